@@ -1,0 +1,83 @@
+#pragma once
+// Framed messages between two processes. One small interface, two backends: tcp (ours: epoll, no thread, no surprise) and ucx
+// (active messages; for RDMA fabrics). A transport belongs to one thread; nothing in it blocks.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/buffer.hpp"
+#include "base/payload.hpp"
+#include "base/result.hpp"
+
+namespace sumac::net {
+
+/// A connection of one transport. 0 is none; a closed connection's value is not used again soon (it carries a generation).
+struct ConnId {
+  std::uint32_t value = 0;
+  friend bool operator==(ConnId, ConnId) = default;
+  explicit operator bool() const { return value != 0; }
+};
+
+struct TransportStats {
+  std::uint64_t messages_in = 0, messages_out = 0, bytes_in = 0, bytes_out = 0, system_calls = 0;
+};
+
+/// Who is told. Called only from inside progress(); may call send() and close() on any connection, not progress().
+class TransportEvents {
+ public:
+  virtual void on_accepted(ConnId conn) = 0;   ///< A peer connected to our listener.
+  virtual void on_connected(ConnId conn) = 0;  ///< Our connect() went through. Messages sent before this were queued.
+  /// One whole message: head and body as one contiguous range at the start of `frame` (size = head + body), 64-byte aligned.
+  /// The receiver may keep the reference, write into it if it is unique, and send it on.
+  virtual void on_message(ConnId conn, BufferRef frame) = 0;
+  /// The connection is gone, once per connection, also when connect() failed; not after our own close().
+  virtual void on_closed(ConnId conn, const Error& why) = 0;
+  virtual void on_writable(ConnId conn) = 0;  ///< After send() answered `again`: there is room.
+
+ protected:
+  ~TransportEvents() = default;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// What others pass to connect(): "tcp:10.1.0.5:7000" or "ucx:<hex of the worker address>". Text, below wire::kAddressMax.
+  virtual std::string address() const = 0;
+  /// Starts connecting; never blocks. on_connected or on_closed follows. Errc::invalid: not an address of this backend.
+  virtual Result<ConnId> connect(std::string_view address) = 0;
+  /// Queues one message. `head` (at most 256 bytes) is copied. A `body` with an owner is kept by reference; a borrowed body must stay
+  /// valid and unchanged until the peer has answered it, or until detach()/close().
+  /// Errc::ok, Errc::again (queue full: wait for on_writable), Errc::lost (no such connection), Errc::invalid (over message_max).
+  virtual Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) = 0;
+  /// Copies what is still queued from borrowed memory of this connection, so that the owner may reuse it.
+  virtual void detach(ConnId conn) = 0;
+  /// Drops the connection and what is queued. flush = true: what is queued still goes out first, within a bounded time.
+  virtual void close(ConnId conn, bool flush = false) = 0;
+
+  /// Does what can be done now; returns the number of events delivered. Delivers at most `budget` messages.
+  virtual std::size_t progress(TransportEvents& events, std::size_t budget = 64) = 0;
+  /// Readable when progress() would find something, provided arm() returned true just before. Good for epoll; never read from it.
+  virtual int wake_fd() const = 0;
+  /// Call before sleeping on wake_fd(). False: there is work already, call progress() instead.
+  virtual bool arm() = 0;
+
+  virtual std::string peer(ConnId conn) const = 0;  ///< For messages to people: "10.1.0.5:43210".
+  virtual const TransportStats& stats() const = 0;
+};
+
+struct TransportConfig {
+  std::string backend = "tcp";      ///< "tcp" or "ucx".
+  std::string listen;               ///< tcp: "ADDR:PORT" ("0.0.0.0:0" picks a port), empty: no listener. ucx: non-empty = accepts.
+  std::string device;               ///< Interface whose address is published ("eth0"); empty: the first one that is not loopback, else lo.
+  std::size_t message_max = (1u << 20) + 256;  ///< A longer frame costs its sender the connection.
+  std::size_t queue_max = 8u << 20;            ///< Bytes queued on one connection before send() answers `again`.
+};
+
+/// Errc::unsupported: the backend is not built in or can't run here; the text says which and what to do.
+Result<std::unique_ptr<Transport>> make_transport(const TransportConfig& config, BufferPool& pool);
+
+}  // namespace sumac::net

@@ -1,0 +1,80 @@
+#pragma once
+// Between the client library and sharpd, over a unix SOCK_SEQPACKET socket: fixed-size messages of 1024 bytes.
+// sharpd believes the kernel's peer credentials and never a pid or user named in a message.
+//
+// A conversation:   library                      sharpd
+//                   attach                  ->
+//                                           <-   attached (this host's name as the manager knows it)
+//   rank 0 only:    job_begin, job_host...  ->
+//                                           <-   job_granted, job_node..., job_leaf...   or   job_refused
+//   rank 0 only:    job_end                 ->
+//                                           <-   job_ended
+// A list (job_host, job_node, job_leaf) is `total` entries numbered by `index`, several to a message where they are small.
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/result.hpp"
+
+namespace sumac::wire {
+
+inline constexpr std::uint16_t kHostMagic = 0x4853;  // "SH"
+inline constexpr std::uint8_t kHostVersion = 1;
+inline constexpr std::size_t kHostMessageBytes = 1024;
+inline constexpr std::size_t kHostBodyBytes = kHostMessageBytes - 24;
+inline constexpr std::size_t kHostNameMax = 64;      ///< With the closing zero.
+inline constexpr std::size_t kAddressMax = 800;      ///< A transport address in text, with the closing zero.
+
+enum class HostKind : std::uint8_t {
+  attach = 1, attached = 2, job_begin = 3, job_host = 4, job_granted = 5, job_node = 6, job_leaf = 7, job_refused = 8,
+  job_end = 9, job_ended = 10,
+};
+
+struct HostHeader {
+  std::uint16_t magic = kHostMagic;
+  std::uint8_t version = kHostVersion;
+  HostKind kind = HostKind::attach;
+  std::uint32_t index = 0;  ///< First entry of a list in this message.
+  std::uint32_t total = 0;  ///< Entries of the whole list.
+  std::uint32_t entries = 0;  ///< Entries in this message.
+  std::uint64_t job_id = 0;
+};
+static_assert(sizeof(HostHeader) == 24 && std::has_unique_object_representations_v<HostHeader>);
+
+/// 0 in a wish means "the default share"; in a grant it is what was given (per tree).
+struct Quota {
+  std::uint32_t osts = 0, payload_per_ost = 0, max_groups = 0, max_qps = 0, max_group_channels = 0, num_trees = 0;
+};
+
+struct AttachBody { std::uint32_t world_rank = 0, world_size = 0, local_rank = 0, reserved = 0; };
+struct AttachedBody { std::array<char, kHostNameMax> host{}; };
+struct JobBeginBody { Quota wish; std::uint32_t world_size = 0, host_count = 0; std::uint64_t features = 0; };
+/// job_host: one name per host of the job, each once; the reply's job_leaf has the same order.
+struct JobHostEntry { std::array<char, kHostNameMax> host{}; };
+struct JobGrantedBody {
+  Quota grant;
+  std::uint32_t tree_id = 0, tree_index = 0, tree_count = 0, node_count = 0;
+  std::uint32_t root_node = 0, stream_window = 0, chunk_bytes = 0, reserved = 0;
+  std::uint64_t features = 0;
+  std::array<std::uint8_t, 16> job_key{};
+};
+struct JobNodeEntry {
+  std::uint32_t node_id = 0, parent_id = 0;  ///< The root is its own parent.
+  std::array<char, kHostNameMax> name{};
+  std::array<char, kAddressMax> address{};
+};
+struct JobLeafEntry { std::uint32_t node_id = 0; };
+struct JobRefusedBody {
+  std::uint32_t status = 0;  ///< Low-level number of the fact sheet, positive: 35 job error, 52 no manager.
+  std::uint32_t reserved = 0;
+  std::array<char, 512> text{};  ///< What was short or wrong, for people.
+};
+
+struct HostMessage {
+  HostHeader header;
+  std::array<std::byte, kHostBodyBytes> body{};
+};
+static_assert(sizeof(HostMessage) == kHostMessageBytes);
+static_assert(sizeof(JobNodeEntry) <= kHostBodyBytes && sizeof(JobGrantedBody) <= kHostBodyBytes);
+
+}  // namespace sumac::wire
