@@ -1,1 +1,80 @@
-# The few commands a person needs; each installs what is missing first. `make help` lists them.
+# The few commands a person needs. Each installs what it misses first (Debian, root) and is quick the second time.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PRESET ?= dev
+BUILD := build/$(PRESET)
+JOBS ?= $(shell nproc)
+# Set these on the command line: make test TESTS=wire, make lint ALL=1, make fuzz FUZZ_SECONDS=600, make lab FABRIC=file.yaml
+TESTS ?=
+ALL ?=
+FUZZ_SECONDS ?= 60
+FABRIC ?= lab/fabrics/demo.yaml
+
+.PHONY: help setup setup-dev setup-tools configure dev build demo test seeds lint format docs lab bench fuzz asan tsan clean
+
+help: ## this list
+	@echo "Sumac: reductions inside the network, in software. Targets:"
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo: setup configure ## build, bring up an emulated fabric, compare MPI with and without Sumac (build/demo.json)
+	@cmake --build $(BUILD) -j $(JOBS) --target programs
+	@python3 bench/demo.py --build $(BUILD) --out build/demo.json
+
+test: setup-dev configure ## build everything and run every test; TESTS=regex for some
+	@cmake --build $(BUILD) -j $(JOBS) --target all check-headers
+	@python3 tests/run.py --build $(BUILD) --jobs $(JOBS) --only "$(TESTS)"
+
+dev: setup configure ## build everything of the preset dev into build/dev (PRESET=release for another)
+	@cmake --build $(BUILD) -j $(JOBS)
+
+build: dev
+
+seeds: setup configure ## the protocol's machines in a world of seeded faults; SUMAC_SEED=n reruns one
+	@cmake --build $(BUILD) -j $(JOBS) --target sumac-seeds
+	@$(BUILD)/bin/sumac-seeds
+
+lab: setup configure ## bring up the emulated fabric FABRIC=file.yaml and hold it until Ctrl-C
+	@cmake --build $(BUILD) -j $(JOBS) --target programs
+	@$(BUILD)/bin/sumac lab up $(FABRIC)
+
+bench: setup configure ## the long form of the demo's table (build/bench.json)
+	@cmake --build $(BUILD) -j $(JOBS) --target programs
+	@python3 bench/demo.py --build $(BUILD) --out build/bench.json --full
+
+lint: setup-tools configure ## formatting, spelling, shell scripts, clang-tidy on what changed (ALL=1: on everything)
+	@.ci/lint --build $(BUILD) --jobs $(JOBS) $(if $(ALL),--all)
+
+format: setup-tools ## let clang-format rewrite every C and C++ file
+	@git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' | xargs -0 clang-format-14 -i
+
+docs: setup-tools configure ## redraw the folder arrows in docs/architecture.md from CMake
+	@python3 docs/arrows.py --dot $(BUILD)/arrows.dot --write
+
+fuzz: setup-tools ## every libFuzzer program for FUZZ_SECONDS=60
+	@cmake --preset fuzz --log-level=WARNING
+	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
+	@.ci/fuzz build/fuzz $(FUZZ_SECONDS)
+
+asan: ## make test under AddressSanitizer and UBSan
+	@$(MAKE) test PRESET=asan
+
+tsan: ## make test under ThreadSanitizer
+	@$(MAKE) test PRESET=tsan
+
+setup: ## install missing packages for building and the demo
+	@packaging/install packaging/apt.txt
+
+setup-dev: ## the same and what the tests need
+	@packaging/install packaging/apt.txt packaging/apt-dev.txt
+
+setup-tools: ## the same and what lint, fuzz and docs need
+	@packaging/install packaging/apt.txt packaging/apt-dev.txt packaging/apt-tools.txt
+
+configure:
+	@cmake --preset $(PRESET) --log-level=WARNING
+
+clean: ## remove build/
+	rm -rf build
