@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""What no compiler checks: a README per folder, file lengths, dead files, include arrows, paths, links, spelling, fresh pictures.
+
+Each function below named check_x is the ctest test `tidy.x`, and says what to do about what it finds.
+usage: tests/tidy.py [--only NAME] [--dot build/dev/arrows.dot]
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+README_LINES_MAX = 15
+FILE_LINES_MAX = 600
+CODE = {".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".proto"}
+
+
+def files() -> list[str]:
+    """Paths of the project, relative: git's view, or a walk where there is no git (a tarball, another user's clone)."""
+    git = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                         capture_output=True, text=True)
+    if git.returncode == 0:
+        return sorted({f for f in git.stdout.split("\0") if f and (ROOT / f).is_file()})
+    found = []
+    for folder, names, leaves in os.walk(ROOT):
+        names[:] = [n for n in names if n not in {"build", ".git", "__pycache__", ".cache"}]
+        found += [str((pathlib.Path(folder) / leaf).relative_to(ROOT)) for leaf in leaves]
+    return sorted(found)
+
+
+FILES = files()
+
+
+def text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8", errors="replace")
+
+
+def is_text(path: str) -> bool:
+    return b"\0" not in (ROOT / path).read_bytes()[:4096]
+
+
+def check_readme() -> list[str]:
+    """Every folder with a target, and those of documents and scripts, says in 15 lines what lives there."""
+    folders = {str(pathlib.PurePath(f).parent) for f in FILES if f.endswith("/CMakeLists.txt")}
+    folders |= {f for f in ("docs", "docs/adr", "cmake", "packaging", "tests") if (ROOT / f).is_dir()}
+    found = []
+    for folder in sorted(folders):
+        readme = f"{folder}/README.md"
+        if readme not in FILES:
+            found.append(f"{folder}: no README.md: say what lives here, what it uses, who may use it")
+        elif (lines := len(text(readme).splitlines())) > README_LINES_MAX:
+            found.append(f"{readme}: {lines} lines, at most {README_LINES_MAX}: the rest belongs into docs/")
+    return found
+
+
+def check_length() -> list[str]:
+    """A file past 600 lines holds a second idea; old ones may stay as long as they are (tests/ratchet.txt)."""
+    allowed = {}
+    for line in text("tests/ratchet.txt").splitlines():
+        if line.strip() and not line.startswith("#"):
+            path, lines = line.split()
+            allowed[path] = int(lines)
+    found = [f"tests/ratchet.txt: {path} is gone: drop the line" for path in allowed if path not in FILES]
+    for path in FILES:
+        if pathlib.PurePath(path).suffix not in CODE:
+            continue
+        lines, limit = len(text(path).splitlines()), max(FILE_LINES_MAX, allowed.get(path, 0))
+        if lines > limit:
+            found.append(f"{path}: {lines} lines, at most {limit}: what second idea moved in?")
+    return found
+
+
+def check_dead() -> list[str]:
+    """Each source is named in a CMakeLists.txt above it; each header is public, named there too, or included by another file."""
+    sources = [f for f in FILES if f.endswith((".cpp", ".hpp", ".c", ".h", ".proto"))]
+    includes: dict[str, set[str]] = {}
+    for path in sources:
+        for name in re.findall(r'#\s*include\s+["<]([^">]+)[">]', text(path)):
+            includes.setdefault(pathlib.PurePath(name).name, set()).add(path)
+    found = []
+    for path in sources:
+        pure = pathlib.PurePath(path)
+        lists = [f"{parent}/CMakeLists.txt" for parent in pure.parents]
+        named = re.compile(r"(^|[\s\"/(])" + re.escape(pure.name) + r"($|[\s\")])", re.MULTILINE)
+        if path.startswith("include/") or any(named.search(text(cmake)) for cmake in lists if cmake in FILES):
+            continue
+        # CMake is often given the stem of a .proto, or of examples in a loop.
+        stem = re.compile(r"(^|[\s(])" + re.escape(pure.stem) + r"($|[\s)])", re.MULTILINE)
+        if any(stem.search(text(cmake)) for cmake in lists if cmake in FILES):
+            continue
+        if pure.suffix in {".hpp", ".h"}:
+            if not includes.get(pure.name, set()) - {path}:
+                found.append(f"{path}: nothing includes it: delete it")
+        else:
+            found.append(f"{path}: in no CMakeLists.txt: add it to its folder's target, or delete it")
+    return found
+
+
+def allowed_arrows() -> dict[str, set[str]]:
+    """The table of cmake/Sumac.cmake: folder -> folders it may use."""
+    rows = re.findall(r"^set\(SUMAC_MAY_(\w+)([^)]*)\)", text("cmake/Sumac.cmake"), re.MULTILINE)
+    return {name: set(uses.replace('"', "").split()) for name, uses in rows}
+
+
+def check_includes() -> list[str]:
+    """An #include is an arrow as well: a header-only use would slip through CMake's table."""
+    allowed = allowed_arrows()
+    found = []
+    for path in FILES:
+        pure = pathlib.PurePath(path)
+        # A test or a fuzzer may stand on more than the library beside it; CMake checks what it links.
+        if pure.suffix not in {".cpp", ".hpp"} or pure.stem.endswith(("_test", "_fuzz")):
+            continue
+        folder = pure.parts[1] if pure.parts[0] == "src" and len(pure.parts) > 2 else pure.parts[0]
+        if folder not in allowed:
+            continue
+        for name in re.findall(r'^\s*#\s*include\s+"(?:src/)?([a-z]+)/', text(path), re.MULTILINE):
+            if name in allowed and name != folder and name not in allowed[folder]:
+                found.append(f"{path}: includes {name}/, which {folder} must not use (table in cmake/Sumac.cmake)")
+    return sorted(set(found))
+
+
+def check_paths() -> list[str]:
+    """No path of a developer's machine: it works for one person only. A line may be excused by the words `tidy: path`."""
+    homes = re.compile(r"(?<![\w./-])/(home|Users)/[A-Za-z][\w.-]*/")
+    # A short or shared prefix (/src, /tmp/sumac) is a word that honest files use too.
+    here = [p for p in (str(ROOT), os.environ.get("HOME", "")) if p.count("/") > 1 and not p.startswith(("/tmp/", "/opt/", "/var/"))]
+    found = []
+    for path in FILES:
+        if not is_text(path):
+            continue
+        for number, line in enumerate(text(path).splitlines(), 1):
+            if "tidy: path" not in line and (homes.search(line) or any(h in line for h in here)):
+                found.append(f"{path}:{number}: an absolute path of one machine: {line.strip()[:80]}")
+    return found
+
+
+def check_links() -> list[str]:
+    """Links between our documents lead somewhere."""
+    found = []
+    for path in (f for f in FILES if f.endswith(".md")):
+        body = re.sub(r"```.*?```", "", text(path), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)\s]+)\)", body):
+            if re.match(r"[a-z]+:|#", target):
+                continue
+            if not (ROOT / path).parent.joinpath(target.split("#")[0]).exists():
+                found.append(f"{path}: link to {target}, which does not exist")
+    return found
+
+
+def run_tool(tool: str, arguments: list[str]) -> list[str]:
+    try:
+        done = subprocess.run([tool, *arguments], cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    except FileNotFoundError:
+        return [f"{tool} is not installed: make setup-dev"]
+    if done.returncode == 0:
+        return []
+    return (done.stdout + done.stderr).splitlines() or [f"{tool} ended with {done.returncode} and said nothing"]
+
+
+def check_spelling() -> list[str]:
+    """codespell; words it is wrong about go into tests/spelling.txt."""
+    paths = [f for f in FILES if is_text(f) and f != "tests/spelling.txt" and "/testdata/" not in f]
+    return run_tool("codespell", ["--ignore-words", "tests/spelling.txt", "--", *paths])
+
+
+def check_shell() -> list[str]:
+    """shellcheck, on everything that starts with a shell's name."""
+    shebang = re.compile(r"#!\s*(/usr)?/bin/(env )?(ba|da)?sh\b")
+    scripts = [f for f in FILES if is_text(f) and shebang.match(text(f)[:64])]
+    return run_tool("shellcheck", ["--", *scripts]) if scripts else []
+
+
+def check_arrows(dot: str | None) -> list[str]:
+    """The picture in docs/architecture.md shows the arrows that CMake has."""
+    if not dot:
+        return []
+    return run_tool(sys.executable, ["docs/arrows.py", "--dot", dot])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    checks = {name[6:]: check for name, check in globals().items() if name.startswith("check_")}
+    parser.add_argument("--only", choices=sorted(checks))
+    parser.add_argument("--dot", help="arrows.dot of a configured build folder; without it the picture is not checked")
+    args = parser.parse_args()
+    bad = 0
+    for name in [args.only] if args.only else checks:
+        for line in checks[name](args.dot) if name == "arrows" else checks[name]():
+            print(f"tidy.{name}: {line}")
+            bad += 1
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
