@@ -1,0 +1,26 @@
+/* The layout as a C compiler sees it: a wrong row does not compile. */
+#include <sharp/api/sharp.h>
+#include <sharp/api/sumac_ext.h>
+
+#if SHARP_API <= SHARP_VERSION(3, 0)
+#error "clients that compare versions in the preprocessor would leave out 8-bit and bfloat16 data"
+#endif
+
+#define ROW_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type);
+#define ROW_OFFSET(type, field, at) _Static_assert(offsetof(struct type, field) == (at), #type "." #field);
+#define ROW_VALUE(name, number) _Static_assert((long)(name) == (number), #name);
+#include "layout_rows.h"
+
+/* How many rows there are, for the C++ side to compare. */
+int sumac_layout_c_rows(void);
+int sumac_layout_c_rows(void) {
+#undef ROW_SIZE
+#undef ROW_OFFSET
+#undef ROW_VALUE
+#define ROW_SIZE(type, bytes) +1
+#define ROW_OFFSET(type, field, at) +1
+#define ROW_VALUE(name, number) +1
+  return 0
+#include "layout_rows.h"
+      ;
+}
