@@ -10,21 +10,21 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 
-def count(report: pathlib.Path) -> tuple[int, int, int, list[str]]:
-    """Passed, failed, skipped, and the names of the failed. A test whose program is missing is a failure, not a skip."""
-    passed = failed = skipped = 0
-    names = []
+def count(report: pathlib.Path) -> tuple[int, list[str], list[str]]:
+    """How many passed, and the names of the failed and the skipped. A test whose program is missing failed: it is no skip."""
+    passed = 0
+    failed: list[str] = []
+    skipped: list[str] = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         status = case.get("status")
         skip = case.find("skipped")
         if status == "run":
             passed += 1
         elif status == "disabled" or (skip is not None and "SKIP_" in skip.get("message", "")):
-            skipped += 1
+            skipped.append(case.get("name", "?"))
         else:
-            failed += 1
-            names.append(case.get("name", "?"))
-    return passed, failed, skipped, names
+            failed.append(case.get("name", "?"))
+    return passed, failed, skipped
 
 
 def main() -> int:
@@ -44,10 +44,11 @@ def main() -> int:
     if not report.exists():
         print(f"tests/run.py: ctest ended with {code} and wrote no report: is {args.build} configured?", file=sys.stderr)
         return code or 1
-    passed, failed, skipped, names = count(report)
-    for name in names:
-        print(f"failed: {name}")
-    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""), flush=True)
+    passed, failed, skipped = count(report)
+    for word, names in (("skipped", skipped), ("failed", failed)):
+        for name in names:
+            print(f"{word}: {name}")
+    print(f"{passed} passed, {len(failed)} failed" + (f", {len(skipped)} skipped" if skipped else ""), flush=True)
     return 1 if failed or code else 0
 
 
