@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Collectives that are added up inside the network. Source- and binary-compatible with level 3.6 of the SHARP collective interface,
+ * Collectives that are added up inside the network. Source- and binary-compatible with level 3.6 of the SHARP
+ * collective interface,
  * written from its public description; implemented by libsharp_coll.so of Sumac, entirely in software.
  *
  * A program's life with it:
@@ -9,10 +10,12 @@
  *     sharp_coll_do_allreduce    and the others, blocking or with a request (_nb)
  *     sharp_coll_comm_destroy, sharp_coll_finalize
  *
- * The library has no way of its own to reach other processes before the tree stands: the caller lends it three *out-of-band*
+ * The library has no way of its own to reach other processes before the tree stands: the caller lends it three
+ * *out-of-band*
  * functions (bcast, barrier, gather), which any MPI or process manager provides.
  *
- * Every function returns 0 (SHARP_COLL_SUCCESS) or a negative number of enum sharp_error_no, unless it says otherwise. The library never ends the
+ * Every function returns 0 (SHARP_COLL_SUCCESS) or a negative number of enum sharp_error_no, unless it says
+ * otherwise. The library never ends the
  * process, writes nothing to stdout and starts no thread. Messages for people go to stderr (SHARP_COLL_LOG_LEVEL).
  *
  * Threads: one at a time in one context and its communicators and requests; with `enable_thread_support` any number.
@@ -66,26 +69,27 @@ enum sharp_reduce_op {
 /** What functions return. sharp_coll_strerror() has a sentence for each. */
 enum sharp_error_no {
   SHARP_COLL_SUCCESS = 0,
-  SHARP_COLL_ERROR = -1,          /**< the log says what */
-  SHARP_COLL_ENOT_SUPP = -2,      /**< this collective, type, operation or memory is not offered: use another way */
-  SHARP_COLL_ENOMEM = -3,         /**< out of memory */
-  SHARP_COLL_EGROUP_ALLOC = -4,   /**< the job's groups are all in use: destroy one, or ask for more (SHARP_COLL_JOB_QUOTA_MAX_GROUPS) */
-  SHARP_COLL_ECONN_TREE = -5,     /**< no connection to the aggregation node */
-  SHARP_COLL_EGROUP_JOIN = -6,    /**< a node refused the group, or did not answer in time */
-  SHARP_COLL_EQUOTA = -7,         /**< the quota asked for can't be given */
-  SHARP_COLL_ESESS_INIT = -8,     /**< no sharpd on this host */
-  SHARP_COLL_EDEV = -9,           /**< no such network device */
-  SHARP_COLL_EINVAL = -10,        /**< a bad argument */
-  SHARP_COLL_EJOB_CREATE = -11,   /**< the manager refused the job, or there is none */
-  SHARP_COLL_ETREE_INFO = -12,    /**< the manager's description of the tree is unusable */
-  SHARP_COLL_ENOTREE = -13,       /**< no tree reaches this host */
-  SHARP_COLL_EGROUP_ID = -14,     /**< wrong group id */
-  SHARP_COLL_EOOB = -15,          /**< an out-of-band function of the caller failed */
-  SHARP_COLL_EGROUP_MCAST = -16,  /**< multicast of results can't be set up */
-  SHARP_COLL_EGROUP_TRIM = -17,   /**< the group could not be cut down to the nodes it needs */
-  SHARP_COLL_ELOCK_FAILED = -18,  /**< the streaming lock is taken: try again */
-  SHARP_COLL_ELOCK_DENIED = -19,  /**< the streaming lock is not permitted */
-  SHARP_COLL_ENO_RESOURCE = -20   /**< something is used up for the moment */
+  SHARP_COLL_ERROR = -1,     /**< the log says what */
+  SHARP_COLL_ENOT_SUPP = -2, /**< this collective, type, operation or memory is not offered: use another way */
+  SHARP_COLL_ENOMEM = -3,    /**< out of memory */
+  SHARP_COLL_EGROUP_ALLOC =
+      -4, /**< the job's groups are all in use: destroy one, or ask for more (SHARP_COLL_JOB_QUOTA_MAX_GROUPS) */
+  SHARP_COLL_ECONN_TREE = -5,    /**< no connection to the aggregation node */
+  SHARP_COLL_EGROUP_JOIN = -6,   /**< a node refused the group, or did not answer in time */
+  SHARP_COLL_EQUOTA = -7,        /**< the quota asked for can't be given */
+  SHARP_COLL_ESESS_INIT = -8,    /**< no sharpd on this host */
+  SHARP_COLL_EDEV = -9,          /**< no such network device */
+  SHARP_COLL_EINVAL = -10,       /**< a bad argument */
+  SHARP_COLL_EJOB_CREATE = -11,  /**< the manager refused the job, or there is none */
+  SHARP_COLL_ETREE_INFO = -12,   /**< the manager's description of the tree is unusable */
+  SHARP_COLL_ENOTREE = -13,      /**< no tree reaches this host */
+  SHARP_COLL_EGROUP_ID = -14,    /**< wrong group id */
+  SHARP_COLL_EOOB = -15,         /**< an out-of-band function of the caller failed */
+  SHARP_COLL_EGROUP_MCAST = -16, /**< multicast of results can't be set up */
+  SHARP_COLL_EGROUP_TRIM = -17,  /**< the group could not be cut down to the nodes it needs */
+  SHARP_COLL_ELOCK_FAILED = -18, /**< the streaming lock is taken: try again */
+  SHARP_COLL_ELOCK_DENIED = -19, /**< the streaming lock is not permitted */
+  SHARP_COLL_ENO_RESOURCE = -20  /**< something is used up for the moment */
 };
 
 /** Bits of sharp_coll_caps.support_mask.feature_mask. */
@@ -129,10 +133,7 @@ enum {
 };
 
 /** sharp_coll_reg_params.field_mask */
-enum {
-  SHARP_COLL_REG_FIELD_DMABUF_FD = 1 << 0,
-  SHARP_COLL_REG_FIELD_DMABUF_OFFSET = 1 << 1
-};
+enum { SHARP_COLL_REG_FIELD_DMABUF_FD = 1 << 0, SHARP_COLL_REG_FIELD_DMABUF_OFFSET = 1 << 1 };
 
 /** Most pieces in one list. */
 #define SHARP_COLL_DATA_MAX_IOV 15
@@ -141,7 +142,8 @@ struct sharp_coll_context; /**< one job in one process */
 struct sharp_coll_comm;    /**< one communicator: a group on the tree */
 
 struct sharp_coll_config {
-  const char *ib_dev_list;     /**< "dev:port,..." copied; accepted for compatibility. See SUMAC_NET_DEVICE. NULL or "": any */
+  const char*
+      ib_dev_list; /**< "dev:port,..." copied; accepted for compatibility. See SUMAC_NET_DEVICE. NULL or "": any */
   int user_progress_num_polls; /**< a blocking call calls progress_func after so many fruitless polls */
   int coll_timeout;            /**< ms that a blocking call waits at most; -1: for ever */
   uint32_t flags;              /**< SHARP_COLL_HIDE_ERRORS, ... */
@@ -151,19 +153,21 @@ struct sharp_coll_config {
 /** A start for your own configuration: any device, 128 polls, no timeout. */
 extern const struct sharp_coll_config sharp_coll_default_config;
 
-/** Lent by the caller. Each blocks and returns 0 or more on success, a negative number on failure; `context` is the oob_ctx
+/** Lent by the caller. Each blocks and returns 0 or more on success, a negative number on failure; `context` is the
+ * oob_ctx
  *  of the init or comm_init that runs. All ranks call them in the same order. */
 struct sharp_coll_out_of_band_colls {
-  int (*bcast)(void *context, void *buffer, int len, int root);                       /**< len bytes from root to all */
-  int (*barrier)(void *context);
-  int (*gather)(void *context, int root, void *sbuf, void *rbuf, int len); /**< len bytes of each rank, in rank order, to root */
+  int (*bcast)(void* context, void* buffer, int len, int root); /**< len bytes from root to all */
+  int (*barrier)(void* context);
+  int (*gather)(void* context, int root, void* sbuf, void* rbuf,
+                int len); /**< len bytes of each rank, in rank order, to root */
 };
 
 struct sharp_coll_comm_init_spec {
   int rank; /**< of the caller in the communicator, [0, size) */
   int size; /**< members */
-  void *oob_ctx;
-  const uint32_t *group_world_ranks; /**< never read: members tell each other out of band */
+  void* oob_ctx;
+  const uint32_t* group_world_ranks; /**< never read: members tell each other out of band */
   int reserved[2];
 };
 
@@ -171,13 +175,14 @@ struct sharp_coll_init_spec {
   uint64_t job_id; /**< the same in all processes of the job, and different from that of other jobs */
   int world_rank;
   int world_size;
-  int (*progress_func)(void); /**< drives the caller's own communication; NULL: none. Not called while a lock of ours is needed by it */
+  int (*progress_func)(
+      void); /**< drives the caller's own communication; NULL: none. Not called while a lock of ours is needed by it */
   int group_channel_idx;
   struct sharp_coll_config config;
   struct sharp_coll_out_of_band_colls oob_colls; /**< may be NULL functions only if world_size is 1 */
   int world_local_rank;                          /**< rank within the host */
   int enable_thread_support;                     /**< non-zero: calls from several threads are allowed */
-  void *oob_ctx;
+  void* oob_ctx;
   int reserved[4];
 };
 
@@ -192,18 +197,18 @@ struct sharp_coll_caps {
     uint64_t reserved[4];
   } support_mask;
   struct {
-    int max_osts;           /**< operations in flight granted to the job, per tree */
-    int user_data_per_ost;  /**< bytes */
-    int max_groups;         /**< communicators at a time */
+    int max_osts;          /**< operations in flight granted to the job, per tree */
+    int user_data_per_ost; /**< bytes */
+    int max_groups;        /**< communicators at a time */
     int max_group_channels;
-    int osts_per_group;     /**< most fragments of one group in flight */
+    int osts_per_group; /**< most fragments of one group in flight */
   } resources;
 };
 
 struct sharp_data_iov {
-  void *ptr;
+  void* ptr;
   size_t length; /**< bytes */
-  void *mem_handle;
+  void* mem_handle;
 };
 
 struct sharp_coll_reg_params {
@@ -219,13 +224,13 @@ struct sharp_coll_data_desc {
   int reserved[2];
   union {
     struct {
-      void *ptr;
+      void* ptr;
       size_t length;
-      void *mem_handle;
+      void* mem_handle;
     } buffer;
     struct {
       unsigned count;
-      struct sharp_data_iov *vector;
+      struct sharp_data_iov* vector;
     } iov;
   };
 };
@@ -238,7 +243,7 @@ struct sharp_coll_reduce_spec {
   enum sharp_datatype dtype;
   size_t length; /**< elements; pairs for MINLOC and MAXLOC */
   enum sharp_reduce_op op;
-  enum sharp_datatype tag_dtype;         /**< MINLOC and MAXLOC only, see sharp_coll_do_allreduce() */
+  enum sharp_datatype tag_dtype; /**< MINLOC and MAXLOC only, see sharp_coll_do_allreduce() */
   enum sharp_aggregation_mode aggr_mode;
   int stream_lock_batch_size;
   size_t offset; /**< reduce_scatter only: where the window begins, bytes */
@@ -271,7 +276,8 @@ struct sharp_coll_gather_spec {
   int reserved[4];
 };
 
-/** Begin a job: attach to this host's sharpd, get a share of the tree from the manager, connect to the aggregation node.
+/** Begin a job: attach to this host's sharpd, get a share of the tree from the manager, connect to the aggregation
+ * node.
  *  Collective over the `world_size` processes, with out-of-band calls; all of them return the same code.
  *
  *  @param spec  Read during the call only; strings are copied.
@@ -283,81 +289,88 @@ struct sharp_coll_gather_spec {
  *  @retval SHARP_COLL_ENOTREE      A host of the job is not in the manager's fabric.
  *  @retval SHARP_COLL_EINVAL, SHARP_COLL_EOOB
  *  The environment (SHARP_COLL_*) is read at each call; that of world rank 0 decides what all ranks must agree on. */
-int sharp_coll_init(struct sharp_coll_init_spec *spec, struct sharp_coll_context **ctx);
+int sharp_coll_init(struct sharp_coll_init_spec* spec, struct sharp_coll_context** ctx);
 
 /** End the job. Destroy its communicators first; those that remain are closed without waiting for their peers. Makes no
  *  out-of-band call, so ranks may come at different times. `ctx` is invalid afterwards whatever is returned. */
-int sharp_coll_finalize(struct sharp_coll_context *ctx);
+int sharp_coll_finalize(struct sharp_coll_context* ctx);
 
 /** What the job can do and was granted. */
-int sharp_coll_caps_query(struct sharp_coll_context *ctx, struct sharp_coll_caps *caps);
+int sharp_coll_caps_query(struct sharp_coll_context* ctx, struct sharp_coll_caps* caps);
 
 /** Move outstanding operations of this context on; never blocks. @return 0; never negative while all is well. */
-int sharp_coll_progress(struct sharp_coll_context *ctx);
+int sharp_coll_progress(struct sharp_coll_context* ctx);
 
 /** Make a group of `spec->size` members. Collective over them, with out-of-band calls; all return the same code.
  *  @retval SHARP_COLL_EGROUP_ALLOC  No group left in the job's grant.
  *  @retval SHARP_COLL_EGROUP_JOIN   A node refused (no outstanding operation left, say) or did not answer in time. */
-int sharp_coll_comm_init(struct sharp_coll_context *ctx, struct sharp_coll_comm_init_spec *spec, struct sharp_coll_comm **comm);
+int sharp_coll_comm_init(struct sharp_coll_context* ctx, struct sharp_coll_comm_init_spec* spec,
+                         struct sharp_coll_comm** comm);
 
-/** Leave the group and free it. Collective, but without out-of-band calls. Complete every request first. Waits for the other
+/** Leave the group and free it. Collective, but without out-of-band calls. Complete every request first. Waits for
+ * the other
  *  members at most coll_timeout ms (30 s if that is -1). `comm` is invalid afterwards whatever is returned. */
-int sharp_coll_comm_destroy(struct sharp_coll_comm *comm);
+int sharp_coll_comm_destroy(struct sharp_coll_comm* comm);
 
 /** Return when all members have entered. @retval SHARP_COLL_ERROR the group has ended, the log names who and why. */
-int sharp_coll_do_barrier(struct sharp_coll_comm *comm);
-int sharp_coll_do_barrier_nb(struct sharp_coll_comm *comm, void **handle);
+int sharp_coll_do_barrier(struct sharp_coll_comm* comm);
+int sharp_coll_do_barrier_nb(struct sharp_coll_comm* comm, void** handle);
 
-/** Reduce over all members, result at all members. Members post the same operations in the same order with the same dtype, op,
+/** Reduce over all members, result at all members. Members post the same operations in the same order with the same
+ * dtype, op,
  *  length and aggr_mode; a member that differs ends the group with a message that names it.
  *
  *  Any length: large ones are cut and pipelined. Either buffer may be a list (SHARP_DATA_IOV). In place is allowed.
- *  Pairs (MAXLOC, MINLOC): value and tag interleaved. With an integer tag_dtype the tag follows the value directly; with
+ *  Pairs (MAXLOC, MINLOC): value and tag interleaved. With an integer tag_dtype the tag follows the value directly;
+ *  with
  *  SHARP_DTYPE_NULL the tag's slot is as wide as the value (4 or 8 bytes) and begins with a 32-bit signed tag.
  *
  *  @retval SHARP_COLL_ENOT_SUPP  Type, operation, tag or memory not offered; nothing was sent, on any member.
  *  @retval SHARP_COLL_EINVAL     A buffer is shorter than `length` elements.
  *  @retval SHARP_COLL_ERROR      The group has ended; the receive buffer is undefined. The log names who and why.
  *  Leave both buffers alone until the operation completes. */
-int sharp_coll_do_allreduce(struct sharp_coll_comm *comm, struct sharp_coll_reduce_spec *spec);
-int sharp_coll_do_allreduce_nb(struct sharp_coll_comm *comm, struct sharp_coll_reduce_spec *spec, void **handle);
+int sharp_coll_do_allreduce(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec);
+int sharp_coll_do_allreduce_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle);
 
 /** Not offered yet: SHARP_COLL_ENOT_SUPP on every member, before anything is sent. */
-int sharp_coll_do_reduce(struct sharp_coll_comm *comm, struct sharp_coll_reduce_spec *spec);
-int sharp_coll_do_reduce_nb(struct sharp_coll_comm *comm, struct sharp_coll_reduce_spec *spec, void **handle);
-int sharp_coll_do_reduce_scatter(struct sharp_coll_comm *comm, struct sharp_coll_reduce_spec *spec);
-int sharp_coll_do_reduce_scatter_nb(struct sharp_coll_comm *comm, struct sharp_coll_reduce_spec *spec, void **handle);
-int sharp_coll_do_allgather(struct sharp_coll_comm *comm, struct sharp_coll_gather_spec *spec);
-int sharp_coll_do_allgather_nb(struct sharp_coll_comm *comm, struct sharp_coll_gather_spec *spec, void **handle);
-int sharp_coll_do_bcast(struct sharp_coll_comm *comm, struct sharp_coll_bcast_spec *spec);
-int sharp_coll_do_bcast_nb(struct sharp_coll_comm *comm, struct sharp_coll_bcast_spec *spec, void **handle);
+int sharp_coll_do_reduce(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec);
+int sharp_coll_do_reduce_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle);
+int sharp_coll_do_reduce_scatter(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec);
+int sharp_coll_do_reduce_scatter_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle);
+int sharp_coll_do_allgather(struct sharp_coll_comm* comm, struct sharp_coll_gather_spec* spec);
+int sharp_coll_do_allgather_nb(struct sharp_coll_comm* comm, struct sharp_coll_gather_spec* spec, void** handle);
+int sharp_coll_do_bcast(struct sharp_coll_comm* comm, struct sharp_coll_bcast_spec* spec);
+int sharp_coll_do_bcast_nb(struct sharp_coll_comm* comm, struct sharp_coll_bcast_spec* spec, void** handle);
 
-/** Has the operation completed? Drives progress itself. @return 1 if so, again until freed; 0 if not. NULL counts as complete.
+/** Has the operation completed? Drives progress itself. @return 1 if so, again until freed; 0 if not. NULL counts as
+ * complete.
  *  An operation that failed never completes: the log says why, once. Callers that know Sumac ask sumac_req_status(). */
-int sharp_coll_req_test(void *handle);
+int sharp_coll_req_test(void* handle);
 
-/** Wait for the operation, then free the request, also when it failed. NULL: success. @retval SHARP_COLL_ERROR it failed. */
-int sharp_coll_req_wait(void *handle);
+/** Wait for the operation, then free the request, also when it failed. NULL: success. @retval SHARP_COLL_ERROR it
+ * failed. */
+int sharp_coll_req_wait(void* handle);
 
 /** Free a request, normally a completed one. NULL is ignored. @retval SHARP_COLL_EINVAL it was freed before. */
-int sharp_coll_req_free(void *handle);
+int sharp_coll_req_free(void* handle);
 
 /** Announce memory for use in operations. Optional and cheap here; any number may be outstanding, ranges may overlap.
  *  Never fails for host memory. Callable from any thread. */
-int sharp_coll_reg_mr(struct sharp_coll_context *ctx, void *buf, size_t size, void **mr);
+int sharp_coll_reg_mr(struct sharp_coll_context* ctx, void* buf, size_t size, void** mr);
 /** The same with a dma-buf: dmabuf_fd -1 or no field set is plain registration, anything else SHARP_COLL_ENOT_SUPP. */
-int sharp_coll_reg_mr_v2(struct sharp_coll_context *ctx, void *buf, size_t size, const struct sharp_coll_reg_params *params, void **mr);
-int sharp_coll_dereg_mr(struct sharp_coll_context *ctx, void *mr);
+int sharp_coll_reg_mr_v2(struct sharp_coll_context* ctx, void* buf, size_t size,
+                         const struct sharp_coll_reg_params* params, void** mr);
+int sharp_coll_dereg_mr(struct sharp_coll_context* ctx, void* mr);
 
 /** Print the options and their values in force in the present environment. `exec_name` may be anything and is not read
  *  (older callers pass only two arguments). */
-int sharp_coll_print_config(FILE *stream, enum config_print_flags flags, const char *exec_name);
+int sharp_coll_print_config(FILE* stream, enum config_print_flags flags, const char* exec_name);
 
 /** A sentence for an error number, never NULL. */
-const char *sharp_coll_strerror(int error);
+const char* sharp_coll_strerror(int error);
 
 /** Log what this context did so far: operations, fragments, bytes per collective. */
-int sharp_coll_dump_stats(struct sharp_coll_context *ctx);
+int sharp_coll_dump_stats(struct sharp_coll_context* ctx);
 
 /** Read SHARP_COLL_LOG_LEVEL before the first init. MVAPICH calls it; nobody has to. */
 int sharp_coll_log_early_init(void);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which level of the SHARP programming interface these headers speak: 3.6, the newest one whose layout is known in full. Programs compare
+ * Which level of the SHARP programming interface these headers speak: 3.6, the newest one whose layout is known in
+ * full. Programs compare
  *     #if SHARP_API > SHARP_VERSION(3, 0)
- * before they use what came later (8-bit and bfloat16 data after 3.0; a call of more than 512 MiB in NCCL's plugin after 3.6).
+ * before they use what came later (8-bit and bfloat16 data after 3.0; a call of more than 512 MiB in NCCL's plugin
+ * after 3.6).
  */
 #ifndef SUMAC_SHARP_API_VERSION_H
 #define SUMAC_SHARP_API_VERSION_H
