@@ -1,0 +1,121 @@
+#include "base/log.hpp"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <memory>
+
+#include "base/fd.hpp"
+
+namespace sumac {
+namespace {
+
+void write_line(int fd, std::string_view line) {
+  const int saved = errno;  // a log line must not change what the caller is about to look at
+  while (!line.empty()) {
+    const ssize_t written = ::write(fd, line.data(), line.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;  // a log that can't be written has nowhere to say so
+    line.remove_prefix(static_cast<std::size_t>(written));
+  }
+  errno = saved;
+}
+
+std::string_view basename_of(const char* path) {
+  const std::string_view text(path);
+  return text.substr(text.rfind('/') + 1);  // npos + 1 is 0
+}
+
+/// A line is a line: what came from a peer or a file must not forge a second one nor reach a terminal as an escape.
+std::string one_line(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  std::string result(text);
+  for (char& c : result)
+    if ((c >= 0 && c < ' ' && c != '\t') || c == 0x7f) c = c == '\n' ? ' ' : '?';
+  return result;
+}
+
+std::string timestamp() {
+  timeval now{};
+  ::gettimeofday(&now, nullptr);
+  tm parts{};
+  ::localtime_r(&now.tv_sec, &parts);
+  // Not strftime's %b: a daemon's log keeps English months whatever the locale.
+  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  return fmt::format("{} {:02} {:02}:{:02}:{:02} {:06}", kMonths[parts.tm_mon], parts.tm_mday, parts.tm_hour, parts.tm_min,
+                     parts.tm_sec, static_cast<long>(now.tv_usec));
+}
+
+std::string_view daemon_name(LogLevel level) {
+  switch (level) {
+    case LogLevel::fatal: return "fatal";
+    case LogLevel::error: return "error";
+    case LogLevel::warn: return "warn ";
+    case LogLevel::info: return "info ";
+    case LogLevel::debug: return "debug";
+    case LogLevel::trace: return "trace";
+  }
+  return "?    ";
+}
+
+}  // namespace
+
+std::string_view to_string(LogLevel level) noexcept {
+  switch (level) {
+    case LogLevel::fatal: return "FATAL";
+    case LogLevel::error: return "ERROR";
+    case LogLevel::warn: return "WARN";
+    case LogLevel::info: return "INFO";
+    case LogLevel::debug: return "DEBUG";
+    case LogLevel::trace: return "TRACE";
+  }
+  return "?";
+}
+
+LogLevel log_level_from(std::int64_t number) noexcept {
+  return static_cast<LogLevel>(std::clamp<std::int64_t>(number, 0, 5));
+}
+
+LogSink descriptor_sink(int fd) {
+  return [fd](std::string_view line) { write_line(fd, line); };
+}
+
+Result<LogSink> file_sink(const std::string& path) {
+  auto file = std::make_shared<UniqueFd>(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!*file) return fail_errno(fmt::format("cannot open log file {}", path));
+  return LogSink([file](std::string_view line) { write_line(file->get(), line); });
+}
+
+Logger::Logger(Form form, LogLevel level, LogSink sink) : form_(form), level_(level), sink_(std::move(sink)) {
+  char name[256] = "localhost";
+  ::gethostname(name, sizeof name - 1);
+  host_ = name;
+  host_ = host_.substr(0, host_.find('.'));
+}
+
+std::string Logger::format(LogLevel level, const char* file, int line, std::string_view category, std::string_view text) const {
+  const std::string body = one_line(text);
+  const int rank = rank_.load(std::memory_order_relaxed);
+  switch (form_) {
+    case Form::library:  // getpid() each time: a forked child is another process
+      return fmt::format("[{}:{}:{} - {}:{}] {} {}\n", host_, rank, ::getpid(), basename_of(file), line, to_string(level), body);
+    case Form::low_level:
+      return fmt::format("[{}:{}:{} unique id {}] {} {}\n", host_, rank, ::getpid(), job_id_.load(std::memory_order_relaxed),
+                         to_string(level), body);
+    case Form::daemon:
+      return fmt::format("[{}][{}][{}][{}] - {}\n", timestamp(), category, static_cast<long>(::syscall(SYS_gettid)),
+                         daemon_name(level), body);
+  }
+  return body;
+}
+
+void Logger::write(LogLevel level, const char* file, int line, std::string_view category, std::string_view text) const {
+  sink_(format(level, file, line, category, text));
+}
+
+}  // namespace sumac

@@ -1,0 +1,230 @@
+#pragma once
+// An option is declared once, in a constexpr table; the table parses it, prints it, documents it, and knows its name when
+// somebody mistypes it:
+//
+//   inline constexpr Option<NodeConfig> kNodeOptions[] = {
+//       option<&NodeConfig::ost_count>("SUMAC_NODE_OST_COUNT", "512", "OSTs held at once.").between(1, 65535),
+//       option<&NodeConfig::payload_max>("SUMAC_NODE_PAYLOAD_MAX", "1KiB", "Payload of one LLT message."),
+//       option<&NodeConfig::log_level>("SUMAC_NODE_LOG_LEVEL", "warn", "Verbosity.").alias("log_level"),
+//   };
+//   Result<NodeConfig> config = load<NodeConfig>(kNodeOptions, arguments, environment(), file.source());
+//
+// The first source that knows the name (or an alias) wins; what none knows gets the default. An empty value counts as unset,
+// as `VARIABLE= program` is how people clear one.
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/option_values.hpp"
+#include "base/result.hpp"
+
+namespace sumac {
+
+inline constexpr std::size_t kAliasesMax = 3;
+
+template <class Config>
+struct Option {
+  std::string_view name;
+  std::string_view default_text;
+  std::string_view doc;
+  std::array<std::string_view, kAliasesMax> aliases{};
+  bool is_hidden = false;  ///< Accepted and known, but shown only when asked for.
+  detail::Limits limits{};
+  Result<> (*parse)(Config&, std::string_view text, const detail::Limits&) = nullptr;
+  std::string (*print)(const Config&, bool bare) = nullptr;
+  std::string (*legal)(const detail::Limits&) = nullptr;
+
+  constexpr Option alias(std::string_view other) const {
+    Option copy = *this;
+    for (auto& slot : copy.aliases) {
+      if (!slot.empty()) continue;
+      slot = other;
+      return copy;
+    }
+    throw "more aliases than kAliasesMax";  // tables are constexpr: this stops the compiler
+  }
+  constexpr Option hidden() const {
+    Option copy = *this;
+    copy.is_hidden = true;
+    return copy;
+  }
+  /// Both ends are legal, in the member's unit: elements, bytes, milliseconds of a Millis.
+  constexpr Option between(std::int64_t low, std::int64_t high) const {
+    Option copy = *this;
+    copy.limits.low = low;
+    copy.limits.high = high;
+    return copy;
+  }
+  constexpr Option or_zero() const {
+    Option copy = *this;
+    copy.limits.or_zero = true;
+    return copy;
+  }
+  /// The default is a bare number: print the value as one, whatever its unit ("10000", not "10s").
+  constexpr bool prints_bare() const {
+    for (const char c : default_text)
+      if (c < '0' || c > '9') return false;
+    return !default_text.empty();
+  }
+};
+
+namespace detail {
+template <class M>
+struct MemberOf;
+template <class C, class T>
+struct MemberOf<T C::*> {
+  using Config = C;
+  using Value = T;
+};
+Result<> check_limits(std::optional<std::int64_t> magnitude, const Limits& limits);
+}  // namespace detail
+
+template <auto Member>
+constexpr auto option(std::string_view name, std::string_view default_text, std::string_view doc) {
+  using Config = typename detail::MemberOf<decltype(Member)>::Config;
+  using Value = typename detail::MemberOf<decltype(Member)>::Value;
+  Option<Config> result{name, default_text, doc};
+  result.parse = [](Config& config, std::string_view text, const detail::Limits& limits) -> Result<> {
+    auto value = detail::parse_value<Value>(text);
+    if (!value) return tl::unexpected(value.error());
+    if (auto inside = detail::check_limits(detail::magnitude(*value), limits); !inside) return inside;
+    config.*Member = *std::move(value);
+    return {};
+  };
+  result.print = [](const Config& config, bool bare) { return detail::print_value(config.*Member, bare); };
+  result.legal = [](const detail::Limits& limits) { return detail::legal_text<Value>(limits); };
+  return result;
+}
+
+/// Where values come from. `what` is named in errors: "environment", "/etc/sharp/sharp_am.cfg".
+struct Source {
+  std::string what;
+  std::function<std::optional<std::string>(std::string_view name)> lookup;
+};
+
+/// The process's environment, read at each look-up, never kept: clients change it between two sharp_coll_init. It knows
+/// upper-case names only, so that a file's key used as an alias ("log_level") is not found in somebody's shell.
+Source environment();
+
+/// The words of a `key value` file: one pair a line, the value is the rest of the line, # begins a comment.
+class KeyValues {
+ public:
+  struct Pair {
+    std::string key, value;
+    int line = 0;
+  };
+  static Result<KeyValues> parse(std::string_view text, std::string what);
+  static Result<KeyValues> read_file(const std::string& path);
+
+  const std::vector<Pair>& pairs() const noexcept { return pairs_; }
+  std::vector<std::string> keys() const;
+  Source source() const;  ///< Holds a copy of the pairs.
+
+ private:
+  std::string what_;
+  std::vector<Pair> pairs_;
+};
+
+namespace detail {
+struct Found {
+  std::string value, key, what;
+};
+/// `names`: the option's name and its aliases. Outermost loop over sources: a closer source wins whatever name it uses.
+std::optional<Found> find(std::span<const std::string_view> names, std::span<const Source> sources);
+std::string bad_value(const Found& found, const Error& why, std::string_view legal);
+
+template <class Config>
+std::vector<std::string_view> names_of(const Option<Config>& option) {
+  std::vector<std::string_view> names{option.name};
+  for (const auto alias : option.aliases)
+    if (!alias.empty()) names.push_back(alias);
+  return names;
+}
+}  // namespace detail
+
+template <class Config>
+Result<Config> load(std::type_identity_t<std::span<const Option<Config>>> table, std::span<const Source> sources) {
+  Config config{};
+  for (const auto& option : table) {
+    auto found = detail::find(detail::names_of(option), sources);
+    if (!found) found = detail::Found{std::string(option.default_text), std::string(option.name), "default"};
+    if (auto parsed = option.parse(config, found->value, option.limits); !parsed)
+      return fail(Errc::invalid, "{}", detail::bad_value(*found, parsed.error(), option.legal(option.limits)));
+  }
+  return config;
+}
+
+template <class Config, class... Sources>
+  requires(std::is_convertible_v<Sources, Source> && ...)
+Result<Config> load(std::type_identity_t<std::span<const Option<Config>>> table, Sources&&... sources) {
+  const std::array<Source, sizeof...(Sources)> list{Source(std::forward<Sources>(sources))...};
+  return load<Config>(table, std::span<const Source>(list));
+}
+
+struct DumpStyle {
+  bool doc = false;     ///< A comment with what the option means and what is legal before each.
+  bool hidden = false;  ///< Hidden options too.
+  std::string_view between = "=";
+};
+
+/// "NAME=value" lines, in the order of the table: --show-config, sharp_coll_dump_config. Loading them gives the same config.
+template <class Config>
+std::string dump(std::type_identity_t<std::span<const Option<Config>>> table, const Config& config, DumpStyle style = {}) {
+  std::string text;
+  for (const auto& option : table) {
+    if (option.is_hidden && !style.hidden) continue;
+    if (style.doc) {
+      text += fmt::format("\n# {}\n# Legal: {}. Default: {}\n", option.doc, option.legal(option.limits),
+                          option.default_text.empty() ? "none" : option.default_text);
+      for (const auto alias : option.aliases)
+        if (!alias.empty()) text += fmt::format("# Also: {}\n", alias);
+    }
+    text += fmt::format("{}{}{}\n", option.name, style.between, option.print(config, option.prints_bare()));
+  }
+  return text;
+}
+
+/// Rows of a Markdown table with the head `| name | default | legal | meaning |`, for docs/config.md.
+template <class Config>
+std::string document(std::type_identity_t<std::span<const Option<Config>>> table, bool hidden = false) {
+  std::string text = "| name | default | legal | meaning |\n|---|---|---|---|\n";
+  for (const auto& option : table) {
+    if (option.is_hidden && !hidden) continue;
+    std::string name = fmt::format("`{}`", option.name);
+    for (const auto alias : option.aliases)
+      if (!alias.empty()) name += fmt::format(", `{}`", alias);
+    const std::string value = option.default_text.empty() ? "" : fmt::format("`{}`", option.default_text);
+    text += fmt::format("| {} | {} | {} | {} |\n", name, value, option.legal(option.limits), option.doc);
+  }
+  return text;
+}
+
+/// All names of a table, aliases and hidden ones included, appended to `names`.
+template <class Config>
+void append_names(std::type_identity_t<std::span<const Option<Config>>> table, std::vector<std::string>& names) {
+  for (const auto& option : table)
+    for (const auto name : detail::names_of(option)) names.emplace_back(name);
+}
+
+struct UnknownName {
+  std::string name;
+  std::string nearest;  ///< Empty if nothing known is near.
+};
+
+/// Those of `names` that are not known, each with the known name it was probably meant to be.
+std::vector<UnknownName> unknown_names(std::span<const std::string> names, std::span<const std::string> known);
+
+/// The names in the environment that begin with SUMAC_, SHARP_COLL_ or HCOLL_: those that we must know.
+std::vector<std::string> our_environment_names();
+
+/// "unknown variable SUMAC_NOD_OST_COUNT: did you mean SUMAC_NODE_OST_COUNT?"
+std::string to_string(const UnknownName& unknown);
+
+}  // namespace sumac

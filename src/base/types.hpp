@@ -1,0 +1,110 @@
+#pragma once
+// The twelve datatypes and twelve operations of the SHARP interface, with its numbers (they travel on the wire and through
+// the C ABI), and which go together. docs/types.md shows the table; a test compares it with legal().
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sumac {
+
+enum class Dtype : std::uint8_t {
+  uint32 = 0,
+  int32 = 1,
+  uint64 = 2,
+  int64 = 3,
+  float32 = 4,
+  float64 = 5,
+  uint16 = 6,
+  int16 = 7,
+  float16 = 8,   ///< IEEE half.
+  bfloat16 = 9,  ///< The upper half of a float32.
+  uint8 = 10,
+  int8 = 11,
+  null = 12,  ///< No type: terminator, barrier, "no tag type".
+};
+inline constexpr std::uint8_t kDtypeCount = 12;
+
+enum class Op : std::uint8_t {
+  max = 0,
+  min = 1,
+  sum = 2,
+  prod = 3,
+  land = 4,
+  band = 5,
+  lor = 6,
+  bor = 7,
+  lxor = 8,
+  bxor = 9,
+  maxloc = 10,
+  minloc = 11,
+  null = 12,  ///< No operation: barrier, broadcast.
+};
+inline constexpr std::uint8_t kOpCount = 12;
+
+/// Lower-case names, "float32", "minloc"; "null" for null and "?" for what is none of them.
+std::string_view to_string(Dtype dtype) noexcept;
+std::string_view to_string(Op op) noexcept;
+
+constexpr bool is_dtype(unsigned value) noexcept { return value < kDtypeCount; }
+constexpr bool is_op(unsigned value) noexcept { return value < kOpCount; }
+
+/// Bytes of one value; 0 for null and for what is no type.
+constexpr std::size_t width(Dtype dtype) noexcept {
+  switch (dtype) {
+    case Dtype::uint8:
+    case Dtype::int8: return 1;
+    case Dtype::uint16:
+    case Dtype::int16:
+    case Dtype::float16:
+    case Dtype::bfloat16: return 2;
+    case Dtype::uint32:
+    case Dtype::int32:
+    case Dtype::float32: return 4;
+    case Dtype::uint64:
+    case Dtype::int64:
+    case Dtype::float64: return 8;
+    case Dtype::null: return 0;
+  }
+  return 0;
+}
+
+constexpr bool is_float(Dtype dtype) noexcept {
+  return dtype == Dtype::float16 || dtype == Dtype::bfloat16 || dtype == Dtype::float32 || dtype == Dtype::float64;
+}
+constexpr bool is_integer(Dtype dtype) noexcept { return width(dtype) != 0 && !is_float(dtype); }
+constexpr bool is_signed_integer(Dtype dtype) noexcept {
+  return dtype == Dtype::int8 || dtype == Dtype::int16 || dtype == Dtype::int32 || dtype == Dtype::int64;
+}
+
+/// MINLOC and MAXLOC work on pairs (value, tag).
+constexpr bool is_pair(Op op) noexcept { return op == Op::minloc || op == Op::maxloc; }
+
+/// May this operation be done on this type? Integers take all; floats MIN, MAX, SUM, PROD, MINLOC and MAXLOC.
+constexpr bool legal(Dtype dtype, Op op) noexcept {
+  if (width(dtype) == 0 || !is_op(static_cast<unsigned>(op))) return false;
+  if (is_integer(dtype)) return true;
+  return op == Op::min || op == Op::max || op == Op::sum || op == Op::prod || is_pair(op);
+}
+
+/// As above with the tag's type, which only pairs look at. A pair lies in one of two layouts:
+///   tag type given: value, then directly a tag of that integer type; no padding;
+///   Dtype::null (packet version 0): the tag's slot is as wide as the value and begins with a 32-bit signed tag, so the
+///   value has 32 or 64 bits. MPI_FLOAT_INT, MPI_2INT, MPI_DOUBLE_INT and MPI_LONG_INT lie in memory like this.
+constexpr bool legal(Dtype dtype, Op op, Dtype tag) noexcept {
+  if (!legal(dtype, op)) return false;
+  if (!is_pair(op)) return true;
+  return tag == Dtype::null ? width(dtype) >= 4 : is_integer(tag);
+}
+
+/// Bytes of one element of an operation's vector; 0 if the combination is not legal.
+constexpr std::size_t element_bytes(Dtype dtype, Op op, Dtype tag = Dtype::null) noexcept {
+  if (!legal(dtype, op, tag)) return 0;
+  if (!is_pair(op)) return width(dtype);
+  return width(dtype) + (tag == Dtype::null ? width(dtype) : width(tag));
+}
+
+/// The table of legal combinations as Markdown: the generated part of docs/types.md.
+std::string legal_table_markdown();
+
+}  // namespace sumac
