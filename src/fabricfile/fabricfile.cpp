@@ -1,0 +1,332 @@
+#include "fabricfile/fabricfile.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "fabricfile/units.hpp"
+#include "topo/validate.hpp"
+
+namespace sumac {
+
+namespace {
+
+using topo::Fabric;
+using topo::LinkSpec;
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const auto above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+/// "h[1-16]" is h1 to h16; any other name is itself.
+std::vector<std::string> expand(const std::string& name) {
+  const auto open = name.find('[');
+  const auto dash = name.find('-', open);
+  if (open == std::string::npos || dash == std::string::npos || name.back() != ']') return {name};
+  unsigned first = 0;
+  unsigned last = 0;
+  const char* text = name.data();
+  const auto a = std::from_chars(text + open + 1, text + dash, first);
+  const auto b = std::from_chars(text + dash + 1, text + name.size() - 1, last);
+  if (a.ptr != text + dash || b.ptr != text + name.size() - 1 || a.ec != std::errc{} || b.ec != std::errc{}) return {name};
+  if (last < first || last - first >= 4096) return {name};
+  std::vector<std::string> names;
+  for (auto i = first; i <= last; ++i) names.push_back(name.substr(0, open) + std::to_string(i));
+  return names;
+}
+
+/// Carries the file's name through the reading, so that every error can say where.
+class Reader {
+ public:
+  explicit Reader(std::string_view name) : name_(name) {}
+
+  Result<Fabric> read(const YAML::Node& top) {
+    if (auto ok = keys(top, "a fabric", {"name", "defaults", "switches", "links", "hosts", "nodes", "root", "manager", "daemons", "seed"});
+        !ok) {
+      return tl::unexpected(ok.error());
+    }
+    Fabric fabric;
+    for (auto step : {&Reader::scalars, &Reader::switches, &Reader::links, &Reader::hosts, &Reader::nodes, &Reader::manager}) {
+      if (auto ok = (this->*step)(top, fabric); !ok) return tl::unexpected(ok.error());
+    }
+    if (auto ok = topo::validate(fabric); !ok) return within(name_, ok.error());
+    return fabric;
+  }
+
+ private:
+  template <class... Args>
+  tl::unexpected<Error> at(const YAML::Node& node, fmt::format_string<Args...> format, Args&&... args) const {
+    return fail(Errc::invalid, "{}:{}: {}", name_, node.Mark().line + 1, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  /// A map with these keys only, each at most once.
+  Result<> keys(const YAML::Node& map, std::string_view what, std::initializer_list<std::string_view> known) const {
+    if (!map.IsMap()) return at(map, "{} must be a map of key: value", what);
+    std::set<std::string> seen;
+    for (const auto& entry : map) {
+      const auto key = entry.first.Scalar();
+      if (!seen.insert(key).second) return at(entry.first, "key '{}' stands twice in {}", key, what);
+      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      const auto near = *std::min_element(known.begin(), known.end(), [&](auto a, auto b) {
+        return edit_distance(key, a) < edit_distance(key, b);
+      });
+      if (edit_distance(key, near) <= 2) return at(entry.first, "unknown key '{}' in {}: did you mean '{}'?", key, what, near);
+      std::string list;
+      for (const auto k : known) list += (list.empty() ? "" : ", ") + std::string(k);
+      return at(entry.first, "unknown key '{}' in {}: it knows {}", key, what, list);
+    }
+    return {};
+  }
+
+  Result<std::string> text(const YAML::Node& node, std::string_view what) const {
+    if (!node.IsScalar()) return at(node, "{} must be one word", what);
+    return node.Scalar();
+  }
+
+  template <class T>
+  Result<T> number(const YAML::Node& node, std::string_view what) const {
+    T value{};
+    if (!node.IsScalar()) return at(node, "{} must be a number", what);
+    const auto& s = node.Scalar();
+    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
+    if (error != std::errc{} || end != s.data() + s.size()) return at(node, "{}: '{}' is not a number that fits", what, s);
+    return value;
+  }
+
+  Result<bool> truth(const YAML::Node& node, std::string_view what) const {
+    if (node.IsScalar() && node.Scalar() == "true") return true;
+    if (node.IsScalar() && node.Scalar() == "false") return false;
+    return at(node, "{} must be true or false", what);
+  }
+
+  template <class T>
+  Result<> unit(const YAML::Node& map, const char* key, Result<T> (*parse)(std::string_view), T& into) const {
+    const auto node = map[key];
+    if (!node) return {};
+    if (!node.IsScalar()) return at(node, "{} must be a number with a unit", key);
+    auto value = parse(node.Scalar());
+    if (!value) return at(node, "{}: {}", key, value.error().context);
+    into = *value;
+    return {};
+  }
+
+  /// What `map` says of a link, over what `spec` holds already.
+  Result<> link_spec(const YAML::Node& map, LinkSpec& spec) const {
+    if (auto ok = unit(map, "delay", parse_delay_ns, spec.delay_ns); !ok) return ok;
+    if (auto ok = unit(map, "rate", parse_rate_bits_per_s, spec.rate_bits_per_s); !ok) return ok;
+    if (auto ok = unit(map, "buffer", parse_size_bytes, spec.buffer_bytes); !ok) return ok;
+    if (map["mtu"]) {
+      auto mtu = number<std::uint32_t>(map["mtu"], "mtu");
+      if (!mtu) return tl::unexpected(mtu.error());
+      spec.mtu_bytes = *mtu;
+    }
+    if (map["loss"]) {
+      auto loss = number<double>(map["loss"], "loss");
+      if (!loss) return tl::unexpected(loss.error());
+      spec.loss = *loss;
+    }
+    return {};
+  }
+
+  Result<> scalars(const YAML::Node& top, Fabric& fabric) {
+    if (top["name"]) {
+      auto name = text(top["name"], "name");
+      if (!name) return tl::unexpected(name.error());
+      fabric.name = *name;
+    }
+    if (top["root"]) {
+      auto root = text(top["root"], "root");
+      if (!root) return tl::unexpected(root.error());
+      fabric.root = *root;
+    }
+    if (top["daemons"]) {
+      auto daemons = truth(top["daemons"], "daemons");
+      if (!daemons) return tl::unexpected(daemons.error());
+      fabric.daemons = *daemons;
+    }
+    if (top["seed"]) {
+      auto seed = number<std::uint64_t>(top["seed"], "seed");
+      if (!seed) return tl::unexpected(seed.error());
+      fabric.seed = *seed;
+    }
+    if (const auto defaults = top["defaults"]) {
+      if (auto ok = keys(defaults, "defaults", {"delay", "rate", "mtu", "buffer", "loss"}); !ok) return ok;
+      if (auto ok = link_spec(defaults, defaults_); !ok) return ok;
+    }
+    return {};
+  }
+
+  Result<> switches(const YAML::Node& top, Fabric& fabric) {
+    const auto list = top["switches"];
+    if (!list) return {};
+    if (!list.IsSequence()) return at(list, "switches must be a list of names");
+    for (const auto& entry : list) {
+      auto name = text(entry, "a switch");
+      if (!name) return tl::unexpected(name.error());
+      for (auto& each : expand(*name)) fabric.switches.push_back(std::move(each));
+    }
+    return {};
+  }
+
+  Result<> links(const YAML::Node& top, Fabric& fabric) {
+    const auto list = top["links"];
+    if (!list) return {};
+    if (!list.IsSequence()) return at(list, "links must be a list");
+    for (const auto& entry : list) {
+      if (auto ok = keys(entry, "a link", {"a", "b", "delay", "rate", "mtu", "buffer", "loss"}); !ok) return ok;
+      topo::SwitchLink link{"", "", defaults_};
+      for (auto [key, into] : {std::pair("a", &link.a), std::pair("b", &link.b)}) {
+        if (!entry[key]) return at(entry, "a link needs its two ends: '{}' is missing", key);
+        auto end = text(entry[key], key);
+        if (!end) return tl::unexpected(end.error());
+        *into = *end;
+      }
+      if (auto ok = link_spec(entry, link.spec); !ok) return ok;
+      if (std::find(fabric.switches.begin(), fabric.switches.end(), link.a) == fabric.switches.end()) return unknown_switch(entry["a"]);
+      if (std::find(fabric.switches.begin(), fabric.switches.end(), link.b) == fabric.switches.end()) return unknown_switch(entry["b"]);
+      fabric.links.push_back(std::move(link));
+    }
+    return {};
+  }
+
+  tl::unexpected<Error> unknown_switch(const YAML::Node& name) const {
+    return at(name, "there is no switch {}: add it to 'switches' or mend the name", name.Scalar());
+  }
+
+  Result<> hosts(const YAML::Node& top, Fabric& fabric) {
+    const auto map = top["hosts"];
+    if (!map) return {};
+    if (!map.IsMap()) return at(map, "hosts must be a map of NAME: {{leaf: SWITCH}}");
+    for (const auto& entry : map) {
+      const auto& value = entry.second;
+      if (auto ok = keys(value, fmt::format("host {}", entry.first.Scalar()),
+                         {"leaf", "delay", "rate", "mtu", "buffer", "loss", "slots", "compute"});
+          !ok) {
+        return ok;
+      }
+      topo::Host host;
+      host.link = defaults_;
+      if (!value["leaf"]) return at(value, "host {} has no leaf: add 'leaf: SWITCH'", entry.first.Scalar());
+      auto leaf = text(value["leaf"], "leaf");
+      if (!leaf) return tl::unexpected(leaf.error());
+      host.leaf = *leaf;
+      if (std::find(fabric.switches.begin(), fabric.switches.end(), *leaf) == fabric.switches.end()) return unknown_switch(value["leaf"]);
+      if (auto ok = link_spec(value, host.link); !ok) return ok;
+      if (value["slots"]) {
+        auto slots = number<std::uint32_t>(value["slots"], "slots");
+        if (!slots) return tl::unexpected(slots.error());
+        host.slots = *slots;
+      }
+      bool said = false;
+      if (value["compute"]) {
+        auto compute = truth(value["compute"], "compute");
+        if (!compute) return tl::unexpected(compute.error());
+        host.compute = *compute;
+        said = true;
+      }
+      for (auto& name : expand(entry.first.Scalar())) {
+        host.name = name;
+        if (said) compute_said_.insert(name);
+        fabric.hosts.push_back(host);
+      }
+    }
+    return {};
+  }
+
+  Result<> placement(const YAML::Node& map, topo::Placement& place) const {
+    if (map["switch"]) {
+      auto name = text(map["switch"], "switch");
+      if (!name) return tl::unexpected(name.error());
+      place.at_switch = *name;
+    }
+    if (map["host"]) {
+      auto name = text(map["host"], "host");
+      if (!name) return tl::unexpected(name.error());
+      place.at_host = *name;
+    }
+    return {};
+  }
+
+  Result<> nodes(const YAML::Node& top, Fabric& fabric) {
+    const auto map = top["nodes"];
+    if (!map) return {};
+    if (!map.IsMap()) return at(map, "nodes must be a map of NAME: {{switch: NAME}} or NAME: {{host: NAME}}");
+    for (const auto& entry : map) {
+      const auto& value = entry.second;
+      topo::Node node;
+      node.name = entry.first.Scalar();
+      if (auto ok = keys(value, fmt::format("node {}", node.name), {"switch", "host", "link_rate"}); !ok) return ok;
+      if (auto ok = placement(value, node.place); !ok) return ok;
+      if (value["link_rate"]) {
+        std::uint64_t rate = 0;
+        if (auto ok = unit(value, "link_rate", parse_rate_bits_per_s, rate); !ok) return ok;
+        node.link_rate_bits_per_s = rate;
+      }
+      // A host that carries a node has its link full with the node's traffic: it gets no rank unless the file says so.
+      for (auto& host : fabric.hosts) {
+        if (host.name == node.place.at_host && !compute_said_.contains(host.name)) host.compute = false;
+      }
+      fabric.nodes.push_back(std::move(node));
+    }
+    return {};
+  }
+
+  Result<> manager(const YAML::Node& top, Fabric& fabric) {
+    const auto map = top["manager"];
+    if (!map) return {};
+    if (auto ok = keys(map, "manager", {"switch", "host", "port"}); !ok) return ok;
+    topo::Manager manager;
+    if (auto ok = placement(map, manager.place); !ok) return ok;
+    if (map["port"]) {
+      auto port = number<std::uint16_t>(map["port"], "port");
+      if (!port) return tl::unexpected(port.error());
+      manager.port = *port;
+    }
+    fabric.manager = manager;
+    return {};
+  }
+
+  std::string name_;
+  LinkSpec defaults_;
+  std::set<std::string> compute_said_;
+};
+
+}  // namespace
+
+Result<Fabric> parse_fabric(const std::string& text, std::string_view name) {
+  try {
+    return Reader{name}.read(YAML::Load(text));
+  } catch (const YAML::Exception& e) {
+    return fail(Errc::invalid, "{}:{}: {}", name, e.mark.line + 1, e.msg);
+  }
+}
+
+Result<Fabric> load_fabric(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return fail(Errc::invalid, "{} is a directory: name a fabric file", path);
+  std::ifstream file(path);
+  if (!file) return fail_errno(fmt::format("open fabric file {}", path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parse_fabric(text.str(), path);
+}
+
+}  // namespace sumac

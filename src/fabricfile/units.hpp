@@ -1,0 +1,15 @@
+#pragma once
+// Quantities with their unit, as people write them in a fabric file. A number without a unit is refused (but 0), so
+// that nobody has to guess.
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace sumac {
+
+Result<std::int64_t> parse_delay_ns(std::string_view text);           ///< "500us", "1.5ms", "0"
+Result<std::uint64_t> parse_rate_bits_per_s(std::string_view text);   ///< "200Mbit/s", "1Gbit/s"; "0": no limit
+Result<std::uint64_t> parse_size_bytes(std::string_view text);        ///< "32MiB", "64KiB", "9000B"
+
+}  // namespace sumac

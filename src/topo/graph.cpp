@@ -1,0 +1,87 @@
+#include "topo/graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <string>
+
+namespace sumac::topo {
+
+namespace {
+constexpr std::uint32_t kUnreached = std::numeric_limits<std::uint32_t>::max();
+}
+
+Graph::Graph(const Fabric& fabric) : fabric_(fabric), adjacency_(fabric.switches.size() + fabric.hosts.size()) {
+  const auto join = [&](std::uint32_t a, std::uint32_t b, std::uint32_t edge) {
+    adjacency_[a].push_back({b, Hop{edge, true}});
+    adjacency_[b].push_back({a, Hop{edge, false}});
+  };
+  std::uint32_t edge = 0;
+  for (const auto& link : fabric.links) join(*find(link.a), *find(link.b), edge++);
+  for (std::uint32_t i = 0; i < fabric.hosts.size(); ++i) join(host_vertex(i), *find(fabric.hosts[i].leaf), edge++);
+  reach_.reserve(vertex_count());
+  for (std::uint32_t v = 0; v < vertex_count(); ++v) reach_.push_back(walk(v));
+}
+
+std::uint32_t Graph::host_vertex(std::uint32_t host_index) const {
+  return static_cast<std::uint32_t>(fabric_.switches.size()) + host_index;
+}
+
+std::optional<std::uint32_t> Graph::find(std::string_view name) const {
+  for (std::uint32_t i = 0; i < fabric_.switches.size(); ++i) {
+    if (fabric_.switches[i] == name) return i;
+  }
+  for (std::uint32_t i = 0; i < fabric_.hosts.size(); ++i) {
+    if (fabric_.hosts[i].name == name) return host_vertex(i);
+  }
+  return std::nullopt;
+}
+
+std::uint32_t Graph::vertex_of(const Placement& place) const {
+  const auto vertex = find(place.at_host.empty() ? place.at_switch : place.at_host);
+  assert(vertex && "validate() was not asked");
+  return *vertex;
+}
+
+const LinkSpec& Graph::spec(std::uint32_t edge) const {
+  const auto links = fabric_.links.size();
+  return edge < links ? fabric_.links[edge].spec : fabric_.hosts[edge - links].link;
+}
+
+std::string Graph::edge_name(std::uint32_t edge) const {
+  const auto links = fabric_.links.size();
+  if (edge < links) return fmt::format("{}-{}", fabric_.links[edge].a, fabric_.links[edge].b);
+  const auto& host = fabric_.hosts[edge - links];
+  return fmt::format("{}-{}", host.name, host.leaf);
+}
+
+Graph::Reach Graph::walk(std::uint32_t source) const {
+  Reach reach{std::vector(vertex_count(), kUnreached), std::vector(vertex_count(), Hop{}),
+              std::vector(vertex_count(), source)};
+  std::vector<std::uint32_t> queue{source};
+  reach.distance[source] = 0;
+  for (std::size_t next = 0; next < queue.size(); ++next) {
+    const auto here = queue[next];
+    for (const auto& neighbour : adjacency_[here]) {
+      if (reach.distance[neighbour.vertex] != kUnreached) continue;
+      reach.distance[neighbour.vertex] = reach.distance[here] + 1;
+      reach.last[neighbour.vertex] = neighbour.hop;
+      reach.before[neighbour.vertex] = here;
+      queue.push_back(neighbour.vertex);
+    }
+  }
+  return reach;
+}
+
+std::uint32_t Graph::distance(std::uint32_t from, std::uint32_t to) const { return reach_[from].distance[to]; }
+
+std::vector<Hop> Graph::route(std::uint32_t from, std::uint32_t to) const {
+  std::vector<Hop> hops;
+  for (auto at = to; at != from; at = reach_[from].before[at]) hops.push_back(reach_[from].last[at]);
+  std::reverse(hops.begin(), hops.end());
+  return hops;
+}
+
+}  // namespace sumac::topo

@@ -1,0 +1,59 @@
+#pragma once
+// Distances and routes. Vertices are switches, then hosts; edges are the links between switches, then one per host.
+// Everything is computed once: fabrics are small (hundreds of vertices), and their users ask often.
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "topo/fabric.hpp"
+
+namespace sumac::topo {
+
+/// One link on a route. `forward`: from `a` to `b` of a switch link, or from the host to its leaf.
+struct Hop {
+  std::uint32_t edge = 0;
+  bool forward = true;
+
+  bool operator==(const Hop&) const = default;
+};
+
+class Graph {
+ public:
+  /// The fabric must have passed validate(), and must outlive the graph.
+  explicit Graph(const Fabric& fabric);
+
+  std::uint32_t vertex_count() const { return static_cast<std::uint32_t>(adjacency_.size()); }
+  std::uint32_t edge_count() const { return static_cast<std::uint32_t>(fabric_.links.size() + fabric_.hosts.size()); }
+  std::uint32_t host_vertex(std::uint32_t host_index) const;
+  std::optional<std::uint32_t> find(std::string_view switch_or_host) const;
+  /// The switch or host that a node or the manager stands at.
+  std::uint32_t vertex_of(const Placement& place) const;
+
+  const LinkSpec& spec(std::uint32_t edge) const;
+  /// "leaf1-root" or "h1-leaf1", as status lines call it.
+  std::string edge_name(std::uint32_t edge) const;
+
+  /// Links between two vertices.
+  std::uint32_t distance(std::uint32_t from, std::uint32_t to) const;
+  std::vector<Hop> route(std::uint32_t from, std::uint32_t to) const;
+
+ private:
+  struct Neighbour {
+    std::uint32_t vertex;
+    Hop hop;
+  };
+  /// What a walk from `source` needs: at every vertex the distance, and the last step of the way there.
+  struct Reach {
+    std::vector<std::uint32_t> distance;
+    std::vector<Hop> last;
+    std::vector<std::uint32_t> before;
+  };
+  Reach walk(std::uint32_t source) const;
+
+  const Fabric& fabric_;
+  std::vector<std::vector<Neighbour>> adjacency_;
+  std::vector<Reach> reach_;
+};
+
+}  // namespace sumac::topo

@@ -1,0 +1,37 @@
+#include "topo/graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include "topo/test_fabric.hpp"
+
+namespace sumac::topo {
+namespace {
+
+TEST(Graph, distances_count_links) {
+  const auto fabric = two_leaves();
+  const Graph graph{fabric};
+  const auto at = [&](const char* name) { return *graph.find(name); };
+  const struct { const char* from; const char* to; std::uint32_t links; } rows[] = {
+      {"h1", "h1", 0}, {"h1", "leaf1", 1}, {"h1", "h2", 2}, {"h1", "h3", 4}, {"root", "h3", 2}, {"leaf1", "leaf2", 2},
+  };
+  for (const auto& row : rows) EXPECT_EQ(graph.distance(at(row.from), at(row.to)), row.links) << row.from << " " << row.to;
+}
+
+TEST(Graph, a_route_names_links_and_directions_in_order) {
+  const auto fabric = two_leaves();
+  const Graph graph{fabric};
+  const auto route = graph.route(*graph.find("h1"), *graph.find("h3"));
+  // Edges: 0 leaf1-root, 1 leaf2-root, 2 h1, 3 h2, 4 h3.
+  EXPECT_EQ(route, (std::vector<Hop>{{2, true}, {0, true}, {1, false}, {4, false}}));
+  EXPECT_EQ(graph.edge_name(2), "h1-leaf1");
+  EXPECT_EQ(graph.edge_name(1), "leaf2-root");
+  EXPECT_TRUE(graph.route(0, 0).empty());
+}
+
+TEST(Graph, an_unknown_name_is_not_found) {
+  const auto fabric = two_leaves();
+  EXPECT_FALSE(Graph{fabric}.find("nobody"));
+}
+
+}  // namespace
+}  // namespace sumac::topo

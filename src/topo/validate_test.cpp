@@ -1,0 +1,77 @@
+#include "topo/validate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "topo/test_fabric.hpp"
+
+namespace sumac::topo {
+namespace {
+
+TEST(Validate, a_good_fabric_passes) { EXPECT_TRUE(validate(two_leaves())); }
+
+TEST(Validate, each_fault_is_one_line_that_names_the_thing_and_the_remedy) {
+  const struct { const char* name; std::function<void(Fabric&)> spoil; const char* message; } rows[] = {
+      {"a loop of links", [](Fabric& f) { f.links.push_back({"leaf1", "leaf2", {}}); },
+       "the links form a loop: leaf1 - leaf2 - root - leaf1: switches must form a tree, remove one of these links"},
+      {"two links between the same switches", [](Fabric& f) { f.links.push_back({"root", "leaf1", {}}); },
+       "the links form a loop: root - leaf1 - root: switches must form a tree, remove one of these links"},
+      {"a link of a switch to itself", [](Fabric& f) { f.links.push_back({"root", "root", {}}); },
+       "the links form a loop: root - root: switches must form a tree, remove one of these links"},
+      {"a link to an unknown switch", [](Fabric& f) { f.links[0].a = "leaf9"; },
+       "link leaf9-root: there is no switch leaf9: add it to 'switches' or mend the name"},
+      {"a switch that nothing joins", [](Fabric& f) { f.links.pop_back(); },
+       "switch leaf2 has no way to switch root: add a link that joins the two parts"},
+      {"a host without a leaf", [](Fabric& f) { f.hosts[1].leaf = ""; }, "host h2 has no leaf: add 'leaf: SWITCH'"},
+      {"a host on an unknown leaf", [](Fabric& f) { f.hosts[1].leaf = "leaf7"; },
+       "host h2: there is no switch leaf7: add it to 'switches' or mend the name"},
+      {"two hosts of one name", [](Fabric& f) { f.hosts[1].name = "h1"; },
+       "the name h1 is used twice, for a host and a host: names must differ"},
+      {"a host named as a switch", [](Fabric& f) { f.hosts[1].name = "root"; },
+       "the name root is used twice, for a switch and a host: names must differ"},
+      {"a node on an unknown host", [](Fabric& f) { f.nodes[0].place = {"", "x9"}; },
+       "node an-root: there is no host x9: add it to 'hosts' or mend the name"},
+      {"a node at an unknown switch", [](Fabric& f) { f.nodes[0].place = {"s9", ""}; },
+       "node an-root: there is no switch s9: add it to 'switches' or mend the name"},
+      {"a node nowhere", [](Fabric& f) { f.nodes[0].place = {}; }, "node an-root: say where it is, either 'switch' or 'host'"},
+      {"a node at two places", [](Fabric& f) { f.nodes[0].place = {"root", "h1"}; },
+       "node an-root: say where it is, either 'switch' or 'host'"},
+      {"an unknown root", [](Fabric& f) { f.root = "an-top"; }, "root: there is no node an-top: add it to 'nodes' or mend the name"},
+      {"a manager nowhere", [](Fabric& f) { f.manager->place = {}; }, "manager: say where it is, either 'switch' or 'host'"},
+      {"a host named manager", [](Fabric& f) { f.hosts[0].name = "manager"; },
+       "the name manager is used for a host: it is kept for the manager's own place"},
+      {"a name that is no host name", [](Fabric& f) { f.hosts[0].name = "h_1"; },
+       "host name 'h_1' is not usable: letters, digits and '-' only, at most 63"},
+      {"no host", [](Fabric& f) { f.hosts.clear(); }, "fabric two-leaves has no host: name one under 'hosts'"},
+      {"no switch", [](Fabric& f) { f.switches.clear(); }, "fabric two-leaves has no switch: name one under 'switches'"},
+      {"no name", [](Fabric& f) { f.name.clear(); }, "the fabric has no name: add 'name'"},
+      {"loss above 1", [](Fabric& f) { f.links[0].spec.loss = 1.5; }, "link leaf1-root: loss 1.5 is not within 0 to 1"},
+      {"a buffer smaller than a frame", [](Fabric& f) { f.hosts[0].link.buffer_bytes = 9000; },
+       "host h1: a buffer of 9000 bytes holds no frame of 9014 bytes: make it larger"},
+      {"an mtu above what the switch carries", [](Fabric& f) { f.hosts[0].link.mtu_bytes = 9217; },
+       "host h1: mtu 9217 is not within 576 to 9216"},
+      {"no slot", [](Fabric& f) { f.hosts[0].slots = 0; }, "host h1: slots is 0: say 'compute: false' for a host without ranks"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    auto fabric = two_leaves();
+    row.spoil(fabric);
+    const auto result = validate(fabric);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, Errc::invalid);
+    EXPECT_EQ(result.error().context, row.message);
+  }
+}
+
+TEST(Validate, both_sides_of_each_boundary) {
+  auto fabric = two_leaves();
+  fabric.hosts[0].link.mtu_bytes = 9216;
+  fabric.hosts[1].link.buffer_bytes = 9014;
+  fabric.links[0].spec.loss = 1;
+  fabric.links[1].spec.mtu_bytes = 576;
+  EXPECT_TRUE(validate(fabric));
+}
+
+}  // namespace
+}  // namespace sumac::topo
