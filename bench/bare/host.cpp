@@ -1,0 +1,49 @@
+#include <algorithm>
+
+#include "bench/bare/roles.hpp"
+#include "bench/measure.h"
+
+namespace sumac::bare {
+namespace {
+
+// One operation: `window` messages in flight until all have come back.
+Result<> one_operation(Link& link, Waiter& waiter, const Case& c, std::uint64_t before) {
+  const std::uint64_t end = before + c.chunks;
+  std::uint64_t owed_up_to = before;
+  while (link.arrived() < end) {
+    const std::uint64_t may = std::min(end, link.arrived() + c.window);
+    if (may > owed_up_to) {
+      link.owe(may - owed_up_to);
+      owed_up_to = may;
+    }
+    if (link.flush() == Errc::lost) return fail(Errc::lost, "the node closed the connection");
+    const Errc got = link.receive(end);
+    if (got == Errc::lost) return fail(Errc::lost, "the node closed the connection");
+    if (got == Errc::ok) continue;
+    waiter.want(link, true, !link.idle());
+    waiter.wait();
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<> run_host(Link parent, const Plan& plan) {
+  auto waiter = Waiter::make(plan.spin);
+  if (!waiter) return tl::unexpected(waiter.error());
+  if (auto added = waiter->add(parent); !added) return added;
+  for (const Case& c : plan.cases) {
+    std::vector<std::int64_t> report(static_cast<std::size_t>(c.total()) + 1);
+    report[0] = 1;  // one host in this sum
+    parent.begin(kHeaderBytes + c.chunk);
+    for (int i = 0; i < c.total(); ++i) {
+      const auto start = bench_now_ns();
+      if (auto done = one_operation(parent, *waiter, c, static_cast<std::uint64_t>(i) * c.chunks); !done) return done;
+      report[static_cast<std::size_t>(i) + 1] = bench_now_ns() - start;
+    }
+    if (auto sent = parent.write_all(std::as_bytes(std::span(report))); !sent) return sent;
+  }
+  return {};
+}
+
+}  // namespace sumac::bare

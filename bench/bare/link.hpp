@@ -1,0 +1,75 @@
+#pragma once
+// One TCP connection of the bare tree. All messages of a case are equally long and nobody reads what is in them, so a link
+// only counts: bytes that came in, messages that are still owed to the other side.
+#include <netinet/in.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+
+namespace sumac::bare {
+
+inline constexpr std::size_t kHeaderBytes = 64;  ///< What wire::AggHeader takes on every message of the real tree.
+
+class Link {
+ public:
+  explicit Link(UniqueFd fd) : fd_(std::move(fd)) {}
+
+  int fd() const { return fd_.get(); }
+
+  /// Everything before has been sent and received; from now on messages are this long.
+  void begin(std::size_t message_bytes);
+
+  void owe(std::uint64_t messages) { owed_ += messages; }
+  bool idle() const { return owed_ == 0; }
+  /// Sends what the socket takes. Errc::lost: the other side is gone.
+  Errc flush();
+
+  /// Reads what is there, up to `limit` whole messages since begin(), and never a byte beyond: what follows belongs to the next case.
+  Errc receive(std::uint64_t limit);
+  std::uint64_t arrived() const { return in_bytes_ / message_bytes_; }
+
+  /// For what lies between cases; these two block.
+  Result<> write_all(std::span<const std::byte> bytes);
+  Result<> read_all(std::span<std::byte> bytes);
+
+ private:
+  UniqueFd fd_;
+  std::size_t message_bytes_ = kHeaderBytes;
+  std::uint64_t in_bytes_ = 0;
+  std::uint64_t owed_ = 0;
+  std::size_t sent_of_first_ = 0;
+};
+
+/// Blocks until connected; `address` is "HOST:PORT".
+Result<Link> connect_to(const std::string& address);
+
+struct Listener {
+  UniqueFd fd;
+  std::uint16_t port = 0;
+};
+Result<Listener> listen_on(std::uint16_t port, int backlog);
+Result<Link> accept_from(const Listener& listener);
+
+/// Sleeps until one of the links has something, or (where it owes) takes something. `spin`: looks for 20 us first.
+class Waiter {
+ public:
+  static Result<Waiter> make(bool spin);
+  Result<> add(const Link& link);
+  /// Tells whether to wake up for what comes in, and for room to send. Costs a system call only on a change.
+  void want(const Link& link, bool input, bool output);
+  void wait();
+
+ private:
+  explicit Waiter(UniqueFd epoll, bool spin) : epoll_(std::move(epoll)), spin_(spin) {}
+  UniqueFd epoll_;
+  bool spin_;
+  std::vector<std::uint32_t> armed_;  // by descriptor
+};
+
+}  // namespace sumac::bare

@@ -1,0 +1,49 @@
+/* collbench: how long MPI collectives take, verified, for any MPI. One start serves many cases, because starting 16 ranks
+ * over a slow fabric takes longer than most cells.
+ *
+ *   mpirun -n 16 collbench --case barrier --case allreduce:8,1K:200 --case allreduce:16M:3:1
+ *
+ * Method: measure.h. Data and what counts as right: pattern.h. The loop: driver.c. */
+#include <mpi.h>
+
+#include "bench/driver.h"
+
+static MPI_Datatype mpi_type(bench_type type) {
+  switch (type) {
+    case kBenchInt32: return MPI_INT32_T;
+    case kBenchInt64: return MPI_INT64_T;
+    case kBenchFloat: return MPI_FLOAT;
+    case kBenchDouble: return MPI_DOUBLE;
+    case kBenchTypes: break;
+  }
+  return MPI_DATATYPE_NULL;
+}
+
+static int call_barrier(const bench_call *a) {
+  (void)a;
+  return MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static int call_allreduce(const bench_call *a) {
+  return MPI_Allreduce(a->send, a->receive, (int)a->count, mpi_type(a->type), MPI_SUM, MPI_COMM_WORLD);
+}
+
+/* The next collective is one more row and its call; those where ranks play different parts also need an untimed barrier
+ * before each call, which barrier and allreduce, timed back to back, must not have. */
+static const bench_collective kCollectives[] = {
+    {"barrier", 0, call_barrier},
+    {"allreduce", 1, call_allreduce},
+};
+
+static const char *explain(int code) {
+  static char words[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  if (MPI_Error_string(code, words, &length) != MPI_SUCCESS) return "unknown MPI error";
+  return words;
+}
+
+int main(int argc, char **argv) {
+  const bench_program program = {.name = "collbench", .purpose = "Measures MPI collectives on MPI_COMM_WORLD.",
+      .collectives = kCollectives, .collective_count = sizeof kCollectives / sizeof kCollectives[0], .explain = explain};
+  return bench_main(argc, argv, &program);
+}
