@@ -1,0 +1,227 @@
+#include "wire/agg_codec.hpp"
+
+namespace sumac::wire {
+namespace {
+
+bool known(AggKind kind) noexcept {
+  const auto value = static_cast<unsigned>(kind);
+  return (value >= 1 && value <= 7) || (value >= 16 && value <= 21);
+}
+
+/// null is a value of both enums and stands right behind the last real one.
+bool in_range(Op op) noexcept { return static_cast<unsigned>(op) <= static_cast<unsigned>(Op::null); }
+bool in_range(Dtype dtype) noexcept { return static_cast<unsigned>(dtype) <= static_cast<unsigned>(Dtype::null); }
+
+/// Bytes of one element for kinds with data; 0 if type and operation don't fit the kind.
+std::size_t element_of(const AggHeader& h) noexcept {
+  switch (h.coll) {
+    case Coll::allreduce:
+    case Coll::reduce:
+    case Coll::reduce_scatter:
+      // Only pairs have a tag; a stray one would make members disagree about nothing.
+      if (!is_pair(h.op) && h.tag_dtype != Dtype::null) return 0;
+      return element_bytes(h.dtype, h.op, h.tag_dtype);
+    case Coll::bcast:
+    case Coll::allgather:
+      if (h.op != Op::null || h.tag_dtype != Dtype::null) return 0;
+      return width(h.dtype);
+    case Coll::none:
+    case Coll::barrier:
+    case Coll::close:
+    case Coll::leave: return 0;
+  }
+  return 0;
+}
+
+/// May a message of this kind be empty although the operation has elements?
+bool may_be_empty(const AggHeader& h) noexcept {
+  if (h.kind == AggKind::skip) return true;
+  if (h.kind == AggKind::contribute) return h.coll == Coll::bcast;  // only the root of a bcast has something to give
+  return h.coll == Coll::reduce || h.coll == Coll::reduce_scatter || h.coll == Coll::bcast;
+}
+
+const char* flaw_of_data(const AggHeader& h) noexcept {
+  const std::size_t element = element_of(h);
+  if (element == 0) return "type, operation and tag type do not go together";
+  if (h.payload_bytes % element != 0) return "payload_bytes is not a whole number of elements";
+  const std::uint64_t elements = h.payload_bytes / element;
+  if (h.first > h.count) return "first is behind the end of the operation";
+  if (h.kind == AggKind::skip && elements != 0) return "skip carries data";
+  if (elements == 0) {
+    if (h.count != 0 && !may_be_empty(h)) return "no data for an operation that has some";
+    return nullptr;
+  }
+  // The result of an allgather is longer than `count`, which counts one member's elements.
+  if (h.coll == Coll::allgather) return nullptr;
+  if (elements > h.count - h.first) return "fragment reaches behind the end of the operation";
+  if (((h.flags & kFlagFirst) != 0) != (h.first == 0)) return "flag first and element first disagree";
+  if (((h.flags & kFlagLast) != 0) != (h.first + elements == h.count)) return "flag last and the fragment's end disagree";
+  return nullptr;
+}
+
+const char* flaw_of_empty(const AggHeader& h) noexcept {
+  if (h.op != Op::null || h.dtype != Dtype::null || h.tag_dtype != Dtype::null) return "an operation without data has a type";
+  if (h.count != 0 || h.first != 0) return "an operation without data has elements";
+  if (h.payload_bytes != 0) return "an operation without data carries a payload";
+  if ((h.flags & kFlagStreaming) != 0) return "an operation without data is streaming";
+  return nullptr;
+}
+
+const char* flaw_of_number(const AggHeader& h, std::uint32_t payload_max) noexcept {
+  if (h.payload_bytes > payload_max) return "payload_bytes is more than was granted";
+  if (h.group_id == 0) return "group_id is zero";
+  if (h.kind == AggKind::result) {
+    if (h.origin != kNoRank || h.members != 0) return "a result names an origin";
+  } else {
+    if (h.origin == kNoRank) return "origin is no rank";
+    if (h.kind == AggKind::contribute && h.members == 0) return "members is zero";
+  }
+  switch (h.coll) {
+    case Coll::barrier:
+    case Coll::close:
+    case Coll::leave: return flaw_of_empty(h);
+    case Coll::allreduce:
+    case Coll::reduce:
+    case Coll::bcast:
+    case Coll::reduce_scatter:
+    case Coll::allgather: return flaw_of_data(h);
+    case Coll::none: break;
+  }
+  return "coll is unknown";
+}
+
+const char* flaw_of_control(const AggHeader& h) noexcept {
+  if (h.payload_bytes != body_bytes(h.kind)) return "payload_bytes is not the size of this kind's body";
+  if (h.coll != Coll::none || h.op != Op::null || h.dtype != Dtype::null || h.tag_dtype != Dtype::null)
+    return "a control message names an operation";
+  if (h.flags != 0 || h.count != 0 || h.first != 0) return "a control message has flags or elements";
+  if (h.kind != AggKind::trouble && (h.origin != kNoRank || h.members != 0)) return "a control message names an origin";
+  switch (h.kind) {
+    case AggKind::hello:
+    case AggKind::open:
+    case AggKind::opened: return h.group_id == 0 ? nullptr : "group_id is set before there is one";
+    case AggKind::refused: return nullptr;  // of an Open it has none, of a Join it has one
+    default: return h.group_id != 0 ? nullptr : "group_id is zero";
+  }
+}
+
+}  // namespace
+
+const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_max) noexcept {
+  if (h.magic != kAggMagic) return "magic is not 0x4153";
+  if (!known(h.kind)) return "kind is unknown";
+  // Hello has the same bytes in every version, for ever, so that a node can still tell a newer peer "no version in common".
+  if (h.kind == AggKind::hello ? h.version == 0 : h.version != kAggVersion) return "version is not spoken here";
+  if (h.payload_bytes != payload) return "payload_bytes is not what follows the header";
+  if (!in_range(h.op)) return "op is unknown";
+  if (!in_range(h.dtype)) return "dtype is unknown";
+  if (!in_range(h.tag_dtype)) return "tag_dtype is unknown";
+  if ((h.flags & ~static_cast<unsigned>(kFlagsKnown)) != 0) return "flags are unknown";
+  if (h.root_slice != 0) return "root_slice is not zero";
+  if (h.reserved != 0) return "reserved is not zero";
+  if (!carries_data(h.kind)) return flaw_of_control(h);
+  return flaw_of_number(h, payload_max < kPayloadMax ? payload_max : kPayloadMax);
+}
+
+Errc decode(std::span<const std::byte> frame, std::uint32_t payload_max, AggHeader& out) noexcept {
+  if (frame.size() < kAggHeaderBytes) return Errc::invalid;
+  load(out, frame.data());
+  return flaw(out, frame.size() - kAggHeaderBytes, payload_max) == nullptr ? Errc::ok : Errc::invalid;
+}
+
+Result<AggHeader> decode_agg_header(std::span<const std::byte> frame, std::uint32_t payload_max) {
+  if (frame.size() < kAggHeaderBytes)
+    return fail(Errc::invalid, "message of {} bytes is shorter than its header of {}", frame.size(), kAggHeaderBytes);
+  AggHeader header;
+  load(header, frame.data());
+  if (const char* what = flaw(header, frame.size() - kAggHeaderBytes, payload_max); what != nullptr)
+    return fail(Errc::invalid, "{} ({}; {} bytes follow, at most {})", what,
+                dump_fields(frame.first(kAggHeaderBytes), layout<AggHeader>()), frame.size() - kAggHeaderBytes, payload_max);
+  return header;
+}
+
+const char* flaw(const HelloBody& b) noexcept {
+  if (b.role != Role::client && b.role != Role::node) return "hello: role is unknown";
+  if (b.role == Role::client && b.job_id == 0) return "hello: a client has no job";
+  if (b.role == Role::node && b.job_id != 0) return "hello: a node names a job";
+  if (b.version_min == 0 || b.version_min > b.version_max) return "hello: versions are not a range";
+  if (b.reserved != 0) return "hello: reserved is not zero";
+  return nullptr;
+}
+
+const char* flaw(const OpenBody& b) noexcept {
+  if (b.job_id == 0) return "open: job_id is zero";
+  if (b.group_size == 0) return "open: group_size is zero";
+  if (b.reserved != 0) return "open: reserved is not zero";
+  return nullptr;
+}
+
+const char* flaw(const OpenedBody& b) noexcept {
+  if (b.job_id == 0) return "opened: job_id is zero";
+  if (b.group_id == 0) return "opened: group_id is zero";
+  if (b.reserved != 0) return "opened: reserved is not zero";
+  return nullptr;
+}
+
+const char* flaw(const JoinBody& b) noexcept {
+  if (b.job_id == 0) return "join: job_id is zero";
+  if (b.group_size == 0 || b.group_size == kNoRank) return "join: group_size is no size";
+  if (b.rank >= b.group_size) return "join: rank is not in the group";
+  if (b.members == 0 || b.members > b.group_size) return "join: members is no number of members";
+  if (b.osts == 0) return "join: osts is zero";
+  if (b.payload_max == 0 || b.payload_max > kPayloadMax) return "join: payload_max is out of range";
+  if (b.chunk_max > kPayloadMax) return "join: chunk_max is out of range";
+  if (seq_before(b.high, b.done)) return "join: high is before done";
+  if (b.high_rank >= b.group_size) return "join: high_rank is not in the group";
+  if (b.culprit != kNoRank && b.culprit >= b.group_size) return "join: culprit is not in the group";
+  if ((b.flags & ~1u) != 0) return "join: flags are unknown";
+  if (b.path_length == 0 || b.path_length > kPathMax) return "join: path_length is out of range";
+  for (std::size_t i = 0; i < kPathMax; ++i) {
+    const auto& entry = b.path[i];
+    if (i >= b.path_length) {
+      if (entry.node_id != 0 || entry.expected_members != 0) return "join: an unused entry of the path is not zero";
+    } else if (entry.expected_members == 0 || entry.expected_members > b.group_size) {
+      return "join: expected_members is no number of members";
+    }
+  }
+  return nullptr;
+}
+
+const char* flaw(const JoinedBody& b) noexcept {
+  if (b.job_id == 0) return "joined: job_id is zero";
+  if (b.osts == 0) return "joined: osts is zero";
+  if (b.payload_max == 0 || b.payload_max > kPayloadMax) return "joined: payload_max is out of range";
+  if (b.chunk_max > kPayloadMax) return "joined: chunk_max is out of range";
+  if (seq_before(b.high, b.low)) return "joined: high is before low";
+  return nullptr;
+}
+
+const char* flaw(const RefusedBody& b) noexcept {
+  if (b.job_id == 0) return "refused: job_id is zero";
+  const auto reason = static_cast<std::uint32_t>(b.reason);
+  if (reason < 1 || reason > static_cast<std::uint32_t>(RefuseReason::node_limit)) return "refused: reason is unknown";
+  if (b.what != AggKind::hello && b.what != AggKind::open && b.what != AggKind::join)
+    return "refused: only hello, open and join can be";
+  for (const auto byte : b.reserved)
+    if (byte != 0) return "refused: reserved is not zero";
+  return nullptr;
+}
+
+const char* flaw(const TroubleBody& b) noexcept {
+  const auto reason = static_cast<std::uint32_t>(b.reason);
+  if (reason < 1 || reason > static_cast<std::uint32_t>(TroubleReason::lost_connection)) return "trouble: reason is unknown";
+  if (static_cast<std::uint32_t>(b.field) > static_cast<std::uint32_t>(Field::payload_bytes))
+    return "trouble: field is unknown";
+  if (b.culprit == kNoRank) return "trouble: culprit is no rank";
+  if (b.reason == TroubleReason::disagree && (b.field == Field::none || b.other == kNoRank))
+    return "trouble: a disagreement names no field or only one rank";
+  return nullptr;
+}
+
+const char* flaw(const VoidBody& b) noexcept {
+  const auto reason = static_cast<std::uint32_t>(b.reason);
+  if (reason < 1 || reason > static_cast<std::uint32_t>(VoidReason::manager)) return "void: reason is unknown";
+  return nullptr;
+}
+
+}  // namespace sumac::wire

@@ -1,0 +1,147 @@
+#pragma once
+// From bytes to believed messages of the aggregation protocol and back. Decoding checks every field, so that behind it no
+// machine needs to ask whether a peer is honest about sizes, enums or counts. What is checked, per kind:
+//   all kinds          magic, version (hello: any, its body says which are spoken), known kind, known flags, root_slice and reserved
+//                      zero, payload_bytes = the bytes behind the header
+//   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members zero, origin
+//                      kNoRank (trouble: any origin and members); group_id zero for hello, open and opened, not zero for join,
+//                      joined, trouble, verdict and void_epoch
+//   contribute         coll known, members >= 1, origin a rank; supply, skip: origin a rank; result: origin kNoRank, members zero
+//   barrier close leave   no type, no data: op, dtype, tag_dtype null, count, first, payload_bytes zero, not streaming
+//   reductions         legal(dtype, op, tag_dtype); whole elements; fragment within [first, count); flag First exactly when first = 0,
+//                      Last exactly when it reaches count; empty only when count is zero or (result, supply) the kind gives no data
+//   bcast, allgather   a type without operation; bcast as reductions, its contributions may be empty
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "wire/agg.hpp"
+#include "wire/layout.hpp"
+
+namespace sumac::wire {
+
+inline constexpr std::size_t kAggHeaderBytes = sizeof(AggHeader);
+
+/// Hot path: Errc::ok or Errc::invalid, no text, no allocation. `frame` is the whole message; `payload_max` bounds the data
+/// behind contribute, supply and result (bodies of the other kinds have their own fixed size).
+Errc decode(std::span<const std::byte> frame, std::uint32_t payload_max, AggHeader& out) noexcept;
+
+/// The same checks with a sentence that names the field: for the one message that ends a connection.
+Result<AggHeader> decode_agg_header(std::span<const std::byte> frame, std::uint32_t payload_max);
+
+/// Null if every field is right, else which one is not, in words that live for ever. `payload` = bytes that follow the header.
+const char* flaw(const AggHeader& header, std::size_t payload, std::uint32_t payload_max) noexcept;
+
+const char* flaw(const HelloBody& body) noexcept;
+const char* flaw(const OpenBody& body) noexcept;
+const char* flaw(const OpenedBody& body) noexcept;
+const char* flaw(const JoinBody& body) noexcept;
+const char* flaw(const JoinedBody& body) noexcept;
+const char* flaw(const RefusedBody& body) noexcept;
+const char* flaw(const TroubleBody& body) noexcept;
+const char* flaw(const VoidBody& body) noexcept;
+
+/// A body behind its header: `bytes` is the payload. Errc::ok or Errc::invalid.
+template <Message Body>
+Errc decode(std::span<const std::byte> bytes, Body& out) noexcept {
+  if (bytes.size() != sizeof(Body)) return Errc::invalid;
+  load(out, bytes.data());
+  return flaw(out) == nullptr ? Errc::ok : Errc::invalid;
+}
+
+/// The same with words: `auto hello = decode_body<HelloBody>(payload);`
+template <Message Body>
+Result<Body> decode_body(std::span<const std::byte> bytes) {
+  Body body;
+  if (bytes.size() != sizeof(Body)) return fail(Errc::invalid, "body has {} bytes, not {}", bytes.size(), sizeof(Body));
+  load(body, bytes.data());
+  if (const char* what = flaw(body); what != nullptr)
+    return fail(Errc::invalid, "{} ({})", what, dump_fields(bytes, layout<Body>()));
+  return body;
+}
+
+/// Bytes of the body that a kind carries; 0 for the kinds that carry user data.
+constexpr std::uint32_t body_bytes(AggKind kind) noexcept {
+  switch (kind) {
+    case AggKind::hello: return sizeof(HelloBody);
+    case AggKind::open: return sizeof(OpenBody);
+    case AggKind::opened: return sizeof(OpenedBody);
+    case AggKind::join: return sizeof(JoinBody);
+    case AggKind::joined: return sizeof(JoinedBody);
+    case AggKind::refused: return sizeof(RefusedBody);
+    case AggKind::trouble:
+    case AggKind::verdict: return sizeof(TroubleBody);
+    case AggKind::void_epoch: return sizeof(VoidBody);
+    case AggKind::contribute:
+    case AggKind::supply:
+    case AggKind::skip:
+    case AggKind::result: return 0;
+  }
+  return 0;
+}
+constexpr bool carries_data(AggKind kind) noexcept {
+  return kind == AggKind::contribute || kind == AggKind::supply || kind == AggKind::skip || kind == AggKind::result;
+}
+
+inline void encode(const AggHeader& header, std::span<std::byte, kAggHeaderBytes> to) noexcept {
+  store(to.data(), header);
+}
+inline std::array<std::byte, kAggHeaderBytes> encoded(const AggHeader& header) noexcept {
+  std::array<std::byte, kAggHeaderBytes> bytes;
+  store(bytes.data(), header);
+  return bytes;
+}
+
+/// A header and its body as they go out: short enough to be the `head` of Transport::send().
+template <Message Body>
+using ControlFrame = std::array<std::byte, kAggHeaderBytes + sizeof(Body)>;
+
+/// Sets payload_bytes; the caller set the kind and what else the header says.
+template <Message Body>
+ControlFrame<Body> encoded(AggHeader header, const Body& body) noexcept {
+  static_assert(kAggHeaderBytes + sizeof(Body) <= 256, "Transport copies heads up to 256 bytes");
+  header.payload_bytes = sizeof(Body);
+  ControlFrame<Body> frame;
+  store(frame.data(), header);
+  store(frame.data() + kAggHeaderBytes, body);
+  return frame;
+}
+
+// Names for people; "?" for what is none.
+std::string_view to_string(AggKind kind) noexcept;
+std::string_view to_string(Coll coll) noexcept;
+std::string_view to_string(Field field) noexcept;
+std::string_view to_string(RefuseReason reason) noexcept;
+std::string_view to_string(TroubleReason reason) noexcept;
+std::string_view to_string(VoidReason reason) noexcept;
+
+/// One line: "contribute group 7 seq 12 allreduce sum float32 count 1024 first 0 bytes 4096 flags first,last ...".
+std::string describe(const AggHeader& header);
+/// The whole message, body included, also when it is malformed (then it says what is wrong). For logs and dumps.
+std::string describe_agg_message(std::span<const std::byte> frame, std::uint32_t payload_max = kPayloadMax);
+
+template <>
+inline constexpr std::size_t kNumberBytes<PathEntry> = 4;
+template <>
+std::span<const FieldRow> layout<AggHeader>() noexcept;
+template <>
+std::span<const FieldRow> layout<HelloBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<OpenBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<OpenedBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<JoinBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<JoinedBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<RefusedBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<TroubleBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<VoidBody>() noexcept;
+
+}  // namespace sumac::wire

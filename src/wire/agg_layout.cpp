@@ -1,0 +1,155 @@
+// Every byte of the aggregation messages, named once: see layout.hpp.
+#include "wire/agg_codec.hpp"
+
+namespace sumac::wire {
+namespace {
+
+#define F(field, meaning) SUMAC_FIELD(Self, field, meaning)
+
+constexpr auto header_rows() {
+  using Self = AggHeader;
+  return std::array{
+      F(magic, "0x4153, \"SA\": turns away a stray peer"),
+      F(version, "1; in `hello` any (its body says which are spoken)"),
+      F(kind, "AggKind, table above"),
+      F(tree_id, "tree of the group"),
+      F(group_id, "0 in hello, open, opened and in a refused open"),
+      F(epoch, "raised at each re-join; older messages are dropped"),
+      F(sequence, "number in the group, wraps; trouble, verdict: the number they speak of"),
+      F(coll, "0 none, 1 barrier, 2 allreduce, 3 reduce, 4 bcast, 5 reduce_scatter, 6 allgather, 7 close, 8 leave"),
+      F(op, "operation as in sharp_coll.h, 12 none"),
+      F(dtype, "type as in sharp_coll.h, 12 none"),
+      F(tag_dtype, "type of the tags of MINLOC and MAXLOC, else 12"),
+      F(flags, "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible"),
+      F(root_slice, "zero"),
+      F(payload_bytes, "bytes that follow the header"),
+      F(count, "elements of the whole operation (allgather: of one member)"),
+      F(first, "first element of this fragment"),
+      F(origin, "up: lowest group rank whose data are in it; down: 0xffffffff"),
+      F(members, "up: members whose data are in it; down: 0"),
+      F(reserved, "zero"),
+  };
+}
+
+constexpr auto hello_rows() {
+  using Self = HelloBody;
+  return std::array{
+      F(job_id, "a client's job; 0 from a node, which speaks for all jobs"),
+      F(job_key, "zero until keys come with the secured control plane"),
+      F(role, "1 client, 2 node"),
+      F(id, "world rank of a client, node id of a node"),
+      F(version_min, "lowest version spoken"),
+      F(version_max, "highest version spoken"),
+      F(reserved, "zero"),
+  };
+}
+
+constexpr auto open_rows() {
+  using Self = OpenBody;
+  return std::array{F(job_id, "job whose grant the id is taken from"),
+                    F(token, "chosen by the asker, unique in the job: a repeat gets the same id"),
+                    F(group_size, "members"), F(reserved, "zero")};
+}
+
+constexpr auto opened_rows() {
+  using Self = OpenedBody;
+  return std::array{F(job_id, "as asked"), F(token, "as asked"), F(group_id, "the new group's id, not 0"),
+                    F(reserved, "zero")};
+}
+
+constexpr auto join_rows() {
+  using Self = JoinBody;
+  return std::array{
+      F(job_id, "job"),
+      F(can_supply, "recovery: bit i = holds the result of number done - 1 - i"),
+      F(rank, "group rank; the lowest when a node joins for its members"),
+      F(world_rank, "rank in the job"),
+      F(group_size, "members of the group"),
+      F(members, "members this join speaks for"),
+      F(osts, "least OSTs reserved below; a member: what it can use at most"),
+      F(stream_window, "same for streaming chunks; 0: no streaming"),
+      F(payload_max, "bytes of one OST that the member was granted"),
+      F(chunk_max, "bytes of one streaming chunk"),
+      F(done, "first number not complete: lowest below"),
+      F(high, "highest `done` below"),
+      F(high_rank, "who has it"),
+      F(first_aborted, "of a verdict already heard"),
+      F(culprit, "of that verdict; 0xffffffff: none heard"),
+      F(flags, "1: leaving"),
+      F(path_length, "entries of path, 1 to 8"),
+      F(path, "(node id, members of the group below it) from the node asked up to the root; unused: zero"),
+  };
+}
+
+constexpr auto joined_rows() {
+  using Self = JoinedBody;
+  return std::array{
+      F(job_id, "job"),
+      F(osts, "W: nobody has more numbers in flight"),
+      F(stream_window, "same for streaming chunks"),
+      F(payload_max, "bytes of one OST's payload"),
+      F(chunk_max, "bytes of one streaming chunk"),
+      F(low, "recovery: first number of this epoch"),
+      F(high, "recovery: numbers below are supplied"),
+      F(supplier, "recovery: rank that supplies them, or 0xffffffff"),
+      F(first_aborted, "of a verdict that stands"),
+      F(culprit, "of that verdict; 0xffffffff: none"),
+      F(root_node, "node that answers"),
+  };
+}
+
+constexpr auto refused_rows() {
+  using Self = RefusedBody;
+  return std::array{
+      F(job_id, "job"),
+      F(token, "of the open, or 0"),
+      F(reason, "1 no_group_id, 2 no_ost, 3 unknown_job, 4 unknown_group, 5 bad_path, 6 payload_too_large, 7 wrong_epoch, "
+                "8 bad_key, 9 version, 10 node_limit"),
+      F(node_id, "who refused"),
+      F(limit, "what was granted"),
+      F(asked, "what was asked"),
+      F(what, "kind of the message that was refused"),
+      F(reserved, "zero"),
+  };
+}
+
+constexpr auto trouble_rows() {
+  using Self = TroubleBody;
+  return std::array{
+      F(reason, "1 dead_rank, 2 disagree, 3 lost_connection"),
+      F(field, "0 none, 1 coll, 2 op, 3 dtype, 4 tag_dtype, 5 count, 6 first, 7 flags, 8 payload_bytes"),
+      F(culprit, "group rank; of two that disagree the one that came later"),
+      F(other, "the one it disagrees with, or 0xffffffff"),
+      F(culprit_value, "of `field`"),
+      F(other_value, "of `field`"),
+  };
+}
+
+constexpr auto void_rows() {
+  using Self = VoidBody;
+  return std::array{F(reason, "1 lost_node, 2 newer_epoch, 3 manager"), F(node_id, "who says so")};
+}
+
+#undef F
+
+}  // namespace
+
+#define SUMAC_LAYOUT(Struct, rows)                              \
+  template <>                                                   \
+  std::span<const FieldRow> layout<Struct>() noexcept {         \
+    static constexpr auto kRows = rows();                       \
+    static_assert(covers(kRows, sizeof(Struct)), "a field is missing or out of order"); \
+    return kRows;                                               \
+  }
+SUMAC_LAYOUT(AggHeader, header_rows)
+SUMAC_LAYOUT(HelloBody, hello_rows)
+SUMAC_LAYOUT(OpenBody, open_rows)
+SUMAC_LAYOUT(OpenedBody, opened_rows)
+SUMAC_LAYOUT(JoinBody, join_rows)
+SUMAC_LAYOUT(JoinedBody, joined_rows)
+SUMAC_LAYOUT(RefusedBody, refused_rows)
+SUMAC_LAYOUT(TroubleBody, trouble_rows)
+SUMAC_LAYOUT(VoidBody, void_rows)
+#undef SUMAC_LAYOUT
+
+}  // namespace sumac::wire
