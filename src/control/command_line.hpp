@@ -1,0 +1,130 @@
+#pragma once
+// The command line that all daemons have: `--KEY VALUE` for every key of the daemon's option table, and
+//   -O FILE  read a configuration file        -c FILE  write one with all defaults and stop
+//   --show-config   --help   --version (-v)   --ready-fd N  write "ready" there when it can be used
+// The command line wins over the environment, that over the file.
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "base/result.hpp"
+
+namespace sumac::control {
+
+/// Raised when a message of control.proto changes its meaning; daemons of different versions refuse each other.
+inline constexpr std::uint32_t kControlVersion = 1;
+
+inline constexpr int kExitError = 1, kExitUsage = 2;
+
+struct DaemonText {
+  std::string_view program;          ///< "sharp_an"
+  std::string_view summary;          ///< One line for --help.
+  std::string_view variable_prefix;  ///< "SUMAC_NODE_": variables with it that the table does not know get a warning.
+  std::vector<std::string_view> switches{};  ///< Keys that need no value: `--allow-insecure`.
+};
+
+struct CommandLine {
+  bool help = false, version = false, show_config = false;
+  int ready_fd = -1;
+  std::string config_file, write_config;
+  std::vector<std::pair<std::string, std::string>> values;  ///< Key as in the option table's aliases.
+
+  Source source() const;
+};
+
+/// `keys`: lower-case names of the option table; on the command line `-` is as good as `_`.
+Result<CommandLine> parse_command_line(std::span<const char* const> arguments, const DaemonText& text,
+                                       std::span<const std::string> keys);
+
+/// Says "ready" to whoever started us, once. Whoever passed a descriptor that can't be written wants to know.
+Result<> announce_ready(int ready_fd);
+
+std::string_view version_text() noexcept;
+
+namespace detail {
+Result<> write_file(const std::string& path, const std::string& text);
+void print(std::string_view text);
+int usage_error(const DaemonText& text, const Error& error);
+int config_error(const DaemonText& text, const Error& error);
+void warn_unknown_variables(const DaemonText& text, std::span<const std::string> names);
+std::string help_head(const DaemonText& text);
+Result<> check_keys(const KeyValues& file, const std::string& path, std::span<const std::string> names);
+}  // namespace detail
+
+/// A daemon's configuration, or (done) the exit status of a command line that asked for something else or was wrong.
+template <class Config>
+struct Started {
+  Config config{};
+  int ready_fd = -1;
+  bool done = false;
+  int status = 0;
+};
+
+template <class Config>
+Started<Config> start_daemon(std::span<const Option<Config>> table, const DaemonText& text, int argc, char** argv) {
+  Started<Config> started;
+  const auto stop = [&](int status) {
+    started.done = true;
+    started.status = status;
+    return started;
+  };
+  std::vector<std::string> names, keys;
+  append_names<Config>(table, names);
+  for (const auto& name : names)
+    if (name.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string::npos) keys.push_back(name);
+
+  const std::vector<const char*> arguments(argv + 1, argv + argc);
+  auto line = parse_command_line(arguments, text, keys);
+  if (!line) return stop(detail::usage_error(text, line.error()));
+  if (line->help) {
+    std::string help = detail::help_head(text);
+    for (const auto& option : table) {
+      if (option.is_hidden) continue;
+      std::string key;
+      for (const auto alias : option.aliases)
+        if (!alias.empty() && key.empty()) key = alias;
+      for (auto& c : key)
+        if (c == '_') c = '-';
+      help += fmt::format("  --{:<22} {}\n  {:<24} {} [{}]\n", key, option.doc, "", option.name,
+                          option.default_text.empty() ? "none" : option.default_text);
+    }
+    detail::print(help);
+    return stop(0);
+  }
+  if (line->version) {
+    detail::print(fmt::format("{} {}\n", text.program, version_text()));
+    return stop(0);
+  }
+  std::vector<Source> sources{line->source(), environment()};
+  if (!line->config_file.empty()) {
+    auto file = KeyValues::read_file(line->config_file);
+    if (!file) return stop(detail::config_error(text, file.error()));
+    if (auto known = detail::check_keys(*file, line->config_file, names); !known)
+      return stop(detail::config_error(text, known.error()));
+    sources.push_back(file->source());
+  }
+  detail::warn_unknown_variables(text, names);
+  auto config = load<Config>(table, std::span<const Source>(sources));
+  if (!config) return stop(detail::config_error(text, config.error()));
+  if (!line->write_config.empty()) {
+    auto defaults = load<Config>(table);
+    if (!defaults) return stop(detail::config_error(text, defaults.error()));
+    const auto lines = dump<Config>(table, *defaults, {.doc = true, .between = " "});
+    if (auto written = detail::write_file(line->write_config, lines); !written)
+      return stop(detail::config_error(text, written.error()));
+    return stop(0);
+  }
+  if (line->show_config) {
+    detail::print(dump<Config>(table, *config));
+    return stop(0);
+  }
+  started.config = *std::move(config);
+  started.ready_fd = line->ready_fd;
+  return started;
+}
+
+}  // namespace sumac::control

@@ -1,0 +1,131 @@
+#include "control/endpoint.hpp"
+
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <charconv>
+#include <chrono>
+
+namespace sumac::control {
+namespace {
+
+struct Parts {
+  std::string_view host, port;
+};
+
+Parts split(std::string_view endpoint) noexcept {
+  const auto colon = endpoint.rfind(':');
+  if (colon == std::string_view::npos) return {};
+  auto host = endpoint.substr(0, colon);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return {};  // an IPv6 address needs its brackets
+  }
+  return {host, endpoint.substr(colon + 1)};
+}
+
+bool is_port(std::string_view text) noexcept {
+  unsigned port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return !text.empty() && error == std::errc{} && end == text.data() + text.size() && port <= 65535;
+}
+
+}  // namespace
+
+bool is_local(std::string_view endpoint) noexcept {
+  if (endpoint.starts_with("unix:")) return true;
+  const auto host = split(endpoint).host;
+  if (host == "::1" || host == "localhost") return true;
+  if (!host.starts_with("127.")) return false;
+  return host.find_first_not_of("0123456789.") == std::string_view::npos;  // not "127.example.org"
+}
+
+Result<> check_endpoint(std::string_view endpoint, bool allow_insecure) {
+  if (endpoint.starts_with("unix:")) {
+    const auto path = endpoint.substr(5);
+    if (path.empty()) return fail(Errc::invalid, "{}: a path belongs behind unix:", endpoint);
+    if (path.size() >= sizeof(sockaddr_un::sun_path))
+      return fail(Errc::invalid, "{}: the path of a unix socket has at most {} bytes", endpoint, sizeof(sockaddr_un::sun_path) - 1);
+    return {};
+  }
+  const auto [host, port] = split(endpoint);
+  if (host.empty() || !is_port(port))
+    return fail(Errc::invalid, "{} is no address: write ADDR:PORT such as 127.0.0.1:6126, or unix:PATH", endpoint);
+  if (!is_local(endpoint) && !allow_insecure)
+    return fail(Errc::invalid,
+                "{} is not on this machine, and daemons talk in clear text: add --allow-insecure if the network is yours alone",
+                endpoint);
+  return {};
+}
+
+std::shared_ptr<grpc::Channel> make_channel(const std::string& endpoint) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // also how long one attempt may take
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // A machine that loses its power sends no farewell. Generous: a busy one must not pass for dead.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 15000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
+  return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments);
+}
+
+Result<Server> Server::start(const std::string& endpoint, grpc::Service& service) {
+  grpc::ServerBuilder builder;
+  int port = 0;
+  const bool unix_socket = endpoint.starts_with("unix:");
+  // 077: a socket file that others can't even connect to. Only gRPC's bind runs under it; no thread of ours creates files yet.
+  const mode_t mask = unix_socket ? ::umask(077) : 0;
+  builder.AddListeningPort(endpoint, grpc::InsecureServerCredentials(), &port);
+  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
+  builder.RegisterService(&service);
+  // Otherwise a second manager on the same port would quietly take half of the connections.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 15000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+  auto server = builder.BuildAndStart();
+  if (unix_socket) ::umask(mask);
+  if (!server)
+    return fail(Errc::io, "cannot listen on {}: the address is in use or not of this machine: stop the other process or "
+                "choose another with --listen", endpoint);
+  std::string bound = endpoint;
+  if (!unix_socket) bound = fmt::format("{}:{}", endpoint.substr(0, endpoint.rfind(':')), port);
+  return Server(std::move(server), std::move(bound), port);
+}
+
+void Server::stop() {
+  if (!server_) return;
+  server_->Shutdown(std::chrono::system_clock::now());  // open streams are cancelled, not waited for
+  server_->Wait();
+  server_.reset();
+}
+
+Error from_status(const grpc::Status& status) {
+  const auto code = [&] {
+    switch (status.error_code()) {
+      case grpc::StatusCode::OK: return Errc::ok;
+      case grpc::StatusCode::UNAVAILABLE:
+      case grpc::StatusCode::CANCELLED: return Errc::lost;
+      case grpc::StatusCode::DEADLINE_EXCEEDED: return Errc::timeout;
+      case grpc::StatusCode::INVALID_ARGUMENT: return Errc::invalid;
+      case grpc::StatusCode::RESOURCE_EXHAUSTED: return Errc::exhausted;
+      case grpc::StatusCode::ALREADY_EXISTS: return Errc::exists;
+      case grpc::StatusCode::NOT_FOUND: return Errc::not_found;
+      case grpc::StatusCode::PERMISSION_DENIED: return Errc::denied;
+      case grpc::StatusCode::UNIMPLEMENTED: return Errc::unsupported;
+      case grpc::StatusCode::FAILED_PRECONDITION:
+      case grpc::StatusCode::ABORTED: return Errc::refused;
+      default: return Errc::internal;
+    }
+  }();
+  std::string words = status.error_message();
+  for (auto& c : words)
+    if (c == '\n') c = ' ';
+  return Error{code, std::move(words)};
+}
+
+}  // namespace sumac::control
