@@ -1,0 +1,124 @@
+#pragma once
+// A member's side of one group: join, numbered contributions in windows, results in order, verdict, leave (docs/protocol.md).
+// No I/O and no copy of what is sent: contributions borrow the user's memory; results are copied to the user's memory in turn.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/buffer.hpp"
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "proto/link.hpp"
+#include "proto/path.hpp"
+
+namespace sumac::proto {
+
+inline constexpr std::uint32_t kOperationsMax = 512;  ///< Posted and not yet taken by next_completion(), per group.
+
+struct ClientGroupConfig {
+  std::uint64_t job_id = 0;
+  std::uint32_t tree_id = 0;
+  std::uint32_t group_id = 0;  ///< From Open.
+  std::uint32_t epoch = 0;
+  std::uint32_t rank = 0, world_rank = 0, group_size = 0;
+  GroupPath path{};
+  std::uint32_t osts = 0;           ///< Wish: the cap of this group; the node may give less.
+  std::uint32_t stream_window = 0;  ///< Wish; 0: no streaming.
+  std::uint32_t payload_max = 0;    ///< Granted bytes of one OST.
+  std::uint32_t chunk_max = 0;      ///< Granted bytes of one streaming chunk.
+  std::uint32_t pipeline_depth = 64;  ///< SHARP_COLL_PIPELINE_DEPTH: fragments of one LLT operation in flight.
+  Duration resend_after{0};           ///< 0: never repeat by timer (tcp, ucx).
+};
+
+/// What the whole group agreed on in Joined.
+struct GroupShape {
+  std::uint32_t osts = 0, stream_window = 0, payload_max = 0, chunk_max = 0;
+  std::uint32_t root_node = 0;
+};
+
+struct Operation {
+  wire::Coll coll = wire::Coll::barrier;  ///< barrier or allreduce.
+  Op op = Op::null;
+  Dtype dtype = Dtype::null;
+  Dtype tag_dtype = Dtype::null;  ///< maxloc and minloc only; null: the tag's slot is as wide as the value.
+  std::uint64_t count = 0;        ///< Elements.
+  std::span<const std::byte> src{};  ///< count elements; unchanged until the operation completes.
+  std::span<std::byte> dst{};        ///< count elements; may be src itself.
+  bool streaming = false;            ///< In chunks of chunk_max instead of payload_max. All members choose alike.
+  std::uint64_t token = 0;           ///< The caller's, handed back in Completion.
+};
+
+struct OpId {
+  std::uint32_t value = 0;
+  friend bool operator==(OpId, OpId) = default;
+};
+
+/// ok: the result is in dst. verdict: see ClientGroup::verdict(). lost: the connection or the node's epoch; see why().
+struct Completion {
+  OpId id{};
+  std::uint64_t token = 0;
+  Errc status = Errc::ok;
+};
+
+struct Verdict {
+  std::uint32_t first_failed = 0;  ///< F: numbers below complete at every member, from here on none does.
+  wire::VerdictBody body{};
+};
+
+class ClientGroup {
+ public:
+  enum class Phase : std::uint8_t {
+    joining,
+    standing,
+    condemned,  ///< A verdict is known; operations before F still complete. post() answers Errc::verdict.
+    leaving,    ///< leave() was called: pending operations complete first, then Leave itself.
+    left,       ///< Leave is through, or the group is lost: nothing is owed to anybody, the object may go.
+    refused,    ///< It never stood: refusal().
+    lost,       ///< Link or node gone: operations have failed with Errc::lost; leave() goes to `left` at once.
+  };
+
+  /// Errc::invalid: a field out of range; the text names it. Sends nothing yet: call start().
+  static Result<std::unique_ptr<ClientGroup>> make(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf);
+  ~ClientGroup();
+  ClientGroup(const ClientGroup&) = delete;
+  ClientGroup& operator=(const ClientGroup&) = delete;
+
+  void start(Time now);  ///< Sends Join.
+
+  /// Takes the next numbers, sends what the window lets. Errc::again: kOperationsMax outstanding, take completions first.
+  /// invalid: not legal, or spans too short. unsupported: streaming where the group has none, another collective.
+  /// verdict, lost, refused: the group has ended. denied: leave() was called, or still joining.
+  tl::expected<OpId, Errc> post(const Operation& operation, Time now);
+  /// The next operation that is over, in the order of posting; nothing: none is.
+  std::optional<Completion> next_completion();
+  std::uint32_t outstanding() const noexcept;  ///< Posted and not yet taken by next_completion().
+
+  /// After everything posted so far. Repeated calls do nothing.
+  void leave(Time now);
+
+  /// A message of this group (ClientLink sorts them). Errc::ok, or Errc::invalid: the node broke a rule, drop the link.
+  Errc on_message(const wire::AggHeader& header, const BufferRef& frame, Time now);
+  void on_link_closed(Time now);
+  void tick(Time now);
+  Time next_due() const noexcept;
+
+  Phase phase() const noexcept;
+  const ClientGroupConfig& config() const noexcept;
+  const GroupShape& shape() const noexcept;  ///< Zero while joining.
+  const std::optional<Verdict>& verdict() const noexcept;
+  const std::optional<wire::RefusedBody>& refusal() const noexcept;
+  /// Why operations fail, in one line for people; empty while all is well.
+  std::string why() const;
+  /// Numbers sent and not yet complete: what a node holds for us.
+  std::uint32_t in_flight() const noexcept;
+
+ private:
+  class Impl;
+  explicit ClientGroup(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+const char* to_string(ClientGroup::Phase phase) noexcept;
+
+}  // namespace sumac::proto

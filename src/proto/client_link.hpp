@@ -1,0 +1,70 @@
+#pragma once
+// A client's connection to its leaf node: hello, Open (a group id of the tree's root), and messages sorted to their groups.
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/buffer.hpp"
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "proto/client_group.hpp"
+#include "proto/link.hpp"
+
+namespace sumac::proto {
+
+struct ClientLinkConfig {
+  std::uint64_t job_id = 0;
+  std::array<std::uint8_t, 16> job_key{};
+  std::uint32_t world_rank = 0;
+  std::uint32_t tree_id = 0;
+  std::uint32_t message_max = wire::kPayloadMax;  ///< Largest data behind a Result that is believed.
+  Duration resend_after{0};                       ///< 0: never repeat by timer (tcp, ucx).
+};
+
+/// What became of an Open.
+struct OpenOutcome {
+  enum class State : std::uint8_t { pending, opened, refused, lost } state = State::pending;
+  std::uint32_t group_id = 0;       ///< opened.
+  wire::RefusedBody refusal{};      ///< refused.
+};
+
+class ClientLink {
+ public:
+  ClientLink(const ClientLinkConfig& config, Outbox& outbox);
+  ~ClientLink();
+  ClientLink(const ClientLink&) = delete;
+  ClientLink& operator=(const ClientLink&) = delete;
+
+  /// Says hello on this link (it may still be connecting) and repeats pending Opens. Once per connection.
+  void set_link(LinkId leaf, Time now);
+  LinkId link() const noexcept;
+  bool closed() const noexcept;            ///< on_closed() was called, or the node refused us or broke a rule.
+  const std::string& why_closed() const noexcept;
+
+  /// Asks for a group id. `token` is the caller's, unique in the job for ever (world rank in the upper half, a counter below).
+  void open(std::uint64_t token, std::uint32_t group_size, Time now);
+  OpenOutcome open_outcome(std::uint64_t token) const;
+  void forget_open(std::uint64_t token);
+
+  /// Messages of the group's id go to it from now on. It must live until detach().
+  void attach(ClientGroup& group);
+  void detach(ClientGroup& group);
+
+  /// One whole message from the leaf. Malformed: Outbox::drop and every group is lost.
+  void on_message(BufferRef frame, Time now);
+  void on_closed(const Error& why, Time now);
+  void tick(Time now);  ///< Also ticks the attached groups.
+  Time next_due() const noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// One line for people: "no group id left: the job has 8 groups (node 3)".
+std::string describe(const wire::RefusedBody& refusal);
+/// "rank 3 differs from rank 0 in count: 5, not 4".
+std::string describe(const wire::VerdictBody& verdict);
+
+}  // namespace sumac::proto

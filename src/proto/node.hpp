@@ -1,0 +1,123 @@
+#pragma once
+// A whole aggregation node, without its sockets: links and messages in, messages out (docs/protocol.md).
+// It holds what jobs were granted, forms groups from Joins, adds up numbers and passes results down. It owns the received
+// buffers while it needs them: the first contribution's buffer is the accumulator, the result goes to every child by reference.
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "proto/link.hpp"
+
+namespace sumac::proto {
+
+inline constexpr std::uint32_t kChildrenMax = 256;  ///< Of one group at one node.
+
+struct NodeLimits {
+  std::uint32_t osts = 512;    ///< Granted to all jobs together, never twice.
+  std::uint32_t groups = 512;  ///< Same; at most 65535.
+  std::uint32_t payload_max = 1024;
+  std::uint32_t chunk_max = 64 * 1024;
+  std::uint32_t stream_window_max = 16;
+  Duration resend_after{0};           ///< 0: never repeat by timer (tcp, ucx). Else repeat what is unanswered for so long.
+  std::uint32_t first_sequence = 0;   ///< First number of a new group; tests start just before the wrap.
+};
+
+struct NodeConfig {
+  std::uint32_t node_id = 0;
+  std::uint32_t tree_id = 0;
+  bool root = false;  ///< Of the tree: it hands out group ids. Others get a parent by set_parent_link().
+  NodeLimits limits{};
+};
+
+/// What the manager gave a job on this tree.
+struct JobGrant {
+  std::uint64_t job_id = 0;
+  std::uint32_t osts = 0;
+  std::uint32_t max_groups = 0;
+  std::uint32_t payload = 0;        ///< Bytes of one OST.
+  std::uint32_t stream_window = 0;  ///< 0: no streaming.
+  std::uint32_t chunk = 0;
+  std::array<std::uint8_t, 16> key{};
+  friend bool operator==(const JobGrant&, const JobGrant&) = default;
+};
+
+struct NodeStats {
+  std::uint64_t messages_in = 0, bytes_in = 0;    ///< Data messages: contributions and results that came.
+  std::uint64_t messages_out = 0, bytes_out = 0;  ///< And went.
+  std::uint64_t answered = 0;      ///< Numbers of which this node was the group's root.
+  std::uint64_t late_copies = 0;   ///< Ignored: repeated, of an old epoch, of a group that has left.
+  std::uint64_t resends = 0;       ///< By timer, and kept results given again.
+  std::uint64_t offences = 0;      ///< Links dropped for what they sent.
+  std::uint64_t verdicts = 0;      ///< Given here as a group's root.
+  std::uint64_t groups_formed = 0, groups_refused = 0, groups_left = 0;
+  std::uint64_t buffer_copies = 0;  ///< Accumulators that had to be copied since the frame was shared: 0 in the product.
+};
+
+/// For people and tests.
+struct ChildView {
+  LinkId link{};
+  std::uint32_t lowest_rank = 0, members = 0;
+  std::uint64_t messages = 0, bytes = 0;  ///< Contributions that came.
+  bool closed = false, left = false;
+};
+struct GroupView {
+  enum class Phase : std::uint8_t { collecting_joins, awaiting_joined, standing, condemned, refusing, passing_leave };
+  std::uint32_t group_id = 0;
+  std::uint64_t job_id = 0;
+  Phase phase = Phase::collecting_joins;
+  bool root = false;  ///< This node answers.
+  std::uint32_t group_size = 0, expected = 0, members = 0, osts = 0, stream_window = 0;
+  std::uint32_t first_unanswered = 0;
+  std::uint64_t answered = 0;  ///< Numbers answered while this node is the group's root; an operation's last fragment counts below.
+  std::uint64_t operations = 0, streaming_operations = 0;  ///< Last fragments answered here as root (leave not counted).
+  std::vector<ChildView> children;
+};
+struct JobView {
+  JobGrant grant{};
+  bool revoked = false;
+  std::uint32_t osts_free = 0, groups_used = 0;
+  std::uint64_t operations = 0, streaming_operations = 0;  ///< Sum over the job's groups so far, also those that left.
+};
+
+class Node {
+ public:
+  Node(const NodeConfig& config, Outbox& outbox);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  /// exhausted: more OSTs or groups than the node has left. exists: another grant of this job. invalid: a size of 0 or too large.
+  /// The same grant again is ok.
+  Result<> grant(const JobGrant& grant);
+  /// Refuses new Opens and Joins of the job at once; groups that stand live on until they have left, then the grant is gone.
+  /// false: no such job.
+  bool revoke(std::uint64_t job_id, Time now);
+
+  /// The connection to the parent: says hello on it, then repeats what is unanswered. It may still be connecting.
+  /// Before this call what should go up waits (as state, not as a queue).
+  void set_parent_link(LinkId parent, Time now);
+  void on_link_up(LinkId link, Time now);  ///< A child connected. It must say hello before anything else.
+  void on_link_closed(LinkId link, Time now);
+  /// One whole message. The node adds into this very buffer if it is the only holder.
+  void on_message(LinkId link, BufferRef frame, Time now);
+  /// Repeats what is unanswered; does nothing without resend_after.
+  void tick(Time now);
+  Time next_due() const noexcept;  ///< When tick() has something to do; kNever without resend_after.
+
+  const NodeConfig& config() const noexcept;
+  const NodeStats& stats() const noexcept;
+  std::vector<GroupView> groups() const;
+  std::vector<JobView> jobs() const;
+  std::uint32_t links() const noexcept;
+  bool idle() const noexcept;  ///< No group in any phase: nothing is under way.
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sumac::proto
