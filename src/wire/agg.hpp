@@ -31,7 +31,7 @@ enum class AggKind : std::uint8_t {
   // down
   opened = 16,   ///< The group id (OpenedBody).
   joined = 17,   ///< The group stands: window and payload (JoinedBody).
-  refused = 18,  ///< Open or Join was refused (RefusedBody).
+  refused = 18,  ///< Open or Join was refused (RefusedBody). Also up, from a node that refuses to the rest of the group.
   result = 19,   ///< One number's result, for every member; empty where the collective gives it no data.
   verdict = 20,  ///< From the root: the first number that nobody completes, and why (VerdictBody). Ends the group.
   void_epoch = 21,  ///< This epoch is over: ask for the next (VoidBody).
@@ -161,6 +161,7 @@ enum class RefuseReason : std::uint32_t {
   bad_key = 8,
   version = 9,  ///< No wire version in common.
   node_limit = 10,
+  member_lost = 11,  ///< A member's connection closed before the group stood.
 };
 
 struct RefusedBody {

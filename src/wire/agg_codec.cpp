@@ -199,7 +199,7 @@ const char* flaw(const JoinedBody& b) noexcept {
 const char* flaw(const RefusedBody& b) noexcept {
   if (b.job_id == 0) return "refused: job_id is zero";
   const auto reason = static_cast<std::uint32_t>(b.reason);
-  if (reason < 1 || reason > static_cast<std::uint32_t>(RefuseReason::node_limit)) return "refused: reason is unknown";
+  if (reason < 1 || reason > static_cast<std::uint32_t>(RefuseReason::member_lost)) return "refused: reason is unknown";
   if (b.what != AggKind::hello && b.what != AggKind::open && b.what != AggKind::join)
     return "refused: only hello, open and join can be";
   for (const auto byte : b.reserved)

@@ -43,7 +43,7 @@ std::string_view to_string(Field field) noexcept {
 std::string_view to_string(RefuseReason reason) noexcept {
   static constexpr std::string_view kNames[] = {"?",        "no_group_id",       "no_ost",      "unknown_job", "unknown_group",
                                                 "bad_path", "payload_too_large", "wrong_epoch", "bad_key",     "version",
-                                                "node_limit"};
+                                                "node_limit", "member_lost"};
   const auto i = static_cast<std::size_t>(reason);
   return i < std::size(kNames) ? kNames[i] : "?";
 }
