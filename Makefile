@@ -11,7 +11,7 @@ JOBS ?= $(shell nproc)
 TESTS ?=
 ALL ?=
 FUZZ_SECONDS ?= 60
-FABRIC ?= lab/fabrics/demo.yaml
+FABRIC ?= lab/fabrics/test-4h.yaml
 
 .PHONY: help setup setup-dev setup-tools configure dev build demo test seeds lint format docs lab bench fuzz asan tsan clean
 
