@@ -1,0 +1,195 @@
+#include "wire/host_codec.hpp"
+
+#include <algorithm>
+
+#include "wire/agg.hpp"
+
+namespace sumac::wire {
+namespace {
+
+/// A name ends with a zero, has nothing behind it, and holds no control characters (it goes into logs and file names).
+template <std::size_t n>
+bool is_text(const std::array<char, n>& field) noexcept {
+  const auto end = std::find(field.begin(), field.end(), '\0');
+  if (end == field.end()) return false;
+  const bool clean = std::all_of(field.begin(), end, [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
+  return clean && std::all_of(end, field.end(), [](char c) { return c == '\0'; });
+}
+template <std::size_t n>
+bool is_name(const std::array<char, n>& field) noexcept {
+  return field[0] != '\0' && is_text(field);
+}
+
+const char* flaw(const AttachBody& b) noexcept {
+  if (b.world_size == 0 || b.world_rank >= b.world_size) return "attach: world_rank is not in the world";
+  if (b.local_rank >= b.world_size) return "attach: local_rank is not in the world";
+  if (b.reserved != 0) return "attach: reserved is not zero";
+  return nullptr;
+}
+
+const char* flaw(const AttachedBody& b) noexcept { return is_name(b.host) ? nullptr : "attached: host is no name"; }
+
+const char* flaw(const JobBeginBody& b) noexcept {
+  if (b.world_size == 0) return "job_begin: world_size is zero";
+  if (b.host_count == 0 || b.host_count > kListMax) return "job_begin: host_count is out of range";
+  if (b.host_count > b.world_size) return "job_begin: more hosts than ranks";
+  return nullptr;
+}
+
+const char* flaw(const JobHostEntry& b) noexcept { return is_name(b.host) ? nullptr : "job_host: host is no name"; }
+
+const char* flaw(const JobGrantedBody& b) noexcept {
+  if (b.grant.osts == 0 || b.grant.max_groups == 0) return "job_granted: a grant without OSTs or groups";
+  if (b.grant.payload_per_ost == 0 || b.grant.payload_per_ost > kPayloadMax) return "job_granted: payload_per_ost is out of range";
+  if (b.tree_index >= b.tree_count) return "job_granted: tree_index is not below tree_count";
+  if (b.node_count == 0 || b.node_count > kListMax) return "job_granted: node_count is out of range";
+  if (b.chunk_bytes > kPayloadMax) return "job_granted: chunk_bytes is out of range";
+  if (b.reserved != 0) return "job_granted: reserved is not zero";
+  return nullptr;
+}
+
+const char* flaw(const JobNodeEntry& b) noexcept {
+  if (!is_name(b.name)) return "job_node: name is no name";
+  if (!is_name(b.address)) return "job_node: address is no text";
+  return nullptr;
+}
+
+const char* flaw(const JobLeafEntry&) noexcept { return nullptr; }  // any number may be a node's id
+
+const char* flaw(const JobRefusedBody& b) noexcept {
+  if (b.status == 0) return "job_refused: status is zero";
+  if (b.reserved != 0) return "job_refused: reserved is not zero";
+  return is_text(b.text) ? nullptr : "job_refused: text is not closed";
+}
+
+template <Message Body>
+const char* flaw_of_entries(const HostMessage& message, std::size_t entries) noexcept {
+  for (std::size_t i = 0; i < entries; ++i)
+    if (const char* what = flaw(host_entry<Body>(message, i)); what != nullptr) return what;
+  return nullptr;
+}
+
+const char* flaw_of_list(const HostHeader& h) noexcept {
+  if (!is_list(h.kind)) return h.index == 0 && h.total == 0 && h.entries == 0 ? nullptr : "a list where there is none";
+  if (h.entries == 0 || h.entries > host_entries_max(h.kind)) return "entries is not what fits into a message";
+  if (h.total > kListMax) return "total is out of range";
+  if (h.index > h.total || h.entries > h.total - h.index) return "entries reach behind total";
+  return nullptr;
+}
+
+const char* flaw_of_job_id(const HostHeader& h) noexcept {
+  switch (h.kind) {
+    case HostKind::attach:
+    case HostKind::attached:
+    case HostKind::job_begin:
+    case HostKind::job_host: return h.job_id == 0 ? nullptr : "job_id is set before there is one";
+    case HostKind::job_refused: return nullptr;  // of a begin it has none
+    default: return h.job_id != 0 ? nullptr : "job_id is zero";
+  }
+}
+
+const char* flaw(const HostMessage& message) noexcept {
+  const HostHeader& h = message.header;
+  if (h.magic != kHostMagic) return "magic is not 0x4853";
+  if (h.version != kHostVersion) return "version is not spoken here";
+  if (h.kind < HostKind::attach || h.kind > HostKind::job_ended) return "kind is unknown";
+  if (const char* what = flaw_of_list(h); what != nullptr) return what;
+  if (const char* what = flaw_of_job_id(h); what != nullptr) return what;
+  const std::size_t entries = is_list(h.kind) ? h.entries : 1;
+  const auto rest = std::span(message.body).subspan(entries * host_entry_bytes(h.kind));
+  if (!std::all_of(rest.begin(), rest.end(), [](std::byte b) { return b == std::byte{0}; }))
+    return "bytes behind the body are not zero";
+  switch (h.kind) {
+    case HostKind::attach: return flaw_of_entries<AttachBody>(message, entries);
+    case HostKind::attached: return flaw_of_entries<AttachedBody>(message, entries);
+    case HostKind::job_begin: return flaw_of_entries<JobBeginBody>(message, entries);
+    case HostKind::job_host: return flaw_of_entries<JobHostEntry>(message, entries);
+    case HostKind::job_granted: return flaw_of_entries<JobGrantedBody>(message, entries);
+    case HostKind::job_node: return flaw_of_entries<JobNodeEntry>(message, entries);
+    case HostKind::job_leaf: return flaw_of_entries<JobLeafEntry>(message, entries);
+    case HostKind::job_refused: return flaw_of_entries<JobRefusedBody>(message, entries);
+    case HostKind::job_end:
+    case HostKind::job_ended: return nullptr;
+  }
+  return nullptr;
+}
+
+void read_message(std::span<const std::byte> bytes, HostMessage& out) noexcept {
+  load(out.header, bytes.data());
+  std::copy_n(bytes.begin() + sizeof(HostHeader), kHostBodyBytes, out.body.begin());
+}
+
+}  // namespace
+
+const char* flaw_of_host_message(std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() != kHostMessageBytes) return "a message has 1024 bytes";
+  HostMessage message;
+  read_message(bytes, message);
+  return flaw(message);
+}
+
+Errc decode(std::span<const std::byte> bytes, HostMessage& out) noexcept {
+  if (bytes.size() != kHostMessageBytes) return Errc::invalid;
+  read_message(bytes, out);
+  return flaw(out) == nullptr ? Errc::ok : Errc::invalid;
+}
+
+Result<HostMessage> decode_host_message(std::span<const std::byte> bytes) {
+  HostMessage message;
+  if (decode(bytes, message) != Errc::ok) return fail(Errc::invalid, "{}", describe_host_message(bytes));
+  return message;
+}
+
+HostMessage host_message(HostKind kind, std::uint64_t job_id) noexcept {
+  HostMessage message;
+  message.header.kind = kind;
+  message.header.job_id = job_id;
+  return message;
+}
+
+std::array<std::byte, kHostMessageBytes> encoded(const HostMessage& message) noexcept {
+  std::array<std::byte, kHostMessageBytes> bytes;
+  store(bytes.data(), message.header);
+  std::copy(message.body.begin(), message.body.end(), bytes.begin() + sizeof(HostHeader));
+  return bytes;
+}
+
+std::string_view to_string(HostKind kind) noexcept {
+  switch (kind) {
+    case HostKind::attach: return "attach";
+    case HostKind::attached: return "attached";
+    case HostKind::job_begin: return "job_begin";
+    case HostKind::job_host: return "job_host";
+    case HostKind::job_granted: return "job_granted";
+    case HostKind::job_node: return "job_node";
+    case HostKind::job_leaf: return "job_leaf";
+    case HostKind::job_refused: return "job_refused";
+    case HostKind::job_end: return "job_end";
+    case HostKind::job_ended: return "job_ended";
+  }
+  return "?";
+}
+
+std::string describe(const HostHeader& h) {
+  std::string text{to_string(h.kind)};
+  if (h.job_id != 0) text += fmt::format(" job {}", h.job_id);
+  if (is_list(h.kind) && h.entries != 0) text += fmt::format(" entries {}-{} of {}", h.index, h.index + h.entries - 1, h.total);
+  return text;
+}
+
+std::string describe_host_message(std::span<const std::byte> bytes) {
+  if (bytes.size() != kHostMessageBytes) return fmt::format("malformed: {} bytes, not {}", bytes.size(), kHostMessageBytes);
+  HostMessage message;
+  read_message(bytes, message);
+  if (const char* what = flaw(message); what != nullptr)
+    return fmt::format("malformed: {}: {}", what, dump_fields(bytes.first(sizeof(HostHeader)), layout<HostHeader>()));
+  std::string text = describe(message.header);
+  const auto body = bytes.subspan(sizeof(HostHeader));
+  const std::size_t width = host_entry_bytes(message.header.kind);
+  const std::size_t entries = is_list(message.header.kind) ? message.header.entries : (width == 0 ? 0 : 1);
+  for (std::size_t i = 0; i < entries; ++i)
+    text += " | " + dump_fields(body.subspan(i * width, width), host_layout(message.header.kind));
+  return text;
+}
+
+}  // namespace sumac::wire

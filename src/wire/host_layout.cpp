@@ -1,0 +1,105 @@
+// Every byte of the messages between client library and sharpd, named once: see layout.hpp.
+#include "wire/host_codec.hpp"
+
+namespace sumac::wire {
+namespace {
+
+#define F(field, meaning) SUMAC_FIELD(Self, field, meaning)
+
+constexpr auto header_rows() {
+  using Self = HostHeader;
+  return std::array{F(magic, "0x4853, \"SH\""),
+                    F(version, "1"),
+                    F(kind, "HostKind, table above"),
+                    F(index, "first entry of a list in this message; no list: 0"),
+                    F(total, "entries of the whole list; no list: 0"),
+                    F(entries, "entries in this message; no list: 0"),
+                    F(job_id, "0 up to the grant, then the job's id")};
+}
+constexpr auto attach_rows() {
+  using Self = AttachBody;
+  return std::array{F(world_rank, "rank of the process in its job"), F(world_size, "ranks of the job"),
+                    F(local_rank, "rank among those of this host"), F(reserved, "zero")};
+}
+constexpr auto attached_rows() {
+  using Self = AttachedBody;
+  return std::array{F(host, "this host's name as the manager knows it, closed by a zero")};
+}
+constexpr auto job_begin_rows() {
+  using Self = JobBeginBody;
+  return std::array{F(wish, "osts, payload_per_ost, max_groups, max_qps, max_group_channels, num_trees; 0: the default share"),
+                    F(world_size, "ranks of the job"), F(host_count, "names that follow in job_host"),
+                    F(features, "bits asked for")};
+}
+constexpr auto job_host_rows() {
+  using Self = JobHostEntry;
+  return std::array{F(host, "name of a host of the job, closed by a zero")};
+}
+constexpr auto job_granted_rows() {
+  using Self = JobGrantedBody;
+  return std::array{F(grant, "what was given, per tree, in the order of the wish"),
+                    F(tree_id, "the tree"),
+                    F(tree_index, "of the trees granted, from 0"),
+                    F(tree_count, "trees granted"),
+                    F(node_count, "entries that follow in job_node"),
+                    F(root_node, "id of the tree's root"),
+                    F(stream_window, "streaming chunks in flight; 0: no streaming"),
+                    F(chunk_bytes, "bytes of a streaming chunk"),
+                    F(reserved, "zero"),
+                    F(features, "bits granted"),
+                    F(job_key, "zero until keys come with the secured control plane")};
+}
+constexpr auto job_node_rows() {
+  using Self = JobNodeEntry;
+  return std::array{F(node_id, "a node of the tree"), F(parent_id, "its parent; the root is its own"),
+                    F(name, "its name, closed by a zero"), F(address, "its transport address, closed by a zero")};
+}
+constexpr auto job_leaf_rows() {
+  using Self = JobLeafEntry;
+  return std::array{F(node_id, "leaf node of the host with this number in job_host")};
+}
+constexpr auto job_refused_rows() {
+  using Self = JobRefusedBody;
+  return std::array{F(status, "number of the lower layer, positive: 35 job error, 52 no manager"), F(reserved, "zero"),
+                    F(text, "what was short or wrong, for people, closed by a zero")};
+}
+
+#undef F
+
+}  // namespace
+
+#define SUMAC_LAYOUT(Struct, rows)                                                      \
+  template <>                                                                           \
+  std::span<const FieldRow> layout<Struct>() noexcept {                                 \
+    static constexpr auto kRows = rows();                                               \
+    static_assert(covers(kRows, sizeof(Struct)), "a field is missing or out of order"); \
+    return kRows;                                                                       \
+  }
+SUMAC_LAYOUT(HostHeader, header_rows)
+SUMAC_LAYOUT(AttachBody, attach_rows)
+SUMAC_LAYOUT(AttachedBody, attached_rows)
+SUMAC_LAYOUT(JobBeginBody, job_begin_rows)
+SUMAC_LAYOUT(JobHostEntry, job_host_rows)
+SUMAC_LAYOUT(JobGrantedBody, job_granted_rows)
+SUMAC_LAYOUT(JobNodeEntry, job_node_rows)
+SUMAC_LAYOUT(JobLeafEntry, job_leaf_rows)
+SUMAC_LAYOUT(JobRefusedBody, job_refused_rows)
+#undef SUMAC_LAYOUT
+
+std::span<const FieldRow> host_layout(HostKind kind) noexcept {
+  switch (kind) {
+    case HostKind::attach: return layout<AttachBody>();
+    case HostKind::attached: return layout<AttachedBody>();
+    case HostKind::job_begin: return layout<JobBeginBody>();
+    case HostKind::job_host: return layout<JobHostEntry>();
+    case HostKind::job_granted: return layout<JobGrantedBody>();
+    case HostKind::job_node: return layout<JobNodeEntry>();
+    case HostKind::job_leaf: return layout<JobLeafEntry>();
+    case HostKind::job_refused: return layout<JobRefusedBody>();
+    case HostKind::job_end:
+    case HostKind::job_ended: return {};
+  }
+  return {};
+}
+
+}  // namespace sumac::wire
