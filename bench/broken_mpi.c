@@ -1,0 +1,31 @@
+/* For collbench_test.py: preloaded, it makes an MPI that is subtly wrong, to see that the benchmark finds out. BROKEN_MPI is
+ *   sum      the sum that rank 1 gets is wrong in its last element, once
+ *   barrier  rank 1 does not wait
+ *   fail     the seventh allreduce of a sum returns an error on all ranks */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int broken(const char *how) {
+  const char *wanted = getenv("BROKEN_MPI");
+  return wanted != NULL && strcmp(wanted, how) == 0;
+}
+
+int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  static int sums;
+  const int code = PMPI_Allreduce(send, receive, count, type, op, comm);
+  if (op != MPI_SUM || ++sums != 7) return code;
+  int rank = 0, bytes = 0;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Type_size(type, &bytes);
+  if (broken("fail")) return MPI_ERR_OTHER;
+  if (broken("sum") && rank == 1) ((unsigned char *)receive)[(size_t)count * (size_t)bytes - 1] ^= 0x10;
+  return code;
+}
+
+int MPI_Barrier(MPI_Comm comm) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  if (!broken("barrier")) return PMPI_Barrier(comm);
+  return rank == 1 ? MPI_SUCCESS : PMPI_Barrier(MPI_COMM_SELF);
+}

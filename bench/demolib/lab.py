@@ -1,0 +1,134 @@
+"""One emulated fabric: up, programs inside it, its drop counters, down. The work is `sumac lab`'s; here is how it is called."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+
+class LabError(Exception):
+    """One line for the person at the keyboard: what could not be done and why."""
+
+
+class Deadline:
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds
+
+    def left(self):
+        return max(0.0, self.end - time.monotonic())
+
+
+def last_words(text):
+    """The line that says what went wrong: the last one that is no mpirun decoration and not empty."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("-----")]
+    own = [line for line in lines if line.startswith(("sumac", "collbench", "sharp-client", "baretree", "sharp_"))]
+    return (own or lines or ["no message"])[-1][:300]
+
+
+def end(process, grace=3.0):
+    """Ends a child of ours, politely first, and reaps it."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(grace)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    process.wait()
+    for pipe in (process.stdout, process.stderr):
+        if pipe:
+            pipe.close()
+
+
+def total_drops(status):
+    """All drop counters of `sumac lab status --json`, wherever the fabric counts them."""
+    if isinstance(status, dict):
+        own = sum(v for k, v in status.items() if "drop" in k and isinstance(v, int) and not isinstance(v, bool))
+        return own + sum(total_drops(v) for v in status.values() if isinstance(v, (dict, list)))
+    if isinstance(status, list):
+        return sum(total_drops(v) for v in status)
+    return 0
+
+
+class Lab:
+    """`with Lab(...) as lab:` brings it up and always takes it down."""
+
+    def __init__(self, sumac, fabric_file, name, log_path, bare=False):
+        self.sumac, self.fabric_file, self.name, self.log_path, self.bare = sumac, fabric_file, name, log_path, bare
+        self.holder = None
+
+    def command(self, *words):
+        return [str(self.sumac), "lab", "--name", self.name, *[str(w) for w in words]]
+
+    def exec_command(self, place, argv):
+        return self.command("exec", place, "--", *argv)
+
+    def mpirun_command(self, argv):
+        return self.command("mpirun", *argv)
+
+    def __enter__(self):
+        arguments = ["up", self.fabric_file] + (["--bare"] if self.bare else [])
+        self.log = open(self.log_path, "w+b")
+        # Its own process group: Ctrl-C reaches us, and we take the lab down after the programs inside it.
+        self.holder = subprocess.Popen(self.command(*arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=self.log, start_new_session=True)
+        try:
+            self._wait_until_up(Deadline(60))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _wait_until_up(self, deadline):
+        """The holder prints a line when the fabric stands (its daemons included), or ends with the reason."""
+        os.set_blocking(self.holder.stdout.fileno(), False)
+        seen = b""
+        while b"\n" not in seen:
+            if self.holder.poll() is not None:
+                if self.holder.returncode == 0:
+                    return  # it detached: the lab is held elsewhere
+                self.log.seek(0)
+                raise LabError(f"the lab did not come up: {last_words(self.log.read().decode(errors='replace'))}")
+            if not deadline.left():
+                raise LabError(f"the lab {self.fabric_file} did not come up in 60 s: see {self.log_path}")
+            _wait_readable(self.holder.stdout, min(0.2, deadline.left()))
+            seen += self.holder.stdout.read() or b""
+
+    def __exit__(self, *_):
+        subprocess.run(self.command("down"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, timeout=60, check=False)
+        end(self.holder, grace=10)
+        self.log.close()
+
+    def drops(self):
+        done = subprocess.run(self.command("status", "--json"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=30, check=False)
+        if done.returncode != 0:
+            raise LabError(f"sumac lab status: {last_words(done.stderr)}")
+        return total_drops(json.loads(done.stdout))
+
+
+def _wait_readable(pipe, seconds):
+    import select
+    return bool(select.select([pipe], [], [], seconds)[0])
+
+
+def run(command, seconds, cwd=None):
+    """(exit status, stdout, stderr) of a program, ended after `seconds`; status None: it had to be ended."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, cwd=cwd, start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=seconds)
+        return process.returncode, out, err
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGTERM)  # the group is ours: mpirun and what it started here
+        try:
+            out, err = process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+        return None, out, err
+    except BaseException:
+        os.killpg(process.pid, signal.SIGTERM)
+        end(process)
+        raise

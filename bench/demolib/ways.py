@@ -1,0 +1,279 @@
+"""How each column is run in a lab. A way serves several cases of its fabric with one start and gives back numbers."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from .cases import OMPI_DEFAULT, program_case
+from .lab import Deadline, LabError, _wait_readable, end, last_words, run
+
+# Both sides of every comparison: one transport, and 16 ranks on few cores must yield (spinning ones are 20 x slower).
+BOTH_SIDES = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "mpi_yield_when_idle", "1"]
+
+# What Sumac runs with, unless the user set it.
+SUMAC_ENVIRONMENT = {
+    "HCOLL_ENABLE_SHARP": "3",
+    "SHARP_COLL_ENABLE_SAT": "1",
+    "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST": "1024",
+    "SHARP_COLL_JOB_QUOTA_OSTS": "128",
+    "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "8",
+}
+
+# The line that Sumac's component prints on rank 0 at MPI_Finalize. This is the only place that reads it:
+#   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (why)
+SUMMARY = re.compile(r"sumac: job (?P<job>\S+): tree (?P<tree>\d+) of (?P<calls>\d+) calls"
+                     r" \(barrier (?P<barrier_tree>\d+)/(?P<barrier>\d+), allreduce (?P<allreduce_tree>\d+)/(?P<allreduce>\d+)\)"
+                     r", next module (?P<next>\d+)(?: \((?P<why>.*)\))?")
+
+BARE_PORT = 7700  # every place has a network of its own
+
+
+class WayFailed(Exception):
+    """A run that gives no number; the text says why."""
+
+
+class NotBuilt(Exception):
+    """The program or component does not exist in this build: the column stays empty."""
+
+
+def sumac_environment(given=os.environ):
+    return {name: given.get(name, value) for name, value in SUMAC_ENVIRONMENT.items()}
+
+
+def parse_results(text, program):
+    """JSON lines of our programs, as {(collective, bytes): line}."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith('{"program":"' + program):
+            entry = json.loads(line)
+            found[entry["case"], entry["bytes"]] = entry
+    return found
+
+
+def take(found, cases):
+    """{case name: ms}; a missing or wrong result is a failure, not a number."""
+    numbers = {}
+    for case in cases:
+        entry = found.get((case.collective, case.size))
+        if entry is None:
+            raise WayFailed(f"no result for {case.name}")
+        if entry["errors"]:
+            raise WayFailed(f"{entry['errors']} wrong results in {case.name}")
+        numbers[case.name] = entry["median"]
+    return numbers
+
+
+class Tools:
+    """Where this build keeps what the ways start."""
+
+    def __init__(self, build):
+        self.bin, self.components = Path(build).resolve() / "bin", Path(build).resolve() / "lib" / "openmpi"
+        self.build = Path(build).resolve()
+
+    def program(self, name):
+        path = self.bin / name
+        if not path.exists():
+            raise NotBuilt(f"{name} not built yet")
+        return path
+
+    def daemons(self):
+        return all((self.bin / name).exists() for name in ("sharp_am", "sharp_an", "sharpd"))
+
+    def sumac_flags(self):
+        if not self.daemons() or not (self.components / "mca_coll_hcoll.so").exists():
+            raise NotBuilt("not built yet")
+        system = subprocess.run(["ompi_info", "--parsable", "--path", "pkglibdir"], capture_output=True, text=True,
+                                check=False).stdout.strip().rpartition(":")[2]
+        if not system:
+            raise WayFailed("ompi_info names no component directory: install openmpi-bin")
+        flags = ["--mca", "mca_base_component_path", f"{self.components}:{system}", "--mca", "coll_hcoll_enable", "1",
+                 "--mca", "coll_hcoll_np", "0"]
+        for name, value in sumac_environment().items():
+            flags += ["-x", f"{name}={value}"]
+        return flags
+
+
+def run_mpi(lab, ranks, flags, argv, seconds, cwd=None):
+    status, out, err = run(lab.mpirun_command(["-n", ranks, *BOTH_SIDES, *flags, *argv]), seconds, cwd)
+    if status is None:
+        raise WayFailed(f"not done after {seconds:.0f} s")
+    if status != 0:
+        raise WayFailed(last_words(err))
+    return out, err
+
+
+class Mpi:
+    """collbench or sharp-client under mpirun."""
+
+    def __init__(self, column, cases, form, program="collbench", flags=lambda tools: [], peers=None):
+        self.column, self.cases, self.form, self.program, self.flags = column, cases, form, program, flags
+        self.peers = peers or (lambda collective: column)
+
+    def run(self, lab, tools, seconds):
+        program = tools.program(self.program)
+        flags = self.flags(tools)
+        texts = [word for case in self.cases for word in ("--case", program_case(case, self.form))]
+        out, err = run_mpi(lab, self.cases[0].fabric.hosts, flags, [program, *texts], seconds)
+        numbers = take(parse_results(out, self.program), self.cases)
+        for line in err.splitlines():
+            if SUMMARY.search(line):
+                self.summary = line.strip()
+        return {(name, self.peers(case.collective)): numbers[name] for case in self.cases for name in [case.name]}
+
+
+class Bare:
+    """One baretree process per host and node."""
+
+    def __init__(self, wait, cases, form):
+        self.column, self.wait, self.cases, self.form = f"bare {wait}", wait, cases, form
+
+    def run(self, lab, tools, seconds):
+        program = tools.program("baretree")
+        fabric = self.cases[0].fabric
+        texts = [word for case in self.cases for word in ("--case", program_case(case, self.form))]
+        common = ["--wait", self.wait, "--limit", str(int(seconds)), *texts]
+        deadline = Deadline(seconds)
+        with contextlib.ExitStack() as stack:
+            def start(place, *arguments):
+                process = subprocess.Popen(lab.exec_command(place, [program, *arguments, *common]), text=True,
+                                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                           start_new_session=True)
+                stack.callback(end, process)
+                return process
+
+            def node(place, children, *more):
+                process = start(place, "node", "--listen", str(BARE_PORT), "--children", str(children), *more)
+                wait_for_ready(process, place, deadline)
+                return process
+
+            root = node(fabric.root, len(fabric.leaves))
+            others = [node(leaf, len(hosts), "--parent", f"{fabric.root}:{BARE_PORT}") for leaf, hosts in fabric.leaves]
+            others += [start(host, "host", "--parent", f"{leaf}:{BARE_PORT}") for leaf, hosts in fabric.leaves for host in hosts]
+            try:
+                out, err = root.communicate(timeout=deadline.left())
+            except subprocess.TimeoutExpired as late:
+                raise WayFailed(f"not done after {seconds:.0f} s") from late
+            if root.returncode != 0:
+                raise WayFailed(last_words(err))
+            for process in others:
+                process.wait(max(1.0, deadline.left()))
+        numbers = take(parse_results(out, f"bare-{self.wait}"), self.cases)
+        return {(name, self.column): value for name, value in numbers.items()}
+
+
+def wait_for_ready(process, place, deadline):
+    """A node says when its children may come."""
+    if not _wait_readable(process.stdout, deadline.left()):
+        raise WayFailed(f"the bare node at {place} did not start")
+    line = process.stdout.readline()
+    if not line.startswith("ready "):
+        raise WayFailed(f"the bare node at {place}: {last_words(process.stderr.read())}")
+
+
+HPCC_INPUT = """HPLinpack benchmark input file
+written by bench/demo.py
+HPL.out      output file name (if any)
+8            device out (6=stdout,7=stderr,file)
+1            # of problems sizes (N)
+400          Ns
+1            # of NBs
+80           NBs
+0            PMAP process mapping (0=Row-,1=Column-major)
+1            # of process grids (P x Q)
+2            Ps
+4            Qs
+16.0         threshold
+1            # of panel fact
+2            PFACTs (0=left, 1=Crout, 2=Right)
+1            # of recursive stopping criterium
+4            NBMINs (>= 1)
+1            # of panels in recursion
+2            NDIVs
+1            # of recursive panel fact.
+1            RFACTs (0=left, 1=Crout, 2=Right)
+1            # of broadcast
+1            BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
+1            # of lookahead depth
+1            DEPTHs (>=0)
+2            SWAP (0=bin-exch,1=long,2=mix)
+64           swapping threshold
+0            L1 in (0=transposed,1=no-transposed) form
+0            U  in (0=transposed,1=no-transposed) form
+1            Equilibration (0=no,1=yes)
+8            memory alignment in double (> 0)
+##### This line (no. 32) is ignored (it serves as a separator). ######
+0                               Number of additional problem sizes for PTRANS
+1200 10000 30000                values of N
+0                               number of additional blocking sizes for PTRANS
+40 9 8 13 13 20 16 32 64        values of NB
+"""
+
+
+def check_hpcc(text):
+    """hpcc's own verdict of its output file: every residual PASSED, and Success=1 at the end."""
+    residuals = [line.strip() for line in text.splitlines() if re.search(r"\.\.\.\.* *(PASSED|FAILED)", line)]
+    failed = [line for line in residuals if "FAILED" in line]
+    if failed:
+        raise WayFailed(f"hpcc: {failed[0]}")
+    if not residuals:
+        raise WayFailed("hpcc: its output has no residual")
+    if not re.search(r"^Success=1\s*$", text, re.MULTILINE):
+        raise WayFailed("hpcc: its output does not say Success=1")
+
+
+class Hpcc:
+    """The unmodified application: does it pass, and how many of its calls went through the tree."""
+
+    def __init__(self, column, case, flags=lambda tools: []):
+        self.column, self.cases, self.flags = column, [case], flags
+
+    def run(self, lab, tools, seconds):
+        program = shutil.which("hpcc")
+        if program is None:
+            raise WayFailed("hpcc is not installed: apt install hpcc")
+        flags = self.flags(tools)
+        folder = tools.build / "hpcc"
+        folder.mkdir(exist_ok=True)
+        (folder / "hpccinf.txt").write_text(HPCC_INPUT)
+        (folder / "hpccoutf.txt").unlink(missing_ok=True)  # hpcc appends
+        _, err = run_mpi(lab, self.cases[0].fabric.hosts, ["--wdir", folder, *flags], [program], seconds, folder)
+        check_hpcc((folder / "hpccoutf.txt").read_text(errors="replace"))
+        if self.column != "sumac":
+            return {}
+        found = SUMMARY.search(err)
+        if not found:
+            raise WayFailed("no summary line of Sumac's component on stderr")
+        self.summary = found.group(0)
+        return {(self.cases[0].name, "sumac"): int(found["tree"]) / max(1, int(found["calls"]))}
+
+
+def ways(cases, form):
+    """All columns of one fabric's cases, bare first."""
+    small = all(case.size <= 64 << 10 for case in cases)
+    if cases[0].collective == "hpcc":
+        return [Hpcc(OMPI_DEFAULT, cases[0]), Hpcc("sumac", cases[0], Tools.sumac_flags)]
+    host_nodes = cases[0].fabric.name.endswith("hostnodes")
+    out = [Bare(wait, cases, form) for wait in (("spin", "epoll") if small or form.name == "full" else ("epoll",))]
+    if not host_nodes or form.default_on_hostnodes:
+        out.append(Mpi(OMPI_DEFAULT, cases, form))
+    for tuned in form.tuned_small if small else form.tuned_large:
+        served = [case for case in cases if tuned.serves(case.collective)]
+        if served:
+            out.append(Mpi(tuned.peer(served[0].collective), served, form, flags=lambda _, t=tuned: t.flags(), peers=tuned.peer))
+    if not host_nodes or form.lib_on_hostnodes:
+        out.append(Mpi("sumac-lib", cases, form, program="sharp-client", flags=lib_flags))
+    out.append(Mpi("sumac", cases, form, flags=Tools.sumac_flags))
+    return out
+
+
+def lib_flags(tools):
+    if not tools.daemons():
+        raise NotBuilt("not built yet")
+    flags = []
+    for name, value in sumac_environment().items():
+        flags += ["-x", f"{name}={value}"]
+    return flags
