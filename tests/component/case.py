@@ -1,0 +1,56 @@
+"""How the component's tests start programs: under `sumac run` on this machine, or on the hosts of a lab."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+BUILD = pathlib.Path(os.environ.get("SUMAC_BUILD", "build/dev")).resolve()
+SUMAC = BUILD / "bin" / "sumac"
+PROGRAMS = BUILD / "tests" / "mpi"
+
+# The one line of MPI_Finalize (bindings/mpi/tally.c).
+TALLY = re.compile(
+    r"sumac: job \d+: tree (?P<tree>\d+) of (?P<all>\d+) calls "
+    r"\(barrier (?P<barrier>\d+)/(?P<barriers>\d+), allreduce (?P<allreduce>\d+)/(?P<allreduces>\d+)\), next module (?P<next>\d+)"
+)
+
+
+class Finished:
+    def __init__(self, process):
+        self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
+        self.text = f"exit status {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+        found = TALLY.search(self.err)
+        self.tally = {name: int(value) for name, value in found.groupdict().items()} if found else None
+
+
+def start(command, env=None, seconds=120):
+    """Runs to the end, bounded; a program that hangs is a failure that says so."""
+    environment = dict(os.environ)
+    environment.update(env or {})
+    try:
+        return Finished(subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True, timeout=seconds,
+                                       stdin=subprocess.DEVNULL, check=False))
+    except subprocess.TimeoutExpired as late:
+        raise AssertionError(f"hangs: {command} still ran after {seconds} s; stderr so far:\n{late.stderr}") from late
+
+
+def component_flags():
+    """The command line people know, with the folder of our component before the distribution's."""
+    theirs = subprocess.run(["ompi_info", "--path", "pkglibdir", "--parsable"], capture_output=True, text=True, check=True).stdout
+    folder = theirs.strip().split(":")[-1]
+    return ["--mca", "mca_base_component_path", f"{BUILD}/lib/openmpi:{folder}", "--mca", "coll_hcoll_enable", "1", "--mca", "coll_hcoll_np", "0"]
+
+
+def skip_or_fail(reason):
+    """A test that cannot run fails where CI says that it must, elsewhere it is skipped with one line."""
+    if os.environ.get("CI"):
+        raise AssertionError(f"cannot run here, and CI demands it: {reason}")
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def main():
+    unittest.main(verbosity=2)
