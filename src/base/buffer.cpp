@@ -23,7 +23,7 @@ std::size_t footprint(std::size_t capacity) { return sizeof(BufferBlock) + capac
 
 void release(PoolCore& core, BufferBlock* block) noexcept {
   core.stats.bytes_held -= footprint(block->capacity);
-  ::operator delete(static_cast<void*>(block), std::align_val_t{kBufferAlignment});
+  ::operator delete (static_cast<void*>(block), std::align_val_t{kBufferAlignment});
 }
 
 /// Gives idle buffers back to the system until `wanted` more bytes fit.
@@ -38,7 +38,7 @@ bool make_room(PoolCore& core, std::size_t wanted) noexcept {
 
 BufferBlock* allocate(PoolCore& core, std::uint32_t size_class, std::size_t capacity) noexcept {
   if (capacity > SIZE_MAX / 2 || !make_room(core, footprint(capacity))) return nullptr;
-  void* raw = ::operator new(footprint(capacity), std::align_val_t{kBufferAlignment}, std::nothrow);
+  void* raw = ::operator new (footprint(capacity), std::align_val_t{kBufferAlignment}, std::nothrow);
   if (raw == nullptr) return nullptr;
   core.stats.bytes_held += footprint(capacity);
   ++core.stats.allocations;

@@ -1,10 +1,11 @@
 #pragma once
-// The bytes of messages. A transport receives a message into a buffer and hands over the reference; a node adds into that
-// very buffer and sends it to many children; nobody copies. So a buffer is counted, comes from a pool with free lists by
-// size (no malloc in steady state), and is aligned to 64 so that the payload behind a 64-byte header is aligned as well.
+// The bytes of messages. A transport receives a message into a buffer and hands over the reference; a node adds into
+// that very buffer and sends it to many children; nobody copies. So a buffer is counted, comes from a pool with free
+// lists by size (no malloc in steady state), and is aligned to 64 so that the payload behind a 64-byte header is
+// aligned as well.
 //
-// A pool and its buffers belong to one thread: the count is a plain integer. The pool may be destroyed before its buffers:
-// what they need lives until the last of them is gone.
+// A pool and its buffers belong to one thread: the count is a plain integer. The pool may be destroyed before its
+// buffers: what they need lives until the last of them is gone.
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +31,8 @@ static_assert(sizeof(BufferBlock) == kBufferAlignment);
 void recycle(BufferBlock* block) noexcept;
 }  // namespace detail
 
-/// Counted reference to one buffer, or to none. Copies share the bytes; write only when unique() or when you know the others.
+/// Counted reference to one buffer, or to none. Copies share the bytes; write only when unique() or when you know the
+/// others.
 class BufferRef {
  public:
   BufferRef() noexcept = default;
@@ -105,7 +107,8 @@ struct BufferPoolStats {
 
 class BufferPool {
  public:
-  /// The sizes that have free lists; the largest holds a 64 KiB chunk with its header. Larger ones are exact and not kept.
+  /// The sizes that have free lists; the largest holds a 64 KiB chunk with its header. Larger ones are exact and not
+  /// kept.
   static constexpr std::size_t kClasses[] = {256, 2048, 16384, 65536 + 256};
 
   /// `limit_bytes` bounds what the pool holds at any time, idle buffers included.

@@ -62,11 +62,16 @@ inline std::optional<std::vector<std::byte>> from_hex(std::string_view text) {
   int high = -1;
   for (const char c : text) {
     int digit;
-    if (c >= '0' && c <= '9') digit = c - '0';
-    else if (c >= 'a' && c <= 'f') digit = c - 'a' + 10;
-    else if (c >= 'A' && c <= 'F') digit = c - 'A' + 10;
-    else if ((c == ' ' || c == '\n' || c == '\t' || c == '\r') && high < 0) continue;
-    else return std::nullopt;
+    if (c >= '0' && c <= '9')
+      digit = c - '0';
+    else if (c >= 'a' && c <= 'f')
+      digit = c - 'a' + 10;
+    else if (c >= 'A' && c <= 'F')
+      digit = c - 'A' + 10;
+    else if ((c == ' ' || c == '\n' || c == '\t' || c == '\r') && high < 0)
+      continue;
+    else
+      return std::nullopt;
     if (high < 0) {
       high = digit;
     } else {

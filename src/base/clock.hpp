@@ -1,6 +1,6 @@
 #pragma once
-// Time as the pure machines see it: nanoseconds since an origin that means nothing by itself. A machine never reads a clock;
-// it is handed `Time now`. The shell calls monotonic_now(), the simulator counts its own.
+// Time as the pure machines see it: nanoseconds since an origin that means nothing by itself. A machine never reads a
+// clock; it is handed `Time now`. The shell calls monotonic_now(), the simulator counts its own.
 #include <chrono>
 
 namespace sumac {
@@ -29,9 +29,7 @@ inline constexpr Time kNever = Time::max();
 constexpr Time at(Duration since_origin) noexcept { return Time{since_origin}; }
 
 /// now + wait, but kNever instead of wrapping round when `wait` is "for ever".
-constexpr Time deadline_after(Time now, Duration wait) noexcept {
-  return wait >= kNever - now ? kNever : now + wait;
-}
+constexpr Time deadline_after(Time now, Duration wait) noexcept { return wait >= kNever - now ? kNever : now + wait; }
 
 inline Time monotonic_now() noexcept {
   return Time{std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())};

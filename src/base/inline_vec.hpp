@@ -1,6 +1,7 @@
 #pragma once
-// A vector whose room is inside it: a step of a machine returns its actions in one, without touching the heap. Whoever sizes
-// it proves the bound (a node's step emits at most fanout + 1 actions); one more element is our own mistake and asserts.
+// A vector whose room is inside it: a step of a machine returns its actions in one, without touching the heap.
+// Whoever sizes it proves the bound (a node's step emits at most fanout + 1 actions); one more element is our own
+// mistake and asserts.
 #include <cassert>
 #include <cstddef>
 #include <initializer_list>

@@ -46,9 +46,10 @@ std::string timestamp() {
   tm parts{};
   ::localtime_r(&now.tv_sec, &parts);
   // Not strftime's %b: a daemon's log keeps English months whatever the locale.
-  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  return fmt::format("{} {:02} {:02}:{:02}:{:02} {:06}", kMonths[parts.tm_mon], parts.tm_mday, parts.tm_hour, parts.tm_min,
-                     parts.tm_sec, static_cast<long>(now.tv_usec));
+  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  return fmt::format("{} {:02} {:02}:{:02}:{:02} {:06}", kMonths[parts.tm_mon], parts.tm_mday, parts.tm_hour,
+                     parts.tm_min, parts.tm_sec, static_cast<long>(now.tv_usec));
 }
 
 std::string_view daemon_name(LogLevel level) {
@@ -98,15 +99,17 @@ Logger::Logger(Form form, LogLevel level, LogSink sink) : form_(form), level_(le
   host_ = host_.substr(0, host_.find('.'));
 }
 
-std::string Logger::format(LogLevel level, const char* file, int line, std::string_view category, std::string_view text) const {
+std::string Logger::format(LogLevel level, const char* file, int line, std::string_view category,
+                           std::string_view text) const {
   const std::string body = one_line(text);
   const int rank = rank_.load(std::memory_order_relaxed);
   switch (form_) {
     case Form::library:  // getpid() each time: a forked child is another process
-      return fmt::format("[{}:{}:{} - {}:{}] {} {}\n", host_, rank, ::getpid(), basename_of(file), line, to_string(level), body);
-    case Form::low_level:
-      return fmt::format("[{}:{}:{} unique id {}] {} {}\n", host_, rank, ::getpid(), job_id_.load(std::memory_order_relaxed),
+      return fmt::format("[{}:{}:{} - {}:{}] {} {}\n", host_, rank, ::getpid(), basename_of(file), line,
                          to_string(level), body);
+    case Form::low_level:
+      return fmt::format("[{}:{}:{} unique id {}] {} {}\n", host_, rank, ::getpid(),
+                         job_id_.load(std::memory_order_relaxed), to_string(level), body);
     case Form::daemon:
       return fmt::format("[{}][{}][{}][{}] - {}\n", timestamp(), category, static_cast<long>(::syscall(SYS_gettid)),
                          daemon_name(level), body);

@@ -5,10 +5,11 @@
 //   low level  [host:rank:pid unique id JOBID] LEVEL text
 //   daemon     [Mon DD HH:MM:SS usec][CATEGORY][tid][level] - text
 //
-// A Logger is an object its owner passes on: two contexts in one process have two, with their own level and rank. A line is
-// one write(2) to stderr (never stdout, which is the host program's), so lines of threads and processes do not mix.
+// A Logger is an object its owner passes on: two contexts in one process have two, with their own level and rank. A
+// line is one write(2) to stderr (never stdout, which is the host program's), so lines of threads and processes do
+// not mix.
 //
-//   SUMAC_WARN(log, "tree {}: no answer in {} ms", tree_id, waited_ms);   // arguments are evaluated only if it is printed
+//   SUMAC_WARN(log, "tree {}: no answer in {} ms", tree_id, waited_ms);   // evaluated only if it is printed
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -41,7 +42,8 @@ class Logger {
  public:
   enum class Form { library, low_level, daemon };
 
-  explicit Logger(Form form = Form::library, LogLevel level = LogLevel::warn, LogSink sink = descriptor_sink(STDERR_FILENO));
+  explicit Logger(Form form = Form::library, LogLevel level = LogLevel::warn,
+                  LogSink sink = descriptor_sink(STDERR_FILENO));
 
   bool enabled(LogLevel level) const noexcept { return level <= level_.load(std::memory_order_relaxed); }
   LogLevel level() const noexcept { return level_.load(std::memory_order_relaxed); }
@@ -54,7 +56,8 @@ class Logger {
   void write(LogLevel level, const char* file, int line, std::string_view category, std::string_view text) const;
 
   /// As write() does it, for tests and for who wants the line elsewhere.
-  std::string format(LogLevel level, const char* file, int line, std::string_view category, std::string_view text) const;
+  std::string format(LogLevel level, const char* file, int line, std::string_view category,
+                     std::string_view text) const;
 
  private:
   Form form_;
@@ -68,11 +71,11 @@ class Logger {
 }  // namespace sumac
 
 /// `logger` is a Logger&. `category` is one of the daemon form's words: GENERAL, JOBS, ...
-#define SUMAC_LOG_IN(logger, severity, category, ...)                                                      \
-  do {                                                                                                     \
-    const ::sumac::Logger& sumac_logger_ = (logger);                                                       \
-    if (sumac_logger_.enabled(severity))                                                                   \
-      sumac_logger_.write((severity), __FILE__, __LINE__, (category), ::fmt::format(__VA_ARGS__));         \
+#define SUMAC_LOG_IN(logger, severity, category, ...)                                              \
+  do {                                                                                             \
+    const ::sumac::Logger& sumac_logger_ = (logger);                                               \
+    if (sumac_logger_.enabled(severity))                                                           \
+      sumac_logger_.write((severity), __FILE__, __LINE__, (category), ::fmt::format(__VA_ARGS__)); \
   } while (false)
 #define SUMAC_LOG(logger, severity, ...) SUMAC_LOG_IN(logger, severity, "GENERAL", __VA_ARGS__)
 #define SUMAC_FATAL(logger, ...) SUMAC_LOG(logger, ::sumac::LogLevel::fatal, __VA_ARGS__)

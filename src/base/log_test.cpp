@@ -37,7 +37,9 @@ TEST(Log, TheThreeForms) {
   ASSERT_EQ(out.lines.size(), 4U);
   EXPECT_THAT(out.lines[0], MatchesRegex("\\[[^:]+:3:[0-9]+ - log_test.cpp:[0-9]+\\] INFO job \\(ID: 7\\)\n"));
   EXPECT_THAT(out.lines[1], MatchesRegex("\\[[^:]+:0:[0-9]+ unique id 99\\] ERROR sharp_create_job failed\n"));
-  EXPECT_THAT(out.lines[2], MatchesRegex("\\[[A-Z][a-z][a-z] [0-9][0-9] [0-9:]+ [0-9]+\\]\\[GENERAL\\]\\[[0-9]+\\]\\[warn \\] - text\n"));
+  EXPECT_THAT(
+      out.lines[2],
+      MatchesRegex("\\[[A-Z][a-z][a-z] [0-9][0-9] [0-9:]+ [0-9]+\\]\\[GENERAL\\]\\[[0-9]+\\]\\[warn \\] - text\n"));
   EXPECT_THAT(out.lines[3], MatchesRegex(".*\\[JOBS\\]\\[[0-9]+\\]\\[info \\] - begin\n"));
 }
 

@@ -23,8 +23,8 @@ struct Bytes {
 };
 inline constexpr Bytes kUnlimitedBytes{std::numeric_limits<std::uint64_t>::max()};
 
-/// Makes an enum an option: declare next to it `constexpr auto enum_names(Level) { return std::array{EnumName<Level>{..}}; }`.
-/// Several names may mean one value; the first is printed.
+/// Makes an enum an option: declare next to it `constexpr auto enum_names(Level) { return
+/// std::array{EnumName<Level>{..}}; }`. Several names may mean one value; the first is printed.
 template <class E>
 struct EnumName {
   std::string_view name;

@@ -19,11 +19,19 @@ struct Unit {
   std::uint64_t factor;
 };
 // Powers of two throughout: "64k", "64K", "64KB" and "64KiB" are the same size, as in the variables people know.
-constexpr Unit kByteUnits[] = {{"", 1},          {"b", 1},         {"k", 1ULL << 10},  {"kb", 1ULL << 10},  {"kib", 1ULL << 10},
-                               {"m", 1ULL << 20}, {"mb", 1ULL << 20}, {"mib", 1ULL << 20}, {"g", 1ULL << 30}, {"gb", 1ULL << 30},
+constexpr Unit kByteUnits[] = {{"", 1},
+                               {"b", 1},
+                               {"k", 1ULL << 10},
+                               {"kb", 1ULL << 10},
+                               {"kib", 1ULL << 10},
+                               {"m", 1ULL << 20},
+                               {"mb", 1ULL << 20},
+                               {"mib", 1ULL << 20},
+                               {"g", 1ULL << 30},
+                               {"gb", 1ULL << 30},
                                {"gib", 1ULL << 30}};
-constexpr Unit kTimeUnits[] = {{"ns", 1},           {"us", 1000},          {"ms", 1000000},         {"s", 1000000000},
-                               {"min", 60000000000}, {"h", 3600000000000}};
+constexpr Unit kTimeUnits[] = {{"ns", 1},         {"us", 1000},         {"ms", 1000000},
+                               {"s", 1000000000}, {"min", 60000000000}, {"h", 3600000000000}};
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -100,7 +108,8 @@ Result<std::int64_t> parse_duration(std::string_view text, std::int64_t unit_ns)
   if (!split) return tl::unexpected(split.error());
   auto factor = static_cast<std::uint64_t>(unit_ns);
   if (!split->second.empty()) {
-    const auto* known = std::find_if(std::begin(kTimeUnits), std::end(kTimeUnits), [&](auto& u) { return u.name == split->second; });
+    const auto* known =
+        std::find_if(std::begin(kTimeUnits), std::end(kTimeUnits), [&](auto& u) { return u.name == split->second; });
     if (known == std::end(kTimeUnits)) return fail(Errc::invalid, "unknown unit '{}'", split->second);
     factor = known->factor;
   }
@@ -114,7 +123,8 @@ std::string print_bytes(Bytes value) {
   if (value == kUnlimitedBytes) return "inf";
   constexpr Unit kPrinted[] = {{"GiB", 1ULL << 30}, {"MiB", 1ULL << 20}, {"KiB", 1ULL << 10}};
   for (const auto& unit : kPrinted)
-    if (value.count != 0 && value.count % unit.factor == 0) return fmt::format("{}{}", value.count / unit.factor, unit.name);
+    if (value.count != 0 && value.count % unit.factor == 0)
+      return fmt::format("{}{}", value.count / unit.factor, unit.name);
   return fmt::format("{}", value.count);
 }
 
@@ -123,7 +133,8 @@ std::string print_duration(std::int64_t count, std::int64_t unit_ns) {
     const auto factor = static_cast<std::int64_t>(unit.factor);
     if (unit_ns > factor) continue;  // the member's own unit is coarser: count is a multiple of it already
     const std::int64_t per_unit = factor / unit_ns;
-    if (count % per_unit == 0) return count == 0 ? fmt::format("0{}", unit_name(unit_ns)) : fmt::format("{}{}", count / per_unit, unit.name);
+    if (count % per_unit == 0)
+      return count == 0 ? fmt::format("0{}", unit_name(unit_ns)) : fmt::format("{}{}", count / per_unit, unit.name);
   }
   if (unit_ns > 1000000000) return fmt::format("{}s", count * (unit_ns / 1000000000));
   return fmt::format("{}{}", count, unit_name(unit_ns));
@@ -145,9 +156,12 @@ std::string legal_range(std::string_view kind, const Limits& limits, std::string
   if (!low && !high) return std::string(kind);
   std::string range;
   if (limits.or_zero) range = "0 or ";
-  if (low && high) range += fmt::format("from {} to {}", print(limits.low), print(limits.high));
-  else if (low) range += fmt::format("at least {}", print(limits.low));
-  else range += fmt::format("at most {}", print(limits.high));
+  if (low && high)
+    range += fmt::format("from {} to {}", print(limits.low), print(limits.high));
+  else if (low)
+    range += fmt::format("at least {}", print(limits.low));
+  else
+    range += fmt::format("at most {}", print(limits.high));
   return fmt::format("{}, {}", kind, range);
 }
 
@@ -202,7 +216,9 @@ Result<KeyValues> KeyValues::parse(std::string_view text, std::string what) {
       return fail(Errc::invalid, "{} line {}: '{}' has no value; a line is `key value`", result.what_, number, line);
     const std::string key(line.substr(0, gap));
     for (const auto& pair : result.pairs_)
-      if (pair.key == key) return fail(Errc::invalid, "{} line {}: '{}' is set again, first on line {}", result.what_, number, key, pair.line);
+      if (pair.key == key)
+        return fail(Errc::invalid, "{} line {}: '{}' is set again, first on line {}", result.what_, number, key,
+                    pair.line);
     result.pairs_.push_back({key, std::string(trim(line.substr(gap))), number});
   }
   return result;
@@ -272,7 +288,8 @@ std::vector<std::string> our_environment_names() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::string_view name = text.substr(0, text.find('='));
-    if (name.starts_with("SUMAC_") || name.starts_with("SHARP_COLL_") || name.starts_with("HCOLL_")) names.emplace_back(name);
+    if (name.starts_with("SUMAC_") || name.starts_with("SHARP_COLL_") || name.starts_with("HCOLL_"))
+      names.emplace_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;

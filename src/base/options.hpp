@@ -1,6 +1,6 @@
 #pragma once
-// An option is declared once, in a constexpr table; the table parses it, prints it, documents it, and knows its name when
-// somebody mistypes it:
+// An option is declared once, in a constexpr table; the table parses it, prints it, documents it, and knows its name
+// when somebody mistypes it:
 //
 //   inline constexpr Option<NodeConfig> kNodeOptions[] = {
 //       option<&NodeConfig::ost_count>("SUMAC_NODE_OST_COUNT", "512", "OSTs held at once.").between(1, 65535),
@@ -9,8 +9,8 @@
 //   };
 //   Result<NodeConfig> config = load<NodeConfig>(kNodeOptions, arguments, environment(), file.source());
 //
-// The first source that knows the name (or an alias) wins; what none knows gets the default. An empty value counts as unset,
-// as `VARIABLE= program` is how people clear one.
+// The first source that knows the name (or an alias) wins; what none knows gets the default. An empty value counts as
+// unset, as `VARIABLE= program` is how people clear one.
 #include <array>
 #include <cstddef>
 #include <functional>
@@ -149,8 +149,9 @@ std::vector<std::string_view> names_of(const Option<Config>& option) {
 }
 }  // namespace detail
 
+/// For a list of sources made at run time.
 template <class Config>
-Result<Config> load(std::type_identity_t<std::span<const Option<Config>>> table, std::span<const Source> sources) {
+Result<Config> load_from(std::type_identity_t<std::span<const Option<Config>>> table, std::span<const Source> sources) {
   Config config{};
   for (const auto& option : table) {
     auto found = detail::find(detail::names_of(option), sources);
@@ -162,10 +163,9 @@ Result<Config> load(std::type_identity_t<std::span<const Option<Config>>> table,
 }
 
 template <class Config, class... Sources>
-  requires(std::is_convertible_v<Sources, Source> && ...)
 Result<Config> load(std::type_identity_t<std::span<const Option<Config>>> table, Sources&&... sources) {
   const std::array<Source, sizeof...(Sources)> list{Source(std::forward<Sources>(sources))...};
-  return load<Config>(table, std::span<const Source>(list));
+  return load_from<Config>(table, list);
 }
 
 struct DumpStyle {
@@ -174,9 +174,11 @@ struct DumpStyle {
   std::string_view between = "=";
 };
 
-/// "NAME=value" lines, in the order of the table: --show-config, sharp_coll_dump_config. Loading them gives the same config.
+/// "NAME=value" lines, in the order of the table: --show-config, sharp_coll_dump_config. Loading them gives the same
+/// config.
 template <class Config>
-std::string dump(std::type_identity_t<std::span<const Option<Config>>> table, const Config& config, DumpStyle style = {}) {
+std::string dump(std::type_identity_t<std::span<const Option<Config>>> table, const Config& config,
+                 DumpStyle style = {}) {
   std::string text;
   for (const auto& option : table) {
     if (option.is_hidden && !style.hidden) continue;

@@ -9,8 +9,8 @@ namespace sumac {
 
 enum class Mode { off, probe, force };
 constexpr auto enum_names(Mode) {
-  return std::array{EnumName<Mode>{"off", Mode::off}, EnumName<Mode>{"probe", Mode::probe}, EnumName<Mode>{"force", Mode::force},
-                    EnumName<Mode>{"2", Mode::force}};
+  return std::array{EnumName<Mode>{"off", Mode::off}, EnumName<Mode>{"probe", Mode::probe},
+                    EnumName<Mode>{"force", Mode::force}, EnumName<Mode>{"2", Mode::force}};
 }
 
 namespace {
@@ -56,7 +56,8 @@ TEST(Options, DefaultsComeFromTheTable) {
   const auto config = load<Config>(kTable);
   ASSERT_TRUE(config) << config.error().context;
   using namespace std::chrono_literals;
-  EXPECT_EQ(*config, (Config{512, Bytes{1024}, 1000ms, 20us, false, "", Mode::off, std::nullopt, UINT64_MAX, -3, 10000ms}));
+  EXPECT_EQ(*config,
+            (Config{512, Bytes{1024}, 1000ms, 20us, false, "", Mode::off, std::nullopt, UINT64_MAX, -3, 10000ms}));
 }
 
 TEST(Options, EveryKindOfValue) {
@@ -73,7 +74,8 @@ TEST(Options, EveryKindOfValue) {
                                                   {"SUMAC_T_JOB_TIMEOUT", "500"}}));
   ASSERT_TRUE(config) << config.error().context;
   using namespace std::chrono_literals;
-  EXPECT_EQ(*config, (Config{64, Bytes{0}, 120000ms, 3000us, true, "mlx5_0:1", Mode::force, Bytes{65536}, 1, 7, 500ms}));
+  EXPECT_EQ(*config,
+            (Config{64, Bytes{0}, 120000ms, 3000us, true, "mlx5_0:1", Mode::force, Bytes{65536}, 1, 7, 500ms}));
 }
 
 TEST(Options, TheCloserSourceWinsAndEmptyIsUnset) {
@@ -89,18 +91,30 @@ TEST(Options, ErrorsNameTheOptionTheValueTheSourceAndWhatIsLegal) {
   const struct {
     const char *name, *value, *error;
   } rows[] = {
-      {"SUMAC_T_OSTS", "1025", "SUMAC_T_OSTS=1025 (test): out of range; legal is a whole number from 0 up, from 1 to 1024"},
+      {"SUMAC_T_OSTS", "1025",
+       "SUMAC_T_OSTS=1025 (test): out of range; legal is a whole number from 0 up, from 1 to 1024"},
       {"SUMAC_T_OSTS", "0", "SUMAC_T_OSTS=0 (test): out of range; legal is a whole number from 0 up, from 1 to 1024"},
-      {"SUMAC_T_OSTS", "70000", "SUMAC_T_OSTS=70000 (test): out of range; legal is a whole number from 0 up, from 1 to 1024"},
-      {"SUMAC_T_OSTS", "12x", "SUMAC_T_OSTS=12x (test): not a whole number; legal is a whole number from 0 up, from 1 to 1024"},
-      {"SUMAC_T_OSTS", "-1", "SUMAC_T_OSTS=-1 (test): not a whole number; legal is a whole number from 0 up, from 1 to 1024"},
-      {"SUMAC_T_PAYLOAD", "127", "SUMAC_T_PAYLOAD=127 (test): out of range; legal is a size such as 512, 64k or 1MiB, 0 or from 128 to 1KiB"},
-      {"SUMAC_T_PAYLOAD", "1x", "SUMAC_T_PAYLOAD=1x (test): unknown unit 'x'; legal is a size such as 512, 64k or 1MiB, 0 or from 128 to 1KiB"},
-      {"SUMAC_T_LARGEST", "99999999999g", "SUMAC_T_LARGEST=99999999999g (test): too large; legal is auto or a size such as 512, 64k or 1MiB"},
-      {"SUMAC_T_LOST_AFTER", "5us", "SUMAC_T_LOST_AFTER=5us (test): finer than ms; legal is a duration such as 200ms or 1s (bare: ms)"},
-      {"SUMAC_T_LOST_AFTER", "fast", "SUMAC_T_LOST_AFTER=fast (test): does not begin with a whole number; legal is a duration such as 200ms or 1s (bare: ms)"},
-      {"SUMAC_T_OLD_MODE", "on", "SUMAC_T_OLD_MODE=on (test): not one of the names; legal is one of off, probe, force, 2"},
-      {"enable", "maybe", "enable=maybe (test): neither yes nor no; legal is 0 or 1 (also n/y, no/yes, off/on, false/true)"},
+      {"SUMAC_T_OSTS", "70000",
+       "SUMAC_T_OSTS=70000 (test): out of range; legal is a whole number from 0 up, from 1 to 1024"},
+      {"SUMAC_T_OSTS", "12x",
+       "SUMAC_T_OSTS=12x (test): not a whole number; legal is a whole number from 0 up, from 1 to 1024"},
+      {"SUMAC_T_OSTS", "-1",
+       "SUMAC_T_OSTS=-1 (test): not a whole number; legal is a whole number from 0 up, from 1 to 1024"},
+      {"SUMAC_T_PAYLOAD", "127",
+       "SUMAC_T_PAYLOAD=127 (test): out of range; legal is a size such as 512, 64k or 1MiB, 0 or from 128 to 1KiB"},
+      {"SUMAC_T_PAYLOAD", "1x",
+       "SUMAC_T_PAYLOAD=1x (test): unknown unit 'x'; legal is a size such as 512, 64k or 1MiB, 0 or from 128 to 1KiB"},
+      {"SUMAC_T_LARGEST", "99999999999g",
+       "SUMAC_T_LARGEST=99999999999g (test): too large; legal is auto or a size such as 512, 64k or 1MiB"},
+      {"SUMAC_T_LOST_AFTER", "5us",
+       "SUMAC_T_LOST_AFTER=5us (test): finer than ms; legal is a duration such as 200ms or 1s (bare: ms)"},
+      {"SUMAC_T_LOST_AFTER", "fast",
+       "SUMAC_T_LOST_AFTER=fast (test): does not begin with a whole number; legal is a duration such as 200ms or 1s "
+       "(bare: ms)"},
+      {"SUMAC_T_OLD_MODE", "on",
+       "SUMAC_T_OLD_MODE=on (test): not one of the names; legal is one of off, probe, force, 2"},
+      {"enable", "maybe",
+       "enable=maybe (test): neither yes nor no; legal is 0 or 1 (also n/y, no/yes, off/on, false/true)"},
       {"SUMAC_T_OFFSET", "99999999999", "SUMAC_T_OFFSET=99999999999 (test): out of range; legal is a whole number"},
   };
   for (const auto& row : rows) {
@@ -111,22 +125,27 @@ TEST(Options, ErrorsNameTheOptionTheValueTheSourceAndWhatIsLegal) {
 }
 
 TEST(Options, DumpLoadsBackToTheSame) {
-  auto config = load<Config>(kTable, pairs({{"SUMAC_T_LOST_AFTER", "1500ms"}, {"SUMAC_T_LARGEST", "3000"}, {"SUMAC_T_DEVICE", "x"}}));
+  auto config = load<Config>(
+      kTable, pairs({{"SUMAC_T_LOST_AFTER", "1500ms"}, {"SUMAC_T_LARGEST", "3000"}, {"SUMAC_T_DEVICE", "x"}}));
   ASSERT_TRUE(config);
   const std::string text = dump<Config>(kTable, *config, {.hidden = true, .between = " "});
   EXPECT_EQ(text,
             "SUMAC_T_OSTS 512\nSUMAC_T_PAYLOAD 1KiB\nSUMAC_T_LOST_AFTER 1500ms\nSUMAC_T_SPIN 20us\nSUMAC_T_ENABLE 0\n"
-            "SUMAC_T_DEVICE x\nSUMAC_T_MODE off\nSUMAC_T_LARGEST 3000\nSUMAC_T_BATCH inf\nSUMAC_T_OFFSET -3\nSUMAC_T_JOB_TIMEOUT 10000\n");
+            "SUMAC_T_DEVICE x\nSUMAC_T_MODE off\nSUMAC_T_LARGEST 3000\nSUMAC_T_BATCH inf\nSUMAC_T_OFFSET "
+            "-3\nSUMAC_T_JOB_TIMEOUT 10000\n");
   auto file = KeyValues::parse(text, "dump");
   ASSERT_TRUE(file) << file.error().context;
   EXPECT_EQ(*load<Config>(kTable, file->source()), *config);
   EXPECT_EQ(dump<Config>(kTable, *config).find("OFFSET"), std::string::npos) << "hidden";
-  EXPECT_NE(dump<Config>(kTable, *config, {.doc = true}).find("# Spin before sleeping.\n# Legal: a duration"), std::string::npos);
+  EXPECT_NE(dump<Config>(kTable, *config, {.doc = true}).find("# Spin before sleeping.\n# Legal: a duration"),
+            std::string::npos);
 }
 
 TEST(Options, DocumentIsATable) {
   const std::string text = document<Config>(kTable);
-  EXPECT_NE(text.find("| `SUMAC_T_MODE`, `SUMAC_T_OLD_MODE` | `off` | one of off, probe, force, 2 | Mode. |\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("| `SUMAC_T_MODE`, `SUMAC_T_OLD_MODE` | `off` | one of off, probe, force, 2 | Mode. |\n"),
+            std::string::npos)
+      << text;
   EXPECT_EQ(text.find("OFFSET"), std::string::npos);
   EXPECT_NE(document<Config>(kTable, true).find("OFFSET"), std::string::npos);
 }
@@ -138,9 +157,11 @@ TEST(Options, KeyValueFiles) {
   ASSERT_TRUE(config);
   EXPECT_TRUE(config->enable);
   EXPECT_EQ(config->device, "two words");
-  EXPECT_EQ(KeyValues::parse("a 1\nb\n", "a.cfg").error().context, "a.cfg line 2: 'b' has no value; a line is `key value`");
+  EXPECT_EQ(KeyValues::parse("a 1\nb\n", "a.cfg").error().context,
+            "a.cfg line 2: 'b' has no value; a line is `key value`");
   EXPECT_EQ(KeyValues::parse("a 1\na 2\n", "a.cfg").error().context, "a.cfg line 2: 'a' is set again, first on line 1");
-  EXPECT_EQ(KeyValues::read_file("/nonexistent.cfg").error().context, "cannot read /nonexistent.cfg: No such file or directory");
+  EXPECT_EQ(KeyValues::read_file("/nonexistent.cfg").error().context,
+            "cannot read /nonexistent.cfg: No such file or directory");
 }
 
 TEST(Options, TheEnvironmentIsReadAtEachLookUp) {

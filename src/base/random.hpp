@@ -23,7 +23,8 @@ class SplitMix64 {
   std::uint64_t state_;
 };
 
-/// Blackman and Vigna's xoshiro256**, seeded as they advise. Fits std::shuffle and the like, but prefer the members below.
+/// Blackman and Vigna's xoshiro256**, seeded as they advise. Fits std::shuffle and the like, but prefer the members
+/// below.
 class Random {
  public:
   using result_type = std::uint64_t;

@@ -1,6 +1,6 @@
 #pragma once
-// The twelve datatypes and twelve operations of the SHARP interface, with its numbers (they travel on the wire and through
-// the C ABI), and which go together. docs/types.md shows the table; a test compares it with legal().
+// The twelve datatypes and twelve operations of the SHARP interface, with its numbers (they travel on the wire and
+// through the C ABI), and which go together. docs/types.md shows the table; a test compares it with legal().
 #include <cstddef>
 #include <cstdint>
 #include <string>
