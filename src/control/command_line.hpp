@@ -108,7 +108,7 @@ Started<Config> start_daemon(std::span<const Option<Config>> table, const Daemon
     sources.push_back(file->source());
   }
   detail::warn_unknown_variables(text, names);
-  auto config = load<Config>(table, std::span<const Source>(sources));
+  auto config = load_from<Config>(table, sources);
   if (!config) return stop(detail::config_error(text, config.error()));
   if (!line->write_config.empty()) {
     auto defaults = load<Config>(table);

@@ -3,8 +3,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <grpc/support/log.h>
+
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 
 namespace sumac::control {
 namespace {
@@ -23,6 +26,15 @@ Parts split(std::string_view endpoint) noexcept {
     return {};  // an IPv6 address needs its brackets
   }
   return {host, endpoint.substr(colon + 1)};
+}
+
+/// gRPC prints its own account of failures that we report in one line. Who wants it sets GRPC_VERBOSITY, as ever.
+void quiet_grpc() {
+  static const bool once = [] {
+    if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+    return true;
+  }();
+  (void)once;
 }
 
 bool is_port(std::string_view text) noexcept {
@@ -60,6 +72,7 @@ Result<> check_endpoint(std::string_view endpoint, bool allow_insecure) {
 }
 
 std::shared_ptr<grpc::Channel> make_channel(const std::string& endpoint) {
+  quiet_grpc();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -74,6 +87,7 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& endpoint) {
 }
 
 Result<Server> Server::start(const std::string& endpoint, grpc::Service& service) {
+  quiet_grpc();
   grpc::ServerBuilder builder;
   int port = 0;
   const bool unix_socket = endpoint.starts_with("unix:");

@@ -1,0 +1,310 @@
+#include "manager/core.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "manager/test_tree.hpp"
+
+namespace sumac::manager {
+namespace {
+
+using control::v1::JobDown;
+using testing::HasSubstr;
+
+template <class T>
+std::vector<T> only(const Actions& actions) {
+  std::vector<T> found;
+  for (const auto& action : actions)
+    if (const auto* one = std::get_if<T>(&action)) found.push_back(*one);
+  return found;
+}
+
+/// A core, and nodes that acknowledge what they are sent when told to. Streams: nodes 1 to 3, jobs from 100.
+struct World {
+  Core core;
+  std::map<StreamId, std::uint64_t> sent;
+  Time now = at(Seconds(1));
+
+  explicit World(CoreRules rules = {}) : core(test_core(rules)) {}
+
+  Actions note(Actions actions) {
+    for (const auto& to : only<ToNode>(actions)) sent[to.stream] = to.message.sequence();
+    return actions;
+  }
+  Actions add(StreamId stream, const std::string& name, std::uint32_t osts = 512) {
+    return note(core.node_registers(stream, test_register(name, osts), now));
+  }
+  Actions link(StreamId stream, bool up = true) {
+    control::v1::Link link;
+    link.set_up(up);
+    link.set_why(up ? "" : "connection refused");
+    return core.node_link(stream, link, now);
+  }
+  void up() {
+    add(1, "an-root");
+    add(2, "an-leaf1");
+    add(3, "an-leaf2");
+    link(2);
+    link(3);
+  }
+  Actions begin(StreamId stream, const control::v1::JobBegin& wish) { return note(core.job_begins(stream, wish, now)); }
+  Actions ack(StreamId stream) { return core.node_acks(stream, sent[stream], now); }
+  std::optional<JobDown> begin_and_ack(StreamId stream, const control::v1::JobBegin& wish);
+};
+
+std::optional<JobDown> World::begin_and_ack(StreamId stream, const control::v1::JobBegin& wish) {
+  auto all = begin(stream, wish);
+  for (const StreamId node : {1u, 2u, 3u})
+    for (auto& action : ack(node)) all.push_back(std::move(action));
+  const auto answers = only<ToJob>(all);
+  if (answers.size() != 1) return std::nullopt;
+  EXPECT_EQ(answers[0].stream, stream);
+  return answers[0].message;
+}
+
+TEST(Core, a_job_is_granted_when_every_node_has_acknowledged_and_not_before) {
+  World world;
+  world.up();
+  EXPECT_TRUE(only<ToJob>(world.begin(100, test_begin(7))).empty());
+  EXPECT_TRUE(only<ToJob>(world.ack(1)).empty());
+  EXPECT_TRUE(only<ToJob>(world.ack(3)).empty());
+  const auto answers = only<ToJob>(world.ack(2));
+  ASSERT_EQ(answers.size(), 1u);
+  const auto& granted = answers[0].message.granted();
+  EXPECT_EQ(granted.grant().osts(), 51u);
+  EXPECT_EQ(granted.grant().max_groups(), 51u);
+  EXPECT_EQ(granted.grant().payload_per_ost(), 128u);
+  ASSERT_EQ(granted.nodes_size(), 3);
+  EXPECT_EQ(granted.root_node(), 1u);
+  EXPECT_EQ(granted.nodes(0).parent_id(), granted.nodes(0).node_id()) << "the root is its own parent";
+  EXPECT_EQ(granted.nodes(1).parent_id(), granted.root_node());
+  EXPECT_THAT(granted.leaves(), testing::ElementsAre(2u, 2u, 3u));
+  EXPECT_EQ(world.core.next_deadline(), kNever);
+}
+
+TEST(Core, an_acknowledgement_of_something_older_does_not_count) {
+  World world;
+  world.up();
+  const auto before = world.sent;
+  world.begin(100, test_begin(7));
+  for (const auto& [stream, sequence] : before) EXPECT_TRUE(only<ToJob>(world.core.node_acks(stream, sequence, world.now)).empty());
+}
+
+TEST(Core, a_begin_that_can_not_be_granted_is_refused_and_says_why) {
+  const struct {
+    const char* name;
+    std::function<void(World&)> before;
+    std::function<void(control::v1::JobBegin&)> change;
+    const char* says;
+  } rows[] = {
+      {"a node is missing", [](World& w) { w.core.node_stream_ended(3, w.now); }, {}, "node an-leaf2 has not registered"},
+      {"two nodes are missing",
+       [](World& w) {
+         w.core.node_stream_ended(3, w.now);
+         w.core.node_stream_ended(1, w.now);
+       },
+       {},
+       "nodes an-root, an-leaf2 have not registered"},
+      {"the id runs already", [](World& w) { w.begin_and_ack(100, test_begin(7)); }, {}, "job id 7 is running already"},
+      {"an unknown host", {}, [](auto& b) { b.set_hosts(1, "h9"); }, "host h9 is not in the fabric"},
+      {"a host twice", {}, [](auto& b) { b.set_hosts(1, "h1"); }, "host h1 is named twice"},
+      {"no host", {}, [](auto& b) { b.clear_hosts(); }, "names no host"},
+      {"fewer ranks than hosts", {}, [](auto& b) { b.set_world_size(2); }, "2 ranks can't be on 3 hosts"},
+      {"another version", {}, [](auto& b) { b.set_version(9); }, "same version everywhere"},
+      {"too many OSTs", {}, [](auto& b) { b.mutable_wish()->set_osts(513); }, "SHARP_COLL_JOB_QUOTA_OSTS"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    World world;
+    world.up();
+    if (row.before) row.before(world);
+    auto wish = test_begin(7);
+    if (row.change) row.change(wish);
+    const auto actions = world.begin(200, wish);
+    const auto answers = only<ToJob>(actions);
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_TRUE(answers[0].last);
+    EXPECT_EQ(answers[0].message.refused().status(), kStatusJobError);
+    EXPECT_THAT(answers[0].message.refused().text(), HasSubstr(row.says));
+    EXPECT_TRUE(only<ToNode>(actions).empty()) << "nothing reached a node";
+  }
+}
+
+TEST(Core, a_node_that_stays_silent_fails_the_begin_in_bounded_time_and_keeps_nothing) {
+  World world;
+  world.up();
+  world.begin(100, test_begin(7));
+  world.ack(1);
+  world.ack(2);
+  EXPECT_TRUE(world.core.tick(world.now + Seconds(4)).empty());
+  ASSERT_EQ(world.core.next_deadline(), world.now + Seconds(5));
+  const auto actions = world.core.tick(world.now + Seconds(5));
+  ASSERT_EQ(only<ToJob>(actions).size(), 1u);
+  EXPECT_THAT(only<ToJob>(actions)[0].message.refused().text(), HasSubstr("node an-leaf2 has not acknowledged the grant in 5000 ms"));
+  EXPECT_EQ(only<ToNode>(actions).size(), 3u) << "revoked everywhere, also where it was not acknowledged yet";
+  EXPECT_EQ(world.core.next_deadline(), kNever);
+}
+
+TEST(Core, a_node_that_must_wait_for_an_ended_job_says_so_and_completes_the_begin_later) {
+  for (const bool in_time : {true, false}) {
+    SCOPED_TRACE(in_time);
+    World world;
+    world.up();
+    world.begin(100, test_begin(7));
+    world.ack(1);
+    world.ack(2);
+    control::v1::Deferred deferred;
+    deferred.set_sequence(world.sent[3]);
+    deferred.set_why("2 groups of job 6 have members that have not left");
+    EXPECT_TRUE(only<ToJob>(world.core.node_defers(3, deferred)).empty());
+    if (in_time) {
+      EXPECT_TRUE(only<ToJob>(world.ack(3))[0].message.has_granted());
+    } else {
+      const auto answers = only<ToJob>(world.core.tick(world.now + Seconds(5)));
+      EXPECT_THAT(answers[0].message.refused().text(), HasSubstr("node an-leaf2: 2 groups of job 6"));
+    }
+  }
+}
+
+TEST(Core, a_node_without_its_parent_fails_the_begin_and_is_named) {
+  World world;
+  world.up();
+  world.link(3, false);
+  EXPECT_FALSE(world.begin_and_ack(100, test_begin(7)));
+  const auto answers = only<ToJob>(world.core.tick(world.now + Seconds(5)));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_THAT(answers[0].message.refused().text(), HasSubstr("node an-leaf2 is not connected to its parent an-root"));
+  EXPECT_THAT(answers[0].message.refused().text(), HasSubstr("connection refused"));
+}
+
+TEST(Core, a_link_that_comes_up_late_completes_the_begin) {
+  World world;
+  world.up();
+  world.link(3, false);
+  world.begin_and_ack(100, test_begin(7));
+  EXPECT_TRUE(only<ToJob>(world.link(3))[0].message.has_granted());
+}
+
+TEST(Core, what_is_granted_is_never_granted_twice_and_comes_back_at_the_end) {
+  World world;
+  world.up();
+  auto wish = test_begin(1);
+  wish.mutable_wish()->set_osts(300);
+  wish.mutable_wish()->set_max_groups(8);
+  ASSERT_TRUE(world.begin_and_ack(100, wish)->has_granted());
+  wish.set_job_id(2);
+  EXPECT_THAT(world.begin_and_ack(101, wish)->refused().text(), HasSubstr("212 of 512 are free"));
+  wish.mutable_wish()->set_osts(212);
+  ASSERT_TRUE(world.begin_and_ack(101, wish)->has_granted());
+
+  const auto ended = world.core.job_ends(100, world.now);
+  EXPECT_EQ(only<ToNode>(ended).size(), 3u);
+  EXPECT_TRUE(only<ToJob>(ended)[0].message.has_ended());
+  EXPECT_TRUE(only<ToNode>(world.core.job_stream_ended(100, world.now)).empty()) << "its stream's end releases nothing a second time";
+  wish.set_job_id(1);
+  wish.mutable_wish()->set_osts(300);
+  EXPECT_TRUE(world.begin_and_ack(102, wish)->has_granted());
+}
+
+TEST(Core, a_job_whose_holder_is_gone_is_released) {
+  World world;
+  world.up();
+  world.begin_and_ack(100, test_begin(7));
+  const auto actions = world.core.job_stream_ended(100, world.now);
+  ASSERT_EQ(only<ToNode>(actions).size(), 3u);
+  EXPECT_EQ(only<ToNode>(actions)[0].message.revoke().job_id(), 7u);
+  EXPECT_TRUE(world.begin_and_ack(101, test_begin(7))->has_granted());
+}
+
+TEST(Core, only_the_stream_that_began_a_job_ends_it) {
+  World world;
+  world.up();
+  world.begin_and_ack(100, test_begin(7));
+  EXPECT_EQ(only<Refuse>(world.core.job_ends(101, world.now)).size(), 1u);
+  EXPECT_THAT(world.begin_and_ack(102, test_begin(7))->refused().text(), HasSubstr("running already"));
+}
+
+TEST(Core, a_node_lost_while_a_job_begins_fails_the_begin_but_a_running_job_is_only_noted) {
+  World world;
+  world.up();
+  world.begin_and_ack(100, test_begin(7));
+  world.begin(101, test_begin(8));
+  const auto actions = world.core.node_stream_ended(2, world.now);
+  ASSERT_EQ(only<ToJob>(actions).size(), 1u);
+  EXPECT_EQ(only<ToJob>(actions)[0].stream, 101u);
+  EXPECT_THAT(only<Say>(actions)[0].text, HasSubstr("jobs on it: 7"));
+
+  const auto back = only<ToNode>(world.add(4, "an-leaf1"));
+  ASSERT_EQ(back[0].message.registered().grants_size(), 1) << "it learns what runs, and that the rest is over";
+  EXPECT_EQ(back[0].message.registered().grants(0).job_id(), 7u);
+}
+
+TEST(Core, a_parent_is_told_when_it_is_there_and_again_when_it_moved) {
+  World world;
+  EXPECT_EQ(only<ToNode>(world.add(2, "an-leaf1")).size(), 1u) << "registered; no parent yet";
+  const auto root = only<ToNode>(world.add(1, "an-root"));
+  ASSERT_EQ(root.size(), 2u);
+  EXPECT_TRUE(root[0].message.registered().is_root());
+  EXPECT_EQ(root[1].stream, 2u);
+  EXPECT_EQ(root[1].message.parent().name(), "an-root");
+  world.core.node_stream_ended(1, world.now);
+  auto moved = test_register("an-root");
+  moved.set_address("tcp:10.0.0.9:1");
+  const auto again = only<ToNode>(world.core.node_registers(9, moved, world.now));
+  ASSERT_EQ(again.size(), 2u);
+  EXPECT_EQ(again[1].message.parent().address(), "tcp:10.0.0.9:1");
+}
+
+TEST(Core, a_registration_that_makes_no_sense_is_refused) {
+  const struct {
+    const char* name;
+    std::function<void(control::v1::Register&)> change;
+    Errc code;
+    const char* says;
+  } rows[] = {
+      {"an unknown name", [](auto& w) { w.set_name("an-leaf9"); }, Errc::not_found, "one of an-root, an-leaf1, an-leaf2"},
+      {"a name that is taken", [](auto& w) { w.set_name("an-root"); }, Errc::exists, "registered already"},
+      {"no address", [](auto& w) { w.clear_address(); }, Errc::invalid, "address"},
+      {"an address that is too long", [](auto& w) { w.set_address(std::string(800, 'x')); }, Errc::invalid, "address"},
+      {"no OST", [](auto& w) { w.set_osts(0); }, Errc::invalid, "capacity"},
+      {"more groups than ids have room for", [](auto& w) { w.set_groups(65536); }, Errc::invalid, "capacity"},
+      {"a huge payload", [](auto& w) { w.set_payload_max(1u << 21); }, Errc::invalid, "capacity"},
+      {"another version", [](auto& w) { w.set_version(0); }, Errc::unsupported, "same version everywhere"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    World world;
+    world.add(1, "an-root");
+    auto who = test_register("an-leaf1");
+    row.change(who);
+    const auto refused = only<Refuse>(world.core.node_registers(2, who, world.now));
+    ASSERT_EQ(refused.size(), 1u);
+    EXPECT_EQ(refused[0].why.code, row.code);
+    EXPECT_THAT(refused[0].why.context, HasSubstr(row.says));
+  }
+}
+
+TEST(Core, the_weakest_node_bounds_the_grant) {
+  World world;
+  world.up();
+  world.core.node_stream_ended(3, world.now);
+  world.add(3, "an-leaf2", 100);
+  world.link(3);
+  EXPECT_EQ(world.begin_and_ack(100, test_begin(7))->granted().grant().osts(), 10u);
+}
+
+TEST(Core, status_is_json_with_nodes_jobs_and_what_is_free) {
+  World world;
+  world.up();
+  world.begin_and_ack(100, test_begin(7));
+  const auto status = nlohmann::json::parse(world.core.status_json(world.now));
+  EXPECT_EQ(status["nodes"].size(), 3u);
+  EXPECT_EQ(status["jobs"][0]["id"], 7u);
+  EXPECT_EQ(status["osts_free"], 512 - 51);
+  EXPECT_EQ(status["root"], "an-root");
+}
+
+}  // namespace
+}  // namespace sumac::manager

@@ -1,0 +1,206 @@
+#include "manager/service.hpp"
+
+#include "control/command_line.hpp"
+
+namespace sumac::manager {
+
+using control::v1::JobDown;
+using control::v1::JobUp;
+using control::v1::NodeDown;
+using control::v1::NodeUp;
+
+namespace {
+
+grpc::Status status_of(const Error& error) {
+  const auto code = [&] {
+    switch (error.code) {
+      case Errc::exists: return grpc::StatusCode::ALREADY_EXISTS;
+      case Errc::not_found: return grpc::StatusCode::NOT_FOUND;
+      case Errc::unsupported: return grpc::StatusCode::UNIMPLEMENTED;
+      default: return grpc::StatusCode::INVALID_ARGUMENT;
+    }
+  }();
+  return {code, error.context};
+}
+
+}  // namespace
+
+// One at a time in flight each way, as gRPC wants it; everything but the first lines of the callbacks runs under the
+// service's mutex. Finish waits for the write in flight, and OnDone, the last callback, deletes.
+template <class Up, class Down>
+class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
+ public:
+  Stream(Service& service, StreamId stream_id) : id(stream_id), service_(service) {}
+
+  void start() { this->StartRead(&up_); }
+
+  void OnReadDone(bool ok) override {
+    const std::lock_guard lock(service_.mutex_);
+    if (ok && !closing_) {
+      service_.received(id, up_);
+      if (!closing_) {
+        this->StartRead(&up_);
+        return;
+      }
+    }
+    service_.ended(*this);
+    close(grpc::Status::OK);
+  }
+
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(service_.mutex_);
+    writing_ = false;
+    if (!ok) queue_.clear();  // OnReadDone(false) follows and says so to the core
+    else queue_.pop_front();
+    write_next();
+  }
+
+  void OnCancel() override {}  // OnReadDone(false) follows
+
+  void OnDone() override {
+    {
+      const std::lock_guard lock(service_.mutex_);
+      service_.forget(*this);
+    }
+    delete this;
+  }
+
+  // Under the mutex:
+  void push(Down message) {
+    if (closing_) return;
+    queue_.push_back(std::move(message));
+    write_next();
+  }
+  void close(grpc::Status status) {
+    if (closing_) return;
+    closing_ = true;
+    status_ = std::move(status);
+    write_next();
+  }
+
+  const StreamId id;
+
+ private:
+  void write_next() {
+    if (writing_ || finished_) return;
+    if (!queue_.empty()) {
+      writing_ = true;
+      this->StartWrite(&queue_.front());
+    } else if (closing_) {
+      finished_ = true;
+      this->Finish(status_);
+    }
+  }
+
+  Service& service_;
+  Up up_;
+  std::deque<Down> queue_;
+  bool writing_ = false, closing_ = false, finished_ = false;
+  grpc::Status status_;
+};
+
+Service::Service(Core core, Logger& log, std::function<void()> deadline_moved)
+    : core_(std::move(core)), log_(log), deadline_moved_(std::move(deadline_moved)) {}
+
+Service::~Service() = default;
+
+grpc::ServerBidiReactor<NodeUp, NodeDown>* Service::Node(grpc::CallbackServerContext*) {
+  const std::lock_guard lock(mutex_);
+  auto* stream = new NodeStream(*this, ++last_id_);
+  nodes_[stream->id] = stream;
+  stream->start();
+  return stream;
+}
+
+grpc::ServerBidiReactor<JobUp, JobDown>* Service::Job(grpc::CallbackServerContext*) {
+  const std::lock_guard lock(mutex_);
+  auto* stream = new JobStream(*this, ++last_id_);
+  jobs_[stream->id] = stream;
+  stream->start();
+  return stream;
+}
+
+void Service::received(StreamId id, const NodeUp& message) {
+  const Time now = monotonic_now();
+  switch (message.what_case()) {
+    case NodeUp::kRegister: return run(core_.node_registers(id, message.register_(), now));
+    case NodeUp::kAck: return run(core_.node_acks(id, message.ack().sequence(), now));
+    case NodeUp::kDeferred: return run(core_.node_defers(id, message.deferred()));
+    case NodeUp::kLink: return run(core_.node_link(id, message.link(), now));
+    case NodeUp::WHAT_NOT_SET: break;
+  }
+  refuse(id, Error{Errc::invalid, "a message of a kind that this manager does not know: install the same version everywhere"});
+}
+
+void Service::received(StreamId id, const JobUp& message) {
+  const Time now = monotonic_now();
+  switch (message.what_case()) {
+    case JobUp::kBegin: return run(core_.job_begins(id, message.begin(), now));
+    case JobUp::kEnd: return run(core_.job_ends(id, now));
+    case JobUp::WHAT_NOT_SET: break;
+  }
+  refuse(id, Error{Errc::invalid, "a message of a kind that this manager does not know: install the same version everywhere"});
+}
+
+void Service::ended(NodeStream& stream) { run(core_.node_stream_ended(stream.id, monotonic_now())); }
+void Service::ended(JobStream& stream) { run(core_.job_stream_ended(stream.id, monotonic_now())); }
+void Service::forget(NodeStream& stream) { nodes_.erase(stream.id); }
+void Service::forget(JobStream& stream) { jobs_.erase(stream.id); }
+
+void Service::refuse(StreamId id, const Error& why) {
+  if (const auto node = nodes_.find(id); node != nodes_.end()) node->second->close(status_of(why));
+  if (const auto job = jobs_.find(id); job != jobs_.end()) job->second->close(status_of(why));
+}
+
+void Service::run(Actions actions) {
+  for (auto& action : actions)
+    std::visit(overloaded{
+                   [&](ToNode& to) {
+                     if (const auto node = nodes_.find(to.stream); node != nodes_.end()) node->second->push(std::move(to.message));
+                   },
+                   [&](ToJob& to) {
+                     const auto job = jobs_.find(to.stream);
+                     if (job == jobs_.end()) return;
+                     job->second->push(std::move(to.message));
+                     if (to.last) job->second->close(grpc::Status::OK);
+                   },
+                   [&](Refuse& no) { refuse(no.stream, no.why); },
+                   [&](Say& say) { SUMAC_LOG_IN(log_, say.level, say.category, "{}", say.text); },
+               },
+               action);
+  if (deadline_moved_) deadline_moved_();
+}
+
+void Service::tick(Time now) {
+  const std::lock_guard lock(mutex_);
+  if (core_.next_deadline() <= now) run(core_.tick(now));
+}
+
+Time Service::next_deadline() const {
+  const std::lock_guard lock(mutex_);
+  return core_.next_deadline();
+}
+
+std::string Service::status_json() const {
+  const std::lock_guard lock(mutex_);
+  return core_.status_json(monotonic_now());
+}
+
+grpc::ServerUnaryReactor* Service::Ping(grpc::CallbackServerContext* context, const control::v1::PingRequest*,
+                                        control::v1::PingReply* reply) {
+  reply->set_version(std::string(control::version_text()));
+  reply->set_uptime_ms(static_cast<std::uint64_t>(std::chrono::duration_cast<Millis>(monotonic_now() - started_).count()));
+  auto* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* Service::Status(grpc::CallbackServerContext* context, const control::v1::StatusRequest*,
+                                          control::v1::StatusReply* reply) {
+  reply->set_json(status_json());
+  auto* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+}  // namespace sumac::manager

@@ -1,0 +1,60 @@
+#pragma once
+// The manager's gRPC service: streams in, events of the core out, and back. gRPC's threads call in; one mutex guards the core
+// and all queues, which is plenty: a job costs two messages per node, a group none.
+#include <grpcpp/grpcpp.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/log.hpp"
+#include "control/control.grpc.pb.h"
+#include "manager/core.hpp"
+
+namespace sumac::manager {
+
+class Service final : public control::v1::Manager::CallbackService {
+ public:
+  /// `deadline_moved` is called, from any thread, when next_deadline() may have become earlier.
+  Service(Core core, Logger& log, std::function<void()> deadline_moved = {});
+  ~Service() override;
+
+  grpc::ServerBidiReactor<control::v1::NodeUp, control::v1::NodeDown>* Node(grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<control::v1::JobUp, control::v1::JobDown>* Job(grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext* context, const control::v1::PingRequest* request,
+                                 control::v1::PingReply* reply) override;
+  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const control::v1::StatusRequest* request,
+                                   control::v1::StatusReply* reply) override;
+
+  void tick(Time now);
+  Time next_deadline() const;
+  std::string status_json() const;
+
+ private:
+  template <class Up, class Down>
+  class Stream;
+  using NodeStream = Stream<control::v1::NodeUp, control::v1::NodeDown>;
+  using JobStream = Stream<control::v1::JobUp, control::v1::JobDown>;
+
+  void received(StreamId id, const control::v1::NodeUp& message);
+  void received(StreamId id, const control::v1::JobUp& message);
+  void ended(NodeStream& stream);
+  void ended(JobStream& stream);
+  void forget(NodeStream& stream);
+  void forget(JobStream& stream);
+  void run(Actions actions);
+  void refuse(StreamId id, const Error& why);
+
+  mutable std::mutex mutex_;
+  Core core_;
+  Logger& log_;
+  std::function<void()> deadline_moved_;
+  const Time started_ = monotonic_now();
+  StreamId last_id_ = 0;
+  std::unordered_map<StreamId, NodeStream*> nodes_;  // a stream deletes itself when gRPC is done with it
+  std::unordered_map<StreamId, JobStream*> jobs_;
+};
+
+}  // namespace sumac::manager

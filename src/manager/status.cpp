@@ -1,0 +1,53 @@
+// What `sumac` and people see of the manager, as JSON.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "manager/core.hpp"
+
+namespace sumac::manager {
+
+std::string Core::status_json(Time now) const {
+  using nlohmann::json;
+  json nodes = json::array(), jobs = json::array();
+  bool all_registered = true;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const auto& node = nodes_[i];
+    const bool registered = node.stream != 0;
+    all_registered &= registered;
+    json entry{{"id", id_of(i)}, {"name", node.name}, {"registered", registered}, {"root", i == root_}};
+    entry["parent"] = node.parent < 0 ? json() : json(nodes_[static_cast<std::size_t>(node.parent)].name);
+    if (registered) {
+      entry["address"] = node.who.address();
+      entry["pid"] = node.who.pid();
+      entry["osts"] = node.who.osts();
+      entry["groups"] = node.who.groups();
+      entry["link_up"] = node.parent < 0 || node.link_up;
+      if (node.parent >= 0 && !node.link_up) entry["link_why"] = node.link_why;
+    }
+    nodes.push_back(std::move(entry));
+  }
+  for (const auto& [id, job] : jobs_) {
+    jobs.push_back({{"id", id},
+                    {"number", job.number},
+                    {"holder", job.holder},
+                    {"running", job.granted},
+                    {"hosts", job.leaves.size()},
+                    {"osts", job.grant.osts},
+                    {"groups", job.grant.max_groups},
+                    {"payload", job.grant.payload_per_ost},
+                    {"stream_window", job.grant.stream_window},
+                    {"age_ms", std::chrono::duration_cast<Millis>(now - job.begun).count()}});
+  }
+  const auto used = usage();
+  json top{{"tree_id", kTreeId}, {"root", nodes_[root_].name}, {"hosts", leaf_of_host_.size()}, {"nodes", std::move(nodes)},
+           {"jobs", std::move(jobs)}, {"osts_granted", used.osts}, {"groups_granted", used.groups}};
+  if (all_registered) {
+    const auto least = capacity();
+    top["osts_free"] = least.osts - std::min(used.osts, least.osts);
+    top["groups_free"] = least.groups - std::min(used.groups, least.groups);
+  }
+  // Names come from other processes: what is no UTF-8 must not throw here.
+  return top.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace sumac::manager

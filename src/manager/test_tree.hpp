@@ -1,0 +1,50 @@
+#pragma once
+// The fabric of this folder's tests: an-root with an-leaf1 (h1, h2) and an-leaf2 (h3).
+#include "control/command_line.hpp"
+#include "manager/core.hpp"
+#include "topo/validate.hpp"
+
+namespace sumac::manager {
+
+inline topo::Fabric test_fabric() {
+  topo::Fabric fabric;
+  fabric.name = "test";
+  fabric.switches = {"root", "leaf1", "leaf2"};
+  fabric.links = {{"leaf1", "root", {}}, {"leaf2", "root", {}}};
+  for (const auto& [name, leaf] : {std::pair{"h1", "leaf1"}, {"h2", "leaf1"}, {"h3", "leaf2"}}) {
+    topo::Host host;
+    host.name = name;
+    host.leaf = leaf;
+    fabric.hosts.push_back(host);
+  }
+  fabric.nodes = {{"an-root", {"root", ""}, {}}, {"an-leaf1", {"leaf1", ""}, {}}, {"an-leaf2", {"leaf2", ""}, {}}};
+  return fabric;
+}
+
+inline Core test_core(CoreRules rules = {}) {
+  const auto fabric = test_fabric();
+  return Core(fabric, *topo::build_tree(fabric), rules);
+}
+
+inline control::v1::Register test_register(const std::string& name, std::uint32_t osts = 512) {
+  control::v1::Register who;
+  who.set_version(control::kControlVersion);
+  who.set_name(name);
+  who.set_address("tcp:10.0.0.1:" + std::to_string(7000 + name.size()));
+  who.set_osts(osts);
+  who.set_groups(512);
+  who.set_payload_max(1024);
+  return who;
+}
+
+inline control::v1::JobBegin test_begin(std::uint64_t job_id, std::vector<std::string> hosts = {"h1", "h2", "h3"}) {
+  control::v1::JobBegin begin;
+  begin.set_version(control::kControlVersion);
+  begin.set_job_id(job_id);
+  begin.set_world_size(static_cast<std::uint32_t>(hosts.size()));
+  for (auto& host : hosts) begin.add_hosts(host);
+  begin.set_holder("h1 pid 1 uid 0");
+  return begin;
+}
+
+}  // namespace sumac::manager
