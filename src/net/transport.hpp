@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/buffer.hpp"
+#include "base/clock.hpp"
 #include "base/payload.hpp"
 #include "base/result.hpp"
 
@@ -45,7 +46,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// What others pass to connect(): "tcp:10.1.0.5:7000" or "ucx:<hex of the worker address>". Text, below wire::kAddressMax.
+  /// What others pass to connect(): "tcp:10.1.0.5:7000", "tcp:[::1]:7000" or "ucx:<hex of the worker address>". Text, below
+  /// wire::kAddressMax. Empty if this transport does not accept connections.
   virtual std::string address() const = 0;
   /// Starts connecting; never blocks. on_connected or on_closed follows. Errc::invalid: not an address of this backend.
   virtual Result<ConnId> connect(std::string_view address) = 0;
@@ -55,8 +57,19 @@ class Transport {
   virtual Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) = 0;
   /// Copies what is still queued from borrowed memory of this connection, so that the owner may reuse it.
   virtual void detach(ConnId conn) = 0;
-  /// Drops the connection and what is queued. flush = true: what is queued still goes out first, within a bounded time.
+  /// Drops the connection and what is queued; its events end here. flush = true: what is queued (detached first) still goes out,
+  /// within TransportConfig::linger, while progress() is called; flushing() says when it is done.
   virtual void close(ConnId conn, bool flush = false) = 0;
+  /// Connections closed with flush = true whose last bytes are not out yet.
+  virtual std::size_t flushing() const = 0;
+  /// Between cork() and uncork() sends are gathered and leave in as few system calls as possible. Outside they leave at once;
+  /// those made inside callbacks leave together at the end of progress().
+  virtual void cork() = 0;
+  virtual void uncork() = 0;
+  /// Asks a quiet peer every `every` whether it is alive, and closes the connection (Errc::timeout, "silent for N ms") when it has
+  /// not answered for `silent_after`. A zero `every` switches it off, as it is at first. Time that this process itself did not call
+  /// progress() is not held against the peer. Errc::unsupported on ucx, Errc::lost: no such connection.
+  virtual Errc watch(ConnId conn, Millis every, Millis silent_after) = 0;
 
   /// Does what can be done now; returns the number of events delivered. Delivers at most `budget` messages.
   virtual std::size_t progress(TransportEvents& events, std::size_t budget = 64) = 0;
@@ -64,6 +77,8 @@ class Transport {
   virtual int wake_fd() const = 0;
   /// Call before sleeping on wake_fd(). False: there is work already, call progress() instead.
   virtual bool arm() = 0;
+  /// When progress() has to be called at the latest even though wake_fd() stays quiet (time limits, watches). kNever: no need.
+  virtual Time next_due() const = 0;
 
   virtual std::string peer(ConnId conn) const = 0;  ///< For messages to people: "10.1.0.5:43210".
   virtual const TransportStats& stats() const = 0;
@@ -75,6 +90,10 @@ struct TransportConfig {
   std::string device;               ///< Interface whose address is published ("eth0"); empty: the first one that is not loopback, else lo.
   std::size_t message_max = (1u << 20) + 256;  ///< A longer frame costs its sender the connection.
   std::size_t queue_max = 8u << 20;            ///< Bytes queued on one connection before send() answers `again`.
+  std::size_t connections_max = 4096;          ///< Further ones are closed as soon as they are accepted.
+  Millis handshake_timeout{5000};              ///< From connect() or accept to the peer's greeting.
+  Millis linger{2000};                         ///< What close(flush) may take at most.
+  Millis user_timeout{20000};                  ///< tcp: bytes unacknowledged for so long close the connection (cable pulled).
 };
 
 /// Errc::unsupported: the backend is not built in or can't run here; the text says which and what to do.

@@ -1,0 +1,34 @@
+#pragma once
+// Addresses as people write them and as the kernel takes them. Numbers only: looking up a name would block.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace sumac::net {
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+
+  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
+  int family() const noexcept { return storage.ss_family; }
+  std::uint16_t port() const noexcept;
+  void set_port(std::uint16_t port) noexcept;
+  /// 0.0.0.0 or [::]: good to listen on, no address to connect to.
+  bool is_any() const noexcept;
+};
+
+/// "10.1.0.5:7000", "[::1]:7000", "[fe80::1%eth0]:7000".
+Result<SocketAddress> parse_address(std::string_view text);
+std::string format_address(const SocketAddress& address);
+
+/// The address that others reach us at: of interface `device`, or of the first one that is up and not loopback, else loopback.
+/// `family`: AF_INET or AF_INET6 (of which link-local ones are the last resort).
+Result<SocketAddress> device_address(std::string_view device, int family);
+
+}  // namespace sumac::net

@@ -1,0 +1,121 @@
+#pragma once
+// What one connection still has to send: a ring of messages, each a small copied head (frame header included) and a body that is
+// referenced. The ring grows to the depth that a connection once needed and stays there: no allocation per message.
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/payload.hpp"
+
+namespace sumac::net {
+
+inline constexpr std::size_t kHeadMax = 256;      ///< What Transport::send() takes as head.
+inline constexpr std::size_t kFramedHeadMax = kHeadMax + 8;
+
+struct OutMessage {
+  std::array<std::byte, kFramedHeadMax> head;
+  std::size_t head_bytes = 0;
+  Payload body;
+  std::vector<std::byte> copy;  ///< Of a borrowed body, after detach().
+
+  std::size_t bytes() const noexcept { return head_bytes + body.bytes.size(); }
+};
+
+class OutQueue {
+ public:
+  bool empty() const noexcept { return count_ == 0; }
+  std::size_t bytes() const noexcept { return bytes_; }  ///< Not yet accepted by the kernel.
+
+  /// A message whose first `sent` bytes are out already.
+  void push(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body, std::size_t sent) {
+    assert(sent == 0 || empty());
+    if (count_ == ring_.size()) grow();
+    OutMessage& m = at(count_++);
+    fill(m, frame_header, head);
+    m.body = body;
+    if (count_ == 1) sent_ = sent;
+    bytes_ += m.bytes() - sent;
+  }
+
+  /// A short message that overtakes all but one that is partly out.
+  void push_urgent(std::span<const std::byte> frame_header) {
+    push(frame_header, {}, {}, 0);
+    for (std::size_t i = count_ - 1; i > (sent_ > 0 ? 1u : 0u); --i) std::swap(at(i), at(i - 1));
+  }
+
+  /// Fills `iov` with what comes next; returns the entries used.
+  std::size_t gather(std::span<iovec> iov) noexcept {
+    std::size_t used = 0;
+    std::size_t skip = sent_;
+    for (std::size_t i = 0; i < count_ && used + 2 <= iov.size(); ++i) {
+      OutMessage& m = at(i);
+      const auto add = [&](const std::byte* data, std::size_t length) {
+        const std::size_t cut = std::min(skip, length);
+        skip -= cut;
+        if (cut < length) iov[used++] = {const_cast<std::byte*>(data) + cut, length - cut};
+      };
+      add(m.head.data(), m.head_bytes);
+      add(m.body.bytes.data(), m.body.bytes.size());
+    }
+    return used;
+  }
+
+  /// The kernel took `n` bytes: finished messages leave and give their bodies back.
+  void sent(std::size_t n) noexcept {
+    assert(n <= bytes_);
+    bytes_ -= n;
+    sent_ += n;
+    while (count_ > 0 && sent_ >= at(0).bytes()) {
+      OutMessage& m = at(0);
+      sent_ -= m.bytes();
+      m.body = {};
+      m.copy = {};
+      first_ = (first_ + 1) % ring_.size();
+      --count_;
+    }
+  }
+
+  /// Copies borrowed bodies, so that their owner may reuse the memory.
+  void detach() {
+    for (std::size_t i = 0; i < count_; ++i) {
+      OutMessage& m = at(i);
+      if (m.body.owner || m.body.bytes.empty() || !m.copy.empty()) continue;
+      m.copy.assign(m.body.bytes.begin(), m.body.bytes.end());
+      m.body.bytes = m.copy;
+    }
+  }
+
+  void clear() noexcept {
+    ring_.clear();
+    first_ = count_ = sent_ = bytes_ = 0;
+  }
+
+ private:
+  OutMessage& at(std::size_t i) noexcept { return ring_[(first_ + i) % ring_.size()]; }
+
+  static void fill(OutMessage& m, std::span<const std::byte> a, std::span<const std::byte> b) noexcept {
+    assert(a.size() + b.size() <= m.head.size());
+    std::copy(b.begin(), b.end(), std::copy(a.begin(), a.end(), m.head.begin()));
+    m.head_bytes = a.size() + b.size();
+  }
+
+  void grow() {
+    std::vector<OutMessage> larger(std::max<std::size_t>(4, ring_.size() * 2));
+    for (std::size_t i = 0; i < count_; ++i) larger[i] = std::move(at(i));  // a moved vector keeps its bytes in place
+    ring_ = std::move(larger);
+    first_ = 0;
+  }
+
+  std::vector<OutMessage> ring_;
+  std::size_t first_ = 0, count_ = 0;
+  std::size_t sent_ = 0;   ///< Bytes of the first message that are out.
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace sumac::net

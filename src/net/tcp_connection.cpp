@@ -1,0 +1,106 @@
+#include "net/tcp_connection.hpp"
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace sumac::net {
+namespace {
+
+inline constexpr std::size_t kGatherMax = 64;  // messages of two pieces: up to 32 in one system call
+
+}  // namespace
+
+void TcpConnection::fail_with(Errc code, std::string text) {
+  if (state == TcpState::dead) return;
+  state = TcpState::dead;
+  why = Error{code, peer_name.empty() ? std::move(text) : fmt::format("{}: {}", peer_name, text)};
+}
+
+ssize_t TcpConnection::read_some(Landing& landing, std::size_t& wanted, TransportStats& stats) {
+  const auto target = reader.target();
+  ssize_t n;
+  do {
+    ++stats.system_calls;
+    if (target.empty()) {
+      wanted = landing.size();
+      n = recv(fd.get(), landing.data(), landing.size(), 0);
+    } else {
+      iovec iov[2] = {{target.data(), target.size()}, {landing.data(), landing.size()}};
+      wanted = target.size() + landing.size();
+      n = readv(fd.get(), iov, 2);
+    }
+  } while (n < 0 && errno == EINTR);
+  return n;
+}
+
+TcpConnection::Read TcpConnection::end_of_stream(ssize_t n) {
+  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Read::drained;
+  if (n < 0) {
+    const int error = errno;
+    fail_with(error == ETIMEDOUT ? Errc::timeout : Errc::lost, fmt::format("connection lost: {}", std::strerror(error)));
+  } else if (reader.between_frames()) {
+    fail_with(Errc::lost, "closed by the peer");
+  } else {
+    fail_with(Errc::lost, fmt::format("closed by the peer in the middle of a message ({})", reader.position()));
+  }
+  return Read::ended;
+}
+
+Errc TcpConnection::write_failed(int error) {
+  if (error == EAGAIN || error == EWOULDBLOCK) return Errc::again;
+  fail_with(error == ETIMEDOUT ? Errc::timeout : Errc::lost, fmt::format("connection lost: {}", std::strerror(error)));
+  return Errc::lost;
+}
+
+Errc TcpConnection::flush(TransportStats& stats) {
+  while (!out.empty()) {
+    iovec iov[kGatherMax];
+    msghdr message{};
+    message.msg_iov = iov;
+    message.msg_iovlen = out.gather(iov);
+    ++stats.system_calls;
+    const ssize_t n = sendmsg(fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return write_failed(errno);
+    }
+    stats.bytes_out += static_cast<std::size_t>(n);
+    out.sent(static_cast<std::size_t>(n));
+  }
+  return Errc::ok;
+}
+
+Errc TcpConnection::send_now(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body,
+                             TransportStats& stats) {
+  iovec iov[3];
+  std::size_t used = 0;
+  for (const auto part : {frame_header, head, body.bytes})
+    if (!part.empty()) iov[used++] = {const_cast<std::byte*>(part.data()), part.size()};
+  msghdr message{};
+  message.msg_iov = iov;
+  message.msg_iovlen = used;
+  ssize_t n;
+  do {
+    ++stats.system_calls;
+    n = sendmsg(fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) {
+    const Errc result = write_failed(errno);
+    if (result != Errc::again) return result;
+    n = 0;
+  }
+  stats.bytes_out += static_cast<std::size_t>(n);
+  if (static_cast<std::size_t>(n) == frame_header.size() + head.size() + body.bytes.size()) return Errc::ok;
+  out.push(frame_header, head, body, static_cast<std::size_t>(n));
+  return Errc::again;
+}
+
+bool TcpConnection::has_unread_input() const {
+  int bytes = 0;
+  return ioctl(fd.get(), FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+}  // namespace sumac::net

@@ -1,0 +1,151 @@
+// The sending half of the tcp backend, and its times: what is due, and who has been silent for too long.
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "net/tcp_transport.hpp"
+
+namespace sumac::net {
+void TcpTransport::mark_dirty(TcpConnection& conn) {
+  if (conn.dirty) return;
+  conn.dirty = true;
+  dirty_.push_back(conn.id);
+}
+
+Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payload& body) {
+  TcpConnection* conn = find(id);
+  if (conn == nullptr || conn->state == TcpState::dead || conn->disowned) return Errc::lost;
+  const std::size_t bytes = head.size() + body.bytes.size();
+  const std::size_t limit = conn->peer_message_max == 0 ? config_.message_max
+                                                        : std::min<std::size_t>(config_.message_max, conn->peer_message_max);
+  if (head.size() > kHeadMax || bytes > limit) return Errc::invalid;
+  if (!conn->out.empty() && conn->out.bytes() + bytes > config_.queue_max) {
+    conn->tell_writable = true;
+    return Errc::again;
+  }
+  ++stats_.messages_out;
+  const auto frame = encode_frame_header(FrameType::data, static_cast<std::uint32_t>(bytes));
+  // Messages may follow our greeting at once; the peer's answer is not waited for.
+  const bool connected = conn->state != TcpState::connecting;
+  if (connected && corked_ == 0 && conn->out.empty()) {
+    const Errc sent = conn->send_now(frame, head, body, stats_);
+    if (sent == Errc::again) {
+      arm_output(*conn, true);
+    } else if (sent == Errc::lost) {
+      ended(*conn);
+    }
+    return sent == Errc::lost ? Errc::lost : Errc::ok;
+  }
+  conn->out.push(frame, head, body, 0);
+  // While EPOLLOUT is armed the socket is full; before the kernel is connected there is nobody to write to.
+  if (connected && !conn->out_armed) mark_dirty(*conn);
+  return Errc::ok;
+}
+
+void TcpTransport::flush(TcpConnection& conn) {
+  switch (conn.flush(stats_)) {
+    case Errc::ok: arm_output(conn, false); break;
+    case Errc::again: arm_output(conn, true); break;
+    default: return ended(conn);
+  }
+  if (conn.state == TcpState::dead) return;
+  if (conn.tell_writable && conn.out.bytes() <= config_.queue_max / 2) {
+    conn.tell_writable = false;
+    note(Event::Kind::writable, conn.id);
+  }
+  if (conn.disowned && conn.out.empty()) shut(conn);
+}
+
+/// All is out. Closing now could destroy it on its way: a socket closed with unread input sends a reset. So only our direction
+/// ends, and the peer's is read until it ends as well.
+void TcpTransport::shut(TcpConnection& conn) {
+  if (conn.shut) return;
+  conn.shut = true;
+  ++stats_.system_calls;
+  shutdown(conn.fd.get(), SHUT_WR);
+}
+
+void TcpTransport::flush_dirty() {
+  for (std::size_t i = 0; i < dirty_.size(); ++i) {
+    TcpConnection* conn = find(dirty_[i]);
+    if (conn == nullptr) continue;
+    conn->dirty = false;
+    if (conn->state != TcpState::dead && conn->state != TcpState::connecting) flush(*conn);
+  }
+  dirty_.clear();
+}
+
+void TcpTransport::uncork() {
+  if (--corked_ == 0 && !dirty_.empty()) flush_dirty();
+}
+
+void TcpTransport::detach(ConnId id) {
+  if (TcpConnection* conn = find(id); conn != nullptr) conn->out.detach();
+}
+
+void TcpTransport::close(ConnId id, bool flush) {
+  TcpConnection* conn = find(id);
+  if (conn == nullptr || (conn->disowned && flush)) return;
+  if (!flush || conn->state == TcpState::dead) return drop(*conn);
+  conn->out.detach();
+  conn->disowned = true;
+  ++flushing_;
+  conn->tell_writable = false;
+  conn->deadline = deadline_after(monotonic_now(), config_.linger);
+  due_by(conn->deadline);
+  if (conn->out.empty()) shut(*conn);  // still connecting: the greeting is in the queue
+}
+
+Errc TcpTransport::watch(ConnId id, Millis every, Millis silent_after) {
+  TcpConnection* conn = find(id);
+  if (conn == nullptr || conn->state == TcpState::dead) return Errc::lost;
+  if (every.count() < 0 || (every.count() > 0 && silent_after.count() <= 0)) return Errc::invalid;
+  watched_ += (every.count() > 0 ? 1 : 0);
+  watched_ -= (conn->watch_every.count() > 0 ? 1 : 0);
+  conn->watch_every = every;
+  conn->watch_silent_after = silent_after;
+  conn->asked_at = kNever;
+  conn->heard_at = now_ = monotonic_now();
+  if (every.count() > 0) due_by(conn->heard_at + every);
+  return Errc::ok;
+}
+
+void TcpTransport::check_times(Time now) {
+  next_due_ = kNever;
+  if (listener_paused_) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    listener_paused_ = epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0;
+    if (listener_paused_) due_by(now + kAcceptRetry);
+  }
+  for (const Slot& slot : slots_) {
+    TcpConnection* conn = slot.conn.get();
+    if (conn == nullptr || conn->state == TcpState::dead) continue;
+    if (now >= conn->deadline) {
+      const bool connecting = conn->state == TcpState::connecting;
+      conn->fail_with(Errc::timeout, fmt::format("{} in {} ms", connecting ? "no connection" : "no greeting",
+                                                 config_.handshake_timeout.count()));
+      ended(*conn);
+      continue;
+    }
+    due_by(conn->deadline);
+    if (conn->watch_every.count() > 0 && !conn->disowned) check_watch(*conn, now);
+  }
+}
+
+void TcpTransport::check_watch(TcpConnection& conn, Time now) {
+  if (conn.state != TcpState::open) return due_by(now + conn.watch_every);  // until then the greeting's deadline counts
+  if (conn.asked_at == kNever) {
+    if (now - conn.heard_at < conn.watch_every) return due_by(conn.heard_at + conn.watch_every);
+    conn.out.push_urgent(encode_frame_header(FrameType::ping, 0));
+    mark_dirty(conn);
+    conn.asked_at = now;
+  }
+  if (now - conn.asked_at < conn.watch_silent_after) return due_by(conn.asked_at + conn.watch_silent_after);
+  // Its answer may lie in the socket, unread: because we slept, or because this pass had its fill of other messages.
+  if (conn.stalled || conn.has_unread_input()) return due_by(now + conn.watch_every);
+  const auto silent = std::chrono::duration_cast<Millis>(now - conn.heard_at);
+  conn.fail_with(Errc::timeout, fmt::format("silent for {} ms", silent.count()));
+  ended(conn);
+}
+
+}  // namespace sumac::net

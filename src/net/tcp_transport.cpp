@@ -1,0 +1,339 @@
+#include "net/tcp_transport.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "net/tcp_socket.hpp"
+
+namespace sumac::net {
+namespace {
+
+inline constexpr std::uint32_t kSlotBits = 16;
+inline constexpr std::uint32_t kSlotMask = (1u << kSlotBits) - 1;
+inline constexpr int kAcceptsPerPass = 16;   // a flood of connects must not starve those that are there
+inline constexpr int kReadsPerPass = 8;      // nor a fast sender its neighbours
+inline constexpr int kReportsPerPass = 64;
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportConfig& config, BufferPool& pool) {
+  std::unique_ptr<TcpTransport> transport(new TcpTransport(config, pool));
+  transport->config_.connections_max = std::min<std::size_t>(config.connections_max, kSlotMask - 1);
+  transport->epoll_ = UniqueFd{epoll_create1(EPOLL_CLOEXEC)};
+  if (!transport->epoll_) return fail_errno("epoll_create1");
+  if (!config.listen.empty())
+    if (auto r = transport->open_listener(); !r) return tl::unexpected(r.error());
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+Result<> TcpTransport::open_listener() {
+  auto wanted = parse_address(config_.listen);
+  if (!wanted) return within("listen", wanted.error());
+  auto listener = listen_on(*wanted, 1024);
+  if (!listener) return tl::unexpected(listener.error());
+  auto bound = local_address(listener->get());
+  if (!bound) return tl::unexpected(bound.error());
+  if (bound->is_any()) {
+    auto published = device_address(config_.device, bound->family());
+    if (!published) return within("address to publish", published.error());
+    published->set_port(bound->port());
+    bound = published;
+  }
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = 0;  // no connection has the value 0
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener->get(), &event) != 0) return fail_errno("epoll_ctl");
+  listener_ = std::move(*listener);
+  address_ = "tcp:" + format_address(*bound);
+  return {};
+}
+
+// ---- connections and their slots
+
+TcpConnection* TcpTransport::find(ConnId conn) const {
+  const std::uint32_t slot = conn.value & kSlotMask;
+  if (slot == 0 || slot > slots_.size()) return nullptr;
+  const Slot& s = slots_[slot - 1];
+  return s.conn != nullptr && s.conn->id == conn ? s.conn.get() : nullptr;
+}
+
+TcpConnection& TcpTransport::add(UniqueFd fd, bool connector) {
+  std::uint32_t slot;
+  // Fresh slots first, so that a value returns only after all others were used.
+  if (slots_.size() < config_.connections_max || free_slots_.empty()) {
+    slots_.emplace_back();
+    slot = static_cast<std::uint32_t>(slots_.size());
+  } else {
+    slot = free_slots_.front();
+    free_slots_.pop_front();
+  }
+  Slot& s = slots_[slot - 1];
+  const ConnId id{static_cast<std::uint32_t>(s.generation) << kSlotBits | slot};
+  s.conn = std::make_unique<TcpConnection>(id, std::move(fd), connector, pool_, config_.message_max);
+  ++connections_;
+  s.conn->deadline = deadline_after(monotonic_now(), config_.handshake_timeout);
+  due_by(s.conn->deadline);
+  return *s.conn;
+}
+
+void TcpTransport::drop(TcpConnection& conn) {
+  // Removed by hand: a forked child may hold a copy of the descriptor, and then close() alone would not end the reports.
+  if (conn.fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, conn.fd.get(), nullptr);
+  if (conn.disowned) --flushing_;
+  if (conn.watch_every.count() > 0) --watched_;
+  const std::uint32_t slot = conn.id.value & kSlotMask;
+  Slot& s = slots_[slot - 1];
+  s.conn.reset();
+  ++s.generation;
+  free_slots_.push_back(slot);
+  --connections_;
+}
+
+bool TcpTransport::watch_fd(TcpConnection& conn, bool in, bool out, bool fresh) {
+  conn.in_armed = in;
+  conn.out_armed = out;
+  epoll_event event{};
+  event.events = (in ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u);
+  event.data.u64 = conn.id.value;
+  ++stats_.system_calls;
+  if (epoll_ctl(epoll_.get(), fresh ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, conn.fd.get(), &event) == 0) return true;
+  conn.fail_with(Errc::io, fmt::format("epoll_ctl: {}", std::strerror(errno)));
+  return false;
+}
+
+void TcpTransport::arm_output(TcpConnection& conn, bool on) {
+  if (conn.out_armed == on) return;
+  if (!watch_fd(conn, conn.in_armed, on)) ended(conn);
+}
+
+void TcpTransport::note(Event::Kind kind, ConnId conn, BufferRef frame) {
+  events_.push_back(Event{kind, conn, std::move(frame)});
+}
+
+/// The connection's `why` is set: its user will be told, unless it has closed it.
+void TcpTransport::ended(TcpConnection& conn) {
+  if (conn.fd) {
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, conn.fd.get(), nullptr);
+    conn.fd.reset();
+  }
+  conn.out.clear();
+  conn.deadline = kNever;
+  note(Event::Kind::closed, conn.id);
+}
+
+Result<ConnId> TcpTransport::connect(std::string_view address) {
+  if (!address.starts_with("tcp:")) return fail(Errc::invalid, "{} is no tcp address: write tcp:10.1.0.5:7000", address);
+  auto to = parse_address(address.substr(4));
+  if (!to) return tl::unexpected(to.error());
+  if (to->port() == 0 || to->is_any()) return fail(Errc::invalid, "{}: nobody can be reached there", address);
+  if (connections_ >= config_.connections_max)
+    return fail(Errc::exhausted, "connect {}: all {} connections are in use", address, config_.connections_max);
+  auto started = start_connect(*to, config_.user_timeout);
+  if (!started) return within(fmt::format("connect {}", address), started.error());
+  TcpConnection& conn = add(std::move(started->fd), true);
+  conn.peer_name = format_address(*to);
+  // The greeting goes first whatever is queued later.
+  conn.out.push(encode_greeting(FrameType::hello, static_cast<std::uint32_t>(config_.message_max)), {}, {}, 0);
+  if (started->error != 0) {
+    conn.fail_with(Errc::lost, fmt::format("connect: {}", std::strerror(started->error)));
+    ended(conn);
+  } else if (!watch_fd(conn, false, true, true)) {
+    ended(conn);
+  }
+  return conn.id;
+}
+
+void TcpTransport::accept_some() {
+  for (int i = 0; i < kAcceptsPerPass; ++i) {
+    SocketAddress from;
+    from.length = sizeof from.storage;
+    ++stats_.system_calls;
+    UniqueFd fd{accept4(listener_.get(), from.get(), &from.length, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+    if (!fd) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        // epoll would report the waiting peer again and again: look away for a moment.
+        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+        listener_paused_ = true;
+        due_by(monotonic_now() + kAcceptRetry);
+      } else if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) {
+        continue;
+      }
+      return;
+    }
+    if (connections_ >= config_.connections_max) continue;  // closed at once: the peer sees "closed by the peer"
+    if (!set_stream_options(fd.get(), config_.user_timeout)) continue;  // the peer was gone before we looked
+    TcpConnection& conn = add(std::move(fd), false);
+    conn.peer_name = format_address(from);
+    if (!watch_fd(conn, true, false, true)) drop(conn);
+  }
+}
+
+void TcpTransport::finish_connect(TcpConnection& conn) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  ++stats_.system_calls;
+  if (getsockopt(conn.fd.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
+  if (error != 0) {
+    conn.fail_with(Errc::lost, fmt::format("connect: {}", std::strerror(error)));
+    return ended(conn);
+  }
+  conn.state = TcpState::greeting;
+  if (!watch_fd(conn, true, true)) return ended(conn);
+  flush(conn);
+}
+
+// ---- receiving
+
+void TcpTransport::take(TcpConnection& conn, Frame&& frame) {
+  switch (frame.type) {
+    case FrameType::data:
+      if (conn.disowned) return;  // read only to reach the end of the stream
+      ++stats_.messages_in;
+      return note(Event::Kind::message, conn.id, std::move(frame.content));
+    case FrameType::hello:
+      conn.out.push(encode_greeting(FrameType::welcome, static_cast<std::uint32_t>(config_.message_max)), {}, {}, 0);
+      mark_dirty(conn);
+      [[fallthrough]];
+    case FrameType::welcome:
+      conn.peer_message_max = frame.greeting.message_max;
+      conn.state = TcpState::open;
+      if (conn.disowned) return;  // its deadline is that of the flush
+      conn.deadline = kNever;
+      return note(conn.is_connector ? Event::Kind::connected : Event::Kind::accepted, conn.id);
+    case FrameType::ping:
+      // A peer that only pings and never reads gets no answer once its queue is full, and no memory of ours.
+      if (conn.out.bytes() < config_.queue_max) conn.out.push_urgent(encode_frame_header(FrameType::pong, 0));
+      return mark_dirty(conn);
+    case FrameType::pong: return;
+  }
+}
+
+/// After a read: true while there may be more to read.
+bool TcpTransport::settle(TcpConnection& conn, TcpConnection::Read read) {
+  switch (read) {
+    case TcpConnection::Read::drained: return false;
+    case TcpConnection::Read::more: return true;
+    case TcpConnection::Read::stalled:
+      if (!conn.stalled) {
+        conn.stalled = true;
+        stalled_.push_back(conn.id);
+      }
+      if (conn.in_armed && !watch_fd(conn, false, conn.out_armed)) ended(conn);
+      return false;
+    case TcpConnection::Read::ended: break;
+  }
+  ended(conn);
+  return false;
+}
+
+void TcpTransport::receive(TcpConnection& conn) {
+  if (watched_ > 0) {
+    conn.heard_at = now_;
+    conn.asked_at = kNever;
+  }
+  for (int i = 0; i < kReadsPerPass; ++i) {
+    const auto read = conn.receive(landing_, stats_, [&](Frame&& frame) { take(conn, std::move(frame)); });
+    if (!settle(conn, read)) return;
+  }
+}
+
+void TcpTransport::resume_stalled() {
+  std::vector<ConnId> waiting;
+  waiting.swap(stalled_);
+  for (const ConnId id : waiting) {
+    TcpConnection* conn = find(id);
+    if (conn == nullptr || conn->state == TcpState::dead) continue;
+    conn->stalled = false;
+    if (settle(*conn, conn->resume([&](Frame&& frame) { take(*conn, std::move(frame)); })) || conn->stalled) continue;
+    if (conn->state != TcpState::dead && !conn->in_armed && !watch_fd(*conn, true, conn->out_armed)) ended(*conn);
+  }
+}
+
+void TcpTransport::on_socket(TcpConnection& conn, std::uint32_t what) {
+  if (conn.state == TcpState::dead) return;
+  if (conn.state == TcpState::connecting) return finish_connect(conn);
+  if ((what & EPOLLOUT) != 0) {
+    flush(conn);
+    if (conn.state == TcpState::dead) return;
+  }
+  if ((what & (EPOLLIN | EPOLLERR | EPOLLHUP)) == 0) return;
+  if (!conn.stalled) return receive(conn);
+  // Bytes that came earlier still wait for a buffer, so nothing may be read behind them; and epoll reports the end for ever.
+  conn.fail_with(Errc::lost, "connection lost while its messages waited for a buffer");
+  ended(conn);
+}
+
+void TcpTransport::poll_sockets(std::size_t budget) {
+  epoll_event reports[kReportsPerPass];
+  ++stats_.system_calls;
+  const int count = epoll_wait(epoll_.get(), reports, kReportsPerPass, 0);
+  for (int i = 0; i < count; ++i) {
+    if (reports[i].data.u64 == 0) {
+      accept_some();
+    } else if (TcpConnection* conn = find(ConnId{static_cast<std::uint32_t>(reports[i].data.u64)}); conn != nullptr) {
+      on_socket(*conn, reports[i].events);
+    }
+    if (events_.size() >= budget) return;  // the others stay ready: epoll reports them first next time
+  }
+}
+
+std::size_t TcpTransport::deliver(TransportEvents& events, std::size_t budget) {
+  std::size_t delivered = 0;
+  while (next_event_ < events_.size() && delivered < budget) {
+    Event event = std::move(events_[next_event_++]);
+    TcpConnection* conn = find(event.conn);
+    if (conn == nullptr) continue;  // closed by its user meanwhile
+    if (conn->disowned) {
+      if (event.kind == Event::Kind::closed) drop(*conn);
+      continue;
+    }
+    ++delivered;
+    switch (event.kind) {
+      case Event::Kind::accepted: events.on_accepted(event.conn); break;
+      case Event::Kind::connected: events.on_connected(event.conn); break;
+      case Event::Kind::message: events.on_message(event.conn, std::move(event.frame)); break;
+      case Event::Kind::writable: events.on_writable(event.conn); break;
+      case Event::Kind::closed: {
+        const Error why = std::move(conn->why);
+        drop(*conn);
+        events.on_closed(event.conn, why);
+        break;
+      }
+    }
+  }
+  if (next_event_ == events_.size()) {
+    events_.clear();
+    next_event_ = 0;
+  }
+  return delivered;
+}
+
+std::size_t TcpTransport::progress(TransportEvents& events, std::size_t budget) {
+  if (next_due_ != kNever) now_ = monotonic_now();  // a watch is always due some time
+  ++corked_;
+  if (!stalled_.empty()) resume_stalled();
+  if (next_event_ == events_.size()) poll_sockets(budget);
+  if (next_due_ != kNever && now_ >= next_due_) check_times(now_);
+  const std::size_t delivered = deliver(events, budget);
+  uncork();
+  return delivered;
+}
+
+bool TcpTransport::arm() {
+  if (next_event_ < events_.size() || !dirty_.empty()) return false;
+  if (next_due_ != kNever && monotonic_now() >= next_due_) return false;
+  // A stalled connection goes on when a buffer came back; if none did, only its users can change that.
+  for (const ConnId id : stalled_)
+    if (const TcpConnection* conn = find(id); conn != nullptr && pool_.acquire(conn->reader.missing_buffer())) return false;
+  return true;
+}
+
+std::string TcpTransport::peer(ConnId conn) const {
+  const TcpConnection* c = find(conn);
+  return c == nullptr ? "closed connection" : c->peer_name;
+}
+
+}  // namespace sumac::net

@@ -1,0 +1,95 @@
+#pragma once
+// The tcp backend: one epoll set, one thread (the caller's), no surprise. A pass of progress() first does the I/O that epoll
+// reports and notes what happened as events, then delivers the events, then sends what the callbacks queued. So a callback may
+// close any connection: nothing is in the middle of using it.
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "net/address.hpp"
+#include "net/tcp_connection.hpp"
+
+namespace sumac::net {
+
+inline constexpr Millis kAcceptRetry{100};  ///< After running out of descriptors.
+
+class TcpTransport final : public Transport {
+ public:
+  static Result<std::unique_ptr<Transport>> make(const TransportConfig& config, BufferPool& pool);
+
+  std::string address() const override { return address_; }
+  Result<ConnId> connect(std::string_view address) override;
+  Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) override;
+  void detach(ConnId conn) override;
+  void close(ConnId conn, bool flush) override;
+  std::size_t flushing() const override { return flushing_; }
+  void cork() override { ++corked_; }
+  void uncork() override;
+  Errc watch(ConnId conn, Millis every, Millis silent_after) override;
+  std::size_t progress(TransportEvents& events, std::size_t budget) override;
+  int wake_fd() const override { return epoll_.get(); }
+  bool arm() override;
+  Time next_due() const override { return next_due_; }
+  std::string peer(ConnId conn) const override;
+  const TransportStats& stats() const override { return stats_; }
+
+ private:
+  struct Event {
+    enum class Kind : std::uint8_t { accepted, connected, message, closed, writable } kind;
+    ConnId conn;
+    BufferRef frame;
+  };
+  struct Slot {
+    std::unique_ptr<TcpConnection> conn;
+    std::uint16_t generation = 0;
+  };
+
+  TcpTransport(const TransportConfig& config, BufferPool& pool) : config_(config), pool_(pool) {}
+  Result<> open_listener();
+
+  TcpConnection* find(ConnId conn) const;
+  TcpConnection& add(UniqueFd fd, bool connector);
+  void drop(TcpConnection& conn);
+  bool watch_fd(TcpConnection& conn, bool in, bool out, bool fresh = false);
+  void arm_output(TcpConnection& conn, bool on);
+  void note(Event::Kind kind, ConnId conn, BufferRef frame = {});
+
+  void poll_sockets(std::size_t budget);
+  void on_socket(TcpConnection& conn, std::uint32_t what);
+  void accept_some();
+  void finish_connect(TcpConnection& conn);
+  void receive(TcpConnection& conn);
+  void take(TcpConnection& conn, Frame&& frame);
+  bool settle(TcpConnection& conn, TcpConnection::Read read);
+  void resume_stalled();
+  void flush(TcpConnection& conn);
+  void shut(TcpConnection& conn);
+  void flush_dirty();
+  void mark_dirty(TcpConnection& conn);
+  void ended(TcpConnection& conn);
+  std::size_t deliver(TransportEvents& events, std::size_t budget);
+
+  void due_by(Time when) { next_due_ = std::min(next_due_, when); }
+  void check_times(Time now);
+  void check_watch(TcpConnection& conn, Time now);
+
+  TransportConfig config_;
+  BufferPool& pool_;
+  std::string address_;
+  UniqueFd listener_;
+  std::vector<Slot> slots_;
+  std::deque<std::uint32_t> free_slots_;  ///< First in, first out: a slot rests as long as possible before it is used again.
+  std::size_t connections_ = 0, flushing_ = 0;
+  std::vector<Event> events_;
+  std::size_t next_event_ = 0;
+  std::vector<ConnId> dirty_, stalled_;
+  unsigned corked_ = 0;
+  bool listener_paused_ = false;  ///< Out of descriptors: tried again when next due.
+  Time next_due_ = kNever, now_{};
+  std::size_t watched_ = 0;
+  TransportStats stats_;
+  Landing landing_;
+  UniqueFd epoll_;  ///< Last, so that it closes first: a forked child must not touch what the parent still watches.
+};
+
+}  // namespace sumac::net
