@@ -1,7 +1,9 @@
 """One emulated fabric: up, programs inside it, its drop counters, down. The work is `sumac lab`'s; here is how it is called."""
 
+import ctypes
 import json
 import os
+import select
 import signal
 import subprocess
 import time
@@ -50,6 +52,11 @@ def total_drops(status):
     return 0
 
 
+def _die_with_parent():
+    """Runs in the child: the lab is asked to end also when this script is killed outright."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
 class Lab:
     """`with Lab(...) as lab:` brings it up and always takes it down."""
 
@@ -71,7 +78,7 @@ class Lab:
         self.log = open(self.log_path, "w+b")
         # Its own process group: Ctrl-C reaches us, and we take the lab down after the programs inside it.
         self.holder = subprocess.Popen(self.command(*arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=self.log, start_new_session=True)
+                                       stderr=self.log, start_new_session=True, preexec_fn=_die_with_parent)
         try:
             self._wait_until_up(Deadline(60))
         except BaseException:
@@ -91,10 +98,17 @@ class Lab:
                 raise LabError(f"the lab did not come up: {last_words(self.log.read().decode(errors='replace'))}")
             if not deadline.left():
                 raise LabError(f"the lab {self.fabric_file} did not come up in 60 s: see {self.log_path}")
-            _wait_readable(self.holder.stdout, min(0.2, deadline.left()))
+            wait_readable(self.holder.stdout, min(0.2, deadline.left()))
             seen += self.holder.stdout.read() or b""
 
     def __exit__(self, *_):
+        waiting = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave half a lab behind
+        try:
+            self._down()
+        finally:
+            signal.signal(signal.SIGINT, waiting)
+
+    def _down(self):
         subprocess.run(self.command("down"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, timeout=60, check=False)
         end(self.holder, grace=10)
@@ -108,8 +122,7 @@ class Lab:
         return total_drops(json.loads(done.stdout))
 
 
-def _wait_readable(pipe, seconds):
-    import select
+def wait_readable(pipe, seconds):
     return bool(select.select([pipe], [], [], seconds)[0])
 
 

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from .cases import OMPI_DEFAULT, program_case
-from .lab import Deadline, LabError, _wait_readable, end, last_words, run
+from .lab import Deadline, LabError, wait_readable, end, last_words, run
 
 # Both sides of every comparison: one transport, and 16 ranks on few cores must yield (spinning ones are 20 x slower).
 BOTH_SIDES = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "mpi_yield_when_idle", "1"]
@@ -167,7 +167,7 @@ class Bare:
 
 def wait_for_ready(process, place, deadline):
     """A node says when its children may come."""
-    if not _wait_readable(process.stdout, deadline.left()):
+    if not wait_readable(process.stdout, deadline.left()):
         raise WayFailed(f"the bare node at {place} did not start")
     line = process.stdout.readline()
     if not line.startswith("ready "):
@@ -215,7 +215,7 @@ HPL.out      output file name (if any)
 
 def check_hpcc(text):
     """hpcc's own verdict of its output file: every residual PASSED, and Success=1 at the end."""
-    residuals = [line.strip() for line in text.splitlines() if re.search(r"\.\.\.\.* *(PASSED|FAILED)", line)]
+    residuals = [line.strip() for line in text.splitlines() if re.search(r"\b(PASSED|FAILED)\b", line)]
     failed = [line for line in residuals if "FAILED" in line]
     if failed:
         raise WayFailed(f"hpcc: {failed[0]}")
