@@ -43,10 +43,10 @@ class OutQueue {
     bytes_ += m.bytes() - sent;
   }
 
-  /// A short message that overtakes all but one that is partly out.
+  /// A short message that overtakes all but the first: that one may be partly out, or the greeting.
   void push_urgent(std::span<const std::byte> frame_header) {
     push(frame_header, {}, {}, 0);
-    for (std::size_t i = count_ - 1; i > (sent_ > 0 ? 1u : 0u); --i) std::swap(at(i), at(i - 1));
+    for (std::size_t i = count_ - 1; i > 1; --i) std::swap(at(i), at(i - 1));
   }
 
   /// Fills `iov` with what comes next; returns the entries used.

@@ -230,8 +230,9 @@ bool TcpTransport::settle(TcpConnection& conn, TcpConnection::Read read) {
 }
 
 void TcpTransport::receive(TcpConnection& conn) {
-  if (watched_ > 0) {
+  if (conn.watch_every.count() > 0) {
     conn.heard_at = now_;
+    if (conn.asked_at != kNever) due_by(now_ + conn.watch_every);
     conn.asked_at = kNever;
   }
   for (int i = 0; i < kReadsPerPass; ++i) {

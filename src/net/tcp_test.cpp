@@ -1,0 +1,297 @@
+// What only the tcp backend promises: malformed frames and silent peers cost their own connection and nobody else anything.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "net/tcp_frame.hpp"
+#include "net/tcp_socket.hpp"
+#include "net/transport_harness.hpp"
+
+namespace sumac::net {
+namespace {
+
+TransportConfig listening(const std::string& where = "127.0.0.1:0") {
+  TransportConfig config;
+  config.listen = where;
+  return config;
+}
+
+/// A stranger's socket.
+class Raw {
+ public:
+  explicit Raw(const std::string& address) {
+    auto to = parse_address(std::string_view(address).substr(4));
+    fd_ = UniqueFd{socket(to->family(), SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    EXPECT_EQ(::connect(fd_.get(), to->get(), to->length), 0) << std::strerror(errno);
+  }
+  void write(std::string_view bytes) {
+    EXPECT_EQ(send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  /// Waits for the end of the stream; what came before is in `heard`.
+  bool at_end() {
+    char buffer[4096];
+    for (;;) {
+      const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+      if (n > 0) heard.append(buffer, static_cast<std::size_t>(n));
+      else return n == 0 || (errno != EAGAIN && errno != EINTR);
+    }
+  }
+  void half_close() { shutdown(fd_.get(), SHUT_WR); }
+  std::string heard;
+
+ private:
+  UniqueFd fd_;
+};
+
+template <std::size_t n>
+std::string text(const std::array<std::byte, n>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), n};
+}
+std::string hello() { return text(encode_greeting(FrameType::hello, 1000)); }
+std::string header(FrameType type, std::uint32_t length) { return text(encode_frame_header(type, length)); }
+
+TEST(Tcp, MalformedStreamsEndTheirOwnConnectionWithTheReason) {
+  const struct {
+    const char* name;
+    std::string bytes;
+    const char* reason;  // null: the user was never told of the connection, so not of its end either
+  } rows[] = {
+      {"a stray web client", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "magic is not 0x4653"},
+      {"data before the greeting", header(FrameType::data, 0), "the greeting is missing"},
+      {"the acceptor's greeting from a connector", text(encode_greeting(FrameType::welcome, 1)), "the greeting is missing"},
+      {"a second greeting", hello() + hello(), "a second greeting"},
+      {"a greeting of wrong length", header(FrameType::hello, 9) + "123456789", "the greeting has a wrong length"},
+      {"another version", header(FrameType::hello, 8) + std::string("\x02\0\0\0\0\0\0\0", 8), "this frame version is not spoken here"},
+      {"an unknown type", hello() + header(static_cast<FrameType>(9), 0), "type is unknown"},
+      {"flags that mean nothing", hello() + std::string("\x53\x46\x03\x01\0\0\0\0", 8), "flags are not zero"},
+      {"a message over the limit", hello() + header(FrameType::data, (1u << 20) + 257), "longer than message_max"},
+      {"the longest length there is", hello() + header(FrameType::data, 0xFFFFFFFF), "longer than message_max"},
+      {"a ping with a length", hello() + header(FrameType::ping, 1) + "x", "ping or pong has a length"},
+      {"garbage behind a good message", hello() + header(FrameType::data, 2) + "hi" + "garbage!", "magic is not 0x4653"},
+  };
+  End server(listening()), client(TransportConfig{});
+  const ConnId good = client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 1; }));
+  const ConnId good_here = server.accepted[0];
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const auto closed = server.closed.size();
+    Raw stranger(server.transport->address());
+    stranger.write(row.bytes);
+    ASSERT_TRUE(drive({&server, &client}, [&] { return server.closed.size() > closed; }, Seconds{5}));
+    bool found = false;
+    for (const auto& [conn, why] : server.closed) found |= why.context.find(row.reason) != std::string::npos && why.code == Errc::invalid;
+    EXPECT_TRUE(found) << row.reason;
+    EXPECT_TRUE(drive({&server, &client}, [&] { return stranger.at_end(); }));
+    EXPECT_EQ(client.send(good, "still here"), Errc::ok);
+    const auto before = server.received;
+    ASSERT_TRUE(drive({&server, &client}, [&] { return server.messages[good_here.value].size() > 0 && server.received > before; }));
+    server.closed.clear();
+  }
+}
+
+TEST(Tcp, ATruncatedMessageIsNamed) {
+  End server(listening());
+  Raw stranger(server.transport->address());
+  stranger.write(hello() + header(FrameType::data, 4096) + std::string(17, 'x'));
+  stranger.half_close();
+  ASSERT_TRUE(drive({&server}, [&] { return server.closed.size() == 1; }));
+  EXPECT_NE(server.closed.begin()->second.context.find("content 17 of 4096 bytes"), std::string::npos)
+      << server.closed.begin()->second.context;
+  EXPECT_EQ(server.pool.stats().buffers_in_use, 0u);
+}
+
+TEST(Tcp, MessagesSplitAtEveryByteArrive) {
+  End server(listening());
+  const std::string stream = hello() + header(FrameType::data, 5) + "first" + header(FrameType::ping, 0) + header(FrameType::data, 6) + "second";
+  for (std::size_t cut = 1; cut < stream.size(); ++cut) {
+    SCOPED_TRACE(cut);
+    server.messages.clear();
+    server.received = 0;
+    Raw stranger(server.transport->address());
+    stranger.write(stream.substr(0, cut));
+    drive({&server}, [&] { return server.progress() == 0; });
+    stranger.write(stream.substr(cut));
+    ASSERT_TRUE(drive({&server}, [&] { return server.received == 2; }));
+    EXPECT_EQ(server.messages.begin()->second, (std::vector<std::string>{"first", "second"}));
+    ASSERT_TRUE(drive({&server}, [&] { return stranger.at_end() || stranger.heard.size() == kGreetingFrameBytes + kFrameHeaderBytes; }));
+    EXPECT_EQ(stranger.heard.substr(kGreetingFrameBytes), header(FrameType::pong, 0));
+  }
+}
+
+TEST(Tcp, AHalfOpenHandshakeTimesOut) {
+  auto config = listening();
+  config.handshake_timeout = Millis{30};
+  End server(config);
+  Raw stranger(server.transport->address());
+  ASSERT_TRUE(drive({&server}, [&] { return server.closed.size() == 1; }));
+  EXPECT_EQ(server.closed.begin()->second.code, Errc::timeout);
+  EXPECT_NE(server.closed.begin()->second.context.find("no greeting in 30 ms"), std::string::npos);
+}
+
+TEST(Tcp, AServerThatIsNotOursIsFoundOutByItsGreeting) {
+  auto listener = listen_on(*parse_address("127.0.0.1:0"), 4);
+  ASSERT_TRUE(listener);
+  End client(TransportConfig{});
+  const ConnId conn = client.connect("tcp:" + format_address(*local_address(listener->get())));
+  UniqueFd peer;
+  ASSERT_TRUE(drive({&client}, [&] {
+    if (!peer) peer = UniqueFd{accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC)};
+    return static_cast<bool>(peer);
+  }));
+  ASSERT_EQ(write(peer.get(), "220 mail ready\r\n", 16), 16);
+  ASSERT_TRUE(drive({&client}, [&] { return client.closed.count(conn.value) == 1; }));
+  EXPECT_NE(client.closed[conn.value].context.find("magic"), std::string::npos);
+  EXPECT_TRUE(client.connected.empty());
+}
+
+TEST(Tcp, NobodyListeningIsReportedByOnClosed) {
+  auto listener = listen_on(*parse_address("127.0.0.1:0"), 4);
+  const std::string address = "tcp:" + format_address(*local_address(listener->get()));
+  listener->reset();
+  End client(TransportConfig{});
+  const ConnId conn = client.connect(address);
+  ASSERT_TRUE(drive({&client}, [&] { return client.closed.count(conn.value) == 1; }));
+  EXPECT_NE(client.closed[conn.value].context.find("Connection refused"), std::string::npos);
+}
+
+TEST(Tcp, ARestartedListenerGetsItsPortBack) {
+  std::string address;
+  End client(TransportConfig{});
+  {
+    End server(listening());
+    address = server.transport->address();
+    client.connect(address);
+    ASSERT_TRUE(drive({&server, &client}, [&] { return client.connected.size() == 1; }));
+  }
+  ASSERT_TRUE(drive({&client}, [&] { return client.closed.size() == 1; }));
+  End again(listening(address.substr(4)));
+  EXPECT_EQ(again.transport->address(), address);
+  client.connect(address);
+  ASSERT_TRUE(drive({&again, &client}, [&] { return client.connected.size() == 2; }));
+}
+
+TEST(Tcp, IPv6) {
+  auto config = listening("[::1]:0");
+  auto listener = listen_on(*parse_address("[::1]:0"), 1);
+  if (!listener) GTEST_SKIP() << "no IPv6 here: " << listener.error().context;
+  End server(config), client(TransportConfig{});
+  EXPECT_TRUE(server.transport->address().starts_with("tcp:[::1]:"));
+  const ConnId conn = client.connect(server.transport->address());
+  EXPECT_EQ(client.send(conn, "six"), Errc::ok);
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.received == 1; }));
+}
+
+TEST(Tcp, AWildcardListenerPublishesARealAddress) {
+  End server(listening("0.0.0.0:0")), client(TransportConfig{});
+  EXPECT_FALSE(server.transport->address().starts_with("tcp:0.0.0.0")) << server.transport->address();
+  client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.connected.size() == 1; }));
+}
+
+TEST(Tcp, OverTheConnectionLimitTheNewOneIsClosed) {
+  auto config = listening();
+  config.connections_max = 2;
+  End server(config), client(TransportConfig{});
+  for (int i = 0; i < 3; ++i) client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.connected.size() + client.closed.size() == 3; }));
+  EXPECT_EQ(client.closed.size(), 1u);
+  server.transport->close(server.accepted[0]);
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.closed.size() == 2; }));
+  client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.connected.size() == 3; }));
+}
+
+TEST(Tcp, ValuesOfClosedConnectionsDoNotComeBackSoon) {
+  auto config = listening();
+  config.connections_max = 4;
+  End server(config), client(config);
+  std::vector<std::uint32_t> seen;
+  for (int i = 0; i < 100; ++i) {
+    const ConnId conn = client.connect(server.transport->address());
+    seen.push_back(conn.value);
+    client.transport->close(conn);
+    server.progress();
+  }
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(std::adjacent_find(seen.begin(), seen.end()), seen.end());
+}
+
+TEST(Tcp, OutOfDescriptorsPausesTheListenerAndNothingElse) {
+  End server(listening()), client(TransportConfig{});
+  const ConnId conn = client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 1; }));
+  Raw stranger(server.transport->address());  // waits in the backlog
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+  const UniqueFd probe{::dup(0)};
+  rlimit tight = old;
+  tight.rlim_cur = static_cast<rlim_t>(probe.get()) + 1;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  client.send(conn, "x");
+  EXPECT_TRUE(drive({&server, &client}, [&] { return server.received == 1; }));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+  stranger.write(hello());
+  EXPECT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 2; }));
+}
+
+TEST(Tcp, AWatchedPeerThatAnswersStays) {
+  End server(listening()), client(TransportConfig{});
+  const ConnId conn = client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.connected.size() == 1; }));
+  ASSERT_EQ(client.transport->watch(conn, Millis{1}, Millis{5000}), Errc::ok);
+  const auto pings = server.transport->stats().bytes_in;
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.transport->stats().bytes_in >= pings + 5 * kFrameHeaderBytes; }));
+  EXPECT_TRUE(client.closed.empty());
+  EXPECT_EQ(server.received, 0u) << "pings are no messages";
+  EXPECT_EQ(client.transport->watch(conn, Millis{0}, Millis{0}), Errc::ok);
+  EXPECT_EQ(client.transport->watch(ConnId{77}, Millis{1}, Millis{1}), Errc::lost);
+}
+
+TEST(Tcp, AFrozenPeerIsSilent) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    char address[256] = "";
+    if (read(ready[0], address, sizeof address - 1) <= 0) _exit(2);
+    End client(TransportConfig{});
+    client.send(client.connect(address), "here");
+    drive({&client}, [] { return false; });
+    _exit(0);
+  }
+  End server(listening());
+  const std::string address = server.transport->address();
+  ASSERT_EQ(write(ready[1], address.c_str(), address.size()), static_cast<ssize_t>(address.size()));
+  ASSERT_TRUE(drive({&server}, [&] { return server.received == 1; }));
+  ASSERT_EQ(server.transport->watch(server.accepted[0], Millis{10}, Millis{100}), Errc::ok);
+  ASSERT_EQ(kill(child, SIGSTOP), 0);
+  EXPECT_TRUE(drive({&server}, [&] { return server.closed.size() == 1; }));
+  kill(child, SIGKILL);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  ASSERT_EQ(server.closed.size(), 1u);
+  EXPECT_EQ(server.closed.begin()->second.code, Errc::timeout);
+  EXPECT_NE(server.closed.begin()->second.context.find("silent for "), std::string::npos);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST(Tcp, CorkedMessagesLeaveInOneSystemCall) {
+  End server(listening()), client(TransportConfig{});
+  const ConnId conn = client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.connected.size() == 1; }));
+  const auto before = client.transport->stats().system_calls;
+  client.transport->cork();
+  for (int i = 0; i < 16; ++i) ASSERT_EQ(client.send(conn, "head", "body"), Errc::ok);
+  EXPECT_EQ(client.transport->stats().system_calls, before);
+  client.transport->uncork();
+  EXPECT_EQ(client.transport->stats().system_calls, before + 1);
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.received == 16; }));
+}
+
+}  // namespace
+}  // namespace sumac::net
