@@ -157,7 +157,7 @@ def footnotes(form, tools, started, results):
     return [
         f"ms; median of {form.runs} runs (least..most), {iterations}, columns taking turns; {machine(results)};"
         f" {clock(time.monotonic() - started)} min.",
-        "limit: links up and down x delay, or bytes on the busiest link / rate. bare: the same messages without MPI, sums or copies.",
+        "limit: links up and down x delay, or bytes on the busiest link / rate. bare: the same messages without MPI, sums or checks.",
         "best tuned: fastest of the Open MPI algorithms tried, by its number. Every result was verified; a cell with a dropped frame is void.",
         f"Sumac ran with {env}." if tools.daemons() else "Sumac's columns are empty: not built yet.",
     ]

@@ -42,18 +42,8 @@ def end(process, grace=3.0):
             pipe.close()
 
 
-def total_drops(status):
-    """All drop counters of `sumac lab status --json`, wherever the fabric counts them."""
-    if isinstance(status, dict):
-        own = sum(v for k, v in status.items() if "drop" in k and isinstance(v, int) and not isinstance(v, bool))
-        return own + sum(total_drops(v) for v in status.values() if isinstance(v, (dict, list)))
-    if isinstance(status, list):
-        return sum(total_drops(v) for v in status)
-    return 0
-
-
 def _die_with_parent():
-    """Runs in the child: the lab is asked to end also when this script is killed outright."""
+    """Runs in the child: `up --foreground` goes when this script is killed outright, and the lab with it."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
@@ -64,17 +54,31 @@ class Lab:
         self.sumac, self.fabric_file, self.name, self.log_path, self.bare = sumac, fabric_file, name, log_path, bare
         self.holder = None
 
-    def command(self, *words):
-        return [str(self.sumac), "lab", "--name", self.name, *[str(w) for w in words]]
+    def command(self, verb, *words):
+        return [str(self.sumac), "lab", verb, "--name", self.name, *[str(w) for w in words]]
 
     def exec_command(self, place, argv):
         return self.command("exec", place, "--", *argv)
+
+    def status(self):
+        done = subprocess.run(self.command("status", "--json"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=30, check=False)
+        if done.returncode != 0:
+            raise LabError(f"sumac lab status: {last_words(done.stderr)}")
+        return json.loads(done.stdout)
+
+    def drops(self):
+        return self.status()["drops"]
+
+    def nodes(self):
+        """Where each node sits: {name: (place, address)}."""
+        return {node["name"]: (node["place"], node["address"]) for node in self.status()["nodes"]}
 
     def mpirun_command(self, argv):
         return self.command("mpirun", *argv)
 
     def __enter__(self):
-        arguments = ["up", self.fabric_file] + (["--bare"] if self.bare else [])
+        arguments = ["up", "--foreground", self.fabric_file] + (["--bare"] if self.bare else [])
         self.log = open(self.log_path, "w+b")
         # Its own process group: Ctrl-C reaches us, and we take the lab down after the programs inside it.
         self.holder = subprocess.Popen(self.command(*arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -87,13 +91,11 @@ class Lab:
         return self
 
     def _wait_until_up(self, deadline):
-        """The holder prints a line when the fabric stands (its daemons included), or ends with the reason."""
+        """`up` prints a line when the fabric stands, its daemons included, or ends with the reason."""
         os.set_blocking(self.holder.stdout.fileno(), False)
         seen = b""
         while b"\n" not in seen:
             if self.holder.poll() is not None:
-                if self.holder.returncode == 0:
-                    return  # it detached: the lab is held elsewhere
                 self.log.seek(0)
                 raise LabError(f"the lab did not come up: {last_words(self.log.read().decode(errors='replace'))}")
             if not deadline.left():
@@ -113,13 +115,6 @@ class Lab:
                        stderr=subprocess.DEVNULL, timeout=60, check=False)
         end(self.holder, grace=10)
         self.log.close()
-
-    def drops(self):
-        done = subprocess.run(self.command("status", "--json"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=30, check=False)
-        if done.returncode != 0:
-            raise LabError(f"sumac lab status: {last_words(done.stderr)}")
-        return total_drops(json.loads(done.stdout))
 
 
 def wait_readable(pipe, seconds):

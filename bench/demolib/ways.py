@@ -137,6 +137,7 @@ class Bare:
         texts = [word for case in self.cases for word in ("--case", program_case(case, self.form))]
         common = ["--wait", self.wait, "--limit", str(int(seconds)), *texts]
         deadline = Deadline(seconds)
+        at = lab.nodes()
         with contextlib.ExitStack() as stack:
             def start(place, *arguments):
                 process = subprocess.Popen(lab.exec_command(place, [program, *arguments, *common]), text=True,
@@ -145,14 +146,15 @@ class Bare:
                 stack.callback(end, process)
                 return process
 
-            def node(place, children, *more):
-                process = start(place, "node", "--listen", str(BARE_PORT), "--children", str(children), *more)
-                wait_for_ready(process, place, deadline)
+            def node(name, children, *more):
+                process = start(at[name][0], "node", "--listen", str(BARE_PORT), "--children", str(children), *more)
+                wait_for_ready(process, name, deadline)
                 return process
 
             root = node(fabric.root, len(fabric.leaves))
-            others = [node(leaf, len(hosts), "--parent", f"{fabric.root}:{BARE_PORT}") for leaf, hosts in fabric.leaves]
-            others += [start(host, "host", "--parent", f"{leaf}:{BARE_PORT}") for leaf, hosts in fabric.leaves for host in hosts]
+            others = [node(leaf, len(hosts), "--parent", f"{at[fabric.root][1]}:{BARE_PORT}") for leaf, hosts in fabric.leaves]
+            others += [start(host, "host", "--parent", f"{at[leaf][1]}:{BARE_PORT}")
+                       for leaf, hosts in fabric.leaves for host in hosts]
             try:
                 out, err = root.communicate(timeout=deadline.left())
             except subprocess.TimeoutExpired as late:

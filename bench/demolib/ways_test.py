@@ -42,11 +42,6 @@ class Parsing(unittest.TestCase):
             with self.assertRaises(ways.WayFailed):
                 ways.check_hpcc(text)
 
-    def test_drop_counters_wherever_they_are(self):
-        status = {"name": "x", "drops": 1, "switches": [{"ports": [{"tail_dropped": 2, "frames": 9}, {"drops": 4, "drop_free": True}]}]}
-        self.assertEqual(lab.total_drops(status), 7)
-        self.assertEqual(lab.total_drops({"hosts": ["h1"]}), 0)
-
     def test_last_words_prefers_our_own_line(self):
         self.assertEqual(lab.last_words("collbench: rank 3: broken\n-----\nmpirun detected that\n"), "collbench: rank 3: broken")
         self.assertEqual(lab.last_words("a\nb\n\n"), "b")
