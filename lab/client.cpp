@@ -1,0 +1,123 @@
+#include "lab/client.hpp"
+
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+#include "lab/holder.hpp"
+#include "lab/place.hpp"
+#include "lab/plan.hpp"
+
+extern char** environ;
+
+namespace sumac::lab {
+
+Result<UniqueFd> connect_lab(const std::optional<std::string>& name) {
+  auto inside = connect_to(kInsideSocket);
+  if (inside || inside.error().code != Errc::not_found) return inside;
+  const auto labs = running_labs();
+  const auto list = fmt::format("{}", fmt::join(labs, ", "));
+  if (!name) {
+    if (labs.empty()) return fail(Errc::not_found, "no lab is up: `sumac lab up FILE.yaml` first");
+    if (labs.size() > 1) return fail(Errc::invalid, "several labs are up ({}): say which with --name", list);
+  }
+  auto outside = connect_to(control_name(name ? *name : labs[0]));
+  if (outside || outside.error().code != Errc::not_found) return outside;
+  return fail(Errc::not_found, "no lab {} is up; up: {}", name ? *name : labs[0], labs.empty() ? "none" : list);
+}
+
+Result<std::string> ask_status(const std::optional<std::string>& name) {
+  auto lab = connect_lab(name);
+  if (!lab) return tl::unexpected(lab.error());
+  if (auto ok = send_message(lab->get(), "status"); !ok) return tl::unexpected(ok.error());
+  auto reply = receive_message(lab->get());
+  if (!reply) return tl::unexpected(reply.error());
+  if (reply->text != "ok" || reply->fds.size() != 1) return fail(Errc::refused, "{}", reply->text);
+  struct stat info {};
+  if (::fstat(reply->fds[0].get(), &info) < 0) return fail_errno("read the status");
+  std::string text(static_cast<std::size_t>(info.st_size), '\0');
+  if (::pread(reply->fds[0].get(), text.data(), text.size(), 0) != info.st_size) return fail_errno("read the status");
+  return text;
+}
+
+Result<> take_down(const std::optional<std::string>& name) {
+  auto lab = connect_lab(name);
+  if (!lab) return tl::unexpected(lab.error());
+  if (auto ok = send_message(lab->get(), "down"); !ok) return ok;
+  auto reply = receive_message(lab->get());
+  if (!reply) return tl::unexpected(reply.error());
+  if (reply->text != "ok") return fail(Errc::refused, "{}", reply->text);
+  return {};
+}
+
+Command command_from_here(std::vector<std::string> arguments) {
+  Command command;
+  std::error_code error;
+  command.directory = std::filesystem::current_path(error).string();
+  if (error) command.directory.assign(1, '/');
+  command.arguments = std::move(arguments);
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view text = *each;
+    // UCX has its one device here. What an mpirun set for its own process must not reach another one's start (no rsh or
+    // ssh would carry it): it would take itself for a child of that mpirun.
+    if (text.starts_with("UCX_TLS=") || text.starts_with("UCX_NET_DEVICES=") || text.starts_with("PMIX_") ||
+        text.starts_with("ORTE_") || text.starts_with("OMPI_MCA_ess_") || text.starts_with("OMPI_MCA_orte_")) {
+      continue;
+    }
+    command.environment.emplace_back(text);
+  }
+  command.environment.emplace_back("UCX_TLS=tcp");
+  command.environment.push_back(fmt::format("UCX_NET_DEVICES={}", kDevice));
+  return command;
+}
+
+Result<int> run_in_place(const std::optional<std::string>& name, const std::string& place, const Command& command) {
+  // Before the program runs, so that a signal in between is passed on and not fatal to us alone.
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int n : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::sigaddset(&set, n);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  const UniqueFd signals{::signalfd(-1, &set, SFD_CLOEXEC)};
+  if (!signals) return fail_errno("make a signalfd");
+  auto lab = connect_lab(name);
+  if (!lab) return tl::unexpected(lab.error());
+  auto packed = pack(command);
+  if (!packed) return tl::unexpected(packed.error());
+  if (auto ok = send_message(lab->get(), fmt::format("exec {}", place), {packed->get(), STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  for (bool started = false;;) {
+    pollfd fds[2] = {{lab->get(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
+    if (::poll(fds, 2, -1) < 0 && errno != EINTR) return fail_errno("poll");
+    if (fds[1].revents != 0) {
+      signalfd_siginfo info{};
+      if (::read(signals.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+        if (auto ok = send_message(lab->get(), fmt::format("signal {}", info.ssi_signo)); !ok) return tl::unexpected(ok.error());
+      }
+    }
+    if (fds[0].revents == 0) continue;
+    auto message = receive_message(lab->get());
+    if (!message) return fail(Errc::lost, "the lab went down while {} ran on {}", command.arguments[0], place);
+    if (message->text == "started") {
+      started = true;
+    } else if (message->text.starts_with("failed ")) {
+      const auto text = message->text.substr(7);
+      if (!started && !text.starts_with("directory ")) return fail(Errc::refused, "{}", text);
+      fmt::print(stderr, "sumac lab: {}: {}\n", place, text);
+    } else if (message->text.starts_with("exited ")) {
+      const int status = std::atoi(message->text.c_str() + 7);
+      return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    }
+  }
+}
+
+}  // namespace sumac::lab

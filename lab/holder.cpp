@@ -1,0 +1,456 @@
+#include "lab/holder.hpp"
+
+#include <fcntl.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <list>
+#include <memory>
+
+#include "base/clock.hpp"
+#include "lab/channel.hpp"
+#include "lab/daemons.hpp"
+#include "lab/packet_switch.hpp"
+#include "lab/place.hpp"
+#include "lab/status.hpp"
+
+extern char** environ;
+
+namespace sumac::lab {
+
+namespace {
+
+constexpr Duration kReadyPatience = Seconds{30};
+constexpr Duration kEndPatience = Seconds{2};
+
+Result<> write_file(const char* path, std::string_view text) {
+  const UniqueFd fd{::open(path, O_WRONLY | O_CLOEXEC)};
+  if (!fd || ::write(fd.get(), text.data(), text.size()) < 0) return fail_errno(path);
+  return {};
+}
+
+/// Into a network namespace of our own, which will hold the switch's ends; by way of a user namespace where we have no right to
+/// make one. Returns whether we had the right.
+Result<bool> leave_the_machines_network() {
+  if (::unshare(CLONE_NEWNET) == 0) return true;
+  const auto uid = ::geteuid();
+  const auto gid = ::getegid();
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0) {
+    return fail(Errc::denied, "make network namespaces: {}: run as root, or permit user namespaces (sysctl "
+                "kernel.unprivileged_userns_clone, user.max_user_namespaces)", std::strerror(errno));
+  }
+  for (const auto& [path, text] : {std::pair("/proc/self/setgroups", std::string("deny")),
+                                   std::pair("/proc/self/uid_map", fmt::format("0 {} 1", uid)),
+                                   std::pair("/proc/self/gid_map", fmt::format("0 {} 1", gid))}) {
+    if (auto ok = write_file(path, text); !ok) return tl::unexpected(ok.error());
+  }
+  return false;
+}
+
+std::string last_lines(const std::string& path, std::size_t count) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(line);
+    if (lines.size() > count) lines.erase(lines.begin());
+  }
+  std::string text;
+  for (const auto& line : lines) text += "\n    " + line;
+  return text.empty() ? "\n    (it wrote nothing)" : text;
+}
+
+struct Daemon {
+  DaemonSpec spec;
+  UniqueFd connection;
+  UniqueFd ready;
+  DaemonStatus status;
+};
+
+class Lab {
+ public:
+  Lab(const topo::Fabric& fabric, const LabOptions& options, UniqueFd report)
+      : fabric_(fabric), options_(options), plan_(make_plan(fabric)), report_(std::move(report)) {}
+  ~Lab() { end(); }
+  Lab(const Lab&) = delete;
+  Lab& operator=(const Lab&) = delete;
+
+  Result<> begin() {
+    auto listener = listen_at(control_name(options_.name));
+    if (!listener) {
+      if (listener.error().code != Errc::exists) return tl::unexpected(listener.error());
+      return fail(Errc::exists, "a lab {} is up already: `sumac lab down --name {}` first, or give --name", options_.name, options_.name);
+    }
+    listener_ = std::move(*listener);
+    catch_signals();
+    std::vector<DaemonSpec> wanted;
+    if (options_.daemons) {
+      auto listed = list_daemons(fabric_, plan_, options_.fabric_file, options_.bin_directory);
+      if (!listed) return tl::unexpected(listed.error());
+      wanted = std::move(*listed);
+    }
+    auto privileged = leave_the_machines_network();
+    if (!privileged) return tl::unexpected(privileged.error());
+    (void)write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");  // see place.cpp
+    if (auto ok = make_places(*privileged); !ok) return ok;
+    if (auto ok = make_switch(); !ok) return ok;
+    if (!wanted.empty()) {
+      if (auto ok = start_daemons(wanted); !ok) return ok;
+    }
+    say("ready");
+    if (!options_.foreground) report_.reset();
+    return {};
+  }
+
+  void serve() {
+    while (!ending_) turn();
+  }
+
+  void say(const std::string& line) {
+    const auto text = line + "\n";
+    if (!report_) return;
+    [[maybe_unused]] const auto n = ::write(report_.get(), text.data(), text.size());  // nobody reads: seen as a hang-up
+  }
+
+ private:
+  void catch_signals() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int n : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT}) ::sigaddset(&set, n);
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+    signals_ = UniqueFd{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+  }
+
+  Result<> make_places(bool privileged) {
+    auto netlink = Netlink::open();
+    if (!netlink) return tl::unexpected(netlink.error());
+    const PlaceOptions options{options_.shared_directories, privileged};
+    for (std::size_t i = 0; i < plan_.places.size(); ++i) {
+      const auto& place = plan_.places[i];
+      auto running = start_place(plan_, i, options);
+      if (!running) return tl::unexpected(running.error());
+      places_.push_back(std::move(*running));
+      const UniqueFd its_network{::open(fmt::format("/proc/{}/ns/net", places_.back().pid).c_str(), O_RDONLY | O_CLOEXEC)};
+      if (!its_network) return fail_errno(fmt::format("open the network namespace of {}", place.name));
+      const auto port = fmt::format("p{}", i);
+      Mac switch_mac = place.mac;
+      switch_mac[3] = 1;
+      if (auto ok = netlink->make_veth({port, switch_mac}, {kDevice, place.mac}, its_network.get(), plan_.mtu_bytes); !ok) return ok;
+      if (auto ok = disable_segmentation_offloads(port); !ok) return ok;
+      if (auto ok = netlink->set_up(port); !ok) return ok;
+      device_index_.push_back(::if_nametoindex(port.c_str()));
+    }
+    return {};
+  }
+
+  Result<> make_switch() {
+    auto made = PacketSwitch::open(plan_, device_index_);
+    if (!made) return tl::unexpected(made.error());
+    switch_ = std::move(*made);
+    if (auto ok = switch_->start(); !ok) return ok;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (auto ok = connect_place(places_[i]); !ok) return within(fmt::format("place {}", plan_.places[i].name), ok.error());
+      const auto& place = plan_.places[i];
+      const char* kind = place.kind == PlaceKind::host ? "host" : place.kind == PlaceKind::node ? "node" : "manager";
+      say(fmt::format("+ {} {} {} at {}", kind, place.name, ip_text(place.ip), place.at));
+    }
+    say(fmt::format("+ switch for {} links, mtu {}, {}", plan_.links.size() / 2, plan_.mtu_bytes,
+                    switch_->realtime() ? "at real-time priority" : "without real-time priority (not permitted: delays are less exact)"));
+    return {};
+  }
+
+  // --- daemons -------------------------------------------------------------------------------------------------------
+
+  Result<> start_daemons(const std::vector<DaemonSpec>& wanted) {
+    const auto directory = log_directory(options_.name);
+    if (::mkdir(directory.c_str(), 0700) < 0 && errno != EEXIST) return fail_errno(fmt::format("make {}", directory));
+    struct stat info {};
+    if (::lstat(directory.c_str(), &info) < 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) {
+      return fail(Errc::denied, "{} is not a directory of ours: remove it", directory);
+    }
+    logs_made_ = true;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (auto ok = launch(wanted[i], directory); !ok) return within(wanted[i].name, ok.error());
+      // The manager must listen before the others look for it; they then get ready side by side.
+      if (i == 0) {
+        if (auto ok = await_ready(daemons_.back()); !ok) return ok;
+      }
+    }
+    for (auto& daemon : daemons_) {
+      if (auto ok = await_ready(daemon); !ok) return ok;
+    }
+    return {};
+  }
+
+  Result<> launch(const DaemonSpec& spec, const std::string& directory) {
+    auto pair = make_pair();
+    if (!pair) return tl::unexpected(pair.error());
+    if (auto ok = want_sender(pair->ours.get()); !ok) return ok;
+    int ready[2];
+    if (::pipe2(ready, O_CLOEXEC) < 0) return fail_errno("make a pipe");
+    const UniqueFd ready_write{ready[1]};
+    Daemon daemon{spec, std::move(pair->ours), UniqueFd{ready[0]}, {}};
+    daemon.status = {spec.name, spec.place, 0, true, 0, directory + "/" + spec.log_name};
+    const UniqueFd log{::open(daemon.status.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600)};
+    const UniqueFd nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    if (!log || !nothing) return fail_errno(fmt::format("open {}", daemon.status.log));
+    Command command{"/", spec.arguments, environment()};
+    auto packed = pack(command);
+    if (!packed) return tl::unexpected(packed.error());
+    const auto* place = find_place(plan_, spec.place);
+    auto& running = places_[static_cast<std::size_t>(place - plan_.places.data())];
+    const std::vector<int> fds{pair->theirs.get(), packed->get(), nothing.get(), log.get(), log.get(), ready_write.get()};
+    if (auto ok = send_message(running.channel.get(), "exec", fds); !ok) return ok;
+    daemons_.push_back(std::move(daemon));
+    return {};
+  }
+
+  std::vector<std::string> environment() const {
+    std::vector<std::string> all;
+    for (char** each = environ; *each != nullptr; ++each) all.emplace_back(*each);
+    add_lab_environment(all);
+    return all;
+  }
+
+  static void add_lab_environment(std::vector<std::string>& all) {
+    std::erase_if(all, [](const std::string& e) { return e.starts_with("UCX_TLS=") || e.starts_with("UCX_NET_DEVICES="); });
+    all.emplace_back("UCX_TLS=tcp");
+    all.push_back(fmt::format("UCX_NET_DEVICES={}", kDevice));
+  }
+
+  Result<> await_ready(Daemon& daemon) {
+    const auto until = monotonic_now() + kReadyPatience;
+    while (daemon.ready) {
+      const auto left = std::chrono::ceil<Millis>(until - monotonic_now()).count();
+      if (left <= 0) return fail(Errc::timeout, "{} at {} is not ready after {} s; its last words:{}", daemon.spec.name, daemon.spec.place,
+                                 std::chrono::duration_cast<Seconds>(kReadyPatience).count(), last_lines(daemon.status.log, 5));
+      pollfd fds[] = {{daemon.ready.get(), POLLIN, 0}, {daemon.connection.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {report_.get(), 0, 0}};
+      if (::poll(fds, 4, static_cast<int>(left)) < 0 && errno != EINTR) return fail_errno("poll");
+      if (fds[2].revents != 0) hear_signals();
+      if (ending_ || fds[3].revents != 0) return fail(Errc::interrupted, "interrupted");
+      if (fds[1].revents != 0) hear(daemon);
+      if (!daemon.status.alive) {
+        return fail(Errc::lost, "{} at {} ended before it was ready; its last words:{}", daemon.spec.name, daemon.spec.place,
+                    daemon.spec.log_name.empty() ? "" : last_lines(daemon.status.log, 5));
+      }
+      if (fds[0].revents == 0) continue;
+      char line[256];
+      const auto got = ::read(daemon.ready.get(), line, sizeof line);
+      if (got > 0) {
+        daemon.ready.reset();
+        say(fmt::format("+ {} on {} pid {}", daemon.spec.name, daemon.spec.place, daemon.status.pid));
+      } else {
+        // It closed the pipe without a word: it is ending, and its connection will say how.
+        fds[1].revents = 0;
+        pollfd end{daemon.connection.get(), POLLIN, 0};
+        ::poll(&end, 1, static_cast<int>(left));
+      }
+    }
+    return {};
+  }
+
+  void hear(Daemon& daemon) {
+    auto message = receive_message(daemon.connection.get());
+    if (!message) {
+      daemon.status.alive = false;
+      daemon.connection.reset();
+    } else if (message->text == "started") {
+      daemon.status.pid = message->sender;
+    } else if (message->text.starts_with("exited ")) {
+      daemon.status.alive = false;
+      daemon.status.wait_status = std::atoi(message->text.c_str() + 7);
+      daemon.connection.reset();
+    } else if (message->text.starts_with("failed ")) {
+      std::ofstream(daemon.status.log, std::ios::app) << message->text.substr(7) << '\n';
+    }
+  }
+
+  // --- the loop ------------------------------------------------------------------------------------------------------
+
+  void turn() {
+    std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}, {report_.get(), 0, 0}, {listener_.get(), POLLIN, 0}};
+    for (const auto& place : places_) fds.push_back({place.listener.get(), POLLIN, 0});
+    for (const auto& daemon : daemons_) fds.push_back({daemon.connection.get(), POLLIN, 0});
+    for (const auto& client : clients_) fds.push_back({client.get(), POLLIN, 0});
+    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) ending_ = true;
+    auto at = fds.begin();
+    if ((at++)->revents != 0) hear_signals();
+    if ((at++)->revents != 0 && options_.foreground) ending_ = true;  // `up --foreground` is gone
+    std::vector<int> accepting;
+    for (std::size_t i = 0; i < 1 + places_.size(); ++i, ++at) {
+      if (at->revents != 0) accepting.push_back(at->fd);
+    }
+    for (auto& daemon : daemons_) {
+      if ((at++)->revents != 0) hear(daemon);
+    }
+    for (auto client = clients_.begin(); client != clients_.end(); ++at) {
+      if (at->revents == 0) {
+        ++client;
+      } else {
+        answer(std::move(*client));
+        client = clients_.erase(client);
+      }
+    }
+    for (const int fd : accepting) accept_client(fd);
+  }
+
+  void hear_signals() {
+    signalfd_siginfo info{};
+    while (::read(signals_.get(), &info, sizeof info) > 0) {
+      if (info.ssi_signo != SIGCHLD) {
+        ending_ = true;
+        continue;
+      }
+      for (auto& place : places_) {
+        if (place.pid > 0 && ::waitpid(place.pid, nullptr, WNOHANG) == place.pid) {
+          place.pid = -1;
+          ending_ = true;  // a lab that lost a place is no lab
+        }
+      }
+    }
+  }
+
+  void accept_client(int listener) {
+    UniqueFd client{::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)};
+    if (!client) return;
+    ucred peer{};
+    socklen_t bytes = sizeof peer;
+    if (::getsockopt(client.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) < 0) return;
+    if (peer.uid != ::geteuid() && peer.uid != 0) {
+      (void)send_message(client.get(), "failed the lab is another user's");
+      return;
+    }
+    clients_.push_back(std::move(client));
+  }
+
+  /// One request a connection; `exec` hands the connection over to the place.
+  void answer(UniqueFd client) {
+    auto request = receive_message(client.get());
+    if (!request) return;
+    const auto& text = request->text;
+    Result<> result;
+    if (text == "status") {
+      result = send_status(client.get());
+    } else if (text == "down") {
+      ending_ = true;
+      farewell_.push_back(std::move(client));
+      return;
+    } else if (text.starts_with("exec ") && request->fds.size() == 4) {
+      result = exec(text.substr(5), client.get(), request->fds);
+    } else {
+      result = fail(Errc::invalid, "the lab does not know the request '{}'", text);
+    }
+    if (!result) (void)send_message(client.get(), "failed " + result.error().context);
+  }
+
+  Result<> exec(const std::string& name, int client, const std::vector<UniqueFd>& fds) {
+    const auto* place = find_place(plan_, name);
+    if (place == nullptr) {
+      std::string known;
+      for (const auto& each : plan_.places) known += (known.empty() ? "" : ", ") + each.name;
+      return fail(Errc::not_found, "there is no host {} in lab {}: it has {}", name, options_.name, known);
+    }
+    auto& running = places_[static_cast<std::size_t>(place - plan_.places.data())];
+    return send_message(running.channel.get(), "exec", {client, fds[0].get(), fds[1].get(), fds[2].get(), fds[3].get()});
+  }
+
+  Result<> send_status(int client) {
+    std::vector<DaemonStatus> daemons;
+    for (const auto& daemon : daemons_) daemons.push_back(daemon.status);
+    const auto text = status_json(options_.name, options_.fabric_file, fabric_, plan_, *switch_, daemons);
+    const UniqueFd file{::memfd_create("status", MFD_CLOEXEC)};
+    if (!file || ::write(file.get(), text.data(), text.size()) < 0) return fail_errno("write the status");
+    return send_message(client, "ok", {file.get()});
+  }
+
+  // --- the end -------------------------------------------------------------------------------------------------------
+
+  void end() {
+    for (auto& daemon : daemons_) {
+      if (daemon.connection) (void)send_message(daemon.connection.get(), fmt::format("signal {}", SIGTERM));
+    }
+    const auto until = monotonic_now() + kEndPatience;
+    for (auto& daemon : daemons_) {
+      while (daemon.connection) {
+        pollfd fd{daemon.connection.get(), POLLIN, 0};
+        const auto left = std::chrono::ceil<Millis>(until - monotonic_now()).count();
+        if (left <= 0 || ::poll(&fd, 1, static_cast<int>(left)) <= 0) break;
+        hear(daemon);
+      }
+    }
+    for (const auto& place : places_) {
+      if (place.pid > 0) ::kill(place.pid, SIGKILL);
+    }
+    for (const auto& place : places_) {
+      if (place.pid > 0) ::waitpid(place.pid, nullptr, 0);
+    }
+    places_.clear();
+    switch_.reset();
+    std::error_code ignored;  // what can't be removed is only logs
+    if (logs_made_) std::filesystem::remove_all(log_directory(options_.name), ignored);
+    listener_.reset();
+    for (const auto& client : farewell_) (void)send_message(client.get(), "ok");
+  }
+
+  const topo::Fabric& fabric_;
+  const LabOptions& options_;
+  Plan plan_;
+  UniqueFd report_;
+  UniqueFd listener_;
+  UniqueFd signals_;
+  std::vector<RunningPlace> places_;
+  std::vector<unsigned> device_index_;
+  std::unique_ptr<PacketSwitch> switch_;
+  std::vector<Daemon> daemons_;
+  std::list<UniqueFd> clients_;
+  std::vector<UniqueFd> farewell_;
+  bool logs_made_ = false;
+  bool ending_ = false;
+};
+
+}  // namespace
+
+std::string control_name(const std::string& lab_name) { return fmt::format("sumac-lab/{}/{}", ::geteuid(), lab_name); }
+
+std::string log_directory(const std::string& lab_name) {
+  return fmt::format("/tmp/sumac-lab-{}-{}", ::geteuid(), lab_name);
+}
+
+std::vector<std::string> running_labs() {
+  const auto prefix = "@" + control_name("");
+  std::vector<std::string> names;
+  std::ifstream sockets("/proc/net/unix");
+  for (std::string line; std::getline(sockets, line);) {
+    const auto at = line.find(prefix);
+    // Flags 00010000: it listens; connections that it accepted bear the same name.
+    if (at != std::string::npos && line.find(" 00010000 ") != std::string::npos) names.push_back(line.substr(at + prefix.size()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+int hold_lab(const topo::Fabric& fabric, const LabOptions& options, UniqueFd report) {
+  ::prctl(PR_SET_NAME, "sumac-lab");
+  Lab lab(fabric, options, std::move(report));
+  if (auto ok = lab.begin(); !ok) {
+    lab.say("! " + ok.error().context);
+    return 1;
+  }
+  lab.serve();
+  return 0;
+}
+
+}  // namespace sumac::lab

@@ -1,0 +1,45 @@
+#pragma once
+// The few requests to the kernel's network configuration that the lab needs, spoken directly: no `ip` to start hundreds
+// of times, and the same code with and without root.
+#include <net/ethernet.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+
+namespace sumac::lab {
+
+using Mac = std::array<std::uint8_t, ETH_ALEN>;
+
+struct VethEnd {
+  std::string name;
+  Mac mac{};
+};
+
+/// A netlink socket of the network namespace it was opened in.
+class Netlink {
+ public:
+  static Result<Netlink> open();
+
+  /// Makes a pair: `here` in this namespace, `there` in the one of `there_fd` (a file of /proc/PID/ns/net).
+  Result<> make_veth(const VethEnd& here, const VethEnd& there, int there_fd, std::uint32_t mtu_bytes);
+  Result<> set_up(const std::string& device);
+  Result<> add_address(const std::string& device, std::uint32_t ip, unsigned prefix_bits);
+  /// A neighbour that needs no asking and never goes stale. `ip` in host byte order, as everywhere here.
+  Result<> add_neighbour(const std::string& device, std::uint32_t ip, const Mac& mac);
+
+ private:
+  explicit Netlink(UniqueFd fd) : fd_(std::move(fd)) {}
+  Result<> talk(void* request, std::string_view what);
+  UniqueFd fd_;
+  std::uint32_t sequence_ = 0;
+};
+
+/// Frames leave `device` at most as long as its MTU: no segmentation is left to the device, on either side. Checksums
+/// may stay open (the switch carries that mark along), since no bit is ever turned over inside one machine.
+Result<> disable_segmentation_offloads(const std::string& device);
+
+}  // namespace sumac::lab

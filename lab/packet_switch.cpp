@@ -1,0 +1,270 @@
+#include "lab/packet_switch.hpp"
+
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <arpa/inet.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "lab/packet_header.hpp"
+
+namespace sumac::lab {
+
+namespace {
+
+constexpr unsigned kBatch = 64;
+constexpr int kSocketBufferBytes = 256 << 20;
+/// While frames are in flight the socket is read at least this often; control traffic between two places at one switch
+/// has no delay to hide behind, and must not wait longer.
+constexpr std::int64_t kReadEveryNsMax = 500'000;
+
+std::int64_t clock_ns(clockid_t id) {
+  timespec ts{};
+  ::clock_gettime(id, &ts);
+  return ts.tv_sec * 1'000'000'000LL + ts.tv_nsec;
+}
+std::int64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
+
+Result<> set_option(int fd, int level, int name, int value, const char* what) {
+  if (::setsockopt(fd, level, name, &value, sizeof value) < 0) return fail_errno(what);
+  return {};
+}
+
+/// When the kernel took the frame from the sender, on our clock: the wall clock may be set at any time, so only the
+/// difference to its present reading is used.
+std::int64_t arrival_ns(msghdr& message, std::int64_t now, std::int64_t wall_now) {
+  for (auto* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS) continue;
+    timespec ts{};
+    std::memcpy(&ts, CMSG_DATA(c), sizeof ts);
+    const auto age = wall_now - (ts.tv_sec * 1'000'000'000LL + ts.tv_nsec);
+    if (age >= 0 && age < 1'000'000'000) return now - age;
+  }
+  return now;
+}
+
+}  // namespace
+
+/// Everything that recvmmsg and sendmmsg need, laid out once.
+struct PacketSwitch::Batches {
+  std::array<mmsghdr, kBatch> in{};
+  std::array<iovec, kBatch> in_iov{};
+  std::array<sockaddr_ll, kBatch> in_from{};
+  std::array<std::array<char, 64>, kBatch> in_control{};
+  std::array<Frame*, kBatch> in_frame{};
+  std::array<mmsghdr, kBatch> out{};
+  std::array<iovec, kBatch> out_iov{};
+  std::array<Frame*, kBatch> out_frame{};
+  std::vector<sockaddr_ll> to;  // one for each place
+};
+
+PacketSwitch::PacketSwitch(const Plan& plan) : plan_(plan), fabric_(plan_) {}
+
+Result<std::unique_ptr<PacketSwitch>> PacketSwitch::open(const Plan& plan, const std::vector<unsigned>& device_index) {
+  std::unique_ptr<PacketSwitch> made{new PacketSwitch(plan)};
+  made->device_index_ = device_index;
+  made->stop_ = UniqueFd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  if (!made->stop_) return fail_errno("make an eventfd");
+  // Protocol 0: hears nothing until bind, when all is set.
+  made->socket_ = UniqueFd{::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  if (!made->socket_) return fail_errno("open the switch's packet socket (root or a user namespace is needed)");
+  const int fd = made->socket_.get();
+  // FORCE needs a right that a user namespace may not have; then the machine's limit decides, and drops are counted.
+  if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, kSocketBufferBytes, "")) {
+    if (auto ok = set_option(fd, SOL_SOCKET, SO_RCVBUF, kSocketBufferBytes, "set SO_RCVBUF"); !ok) return tl::unexpected(ok.error());
+  }
+  if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, kSocketBufferBytes, "")) {
+    if (auto ok = set_option(fd, SOL_SOCKET, SO_SNDBUF, kSocketBufferBytes, "set SO_SNDBUF"); !ok) return tl::unexpected(ok.error());
+  }
+  const struct { int level; int name; const char* what; } options[] = {
+      {SOL_PACKET, PACKET_VNET_HDR, "set PACKET_VNET_HDR"},
+      {SOL_PACKET, PACKET_IGNORE_OUTGOING, "set PACKET_IGNORE_OUTGOING"},
+      {SOL_PACKET, PACKET_QDISC_BYPASS, "set PACKET_QDISC_BYPASS"},
+      {SOL_SOCKET, SO_TIMESTAMPNS, "set SO_TIMESTAMPNS"},
+  };
+  for (const auto& option : options) {
+    if (auto ok = set_option(fd, option.level, option.name, 1, option.what); !ok) return tl::unexpected(ok.error());
+  }
+  made->batches_ = std::make_unique<Batches>();
+  auto& b = *made->batches_;
+  for (std::size_t i = 0; i < device_index.size(); ++i) {
+    if (made->place_by_device_.size() <= device_index[i]) made->place_by_device_.resize(device_index[i] + 1, -1);
+    made->place_by_device_[device_index[i]] = static_cast<std::int32_t>(i);
+    sockaddr_ll to{};
+    to.sll_family = AF_PACKET;
+    to.sll_protocol = htons(ETH_P_IP);
+    to.sll_ifindex = static_cast<int>(device_index[i]);
+    to.sll_halen = ETH_ALEN;
+    b.to.push_back(to);
+  }
+  for (unsigned i = 0; i < kBatch; ++i) {
+    b.in_frame[i] = made->pool_.take(FramePool::kLargeBytes);
+    b.in_iov[i] = {b.in_frame[i]->data(), FramePool::kLargeBytes};
+    b.in[i].msg_hdr = {&b.in_from[i], sizeof(sockaddr_ll), &b.in_iov[i], 1, b.in_control[i].data(), b.in_control[i].size(), 0};
+    b.out[i].msg_hdr.msg_iov = &b.out_iov[i];
+    b.out[i].msg_hdr.msg_iovlen = 1;
+    b.out[i].msg_hdr.msg_namelen = sizeof(sockaddr_ll);
+  }
+  sockaddr_ll all{};
+  all.sll_family = AF_PACKET;
+  all.sll_protocol = htons(ETH_P_ALL);
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&all), sizeof all) < 0) return fail_errno("bind the switch's packet socket");
+  return made;
+}
+
+PacketSwitch::~PacketSwitch() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_relaxed);  // the eventfd below orders it
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto n = ::write(stop_.get(), &one, sizeof one);  // can't fail: the counter is at 0
+  thread_.join();
+}
+
+Result<> PacketSwitch::start() {
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& e) {
+    return fail(Errc::io, "start the switch's thread: {}", e.what());
+  }
+  // Above every program of the lab, below whatever the machine itself runs at real-time priority.
+  sched_param priority{};
+  priority.sched_priority = ::sched_get_priority_min(SCHED_FIFO);
+  realtime_ = ::pthread_setschedparam(thread_.native_handle(), SCHED_FIFO, &priority) == 0;
+  return {};
+}
+
+void PacketSwitch::run() {
+  ::pthread_setname_np(::pthread_self(), "lab-switch");
+  ::prctl(PR_SET_TIMERSLACK, 1UL);  // of use where there is no real-time priority; refused nowhere
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    read_all();
+    fabric_.advance(read_at_ns_, pool_);
+    write_due();
+    sleep();
+  }
+}
+
+void PacketSwitch::read_all() {
+  auto& b = *batches_;
+  for (;;) {
+    for (unsigned i = 0; i < kBatch; ++i) {
+      b.in[i].msg_hdr.msg_namelen = sizeof(sockaddr_ll);
+      b.in[i].msg_hdr.msg_controllen = b.in_control[i].size();
+    }
+    const int count = ::recvmmsg(socket_.get(), b.in.data(), kBatch, MSG_DONTWAIT | MSG_TRUNC, nullptr);
+    const auto now = now_ns();
+    read_at_ns_ = now;
+    if (count <= 0) return;
+    const auto wall_now = clock_ns(CLOCK_REALTIME);
+    for (unsigned i = 0; i < static_cast<unsigned>(count); ++i) {
+      const auto bytes = b.in[i].msg_len;
+      const auto device = static_cast<std::size_t>(b.in_from[i].sll_ifindex);
+      const auto from = device < place_by_device_.size() ? place_by_device_[device] : -1;
+      Frame* frame = b.in_frame[i];
+      const auto* mac = frame->data() + kVnetHeaderBytes;
+      if (from < 0 || bytes < kVnetHeaderBytes + ETH_HLEN || bytes > FramePool::kLargeBytes || (mac[0] & 1U) != 0 ||
+          place_index_of(mac) >= plan_.places.size()) {
+        LinkCounters::add(counters_.ignored, 1);
+        continue;
+      }
+      const auto to = place_index_of(mac);
+      if (bytes <= FramePool::kSmallBytes) {
+        frame = pool_.take(bytes);
+        std::memcpy(frame->data(), b.in_frame[i]->data(), bytes);
+      } else {
+        b.in_frame[i] = pool_.take(FramePool::kLargeBytes);
+        b.in_iov[i].iov_base = b.in_frame[i]->data();
+      }
+      const auto& path = plan_.path(static_cast<std::size_t>(from), to);
+      frame->path = path.data();
+      frame->hops = static_cast<std::uint16_t>(path.size());
+      frame->to = static_cast<std::uint16_t>(to);
+      frame->bytes = bytes;
+      fabric_.enter(frame, arrival_ns(b.in[i].msg_hdr, now, wall_now));
+    }
+    LinkCounters::add(counters_.frames, static_cast<std::uint64_t>(count));
+    if (static_cast<unsigned>(count) < kBatch) return;
+  }
+}
+
+void PacketSwitch::write_due() {
+  auto& b = *batches_;
+  for (;;) {
+    const auto now = now_ns();
+    unsigned count = 0;
+    while (count < kBatch) {
+      std::int64_t due_ns = 0;
+      Frame* frame = fabric_.due(now, due_ns);
+      if (frame == nullptr) break;
+      const auto late = static_cast<std::uint64_t>(now - due_ns);
+      LinkCounters::add(counters_.late_sum_ns, late);
+      if (late > counters_.late_max_ns.load(std::memory_order_relaxed)) counters_.late_max_ns.store(late, std::memory_order_relaxed);
+      b.out_frame[count] = frame;
+      b.out_iov[count] = {frame->data(), frame->bytes};
+      b.out[count].msg_hdr.msg_name = &b.to[frame->to];
+      ++count;
+    }
+    for (unsigned sent = 0; sent < count;) {
+      const int n = ::sendmmsg(socket_.get(), b.out.data() + sent, count - sent, MSG_DONTWAIT);
+      if (n > 0) {
+        sent += static_cast<unsigned>(n);
+      } else if (errno != EINTR) {
+        LinkCounters::add(counters_.dropped_out, 1);
+        ++sent;
+      }
+    }
+    for (unsigned i = 0; i < count; ++i) pool_.give(b.out_frame[i]);
+    if (count < kBatch) return;
+  }
+}
+
+void PacketSwitch::sleep() {
+  LinkCounters::add(counters_.wakeups, 1);
+  pollfd fds[2] = {{stop_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};
+  const auto read_every = std::min(fabric_.slack_ns() / 2, kReadEveryNsMax);
+  if (fabric_.empty()) {
+    ::ppoll(fds, 2, nullptr, nullptr);
+    return;
+  }
+  // Frames are in flight: what comes in meanwhile carries the instant of its arrival, so it can wait for the next turn,
+  // and a frame costs no wake-up of its own.
+  const auto deadline = std::min(fabric_.deadline_ns(), read_every > 0 ? read_at_ns_ + read_every : VirtualFabric::kNever);
+  const auto wait = deadline - now_ns();
+  if (wait <= 0) return;
+  const timespec ts{wait / 1'000'000'000, wait % 1'000'000'000};
+  ::ppoll(fds, read_every > 0 ? 1 : 2, &ts, nullptr);
+}
+
+std::uint64_t PacketSwitch::dropped_in() {
+  tpacket_stats stats{};
+  socklen_t bytes = sizeof stats;
+  if (::getsockopt(socket_.get(), SOL_PACKET, PACKET_STATISTICS, &stats, &bytes) == 0) dropped_in_ += stats.tp_drops;
+  return dropped_in_;
+}
+
+std::uint64_t PacketSwitch::drops() {
+  std::uint64_t total = dropped_in() + counters_.dropped_out.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < plan_.links.size(); ++i) total += fabric_.counters(i).dropped.load(std::memory_order_relaxed);
+  return total;
+}
+
+double PacketSwitch::cpu_seconds() const {
+  clockid_t clock{};
+  auto& thread = const_cast<std::thread&>(thread_);  // native_handle() is not const, though it changes nothing
+  if (!thread_.joinable() || ::pthread_getcpuclockid(thread.native_handle(), &clock) != 0) return 0;
+  return static_cast<double>(clock_ns(clock)) * 1e-9;
+}
+
+}  // namespace sumac::lab

@@ -1,0 +1,69 @@
+#pragma once
+// The switch itself: one thread, one packet socket that hears and feeds the switch's ends of all device pairs, and the
+// virtual fabric between. Reads and writes go in batches; the thread sleeps whenever nothing is due.
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "lab/virtual_fabric.hpp"
+
+namespace sumac::lab {
+
+/// See LinkCounters for the memory order.
+struct SwitchCounters {
+  std::atomic<std::uint64_t> frames{0};
+  std::atomic<std::uint64_t> wakeups{0};
+  std::atomic<std::uint64_t> dropped_out{0};  ///< The kernel did not take a frame of ours.
+  std::atomic<std::uint64_t> ignored{0};      ///< To nobody of the fabric (broadcast, multicast): not a drop.
+  std::atomic<std::uint64_t> late_max_ns{0};  ///< Latest that a frame left after it was due.
+  std::atomic<std::uint64_t> late_sum_ns{0};
+};
+
+class PacketSwitch {
+ public:
+  /// Opens the socket in the network namespace of the calling thread, which holds `device_index[i]` for place i.
+  static Result<std::unique_ptr<PacketSwitch>> open(const Plan& plan, const std::vector<unsigned>& device_index);
+  ~PacketSwitch();
+  PacketSwitch(const PacketSwitch&) = delete;
+  PacketSwitch& operator=(const PacketSwitch&) = delete;
+
+  /// Starts the thread.
+  Result<> start();
+  bool realtime() const { return realtime_; }
+
+  const VirtualFabric& fabric() const { return fabric_; }
+  const SwitchCounters& counters() const { return counters_; }
+  /// Frames that found the kernel's queue before the switch full. The kernel forgets them when asked, so one thread asks.
+  std::uint64_t dropped_in();
+  std::uint64_t drops();       ///< Everything that was dropped and not meant to be lost.
+  double cpu_seconds() const;  ///< Of the switch's thread so far.
+
+ private:
+  explicit PacketSwitch(const Plan& plan);
+  void run();
+  void read_all();
+  void write_due();
+  void sleep();
+
+  Plan plan_;
+  VirtualFabric fabric_;
+  FramePool pool_;
+  SwitchCounters counters_;
+  UniqueFd socket_;
+  UniqueFd stop_;
+  std::vector<unsigned> device_index_;          ///< Of each place.
+  std::vector<std::int32_t> place_by_device_;   ///< The way back; -1: none of ours.
+  std::int64_t read_at_ns_ = 0;
+  std::uint64_t dropped_in_ = 0;
+  std::atomic<bool> stopping_{false};
+  bool realtime_ = false;
+  std::thread thread_;
+  struct Batches;
+  std::unique_ptr<Batches> batches_;
+};
+
+}  // namespace sumac::lab

@@ -1,0 +1,75 @@
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include "lab/place.hpp"
+
+namespace sumac::lab {
+
+namespace {
+
+Result<> mount_over(const char* type, const std::string& target, unsigned long flags, const char* data) {
+  if (::mount(type, target.c_str(), type, flags, data) < 0) return fail_errno(fmt::format("mount {} on {}", type, target));
+  return {};
+}
+
+Result<> bind_over(const std::string& source, const std::string& target) {
+  if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) < 0) {
+    return fail_errno(fmt::format("bind {} over {}", source, target));
+  }
+  return {};
+}
+
+struct Kept {
+  std::string path;
+  UniqueFd fd;
+};
+
+Result<> write_hosts_file(const Plan& plan) {
+  const std::string path = "/run/sumac-hosts";
+  std::ofstream file(path);
+  file << "127.0.0.1 localhost\n";
+  for (const auto& place : plan.places) file << ip_text(place.ip) << ' ' << place.name << '\n';
+  file.close();
+  if (!file) return fail(Errc::io, "write {}: the place's /run is full or not writable", path);
+  return bind_over(path, "/etc/hosts");
+}
+
+}  // namespace
+
+Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
+  // Nothing we mount may travel back to the machine.
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) return fail_errno("make the place's mounts private");
+  // A descriptor still reaches a directory after something was mounted over its way.
+  std::vector<Kept> kept;
+  for (const auto& path : options.shared_directories) {
+    UniqueFd fd{::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    if (!fd) return fail_errno(fmt::format("open the shared directory {}", path));
+    kept.push_back({path, std::move(fd)});
+  }
+  for (const auto& [path, mode] : {std::pair("/dev/shm", "mode=1777"), std::pair("/tmp", "mode=1777"), std::pair("/run", "mode=755")}) {
+    if (auto ok = mount_over("tmpfs", path, MS_NOSUID | MS_NODEV, mode); !ok) return ok;
+  }
+  for (const auto& each : kept) {
+    std::error_code error;
+    std::filesystem::create_directories(each.path, error);
+    if (error) return fail(Errc::io, "make {} in the place: {}", each.path, error.message());
+    if (auto ok = bind_over(fmt::format("/proc/self/fd/{}", each.fd.get()), each.path); !ok) return ok;
+  }
+  if (auto ok = write_hosts_file(plan); !ok) return ok;
+  if (auto ok = mount_over("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok) return ok;
+  // A fresh sysfs shows the place's own devices. A user namespace may be refused it; then the machine's stays, which is
+  // of use to nobody but programs that look their device up there.
+  if (auto ok = mount_over("sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok && options.privileged) return ok;
+  struct stat info {};
+  if (::stat("/dev/mqueue", &info) == 0) {
+    if (auto ok = mount_over("mqueue", "/dev/mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok && options.privileged) return ok;
+  }
+  return {};
+}
+
+}  // namespace sumac::lab

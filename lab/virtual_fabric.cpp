@@ -1,0 +1,81 @@
+#include "lab/virtual_fabric.hpp"
+
+#include <cmath>
+
+#include "lab/packet_header.hpp"
+
+namespace sumac::lab {
+
+VirtualFabric::VirtualFabric(const Plan& plan) : counters_(new LinkCounters[plan.links.size()]) {
+  slack_ns_ = plan.links.empty() ? 0 : std::numeric_limits<std::int64_t>::max();
+  SplitMix64 seeds(plan.seed);
+  for (const auto& link : plan.links) {
+    const auto& spec = link.spec;
+    links_.push_back({spec.delay_ns, spec.rate_bits_per_s == 0 ? 0 : 8e9 / static_cast<double>(spec.rate_bits_per_s),
+                      static_cast<double>(spec.buffer_bytes), spec.loss, 0, Random{seeds.next()}});
+    slack_ns_ = std::min(slack_ns_, spec.delay_ns);
+  }
+  transit_.reserve(1U << 16U);
+  ready_.reserve(1U << 16U);
+}
+
+std::int64_t VirtualFabric::cross(std::size_t link_index, const Frame& frame, std::int64_t at_ns) {
+  auto& link = links_[link_index];
+  auto& counters = counters_[link_index];
+  const double bytes = frame.bytes - kVnetHeaderBytes;
+  if (link.ns_per_byte > 0) {
+    const double backlog = static_cast<double>(std::max<std::int64_t>(0, link.free_at_ns - at_ns)) / link.ns_per_byte + bytes;
+    if (backlog > link.buffer_bytes) {
+      LinkCounters::add(counters.dropped, 1);
+      return kNever;
+    }
+    if (backlog > static_cast<double>(counters.backlog_max.load(std::memory_order_relaxed))) {
+      counters.backlog_max.store(static_cast<std::uint64_t>(backlog), std::memory_order_relaxed);
+    }
+    link.free_at_ns = std::max(link.free_at_ns, at_ns) + std::llround(bytes * link.ns_per_byte);
+    at_ns = link.free_at_ns;
+  }
+  LinkCounters::add(counters.frames, 1);
+  LinkCounters::add(counters.bytes, static_cast<std::uint64_t>(bytes));
+  if (link.loss > 0 && link.random.chance(link.loss)) {
+    LinkCounters::add(counters.lost, 1);
+    return kNever;
+  }
+  return at_ns + link.delay_ns;
+}
+
+void VirtualFabric::advance(std::int64_t now_ns, FramePool& pool) {
+  while (!transit_.empty() && transit_.front().at_ns <= now_ns) {
+    const Event event = pop(transit_);
+    Frame* frame = event.frame;
+    if (frame->hops == 0) {
+      push(ready_, frame, event.at_ns);
+      continue;
+    }
+    const auto out = cross(*frame->path, *frame, event.at_ns);
+    if (out == kNever) {
+      pool.give(frame);
+      continue;
+    }
+    ++frame->path;
+    // The last link is behind it: it needs no turn of its own to become due.
+    push(--frame->hops == 0 ? ready_ : transit_, frame, out);
+  }
+}
+
+Frame* VirtualFabric::due(std::int64_t now_ns, std::int64_t& due_ns) {
+  if (ready_.empty() || ready_.front().at_ns > now_ns) return nullptr;
+  const Event event = pop(ready_);
+  due_ns = event.at_ns;
+  return event.frame;
+}
+
+std::int64_t VirtualFabric::deadline_ns() const {
+  auto deadline = kNever;
+  if (!ready_.empty()) deadline = ready_.front().at_ns;
+  // A frame before a link comes out no earlier than the least delay later: until then its turn can wait.
+  if (!transit_.empty()) deadline = std::min(deadline, transit_.front().at_ns + slack_ns_);
+  return deadline;
+}
+
+}  // namespace sumac::lab

@@ -1,0 +1,45 @@
+// `sumac`: one program for people. Its subcommands are listed here and live in files of their own.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "tools/commands.hpp"
+
+namespace sumac::tools {
+
+namespace {
+
+constexpr Subcommand kSubcommands[] = {
+    {"lab", "an emulated fabric on this machine: up, exec, mpirun, status, down", lab_command},
+};
+
+void print_help() {
+  fmt::print("usage: sumac SUBCOMMAND ...\n\n");
+  for (const auto& each : kSubcommands) fmt::print("  {:8} {}\n", each.name, each.summary);
+}
+
+}  // namespace
+
+int complain(const std::string& text, int status) {
+  fmt::print(stderr, "sumac: {}\n", text);
+  return status;
+}
+
+std::string bin_directory() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().string(); }
+
+}  // namespace sumac::tools
+
+int main(int argc, char** argv) {
+  using namespace sumac::tools;
+  const Arguments all(argv + 1, argv + argc);
+  if (all.empty() || all[0] == "help" || all[0] == "--help" || all[0] == "-h") {
+    print_help();
+    return all.empty() ? 2 : 0;
+  }
+  for (const auto& each : kSubcommands) {
+    if (all[0] == each.name) return each.run({all.begin() + 1, all.end()});
+  }
+  return complain(fmt::format("there is no subcommand '{}': see `sumac help`", all[0]), 2);
+}
