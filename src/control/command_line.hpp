@@ -113,7 +113,15 @@ Started<Config> start_daemon(std::span<const Option<Config>> table, const Daemon
   if (!line->write_config.empty()) {
     auto defaults = load<Config>(table);
     if (!defaults) return stop(detail::config_error(text, defaults.error()));
-    const auto lines = dump<Config>(table, *defaults, {.doc = true, .between = " "});
+    // Keys as files have them, and what has no default as a comment: a key without a value is an error.
+    std::string lines;
+    for (const auto& option : table) {
+      if (option.is_hidden) continue;
+      const auto key = option.aliases[0].empty() ? option.name : option.aliases[0];
+      const auto value = option.print(*defaults, option.prints_bare());
+      lines += fmt::format("# {}\n# Legal: {}. Also: {}\n{}{} {}\n\n", option.doc, option.legal(option.limits), option.name,
+                           value.empty() ? "#" : "", key, value.empty() ? "..." : value);
+    }
     if (auto written = detail::write_file(line->write_config, lines); !written)
       return stop(detail::config_error(text, written.error()));
     return stop(0);

@@ -137,6 +137,9 @@ Error from_status(const grpc::Status& status) {
     }
   }();
   std::string words = status.error_message();
+  // "failed to connect to all addresses; last error: UNKNOWN: ipv4:...: Failed to connect to remote host: Connection refused"
+  constexpr std::string_view kLastWords = "remote host: ";
+  if (const auto at = words.rfind(kLastWords); at != std::string::npos) words.erase(0, at + kLastWords.size());
   for (auto& c : words)
     if (c == '\n') c = ' ';
   return Error{code, std::move(words)};

@@ -1,0 +1,232 @@
+#include "hostd/session.hpp"
+
+#include <algorithm>
+
+#include "control/command_line.hpp"
+
+namespace sumac::hostd {
+namespace {
+
+using wire::HostKind;
+using wire::HostMessage;
+
+/// Numbers of the low-level library, as clients print them.
+constexpr std::uint32_t kStatusJobError = 35, kStatusNoManager = 52;
+
+ToClient refusal(std::uint64_t job_id, std::uint32_t status, std::string_view why) {
+  wire::JobRefusedBody body;
+  body.status = status;
+  std::string text(why.substr(0, body.text.size() - 1));
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  if (!wire::put_text(body.text, text)) body.text.fill('\0');
+  return {wire::host_message(HostKind::job_refused, body, job_id)};
+}
+
+bool is_host_name(std::string_view name) noexcept {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+  });
+}
+
+template <class Entry>
+void add_list(Actions& out, HostKind kind, const std::vector<Entry>& entries, std::uint64_t job_id) {
+  const std::size_t step = wire::host_entries_max(kind);
+  for (std::size_t i = 0; i < entries.size(); i += step) {
+    const auto part = std::span(entries).subspan(i, std::min(step, entries.size() - i));
+    out.push_back(ToClient{wire::host_list<Entry>(kind, part, static_cast<std::uint32_t>(i),
+                                                  static_cast<std::uint32_t>(entries.size()), job_id)});
+  }
+}
+
+/// Nothing if the manager sent what does not fit our messages.
+std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1::JobGranted& granted) {
+  wire::JobGrantedBody body;
+  const auto& quota = granted.grant();
+  body.grant = {quota.osts(), quota.payload_per_ost(), quota.max_groups(), quota.max_qps(), quota.max_group_channels(),
+                quota.num_trees()};
+  body.tree_id = granted.tree_id();
+  body.tree_index = granted.tree_index();
+  body.tree_count = granted.tree_count();
+  body.node_count = static_cast<std::uint32_t>(granted.nodes_size());
+  body.root_node = granted.root_node();
+  body.stream_window = granted.stream_window();
+  body.chunk_bytes = granted.chunk_bytes();
+  body.features = granted.features();
+  std::vector<wire::JobNodeEntry> nodes;
+  for (const auto& node : granted.nodes()) {
+    wire::JobNodeEntry entry;
+    entry.node_id = node.node_id();
+    entry.parent_id = node.parent_id();
+    const std::string name = node.name().substr(0, entry.name.size() - 1);
+    if (!wire::put_text(entry.name, name) || !wire::put_text(entry.address, node.address())) return std::nullopt;
+    nodes.push_back(entry);
+  }
+  std::vector<wire::JobLeafEntry> leaves;
+  for (const auto leaf : granted.leaves()) leaves.push_back({leaf});
+  if (nodes.empty() || leaves.empty()) return std::nullopt;
+  Actions out;
+  out.push_back(ToClient{wire::host_message(HostKind::job_granted, body, job_id)});
+  add_list(out, HostKind::job_node, nodes, job_id);
+  add_list(out, HostKind::job_leaf, leaves, job_id);
+  // Our own decoder is the judge: what the client would refuse must not be sent to it.
+  for (const auto& action : out)
+    if (wire::flaw_of_host_message(wire::encoded(std::get<ToClient>(action).message)) != nullptr) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+Session::Session(Peer peer, std::string host, std::function<Ticket()> next_ticket)
+    : peer_(peer), host_(std::move(host)), next_ticket_(std::move(next_ticket)) {}
+
+std::string Session::describe() const {
+  return fmt::format("{} pid {} uid {}{}", host_, peer_.pid, peer_.uid, attached_ ? fmt::format(" rank {}", world_rank_) : "");
+}
+
+Actions Session::received(const HostMessage& message) {
+  const auto kind = message.header.kind;
+  if (kind != HostKind::attach && !attached_) return {Offence{fmt::format("{} before attach", to_string(kind))}};
+  switch (kind) {
+    case HostKind::attach: return attach(message);
+    case HostKind::job_begin: return begin(message);
+    case HostKind::job_host: return hosts(message);
+    case HostKind::job_end: return end(message);
+    case HostKind::attached:
+    case HostKind::job_granted:
+    case HostKind::job_node:
+    case HostKind::job_leaf:
+    case HostKind::job_refused:
+    case HostKind::job_ended: break;
+  }
+  return {Offence{fmt::format("{} is for sharpd to say", to_string(kind))}};
+}
+
+Actions Session::attach(const HostMessage& message) {
+  if (attached_) return {Offence{"attached twice"}};
+  attached_ = true;
+  world_rank_ = wire::host_entry<wire::AttachBody>(message).world_rank;
+  wire::AttachedBody body;
+  if (!wire::put_text(body.host, host_)) return {Offence{"this host's name does not fit"}};  // main checked it: our own mistake
+  return {ToClient{wire::host_message(HostKind::attached, body)}};
+}
+
+Actions Session::begin(const HostMessage& message) {
+  const auto job_id = message.header.job_id;
+  const auto body = wire::host_entry<wire::JobBeginBody>(message);
+  if (jobs_.contains(job_id)) return {Offence{fmt::format("job {} begun twice", job_id)}};
+  if (jobs_.size() >= kJobsPerClientMax)
+    return {refusal(job_id, kStatusJobError, fmt::format("this process holds {} jobs: end one first", jobs_.size()))};
+  if (body.host_count == 0 || body.host_count > wire::kListMax || body.world_size < body.host_count)
+    return {Offence{fmt::format("a job of {} ranks on {} hosts", body.world_size, body.host_count)}};
+  Job job;
+  job.hosts_expected = body.host_count;
+  job.begin.set_version(control::kControlVersion);
+  job.begin.set_job_id(job_id);
+  job.begin.set_world_size(body.world_size);
+  job.begin.set_features(body.features);
+  job.begin.set_holder(describe());
+  auto* wish = job.begin.mutable_wish();
+  wish->set_osts(body.wish.osts);
+  wish->set_payload_per_ost(body.wish.payload_per_ost);
+  wish->set_max_groups(body.wish.max_groups);
+  wish->set_max_qps(body.wish.max_qps);
+  wish->set_max_group_channels(body.wish.max_group_channels);
+  wish->set_num_trees(body.wish.num_trees);
+  jobs_.emplace(job_id, std::move(job));
+  return {};
+}
+
+Actions Session::hosts(const HostMessage& message) {
+  const auto& header = message.header;
+  const auto found = jobs_.find(header.job_id);
+  if (found == jobs_.end() || found->second.phase != Phase::collecting)
+    return {Offence{fmt::format("hosts of job {}, which is not being begun", header.job_id)}};
+  Job& job = found->second;
+  if (header.total != job.hosts_expected || header.index != static_cast<std::uint32_t>(job.begin.hosts_size()))
+    return {Offence{fmt::format("host {} of {} where {} of {} was due", header.index, header.total, job.begin.hosts_size(),
+                                job.hosts_expected)}};
+  for (std::uint32_t i = 0; i < header.entries; ++i) {
+    const auto entry = wire::host_entry<wire::JobHostEntry>(message, i);
+    const auto name = wire::get_text(entry.host);
+    if (!is_host_name(name)) return {Offence{fmt::format("host {} of job {} has no legal name", header.index + i, header.job_id)}};
+    job.begin.add_hosts(std::string(name));
+  }
+  if (job.begin.hosts_size() < static_cast<int>(job.hosts_expected)) return {};
+  job.phase = Phase::beginning;
+  job.ticket = next_ticket_();
+  return {BeginJob{job.ticket, std::move(job.begin)}};
+}
+
+Actions Session::end(const HostMessage& message) {
+  const auto job_id = message.header.job_id;
+  const auto found = jobs_.find(job_id);
+  if (found == jobs_.end()) return {Offence{fmt::format("end of job {}, which this process does not hold", job_id)}};
+  switch (found->second.phase) {
+    case Phase::held: found->second.phase = Phase::ending; return {EndJob{found->second.ticket}};
+    case Phase::orphaned:  // the manager it was granted by is gone, and with it what was to be ended
+      jobs_.erase(found);
+      return {ToClient{wire::host_message(HostKind::job_ended, job_id)}};
+    case Phase::collecting:
+    case Phase::beginning:
+    case Phase::ending: break;
+  }
+  return {Offence{fmt::format("end of job {}, which is not running", job_id)}};
+}
+
+Session::Jobs::iterator Session::find(Ticket ticket) {
+  return std::find_if(jobs_.begin(), jobs_.end(),
+                      [&](const auto& entry) { return entry.second.ticket == ticket && entry.second.phase != Phase::collecting; });
+}
+
+Actions Session::answered(Ticket ticket, const control::v1::JobDown& down) {
+  const auto found = find(ticket);
+  if (found == jobs_.end()) return {};
+  const auto job_id = found->first;
+  auto& job = found->second;
+  if (down.has_granted() && job.phase == Phase::beginning) {
+    if (auto messages = granted_messages(job_id, down.granted())) {
+      job.phase = Phase::held;
+      return *std::move(messages);
+    }
+    jobs_.erase(found);
+    return {EndJob{ticket}, refusal(job_id, kStatusJobError, "the manager's grant makes no sense: is it of another version?")};
+  }
+  if (down.has_refused() && job.phase == Phase::beginning) {
+    jobs_.erase(found);
+    return {refusal(job_id, down.refused().status() != 0 ? down.refused().status() : kStatusJobError, down.refused().text())};
+  }
+  if (down.has_ended() && job.phase == Phase::ending) {
+    jobs_.erase(found);
+    return {ToClient{wire::host_message(HostKind::job_ended, job_id)}};
+  }
+  return {};  // an answer to what nobody asked: the manager's stream ends soon, or the next answer makes sense
+}
+
+Actions Session::manager_lost(Ticket ticket, const Error& why) {
+  const auto found = find(ticket);
+  if (found == jobs_.end()) return {};
+  const auto job_id = found->first;
+  switch (found->second.phase) {
+    case Phase::beginning: {
+      jobs_.erase(found);
+      const bool unreachable = why.code == Errc::lost || why.code == Errc::timeout;
+      return {refusal(job_id, unreachable ? kStatusNoManager : kStatusJobError, why.context)};
+    }
+    case Phase::ending:
+      jobs_.erase(found);
+      return {ToClient{wire::host_message(HostKind::job_ended, job_id)}};
+    case Phase::held: found->second.phase = Phase::orphaned; return {};
+    case Phase::collecting:
+    case Phase::orphaned: break;
+  }
+  return {};
+}
+
+std::vector<Ticket> Session::held() const {
+  std::vector<Ticket> tickets;
+  for (const auto& [id, job] : jobs_)
+    if (job.phase != Phase::collecting && job.phase != Phase::orphaned) tickets.push_back(job.ticket);
+  return tickets;
+}
+
+}  // namespace sumac::hostd

@@ -1,0 +1,228 @@
+#include "hostd/session.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sumac::hostd {
+namespace {
+
+using testing::HasSubstr;
+using wire::HostKind;
+using wire::HostMessage;
+
+HostMessage attach() { return wire::host_message(HostKind::attach, wire::AttachBody{.world_rank = 0, .world_size = 4}); }
+
+HostMessage begin(std::uint64_t job_id, std::uint32_t hosts = 2, std::uint32_t ranks = 4) {
+  wire::JobBeginBody body;
+  body.world_size = ranks;
+  body.host_count = hosts;
+  body.wish.osts = 128;
+  body.features = 5;
+  return wire::host_message(HostKind::job_begin, body, job_id);
+}
+
+HostMessage host(std::uint64_t job_id, std::uint32_t index, std::uint32_t total, const std::string& name) {
+  wire::JobHostEntry entry;
+  EXPECT_TRUE(wire::put_text(entry.host, name));
+  return wire::host_list<wire::JobHostEntry>(HostKind::job_host, std::span(&entry, 1), index, total, job_id);
+}
+
+template <class T>
+const T* first(const Actions& actions) {
+  for (const auto& action : actions)
+    if (const auto* one = std::get_if<T>(&action)) return one;
+  return nullptr;
+}
+
+struct Attached {
+  Ticket last = 0;
+  Session session{Peer{.pid = 4711, .uid = 1000, .gid = 1000}, "h1", [this] { return ++last; }};
+  Attached() { EXPECT_NE(first<ToClient>(session.received(attach())), nullptr); }
+
+  void hold(std::uint64_t job_id) {
+    session.received(begin(job_id, 1));
+    const auto* asked = first<BeginJob>(last_actions = session.received(host(job_id, 0, 1, "h1")));
+    ASSERT_NE(asked, nullptr);
+    session.answered(asked->ticket, granted());
+  }
+  static control::v1::JobDown granted() {
+    control::v1::JobDown down;
+    auto* grant = down.mutable_granted();
+    grant->mutable_grant()->set_osts(51);
+    grant->mutable_grant()->set_payload_per_ost(128);
+    grant->mutable_grant()->set_max_groups(51);
+    grant->mutable_grant()->set_max_qps(1);
+    grant->mutable_grant()->set_max_group_channels(1);
+    grant->mutable_grant()->set_num_trees(1);
+    grant->set_tree_id(1);
+    grant->set_tree_count(1);
+    grant->set_root_node(1);
+    grant->set_features(1);
+    auto* node = grant->add_nodes();
+    node->set_node_id(1);
+    node->set_parent_id(1);
+    node->set_name("an");
+    node->set_address("tcp:127.0.0.1:7");
+    grant->add_leaves(1);
+    return down;
+  }
+  Actions last_actions;
+};
+
+TEST(Session, a_job_begins_when_its_last_host_is_named_and_goes_to_the_manager_with_the_kernels_word_on_who_asks) {
+  Attached client;
+  EXPECT_TRUE(client.session.received(begin(7)).empty());
+  EXPECT_TRUE(client.session.received(host(7, 0, 2, "h1")).empty());
+  const auto actions = client.session.received(host(7, 1, 2, "h2"));
+  const auto* asked = first<BeginJob>(actions);
+  ASSERT_NE(asked, nullptr);
+  EXPECT_EQ(asked->begin.job_id(), 7u);
+  EXPECT_EQ(asked->begin.wish().osts(), 128u);
+  EXPECT_THAT(asked->begin.hosts(), testing::ElementsAre("h1", "h2"));
+  EXPECT_EQ(asked->begin.holder(), "h1 pid 4711 uid 1000 rank 0");
+  EXPECT_THAT(client.session.held(), testing::ElementsAre(asked->ticket)) << "to be released even before the answer";
+
+  const auto answer = client.session.answered(asked->ticket, Attached::granted());
+  ASSERT_EQ(answer.size(), 3u);
+  const auto& granted = std::get<ToClient>(answer[0]).message;
+  EXPECT_EQ(granted.header.kind, HostKind::job_granted);
+  EXPECT_EQ(wire::host_entry<wire::JobGrantedBody>(granted).grant.osts, 51u);
+  const auto& node = std::get<ToClient>(answer[1]).message;
+  EXPECT_EQ(wire::get_text(wire::host_entry<wire::JobNodeEntry>(node).address), "tcp:127.0.0.1:7");
+  EXPECT_EQ(std::get<ToClient>(answer[2]).message.header.kind, HostKind::job_leaf);
+}
+
+TEST(Session, what_breaks_the_rules_is_an_offence_by_name) {
+  const struct {
+    const char* name;
+    std::function<void(Attached&)> before;
+    HostMessage message;
+    const char* says;
+  } rows[] = {
+      {"attach again", {}, attach(), "attached twice"},
+      {"more hosts than ranks", {}, begin(7, 3, 2), "2 ranks on 3 hosts"},
+      {"no host", {}, begin(7, 0, 2), "on 0 hosts"},
+      {"more hosts than a list may have", {}, begin(7, 70000, 70000), "70000 hosts"},
+      {"the same job twice", [](auto& c) { c.session.received(begin(7)); }, begin(7), "begun twice"},
+      {"hosts of nothing", {}, host(7, 0, 2, "h1"), "not being begun"},
+      {"a gap in the list", [](auto& c) { c.session.received(begin(7)); }, host(7, 1, 2, "h1"), "host 1 of 2 where 0 of 2"},
+      {"another total", [](auto& c) { c.session.received(begin(7)); }, host(7, 0, 3, "h1"), "host 0 of 3"},
+      {"an evil name", [](auto& c) { c.session.received(begin(7)); }, host(7, 0, 2, "h\n1"), "no legal name"},
+      {"hosts after the last", [](auto& c) { c.hold(7); }, host(7, 0, 1, "h1"), "not being begun"},
+      {"end of nothing", {}, wire::host_message(HostKind::job_end, std::uint64_t{7}), "does not hold"},
+      {"end before the grant", [](auto& c) { c.session.received(begin(7)); }, wire::host_message(HostKind::job_end, std::uint64_t{7}), "not running"},
+      {"a reply", {}, wire::host_message(HostKind::job_ended, std::uint64_t{7}), "for sharpd to say"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    Attached client;
+    if (row.before) row.before(client);
+    const auto actions = client.session.received(row.message);
+    const auto* offence = first<Offence>(actions);
+    ASSERT_NE(offence, nullptr);
+    EXPECT_THAT(offence->why, HasSubstr(row.says));
+  }
+  Ticket last = 0;
+  Session fresh({}, "h1", [&] { return ++last; });
+  EXPECT_THAT(first<Offence>(fresh.received(begin(7)))->why, HasSubstr("before attach"));
+}
+
+TEST(Session, a_refusal_and_a_missing_manager_have_their_numbers) {
+  const struct {
+    const char* name;
+    std::function<Actions(Session&, Ticket)> answer;
+    std::uint32_t status;
+    const char* says;
+  } rows[] = {
+      {"refused",
+       [](Session& s, Ticket t) {
+         control::v1::JobDown down;
+         down.mutable_refused()->set_status(35);
+         down.mutable_refused()->set_text("513 OSTs asked");
+         return s.answered(t, down);
+       },
+       35, "513 OSTs asked"},
+      {"no manager", [](Session& s, Ticket t) { return s.manager_lost(t, {Errc::lost, "no manager at x:1"}); }, 52, "no manager at x:1"},
+      {"a silent manager", [](Session& s, Ticket t) { return s.manager_lost(t, {Errc::timeout, "silent"}); }, 52, "silent"},
+      {"a manager that chokes", [](Session& s, Ticket t) { return s.manager_lost(t, {Errc::invalid, "too large"}); }, 35, "too large"},
+      {"a text longer than its field",
+       [](Session& s, Ticket t) { return s.manager_lost(t, {Errc::lost, std::string(2000, 'x')}); }, 52, "xxxx"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    Attached client;
+    client.session.received(begin(7, 1));
+    const auto ticket = first<BeginJob>(client.session.received(host(7, 0, 1, "h1")))->ticket;
+    const auto actions = row.answer(client.session, ticket);
+    const auto* reply = first<ToClient>(actions);
+    ASSERT_NE(reply, nullptr);
+    ASSERT_EQ(reply->message.header.kind, HostKind::job_refused);
+    EXPECT_EQ(wire::flaw_of_host_message(wire::encoded(reply->message)), nullptr);
+    const auto body = wire::host_entry<wire::JobRefusedBody>(reply->message);
+    EXPECT_EQ(body.status, row.status);
+    EXPECT_THAT(std::string(wire::get_text(body.text)), HasSubstr(row.says));
+    EXPECT_TRUE(client.session.held().empty());
+    EXPECT_TRUE(client.session.received(begin(7, 1)).empty()) << "the id is free for another try";
+  }
+}
+
+TEST(Session, an_ended_job_is_confirmed_also_when_the_manager_is_gone) {
+  for (const bool manager_lives : {true, false}) {
+    SCOPED_TRACE(manager_lives);
+    Attached client;
+    client.hold(7);
+    const auto end = client.session.received(wire::host_message(HostKind::job_end, std::uint64_t{7}));
+    ASSERT_NE(first<EndJob>(end), nullptr);
+    control::v1::JobDown down;
+    down.mutable_ended();
+    const auto reply = manager_lives ? client.session.answered(1, down) : client.session.manager_lost(1, {Errc::lost, "x"});
+    EXPECT_EQ(first<ToClient>(reply)->message.header.kind, HostKind::job_ended);
+    EXPECT_TRUE(client.session.held().empty());
+  }
+  Attached client;
+  client.hold(7);
+  EXPECT_TRUE(client.session.manager_lost(1, {Errc::lost, "x"}).empty()) << "the job goes on without its manager";
+  const auto reply = client.session.received(wire::host_message(HostKind::job_end, std::uint64_t{7}));
+  EXPECT_EQ(first<ToClient>(reply)->message.header.kind, HostKind::job_ended);
+}
+
+TEST(Session, a_late_answer_to_a_former_begin_is_nobodys) {
+  Attached client;
+  client.hold(7);
+  client.session.received(wire::host_message(HostKind::job_end, std::uint64_t{7}));
+  client.session.manager_lost(1, {Errc::lost, "x"});
+  client.session.received(begin(7, 1));
+  client.session.received(host(7, 0, 1, "h1"));
+  EXPECT_TRUE(client.session.answered(1, Attached::granted()).empty());
+  EXPECT_FALSE(client.session.answered(2, Attached::granted()).empty());
+}
+
+TEST(Session, a_client_holds_a_bounded_number_of_jobs) {
+  Attached client;
+  for (std::uint64_t id = 1; id <= kJobsPerClientMax; ++id) client.session.received(begin(id));
+  const auto actions = client.session.received(begin(1000));
+  const auto* reply = first<ToClient>(actions);
+  ASSERT_NE(reply, nullptr);
+  EXPECT_EQ(reply->message.header.kind, HostKind::job_refused);
+}
+
+TEST(Session, a_long_list_is_cut_into_messages_that_the_client_accepts) {
+  Attached client;
+  client.session.received(begin(7, 1));
+  client.session.received(host(7, 0, 1, "h1"));
+  auto down = Attached::granted();
+  down.mutable_granted()->clear_leaves();
+  for (int i = 0; i < 1000; ++i) down.mutable_granted()->add_leaves(1);
+  std::uint32_t leaves = 0;
+  for (const auto& action : client.session.answered(1, down)) {
+    const auto& message = std::get<ToClient>(action).message;
+    EXPECT_EQ(wire::flaw_of_host_message(wire::encoded(message)), nullptr);
+    if (message.header.kind != HostKind::job_leaf) continue;
+    EXPECT_EQ(message.header.index, leaves);
+    leaves += message.header.entries;
+  }
+  EXPECT_EQ(leaves, 1000u);
+}
+
+}  // namespace
+}  // namespace sumac::hostd
