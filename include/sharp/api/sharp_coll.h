@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Collectives that are added up inside the network. Source- and binary-compatible with level 3.6 of the SHARP
- * collective interface,
- * written from its public description; implemented by libsharp_coll.so of Sumac, entirely in software.
+ * collective interface, written from its public description; implemented by libsharp_coll.so of Sumac, entirely in
+ * software.
  *
  * A program's life with it:
  *     sharp_coll_init            all processes of a job; asks the manager for a share of the aggregation tree
@@ -11,16 +11,14 @@
  *     sharp_coll_comm_destroy, sharp_coll_finalize
  *
  * The library has no way of its own to reach other processes before the tree stands: the caller lends it three
- * *out-of-band*
- * functions (bcast, barrier, gather), which any MPI or process manager provides.
+ * *out-of-band* functions (bcast, barrier, gather), which any MPI or process manager provides.
  *
- * Every function returns 0 (SHARP_COLL_SUCCESS) or a negative number of enum sharp_error_no, unless it says
- * otherwise. The library never ends the
- * process, writes nothing to stdout and starts no thread. Messages for people go to stderr (SHARP_COLL_LOG_LEVEL).
+ * Every function returns 0 (SHARP_COLL_SUCCESS) or a negative number of enum sharp_error_no, unless it says otherwise.
+ * The library never ends the process, writes nothing to stdout and starts no thread. Messages for people go to stderr
+ * (SHARP_COLL_LOG_LEVEL).
  *
  * Threads: one at a time in one context and its communicators and requests; with `enable_thread_support` any number.
- * fork(): a child must not use what its parent made; its calls fail with SHARP_COLL_ERROR and disturb nobody.
- */
+ * fork(): a child must not use what its parent made; its calls fail with SHARP_COLL_ERROR and disturb nobody. */
 #ifndef SUMAC_SHARP_API_SHARP_COLL_H
 #define SUMAC_SHARP_API_SHARP_COLL_H
 
@@ -145,7 +143,7 @@ struct sharp_coll_config {
   const char*
       ib_dev_list; /**< "dev:port,..." copied; accepted for compatibility. See SUMAC_NET_DEVICE. NULL or "": any */
   int user_progress_num_polls; /**< a blocking call calls progress_func after so many fruitless polls */
-  int coll_timeout;            /**< ms that a blocking call waits at most; -1: for ever */
+  int coll_timeout;            /**< ms that comm_destroy waits for the other members; -1: 30 s */
   uint32_t flags;              /**< SHARP_COLL_HIDE_ERRORS, ... */
   int reserved[3];
 };
@@ -154,8 +152,7 @@ struct sharp_coll_config {
 extern const struct sharp_coll_config sharp_coll_default_config;
 
 /** Lent by the caller. Each blocks and returns 0 or more on success, a negative number on failure; `context` is the
- * oob_ctx
- *  of the init or comm_init that runs. All ranks call them in the same order. */
+ *  oob_ctx of the init or comm_init that runs. All ranks call them in the same order. */
 struct sharp_coll_out_of_band_colls {
   int (*bcast)(void* context, void* buffer, int len, int root); /**< len bytes from root to all */
   int (*barrier)(void* context);
@@ -277,8 +274,7 @@ struct sharp_coll_gather_spec {
 };
 
 /** Begin a job: attach to this host's sharpd, get a share of the tree from the manager, connect to the aggregation
- * node.
- *  Collective over the `world_size` processes, with out-of-band calls; all of them return the same code.
+ *  node. Collective over the `world_size` processes, with out-of-band calls; all of them return the same code.
  *
  *  @param spec  Read during the call only; strings are copied.
  *  @param ctx   Set only on success; give it to sharp_coll_finalize().
@@ -288,10 +284,12 @@ struct sharp_coll_gather_spec {
  *  @retval SHARP_COLL_EDEV         SUMAC_NET_DEVICE names no interface of this host.
  *  @retval SHARP_COLL_ENOTREE      A host of the job is not in the manager's fabric.
  *  @retval SHARP_COLL_EINVAL, SHARP_COLL_EOOB
+ *
  *  The environment (SHARP_COLL_*) is read at each call; that of world rank 0 decides what all ranks must agree on. */
 int sharp_coll_init(struct sharp_coll_init_spec* spec, struct sharp_coll_context** ctx);
 
-/** End the job. Destroy its communicators first; those that remain are closed without waiting for their peers. Makes no
+/** End the job; that of world rank 0 ends it for all. Destroy its communicators first; those that remain are closed
+ *  without waiting for their peers. Makes no
  *  out-of-band call, so ranks may come at different times. `ctx` is invalid afterwards whatever is returned. */
 int sharp_coll_finalize(struct sharp_coll_context* ctx);
 
@@ -307,9 +305,8 @@ int sharp_coll_progress(struct sharp_coll_context* ctx);
 int sharp_coll_comm_init(struct sharp_coll_context* ctx, struct sharp_coll_comm_init_spec* spec,
                          struct sharp_coll_comm** comm);
 
-/** Leave the group and free it. Collective, but without out-of-band calls. Complete every request first. Waits for
- * the other
- *  members at most coll_timeout ms (30 s if that is -1). `comm` is invalid afterwards whatever is returned. */
+/** Leave the group and free it. Collective, but without out-of-band calls. Complete every request first. Waits for the
+ *  other members at most coll_timeout ms (30 s if that is -1). `comm` is invalid afterwards whatever is returned. */
 int sharp_coll_comm_destroy(struct sharp_coll_comm* comm);
 
 /** Return when all members have entered. @retval SHARP_COLL_ERROR the group has ended, the log names who and why. */
@@ -317,17 +314,17 @@ int sharp_coll_do_barrier(struct sharp_coll_comm* comm);
 int sharp_coll_do_barrier_nb(struct sharp_coll_comm* comm, void** handle);
 
 /** Reduce over all members, result at all members. Members post the same operations in the same order with the same
- * dtype, op,
- *  length and aggr_mode; a member that differs ends the group with a message that names it.
+ *  dtype, op, length and aggr_mode; a member that differs ends the group with a message that names it.
  *
  *  Any length: large ones are cut and pipelined. Either buffer may be a list (SHARP_DATA_IOV). In place is allowed.
  *  Pairs (MAXLOC, MINLOC): value and tag interleaved. With an integer tag_dtype the tag follows the value directly;
- *  with
- *  SHARP_DTYPE_NULL the tag's slot is as wide as the value (4 or 8 bytes) and begins with a 32-bit signed tag.
+ *  with SHARP_DTYPE_NULL the tag's slot is as wide as the value (4 or 8 bytes) and begins with a 32-bit signed tag.
  *
  *  @retval SHARP_COLL_ENOT_SUPP  Type, operation, tag or memory not offered; nothing was sent, on any member.
  *  @retval SHARP_COLL_EINVAL     A buffer is shorter than `length` elements.
  *  @retval SHARP_COLL_ERROR      The group has ended; the receive buffer is undefined. The log names who and why.
+ *  @retval SHARP_COLL_ENO_RESOURCE  Nonblocking only: 512 operations of this communicator are outstanding.
+ *
  *  Leave both buffers alone until the operation completes. */
 int sharp_coll_do_allreduce(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec);
 int sharp_coll_do_allreduce_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle);
@@ -343,12 +340,12 @@ int sharp_coll_do_bcast(struct sharp_coll_comm* comm, struct sharp_coll_bcast_sp
 int sharp_coll_do_bcast_nb(struct sharp_coll_comm* comm, struct sharp_coll_bcast_spec* spec, void** handle);
 
 /** Has the operation completed? Drives progress itself. @return 1 if so, again until freed; 0 if not. NULL counts as
- * complete.
- *  An operation that failed never completes: the log says why, once. Callers that know Sumac ask sumac_req_status(). */
+ *  complete. An operation that failed never completes: the log says why, once. Callers that know Sumac ask
+ *  sumac_req_status(). */
 int sharp_coll_req_test(void* handle);
 
 /** Wait for the operation, then free the request, also when it failed. NULL: success. @retval SHARP_COLL_ERROR it
- * failed. */
+ *  failed. */
 int sharp_coll_req_wait(void* handle);
 
 /** Free a request, normally a completed one. NULL is ignored. @retval SHARP_COLL_EINVAL it was freed before. */

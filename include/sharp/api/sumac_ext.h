@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What Sumac's libsharp_coll.so can tell and do beyond the SHARP interface: why an operation failed, on what to
- * sleep, how to leave a
- * group without blocking, what was agreed and counted. For callers that know they run on Sumac (its MPI component
- * does).
- * A program that must also run elsewhere looks these names up with dlsym().
+ * What Sumac's libsharp_coll.so can tell and do beyond the SHARP interface: why an operation failed, on what to sleep,
+ * how to leave a group without blocking, what was agreed and counted. For callers that know they run on Sumac (its MPI
+ * component does). A program that must also run elsewhere looks these names up with dlsym().
  *
- * Structures begin with their size, which the caller sets, so that they can grow: nothing beyond it is written.
- */
+ * Structures begin with their size, which the caller sets, so that they can grow: nothing beyond it is written. */
 #ifndef SUMAC_SHARP_API_SUMAC_EXT_H
 #define SUMAC_SHARP_API_SUMAC_EXT_H
 
@@ -19,30 +16,28 @@ extern "C" {
 
 /** State of a request, after driving progress.
  *  @param text  If it failed: one sentence that names who and what, cut to `text_bytes` with the closing zero. May be
- *               NULL.
- *  @return 1 complete, 0 pending, negative (SHARP_COLL_ERROR, ...) failed for good. In either final state free it
- *            with sharp_coll_req_free(). */
+ *          NULL.
+ *  @return 1 complete, 0 pending, negative (SHARP_COLL_ERROR, ...) failed for good. In either final state free it with
+ *          sharp_coll_req_free(). */
 int sumac_req_status(void* handle, char* text, size_t text_bytes);
 
 /** Has the group ended? Does not drive progress.
- *  @return 0 it lives; negative: it takes no more operations, `text` says why as above. The only thing left is to
- *            leave it. */
+ *  @return 0 it lives; negative: it takes no more operations, `text` says why as above. The only thing left is to leave
+ *          it. */
 int sumac_comm_error(struct sharp_coll_comm* comm, char* text, size_t text_bytes);
 
 /** A descriptor for poll() or epoll, readable when sharp_coll_progress() would find something, provided
- * sumac_coll_arm() returned
- *  1 just before. Never read from it or close it. Negative: the context is not this process's (fork). */
+ *  sumac_coll_arm() returned 1 just before. Never read from it or close it. Negative: the context is not this process's
+ *  (fork). */
 int sumac_coll_wait_fd(struct sharp_coll_context* ctx);
 
-/** Call just before sleeping on the descriptor. @return 1: sleep; 0: there is work, call sharp_coll_progress()
- * instead. */
+/** Call just before sleeping on the descriptor. @return 1: sleep; 0: there is work, progress first. */
 int sumac_coll_arm(struct sharp_coll_context* ctx);
 
 /** Post the Leave of a group without waiting; the first half of sharp_coll_comm_destroy(). No operation may be posted
- * afterwards,
- *  and all earlier ones must have completed or failed. The request completes when every member has left (or the tree
- *  is gone: then there is nobody
- *  left to tell). Then free the request and call sharp_coll_comm_destroy(), which now returns at once.
+ *  afterwards, and all earlier ones must have completed or failed. The request completes when every member has left (or
+ *  the tree is gone: then there is nobody left to tell). Then free the request and call sharp_coll_comm_destroy(),
+ *  which now returns at once.
  *  @retval SHARP_COLL_EINVAL  Operations are still pending, or Leave was posted before. */
 int sumac_comm_leave_nb(struct sharp_coll_comm* comm, void** handle);
 
@@ -61,7 +56,7 @@ struct sumac_comm_info {
   uint32_t root_node;        /**< id of the node that answers */
   uint32_t depth;            /**< nodes between this member and the answer, 1 or more */
 };
-int sumac_comm_info(struct sharp_coll_comm* comm, struct sumac_comm_info* info);
+int sumac_comm_query_info(struct sharp_coll_comm* comm, struct sumac_comm_info* info);
 
 /** Index of sumac_coll_stats.per_coll. */
 enum sumac_coll_kind { SUMAC_COLL_BARRIER = 0, SUMAC_COLL_ALLREDUCE = 1, SUMAC_COLL_KINDS = 8 };
@@ -84,7 +79,7 @@ struct sumac_coll_stats {
   uint64_t system_calls; /**< of the transport */
   uint64_t sleeps;       /**< times a blocking call slept */
 };
-int sumac_coll_stats(struct sharp_coll_context* ctx, struct sumac_coll_stats* stats);
+int sumac_coll_query_stats(struct sharp_coll_context* ctx, struct sumac_coll_stats* stats);
 
 #ifdef __cplusplus
 }

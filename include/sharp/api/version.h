@@ -4,8 +4,7 @@
  * full. Programs compare
  *     #if SHARP_API > SHARP_VERSION(3, 0)
  * before they use what came later (8-bit and bfloat16 data after 3.0; a call of more than 512 MiB in NCCL's plugin
- * after 3.6).
- */
+ * after 3.6). */
 #ifndef SUMAC_SHARP_API_VERSION_H
 #define SUMAC_SHARP_API_VERSION_H
 

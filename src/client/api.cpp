@@ -1,0 +1,465 @@
+// The C interface: arguments checked, exceptions turned into codes, handles into objects; everything else lies behind.
+#pragma GCC visibility push(default)
+#include <sharp/api/sharp_coll.h>
+#include <sharp/api/sumac_ext.h>
+#pragma GCC visibility pop
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "client/comm.hpp"
+#include "client/context.hpp"
+#include "client/options.hpp"
+#include "client/reduction.hpp"
+
+// For others only: a program may define a symbol of this name itself, and then ours is not what this library would see.
+const struct sharp_coll_config sharp_coll_default_config = {"", 128, -1, 0, {0, 0, 0}};
+
+namespace {
+
+using namespace sumac;
+using namespace sumac::client;
+
+Context* inside(sharp_coll_context* context) { return reinterpret_cast<Context*>(context); }
+Comm* inside(sharp_coll_comm* comm) { return reinterpret_cast<Comm*>(comm); }
+
+/// What is said without a context.
+Logger& process_log() {
+  static Logger log(Logger::Form::library, log_level_from_environment());
+  return log;
+}
+
+/// No exception leaves the library.
+template <class F>
+int guarded(F&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return SHARP_COLL_ENOMEM;
+  } catch (const std::exception& unexpected) {
+    SUMAC_ERROR(process_log(), "unexpected: {}", unexpected.what());
+    return SHARP_COLL_ERROR;
+  }
+}
+
+/// For a context or what belongs to it: not NULL, and not inherited by fork().
+template <class F>
+int with_context(Context* context, F&& body) noexcept {
+  return guarded([&] {
+    if (context == nullptr) return static_cast<int>(SHARP_COLL_EINVAL);
+    if (!context->is_mine()) {
+      SUMAC_ERROR(process_log(), "a child of fork() can't use its parent's context; make one with sharp_coll_init");
+      return static_cast<int>(SHARP_COLL_ERROR);
+    }
+    return static_cast<int>(body(*context));
+  });
+}
+
+template <class F>
+int with_comm(sharp_coll_comm* comm, F&& body) noexcept {
+  if (comm == nullptr) return SHARP_COLL_EINVAL;
+  return with_context(&inside(comm)->context(), [&](Context& context) { return body(context, *inside(comm)); });
+}
+
+int misused(const char* function) {
+  SUMAC_ERROR(process_log(), "{}: this request was freed before, or never made", function);
+  return SHARP_COLL_EINVAL;
+}
+
+/// For a living request; `body` runs without the lock.
+template <class F>
+int with_request(const char* function, void* handle, F&& body) noexcept {
+  Request* request = request_table().find(handle);
+  Context* context = request == nullptr ? nullptr : request->context;
+  if (context == nullptr) return guarded([&] { return misused(function); });
+  return with_context(context, [&](Context& alive) {
+    {
+      auto guard = alive.lock();
+      if (request->state == Request::State::free || request->dropped) return misused(function);
+    }
+    return static_cast<int>(body(alive, *request));
+  });
+}
+
+/// A refused call of the user's: once known, said. "Not supported" is how clients ask, so it is no error.
+int refused(const Context& context, const Failure& why) {
+  if (why.status == SHARP_COLL_ENOT_SUPP || why.status == SHARP_COLL_ENO_RESOURCE)
+    SUMAC_DEBUG(context.log(), "{}", why.text);
+  else if (why.status != SHARP_COLL_ERROR)
+    SUMAC_ERROR(context.log(), "{}", why.text);
+  return why.status;
+}
+
+/// Waits, then frees.
+int wait_and_free(Context& context, Request& request) {
+  context.wait_until([&] { return request.state != Request::State::pending; });
+  auto guard = context.lock();
+  const int status = request.status;
+  context.drop_request(request);
+  return status;
+}
+
+/// `post` gives a request (with the lock held).
+template <class Post>
+int blocking(Context& context, Comm& comm, Post&& post) {
+  const auto has_room = [&] { return comm.outstanding() < proto::kOperationsMax; };
+  for (;;) {
+    Outcome<Request*> posted;
+    {
+      auto guard = context.lock();
+      posted = post();
+    }
+    if (posted) return wait_and_free(context, **posted);
+    if (posted.error().status != SHARP_COLL_ENO_RESOURCE || has_room()) return refused(context, posted.error());
+    context.wait_until(has_room);  // nonblocking operations of the user's hold all places
+  }
+}
+
+template <class Post>
+int nonblocking(Context& context, void** handle, Post&& post) {
+  if (handle == nullptr) return SHARP_COLL_EINVAL;
+  *handle = nullptr;  // callers test and free what a failed post left behind
+  auto guard = context.lock();
+  Outcome<Request*> posted = post();
+  if (!posted) return refused(context, posted.error());
+  *handle = (*posted)->handle();
+  return SHARP_COLL_SUCCESS;
+}
+
+Outcome<Request*> post_allreduce(Context& context, Comm& comm, const sharp_coll_reduce_spec& spec) {
+  auto reduction = read_allreduce(spec, {comm.group().shape().stream_window > 0, context.job().sat_threshold});
+  if (!reduction) return tl::unexpected(reduction.error());
+  return comm.post(*std::move(reduction));
+}
+
+int not_offered(sharp_coll_comm* comm, const void* spec, const char* collective) noexcept {
+  if (spec == nullptr) return SHARP_COLL_EINVAL;
+  return with_comm(comm, [&](Context& context, Comm&) {
+    SUMAC_DEBUG(context.log(), "{} is not offered yet", collective);
+    return SHARP_COLL_ENOT_SUPP;
+  });
+}
+
+int not_offered(sharp_coll_comm* comm, const void* spec, void** handle, const char* collective) noexcept {
+  if (handle == nullptr) return SHARP_COLL_EINVAL;
+  *handle = nullptr;
+  return not_offered(comm, spec, collective);
+}
+
+void put_text(const std::shared_ptr<const std::string>& from, char* text, std::size_t text_bytes) {
+  if (text == nullptr || text_bytes == 0) return;
+  const std::size_t n = from ? std::min(from->size(), text_bytes - 1) : 0;
+  if (n > 0) std::memcpy(text, from->data(), n);
+  text[n] = '\0';
+}
+
+/// 1 complete, 0 pending, negative failed; moves things on itself. A handle that is none counts as complete: nobody waits for it.
+int request_state(const char* function, void* handle, char* text, std::size_t text_bytes) noexcept {
+  Request* request = request_table().find(handle);
+  Context* context = request == nullptr ? nullptr : request->context;
+  if (context == nullptr) {
+    guarded([&] { return misused(function); });
+    return 1;
+  }
+  return with_context(context, [&](Context& alive) -> int {
+    auto guard = alive.lock();
+    if (request->state == Request::State::pending) alive.progress();
+    switch (request->state) {
+      case Request::State::pending:
+        if (!request->dropped) return 0;
+        break;
+      case Request::State::complete: return 1;
+      case Request::State::failed: put_text(request->why, text, text_bytes); return request->status;
+      case Request::State::free: break;
+    }
+    misused(function);
+    return 1;
+  });
+}
+
+/// Structures of the extensions begin with the caller's idea of their size: fill no more than that.
+template <class T, class F>
+int fill_sized(T* to, F&& fill) {
+  if (to == nullptr || to->struct_bytes < sizeof(std::size_t)) return SHARP_COLL_EINVAL;
+  T full{};
+  full.struct_bytes = to->struct_bytes;
+  fill(full);
+  std::memcpy(to, &full, std::min(sizeof(T), full.struct_bytes));
+  return SHARP_COLL_SUCCESS;
+}
+
+// Registration has nothing to do here, and memory hooks call it from any thread at any time, even from within our own
+// allocations: no state, no lock. The handle only has to be recognisable.
+const char registered = 0;
+
+}  // namespace
+
+extern "C" {
+
+int sharp_coll_init(struct sharp_coll_init_spec* spec, struct sharp_coll_context** ctx) {
+  return guarded([&]() -> int {
+    process_log().set_level(log_level_from_environment());
+    if (spec == nullptr || ctx == nullptr) return SHARP_COLL_EINVAL;
+    if (spec->world_size < 1 || spec->world_rank < 0 || spec->world_rank >= spec->world_size) return SHARP_COLL_EINVAL;
+    if (spec->world_size > 1 && (spec->oob_colls.bcast == nullptr || spec->oob_colls.gather == nullptr))
+      return SHARP_COLL_EINVAL;
+    auto context = Context::make(*spec);
+    if (!context) return context.error().status;
+    *ctx = reinterpret_cast<sharp_coll_context*>(context->release());
+    return SHARP_COLL_SUCCESS;
+  });
+}
+
+int sharp_coll_finalize(struct sharp_coll_context* ctx) {
+  return with_context(inside(ctx), [](Context& context) {
+    context.finalize();
+    delete &context;
+    return SHARP_COLL_SUCCESS;
+  });
+}
+
+int sharp_coll_caps_query(struct sharp_coll_context* ctx, struct sharp_coll_caps* caps) {
+  return with_context(inside(ctx), [&](Context& context) {
+    if (caps == nullptr) return SHARP_COLL_EINVAL;
+    const Job& job = context.job();
+    *caps = {};
+    caps->sharp_pkt_version = 1;
+    for (unsigned type = 0; type < kDtypeCount; ++type) {
+      caps->support_mask.dtypes |= std::uint64_t{1} << type;
+      if (is_integer(static_cast<Dtype>(type))) caps->support_mask.tag_dtypes |= std::uint64_t{1} << type;
+    }
+    caps->support_mask.reduce_ops = (std::uint64_t{1} << kOpCount) - 1;
+    caps->support_mask.feature_mask = SHARP_FEATURE_LLT;
+    if (job.enable_sat && job.grant.stream_window > 0) caps->support_mask.feature_mask |= SHARP_FEATURE_SAT;
+    caps->resources.max_osts = static_cast<int>(job.grant.grant.osts);
+    caps->resources.user_data_per_ost = static_cast<int>(job.grant.grant.payload_per_ost);
+    caps->resources.max_groups = static_cast<int>(job.grant.grant.max_groups);
+    caps->resources.max_group_channels = static_cast<int>(job.grant.grant.max_group_channels);
+    caps->resources.osts_per_group = static_cast<int>(job.group_osts());
+    return SHARP_COLL_SUCCESS;
+  });
+}
+
+int sharp_coll_progress(struct sharp_coll_context* ctx) {
+  return with_context(inside(ctx), [](Context& context) {
+    auto guard = context.lock();
+    context.progress();
+    return SHARP_COLL_SUCCESS;
+  });
+}
+
+int sharp_coll_comm_init(struct sharp_coll_context* ctx, struct sharp_coll_comm_init_spec* spec,
+                         struct sharp_coll_comm** comm) {
+  return with_context(inside(ctx), [&](Context& context) -> int {
+    if (spec == nullptr || comm == nullptr || spec->size < 1 || spec->rank < 0 || spec->rank >= spec->size)
+      return SHARP_COLL_EINVAL;
+    if (spec->size > 1 && !context.has_oob()) return SHARP_COLL_EINVAL;
+    auto made = Comm::make(context, *spec, context.oob_colls());
+    if (made) {
+      *comm = reinterpret_cast<sharp_coll_comm*>(made->release());
+      return SHARP_COLL_SUCCESS;
+    }
+    if (spec->rank != 0 && made.error().status != SHARP_COLL_EOOB)
+      SUMAC_DEBUG(context.log(), "{}", made.error().text);
+    else if (made.error().status == SHARP_COLL_EGROUP_ALLOC)
+      SUMAC_WARN(context.log(), "{}", made.error().text);
+    else
+      SUMAC_ERROR(context.log(), "{}", made.error().text);
+    return made.error().status;
+  });
+}
+
+int sharp_coll_comm_destroy(struct sharp_coll_comm* comm) {
+  return with_comm(comm, [](Context&, Comm& dying) {
+    return destroy(std::unique_ptr<Comm>(&dying)) ? SHARP_COLL_SUCCESS : SHARP_COLL_ERROR;
+  });
+}
+
+int sharp_coll_do_barrier(struct sharp_coll_comm* comm) {
+  return with_comm(comm, [](Context& context, Comm& group) {
+    return blocking(context, group, [&] { return group.post_barrier(); });
+  });
+}
+
+int sharp_coll_do_barrier_nb(struct sharp_coll_comm* comm, void** handle) {
+  return with_comm(comm, [&](Context& context, Comm& group) {
+    return nonblocking(context, handle, [&] { return group.post_barrier(); });
+  });
+}
+
+int sharp_coll_do_allreduce(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec) {
+  if (spec == nullptr) return SHARP_COLL_EINVAL;
+  return with_comm(comm, [&](Context& context, Comm& group) {
+    return blocking(context, group, [&] { return post_allreduce(context, group, *spec); });
+  });
+}
+
+int sharp_coll_do_allreduce_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle) {
+  if (spec == nullptr) return SHARP_COLL_EINVAL;
+  return with_comm(comm, [&](Context& context, Comm& group) {
+    return nonblocking(context, handle, [&] { return post_allreduce(context, group, *spec); });
+  });
+}
+
+int sharp_coll_do_reduce(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec) {
+  return not_offered(comm, spec, "reduce");
+}
+int sharp_coll_do_reduce_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle) {
+  return not_offered(comm, spec, handle, "reduce");
+}
+int sharp_coll_do_reduce_scatter(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec) {
+  return not_offered(comm, spec, "reduce_scatter");
+}
+int sharp_coll_do_reduce_scatter_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle) {
+  return not_offered(comm, spec, handle, "reduce_scatter");
+}
+int sharp_coll_do_allgather(struct sharp_coll_comm* comm, struct sharp_coll_gather_spec* spec) {
+  return not_offered(comm, spec, "allgather");
+}
+int sharp_coll_do_allgather_nb(struct sharp_coll_comm* comm, struct sharp_coll_gather_spec* spec, void** handle) {
+  return not_offered(comm, spec, handle, "allgather");
+}
+int sharp_coll_do_bcast(struct sharp_coll_comm* comm, struct sharp_coll_bcast_spec* spec) {
+  return not_offered(comm, spec, "bcast");
+}
+int sharp_coll_do_bcast_nb(struct sharp_coll_comm* comm, struct sharp_coll_bcast_spec* spec, void** handle) {
+  return not_offered(comm, spec, handle, "bcast");
+}
+
+int sharp_coll_req_test(void* handle) {
+  if (handle == nullptr) return 1;
+  const int state = request_state("sharp_coll_req_test", handle, nullptr, 0);
+  // A failed operation must not look complete (its caller would use the buffer), and this call has no way to say "failed".
+  return state == 1 ? 1 : 0;
+}
+
+int sharp_coll_req_wait(void* handle) {
+  if (handle == nullptr) return SHARP_COLL_SUCCESS;
+  return with_request("sharp_coll_req_wait", handle,
+                      [](Context& context, Request& request) { return wait_and_free(context, request); });
+}
+
+int sharp_coll_req_free(void* handle) {
+  if (handle == nullptr) return SHARP_COLL_SUCCESS;
+  return with_request("sharp_coll_req_free", handle, [](Context& context, Request& request) {
+    auto guard = context.lock();
+    context.drop_request(request);
+    return SHARP_COLL_SUCCESS;
+  });
+}
+
+int sharp_coll_reg_mr(struct sharp_coll_context* ctx, void* buf, size_t size, void** mr) {
+  if (ctx == nullptr || mr == nullptr || (buf == nullptr && size > 0)) return SHARP_COLL_EINVAL;
+  *mr = const_cast<char*>(&registered);
+  return SHARP_COLL_SUCCESS;
+}
+
+int sharp_coll_reg_mr_v2(struct sharp_coll_context* ctx, void* buf, size_t size,
+                         const struct sharp_coll_reg_params* params, void** mr) {
+  if (params != nullptr && (params->field_mask & SHARP_COLL_REG_FIELD_DMABUF_FD) != 0 && params->dmabuf_fd >= 0)
+    return SHARP_COLL_ENOT_SUPP;
+  if (ctx == nullptr || mr == nullptr || (buf == nullptr && size > 0)) return SHARP_COLL_EINVAL;
+  *mr = const_cast<char*>(&registered);
+  return SHARP_COLL_SUCCESS;
+}
+
+int sharp_coll_dereg_mr(struct sharp_coll_context* ctx, void* mr) {
+  if (ctx == nullptr || (mr != nullptr && mr != &registered)) return SHARP_COLL_EINVAL;
+  return SHARP_COLL_SUCCESS;
+}
+
+// exec_name is never looked at: older callers pass two arguments, and then the third is whatever the register held.
+int sharp_coll_print_config(FILE* stream, enum config_print_flags flags, const char*) {
+  return guarded([&]() -> int {
+    if (stream == nullptr) return SHARP_COLL_EINVAL;
+    const auto config = load_client_config();
+    if (!config) {
+      SUMAC_ERROR(process_log(), "{}", config.error().context);
+      return SHARP_COLL_EINVAL;
+    }
+    if ((flags & SHARP_COLL_CONFIG_PRINT_HEADER) != 0) std::fputs("#\n# SHARP_COLL configuration\n#\n", stream);
+    if ((flags & (SHARP_COLL_CONFIG_PRINT_CONFIG | SHARP_COLL_CONFIG_PRINT_DOC)) != 0) {
+      const DumpStyle style{.doc = (flags & SHARP_COLL_CONFIG_PRINT_DOC) != 0,
+                            .hidden = (flags & SHARP_COLL_CONFIG_PRINT_HIDDEN) != 0};
+      std::fputs(dump<ClientConfig>(client_options(), *config, style).c_str(), stream);
+    }
+    return std::fflush(stream) == 0 ? SHARP_COLL_SUCCESS : SHARP_COLL_ERROR;
+  });
+}
+
+const char* sharp_coll_strerror(int error) { return status_text(error); }
+
+int sharp_coll_dump_stats(struct sharp_coll_context* ctx) {
+  return with_context(inside(ctx), [](Context& context) {
+    auto guard = context.lock();
+    context.log().write(LogLevel::info, __FILE__, __LINE__, "",
+                        fmt::format("statistics of rank {}: {}", context.world_rank(), context.stats_text()));
+    return SHARP_COLL_SUCCESS;
+  });
+}
+
+int sharp_coll_log_early_init(void) {
+  return guarded([] {
+    process_log().set_level(log_level_from_environment());
+    return SHARP_COLL_SUCCESS;
+  });
+}
+
+int sumac_req_status(void* handle, char* text, size_t text_bytes) {
+  put_text(nullptr, text, text_bytes);
+  return handle == nullptr ? 1 : request_state("sumac_req_status", handle, text, text_bytes);
+}
+
+int sumac_comm_error(struct sharp_coll_comm* comm, char* text, size_t text_bytes) {
+  put_text(nullptr, text, text_bytes);
+  return with_comm(comm, [&](Context& context, Comm& group) {
+    auto guard = context.lock();
+    const auto& end = group.end();
+    put_text(end, text, text_bytes);
+    return end ? SHARP_COLL_ERROR : SHARP_COLL_SUCCESS;
+  });
+}
+
+int sumac_coll_wait_fd(struct sharp_coll_context* ctx) {
+  return with_context(inside(ctx), [](Context& context) { return context.wake_fd(); });
+}
+
+int sumac_coll_arm(struct sharp_coll_context* ctx) {
+  return with_context(inside(ctx), [](Context& context) {
+    auto guard = context.lock();
+    return context.arm();
+  });
+}
+
+int sumac_comm_leave_nb(struct sharp_coll_comm* comm, void** handle) {
+  if (handle == nullptr) return SHARP_COLL_EINVAL;
+  *handle = nullptr;
+  return with_comm(comm, [&](Context& context, Comm& group) {
+    auto guard = context.lock();
+    if (group.is_leaving() || group.outstanding() > 0) return SHARP_COLL_EINVAL;
+    Request* request = context.take_request();
+    if (request == nullptr) return SHARP_COLL_ENO_RESOURCE;
+    request->comm = &group;
+    request->is_leave = true;
+    *handle = request->handle();
+    group.leave(request);
+    return SHARP_COLL_SUCCESS;
+  });
+}
+
+int sumac_comm_query_info(struct sharp_coll_comm* comm, struct sumac_comm_info* info) {
+  return with_comm(comm, [&](Context& context, Comm& group) {
+    auto guard = context.lock();
+    return fill_sized(info, [&](struct sumac_comm_info& full) { group.fill(full); });
+  });
+}
+
+int sumac_coll_query_stats(struct sharp_coll_context* ctx, struct sumac_coll_stats* stats) {
+  return with_context(inside(ctx), [&](Context& context) {
+    auto guard = context.lock();
+    return fill_sized(stats, [&](struct sumac_coll_stats& full) { context.fill(full); });
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,338 @@
+#include "client/context.hpp"
+
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+
+#include <algorithm>
+
+#include "client/comm.hpp"
+#include "wire/agg_codec.hpp"
+
+namespace sumac::client {
+namespace {
+
+constexpr std::size_t kPoolBytes = std::size_t{256} << 20;  ///< Received results; each is copied out and freed at once.
+constexpr std::size_t kQueueBytes = std::size_t{1} << 40;   ///< Windows bound what is queued, so the queue need not.
+constexpr int kDefaultPolls = 128;
+
+Outcome<> check_device(const std::string& device) {
+  if (device.empty() || ::if_nametoindex(device.c_str()) != 0) return {};
+  return failure(SHARP_COLL_EDEV, "SUMAC_NET_DEVICE={}: this host has no such interface; `ip link` lists them", device);
+}
+
+}  // namespace
+
+Context::Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel level)
+    : mark_(process_mark()),
+      log_(Logger::Form::library, level),
+      config_(std::move(config)),
+      world_rank_(spec.world_rank),
+      world_size_(spec.world_size),
+      local_rank_(spec.world_local_rank),
+      coll_timeout_ms_(spec.config.coll_timeout),
+      polls_per_user_progress_(spec.config.user_progress_num_polls > 0 ? spec.config.user_progress_num_polls
+                                                                       : kDefaultPolls),
+      user_progress_(spec.progress_func),
+      oob_colls_(spec.oob_colls),
+      world_oob_(spec.oob_colls, spec.oob_ctx, spec.world_rank, spec.world_size),
+      is_threaded_(spec.enable_thread_support != 0),
+      pool_(kPoolBytes),
+      requests_(this) {
+  log_.set_rank(world_rank_);
+  log_.set_job_id(spec.job_id);
+}
+
+Context::~Context() {
+  // What refers to the link or the transport goes before them.
+  abandoned_.clear();
+  while (!comms_.empty()) delete comms_.back();
+}
+
+Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec) {
+  auto config = load_client_config();
+  const bool is_quiet = (spec.config.flags & SHARP_COLL_HIDE_ERRORS) != 0;
+  const auto level = config ? log_level_from(config->log_level) : log_level_from_environment();
+  std::unique_ptr<Context> context(new Context(spec, config ? *config : ClientConfig{}, level));
+  if (context->world_rank_ == 0)
+    for (const auto& sentence : unknown_client_variables()) SUMAC_WARN(context->log_, "{}", sentence);
+
+  // 1. What can go wrong here alone: options, device, sharpd.
+  Outcome<> local;
+  if (!config) local = failure(SHARP_COLL_EINVAL, "{}", config.error().context);
+  if (local) local = check_device(context->config_.net_device);
+  Session* session = nullptr;
+  if (local) local = context->attach(session);
+
+  // 2. The job, for all.
+  const auto report = [&](const Failure& why) -> tl::unexpected<Failure> {
+    // Rank 0 tells people, once for all ranks; without agreement (an out-of-band function failed) each speaks for itself.
+    if (is_quiet)
+      SUMAC_DEBUG(context->log_, "{}", why.text);
+    else if (context->world_rank_ == 0 || why.status == SHARP_COLL_EOOB)
+      SUMAC_ERROR(context->log_, "{}", why.text);
+    else
+      SUMAC_DEBUG(context->log_, "{}", why.text);
+    return tl::unexpected(why);
+  };
+  auto bytes = begin_job(context->world_oob_, local, session, spec.job_id, context->config_, context->log_);
+  if (!bytes) return report(bytes.error());
+
+  // 3. Everybody to its leaf node.
+  auto job = decode_job(*bytes);
+  Outcome<> connected;
+  if (job) {
+    context->job_ = *std::move(job);
+    connected = context->connect();
+  } else {
+    connected = tl::unexpected(job.error());
+  }
+  if (auto all = context->world_oob_.agree(connected); !all) {
+    if (context->world_rank_ == 0)
+      if (auto ended = session->end_job(spec.job_id, context->config_.job_create_timeout); !ended)
+        SUMAC_WARN(context->log_, "{}", ended.error().text);
+    return report(all.error());
+  }
+  SUMAC_DEBUG(context->log_, "sharp_coll initialized. job_id: {}", spec.job_id);
+  return context;
+}
+
+Outcome<> Context::attach(Session*& session) {
+  wire::AttachBody who;
+  who.world_rank = static_cast<std::uint32_t>(world_rank_);
+  who.world_size = static_cast<std::uint32_t>(world_size_);
+  who.local_rank = static_cast<std::uint32_t>(std::max(0, local_rank_));
+  auto attached = Session::attach(config_.sharpd_socket, who, config_.job_create_timeout);
+  if (!attached) return tl::unexpected(attached.error());
+  session_ = std::make_unique<Session>(*std::move(attached));
+  session = session_.get();
+  return {};
+}
+
+Outcome<> Context::connect() {
+  const auto leaf = job_.rank_leaf.at(static_cast<std::size_t>(world_rank_));
+  const std::string* address = job_.address_of(leaf);
+  const std::string* name = job_.name_of(leaf);
+  if (address == nullptr) return failure(SHARP_COLL_ETREE_INFO, "node {} is not in the tree", leaf);
+  net::TransportConfig config;
+  config.backend = address->substr(0, address->find(':'));
+  if (config_.transport != "auto" && config_.transport != config.backend)
+    return failure(SHARP_COLL_ECONN_TREE,
+                   "SUMAC_TRANSPORT={}, but node {} offers {}; unset it, or start sharp_an with that transport",
+                   config_.transport, *name, config.backend);
+  config.device = config_.net_device;
+  config.queue_max = kQueueBytes;
+  auto transport = net::make_transport(config, pool_);
+  if (!transport) return failure(SHARP_COLL_ECONN_TREE, "{}", transport.error().context);
+  transport_ = *std::move(transport);
+  auto conn = transport_->connect(*address);
+  if (!conn)
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {}: {}", *name, conn.error().context);
+  conn_ = *conn;
+
+  proto::ClientLinkConfig link;
+  link.job_id = job_.id;
+  link.job_key = job_.grant.job_key;
+  link.world_rank = static_cast<std::uint32_t>(world_rank_);
+  link.tree_id = job_.grant.tree_id;
+  link_ = std::make_unique<proto::ClientLink>(link, *this);
+  link_->set_link(proto::LinkId{conn_.value}, monotonic_now());
+  const auto patience = config_.job_create_timeout;
+  wait_until([&] { return is_connected_ || link_->closed(); }, deadline_after(monotonic_now(), patience));
+  if (link_->closed())
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {}: {}; is sharp_an running there?",
+                   *name, *address, link_->why_closed());
+  if (!is_connected_)
+    return failure(SHARP_COLL_ECONN_TREE,
+                   "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
+                   *name, *address, patience.count());
+  return {};
+}
+
+void Context::progress() {
+  events_ = transport_->progress(*this);
+  if (broken_) link_->on_closed(*std::exchange(broken_, std::nullopt), monotonic_now());
+  if (!watched_.empty()) drain();
+}
+
+void Context::drain() {
+  for (std::size_t i = 0; i < watched_.size();) {
+    Comm* comm = watched_[i];
+    if (comm->drain()) {
+      ++i;
+      continue;
+    }
+    comm->is_watched = false;
+    watched_[i] = watched_.back();
+    watched_.pop_back();
+  }
+}
+
+void Context::watch(Comm& comm) {
+  if (std::exchange(comm.is_watched, true)) return;
+  watched_.push_back(&comm);
+}
+
+void Context::remove(Comm& comm) noexcept {
+  std::erase(comms_, &comm);
+  std::erase(watched_, &comm);
+  link_->detach(comm.group());
+  // Requests of a communicator that goes: nothing will ever end them.
+  requests_.each([&](Request& request) {
+    if (request.comm != &comm || request.state == Request::State::free) return;
+    request.comm = nullptr;
+    if (request.state == Request::State::pending)
+      finish(request, SHARP_COLL_ERROR, std::make_shared<const std::string>("its communicator was destroyed"));
+  });
+}
+
+void Context::finish(Request& request, int status, const std::shared_ptr<const std::string>& why) noexcept {
+  if (!request.is_leave) {
+    auto& counts = counts_[request.kind];
+    if (status == SHARP_COLL_SUCCESS) {
+      ++counts.answered;
+      counts.streamed += request.streamed ? 1 : 0;
+      counts.fragments += request.fragments;
+      counts.bytes += request.bytes;
+    } else {
+      ++counts.failed;
+    }
+  }
+  request.status = status;
+  request.why = why;
+  request.state = status == SHARP_COLL_SUCCESS ? Request::State::complete : Request::State::failed;
+  request.staging.reset();
+  if (request.dropped) requests_.put(&request);
+}
+
+void Context::drop_request(Request& request) noexcept {
+  if (request.state != Request::State::pending || request.comm == nullptr) return requests_.put(&request);
+  request.dropped = true;
+}
+
+void Context::rest(Patience& patience, Time deadline) {
+  // Spinning costs little where cores are free and much where they are not; yielding finds out. Sleeping hops cost 60 us and
+  // more (facts: 10 us spinning, 71 us with epoll), so it comes last.
+  constexpr Micros kSpin{20}, kYield{200};
+  constexpr Millis kSleepMax{1};
+  ++patience.polls;
+  const Time now = monotonic_now();
+  if (user_progress_ != nullptr &&
+      (patience.polls >= polls_per_user_progress_ || now - patience.last_user >= kSleepMax)) {
+    user_progress_();
+    patience.polls = 0;
+    patience.last_user = now;
+  }
+  const auto idle = now - patience.last_event;
+  if (idle < kSpin) return;
+  if (idle < kYield) {
+    ::sched_yield();
+    return;
+  }
+  {
+    auto guard = lock();
+    if (!transport_->arm()) return;
+    ++sleeps_;
+  }
+  // At most 1 ms: the caller's own communication may be what our peer waits for.
+  const auto nap =
+      deadline == kNever ? Duration(kSleepMax) : std::clamp<Duration>(deadline - now, Duration{0}, kSleepMax);
+  const timespec limit{0, static_cast<long>(nap.count())};
+  pollfd waiting{transport_->wake_fd(), POLLIN, 0};
+  ::ppoll(&waiting, 1, &limit, nullptr);
+  if (user_progress_ != nullptr) {
+    user_progress_();
+    patience.polls = 0;
+    patience.last_user = monotonic_now();
+  }
+}
+
+void Context::on_message(net::ConnId, BufferRef frame) { link_->on_message(std::move(frame), monotonic_now()); }
+
+void Context::on_closed(net::ConnId, const Error& why) { link_->on_closed(why, monotonic_now()); }
+
+void Context::queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data) {
+  const auto sent = transport_->send(net::ConnId{to.value}, head, data);
+  // lost: on_closed() says so to everybody. Anything else would leave a hole in the sequence, so it ends the connection.
+  if (sent == Errc::ok || sent == Errc::lost) return;
+  transport_->close(net::ConnId{to.value});
+  broken_ = Error{sent, fmt::format("a message could not be sent: {}", to_string(sent))};
+}
+
+void Context::send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) {
+  const auto head = wire::encoded(header);
+  queue(to, head, data);
+}
+
+void Context::send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) {
+  std::array<std::byte, 256> head;
+  const auto bytes = wire::encoded(header);
+  std::copy(bytes.begin(), bytes.end(), head.begin());
+  std::copy(body.begin(), body.end(), head.begin() + bytes.size());
+  queue(to, std::span(head).first(bytes.size() + body.size()), {});
+}
+
+void Context::drop(proto::LinkId link, const Error& why) {
+  SUMAC_ERROR(log_, "connection to the aggregation node ended: {}", why.context);
+  transport_->close(net::ConnId{link.value}, true);
+}
+
+void Context::fill(sumac_coll_stats& stats) const {
+  std::copy(std::begin(counts_), std::end(counts_), std::begin(stats.per_coll));
+  const auto& net = transport_->stats();
+  stats.messages_in = net.messages_in;
+  stats.messages_out = net.messages_out;
+  stats.bytes_in = net.bytes_in;
+  stats.bytes_out = net.bytes_out;
+  stats.system_calls = net.system_calls;
+  stats.sleeps = sleeps_;
+}
+
+namespace {
+std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_COLL_KINDS]) {
+  std::string text;
+  for (const auto& [kind, name] :
+       {std::pair{SUMAC_COLL_BARRIER, "barrier"}, std::pair{SUMAC_COLL_ALLREDUCE, "allreduce"}}) {
+    const auto& c = counts[kind];
+    text +=
+        fmt::format("{}{}: posted:{} answered:{} failed:{} streamed:{} fragments:{} bytes:{}", text.empty() ? "" : ", ",
+                    name, c.posted, c.answered, c.failed, c.streamed, c.fragments, c.bytes);
+  }
+  return text;
+}
+}  // namespace
+
+std::string Context::stats_text() const { return stats_line(counts_); }
+
+void Context::finalize() {
+  if (config_.stats_dump_mode == 1)
+    log_.write(LogLevel::info, __FILE__, __LINE__, "",
+               fmt::format("statistics of rank {}: {}", world_rank_, stats_text()));
+  if (config_.stats_dump_mode == 2) {
+    struct AllCounts {
+      sumac_coll_counts of[SUMAC_COLL_KINDS];
+    } mine;
+    std::copy(std::begin(counts_), std::end(counts_), std::begin(mine.of));
+    if (auto all = world_oob_.gather(mine); !all) {
+      SUMAC_WARN(log_, "statistics: {}", all.error().text);
+    } else if (world_rank_ == 0) {
+      AllCounts sum{};
+      for (const auto& one : *all)
+        for (std::size_t k = 0; k < SUMAC_COLL_KINDS; ++k) {
+          sum.of[k].posted += one.of[k].posted;
+          sum.of[k].answered += one.of[k].answered;
+          sum.of[k].failed += one.of[k].failed;
+          sum.of[k].streamed += one.of[k].streamed;
+          sum.of[k].fragments += one.of[k].fragments;
+          sum.of[k].bytes += one.of[k].bytes;
+        }
+      log_.write(LogLevel::info, __FILE__, __LINE__, "",
+                 fmt::format("statistics of {} ranks: {}", world_size_, stats_line(sum.of)));
+    }
+  }
+  if (world_rank_ == 0)
+    if (auto ended = session_->end_job(job_.id, config_.job_create_timeout); !ended)
+      SUMAC_WARN(log_, "{}", ended.error().text);
+}
+
+}  // namespace sumac::client

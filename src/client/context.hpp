@@ -1,0 +1,149 @@
+#pragma once
+// One job in one process: the session with sharpd, one connection to the leaf node, the communicators on it. It is the shell around
+// src/proto: it carries bytes between the transport and the engines, and turns their ends into requests of the C interface.
+//
+// Calls of the C interface take the lock (if the caller asked for thread support) around each step, never around the caller's
+// own functions: out-of-band calls and progress_func may come back into the library.
+#include <sharp/api/sharp_coll.h>
+#include <sharp/api/sumac_ext.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "base/log.hpp"
+#include "client/fork_guard.hpp"
+#include "client/job.hpp"
+#include "client/requests.hpp"
+#include "net/transport.hpp"
+#include "proto/client_link.hpp"
+
+namespace sumac::client {
+
+class Comm;
+
+class Context final : private net::TransportEvents, public proto::Outbox {
+ public:
+  /// Collective over the job; see sharp_coll_init().
+  static Outcome<std::unique_ptr<Context>> make(const sharp_coll_init_spec& spec);
+  ~Context();
+
+  /// Ends the job (rank 0) and logs the counts if asked to. The last call; then delete it.
+  void finalize();
+
+  bool is_mine() const noexcept { return same_process(mark_); }
+  const Job& job() const { return job_; }
+  const Logger& log() const { return log_; }
+  const ClientConfig& config() const { return config_; }
+  int world_rank() const { return world_rank_; }
+  int coll_timeout_ms() const { return coll_timeout_ms_; }
+  std::string stats_text() const;
+  const sharp_coll_out_of_band_colls& oob_colls() const { return oob_colls_; }
+  bool has_oob() const { return oob_colls_.bcast != nullptr && oob_colls_.gather != nullptr; }
+  std::unique_lock<std::mutex> lock() {
+    return is_threaded_ ? std::unique_lock(mutex_) : std::unique_lock(mutex_, std::defer_lock);
+  }
+
+  // With the lock held.
+  void progress();
+  proto::ClientLink& link() { return *link_; }
+  proto::LinkId link_id() const { return link_->link(); }
+  std::uint64_t next_token() { return static_cast<std::uint64_t>(world_rank_) << 32 | ++tokens_; }
+  std::uint32_t next_group_number() { return groups_made_++; }
+  Request* take_request() { return requests_.take(); }
+  /// The caller is through with it: back to the pool, or when the operation is over.
+  void drop_request(Request& request) noexcept;
+  /// The operation is over. status 0: complete.
+  void finish(Request& request, int status, const std::shared_ptr<const std::string>& why) noexcept;
+  void add(Comm& comm) { comms_.push_back(&comm); }
+  void remove(Comm& comm) noexcept;
+  /// Something of this communicator may complete: look at it after each progress.
+  void watch(Comm& comm);
+  /// Keeps a communicator whose members did not all come in time, until they do or the job ends.
+  void abandon(std::unique_ptr<Comm> comm) { abandoned_.push_back(std::move(comm)); }
+  /// Nothing borrowed from the user is read any more by what is still queued.
+  void forget_borrowed() { transport_->detach(conn_); }
+  int arm() { return transport_->arm() ? 1 : 0; }
+  int wake_fd() const { return transport_->wake_fd(); }
+  void fill(sumac_coll_stats& stats) const;
+
+  // proto::Outbox, for the engines.
+  void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
+  void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
+  void drop(proto::LinkId link, const Error& why) override;
+
+  /// Without the lock: progress until `done` (called with the lock) says so. False: `deadline` passed.
+  template <class Done>
+  bool wait_until(Done&& done, Time deadline = kNever);
+
+ private:
+  Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel level);
+  Outcome<> attach(Session*& session);
+  Outcome<> connect();
+  void drain();
+  // net::TransportEvents
+  void on_accepted(net::ConnId) override {}
+  void on_connected(net::ConnId) override { is_connected_ = true; }
+  void on_message(net::ConnId conn, BufferRef frame) override;
+  void on_closed(net::ConnId conn, const Error& why) override;
+  void on_writable(net::ConnId) override {}
+  void queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data);
+
+  /// One round of waiting after a fruitless poll, without the lock.
+  struct Patience {
+    Time last_event{};
+    Time last_user{};
+    int polls = 0;
+    bool just_slept = false;
+  };
+  void rest(Patience& patience, Time deadline);
+
+  const unsigned long mark_;
+  Logger log_;
+  ClientConfig config_;
+  const int world_rank_, world_size_, local_rank_, coll_timeout_ms_, polls_per_user_progress_;
+  int (*const user_progress_)(void);
+  const sharp_coll_out_of_band_colls oob_colls_;
+  const Oob world_oob_;
+  const bool is_threaded_;
+  std::mutex mutex_;
+  std::unique_ptr<Session> session_;
+  Job job_;
+  BufferPool pool_;
+  std::unique_ptr<net::Transport> transport_;
+  net::ConnId conn_;
+  bool is_connected_ = false;
+  std::optional<Error> broken_;  ///< Sending failed for good: told to the engine at the next progress.
+  std::unique_ptr<proto::ClientLink> link_;
+  std::size_t events_ = 0;  ///< Of the last progress.
+  std::uint32_t tokens_ = 0, groups_made_ = 0;
+  std::uint64_t sleeps_ = 0;
+  RequestPool requests_;
+  std::vector<Comm*> comms_, watched_;
+  std::vector<std::unique_ptr<Comm>> abandoned_;
+  sumac_coll_counts counts_[SUMAC_COLL_KINDS] = {};
+
+ public:
+  sumac_coll_counts& counts(std::size_t kind) { return counts_[kind]; }
+};
+
+template <class Done>
+bool Context::wait_until(Done&& done, Time deadline) {
+  Patience patience;
+  patience.last_event = patience.last_user = monotonic_now();
+  for (;;) {
+    {
+      auto guard = lock();
+      progress();
+      if (done()) return true;
+      if (events_ > 0) patience.last_event = monotonic_now();
+    }
+    if (deadline != kNever && monotonic_now() >= deadline) return false;
+    rest(patience, deadline);
+  }
+}
+
+}  // namespace sumac::client

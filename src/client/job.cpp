@@ -1,0 +1,232 @@
+#include "client/job.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "wire/host_codec.hpp"
+
+namespace sumac::client {
+namespace {
+
+struct RankHello {
+  Report report;
+  std::array<char, wire::kHostNameMax> host{};
+};
+
+/// What follows: the job's bytes, if the report is a success.
+struct JobNotice {
+  Report report;
+  std::uint64_t blob_bytes = 0;
+};
+
+class Writer {
+ public:
+  template <class T>
+  void put(const T& value) {
+    const auto* from = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), from, from + sizeof value);
+  }
+  void put_text(const std::string& text) {
+    put(static_cast<std::uint32_t>(text.size()));
+    const auto* from = reinterpret_cast<const std::byte*>(text.data());
+    bytes_.insert(bytes_.end(), from, from + text.size());
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  template <class T>
+  T get() {
+    T value{};
+    if (bytes_.size() < sizeof value) {
+      broken_ = true;
+      return value;
+    }
+    std::memcpy(&value, bytes_.data(), sizeof value);
+    bytes_ = bytes_.subspan(sizeof value);
+    return value;
+  }
+  std::string get_text() {
+    const auto length = get<std::uint32_t>();
+    if (length > bytes_.size()) {
+      broken_ = true;
+      return {};
+    }
+    std::string text(reinterpret_cast<const char*>(bytes_.data()), length);
+    bytes_ = bytes_.subspan(length);
+    return text;
+  }
+  bool whole() const { return !broken_ && bytes_.empty(); }
+  bool broken() const { return broken_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+  bool broken_ = false;
+};
+
+constexpr std::uint64_t kJobBlobMagic = 0x314a414d5553;  // "SUMAJ1": its layout's version
+
+/// Each host once, in the order of first appearance, and which of them each rank is on.
+struct Hosts {
+  std::vector<std::string> names;
+  std::vector<std::uint32_t> of_rank;
+};
+
+Hosts distinct_hosts(std::span<const RankHello> hellos) {
+  Hosts hosts;
+  std::unordered_map<std::string, std::uint32_t> index;
+  for (const auto& hello : hellos) {
+    std::string name(wire::get_text(hello.host));
+    const auto [it, is_new] = index.try_emplace(name, static_cast<std::uint32_t>(hosts.names.size()));
+    if (is_new) hosts.names.push_back(std::move(name));
+    hosts.of_rank.push_back(it->second);
+  }
+  return hosts;
+}
+
+/// Rank 0's part: ask, and put the answer into the form that everybody gets.
+Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, std::uint64_t job_id,
+                         const ClientConfig& config, const Logger& log) {
+  const Hosts hosts = distinct_hosts(hellos);
+  wire::JobBeginBody wish;
+  wish.wish = {config.quota_osts, config.quota_payload, config.quota_groups, config.quota_qps, 0, config.quota_trees};
+  wish.world_size = static_cast<std::uint32_t>(hellos.size());
+  wish.host_count = static_cast<std::uint32_t>(hosts.names.size());
+  wish.features = SHARP_FEATURE_LLT | (config.enable_sat ? SHARP_FEATURE_SAT : 0);
+  SUMAC_INFO(log,
+             "job (ID: {}) resource request quota: ( osts:{} user_data_per_ost:{} max_groups:{} max_qps:{} "
+             "max_group_channels:{}, num_trees:{})",
+             job_id, wish.wish.osts, wish.wish.payload_per_ost, wish.wish.max_groups, wish.wish.max_qps,
+             wish.wish.max_group_channels, wish.wish.num_trees);
+  auto grant = session.begin_job(job_id, wish, hosts.names, config.job_create_timeout);
+  if (!grant) return tl::unexpected(grant.error());
+  const auto& g = grant->job.grant;
+  SUMAC_INFO(
+      log,
+      "tree_info: tree idx:{} quota: ( osts:{} user_data_per_ost:{} max_groups:{} max_qps:{} max_group_channels:{})",
+      grant->job.tree_index, g.osts, g.payload_per_ost, g.max_groups, g.max_qps, g.max_group_channels);
+
+  Job job;
+  job.id = job_id;
+  job.grant = grant->job;
+  job.enable_sat = config.enable_sat;
+  job.sat_threshold = config.sat_threshold.count;
+  job.osts_per_group = config.osts_per_group;
+  for (const auto& node : grant->nodes) {
+    job.tree.push_back({node.node_id, node.parent_id});
+    job.node_name.emplace_back(wire::get_text(node.name));
+    job.node_address.emplace_back(wire::get_text(node.address));
+  }
+  for (const auto host : hosts.of_rank) job.rank_leaf.push_back(grant->host_leaf[host]);
+  // A leaf that is no node would only be found when the first communicator is made; say it here, where the manager is the culprit.
+  for (std::size_t rank = 0; rank < job.rank_leaf.size(); ++rank) {
+    if (job.address_of(job.rank_leaf[rank]) != nullptr) continue;
+    const auto named = failure(
+        SHARP_COLL_ENOTREE, "host {} hangs on node {}, which tree {} does not have; check the fabric file of sharp_am",
+        hosts.names[hosts.of_rank[rank]], job.rank_leaf[rank], job.grant.tree_id);
+    if (auto ended = session.end_job(job_id, config.job_create_timeout); !ended)
+      SUMAC_WARN(log, "{}", ended.error().text);
+    return named;
+  }
+  return job;
+}
+
+}  // namespace
+
+std::uint32_t Job::group_osts() const {
+  const auto share = std::max(2u, grant.grant.osts / std::max(1u, grant.grant.max_groups));
+  const auto cap = std::min(share, std::max(1u, grant.grant.osts));
+  return osts_per_group == 0 ? cap : std::min(osts_per_group, std::max(1u, grant.grant.osts));
+}
+
+const std::string* Job::address_of(std::uint32_t node_id) const {
+  for (std::size_t i = 0; i < tree.size(); ++i)
+    if (tree[i].node_id == node_id) return &node_address[i];
+  return nullptr;
+}
+
+const std::string* Job::name_of(std::uint32_t node_id) const {
+  for (std::size_t i = 0; i < tree.size(); ++i)
+    if (tree[i].node_id == node_id) return &node_name[i];
+  return nullptr;
+}
+
+std::vector<std::byte> encode_job(const Job& job) {
+  Writer out;
+  out.put(kJobBlobMagic);
+  out.put(job.id);
+  out.put(job.grant);
+  out.put(static_cast<std::uint32_t>(job.enable_sat));
+  out.put(job.osts_per_group);
+  out.put(job.sat_threshold);
+  out.put(static_cast<std::uint32_t>(job.tree.size()));
+  for (std::size_t i = 0; i < job.tree.size(); ++i) {
+    out.put(job.tree[i]);
+    out.put_text(job.node_name[i]);
+    out.put_text(job.node_address[i]);
+  }
+  out.put(static_cast<std::uint32_t>(job.rank_leaf.size()));
+  for (const auto leaf : job.rank_leaf) out.put(leaf);
+  return out.take();
+}
+
+Outcome<Job> decode_job(std::span<const std::byte> bytes) {
+  Reader in(bytes);
+  if (in.get<std::uint64_t>() != kJobBlobMagic)
+    return failure(SHARP_COLL_ETREE_INFO,
+                   "job data of world rank 0 are of another version; use the same libsharp_coll on all hosts");
+  Job job;
+  job.id = in.get<std::uint64_t>();
+  job.grant = in.get<wire::JobGrantedBody>();
+  job.enable_sat = in.get<std::uint32_t>() != 0;
+  job.osts_per_group = in.get<std::uint32_t>();
+  job.sat_threshold = in.get<std::uint64_t>();
+  for (auto nodes = in.get<std::uint32_t>(); nodes > 0 && !in.broken(); --nodes) {
+    job.tree.push_back(in.get<proto::NodeParent>());
+    job.node_name.push_back(in.get_text());
+    job.node_address.push_back(in.get_text());
+  }
+  for (auto ranks = in.get<std::uint32_t>(); ranks > 0 && !in.broken(); --ranks)
+    job.rank_leaf.push_back(in.get<std::uint32_t>());
+  if (!in.whole()) return failure(SHARP_COLL_ETREE_INFO, "job data of world rank 0 are cut short or too long");
+  return job;
+}
+
+Outcome<std::vector<std::byte>> begin_job(const Oob& oob, const Outcome<>& local, Session* session,
+                                          std::uint64_t job_id, const ClientConfig& config, const Logger& log) {
+  RankHello hello;
+  hello.report = Report::of(local);
+  if (local && !wire::put_text(hello.host, session->host()))
+    hello.report = Report::of(failure(SHARP_COLL_ESESS_INIT, "sharpd gives this host the name '{}'", session->host()));
+  auto hellos = oob.gather(hello);
+  if (!hellos) return tl::unexpected(hellos.error());
+
+  JobNotice notice;
+  std::vector<std::byte> blob;
+  if (oob.rank() == 0) {
+    std::vector<Report> reports;
+    for (const auto& each : *hellos) reports.push_back(each.report);
+    notice.report = first_failure(reports);
+    if (notice.report.status == 0) {
+      auto job = ask_for_job(*hellos, *session, job_id, config, log);
+      if (job)
+        blob = encode_job(*job);
+      else
+        notice.report = Report::of(tl::unexpected(job.error()));
+    }
+    notice.blob_bytes = blob.size();
+  }
+  if (auto told = oob.bcast_value(notice); !told) return tl::unexpected(told.error());
+  if (auto all_well = notice.report.outcome(); !all_well) return tl::unexpected(all_well.error());
+  blob.resize(notice.blob_bytes);
+  if (auto told = oob.bcast(blob); !told) return tl::unexpected(told.error());
+  return blob;
+}
+
+}  // namespace sumac::client

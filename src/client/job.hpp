@@ -1,0 +1,42 @@
+#pragma once
+// Begin of a job, together: attach, gather the hosts, rank 0 asks for the grant, all learn of it (docs/protocol.md, "Join" needs the same
+// maps at every rank). Whatever fails anywhere, every rank returns the same code.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "client/oob.hpp"
+#include "client/options.hpp"
+#include "client/session.hpp"
+#include "proto/path.hpp"
+
+namespace sumac::client {
+
+/// The same at all ranks: what the manager granted, and what rank 0's environment settles for everybody.
+struct Job {
+  std::uint64_t id = 0;
+  wire::JobGrantedBody grant;
+  bool enable_sat = false;
+  std::uint64_t sat_threshold = 0;
+  std::uint32_t osts_per_group = 0;  ///< SHARP_COLL_OSTS_PER_GROUP; 0: the share.
+  std::vector<proto::NodeParent> tree;
+  std::vector<std::string> node_name, node_address;  ///< Beside `tree`.
+  std::vector<std::uint32_t> rank_leaf;              ///< Leaf node of each world rank.
+
+  std::uint32_t group_osts() const;  ///< Cap of one group: max(2, OSTs / groups), or what the user set.
+  const std::string* address_of(std::uint32_t node_id) const;
+  const std::string* name_of(std::uint32_t node_id) const;
+};
+
+/// As it travels from rank 0 to the others; decode believes nothing (a rank with another version of the library).
+std::vector<std::byte> encode_job(const Job& job);
+Outcome<Job> decode_job(std::span<const std::byte> bytes);
+
+/// Collective. `local` is what went wrong here before (bad option, no such device, no sharpd), then `session` is not used.
+/// All ranks get the same failure, or the bytes of the job, which each decodes for itself (and says in the next agreement if it
+/// can't). Rank 0 holds the grant afterwards: if a later step fails it must end_job().
+Outcome<std::vector<std::byte>> begin_job(const Oob& oob, const Outcome<>& local, Session* session,
+                                          std::uint64_t job_id, const ClientConfig& config, const Logger& log);
+
+}  // namespace sumac::client

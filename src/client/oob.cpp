@@ -1,0 +1,59 @@
+#include "client/oob.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+namespace sumac::client {
+
+Outcome<> Oob::bcast(std::span<std::byte> bytes) const {
+  if (size_ == 1 || bytes.empty()) return {};
+  if (bytes.size() > INT_MAX)
+    return failure(SHARP_COLL_EOOB, "out-of-band bcast of {} bytes is too long", bytes.size());
+  if (const int rc = functions_.bcast(context_, bytes.data(), static_cast<int>(bytes.size()), 0); rc < 0)
+    return failure(SHARP_COLL_EOOB, "the caller's out-of-band bcast of {} bytes returned {}", bytes.size(), rc);
+  return {};
+}
+
+Outcome<> Oob::gather_bytes(void* mine, void* all, std::size_t bytes) const {
+  if (size_ == 1) {
+    std::memcpy(all, mine, bytes);
+    return {};
+  }
+  if (const int rc = functions_.gather(context_, 0, mine, all, static_cast<int>(bytes)); rc < 0)
+    return failure(SHARP_COLL_EOOB, "the caller's out-of-band gather of {} bytes returned {}", bytes, rc);
+  return {};
+}
+
+Outcome<> Oob::agree(const Outcome<>& mine) const {
+  auto reports = gather(Report::of(mine));
+  if (!reports) return tl::unexpected(reports.error());
+  Report decided = first_failure(*reports);
+  if (auto sent = bcast_value(decided); !sent) return sent;
+  return decided.outcome();
+}
+
+Report Report::of(const Outcome<>& outcome) {
+  Report report;
+  if (outcome) return report;
+  report.status = outcome.error().status;
+  const auto n = std::min(outcome.error().text.size(), sizeof(report.text) - 1);
+  std::memcpy(report.text, outcome.error().text.data(), n);
+  return report;
+}
+
+Outcome<> Report::outcome() const {
+  if (status == 0) return {};
+  return failure(status, "{}", std::string_view(text, ::strnlen(text, sizeof(text))));
+}
+
+Report first_failure(std::span<const Report> reports) {
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    if (reports[rank].status == 0) continue;
+    auto failed = reports[rank].outcome();
+    return Report::of(failure(failed.error().status, "rank {}: {}", rank, failed.error().text));
+  }
+  return {};
+}
+
+}  // namespace sumac::client

@@ -1,0 +1,61 @@
+#pragma once
+// The caller's three out-of-band functions, and agreement by them: before the tree stands there is no other way to reach a
+// peer, and every rank must return the same code from a collective call. A rank that failed says so in the gather instead of staying away, so
+// nobody waits for it.
+#include <sharp/api/sharp_coll.h>
+
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "client/status.hpp"
+
+namespace sumac::client {
+
+class Oob {
+ public:
+  Oob(const sharp_coll_out_of_band_colls& functions, void* context, int rank, int size)
+      : functions_(functions), context_(context), rank_(rank), size_(size) {}
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  /// `bytes` from rank 0 to all.
+  Outcome<> bcast(std::span<std::byte> bytes) const;
+  /// `mine` of each rank, in rank order, to rank 0; empty elsewhere.
+  template <class T>
+  Outcome<std::vector<T>> gather(T mine) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::vector<T> all(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
+    if (auto done = gather_bytes(&mine, all.data(), sizeof(T)); !done) return tl::unexpected(done.error());
+    return all;
+  }
+  template <class T>
+  Outcome<> bcast_value(T& value) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return bcast(std::as_writable_bytes(std::span(&value, 1)));
+  }
+
+  /// All ranks get the first failure of any, with its rank's words; success only if all succeeded.
+  Outcome<> agree(const Outcome<>& mine) const;
+
+ private:
+  Outcome<> gather_bytes(void* mine, void* all, std::size_t bytes) const;
+  sharp_coll_out_of_band_colls functions_;
+  void* context_;
+  int rank_, size_;
+};
+
+/// A Failure as it travels between ranks.
+struct Report {
+  int status = 0;
+  char text[252] = {};
+  static Report of(const Outcome<>& outcome);
+  Outcome<> outcome() const;
+};
+static_assert(sizeof(Report) == 256);
+
+/// The first failure in rank order, "rank 3: ..." in front of its words.
+Report first_failure(std::span<const Report> reports);
+
+}  // namespace sumac::client

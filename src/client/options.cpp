@@ -1,0 +1,110 @@
+#include "client/options.hpp"
+
+#include <algorithm>
+
+namespace sumac::client {
+namespace {
+
+using C = ClientConfig;
+
+constexpr Option<C> ignored(std::string_view name, std::string_view default_text, std::string_view doc) {
+  return option<&C::ignored>(name, default_text, doc).hidden();
+}
+
+constexpr Option<C> kTable[] = {
+    option<&C::log_level>("SHARP_COLL_LOG_LEVEL", "2", "0 fatal, 1 error, 2 warn, 3 info, 4 debug, 5 trace.")
+        .between(0, 5),
+    option<&C::quota_osts>("SHARP_COLL_JOB_QUOTA_OSTS", "0",
+                           "Operations in flight to ask for, per tree; 0: default share.")
+        .between(0, 65535),
+    option<&C::quota_payload>("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "0",
+                              "Bytes of one operation in flight to ask for; 0: default (128).")
+        .between(128, 1024)
+        .or_zero(),
+    option<&C::quota_groups>("SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "0", "Communicators to ask for; 0: default share.")
+        .between(0, 65535),
+    option<&C::quota_qps>("SHARP_COLL_JOB_QUOTA_MAX_QPS_PER_PORT", "0", "Connections per port to ask for; 0: default.")
+        .between(0, 65535),
+    option<&C::quota_trees>("SHARP_COLL_JOB_NUM_TREES", "0",
+                            "Trees to ask for; 0: as many as the job can use (1 for now).")
+        .between(0, 64),
+    option<&C::job_create_timeout>("SHARP_COLL_JOB_CREATE_TIMEOUT", "10000",
+                                   "Milliseconds to wait for sharpd, for the manager and for the aggregation node.")
+        .between(1, 3600000),
+    option<&C::osts_per_group>("SHARP_COLL_OSTS_PER_GROUP", "0",
+                               "Most fragments of a communicator in flight; 0: its share, max(2, OSTs / groups).")
+        .between(0, 65535),
+    option<&C::pipeline_depth>("SHARP_COLL_PIPELINE_DEPTH", "64", "Most fragments of one operation in flight.")
+        .between(1, 65535),
+    option<&C::enable_sat>("SHARP_COLL_ENABLE_SAT", "0",
+                           "Stream large operations in chunks of 64 KiB. Rank 0 decides."),
+    option<&C::sat_threshold>("SHARP_COLL_SAT_THRESHOLD", "16384",
+                              "Bytes from which an allreduce streams, if streaming is enabled. Rank 0 decides."),
+    option<&C::stats_dump_mode>(
+        "SHARP_COLL_STATS_DUMP_MODE", "0",
+        "At finalize: 0 nothing, 1 each rank logs its counts, 2 rank 0 logs the sum over all ranks "
+        "(out-of-band calls in finalize).")
+        .between(0, 2),
+    option<&C::sharpd_socket>("SHARP_COLL_SHARPD_SOCKET_NAME", "/run/sumac/sharpd.sock",
+                              "Where sharpd of this host listens."),
+    option<&C::transport>("SUMAC_TRANSPORT", "auto", "tcp, ucx, or auto: what the aggregation node offers."),
+    option<&C::net_device>("SUMAC_NET_DEVICE", "",
+                           "Network interface to use, such as eth0; empty: the system's choice."),
+
+    ignored("SHARP_COLL_BUFFER_POOL_SIZE", "4096", "No effect: buffers are allocated as needed and kept."),
+    ignored("SHARP_COLL_MAX_PAYLOAD_SIZE", "256", "No effect: the grant says (SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST)."),
+    ignored("SHARP_COLL_MAX_INLINE_SIZE", "256", "No effect: a queue of InfiniBand hardware."),
+    ignored("SHARP_COLL_NUM_SHARP_COLL_REQ", "128", "No effect: requests are not limited."),
+    ignored("SHARP_COLL_MAX_SEND_WR", "64", "No effect: a queue of InfiniBand hardware."),
+    ignored("SHARP_COLL_MAX_RECV_WR", "256", "No effect: a queue of InfiniBand hardware."),
+    ignored("SHARP_COLL_MAX_RX_FILL_SIZE", "256", "No effect: a queue of InfiniBand hardware."),
+    ignored("SHARP_COLL_RX_PREPOST_THRESHOLD", "64", "No effect: a queue of InfiniBand hardware."),
+    ignored("SHARP_COLL_RX_PREPOST_THRESHOLD_SOFT", "255", "No effect: a queue of InfiniBand hardware."),
+    ignored("SHARP_COLL_ENABLE_MCAST_TARGET", "1", "No effect: results come by the tree's links only.")
+        .alias("SHARP_COLL_SHARP_ENABLE_MCAST_TARGET"),
+    ignored("SHARP_COLL_ENABLE_MCAST", "0", "No effect: results come by the tree's links only."),
+    ignored("SHARP_COLL_GROUP_IS_TARGET", "1", "No effect: results always come by reliable links."),
+    ignored("SHARP_COLL_GROUP_RESOURCE_POLICY", "1", "No effect: groups share the job's operations equally."),
+    ignored("SHARP_COLL_USER_GROUP_QUOTA_PERCENT", "0", "No effect: groups share the job's operations equally."),
+    ignored("SHARP_COLL_GROUPS_PER_COMM", "1", "No effect: one tree for each communicator."),
+    ignored("SHARP_COLL_CHECK_GROUP_LEAVE_ERRORS", "0", "No effect: errors when leaving are always reported."),
+    ignored("SHARP_COLL_ENABLE_GLOBAL_ERROR_SYNC", "1", "No effect: all members always hear the same verdict."),
+    ignored("SHARP_COLL_ENABLE_GROUP_TRIM", "1", "No effect: a group always ends where its members meet."),
+    ignored("SHARP_COLL_JOB_CREATE_POLLING_DELAY", "1", "No effect: sharpd answers when it knows."),
+    ignored("SHARP_COLL_ERROR_CHECK_INTERVAL", "180000", "No effect: errors are told at once."),
+    ignored("SHARP_COLL_POLL_BATCH", "4", "No effect: a poll takes what is there."),
+    ignored("SHARP_COLL_SAT_LOCK_BATCH_SIZE", "inf", "No effect: streaming takes turns chunk by chunk."),
+    ignored("SHARP_COLL_LOCK_ON_COMM_INIT", "0", "No effect: streaming needs no lock."),
+    ignored("SHARP_COLL_JOB_REQ_EXCLUSIVE_LOCK_MODE", "0", "No effect: streaming needs no lock."),
+    ignored("SHARP_COLL_NUM_COLL_GROUP_RESOURCE_ALLOC_THRESHOLD", "0", "No effect: a group is made in comm_init."),
+    ignored("SHARP_COLL_JOB_MEMBER_LIST_TYPE", "2", "No effect: the manager gets the list of hosts."),
+    ignored("SHARP_COLL_ENABLE_CUDA", "0", "No effect: host memory only."),
+    ignored("SHARP_COLL_ENABLE_GPU_DIRECT_RDMA", "0", "No effect: host memory only."),
+    ignored("SHARP_COLL_ENABLE_PCI_RELAXED_ORDERING", "0", "No effect: no adapter is driven directly."),
+};
+
+}  // namespace
+
+std::span<const Option<ClientConfig>> client_options() { return kTable; }
+
+Result<ClientConfig> load_client_config() { return load<ClientConfig>(kTable, environment()); }
+
+std::vector<std::string> unknown_client_variables() {
+  std::vector<std::string> known;
+  append_names<ClientConfig>(kTable, known);
+  auto names = our_environment_names();
+  // SUMAC_ and HCOLL_ variables belong to several libraries and programs; only SHARP_COLL_ is all ours.
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with("SHARP_COLL_"); });
+  std::vector<std::string> sentences;
+  for (const auto& unknown : unknown_names(names, known)) sentences.push_back(to_string(unknown));
+  return sentences;
+}
+
+LogLevel log_level_from_environment() {
+  const auto text = environment().lookup("SHARP_COLL_LOG_LEVEL");
+  if (!text) return LogLevel::warn;
+  const auto number = detail::parse_signed(*text, -1000, 1000);
+  return number ? log_level_from(*number) : LogLevel::warn;
+}
+
+}  // namespace sumac::client

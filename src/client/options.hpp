@@ -1,0 +1,43 @@
+#pragma once
+// Every variable of the client library, read anew at each sharp_coll_init: some callers change the environment just before it.
+// Those of world rank 0 decide what all ranks must agree on (job quota, streaming); the rest is each process's own affair.
+#include <cstdint>
+#include <string>
+
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "base/result.hpp"
+
+namespace sumac::client {
+
+struct ClientConfig {
+  int log_level;
+  // What rank 0 asks the manager for; 0 = the manager's default share.
+  std::uint32_t quota_osts, quota_payload, quota_groups, quota_qps, quota_trees;
+  Millis job_create_timeout;
+  // Groups and operations.
+  std::uint32_t osts_per_group;
+  std::uint32_t pipeline_depth;
+  bool enable_sat;
+  Bytes sat_threshold;
+  // Surroundings.
+  std::string sharpd_socket;
+  std::string transport;
+  std::string net_device;
+  std::uint32_t stats_dump_mode;
+  // Known to users of the hardware stack, accepted so that their scripts go on working, without effect here.
+  std::string ignored;
+};
+
+std::span<const Option<ClientConfig>> client_options();
+
+/// From the environment; the error names the variable, its value and what is legal.
+Result<ClientConfig> load_client_config();
+
+/// SHARP_COLL_* in the environment that no table knows, each as a sentence with what was probably meant.
+std::vector<std::string> unknown_client_variables();
+
+/// SHARP_COLL_LOG_LEVEL alone, `warn` if it is not set or not a number.
+LogLevel log_level_from_environment();
+
+}  // namespace sumac::client

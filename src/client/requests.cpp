@@ -1,0 +1,80 @@
+#include "client/requests.hpp"
+
+namespace sumac::client {
+
+RequestTable& request_table() {
+  static RequestTable table;
+  return table;
+}
+
+Request* RequestTable::find(void* handle) const noexcept {
+  const auto word = reinterpret_cast<std::uint64_t>(handle);
+  const auto number = static_cast<std::uint32_t>(word);
+  if (number == 0 || number > kBatch * kBatches) return nullptr;
+  // acquire: pairs with the release in take_batch(), so that a slot seen is a slot made.
+  Request* batch = batches_[(number - 1) / kBatch].load(std::memory_order_acquire);
+  if (batch == nullptr) return nullptr;
+  Request& request = batch[(number - 1) % kBatch];
+  // relaxed: a caller that tests a handle has got it from the call that made it, by whatever brought it to this thread.
+  if (request.generation.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(word >> 32)) return nullptr;
+  return &request;
+}
+
+Request* RequestTable::take_batch(Context* owner) {
+  const std::lock_guard lock(mutex_);
+  Request* batch = nullptr;
+  if (!idle_.empty()) {
+    batch = idle_.back();
+    idle_.pop_back();
+  } else {
+    if (made_ == kBatches) return nullptr;
+    owned_.push_back(std::make_unique<Request[]>(kBatch));
+    batch = owned_.back().get();
+    for (std::uint32_t i = 0; i < kBatch; ++i) batch[i].index = made_ * kBatch + i;
+    batches_[made_++].store(batch, std::memory_order_release);
+  }
+  for (std::uint32_t i = 0; i < kBatch; ++i) batch[i].context = owner;
+  return batch;
+}
+
+void RequestTable::give_back(Request* batch) {
+  const std::lock_guard lock(mutex_);
+  for (std::uint32_t i = 0; i < kBatch; ++i) batch[i].context = nullptr;
+  idle_.push_back(batch);
+}
+
+RequestPool::~RequestPool() {
+  for (Request* batch : batches_) {
+    for (std::uint32_t i = 0; i < RequestTable::kBatch; ++i)
+      if (batch[i].state != Request::State::free) put(&batch[i]);
+    request_table().give_back(batch);
+  }
+}
+
+Request* RequestPool::take() {
+  if (free_.empty()) {
+    Request* batch = request_table().take_batch(owner_);
+    if (batch == nullptr) return nullptr;
+    batches_.push_back(batch);
+    free_.reserve(batches_.size() * RequestTable::kBatch);
+    for (std::uint32_t i = RequestTable::kBatch; i > 0; --i) free_.push_back(&batch[i - 1]);
+  }
+  Request* request = free_.back();
+  free_.pop_back();
+  request->state = Request::State::pending;
+  return request;
+}
+
+void RequestPool::put(Request* request) noexcept {
+  request->state = Request::State::free;
+  request->dropped = request->streamed = request->is_leave = false;
+  request->comm = nullptr;
+  request->staging.reset();
+  request->why.reset();
+  // Never 0, or handle 0 could be somebody's. relaxed: see find().
+  const auto next = request->generation.load(std::memory_order_relaxed) + 1;
+  request->generation.store(next == 0 ? 1 : next, std::memory_order_relaxed);
+  free_.push_back(request);
+}
+
+}  // namespace sumac::client

@@ -1,0 +1,45 @@
+#pragma once
+// The process's conversation with its host's sharpd (src/wire/host.hpp): a unix SOCK_SEQPACKET socket, held as long as the job lives,
+// because sharpd releases what a vanished process held. Calls block, each with a deadline; they happen at init and finalize only.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "client/status.hpp"
+#include "wire/host.hpp"
+
+namespace sumac::client {
+
+struct Grant {
+  wire::JobGrantedBody job;
+  std::vector<wire::JobNodeEntry> nodes;  ///< Every node of the tree.
+  std::vector<std::uint32_t> host_leaf;   ///< Leaf node of each host, in the order of job_begin's hosts.
+};
+
+class Session {
+ public:
+  /// SHARP_COLL_ESESS_INIT: nobody listens there, or it is no sharpd, or it does not answer in time.
+  static Outcome<Session> attach(const std::string& path, const wire::AttachBody& who, Duration patience);
+
+  const std::string& host() const { return host_; }  ///< As the manager knows this host.
+
+  /// SHARP_COLL_EJOB_CREATE, SHARP_COLL_ENOTREE, SHARP_COLL_ETREE_INFO or SHARP_COLL_ESESS_INIT.
+  Outcome<Grant> begin_job(std::uint64_t job_id, const wire::JobBeginBody& wish, const std::vector<std::string>& hosts,
+                           Duration patience);
+  Outcome<> end_job(std::uint64_t job_id, Duration patience);
+
+ private:
+  explicit Session(UniqueFd fd) : fd_(std::move(fd)) {}
+  Result<> send(const wire::HostMessage& message);
+  Result<wire::HostMessage> receive(Time deadline);
+  /// All entries of a list that begins with `kind`; `want` of them in order.
+  template <class Entry>
+  Result<std::vector<Entry>> receive_list(wire::HostKind kind, std::uint32_t want, std::uint64_t job_id, Time deadline);
+
+  UniqueFd fd_;
+  std::string host_;
+};
+
+}  // namespace sumac::client
