@@ -93,7 +93,7 @@ static int64_t limit_of(struct sharp_coll_comm *group)
     struct sumac_comm_info info;
     memset(&info, 0, sizeof(info));
     info.struct_bytes = sizeof(info);
-    if (0 != sumac_comm_info(group, &info)) {
+    if (0 != sumac_comm_query_info(group, &info)) {
         return 0;
     }
     return info.stream_window > 0 ? INT64_MAX : (int64_t) info.osts * info.payload_bytes;
