@@ -21,7 +21,7 @@ from demolib.stats import Results  # noqa: E402
 from demolib.ways import NotBuilt, Tools, WayFailed, sumac_environment, ways  # noqa: E402
 
 SOURCE = Path(__file__).resolve().parent.parent
-START_S = 3.0  # of one mpirun in the lab, until measured
+START_S = 1.5  # of one mpirun in the lab, until measured
 
 
 class Step:
@@ -38,9 +38,8 @@ def plan(cases, form):
     for fabric in dict.fromkeys(case.fabric for case in cases):
         own = [case for case in cases if case.fabric is fabric]
         columns = ways(own, form)
-        runs = 1 if own[0].collective == "hpcc" else form.runs
         steps = []
-        for run in range(runs):
+        for run in range(form.runs_of(own[0])):
             turn = run % len(columns)
             steps += [Step(run, fabric, way, guess_seconds(way, form)) for way in columns[turn:] + columns[:turn]]
         out.append((fabric, own, steps))
@@ -155,8 +154,9 @@ def footnotes(form, tools, started, results):
     env = " ".join(f"{name}={value}" for name, value in sumac_environment().items())
     iterations = f"{form.small[0]} iterations up to 64 KiB, {form.large[0]} at 16 MiB"
     return [
-        f"ms; median of {form.runs} runs (least..most), {iterations}, columns taking turns; {machine(results)};"
-        f" {clock(time.monotonic() - started)} min.",
+        f"ms; median of {form.runs} runs (least..most), {iterations}, columns taking turns"
+        f"{f'; {form.runs_untargeted} run where no target is set' if form.runs_untargeted < form.runs else ''}.",
+        f"This machine: {machine(results)}; {clock(time.monotonic() - started)} min in all.",
         "limit: links up and down x delay, or bytes on the busiest link / rate. bare: the same messages without MPI, sums or checks.",
         "best tuned: fastest of the Open MPI algorithms tried, by its number. Every result was verified; a cell with a dropped frame is void.",
         f"Sumac ran with {env}." if tools.daemons() else "Sumac's columns are empty: not built yet.",
@@ -210,15 +210,15 @@ def main():
 
 
 def verdicts(cases, results):
-    """Prints what failed; the exit status of the whole."""
+    """Prints what failed; the exit status of the whole. That a peer failed is told and is not our failure."""
     status = 0
     for case in cases:
         word, why = report.verdict(case, results)
         for column, cell in results.cells.get(case.name, {}).items():
             if cell.failures and column != "sumac":
                 print(f"{case.name}: {column}: {cell.failures[0]}")
-                status = 1
-        if word == report.FAIL:
+                status = status if column.startswith("Open MPI") else 1
+        if word == report.FAIL or (word == report.OPEN and results.value(case.name, "sumac") is not None):
             print(f"{case.name}: must hold {case.must}: {why}")
             status = 1
     return status

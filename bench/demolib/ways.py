@@ -77,7 +77,7 @@ class Tools:
     def program(self, name):
         path = self.bin / name
         if not path.exists():
-            raise NotBuilt(f"{name} not built yet")
+            raise NotBuilt("not built yet")
         return path
 
     def daemons(self):
