@@ -289,8 +289,8 @@ struct sharp_coll_gather_spec {
 int sharp_coll_init(struct sharp_coll_init_spec* spec, struct sharp_coll_context** ctx);
 
 /** End the job; that of world rank 0 ends it for all. Destroy its communicators first; those that remain are closed
- *  without waiting for their peers. Makes no
- *  out-of-band call, so ranks may come at different times. `ctx` is invalid afterwards whatever is returned. */
+ *  without waiting for their peers. Makes no out-of-band call (unless SHARP_COLL_STATS_DUMP_MODE=2), so ranks may come at
+ *  different times. `ctx` is invalid afterwards whatever is returned. */
 int sharp_coll_finalize(struct sharp_coll_context* ctx);
 
 /** What the job can do and was granted. */
