@@ -155,6 +155,8 @@ function(sumac_check_headers name)
   endforeach()
   if(checks)
     add_library(headercheck_${name} OBJECT EXCLUDE_FROM_ALL ${checks})
+    # lab, sim, tools and bench include themselves from the root.
+    target_include_directories(headercheck_${name} PRIVATE ${CMAKE_SOURCE_DIR})
     target_link_libraries(headercheck_${name} PRIVATE sumac_${name} sumac_flags)
     set_property(GLOBAL APPEND PROPERTY SUMAC_HEADERCHECKS headercheck_${name})
   endif()
