@@ -1,0 +1,179 @@
+#include "net/unix_seqpacket.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "net/unix_path.hpp"
+#include "wire/host_codec.hpp"
+
+namespace sumac::net {
+namespace {
+
+class Notes : public HostServerEvents {
+ public:
+  void on_client(HostClientId client, const PeerIdentity& who) override {
+    clients.push_back(client);
+    identities.push_back(who);
+  }
+  void on_message(HostClientId, const wire::HostMessage& message) override { messages.push_back(message); }
+  void on_closed(HostClientId, const Error& why) override { closed.push_back(why); }
+  std::vector<HostClientId> clients;
+  std::vector<PeerIdentity> identities;
+  std::vector<wire::HostMessage> messages;
+  std::vector<Error> closed;
+};
+
+class Seqpacket : public testing::Test {
+ protected:
+  Seqpacket() {
+    char name[] = "/tmp/sumac-test-XXXXXX";
+    directory = mkdtemp(name);
+    path = directory + "/sub/sharpd.sock";
+  }
+  ~Seqpacket() override { std::filesystem::remove_all(directory); }
+  HostServer listen() {
+    auto server = HostServer::listen(path);
+    if (!server) throw std::runtime_error(server.error().context);
+    return std::move(*server);
+  }
+  bool drive(HostServer& server, const std::function<bool()>& done) {
+    const Time deadline = monotonic_now() + Seconds{20};
+    while (!done()) {
+      if (monotonic_now() > deadline) return false;
+      if (server.progress(notes) > 0) continue;
+      pollfd wait{server.wake_fd(), POLLIN, 0};
+      poll(&wait, 1, 100);
+    }
+    return true;
+  }
+  static wire::HostMessage attach(std::uint32_t rank) {
+    return wire::host_message(wire::HostKind::attach, wire::AttachBody{rank, rank + 1, 0, 0});
+  }
+  std::string directory, path;
+  Notes notes;
+};
+
+TEST_F(Seqpacket, AConversation) {
+  auto server = listen();
+  struct stat made {};
+  ASSERT_EQ(stat(path.c_str(), &made), 0);
+  EXPECT_EQ(made.st_mode & 0777, 0666u);
+  auto client = HostClient::connect(path, Seconds{5});
+  ASSERT_TRUE(client) << client.error().context;
+  ASSERT_TRUE(client->send(attach(7), Seconds{5}));
+  ASSERT_TRUE(drive(server, [&] { return notes.messages.size() == 1; }));
+  EXPECT_EQ(wire::host_entry<wire::AttachBody>(notes.messages[0]).world_rank, 7u);
+  EXPECT_EQ(notes.identities.at(0).pid, getpid());
+  EXPECT_EQ(notes.identities.at(0).uid, getuid());
+  wire::AttachedBody name;
+  ASSERT_TRUE(wire::put_text(name.host, "node-1"));
+  EXPECT_EQ(server.send(notes.clients[0], wire::host_message(wire::HostKind::attached, name)), Errc::ok);
+  auto answer = client->receive(Seconds{5});
+  ASSERT_TRUE(answer) << answer.error().context;
+  EXPECT_EQ(wire::get_text(wire::host_entry<wire::AttachedBody>(*answer).host), "node-1");
+}
+
+TEST_F(Seqpacket, NobodyThereSaysWhatToDo) {
+  auto client = HostClient::connect(path, Seconds{1});
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().code, Errc::not_found);
+  EXPECT_NE(client.error().context.find("sharpd"), std::string::npos);
+  auto server = listen();
+  auto late = HostClient::connect(path, Seconds{1});
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->receive(Millis{20}).error().code, Errc::timeout);
+}
+
+TEST_F(Seqpacket, MalformedMessagesEndTheirClientOnly) {
+  auto server = listen();
+  auto good = HostClient::connect(path, Seconds{5});
+  ASSERT_TRUE(good);
+  std::array<std::byte, 2000> junk{};
+  for (const std::size_t size : {std::size_t{1}, std::size_t{1023}, std::size_t{1024}, std::size_t{1025}, junk.size()}) {
+    SCOPED_TRACE(size);
+    auto bad = HostClient::connect(path, Seconds{5});
+    ASSERT_TRUE(bad);
+    const auto before = notes.closed.size();
+    ASSERT_EQ(::send(bad->fd(), junk.data(), size, 0), static_cast<ssize_t>(size));
+    ASSERT_TRUE(drive(server, [&] { return notes.closed.size() == before + 1; }));
+    EXPECT_EQ(notes.closed.back().code, Errc::invalid);
+    EXPECT_EQ(bad->receive(Seconds{5}).error().code, Errc::lost);
+  }
+  ASSERT_TRUE(good->send(attach(1), Seconds{5}));
+  ASSERT_TRUE(drive(server, [&] { return notes.messages.size() == 1; }));
+}
+
+TEST_F(Seqpacket, ADeadServersFileIsReplacedALivingOnesIsNot) {
+  {
+    // A server that was killed leaves its file: bind without ever unlinking.
+    auto fd = listen_at(path);
+    ASSERT_TRUE(fd) << fd.error().context;
+  }
+  ASSERT_TRUE(std::filesystem::exists(path));
+  {
+    auto server = listen();
+    auto second = HostServer::listen(path);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, Errc::exists);
+    EXPECT_TRUE(HostClient::connect(path, Seconds{1}));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path)) << "a server that ends takes its file along";
+}
+
+TEST_F(Seqpacket, AFileThatIsNoSocketIsLeftAlone) {
+  ASSERT_TRUE(std::filesystem::create_directories(directory + "/sub/sharpd.sock"));
+  auto server = HostServer::listen(path);
+  ASSERT_FALSE(server);
+  EXPECT_EQ(server.error().code, Errc::exists);
+  EXPECT_EQ(HostServer::listen(directory + "/" + std::string(120, 'x')).error().code, Errc::invalid);
+}
+
+TEST_F(Seqpacket, AnEndedProcessIsSeenByItsPidfd) {
+  auto server = listen();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    auto client = HostClient::connect(path, Seconds{5});
+    if (!client || !client->send(attach(0), Seconds{5})) _exit(1);
+    for (;;) pause();
+  }
+  ASSERT_TRUE(drive(server, [&] { return notes.messages.size() == 1; }));
+  EXPECT_EQ(notes.identities.at(0).pid, child);
+  auto pidfd = peer_pidfd(server.socket_of(notes.clients[0]));
+  ASSERT_TRUE(pidfd) << pidfd.error().context;
+  pollfd wait{pidfd->get(), POLLIN, 0};
+  EXPECT_EQ(poll(&wait, 1, 0), 0) << "alive";
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_EQ(poll(&wait, 1, 20000), 1) << "dead";
+  EXPECT_TRUE(drive(server, [&] { return notes.closed.size() == 1; }));
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+}
+
+TEST_F(Seqpacket, AClientThatDoesNotReadIsGivenUp) {
+  auto server = listen();
+  auto client = HostClient::connect(path, Seconds{5});
+  ASSERT_TRUE(client);
+  ASSERT_TRUE(drive(server, [&] { return notes.clients.size() == 1; }));
+  wire::AttachedBody name;
+  ASSERT_TRUE(wire::put_text(name.host, "n"));
+  const auto message = wire::host_message(wire::HostKind::attached, name);
+  int sent = 0;
+  while (sent < 100000 && server.send(notes.clients[0], message) == Errc::ok) ++sent;
+  EXPECT_LT(sent, 100000);
+  EXPECT_GE(sent, 256);
+  ASSERT_TRUE(drive(server, [&] { return notes.closed.size() == 1; }));
+  EXPECT_NE(notes.closed[0].context.find("does not read"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sumac::net

@@ -1,0 +1,214 @@
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <cstring>
+
+#include "net/unix_path.hpp"
+#include "net/unix_seqpacket.hpp"
+#include "wire/host_codec.hpp"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77  // Linux 6.5; the headers of Debian 12 do not know it yet
+#endif
+
+namespace sumac::net {
+namespace {
+
+inline constexpr std::size_t kQueueMax = 256;  // messages (256 KiB) that a client may leave unread before it is given up
+inline constexpr int kReportsPerPass = 64;
+inline constexpr int kAcceptsPerPass = 16;
+
+Error lost(std::string text) { return Error{Errc::lost, std::move(text)}; }
+
+}  // namespace
+
+Result<PeerIdentity> peer_identity(int fd) {
+  ucred who{};
+  socklen_t length = sizeof who;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) return fail_errno("SO_PEERCRED");
+  return PeerIdentity{who.pid, who.uid, who.gid};
+}
+
+Result<UniqueFd> peer_pidfd(int fd) {
+  int pidfd = -1;
+  socklen_t length = sizeof pidfd;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) == 0) return UniqueFd{pidfd};
+  auto who = peer_identity(fd);
+  if (!who) return tl::unexpected(who.error());
+  pidfd = static_cast<int>(syscall(SYS_pidfd_open, who->pid, 0));
+  if (pidfd < 0) return fail_errno(fmt::format("pidfd_open of process {}", who->pid));
+  return UniqueFd{pidfd};
+}
+
+Result<HostServer> HostServer::listen(const std::string& path, std::size_t clients_max) {
+  HostServer server;
+  server.clients_max_ = clients_max;
+  server.epoll_ = UniqueFd{epoll_create1(EPOLL_CLOEXEC)};
+  if (!server.epoll_) return fail_errno("epoll_create1");
+  auto listener = listen_at(path);
+  if (!listener) return tl::unexpected(listener.error());
+  server.listener_ = std::move(*listener);
+  server.path_ = path;
+  struct stat made {};
+  if (stat(path.c_str(), &made) != 0) return fail_errno(path);
+  server.device_ = made.st_dev;
+  server.inode_ = made.st_ino;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (epoll_ctl(server.epoll_.get(), EPOLL_CTL_ADD, server.listener_.get(), &event) != 0) return fail_errno("epoll_ctl");
+  return server;
+}
+
+HostServer::HostServer(HostServer&& other) noexcept { *this = std::move(other); }
+
+HostServer& HostServer::operator=(HostServer&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
+  std::swap(clients_max_, other.clients_max_);
+  std::swap(next_id_, other.next_id_);
+  std::swap(clients_, other.clients_);
+  std::swap(ended_, other.ended_);
+  std::swap(listener_, other.listener_);
+  std::swap(epoll_, other.epoll_);
+  return *this;
+}
+
+HostServer::~HostServer() {
+  if (!listener_) return;
+  struct stat now {};
+  // Another server may have taken the path over, for instance while we hung.
+  if (stat(path_.c_str(), &now) == 0 && now.st_dev == device_ && now.st_ino == inode_) unlink(path_.c_str());
+}
+
+void HostServer::forget(HostClientId id) {
+  const auto it = clients_.find(id);
+  if (it == clients_.end()) return;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, it->second.fd.get(), nullptr);
+  clients_.erase(it);
+}
+
+void HostServer::close(HostClientId client) { forget(client); }
+
+int HostServer::socket_of(HostClientId client) const {
+  const auto it = clients_.find(client);
+  return it == clients_.end() ? -1 : it->second.fd.get();
+}
+
+void HostServer::arm(HostClientId id, Client& client, bool out) {
+  if (client.out_armed == out) return;
+  client.out_armed = out;
+  epoll_event event{};
+  event.events = EPOLLIN | (out ? EPOLLOUT : 0u);
+  event.data.u64 = id.value;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, client.fd.get(), &event);
+}
+
+std::size_t HostServer::accept_some(HostServerEvents& events) {
+  std::size_t accepted = 0;
+  for (int i = 0; i < kAcceptsPerPass; ++i) {
+    UniqueFd fd{accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+    if (!fd) break;
+    if (clients_.size() >= clients_max_) continue;  // closed at once
+    const auto who = peer_identity(fd.get());
+    if (!who) continue;
+    const HostClientId id{next_id_++};
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = id.value;
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) continue;
+    clients_[id].fd = std::move(fd);
+    ++accepted;
+    events.on_client(id, *who);
+  }
+  return accepted;
+}
+
+std::size_t HostServer::read_some(HostClientId id, HostServerEvents& events, std::size_t budget) {
+  std::size_t delivered = 0;
+  while (delivered < budget) {
+    const int fd = socket_of(id);  // a callback may have closed it
+    if (fd < 0) return delivered;
+    std::array<std::byte, wire::kHostMessageBytes> bytes;
+    const ssize_t n = recv(fd, bytes.data(), bytes.size(), MSG_TRUNC);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return delivered;
+    ++delivered;
+    Error why;
+    if (n <= 0) {
+      why = lost(n == 0 ? "closed by the client" : std::strerror(errno));
+    } else if (static_cast<std::size_t>(n) != bytes.size()) {
+      why = Error{Errc::invalid, fmt::format("malformed: {} bytes, not {}", n, bytes.size())};
+    } else if (wire::HostMessage message; wire::decode(bytes, message) == Errc::ok) {
+      events.on_message(id, message);
+      continue;
+    } else {
+      why = Error{Errc::invalid, wire::describe_host_message(bytes)};
+    }
+    forget(id);
+    events.on_closed(id, why);
+    return delivered;
+  }
+  return delivered;
+}
+
+/// False: the client is gone.
+bool HostServer::write_some(HostClientId id, Client& client) {
+  while (!client.out.empty()) {
+    const auto& bytes = client.out.front();
+    if (::send(client.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN) return false;
+      arm(id, client, true);
+      return true;
+    }
+    client.out.pop_front();
+  }
+  arm(id, client, false);
+  return true;
+}
+
+Errc HostServer::send(HostClientId id, const wire::HostMessage& message) {
+  const auto it = clients_.find(id);
+  if (it == clients_.end()) return Errc::lost;
+  const bool full = it->second.out.size() >= kQueueMax;
+  if (!full) it->second.out.push_back(wire::encoded(message));
+  if (full || !write_some(id, it->second)) {
+    forget(id);
+    ended_.emplace_back(id, lost(full ? "the client does not read its messages" : "closed by the client"));
+    return Errc::lost;
+  }
+  return Errc::ok;
+}
+
+std::size_t HostServer::progress(HostServerEvents& events, std::size_t budget) {
+  epoll_event reports[kReportsPerPass];
+  const int count = epoll_wait(epoll_.get(), reports, kReportsPerPass, 0);
+  std::size_t done = 0;
+  for (int i = 0; i < count && done < budget; ++i) {
+    const HostClientId id{reports[i].data.u64};
+    if (id.value == 0) {
+      done += accept_some(events);
+      continue;
+    }
+    const auto it = clients_.find(id);
+    if (it == clients_.end()) continue;
+    if ((reports[i].events & EPOLLOUT) != 0 && !write_some(id, it->second)) {
+      forget(id);
+      ended_.emplace_back(id, lost("closed by the client"));
+      continue;
+    }
+    if ((reports[i].events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) done += read_some(id, events, budget - done);
+  }
+  while (!ended_.empty()) {
+    const auto [id, why] = std::move(ended_.front());
+    ended_.pop_front();
+    ++done;
+    events.on_closed(id, why);
+  }
+  return done;
+}
+
+}  // namespace sumac::net

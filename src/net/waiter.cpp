@@ -1,0 +1,81 @@
+#include "net/waiter.hpp"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+
+namespace sumac::net {
+namespace {
+
+/// Cores of the cgroup's quota ("max 100000" or "150000 100000"), rounded up; 0: no quota.
+unsigned cgroup_cores() {
+  std::string line, group;
+  for (std::ifstream file("/proc/self/cgroup"); std::getline(file, line);)
+    if (line.starts_with("0::")) group = line.substr(3);
+  std::ifstream file("/sys/fs/cgroup" + group + "/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (!(file >> quota >> period) || quota == "max" || period <= 0) return 0;
+  return static_cast<unsigned>(std::ceil(std::strtod(quota.c_str(), nullptr) / period));
+}
+
+long involuntary_switches() noexcept {
+  rusage usage{};
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+WaiterConfig fitted(WaiterConfig config) {
+  if (config.spin.count() > 0 && usable_cores() < 2) config.spin = Micros{0};
+  return config;
+}
+
+}  // namespace
+
+unsigned usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  // More than 1024 cores do not fit into the set and fail: then there are certainly enough.
+  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1024;
+  const unsigned quota = cgroup_cores();
+  const auto usable = static_cast<unsigned>(cores < 1 ? 1 : cores);
+  return quota > 0 && quota < usable ? quota : usable;
+}
+
+Waiter::Waiter(const WaiterConfig& config) : config_(fitted(config)), policy_(config_) {}
+
+SpinPolicy::Next Waiter::next(std::size_t events) {
+  if (events > 0) {
+    policy_.found(policy_.spinning() ? monotonic_now() : Time{});
+    return SpinPolicy::Next::look;
+  }
+  const auto next = policy_.next(monotonic_now(), involuntary_switches);
+  if (next == SpinPolicy::Next::yield) sched_yield();
+  return next;
+}
+
+void Waiter::sleep(int fd, Time deadline) {
+  const Time now = monotonic_now();
+  deadline = std::min(deadline, deadline_after(now, config_.sleep_max));
+  if (deadline <= now) return;
+  const Duration left = deadline - now;
+  const auto seconds = std::chrono::duration_cast<Seconds>(left);
+  const timespec timeout{seconds.count(), static_cast<long>((left - seconds).count())};
+  pollfd wait{fd, POLLIN, 0};
+  ++sleeps_;
+  ppoll(&wait, 1, &timeout, nullptr);  // an error or a signal is an early return; the caller looks anyway
+}
+
+void Waiter::wait(std::size_t events, Transport& transport, Time deadline) {
+  if (next(events) != SpinPolicy::Next::sleep || !transport.arm()) return;
+  sleep(transport.wake_fd(), std::min(deadline, transport.next_due()));
+}
+
+void Waiter::wait(std::size_t events, int fd, Time deadline) {
+  if (next(events) == SpinPolicy::Next::sleep) sleep(fd, deadline);
+}
+
+}  // namespace sumac::net
