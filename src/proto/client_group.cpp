@@ -1,0 +1,450 @@
+#include "proto/client_group.hpp"
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "proto/client_link.hpp"
+#include "proto/guard.hpp"
+#include "proto/member_number.hpp"
+#include "proto/membership.hpp"
+#include "wire/agg_codec.hpp"
+
+namespace sumac::proto {
+
+using wire::AggHeader;
+using wire::AggKind;
+using wire::Coll;
+
+class ClientGroup::Impl {
+ public:
+  Impl(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf) : config_(config), outbox_(outbox), leaf_(leaf) {}
+
+  void start(Time now) {
+    life_ = membership::Joining{resend_time(now)};
+    due_ = std::min(due_, resend_time(now));
+    send_join();
+  }
+
+  tl::expected<OpId, Errc> post(const Operation& operation, Time now) {
+    if (const auto* standing = std::get_if<membership::Standing>(&life_); standing == nullptr || standing->leaving)
+      return tl::unexpected(why_not());
+    const Errc legal = check(operation);
+    if (legal != Errc::ok) return tl::unexpected(legal);
+    if (tail_ - head_ >= kOperationsMax) return tl::unexpected(Errc::again);
+    Record& record = records_[tail_ % kOperationsMax];
+    record = Record{.operation = operation};
+    if (operation.count == 0) record.operation.streaming = false;
+    if (operation.coll == Coll::allreduce) {
+      const std::size_t element = element_bytes(operation.dtype, operation.op, operation.tag_dtype);
+      record.element = static_cast<std::uint32_t>(element);
+      record.per_fragment = static_cast<std::uint32_t>((record.operation.streaming ? shape_.chunk_max : shape_.payload_max) / element);
+      record.window = record.operation.streaming ? shape_.stream_window : shape_.osts;
+    } else {
+      record.window = shape_.osts;
+    }
+    const OpId id{tail_++};
+    pump(now);
+    return id;
+  }
+
+  std::optional<Completion> next_completion() {
+    if (head_ == finished_) return std::nullopt;
+    const Record& record = records_[head_ % kOperationsMax];
+    return Completion{OpId{head_++}, record.operation.token, record.status};
+  }
+
+  void leave(Time now) {
+    live(membership::LeaveWanted{}, now);
+    drain(now);
+  }
+
+  Errc on_message(const AggHeader& header, const BufferRef& frame, Time now) {
+    if (guard(Guard::member_epoch, header.epoch != config_.epoch)) return Errc::ok;  // of another epoch: late
+    switch (header.kind) {
+      case AggKind::result: return result(header, frame, now);
+      case AggKind::joined:
+        return with_body<wire::JoinedBody>(frame, [&](const wire::JoinedBody& body) {
+          if (std::holds_alternative<membership::Joining>(life_)) {
+            if (body.osts > config_.osts || body.stream_window > config_.stream_window ||
+                body.payload_max > config_.payload_max || body.chunk_max > config_.chunk_max)
+              return Errc::invalid;
+            joined_ = body;
+          }
+          live(membership::JoinedCame{}, now);
+          drain(now);
+          return Errc::ok;
+        });
+      case AggKind::refused:
+        return with_body<wire::RefusedBody>(frame, [&](const wire::RefusedBody& body) {
+          if (std::holds_alternative<membership::Joining>(life_)) refusal_ = body;
+          live(membership::RefusedCame{}, now);
+          return Errc::ok;
+        });
+      case AggKind::verdict:
+        return with_body<wire::VerdictBody>(frame, [&](const auto& body) { return verdict(header, body, now); });
+      case AggKind::void_epoch:
+        return with_body<wire::VoidBody>(frame, [&](const wire::VoidBody& body) {
+          lost_why_ = fmt::format("the tree lost a node or link (reported by node {})", body.node_id);
+          live(membership::EpochOver{}, now);
+          return Errc::ok;
+        });
+      default: return Errc::invalid;
+    }
+  }
+
+  void link_closed(Time now) {
+    if (lost_why_.empty()) lost_why_ = "the connection to the leaf node is closed";
+    live(membership::EpochOver{}, now);
+  }
+
+  void tick(Time now) {
+    if (now < due_) return;
+    due_ = kNever;
+    live(membership::Timeout{}, now);
+    std::visit(overloaded{[&](const auto& s) {
+                 if constexpr (requires { s.resend_at; }) due_ = std::min(due_, s.resend_at);
+               }},
+               life_);
+    for (std::uint32_t number = done_; number != next_; ++number) {
+      Entry& entry = this->entry(number);
+      if (const auto* waiting = std::get_if<member_number::InFlight>(&entry.state); waiting != nullptr && now >= waiting->resend_at)
+        advance(entry, number, member_number::Timeout{}, nullptr, nullptr, now);
+      if (const auto* waiting = std::get_if<member_number::InFlight>(&entry.state)) due_ = std::min(due_, waiting->resend_at);
+    }
+  }
+
+  Phase phase() const noexcept {
+    return std::visit(overloaded{[](const membership::Joining&) { return Phase::joining; },
+                                 [](const membership::Standing& s) { return s.leaving ? Phase::leaving : Phase::standing; },
+                                 [](const membership::Condemned& s) { return s.leaving ? Phase::leaving : Phase::condemned; },
+                                 [](const membership::Departing&) { return Phase::leaving; },
+                                 [](const membership::Left&) { return Phase::left; },
+                                 [](const membership::Refused&) { return Phase::refused; },
+                                 [](const membership::Lost&) { return Phase::lost; }},
+                      life_);
+  }
+
+  ClientGroupConfig config_;
+  Outbox& outbox_;
+  LinkId leaf_;
+  GroupShape shape_{};
+  std::optional<Verdict> verdict_;
+  std::optional<wire::RefusedBody> refusal_;
+  std::string lost_why_;
+  Time due_ = kNever;
+  std::uint32_t done_ = 0;  ///< First number that is not complete.
+  std::uint32_t next_ = 0;  ///< The next one to send.
+  std::uint32_t head_ = 0, finished_ = 0, cut_ = 0, tail_ = 0;  // operations: taken <= finished <= being cut <= posted
+
+ private:
+  struct Record {
+    Operation operation{};
+    std::uint32_t element = 0, per_fragment = 0, window = 0;
+    std::uint32_t in_flight = 0;
+    std::uint64_t sent = 0;  ///< Elements.
+    Errc status = Errc::ok;
+  };
+  struct Entry {
+    member_number::State state;
+    std::uint32_t record = 0;
+    AggHeader header{};  ///< As contributed.
+    BufferRef stash;
+  };
+
+  Time resend_time(Time now) const noexcept {
+    return config_.resend_after.count() == 0 ? kNever : deadline_after(now, config_.resend_after);
+  }
+  Entry& entry(std::uint32_t number) noexcept { return ring_[number & (ring_.size() - 1)]; }
+  Record& record_of(const Entry& e) noexcept { return records_[e.record % kOperationsMax]; }
+
+  AggHeader head(AggKind kind) const noexcept {
+    AggHeader h;
+    h.kind = kind;
+    h.tree_id = config_.tree_id;
+    h.group_id = config_.group_id;
+    h.epoch = config_.epoch;
+    return h;
+  }
+
+  Errc why_not() const noexcept {
+    if (verdict_) return Errc::verdict;
+    switch (phase()) {
+      case Phase::refused: return Errc::refused;
+      case Phase::lost: return Errc::lost;
+      case Phase::left: return lost_why_.empty() ? Errc::denied : Errc::lost;
+      default: return Errc::denied;
+    }
+  }
+
+  Errc check(const Operation& operation) const noexcept {
+    if (operation.coll == Coll::barrier) return Errc::ok;
+    if (operation.coll != Coll::allreduce) return Errc::unsupported;
+    if (!is_pair(operation.op) && operation.tag_dtype != Dtype::null) return Errc::invalid;
+    const std::size_t element = element_bytes(operation.dtype, operation.op, operation.tag_dtype);
+    if (element == 0 || operation.count > operation.src.size() / element || operation.count > operation.dst.size() / element)
+      return Errc::invalid;
+    if (operation.streaming && (shape_.stream_window == 0 || shape_.chunk_max < element)) return Errc::unsupported;
+    return shape_.payload_max < element ? Errc::unsupported : Errc::ok;
+  }
+
+  // ---- life ----------------------------------------------------------------------------------------------------------
+
+  void live(const membership::Event& event, Time now) {
+    auto [state, actions] = membership::step(life_, event, now, {config_.resend_after});
+    life_ = state;
+    for (const auto action : actions) switch (action) {
+        case membership::Action::send_join: send_join(); break;
+        case membership::Action::stand: stand(); break;
+        case membership::Action::note_refusal: break;
+        case membership::Action::note_verdict: break;
+        case membership::Action::send_leave: send_leave(); break;
+        case membership::Action::fail_all: fail_from(done_, Errc::lost, now); break;
+        case membership::Action::ignore: break;
+      }
+    std::visit(overloaded{[&](const auto& s) {
+                 if constexpr (requires { s.resend_at; }) due_ = std::min(due_, s.resend_at);
+               }},
+               life_);
+  }
+
+  void send_join() {
+    wire::JoinBody body;
+    body.job_id = config_.job_id;
+    body.rank = config_.rank;
+    body.world_rank = config_.world_rank;
+    body.group_size = config_.group_size;
+    body.osts = config_.osts;
+    body.stream_window = config_.stream_window;
+    body.payload_max = config_.payload_max;
+    body.chunk_max = config_.chunk_max;
+    body.path_length = static_cast<std::uint16_t>(config_.path.length);
+    body.path = config_.path.entries;
+    AggHeader h = head(AggKind::join);
+    h.payload_bytes = sizeof body;
+    std::byte bytes[sizeof body];
+    wire::store(bytes, body);
+    outbox_.send_control(leaf_, h, {bytes, sizeof bytes});
+  }
+
+  void stand() {
+    shape_ = {joined_.osts, joined_.stream_window, joined_.payload_max, joined_.chunk_max, joined_.root_node};
+    done_ = next_ = joined_.low;
+    // Twice the window, so that a number beyond it (which the window forbids) never meets one that is under way.
+    ring_ = std::vector<Entry>(std::bit_ceil(2 * std::max(shape_.osts, shape_.stream_window)));
+  }
+
+  void send_leave() {
+    const auto& departing = std::get<membership::Departing>(life_);
+    AggHeader h = head(AggKind::contribute);
+    h.sequence = departing.number;
+    h.coll = Coll::leave;
+    h.origin = config_.rank;
+    h.members = 1;
+    outbox_.send(leaf_, h, {});
+  }
+
+  /// All posted operations are over: if the caller wants to leave, now is the time.
+  void drain(Time now) {
+    if (finished_ != tail_ || (verdict_ && !settled_)) return;
+    live(membership::Drained{next_}, now);
+  }
+
+  Errc verdict(const AggHeader& header, const wire::VerdictBody& body, Time now) {
+    const bool takes_it = std::holds_alternative<membership::Standing>(life_) ||
+                          (std::holds_alternative<membership::Departing>(life_) && !verdict_);
+    if (takes_it) {
+      // It speaks of a number between what is complete here and what was sent: the node cannot have answered more.
+      if (wire::seq_before(header.sequence, done_) || wire::seq_before(next_, header.sequence)) return Errc::invalid;
+      verdict_ = Verdict{header.sequence, body};
+    }
+    live(membership::VerdictCame{header.sequence}, now);
+    settle(now);
+    return Errc::ok;
+  }
+
+  /// The verdict takes effect when everything before its number is complete.
+  void settle(Time now) {
+    if (!verdict_ || settled_) return;
+    if (guard(Guard::verdict_in_turn, done_ != verdict_->first_failed)) return;
+    settled_ = true;
+    fail_from(verdict_->first_failed, Errc::verdict, now);
+    drain(now);
+  }
+
+  void fail_from(std::uint32_t number, Errc status, Time now) {
+    for (; number != next_; ++number) advance(entry(number), number, member_number::Condemned{}, nullptr, nullptr, now);
+    for (; finished_ != tail_; ++finished_) records_[finished_ % kOperationsMax].status = status;
+    cut_ = tail_;
+    next_ = done_;
+  }
+
+  // ---- numbers -------------------------------------------------------------------------------------------------------
+
+  void pump(Time now) {
+    while (cut_ != tail_ && !verdict_ && !ring_.empty()) {
+      Record& record = records_[cut_ % kOperationsMax];
+      if (guard(Guard::member_window, next_ - done_ >= record.window) || next_ - done_ >= ring_.size()) return;
+      if (!record.operation.streaming && record.in_flight >= config_.pipeline_depth) return;
+      const std::uint32_t number = next_++;
+      Entry& entry = this->entry(number);
+      entry.state = member_number::Waiting{};
+      entry.record = cut_;
+      entry.header = fragment(record, number);
+      const std::uint64_t elements = record.element == 0 ? 0 : entry.header.payload_bytes / record.element;
+      record.sent += elements;
+      ++record.in_flight;
+      if (record.sent == record.operation.count) ++cut_;
+      advance(entry, number, member_number::Room{}, nullptr, nullptr, now);
+    }
+  }
+
+  AggHeader fragment(const Record& record, std::uint32_t number) const noexcept {
+    const Operation& operation = record.operation;
+    AggHeader h = head(AggKind::contribute);
+    h.sequence = number;
+    h.coll = operation.coll;
+    h.origin = config_.rank;
+    h.members = 1;
+    h.flags = wire::kFlagFirst | wire::kFlagLast;
+    if (operation.coll != Coll::allreduce) return h;
+    h.op = operation.op;
+    h.dtype = operation.dtype;
+    h.tag_dtype = operation.tag_dtype;
+    h.count = operation.count;
+    h.first = record.sent;
+    const std::uint64_t elements = std::min<std::uint64_t>(record.per_fragment, operation.count - record.sent);
+    h.payload_bytes = static_cast<std::uint32_t>(elements * record.element);
+    h.flags = 0;
+    if (h.first == 0) h.flags |= wire::kFlagFirst;
+    if (h.first + elements == h.count) h.flags |= wire::kFlagLast;
+    if (operation.streaming) h.flags |= wire::kFlagStreaming;
+    return h;
+  }
+
+  Errc result(const AggHeader& header, const BufferRef& frame, Time now) {
+    if (header.coll == Coll::leave) {
+      live(membership::LeaveAnswered{}, now);
+      return Errc::ok;
+    }
+    const std::uint32_t number = header.sequence;
+    if (guard(Guard::member_late, ring_.empty() || wire::seq_before(number, done_))) return Errc::ok;
+    if (verdict_ && !wire::seq_before(number, verdict_->first_failed)) return Errc::ok;  // it completes nowhere
+    if (!wire::seq_before(number, next_)) return Errc::invalid;
+    Entry& entry = this->entry(number);
+    const AggHeader& asked = entry.header;
+    if (header.coll != asked.coll || header.op != asked.op || header.dtype != asked.dtype || header.count != asked.count ||
+        header.first != asked.first || header.flags != asked.flags || header.payload_bytes != asked.payload_bytes)
+      return Errc::invalid;
+    if (!advance(entry, number, member_number::Result{number == done_}, &header, &frame, now)) return Errc::invalid;
+    // The ones behind it may have waited for it.
+    while (done_ != next_ && std::holds_alternative<member_number::Stashed>(this->entry(done_).state)) {
+      const std::uint32_t turn = done_;
+      advance(this->entry(turn), turn, member_number::Turn{}, nullptr, nullptr, now);
+    }
+    settle(now);
+    pump(now);
+    drain(now);
+    return Errc::ok;
+  }
+
+  /// False: the node broke a rule.
+  bool advance(Entry& at, std::uint32_t number, const member_number::Event& event, const AggHeader*, const BufferRef* frame, Time now) {
+    const auto [state, action] = member_number::step(at.state, event, now, {config_.resend_after});
+    at.state = state;
+    switch (action) {
+      case member_number::Action::send: send(at, now); return true;
+      case member_number::Action::stash: at.stash = *frame; return true;
+      case member_number::Action::deliver: deliver(at, number, frame != nullptr ? *frame : at.stash); return true;
+      case member_number::Action::forget: at.stash.reset(); return true;
+      case member_number::Action::offence: return false;
+      case member_number::Action::ignore: return true;
+    }
+    return true;
+  }
+
+  void send(const Entry& at, Time now) {
+    const Record& record = record_of(at);
+    outbox_.send(leaf_, at.header, Payload{record.operation.src.subspan(at.header.first * record.element, at.header.payload_bytes)});
+    due_ = std::min(due_, resend_time(now));
+  }
+
+  void deliver(Entry& at, std::uint32_t number, const BufferRef& frame) {
+    Record& record = record_of(at);
+    if (at.header.payload_bytes != 0)
+      std::memcpy(record.operation.dst.data() + at.header.first * record.element, frame.data() + wire::kAggHeaderBytes,
+                  at.header.payload_bytes);
+    at.stash.reset();
+    --record.in_flight;
+    done_ = number + 1;
+    // Operations follow one another in numbers, so the one whose last number this is, is the oldest.
+    if ((at.header.flags & wire::kFlagLast) != 0) ++finished_;
+  }
+
+  template <class Body, class Use>
+  Errc with_body(const BufferRef& frame, const Use& use) {
+    Body body;
+    if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok) return Errc::invalid;
+    return use(body);
+  }
+
+  membership::State life_;
+  wire::JoinedBody joined_{};
+  bool settled_ = false;
+  std::vector<Entry> ring_;
+  std::array<Record, kOperationsMax> records_{};
+};
+
+Result<std::unique_ptr<ClientGroup>> ClientGroup::make(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf) {
+  if (config.job_id == 0 || config.group_id == 0) return fail(Errc::invalid, "group: job {} and group {} must not be 0", config.job_id, config.group_id);
+  if (config.group_size == 0 || config.rank >= config.group_size)
+    return fail(Errc::invalid, "group: rank {} of {} members", config.rank, config.group_size);
+  if (config.path.length == 0 || config.path.length > wire::kPathMax)
+    return fail(Errc::invalid, "group: a path of {} nodes; 1 to {} are possible", config.path.length, wire::kPathMax);
+  if (config.osts == 0 || config.payload_max == 0 || config.payload_max > wire::kPayloadMax || config.chunk_max > wire::kPayloadMax)
+    return fail(Errc::invalid, "group: {} OSTs of {} bytes, chunk {}: out of range", config.osts, config.payload_max, config.chunk_max);
+  if (config.pipeline_depth == 0) return fail(Errc::invalid, "group: pipeline depth is 0");
+  return std::unique_ptr<ClientGroup>(new ClientGroup(std::make_unique<Impl>(config, outbox, leaf)));
+}
+
+ClientGroup::ClientGroup(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ClientGroup::~ClientGroup() = default;
+
+void ClientGroup::start(Time now) { impl_->start(now); }
+tl::expected<OpId, Errc> ClientGroup::post(const Operation& operation, Time now) { return impl_->post(operation, now); }
+std::optional<Completion> ClientGroup::next_completion() { return impl_->next_completion(); }
+std::uint32_t ClientGroup::outstanding() const noexcept { return impl_->tail_ - impl_->head_; }
+void ClientGroup::leave(Time now) { impl_->leave(now); }
+Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Time now) {
+  return impl_->on_message(header, frame, now);
+}
+void ClientGroup::on_link_closed(Time now) { impl_->link_closed(now); }
+void ClientGroup::tick(Time now) { impl_->tick(now); }
+Time ClientGroup::next_due() const noexcept { return impl_->due_; }
+ClientGroup::Phase ClientGroup::phase() const noexcept { return impl_->phase(); }
+const ClientGroupConfig& ClientGroup::config() const noexcept { return impl_->config_; }
+const GroupShape& ClientGroup::shape() const noexcept { return impl_->shape_; }
+const std::optional<Verdict>& ClientGroup::verdict() const noexcept { return impl_->verdict_; }
+const std::optional<wire::RefusedBody>& ClientGroup::refusal() const noexcept { return impl_->refusal_; }
+std::uint32_t ClientGroup::in_flight() const noexcept { return impl_->next_ - impl_->done_; }
+
+std::string ClientGroup::why() const {
+  if (impl_->verdict_) return describe(impl_->verdict_->body);
+  if (impl_->refusal_) return describe(*impl_->refusal_);
+  return impl_->lost_why_;
+}
+
+const char* to_string(ClientGroup::Phase phase) noexcept {
+  switch (phase) {
+    case ClientGroup::Phase::joining: return "joining";
+    case ClientGroup::Phase::standing: return "standing";
+    case ClientGroup::Phase::condemned: return "condemned";
+    case ClientGroup::Phase::leaving: return "leaving";
+    case ClientGroup::Phase::left: return "left";
+    case ClientGroup::Phase::refused: return "refused";
+    case ClientGroup::Phase::lost: return "lost";
+  }
+  return "?";
+}
+
+}  // namespace sumac::proto

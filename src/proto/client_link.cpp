@@ -1,0 +1,215 @@
+#include "proto/client_link.hpp"
+
+#include <map>
+#include <vector>
+
+#include "proto/guard.hpp"
+#include "proto/id_pool.hpp"
+#include "proto/open_request.hpp"
+#include "wire/agg_codec.hpp"
+
+namespace sumac::proto {
+
+using wire::AggHeader;
+using wire::AggKind;
+
+class ClientLink::Impl {
+ public:
+  Impl(const ClientLinkConfig& config, Outbox& outbox) : config_(config), outbox_(outbox) {}
+
+  void set_link(LinkId leaf, Time now) {
+    leaf_ = leaf;
+    closed_ = false;
+    why_.clear();
+    wire::HelloBody hello;
+    hello.job_id = config_.job_id;
+    hello.job_key = config_.job_key;
+    hello.role = wire::Role::client;
+    hello.id = config_.world_rank;
+    control(AggKind::hello, hello);
+    for (auto& [token, request] : opens_)
+      if (std::holds_alternative<open_request::Asking>(request.state)) send_open(token, request, now);
+  }
+
+  void open(std::uint64_t token, std::uint32_t group_size, Time now) {
+    auto [at, is_new] = opens_.try_emplace(token);
+    if (!is_new) return;
+    Request& request = at->second;
+    request.group_size = group_size;
+    if (closed_) {
+      request.state = open_request::Lost{};
+      return;
+    }
+    request.state = open_request::Asking{resend_time(now)};
+    if (leaf_) send_open(token, request, now);
+  }
+
+  OpenOutcome outcome(std::uint64_t token) const {
+    const auto found = opens_.find(token);
+    if (found == opens_.end()) return {OpenOutcome::State::lost, 0, {}};
+    using State = OpenOutcome::State;
+    return std::visit(
+        overloaded{[](const open_request::Asking&) { return OpenOutcome{State::pending, 0, {}}; },
+                   [](const open_request::Opened& s) { return OpenOutcome{State::opened, s.group_id, {}}; },
+                   [&](const open_request::Refused&) { return OpenOutcome{State::refused, 0, found->second.refusal}; },
+                   [](const open_request::Lost&) { return OpenOutcome{State::lost, 0, {}}; }},
+        found->second.state);
+  }
+
+  void attach(ClientGroup& group) {
+    const std::uint32_t number = id_number(group.config().group_id);
+    if (number >= groups_.size()) groups_.resize(number + 1);
+    groups_[number] = &group;
+  }
+  void detach(ClientGroup& group) {
+    const std::uint32_t number = id_number(group.config().group_id);
+    if (number < groups_.size() && groups_[number] == &group) groups_[number] = nullptr;
+  }
+
+  void on_message(const BufferRef& frame, Time now) {
+    if (closed_) return;
+    AggHeader header;
+    if (wire::decode(frame.bytes(), config_.message_max, header) != Errc::ok) {
+      auto why = wire::decode_agg_header(frame.bytes(), config_.message_max);
+      return drop(why ? "malformed message" : why.error().context, now);
+    }
+    if (header.tree_id != config_.tree_id) return drop("message of another tree (" + wire::describe(header) + ")", now);
+    Errc status = Errc::invalid;
+    switch (header.kind) {
+      case AggKind::result:
+      case AggKind::joined:
+      case AggKind::verdict:
+      case AggKind::void_epoch: status = to_group(header, frame, now); break;
+      case AggKind::opened:
+        status = with_body<wire::OpenedBody>(frame, [&](const wire::OpenedBody& body) {
+          if (body.job_id != config_.job_id) return Errc::invalid;
+          step_open(body.token, open_request::OpenedCame{body.group_id}, now);
+          return Errc::ok;
+        });
+        break;
+      case AggKind::refused:
+        status = with_body<wire::RefusedBody>(frame, [&](const wire::RefusedBody& body) {
+          if (body.what == AggKind::join) return to_group(header, frame, now);
+          if (body.what == AggKind::open) {
+            if (const auto at = opens_.find(body.token); at != opens_.end()) at->second.refusal = body;
+            step_open(body.token, open_request::RefusedCame{}, now);
+            return Errc::ok;
+          }
+          drop(describe(body), now);
+          return Errc::ok;
+        });
+        break;
+      default: break;
+    }
+    if (status != Errc::ok) drop("the node broke a rule (" + wire::describe(header) + ")", now);
+  }
+
+  void closed(std::string why, Time now) {
+    if (closed_) return;
+    closed_ = true;
+    why_ = std::move(why);
+    for (auto& [token, request] : opens_) step_open(token, open_request::LinkClosed{}, now);
+    for (ClientGroup* group : groups_)
+      if (group != nullptr) group->on_link_closed(now);
+  }
+
+  void tick(Time now) {
+    for (auto& [token, request] : opens_)
+      if (const auto* asking = std::get_if<open_request::Asking>(&request.state); asking != nullptr && now >= asking->resend_at)
+        step_open(token, open_request::Timeout{}, now);
+    for (ClientGroup* group : groups_)
+      if (group != nullptr) group->tick(now);
+  }
+
+  Time next_due() const noexcept {
+    Time due = kNever;
+    for (const auto& [token, request] : opens_)
+      if (const auto* asking = std::get_if<open_request::Asking>(&request.state)) due = std::min(due, asking->resend_at);
+    for (const ClientGroup* group : groups_)
+      if (group != nullptr) due = std::min(due, group->next_due());
+    return due;
+  }
+
+  ClientLinkConfig config_;
+  Outbox& outbox_;
+  LinkId leaf_{};
+  bool closed_ = false;
+  std::string why_;
+  struct Request {
+    std::uint32_t group_size = 0;
+    open_request::State state{};
+    wire::RefusedBody refusal{};
+  };
+  std::map<std::uint64_t, Request> opens_;  // set-up only, a handful
+
+ private:
+  Time resend_time(Time now) const noexcept {
+    return config_.resend_after.count() == 0 ? kNever : deadline_after(now, config_.resend_after);
+  }
+
+  template <class Body>
+  void control(AggKind kind, const Body& body) {
+    AggHeader h;
+    h.kind = kind;
+    h.tree_id = config_.tree_id;
+    h.payload_bytes = sizeof body;
+    std::byte bytes[sizeof body];
+    wire::store(bytes, body);
+    outbox_.send_control(leaf_, h, {bytes, sizeof bytes});
+  }
+
+  void send_open(std::uint64_t token, const Request& request, Time) {
+    wire::OpenBody body;
+    body.job_id = config_.job_id;
+    body.token = token;
+    body.group_size = request.group_size;
+    control(AggKind::open, body);
+  }
+
+  void step_open(std::uint64_t token, const open_request::Event& event, Time now) {
+    const auto at = opens_.find(token);
+    if (at == opens_.end()) return;  // forgotten: a late copy
+    const auto [state, action] = open_request::step(at->second.state, event, now, {config_.resend_after});
+    at->second.state = state;
+    if (action == open_request::Action::send && leaf_) send_open(token, at->second, now);
+  }
+
+  Errc to_group(const AggHeader& header, const BufferRef& frame, Time now) {
+    const std::uint32_t number = id_number(header.group_id);
+    ClientGroup* group = number < groups_.size() ? groups_[number] : nullptr;
+    if (group == nullptr || group->config().group_id != header.group_id) return Errc::ok;  // it has left: late
+    return group->on_message(header, frame, now);
+  }
+
+  template <class Body, class Use>
+  Errc with_body(const BufferRef& frame, const Use& use) {
+    Body body;
+    if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok) return Errc::invalid;
+    return use(body);
+  }
+
+  void drop(const std::string& why, Time now) {
+    outbox_.drop(leaf_, Error{Errc::invalid, why});
+    closed(why, now);
+  }
+
+  std::vector<ClientGroup*> groups_;  // [group number]
+};
+
+ClientLink::ClientLink(const ClientLinkConfig& config, Outbox& outbox) : impl_(std::make_unique<Impl>(config, outbox)) {}
+ClientLink::~ClientLink() = default;
+void ClientLink::set_link(LinkId leaf, Time now) { impl_->set_link(leaf, now); }
+LinkId ClientLink::link() const noexcept { return impl_->leaf_; }
+bool ClientLink::closed() const noexcept { return impl_->closed_; }
+const std::string& ClientLink::why_closed() const noexcept { return impl_->why_; }
+void ClientLink::open(std::uint64_t token, std::uint32_t group_size, Time now) { impl_->open(token, group_size, now); }
+OpenOutcome ClientLink::open_outcome(std::uint64_t token) const { return impl_->outcome(token); }
+void ClientLink::forget_open(std::uint64_t token) { impl_->opens_.erase(token); }
+void ClientLink::attach(ClientGroup& group) { impl_->attach(group); }
+void ClientLink::detach(ClientGroup& group) { impl_->detach(group); }
+void ClientLink::on_message(BufferRef frame, Time now) { impl_->on_message(frame, now); }
+void ClientLink::on_closed(const Error& why, Time now) { impl_->closed(why.context, now); }
+void ClientLink::tick(Time now) { impl_->tick(now); }
+Time ClientLink::next_due() const noexcept { return impl_->next_due(); }
+
+}  // namespace sumac::proto

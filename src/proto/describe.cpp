@@ -1,0 +1,93 @@
+// Sentences for people.
+#include "proto/client_group.hpp"
+#include "proto/client_link.hpp"
+#include "proto/guard.hpp"
+#include "wire/agg_codec.hpp"
+
+namespace sumac::proto {
+
+std::string describe(const wire::RefusedBody& r) {
+  using wire::RefuseReason;
+  switch (r.reason) {
+    case RefuseReason::no_group_id: return fmt::format("no group id left: the job was granted {} (node {})", r.limit, r.node_id);
+    case RefuseReason::no_ost: return fmt::format("no OST left at node {}: the job was granted {}", r.node_id, r.limit);
+    case RefuseReason::unknown_job: return fmt::format("node {} has no grant for job {}: it ended or never began", r.node_id, r.job_id);
+    case RefuseReason::unknown_group: return fmt::format("node {} does not know the group, or it has ended", r.node_id);
+    case RefuseReason::bad_path: return fmt::format("members disagree on the group's size or tree (node {})", r.node_id);
+    case RefuseReason::payload_too_large: return fmt::format("payload or chunk is over the job's grant (node {})", r.node_id);
+    case RefuseReason::wrong_epoch: return fmt::format("members disagree on the group's epoch (node {})", r.node_id);
+    case RefuseReason::bad_key: return fmt::format("node {} does not accept the key of job {}", r.node_id, r.job_id);
+    case RefuseReason::version:
+      return fmt::format("node {} speaks wire version {}, this side {}: update the older one", r.node_id, r.limit, r.asked);
+    case RefuseReason::node_limit: return fmt::format("node {} is at its limit of {}", r.node_id, r.limit);
+    case RefuseReason::member_lost: return fmt::format("a member or node was lost while joining (node {})", r.node_id);
+  }
+  return "refused";
+}
+
+std::string describe(const wire::VerdictBody& v) {
+  switch (v.reason) {
+    case wire::TroubleReason::disagree:
+      return fmt::format("rank {} differs from rank {} in {}: {}, not {}", v.culprit, v.other, wire::to_string(v.field),
+                         v.culprit_value, v.other_value);
+    case wire::TroubleReason::lost_connection: return fmt::format("rank {} lost its connection to the tree", v.culprit);
+    case wire::TroubleReason::dead_rank: return fmt::format("rank {} is dead", v.culprit);
+  }
+  return "verdict";
+}
+
+namespace {
+struct GuardText {
+  const char* name;
+  const char* sentence;
+};
+// In the order of the enum.
+constexpr GuardText kGuards[] = {
+    {"duplicate", "a child that is in already is not added again"},
+    {"answered_again", "a child that asks again for an answered number gets the kept result"},
+    {"result_expected", "a result is taken only by the number that waits for it"},
+    {"agreement", "members that differ in operation, type or size are found out"},
+    {"late_number", "a number that every child has completed is a late copy"},
+    {"beyond_window", "a number that an honest child cannot have reached costs the connection"},
+    {"kept_until_proof", "a result is kept until every child has shown that it has it"},
+    {"resend_up", "what the parent did not answer is said again"},
+    {"epoch", "messages of another epoch are not of this group's life"},
+    {"condemned", "numbers from the verdict on are answered with it, never added up"},
+    {"first_verdict", "the first verdict stands"},
+    {"trouble_again", "trouble is said again until the verdict is there"},
+    {"leave_of_the_gone", "leave of a group that has left already is answered"},
+    {"closed_has_left", "a child whose link closed counts as having left"},
+    {"left_may_close", "a child that has left may close its link without trouble"},
+    {"leave_reaches_root", "the tree's root hears of the end of a group that never reached up to it"},
+    {"join_duplicate", "a join that is counted already counts once"},
+    {"join_again", "a member that asks again is told again that the group stands"},
+    {"join_late", "a join of a group that has left forms nothing"},
+    {"join_agreement", "members that tell different sizes are refused"},
+    {"join_own", "a client joins only as the rank and job it said hello as"},
+    {"reuse_ends_old", "a newer group with the same number proves that the old one has left"},
+    {"refused_up", "a node that refuses says so to the nodes above"},
+    {"refused_again", "a late join of a refused group is refused like the others"},
+    {"joining_closed", "a member that is lost while joining ends the attempt for all"},
+    {"pool", "OSTs are reserved only while the job has some"},
+    {"same_token", "a repeated Open gets the same id"},
+    {"token_over", "an Open whose group has left already takes no new id"},
+    {"id_pool", "ids are given only while the job has some"},
+    {"revoked", "a revoked job opens and joins nothing"},
+    {"hello_first", "nothing is believed of a link that has not said who it is"},
+    {"direction", "a child says what children say"},
+    {"own_group", "a link speaks only of groups that it joined"},
+    {"group_reuse", "a message of a former group with the same number is not this group's"},
+    {"member_in_turn", "results complete in order; an early one waits"},
+    {"member_late", "a result of a number that is complete already is ignored"},
+    {"member_window", "nobody is more than the window ahead of what it has completed"},
+    {"member_resend", "what the node did not answer is said again"},
+    {"member_epoch", "results of another epoch are not of this group's life"},
+    {"verdict_in_turn", "a verdict waits until everything before it is complete"},
+};
+static_assert(std::size(kGuards) == kGuardCount);
+}  // namespace
+
+const char* to_string(Guard guard) noexcept { return kGuards[static_cast<std::size_t>(guard)].name; }
+const char* describe(Guard guard) noexcept { return kGuards[static_cast<std::size_t>(guard)].sentence; }
+
+}  // namespace sumac::proto

@@ -1,0 +1,83 @@
+#include "proto/id_pool.hpp"
+
+#include "proto/guard.hpp"
+
+namespace sumac::proto {
+
+IdPool::IdPool(std::uint32_t limit) : entries_(limit + 1) {
+  for (std::uint32_t number = 1; number <= limit; ++number) free_.push_back(number);
+}
+
+std::uint32_t IdPool::take_number() {
+  if (!free_.empty()) {
+    const std::uint32_t number = free_.front();
+    free_.pop_front();
+    return number;
+  }
+  for (std::uint32_t number = 1; number < entries_.size(); ++number)
+    if (entries_[number].in_use && entries_[number].orphan) {
+      release(static_cast<std::uint32_t>(entries_[number].generation) << 16 | number);
+      free_.pop_back();
+      return number;
+    }
+  return 0;
+}
+
+void IdPool::remember(const TokenKey& key) {
+  over_.push_back(key);
+  if (over_.size() <= kTokensMax) return;
+  tokens_.erase(over_.front());
+  over_.pop_front();
+}
+
+IdPool::Answer IdPool::open(const TokenKey& key, Job* job) {
+  const auto known = tokens_.find(key);
+  if (known != tokens_.end()) {
+    if (!known->second.over && guard(Guard::same_token, true)) return {known->second.group_id};
+    // Also for a token whose group has left or that was refused: a late copy, which nobody waits for.
+    if (guard(Guard::token_over, known->second.over)) return {known->second.group_id};
+  }
+  const std::uint32_t number =
+      job == nullptr || guard(Guard::id_pool, job->ids_used >= job->grant.max_groups) ? 0 : take_number();
+  if (number == 0) {
+    tokens_[key] = {0, true};
+    remember(key);
+    return {0};
+  }
+  Entry& entry = entries_[number];
+  entry = {static_cast<std::uint16_t>(entry.generation + 1), true, false, key};
+  const std::uint32_t group_id = static_cast<std::uint32_t>(entry.generation) << 16 | number;
+  tokens_[key] = {group_id, false};
+  ++used_;
+  ++job->ids_used;
+  return {group_id};
+}
+
+std::uint64_t IdPool::release(std::uint32_t group_id) {
+  const std::uint32_t number = id_number(group_id);
+  if (number == 0 || number >= entries_.size()) return 0;
+  Entry& entry = entries_[number];
+  if (!entry.in_use || entry.generation != group_id >> 16) return 0;
+  entry.in_use = false;
+  free_.push_back(number);
+  --used_;
+  if (const auto token = tokens_.find(entry.key); token != tokens_.end()) {
+    token->second.over = true;
+    remember(entry.key);
+  }
+  return entry.key.job_id;
+}
+
+bool IdPool::in_use(std::uint32_t group_id, std::uint64_t job_id) const noexcept {
+  const std::uint32_t number = id_number(group_id);
+  if (number == 0 || number >= entries_.size()) return false;
+  const Entry& entry = entries_[number];
+  return entry.in_use && entry.generation == group_id >> 16 && entry.key.job_id == job_id;
+}
+
+void IdPool::orphan(std::uint64_t job_id) {
+  for (Entry& entry : entries_)
+    if (entry.in_use && entry.key.job_id == job_id) entry.orphan = true;
+}
+
+}  // namespace sumac::proto

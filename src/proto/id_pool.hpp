@@ -1,0 +1,71 @@
+#pragma once
+// Group ids, at the tree's root. The lower half is the pool's number (1 to the node's limit), the upper half a generation
+// that grows with each use of the number, so that a late message of a former group is known as such.
+// What became of an Open is remembered by (job, token): a repeated one gets the same answer, also a while after the group has
+// left, and never a second id.
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "proto/job_table.hpp"
+#include "wire/agg.hpp"
+
+namespace sumac::proto {
+
+constexpr std::uint32_t id_number(std::uint32_t group_id) noexcept { return group_id & 0xFFFFu; }
+/// Is id `a` of a later use of the same number than `b`? In the circle of 2^16 generations.
+constexpr bool id_newer(std::uint32_t a, std::uint32_t b) noexcept {
+  return static_cast<std::int16_t>(static_cast<std::uint16_t>((a >> 16) - (b >> 16))) > 0;
+}
+
+struct TokenKey {
+  std::uint64_t job_id = 0, token = 0;
+  friend bool operator==(const TokenKey&, const TokenKey&) = default;
+};
+struct TokenHash {
+  std::size_t operator()(const TokenKey& key) const noexcept {
+    return static_cast<std::size_t>((key.job_id * 0x9e3779b97f4a7c15ull) ^ (key.token * 0xc2b2ae3d27d4eb4full >> 7));
+  }
+};
+
+class IdPool {
+ public:
+  explicit IdPool(std::uint32_t limit);
+
+  struct Answer {
+    std::uint32_t group_id = 0;  ///< 0: none left.
+  };
+  /// `job` is null if the job may begin nothing: then only an earlier answer counts.
+  Answer open(const TokenKey& key, Job* job);
+  /// The group has ended; an id that is not in use is ignored. Returns the job it belonged to, or 0.
+  std::uint64_t release(std::uint32_t group_id);
+  /// The job has ended. Its ids that nobody joined may never be spoken of again: they are used again, but last.
+  void orphan(std::uint64_t job_id);
+  bool in_use(std::uint32_t group_id, std::uint64_t job_id) const noexcept;
+  std::uint32_t used() const noexcept { return used_; }
+
+ private:
+  static constexpr std::size_t kTokensMax = 4096;  // remembered after their group has ended
+
+  struct Entry {
+    std::uint16_t generation = 0;
+    bool in_use = false, orphan = false;
+    TokenKey key{};
+  };
+  struct Token {
+    std::uint32_t group_id = 0;
+    bool over = false;
+  };
+  std::uint32_t take_number();
+  void remember(const TokenKey& key);
+
+  std::vector<Entry> entries_;        // [number]; 0 is unused
+  std::deque<std::uint32_t> free_;    // oldest first: a number rests as long as possible
+  std::unordered_map<TokenKey, Token, TokenHash> tokens_;
+  std::deque<TokenKey> over_;         // in the order in which they ended
+  std::uint32_t used_ = 0;
+};
+
+}  // namespace sumac::proto

@@ -1,0 +1,76 @@
+#include "proto/job_table.hpp"
+
+#include <algorithm>
+
+#include "proto/guard.hpp"
+
+namespace sumac::proto {
+
+Result<> JobTable::grant(const JobGrant& grant) {
+  if (grant.job_id == 0) return fail(Errc::invalid, "grant: job id is 0");
+  if (grant.osts == 0 || grant.max_groups == 0 || grant.payload == 0)
+    return fail(Errc::invalid, "grant of job {}: osts, max_groups and payload must not be 0", grant.job_id);
+  if (grant.payload > limits_.payload_max)
+    return fail(Errc::invalid, "grant of job {}: payload {} is over this node's {}", grant.job_id, grant.payload, limits_.payload_max);
+  if (grant.chunk > limits_.chunk_max)
+    return fail(Errc::invalid, "grant of job {}: chunk {} is over this node's {}", grant.job_id, grant.chunk, limits_.chunk_max);
+  if (grant.stream_window > limits_.stream_window_max)
+    return fail(Errc::invalid, "grant of job {}: stream window {} is over this node's {}", grant.job_id, grant.stream_window,
+                limits_.stream_window_max);
+  if (const Job* job = find(grant.job_id); job != nullptr) {
+    if (job->grant == grant && !job->revoked) return {};
+    return fail(Errc::exists, "grant of job {}: it has another one that is not over yet", grant.job_id);
+  }
+  std::uint64_t osts = grant.osts, groups = grant.max_groups;
+  for (const Job& job : jobs_) osts += job.grant.osts, groups += job.grant.max_groups;
+  if (osts > limits_.osts)
+    return fail(Errc::exhausted, "grant of job {}: {} OSTs asked, {} of {} left", grant.job_id, grant.osts,
+                limits_.osts - (osts - grant.osts), limits_.osts);
+  if (groups > limits_.groups)
+    return fail(Errc::exhausted, "grant of job {}: {} groups asked, {} of {} left", grant.job_id, grant.max_groups,
+                limits_.groups - (groups - grant.max_groups), limits_.groups);
+  jobs_.push_back({.grant = grant, .osts_free = grant.osts});
+  return {};
+}
+
+bool JobTable::revoke(std::uint64_t job_id) {
+  Job* job = find(job_id);
+  if (job == nullptr) return false;
+  job->revoked = true;
+  return true;
+}
+
+Job* JobTable::find(std::uint64_t job_id) noexcept {
+  const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.grant.job_id == job_id; });
+  return found == jobs_.end() ? nullptr : &*found;
+}
+
+Job* JobTable::find_active(std::uint64_t job_id) noexcept {
+  Job* job = find(job_id);
+  return job == nullptr || guard(Guard::revoked, job->revoked) ? nullptr : job;
+}
+
+std::uint32_t JobTable::reserve(Job& job, std::uint32_t wish) noexcept {
+  std::uint32_t osts = std::min(wish, ost_cap(job.grant.osts, job.grant.max_groups));
+  if (guard(Guard::pool, osts > job.osts_free)) osts = job.osts_free;
+  job.osts_free -= osts;
+  return osts;
+}
+
+void JobTable::give_back(std::uint64_t job_id, std::uint32_t osts) noexcept {
+  if (Job* job = find(job_id); job != nullptr) job->osts_free += osts;
+}
+
+void JobTable::sweep() {
+  std::erase_if(jobs_, [](const Job& job) { return job.revoked && job.groups_here == 0; });
+}
+
+std::vector<JobView> JobTable::view() const {
+  std::vector<JobView> views;
+  for (const Job& job : jobs_)
+    views.push_back({job.grant, job.revoked, job.osts_free, std::max(job.groups_here, job.ids_used), job.operations,
+                     job.streaming_operations});
+  return views;
+}
+
+}  // namespace sumac::proto

@@ -1,0 +1,46 @@
+#pragma once
+// What jobs were granted at one node, and what of it is taken. What is granted to one is never granted to another.
+#include <cstdint>
+#include <vector>
+
+#include "proto/node.hpp"
+
+namespace sumac::proto {
+
+struct Job {
+  JobGrant grant{};
+  bool revoked = false;
+  std::uint32_t osts_free = 0;
+  std::uint32_t groups_here = 0;  ///< With a life at this node that is not over.
+  std::uint32_t ids_used = 0;     ///< At the tree's root.
+  std::uint64_t operations = 0, streaming_operations = 0;
+};
+
+class JobTable {
+ public:
+  explicit JobTable(const NodeLimits& limits) : limits_(limits) {}
+
+  Result<> grant(const JobGrant& grant);
+  bool revoke(std::uint64_t job_id);
+  Job* find(std::uint64_t job_id) noexcept;
+  /// The job if it may begin something new: granted and not revoked.
+  Job* find_active(std::uint64_t job_id) noexcept;
+  /// OSTs for one group: at most `wish` and the cap, 0 if the job's pool is empty.
+  std::uint32_t reserve(Job& job, std::uint32_t wish) noexcept;
+  void give_back(std::uint64_t job_id, std::uint32_t osts) noexcept;
+  /// Forgets jobs that are revoked and have nothing left here. Invalidates Job pointers.
+  void sweep();
+  std::vector<JobView> view() const;
+
+ private:
+  NodeLimits limits_;
+  std::vector<Job> jobs_;  // few; looked up when something is set up, never per message
+};
+
+/// The most OSTs that one group gets of a grant: the pool shared evenly, at least 2 (as far as the pool goes).
+constexpr std::uint32_t ost_cap(std::uint32_t job_osts, std::uint32_t max_groups) noexcept {
+  const std::uint32_t share = max_groups == 0 ? 0 : job_osts / max_groups;
+  return share < 2 ? 2 : share;
+}
+
+}  // namespace sumac::proto

@@ -1,0 +1,74 @@
+#pragma once
+// The child links of a node, found by the shell's number on every message: open addressing, no allocation but at set-up.
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "proto/link.hpp"
+
+namespace sumac::proto {
+
+inline constexpr std::uint16_t kNoChild = 0xFFFF;
+
+struct Link {
+  LinkId id{};
+  bool greeted = false;  ///< It has said hello.
+  wire::Role role = wire::Role::client;
+  std::uint64_t job_id = 0;
+  std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
+  std::array<std::uint8_t, 16> key{};
+  std::vector<std::uint16_t> child_of;  ///< [group number]: which child this link is there.
+};
+
+class LinkTable {
+ public:
+  Link* find(LinkId id) noexcept {
+    if (cells_.empty()) return nullptr;
+    for (std::size_t at = home(id);; at = (at + 1) & (cells_.size() - 1)) {
+      if (cells_[at].value == id.value) return cells_[at].link.get();
+      if (cells_[at].value == 0) return nullptr;
+    }
+  }
+  Link& add(LinkId id, std::uint32_t groups) {
+    if ((count_ + 1) * 2 > cells_.size()) resize(cells_.empty() ? 16 : cells_.size() * 2);
+    auto link = std::make_unique<Link>();
+    link->id = id;
+    link->child_of.assign(groups + 1, kNoChild);
+    Link& added = *link;
+    insert(id.value, std::move(link));
+    ++count_;
+    return added;
+  }
+  void remove(LinkId id) {
+    std::vector<Cell> old = std::move(cells_);
+    cells_ = std::vector<Cell>(old.size());
+    count_ = 0;
+    for (Cell& cell : old)
+      if (cell.value != 0 && cell.value != id.value) insert(cell.value, std::move(cell.link)), ++count_;
+  }
+  std::size_t size() const noexcept { return count_; }
+
+ private:
+  struct Cell {
+    std::uint32_t value = 0;
+    std::unique_ptr<Link> link;
+  };
+  std::size_t home(LinkId id) const noexcept { return (id.value * 0x9e3779b1u >> 7) & (cells_.size() - 1); }
+  void insert(std::uint32_t value, std::unique_ptr<Link> link) {
+    std::size_t at = home({value});
+    while (cells_[at].value != 0) at = (at + 1) & (cells_.size() - 1);
+    cells_[at] = {value, std::move(link)};
+  }
+  void resize(std::size_t size) {
+    std::vector<Cell> old = std::move(cells_);
+    cells_ = std::vector<Cell>(size);
+    for (Cell& cell : old)
+      if (cell.value != 0) insert(cell.value, std::move(cell.link));
+  }
+  std::vector<Cell> cells_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace sumac::proto

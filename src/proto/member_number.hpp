@@ -1,0 +1,53 @@
+#pragma once
+// One number at a member: sent when the window lets, answered, and complete in its turn.
+#include <variant>
+
+#include "base/clock.hpp"
+#include "base/inline_vec.hpp"
+
+namespace sumac::proto::member_number {
+
+struct Waiting {
+  friend bool operator==(const Waiting&, const Waiting&) = default;
+};
+struct InFlight {
+  Time resend_at = kNever;
+  friend bool operator==(const InFlight&, const InFlight&) = default;
+};
+struct Stashed {  ///< Its result came before that of an earlier number.
+  friend bool operator==(const Stashed&, const Stashed&) = default;
+};
+struct Complete {
+  friend bool operator==(const Complete&, const Complete&) = default;
+};
+using State = std::variant<Waiting, InFlight, Stashed, Complete>;
+
+struct Room {};  ///< All numbers up to s - window are complete.
+struct Result {
+  bool in_turn = true;  ///< All earlier numbers are complete.
+};
+struct Turn {};       ///< All earlier numbers have become complete.
+struct Condemned {};  ///< A verdict: this number completes nowhere.
+struct Timeout {};
+using Event = std::variant<Room, Result, Turn, Condemned, Timeout>;
+
+struct Limits {
+  Duration resend_after{0};
+};
+
+enum class Action : std::uint8_t {
+  send,
+  stash,    ///< Keep the result.
+  deliver,  ///< The result (this one, or the stashed one) goes to the user.
+  forget,   ///< What was sent or stashed has no meaning any more.
+  offence,  ///< The node answered what was never asked.
+  ignore,
+};
+
+struct Step {
+  State state;
+  Action action;
+};
+Step step(const State& state, const Event& event, Time now, const Limits& limits);
+
+}  // namespace sumac::proto::member_number

@@ -1,0 +1,69 @@
+#pragma once
+// A member's life in a group: it joins, takes part, perhaps hears a verdict, and leaves.
+#include <cstdint>
+#include <variant>
+
+#include "base/clock.hpp"
+#include "base/inline_vec.hpp"
+
+namespace sumac::proto::membership {
+
+struct Joining {
+  Time resend_at = kNever;
+  bool leaving = false;  ///< leave() was called already.
+  friend bool operator==(const Joining&, const Joining&) = default;
+};
+struct Standing {
+  bool leaving = false;
+  friend bool operator==(const Standing&, const Standing&) = default;
+};
+struct Condemned {
+  std::uint32_t first_failed = 0;
+  bool leaving = false;
+  friend bool operator==(const Condemned&, const Condemned&) = default;
+};
+struct Departing {  ///< Leave is sent.
+  std::uint32_t number = 0;
+  bool condemned = false;
+  Time resend_at = kNever;
+  friend bool operator==(const Departing&, const Departing&) = default;
+};
+struct Left {
+  friend bool operator==(const Left&, const Left&) = default;
+};
+struct Refused {
+  friend bool operator==(const Refused&, const Refused&) = default;
+};
+struct Lost {
+  friend bool operator==(const Lost&, const Lost&) = default;
+};
+using State = std::variant<Joining, Standing, Condemned, Departing, Left, Refused, Lost>;
+
+struct JoinedCame {};
+struct RefusedCame {};
+struct VerdictCame {
+  std::uint32_t first_failed = 0;
+};
+struct EpochOver {};  ///< The link is closed, or the node says Void.
+struct LeaveWanted {};
+struct Drained {  ///< All that was posted is over.
+  std::uint32_t next_number = 0;
+};
+struct LeaveAnswered {};
+struct Timeout {};
+using Event = std::variant<JoinedCame, RefusedCame, VerdictCame, EpochOver, LeaveWanted, Drained, LeaveAnswered, Timeout>;
+
+struct Limits {
+  Duration resend_after{0};
+};
+
+enum class Action : std::uint8_t { send_join, stand, note_refusal, note_verdict, send_leave, fail_all, ignore };
+using Actions = InlineVec<Action, 2>;
+
+struct Step {
+  State state;
+  Actions actions;
+};
+Step step(const State& state, const Event& event, Time now, const Limits& limits);
+
+}  // namespace sumac::proto::membership

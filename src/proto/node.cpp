@@ -1,0 +1,383 @@
+// Messages and links of a node, sorted to its groups.
+#include "proto/node.hpp"
+
+#include "proto/guard.hpp"
+#include "proto/node_group.hpp"
+#include "proto/open_notes.hpp"
+
+namespace sumac::proto {
+
+using wire::AggHeader;
+using wire::AggKind;
+using wire::RefuseReason;
+
+class Node::Impl {
+ public:
+  using Flaw = NodeGroup::Flaw;
+
+  Impl(const NodeConfig& config, Outbox& outbox)
+      : ctx_(config, outbox),
+        groups_(config.limits.groups + 1),
+        notes_(4 * static_cast<std::size_t>(config.limits.groups)),
+        payload_max_(std::max(config.limits.payload_max, config.limits.chunk_max)) {}
+
+  void on_message(LinkId from, BufferRef&& frame, Time now) {
+    AggHeader header;
+    const bool is_parent = from == ctx_.parent;
+    Link* link = is_parent ? nullptr : ctx_.links.find(from);
+    if (!is_parent && link == nullptr) return;  // closed or dropped: what was still on its way
+    if (wire::decode(frame.bytes(), payload_max_, header) != Errc::ok) return malformed(from, frame, now);
+    if (header.tree_id != ctx_.config.tree_id) return drop(from, "message of another tree", header, now);
+    const Flaw flaw = is_parent ? from_parent(header, frame, now) : from_child(*link, header, frame, now);
+    if (flaw != nullptr) drop(from, flaw, header, now);
+    if (any_revoked_) ctx_.jobs.sweep();
+  }
+
+  void link_closed(LinkId id, Time now) {
+    if (id == ctx_.parent) {
+      ctx_.parent = {};
+      ctx_.parent_lost = true;
+      for (auto& group : groups_)
+        if (group) group->parent_closed(now);
+    } else if (Link* link = ctx_.links.find(id); link != nullptr) {
+      for (std::size_t number = 1; number < groups_.size(); ++number)
+        if (const auto child = link->child_of[number]; child != kNoChild) groups_[number]->child_closed(id, child, now);
+      notes_.link_closed(id);
+      ctx_.links.remove(id);
+    }
+    if (any_revoked_) ctx_.jobs.sweep();
+  }
+
+  void set_parent(LinkId parent, Time now) {
+    if (ctx_.parent && !(ctx_.parent == parent)) link_closed(ctx_.parent, now);
+    ctx_.parent = parent;
+    ctx_.parent_lost = false;
+    wire::HelloBody hello;
+    hello.role = wire::Role::node;
+    hello.id = ctx_.config.node_id;
+    ctx_.control(parent, ctx_.header(AggKind::hello, 0, 0), hello);
+    for (const auto& [key, note] : notes_.all()) ctx_.control(parent, ctx_.header(AggKind::open, 0, 0), note.body);
+    for (auto& group : groups_)
+      if (group) group->parent_ready(now);
+  }
+
+  void tick(Time now) {
+    if (now < ctx_.due) return;
+    Time due = kNever;
+    ctx_.due = kNever;
+    for (auto& group : groups_)
+      if (group) due = std::min(due, group->tick(now));
+    ctx_.due = std::min(ctx_.due, due);
+    if (any_revoked_) ctx_.jobs.sweep();
+  }
+
+  bool revoke(std::uint64_t job_id) {
+    if (!ctx_.jobs.revoke(job_id)) return false;
+    any_revoked_ = true;
+    ctx_.ids.orphan(job_id);
+    ctx_.jobs.sweep();
+    return true;
+  }
+
+  NodeContext ctx_;
+  std::vector<std::unique_ptr<NodeGroup>> groups_;  // [number]
+
+ private:
+  // ---- what children say ---------------------------------------------------------------------------------------------
+
+  Flaw from_child(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
+    if (header.kind == AggKind::hello) return hello(link, frame, now);
+    if (guard(Guard::hello_first, !link.greeted)) return "nothing may be said before hello";
+    switch (header.kind) {
+      case AggKind::contribute: {
+        ++ctx_.stats.messages_in;
+        ctx_.stats.bytes_in += header.payload_bytes;
+        return contribute(link, header, frame, now);
+      }
+      case AggKind::open: return with_body<wire::OpenBody>(frame, [&](const auto& body) { return open(link, body); });
+      case AggKind::join: return with_body<wire::JoinBody>(frame, [&](const auto& body) { return join(link, header, body, now); });
+      case AggKind::trouble:
+        return with_body<wire::TroubleBody>(frame, [&](const auto& body) -> Flaw {
+          if (NodeGroup* group = find(header.group_id); group != nullptr) return group->trouble(link, header, body, now);
+          return unknown(header.group_id);
+        });
+      case AggKind::refused:
+        return with_body<wire::RefusedBody>(frame, [&](const auto& body) { return refused_below(link, header, body, now); });
+      case AggKind::supply:
+      case AggKind::skip: return "this node does not take part in recovery";
+      case AggKind::result:
+        // What the guard is there against: a child's word taken for the parent's.
+        if (guard(Guard::direction, true)) break;
+        return from_parent(header, frame, now);
+      default: break;
+    }
+    return "a child does not say this";
+  }
+
+  Flaw hello(Link& link, const BufferRef& frame, Time) {
+    return with_body<wire::HelloBody>(frame, [&](const wire::HelloBody& body) -> Flaw {
+      if (body.version_min > wire::kAggVersion || body.version_max < wire::kAggVersion) {
+        if (body.job_id != 0) refuse(link.id, body.job_id, 0, RefuseReason::version, AggKind::hello, wire::kAggVersion, body.version_max);
+        return "hello: no wire version in common; update the older side";
+      }
+      if (link.greeted) {
+        const bool same = link.role == body.role && link.job_id == body.job_id && link.peer == body.id;
+        return same ? nullptr : "hello: a second one that differs";
+      }
+      link.greeted = true;
+      link.role = body.role;
+      link.job_id = body.job_id;
+      link.peer = body.id;
+      link.key = body.job_key;
+      return nullptr;
+    });
+  }
+
+  Flaw open(Link& link, const wire::OpenBody& body) {
+    if (link.role == wire::Role::client && body.job_id != link.job_id) return "open: for another job than this connection's";
+    Job* job = ctx_.jobs.find_active(body.job_id);
+    const TokenKey key{body.job_id, body.token};
+    const auto no = [&](RefuseReason reason, std::uint32_t limit) {
+      refuse(link.id, body.job_id, body.token, reason, AggKind::open, limit, 1);
+      return nullptr;
+    };
+    if (job != nullptr && link.role == wire::Role::client && link.key != job->grant.key) return no(RefuseReason::bad_key, 0);
+    if (!ctx_.config.root) {
+      if (job == nullptr) return no(RefuseReason::unknown_job, 0);
+      notes_.put(link.id, body);
+      if (ctx_.parent) ctx_.control(ctx_.parent, ctx_.header(AggKind::open, 0, 0), body);
+      return nullptr;
+    }
+    const auto answer = ctx_.ids.open(key, job);
+    if (answer.group_id == 0)
+      return job == nullptr ? no(RefuseReason::unknown_job, 0) : no(RefuseReason::no_group_id, job->grant.max_groups);
+    wire::OpenedBody opened;
+    opened.job_id = body.job_id;
+    opened.token = body.token;
+    opened.group_id = answer.group_id;
+    ctx_.control(link.id, ctx_.header(AggKind::opened, 0, 0), opened);
+    return nullptr;
+  }
+
+  Flaw join(Link& link, const AggHeader& header, const wire::JoinBody& body, Time now) {
+    const std::uint32_t number = id_number(header.group_id);
+    if (number == 0) return "join: group number is 0";
+    const auto no = [&](RefuseReason reason, std::uint32_t limit) {
+      AggHeader h = ctx_.header(AggKind::refused, header.group_id, header.epoch);
+      ctx_.control(link.id, h, refusal(body.job_id, 0, reason, AggKind::join, limit, number));
+      return nullptr;
+    };
+    if (number >= groups_.size()) return no(RefuseReason::node_limit, ctx_.config.limits.groups);
+    NodeGroup* group = find(header.group_id);
+    if (group == nullptr) {
+      if (ctx_.config.root && !ctx_.ids.in_use(header.group_id, body.job_id)) return no(RefuseReason::unknown_group, 0);
+      group = begin(header.group_id, now);
+      if (group == nullptr) return no(RefuseReason::unknown_group, 0);
+    }
+    return group->join(link, header, body, now);
+  }
+
+  Flaw refused_below(Link& link, const AggHeader& header, const wire::RefusedBody& body, Time now) {
+    if (link.role != wire::Role::node || body.what != AggKind::join || header.group_id == 0)
+      return "refused: only a node refuses, and only a join";
+    NodeGroup* group = find(header.group_id);
+    if (group == nullptr) group = begin(header.group_id, now);
+    if (group != nullptr) {
+      group->refused_below(link.id, header, body, now);
+    } else {
+      // Over long ago: the child only needs to know that this is known.
+      ctx_.control(link.id, ctx_.header(AggKind::refused, header.group_id, header.epoch), body);
+    }
+    return nullptr;
+  }
+
+  Flaw contribute(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
+    NodeGroup* group = find(header.group_id);
+    if (group == nullptr && header.coll == wire::Coll::leave && link.role == wire::Role::node)
+      group = begin(header.group_id, now);  // it may have stood only below this child
+    if (group != nullptr) return group->contribute(link, header, std::move(frame), now);
+    const std::uint32_t number = id_number(header.group_id);
+    NodeGroup* other = number < groups_.size() ? groups_[number].get() : nullptr;
+    // A former group of this number: a late copy. Its Leave may be a child that never heard the answer.
+    if (other == nullptr || !id_newer(other->id(), header.group_id)) {
+      if (guard(Guard::own_group, true)) return "contribute: to a group that this connection did not join";
+      return nullptr;
+    }
+    if (!guard(Guard::group_reuse, true)) return other->contribute(link, header, std::move(frame), now);
+    if (header.coll == wire::Coll::leave && guard(Guard::leave_of_the_gone, true)) other->answer_leave(link.id, header);
+    else ++ctx_.stats.late_copies;
+    return nullptr;
+  }
+
+  // ---- what the parent says ------------------------------------------------------------------------------------------
+
+  Flaw from_parent(const AggHeader& header, BufferRef& frame, Time now) {
+    NodeGroup* group = header.group_id == 0 ? nullptr : find(header.group_id);
+    const auto late = [&]() -> Flaw {
+      ++ctx_.stats.late_copies;
+      return nullptr;
+    };
+    switch (header.kind) {
+      case AggKind::result:
+        ++ctx_.stats.messages_in;
+        ctx_.stats.bytes_in += header.payload_bytes;
+        return group == nullptr ? late() : group->result(header, frame, now);
+      case AggKind::opened: return with_body<wire::OpenedBody>(frame, [&](const auto& body) { return opened(body); });
+      case AggKind::joined:
+        return with_body<wire::JoinedBody>(frame, [&](const auto& body) -> Flaw {
+          return group == nullptr ? late() : group->joined(header, body, now);
+        });
+      case AggKind::refused:
+        return with_body<wire::RefusedBody>(frame, [&](const auto& body) -> Flaw {
+          if (body.what == AggKind::hello) return "the parent refuses this node";
+          if (body.what == AggKind::open) return open_refused(body);
+          if (group == nullptr) return late();
+          group->refused_above(header, body, now);
+          return nullptr;
+        });
+      case AggKind::verdict:
+        return with_body<wire::VerdictBody>(frame, [&](const auto& body) -> Flaw {
+          return group == nullptr ? late() : group->verdict(header, body, now);
+        });
+      case AggKind::void_epoch:
+        return with_body<wire::VoidBody>(frame, [&](const auto&) -> Flaw {
+          if (group == nullptr) return late();
+          group->void_epoch(header, now);
+          return nullptr;
+        });
+      default: return "a parent does not say this";
+    }
+  }
+
+  Flaw opened(const wire::OpenedBody& body) {
+    if (const LinkId link = notes_.take({body.job_id, body.token}); link) {
+      ctx_.control(link, ctx_.header(AggKind::opened, 0, 0), body);
+    } else {
+      ++ctx_.stats.late_copies;
+    }
+    return nullptr;
+  }
+
+  Flaw open_refused(const wire::RefusedBody& body) {
+    if (const LinkId link = notes_.take({body.job_id, body.token}); link) {
+      ctx_.control(link, ctx_.header(AggKind::refused, 0, 0), body);
+    } else {
+      ++ctx_.stats.late_copies;
+    }
+    return nullptr;
+  }
+
+  // ---- the table of groups -------------------------------------------------------------------------------------------
+
+  NodeGroup* find(std::uint32_t group_id) noexcept {
+    const std::uint32_t number = id_number(group_id);
+    if (number == 0 || number >= groups_.size()) return nullptr;
+    NodeGroup* group = groups_[number].get();
+    return group != nullptr && group->id() == group_id ? group : nullptr;
+  }
+
+  /// A group of which nothing is known yet. Null: the id is older than what this number has become.
+  NodeGroup* begin(std::uint32_t group_id, Time now) {
+    const std::uint32_t number = id_number(group_id);
+    if (number == 0 || number >= groups_.size()) return nullptr;
+    auto& group = groups_[number];
+    if (!group) {
+      group = std::make_unique<NodeGroup>(ctx_, number);
+    } else {
+      if (guard(Guard::join_late, !id_newer(group_id, group->id()))) return nullptr;
+      if (group->active()) {
+        if (!guard(Guard::reuse_ends_old, true)) return nullptr;
+        group->end_by_reuse(now);
+      }
+    }
+    group->begin(group_id);
+    return group.get();
+  }
+
+  Flaw unknown(std::uint32_t group_id) noexcept {
+    const std::uint32_t number = id_number(group_id);
+    const bool was_here = number < groups_.size() && groups_[number] && id_newer(groups_[number]->id(), group_id);
+    if (!was_here) return "of a group that this connection did not join";
+    ++ctx_.stats.late_copies;
+    return nullptr;
+  }
+
+  // ---- small things --------------------------------------------------------------------------------------------------
+
+  template <class Body, class Use>
+  Flaw with_body(const BufferRef& frame, const Use& use) {
+    Body body;
+    if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok) {
+      wire::load(body, frame.data() + wire::kAggHeaderBytes);
+      return wire::flaw(body);
+    }
+    return use(body);
+  }
+
+  wire::RefusedBody refusal(std::uint64_t job, std::uint64_t token, RefuseReason reason, AggKind what, std::uint32_t limit,
+                            std::uint32_t asked) const {
+    wire::RefusedBody body;
+    body.job_id = job;
+    body.token = token;
+    body.reason = reason;
+    body.node_id = ctx_.config.node_id;
+    body.limit = limit;
+    body.asked = asked;
+    body.what = what;
+    return body;
+  }
+  void refuse(LinkId to, std::uint64_t job, std::uint64_t token, RefuseReason reason, AggKind what, std::uint32_t limit,
+              std::uint32_t asked) {
+    ctx_.control(to, ctx_.header(AggKind::refused, 0, 0), refusal(job, token, reason, what, limit, asked));
+  }
+
+  void malformed(LinkId from, const BufferRef& frame, Time now) {
+    auto why = wire::decode_agg_header(frame.bytes(), payload_max_);
+    ++ctx_.stats.offences;
+    ctx_.outbox.drop(from, why ? Error{Errc::invalid, "malformed message"} : within("malformed message", why.error()).value());
+    link_closed(from, now);
+  }
+
+  void drop(LinkId from, Flaw flaw, const AggHeader& header, Time now) {
+    ++ctx_.stats.offences;
+    ctx_.outbox.drop(from, Error{Errc::invalid, fmt::format("{} ({})", flaw, wire::describe(header))});
+    link_closed(from, now);
+  }
+
+  OpenNotes notes_;
+  const std::uint32_t payload_max_;
+  bool any_revoked_ = false;
+};
+
+Node::Node(const NodeConfig& config, Outbox& outbox) : impl_(std::make_unique<Impl>(config, outbox)) {}
+Node::~Node() = default;
+
+Result<> Node::grant(const JobGrant& grant) { return impl_->ctx_.jobs.grant(grant); }
+bool Node::revoke(std::uint64_t job_id, Time) { return impl_->revoke(job_id); }
+void Node::set_parent_link(LinkId parent, Time now) { impl_->set_parent(parent, now); }
+void Node::on_link_up(LinkId link, Time) {
+  if (link && impl_->ctx_.links.find(link) == nullptr) impl_->ctx_.links.add(link, impl_->ctx_.config.limits.groups);
+}
+void Node::on_link_closed(LinkId link, Time now) { impl_->link_closed(link, now); }
+void Node::on_message(LinkId link, BufferRef frame, Time now) { impl_->on_message(link, std::move(frame), now); }
+void Node::tick(Time now) { impl_->tick(now); }
+Time Node::next_due() const noexcept { return impl_->ctx_.due; }
+const NodeConfig& Node::config() const noexcept { return impl_->ctx_.config; }
+const NodeStats& Node::stats() const noexcept { return impl_->ctx_.stats; }
+std::vector<JobView> Node::jobs() const { return impl_->ctx_.jobs.view(); }
+std::uint32_t Node::links() const noexcept { return static_cast<std::uint32_t>(impl_->ctx_.links.size()); }
+
+std::vector<GroupView> Node::groups() const {
+  std::vector<GroupView> views;
+  for (const auto& group : impl_->groups_)
+    if (group && group->active()) views.push_back(group->view());
+  return views;
+}
+
+bool Node::idle() const noexcept {
+  for (const auto& group : impl_->groups_)
+    if (group && group->active()) return false;
+  return true;
+}
+
+}  // namespace sumac::proto

@@ -1,0 +1,58 @@
+#pragma once
+// Inside this folder only: what a node's groups share.
+#include <algorithm>
+#include <cstring>
+
+#include "proto/id_pool.hpp"
+#include "proto/job_table.hpp"
+#include "proto/link_table.hpp"
+#include "proto/node.hpp"
+#include "wire/agg_codec.hpp"
+
+namespace sumac::proto {
+
+struct NodeContext {
+  NodeContext(const NodeConfig& c, Outbox& o)
+      : config(c), outbox(o), jobs(c.limits), ids(c.root ? c.limits.groups : 0) {}
+
+  NodeConfig config;
+  Outbox& outbox;
+  NodeStats stats{};
+  JobTable jobs;
+  IdPool ids;
+  LinkTable links;
+  LinkId parent{};
+  bool parent_lost = false;  ///< There was one; until the shell brings the next, nothing goes up.
+  Time due = kNever;         ///< Nothing has to be repeated before.
+  BufferPool copies{static_cast<std::size_t>(-1) / 2};  ///< For accumulators whose frame somebody else holds as well.
+
+  /// Something was sent that is to be repeated.
+  void expect_answer(Time now) noexcept {
+    if (config.limits.resend_after.count() != 0) due = std::min(due, deadline_after(now, config.limits.resend_after));
+  }
+
+  wire::AggHeader header(wire::AggKind kind, std::uint32_t group_id, std::uint32_t epoch) const noexcept {
+    wire::AggHeader h;
+    h.kind = kind;
+    h.tree_id = config.tree_id;
+    h.group_id = group_id;
+    h.epoch = epoch;
+    return h;
+  }
+
+  template <class Body>
+  void control(LinkId to, wire::AggHeader h, const Body& body) {
+    h.payload_bytes = sizeof(Body);
+    std::byte bytes[sizeof(Body)];
+    wire::store(bytes, body);
+    outbox.send_control(to, h, {bytes, sizeof bytes});
+  }
+
+  void data(LinkId to, const wire::AggHeader& h, const BufferSlice& slice) {
+    ++stats.messages_out;
+    stats.bytes_out += h.payload_bytes;
+    outbox.send(to, h, Payload{slice.bytes(), slice.buffer()});
+  }
+};
+
+}  // namespace sumac::proto

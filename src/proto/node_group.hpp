@@ -1,0 +1,131 @@
+#pragma once
+// Inside this folder only: one group number of a node. Owns what the machines group_life and node_number do not: children,
+// reserved OSTs, the ring of slots with the agreed headers and the buffers, verdict and trouble.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/group_life.hpp"
+#include "proto/node_context.hpp"
+#include "proto/node_number.hpp"
+#include "proto/window.hpp"
+#include "reduce/reduce.hpp"
+
+namespace sumac::proto {
+
+class NodeGroup {
+ public:
+  using Flaw = const char*;  ///< Null, or which rule the message broke.
+
+  NodeGroup(NodeContext& context, std::uint32_t number) : ctx_(context), number_(number) {}
+
+  std::uint32_t id() const noexcept { return id_; }
+  bool active() const noexcept;
+  bool over() const noexcept;  ///< A tombstone, or nothing yet.
+  /// Becomes the next group with this number, of which nothing is known yet. The old one must be over.
+  void begin(std::uint32_t group_id);
+
+  // From children.
+  Flaw join(Link& link, const wire::AggHeader& header, const wire::JoinBody& body, Time now);
+  Flaw contribute(Link& link, const wire::AggHeader& header, BufferRef&& frame, Time now);
+  Flaw trouble(Link& link, const wire::AggHeader& header, const wire::TroubleBody& body, Time now);
+  void refused_below(LinkId link, const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
+  void child_closed(LinkId link, std::uint16_t child, Time now);
+  // From the parent.
+  Flaw joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);
+  void refused_above(const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
+  Flaw result(const wire::AggHeader& header, const BufferRef& frame, Time now);
+  Flaw verdict(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
+  void void_epoch(const wire::AggHeader& header, Time now);
+  void parent_closed(Time now);
+  void parent_ready(Time now);  ///< Says again what is unanswered, on the new link.
+
+  /// A newer group has this number: this one is over, whatever was lost on the way.
+  void end_by_reuse(Time now);
+  Time tick(Time now);  ///< Returns when it is due again.
+  GroupView view() const;
+  /// The echo that ends a Leave, for a group that is over.
+  void answer_leave(LinkId to, const wire::AggHeader& request);
+
+ private:
+  struct Child {
+    LinkId link{};
+    std::uint32_t lowest_rank = 0, members = 0;
+    bool closed = false;
+    bool leaving = false;   ///< It has contributed its Leave.
+    bool departed = false;  ///< It has left after the verdict.
+    std::uint64_t messages = 0, bytes = 0;
+  };
+  struct Slot {
+    node_number::State state;
+    std::uint32_t sequence = 0;
+    wire::AggHeader agreed{};
+    reduce::Kernel kernel{};
+    BufferSlice data;  ///< The accumulator, then the result.
+  };
+
+  void live(const group_life::Event& event, Time now);
+  void perform(group_life::Action action, Time now);
+  group_life::Limits life_limits() const noexcept;
+  template <class S>
+  bool is() const noexcept { return std::holds_alternative<S>(life_); }
+
+  // Joining.
+  std::optional<wire::RefuseReason> objection(const Link& link, const wire::AggHeader& header, const wire::JoinBody& body, bool counted);
+  void note_shape(const wire::AggHeader& header, const wire::JoinBody& body);
+  void count_join(Link& link, const wire::JoinBody& body);
+  wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
+  void stand(Time now);
+  void send_join_up(Time now);
+  void retire();  ///< OSTs and buffers go back, the children are forgotten.
+
+  // Numbers.
+  Slot& slot(std::uint32_t sequence) noexcept { return slots_[sequence & (slots_.size() - 1)]; }
+  std::uint32_t window(const wire::AggHeader& header) const noexcept {
+    return (header.flags & wire::kFlagStreaming) != 0 ? joined_.stream_window : joined_.osts;
+  }
+  Flaw check_contribution(const Child& child, const wire::AggHeader& header) const noexcept;
+  void advance(Slot& at, const node_number::Event& event, std::uint32_t child, const wire::AggHeader* header, BufferRef* frame, Time now);
+  void take(Slot& at, const wire::AggHeader& header, BufferRef& frame);
+  void send_number_up(Slot& at, Time now);
+  void answer_all(Slot& at, Time now);
+  void prove(std::uint32_t sequence, std::uint32_t window, Time now);
+  void condemn(Time now);
+  bool decides(wire::Coll coll) const noexcept;
+  bool all_left() const noexcept;
+  void report(const wire::TroubleBody& body, Time now);
+  void to_all(const wire::AggHeader& header, const BufferSlice& data);
+
+  NodeContext& ctx_;
+  const std::uint32_t number_;
+  std::uint32_t id_ = 0, epoch_ = 0;
+  group_life::State life_;
+  LinkId speaker_{};  ///< Whose message is being handled; none: nobody's.
+
+  std::uint64_t job_id_ = 0;
+  bool counted_in_job_ = false;
+  std::uint32_t group_size_ = 0, expected_ = 0, members_ = 0, lowest_rank_ = wire::kNoRank;
+  wire::JoinBody shape_{};  ///< What all joins so far agree on; its sizes are the least of them.
+  std::uint32_t reserved_ = 0;
+  std::vector<Child> children_;
+  ChildSet child_set_;
+  wire::JoinBody pending_join_{};
+  Link* pending_link_ = nullptr;
+  wire::RefusedBody refused_{};
+  wire::JoinedBody joined_{};
+
+  std::vector<Slot> slots_;
+  std::uint32_t kept_from_ = 0, first_unanswered_ = 0;
+  std::uint32_t leave_sequence_ = 0;
+  std::optional<wire::VerdictBody> verdict_;
+  std::uint32_t first_failed_ = 0;
+  wire::TroubleBody heard_{};                  ///< The trouble or verdict that is being handled.
+  std::optional<wire::TroubleBody> reported_;  ///< Said upwards, until the verdict is here.
+  Time report_again_at_ = kNever;
+  std::uint64_t answered_ = 0, operations_ = 0, streaming_operations_ = 0;
+
+  LinkId passing_link_{};
+  wire::AggHeader passing_{};
+};
+
+}  // namespace sumac::proto

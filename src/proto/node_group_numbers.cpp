@@ -1,0 +1,283 @@
+// The numbers of a group: the hot path of a node. Nothing here allocates, locks or logs.
+#include <cstring>
+
+#include "proto/guard.hpp"
+#include "proto/node_group.hpp"
+
+namespace sumac::proto {
+namespace {
+
+using wire::AggHeader;
+using wire::Coll;
+using wire::Field;
+using Kind = node_number::Action::Kind;
+
+constexpr std::size_t kHeaderBytes = wire::kAggHeaderBytes;
+
+struct Difference {
+  Field field = Field::none;
+  std::uint64_t mine = 0, theirs = 0;
+};
+
+/// The first field, in the order of wire::Field, in which two contributions to one number differ.
+Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noexcept {
+  const auto at = [](Field field, auto a, auto b) {
+    return Difference{field, static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)};
+  };
+  if (mine.coll != theirs.coll) return at(Field::coll, mine.coll, theirs.coll);
+  if (mine.op != theirs.op) return at(Field::op, mine.op, theirs.op);
+  if (mine.dtype != theirs.dtype) return at(Field::dtype, mine.dtype, theirs.dtype);
+  if (mine.tag_dtype != theirs.tag_dtype) return at(Field::tag_dtype, mine.tag_dtype, theirs.tag_dtype);
+  if (mine.count != theirs.count) return at(Field::count, mine.count, theirs.count);
+  if (mine.first != theirs.first) return at(Field::first, mine.first, theirs.first);
+  if (mine.flags != theirs.flags) return at(Field::flags, mine.flags, theirs.flags);
+  if (mine.payload_bytes != theirs.payload_bytes) return at(Field::payload_bytes, mine.payload_bytes, theirs.payload_bytes);
+  return {};
+}
+
+bool has_data(Coll coll) noexcept { return coll == Coll::allreduce; }
+
+}  // namespace
+
+bool NodeGroup::decides(Coll coll) const noexcept {
+  const bool group_root = expected_ == group_size_;
+  // Leave goes on to the tree's root, which owns the id, also where the group never reached up to it.
+  if (coll == Coll::leave && guard(Guard::leave_reaches_root, true)) return ctx_.config.root || (group_root && ctx_.parent_lost);
+  return group_root;
+}
+
+NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const AggHeader& header) const noexcept {
+  switch (header.coll) {
+    case Coll::barrier:
+    case Coll::allreduce:
+    case Coll::close:
+    case Coll::leave: break;
+    default: return "contribute: this node does not do this collective";
+  }
+  if ((header.flags & wire::kFlagReproducible) != 0) return "contribute: this node has no reproducible mode";
+  if (header.members != child.members || header.origin != child.lowest_rank)
+    return "contribute: not the members that this connection joined with";
+  const bool streaming = (header.flags & wire::kFlagStreaming) != 0;
+  if (streaming && joined_.stream_window == 0) return "contribute: streaming was not granted to this group";
+  if (header.payload_bytes > (streaming ? joined_.chunk_max : joined_.payload_max))
+    return "contribute: payload is over what the group was granted";
+  return nullptr;
+}
+
+NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, BufferRef&& frame, Time now) {
+  speaker_ = link.id;
+  const std::uint16_t index = link.child_of[number_];
+  if (index == kNoChild) {
+    // A child node whose group stood only below it; or a copy of a Leave that was answered.
+    if (header.coll == Coll::leave && (over() || is<group_life::Passing>()) &&
+        (link.role == wire::Role::node || !is<group_life::Absent>())) {
+      passing_ = header;
+      passing_link_ = link.id;
+      live(group_life::LeaveBelow{}, now);
+      return nullptr;
+    }
+    if (over() && !is<group_life::Absent>()) {
+      ++ctx_.stats.late_copies;
+      return nullptr;
+    }
+    if (guard(Guard::own_group, true)) return "contribute: to a group that this connection did not join";
+    if (children_.empty()) return nullptr;
+    link.child_of[number_] = 0;  // what the guard is there against: taken for a child
+  }
+  if (guard(Guard::epoch, header.epoch != epoch_)) {
+    ++ctx_.stats.late_copies;
+    return nullptr;
+  }
+  if (slots_.empty()) return is<group_life::Departing>() ? nullptr : "contribute: before the group stands";
+  Child& child = children_[link.child_of[number_]];
+  if (Flaw flaw = check_contribution(child, header); flaw != nullptr) return flaw;
+  ++child.messages;
+  child.bytes += header.payload_bytes;
+
+  if (verdict_ && guard(Guard::condemned, !wire::seq_before(header.sequence, first_failed_))) {
+    if (header.coll != Coll::leave || header.sequence != first_failed_) {
+      ++ctx_.stats.resends;
+      AggHeader h = ctx_.header(wire::AggKind::verdict, id_, epoch_);
+      h.sequence = first_failed_;
+      ctx_.control(link.id, h, *verdict_);
+      return nullptr;
+    }
+    child.departed = true;
+    live(group_life::LeaveAfterVerdict{all_left()}, now);
+    return nullptr;
+  }
+  const std::uint32_t span = window(header);
+  switch (place(header.sequence, span, kept_from_, first_unanswered_)) {
+    case Place::late:
+      if (!guard(Guard::late_number, true)) break;
+      ++ctx_.stats.late_copies;
+      return nullptr;
+    case Place::beyond:
+      if (!guard(Guard::beyond_window, true)) break;
+      return "contribute: a number beyond the window";
+    case Place::live: break;
+  }
+
+  Slot& at = slot(header.sequence);
+  node_number::Contribution event{.child = link.child_of[number_], .members = header.members, .origin = header.origin};
+  if (std::holds_alternative<node_number::Collecting>(at.state)) {
+    const Difference difference = first_difference(at.agreed, header);
+    event.differs = difference.field;
+    if (difference.field != Field::none) {
+      heard_ = {};
+      heard_.reason = wire::TroubleReason::disagree;
+      heard_.field = difference.field;
+      heard_.culprit = header.origin;
+      heard_.other = std::get<node_number::Collecting>(at.state).origin;
+      heard_.culprit_value = difference.theirs;
+      heard_.other_value = difference.mine;
+    }
+  }
+  const bool was_open = !std::holds_alternative<node_number::AwaitingParent>(at.state) &&
+                        !std::holds_alternative<node_number::Answered>(at.state);
+  if (header.coll == Coll::leave) child.leaving = true;
+  advance(at, event, event.child, &header, &frame, now);
+  if (slots_.empty() || verdict_) return nullptr;
+  const bool all_in = was_open && !std::holds_alternative<node_number::Collecting>(at.state);
+  if (all_in) prove(header.sequence, span, now);
+  return nullptr;
+}
+
+/// One step of one number, and what it asks for. May end the group: then slots_ is empty and `at` is gone.
+void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t child, const AggHeader* header, BufferRef* frame,
+                        Time now) {
+  const Coll coll = header != nullptr ? header->coll : at.agreed.coll;
+  const node_number::Limits limits{child_set_, decides(coll), ctx_.config.limits.resend_after};
+  auto [state, actions] = node_number::step(at.state, event, now, limits);
+  at.state = state;
+  for (const auto& action : actions) {
+    switch (action.kind) {
+      case Kind::take: take(at, *header, *frame); break;
+      case Kind::add:
+        if (header->payload_bytes != 0)
+          at.kernel(at.data.data(), frame->data() + kHeaderBytes, header->payload_bytes / at.kernel.element_bytes());
+        break;
+      case Kind::send_up: send_number_up(at, now); break;
+      case Kind::answer_all:
+      case Kind::forward: {
+        if (coll == Coll::leave) {
+          leave_sequence_ = at.sequence;
+          return live(group_life::LeaveAnswered{}, now);
+        }
+        if (action.kind == Kind::forward) at.data = BufferSlice(*frame, kHeaderBytes, header->payload_bytes);
+        answer_all(at, now);
+        break;
+      }
+      case Kind::answer_one: {
+        ++ctx_.stats.resends;
+        AggHeader h = at.agreed;
+        h.kind = wire::AggKind::result;
+        h.origin = wire::kNoRank;
+        h.members = 0;
+        ctx_.data(children_[child].link, h, at.data);
+        break;
+      }
+      case Kind::report:
+        speaker_ = {};
+        return live(group_life::Trouble{}, now);
+      case Kind::release:
+        at.data.reset();
+        at.kernel = {};
+        break;
+      case Kind::ignore: ++ctx_.stats.late_copies; break;
+    }
+  }
+}
+
+void NodeGroup::take(Slot& at, const AggHeader& header, BufferRef& frame) {
+  at.sequence = header.sequence;
+  at.agreed = header;
+  at.data = {};
+  if (!has_data(header.coll) || header.payload_bytes == 0) return;
+  at.kernel = reduce::kernel_for(header.op, header.dtype, header.tag_dtype);
+  if (!frame.unique()) {
+    // The frame is somebody else's as well (never so with our transports): adding into it would change what they read.
+    BufferRef copy = ctx_.copies.acquire(frame.size());
+    std::memcpy(copy.data(), frame.data(), frame.size());
+    ++ctx_.stats.buffer_copies;
+    frame = std::move(copy);
+  }
+  at.data = BufferSlice(std::move(frame), kHeaderBytes, header.payload_bytes);
+}
+
+void NodeGroup::send_number_up(Slot& at, Time now) {
+  const auto& waiting = std::get<node_number::AwaitingParent>(at.state);
+  AggHeader h = at.agreed;
+  h.kind = wire::AggKind::contribute;
+  h.members = waiting.members;
+  h.origin = waiting.origin;
+  if (ctx_.parent) ctx_.data(ctx_.parent, h, at.data);
+  ctx_.expect_answer(now);
+  // Nothing asks for it again where the hop is reliable: the parent's loss ends the epoch.
+  if (ctx_.config.limits.resend_after.count() == 0) at.data.reset();
+}
+
+/// at.data is the result: to all children, and kept. Numbers may be answered out of turn after reordering.
+void NodeGroup::answer_all(Slot& at, Time now) {
+  AggHeader h = at.agreed;
+  h.kind = wire::AggKind::result;
+  h.origin = wire::kNoRank;
+  h.members = 0;
+  to_all(h, at.data);
+  if (expected_ == group_size_) {
+    ++answered_;
+    ++ctx_.stats.answered;
+    if ((h.flags & wire::kFlagLast) != 0) {
+      const bool streaming = (h.flags & wire::kFlagStreaming) != 0;
+      ++(streaming ? streaming_operations_ : operations_);
+      if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) ++(streaming ? job->streaming_operations : job->operations);
+    }
+  }
+  for (;;) {
+    Slot& next = slot(first_unanswered_);
+    if (next.sequence != first_unanswered_ || !std::holds_alternative<node_number::Answered>(next.state)) break;
+    ++first_unanswered_;
+  }
+  if (!guard(Guard::kept_until_proof, true)) advance(at, node_number::Proven{}, 0, nullptr, nullptr, now);
+}
+
+/// Every child has contributed `sequence`: each has all results up to sequence - window.
+void NodeGroup::prove(std::uint32_t sequence, std::uint32_t window, Time now) {
+  const std::uint32_t end = sequence - window + 1;
+  while (wire::seq_before(kept_from_, end)) {
+    Slot& oldest = slot(kept_from_);
+    if (oldest.sequence != kept_from_ || !std::holds_alternative<node_number::Answered>(oldest.state)) return;
+    advance(oldest, node_number::Proven{}, 0, nullptr, nullptr, now);
+    ++kept_from_;
+  }
+}
+
+void NodeGroup::to_all(const AggHeader& header, const BufferSlice& data) {
+  for (const Child& child : children_)
+    if (!child.closed) ctx_.data(child.link, header, data);
+}
+
+NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& frame, Time now) {
+  speaker_ = {};
+  if (header.coll == Coll::leave && (is<group_life::Passing>() || is<group_life::Departing>())) {
+    live(group_life::LeaveAnswered{}, now);
+    return nullptr;
+  }
+  if (guard(Guard::epoch, header.epoch != epoch_) || slots_.empty() ||
+      (verdict_ && !wire::seq_before(header.sequence, first_failed_))) {
+    ++ctx_.stats.late_copies;
+    return nullptr;
+  }
+  Slot& at = slot(header.sequence);
+  if (guard(Guard::result_expected, at.sequence != header.sequence) ||
+      !std::holds_alternative<node_number::AwaitingParent>(at.state)) {
+    ++ctx_.stats.late_copies;
+    return nullptr;
+  }
+  if (first_difference(at.agreed, header).field != Field::none) return "result: not of the operation that was contributed";
+  BufferRef kept = frame;
+  advance(at, node_number::ParentResult{}, 0, &header, &kept, now);
+  return nullptr;
+}
+
+}  // namespace sumac::proto

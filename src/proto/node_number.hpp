@@ -1,0 +1,75 @@
+#pragma once
+// One number at a node: collects its children's contributions, passes one up (or answers, at the group's root), passes the
+// result down and keeps it until every child has shown that it has it. Pure: the engine moves the bytes (node_group.cpp).
+#include <cstdint>
+#include <variant>
+
+#include "base/clock.hpp"
+#include "base/inline_vec.hpp"
+#include "proto/child_set.hpp"
+#include "wire/agg.hpp"
+
+namespace sumac::proto::node_number {
+
+struct Idle {
+  friend bool operator==(const Idle&, const Idle&) = default;
+};
+struct Collecting {
+  ChildSet in;
+  std::uint32_t members = 0;            ///< Whose data are added up so far.
+  std::uint32_t origin = wire::kNoRank;  ///< The lowest of them.
+  friend bool operator==(const Collecting&, const Collecting&) = default;
+};
+struct AwaitingParent {
+  std::uint32_t members = 0;
+  std::uint32_t origin = wire::kNoRank;
+  Time resend_at = kNever;
+  friend bool operator==(const AwaitingParent&, const AwaitingParent&) = default;
+};
+struct Answered {
+  friend bool operator==(const Answered&, const Answered&) = default;
+};
+using State = std::variant<Idle, Collecting, AwaitingParent, Answered>;
+
+struct Contribution {
+  std::uint32_t child = 0;
+  std::uint32_t members = 1;
+  std::uint32_t origin = 0;
+  wire::Field differs = wire::Field::none;  ///< The first field in which it differs from what the slot agreed on.
+};
+struct ParentResult {};
+struct Condemned {};  ///< A verdict says that this number completes nowhere.
+struct Proven {};     ///< Every child has shown that it has the result.
+struct Timeout {};
+using Event = std::variant<Contribution, ParentResult, Condemned, Proven, Timeout>;
+
+struct Limits {
+  ChildSet children;          ///< All of the group's at this node.
+  bool decides = false;       ///< This node answers the number; else its parent does.
+  Duration resend_after{0};   ///< 0: never.
+};
+
+struct Action {
+  enum class Kind : std::uint8_t {
+    take,        ///< This contribution's buffer is the accumulator, its header what is agreed.
+    add,         ///< Add it to the accumulator.
+    send_up,     ///< The accumulator, to the parent.
+    answer_all,  ///< The accumulator is the result: to all children, and keep it.
+    forward,     ///< The parent's result: to all children, and keep it.
+    answer_one,  ///< The kept result, to `child` alone.
+    report,      ///< `child` differs: Trouble (or, at the root, a verdict).
+    release,     ///< Forget the buffers.
+    ignore,      ///< A late copy.
+  } kind = Kind::ignore;
+  std::uint32_t child = 0;
+  friend bool operator==(const Action&, const Action&) = default;
+};
+using Actions = InlineVec<Action, 2>;
+
+struct Step {
+  State state;
+  Actions actions;
+};
+Step step(const State& state, const Event& event, Time now, const Limits& limits);
+
+}  // namespace sumac::proto::node_number
