@@ -1,6 +1,6 @@
 #pragma once
-// Memory for frames in flight, in two sizes, so that a full port of 60-byte acknowledgements does not take the memory
-// of as many full frames. Last in, first out: a frame's memory is most likely still in the cache.
+// Memory for frames in flight, in three sizes, so that a full port of 60-byte acknowledgements does not take the memory
+// of as many full frames, nor these that of as many trains. Last in, first out: a frame's memory is most likely still in the cache.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,12 +8,18 @@
 
 namespace sumac::lab {
 
+/// A frame, or a train: segments of one connection that the sender's adapter cuts on its way out and the receiver's joins
+/// again. On links it is its segments; in memory, and for the kernel, it is one piece.
 struct Frame {
   const std::uint16_t* path = nullptr;  ///< Links still to cross.
   std::uint16_t hops = 0;               ///< How many of them.
   std::uint16_t to = 0;                 ///< Place that gets it.
   std::uint32_t bytes = 0;              ///< In `data`: the virtio-net header, then the Ethernet frame.
   std::uint32_t capacity = 0;
+  std::uint32_t wire_bytes = 0;          ///< What a link carries: headers stand in each segment.
+  std::uint32_t first_segment_bytes = 0; ///< Of wire_bytes; all of them if it is no train.
+  std::uint32_t last_segment_bytes = 0;
+  std::int64_t tail_at_ns = 0;           ///< When the last segment is where the first was at the event's instant.
   Frame* next_free = nullptr;
   std::uint8_t* data() { return reinterpret_cast<std::uint8_t*>(this + 1); }
 };
@@ -21,12 +27,16 @@ struct Frame {
 class FramePool {
  public:
   static constexpr std::uint32_t kSmallBytes = 256;
-  static constexpr std::uint32_t kLargeBytes = 9344;  ///< MTU 9216, Ethernet and virtio-net headers, and some room.
+  static constexpr std::uint32_t kFullBytes = 9344;   ///< MTU 9216, Ethernet and virtio-net headers, and some room.
+  static constexpr std::uint32_t kTrainBytes = 65664;  ///< The kernel's largest IPv4 packet, and the same.
 
-  Frame* take(std::uint32_t bytes) { return bytes <= kSmallBytes ? take(small_, kSmallBytes) : take(large_, kLargeBytes); }
+  Frame* take(std::uint32_t bytes) {
+    if (bytes <= kSmallBytes) return take(small_, kSmallBytes);
+    return bytes <= kFullBytes ? take(full_, kFullBytes) : take(train_, kTrainBytes);
+  }
 
   void give(Frame* frame) {
-    auto*& list = frame->capacity == kSmallBytes ? small_ : large_;
+    auto*& list = frame->capacity == kSmallBytes ? small_ : frame->capacity == kFullBytes ? full_ : train_;
     frame->next_free = list;
     list = frame;
   }
@@ -52,7 +62,8 @@ class FramePool {
   }
 
   Frame* small_ = nullptr;
-  Frame* large_ = nullptr;
+  Frame* full_ = nullptr;
+  Frame* train_ = nullptr;
   std::vector<std::unique_ptr<std::byte[]>> slabs_;
 };
 

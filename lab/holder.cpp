@@ -149,7 +149,9 @@ class Lab {
       Mac switch_mac = place.mac;
       switch_mac[3] = 1;
       if (auto ok = netlink->make_veth({port, switch_mac}, {kDevice, place.mac}, its_network.get(), plan_.mtu_bytes); !ok) return ok;
-      if (auto ok = disable_segmentation_offloads(port); !ok) return ok;
+      if (!plan_.offload) {
+        if (auto ok = disable_segmentation_offloads(port); !ok) return ok;
+      }
       if (auto ok = netlink->set_up(port); !ok) return ok;
       device_index_.push_back(::if_nametoindex(port.c_str()));
     }
@@ -167,7 +169,8 @@ class Lab {
       const char* kind = place.kind == PlaceKind::host ? "host" : place.kind == PlaceKind::node ? "node" : "manager";
       say(fmt::format("+ {} {} {} at {}", kind, place.name, ip_text(place.ip), place.at));
     }
-    say(fmt::format("+ switch for {} links, mtu {}, {}", plan_.links.size() / 2, plan_.mtu_bytes,
+    say(fmt::format("+ switch for {} links, mtu {}, segmentation offload {}, {}", plan_.links.size() / 2, plan_.mtu_bytes,
+                    plan_.offload ? "on" : "off",
                     switch_->realtime() ? "at real-time priority" : "without real-time priority (not permitted: delays are less exact)"));
     return {};
   }

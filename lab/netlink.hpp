@@ -38,8 +38,8 @@ class Netlink {
   std::uint32_t sequence_ = 0;
 };
 
-/// Frames leave `device` at most as long as its MTU: no segmentation is left to the device, on either side. Checksums
-/// may stay open (the switch carries that mark along), since no bit is ever turned over inside one machine.
+/// Frames leave `device` at most as long as its MTU: no segmentation is left to the device. Checksums may stay open (the
+/// switch carries that mark along), since no bit is ever turned over inside one machine.
 Result<> disable_segmentation_offloads(const std::string& device);
 
 }  // namespace sumac::lab

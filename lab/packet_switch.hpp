@@ -48,6 +48,7 @@ class PacketSwitch {
   void read_all();
   void write_due();
   void sleep();
+  bool doze(std::int64_t until_ns);
 
   Plan plan_;
   VirtualFabric fabric_;
@@ -57,7 +58,14 @@ class PacketSwitch {
   UniqueFd stop_;
   std::vector<unsigned> device_index_;          ///< Of each place.
   std::vector<std::int32_t> place_by_device_;   ///< The way back; -1: none of ours.
+  std::uint32_t receive_bytes_ = FramePool::kFullBytes;    ///< Memory that a receiving slot needs.
+  std::uint32_t copy_bytes_max_ = FramePool::kSmallBytes;  ///< Up to here a frame moves to memory of its own size.
   std::int64_t read_at_ns_ = 0;
+  std::int64_t lead_ns_ = 0;  ///< How much earlier than needed to wake: what waking took lately.
+  std::int64_t wrote_at_ns_ = 0;
+  std::int64_t window_at_ns_ = 0;  ///< The millisecond in which we count what leaves, to tell streaming.
+  std::uint64_t window_bytes_ = 0;
+  bool streaming_ = false;
   std::uint64_t dropped_in_ = 0;
   std::atomic<bool> stopping_{false};
   bool realtime_ = false;

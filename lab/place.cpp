@@ -30,6 +30,8 @@ Result<> set_up(const Plan& plan, const Place& place, const PlaceOptions& option
   // Without IPv6 nobody asks for neighbours by multicast. Where it can't be turned off, the switch ignores such frames.
   (void)write_file("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
   (void)write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+  // Linux's own default, also where the machine has another: times shall not depend on it (BBR would pace by timers).
+  (void)write_file("/proc/sys/net/ipv4/tcp_congestion_control", "cubic");
   auto netlink = Netlink::open();
   if (!netlink) return tl::unexpected(netlink.error());
   return netlink->set_up("lo");
@@ -38,7 +40,9 @@ Result<> set_up(const Plan& plan, const Place& place, const PlaceOptions& option
 Result<> set_up_device(const Plan& plan, const Place& place) {
   auto netlink = Netlink::open();
   if (!netlink) return tl::unexpected(netlink.error());
-  if (auto ok = disable_segmentation_offloads(kDevice); !ok) return ok;
+  if (!plan.offload) {
+    if (auto ok = disable_segmentation_offloads(kDevice); !ok) return ok;
+  }
   if (auto ok = netlink->add_address(kDevice, place.ip, kPrefixBits); !ok) return ok;
   if (auto ok = netlink->set_up(kDevice); !ok) return ok;
   for (const auto& other : plan.places) {

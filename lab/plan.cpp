@@ -31,6 +31,7 @@ Plan make_plan(const topo::Fabric& fabric) {
   const topo::Graph graph{fabric};
   Plan plan;
   plan.seed = fabric.seed;
+  plan.offload = fabric.offload;
   std::vector<std::uint32_t> vertices;
   const auto add = [&](const std::string& name, PlaceKind kind, const std::string& at) {
     const auto index = plan.places.size();
@@ -49,6 +50,7 @@ Plan make_plan(const topo::Fabric& fabric) {
     const auto& a = between_switches ? fabric.links[edge].a : fabric.hosts[edge - fabric.links.size()].name;
     const auto& b = between_switches ? fabric.links[edge].b : fabric.hosts[edge - fabric.links.size()].leaf;
     const auto& spec = graph.spec(edge);
+    if (spec.loss > 0) plan.offload = false;
     plan.links.push_back({a, b, spec});
     plan.links.push_back({b, a, spec});
     plan.mtu_bytes = edge == 0 ? spec.mtu_bytes : std::min(plan.mtu_bytes, spec.mtu_bytes);

@@ -35,6 +35,7 @@ struct Plan {
   std::vector<std::vector<std::uint16_t>> paths;  ///< [from * places + to]: indices into links.
   std::uint32_t mtu_bytes = 9000;                 ///< The least of all links: every device has it.
   std::uint64_t seed = 1;
+  bool offload = true;  ///< See topo::Fabric; off where a link loses frames, since losses are drawn frame by frame.
 
   const std::vector<std::uint16_t>& path(std::size_t from, std::size_t to) const {
     return paths[from * places.size() + to];

@@ -35,6 +35,7 @@ std::string status_json(const std::string& lab_name, const std::string& fabric_f
   out["pid"] = ::getpid();
   out["device"] = kDevice;
   out["mtu"] = plan.mtu_bytes;
+  out["offload"] = plan.offload;
   out["drops"] = packet_switch.drops();
   auto& hosts = out["hosts"] = nlohmann::ordered_json::array();
   for (const auto& host : fabric.hosts) {

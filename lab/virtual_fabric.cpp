@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "lab/packet_header.hpp"
-
 namespace sumac::lab {
 
 VirtualFabric::VirtualFabric(const Plan& plan) : counters_(new LinkCounters[plan.links.size()]) {
@@ -19,10 +17,10 @@ VirtualFabric::VirtualFabric(const Plan& plan) : counters_(new LinkCounters[plan
   ready_.reserve(1U << 16U);
 }
 
-std::int64_t VirtualFabric::cross(std::size_t link_index, const Frame& frame, std::int64_t at_ns) {
+std::int64_t VirtualFabric::cross(std::size_t link_index, Frame& frame, std::int64_t at_ns) {
   auto& link = links_[link_index];
   auto& counters = counters_[link_index];
-  const double bytes = frame.bytes - kVnetHeaderBytes;
+  const double bytes = frame.wire_bytes;
   if (link.ns_per_byte > 0) {
     const double backlog = static_cast<double>(std::max<std::int64_t>(0, link.free_at_ns - at_ns)) / link.ns_per_byte + bytes;
     if (backlog > link.buffer_bytes) {
@@ -32,8 +30,12 @@ std::int64_t VirtualFabric::cross(std::size_t link_index, const Frame& frame, st
     if (backlog > static_cast<double>(counters.backlog_max.load(std::memory_order_relaxed))) {
       counters.backlog_max.store(static_cast<std::uint64_t>(backlog), std::memory_order_relaxed);
     }
-    link.free_at_ns = std::max(link.free_at_ns, at_ns) + std::llround(bytes * link.ns_per_byte);
-    at_ns = link.free_at_ns;
+    const auto takes = [&](std::uint32_t n) { return std::llround(n * link.ns_per_byte); };
+    const auto start = std::max(link.free_at_ns, at_ns);
+    // The last segment can't leave before it has come.
+    link.free_at_ns = std::max(start + takes(frame.wire_bytes), frame.tail_at_ns + takes(frame.last_segment_bytes));
+    frame.tail_at_ns = link.free_at_ns;
+    at_ns = start + takes(frame.first_segment_bytes);
   }
   LinkCounters::add(counters.frames, 1);
   LinkCounters::add(counters.bytes, static_cast<std::uint64_t>(bytes));
@@ -41,6 +43,7 @@ std::int64_t VirtualFabric::cross(std::size_t link_index, const Frame& frame, st
     LinkCounters::add(counters.lost, 1);
     return kNever;
   }
+  frame.tail_at_ns += link.delay_ns;
   return at_ns + link.delay_ns;
 }
 
@@ -49,7 +52,7 @@ void VirtualFabric::advance(std::int64_t now_ns, FramePool& pool) {
     const Event event = pop(transit_);
     Frame* frame = event.frame;
     if (frame->hops == 0) {
-      push(ready_, frame, event.at_ns);
+      push(ready_, frame, frame->tail_at_ns);
       continue;
     }
     const auto out = cross(*frame->path, *frame, event.at_ns);
@@ -59,7 +62,11 @@ void VirtualFabric::advance(std::int64_t now_ns, FramePool& pool) {
     }
     ++frame->path;
     // The last link is behind it: it needs no turn of its own to become due.
-    push(--frame->hops == 0 ? ready_ : transit_, frame, out);
+    if (--frame->hops == 0) {
+      push(ready_, frame, frame->tail_at_ns);
+    } else {
+      push(transit_, frame, out);
+    }
   }
 }
 

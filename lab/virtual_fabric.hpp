@@ -2,6 +2,8 @@
 // The emulated links, in virtual time and without I/O. A frame enters with the instant at which it came in, crosses the links
 // of its path one after the other in the order of events, and comes out with the instant at which it is due. So the
 // times of a frame are exact however late the process gets to run, as long as it runs before the frame is due.
+// A train crosses a link segment by segment: its first segment may be two links ahead of its last. What meets it at a link
+// waits for all of it, though, where real segments would take turns.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -34,8 +36,11 @@ class VirtualFabric {
 
   explicit VirtualFabric(const Plan& plan);
 
-  /// `frame` (its path set) comes in at `at_ns`. Instants may lie in the past, but not before what advance() was told.
-  void enter(Frame* frame, std::int64_t at_ns) { push(transit_, frame, at_ns); }
+  /// `frame` (its path and sizes set) comes in at `at_ns`. Instants may lie in the past, but not before what advance() was told.
+  void enter(Frame* frame, std::int64_t at_ns) {
+    frame->tail_at_ns = at_ns;
+    push(transit_, frame, at_ns);
+  }
 
   /// Lets everything happen up to `now_ns`. Dropped frames go back to `pool`.
   void advance(std::int64_t now_ns, FramePool& pool);
@@ -78,8 +83,8 @@ class VirtualFabric {
     heap.pop_back();
     return event;
   }
-  /// When the frame reaches the end of the link, or kNever if it does not.
-  std::int64_t cross(std::size_t link_index, const Frame& frame, std::int64_t at_ns);
+  /// When the frame's first segment reaches the end of the link, or kNever if it does not; moves its tail along.
+  std::int64_t cross(std::size_t link_index, Frame& frame, std::int64_t at_ns);
 
   std::vector<Link> links_;
   std::unique_ptr<LinkCounters[]> counters_;

@@ -59,7 +59,7 @@ class Reader {
   explicit Reader(std::string_view name) : name_(name) {}
 
   Result<Fabric> read(const YAML::Node& top) {
-    if (auto ok = keys(top, "a fabric", {"name", "defaults", "switches", "links", "hosts", "nodes", "root", "manager", "daemons", "seed"});
+    if (auto ok = keys(top, "a fabric", {"name", "defaults", "switches", "links", "hosts", "nodes", "root", "manager", "daemons", "seed", "offload"});
         !ok) {
       return tl::unexpected(ok.error());
     }
@@ -161,6 +161,11 @@ class Reader {
       auto daemons = truth(top["daemons"], "daemons");
       if (!daemons) return tl::unexpected(daemons.error());
       fabric.daemons = *daemons;
+    }
+    if (top["offload"]) {
+      auto offload = truth(top["offload"], "offload");
+      if (!offload) return tl::unexpected(offload.error());
+      fabric.offload = *offload;
     }
     if (top["seed"]) {
       auto seed = number<std::uint64_t>(top["seed"], "seed");

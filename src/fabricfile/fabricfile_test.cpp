@@ -51,7 +51,7 @@ TEST(FabricFile, a_fault_names_the_line_and_what_was_meant) {
   const struct { const char* name; const char* from; const char* to; const char* message; } rows[] = {
       {"a misspelt key", "delay: 1ms", "dealy: 1ms", "f.yaml:4: unknown key 'dealy' in a link: did you mean 'delay'?"},
       {"a key of nothing", "seed: 42", "colour: red",
-       "f.yaml:13: unknown key 'colour' in a fabric: it knows name, defaults, switches, links, hosts, nodes, root, manager, daemons, seed"},
+       "f.yaml:13: unknown key 'colour' in a fabric: it knows name, defaults, switches, links, hosts, nodes, root, manager, daemons, seed, offload"},
       {"a key twice", "seed: 42", "name: again", "f.yaml:13: key 'name' stands twice in a fabric"},
       {"a number without its unit", "delay: 1ms", "delay: 1", "f.yaml:4: delay: '1' has no unit we know (ns, us, ms, s): write it like 500us"},
       {"a missing leaf", "h3: {leaf: leaf2, rate", "h3: {rate", "f.yaml:7: host h3 has no leaf: add 'leaf: SWITCH'"},

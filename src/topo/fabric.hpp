@@ -61,6 +61,7 @@ struct Fabric {
   std::optional<Manager> manager;
   bool daemons = true;     ///< The lab starts manager, nodes and host daemons.
   std::uint64_t seed = 1;  ///< Of the links' losses.
+  bool offload = true;     ///< Adapters cut and join segments (TSO, GRO): a train of them passes a device as one piece.
 };
 
 }  // namespace sumac::topo
