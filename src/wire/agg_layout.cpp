@@ -104,7 +104,7 @@ constexpr auto refused_rows() {
       F(job_id, "job"),
       F(token, "of the open, or 0"),
       F(reason, "1 no_group_id, 2 no_ost, 3 unknown_job, 4 unknown_group, 5 bad_path, 6 payload_too_large, 7 wrong_epoch, "
-                "8 bad_key, 9 version, 10 node_limit"),
+                "8 bad_key, 9 version, 10 node_limit, 11 member_lost"),
       F(node_id, "who refused"),
       F(limit, "what was granted"),
       F(asked, "what was asked"),

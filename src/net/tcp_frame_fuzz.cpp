@@ -1,0 +1,120 @@
+// Any bytes as a tcp stream, structured: the input is a script. Its first bytes say how the stream is cut into reads and whether
+// a good greeting stands before it; then come blocks, each either a well-formed frame of a length the fuzzer picks (perhaps with
+// a lie about it) or raw bytes. So it gets past magic and greeting by itself and explores lengths, order and splits.
+//
+// What must hold: however the stream is cut, also with reads placed directly into the target, the same frames come out; no frame
+// is longer than the limit; nothing is believed behind a flaw; nothing leaks from the pool.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "net/tcp_frame.hpp"
+
+namespace sumac::net {
+namespace {
+
+inline constexpr std::size_t kMessageMax = 4096;
+
+void must(bool truth, const char* what) {
+  if (truth) return;
+  std::fprintf(stderr, "broken: %s\n", what);
+  std::abort();
+}
+
+struct Script {
+  std::span<const std::byte> in;
+  std::uint8_t byte() {
+    if (in.empty()) return 0;
+    const auto value = std::to_integer<std::uint8_t>(in[0]);
+    in = in.subspan(1);
+    return value;
+  }
+  std::uint32_t word() { return static_cast<std::uint32_t>(byte()) | static_cast<std::uint32_t>(byte()) << 8; }
+};
+
+void put(std::vector<std::byte>& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+
+std::vector<std::byte> stream_of(Script& script) {
+  std::vector<std::byte> stream;
+  const std::uint8_t start = script.byte();
+  if ((start & 3) != 0) put(stream, encode_greeting((start & 3) == 1 ? FrameType::welcome : FrameType::hello, script.word()));
+  while (!script.in.empty() && stream.size() < (1u << 16)) {
+    const std::uint8_t what = script.byte();
+    if (what < 64) {  // raw bytes
+      const auto raw = script.in.first(std::min<std::size_t>(what, script.in.size()));
+      put(stream, raw);
+      script.in = script.in.subspan(raw.size());
+      continue;
+    }
+    const auto type = static_cast<FrameType>(what & 7);
+    const std::uint32_t claimed = (what & 8) != 0 ? script.word() << 8 : script.word() % (kMessageMax + 64);
+    const std::size_t real = (what & 16) != 0 ? script.word() % (kMessageMax + 64) : claimed;
+    put(stream, encode_frame_header(type, claimed));
+    stream.insert(stream.end(), std::min<std::size_t>(real, 2 * kMessageMax), static_cast<std::byte>(what));
+  }
+  return stream;
+}
+
+/// Everything the reader said, as text. `cuts` picks the size of each read; `placed`: use target() where there is one.
+std::string transcript(std::span<const std::byte> stream, std::span<const std::byte> cuts, bool placed) {
+  BufferPool pool(1u << 20);
+  std::string said;
+  {
+    FrameReader reader(pool, FrameType::hello, kMessageMax);
+    std::size_t at = 0, cut = 0;
+    while (at < stream.size()) {
+      const std::size_t want = cuts.empty() ? stream.size() : 1 + std::to_integer<std::size_t>(cuts[cut++ % cuts.size()]);
+      std::span<const std::byte> in = stream.subspan(at, std::min(want, stream.size() - at));
+      at += in.size();
+      if (placed && !reader.target().empty()) {
+        const auto target = reader.target();
+        const std::size_t n = std::min(target.size(), in.size());
+        std::copy_n(in.begin(), n, target.begin());
+        reader.advance(n);
+        in = in.subspan(n);
+      }
+      for (bool go = true; go;) {
+        Frame frame;
+        switch (reader.feed(in, frame)) {
+          case FrameReader::Got::more:
+            must(in.empty(), "all input is used up");
+            go = false;
+            break;
+          case FrameReader::Got::frame:
+            must(frame.content.size() <= kMessageMax, "no frame over the limit");
+            said += std::to_string(static_cast<int>(frame.type)) + ":" + std::to_string(frame.content.size()) + " ";
+            for (const std::byte b : frame.content.bytes()) said += static_cast<char>(b);
+            break;
+          case FrameReader::Got::no_buffer: must(false, "the pool is large enough"); break;
+          case FrameReader::Got::malformed: {
+            must(reader.flaw() != nullptr && reader.target().empty(), "a flaw has words and takes nothing more");
+            Frame never;
+            must(reader.feed(in, never) == FrameReader::Got::malformed, "a flaw is final");
+            return said + reader.flaw();
+          }
+        }
+      }
+    }
+    said += reader.between_frames() ? "end" : "truncated " + reader.position();
+  }
+  must(pool.stats().buffers_in_use == 0, "no buffer leaks");
+  return said;
+}
+
+}  // namespace
+}  // namespace sumac::net
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace sumac::net;
+  Script script{{reinterpret_cast<const std::byte*>(data), size}};
+  const std::size_t count = script.byte() % 8;
+  const auto cuts = script.in.first(std::min(count, script.in.size()));
+  script.in = script.in.subspan(cuts.size());
+  const auto stream = stream_of(script);
+  const std::string whole = transcript(stream, {}, false);
+  must(transcript(stream, cuts, false) == whole, "cuts do not matter");
+  must(transcript(stream, cuts, true) == whole, "reading in place does not matter");
+  return 0;
+}

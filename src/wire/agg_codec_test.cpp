@@ -1,0 +1,232 @@
+#include "wire/agg_codec.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/bytes.hpp"
+#include "wire/samples.hpp"
+
+namespace sumac::wire {
+namespace {
+
+AggHeader header_of(const Sample& sample) {
+  AggHeader h;
+  load(h, sample.bytes.data());
+  return h;
+}
+
+const Sample& sample(std::string_view name) {
+  static const auto kAll = agg_samples();
+  for (const auto& s : kAll)
+    if (s.name == name) return s;
+  throw std::out_of_range(std::string(name));
+}
+
+/// The header of a sample, changed; its payload keeps its length.
+std::vector<std::byte> changed(std::string_view name, const std::function<void(AggHeader&)>& change) {
+  auto bytes = sample(name).bytes;
+  AggHeader h = header_of(sample(name));
+  change(h);
+  store(bytes.data(), h);
+  return bytes;
+}
+
+TEST(AggCodec, EverySampleIsBelievedAndComesBackAsItWas) {
+  for (const auto& s : agg_samples()) {
+    SCOPED_TRACE(s.name);
+    AggHeader h;
+    ASSERT_EQ(decode(s.bytes, kPayloadMax, h), Errc::ok) << describe_agg_message(s.bytes);
+    auto again = decode_agg_header(s.bytes, kPayloadMax);
+    ASSERT_TRUE(again) << again.error().context;
+    const auto head = encoded(*again);
+    EXPECT_TRUE(std::equal(head.begin(), head.end(), s.bytes.begin()));
+    EXPECT_EQ(describe_agg_message(s.bytes).find("malformed"), std::string::npos) << describe_agg_message(s.bytes);
+    EXPECT_TRUE(describe_agg_message(s.bytes).starts_with(to_string(h.kind)));
+  }
+}
+
+TEST(AggCodec, ATruncatedOrLongerMessageIsNotBelieved) {
+  for (const auto& s : agg_samples()) {
+    SCOPED_TRACE(s.name);
+    AggHeader h;
+    for (std::size_t length = 0; length < s.bytes.size(); ++length) {
+      ASSERT_EQ(decode(std::span(s.bytes).first(length), kPayloadMax, h), Errc::invalid) << length;
+      ASSERT_FALSE(decode_agg_header(std::span(s.bytes).first(length), kPayloadMax));
+    }
+    auto longer = s.bytes;
+    longer.push_back(std::byte{0});
+    EXPECT_EQ(decode(longer, kPayloadMax, h), Errc::invalid);
+  }
+}
+
+TEST(AggCodec, EachHeaderFieldIsChecked) {
+  const struct {
+    const char* name;
+    const char* sample;
+    std::function<void(AggHeader&)> change;
+    const char* flaw;  // null: legal
+  } rows[] = {
+      {"magic", "contribute", [](auto& h) { h.magic ^= 1; }, "magic"},
+      {"a newer version", "contribute", [](auto& h) { h.version = 2; }, "version"},
+      {"hello may come from a newer version", "hello", [](auto& h) { h.version = 200; }, nullptr},
+      {"but not from version 0", "hello", [](auto& h) { h.version = 0; }, "version"},
+      {"kind 0", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(0); }, "kind"},
+      {"kind between up and down", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(8); }, "kind"},
+      {"kind behind the last", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(22); }, "kind"},
+      {"a contribution without group", "contribute", [](auto& h) { h.group_id = 0; }, "group_id"},
+      {"a hello with a group", "hello", [](auto& h) { h.group_id = 1; }, "group_id"},
+      {"a join without group", "join", [](auto& h) { h.group_id = 0; }, "group_id"},
+      {"a refused open has no group", "refused", [](auto& h) { h.group_id = 0; }, nullptr},
+      {"coll none", "contribute", [](auto& h) { h.coll = Coll::none; }, "coll"},
+      {"coll behind the last", "contribute", [](auto& h) { h.coll = static_cast<Coll>(9); }, "coll"},
+      {"op behind null", "contribute", [](auto& h) { h.op = static_cast<Op>(13); }, "op is unknown"},
+      {"dtype behind null", "contribute", [](auto& h) { h.dtype = static_cast<Dtype>(13); }, "dtype is unknown"},
+      {"tag behind null", "contribute", [](auto& h) { h.tag_dtype = static_cast<Dtype>(13); }, "tag_dtype is unknown"},
+      {"a reduction without op", "contribute", [](auto& h) { h.op = Op::null; }, "do not go together"},
+      {"a logical and of floats", "contribute", [](auto& h) { h.op = Op::land; }, "do not go together"},
+      {"a tag where there are no pairs", "contribute", [](auto& h) { h.tag_dtype = Dtype::int32; }, "do not go together"},
+      {"a pair with a float tag", "contribute-pairs", [](auto& h) { h.tag_dtype = Dtype::float32; }, "do not go together"},
+      {"a bcast with an op", "contribute-bcast", [](auto& h) { h.op = Op::sum; }, "do not go together"},
+      {"a barrier with a type", "contribute-barrier", [](auto& h) { h.dtype = Dtype::int8; }, "has a type"},
+      {"a barrier with elements", "contribute-barrier", [](auto& h) { h.count = 1; }, "has elements"},
+      {"a barrier that streams", "contribute-barrier", [](auto& h) { h.flags |= kFlagStreaming; }, "streaming"},
+      {"an unknown flag", "contribute", [](auto& h) { h.flags |= 16; }, "flags"},
+      {"root_slice", "contribute", [](auto& h) { h.root_slice = 1; }, "root_slice"},
+      {"reserved", "contribute", [](auto& h) { h.reserved = 1; }, "reserved"},
+      {"payload_bytes", "contribute", [](auto& h) { h.payload_bytes = 12; }, "payload_bytes"},
+      {"half an element", "contribute", [](auto& h) { h.dtype = Dtype::float64; h.count = 998; h.op = Op::sum; h.first = 996; }, nullptr},
+      {"not whole elements", "contribute-bcast", [](auto& h) { h.dtype = Dtype::uint32; }, "whole number"},
+      {"first behind the end", "contribute", [](auto& h) { h.first = 1001; }, "first is behind"},
+      {"first near 2^64 does not wrap", "contribute", [](auto& h) { h.first = ~0ull - 1; h.count = ~0ull; }, "reaches behind"},
+      {"one element too many", "contribute", [](auto& h) { h.first = 997; }, "reaches behind"},
+      {"flag last missing", "contribute", [](auto& h) { h.flags = 0; }, "flag last"},
+      {"flag last too early", "contribute", [](auto& h) { h.first = 995; }, "flag last"},
+      {"flag first in the middle", "contribute", [](auto& h) { h.flags |= kFlagFirst; }, "flag first"},
+      {"a middle fragment has neither flag", "contribute", [](auto& h) { h.first = 100; h.flags = 0; }, nullptr},
+      {"a contribution of nobody", "contribute", [](auto& h) { h.members = 0; }, "members"},
+      {"a contribution from nobody", "contribute", [](auto& h) { h.origin = kNoRank; }, "origin"},
+      {"a result that names an origin", "result", [](auto& h) { h.origin = 0; }, "origin"},
+      {"a supply from nobody", "supply", [](auto& h) { h.origin = kNoRank; }, "origin"},
+      {"a control message with elements", "join", [](auto& h) { h.count = 1; }, "flags or elements"},
+      {"a control message with a type", "opened", [](auto& h) { h.dtype = Dtype::int8; }, "names an operation"},
+      {"a verdict with an origin", "verdict", [](auto& h) { h.origin = 1; }, "origin"},
+      {"a body of the wrong kind", "void_epoch", [](auto& h) { h.kind = AggKind::join; }, "this kind's body"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const auto bytes = changed(row.sample, row.change);
+    AggHeader h;
+    const auto result = decode_agg_header(bytes, kPayloadMax);
+    EXPECT_EQ(decode(bytes, kPayloadMax, h) == Errc::ok, row.flaw == nullptr);
+    ASSERT_EQ(static_cast<bool>(result), row.flaw == nullptr) << (result ? "believed" : result.error().context);
+    if (row.flaw != nullptr) {
+      EXPECT_EQ(result.error().code, Errc::invalid);
+      EXPECT_NE(result.error().context.find(row.flaw), std::string::npos) << result.error().context;
+    }
+  }
+}
+
+TEST(AggCodec, DataMayBeEmptyOnlyWhereTheCollectiveSaysSo) {
+  const auto empty = [](AggKind kind, Coll coll, std::uint64_t count) {
+    AggHeader h;
+    h.kind = kind;
+    h.group_id = 1;
+    h.coll = coll;
+    const bool reduces = coll == Coll::allreduce || coll == Coll::reduce || coll == Coll::reduce_scatter;
+    h.op = reduces ? Op::sum : Op::null;
+    h.dtype = Dtype::int32;
+    h.count = count;
+    if (kind != AggKind::result) {
+      h.origin = 0;
+      h.members = 1;
+    }
+    return flaw(h, 0, 1024);
+  };
+  EXPECT_EQ(empty(AggKind::contribute, Coll::allreduce, 0), nullptr) << "size 0 is an operation too";
+  EXPECT_NE(empty(AggKind::contribute, Coll::allreduce, 1), nullptr);
+  EXPECT_NE(empty(AggKind::result, Coll::allreduce, 1), nullptr);
+  EXPECT_NE(empty(AggKind::contribute, Coll::reduce, 1), nullptr);
+  EXPECT_EQ(empty(AggKind::result, Coll::reduce, 1), nullptr);
+  EXPECT_EQ(empty(AggKind::contribute, Coll::bcast, 1), nullptr);
+  EXPECT_EQ(empty(AggKind::result, Coll::bcast, 1), nullptr);
+  EXPECT_EQ(empty(AggKind::result, Coll::reduce_scatter, 1), nullptr);
+  EXPECT_NE(empty(AggKind::result, Coll::allgather, 1), nullptr);
+  EXPECT_EQ(empty(AggKind::skip, Coll::allreduce, 1), nullptr);
+}
+
+TEST(AggCodec, PayloadMaxBoundsUserDataAndNotBodies) {
+  AggHeader h;
+  EXPECT_EQ(decode(sample("contribute").bytes, 16, h), Errc::ok);
+  EXPECT_EQ(decode(sample("contribute").bytes, 15, h), Errc::invalid);
+  EXPECT_EQ(decode(sample("join").bytes, 0, h), Errc::ok);
+}
+
+/// All that a body's check looks at, by setting one field at a time to what it must not be.
+template <Message Body>
+void expect_flaws(std::string_view name, const std::vector<std::function<void(Body&)>>& changes) {
+  const auto payload = std::span(sample(name).bytes).subspan(kAggHeaderBytes);
+  Body good;
+  ASSERT_EQ(decode(payload, good), Errc::ok) << name;
+  ASSERT_TRUE(decode_body<Body>(payload));
+  EXPECT_EQ(decode(payload.first(payload.size() - 1), good), Errc::invalid);
+  std::size_t number = 0;
+  for (const auto& change : changes) {
+    SCOPED_TRACE(fmt::format("{} change {}", name, number++));
+    Body body = good;
+    change(body);
+    std::array<std::byte, sizeof(Body)> bytes;
+    store(bytes.data(), body);
+    Body out;
+    EXPECT_EQ(decode(std::span<const std::byte>(bytes), out), Errc::invalid);
+    const auto result = decode_body<Body>(bytes);
+    ASSERT_FALSE(result);
+    EXPECT_TRUE(result.error().context.find(':') != std::string::npos) << result.error().context;
+  }
+}
+
+TEST(AggCodec, EachBodyFieldIsChecked) {
+  expect_flaws<HelloBody>("hello", {[](auto& b) { b.role = static_cast<Role>(3); }, [](auto& b) { b.job_id = 0; },
+                                    [](auto& b) { b.role = Role::node; }, [](auto& b) { b.version_min = 0; },
+                                    [](auto& b) { b.version_min = 2; }, [](auto& b) { b.reserved = 1; }});
+  expect_flaws<OpenBody>("open", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_size = 0; }, [](auto& b) { b.reserved = 1; }});
+  expect_flaws<OpenedBody>("opened", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_id = 0; }, [](auto& b) { b.reserved = 1; }});
+  expect_flaws<JoinBody>(
+      "join", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_size = 0; }, [](auto& b) { b.group_size = kNoRank; },
+               [](auto& b) { b.rank = 16; }, [](auto& b) { b.members = 0; }, [](auto& b) { b.members = 17; },
+               [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_max = 0; }, [](auto& b) { b.payload_max = kPayloadMax + 1; },
+               [](auto& b) { b.chunk_max = kPayloadMax + 1; }, [](auto& b) { b.high = b.done - 1; },
+               [](auto& b) { b.high_rank = 16; }, [](auto& b) { b.culprit = 16; }, [](auto& b) { b.flags = 2; },
+               [](auto& b) { b.path_length = 0; }, [](auto& b) { b.path_length = 9; }, [](auto& b) { b.path_length = 3; },
+               [](auto& b) { b.path_length = 1; }, [](auto& b) { b.path[0].expected_members = 0; },
+               [](auto& b) { b.path[1].expected_members = 17; }, [](auto& b) { b.path[7].node_id = 1; }});
+  expect_flaws<JoinedBody>("joined", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_max = 0; },
+                                      [](auto& b) { b.chunk_max = kPayloadMax + 1; }, [](auto& b) { b.high = b.low - 1; }});
+  expect_flaws<RefusedBody>("refused", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.reason = static_cast<RefuseReason>(0); },
+                                        [](auto& b) { b.reason = static_cast<RefuseReason>(12); },
+                                        [](auto& b) { b.what = AggKind::contribute; }, [](auto& b) { b.reserved[6] = 1; }});
+  expect_flaws<TroubleBody>("trouble", {[](auto& b) { b.reason = static_cast<TroubleReason>(0); },
+                                        [](auto& b) { b.reason = static_cast<TroubleReason>(4); },
+                                        [](auto& b) { b.field = static_cast<Field>(9); }, [](auto& b) { b.culprit = kNoRank; },
+                                        [](auto& b) { b.field = Field::none; }, [](auto& b) { b.other = kNoRank; }});
+  expect_flaws<VoidBody>("void_epoch", {[](auto& b) { b.reason = static_cast<VoidReason>(0); },
+                                        [](auto& b) { b.reason = static_cast<VoidReason>(4); }});
+}
+
+TEST(AggCodec, NumbersAreComparedInACircle) {
+  EXPECT_TRUE(seq_before(1, 2));
+  EXPECT_FALSE(seq_before(2, 2));
+  EXPECT_TRUE(seq_before(0xFFFFFFFF, 0));
+  EXPECT_FALSE(seq_before(0, 0xFFFFFFFF));
+}
+
+TEST(AggCodec, PeopleCanReadIt) {
+  EXPECT_EQ(describe_agg_message(sample("contribute").bytes),
+            "contribute tree 3 group 65543 epoch 2 seq 16909060 allreduce sum float32 count 1000 first 996 origin 5 members 4 "
+            "bytes 16 flags last | 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10");
+  EXPECT_NE(describe_agg_message(sample("join").bytes).find("path_length 2 path 21,8,22,16"), std::string::npos);
+  EXPECT_NE(describe_agg_message(std::vector<std::byte>(64)).find("malformed: magic"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sumac::wire

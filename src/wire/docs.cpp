@@ -1,0 +1,90 @@
+#include "wire/docs.hpp"
+
+#include "wire/agg_codec.hpp"
+#include "wire/host_codec.hpp"
+
+namespace sumac::wire {
+namespace {
+
+struct KindRow {
+  AggKind kind;
+  std::string_view direction, payload, meaning;
+};
+constexpr KindRow kKinds[] = {
+    {AggKind::hello, "first", "HelloBody", "who connected: a client of a job, or a node"},
+    {AggKind::open, "up", "OpenBody", "rank 0 of a communicator asks the tree's root for a group id"},
+    {AggKind::join, "up", "JoinBody", "a member, or a node for all members below it, enters a group"},
+    {AggKind::contribute, "up", "user data", "one number's data; barrier, close and leave carry none"},
+    {AggKind::supply, "up", "user data", "recovery: the whole result of a number that somebody has"},
+    {AggKind::skip, "up", "none", "recovery: somebody else supplies this number"},
+    {AggKind::trouble, "up", "TroubleBody", "a dead rank, or who disagreed and on what"},
+    {AggKind::opened, "down", "OpenedBody", "the group id"},
+    {AggKind::joined, "down", "JoinedBody", "the group stands: window and payload"},
+    {AggKind::refused, "both", "RefusedBody", "hello, open or join was refused; a node that refuses tells both sides"},
+    {AggKind::result, "down", "user data", "one number's result, for every member"},
+    {AggKind::verdict, "down", "TroubleBody", "first number that nobody completes, and why; ends the group"},
+    {AggKind::void_epoch, "down", "VoidBody", "this epoch is over"},
+};
+
+constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {
+    {HostKind::attach, "library: here I am"},
+    {HostKind::attached, "sharpd: this host's name"},
+    {HostKind::job_begin, "library, rank 0: begin a job"},
+    {HostKind::job_host, "library, rank 0: list of the job's hosts"},
+    {HostKind::job_granted, "sharpd: what was granted"},
+    {HostKind::job_node, "sharpd: list of the tree's nodes"},
+    {HostKind::job_leaf, "sharpd: list of leaf nodes, in the order of the hosts"},
+    {HostKind::job_refused, "sharpd: why not"},
+    {HostKind::job_end, "library, rank 0: end the job"},
+    {HostKind::job_ended, "sharpd: it is ended"},
+};
+
+std::string section(std::string_view title, std::size_t size, std::span<const FieldRow> rows) {
+  return fmt::format("\n## {}: {} bytes\n\n{}", title, size, markdown_rows(rows));
+}
+
+}  // namespace
+
+std::string wire_markdown() {
+  std::string text =
+      "# Bytes on the wire\n\n"
+      "Generated from `src/wire/*_layout.cpp` by the test `wire_test` (`SUMAC_WRITE_GOLDEN=1` writes it anew); don't edit. All numbers\n"
+      "are little-endian. What is said to be zero is checked to be zero. Who sends what when: [protocol.md](protocol.md).\n\n"
+      "# The aggregation protocol\n\nA message is an AggHeader and `payload_bytes` of payload: user data, or one of the bodies.\n\n"
+      "| kind | name | way | payload | meaning |\n|---|---|---|---|---|\n";
+  for (const auto& row : kKinds)
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", static_cast<int>(row.kind), to_string(row.kind), row.direction,
+                        row.payload, row.meaning);
+  text += section("AggHeader", sizeof(AggHeader), layout<AggHeader>());
+  text += section("HelloBody", sizeof(HelloBody), layout<HelloBody>());
+  text += section("OpenBody", sizeof(OpenBody), layout<OpenBody>());
+  text += section("OpenedBody", sizeof(OpenedBody), layout<OpenedBody>());
+  text += section("JoinBody", sizeof(JoinBody), layout<JoinBody>());
+  text += section("JoinedBody", sizeof(JoinedBody), layout<JoinedBody>());
+  text += section("RefusedBody", sizeof(RefusedBody), layout<RefusedBody>());
+  text += section("TroubleBody", sizeof(TroubleBody), layout<TroubleBody>());
+  text += section("VoidBody", sizeof(VoidBody), layout<VoidBody>());
+
+  text += fmt::format(
+      "\n# Client library and sharpd\n\nOver a unix SOCK_SEQPACKET socket, {} bytes each: a HostHeader, then one body or as many entries of a\n"
+      "list as `entries` says, then zeros.\n\n| kind | name | meaning |\n|---|---|---|\n",
+      kHostMessageBytes);
+  for (const auto& [kind, meaning] : kHostKinds)
+    text += fmt::format("| {} | {} | {} |\n", static_cast<int>(kind), to_string(kind), meaning);
+  text += section("HostHeader", sizeof(HostHeader), layout<HostHeader>());
+  for (const auto& [kind, meaning] : kHostKinds)
+    if (host_entry_bytes(kind) > 0)
+      text += section(fmt::format("{}{}", to_string(kind), is_list(kind) ? ", one entry" : ""), host_entry_bytes(kind), host_layout(kind));
+
+  text +=
+      "\n# Frames of the tcp transport\n\nEach message above travels over tcp as one data frame. The connector's first frame is `hello`, the\n"
+      "acceptor's is `welcome`, both with a greeting: version (2 bytes, 1), zero (2 bytes), longest message accepted (4 bytes).\n\n"
+      "| bytes | field | meaning |\n|---|---|---|\n"
+      "| 0-1 | magic | 0x4653, \"SF\" |\n"
+      "| 2 | type | 1 hello, 2 welcome, 3 data, 4 ping, 5 pong |\n"
+      "| 3 | flags | zero |\n"
+      "| 4-7 | length | bytes that follow; hello, welcome: 8; ping, pong: 0 |\n";
+  return text;
+}
+
+}  // namespace sumac::wire

@@ -1,0 +1,107 @@
+// The bytes on the wire do not change unnoticed: every kind against its golden bytes, docs/wire.md against the layout.
+// SUMAC_WRITE_GOLDEN=1 writes both anew; the difference then belongs into the commit, and kAggVersion is raised.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "base/bytes.hpp"
+#include "wire/agg_codec.hpp"
+#include "wire/docs.hpp"
+#include "wire/host_codec.hpp"
+#include "wire/samples.hpp"
+
+namespace sumac::wire {
+namespace {
+
+const std::filesystem::path kSource = SUMAC_SOURCE_DIR;
+bool writing() { return std::getenv("SUMAC_WRITE_GOLDEN") != nullptr; }
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// 16 bytes a line; a run of lines that are all zero is one line `zeros N`.
+std::string to_golden(std::span<const std::byte> bytes) {
+  std::string text;
+  std::size_t zeros = 0;
+  const auto flush = [&] {
+    if (zeros > 0) text += fmt::format("zeros {}\n", std::exchange(zeros, 0));
+  };
+  for (std::size_t at = 0; at < bytes.size(); at += 16) {
+    const auto line = bytes.subspan(at, std::min<std::size_t>(16, bytes.size() - at));
+    if (std::all_of(line.begin(), line.end(), [](std::byte b) { return b == std::byte{0}; })) {
+      zeros += line.size();
+      continue;
+    }
+    flush();
+    text += hex(line) + "\n";
+  }
+  flush();
+  return text;
+}
+
+class Golden : public testing::TestWithParam<Sample> {};
+
+TEST_P(Golden, BytesAreUnchanged) {
+  const auto path = kSource / "src/wire/testdata" / (GetParam().name + ".hex");
+  const std::string now = to_golden(GetParam().bytes);
+  if (writing()) std::ofstream(path) << now;
+  EXPECT_EQ(now, read_file(path)) << "SUMAC_WRITE_GOLDEN=1 writes it, if the change is meant";
+}
+
+std::vector<Sample> all_samples() {
+  auto all = agg_samples();
+  for (auto& sample : host_samples()) all.push_back(std::move(sample));
+  return all;
+}
+
+std::string test_name(const testing::TestParamInfo<Sample>& info) {
+  std::string name = info.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, Golden, testing::ValuesIn(all_samples()), test_name);
+
+TEST(Golden, EveryKindHasASample) {
+  std::set<int> agg, host;
+  for (const auto& sample : agg_samples()) agg.insert(std::to_integer<int>(sample.bytes[3]));
+  for (const auto& sample : host_samples()) host.insert(std::to_integer<int>(sample.bytes[3]));
+  EXPECT_EQ(agg, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21}));
+  EXPECT_EQ(host, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+}
+
+TEST(Golden, NoFileIsLeftOver) {
+  std::set<std::string> names;
+  for (const auto& sample : all_samples()) names.insert(sample.name + ".hex");
+  for (const auto& entry : std::filesystem::directory_iterator(kSource / "src/wire/testdata"))
+    EXPECT_TRUE(names.count(entry.path().filename().string())) << entry.path() << " belongs to no sample";
+}
+
+// The fuzzers start from good messages of every kind: a valid prefix gets them past the first checks.
+TEST(Golden, EverySampleIsAFuzzersSeed) {
+  for (const auto& [folder, samples] : {std::pair{"agg", agg_samples()}, std::pair{"host", host_samples()}}) {
+    const auto corpus = kSource / "tests/corpus" / folder;
+    for (const auto& sample : samples) {
+      const std::string bytes(reinterpret_cast<const char*>(sample.bytes.data()), sample.bytes.size());
+      if (writing()) std::ofstream(corpus / sample.name, std::ios::binary) << bytes;
+      EXPECT_EQ(bytes, read_file(corpus / sample.name)) << sample.name << ": SUMAC_WRITE_GOLDEN=1 writes it";
+    }
+  }
+}
+
+TEST(Docs, EveryByteIsInWireMd) {
+  const auto path = kSource / "docs/wire.md";
+  const std::string now = wire_markdown();
+  if (writing()) std::ofstream(path) << now;
+  EXPECT_EQ(now, read_file(path)) << "SUMAC_WRITE_GOLDEN=1 writes it";
+}
+
+}  // namespace
+}  // namespace sumac::wire

@@ -1,0 +1,163 @@
+#include "wire/samples.hpp"
+
+#include "wire/agg_codec.hpp"
+#include "wire/host_codec.hpp"
+
+namespace sumac::wire {
+namespace {
+
+AggHeader control(AggKind kind, std::uint32_t group) {
+  AggHeader h;
+  h.kind = kind;
+  h.tree_id = 3;
+  h.group_id = group;
+  h.epoch = 2;
+  h.sequence = 0x01020304;
+  return h;
+}
+
+template <Message Body>
+Sample with_body(std::string name, const AggHeader& header, const Body& body) {
+  const auto frame = encoded(header, body);
+  return {std::move(name), {frame.begin(), frame.end()}};
+}
+
+Sample with_data(std::string name, AggHeader header, std::size_t bytes) {
+  header.payload_bytes = static_cast<std::uint32_t>(bytes);
+  const auto head = encoded(header);
+  Sample sample{std::move(name), {head.begin(), head.end()}};
+  for (std::size_t i = 0; i < bytes; ++i) sample.bytes.push_back(static_cast<std::byte>(i + 1));
+  return sample;
+}
+
+AggHeader data(AggKind kind, Coll coll) {
+  AggHeader h = control(kind, 0x00010007);
+  h.coll = coll;
+  if (kind != AggKind::result) h.origin = 5;
+  if (kind == AggKind::contribute) h.members = 4;
+  return h;
+}
+
+AggHeader reduction(AggKind kind) {
+  AggHeader h = data(kind, Coll::allreduce);
+  h.op = Op::sum;
+  h.dtype = Dtype::float32;
+  h.flags = kFlagLast;
+  h.count = 1000;
+  h.first = 996;
+  return h;
+}
+
+JoinBody join() {
+  JoinBody b;
+  b.job_id = 0x1122334455667788;
+  b.can_supply = 0xF0;
+  b.rank = 5;
+  b.world_rank = 11;
+  b.group_size = 16;
+  b.members = 4;
+  b.osts = 12;
+  b.stream_window = 16;
+  b.payload_max = 1024;
+  b.chunk_max = 65536;
+  b.done = 100;
+  b.high = 102;
+  b.high_rank = 6;
+  b.first_aborted = 103;
+  b.culprit = 7;
+  b.flags = 1;
+  b.path_length = 2;
+  b.path[0] = {21, 8};
+  b.path[1] = {22, 16};
+  return b;
+}
+
+template <std::size_t n>
+std::array<char, n> text(std::string_view value) {
+  std::array<char, n> field{};
+  if (!put_text(field, value)) return {};
+  return field;
+}
+
+Sample host(const HostMessage& message) {
+  const auto bytes = encoded(message);
+  return {"host-" + std::string(to_string(message.header.kind)), {bytes.begin(), bytes.end()}};
+}
+
+}  // namespace
+
+std::vector<Sample> agg_samples() {
+  constexpr std::uint64_t kJob = 0x1122334455667788;
+  HelloBody hello{kJob, {}, Role::client, 11, 1, 1, 0};
+  for (std::size_t i = 0; i < hello.job_key.size(); ++i) hello.job_key[i] = static_cast<std::uint8_t>(0xA0 + i);
+  JoinedBody joined{kJob, 12, 16, 1024, 65536, 100, 102, 6, 103, 7, 22};
+  RefusedBody refused{kJob, 9, RefuseReason::no_ost, 21, 51, 2, AggKind::join, {}};
+  TroubleBody trouble{TroubleReason::disagree, Field::count, 5, 2, 1000, 2000};
+
+  AggHeader trouble_header = control(AggKind::trouble, 0x00010007);
+  trouble_header.origin = 5;
+  trouble_header.members = 4;
+  AggHeader pairs = data(AggKind::contribute, Coll::allreduce);
+  pairs.op = Op::minloc;
+  pairs.dtype = Dtype::float64;
+  pairs.tag_dtype = Dtype::int32;
+  pairs.flags = kFlagFirst | kFlagLast | kFlagStreaming | kFlagReproducible;
+  pairs.count = 2;
+  AggHeader bcast = data(AggKind::contribute, Coll::bcast);
+  bcast.dtype = Dtype::uint8;
+  bcast.flags = kFlagFirst;
+  bcast.count = 100;
+  AggHeader barrier = data(AggKind::contribute, Coll::barrier);
+  barrier.flags = kFlagFirst | kFlagLast;
+
+  return {
+      with_body("hello", control(AggKind::hello, 0), hello),
+      with_body("open", control(AggKind::open, 0), OpenBody{kJob, 9, 16, 0}),
+      with_body("opened", control(AggKind::opened, 0), OpenedBody{kJob, 9, 0x00010007, 0}),
+      with_body("join", control(AggKind::join, 0x00010007), join()),
+      with_body("joined", control(AggKind::joined, 0x00010007), joined),
+      with_body("refused", control(AggKind::refused, 0x00010007), refused),
+      with_body("trouble", trouble_header, trouble),
+      with_body("verdict", control(AggKind::verdict, 0x00010007), trouble),
+      with_body("void_epoch", control(AggKind::void_epoch, 0x00010007), VoidBody{VoidReason::lost_node, 21}),
+      with_data("contribute", reduction(AggKind::contribute), 16),
+      with_data("contribute-pairs", pairs, 24),
+      with_data("contribute-bcast", bcast, 10),
+      with_data("contribute-barrier", barrier, 0),
+      with_data("supply", reduction(AggKind::supply), 16),
+      with_data("skip", reduction(AggKind::skip), 0),
+      with_data("result", reduction(AggKind::result), 16),
+      with_data("result-leave", data(AggKind::result, Coll::leave), 0),
+  };
+}
+
+std::vector<Sample> host_samples() {
+  constexpr std::uint64_t kJob = 0x1122334455667788;
+  JobGrantedBody granted;
+  granted.grant = {51, 1024, 8, 64, 1, 1};
+  granted.tree_id = 3;
+  granted.tree_count = 1;
+  granted.node_count = 3;
+  granted.root_node = 22;
+  granted.stream_window = 16;
+  granted.chunk_bytes = 65536;
+  granted.features = 1;
+  for (std::size_t i = 0; i < granted.job_key.size(); ++i) granted.job_key[i] = static_cast<std::uint8_t>(0xA0 + i);
+  const JobHostEntry hosts[] = {{text<kHostNameMax>("n1")}, {text<kHostNameMax>("n2")}};
+  const JobNodeEntry nodes[] = {{21, 22, text<kHostNameMax>("leaf-1"), text<kAddressMax>("tcp:10.1.0.5:7000")}};
+  const JobLeafEntry leaves[] = {{21}, {21}, {20}};
+  return {
+      host(host_message(HostKind::attach, AttachBody{11, 16, 1, 0})),
+      host(host_message(HostKind::attached, AttachedBody{text<kHostNameMax>("n1")})),
+      host(host_message(HostKind::job_begin, JobBeginBody{{51, 1024, 8, 0, 0, 1}, 16, 2, 1})),
+      host(host_list<JobHostEntry>(HostKind::job_host, hosts, 0, 2, 0)),
+      host(host_message(HostKind::job_granted, granted, kJob)),
+      host(host_list<JobNodeEntry>(HostKind::job_node, nodes, 2, 3, kJob)),
+      host(host_list<JobLeafEntry>(HostKind::job_leaf, leaves, 0, 16, kJob)),
+      host(host_message(HostKind::job_refused, JobRefusedBody{35, 0, text<512>("51 OSTs asked, 12 left")})),
+      host(host_message(HostKind::job_end, kJob)),
+      host(host_message(HostKind::job_ended, kJob)),
+  };
+}
+
+}  // namespace sumac::wire

@@ -1,0 +1,17 @@
+#pragma once
+// One good message of every kind, every field different from its default where that is legal: golden bytes, round trips, the
+// one-field-off test and the fuzzers' seeds all start from these.
+#include <string>
+#include <vector>
+
+namespace sumac::wire {
+
+struct Sample {
+  std::string name;
+  std::vector<std::byte> bytes;
+};
+
+std::vector<Sample> agg_samples();
+std::vector<Sample> host_samples();
+
+}  // namespace sumac::wire
