@@ -77,15 +77,10 @@ const char* flaw_of_list(const HostHeader& h) noexcept {
   return nullptr;
 }
 
+/// The id is the client's own choice, said first in job_begin; 0 is none.
 const char* flaw_of_job_id(const HostHeader& h) noexcept {
-  switch (h.kind) {
-    case HostKind::attach:
-    case HostKind::attached:
-    case HostKind::job_begin:
-    case HostKind::job_host: return h.job_id == 0 ? nullptr : "job_id is set before there is one";
-    case HostKind::job_refused: return nullptr;  // of a begin it has none
-    default: return h.job_id != 0 ? nullptr : "job_id is zero";
-  }
+  if (h.kind == HostKind::attach || h.kind == HostKind::attached) return h.job_id == 0 ? nullptr : "job_id is set where no job is meant";
+  return h.job_id != 0 ? nullptr : "job_id is zero";
 }
 
 const char* flaw(const HostMessage& message) noexcept {

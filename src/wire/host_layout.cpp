@@ -14,7 +14,7 @@ constexpr auto header_rows() {
                     F(index, "first entry of a list in this message; no list: 0"),
                     F(total, "entries of the whole list; no list: 0"),
                     F(entries, "entries in this message; no list: 0"),
-                    F(job_id, "0 up to the grant, then the job's id")};
+                    F(job_id, "the job's id, chosen by the client; attach, attached: 0")};
 }
 constexpr auto attach_rows() {
   using Self = AttachBody;
