@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int broken(const char *how) {
-  const char *wanted = getenv("BROKEN_MPI");
+static int broken(const char* how) {
+  const char* wanted = getenv("BROKEN_MPI");
   return wanted != NULL && strcmp(wanted, how) == 0;
 }
 
-int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   static int sums;
   const int code = PMPI_Allreduce(send, receive, count, type, op, comm);
   if (op != MPI_SUM || ++sums != 7) return code;
@@ -19,7 +19,7 @@ int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type,
   PMPI_Comm_rank(comm, &rank);
   PMPI_Type_size(type, &bytes);
   if (broken("fail")) return MPI_ERR_OTHER;
-  if (broken("sum") && rank == 1) ((unsigned char *)receive)[(size_t)count * (size_t)bytes - 1] ^= 0x10;
+  if (broken("sum") && rank == 1) ((unsigned char*)receive)[(size_t)count * (size_t)bytes - 1] ^= 0x10;
   return code;
 }
 

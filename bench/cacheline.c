@@ -21,8 +21,8 @@ static int bind_to(int cpu) {
   return pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
-static void *answer(void *cpu) {
-  if (bind_to(*(int *)cpu) != 0) return cpu;
+static void* answer(void* cpu) {
+  if (bind_to(*(int*)cpu) != 0) return cpu;
   /* Acquire and release, as any hand-over of data through a flag would use. */
   for (unsigned i = 1; i <= 2u * kBatches * kRoundTrips; i += 2) {
     while (atomic_load_explicit(&ball, memory_order_acquire) != i) continue;

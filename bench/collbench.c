@@ -19,12 +19,12 @@ static MPI_Datatype mpi_type(bench_type type) {
   return MPI_DATATYPE_NULL;
 }
 
-static int call_barrier(const bench_call *a) {
+static int call_barrier(const bench_call* a) {
   (void)a;
   return MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static int call_allreduce(const bench_call *a) {
+static int call_allreduce(const bench_call* a) {
   return MPI_Allreduce(a->send, a->receive, (int)a->count, mpi_type(a->type), MPI_SUM, MPI_COMM_WORLD);
 }
 
@@ -35,15 +35,18 @@ static const bench_collective kCollectives[] = {
     {"allreduce", 1, call_allreduce},
 };
 
-static const char *explain(int code) {
+static const char* explain(int code) {
   static char words[MPI_MAX_ERROR_STRING];
   int length = 0;
   if (MPI_Error_string(code, words, &length) != MPI_SUCCESS) return "unknown MPI error";
   return words;
 }
 
-int main(int argc, char **argv) {
-  const bench_program program = {.name = "collbench", .purpose = "Measures MPI collectives on MPI_COMM_WORLD.",
-      .collectives = kCollectives, .collective_count = sizeof kCollectives / sizeof kCollectives[0], .explain = explain};
+int main(int argc, char** argv) {
+  const bench_program program = {.name = "collbench",
+                                 .purpose = "Measures MPI collectives on MPI_COMM_WORLD.",
+                                 .collectives = kCollectives,
+                                 .collective_count = sizeof kCollectives / sizeof kCollectives[0],
+                                 .explain = explain};
   return bench_main(argc, argv, &program);
 }

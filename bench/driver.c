@@ -8,11 +8,11 @@
 
 #include "bench/measure.h"
 
-static const bench_program *program;
+static const bench_program* program;
 static int my_rank, rank_count, clock_shared;
 
 /* Complains once, from rank 0 where all ranks see the same mistake. */
-__attribute__((noreturn, format(printf, 1, 2))) static void die_together(const char *format, ...) {
+__attribute__((noreturn, format(printf, 1, 2))) static void die_together(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   if (my_rank == 0) {
@@ -25,7 +25,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void die_together(const c
   exit(2);
 }
 
-__attribute__((noreturn, format(printf, 1, 2))) static void die_alone(const char *format, ...) {
+__attribute__((noreturn, format(printf, 1, 2))) static void die_alone(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   fprintf(stderr, "%s: rank %d: ", program->name, my_rank);
@@ -45,7 +45,7 @@ static bench_type automatic_type(size_t bytes) {
 
 static int all_read_one_clock(void) {
   char mine[64] = "", first[64];
-  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+  FILE* file = fopen("/proc/sys/kernel/random/boot_id", "r");
   if (file != NULL) {
     if (fgets(mine, sizeof mine, file) == NULL) mine[0] = '\0';
     fclose(file);
@@ -57,19 +57,19 @@ static int all_read_one_clock(void) {
   return all_same;
 }
 
-static void call_once(const bench_collective *collective, const bench_call *arguments, int iteration, size_t bytes) {
+static void call_once(const bench_collective* collective, const bench_call* arguments, int iteration, size_t bytes) {
   const int code = collective->call(arguments);
   if (code != 0)
     die_alone("%s of %zu bytes failed in iteration %d: %s", collective->name, bytes, iteration, program->explain(code));
 }
 
 /* [rank][iteration] of every rank, at rank 0. */
-static void gather_times(const int64_t *mine, int iterations, int64_t *all) {
+static void gather_times(const int64_t* mine, int iterations, int64_t* all) {
   MPI_Gather(mine, iterations, MPI_INT64_T, all, iterations, MPI_INT64_T, 0, MPI_COMM_WORLD);
 }
 
 /* How many iterations let somebody out before the last one was in. */
-static long early_exits(const int64_t *entered, const int64_t *left, int iterations) {
+static long early_exits(const int64_t* entered, const int64_t* left, int iterations) {
   long early = 0;
   for (int i = 0; i < iterations; ++i) {
     int64_t last_in = entered[i], first_out = left[i];
@@ -80,29 +80,29 @@ static long early_exits(const int64_t *entered, const int64_t *left, int iterati
     }
     if (first_out >= last_in) continue;
     if (early++ == 0)
-      fprintf(stderr, "%s: barrier, iteration %d: a rank left %.3f us before another had entered\n", program->name,
-              i, (double)(last_in - first_out) / 1e3);
+      fprintf(stderr, "%s: barrier, iteration %d: a rank left %.3f us before another had entered\n", program->name, i,
+              (double)(last_in - first_out) / 1e3);
   }
   return early;
 }
 
 typedef struct {
-  const bench_collective *collective;
+  const bench_collective* collective;
   size_t bytes;
   bench_type type;
   int iterations, warmup;
 } cell;
 
 /* Runs one cell on every rank. @return failed checks, at every rank. */
-static long run_cell(const cell *c) {
+static long run_cell(const cell* c) {
   const int total = c->warmup + c->iterations;
   const int has_data = c->collective->has_data;
   const size_t elements = has_data ? c->bytes / bench_type_bytes(c->type) : 0;
   const size_t slots = (size_t)total * (my_rank == 0 ? (size_t)rank_count : 1);
   int64_t *entered = calloc((size_t)total, sizeof *entered), *left = calloc((size_t)total, sizeof *left);
   int64_t *all_entered = calloc(slots, sizeof *all_entered), *all_left = calloc(slots, sizeof *all_left);
-  double *means = calloc((size_t)c->iterations, sizeof *means);
-  bench_pattern *pattern = has_data ? bench_pattern_new(c->type, rank_count, elements) : NULL;
+  double* means = calloc((size_t)c->iterations, sizeof *means);
+  bench_pattern* pattern = has_data ? bench_pattern_new(c->type, rank_count, elements) : NULL;
   void *send = has_data ? malloc(c->bytes) : NULL, *receive = has_data ? calloc(1, c->bytes) : NULL;
   if (!entered || !left || !all_entered || !all_left || !means || (has_data && (!pattern || !send || !receive)))
     die_alone("out of memory: use smaller sizes or fewer iterations");
@@ -118,9 +118,10 @@ static long run_cell(const cell *c) {
     bench_mismatch wrong;
     if (!has_data || bench_pattern_check(pattern, i, receive, &wrong) == 0) continue;
     if (errors++ == 0)
-      fprintf(stderr, "%s: rank %d, %s of %zu bytes (%s), iteration %d, element %zu: got %.17g, expected %.17g within %.3g\n",
-              program->name, my_rank, c->collective->name, c->bytes, bench_type_name(c->type), i, wrong.element, wrong.got,
-              wrong.expected, wrong.allowed);
+      fprintf(stderr,
+              "%s: rank %d, %s of %zu bytes (%s), iteration %d, element %zu: got %.17g, expected %.17g within %.3g\n",
+              program->name, my_rank, c->collective->name, c->bytes, bench_type_name(c->type), i, wrong.element,
+              wrong.got, wrong.expected, wrong.allowed);
   }
 
   gather_times(entered, total, all_entered);
@@ -129,14 +130,22 @@ static long run_cell(const cell *c) {
   MPI_Reduce(&errors, &all_errors, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
   if (my_rank == 0) {
     long verified = (long)total * rank_count;
-    if (!has_data && !clock_shared) verified = -1;
-    else if (!has_data) all_errors = early_exits(all_entered, all_left, total), verified = total;
+    if (!has_data && !clock_shared)
+      verified = -1;
+    else if (!has_data)
+      all_errors = early_exits(all_entered, all_left, total), verified = total;
     for (size_t at = 0; at < slots; ++at) all_left[at] -= all_entered[at];
     bench_mean_over_ranks_ms(all_left, rank_count, total, c->warmup, c->iterations, means);
-    const bench_result result = {.program = program->name, .collective = c->collective->name,
-        .type = has_data ? bench_type_name(c->type) : NULL, .bytes = c->bytes, .ranks = rank_count,
-        .iterations = c->iterations, .warmup = c->warmup, .verified = verified, .errors = all_errors,
-        .ms = bench_summarise(means, (size_t)c->iterations)};
+    const bench_result result = {.program = program->name,
+                                 .collective = c->collective->name,
+                                 .type = has_data ? bench_type_name(c->type) : NULL,
+                                 .bytes = c->bytes,
+                                 .ranks = rank_count,
+                                 .iterations = c->iterations,
+                                 .warmup = c->warmup,
+                                 .verified = verified,
+                                 .errors = all_errors,
+                                 .ms = bench_summarise(means, (size_t)c->iterations)};
     bench_print_json(stdout, &result);
   }
   MPI_Bcast(&all_errors, 1, MPI_LONG, 0, MPI_COMM_WORLD);
@@ -146,9 +155,11 @@ static long run_cell(const cell *c) {
 }
 
 static void print_help(void) {
-  printf("usage: mpirun -n RANKS %s [--type TYPE] --case CASE [--case CASE ...]\n\n%s\n", program->name, program->purpose);
+  printf("usage: mpirun -n RANKS %s [--type TYPE] --case CASE [--case CASE ...]\n\n%s\n", program->name,
+         program->purpose);
   printf(
-      "Verifies every iteration outside of the timed part. Prints one JSON line per cell (ms) on rank 0; exit status 1 if\n"
+      "Verifies every iteration outside of the timed part. Prints one JSON line per cell (ms) on rank 0; exit status 1 "
+      "if\n"
       "any result was wrong.\n"
       "\n"
       "  --case NAME[:SIZES[:ITERATIONS[:WARMUP]]]\n"
@@ -160,8 +171,8 @@ static void print_help(void) {
       "  --help\n");
 }
 
-static void add_case(const bench_case *one, int automatic, bench_type type, cell *cells, int *cell_count, int max) {
-  const bench_collective *collective = NULL;
+static void add_case(const bench_case* one, int automatic, bench_type type, cell* cells, int* cell_count, int max) {
+  const bench_collective* collective = NULL;
   for (int i = 0; i < program->collective_count; ++i)
     if (strcmp(one->name, program->collectives[i].name) == 0) collective = &program->collectives[i];
   if (collective == NULL) die_together("no collective '%s': try --help", one->name);
@@ -181,16 +192,17 @@ static void add_case(const bench_case *one, int automatic, bench_type type, cell
   }
 }
 
-int bench_main(int argc, char **argv, const bench_program *which) {
+int bench_main(int argc, char** argv, const bench_program* which) {
   program = which;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // so that a failure is told with its iteration
 
-  static const struct option kOptions[] = {
-      {"case", required_argument, NULL, 'c'}, {"type", required_argument, NULL, 't'},
-      {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+  static const struct option kOptions[] = {{"case", required_argument, NULL, 'c'},
+                                           {"type", required_argument, NULL, 't'},
+                                           {"help", no_argument, NULL, 'h'},
+                                           {NULL, 0, NULL, 0}};
   bench_case cases[kBenchCasesMax];
   int case_count = 0, automatic = 1, code = 0;
   bench_type type = kBenchInt64;
@@ -203,8 +215,7 @@ int bench_main(int argc, char **argv, const bench_program *which) {
       return 0;
     } else if (option == 'c') {
       if (case_count == kBenchCasesMax) die_together("too many --case: split them over two starts");
-      if (bench_parse_case(optarg, &cases[case_count++], message, sizeof message) != 0)
-        die_together("%s", message);
+      if (bench_parse_case(optarg, &cases[case_count++], message, sizeof message) != 0) die_together("%s", message);
     } else if (option == 't') {
       automatic = strcmp(optarg, "auto") == 0;
       if (!automatic && bench_parse_type(optarg, &type) != 0)

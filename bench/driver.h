@@ -9,29 +9,29 @@
 #include "bench/pattern.h"
 
 typedef struct {
-  const void *send;
-  void *receive;
+  const void* send;
+  void* receive;
   size_t count;
   bench_type type;
 } bench_call;
 
 typedef struct {
-  const char *name;
+  const char* name;
   int has_data;
-  int (*call)(const bench_call *arguments); /**< 0: done; else a code for bench_program.explain. */
+  int (*call)(const bench_call* arguments); /**< 0: done; else a code for bench_program.explain. */
 } bench_collective;
 
 typedef struct {
-  const char *name;
-  const char *purpose; /**< For --help: what it measures. */
-  const bench_collective *collectives;
+  const char* name;
+  const char* purpose; /**< For --help: what it measures. */
+  const bench_collective* collectives;
   int collective_count;
-  const char *(*explain)(int code);
-  int (*start)(void);                        /**< After MPI_Init, before the first cell; NULL: nothing to do. Same codes. */
-  int (*stop)(void);                         /**< After the last cell, before MPI_Finalize. */
+  const char* (*explain)(int code);
+  int (*start)(void); /**< After MPI_Init, before the first cell; NULL: nothing to do. Same codes. */
+  int (*stop)(void);  /**< After the last cell, before MPI_Finalize. */
 } bench_program;
 
 /** The whole of main(). @return 0; 1: a result was wrong; 2: the command line is. Aborts the job if a call fails. */
-int bench_main(int argc, char **argv, const bench_program *program);
+int bench_main(int argc, char** argv, const bench_program* program);
 
 #endif

@@ -7,9 +7,9 @@
 #include <strings.h>
 #include <time.h>
 
-int bench_parse_bytes(const char *text, size_t *bytes) {
-  static const char *const kUnits[] = {"", "k", "m", "g"};
-  char *end = NULL;
+int bench_parse_bytes(const char* text, size_t* bytes) {
+  static const char* const kUnits[] = {"", "k", "m", "g"};
+  char* end = NULL;
   if (!isdigit((unsigned char)text[0])) return -1;
   errno = 0;
   const unsigned long long number = strtoull(text, &end, 10);
@@ -26,8 +26,8 @@ int bench_parse_bytes(const char *text, size_t *bytes) {
   return -1;
 }
 
-static int parse_count(const char *text, int least, int *out) {
-  char *end = NULL;
+static int parse_count(const char* text, int least, int* out) {
+  char* end = NULL;
   errno = 0;
   const long number = strtol(text, &end, 10);
   if (errno != 0 || end == text || *end != '\0' || number < least || number > 10000000) return -1;
@@ -35,22 +35,23 @@ static int parse_count(const char *text, int least, int *out) {
   return 0;
 }
 
-int bench_parse_case(const char *text, bench_case *out, char *error, size_t error_bytes) {
+int bench_parse_case(const char* text, bench_case* out, char* error, size_t error_bytes) {
   char copy[512];
   if (strlen(text) >= sizeof copy) return snprintf(error, error_bytes, "case is too long: %.40s...", text), -1;
   strcpy(copy, text);
   *out = (bench_case){.iterations = -1, .warmup = -1};
-  char *rest = copy;
-  const char *name = strsep(&rest, ":");
-  char *sizes = strsep(&rest, ":");
-  const char *iterations = strsep(&rest, ":");
-  const char *warmup = strsep(&rest, ":");
+  char* rest = copy;
+  const char* name = strsep(&rest, ":");
+  char* sizes = strsep(&rest, ":");
+  const char* iterations = strsep(&rest, ":");
+  const char* warmup = strsep(&rest, ":");
   if (name[0] == '\0' || strlen(name) >= sizeof out->name || rest != NULL)
     return snprintf(error, error_bytes, "case '%s' is not NAME[:SIZES[:ITERATIONS[:WARMUP]]]", text), -1;
   strcpy(out->name, name);
-  if (sizes == NULL || sizes[0] == '\0') out->size_count = 1;  // one size, 0
+  if (sizes == NULL || sizes[0] == '\0')
+    out->size_count = 1;  // one size, 0
   else
-    for (char *one = NULL; (one = strsep(&sizes, ",")) != NULL;) {
+    for (char* one = NULL; (one = strsep(&sizes, ",")) != NULL;) {
       if (out->size_count == kBenchSizesMax)
         return snprintf(error, error_bytes, "case '%s': more than %d sizes", text, (int)kBenchSizesMax), -1;
       if (bench_parse_bytes(one, &out->sizes[out->size_count++]) != 0)
@@ -73,12 +74,12 @@ int bench_default_warmup(int iterations) {
   return tenth > 5 ? tenth : 5;
 }
 
-static int by_value(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
+static int by_value(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
   return (x > y) - (x < y);
 }
 
-bench_summary bench_summarise(double *values, size_t count) {
+bench_summary bench_summarise(double* values, size_t count) {
   bench_summary s = {0, 0, 0, 0, 0};
   if (count == 0) return s;
   qsort(values, count, sizeof *values, by_value);
@@ -92,7 +93,7 @@ bench_summary bench_summarise(double *values, size_t count) {
   return s;
 }
 
-void bench_mean_over_ranks_ms(const int64_t *ns, int ranks, int stride, int first, int iterations, double *out_ms) {
+void bench_mean_over_ranks_ms(const int64_t* ns, int ranks, int stride, int first, int iterations, double* out_ms) {
   for (int i = 0; i < iterations; ++i) {
     double sum = 0;
     for (int rank = 0; rank < ranks; ++rank) sum += (double)ns[(size_t)rank * (size_t)stride + (size_t)(first + i)];
@@ -106,14 +107,18 @@ int64_t bench_now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-void bench_print_json(FILE *out, const bench_result *r) {
+void bench_print_json(FILE* out, const bench_result* r) {
   fprintf(out, "{\"program\":\"%s\",\"case\":\"%s\",\"bytes\":%zu,", r->program, r->collective, r->bytes);
-  if (r->type != NULL) fprintf(out, "\"type\":\"%s\",", r->type);
-  else fprintf(out, "\"type\":null,");
+  if (r->type != NULL)
+    fprintf(out, "\"type\":\"%s\",", r->type);
+  else
+    fprintf(out, "\"type\":null,");
   fprintf(out, "\"ranks\":%d,\"iterations\":%d,\"warmup\":%d,\"unit\":\"ms\",", r->ranks, r->iterations, r->warmup);
   fprintf(out, "\"median\":%.6f,\"mean\":%.6f,\"min\":%.6f,\"max\":%.6f,\"p90\":%.6f,", r->ms.median, r->ms.mean,
           r->ms.min, r->ms.max, r->ms.p90);
-  if (r->verified >= 0) fprintf(out, "\"verified\":%ld,\"errors\":%ld}\n", r->verified, r->errors);
-  else fprintf(out, "\"verified\":null,\"errors\":null}\n");
+  if (r->verified >= 0)
+    fprintf(out, "\"verified\":%ld,\"errors\":%ld}\n", r->verified, r->errors);
+  else
+    fprintf(out, "\"verified\":null,\"errors\":null}\n");
   fflush(out);
 }

@@ -26,10 +26,10 @@ typedef struct {
 } bench_case;
 
 /** Reads one case. @return 0, or -1 with one line in `error` that names the text and what is wrong with it. */
-int bench_parse_case(const char *text, bench_case *out, char *error, size_t error_bytes);
+int bench_parse_case(const char* text, bench_case* out, char* error, size_t error_bytes);
 
 /** "64", "64K", "16M", "1G" (powers of 1024; KiB and KB mean the same). @return 0, or -1: not a size. */
-int bench_parse_bytes(const char *text, size_t *bytes);
+int bench_parse_bytes(const char* text, size_t* bytes);
 
 /** 200 up to 64 KiB, 10 up to 16 MiB, 5 above: a cell stays a matter of seconds at any size. */
 int bench_default_iterations(size_t bytes);
@@ -40,18 +40,18 @@ typedef struct {
 } bench_summary;
 
 /** Sorts `values` in place. The median of an even number is the mean of the middle two; p90 is the nearest rank. */
-bench_summary bench_summarise(double *values, size_t count);
+bench_summary bench_summarise(double* values, size_t count);
 
 /** Mean over ranks of each iteration: `ns[rank * stride + iteration]`, `first` iterations dropped; result in ms. */
-void bench_mean_over_ranks_ms(const int64_t *ns, int ranks, int stride, int first, int iterations, double *out_ms);
+void bench_mean_over_ranks_ms(const int64_t* ns, int ranks, int stride, int first, int iterations, double* out_ms);
 
 /** CLOCK_MONOTONIC in ns. */
 int64_t bench_now_ns(void);
 
 typedef struct {
-  const char *program;
-  const char *collective;
-  const char *type; /**< NULL: no data. */
+  const char* program;
+  const char* collective;
+  const char* type; /**< NULL: no data. */
   size_t bytes;
   int ranks;
   int iterations;
@@ -62,7 +62,7 @@ typedef struct {
 } bench_result;
 
 /** One line of JSON, flushed, so that whoever reads the pipe sees progress. */
-void bench_print_json(FILE *out, const bench_result *result);
+void bench_print_json(FILE* out, const bench_result* result);
 
 #ifdef __cplusplus
 }

@@ -50,8 +50,14 @@ TEST(Measure, WarmUpIsATenthAndAtLeastFive) {
 
 TEST(Measure, Sizes) {
   std::size_t bytes = 0;
-  for (const auto& [text, expected] : std::vector<std::pair<const char*, std::size_t>>{
-           {"0", 0}, {"8", 8}, {"64K", 65536}, {"64KiB", 65536}, {"64kb", 65536}, {"16M", 16u << 20}, {"1G", 1u << 30}, {"8b", 8}}) {
+  for (const auto& [text, expected] : std::vector<std::pair<const char*, std::size_t>>{{"0", 0},
+                                                                                       {"8", 8},
+                                                                                       {"64K", 65536},
+                                                                                       {"64KiB", 65536},
+                                                                                       {"64kb", 65536},
+                                                                                       {"16M", 16u << 20},
+                                                                                       {"1G", 1u << 30},
+                                                                                       {"8b", 8}}) {
     EXPECT_EQ(bench_parse_bytes(text, &bytes), 0) << text;
     EXPECT_EQ(bytes, expected) << text;
   }
@@ -74,7 +80,8 @@ TEST(Measure, Cases) {
   EXPECT_EQ(c.iterations, -1);
   ASSERT_EQ(bench_parse_case("barrier::7", &c, error, sizeof error), 0);
   EXPECT_EQ(c.iterations, 7);
-  for (const char* text : {"", ":8", "allreduce:8,:3", "allreduce:8:0", "allreduce:8:x", "allreduce:8:3:-1", "a:8:3:1:9", "a:8:3:"}) {
+  for (const char* text :
+       {"", ":8", "allreduce:8,:3", "allreduce:8:0", "allreduce:8:x", "allreduce:8:3:-1", "a:8:3:1:9", "a:8:3:"}) {
     error[0] = '\0';
     EXPECT_EQ(bench_parse_case(text, &c, error, sizeof error), -1) << text;
     EXPECT_NE(std::string(error).find(text), std::string::npos) << "the error names the text: " << error;

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kOffsets = 4096 };  // the table of bases is this much longer than the data: each iteration starts elsewhere in it
+enum {
+  kOffsets = 4096
+};  // the table of bases is this much longer than the data: each iteration starts elsewhere in it
 
 static const struct {
-  const char *name;
+  const char* name;
   size_t bytes;
   unsigned weight_bits, base_bits;  // together no more than the mantissa, so that weight * base is exact
   double unit;                      // u, half the distance from 1 to the next number; 0: exact
@@ -23,13 +25,13 @@ struct bench_pattern {
   bench_type type;
   int ranks;
   size_t count;
-  void *bases;  // [count + kOffsets] of the type
+  void* bases;  // [count + kOffsets] of the type
 };
 
-const char *bench_type_name(bench_type type) { return kTypes[type].name; }
+const char* bench_type_name(bench_type type) { return kTypes[type].name; }
 size_t bench_type_bytes(bench_type type) { return kTypes[type].bytes; }
 
-int bench_parse_type(const char *text, bench_type *type) {
+int bench_parse_type(const char* text, bench_type* type) {
   for (int i = 0; i < kBenchTypes; ++i)
     if (strcmp(text, kTypes[i].name) == 0) return *type = (bench_type)i, 0;
   return -1;
@@ -50,12 +52,12 @@ static uint64_t mix(uint64_t x) {  // a full-period mixer: neighbouring inputs g
 /* In 1 .. 2^bits - 1: never 0, so that nobody's share of a sum is invisible. */
 static uint64_t positive(uint64_t x, unsigned bits) { return x % ((UINT64_C(1) << bits) - 1) + 1; }
 
-static uint64_t weight(const bench_pattern *p, int rank, int iteration) {
+static uint64_t weight(const bench_pattern* p, int rank, int iteration) {
   const uint64_t seed = ((uint64_t)(uint32_t)iteration << 32) | (uint32_t)rank;
   return positive(mix(seed ^ 0x5357), kTypes[p->type].weight_bits);
 }
 
-static uint64_t weight_sum(const bench_pattern *p, int iteration) {
+static uint64_t weight_sum(const bench_pattern* p, int iteration) {
   uint64_t sum = 0;
   for (int rank = 0; rank < p->ranks; ++rank) sum += weight(p, rank, iteration);
   return sum;
@@ -63,8 +65,8 @@ static uint64_t weight_sum(const bench_pattern *p, int iteration) {
 
 static size_t offset(int iteration) { return (size_t)(mix((uint64_t)(uint32_t)iteration ^ 0x0FF5E7) % kOffsets); }
 
-bench_pattern *bench_pattern_new(bench_type type, int ranks, size_t count) {
-  bench_pattern *p = malloc(sizeof *p);
+bench_pattern* bench_pattern_new(bench_type type, int ranks, size_t count) {
+  bench_pattern* p = malloc(sizeof *p);
   if (p == NULL) return NULL;
   *p = (bench_pattern){.type = type, .ranks = ranks, .count = count};
   p->bases = malloc((count + kOffsets) * kTypes[type].bytes);
@@ -72,29 +74,29 @@ bench_pattern *bench_pattern_new(bench_type type, int ranks, size_t count) {
   for (size_t i = 0; i < count + kOffsets; ++i) {
     const uint64_t base = positive(mix(i), kTypes[type].base_bits);
     switch (type) {
-      case kBenchInt32: ((int32_t *)p->bases)[i] = (int32_t)base; break;
-      case kBenchInt64: ((int64_t *)p->bases)[i] = (int64_t)base; break;
-      case kBenchFloat: ((float *)p->bases)[i] = (float)base; break;
-      case kBenchDouble: ((double *)p->bases)[i] = (double)base; break;
+      case kBenchInt32: ((int32_t*)p->bases)[i] = (int32_t)base; break;
+      case kBenchInt64: ((int64_t*)p->bases)[i] = (int64_t)base; break;
+      case kBenchFloat: ((float*)p->bases)[i] = (float)base; break;
+      case kBenchDouble: ((double*)p->bases)[i] = (double)base; break;
       case kBenchTypes: abort();
     }
   }
   return p;
 }
 
-void bench_pattern_free(bench_pattern *p) {
+void bench_pattern_free(bench_pattern* p) {
   if (p == NULL) return;
   free(p->bases);
   free(p);
 }
 
-void bench_pattern_fill(const bench_pattern *p, int rank, int iteration, void *out) {
+void bench_pattern_fill(const bench_pattern* p, int rank, int iteration, void* out) {
   const uint64_t w = weight(p, rank, iteration);
   const size_t from = offset(iteration);
-#define FILL(T)                                    \
-  do {                                             \
-    const T *base = (const T *)p->bases + from;    \
-    T *to = out;                                   \
+#define FILL(T)                                                   \
+  do {                                                            \
+    const T* base = (const T*)p->bases + from;                    \
+    T* to = out;                                                  \
     for (size_t i = 0; i < p->count; ++i) to[i] = (T)w * base[i]; \
   } while (0)
   switch (p->type) {
@@ -110,24 +112,24 @@ void bench_pattern_fill(const bench_pattern *p, int rank, int iteration, void *o
 /* Counting without a branch lets the compiler vectorise; the first mismatch is looked up only if there is one. WIDE holds
  * the exact sum: float needs 23 + 12 bits, double 38 + 26 (long double has 64 on x86; where it is no wider than double
  * the reference itself is rounded once, which the slack of one more u covers). */
-#define CHECK(T, WIDE, WRONG)                                                                                     \
-  do {                                                                                                            \
-    const T *base = (const T *)p->bases + from, *got = result;                                                    \
-    const WIDE sum = (WIDE)w;                                                                                     \
-    for (size_t i = 0; i < p->count; ++i) wrong += WRONG(got[i], sum * (WIDE)base[i]);                            \
-    for (size_t i = 0; wrong != 0 && first != NULL && i < p->count; ++i) {                                        \
-      const WIDE expected = sum * (WIDE)base[i];                                                                  \
-      if (!(WRONG(got[i], expected))) continue;                                                                   \
-      *first = (bench_mismatch){i, (double)got[i], (double)expected, relative * (double)expected};                \
-      break;                                                                                                      \
-    }                                                                                                             \
+#define CHECK(T, WIDE, WRONG)                                                                      \
+  do {                                                                                             \
+    const T *base = (const T*)p->bases + from, *got = result;                                      \
+    const WIDE sum = (WIDE)w;                                                                      \
+    for (size_t i = 0; i < p->count; ++i) wrong += WRONG(got[i], sum * (WIDE)base[i]);             \
+    for (size_t i = 0; wrong != 0 && first != NULL && i < p->count; ++i) {                         \
+      const WIDE expected = sum * (WIDE)base[i];                                                   \
+      if (!(WRONG(got[i], expected))) continue;                                                    \
+      *first = (bench_mismatch){i, (double)got[i], (double)expected, relative * (double)expected}; \
+      break;                                                                                       \
+    }                                                                                              \
   } while (0)
 #define UNEQUAL(got, expected) ((got) != (expected))
 /* `!(a <= b)`, not `a > b`: NaN is wrong too. */
 #define FAR(got, expected) (!(fabs((double)(got) - (expected)) <= relative * (expected)))
 #define FAR_LONG(got, expected) (!(fabsl((long double)(got) - (expected)) <= (long double)relative * (expected)))
 
-size_t bench_pattern_check(const bench_pattern *p, int iteration, const void *result, bench_mismatch *first) {
+size_t bench_pattern_check(const bench_pattern* p, int iteration, const void* result, bench_mismatch* first) {
   const uint64_t w = weight_sum(p, iteration);
   const size_t from = offset(iteration);
   double relative = bench_error_bound(p->type, p->ranks);

@@ -23,9 +23,9 @@ typedef enum { kBenchInt32, kBenchInt64, kBenchFloat, kBenchDouble, kBenchTypes 
 
 enum { kBenchRanksMax = 2047 }; /**< Beyond this a sum of int32 could overflow. */
 
-const char *bench_type_name(bench_type type); /**< "int32", "int64", "float", "double" */
+const char* bench_type_name(bench_type type); /**< "int32", "int64", "float", "double" */
 size_t bench_type_bytes(bench_type type);
-int bench_parse_type(const char *text, bench_type *type); /**< @return 0, or -1: no such type. */
+int bench_parse_type(const char* text, bench_type* type); /**< @return 0, or -1: no such type. */
 
 /** The relative error that n terms added in any order may have; 0 for integers. */
 double bench_error_bound(bench_type type, int ranks);
@@ -33,11 +33,11 @@ double bench_error_bound(bench_type type, int ranks);
 typedef struct bench_pattern bench_pattern;
 
 /** @return NULL if memory is short. Owner: the caller, until bench_pattern_free(). */
-bench_pattern *bench_pattern_new(bench_type type, int ranks, size_t count);
-void bench_pattern_free(bench_pattern *pattern);
+bench_pattern* bench_pattern_new(bench_type type, int ranks, size_t count);
+void bench_pattern_free(bench_pattern* pattern);
 
 /** What `rank` contributes in `iteration`, into out[count]. */
-void bench_pattern_fill(const bench_pattern *pattern, int rank, int iteration, void *out);
+void bench_pattern_fill(const bench_pattern* pattern, int rank, int iteration, void* out);
 
 typedef struct {
   size_t element; /**< The first wrong one. */
@@ -45,7 +45,7 @@ typedef struct {
 } bench_mismatch;
 
 /** @return how many of result[count] are not the sum over all ranks; the first is told in `first` (may be NULL). */
-size_t bench_pattern_check(const bench_pattern *pattern, int iteration, const void *result, bench_mismatch *first);
+size_t bench_pattern_check(const bench_pattern* pattern, int iteration, const void* result, bench_mismatch* first);
 
 #ifdef __cplusplus
 }

@@ -12,20 +12,20 @@
 
 #include "bench/driver.h"
 
-static struct sharp_coll_context *context;
-static struct sharp_coll_comm *comm;
+static struct sharp_coll_context* context;
+static struct sharp_coll_comm* comm;
 
-static int oob_bcast(void *unused, void *buffer, int length, int root) {
+static int oob_bcast(void* unused, void* buffer, int length, int root) {
   (void)unused;
   return MPI_Bcast(buffer, length, MPI_BYTE, root, MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : -1;
 }
 
-static int oob_barrier(void *unused) {
+static int oob_barrier(void* unused) {
   (void)unused;
   return MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : -1;
 }
 
-static int oob_gather(void *unused, int root, void *send, void *receive, int length) {
+static int oob_gather(void* unused, int root, void* send, void* receive, int length) {
   (void)unused;
   return MPI_Gather(send, length, MPI_BYTE, receive, length, MPI_BYTE, root, MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : -1;
 }
@@ -38,7 +38,8 @@ static int start(void) {
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &local);
   MPI_Comm_rank(local, &local_rank);
   MPI_Comm_free(&local);
-  uint64_t job_id = ((uint64_t)time(NULL) << 20) ^ (uint64_t)getpid();  // need only differ from other jobs of this fabric
+  uint64_t job_id =
+      ((uint64_t)time(NULL) << 20) ^ (uint64_t)getpid();  // need only differ from other jobs of this fabric
   MPI_Bcast(&job_id, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
 
   struct sharp_coll_init_spec init;
@@ -77,7 +78,7 @@ static enum sharp_datatype sharp_type(bench_type type) {
   return SHARP_DTYPE_NULL;
 }
 
-static struct sharp_coll_data_desc describe(void *buffer, size_t bytes) {
+static struct sharp_coll_data_desc describe(void* buffer, size_t bytes) {
   struct sharp_coll_data_desc d;
   memset(&d, 0, sizeof d);
   d.type = SHARP_DATA_BUFFER;
@@ -87,15 +88,15 @@ static struct sharp_coll_data_desc describe(void *buffer, size_t bytes) {
   return d;
 }
 
-static int call_barrier(const bench_call *a) {
+static int call_barrier(const bench_call* a) {
   (void)a;
   return sharp_coll_do_barrier(comm);
 }
 
-static int call_allreduce(const bench_call *a) {
+static int call_allreduce(const bench_call* a) {
   struct sharp_coll_reduce_spec spec;
   memset(&spec, 0, sizeof spec);
-  spec.sbuf_desc = describe((void *)a->send, a->count * bench_type_bytes(a->type));
+  spec.sbuf_desc = describe((void*)a->send, a->count * bench_type_bytes(a->type));
   spec.rbuf_desc = describe(a->receive, a->count * bench_type_bytes(a->type));
   spec.dtype = sharp_type(a->type);
   spec.length = a->count;
@@ -110,9 +111,13 @@ static const bench_collective kCollectives[] = {
     {"allreduce", 1, call_allreduce},
 };
 
-int main(int argc, char **argv) {
-  const bench_program program = {.name = "sharp-client", .purpose = "Measures libsharp_coll, without MPI in what is timed.",
-      .collectives = kCollectives, .collective_count = sizeof kCollectives / sizeof kCollectives[0],
-      .explain = sharp_coll_strerror, .start = start, .stop = stop};
+int main(int argc, char** argv) {
+  const bench_program program = {.name = "sharp-client",
+                                 .purpose = "Measures libsharp_coll, without MPI in what is timed.",
+                                 .collectives = kCollectives,
+                                 .collective_count = sizeof kCollectives / sizeof kCollectives[0],
+                                 .explain = sharp_coll_strerror,
+                                 .start = start,
+                                 .stop = stop};
   return bench_main(argc, argv, &program);
 }

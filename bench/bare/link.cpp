@@ -70,9 +70,12 @@ Errc Link::receive(std::uint64_t limit) {
 Result<> Link::write_all(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto n = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (n > 0) bytes = bytes.subspan(static_cast<std::size_t>(n));
-    else if (errno != EAGAIN && errno != EINTR) return fail_errno("send report");
-    else if (auto ready = wait_for(fd_.get(), POLLOUT); !ready) return ready;
+    if (n > 0)
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    else if (errno != EAGAIN && errno != EINTR)
+      return fail_errno("send report");
+    else if (auto ready = wait_for(fd_.get(), POLLOUT); !ready)
+      return ready;
   }
   return {};
 }
@@ -80,10 +83,14 @@ Result<> Link::write_all(std::span<const std::byte> bytes) {
 Result<> Link::read_all(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const auto n = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
-    if (n > 0) bytes = bytes.subspan(static_cast<std::size_t>(n));
-    else if (n == 0) return fail(Errc::lost, "a peer closed its connection before it reported");
-    else if (errno != EAGAIN && errno != EINTR) return fail_errno("receive report");
-    else if (auto ready = wait_for(fd_.get(), POLLIN); !ready) return ready;
+    if (n > 0)
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    else if (n == 0)
+      return fail(Errc::lost, "a peer closed its connection before it reported");
+    else if (errno != EAGAIN && errno != EINTR)
+      return fail_errno("receive report");
+    else if (auto ready = wait_for(fd_.get(), POLLIN); !ready)
+      return ready;
   }
   return {};
 }

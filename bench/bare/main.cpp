@@ -17,12 +17,15 @@ constexpr const char* kHelp =
     "usage: baretree node --listen PORT --children N [--parent HOST:PORT] [options] --case CASE ...\n"
     "       baretree host --parent HOST:PORT [options] --case CASE ...\n"
     "\n"
-    "Messages of the size and number of a reduction tree, and nothing else: the time that no tree over these wires beats.\n"
-    "Start the root first; a node prints `ready PORT` when its children may come. The root prints one JSON line per case.\n"
+    "Messages of the size and number of a reduction tree, and nothing else: the time that no tree over these wires "
+    "beats.\n"
+    "Start the root first; a node prints `ready PORT` when its children may come. The root prints one JSON line per "
+    "case.\n"
     "\n"
     "  --case NAME:BYTES[:ITERATIONS[:WARMUP]]   as for collbench; every process of the tree gets the same\n"
     "  --wait spin|epoll   look for 20 us before sleeping, or sleep at once (default)\n"
-    "  --stream-from SIZE  operations of at least this size (default 16K) go in chunks of --chunk (64K), --window (16) in flight\n"
+    "  --stream-from SIZE  operations of at least this size (default 16K) go in chunks of --chunk (64K), --window (16) "
+    "in flight\n"
     "  --limit SECONDS     give up after this time (default 120)\n"
     "  --help\n";
 
@@ -50,7 +53,8 @@ Result<> read_option(Options& o, const char* name, const char* value) {
   const std::string_view option = name;
   char message[256];
   if (option == "case") {
-    if (bench_parse_case(value, &o.cases.emplace_back(), message, sizeof message) != 0) return fail(Errc::invalid, "{}", message);
+    if (bench_parse_case(value, &o.cases.emplace_back(), message, sizeof message) != 0)
+      return fail(Errc::invalid, "{}", message);
   } else if (option == "parent") {
     o.parent = value;
   } else if (option == "wait") {
@@ -58,7 +62,8 @@ Result<> read_option(Options& o, const char* name, const char* value) {
     if (!o.spin && std::strcmp(value, "epoll") != 0) return fail(Errc::invalid, "--wait {}: spin or epoll", value);
   } else if (option == "stream-from" || option == "chunk") {
     std::size_t& bytes = option == "chunk" ? o.chunk : o.stream_from;
-    if (bench_parse_bytes(value, &bytes) != 0 || bytes == 0) return fail(Errc::invalid, "--{} {}: a size is needed", name, value);
+    if (bench_parse_bytes(value, &bytes) != 0 || bytes == 0)
+      return fail(Errc::invalid, "--{} {}: a size is needed", name, value);
   } else {
     auto n = number(name, value, option == "listen" ? 0 : 1, 65535);
     if (!n) return tl::unexpected(n.error());
@@ -73,11 +78,11 @@ Result<> read_option(Options& o, const char* name, const char* value) {
 Result<Options> read_options(int argc, char** argv) {
   Options o;
   static const option kOptions[] = {
-      {"case", required_argument, nullptr, 0}, {"parent", required_argument, nullptr, 0},
-      {"wait", required_argument, nullptr, 0}, {"stream-from", required_argument, nullptr, 0},
-      {"chunk", required_argument, nullptr, 0}, {"window", required_argument, nullptr, 0},
+      {"case", required_argument, nullptr, 0},   {"parent", required_argument, nullptr, 0},
+      {"wait", required_argument, nullptr, 0},   {"stream-from", required_argument, nullptr, 0},
+      {"chunk", required_argument, nullptr, 0},  {"window", required_argument, nullptr, 0},
       {"listen", required_argument, nullptr, 0}, {"children", required_argument, nullptr, 0},
-      {"limit", required_argument, nullptr, 0}, {nullptr, 0, nullptr, 0}};
+      {"limit", required_argument, nullptr, 0},  {nullptr, 0, nullptr, 0}};
   if (argc < 2 || (std::strcmp(argv[1], "node") != 0 && std::strcmp(argv[1], "host") != 0))
     return fail(Errc::invalid, "say which part to play, node or host: try --help");
   o.node = std::strcmp(argv[1], "node") == 0;
@@ -138,7 +143,8 @@ Result<> run(const Options& o) {
 
 // A process of the tree whose peers died or never came must not stay behind.
 void give_up(int) {
-  static constexpr char kWords[] = "baretree: not done within --limit: a process of the tree is missing or the case is too long\n";
+  static constexpr char kWords[] =
+      "baretree: not done within --limit: a process of the tree is missing or the case is too long\n";
   if (write(STDERR_FILENO, kWords, sizeof kWords - 1) < 0) _exit(125);
   _exit(124);
 }
@@ -155,6 +161,7 @@ int main(int argc, char** argv) {
   signal(SIGALRM, give_up);
   alarm(options->limit_s);
   const auto done = run(*options);
-  if (!done) return std::fprintf(stderr, "baretree %s: %s\n", options->node ? "node" : "host", done.error().context.c_str()), 1;
+  if (!done)
+    return std::fprintf(stderr, "baretree %s: %s\n", options->node ? "node" : "host", done.error().context.c_str()), 1;
   return 0;
 }

@@ -26,7 +26,8 @@ Result<> echo(std::vector<Link>& children, std::optional<Link>& parent, Waiter& 
       parent->owe(everybody - up);
       up = everybody;
       const Errc got = parent->receive(end);
-      if (got == Errc::lost || parent->flush() == Errc::lost) return fail(Errc::lost, "the parent closed the connection");
+      if (got == Errc::lost || parent->flush() == Errc::lost)
+        return fail(Errc::lost, "the parent closed the connection");
       more = more || (got == Errc::ok && parent->arrived() < end);
       answered = parent->arrived();
     }
@@ -49,9 +50,16 @@ void print(const Case& c, const std::vector<std::int64_t>& sum, bool spin) {
   std::vector<double> ms;
   for (int i = c.warmup; i < c.total(); ++i)
     ms.push_back(static_cast<double>(sum[static_cast<std::size_t>(i) + 1]) / static_cast<double>(sum[0]) / 1e6);
-  const bench_result result{.program = spin ? "bare-spin" : "bare-epoll", .collective = c.name.c_str(), .type = nullptr,
-                            .bytes = c.bytes, .ranks = static_cast<int>(sum[0]), .iterations = c.iterations,
-                            .warmup = c.warmup, .verified = -1, .errors = 0, .ms = bench_summarise(ms.data(), ms.size())};
+  const bench_result result{.program = spin ? "bare-spin" : "bare-epoll",
+                            .collective = c.name.c_str(),
+                            .type = nullptr,
+                            .bytes = c.bytes,
+                            .ranks = static_cast<int>(sum[0]),
+                            .iterations = c.iterations,
+                            .warmup = c.warmup,
+                            .verified = -1,
+                            .errors = 0,
+                            .ms = bench_summarise(ms.data(), ms.size())};
   bench_print_json(stdout, &result);
 }
 
@@ -71,8 +79,10 @@ Result<> run_node(std::vector<Link> children, std::optional<Link> parent, const 
       if (auto got = child.read_all(std::as_writable_bytes(std::span(one))); !got) return got;
       std::transform(sum.begin(), sum.end(), one.begin(), sum.begin(), std::plus<>());
     }
-    if (!parent) print(c, sum, plan.spin);
-    else if (auto sent = parent->write_all(std::as_bytes(std::span(sum))); !sent) return sent;
+    if (!parent)
+      print(c, sum, plan.spin);
+    else if (auto sent = parent->write_all(std::as_bytes(std::span(sum))); !sent)
+      return sent;
   }
   return {};
 }
