@@ -61,6 +61,7 @@ TEST(HostCodec, EachFieldIsChecked) {
       {"index near 2^32 does not wrap", "host-job_node", [](auto& m) { m.header.index = 0xFFFFFFFF; }, "total"},
       {"a list too long to keep", "host-job_node", [](auto& m) { m.header.total = kListMax + 1; }, "total"},
       {"a job before there is one", "host-attach", [](auto& m) { m.header.job_id = 1; }, "job_id"},
+      {"a begin without a job", "host-job_begin", [](auto& m) { m.header.job_id = 0; }, "job_id"},
       {"a grant without a job", "host-job_granted", [](auto& m) { m.header.job_id = 0; }, "job_id"},
       {"rank outside", "host-attach", body<AttachBody>([](auto& b) { b.world_rank = 16; }), "world_rank"},
       {"local rank outside", "host-attach", body<AttachBody>([](auto& b) { b.local_rank = 16; }), "local_rank"},

@@ -51,7 +51,7 @@ inline void swap_numbers([[maybe_unused]] std::span<std::byte> bytes, [[maybe_un
 }
 
 template <class T>
-concept Message = std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
+concept Message = std::is_class_v<T> && std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
 
 /// Writes the message's bytes at `to`, which has room for sizeof(T).
 template <Message T>

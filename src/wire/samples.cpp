@@ -149,12 +149,12 @@ std::vector<Sample> host_samples() {
   return {
       host(host_message(HostKind::attach, AttachBody{11, 16, 1, 0})),
       host(host_message(HostKind::attached, AttachedBody{text<kHostNameMax>("n1")})),
-      host(host_message(HostKind::job_begin, JobBeginBody{{51, 1024, 8, 0, 0, 1}, 16, 2, 1})),
-      host(host_list<JobHostEntry>(HostKind::job_host, hosts, 0, 2, 0)),
+      host(host_message(HostKind::job_begin, JobBeginBody{{51, 1024, 8, 0, 0, 1}, 16, 2, 1}, kJob)),
+      host(host_list<JobHostEntry>(HostKind::job_host, hosts, 0, 2, kJob)),
       host(host_message(HostKind::job_granted, granted, kJob)),
       host(host_list<JobNodeEntry>(HostKind::job_node, nodes, 2, 3, kJob)),
       host(host_list<JobLeafEntry>(HostKind::job_leaf, leaves, 0, 16, kJob)),
-      host(host_message(HostKind::job_refused, JobRefusedBody{35, 0, text<512>("51 OSTs asked, 12 left")})),
+      host(host_message(HostKind::job_refused, JobRefusedBody{35, 0, text<512>("51 OSTs asked, 12 left")}, kJob)),
       host(host_message(HostKind::job_end, kJob)),
       host(host_message(HostKind::job_ended, kJob)),
   };
