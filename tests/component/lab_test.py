@@ -1,0 +1,173 @@
+"""Unmodified MPI programs on the hosts of a small emulated fabric: right results through a tree of several nodes, every failure named, nothing left.
+
+Each level of HCOLL_ENABLE_SHARP is held to its promise, with and without a manager that answers."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import unittest
+
+import case
+
+FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
+NAME = f"component-{os.getpid()}"
+
+ON = {
+    "HCOLL_ENABLE_SHARP": "3",
+    "SHARP_COLL_ENABLE_SAT": "1",
+    "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST": "1024",
+    "SHARP_COLL_JOB_QUOTA_OSTS": "128",
+    "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "8",
+}
+YIELD = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "mpi_yield_when_idle", "1"]
+
+
+def lab(*words, env=None, seconds=120):
+    return case.start([case.SUMAC, "lab", words[0], "--name", NAME, *words[1:]], env, seconds)
+
+
+def command(program, *args, ranks=4, settings=None, mpirun=()):
+    settings = {**ON, **(settings or {})}
+    exported = [word for name in settings for word in ("-x", name)]
+    words = ["mpirun", "--name", NAME, "-n", str(ranks), *YIELD, *mpirun, *case.component_flags(), *exported, str(case.PROGRAMS / program), *args]
+    return words, settings
+
+
+def run(program, *args, seconds=180, **kwargs):
+    words, settings = command(program, *args, **kwargs)
+    return lab(*words, env=settings, seconds=seconds)
+
+
+class WithTree(unittest.TestCase):
+    """One lab for the cases that leave it as it was."""
+
+    @classmethod
+    def setUpClass(cls):
+        up = lab("up", FABRIC)
+        if up.code != 0:
+            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
+
+    @classmethod
+    def tearDownClass(cls):
+        lab("down")
+
+    def test_every_type_and_operation_is_right_between_hosts(self):
+        done = run("matrix", "quick", seconds=300)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("reductions right on 4 ranks", done.out)
+        self.assertGreater(done.tally["tree"], 0.9 * done.tally["all"], done.text)
+
+    def test_several_ranks_on_a_host(self):
+        done = run("matrix", "quick", ranks=8, mpirun=["--oversubscribe", "--map-by", "node"], seconds=500)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("reductions right on 8 ranks", done.out)
+
+    def test_a_barrier_that_waits_drives_mpi(self):
+        done = run("isend_barrier")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertGreaterEqual(done.tally["barrier"], 3, done.text)
+
+    def test_communicators_come_and_go(self):
+        done = run("churn", "12")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.tally["next"], 0, done.text)
+
+    def test_ranks_that_disagree_get_a_verdict_that_names_them(self):
+        done = run("disagree")
+        self.assertEqual(done.out.count("first ok second MPI_ERR_OTHER"), 4, done.text)
+        self.assertRegex(done.err, r"rank 1\b.*count|count.*rank 1\b", done.text)
+
+    def test_fewer_hosts_than_asked_for_are_left_alone(self):
+        done = run("churn", "3", settings={"HCOLL_SHARP_NP": "5"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.tally["all"], 0, done.text)
+
+    def test_more_communicators_than_groups_at_level_2(self):
+        done = run("churn", "3", settings={"HCOLL_ENABLE_SHARP": "2", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "1"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("SHArP: sharp group create failed:SHArP Group alloc error(-4)", done.err)
+        self.assertIn("SHArP: continuing without sharp on this communicator..", done.err)
+        self.assertGreater(done.tally["next"], 0, done.text)
+
+    def test_more_communicators_than_groups_at_level_3(self):
+        done = run("churn", "3", settings={"SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "1"})
+        self.assertNotEqual(done.code, 0, done.text)
+        self.assertIn("SHArP: Fallback disabled, exiting..", done.err)
+
+    def test_a_rank_with_other_settings_is_named(self):
+        words, settings = command("churn", "3", ranks=3)
+        settings["HCOLL_ENABLE_SHARP"] = "1"
+        # An application context of its own for the last rank, in which the variable differs.
+        words += [":", "-n", "1", "-x", "HCOLL_SHARP_NP=3", str(case.PROGRAMS / "churn"), "3"]
+        done = lab(*words, env=settings)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertRegex(done.err, r"SHArP: rank 3 has other HCOLL settings", done.text)
+
+
+class WithoutManager(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        up = lab("up", FABRIC, "--bare")
+        if up.code != 0:
+            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
+
+    @classmethod
+    def tearDownClass(cls):
+        lab("down")
+
+    def test_level_1_goes_on_and_says_so_once(self):
+        done = run("churn", "3", settings={"HCOLL_ENABLE_SHARP": "1"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.err.count("Failed to initialize SHArP collectives"), 1, done.text)
+        self.assertIn("SHArP: continuing without sharp", done.err)
+
+    def test_level_2_ends_the_job(self):
+        done = run("churn", "3", settings={"HCOLL_ENABLE_SHARP": "2"})
+        self.assertNotEqual(done.code, 0, done.text)
+        self.assertIn("Failed to initialize SHArP collectives", done.err)
+        self.assertIn("SHArP: Fallback disabled, exiting..", done.err)
+
+
+class NodeDies(unittest.TestCase):
+    def setUp(self):
+        up = lab("up", FABRIC)
+        if up.code != 0:
+            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
+
+    def tearDown(self):
+        lab("down")
+
+    @staticmethod
+    def kill(role):
+        daemons = json.loads(lab("status", "--json").out)["daemons"]
+        victim = next(daemon for daemon in daemons if role in json.dumps(daemon))
+        os.kill(victim["pid"], signal.SIGKILL)
+
+    def test_before_the_job_it_is_refused_by_name(self):
+        self.kill("an-leaf1")
+        done = run("churn", "2", settings={"HCOLL_ENABLE_SHARP": "1"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("an-leaf1", done.err, done.text)
+
+    def test_in_the_middle_every_rank_fails_with_the_reason(self):
+        words, settings = command("killed")
+        whole = [str(word) for word in [case.SUMAC, "lab", words[0], *words[1:]]]
+        job = subprocess.Popen(whole, env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        try:
+            line = job.stdout.readline()
+            while line and "killed: ready" not in line:
+                line = job.stdout.readline()
+            self.kill("an-root")
+            out, err = job.communicate(timeout=120)
+        finally:
+            if job.poll() is None:
+                job.kill()
+                job.communicate()
+        self.assertEqual(out.count("MPI_ERR_OTHER"), 4, f"{out}\n{err}")
+        self.assertIn("allreduce failed", err)
+
+
+if __name__ == "__main__":
+    case.main()
