@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/fd.hpp"
 #include "client/status.hpp"
+#include "net/unix_seqpacket.hpp"
 #include "wire/host.hpp"
 
 namespace sumac::client {
@@ -31,14 +31,12 @@ class Session {
   Outcome<> end_job(std::uint64_t job_id, Duration patience);
 
  private:
-  explicit Session(UniqueFd fd) : fd_(std::move(fd)) {}
-  Result<> send(const wire::HostMessage& message);
-  Result<wire::HostMessage> receive(Time deadline);
-  /// All entries of a list that begins with `kind`; `want` of them in order.
+  explicit Session(net::HostClient sharpd) : sharpd_(std::move(sharpd)) {}
+  /// All entries of a list, `want` of them in order.
   template <class Entry>
   Result<std::vector<Entry>> receive_list(wire::HostKind kind, std::uint32_t want, std::uint64_t job_id, Time deadline);
 
-  UniqueFd fd_;
+  net::HostClient sharpd_;
   std::string host_;
 };
 

@@ -1,0 +1,104 @@
+// Small parts: words for numbers, options, who we are after fork, agreement.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "client/fork_guard.hpp"
+#include "client/oob.hpp"
+#include "client/options.hpp"
+#include "client/status.hpp"
+
+namespace sumac::client {
+namespace {
+
+TEST(Status, EveryNumberHasItsOwnWordsAndNoneIsNull) {
+  std::set<std::string> words;
+  for (int status = 0; status >= -20; --status) words.insert(status_text(status));
+  EXPECT_EQ(words.size(), 21u);
+  EXPECT_STREQ(status_text(-21), "Unknown error");
+  EXPECT_STREQ(status_text(1), "Unknown error");
+  EXPECT_STREQ(status_text(SHARP_COLL_EGROUP_ALLOC), "SHArP Group alloc error");
+  EXPECT_STREQ(status_text(SHARP_COLL_ESESS_INIT), "Cannot connect to SHArPD");
+  EXPECT_STREQ(status_text(SHARP_COLL_EJOB_CREATE), "Cannot create SHARP job");
+  EXPECT_STREQ(status_text(SHARP_COLL_ELOCK_FAILED), "Streaming Tree lock failed");
+}
+
+TEST(ClientOptions, TheEnvironmentIsReadEachTime) {
+  ::setenv("SHARP_COLL_ENABLE_SAT", "1", 1);
+  EXPECT_TRUE(load_client_config()->enable_sat);
+  ::setenv("SHARP_COLL_ENABLE_SAT", "0", 1);
+  EXPECT_FALSE(load_client_config()->enable_sat);
+  ::unsetenv("SHARP_COLL_ENABLE_SAT");
+  const auto config = load_client_config();
+  ASSERT_TRUE(config) << config.error().context;
+  EXPECT_EQ(config->sat_threshold.count, 16384u);
+  EXPECT_EQ(config->pipeline_depth, 64u);
+}
+
+TEST(ClientOptions, ABadValueIsNamed) {
+  ::setenv("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "100", 1);
+  const auto config = load_client_config();
+  ::unsetenv("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST");
+  ASSERT_FALSE(config);
+  EXPECT_NE(config.error().context.find("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST"), std::string::npos);
+}
+
+TEST(ClientOptions, AMistypedVariableIsNoticedAndAForeignOneIsNot) {
+  ::setenv("SHARP_COLL_ENABEL_SAT", "1", 1);
+  ::setenv("HCOLL_WHATEVER", "1", 1);
+  const auto sentences = unknown_client_variables();
+  ::unsetenv("SHARP_COLL_ENABEL_SAT");
+  ::unsetenv("HCOLL_WHATEVER");
+  ASSERT_EQ(sentences.size(), 1u);
+  EXPECT_NE(sentences[0].find("SHARP_COLL_ENABLE_SAT"), std::string::npos);
+}
+
+TEST(ForkGuard, AChildIsAnotherProcess) {
+  const auto mark = process_mark();
+  EXPECT_TRUE(same_process(mark));
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const bool before = same_process(mark);
+    const auto own = process_mark();
+    ::_exit(!before && own != mark && same_process(own) && !same_process(mark) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(same_process(mark));
+}
+
+TEST(Oob, TheFirstFailureInRankOrderIsTheOneAllHearOf) {
+  std::vector<Report> reports(4);
+  EXPECT_EQ(first_failure(reports).status, 0);
+  reports[3] = Report::of(failure(-8, "no daemon"));
+  reports[2] = Report::of(failure(-9, "no device {}", std::string(400, 'x')));
+  const auto decided = first_failure(reports).outcome();
+  ASSERT_FALSE(decided);
+  EXPECT_EQ(decided.error().status, -9);
+  EXPECT_EQ(decided.error().text.substr(0, 22), "rank 2: no device xxxx");
+}
+
+TEST(Oob, AloneNoFunctionIsNeeded) {
+  const Oob oob({}, nullptr, 0, 1);
+  EXPECT_TRUE(oob.agree({}));
+  const auto failed = oob.agree(failure(-5, "no tree"));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().status, -5);
+}
+
+TEST(Oob, AFailingFunctionOfTheCallerIsNamed) {
+  sharp_coll_out_of_band_colls functions{};
+  functions.gather = [](void*, int, void*, void*, int) { return -7; };
+  const auto failed = Oob(functions, nullptr, 0, 2).agree({});
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().status, SHARP_COLL_EOOB);
+  EXPECT_NE(failed.error().text.find("-7"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sumac::client

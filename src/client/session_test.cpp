@@ -1,0 +1,236 @@
+// The library's side of the talk with sharpd, against a peer that says what the test wants, right or wrong.
+#include "client/session.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sharp/api/sharp_coll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <functional>
+#include <thread>
+
+#include "wire/host_codec.hpp"
+
+namespace sumac::client {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using wire::HostKind;
+
+/// A socket at a path of its own, and one connection served by a script in a thread.
+class Peer {
+ public:
+  explicit Peer(std::function<void(Peer&)> script) {
+    char dir[] = "/tmp/sumac-session-XXXXXX";
+    dir_ = ::mkdtemp(dir);
+    listener_ = UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path().copy(address.sun_path, sizeof(address.sun_path) - 1);
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listener_.get(), 4), 0);
+    thread_ = std::thread([this, script] {
+      fd_ = UniqueFd(::accept(listener_.get(), nullptr, nullptr));
+      script(*this);
+      fd_.reset();
+    });
+  }
+  ~Peer() {
+    thread_.join();
+    ::unlink(path().c_str());
+    ::rmdir(dir_.c_str());
+  }
+  std::string path() const { return dir_ + "/sharpd.sock"; }
+  wire::HostMessage hear() {
+    std::array<std::byte, 2048> bytes;
+    const auto n = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
+    wire::HostMessage message;
+    EXPECT_EQ(wire::decode(std::span(bytes).first(n < 0 ? 0 : static_cast<std::size_t>(n)), message), Errc::ok);
+    return message;
+  }
+  void say(const wire::HostMessage& message) {
+    const auto bytes = wire::encoded(message);
+    ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  void say_raw(std::size_t bytes) {
+    const std::vector<char> junk(bytes, 'x');
+    ::send(fd_.get(), junk.data(), junk.size(), MSG_NOSIGNAL);
+  }
+  void welcome() {
+    hear();
+    wire::AttachedBody body;
+    ASSERT_TRUE(wire::put_text(body.host, "node1"));
+    say(wire::host_message(HostKind::attached, body));
+  }
+  void wait_for_hangup() {
+    char byte;
+    while (::recv(fd_.get(), &byte, 1, 0) > 0) {
+    }
+  }
+
+ private:
+  std::string dir_;
+  UniqueFd listener_, fd_;
+  std::thread thread_;
+};
+
+Outcome<Session> attach(const Peer& peer, Duration patience = 5s) {
+  wire::AttachBody who;
+  who.world_size = 1;
+  return Session::attach(peer.path(), who, patience);
+}
+
+TEST(Session, AttachLearnsTheHostsName) {
+  Peer peer([](Peer& p) { p.welcome(); });
+  const auto session = attach(peer);
+  ASSERT_TRUE(session) << session.error().text;
+  EXPECT_EQ(session->host(), "node1");
+}
+
+TEST(Session, NoSocketNoDaemon) {
+  wire::AttachBody who;
+  for (const std::string& path : {std::string("/nonexistent/sharpd.sock"), std::string(), std::string(200, 'x')}) {
+    const auto session = Session::attach(path, who, 1s);
+    ASSERT_FALSE(session);
+    EXPECT_EQ(session.error().status, SHARP_COLL_ESESS_INIT);
+    EXPECT_THAT(session.error().text, HasSubstr("failed to open sharp session with SHARPD daemon"));
+  }
+}
+
+TEST(Session, WhatIsNoSharpdIsNoSession) {
+  const struct {
+    const char* name;
+    std::function<void(Peer&)> script;
+  } rows[] = {
+      {"hangs up", [](Peer& p) { p.hear(); }},
+      {"says garbage", [](Peer& p) { p.hear(), p.say_raw(1024); }},
+      {"says too much", [](Peer& p) { p.hear(), p.say_raw(1025); }},
+      {"says too little", [](Peer& p) { p.hear(), p.say_raw(3); }},
+      {"answers another question", [](Peer& p) { p.hear(), p.say(wire::host_message(HostKind::job_ended, 7)); }},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    Peer peer(row.script);
+    const auto session = attach(peer);
+    ASSERT_FALSE(session);
+    EXPECT_EQ(session.error().status, SHARP_COLL_ESESS_INIT);
+  }
+}
+
+TEST(Session, SilenceEndsAtTheDeadline) {
+  Peer peer([](Peer& p) { p.hear(), p.wait_for_hangup(); });
+  const auto session = attach(peer, 20ms);
+  ASSERT_FALSE(session);
+  EXPECT_THAT(session.error().text, HasSubstr("no answer in time"));
+}
+
+void grant(Peer& peer, std::uint64_t job_id, std::uint32_t nodes) {
+  wire::JobGrantedBody body;
+  body.grant = {51, 128, 51, 0, 1, 1};
+  body.node_count = nodes;
+  body.tree_count = 1;
+  body.root_node = 1;
+  body.stream_window = 16;
+  body.chunk_bytes = 65536;
+  body.features = SHARP_FEATURE_LLT;
+  peer.say(wire::host_message(HostKind::job_granted, body, job_id));
+}
+
+void node(Peer& peer, std::uint64_t job_id, std::uint32_t index, std::uint32_t total) {
+  wire::JobNodeEntry entry;
+  entry.node_id = index + 1;
+  entry.parent_id = 1;
+  ASSERT_TRUE(wire::put_text(entry.name, fmt::format("an-{}", index)));
+  ASSERT_TRUE(wire::put_text(entry.address, "tcp:127.0.0.1:7000"));
+  peer.say(wire::host_list<wire::JobNodeEntry>(HostKind::job_node, {&entry, 1}, index, total, job_id));
+}
+
+TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
+  const std::uint32_t kHosts = 600;  // more than fit into one message, both ways
+  Peer peer([&](Peer& p) {
+    p.welcome();
+    EXPECT_EQ(p.hear().header.kind, HostKind::job_begin);
+    std::uint32_t heard = 0;
+    while (heard < kHosts) {
+      const auto message = p.hear();
+      ASSERT_EQ(message.header.kind, HostKind::job_host);
+      ASSERT_EQ(message.header.index, heard);
+      heard += message.header.entries;
+    }
+    grant(p, 99, 2);
+    node(p, 99, 0, 2);
+    node(p, 99, 1, 2);
+    const std::vector<wire::JobLeafEntry> leaves(kHosts, wire::JobLeafEntry{2});
+    for (std::uint32_t at = 0; at < kHosts;) {
+      const auto n = std::min(kHosts - at, wire::host_entries_max(HostKind::job_leaf));
+      p.say(wire::host_list<wire::JobLeafEntry>(HostKind::job_leaf, std::span(leaves).subspan(at, n), at, kHosts, 99));
+      at += n;
+    }
+    p.hear();
+    p.say(wire::host_message(HostKind::job_ended, 99));
+  });
+  auto session = attach(peer);
+  ASSERT_TRUE(session);
+  std::vector<std::string> hosts;
+  for (std::uint32_t i = 0; i < kHosts; ++i) hosts.push_back(fmt::format("host{}", i));
+  wire::JobBeginBody wish;
+  wish.world_size = wish.host_count = kHosts;
+  const auto granted = session->begin_job(99, wish, hosts, 5s);
+  ASSERT_TRUE(granted) << granted.error().text;
+  EXPECT_EQ(granted->job.grant.osts, 51u);
+  ASSERT_EQ(granted->nodes.size(), 2u);
+  EXPECT_EQ(granted->host_leaf, std::vector<std::uint32_t>(kHosts, 2));
+  const auto ended = session->end_job(99, 5s);
+  EXPECT_TRUE(ended) << ended.error().text;
+}
+
+TEST(Session, RefusalsSpeakTheWordsUsersKnow) {
+  const struct {
+    std::uint32_t status;
+    const char* text;
+  } rows[] = {{52, "No Aggregation Manager (sharp_am) detected(-52): start it"}, {35, "Job error(-35): start it"}};
+  for (const auto& row : rows) {
+    Peer peer([&](Peer& p) {
+      p.welcome();
+      p.hear();
+      p.hear();
+      wire::JobRefusedBody body;
+      body.status = row.status;
+      ASSERT_TRUE(wire::put_text(body.text, "start it"));
+      p.say(wire::host_message(HostKind::job_refused, body, 5));
+    });
+    auto session = attach(peer);
+    ASSERT_TRUE(session);
+    wire::JobBeginBody wish;
+    wish.world_size = wish.host_count = 1;
+    const auto granted = session->begin_job(5, wish, {"node1"}, 5s);
+    ASSERT_FALSE(granted);
+    EXPECT_EQ(granted.error().status, SHARP_COLL_EJOB_CREATE);
+    EXPECT_THAT(granted.error().text, HasSubstr(row.text));
+  }
+}
+
+TEST(Session, AListOutOfOrderIsNotBelieved) {
+  Peer peer([](Peer& p) {
+    p.welcome();
+    p.hear();
+    p.hear();
+    grant(p, 5, 2);
+    node(p, 5, 1, 2);
+    p.wait_for_hangup();
+  });
+  {
+    auto session = attach(peer);
+    ASSERT_TRUE(session);
+    wire::JobBeginBody wish;
+    wish.world_size = wish.host_count = 1;
+    const auto granted = session->begin_job(5, wish, {"node1"}, 5s);
+    ASSERT_FALSE(granted);
+    EXPECT_THAT(granted.error().text, HasSubstr("job_node"));
+  }
+}
+
+}  // namespace
+}  // namespace sumac::client
