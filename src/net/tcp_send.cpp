@@ -50,7 +50,7 @@ void TcpTransport::flush(TcpConnection& conn) {
   if (conn.state == TcpState::dead) return;
   if (conn.tell_writable && conn.out.bytes() <= config_.queue_max / 2) {
     conn.tell_writable = false;
-    note(Event::Kind::writable, conn.id);
+    events_.note(Kind::writable, conn.id);
   }
   if (conn.disowned && conn.out.empty()) shut(conn);
 }
@@ -117,19 +117,17 @@ void TcpTransport::check_times(Time now) {
     listener_paused_ = epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0;
     if (listener_paused_) due_by(now + kAcceptRetry);
   }
-  for (const Slot& slot : slots_) {
-    TcpConnection* conn = slot.conn.get();
-    if (conn == nullptr || conn->state == TcpState::dead) continue;
-    if (now >= conn->deadline) {
-      const bool connecting = conn->state == TcpState::connecting;
-      conn->fail_with(Errc::timeout, fmt::format("{} in {} ms", connecting ? "no connection" : "no greeting",
-                                                 config_.handshake_timeout.count()));
-      ended(*conn);
-      continue;
+  table_.each([&](TcpConnection& conn) {
+    if (conn.state == TcpState::dead) return;
+    if (now >= conn.deadline) {
+      const bool connecting = conn.state == TcpState::connecting;
+      conn.fail_with(Errc::timeout, fmt::format("{} in {} ms", connecting ? "no connection" : "no greeting",
+                                                config_.handshake_timeout.count()));
+      return ended(conn);
     }
-    due_by(conn->deadline);
-    if (conn->watch_every.count() > 0 && !conn->disowned) check_watch(*conn, now);
-  }
+    due_by(conn.deadline);
+    if (conn.watch_every.count() > 0 && !conn.disowned) check_watch(conn, now);
+  });
 }
 
 void TcpTransport::check_watch(TcpConnection& conn, Time now) {

@@ -11,8 +11,6 @@
 namespace sumac::net {
 namespace {
 
-inline constexpr std::uint32_t kSlotBits = 16;
-inline constexpr std::uint32_t kSlotMask = (1u << kSlotBits) - 1;
 inline constexpr int kAcceptsPerPass = 16;   // a flood of connects must not starve those that are there
 inline constexpr int kReadsPerPass = 8;      // nor a fast sender its neighbours
 inline constexpr int kReportsPerPass = 64;
@@ -21,7 +19,6 @@ inline constexpr int kReportsPerPass = 64;
 
 Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportConfig& config, BufferPool& pool) {
   std::unique_ptr<TcpTransport> transport(new TcpTransport(config, pool));
-  transport->config_.connections_max = std::min<std::size_t>(config.connections_max, kSlotMask - 1);
   transport->epoll_ = UniqueFd{epoll_create1(EPOLL_CLOEXEC)};
   if (!transport->epoll_) return fail_errno("epoll_create1");
   if (!config.listen.empty())
@@ -53,30 +50,13 @@ Result<> TcpTransport::open_listener() {
 
 // ---- connections and their slots
 
-TcpConnection* TcpTransport::find(ConnId conn) const {
-  const std::uint32_t slot = conn.value & kSlotMask;
-  if (slot == 0 || slot > slots_.size()) return nullptr;
-  const Slot& s = slots_[slot - 1];
-  return s.conn != nullptr && s.conn->id == conn ? s.conn.get() : nullptr;
-}
-
 TcpConnection& TcpTransport::add(UniqueFd fd, bool connector) {
-  std::uint32_t slot;
-  // Fresh slots first, so that a value returns only after all others were used.
-  if (slots_.size() < config_.connections_max || free_slots_.empty()) {
-    slots_.emplace_back();
-    slot = static_cast<std::uint32_t>(slots_.size());
-  } else {
-    slot = free_slots_.front();
-    free_slots_.pop_front();
-  }
-  Slot& s = slots_[slot - 1];
-  const ConnId id{static_cast<std::uint32_t>(s.generation) << kSlotBits | slot};
-  s.conn = std::make_unique<TcpConnection>(id, std::move(fd), connector, pool_, config_.message_max);
-  ++connections_;
-  s.conn->deadline = deadline_after(monotonic_now(), config_.handshake_timeout);
-  due_by(s.conn->deadline);
-  return *s.conn;
+  TcpConnection& conn = table_.add([&](ConnId id) {
+    return std::make_unique<TcpConnection>(id, std::move(fd), connector, pool_, config_.message_max);
+  });
+  conn.deadline = deadline_after(monotonic_now(), config_.handshake_timeout);
+  due_by(conn.deadline);
+  return conn;
 }
 
 void TcpTransport::drop(TcpConnection& conn) {
@@ -84,12 +64,7 @@ void TcpTransport::drop(TcpConnection& conn) {
   if (conn.fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, conn.fd.get(), nullptr);
   if (conn.disowned) --flushing_;
   if (conn.watch_every.count() > 0) --watched_;
-  const std::uint32_t slot = conn.id.value & kSlotMask;
-  Slot& s = slots_[slot - 1];
-  s.conn.reset();
-  ++s.generation;
-  free_slots_.push_back(slot);
-  --connections_;
+  table_.erase(conn);
 }
 
 bool TcpTransport::watch_fd(TcpConnection& conn, bool in, bool out, bool fresh) {
@@ -109,10 +84,6 @@ void TcpTransport::arm_output(TcpConnection& conn, bool on) {
   if (!watch_fd(conn, conn.in_armed, on)) ended(conn);
 }
 
-void TcpTransport::note(Event::Kind kind, ConnId conn, BufferRef frame) {
-  events_.push_back(Event{kind, conn, std::move(frame)});
-}
-
 /// The connection's `why` is set: its user will be told, unless it has closed it.
 void TcpTransport::ended(TcpConnection& conn) {
   if (conn.fd) {
@@ -121,7 +92,7 @@ void TcpTransport::ended(TcpConnection& conn) {
   }
   conn.out.clear();
   conn.deadline = kNever;
-  note(Event::Kind::closed, conn.id);
+  events_.note(Kind::closed, conn.id);
 }
 
 Result<ConnId> TcpTransport::connect(std::string_view address) {
@@ -129,8 +100,8 @@ Result<ConnId> TcpTransport::connect(std::string_view address) {
   auto to = parse_address(address.substr(4));
   if (!to) return tl::unexpected(to.error());
   if (to->port() == 0 || to->is_any()) return fail(Errc::invalid, "{}: nobody can be reached there", address);
-  if (connections_ >= config_.connections_max)
-    return fail(Errc::exhausted, "connect {}: all {} connections are in use", address, config_.connections_max);
+  if (table_.full())
+    return fail(Errc::exhausted, "connect {}: all {} connections are in use", address, table_.limit());
   auto started = start_connect(*to, config_.user_timeout);
   if (!started) return within(fmt::format("connect {}", address), started.error());
   TcpConnection& conn = add(std::move(started->fd), true);
@@ -163,7 +134,7 @@ void TcpTransport::accept_some() {
       }
       return;
     }
-    if (connections_ >= config_.connections_max) continue;  // closed at once: the peer sees "closed by the peer"
+    if (table_.full()) continue;  // closed at once: the peer sees "closed by the peer"
     if (!set_stream_options(fd.get(), config_.user_timeout)) continue;  // the peer was gone before we looked
     TcpConnection& conn = add(std::move(fd), false);
     conn.peer_name = format_address(from);
@@ -192,7 +163,7 @@ void TcpTransport::take(TcpConnection& conn, Frame&& frame) {
     case FrameType::data:
       if (conn.disowned) return;  // read only to reach the end of the stream
       ++stats_.messages_in;
-      return note(Event::Kind::message, conn.id, std::move(frame.content));
+      return events_.note(Kind::message, conn.id, std::move(frame.content));
     case FrameType::hello:
       conn.out.push(encode_greeting(FrameType::welcome, static_cast<std::uint32_t>(config_.message_max)), {}, {}, 0);
       mark_dirty(conn);
@@ -202,7 +173,7 @@ void TcpTransport::take(TcpConnection& conn, Frame&& frame) {
       conn.state = TcpState::open;
       if (conn.disowned) return;  // its deadline is that of the flush
       conn.deadline = kNever;
-      return note(conn.is_connector ? Event::Kind::connected : Event::Kind::accepted, conn.id);
+      return events_.note(conn.is_connector ? Kind::connected : Kind::accepted, conn.id);
     case FrameType::ping:
       // A peer that only pings and never reads gets no answer once its queue is full, and no memory of ours.
       if (conn.out.bytes() < config_.queue_max) conn.out.push_urgent(encode_frame_header(FrameType::pong, 0));
@@ -281,50 +252,19 @@ void TcpTransport::poll_sockets(std::size_t budget) {
   }
 }
 
-std::size_t TcpTransport::deliver(TransportEvents& events, std::size_t budget) {
-  std::size_t delivered = 0;
-  while (next_event_ < events_.size() && delivered < budget) {
-    Event event = std::move(events_[next_event_++]);
-    TcpConnection* conn = find(event.conn);
-    if (conn == nullptr) continue;  // closed by its user meanwhile
-    if (conn->disowned) {
-      if (event.kind == Event::Kind::closed) drop(*conn);
-      continue;
-    }
-    ++delivered;
-    switch (event.kind) {
-      case Event::Kind::accepted: events.on_accepted(event.conn); break;
-      case Event::Kind::connected: events.on_connected(event.conn); break;
-      case Event::Kind::message: events.on_message(event.conn, std::move(event.frame)); break;
-      case Event::Kind::writable: events.on_writable(event.conn); break;
-      case Event::Kind::closed: {
-        const Error why = std::move(conn->why);
-        drop(*conn);
-        events.on_closed(event.conn, why);
-        break;
-      }
-    }
-  }
-  if (next_event_ == events_.size()) {
-    events_.clear();
-    next_event_ = 0;
-  }
-  return delivered;
-}
-
 std::size_t TcpTransport::progress(TransportEvents& events, std::size_t budget) {
   if (next_due_ != kNever) now_ = monotonic_now();  // a watch is always due some time
   ++corked_;
   if (!stalled_.empty()) resume_stalled();
-  if (next_event_ == events_.size()) poll_sockets(budget);
+  if (events_.empty()) poll_sockets(budget);
   if (next_due_ != kNever && now_ >= next_due_) check_times(now_);
-  const std::size_t delivered = deliver(events, budget);
+  const std::size_t delivered = events_.deliver(table_, events, budget, [&](TcpConnection& conn) { drop(conn); });
   uncork();
   return delivered;
 }
 
 bool TcpTransport::arm() {
-  if (next_event_ < events_.size() || !dirty_.empty()) return false;
+  if (!events_.empty() || !dirty_.empty()) return false;
   if (next_due_ != kNever && monotonic_now() >= next_due_) return false;
   // A stalled connection goes on when a buffer came back; if none did, only its users can change that.
   for (const ConnId id : stalled_)

@@ -2,11 +2,11 @@
 // The tcp backend: one epoll set, one thread (the caller's), no surprise. A pass of progress() first does the I/O that epoll
 // reports and notes what happened as events, then delivers the events, then sends what the callbacks queued. So a callback may
 // close any connection: nothing is in the middle of using it.
-#include <deque>
 #include <memory>
 #include <vector>
 
 #include "net/address.hpp"
+#include "net/conn_table.hpp"
 #include "net/tcp_connection.hpp"
 
 namespace sumac::net {
@@ -34,25 +34,17 @@ class TcpTransport final : public Transport {
   const TransportStats& stats() const override { return stats_; }
 
  private:
-  struct Event {
-    enum class Kind : std::uint8_t { accepted, connected, message, closed, writable } kind;
-    ConnId conn;
-    BufferRef frame;
-  };
-  struct Slot {
-    std::unique_ptr<TcpConnection> conn;
-    std::uint16_t generation = 0;
-  };
+  using Kind = EventQueue::Kind;
 
-  TcpTransport(const TransportConfig& config, BufferPool& pool) : config_(config), pool_(pool) {}
+  TcpTransport(const TransportConfig& config, BufferPool& pool)
+      : config_(config), pool_(pool), table_(config.connections_max) {}
   Result<> open_listener();
 
-  TcpConnection* find(ConnId conn) const;
+  TcpConnection* find(ConnId conn) const { return table_.find(conn); }
   TcpConnection& add(UniqueFd fd, bool connector);
   void drop(TcpConnection& conn);
   bool watch_fd(TcpConnection& conn, bool in, bool out, bool fresh = false);
   void arm_output(TcpConnection& conn, bool on);
-  void note(Event::Kind kind, ConnId conn, BufferRef frame = {});
 
   void poll_sockets(std::size_t budget);
   void on_socket(TcpConnection& conn, std::uint32_t what);
@@ -67,7 +59,6 @@ class TcpTransport final : public Transport {
   void flush_dirty();
   void mark_dirty(TcpConnection& conn);
   void ended(TcpConnection& conn);
-  std::size_t deliver(TransportEvents& events, std::size_t budget);
 
   void due_by(Time when) { next_due_ = std::min(next_due_, when); }
   void check_times(Time now);
@@ -77,11 +68,9 @@ class TcpTransport final : public Transport {
   BufferPool& pool_;
   std::string address_;
   UniqueFd listener_;
-  std::vector<Slot> slots_;
-  std::deque<std::uint32_t> free_slots_;  ///< First in, first out: a slot rests as long as possible before it is used again.
-  std::size_t connections_ = 0, flushing_ = 0;
-  std::vector<Event> events_;
-  std::size_t next_event_ = 0;
+  ConnTable<TcpConnection> table_;
+  EventQueue events_;
+  std::size_t flushing_ = 0;
   std::vector<ConnId> dirty_, stalled_;
   unsigned corked_ = 0;
   bool listener_paused_ = false;  ///< Out of descriptors: tried again when next due.

@@ -1,0 +1,127 @@
+#pragma once
+// Connections by value, and what is to be told of them: common to the backends. A value is (generation << 16 | slot), and slots are
+// used in turn, so that a late call with the value of a closed connection meets nobody instead of somebody else.
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "net/transport.hpp"
+
+namespace sumac::net {
+
+/// `Connection` has `ConnId id`, `bool disowned` (closed by its user, bytes still going out) and `Error why`.
+template <class Connection>
+class ConnTable {
+ public:
+  static constexpr std::uint32_t kSlotBits = 16, kSlotMask = (1u << kSlotBits) - 1;
+
+  explicit ConnTable(std::size_t limit) : limit_(std::min<std::size_t>(limit, kSlotMask - 1)) {}
+
+  bool full() const noexcept { return size_ >= limit_; }
+  std::size_t size() const noexcept { return size_; }
+  std::size_t limit() const noexcept { return limit_; }
+
+  Connection* find(ConnId conn) const noexcept {
+    const std::uint32_t slot = conn.value & kSlotMask;
+    if (slot == 0 || slot > slots_.size()) return nullptr;
+    const Slot& s = slots_[slot - 1];
+    return s.conn != nullptr && s.conn->id == conn ? s.conn.get() : nullptr;
+  }
+
+  /// make(ConnId) returns the unique_ptr.
+  template <class Make>
+  Connection& add(Make&& make) {
+    std::uint32_t slot;
+    if (slots_.size() < limit_ || free_.empty()) {  // fresh slots first
+      slots_.emplace_back();
+      slot = static_cast<std::uint32_t>(slots_.size());
+    } else {
+      slot = free_.front();
+      free_.pop_front();
+    }
+    Slot& s = slots_[slot - 1];
+    s.conn = make(ConnId{static_cast<std::uint32_t>(s.generation) << kSlotBits | slot});
+    ++size_;
+    return *s.conn;
+  }
+
+  void erase(Connection& conn) {
+    const std::uint32_t slot = conn.id.value & kSlotMask;
+    Slot& s = slots_[slot - 1];
+    s.conn.reset();
+    ++s.generation;
+    free_.push_back(slot);
+    --size_;
+  }
+
+  /// `visit` may not add or erase.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (const Slot& slot : slots_)
+      if (slot.conn != nullptr) visit(*slot.conn);
+  }
+
+ private:
+  struct Slot {
+    std::unique_ptr<Connection> conn;
+    std::uint16_t generation = 0;
+  };
+  std::size_t limit_, size_ = 0;
+  std::vector<Slot> slots_;
+  std::deque<std::uint32_t> free_;
+};
+
+/// What happened and is not told yet. I/O fills it, deliver() empties it: so a callback may close any connection.
+class EventQueue {
+ public:
+  enum class Kind : std::uint8_t { accepted, connected, message, closed, writable };
+
+  bool empty() const noexcept { return next_ == events_.size(); }
+  std::size_t size() const noexcept { return events_.size() - next_; }
+  void note(Kind kind, ConnId conn, BufferRef frame = {}) { events_.push_back(Event{kind, conn, std::move(frame)}); }
+
+  /// drop(Connection&) frees a connection whose end is told.
+  template <class Connection, class Drop>
+  std::size_t deliver(const ConnTable<Connection>& table, TransportEvents& to, std::size_t budget, Drop&& drop) {
+    std::size_t delivered = 0;
+    while (next_ < events_.size() && delivered < budget) {
+      Event event = std::move(events_[next_++]);
+      Connection* conn = table.find(event.conn);
+      if (conn == nullptr) continue;  // closed by its user meanwhile
+      if (conn->disowned) {
+        if (event.kind == Kind::closed) drop(*conn);
+        continue;
+      }
+      ++delivered;
+      switch (event.kind) {
+        case Kind::accepted: to.on_accepted(event.conn); break;
+        case Kind::connected: to.on_connected(event.conn); break;
+        case Kind::message: to.on_message(event.conn, std::move(event.frame)); break;
+        case Kind::writable: to.on_writable(event.conn); break;
+        case Kind::closed: {
+          const Error why = std::move(conn->why);
+          drop(*conn);
+          to.on_closed(event.conn, why);
+          break;
+        }
+      }
+    }
+    if (empty()) {
+      events_.clear();
+      next_ = 0;
+    }
+    return delivered;
+  }
+
+ private:
+  struct Event {
+    Kind kind;
+    ConnId conn;
+    BufferRef frame;
+  };
+  std::vector<Event> events_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace sumac::net
