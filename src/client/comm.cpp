@@ -205,7 +205,10 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
   if (request == nullptr)
     return failure(SHARP_COLL_ENO_RESOURCE, "too many requests in this process: free completed ones");
   operation.token = reinterpret_cast<std::uint64_t>(request->handle());
+  const auto fragments = fragments_of(operation, group_->shape());
+  if (fragments > 1) context_.cork();
   const auto posted = group_->post(operation, monotonic_now());
+  if (fragments > 1) context_.uncork();
   if (!posted) {
     context_.drop_request(*request);
     switch (posted.error()) {
@@ -222,7 +225,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
   request->comm = this;
   request->kind = static_cast<std::uint8_t>(kind);
   request->streamed = operation.streaming;
-  request->fragments = fragments_of(operation, group_->shape());
+  request->fragments = fragments;
   request->bytes = bytes;
   request->staging = std::move(staging);
   ++context_.counts(kind).posted;

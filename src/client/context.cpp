@@ -1,8 +1,6 @@
 #include "client/context.hpp"
 
 #include <net/if.h>
-#include <poll.h>
-#include <sched.h>
 
 #include <algorithm>
 
@@ -15,6 +13,9 @@ namespace {
 constexpr std::size_t kPoolBytes = std::size_t{256} << 20;  ///< Received results; each is copied out and freed at once.
 constexpr std::size_t kQueueBytes = std::size_t{1} << 40;   ///< Windows bound what is queued, so the queue need not.
 constexpr int kDefaultPolls = 128;
+constexpr Millis kUserProgressEvery{1};
+// A frozen node must not hang the job for ever; one that is only slow (many processes on few cores) must not end it.
+constexpr Millis kAskNode{1'000}, kNodeSilent{20'000};
 
 Outcome<> check_device(const std::string& device) {
   if (device.empty() || ::if_nametoindex(device.c_str()) != 0) return {};
@@ -122,6 +123,7 @@ Outcome<> Context::connect() {
                    config_.transport, *name, config.backend);
   config.device = config_.net_device;
   config.queue_max = kQueueBytes;
+  config.handshake_timeout = config_.job_create_timeout;
   auto transport = net::make_transport(config, pool_);
   if (!transport) return failure(SHARP_COLL_ECONN_TREE, "{}", transport.error().context);
   transport_ = *std::move(transport);
@@ -146,6 +148,9 @@ Outcome<> Context::connect() {
     return failure(SHARP_COLL_ECONN_TREE,
                    "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
                    *name, *address, patience.count());
+  if (const auto watched = transport_->watch(conn_, kAskNode, kNodeSilent);
+      watched != Errc::ok && watched != Errc::unsupported)
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {} is gone again", *name, *address);
   return {};
 }
 
@@ -210,41 +215,47 @@ void Context::drop_request(Request& request) noexcept {
   request.dropped = true;
 }
 
-void Context::rest(Patience& patience, Time deadline) {
-  // Spinning costs little where cores are free and much where they are not; yielding finds out. Sleeping hops cost 60 us and
-  // more (facts: 10 us spinning, 71 us with epoll), so it comes last.
-  constexpr Micros kSpin{20}, kYield{200};
-  constexpr Millis kSleepMax{1};
-  ++patience.polls;
-  const Time now = monotonic_now();
-  if (user_progress_ != nullptr &&
-      (patience.polls >= polls_per_user_progress_ || now - patience.last_user >= kSleepMax)) {
-    user_progress_();
-    patience.polls = 0;
-    patience.last_user = now;
+Context::Patience::Patience(Context& context) : context_(context) {
+  if (context.user_progress_ != nullptr) user_due_ = monotonic_now() + kUserProgressEvery;
+  auto guard = context.lock();
+  if (context.waiters_.empty()) return;
+  waiter_ = std::move(context.waiters_.back());
+  context.waiters_.pop_back();
+}
+
+Context::Patience::~Patience() {
+  if (!waiter_) return;
+  waiter_->wait(1, -1, kNever);  // something came: the next wait starts afresh
+  auto guard = context_.lock();
+  context_.waiters_.push_back(std::move(waiter_));
+}
+
+void Context::Patience::rest(std::size_t events, Time deadline) {
+  if (!waiter_) waiter_ = std::make_unique<net::Waiter>();
+  bool slept = false;
+  if (events > 0) {
+    waiter_->wait(events, -1, kNever);
+  } else {
+    bool is_armed = false;
+    Time due = deadline;
+    {
+      auto guard = context_.lock();
+      is_armed = context_.transport_->arm();
+      due = std::min(due, context_.transport_->next_due());
+    }
+    // Never longer than 1 ms: the caller's own communication may be what our peer waits for.
+    const auto sleeps = waiter_->sleeps();
+    if (is_armed) waiter_->wait(0, context_.wake_fd(), due);
+    if ((slept = waiter_->sleeps() != sleeps)) {
+      auto guard = context_.lock();
+      ++context_.sleeps_;
+    }
   }
-  const auto idle = now - patience.last_event;
-  if (idle < kSpin) return;
-  if (idle < kYield) {
-    ::sched_yield();
-    return;
-  }
-  {
-    auto guard = lock();
-    if (!transport_->arm()) return;
-    ++sleeps_;
-  }
-  // At most 1 ms: the caller's own communication may be what our peer waits for.
-  const auto nap =
-      deadline == kNever ? Duration(kSleepMax) : std::clamp<Duration>(deadline - now, Duration{0}, kSleepMax);
-  const timespec limit{0, static_cast<long>(nap.count())};
-  pollfd waiting{transport_->wake_fd(), POLLIN, 0};
-  ::ppoll(&waiting, 1, &limit, nullptr);
-  if (user_progress_ != nullptr) {
-    user_progress_();
-    patience.polls = 0;
-    patience.last_user = monotonic_now();
-  }
+  if (context_.user_progress_ == nullptr) return;
+  if (!slept && ++polls_ < context_.polls_per_user_progress_ && monotonic_now() < user_due_) return;
+  context_.user_progress_();
+  polls_ = 0;
+  user_due_ = monotonic_now() + kUserProgressEvery;
 }
 
 void Context::on_message(net::ConnId, BufferRef frame) { link_->on_message(std::move(frame), monotonic_now()); }

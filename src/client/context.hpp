@@ -19,6 +19,7 @@
 #include "client/job.hpp"
 #include "client/requests.hpp"
 #include "net/transport.hpp"
+#include "net/waiter.hpp"
 #include "proto/client_link.hpp"
 
 namespace sumac::client {
@@ -66,6 +67,9 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void abandon(std::unique_ptr<Comm> comm) { abandoned_.push_back(std::move(comm)); }
   /// Nothing borrowed from the user is read any more by what is still queued.
   void forget_borrowed() { transport_->detach(conn_); }
+  /// Between them what is sent is gathered: fewer system calls for an operation of many fragments.
+  void cork() { transport_->cork(); }
+  void uncork() { transport_->uncork(); }
   int arm() { return transport_->arm() ? 1 : 0; }
   int wake_fd() const { return transport_->wake_fd(); }
   void fill(sumac_coll_stats& stats) const;
@@ -92,14 +96,20 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void on_writable(net::ConnId) override {}
   void queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data);
 
-  /// One round of waiting after a fruitless poll, without the lock.
-  struct Patience {
-    Time last_event{};
-    Time last_user{};
-    int polls = 0;
-    bool just_slept = false;
+  /// How one blocking call waits. Each has a Waiter of its own while it waits, as threads may wait at once and it learns per thread.
+  class Patience {
+   public:
+    explicit Patience(Context& context);
+    ~Patience();
+    /// After a look without the lock: spin, yield or sleep, and let the caller's communication move on.
+    void rest(std::size_t events, Time deadline);
+
+   private:
+    Context& context_;
+    std::unique_ptr<net::Waiter> waiter_;
+    Time user_due_{};
+    int polls_ = 0;
   };
-  void rest(Patience& patience, Time deadline);
 
   const unsigned long mark_;
   Logger log_;
@@ -121,6 +131,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::size_t events_ = 0;  ///< Of the last progress.
   std::uint32_t tokens_ = 0, groups_made_ = 0;
   std::uint64_t sleeps_ = 0;
+  std::vector<std::unique_ptr<net::Waiter>> waiters_;  ///< Of nobody at the moment.
   RequestPool requests_;
   std::vector<Comm*> comms_, watched_;
   std::vector<std::unique_ptr<Comm>> abandoned_;
@@ -132,17 +143,17 @@ class Context final : private net::TransportEvents, public proto::Outbox {
 
 template <class Done>
 bool Context::wait_until(Done&& done, Time deadline) {
-  Patience patience;
-  patience.last_event = patience.last_user = monotonic_now();
+  Patience patience(*this);
   for (;;) {
+    std::size_t events = 0;
     {
       auto guard = lock();
       progress();
       if (done()) return true;
-      if (events_ > 0) patience.last_event = monotonic_now();
+      events = events_;
     }
     if (deadline != kNever && monotonic_now() >= deadline) return false;
-    rest(patience, deadline);
+    patience.rest(events, deadline);
   }
 }
 

@@ -23,7 +23,8 @@ tl::unexpected<Failure> broken(const Error& error) {
 tl::unexpected<Failure> refused(const wire::JobRefusedBody& body) {
   const auto text = wire::get_text(body.text);
   if (body.status == 52)
-    return failure(SHARP_COLL_EJOB_CREATE, "sharp_create_job failed: No Aggregation Manager (sharp_am) detected(-52): {}", text);
+    return failure(SHARP_COLL_EJOB_CREATE,
+                   "sharp_create_job failed: No Aggregation Manager (sharp_am) detected(-52): {}", text);
   return failure(SHARP_COLL_EJOB_CREATE, "sharp_get_job_data_len failed: Job error(-{}): {}", body.status, text);
 }
 
@@ -52,7 +53,8 @@ Outcome<Session> Session::attach(const std::string& path, const wire::AttachBody
 }
 
 template <class Entry>
-Result<std::vector<Entry>> Session::receive_list(HostKind kind, std::uint32_t want, std::uint64_t job_id, Time deadline) {
+Result<std::vector<Entry>> Session::receive_list(HostKind kind, std::uint32_t want, std::uint64_t job_id,
+                                                 Time deadline) {
   std::vector<Entry> list;
   list.reserve(want);
   while (list.size() < want) {
@@ -80,9 +82,11 @@ Outcome<Grant> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody
     return broken(said.error());
   const std::span<const wire::JobHostEntry> all(entries);
   for (std::size_t at = 0; at < all.size();) {
-    const auto part = all.subspan(at, std::min<std::size_t>(all.size() - at, wire::host_entries_max(HostKind::job_host)));
+    const auto part =
+        all.subspan(at, std::min<std::size_t>(all.size() - at, wire::host_entries_max(HostKind::job_host)));
     const auto index = static_cast<std::uint32_t>(at), total = static_cast<std::uint32_t>(all.size());
-    if (auto said = sharpd_.send(wire::host_list(HostKind::job_host, part, index, total, job_id), left_until(deadline)); !said)
+    if (auto said = sharpd_.send(wire::host_list(HostKind::job_host, part, index, total, job_id), left_until(deadline));
+        !said)
       return broken(said.error());
     at += part.size();
   }
@@ -97,7 +101,8 @@ Outcome<Grant> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody
   grant.job = wire::host_entry<wire::JobGrantedBody>(*answer);
   auto nodes = receive_list<wire::JobNodeEntry>(HostKind::job_node, grant.job.node_count, job_id, deadline);
   if (!nodes) return broken(nodes.error());
-  auto leaves = receive_list<wire::JobLeafEntry>(HostKind::job_leaf, static_cast<std::uint32_t>(hosts.size()), job_id, deadline);
+  auto leaves =
+      receive_list<wire::JobLeafEntry>(HostKind::job_leaf, static_cast<std::uint32_t>(hosts.size()), job_id, deadline);
   if (!leaves) return broken(leaves.error());
   grant.nodes = *std::move(nodes);
   for (const auto& leaf : *leaves) grant.host_leaf.push_back(leaf.node_id);
@@ -111,7 +116,8 @@ Outcome<> Session::end_job(std::uint64_t job_id, Duration patience) {
   auto answer = sharpd_.receive(left_until(deadline));
   if (!answer) return failure(SHARP_COLL_ESESS_INIT, "end of job {}: {}", job_id, answer.error().context);
   if (answer->header.kind != HostKind::job_ended)
-    return failure(SHARP_COLL_ESESS_INIT, "end of job {}: sharpd answers with {}", job_id, wire::describe(answer->header));
+    return failure(SHARP_COLL_ESESS_INIT, "end of job {}: sharpd answers with {}", job_id,
+                   wire::describe(answer->header));
   return {};
 }
 
