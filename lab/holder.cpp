@@ -8,7 +8,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,12 +21,10 @@
 
 #include "base/clock.hpp"
 #include "lab/channel.hpp"
-#include "lab/daemons.hpp"
+#include "lab/daemon.hpp"
 #include "lab/packet_switch.hpp"
 #include "lab/place.hpp"
 #include "lab/status.hpp"
-
-extern char** environ;
 
 namespace sumac::lab {
 
@@ -59,25 +56,6 @@ Result<bool> leave_the_machines_network() {
   }
   return false;
 }
-
-std::string last_lines(const std::string& path, std::size_t count) {
-  std::ifstream file(path);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
-    lines.push_back(line);
-    if (lines.size() > count) lines.erase(lines.begin());
-  }
-  std::string text;
-  for (const auto& line : lines) text += "\n    " + line;
-  return text.empty() ? "\n    (it wrote nothing)" : text;
-}
-
-struct Daemon {
-  DaemonSpec spec;
-  UniqueFd connection;
-  UniqueFd ready;
-  DaemonStatus status;
-};
 
 class Lab {
  public:
@@ -175,22 +153,19 @@ class Lab {
     return {};
   }
 
-  // --- daemons -------------------------------------------------------------------------------------------------------
-
   Result<> start_daemons(const std::vector<DaemonSpec>& wanted) {
-    const auto directory = log_directory(options_.name);
-    if (::mkdir(directory.c_str(), 0700) < 0 && errno != EEXIST) return fail_errno(fmt::format("make {}", directory));
-    struct stat info {};
-    if (::lstat(directory.c_str(), &info) < 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) {
-      return fail(Errc::denied, "{} is not a directory of ours: remove it", directory);
-    }
+    auto logs = make_log_directory(options_.name);
+    if (!logs) return tl::unexpected(logs.error());
     logs_made_ = true;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      if (auto ok = launch(wanted[i], directory); !ok) return within(wanted[i].name, ok.error());
+      const auto* place = find_place(plan_, wanted[i].place);
+      const auto& running = places_[static_cast<std::size_t>(place - plan_.places.data())];
+      auto daemon = Daemon::launch(wanted[i], running.channel.get(), *logs);
+      if (!daemon) return within(wanted[i].name, daemon.error());
+      daemons_.push_back(std::move(*daemon));
       // The manager must listen before the others look for it; they then get ready side by side.
-      if (i == 0) {
-        if (auto ok = await_ready(daemons_.back()); !ok) return ok;
-      }
+      if (i > 0) continue;
+      if (auto ok = await_ready(daemons_.back()); !ok) return ok;
     }
     for (auto& daemon : daemons_) {
       if (auto ok = await_ready(daemon); !ok) return ok;
@@ -198,95 +173,27 @@ class Lab {
     return {};
   }
 
-  Result<> launch(const DaemonSpec& spec, const std::string& directory) {
-    auto pair = make_pair();
-    if (!pair) return tl::unexpected(pair.error());
-    if (auto ok = want_sender(pair->ours.get()); !ok) return ok;
-    int ready[2];
-    if (::pipe2(ready, O_CLOEXEC) < 0) return fail_errno("make a pipe");
-    const UniqueFd ready_write{ready[1]};
-    Daemon daemon{spec, std::move(pair->ours), UniqueFd{ready[0]}, {}};
-    daemon.status = {spec.name, spec.place, 0, true, 0, directory + "/" + spec.log_name};
-    const UniqueFd log{::open(daemon.status.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600)};
-    const UniqueFd nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
-    if (!log || !nothing) return fail_errno(fmt::format("open {}", daemon.status.log));
-    Command command{"/", spec.arguments, environment()};
-    auto packed = pack(command);
-    if (!packed) return tl::unexpected(packed.error());
-    const auto* place = find_place(plan_, spec.place);
-    auto& running = places_[static_cast<std::size_t>(place - plan_.places.data())];
-    const std::vector<int> fds{pair->theirs.get(), packed->get(), nothing.get(), log.get(), log.get(), ready_write.get()};
-    if (auto ok = send_message(running.channel.get(), "exec", fds); !ok) return ok;
-    daemons_.push_back(std::move(daemon));
-    return {};
-  }
-
-  std::vector<std::string> environment() const {
-    std::vector<std::string> all;
-    for (char** each = environ; *each != nullptr; ++each) all.emplace_back(*each);
-    add_lab_environment(all);
-    return all;
-  }
-
-  static void add_lab_environment(std::vector<std::string>& all) {
-    std::erase_if(all, [](const std::string& e) { return e.starts_with("UCX_TLS=") || e.starts_with("UCX_NET_DEVICES="); });
-    all.emplace_back("UCX_TLS=tcp");
-    all.push_back(fmt::format("UCX_NET_DEVICES={}", kDevice));
-  }
-
   Result<> await_ready(Daemon& daemon) {
     const auto until = monotonic_now() + kReadyPatience;
-    while (daemon.ready) {
+    while (!daemon.is_ready()) {
+      pollfd fds[] = {{daemon.ready_fd(), POLLIN, 0}, {daemon.connection(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {report_.get(), 0, 0}};
       const auto left = std::chrono::ceil<Millis>(until - monotonic_now()).count();
-      if (left <= 0) return fail(Errc::timeout, "{} at {} is not ready after {} s; its last words:{}", daemon.spec.name, daemon.spec.place,
-                                 std::chrono::duration_cast<Seconds>(kReadyPatience).count(), last_lines(daemon.status.log, 5));
-      pollfd fds[] = {{daemon.ready.get(), POLLIN, 0}, {daemon.connection.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {report_.get(), 0, 0}};
+      if (left <= 0) return daemon.blame(fmt::format("is not ready after {} s", std::chrono::duration_cast<Seconds>(kReadyPatience).count()));
       if (::poll(fds, 4, static_cast<int>(left)) < 0 && errno != EINTR) return fail_errno("poll");
       if (fds[2].revents != 0) hear_signals();
       if (ending_ || fds[3].revents != 0) return fail(Errc::interrupted, "interrupted");
-      if (fds[1].revents != 0) hear(daemon);
-      if (!daemon.status.alive) {
-        return fail(Errc::lost, "{} at {} ended before it was ready; its last words:{}", daemon.spec.name, daemon.spec.place,
-                    daemon.spec.log_name.empty() ? "" : last_lines(daemon.status.log, 5));
-      }
-      if (fds[0].revents == 0) continue;
-      char line[256];
-      const auto got = ::read(daemon.ready.get(), line, sizeof line);
-      if (got > 0) {
-        daemon.ready.reset();
-        say(fmt::format("+ {} on {} pid {}", daemon.spec.name, daemon.spec.place, daemon.status.pid));
-      } else {
-        // It closed the pipe without a word: it is ending, and its connection will say how.
-        fds[1].revents = 0;
-        pollfd end{daemon.connection.get(), POLLIN, 0};
-        ::poll(&end, 1, static_cast<int>(left));
-      }
+      if (fds[0].revents != 0) daemon.hear_ready();
+      if (fds[1].revents != 0) daemon.hear();
+      if (!daemon.status().alive) return daemon.blame("ended before it was ready");
     }
+    say(fmt::format("+ {} on {} pid {}", daemon.status().name, daemon.status().place, daemon.status().pid));
     return {};
   }
-
-  void hear(Daemon& daemon) {
-    auto message = receive_message(daemon.connection.get());
-    if (!message) {
-      daemon.status.alive = false;
-      daemon.connection.reset();
-    } else if (message->text == "started") {
-      daemon.status.pid = message->sender;
-    } else if (message->text.starts_with("exited ")) {
-      daemon.status.alive = false;
-      daemon.status.wait_status = std::atoi(message->text.c_str() + 7);
-      daemon.connection.reset();
-    } else if (message->text.starts_with("failed ")) {
-      std::ofstream(daemon.status.log, std::ios::app) << message->text.substr(7) << '\n';
-    }
-  }
-
-  // --- the loop ------------------------------------------------------------------------------------------------------
 
   void turn() {
     std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}, {report_.get(), 0, 0}, {listener_.get(), POLLIN, 0}};
     for (const auto& place : places_) fds.push_back({place.listener.get(), POLLIN, 0});
-    for (const auto& daemon : daemons_) fds.push_back({daemon.connection.get(), POLLIN, 0});
+    for (const auto& daemon : daemons_) fds.push_back({daemon.connection(), POLLIN, 0});
     for (const auto& client : clients_) fds.push_back({client.get(), POLLIN, 0});
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) ending_ = true;
     auto at = fds.begin();
@@ -297,7 +204,7 @@ class Lab {
       if (at->revents != 0) accepting.push_back(at->fd);
     }
     for (auto& daemon : daemons_) {
-      if ((at++)->revents != 0) hear(daemon);
+      if ((at++)->revents != 0) daemon.hear();
     }
     for (auto client = clients_.begin(); client != clients_.end(); ++at) {
       if (at->revents == 0) {
@@ -372,26 +279,22 @@ class Lab {
 
   Result<> send_status(int client) {
     std::vector<DaemonStatus> daemons;
-    for (const auto& daemon : daemons_) daemons.push_back(daemon.status);
+    for (const auto& daemon : daemons_) daemons.push_back(daemon.status());
     const auto text = status_json(options_.name, options_.fabric_file, fabric_, plan_, *switch_, daemons);
     const UniqueFd file{::memfd_create("status", MFD_CLOEXEC)};
     if (!file || ::write(file.get(), text.data(), text.size()) < 0) return fail_errno("write the status");
     return send_message(client, "ok", {file.get()});
   }
 
-  // --- the end -------------------------------------------------------------------------------------------------------
-
   void end() {
-    for (auto& daemon : daemons_) {
-      if (daemon.connection) (void)send_message(daemon.connection.get(), fmt::format("signal {}", SIGTERM));
-    }
+    for (auto& daemon : daemons_) daemon.ask_to_end();
     const auto until = monotonic_now() + kEndPatience;
     for (auto& daemon : daemons_) {
-      while (daemon.connection) {
-        pollfd fd{daemon.connection.get(), POLLIN, 0};
+      while (daemon.status().alive) {
+        pollfd fd{daemon.connection(), POLLIN, 0};
         const auto left = std::chrono::ceil<Millis>(until - monotonic_now()).count();
         if (left <= 0 || ::poll(&fd, 1, static_cast<int>(left)) <= 0) break;
-        hear(daemon);
+        daemon.hear();
       }
     }
     for (const auto& place : places_) {
@@ -427,10 +330,6 @@ class Lab {
 }  // namespace
 
 std::string control_name(const std::string& lab_name) { return fmt::format("sumac-lab/{}/{}", ::geteuid(), lab_name); }
-
-std::string log_directory(const std::string& lab_name) {
-  return fmt::format("/tmp/sumac-lab-{}-{}", ::geteuid(), lab_name);
-}
 
 std::vector<std::string> running_labs() {
   const auto prefix = "@" + control_name("");

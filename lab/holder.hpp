@@ -23,8 +23,6 @@ struct LabOptions {
 std::string control_name(const std::string& lab_name);
 /// The names of this user's labs that are up.
 std::vector<std::string> running_labs();
-/// Where the daemons' logs lie while the lab is up; removed by `down`, kept when the lab was killed.
-std::string log_directory(const std::string& lab_name);
 
 /// Becomes the parent of a lab; call it in a process of its own. Lines to `report`: "+ TEXT" for each thing made, then
 /// "ready", or "! TEXT" and the end. Returns the exit status.

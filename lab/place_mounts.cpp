@@ -30,7 +30,7 @@ struct Kept {
 };
 
 Result<> write_hosts_file(const Plan& plan) {
-  const std::string path = "/run/sumac-hosts";
+  const std::string path = "/run/sumac/hosts";
   std::ofstream file(path);
   file << "127.0.0.1 localhost\n";
   for (const auto& place : plan.places) file << ip_text(place.ip) << ' ' << place.name << '\n';
@@ -60,6 +60,8 @@ Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
     if (error) return fail(Errc::io, "make {} in the place: {}", each.path, error.message());
     if (auto ok = bind_over(fmt::format("/proc/self/fd/{}", each.fd.get()), each.path); !ok) return ok;
   }
+  // Where daemons put their sockets; an installation makes it when the machine starts.
+  if (::mkdir("/run/sumac", 0755) < 0) return fail_errno("make /run/sumac in the place");
   if (auto ok = write_hosts_file(plan); !ok) return ok;
   if (auto ok = mount_over("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok) return ok;
   // A fresh sysfs shows the place's own devices. A user namespace may be refused it; then the machine's stays, which is

@@ -11,6 +11,7 @@
 #include "lab/client.hpp"
 #include "tools/lab.hpp"
 #include "tools/lab_name.hpp"
+#include "tools/stderr_filter.hpp"
 
 namespace sumac::tools {
 
@@ -67,7 +68,12 @@ int lab_mpirun(const Arguments& arguments) {
   add_mca(command, given, "btl_tcp_if_include", device);
   add_mca(command, given, "oob_tcp_if_include", device);
   command.insert(command.end(), given.begin(), given.end());
+  // Open MPI 4.1 warns when the agent that it forked was quicker to run than it was itself to put the agent into a process
+  // group, which the agent has done by then. That happens often on two cores, means nothing, and frightens people.
+  auto filter = StderrFilter::start([](std::string_view line) { return line.find("plm:rsh: Warning: setpgid(") != line.npos; });
+  if (!filter) return complain(filter.error().context);
   const auto exit_status = lab::run_in_place(name, first, lab::command_from_here(std::move(command)));
+  filter->reset();
   return exit_status ? *exit_status : complain(exit_status.error().context, 125);
 }
 
