@@ -40,6 +40,8 @@ Context::Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel
       is_threaded_(spec.enable_thread_support != 0),
       pool_(kPoolBytes),
       requests_(this) {
+  // A job of the same number may have been here before, and nodes remember what they answered to its tokens.
+  tokens_ = static_cast<std::uint32_t>(monotonic_now().time_since_epoch() / Micros{1});
   log_.set_rank(world_rank_);
   log_.set_job_id(spec.job_id);
 }

@@ -1,0 +1,44 @@
+#pragma once
+// Real daemons for one test on loopback: sharp_am with a fabric file, one sharp_an per node of it, one sharpd per host of it, all with
+// sockets in a directory of their own. They die with the test, also when it is killed.
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sumac::client::test {
+
+struct Shape {
+  std::vector<std::string> leaves = {"leaf1"};  ///< Besides the root if there is more than one.
+  unsigned hosts_per_leaf = 1;
+  bool manager = true, nodes = true;
+  std::vector<std::string> without_sharpd;  ///< Hosts that have none.
+};
+
+class Daemons {
+ public:
+  explicit Daemons(const Shape& shape);
+  ~Daemons();
+  Daemons(const Daemons&) = delete;
+  Daemons& operator=(const Daemons&) = delete;
+
+  std::size_t hosts() const { return hosts_.size(); }
+  std::string socket_of(std::size_t host) const { return dir_ + "/" + hosts_[host] + ".sock"; }
+  /// Sends a signal to "sharp_am", "an-leaf1", "sharpd-h1", and waits for its end if it is a deadly one.
+  void signal(const std::string& name, int number);
+  const std::string& dir() const { return dir_; }
+  std::string log() const;  ///< What all of them said, for a test that failed.
+
+ private:
+  struct Process {
+    std::string name;
+    pid_t pid = 0;
+  };
+  void start(const std::string& name, std::vector<std::string> command);
+  std::string dir_;
+  std::vector<std::string> hosts_;
+  std::vector<Process> processes_;
+};
+
+}  // namespace sumac::client::test
