@@ -97,7 +97,9 @@ std::string format_address(const SocketAddress& address) {
   return fmt::format("{}:{}", text, address.port());
 }
 
-Result<SocketAddress> device_address(std::string_view device, int family) {
+namespace {
+
+Result<std::pair<std::string, SocketAddress>> best_device(std::string_view device, int family) {
   ifaddrs* raw = nullptr;
   if (getifaddrs(&raw) != 0) return fail_errno("list of interfaces");
   const std::unique_ptr<ifaddrs, IfaddrsDelete> list(raw);
@@ -115,7 +117,21 @@ Result<SocketAddress> device_address(std::string_view device, int family) {
   SocketAddress address;
   address.length = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
   std::memcpy(&address.storage, best->ifa_addr, address.length);
-  return address;
+  return std::pair{std::string(best->ifa_name), address};
+}
+
+}  // namespace
+
+Result<SocketAddress> device_address(std::string_view device, int family) {
+  auto best = best_device(device, family);
+  if (!best) return tl::unexpected(best.error());
+  return best->second;
+}
+
+Result<std::string> default_device() {
+  auto best = best_device("", AF_INET);
+  if (!best) return tl::unexpected(best.error());
+  return best->first;
 }
 
 }  // namespace sumac::net

@@ -27,6 +27,9 @@ struct SocketAddress {
 Result<SocketAddress> parse_address(std::string_view text);
 std::string format_address(const SocketAddress& address);
 
+/// The interface that serves when none is named: the first that is up and not loopback, else loopback.
+Result<std::string> default_device();
+
 /// The address that others reach us at: of interface `device`, or of the first one that is up and not loopback, else loopback.
 /// `family`: AF_INET or AF_INET6 (of which link-local ones are the last resort).
 Result<SocketAddress> device_address(std::string_view device, int family);

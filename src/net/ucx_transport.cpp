@@ -1,0 +1,356 @@
+// Setting the ucx backend up, its connections and its passes; messages are in ucx_messages.cpp.
+#include "net/ucx_transport.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/bytes.hpp"
+#include "net/address.hpp"
+#include "wire/host.hpp"
+
+namespace sumac::net {
+namespace {
+
+inline constexpr int kProgressPerPass = 32;
+
+struct ConfigRelease {
+  void operator()(ucp_config_t* config) const noexcept { ucp_config_release(config); }
+};
+
+/// UCX believes whatever address it is given; ours begins with a sum, so that a cut or mistyped one is an error and no crash.
+std::uint32_t sum_of(std::span<const std::byte> bytes) {
+  std::uint32_t sum = 2166136261u;  // FNV-1a
+  for (const std::byte b : bytes) sum = (sum ^ std::to_integer<std::uint32_t>(b)) * 16777619u;
+  return sum;
+}
+
+bool set_by_user(const char* name) {
+  return std::getenv((std::string("UCX_") + name).c_str()) != nullptr || std::getenv((std::string("SUMAC_UCX_") + name).c_str()) != nullptr;
+}
+
+Error ucx_error(ucs_status_t status, std::string_view what) {
+  const Errc code = status == UCS_ERR_NO_MEMORY ? Errc::no_memory : status == UCS_ERR_NO_DEVICE ? Errc::unsupported : Errc::io;
+  return Error{code, fmt::format("{}: {}", what, ucs_status_string(status))};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> UcxTransport::make(const TransportConfig& config, BufferPool& pool) {
+  std::unique_ptr<UcxTransport> transport(new UcxTransport(config, pool));
+  if (auto r = transport->open(); !r) return within("ucx", r.error());
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+Result<> UcxTransport::open() {
+  // Variables of UCX under our prefix (SUMAC_UCX_TLS, ...) go before the plain ones, which are the program's own MPI's.
+  ucp_config_t* raw = nullptr;
+  if (const auto st = ucp_config_read("SUMAC", nullptr, &raw); st != UCS_OK) return tl::unexpected(ucx_error(st, "ucp_config_read"));
+  const std::unique_ptr<ucp_config_t, ConfigRelease> config(raw);
+  // One device, always: left to itself an endpoint uses loopback and eth0 lanes together, and loopback of another host is nobody.
+  device_ = config_.device;
+  if (device_.empty() && !set_by_user("NET_DEVICES")) {
+    auto device = default_device();
+    if (!device) return tl::unexpected(device.error());
+    device_ = *device;
+  }
+  if (!device_.empty())
+    if (const auto st = ucp_config_modify(config.get(), "NET_DEVICES", device_.c_str()); st != UCS_OK)
+      return tl::unexpected(ucx_error(st, fmt::format("device {}", device_)));
+  // UCX learns of a peer's death over shared memory only by a keepalive of 20 s, over the others in milliseconds. Ranks of one host
+  // meet in our own segments anyway.
+  if (!set_by_user("TLS"))
+    if (const auto st = ucp_config_modify(config.get(), "TLS", "^sm"); st != UCS_OK) return tl::unexpected(ucx_error(st, "TLS ^sm"));
+  return open_worker(config.get());
+}
+
+Result<> UcxTransport::open_worker(const ucp_config_t* config) {
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  ucp_context_h context = nullptr;
+  if (const auto st = ucp_init(&params, config, &context); st != UCS_OK)
+    return tl::unexpected(ucx_error(st, fmt::format("ucp_init (device {})", device_.empty() ? "of UCX_NET_DEVICES" : device_)));
+  context_.reset(context);
+  ucp_worker_params_t worker_params{};
+  worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  ucp_worker_h worker = nullptr;
+  if (const auto st = ucp_worker_create(context, &worker_params, &worker); st != UCS_OK)
+    return tl::unexpected(ucx_error(st, fmt::format("ucp_worker_create (device {})", device_)));
+  worker_.reset(worker);
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = kUcxAmId;
+  handler.cb = on_am;
+  handler.arg = this;
+  if (const auto st = ucp_worker_set_am_recv_handler(worker, &handler); st != UCS_OK)
+    return tl::unexpected(ucx_error(st, "ucp_worker_set_am_recv_handler"));
+  if (const auto st = ucp_worker_get_efd(worker, &wake_fd_); st != UCS_OK) return tl::unexpected(ucx_error(st, "ucp_worker_get_efd"));
+  return publish();
+}
+
+Result<> UcxTransport::publish() {
+  ucp_address_t* raw = nullptr;
+  std::size_t length = 0;
+  if (const auto st = ucp_worker_get_address(worker_.get(), &raw, &length); st != UCS_OK)
+    return tl::unexpected(ucx_error(st, "ucp_worker_get_address"));
+  const auto* bytes = reinterpret_cast<const std::byte*>(raw);
+  worker_address_.assign(bytes, bytes + length);
+  ucp_worker_release_address(worker_.get(), raw);
+  std::array<std::byte, 4> sum;
+  store_le<std::uint32_t>(sum.data(), sum_of(worker_address_));
+  if (!config_.listen.empty()) address_ = "ucx:" + hex(sum, "") + hex(worker_address_, "");
+  if (address_.size() >= wire::kAddressMax)
+    return fail(Errc::unsupported, "the worker's address has {} characters, at most {} travel: name one device", address_.size(),
+                wire::kAddressMax - 1);
+  char host[48] = "?";
+  gethostname(host, sizeof host - 1);
+  name_ = fmt::format("{}:{}", host, getpid()).substr(0, 63);
+  return {};
+}
+
+UcxTransport::~UcxTransport() {
+  if (worker_ == nullptr) return;
+  for (auto& held : held_) release(held);
+  held_.clear();
+  table_.each([&](UcxConnection& conn) { give_up_endpoint(conn, false); });
+  for (auto& closing : closing_) closing.deadline = Time{};
+  for (auto& [endpoint, flush] : to_close_) flush = false;
+  // Endpoints first, then the worker: destroyed the other way round UCX writes into freed connections.
+  const Time deadline = monotonic_now() + std::min(config_.linger, Millis{500});
+  do {
+    close_endpoints();
+    ucp_worker_progress(worker_.get());
+    take_failures();
+  } while ((in_flight_ > 0 || !closing_.empty() || !to_close_.empty()) && monotonic_now() < deadline);
+}
+
+// ---- connections
+
+UcxConnection& UcxTransport::add(bool connector) {
+  UcxConnection& conn = table_.add([](ConnId id) { return std::make_unique<UcxConnection>(id); });
+  conn.is_connector = connector;
+  conn.our_key = random_();
+  if (connector) {
+    conn.deadline = deadline_after(monotonic_now(), config_.handshake_timeout);
+    due_by(conn.deadline);
+  }
+  return conn;
+}
+
+Result<ucp_ep_h> UcxTransport::make_endpoint(UcxConnection& conn, std::span<const std::byte> address) {
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = on_error;
+  params.err_handler.arg = this;
+  if (const auto st = ucp_ep_create(worker_.get(), &params, &conn.endpoint); st != UCS_OK) {
+    conn.endpoint = nullptr;
+    return tl::unexpected(ucx_error(st, "ucp_ep_create"));
+  }
+  return conn.endpoint;
+}
+
+Result<ConnId> UcxTransport::connect(std::string_view address) {
+  if (!address.starts_with("ucx:")) return fail(Errc::invalid, "{} is no ucx address: ucx:<hex>", address);
+  const auto bytes = from_hex(address.substr(4));
+  if (!bytes || bytes->size() < 8 || load_le<std::uint32_t>(bytes->data()) != sum_of(std::span(*bytes).subspan(4)))
+    return fail(Errc::invalid, "{} is no ucx address, or was cut or changed on its way", address);
+  if (table_.full()) return fail(Errc::exhausted, "connect: all {} connections are in use", table_.limit());
+  UcxConnection& conn = add(true);
+  conn.peer_name = "ucx peer";
+  auto endpoint = make_endpoint(conn, std::span(*bytes).subspan(4));
+  if (!endpoint) {
+    end(conn, Errc::lost, endpoint.error().context);
+    return conn.id;
+  }
+  // The first message carries our own address, so that the other side can answer.
+  if (post(conn, greeting(conn, UcxKind::hello, worker_address_)) != Errc::ok) end(conn, Errc::lost, "greeting was not sent");
+  return conn.id;
+}
+
+void UcxTransport::answer_hello(const UcxHello& hello) {
+  if (table_.full()) return;  // the connector's time limit tells it
+  UcxConnection& conn = add(false);
+  conn.peer_id = hello.header.from;
+  conn.peer_key = hello.greeting.key;
+  conn.peer_message_max = hello.greeting.message_max;
+  conn.peer_name = hello.greeting.name.data();
+  conn.open = true;
+  if (!make_endpoint(conn, hello.address) || post(conn, greeting(conn, UcxKind::welcome, {})) != Errc::ok) return drop(conn);
+  events_.note(Kind::accepted, conn.id);
+}
+
+void UcxTransport::take_welcome(UcxConnection& conn, const UcxHeader& header, const UcxGreeting& greeting) {
+  conn.peer_id = header.from;
+  conn.peer_key = greeting.key;
+  conn.peer_message_max = greeting.message_max;
+  conn.peer_name = greeting.name.data();
+  conn.open = true;
+  if (!conn.disowned) {
+    conn.deadline = kNever;
+    events_.note(Kind::connected, conn.id);
+  }
+  while (!conn.waiting.empty() && !conn.dead) {
+    auto send = std::move(conn.waiting.front());
+    conn.waiting.pop_front();
+    conn.out_bytes -= send->bytes;  // post() counts it again
+    --conn.out_count;
+    send->front().to = conn.peer_id;
+    send->front().key = conn.peer_key;
+    if (post(conn, std::move(send)) != Errc::ok) return end(conn, Errc::lost, "message was not sent");
+  }
+  if (conn.disowned) say_bye(conn);
+}
+
+void UcxTransport::end(UcxConnection& conn, Errc code, std::string text, bool flush) {
+  if (conn.dead) return;
+  conn.dead = true;
+  conn.deadline = kNever;
+  conn.why = Error{code, fmt::format("{}: {}", conn.peer_name, text)};
+  conn.waiting.clear();
+  conn.tell_writable = false;
+  for (auto& held : held_)
+    if (held.conn == conn.id) release(held);
+  give_up_endpoint(conn, flush);
+  events_.note(Kind::closed, conn.id);
+}
+
+void UcxTransport::drop(UcxConnection& conn) {
+  give_up_endpoint(conn, false);
+  if (conn.disowned) --flushing_;
+  table_.erase(conn);
+}
+
+void UcxTransport::give_up_endpoint(UcxConnection& conn, bool flush) {
+  if (conn.endpoint != nullptr) to_close_.push_back({conn.endpoint, flush});
+  conn.endpoint = nullptr;
+}
+
+void UcxTransport::close_endpoints() {
+  std::vector<ToClose> begin;
+  begin.swap(to_close_);
+  for (const auto& [endpoint, flush] : begin) {
+    Closing closing{endpoint, nullptr, nullptr, kNever};
+    if (flush) {
+      const ucp_request_param_t param{};
+      const ucs_status_ptr_t request = ucp_ep_flush_nbx(endpoint, &param);
+      closing.flush = UCS_PTR_IS_PTR(request) ? request : nullptr;
+      closing.deadline = monotonic_now() + config_.linger;
+      due_by(closing.deadline);
+    }
+    closing_.push_back(closing);
+  }
+  std::erase_if(closing_, [&](Closing& closing) { return closed(closing); });
+}
+
+void* UcxTransport::force_close(ucp_ep_h endpoint) {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  const ucs_status_ptr_t request = ucp_ep_close_nbx(endpoint, &param);
+  return UCS_PTR_IS_PTR(request) ? request : nullptr;
+}
+
+/// True when nothing is left of it.
+bool UcxTransport::closed(Closing& closing) {
+  if (closing.flush != nullptr && ucp_request_check_status(closing.flush) != UCS_INPROGRESS) {
+    ucp_request_free(closing.flush);
+    closing.flush = nullptr;
+  }
+  if (closing.endpoint != nullptr && (closing.flush == nullptr || monotonic_now() >= closing.deadline))
+    closing.close = force_close(std::exchange(closing.endpoint, nullptr));  // ends the flush as well
+  if (closing.close != nullptr && ucp_request_check_status(closing.close) != UCS_INPROGRESS) {
+    ucp_request_free(closing.close);
+    closing.close = nullptr;
+  }
+  return closing.endpoint == nullptr && closing.flush == nullptr && closing.close == nullptr;
+}
+
+void UcxTransport::close(ConnId id, bool flush) {
+  UcxConnection* conn = table_.find(id);
+  if (conn == nullptr) return;
+  if (conn->dead || (!flush && (conn->disowned || !conn->open))) return drop(*conn);
+  if (conn->disowned) return;
+  conn->disowned = true;
+  ++flushing_;
+  conn->tell_writable = false;
+  conn->deadline = deadline_after(monotonic_now(), config_.linger);
+  due_by(conn->deadline);
+  if (conn->open) say_bye(*conn);  // otherwise behind what waits for the welcome
+}
+
+void UcxTransport::say_bye(UcxConnection& conn) {
+  conn.bye_sent = true;
+  auto send = take_send();
+  send->conn = conn.id;
+  UcxHeader header;
+  header.kind = UcxKind::bye;
+  header.to = conn.peer_id;
+  header.key = conn.peer_key;
+  header.from = conn.id.value;
+  header.sequence = conn.next_out++;
+  std::memcpy(send->header.data(), &header, sizeof header);
+  send->header_bytes = sizeof header;
+  if (post(conn, std::move(send)) != Errc::ok) end(conn, Errc::lost, "farewell was not sent");
+}
+
+Errc UcxTransport::watch(ConnId id, Millis, Millis) { return table_.find(id) == nullptr ? Errc::lost : Errc::unsupported; }
+
+std::string UcxTransport::peer(ConnId id) const {
+  const UcxConnection* conn = table_.find(id);
+  return conn == nullptr ? "closed connection" : conn->peer_name;
+}
+
+// ---- passes
+
+void UcxTransport::on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
+  static_cast<UcxTransport*>(self)->failed_.emplace_back(endpoint, status);
+}
+
+void UcxTransport::take_failures() {
+  for (const auto& [endpoint, status] : failed_) {
+    table_.each([&, e = endpoint, s = status](UcxConnection& conn) {
+      if (conn.endpoint == e) end(conn, Errc::lost, fmt::format("connection lost: {}", ucs_status_string(s)));
+    });
+    for (Closing& closing : closing_)
+      if (closing.endpoint == endpoint) closing.deadline = Time{};  // its flush would wait for ever
+  }
+  failed_.clear();
+}
+
+void UcxTransport::check_times(Time now) {
+  next_due_ = kNever;
+  table_.each([&](UcxConnection& conn) {
+    if (conn.dead) return;
+    if (now >= conn.deadline) return end(conn, Errc::timeout, fmt::format("no greeting in {} ms", config_.handshake_timeout.count()));
+    due_by(conn.deadline);
+  });
+}
+
+std::size_t UcxTransport::progress(TransportEvents& events, std::size_t budget) {
+  if (!held_.empty()) retry_held();
+  for (int i = 0; i < kProgressPerPass && events_.size() < budget; ++i) {
+    ++stats_.system_calls;
+    if (ucp_worker_progress(worker_.get()) == 0) break;
+  }
+  if (!failed_.empty()) take_failures();
+  for (const auto& hello : hellos_) answer_hello(hello);
+  hellos_.clear();
+  if (next_due_ != kNever)
+    if (const Time now = monotonic_now(); now >= next_due_) check_times(now);
+  const std::size_t delivered = events_.deliver(table_, events, budget, [&](UcxConnection& conn) { drop(conn); });
+  if (!to_close_.empty() || !closing_.empty()) close_endpoints();
+  return delivered;
+}
+
+bool UcxTransport::arm() {
+  if (!events_.empty() || !hellos_.empty() || !failed_.empty() || !to_close_.empty()) return false;
+  if (next_due_ != kNever && monotonic_now() >= next_due_) return false;
+  if (!held_.empty() && pool_.acquire(held_.front().head.size() + held_.front().body_bytes)) return false;
+  return ucp_worker_arm(worker_.get()) == UCS_OK;
+}
+
+}  // namespace sumac::net

@@ -1,0 +1,192 @@
+#pragma once
+// The ucx backend: active messages over worker addresses. No UCX listener (its tcp port aborts the process on malformed frames);
+// addresses travel in our authenticated control messages, and a connector introduces itself with its own address.
+//
+// What it can't do, and tcp can: see that a peer is alive but frozen (watch() is unsupported), survive hostile bytes on its data
+// port (so only where the fabric is trusted), send borrowed memory without a copy (UCX may read it until its own completion, which
+// detach() could not wait for).
+#include <ucp/api/ucp.h>
+
+#include <deque>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "net/conn_table.hpp"
+#include "net/ucx_frame.hpp"
+
+namespace sumac::net {
+
+struct UcxContextDelete {
+  void operator()(ucp_context_h context) const noexcept { ucp_cleanup(context); }
+};
+struct UcxWorkerDelete {
+  void operator()(ucp_worker_h worker) const noexcept { ucp_worker_destroy(worker); }
+};
+using UcxContext = std::unique_ptr<std::remove_pointer_t<ucp_context_h>, UcxContextDelete>;
+using UcxWorker = std::unique_ptr<std::remove_pointer_t<ucp_worker_h>, UcxWorkerDelete>;
+
+class UcxTransport;
+
+/// One message on its way out; UCX reads from it until it says done.
+struct UcxSend {
+  UcxTransport* transport = nullptr;
+  ConnId conn;
+  std::array<std::byte, sizeof(UcxHeader) + 256> header;
+  std::size_t header_bytes = 0;
+  Payload body;
+  std::vector<std::byte> copy;  ///< Of a borrowed body.
+  std::size_t bytes = 0;
+  UcxHeader& front() noexcept { return *reinterpret_cast<UcxHeader*>(header.data()); }
+};
+
+/// One message on its way in: placed by sequence, delivered in order.
+struct UcxArrival {
+  enum class State : std::uint8_t { missing, receiving, complete, bye } state = State::missing;
+  BufferRef frame;
+};
+
+/// Data that UCX holds for us because the pool had no buffer.
+struct UcxHeld {
+  ConnId conn;
+  std::uint32_t sequence = 0;
+  std::vector<std::byte> head;
+  void* data = nullptr;  ///< UCX's descriptor, or null: `copy`.
+  bool rendezvous = false;
+  std::size_t body_bytes = 0;
+  std::vector<std::byte> copy;
+};
+
+struct UcxConnection {
+  explicit UcxConnection(ConnId conn) : id(conn) {}
+  ConnId id;
+  ucp_ep_h endpoint = nullptr;
+  bool is_connector = false, open = false, dead = false, disowned = false, bye_sent = false, tell_writable = false;
+  std::uint32_t peer_id = 0;
+  std::uint64_t our_key = 0, peer_key = 0;
+  std::uint32_t next_out = 0, next_in = 0;
+  std::uint32_t peer_message_max = 0;
+  std::deque<UcxArrival> arrivals;                 ///< arrivals[i] has sequence next_in + i.
+  std::deque<std::unique_ptr<UcxSend>> waiting;    ///< Sent before the peer said welcome.
+  std::size_t out_bytes = 0, out_count = 0;        ///< Waiting, or with UCX.
+  std::size_t held_bytes = 0;
+  Time deadline = kNever;
+  std::string peer_name;
+  Error why;
+};
+
+/// A message that arrived while UCX was in a callback, where no endpoint may be made.
+struct UcxHello {
+  UcxHeader header;
+  UcxGreeting greeting;
+  std::vector<std::byte> address;
+};
+
+class UcxTransport final : public Transport {
+ public:
+  static Result<std::unique_ptr<Transport>> make(const TransportConfig& config, BufferPool& pool);
+  ~UcxTransport() override;
+
+  std::string address() const override { return address_; }
+  Result<ConnId> connect(std::string_view address) override;
+  Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) override;
+  void detach(ConnId) override {}  // borrowed bodies were copied
+  void close(ConnId conn, bool flush) override;
+  std::size_t flushing() const override { return flushing_ + to_close_.size() + closing_.size(); }
+  void cork() override {}  // UCX gathers by itself, or not
+  void uncork() override {}
+  Errc watch(ConnId conn, Millis every, Millis silent_after) override;
+  std::size_t progress(TransportEvents& events, std::size_t budget) override;
+  int wake_fd() const override { return wake_fd_; }
+  bool arm() override;
+  Time next_due() const override { return next_due_; }
+  std::string peer(ConnId conn) const override;
+  const TransportStats& stats() const override { return stats_; }
+
+ private:
+  using Kind = EventQueue::Kind;
+  /// An endpoint on its way out: first flushed if its last message matters, then closed by force. (UCX's own closing flush asserts
+  /// in 1.13 when the peer's force meets it.)
+  struct Closing {
+    ucp_ep_h endpoint;
+    void *flush, *close;  ///< Requests under way.
+    Time deadline;        ///< Of the flush.
+  };
+  struct ToClose {
+    ucp_ep_h endpoint;
+    bool flush;
+  };
+
+  UcxTransport(const TransportConfig& config, BufferPool& pool)
+      : config_(config), pool_(pool), table_(config.connections_max), random_(std::random_device{}()) {}
+  Result<> open();
+  Result<> open_worker(const ucp_config_t* config);
+  Result<> publish();
+
+  Result<ucp_ep_h> make_endpoint(UcxConnection& conn, std::span<const std::byte> address);
+  UcxConnection& add(bool connector);
+  void drop(UcxConnection& conn);
+  void end(UcxConnection& conn, Errc code, std::string text, bool flush = false);
+  void give_up_endpoint(UcxConnection& conn, bool flush);
+  void close_endpoints();
+  static void* force_close(ucp_ep_h endpoint);
+  bool closed(Closing& closing);
+  void take_failures();
+  void say_bye(UcxConnection& conn);
+
+  std::unique_ptr<UcxSend> take_send();
+  Errc post(UcxConnection& conn, std::unique_ptr<UcxSend> send);
+  void sent(std::unique_ptr<UcxSend> send, ucs_status_t status);
+  std::unique_ptr<UcxSend> greeting(UcxConnection& conn, UcxKind kind, std::span<const std::byte> address);
+
+  ucs_status_t arrived(std::span<const std::byte> header, void* data, std::size_t length, std::uint64_t attributes);
+  ucs_status_t arrived_data(UcxConnection& conn, const UcxHeader& header, std::span<const std::byte> head, void* data,
+                            std::size_t length, std::uint64_t attributes);
+  void answer_hello(const UcxHello& hello);
+  void take_welcome(UcxConnection& conn, const UcxHeader& header, const UcxGreeting& greeting);
+  BufferRef make_frame(std::span<const std::byte> head, std::size_t body_bytes);
+  void fetch(UcxConnection& conn, std::uint32_t sequence, BufferRef frame, std::size_t offset, void* data);
+  bool place(UcxConnection& conn, UcxHeld& held);
+  UcxArrival* arrival(UcxConnection& conn, std::uint32_t sequence);
+  void hand_over(UcxConnection& conn);
+  void retry_held();
+  void release(UcxHeld& held);
+  void due_by(Time when) { next_due_ = std::min(next_due_, when); }
+  void check_times(Time now);
+
+  static ucs_status_t on_am(void* self, const void* header, size_t header_length, void* data, size_t length,
+                            const ucp_am_recv_param_t* param);
+  static void on_sent(void* request, ucs_status_t status, void* user);
+  static void on_received(void* request, ucs_status_t status, size_t length, void* user);
+  static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
+
+  struct Receiving {  ///< A rendezvous under way: UCX writes into the frame whatever becomes of the connection.
+    UcxTransport* transport;
+    ConnId conn;
+    std::uint32_t sequence;
+    BufferRef frame;
+  };
+
+  TransportConfig config_;
+  BufferPool& pool_;
+  std::string address_, name_;
+  std::vector<std::byte> worker_address_;
+  std::string device_;
+  ConnTable<UcxConnection> table_;
+  EventQueue events_;
+  std::vector<UcxHello> hellos_;
+  std::vector<std::pair<ucp_ep_h, ucs_status_t>> failed_;
+  std::deque<UcxHeld> held_;
+  std::vector<std::unique_ptr<UcxSend>> idle_sends_;
+  std::vector<ToClose> to_close_;  ///< UCX may be in a callback: endpoints are closed when it has returned.
+  std::vector<Closing> closing_;   ///< Under way.
+  std::size_t flushing_ = 0, in_flight_ = 0;
+  Time next_due_ = kNever;
+  TransportStats stats_;
+  std::mt19937_64 random_;
+  int wake_fd_ = -1;
+  UcxContext context_;
+  UcxWorker worker_;  ///< Before its context in destruction.
+};
+
+}  // namespace sumac::net
