@@ -133,10 +133,13 @@ def run_fabric(fabric, cases, steps, tools, results, progress, log_folder):
             run_step(step, lab, tools, results, progress)
 
 
+LOAD_BEFORE = os.getloadavg()[0]  # later it is our own ranks that spin
+
+
 def machine(results):
     """The state of the machine, for beside the table."""
     lines = [ns for cells in results.cells.values() if "cacheline_ns" in cells for ns in cells["cacheline_ns"].values]
-    about = f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}"
+    about = f"{len(os.sched_getaffinity(0))} cores, load before {LOAD_BEFORE:.1f}"
     return about + (f", cache line to and fro {min(lines):.0f}..{max(lines):.0f} ns" if lines else "")
 
 
