@@ -36,7 +36,7 @@ constexpr std::int64_t kLeadNsMax = 30'000;
 /// While at least so many bytes leave in each millisecond, they leave at intervals, as adapters coalesce their interrupts when
 /// they stream: a frame may then come so much late, and the switch wakes once for several.
 constexpr std::uint64_t kStreamingBytesPerMs = 64U << 10;
-constexpr std::int64_t kCoalesceNs = 40'000;
+constexpr std::int64_t kCoalesceNs = 60'000;
 
 std::int64_t clock_ns(clockid_t id) {
   timespec ts{};
@@ -268,7 +268,8 @@ void PacketSwitch::sleep() {
   const auto read_by = read_every > 0 ? read_at_ns_ + read_every : VirtualFabric::kNever;
   const auto due = fabric_.deadline_ns();
   if (streaming_) {
-    doze(std::min(std::max(due, wrote_at_ns_ + kCoalesceNs), read_by));
+    const auto next = wrote_at_ns_ + kCoalesceNs;
+    doze(std::max(std::min(due, read_by), next));
     return;
   }
   const auto wake_at = std::min(due, read_by) - lead_ns_;
