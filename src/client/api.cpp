@@ -163,8 +163,12 @@ int request_state(const char* function, void* handle, char* text, std::size_t te
     return 1;
   }
   return with_context(context, [&](Context& alive) -> int {
+    const auto is_pending = [&] {
+      auto guard = alive.lock();
+      return request->state == Request::State::pending;
+    };
+    if (is_pending()) alive.look();
     auto guard = alive.lock();
-    if (request->state == Request::State::pending) alive.progress();
     switch (request->state) {
       case Request::State::pending:
         if (!request->dropped) return 0;
@@ -243,8 +247,7 @@ int sharp_coll_caps_query(struct sharp_coll_context* ctx, struct sharp_coll_caps
 
 int sharp_coll_progress(struct sharp_coll_context* ctx) {
   return with_context(inside(ctx), [](Context& context) {
-    auto guard = context.lock();
-    context.progress();
+    context.look();
     return SHARP_COLL_SUCCESS;
   });
 }

@@ -48,6 +48,10 @@ class Context final : private net::TransportEvents, public proto::Outbox {
     return is_threaded_ ? std::unique_lock(mutex_) : std::unique_lock(mutex_, std::defer_lock);
   }
 
+  /// A caller's own look (sharp_coll_progress, a test of a request), without the lock. Callers do it in a loop of their own, so
+  /// it yields the core after some fruitless ones: what they wait for may need it.
+  void look();
+
   // With the lock held.
   void progress();
   proto::ClientLink& link() { return *link_; }
@@ -131,6 +135,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::size_t events_ = 0;  ///< Of the last progress.
   std::uint32_t tokens_ = 0, groups_made_ = 0;
   std::uint64_t sleeps_ = 0;
+  std::uint32_t idle_looks_ = 0;                       ///< Of look(), in a row.
   std::vector<std::unique_ptr<net::Waiter>> waiters_;  ///< Of nobody at the moment.
   RequestPool requests_;
   std::vector<Comm*> comms_, watched_;
