@@ -31,7 +31,12 @@ Parts split(std::string_view endpoint) noexcept {
 /// gRPC prints its own account of failures that we report in one line. Who wants it sets GRPC_VERBOSITY, as ever.
 void quiet_grpc() {
   static const bool once = [] {
-    if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+    if (std::getenv("GRPC_VERBOSITY") == nullptr)
+      gpr_set_log_function([](gpr_log_func_args* args) {
+        // ... but why it aborts the process must be seen.
+        if (std::string_view(args->message).find("assertion") != std::string_view::npos)
+          fmt::print(stderr, "gRPC {}:{}: {}\n", args->file, args->line, args->message);
+      });
     return true;
   }();
   (void)once;

@@ -4,78 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "control/endpoint.hpp"
-#include "manager/test_tree.hpp"
+#include "manager/test_manager.hpp"
 
 namespace sumac::manager {
 namespace {
 
 using namespace control::v1;
 using testing::HasSubstr;
-
-struct Running {
-  explicit Running(CoreRules rules = {})
-      : log(Logger::Form::daemon, LogLevel::info,
-            [this](std::string_view line) {
-              const std::lock_guard lock(mutex);
-              lines.emplace_back(line);
-              said.notify_all();
-            }),
-        service(test_core(rules), log),
-        server(control::Server::start("127.0.0.1:0", service).value()),
-        stub(Manager::NewStub(control::make_channel(server.endpoint()))) {}
-
-  /// Waits for the manager to say something; bounded by the test's own time limit.
-  void wait_for(const std::string& words) {
-    std::unique_lock lock(mutex);
-    said.wait(lock, [&] {
-      return std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return line.find(words) != line.npos; });
-    });
-  }
-
-  std::mutex mutex;
-  std::condition_variable said;
-  std::vector<std::string> lines;
-  Logger log;
-  Service service;
-  control::Server server;
-  std::unique_ptr<Manager::Stub> stub;
-};
-
-/// A node's side of the control plane that acknowledges everything, as sharp_an does once its data path has applied it.
-struct FakeNode {
-  FakeNode(Manager::Stub& stub, const std::string& name) : stream(stub.Node(&context)) {
-    NodeUp up;
-    *up.mutable_register_() = test_register(name);
-    stream->Write(up);
-    NodeDown first;
-    EXPECT_TRUE(stream->Read(&first)) << name;
-    registered = first.registered();
-    up.mutable_link()->set_up(true);
-    stream->Write(up);
-    reader = std::thread([this] {
-      NodeDown down;
-      while (stream->Read(&down)) {
-        NodeUp ack;
-        ack.mutable_ack()->set_sequence(down.sequence());
-        stream->Write(ack);
-      }
-    });
-  }
-  ~FakeNode() {
-    context.TryCancel();
-    reader.join();
-    stream->Finish();
-  }
-  grpc::ClientContext context;
-  std::unique_ptr<grpc::ClientReaderWriter<NodeUp, NodeDown>> stream;
-  Registered registered;
-  std::thread reader;
-};
 
 struct Job {
   Job(Manager::Stub& stub, const JobBegin& begin) : stream(stub.Job(&context)) {
@@ -100,8 +38,8 @@ struct Job {
 };
 
 TEST(Service, grants_and_ends_a_job_over_real_streams) {
-  Running manager;
-  FakeNode root(*manager.stub, "an-root"), one(*manager.stub, "an-leaf1"), two(*manager.stub, "an-leaf2");
+  TestManager manager;
+  ControlNode root(*manager.stub, "an-root"), one(*manager.stub, "an-leaf1"), two(*manager.stub, "an-leaf2");
   EXPECT_TRUE(root.registered.is_root());
   Job job(*manager.stub, test_begin(7));
   ASSERT_TRUE(job.answer.has_granted()) << job.answer.refused().text();
@@ -114,8 +52,8 @@ TEST(Service, grants_and_ends_a_job_over_real_streams) {
 }
 
 TEST(Service, a_broken_job_stream_releases_the_job) {
-  Running manager;
-  FakeNode root(*manager.stub, "an-root"), one(*manager.stub, "an-leaf1"), two(*manager.stub, "an-leaf2");
+  TestManager manager;
+  ControlNode root(*manager.stub, "an-root"), one(*manager.stub, "an-leaf1"), two(*manager.stub, "an-leaf2");
   {
     Job job(*manager.stub, test_begin(7));
     ASSERT_TRUE(job.answer.has_granted());
@@ -126,24 +64,24 @@ TEST(Service, a_broken_job_stream_releases_the_job) {
 }
 
 TEST(Service, a_job_without_all_nodes_is_refused_by_name_and_a_returning_node_mends_it) {
-  Running manager;
-  FakeNode root(*manager.stub, "an-root"), one(*manager.stub, "an-leaf1");
+  TestManager manager;
+  ControlNode root(*manager.stub, "an-root"), one(*manager.stub, "an-leaf1");
   {
-    FakeNode two(*manager.stub, "an-leaf2");
+    ControlNode two(*manager.stub, "an-leaf2");
   }
   manager.wait_for("node an-leaf2 is down");
   {
     Job job(*manager.stub, test_begin(7));
     EXPECT_THAT(job.answer.refused().text(), HasSubstr("node an-leaf2 has not registered"));
   }
-  FakeNode two(*manager.stub, "an-leaf2");
+  ControlNode two(*manager.stub, "an-leaf2");
   Job job(*manager.stub, test_begin(7));
   EXPECT_TRUE(job.answer.has_granted()) << job.answer.refused().text();
 }
 
 TEST(Service, what_makes_no_sense_ends_its_own_stream_only) {
-  Running manager;
-  FakeNode root(*manager.stub, "an-root");
+  TestManager manager;
+  ControlNode root(*manager.stub, "an-root");
   {
     grpc::ClientContext context;
     auto stream = manager.stub->Node(&context);
@@ -182,7 +120,7 @@ TEST(Service, what_makes_no_sense_ends_its_own_stream_only) {
 }
 
 TEST(Service, ping_tells_the_version) {
-  Running manager;
+  TestManager manager;
   grpc::ClientContext context;
   PingReply reply;
   ASSERT_TRUE(manager.stub->Ping(&context, {}, &reply).ok());
@@ -190,8 +128,8 @@ TEST(Service, ping_tells_the_version) {
 }
 
 TEST(Service, stopping_ends_open_streams) {
-  auto manager = std::make_unique<Running>();
-  FakeNode root(*manager->stub, "an-root");
+  auto manager = std::make_unique<TestManager>();
+  ControlNode root(*manager->stub, "an-root");
   manager->server.stop();
   root.reader.join();
   root.reader = std::thread([] {});

@@ -1,0 +1,202 @@
+#pragma once
+// Streams to the manager, for a main loop that must not block: gRPC's threads put what came into a queue and set an event, the
+// loop takes it. Each stream has a ticket of the caller's and a connection of its own, so that a new one meets the network as it
+// is now and not a connection's waiting time after an earlier failure.
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "control/control.grpc.pb.h"
+#include "control/endpoint.hpp"
+#include "control/signals.hpp"
+
+namespace sumac::control {
+
+using Ticket = std::uint64_t;  ///< One stream; never used again.
+
+template <class Up, class Down>
+class ClientStreams {
+ public:
+  using Reactor = grpc::ClientBidiReactor<Up, Down>;
+  using Method = void (*)(v1::Manager::Stub& stub, grpc::ClientContext* context, Reactor* reactor);
+
+  struct Answer {
+    Ticket ticket = 0;
+    bool over = false;  ///< The stream has ended: `why` (Errc::ok: in order). Otherwise `down` came.
+    Down down;
+    Error why;
+  };
+
+  /// `method` starts the call: `stub.async()->Job(context, reactor)`. `wake` is set whenever take() has something.
+  ClientStreams(std::string endpoint, Method method, WakeEvent& wake)
+      : endpoint_(std::move(endpoint)), method_(method), shared_(std::make_shared<Shared>(wake)) {}
+
+  /// Cancels every stream and waits until gRPC has let go of them.
+  ~ClientStreams() {
+    std::unique_lock lock(shared_->mutex);
+    for (auto& [ticket, stream] : shared_->streams) stream->cancel();
+    shared_->none_open.wait(lock, [&] { return shared_->streams.empty(); });
+    auto retired = std::move(shared_->retired);
+    lock.unlock();
+  }
+  ClientStreams(const ClientStreams&) = delete;
+  ClientStreams& operator=(const ClientStreams&) = delete;
+
+  void open(Ticket ticket, Up first) {
+    auto* stream = new Stream(shared_, ticket, endpoint_);
+    const std::lock_guard lock(shared_->mutex);
+    shared_->streams[ticket] = stream;
+    stream->start(method_, std::move(first));
+  }
+
+  /// Does nothing if that stream is over.
+  void send(Ticket ticket, Up up) {
+    const std::lock_guard lock(shared_->mutex);
+    if (const auto found = shared_->streams.find(ticket); found != shared_->streams.end()) found->second->send(std::move(up));
+  }
+
+  /// The stream ends soon, with Errc::lost.
+  void cancel(Ticket ticket) {
+    const std::lock_guard lock(shared_->mutex);
+    if (const auto found = shared_->streams.find(ticket); found != shared_->streams.end()) found->second->cancel();
+  }
+
+  /// Cheap enough for a loop that spins.
+  bool pending() const noexcept { return shared_->pending.load(std::memory_order_acquire); }
+
+  std::vector<Answer> take() {
+    std::vector<std::unique_ptr<Stream>> retired;  // destroyed without the lock
+    const std::lock_guard lock(shared_->mutex);
+    retired.swap(shared_->retired);
+    shared_->pending.store(false, std::memory_order_relaxed);  // the lock orders it with the answers
+    return std::exchange(shared_->answers, {});
+  }
+
+  std::size_t open_count() const {
+    const std::lock_guard lock(shared_->mutex);
+    return shared_->streams.size();
+  }
+
+ private:
+  class Stream;
+  struct Shared {
+    explicit Shared(WakeEvent& event) : wake(event) {}
+    std::mutex mutex;
+    std::condition_variable none_open;
+    std::unordered_map<Ticket, Stream*> streams;
+    std::vector<std::unique_ptr<Stream>> retired;
+    std::vector<Answer> answers;
+    std::atomic<bool> pending = false;
+    WakeEvent& wake;
+
+    void add(Answer answer) {
+      answers.push_back(std::move(answer));
+      pending.store(true, std::memory_order_release);  // whoever reads it takes the mutex next
+      wake.set();
+    }
+  };
+
+  // Not destroyed in OnDone, though that is gRPC's last callback: the last channel of a process must not go on one of gRPC's own
+  // threads, which it would join (1.51: "assertion failed: prior > 0", one start in three). The loop's thread destroys it.
+  class Stream final : public Reactor {
+   public:
+    Stream(std::shared_ptr<Shared> shared, Ticket ticket, const std::string& endpoint)
+        : shared_(std::move(shared)), ticket_(ticket), endpoint_(endpoint), stub_(v1::Manager::NewStub(make_channel(endpoint))) {}
+
+    void start(Method method, Up first) {
+      queue_.push_back(std::move(first));
+      method(*stub_, &context_, this);
+      this->AddHold();  // keeps OnDone away while the loop may start a write
+      held_ = true;
+      write();
+      this->StartRead(&down_);
+      this->StartCall();
+    }
+
+    // Under the mutex:
+    void send(Up up) {
+      if (broken_) return;
+      queue_.push_back(std::move(up));
+      if (!writing_) write();
+    }
+    void cancel() { context_.TryCancel(); }
+
+    void OnWriteDone(bool ok) override {
+      const std::lock_guard lock(shared_->mutex);
+      writing_ = false;
+      queue_.pop_front();
+      if (!ok) broken_ = true;
+      if (!broken_ && !queue_.empty()) write();
+    }
+
+    void OnReadDone(bool ok) override {
+      const std::lock_guard lock(shared_->mutex);
+      if (ok) {
+        Answer answer;
+        answer.ticket = ticket_;
+        answer.down.Swap(&down_);
+        shared_->add(std::move(answer));
+        this->StartRead(&down_);
+        return;
+      }
+      broken_ = true;
+      if (std::exchange(held_, false)) this->RemoveHold();
+    }
+
+    void OnDone(const grpc::Status& status) override {
+      const auto shared = shared_;
+      const std::lock_guard lock(shared->mutex);
+      Answer answer;
+      answer.ticket = ticket_;
+      answer.over = true;
+      answer.why = from_status(status);
+      if (answer.why.code == Errc::lost)
+        answer.why.context = fmt::format("no manager at {} ({}): start sharp_am, or mend --manager", endpoint_, answer.why.context);
+      shared->streams.erase(ticket_);
+      shared->retired.emplace_back(this);
+      shared->add(std::move(answer));
+      shared->none_open.notify_all();
+    }
+
+   private:
+    void write() {
+      writing_ = true;
+      this->StartWrite(&queue_.front());
+    }
+
+    std::shared_ptr<Shared> shared_;
+    Ticket ticket_;
+    std::string endpoint_;
+    std::unique_ptr<v1::Manager::Stub> stub_;
+    grpc::ClientContext context_;
+    std::deque<Up> queue_;
+    Down down_;
+    bool writing_ = false, broken_ = false, held_ = false;
+  };
+
+  std::string endpoint_;
+  Method method_;
+  std::shared_ptr<Shared> shared_;
+};
+
+/// sharpd's: one stream a job.
+using JobStreams = ClientStreams<v1::JobUp, v1::JobDown>;
+inline void start_job_stream(v1::Manager::Stub& stub, grpc::ClientContext* context, JobStreams::Reactor* reactor) {
+  stub.async()->Job(context, reactor);
+}
+
+/// A node's: one at a time.
+using NodeStreams = ClientStreams<v1::NodeUp, v1::NodeDown>;
+inline void start_node_stream(v1::Manager::Stub& stub, grpc::ClientContext* context, NodeStreams::Reactor* reactor) {
+  stub.async()->Node(context, reactor);
+}
+
+}  // namespace sumac::control

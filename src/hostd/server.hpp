@@ -1,0 +1,65 @@
+#pragma once
+// sharpd's loop: clients on a unix socket, their processes by pidfd, the manager's answers. One thread, nothing in it blocks.
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "control/client_streams.hpp"
+#include "control/signals.hpp"
+#include "hostd/session.hpp"
+#include "net/unix_seqpacket.hpp"
+
+namespace sumac::hostd {
+
+struct ServerConfig {
+  std::string host;
+  std::string manager;
+  Duration manager_timeout = Seconds(15);  ///< A manager that took a job's begin and says nothing for so long is given up.
+};
+
+class Server final : private net::HostServerEvents {
+ public:
+  Server(ServerConfig config, net::HostServer sockets, control::WakeEvent& wake, UniqueFd epoll, Logger& log);
+
+  static Result<UniqueFd> make_epoll();
+
+  /// Waits for something to do, at most until `deadline`, and does it. `extra` beside it: a descriptor (signals) that ends the wait.
+  Result<> run_once(int extra, Time deadline = kNever);
+  std::size_t clients() const noexcept { return clients_.size(); }
+  std::size_t open_jobs() const { return manager_.open_count(); }
+
+ private:
+  struct Client {
+    Session session;
+    UniqueFd pidfd;
+  };
+  struct Begun {
+    net::HostClientId client;
+    Time deadline{};
+    bool answered = false;
+  };
+
+  void on_client(net::HostClientId client, const net::PeerIdentity& who) override;
+  void on_message(net::HostClientId client, const wire::HostMessage& message) override;
+  void on_closed(net::HostClientId client, const Error& why) override;
+  void client_died(net::HostClientId client);
+  void release(net::HostClientId client, std::string_view why);
+  void run(net::HostClientId client, Actions actions);
+  void take_answers();
+  void give_up_late(Time now);
+  Time next_deadline() const;
+
+  ServerConfig config_;
+  net::HostServer sockets_;
+  control::WakeEvent& wake_;
+  Logger& log_;
+  UniqueFd epoll_;
+  control::JobStreams manager_;
+  Ticket last_ticket_ = 0;
+  std::map<net::HostClientId, Client> clients_;
+  std::unordered_map<Ticket, Begun> begun_;
+};
+
+}  // namespace sumac::hostd

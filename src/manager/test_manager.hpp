@@ -1,0 +1,76 @@
+#pragma once
+// A manager in the test's process, and the control-plane half of nodes that acknowledge whatever they are sent: what tests of
+// the manager and of its clients need. The data path has its own tests, with real nodes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "control/endpoint.hpp"
+#include "manager/service.hpp"
+#include "manager/test_tree.hpp"
+
+namespace sumac::manager {
+
+struct TestManager {
+  explicit TestManager(CoreRules rules = {})
+      : log(Logger::Form::daemon, LogLevel::info,
+            [this](std::string_view line) {
+              const std::lock_guard lock(mutex);
+              lines.emplace_back(line);
+              said.notify_all();
+            }),
+        service(test_core(rules), log),
+        server(control::Server::start("127.0.0.1:0", service).value()),
+        stub(control::v1::Manager::NewStub(control::make_channel(server.endpoint()))) {}
+
+  /// Waits for the manager to say something; bounded by the test's own time limit.
+  void wait_for(const std::string& words) {
+    std::unique_lock lock(mutex);
+    said.wait(lock, [&] {
+      return std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return line.find(words) != line.npos; });
+    });
+  }
+
+  std::mutex mutex;
+  std::condition_variable said;
+  std::vector<std::string> lines;
+  Logger log;
+  Service service;
+  control::Server server;
+  std::unique_ptr<control::v1::Manager::Stub> stub;
+};
+
+struct ControlNode {
+  ControlNode(control::v1::Manager::Stub& stub, const std::string& name) : stream(stub.Node(&context)) {
+    control::v1::NodeUp up;
+    *up.mutable_register_() = test_register(name);
+    stream->Write(up);
+    control::v1::NodeDown first;
+    EXPECT_TRUE(stream->Read(&first)) << name;
+    registered = first.registered();
+    up.mutable_link()->set_up(true);
+    stream->Write(up);
+    reader = std::thread([this] {
+      control::v1::NodeDown down;
+      while (stream->Read(&down)) {
+        control::v1::NodeUp ack;
+        ack.mutable_ack()->set_sequence(down.sequence());
+        stream->Write(ack);
+      }
+    });
+  }
+  ~ControlNode() {
+    context.TryCancel();
+    reader.join();
+    stream->Finish();
+  }
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientReaderWriter<control::v1::NodeUp, control::v1::NodeDown>> stream;
+  control::v1::Registered registered;
+  std::thread reader;
+};
+
+}  // namespace sumac::manager
