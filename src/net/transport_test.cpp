@@ -1,9 +1,14 @@
-// What every backend must do. Instantiated for tcp here, and for ucx where it is built.
+// What every backend must do. Built once per backend (SUMAC_TEST_BACKEND), since UCX stays in the process that has loaded it.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "net/transport_harness.hpp"
+
+#ifdef SUMAC_TEST_NO_LEAK_CHECK
+// The leak checker of gcc 12 crashes on UCX's thread at exit ("Tracer caught signal 11"); everything else is still checked.
+extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
+#endif
 
 namespace sumac::net {
 namespace {
@@ -305,7 +310,7 @@ TEST_P(TransportTest, AForeignAddressIsInvalid) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, TransportTest, testing::Values(SUMAC_TEST_BACKENDS), [](const auto& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Backends, TransportTest, testing::Values(SUMAC_TEST_BACKEND), [](const auto& param) { return param.param; });
 
 }  // namespace
 }  // namespace sumac::net
