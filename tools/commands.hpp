@@ -14,6 +14,7 @@ struct Subcommand {
 };
 
 int lab_command(const Arguments& arguments);
+int run_command(const Arguments& arguments);
 
 /// "sumac: TEXT" on stderr; returns 1. For wrong usage: 2.
 int complain(const std::string& text, int status = 1);

@@ -12,6 +12,7 @@ namespace sumac::tools {
 namespace {
 
 constexpr Subcommand kSubcommands[] = {
+    {"run", "run a program with manager, node and sharpd of its own, on this machine", run_command},
     {"lab", "an emulated fabric on this machine: up, exec, mpirun, status, down", lab_command},
 };
 

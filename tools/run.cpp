@@ -1,0 +1,166 @@
+// `sumac run PROGRAM ...`: one machine, no root, no daemon running: a manager, a node and a sharpd for this job alone.
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include "tools/commands.hpp"
+#include "tools/run_children.hpp"
+#include "tools/run_environment.hpp"
+
+namespace sumac::tools {
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: sumac run [--keep-logs] PROGRAM [ARGUMENTS...]\n\n"
+    "Starts sharp_am, one sharp_an and sharpd for this job alone, on this machine and without root, runs PROGRAM with the Open MPI component\n"
+    "and libsharp_coll.so in reach, and takes everything down when it ends, also after Ctrl-C. The exit status is the program's.\n\n"
+    "  sumac run mpirun -n 4 ./program\n"
+    "  SHARP_COLL_LOG_LEVEL=3 sumac run ./client      # what was asked for and what was granted\n\n"
+    "  --keep-logs   leave the daemons' logs and say where\n\n"
+    "Variables that it sets unless you did are printed first. HCOLL_ENABLE_SHARP=0 runs the program as if Sumac were not there.\n";
+
+constexpr int kGraceMs = 10'000;  ///< Between a signal passed on and SIGKILL.
+
+/// Blocked in this process and read from a descriptor, so that nothing is interrupted half-way.
+Result<UniqueFd> make_signal_fd() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) ::sigaddset(&set, each);
+  if (::sigprocmask(SIG_BLOCK, &set, nullptr) < 0) return fail_errno("sigprocmask");
+  UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (fd.get() < 0) return fail_errno("signalfd");
+  return fd;
+}
+
+/// While daemons start, an early SIGCHLD is a daemon's end, which its pipe tells better: only what a person sends counts.
+Result<UniqueFd> make_interrupt_fd() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&set, each);
+  UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (fd.get() < 0) return fail_errno("signalfd");
+  return fd;
+}
+
+Result<> write_fabric(const std::string& path) {
+  std::ofstream file(path);
+  file << "# One machine: its host and its node hang on one switch.\n"
+          "name: run\n"
+          "switches: [here]\n"
+          "hosts: {localhost: {leaf: here}}\n"
+          "nodes: {node: {switch: here}}\n"
+          "manager: {switch: here}\n";
+  if (!file.flush()) return fail(Errc::io, "{}: can't be written", path);
+  return {};
+}
+
+struct Daemons {
+  std::vector<RunDaemon> list;  // ended in the reverse order: sharpd releases the job while the manager is still there
+  ~Daemons() {
+    while (!list.empty()) list.pop_back();
+  }
+};
+
+Result<> start_daemons(Daemons& daemons, const std::string& directory, int interrupt_fd) {
+  const std::string bin = bin_directory();
+  const std::string fabric = directory + "/fabric.yaml", manager = "unix:" + directory + "/manager.sock";
+  if (auto written = write_fabric(fabric); !written) return written;
+  const std::vector<std::pair<std::string, std::vector<std::string>>> commands = {
+      {"sharp_am", {bin + "/sharp_am", "--fabric", fabric, "--listen", manager}},
+      {"sharp_an", {bin + "/sharp_an", "--name", "node", "--manager", manager, "--listen", "127.0.0.1:0", "--device", "lo"}},
+      {"sharpd", {bin + "/sharpd", "--host", "localhost", "--manager", manager, "--socket", directory + "/sharpd.sock"}},
+  };
+  for (const auto& [name, command] : commands) {
+    auto daemon = RunDaemon::start(name, command, directory + "/" + name + ".log", interrupt_fd);
+    if (!daemon) return tl::unexpected(daemon.error());
+    daemons.list.push_back(*std::move(daemon));
+  }
+  return {};
+}
+
+/// The program's end, or nothing yet. Tells of daemons that end before it: the program will say what that means for it.
+std::optional<int> reap(pid_t program, Daemons& daemons) {
+  for (auto& daemon : daemons.list)
+    if (const auto words = daemon.obituary()) fmt::print(stderr, "sumac run: {}\n", *words);
+  int status = 0;
+  if (::waitpid(program, &status, WNOHANG) == program) return status;
+  return std::nullopt;
+}
+
+/// Waits for the program; passes signals on to it, except those that the terminal has sent to it as well.
+int attend(pid_t program, Daemons& daemons, int signal_fd) {
+  int wait_ms = -1;
+  for (;;) {
+    if (const auto status = reap(program, daemons)) return *status;
+    pollfd wait{signal_fd, POLLIN, 0};
+    if (::poll(&wait, 1, wait_ms) == 0) {
+      fmt::print(stderr, "sumac run: the program did not end in {} s: killed\n", kGraceMs / 1000);
+      ::kill(program, SIGKILL);
+      wait_ms = -1;
+    }
+    signalfd_siginfo info{};
+    while (::read(signal_fd, &info, sizeof info) == sizeof info) {
+      if (info.ssi_signo == SIGCHLD) continue;
+      if (info.ssi_code != SI_KERNEL) ::kill(program, static_cast<int>(info.ssi_signo));
+      wait_ms = kGraceMs;
+    }
+  }
+}
+
+Result<int> run_program(const Arguments& command, bool keep_logs) {
+  auto signals = make_signal_fd();
+  if (!signals) return tl::unexpected(signals.error());
+  auto interrupts = make_interrupt_fd();
+  if (!interrupts) return tl::unexpected(interrupts.error());
+  auto directory = RunDirectory::make();
+  if (!directory) return tl::unexpected(directory.error());
+  if (keep_logs) directory->keep();
+  Daemons daemons;
+  if (auto started = start_daemons(daemons, directory->path(), interrupts->get()); !started) return tl::unexpected(started.error());
+  const std::string libraries = std::filesystem::path(bin_directory()).parent_path().string() + "/lib";
+  const auto environment =
+      make_run_environment(directory->path() + "/sharpd.sock", libraries, open_mpi_component_folder(), own_environment());
+  if (!environment.set.empty()) fmt::print(stderr, "sumac run: {}\n", fmt::join(environment.set, " "));
+  auto program = start_program(command, environment.variables);
+  if (!program) return tl::unexpected(program.error());
+  const int status = attend(*program, daemons, signals->get());
+  if (keep_logs) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+int run_command(const Arguments& arguments) {
+  auto at = arguments.begin();
+  bool keep_logs = false;
+  for (; at != arguments.end() && at->starts_with("-"); ++at) {
+    if (*at == "--help" || *at == "-h") {
+      fmt::print("{}", kUsage);
+      return 0;
+    }
+    if (*at == "--") {
+      ++at;
+      break;
+    }
+    if (*at != "--keep-logs") return complain(fmt::format("run: no option {}: see `sumac run --help`", *at), 2);
+    keep_logs = true;
+  }
+  if (at == arguments.end()) return complain("run: which program? `sumac run mpirun -n 4 ./program`", 2);
+  auto status = run_program({at, arguments.end()}, keep_logs);
+  if (status) return *status;
+  switch (status.error().code) {  // as a shell would say it
+    case Errc::not_found: return complain("run: " + status.error().context, 127);
+    case Errc::interrupted: return complain("run: " + status.error().context, 128 + SIGINT);
+    default: return complain("run: " + status.error().context);
+  }
+}
+
+}  // namespace sumac::tools

@@ -1,0 +1,60 @@
+#pragma once
+// The processes of one `sumac run`: daemons with their logs, the program, and a guardian that tidies up if we are killed.
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+
+namespace sumac::tools {
+
+/// A private directory of this run, mode 0700, gone when the object goes. Should this very process be killed (SIGKILL), a guardian
+/// process sees it and removes the directory; daemons and program die by their parent-death signal.
+class RunDirectory {
+ public:
+  static Result<RunDirectory> make();
+  RunDirectory(RunDirectory&& other) noexcept;
+  RunDirectory& operator=(RunDirectory&&) = delete;
+  ~RunDirectory();
+
+  const std::string& path() const noexcept { return path_; }
+  void keep() noexcept { keep_ = true; }  ///< For people who want to read the logs.
+
+ private:
+  RunDirectory() = default;
+  std::string path_;
+  UniqueFd guardian_pipe_;
+  pid_t guardian_ = -1;
+  bool keep_ = false;
+};
+
+/// A daemon of this run. The destructor asks it to end (SIGTERM), waits 5 s and then kills it.
+class RunDaemon {
+ public:
+  /// Starts `command` with "--ready-fd N" added and its output in `log`; returns when it is ready, has ended, or said nothing for 20 s.
+  static Result<RunDaemon> start(const std::string& name, std::vector<std::string> command, const std::string& log, int signal_fd);
+  RunDaemon(RunDaemon&& other) noexcept;
+  RunDaemon& operator=(RunDaemon&&) = delete;
+  ~RunDaemon();
+
+  const std::string& name() const noexcept { return name_; }
+  pid_t pid() const noexcept { return pid_; }
+  /// Its exit as words, once, if it is over: "ended with status 1; its last words: ...".
+  std::optional<std::string> obituary();
+
+ private:
+  RunDaemon() = default;
+  std::string name_, log_;
+  pid_t pid_ = -1;
+};
+
+/// Starts the user's program with our standard streams, in our process group; it is asked to end when we die.
+Result<pid_t> start_program(const std::vector<std::string>& command, const std::vector<std::string>& environment);
+
+/// "status 3" or "signal 11 (Segmentation fault)".
+std::string describe_exit(int wait_status);
+
+}  // namespace sumac::tools

@@ -1,0 +1,90 @@
+#include "tools/run_environment.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+
+namespace sumac::tools {
+
+namespace {
+
+struct Setting {
+  const char* name;
+  const char* value;
+};
+
+// One host, so a group of one member must do; the job has the node for itself.
+constexpr Setting kSettings[] = {
+    {"HCOLL_ENABLE_SHARP", "1"},
+    {"HCOLL_SHARP_NP", "1"},
+    {"SHARP_COLL_ENABLE_SAT", "1"},
+    {"SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "1024"},
+    {"SHARP_COLL_JOB_QUOTA_OSTS", "128"},
+    {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "8"},
+};
+
+std::string* find(std::vector<std::string>& variables, std::string_view name) {
+  const auto found = std::find_if(variables.begin(), variables.end(), [&](const std::string& each) {
+    return each.size() > name.size() && each[name.size()] == '=' && std::string_view(each).substr(0, name.size()) == name;
+  });
+  return found == variables.end() ? nullptr : &*found;
+}
+
+/// True if it was ours to set.
+bool set_unless_there(std::vector<std::string>& variables, std::string_view name, std::string_view value) {
+  if (find(variables, name) != nullptr) return false;
+  variables.push_back(fmt::format("{}={}", name, value));
+  return true;
+}
+
+}  // namespace
+
+RunEnvironment make_run_environment(const std::string& socket, const std::string& libraries, const std::string& open_mpi,
+                                    const std::vector<std::string>& inherited) {
+  RunEnvironment result{inherited, {}};
+  auto& variables = result.variables;
+  // Another sharpd's socket would lead the program past this run: the one variable that is ours whatever was set.
+  if (auto* other = find(variables, "SHARP_COLL_SHARPD_SOCKET_NAME"); other != nullptr)
+    *other = "SHARP_COLL_SHARPD_SOCKET_NAME=" + socket;
+  else
+    variables.push_back("SHARP_COLL_SHARPD_SOCKET_NAME=" + socket);
+  if (auto* path = find(variables, "LD_LIBRARY_PATH"); path != nullptr)
+    *path = fmt::format("LD_LIBRARY_PATH={}:{}", libraries, path->substr(sizeof "LD_LIBRARY_PATH"));
+  else
+    variables.push_back("LD_LIBRARY_PATH=" + libraries);
+  for (const auto& setting : kSettings)
+    if (set_unless_there(variables, setting.name, setting.value))
+      result.set.push_back(fmt::format("{}={}", setting.name, setting.value));
+  if (!open_mpi.empty()) {
+    set_unless_there(variables, "OMPI_MCA_mca_base_component_path", fmt::format("{}/openmpi:{}", libraries, open_mpi));
+    set_unless_there(variables, "OMPI_MCA_coll_hcoll_enable", "1");
+    set_unless_there(variables, "OMPI_MCA_coll_hcoll_np", "0");
+  }
+  return result;
+}
+
+std::string open_mpi_component_folder() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen("ompi_info --path pkglibdir --parsable 2>/dev/null", "r"), ::pclose);
+  if (!pipe) return {};
+  std::array<char, 4096> line{};
+  std::string folder;
+  constexpr std::string_view kPrefix = "path:pkglibdir:";
+  while (std::fgets(line.data(), static_cast<int>(line.size()), pipe.get()) != nullptr) {
+    const std::string_view text(line.data());
+    if (text.starts_with(kPrefix)) folder = text.substr(kPrefix.size(), text.find('\n') - kPrefix.size());
+  }
+  return folder;
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> result;
+  for (char** each = environ; *each != nullptr; ++each) result.emplace_back(*each);
+  return result;
+}
+
+}  // namespace sumac::tools
