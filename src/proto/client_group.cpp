@@ -85,7 +85,8 @@ class ClientGroup::Impl {
         return with_body<wire::VerdictBody>(frame, [&](const auto& body) { return verdict(header, body, now); });
       case AggKind::void_epoch:
         return with_body<wire::VoidBody>(frame, [&](const wire::VoidBody& body) {
-          lost_why_ = fmt::format("the tree lost a node or link (reported by node {})", body.node_id);
+          if (!std::holds_alternative<membership::Departing>(life_))
+            lost_why_ = fmt::format("the tree lost a node or link (reported by node {})", body.node_id);
           live(membership::EpochOver{}, now);
           return Errc::ok;
         });
@@ -94,8 +95,19 @@ class ClientGroup::Impl {
   }
 
   void link_closed(Time now) {
-    if (lost_why_.empty()) lost_why_ = "the connection to the leaf node is closed";
+    if (lost_why_.empty() && !std::holds_alternative<membership::Departing>(life_)) lost_why_ = "the connection to the leaf node is closed";
     live(membership::EpochOver{}, now);
+  }
+
+  void number_reused() {
+    if (std::holds_alternative<membership::Joining>(life_)) {
+      // It was refused, and the answer was lost; why, nobody knows any more.
+      refusal_ = wire::RefusedBody{.job_id = config_.job_id, .reason = wire::RefuseReason::unknown_group,
+                                   .node_id = config_.path.entries[0].node_id, .what = AggKind::join};
+    } else if (!std::holds_alternative<membership::Departing>(life_)) {
+      lost_why_ = "the tree gave this group's number to another group";
+    }
+    live(membership::NumberReused{}, Time{});
   }
 
   void tick(Time now) {
@@ -419,6 +431,7 @@ Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Ti
   return impl_->on_message(header, frame, now);
 }
 void ClientGroup::on_link_closed(Time now) { impl_->link_closed(now); }
+void ClientGroup::on_number_reused() { impl_->number_reused(); }
 void ClientGroup::tick(Time now) { impl_->tick(now); }
 Time ClientGroup::next_due() const noexcept { return impl_->due_; }
 ClientGroup::Phase ClientGroup::phase() const noexcept { return impl_->phase(); }

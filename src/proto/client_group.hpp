@@ -100,6 +100,7 @@ class ClientGroup {
   /// A message of this group (ClientLink sorts them). Errc::ok, or Errc::invalid: the node broke a rule, drop the link.
   Errc on_message(const wire::AggHeader& header, const BufferRef& frame, Time now);
   void on_link_closed(Time now);
+  void on_number_reused();  ///< A newer group has this group's number: it has left (ClientLink::attach() says so).
   void tick(Time now);
   Time next_due() const noexcept;
 

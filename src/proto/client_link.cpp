@@ -59,6 +59,8 @@ class ClientLink::Impl {
   void attach(ClientGroup& group) {
     const std::uint32_t number = id_number(group.config().group_id);
     if (number >= groups_.size()) groups_.resize(number + 1);
+    // The tree's root gives a number again only when its former group has left: that one's answer was lost.
+    if (ClientGroup* former = groups_[number]; former != nullptr && former != &group) former->on_number_reused();
     groups_[number] = &group;
   }
   void detach(ClientGroup& group) {

@@ -109,15 +109,33 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return ignore(s);
           },
 
-          [&](const AwaitingJoined&, const ParentClosed&) -> Step { return {Refused{}, {Action::refuse_all}}; },
-          [&]<OneOf<Standing, Condemned> S>(const S& s, const ParentClosed&) -> Step {
-            if (limits.group_root) return ignore(s);  // what is above carries none of its numbers
+          // The parent may never have heard of the Join: it is told of the refusal when it is there again.
+          [&](const AwaitingJoined&, const ParentClosed&) -> Step {
+            return {Refusing{resend_time(now, limits)}, {Action::refuse_all, Action::refuse_up}};
+          },
+          [&](const Standing& s, const ParentClosed& e) -> Step {
+            if (!limits.group_root) return {Left{}, {Action::void_all}};
+            if (e.leave_under_way) return {Passing{}, {Action::tell_later, Action::leave_done}};
+            return ignore(s);  // what is above carries none of its numbers
+          },
+          [&](const Condemned& s, const ParentClosed&) -> Step {
+            return limits.group_root ? ignore(s) : Step{Left{}, {Action::void_all}};
+          },
+          // Its members need not wait until the tree is whole again.
+          [&](const Departing&, const ParentClosed&) -> Step { return {Passing{}, {Action::tell_later, Action::leave_done}}; },
+          [&](const Passing& s, const ParentClosed&) -> Step { return {s, {Action::pass_down}}; },
+          [&](const Refusing& s, const ParentClosed&) -> Step { return ignore(s); },
+          [&]<OneOf<Absent, Collecting, Refused, Left> S>(const S& s, const ParentClosed&) -> Step { return ignore(s); },
+
+          [&](const AwaitingJoined&, const VoidAbove&) -> Step { return {Refused{}, {Action::refuse_all}}; },
+          [&]<OneOf<Standing, Condemned> S>(const S& s, const VoidAbove&) -> Step {
+            if (limits.group_root) return ignore(s);
             return {Left{}, {Action::void_all}};
           },
-          [&](const Departing&, const ParentClosed&) -> Step { return {Left{}, {Action::leave_done}}; },
-          [&](const Refusing&, const ParentClosed&) -> Step { return {Refused{}, {}}; },
-          [&](const Passing&, const ParentClosed&) -> Step { return {Left{}, {Action::pass_down}}; },
-          [&]<OneOf<Absent, Collecting, Refused, Left> S>(const S& s, const ParentClosed&) -> Step { return ignore(s); },
+          [&](const Departing&, const VoidAbove&) -> Step { return {Left{}, {Action::leave_done}}; },
+          [&](const Refusing&, const VoidAbove&) -> Step { return {Refused{}, {}}; },
+          [&](const Passing&, const VoidAbove&) -> Step { return {Left{}, {Action::pass_down}}; },
+          [&]<OneOf<Absent, Collecting, Refused, Left> S>(const S& s, const VoidAbove&) -> Step { return ignore(s); },
 
           [&](const Standing& s, const Trouble&) -> Step {
             if (limits.group_root) return {Condemned{}, {Action::verdict_all}};

@@ -38,7 +38,7 @@ struct Refusing {  ///< Refused to the children; the parent has not yet said tha
 struct Refused {
   friend bool operator==(const Refused&, const Refused&) = default;
 };
-struct Passing {  ///< A group that only stood below has left; the tree's root is being told.
+struct Passing {  ///< The group has left, here or below; the tree's root is being told.
   friend bool operator==(const Passing&, const Passing&) = default;
 };
 struct Left {
@@ -58,7 +58,10 @@ struct ChildClosed {
   bool had_left = false;
   bool all_left = false;  ///< With it nobody is left to wait for.
 };
-struct ParentClosed {};
+struct ParentClosed {
+  bool leave_under_way = false;  ///< Everybody's Leave is in, and only the tree's root has still to hear of it.
+};
+struct VoidAbove {};  ///< The parent's life of this group is over.
 struct Trouble {};
 struct VerdictAbove {};
 struct LeaveAfterVerdict {
@@ -67,8 +70,8 @@ struct LeaveAfterVerdict {
 struct LeaveBelow {};     ///< Leave of a whole group from a child node that never joined here.
 struct LeaveAnswered {};  ///< By the parent, by this node as the tree's root, or by a newer group with the same number.
 struct Timeout {};
-using Event = std::variant<Join, JoinedAbove, RefusedAbove, RefusedBelow, ChildClosed, ParentClosed, Trouble, VerdictAbove,
-                           LeaveAfterVerdict, LeaveBelow, LeaveAnswered, Timeout>;
+using Event = std::variant<Join, JoinedAbove, RefusedAbove, RefusedBelow, ChildClosed, ParentClosed, VoidAbove, Trouble,
+                           VerdictAbove, LeaveAfterVerdict, LeaveBelow, LeaveAnswered, Timeout>;
 
 struct Limits {
   bool group_root = false;  ///< All members meet here: this node answers numbers and gives the verdict.
@@ -91,7 +94,8 @@ enum class Action : std::uint8_t {
   void_all,     ///< The children's epoch is over; everything here is forgotten.
   leave_up,
   leave_done,   ///< Leave's result to all children; everything here is forgotten.
-  pass_up,      ///< Leave of a group below, to the parent.
+  tell_later,   ///< Note what pass_up has to say when there is a parent again.
+  pass_up,      ///< Leave of a group below (or of this one, told later), to the parent.
   pass_down,    ///< Its result, to the link that it came from.
   answer_leave, ///< Leave's result to the link that spoke.
   ignore,

@@ -24,6 +24,7 @@ enum class Guard : std::uint8_t {
   first_verdict,        ///< The first verdict stands.
   trouble_again,        ///< Trouble is said again until the verdict is there.
   leave_of_the_gone,    ///< Leave of a group that has left already is answered.
+  void_again,           ///< A number of a group that is over is told so.
   closed_has_left,      ///< A child whose link closed counts as having left.
   left_may_close,       ///< A child that has left may close its link without trouble.
   leave_reaches_root,   ///< The tree's root hears of the end of a group that never reached up to it.
@@ -44,7 +45,6 @@ enum class Guard : std::uint8_t {
   id_pool,              ///< Ids are given only while the job has some.
   revoked,              ///< A revoked job opens and joins nothing.
   // Links.
-  hello_first,          ///< Nothing is believed of a link that has not said who it is.
   direction,            ///< A child says what children say.
   own_group,            ///< A link speaks only of groups that it joined.
   group_reuse,          ///< A message of a former group with the same number is not this group's.

@@ -76,6 +76,14 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return ignore(s);
           },
 
+          [&](const Joining&, const NumberReused&) -> Step { return {Refused{}, {Action::note_refusal}}; },
+          [&](const Departing&, const NumberReused&) -> Step { return {Left{}, {}}; },
+          // Impossible with an honest tree, since this member has not left: believe nothing of the group any more.
+          [&]<OneOf<Standing, Condemned> S>(const S& s, const NumberReused&) -> Step {
+            return s.leaving ? Step{Left{}, {Action::fail_all}} : Step{Lost{}, {Action::fail_all}};
+          },
+          [&]<OneOf<Left, Refused, Lost> S>(const S& s, const NumberReused&) -> Step { return ignore(s); },
+
           [&](const Joining& s, const Timeout&) -> Step {
             if (now < s.resend_at) return ignore(s);
             return {Joining{resend_time(now, limits), s.leaving}, {Action::send_join}};

@@ -87,7 +87,7 @@ class Node::Impl {
 
   Flaw from_child(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
     if (header.kind == AggKind::hello) return hello(link, frame, now);
-    if (guard(Guard::hello_first, !link.greeted)) return "nothing may be said before hello";
+    // A link that has not said hello is a client of job 0, which no message may name: nothing else is believed of it.
     switch (header.kind) {
       case AggKind::contribute: {
         ++ctx_.stats.messages_in;
@@ -198,14 +198,12 @@ class Node::Impl {
     if (group != nullptr) return group->contribute(link, header, std::move(frame), now);
     const std::uint32_t number = id_number(header.group_id);
     NodeGroup* other = number < groups_.size() ? groups_[number].get() : nullptr;
-    // A former group of this number: a late copy. Its Leave may be a child that never heard the answer.
     if (other == nullptr || !id_newer(other->id(), header.group_id)) {
       if (guard(Guard::own_group, true)) return "contribute: to a group that this connection did not join";
       return nullptr;
     }
     if (!guard(Guard::group_reuse, true)) return other->contribute(link, header, std::move(frame), now);
-    if (header.coll == wire::Coll::leave && guard(Guard::leave_of_the_gone, true)) other->answer_leave(link.id, header);
-    else ++ctx_.stats.late_copies;
+    other->answer_over(link.id, header);
     return nullptr;
   }
 

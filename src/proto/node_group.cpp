@@ -84,9 +84,18 @@ void NodeGroup::perform(group_life::Action action, Time now) {
       h.coll = wire::Coll::leave;
       h.origin = lowest_rank_;
       h.members = members_;
+      if (ctx_.parent_lost) return live(group_life::ParentClosed{}, now);
       if (ctx_.parent) ctx_.data(ctx_.parent, h, {});
       return ctx_.expect_answer(now);
     }
+    case Action::tell_later:
+      passing_ = ctx_.header(AggKind::contribute, id_, epoch_);
+      passing_.sequence = leave_sequence_;
+      passing_.coll = wire::Coll::leave;
+      passing_.origin = lowest_rank_;
+      passing_.members = members_;
+      passing_link_ = {};
+      return;
     case Action::leave_done: {
       ++ctx_.stats.groups_left;
       AggHeader h = head(AggKind::contribute);
@@ -95,6 +104,7 @@ void NodeGroup::perform(group_life::Action action, Time now) {
       return retire();
     }
     case Action::pass_up:
+      if (ctx_.parent_lost) return live(group_life::ParentClosed{}, now);
       if (ctx_.parent) ctx_.data(ctx_.parent, passing_, {});
       return;
     case Action::pass_down:
@@ -110,6 +120,18 @@ void NodeGroup::answer_leave(LinkId to, const AggHeader& request) {
   h.sequence = request.sequence;
   h.coll = wire::Coll::leave;
   ctx_.data(to, h, {});
+}
+
+void NodeGroup::answer_over(LinkId to, const AggHeader& request) {
+  if (request.coll == wire::Coll::leave) {
+    if (guard(Guard::leave_of_the_gone, true)) answer_leave(to, request);
+    return;
+  }
+  // A late copy, which its sender does not miss; or somebody who never heard that the epoch is over.
+  if (!guard(Guard::void_again, true)) return;
+  ++ctx_.stats.resends;
+  ctx_.control(to, ctx_.header(AggKind::void_epoch, request.group_id, request.epoch),
+               wire::VoidBody{wire::VoidReason::lost_node, ctx_.config.node_id});
 }
 
 // ---- Joining -------------------------------------------------------------------------------------------------------
@@ -144,7 +166,7 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
         }
       }
     }
-  } else if (!event.counted && (is<group_life::AwaitingJoined>() || is<group_life::Standing>() || is<group_life::Condemned>())) {
+  } else if (!event.counted && active() && !is<group_life::Refusing>()) {
     refused_ = refusal(RefuseReason::bad_path, expected_, members_ + body.members);
   }
   live(event, now);
@@ -184,7 +206,7 @@ std::optional<RefuseReason> NodeGroup::objection(const Link& link, const AggHead
 
 wire::RefusedBody NodeGroup::refusal(RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const {
   wire::RefusedBody body;
-  body.job_id = job_id_;
+  body.job_id = job_id_ != 0 ? job_id_ : pending_join_.job_id;
   body.reason = reason;
   body.node_id = ctx_.config.node_id;
   body.limit = limit;
@@ -263,7 +285,11 @@ void NodeGroup::retire() {
 
 NodeGroup::Flaw NodeGroup::joined(const AggHeader& header, const wire::JoinedBody& body, Time now) {
   speaker_ = {};
-  if (guard(Guard::epoch, header.epoch != epoch_) || !is<group_life::AwaitingJoined>()) {
+  if (guard(Guard::epoch, header.epoch != epoch_)) {
+    ++ctx_.stats.late_copies;
+    return nullptr;
+  }
+  if (!is<group_life::AwaitingJoined>()) {
     live(group_life::JoinedAbove{}, now);
     return nullptr;
   }
@@ -275,18 +301,20 @@ NodeGroup::Flaw NodeGroup::joined(const AggHeader& header, const wire::JoinedBod
   return nullptr;
 }
 
-void NodeGroup::refused_above(const AggHeader&, const wire::RefusedBody& body, Time now) {
+void NodeGroup::refused_above(const AggHeader& header, const wire::RefusedBody& body, Time now) {
   speaker_ = {};
+  if (header.epoch != epoch_) {
+    ++ctx_.stats.late_copies;
+    return;
+  }
   if (is<group_life::AwaitingJoined>()) refused_ = body;
   live(group_life::RefusedAbove{}, now);
 }
 
 void NodeGroup::refused_below(LinkId link, const AggHeader& header, const wire::RefusedBody& body, Time now) {
   speaker_ = link;
-  if (is<group_life::Absent>() || is<group_life::Collecting>()) {
-    if (is<group_life::Absent>()) epoch_ = header.epoch, job_id_ = body.job_id;
-    refused_ = body;
-  }
+  if (is<group_life::Absent>()) epoch_ = header.epoch, job_id_ = body.job_id;
+  if (!is<group_life::Refusing>() && !is<group_life::Refused>()) refused_ = body;  // what is said on, or only echoed
   live(group_life::RefusedBelow{}, now);
 }
 
@@ -319,7 +347,11 @@ void NodeGroup::report(const wire::TroubleBody& body, Time now) {
 
 NodeGroup::Flaw NodeGroup::verdict(const AggHeader& header, const wire::VerdictBody& body, Time now) {
   speaker_ = {};
-  if (guard(Guard::epoch, header.epoch != epoch_) || !is<group_life::Standing>()) {
+  if (guard(Guard::epoch, header.epoch != epoch_)) {
+    ++ctx_.stats.late_copies;
+    return nullptr;
+  }
+  if (!is<group_life::Standing>()) {
     live(group_life::VerdictAbove{}, now);
     return nullptr;
   }
@@ -370,18 +402,18 @@ void NodeGroup::void_epoch(const AggHeader& header, Time now) {
     ++ctx_.stats.late_copies;
     return;
   }
-  parent_closed(now);
+  if (is<group_life::AwaitingJoined>()) refused_ = refusal(RefuseReason::member_lost, 0, 0);
+  live(group_life::VoidAbove{}, now);
 }
 
 void NodeGroup::parent_closed(Time now) {
   speaker_ = {};
   if (is<group_life::AwaitingJoined>()) refused_ = refusal(RefuseReason::member_lost, 0, 0);
-  live(group_life::ParentClosed{}, now);
-  // The root of a trimmed group was only telling the tree's root that all have left.
-  if (!is<group_life::Standing>()) return;
-  for (Slot& at : slots_)
-    if (at.agreed.coll == wire::Coll::leave && std::holds_alternative<node_number::AwaitingParent>(at.state))
-      return live(group_life::LeaveAnswered{}, now);
+  bool leave_under_way = false;
+  if (is<group_life::Standing>() && life_limits().group_root)
+    for (const Slot& at : slots_)
+      leave_under_way |= at.agreed.coll == wire::Coll::leave && std::holds_alternative<node_number::AwaitingParent>(at.state);
+  live(group_life::ParentClosed{leave_under_way}, now);
 }
 
 void NodeGroup::parent_ready(Time now) {

@@ -44,8 +44,8 @@ class NodeGroup {
   void end_by_reuse(Time now);
   Time tick(Time now);  ///< Returns when it is due again.
   GroupView view() const;
-  /// The echo that ends a Leave, for a group that is over.
-  void answer_leave(LinkId to, const wire::AggHeader& request);
+  /// A number of a group that is over: Leave has its answer, anything else is told that nothing will come.
+  void answer_over(LinkId to, const wire::AggHeader& request);
 
  private:
   struct Child {
@@ -77,6 +77,7 @@ class NodeGroup {
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
   void stand(Time now);
   void send_join_up(Time now);
+  void answer_leave(LinkId to, const wire::AggHeader& request);
   void retire();  ///< OSTs and buffers go back, the children are forgotten.
 
   // Numbers.

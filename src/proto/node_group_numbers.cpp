@@ -42,7 +42,7 @@ bool has_data(Coll coll) noexcept { return coll == Coll::allreduce; }
 bool NodeGroup::decides(Coll coll) const noexcept {
   const bool group_root = expected_ == group_size_;
   // Leave goes on to the tree's root, which owns the id, also where the group never reached up to it.
-  if (coll == Coll::leave && guard(Guard::leave_reaches_root, true)) return ctx_.config.root || (group_root && ctx_.parent_lost);
+  if (coll == Coll::leave && guard(Guard::leave_reaches_root, true)) return ctx_.config.root;
   return group_root;
 }
 
@@ -76,8 +76,8 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
       live(group_life::LeaveBelow{}, now);
       return nullptr;
     }
-    if (over() && !is<group_life::Absent>()) {
-      ++ctx_.stats.late_copies;
+    if ((over() && !is<group_life::Absent>()) || is<group_life::Passing>()) {
+      answer_over(link.id, header);
       return nullptr;
     }
     if (guard(Guard::own_group, true)) return "contribute: to a group that this connection did not join";
@@ -157,7 +157,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
         if (header->payload_bytes != 0)
           at.kernel(at.data.data(), frame->data() + kHeaderBytes, header->payload_bytes / at.kernel.element_bytes());
         break;
-      case Kind::send_up: send_number_up(at, now); break;
+      case Kind::send_up: return send_number_up(at, now);  // always the last action
       case Kind::answer_all:
       case Kind::forward: {
         if (coll == Coll::leave) {
@@ -211,6 +211,10 @@ void NodeGroup::send_number_up(Slot& at, Time now) {
   h.kind = wire::AggKind::contribute;
   h.members = waiting.members;
   h.origin = waiting.origin;
+  if (h.coll == Coll::leave) {
+    leave_sequence_ = h.sequence;
+    if (ctx_.parent_lost) return live(group_life::ParentClosed{true}, now);
+  }
   if (ctx_.parent) ctx_.data(ctx_.parent, h, at.data);
   ctx_.expect_answer(now);
   // Nothing asks for it again where the hop is reliable: the parent's loss ends the epoch.

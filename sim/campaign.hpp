@@ -1,0 +1,21 @@
+#pragma once
+// Many seeds, in several processes; and the same with one guard switched off at a time.
+#include <cstdint>
+
+#include "sim/world.hpp"
+
+namespace sumac::sim {
+
+struct CampaignOptions {
+  std::uint64_t first = 1, count = 1000;
+  std::uint32_t jobs = 1;
+};
+
+/// Runs the seeds, prints each failure with the command that repeats it, then the totals and the coverage of the machines.
+/// Returns the number of seeds that failed.
+std::uint64_t run_campaign(const CampaignOptions& options);
+
+/// For each guard: the first seed that fails without it. Prints a table; returns the number of guards that nothing missed.
+std::uint32_t check_mutations(std::uint64_t first, std::uint64_t count_max, std::uint32_t jobs);
+
+}  // namespace sumac::sim

@@ -1,0 +1,19 @@
+#pragma once
+// Which pairs of state and event the machines met, and the switch of the mutation check. Both exist only where the simulator is
+// built with sumac_proto_mutable.
+#include <cstdint>
+
+namespace sumac::sim {
+
+struct Coverage {
+  static constexpr std::size_t kMachines = 5, kStates = 12, kEvents = 14;
+  std::uint64_t counts[kMachines][kStates][kEvents]{};
+  void add(const Coverage& other);
+  void print() const;
+};
+
+Coverage coverage_of_this_process();
+bool mutable_build();
+void disable_guard(int guard);
+
+}  // namespace sumac::sim

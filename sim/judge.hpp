@@ -1,0 +1,26 @@
+#pragma once
+// Whether a group ended as it must: exact for everybody, or the same verdict for everybody, or refused to everybody.
+#include <string>
+
+#include "sim/members.hpp"
+
+namespace sumac::sim {
+
+struct Judgement {
+  const Plan& plan;
+  const Session& session;
+  const Member* victim;
+  bool revoked;
+
+  std::string failure() const;  ///< Empty: it ended well.
+  std::uint32_t operations() const;
+  std::uint32_t refused() const;
+  std::uint32_t verdict() const;
+
+ private:
+  bool is_victims() const { return victim != nullptr && victim->session == &session; }
+  std::string agreement(const Member& a, const Member& b) const;
+  std::string expectation(const Member& first) const;
+};
+
+}  // namespace sumac::sim

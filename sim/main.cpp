@@ -1,0 +1,98 @@
+// sumac-seeds: the protocol's machines in a world of seeded faults.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+#include "proto/guard.hpp"
+#include "sim/campaign.hpp"
+#include "sim/coverage.hpp"
+
+namespace {
+
+constexpr const char* kHelp =
+    "usage: sumac-seeds [--count N] [--first S] [--jobs J] [--mutants N] [--seed S [-v]] [--without GUARD]\n"
+    "  no option      1000 seeds, then the mutation check; SUMAC_SEED=S runs that seed alone\n"
+    "  --count N      seeds to run (default 1000)\n"
+    "  --first S      the first of them (default 1)\n"
+    "  --jobs J       processes (default: one per core)\n"
+    "  --mutants N    only the mutation check, with at most N seeds for each guard\n"
+    "  --no-mutants   only the seeds\n"
+    "  --seed S       one seed; -v prints its plan and, if it fails, the last 400 events; -vv all of them\n"
+    "  --without G    with one guard switched off, by name\n";
+
+std::optional<std::uint64_t> number(const char* text) {
+  std::uint64_t value = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, value);
+  return error == std::errc{} && stop == end ? std::optional(value) : std::nullopt;
+}
+
+int run_one(std::uint64_t seed, int verbose) {
+  if (verbose != 0) fmt::print("{}", sumac::sim::make_plan(seed).describe());
+  const auto report = sumac::sim::run_seed(seed, verbose);
+  fmt::print("seed {}: {} operations, {} messages, {} groups, {:.1f} s of virtual time\n", seed, report.operations, report.messages, report.groups,
+             report.virtual_seconds);
+  if (report.failure.empty()) return 0;
+  fmt::print("FAILED: {}\nlast events:\n{}repeat with: sumac-seeds --seed {} -v\n", report.failure, report.last_events, seed);
+  return 1;
+}
+
+int usage(const char* what, const char* value) {
+  fmt::print(stderr, "sumac-seeds: {} {}: see --help\n", what, value);
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  sumac::sim::CampaignOptions options;
+  options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  std::optional<std::uint64_t> seed, mutants;
+  int verbose = 0;
+  bool campaign = true, check = sumac::sim::mutable_build();
+  if (const char* from_environment = std::getenv("SUMAC_SEED")) {
+    seed = number(from_environment);
+    if (!seed) return usage("SUMAC_SEED is no number:", from_environment);
+  }
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view arg = argv[i];
+    if (arg == "-h" || arg == "--help") return std::fputs(kHelp, stdout), 0;
+    if (arg == "-v" || arg == "-vv") {
+      verbose = arg == "-v" ? 1 : 2;
+      continue;
+    }
+    if (arg == "--no-mutants") {
+      check = false;
+      continue;
+    }
+    if (i + 1 == argc) return usage("unknown or without a value:", argv[i]);
+    const char* value = argv[++i];
+    if (arg == "--without") {
+      std::size_t guard = 0;
+      while (guard < sumac::proto::kGuardCount && std::string_view(to_string(static_cast<sumac::proto::Guard>(guard))) != value) ++guard;
+      if (guard == sumac::proto::kGuardCount || !sumac::sim::mutable_build()) return usage("no such guard:", value);
+      sumac::sim::disable_guard(static_cast<int>(guard));
+      continue;
+    }
+    const auto n = number(value);
+    if (!n) return usage("not a number:", value);
+    if (arg == "--count") options.count = *n;
+    else if (arg == "--first") options.first = *n;
+    else if (arg == "--jobs") options.jobs = static_cast<std::uint32_t>(*n);
+    else if (arg == "--seed") seed = *n;
+    else if (arg == "--mutants") mutants = *n, campaign = false;
+    else return usage("unknown option", argv[i - 1]);
+  }
+  if (seed) return run_one(*seed, verbose);
+  bool good = true;
+  if (campaign) good = sumac::sim::run_campaign(options) == 0;
+  if (check) good = sumac::sim::check_mutations(options.first, mutants.value_or(options.count), options.jobs) == 0 && good;
+  return good ? 0 : 1;
+}

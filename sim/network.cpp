@@ -1,0 +1,162 @@
+#include "sim/network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace sumac::sim {
+
+namespace {
+constexpr std::size_t kLogSize = 2048;
+constexpr Duration kReorderMax = Millis(10);
+constexpr Duration kLateMin = Millis(200), kLateMax = Millis(3000);
+}  // namespace
+
+Network::Network(const Faults& faults, std::uint64_t seed, Handler handler)
+    : faults_(faults), random_(seed ^ 0xfeedull), handler_(std::move(handler)) {
+  log_.resize(kLogSize);
+}
+
+proto::LinkId Network::connect(EndId child, EndId parent) {
+  Link link{.child = child, .parent = parent};
+  link.delay = Nanos(random_.between(10'000, faults_.delay_max.count()));
+  links_.push_back(link);
+  return {static_cast<std::uint32_t>(links_.size() - 1)};
+}
+
+void Network::close(proto::LinkId link) { links_[link.value].open = false; }
+
+EndId Network::other_end(proto::LinkId link, EndId end) const {
+  const Link& l = links_[link.value];
+  return l.child == end ? l.parent : l.child;
+}
+
+BufferRef Network::frame_of(const wire::AggHeader& header, std::span<const std::byte> body) {
+  BufferRef frame = pool_.acquire(wire::kAggHeaderBytes + body.size());
+  wire::store(frame.data(), header);
+  if (!body.empty()) std::memcpy(frame.data() + wire::kAggHeaderBytes, body.data(), body.size());
+  return frame;
+}
+
+void Network::push(Time at, EndId to, std::uint32_t link, BufferRef frame) {
+  std::uint32_t index;
+  if (free_frames_.empty()) {
+    frames_.emplace_back();
+    index = static_cast<std::uint32_t>(frames_.size() - 1);
+  } else {
+    index = free_frames_.back();
+    free_frames_.pop_back();
+  }
+  frames_[index] = std::move(frame);
+  heap_.push_back({at, order_++, 0, index + 1, link, to});
+  std::push_heap(heap_.begin(), heap_.end());
+  ++messages_under_way_;
+}
+
+void Network::send(EndId from, proto::LinkId id, const wire::AggHeader& header, std::span<const std::byte> body,
+                   bool surely) {
+  Link& link = links_[id.value];
+  const EndId to = other_end(id, from);
+  if (!link.open) return;
+  if (surely || header.kind == wire::AggKind::hello) {
+    log('>', from, to, header);
+    link.last_arrival[from == link.child] = now_;
+    push(now_, to, id.value, frame_of(header, body));
+    return;
+  }
+  const bool data = wire::carries_data(header.kind);
+  // Few control messages decide much, so more of them are copied late.
+  if (random_.chance(data ? faults_.late_copy : faults_.late_copy * 5)) {
+    push(now_ + Nanos(random_.between(kLateMin.count(), kLateMax.count())), to, id.value, frame_of(header, body));
+    log('l', from, to, header);
+  }
+  const bool has_epoch = header.kind == wire::AggKind::contribute || header.kind == wire::AggKind::result || header.kind == wire::AggKind::verdict;
+  if (has_epoch && header.epoch > 0 && random_.chance(faults_.ghost)) {
+    wire::AggHeader old = header;
+    --old.epoch;
+    BufferRef ghost = frame_of(old, body);
+    if (data)
+      for (std::size_t i = wire::kAggHeaderBytes; i < ghost.size(); ++i) ghost.data()[i] ^= std::byte{0x5A};
+    push(now_, to, id.value, std::move(ghost));
+    log('g', from, to, old);
+  }
+  if (random_.chance(faults_.loss)) return log('x', from, to, header);
+  const int copies = random_.chance(faults_.duplicate) ? 2 : 1;
+  for (int copy = 0; copy < copies; ++copy) {
+    Time at = now_ + link.delay + Nanos(random_.between(0, link.delay.count() / 4));
+    if (random_.chance(faults_.reorder)) {
+      at += Nanos(random_.between(0, kReorderMax.count()));
+    } else {
+      Time& last = link.last_arrival[from == link.child];
+      last = at = std::max(at, last);
+    }
+    push(at, to, id.value, frame_of(header, body));
+  }
+  log(copies == 2 ? '2' : '>', from, to, header);
+}
+
+void Network::send_raw(EndId from, proto::LinkId id, std::span<const std::byte> bytes) {
+  if (!links_[id.value].open) return;
+  BufferRef frame = pool_.acquire(bytes.size());
+  std::memcpy(frame.data(), bytes.data(), bytes.size());
+  push(now_, other_end(id, from), id.value, std::move(frame));
+}
+
+void Network::alarm(Time at, std::uint64_t what) {
+  heap_.push_back({std::max(at, now_), order_++, what, 0, 0, 0});
+  std::push_heap(heap_.begin(), heap_.end());
+}
+
+bool Network::step() {
+  if (heap_.empty()) return false;
+  std::pop_heap(heap_.begin(), heap_.end());
+  const Event event = heap_.back();
+  heap_.pop_back();
+  now_ = event.at;
+  if (event.frame == 0) {
+    handler_.alarm(event.what, now_);
+    return true;
+  }
+  BufferRef frame = std::move(frames_[event.frame - 1]);
+  free_frames_.push_back(event.frame - 1);
+  --messages_under_way_;
+  if (!links_[event.link].open) return true;
+  ++deliveries_;
+  handler_.message(event.to, {event.link}, std::move(frame), now_);
+  return true;
+}
+
+void Network::log(char what, EndId from, EndId to, const wire::AggHeader& header) {
+  Logged& entry = log_[log_at_++ % kLogSize];
+  entry.at = now_;
+  entry.what = what;
+  entry.from = from;
+  entry.to = to;
+  entry.header = header;
+  entry.text.clear();
+  if (print_) std::fputs(line(entry).c_str(), stdout);
+}
+
+void Network::note(std::string text) {
+  Logged& entry = log_[log_at_++ % kLogSize];
+  entry.at = now_;
+  entry.text = std::move(text);
+  if (print_) std::fputs(line(entry).c_str(), stdout);
+}
+
+std::string Network::line(const Logged& e) {
+  const double ms = static_cast<double>(e.at.time_since_epoch().count()) / 1e6;
+  if (!e.text.empty()) return fmt::format("  {:12.4f} ms   {}\n", ms, e.text);
+  return fmt::format("  {:12.4f} ms {} {:3} -> {:3} {}\n", ms, e.what, e.from, e.to, wire::describe(e.header));
+}
+
+std::string Network::last_events(std::size_t count) const {
+  std::string text = "  (> sent, 2 sent twice, x lost, l copied late, g ghost of an older epoch; ends below the node count are nodes)\n";
+  const std::size_t have = std::min({log_at_, kLogSize, count});
+  for (std::size_t i = log_at_ - have; i < log_at_; ++i) text += line(log_[i % kLogSize]);
+  return text;
+}
+
+}  // namespace sumac::sim

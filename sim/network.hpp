@@ -1,0 +1,99 @@
+#pragma once
+// Links between engines in virtual time. A message may be lost, doubled, overtaken or come again very late; an older epoch's
+// ghost of it, with other data, may come as well. Only hello is sure to come, and first: it is part of connecting.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "proto/link.hpp"
+#include "sim/plan.hpp"
+#include "wire/agg_codec.hpp"
+
+namespace sumac::sim {
+
+/// Who an endpoint is: nodes are 0 to N - 1, clients follow.
+using EndId = std::uint32_t;
+
+class Network {
+ public:
+  struct Handler {
+    std::function<void(EndId to, proto::LinkId link, BufferRef frame, Time now)> message;
+    std::function<void(std::uint64_t what, Time now)> alarm;
+  };
+
+  Network(const Faults& faults, std::uint64_t seed, Handler handler);
+
+  /// The same number names the link at both ends.
+  proto::LinkId connect(EndId child, EndId parent);
+  /// Nothing on it arrives any more.
+  void close(proto::LinkId link);
+  bool open(proto::LinkId link) const { return links_[link.value].open; }
+  EndId other_end(proto::LinkId link, EndId end) const;
+
+  void send(EndId from, proto::LinkId link, const wire::AggHeader& header, std::span<const std::byte> body, bool surely = false);
+  /// Bytes that need not be a message, without faults.
+  void send_raw(EndId from, proto::LinkId link, std::span<const std::byte> bytes);
+  void alarm(Time at, std::uint64_t what);
+
+  /// Delivers the next thing. False: there is none.
+  bool step();
+  Time now() const { return now_; }
+  std::uint64_t deliveries() const { return deliveries_; }
+  std::size_t in_flight() const { return messages_under_way_; }
+  std::size_t buffers_in_use() const { return pool_.stats().buffers_in_use; }
+  std::string last_events(std::size_t count) const;
+  void note(std::string text);  ///< Into the same log.
+  void print_events() { print_ = true; }
+
+ private:
+  struct Event {
+    Time at;
+    std::uint64_t order = 0;
+    std::uint64_t what = 0;    // of an alarm
+    std::uint32_t frame = 0;   // index + 1; 0: an alarm
+    std::uint32_t link = 0;
+    EndId to = 0;
+    bool operator<(const Event& other) const {  // for a heap whose top is the earliest
+      return at != other.at ? at > other.at : order > other.order;
+    }
+  };
+  struct Link {
+    EndId child = 0, parent = 0;
+    bool open = true;
+    Time last_arrival[2]{};
+    Duration delay{0};
+  };
+  struct Logged {
+    Time at;
+    char what = ' ';
+    EndId from = 0, to = 0;
+    wire::AggHeader header;
+    std::string text;
+  };
+
+  void push(Time at, EndId to, std::uint32_t link, BufferRef frame);
+  BufferRef frame_of(const wire::AggHeader& header, std::span<const std::byte> body);
+  void log(char what, EndId from, EndId to, const wire::AggHeader& header);
+  static std::string line(const Logged& entry);
+
+  Faults faults_;
+  Random random_;
+  Handler handler_;
+  BufferPool pool_{std::size_t{1} << 30};
+  std::vector<Link> links_{1};
+  std::vector<Event> heap_;
+  std::vector<BufferRef> frames_;
+  std::vector<std::uint32_t> free_frames_;
+  Time now_{};
+  std::uint64_t order_ = 0, deliveries_ = 0;
+  std::size_t messages_under_way_ = 0;
+  std::vector<Logged> log_;
+  std::size_t log_at_ = 0;
+  bool print_ = false;
+};
+
+}  // namespace sumac::sim
