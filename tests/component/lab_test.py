@@ -31,7 +31,7 @@ def lab(*words, env=None, seconds=120):
 def command(program, *args, ranks=4, settings=None, mpirun=()):
     settings = {**ON, **(settings or {})}
     exported = [word for name in settings for word in ("-x", name)]
-    words = ["mpirun", "--name", NAME, "-n", str(ranks), *YIELD, *mpirun, *case.component_flags(), *exported, str(case.PROGRAMS / program), *args]
+    words = ["mpirun", "-n", str(ranks), *YIELD, *mpirun, *case.component_flags(), *exported, str(case.PROGRAMS / program), *args]
     return words, settings
 
 
@@ -153,7 +153,7 @@ class NodeDies(unittest.TestCase):
 
     def test_in_the_middle_every_rank_fails_with_the_reason(self):
         words, settings = command("killed")
-        whole = [str(word) for word in [case.SUMAC, "lab", words[0], *words[1:]]]
+        whole = [str(word) for word in [case.SUMAC, "lab", words[0], "--name", NAME, *words[1:]]]
         job = subprocess.Popen(whole, env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
         try:
             line = job.stdout.readline()

@@ -46,6 +46,8 @@ static void fill(void *buffer, const struct type *type, const struct op *op, siz
                 break;
             }
             for (size_t b = 0; b < extent; ++b) at[b] = (unsigned char) (draw() >> 24);
+            /* Open MPI 4.1.4 compares MPI_UNSIGNED_LONG (not MPI_UINT64_T) as if it were signed. */
+            if (MPI_UNSIGNED_LONG == type->type) at[extent - 1] &= 0x7f;
             break;
         case FAMILY_BOOL: at[0] = draw() >> 20 & 1; break;
         case FAMILY_FLOAT: { float v = (float) ((double) (int64_t) (draw() >> 40) / 65536.0 - 128.0); memcpy(at, &v, sizeof v); break; }
