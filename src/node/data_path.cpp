@@ -1,0 +1,169 @@
+#include "node/data_path.hpp"
+
+#include <algorithm>
+
+#include "wire/agg_codec.hpp"
+
+namespace sumac::node {
+namespace {
+
+proto::LinkId link_of(net::ConnId conn) noexcept { return {conn.value}; }
+net::ConnId conn_of(proto::LinkId link) noexcept { return {link.value}; }
+
+bool is_hello_of_node(const BufferRef& frame) noexcept {
+  wire::AggHeader header;
+  if (frame.size() != wire::kAggHeaderBytes + sizeof(wire::HelloBody)) return false;
+  if (frame.bytes()[3] != static_cast<std::byte>(wire::AggKind::hello)) return false;  // cheap: every message passes here
+  if (wire::decode(frame.bytes(), wire::kPayloadMax, header) != Errc::ok || header.kind != wire::AggKind::hello) return false;
+  wire::HelloBody body;
+  return wire::decode(frame.bytes().subspan(wire::kAggHeaderBytes), body) == Errc::ok && body.role == wire::Role::node;
+}
+
+}  // namespace
+
+DataPath::DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transport, BufferPool& pool, Logger& log)
+    : config_(config), log_(log), pool_(pool), transport_(std::move(transport)), retry_(config.retry_min) {}
+
+DataPath::~DataPath() = default;
+
+Result<> DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root) {
+  if (node_ == nullptr) {
+    proto::NodeConfig config;
+    config.node_id = node_id;
+    config.tree_id = tree_id;
+    config.root = root;
+    config.limits = config_.limits;
+    node_ = std::make_unique<proto::Node>(config, static_cast<proto::Outbox&>(*this));
+    return {};
+  }
+  const auto& config = node_->config();
+  if (config.node_id == node_id && config.tree_id == tree_id && config.root == root) return {};
+  return fail(Errc::invalid, "the manager says that this is node {} of tree {}{}, it was node {} of tree {}{}: the fabric changed, "
+              "restart this sharp_an", node_id, tree_id, root ? ", the root" : "", config.node_id, config.tree_id,
+              config.root ? ", the root" : "");
+}
+
+void DataPath::set_parent(const std::string& name, const std::string& address, Time now) {
+  if (parent_ && address == parent_address_) return;
+  now_ = now;
+  if (parent_) {
+    const auto old = std::exchange(parent_, net::ConnId{});
+    transport_->close(old);
+    node_->on_link_closed(link_of(old), now);
+  }
+  parent_name_ = name;
+  parent_address_ = address;
+  parent_up_ = false;
+  retry_ = config_.retry_min;
+  connect_parent(now);
+}
+
+void DataPath::connect_parent(Time now) {
+  retry_at_ = kNever;
+  auto conn = transport_->connect(parent_address_);
+  if (!conn) {
+    parent_down(conn.error(), now);
+    return;
+  }
+  parent_ = *conn;
+  node_->set_parent_link(link_of(parent_), now);  // says hello: queued until the connection stands
+}
+
+void DataPath::parent_down(const Error& why, Time now) {
+  // Once per loss, not once per attempt.
+  if (parent_up_ || retry_ == Duration(config_.retry_min))
+    SUMAC_WARN(log_, "no link to the parent {} at {}: {}; trying again", parent_name_, parent_address_, why.context);
+  parent_up_ = false;
+  parent_change_ = ParentState{false, why.context};
+  retry_at_ = deadline_after(now, retry_);
+  retry_ = std::min<Duration>(2 * retry_, config_.retry_max);
+}
+
+Result<> DataPath::grant(const proto::JobGrant& grant) { return node_->grant(grant); }
+
+void DataPath::revoke(std::uint64_t job_id, Time now) {
+  now_ = now;
+  node_->revoke(job_id, now);
+}
+
+std::size_t DataPath::progress(Time now) {
+  if (node_ == nullptr) return 0;
+  now_ = now;
+  if (now >= retry_at_) connect_parent(now);
+  if (node_->next_due() <= now) node_->tick(now);
+  const std::size_t events = transport_->progress(*this);
+  while (!stalled_.empty()) {
+    const auto link = stalled_.back();
+    stalled_.pop_back();
+    on_closed(conn_of(link), Error{Errc::exhausted, "its peer does not take its results"});
+  }
+  return events;
+}
+
+Time DataPath::next_due() const {
+  if (node_ == nullptr) return kNever;
+  return std::min({retry_at_, node_->next_due(), transport_->next_due()});
+}
+
+std::optional<ParentState> DataPath::take_parent_change() { return std::exchange(parent_change_, std::nullopt); }
+
+void DataPath::on_accepted(net::ConnId conn) { node_->on_link_up(link_of(conn), now_); }
+
+void DataPath::on_connected(net::ConnId conn) {
+  if (conn != parent_) return;
+  parent_up_ = true;
+  retry_ = config_.retry_min;
+  parent_change_ = ParentState{true, {}};
+  SUMAC_INFO(log_, "connected to the parent {} at {}", parent_name_, parent_address_);
+  transport_->watch(conn, config_.heartbeat, config_.lost_after);  // unsupported on ucx: its own failure events must do
+}
+
+void DataPath::on_message(net::ConnId conn, BufferRef frame) {
+  // A node below us is watched like the one above; a client is not: it may compute for hours without looking at its sockets.
+  if (is_hello_of_node(frame)) transport_->watch(conn, config_.heartbeat, config_.lost_after);
+  node_->on_message(link_of(conn), std::move(frame), now_);
+}
+
+void DataPath::on_closed(net::ConnId conn, const Error& why) {
+  node_->on_link_closed(link_of(conn), now_);
+  if (conn == parent_) {
+    parent_ = {};
+    parent_down(why, now_);
+  } else {
+    SUMAC_DEBUG(log_, "a link closed: {}", why.context);
+  }
+}
+
+void DataPath::put(proto::LinkId to, std::span<const std::byte> head, const Payload& body) {
+  const Errc sent = transport_->send(conn_of(to), head, body);
+  if (sent == Errc::ok || sent == Errc::lost) return;  // lost: on_closed is on its way or was our own close
+  // The windows bound what can be queued, and the queue has room for all of it: a peer that does not take its results for so
+  // long is not coming back.
+  SUMAC_ERROR(log_, "gave up the link to {}: {} bytes don't go out: {}", transport_->peer(conn_of(to)), head.size() + body.bytes.size(),
+              to_string(sent));
+  transport_->close(conn_of(to));
+  stalled_.push_back(to);
+}
+
+void DataPath::send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) {
+  const auto head = wire::encoded(header);
+  put(to, head, data);
+}
+
+void DataPath::send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) {
+  std::array<std::byte, 256> frame;
+  wire::encode(header, std::span(frame).first<wire::kAggHeaderBytes>());
+  std::copy(body.begin(), body.end(), frame.begin() + wire::kAggHeaderBytes);
+  put(to, std::span(frame).first(wire::kAggHeaderBytes + body.size()), {});
+}
+
+void DataPath::drop(proto::LinkId link, const Error& why) {
+  SUMAC_WARN(log_, "dropped the link to {}: {}", transport_->peer(conn_of(link)), why.context);
+  transport_->close(conn_of(link), true);
+  if (conn_of(link) == parent_) {
+    parent_ = {};
+    parent_down(why, now_);
+  }
+}
+
+}  // namespace sumac::node

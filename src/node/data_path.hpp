@@ -1,0 +1,86 @@
+#pragma once
+// Sockets around proto::Node: connections are its links, its outbox is the transport. One thread; nothing in it blocks.
+// The node can be made only when the manager has said who it is, so until then nothing is taken from the sockets.
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "net/transport.hpp"
+#include "proto/node.hpp"
+
+namespace sumac::node {
+
+struct DataPathConfig {
+  proto::NodeLimits limits;
+  Millis heartbeat{1000};     ///< Between nodes; a node that hears nothing for so long asks.
+  Millis lost_after{10'000};  ///< Silence of a neighbour node: its link is given up. Generous: there is no other tree to go to yet.
+  Millis retry_min{50}, retry_max{2000};
+};
+
+/// State of the link to the parent, as the manager wants to know it.
+struct ParentState {
+  bool up = false;
+  std::string why;
+};
+
+class DataPath final : private net::TransportEvents, private proto::Outbox {
+ public:
+  DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transport, BufferPool& pool, Logger& log);
+  ~DataPath();
+
+  /// The manager's word on who this node is. Errc::invalid: it said otherwise before.
+  Result<> identify(std::uint32_t node_id, std::uint32_t tree_id, bool root);
+  bool identified() const noexcept { return node_ != nullptr; }
+
+  /// Where the parent is; called again when it moved. Connects, and again after a loss, at longer and longer intervals.
+  void set_parent(const std::string& name, const std::string& address, Time now);
+
+  Result<> grant(const proto::JobGrant& grant);
+  void revoke(std::uint64_t job_id, Time now);
+
+  /// Events delivered. 0 also before identify().
+  std::size_t progress(Time now);
+  Time next_due() const;
+
+  /// A change of the parent's state since the last call.
+  std::optional<ParentState> take_parent_change();
+
+  net::Transport& transport() noexcept { return *transport_; }
+  const proto::Node* node() const noexcept { return node_.get(); }
+  /// Counters, jobs and groups as JSON, for people and tests.
+  std::string statistics_json() const;
+
+ private:
+  void on_accepted(net::ConnId conn) override;
+  void on_connected(net::ConnId conn) override;
+  void on_message(net::ConnId conn, BufferRef frame) override;
+  void on_closed(net::ConnId conn, const Error& why) override;
+  void on_writable(net::ConnId) override {}
+  void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
+  void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
+  void drop(proto::LinkId link, const Error& why) override;
+  void put(proto::LinkId to, std::span<const std::byte> head, const Payload& body);
+  void connect_parent(Time now);
+  void parent_down(const Error& why, Time now);
+
+  DataPathConfig config_;
+  Logger& log_;
+  BufferPool& pool_;
+  std::unique_ptr<net::Transport> transport_;
+  std::unique_ptr<proto::Node> node_;
+  Time now_{};
+  std::vector<proto::LinkId> stalled_;  ///< Closed in the middle of the node's work: it hears of it afterwards.
+
+  std::string parent_name_, parent_address_;
+  net::ConnId parent_{};
+  bool parent_up_ = false;
+  Duration retry_{};
+  Time retry_at_ = kNever;
+  std::optional<ParentState> parent_change_;
+};
+
+}  // namespace sumac::node

@@ -1,0 +1,82 @@
+// What a node has done and holds, as JSON: SIGUSR1, --stats-file, tests.
+#include <nlohmann/json.hpp>
+
+#include "node/data_path.hpp"
+
+namespace sumac::node {
+namespace {
+
+const char* to_string(proto::GroupView::Phase phase) {
+  using Phase = proto::GroupView::Phase;
+  switch (phase) {
+    case Phase::collecting_joins: return "collecting_joins";
+    case Phase::awaiting_joined: return "awaiting_joined";
+    case Phase::standing: return "standing";
+    case Phase::condemned: return "condemned";
+    case Phase::refusing: return "refusing";
+    case Phase::passing_leave: return "passing_leave";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string DataPath::statistics_json() const {
+  using nlohmann::json;
+  json top;
+  const auto& net = transport_->stats();
+  top["transport"] = {{"address", transport_->address()},    {"messages_in", net.messages_in}, {"messages_out", net.messages_out},
+                      {"bytes_in", net.bytes_in},            {"bytes_out", net.bytes_out},     {"system_calls", net.system_calls}};
+  const auto pool = pool_.stats();
+  top["buffers"] = {{"bytes_held", pool.bytes_held}, {"bytes_in_use", pool.bytes_in_use}, {"allocations", pool.allocations},
+                    {"refusals", pool.refusals}};
+  if (node_ == nullptr) return top.dump(2);
+  const auto& s = node_->stats();
+  top["node"] = {{"id", node_->config().node_id},
+                 {"root", node_->config().root},
+                 {"links", node_->links()},
+                 {"messages_in", s.messages_in},
+                 {"bytes_in", s.bytes_in},
+                 {"messages_out", s.messages_out},
+                 {"bytes_out", s.bytes_out},
+                 {"answered", s.answered},
+                 {"late_copies", s.late_copies},
+                 {"resends", s.resends},
+                 {"offences", s.offences},
+                 {"verdicts", s.verdicts},
+                 {"groups_formed", s.groups_formed},
+                 {"groups_refused", s.groups_refused},
+                 {"groups_left", s.groups_left},
+                 {"buffer_copies", s.buffer_copies}};
+  top["jobs"] = json::array();
+  for (const auto& job : node_->jobs())
+    top["jobs"].push_back({{"id", job.grant.job_id},
+                           {"revoked", job.revoked},
+                           {"osts", job.grant.osts},
+                           {"osts_free", job.osts_free},
+                           {"groups", job.grant.max_groups},
+                           {"groups_used", job.groups_used},
+                           {"operations", job.operations},
+                           {"streaming_operations", job.streaming_operations}});
+  top["groups"] = json::array();
+  for (const auto& group : node_->groups()) {
+    json children = json::array();
+    for (const auto& child : group.children)
+      children.push_back({{"lowest_rank", child.lowest_rank}, {"members", child.members}, {"messages", child.messages},
+                          {"bytes", child.bytes}, {"left", child.left}});
+    top["groups"].push_back({{"id", group.group_id},
+                             {"job", group.job_id},
+                             {"phase", to_string(group.phase)},
+                             {"root", group.root},
+                             {"size", group.group_size},
+                             {"members", group.members},
+                             {"osts", group.osts},
+                             {"stream_window", group.stream_window},
+                             {"operations", group.operations},
+                             {"streaming_operations", group.streaming_operations},
+                             {"children", std::move(children)}});
+  }
+  return top.dump(2);
+}
+
+}  // namespace sumac::node
