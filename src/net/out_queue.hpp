@@ -15,7 +15,7 @@
 
 namespace sumac::net {
 
-inline constexpr std::size_t kHeadMax = 256;      ///< What Transport::send() takes as head.
+inline constexpr std::size_t kHeadMax = 256;  ///< What Transport::send() takes as head.
 inline constexpr std::size_t kFramedHeadMax = kHeadMax + 8;
 
 struct OutMessage {
@@ -33,7 +33,8 @@ class OutQueue {
   std::size_t bytes() const noexcept { return bytes_; }  ///< Not yet accepted by the kernel.
 
   /// A message whose first `sent` bytes are out already.
-  void push(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body, std::size_t sent) {
+  void push(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body,
+            std::size_t sent) {
     assert(sent == 0 || empty());
     if (count_ == ring_.size()) grow();
     OutMessage& m = at(count_++);
@@ -114,7 +115,7 @@ class OutQueue {
 
   std::vector<OutMessage> ring_;
   std::size_t first_ = 0, count_ = 0;
-  std::size_t sent_ = 0;   ///< Bytes of the first message that are out.
+  std::size_t sent_ = 0;  ///< Bytes of the first message that are out.
   std::size_t bytes_ = 0;
 };
 

@@ -62,11 +62,12 @@ void serve(const TransportConfig& config, const WaiterConfig& waiting, int addre
   while (!side.closed) side.step();
 }
 
-void play(TransportConfig config, const WaiterConfig& waiting, int address_in, std::size_t bytes, std::size_t rounds, int pairs,
-          float* out) {
+void play(TransportConfig config, const WaiterConfig& waiting, int address_in, std::size_t bytes, std::size_t rounds,
+          int pairs, float* out) {
   char address[2048] = "";
   std::size_t length = 0;
-  for (ssize_t n; (n = read(address_in, address + length, sizeof address - 1 - length)) > 0;) length += static_cast<std::size_t>(n);
+  for (ssize_t n; (n = read(address_in, address + length, sizeof address - 1 - length)) > 0;)
+    length += static_cast<std::size_t>(n);
   config.listen.clear();
   Side side(config, waiting);
   auto conn = side.transport->connect(address);
@@ -139,7 +140,7 @@ int main(int argc, char** argv) {
   std::vector<float> all(times, times + rounds * static_cast<std::size_t>(pairs));
   std::sort(all.begin(), all.end());
   const double wall = static_cast<double>((sumac::monotonic_now() - start).count()) / 1000;
-  std::printf("%s %zu B, spin %s us, %d pairs: median %.1f us, p99 %.1f us, %.2f us of wall time a round trip\n", config.backend.c_str(),
-              bytes, arg(4, "20").c_str(), pairs, static_cast<double>(all[all.size() / 2]),
+  std::printf("%s %zu B, spin %s us, %d pairs: median %.1f us, p99 %.1f us, %.2f us of wall time a round trip\n",
+              config.backend.c_str(), bytes, arg(4, "20").c_str(), pairs, static_cast<double>(all[all.size() / 2]),
               static_cast<double>(all[all.size() * 99 / 100]), wall / static_cast<double>(all.size()));
 }

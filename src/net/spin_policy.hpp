@@ -13,10 +13,10 @@
 namespace sumac::net {
 
 struct WaiterConfig {
-  Micros spin{20};        ///< Look for so long before yielding and sleeping. 0: never spin.
-  unsigned yields = 3;    ///< Then give the core away so often, if we spun at all.
-  Micros sleep_max{1000}; ///< Then sleep, but never longer: a waiting rank must drive its MPI.
-  double cpu_share = 1.0; ///< Of wall time that may be spent on spinning.
+  Micros spin{20};         ///< Look for so long before yielding and sleeping. 0: never spin.
+  unsigned yields = 3;     ///< Then give the core away so often, if we spun at all.
+  Micros sleep_max{1000};  ///< Then sleep, but never longer: a waiting rank must drive its MPI.
+  double cpu_share = 1.0;  ///< Of wall time that may be spent on spinning.
 };
 
 class SpinPolicy {
@@ -65,10 +65,10 @@ class SpinPolicy {
 
  private:
   enum class Phase : std::uint8_t { fresh, spinning, yielding, sleeping };
-  static constexpr unsigned kMissesMax = 4;        ///< In a row: then the answer is too far away.
-  static constexpr std::uint64_t kRetryEvery = 16; ///< Waits between tries, after that.
+  static constexpr unsigned kMissesMax = 4;         ///< In a row: then the answer is too far away.
+  static constexpr std::uint64_t kRetryEvery = 16;  ///< Waits between tries, after that.
   static constexpr std::uint64_t kRecoverEvery = 64;
-  static constexpr Duration kLeast = Micros{1};    ///< Below this a spin is one look, not worth its clock.
+  static constexpr Duration kLeast = Micros{1};  ///< Below this a spin is one look, not worth its clock.
 
   template <class Switches>
   bool worth_a_try(Time now, Switches&& switches) noexcept {

@@ -40,7 +40,8 @@ TcpConnection::Read TcpConnection::end_of_stream(ssize_t n) {
   if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Read::drained;
   if (n < 0) {
     const int error = errno;
-    fail_with(error == ETIMEDOUT ? Errc::timeout : Errc::lost, fmt::format("connection lost: {}", std::strerror(error)));
+    fail_with(error == ETIMEDOUT ? Errc::timeout : Errc::lost,
+              fmt::format("connection lost: {}", std::strerror(error)));
   } else if (reader.between_frames()) {
     fail_with(Errc::lost, "closed by the peer");
   } else {
@@ -73,8 +74,8 @@ Errc TcpConnection::flush(TransportStats& stats) {
   return Errc::ok;
 }
 
-Errc TcpConnection::send_now(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body,
-                             TransportStats& stats) {
+Errc TcpConnection::send_now(std::span<const std::byte> frame_header, std::span<const std::byte> head,
+                             const Payload& body, TransportStats& stats) {
   iovec iov[3];
   std::size_t used = 0;
   for (const auto part : {frame_header, head, body.bytes})

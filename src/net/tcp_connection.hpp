@@ -21,13 +21,15 @@ enum class TcpState : std::uint8_t {
   connecting,  ///< The kernel's handshake.
   greeting,    ///< Ours: hello or welcome is awaited.
   open,
-  dead,        ///< `why` is set; on_closed is under way.
+  dead,  ///< `why` is set; on_closed is under way.
 };
 
 class TcpConnection {
  public:
   TcpConnection(ConnId conn, UniqueFd socket, bool connector, BufferPool& pool, std::size_t message_max)
-      : id(conn), fd(std::move(socket)), is_connector(connector),
+      : id(conn),
+        fd(std::move(socket)),
+        is_connector(connector),
         state(connector ? TcpState::connecting : TcpState::greeting),
         reader(pool, connector ? FrameType::welcome : FrameType::hello, message_max) {}
 
@@ -65,11 +67,11 @@ class TcpConnection {
   bool dirty = false;                       ///< On the list of those to flush.
   bool tell_writable = false;               ///< send() answered `again`.
   bool stalled = false;                     ///< On the list of those that wait for a buffer.
-  bool disowned = false;                    ///< close(flush): the queue goes out, then the peer's end of stream is awaited.
-  bool shut = false;                        ///< Our direction has ended.
-  Time deadline = kNever;                   ///< Of connecting, greeting and flushing.
+  bool disowned = false;   ///< close(flush): the queue goes out, then the peer's end of stream is awaited.
+  bool shut = false;       ///< Our direction has ended.
+  Time deadline = kNever;  ///< Of connecting, greeting and flushing.
   Duration watch_every{0}, watch_silent_after{0};
-  Time heard_at{}, asked_at = kNever;       ///< asked_at: of the ping that nobody answered yet.
+  Time heard_at{}, asked_at = kNever;  ///< asked_at: of the ping that nobody answered yet.
 
  private:
   ssize_t read_some(Landing& landing, std::size_t& wanted, TransportStats& stats);
@@ -88,9 +90,7 @@ TcpConnection::Read TcpConnection::parse(std::span<const std::byte> in, Take&& t
     switch (reader.feed(in, frame)) {
       case FrameReader::Got::more: return Read::drained;
       case FrameReader::Got::frame: take(std::move(frame)); break;
-      case FrameReader::Got::no_buffer:
-        left_.assign(in.begin(), in.end());
-        return Read::stalled;
+      case FrameReader::Got::no_buffer: left_.assign(in.begin(), in.end()); return Read::stalled;
       case FrameReader::Got::malformed: fail_with(Errc::invalid, reader.flaw()); return Read::ended;
     }
   }

@@ -34,7 +34,8 @@ const char* FrameReader::check_header() const noexcept {
     return header_.length == sizeof(Greeting) ? nullptr : "frame: the greeting has a wrong length";
   }
   switch (header_.type) {
-    case FrameType::data: return header_.length <= message_max_ ? nullptr : "frame: the message is longer than message_max";
+    case FrameType::data:
+      return header_.length <= message_max_ ? nullptr : "frame: the message is longer than message_max";
     case FrameType::ping:
     case FrameType::pong: return header_.length == 0 ? nullptr : "frame: ping or pong has a length";
     case FrameType::hello:

@@ -48,8 +48,8 @@ std::array<std::byte, kGreetingFrameBytes> encode_greeting(FrameType type, std::
 /// A complete frame, as FrameReader found it.
 struct Frame {
   FrameType type = FrameType::data;
-  BufferRef content;   ///< data only.
-  Greeting greeting;   ///< hello and welcome only.
+  BufferRef content;  ///< data only.
+  Greeting greeting;  ///< hello and welcome only.
 };
 
 class FrameReader {

@@ -34,12 +34,15 @@ struct Script {
   std::uint32_t word() { return static_cast<std::uint32_t>(byte()) | static_cast<std::uint32_t>(byte()) << 8; }
 };
 
-void put(std::vector<std::byte>& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+void put(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
 
 std::vector<std::byte> stream_of(Script& script) {
   std::vector<std::byte> stream;
   const std::uint8_t start = script.byte();
-  if ((start & 3) != 0) put(stream, encode_greeting((start & 3) == 1 ? FrameType::welcome : FrameType::hello, script.word()));
+  if ((start & 3) != 0)
+    put(stream, encode_greeting((start & 3) == 1 ? FrameType::welcome : FrameType::hello, script.word()));
   while (!script.in.empty() && stream.size() < (1u << 16)) {
     const std::uint8_t what = script.byte();
     if (what < 64) {  // raw bytes
@@ -65,7 +68,8 @@ std::string transcript(std::span<const std::byte> stream, std::span<const std::b
     FrameReader reader(pool, FrameType::hello, kMessageMax);
     std::size_t at = 0, cut = 0;
     while (at < stream.size()) {
-      const std::size_t want = cuts.empty() ? stream.size() : 1 + std::to_integer<std::size_t>(cuts[cut++ % cuts.size()]);
+      const std::size_t want =
+          cuts.empty() ? stream.size() : 1 + std::to_integer<std::size_t>(cuts[cut++ % cuts.size()]);
       std::span<const std::byte> in = stream.subspan(at, std::min(want, stream.size() - at));
       at += in.size();
       if (placed && !reader.target().empty()) {

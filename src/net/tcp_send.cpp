@@ -15,8 +15,9 @@ Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
   TcpConnection* conn = find(id);
   if (conn == nullptr || conn->state == TcpState::dead || conn->disowned) return Errc::lost;
   const std::size_t bytes = head.size() + body.bytes.size();
-  const std::size_t limit = conn->peer_message_max == 0 ? config_.message_max
-                                                        : std::min<std::size_t>(config_.message_max, conn->peer_message_max);
+  const std::size_t limit = conn->peer_message_max == 0
+                                ? config_.message_max
+                                : std::min<std::size_t>(config_.message_max, conn->peer_message_max);
   if (head.size() > kHeadMax || bytes > limit) return Errc::invalid;
   if (!conn->out.empty() && conn->out.bytes() + bytes > config_.queue_max) {
     conn->tell_writable = true;

@@ -33,7 +33,8 @@ Result<UniqueFd> listen_on(const SocketAddress& address, int backlog) {
   // From the first start on: a restarted node must get its port back while old connections are in TIME_WAIT.
   if (auto r = set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR"); !r) return tl::unexpected(r.error());
   if (address.family() == AF_INET6)
-    if (auto r = set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1, "IPV6_V6ONLY"); !r) return tl::unexpected(r.error());
+    if (auto r = set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1, "IPV6_V6ONLY"); !r)
+      return tl::unexpected(r.error());
   if (bind(fd.get(), address.get(), address.length) != 0 || listen(fd.get(), backlog) != 0)
     return fail_errno(fmt::format("listen on {}", format_address(address)));
   return fd;

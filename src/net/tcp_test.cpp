@@ -35,8 +35,10 @@ class Raw {
     char buffer[4096];
     for (;;) {
       const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
-      if (n > 0) heard.append(buffer, static_cast<std::size_t>(n));
-      else return n == 0 || (errno != EAGAIN && errno != EINTR);
+      if (n > 0)
+        heard.append(buffer, static_cast<std::size_t>(n));
+      else
+        return n == 0 || (errno != EAGAIN && errno != EINTR);
     }
   }
   void half_close() { shutdown(fd_.get(), SHUT_WR); }
@@ -61,16 +63,19 @@ TEST(Tcp, MalformedStreamsEndTheirOwnConnectionWithTheReason) {
   } rows[] = {
       {"a stray web client", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "magic is not 0x4653"},
       {"data before the greeting", header(FrameType::data, 0), "the greeting is missing"},
-      {"the acceptor's greeting from a connector", text(encode_greeting(FrameType::welcome, 1)), "the greeting is missing"},
+      {"the acceptor's greeting from a connector", text(encode_greeting(FrameType::welcome, 1)),
+       "the greeting is missing"},
       {"a second greeting", hello() + hello(), "a second greeting"},
       {"a greeting of wrong length", header(FrameType::hello, 9) + "123456789", "the greeting has a wrong length"},
-      {"another version", header(FrameType::hello, 8) + std::string("\x02\0\0\0\0\0\0\0", 8), "this frame version is not spoken here"},
+      {"another version", header(FrameType::hello, 8) + std::string("\x02\0\0\0\0\0\0\0", 8),
+       "this frame version is not spoken here"},
       {"an unknown type", hello() + header(static_cast<FrameType>(9), 0), "type is unknown"},
       {"flags that mean nothing", hello() + std::string("\x53\x46\x03\x01\0\0\0\0", 8), "flags are not zero"},
       {"a message over the limit", hello() + header(FrameType::data, (1u << 20) + 257), "longer than message_max"},
       {"the longest length there is", hello() + header(FrameType::data, 0xFFFFFFFF), "longer than message_max"},
       {"a ping with a length", hello() + header(FrameType::ping, 1) + "x", "ping or pong has a length"},
-      {"garbage behind a good message", hello() + header(FrameType::data, 2) + "hi" + "garbage!", "magic is not 0x4653"},
+      {"garbage behind a good message", hello() + header(FrameType::data, 2) + "hi" + "garbage!",
+       "magic is not 0x4653"},
   };
   End server(listening()), client(TransportConfig{});
   const ConnId good = client.connect(server.transport->address());
@@ -81,14 +86,17 @@ TEST(Tcp, MalformedStreamsEndTheirOwnConnectionWithTheReason) {
     const auto closed = server.closed.size();
     Raw stranger(server.transport->address());
     stranger.write(row.bytes);
-    ASSERT_TRUE(drive({&server, &client}, [&] { return server.closed.size() > closed; }, Seconds{5}));
+    ASSERT_TRUE(drive(
+        {&server, &client}, [&] { return server.closed.size() > closed; }, Seconds{5}));
     bool found = false;
-    for (const auto& [conn, why] : server.closed) found |= why.context.find(row.reason) != std::string::npos && why.code == Errc::invalid;
+    for (const auto& [conn, why] : server.closed)
+      found |= why.context.find(row.reason) != std::string::npos && why.code == Errc::invalid;
     EXPECT_TRUE(found) << row.reason;
     EXPECT_TRUE(drive({&server, &client}, [&] { return stranger.at_end(); }));
     EXPECT_EQ(client.send(good, "still here"), Errc::ok);
     const auto before = server.received;
-    ASSERT_TRUE(drive({&server, &client}, [&] { return server.messages[good_here.value].size() > 0 && server.received > before; }));
+    ASSERT_TRUE(drive({&server, &client},
+                      [&] { return server.messages[good_here.value].size() > 0 && server.received > before; }));
     server.closed.clear();
   }
 }
@@ -106,7 +114,8 @@ TEST(Tcp, ATruncatedMessageIsNamed) {
 
 TEST(Tcp, MessagesSplitAtEveryByteArrive) {
   End server(listening());
-  const std::string stream = hello() + header(FrameType::data, 5) + "first" + header(FrameType::ping, 0) + header(FrameType::data, 6) + "second";
+  const std::string stream = hello() + header(FrameType::data, 5) + "first" + header(FrameType::ping, 0) +
+                             header(FrameType::data, 6) + "second";
   for (std::size_t cut = 1; cut < stream.size(); ++cut) {
     SCOPED_TRACE(cut);
     server.messages.clear();
@@ -117,7 +126,9 @@ TEST(Tcp, MessagesSplitAtEveryByteArrive) {
     stranger.write(stream.substr(cut));
     ASSERT_TRUE(drive({&server}, [&] { return server.received == 2; }));
     EXPECT_EQ(server.messages.begin()->second, (std::vector<std::string>{"first", "second"}));
-    ASSERT_TRUE(drive({&server}, [&] { return stranger.at_end() || stranger.heard.size() == kGreetingFrameBytes + kFrameHeaderBytes; }));
+    ASSERT_TRUE(drive({&server}, [&] {
+      return stranger.at_end() || stranger.heard.size() == kGreetingFrameBytes + kFrameHeaderBytes;
+    }));
     EXPECT_EQ(stranger.heard.substr(kGreetingFrameBytes), header(FrameType::pong, 0));
   }
 }
@@ -244,7 +255,8 @@ TEST(Tcp, AWatchedPeerThatAnswersStays) {
   ASSERT_TRUE(drive({&server, &client}, [&] { return client.connected.size() == 1; }));
   ASSERT_EQ(client.transport->watch(conn, Millis{1}, Millis{5000}), Errc::ok);
   const auto pings = server.transport->stats().bytes_in;
-  ASSERT_TRUE(drive({&server, &client}, [&] { return server.transport->stats().bytes_in >= pings + 5 * kFrameHeaderBytes; }));
+  ASSERT_TRUE(
+      drive({&server, &client}, [&] { return server.transport->stats().bytes_in >= pings + 5 * kFrameHeaderBytes; }));
   EXPECT_TRUE(client.closed.empty());
   EXPECT_EQ(server.received, 0u) << "pings are no messages";
   EXPECT_EQ(client.transport->watch(conn, Millis{0}, Millis{0}), Errc::ok);

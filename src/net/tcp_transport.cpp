@@ -11,8 +11,8 @@
 namespace sumac::net {
 namespace {
 
-inline constexpr int kAcceptsPerPass = 16;   // a flood of connects must not starve those that are there
-inline constexpr int kReadsPerPass = 8;      // nor a fast sender its neighbours
+inline constexpr int kAcceptsPerPass = 16;  // a flood of connects must not starve those that are there
+inline constexpr int kReadsPerPass = 8;     // nor a fast sender its neighbours
 inline constexpr int kReportsPerPass = 64;
 
 }  // namespace
@@ -96,12 +96,12 @@ void TcpTransport::ended(TcpConnection& conn) {
 }
 
 Result<ConnId> TcpTransport::connect(std::string_view address) {
-  if (!address.starts_with("tcp:")) return fail(Errc::invalid, "{} is no tcp address: write tcp:10.1.0.5:7000", address);
+  if (!address.starts_with("tcp:"))
+    return fail(Errc::invalid, "{} is no tcp address: write tcp:10.1.0.5:7000", address);
   auto to = parse_address(address.substr(4));
   if (!to) return tl::unexpected(to.error());
   if (to->port() == 0 || to->is_any()) return fail(Errc::invalid, "{}: nobody can be reached there", address);
-  if (table_.full())
-    return fail(Errc::exhausted, "connect {}: all {} connections are in use", address, table_.limit());
+  if (table_.full()) return fail(Errc::exhausted, "connect {}: all {} connections are in use", address, table_.limit());
   auto started = start_connect(*to, config_.user_timeout);
   if (!started) return within(fmt::format("connect {}", address), started.error());
   TcpConnection& conn = add(std::move(started->fd), true);
@@ -268,7 +268,8 @@ bool TcpTransport::arm() {
   if (next_due_ != kNever && monotonic_now() >= next_due_) return false;
   // A stalled connection goes on when a buffer came back; if none did, only its users can change that.
   for (const ConnId id : stalled_)
-    if (const TcpConnection* conn = find(id); conn != nullptr && pool_.acquire(conn->reader.missing_buffer())) return false;
+    if (const TcpConnection* conn = find(id); conn != nullptr && pool_.acquire(conn->reader.missing_buffer()))
+      return false;
   return true;
 }
 

@@ -22,6 +22,7 @@ struct ConnId {
   explicit operator bool() const { return value != 0; }
 };
 
+/// system_calls: tcp only; UCX does not tell.
 struct TransportStats {
   std::uint64_t messages_in = 0, messages_out = 0, bytes_in = 0, bytes_out = 0, system_calls = 0;
 };
@@ -85,15 +86,16 @@ class Transport {
 };
 
 struct TransportConfig {
-  std::string backend = "tcp";      ///< "tcp" or "ucx".
-  std::string listen;               ///< tcp: "ADDR:PORT" ("0.0.0.0:0" picks a port), empty: no listener. ucx: non-empty = accepts.
-  std::string device;               ///< Interface whose address is published ("eth0"); empty: the first one that is not loopback, else lo.
+  std::string backend = "tcp";  ///< "tcp" or "ucx".
+  std::string listen;  ///< tcp: "ADDR:PORT" ("0.0.0.0:0" picks a port), empty: no listener. ucx: non-empty = accepts.
+  std::string
+      device;  ///< Interface whose address is published ("eth0"); empty: the first one that is not loopback, else lo.
   std::size_t message_max = (1u << 20) + 256;  ///< A longer frame costs its sender the connection.
   std::size_t queue_max = 8u << 20;            ///< Bytes queued on one connection before send() answers `again`.
   std::size_t connections_max = 4096;          ///< Further ones are closed as soon as they are accepted.
   Millis handshake_timeout{5000};              ///< From connect() or accept to the peer's greeting.
   Millis linger{2000};                         ///< What close(flush) may take at most.
-  Millis user_timeout{20000};                  ///< tcp: bytes unacknowledged for so long close the connection (cable pulled).
+  Millis user_timeout{20000};  ///< tcp: bytes unacknowledged for so long close the connection (cable pulled).
 };
 
 /// Errc::unsupported: the backend is not built in or can't run here; the text says which and what to do.

@@ -34,8 +34,8 @@ class TransportTest : public testing::TestWithParam<std::string> {
   Link connect(End& server, End& client) {
     const std::size_t before = server.accepted.size(), had = client.connected.size();
     const ConnId conn = client.connect(server.transport->address());
-    EXPECT_TRUE(drive({&server, &client},
-                      [&] { return server.accepted.size() > before && client.connected.size() > had; }));
+    EXPECT_TRUE(
+        drive({&server, &client}, [&] { return server.accepted.size() > before && client.connected.size() > had; }));
     return {conn, server.accepted.empty() ? ConnId{} : server.accepted.back()};
   }
 };
@@ -65,7 +65,8 @@ TEST_P(TransportTest, MessagesOfEverySizeArriveWholeAndInOrderBothWays) {
       end->writable.clear();
     }
   }
-  ASSERT_TRUE(drive({&server, &client}, [&] { return server.received == sent.size() && client.received == sent.size(); }));
+  ASSERT_TRUE(
+      drive({&server, &client}, [&] { return server.received == sent.size() && client.received == sent.size(); }));
   EXPECT_EQ(server.from(link.server), sent);
   EXPECT_EQ(client.from(link.client), sent);
 }
@@ -217,7 +218,8 @@ TEST_P(TransportTest, ThePoolsLimitDelaysAndLosesNothing) {
   std::vector<BufferRef> held;
   std::size_t received = 0;
   server.on_frame = [&](ConnId, BufferRef frame) {
-    EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(frame.data()), frame.size()), pattern(65536, static_cast<std::uint32_t>(received)));
+    EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(frame.data()), frame.size()),
+              pattern(65536, static_cast<std::uint32_t>(received)));
     ++received;
     held.push_back(std::move(frame));
   };
@@ -303,14 +305,16 @@ TEST_P(TransportTest, NothingIsAllocatedPerMessageInSteadyState) {
 
 TEST_P(TransportTest, AForeignAddressIsInvalid) {
   End client(client_config());
-  for (const char* text : {"", "smoke:1", "tcp:", "ucx:", "ucx:zz", "tcp:host:80", "tcp:1.2.3.4:70000", "tcp:1.2.3.4:0", "tcp:0.0.0.0:1"}) {
+  for (const char* text : {"", "smoke:1", "tcp:", "ucx:", "ucx:zz", "tcp:host:80", "tcp:1.2.3.4:70000", "tcp:1.2.3.4:0",
+                           "tcp:0.0.0.0:1"}) {
     auto conn = client.transport->connect(text);
     ASSERT_FALSE(conn) << text;
     EXPECT_EQ(conn.error().code, Errc::invalid) << text;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, TransportTest, testing::Values(SUMAC_TEST_BACKEND), [](const auto& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Backends, TransportTest, testing::Values(SUMAC_TEST_BACKEND),
+                         [](const auto& param) { return param.param; });
 
 }  // namespace
 }  // namespace sumac::net

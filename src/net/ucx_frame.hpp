@@ -23,10 +23,11 @@ struct UcxHeader {
   std::uint16_t magic = kUcxMagic;
   std::uint8_t version = kUcxVersion;
   UcxKind kind = UcxKind::data;
-  std::uint32_t to = 0;        ///< Receiver's ConnId; hello: 0.
-  std::uint64_t key = 0;       ///< What the receiver gave the sender: turns away a stray or late message. Hello: 0.
-  std::uint32_t from = 0;      ///< Sender's ConnId.
-  std::uint32_t sequence = 0;  ///< Of data and bye on this connection, from 0: a small message may overtake a large one.
+  std::uint32_t to = 0;    ///< Receiver's ConnId; hello: 0.
+  std::uint64_t key = 0;   ///< What the receiver gave the sender: turns away a stray or late message. Hello: 0.
+  std::uint32_t from = 0;  ///< Sender's ConnId.
+  std::uint32_t sequence =
+      0;  ///< Of data and bye on this connection, from 0: a small message may overtake a large one.
 };
 static_assert(sizeof(UcxHeader) == 24 && std::has_unique_object_representations_v<UcxHeader>);
 

@@ -62,9 +62,11 @@ Result<std::unique_ptr<Transport>> make_ucx_transport(const TransportConfig& con
   const GentleUcx gentle;
   void* module = open_module(error);
   if (module == nullptr)
-    return fail(Errc::unsupported, "transport ucx: {}: install the package with {}, or use transport tcp", error, kUcxModule);
+    return fail(Errc::unsupported, "transport ucx: {}: install the package with {}, or use transport tcp", error,
+                kUcxModule);
   const auto entry = reinterpret_cast<UcxEntry>(dlsym(module, kUcxEntry));
-  Result<std::unique_ptr<Transport>> made = fail(Errc::unsupported, "transport ucx: {} is of another build: install both anew", kUcxModule);
+  Result<std::unique_ptr<Transport>> made =
+      fail(Errc::unsupported, "transport ucx: {} is of another build: install both anew", kUcxModule);
   if (entry == nullptr || !entry(module_fingerprint(), &config, &pool, &made)) return made;
   return made;
 }

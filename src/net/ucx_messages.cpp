@@ -50,8 +50,9 @@ Errc UcxTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
   UcxConnection* conn = table_.find(id);
   if (conn == nullptr || conn->dead || conn->disowned) return Errc::lost;
   const std::size_t bytes = head.size() + body.bytes.size();
-  const std::size_t limit =
-      conn->peer_message_max == 0 ? config_.message_max : std::min<std::size_t>(config_.message_max, conn->peer_message_max);
+  const std::size_t limit = conn->peer_message_max == 0
+                                ? config_.message_max
+                                : std::min<std::size_t>(config_.message_max, conn->peer_message_max);
   if (head.size() > kHeadMax || bytes > limit) return Errc::invalid;
   if (conn->out_count > 0 && conn->out_bytes + bytes > config_.queue_max) {
     conn->tell_writable = true;
@@ -146,7 +147,8 @@ ucs_status_t UcxTransport::on_am(void* self, const void* header, size_t header_l
 }
 
 /// UCS_OK: UCX may forget the data. UCS_INPROGRESS: we hold it.
-ucs_status_t UcxTransport::arrived(std::span<const std::byte> header, void* data, std::size_t length, std::uint64_t attributes) {
+ucs_status_t UcxTransport::arrived(std::span<const std::byte> header, void* data, std::size_t length,
+                                   std::uint64_t attributes) {
   UcxHeader h;
   if (header.size() < sizeof h) return UCS_OK;
   std::memcpy(&h, header.data(), sizeof h);
@@ -202,8 +204,8 @@ BufferRef UcxTransport::make_frame(std::span<const std::byte> head, std::size_t 
   return frame;
 }
 
-ucs_status_t UcxTransport::arrived_data(UcxConnection& conn, const UcxHeader& h, std::span<const std::byte> head, void* data,
-                                        std::size_t length, std::uint64_t attributes) {
+ucs_status_t UcxTransport::arrived_data(UcxConnection& conn, const UcxHeader& h, std::span<const std::byte> head,
+                                        void* data, std::size_t length, std::uint64_t attributes) {
   if (head.size() > kHeadMax || length > config_.message_max || head.size() + length > config_.message_max) {
     end(conn, Errc::invalid, "malformed: the message is longer than message_max");
     return UCS_OK;
@@ -267,7 +269,8 @@ void UcxTransport::on_received(void* request, ucs_status_t status, size_t, void*
   UcxConnection* conn = self.table_.find(done->conn);
   if (conn == nullptr || conn->dead) return;
   const std::uint32_t ahead = done->sequence - conn->next_in;
-  if (status != UCS_OK) return self.end(*conn, Errc::lost, fmt::format("connection lost: {}", ucs_status_string(status)));
+  if (status != UCS_OK)
+    return self.end(*conn, Errc::lost, fmt::format("connection lost: {}", ucs_status_string(status)));
   if (ahead >= conn->arrivals.size()) return;
   conn->arrivals[ahead].frame = std::move(done->frame);
   conn->arrivals[ahead].state = UcxArrival::State::complete;

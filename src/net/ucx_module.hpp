@@ -13,7 +13,8 @@ inline constexpr const char* kUcxEntry = "sumac_net_ucx_make_v1";
 using UcxEntry = bool (*)(std::size_t fingerprint, const TransportConfig* config, BufferPool* pool, void* out);
 
 constexpr std::size_t module_fingerprint() noexcept {
-  return sizeof(TransportConfig) * 1000003 + sizeof(TransportStats) * 1009 + sizeof(Transport) * 101 + sizeof(Error) + sizeof(BufferRef);
+  return sizeof(TransportConfig) * 1000003 + sizeof(TransportStats) * 1009 + sizeof(Transport) * 101 + sizeof(Error) +
+         sizeof(BufferRef);
 }
 
 /// Opens the module and makes a transport. Errc::unsupported: it is not installed or can't be loaded here.

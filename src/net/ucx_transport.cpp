@@ -26,11 +26,14 @@ std::uint32_t sum_of(std::span<const std::byte> bytes) {
 }
 
 bool set_by_user(const char* name) {
-  return std::getenv((std::string("UCX_") + name).c_str()) != nullptr || std::getenv((std::string("SUMAC_UCX_") + name).c_str()) != nullptr;
+  return std::getenv((std::string("UCX_") + name).c_str()) != nullptr ||
+         std::getenv((std::string("SUMAC_UCX_") + name).c_str()) != nullptr;
 }
 
 Error ucx_error(ucs_status_t status, std::string_view what) {
-  const Errc code = status == UCS_ERR_NO_MEMORY ? Errc::no_memory : status == UCS_ERR_NO_DEVICE ? Errc::unsupported : Errc::io;
+  const Errc code = status == UCS_ERR_NO_MEMORY   ? Errc::no_memory
+                    : status == UCS_ERR_NO_DEVICE ? Errc::unsupported
+                                                  : Errc::io;
   return Error{code, fmt::format("{}: {}", what, ucs_status_string(status))};
 }
 
@@ -45,7 +48,8 @@ Result<std::unique_ptr<Transport>> UcxTransport::make(const TransportConfig& con
 Result<> UcxTransport::open() {
   // Variables of UCX under our prefix (SUMAC_UCX_TLS, ...) go before the plain ones, which are the program's own MPI's.
   ucp_config_t* raw = nullptr;
-  if (const auto st = ucp_config_read("SUMAC", nullptr, &raw); st != UCS_OK) return tl::unexpected(ucx_error(st, "ucp_config_read"));
+  if (const auto st = ucp_config_read("SUMAC", nullptr, &raw); st != UCS_OK)
+    return tl::unexpected(ucx_error(st, "ucp_config_read"));
   const std::unique_ptr<ucp_config_t, ConfigRelease> config(raw);
   // One device, always: left to itself an endpoint uses loopback and eth0 lanes together, and loopback of another host is nobody.
   device_ = config_.device;
@@ -60,7 +64,8 @@ Result<> UcxTransport::open() {
   // UCX learns of a peer's death over shared memory only by a keepalive of 20 s, over the others in milliseconds. Ranks of one host
   // meet in our own segments anyway.
   if (!set_by_user("TLS"))
-    if (const auto st = ucp_config_modify(config.get(), "TLS", "^sm"); st != UCS_OK) return tl::unexpected(ucx_error(st, "TLS ^sm"));
+    if (const auto st = ucp_config_modify(config.get(), "TLS", "^sm"); st != UCS_OK)
+      return tl::unexpected(ucx_error(st, "TLS ^sm"));
   return open_worker(config.get());
 }
 
@@ -70,7 +75,8 @@ Result<> UcxTransport::open_worker(const ucp_config_t* config) {
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
   ucp_context_h context = nullptr;
   if (const auto st = ucp_init(&params, config, &context); st != UCS_OK)
-    return tl::unexpected(ucx_error(st, fmt::format("ucp_init (device {})", device_.empty() ? "of UCX_NET_DEVICES" : device_)));
+    return tl::unexpected(
+        ucx_error(st, fmt::format("ucp_init (device {})", device_.empty() ? "of UCX_NET_DEVICES" : device_)));
   context_.reset(context);
   ucp_worker_params_t worker_params{};
   worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
@@ -86,7 +92,8 @@ Result<> UcxTransport::open_worker(const ucp_config_t* config) {
   handler.arg = this;
   if (const auto st = ucp_worker_set_am_recv_handler(worker, &handler); st != UCS_OK)
     return tl::unexpected(ucx_error(st, "ucp_worker_set_am_recv_handler"));
-  if (const auto st = ucp_worker_get_efd(worker, &wake_fd_); st != UCS_OK) return tl::unexpected(ucx_error(st, "ucp_worker_get_efd"));
+  if (const auto st = ucp_worker_get_efd(worker, &wake_fd_); st != UCS_OK)
+    return tl::unexpected(ucx_error(st, "ucp_worker_get_efd"));
   return publish();
 }
 
@@ -102,8 +109,8 @@ Result<> UcxTransport::publish() {
   store_le<std::uint32_t>(sum.data(), sum_of(worker_address_));
   if (!config_.listen.empty()) address_ = "ucx:" + hex(sum, "") + hex(worker_address_, "");
   if (address_.size() >= wire::kAddressMax)
-    return fail(Errc::unsupported, "the worker's address has {} characters, at most {} travel: name one device", address_.size(),
-                wire::kAddressMax - 1);
+    return fail(Errc::unsupported, "the worker's address has {} characters, at most {} travel: name one device",
+                address_.size(), wire::kAddressMax - 1);
   char host[48] = "?";
   gethostname(host, sizeof host - 1);
   name_ = fmt::format("{}:{}", host, getpid()).substr(0, 63);
@@ -141,7 +148,8 @@ UcxConnection& UcxTransport::add(bool connector) {
 
 Result<ucp_ep_h> UcxTransport::make_endpoint(UcxConnection& conn, std::span<const std::byte> address) {
   ucp_ep_params_t params{};
-  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.field_mask =
+      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.address = reinterpret_cast<const ucp_address_t*>(address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = on_error;
@@ -167,7 +175,8 @@ Result<ConnId> UcxTransport::connect(std::string_view address) {
     return conn.id;
   }
   // The first message carries our own address, so that the other side can answer.
-  if (post(conn, greeting(conn, UcxKind::hello, worker_address_)) != Errc::ok) end(conn, Errc::lost, "greeting was not sent");
+  if (post(conn, greeting(conn, UcxKind::hello, worker_address_)) != Errc::ok)
+    end(conn, Errc::lost, "greeting was not sent");
   return conn.id;
 }
 
@@ -179,7 +188,8 @@ void UcxTransport::answer_hello(const UcxHello& hello) {
   conn.peer_message_max = hello.greeting.message_max;
   conn.peer_name = hello.greeting.name.data();
   conn.open = true;
-  if (!make_endpoint(conn, hello.address) || post(conn, greeting(conn, UcxKind::welcome, {})) != Errc::ok) return drop(conn);
+  if (!make_endpoint(conn, hello.address) || post(conn, greeting(conn, UcxKind::welcome, {})) != Errc::ok)
+    return drop(conn);
   events_.note(Kind::accepted, conn.id);
 }
 
@@ -297,7 +307,9 @@ void UcxTransport::say_bye(UcxConnection& conn) {
   if (post(conn, std::move(send)) != Errc::ok) end(conn, Errc::lost, "farewell was not sent");
 }
 
-Errc UcxTransport::watch(ConnId id, Millis, Millis) { return table_.find(id) == nullptr ? Errc::lost : Errc::unsupported; }
+Errc UcxTransport::watch(ConnId id, Millis, Millis) {
+  return table_.find(id) == nullptr ? Errc::lost : Errc::unsupported;
+}
 
 std::string UcxTransport::peer(ConnId id) const {
   const UcxConnection* conn = table_.find(id);
@@ -325,15 +337,16 @@ void UcxTransport::check_times(Time now) {
   next_due_ = kNever;
   table_.each([&](UcxConnection& conn) {
     if (conn.dead) return;
-    if (now >= conn.deadline) return end(conn, Errc::timeout, fmt::format("no greeting in {} ms", config_.handshake_timeout.count()));
+    if (now >= conn.deadline)
+      return end(conn, Errc::timeout, fmt::format("no greeting in {} ms", config_.handshake_timeout.count()));
     due_by(conn.deadline);
   });
+  for (const Closing& closing : closing_) due_by(closing.deadline);
 }
 
 std::size_t UcxTransport::progress(TransportEvents& events, std::size_t budget) {
   if (!held_.empty()) retry_held();
   for (int i = 0; i < kProgressPerPass && events_.size() < budget; ++i) {
-    ++stats_.system_calls;
     if (ucp_worker_progress(worker_.get()) == 0) break;
   }
   if (!failed_.empty()) take_failures();

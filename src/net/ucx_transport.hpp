@@ -66,9 +66,9 @@ struct UcxConnection {
   std::uint64_t our_key = 0, peer_key = 0;
   std::uint32_t next_out = 0, next_in = 0;
   std::uint32_t peer_message_max = 0;
-  std::deque<UcxArrival> arrivals;                 ///< arrivals[i] has sequence next_in + i.
-  std::deque<std::unique_ptr<UcxSend>> waiting;    ///< Sent before the peer said welcome.
-  std::size_t out_bytes = 0, out_count = 0;        ///< Waiting, or with UCX.
+  std::deque<UcxArrival> arrivals;               ///< arrivals[i] has sequence next_in + i.
+  std::deque<std::unique_ptr<UcxSend>> waiting;  ///< Sent before the peer said welcome.
+  std::size_t out_bytes = 0, out_count = 0;      ///< Waiting, or with UCX.
   std::size_t held_bytes = 0;
   Time deadline = kNever;
   std::string peer_name;

@@ -33,7 +33,8 @@ Result<HostClient> HostClient::connect(const std::string& path, Duration timeout
   if (!fd) return fail_errno("socket");
   const Time deadline = deadline_after(monotonic_now(), timeout);
   for (;;) {
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) == 0) return HostClient(std::move(fd));
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) == 0)
+      return HostClient(std::move(fd));
     if (errno == ENOENT || errno == ECONNREFUSED)
       return fail(Errc::not_found, "nobody listens at {}: start sharpd on this host, or use `sumac run`", path);
     if (errno == EACCES) return fail(Errc::denied, "no permission for {}: ask who runs sharpd on this host", path);
@@ -64,7 +65,8 @@ Result<wire::HostMessage> HostClient::receive(Duration timeout) {
     const ssize_t n = recv(fd_.get(), bytes.data(), bytes.size(), MSG_TRUNC);
     if (n == 0 || (n < 0 && errno == ECONNRESET)) return fail(Errc::lost, "sharpd closed the connection");
     if (n > 0) {
-      auto message = wire::decode_host_message(std::span(bytes).first(std::min<std::size_t>(bytes.size(), static_cast<std::size_t>(n))));
+      auto message = wire::decode_host_message(
+          std::span(bytes).first(std::min<std::size_t>(bytes.size(), static_cast<std::size_t>(n))));
       if (message && static_cast<std::size_t>(n) == bytes.size()) return message;
       return message ? fail(Errc::invalid, "message of sharpd: {} bytes, not {}", n, bytes.size())
                      : within("message of sharpd", message.error());

@@ -64,7 +64,8 @@ Result<UniqueFd> listen_at(const std::string& path) {
   struct stat found {};
   if (lstat(path.c_str(), &found) == 0) {
     if (!S_ISSOCK(found.st_mode)) return fail(Errc::exists, "{} is there and is no socket: move it away", path);
-    if (answers(*address)) return fail(Errc::exists, "another process listens at {}: stop it, or use another directory", path);
+    if (answers(*address))
+      return fail(Errc::exists, "another process listens at {}: stop it, or use another directory", path);
     if (unlink(path.c_str()) != 0) return fail_errno(fmt::format("remove the dead socket {}", path));
   }
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0)

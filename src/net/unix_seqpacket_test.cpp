@@ -99,7 +99,8 @@ TEST_F(Seqpacket, MalformedMessagesEndTheirClientOnly) {
   auto good = HostClient::connect(path, Seconds{5});
   ASSERT_TRUE(good);
   std::array<std::byte, 2000> junk{};
-  for (const std::size_t size : {std::size_t{1}, std::size_t{1023}, std::size_t{1024}, std::size_t{1025}, junk.size()}) {
+  for (const std::size_t size :
+       {std::size_t{1}, std::size_t{1023}, std::size_t{1024}, std::size_t{1025}, junk.size()}) {
     SCOPED_TRACE(size);
     auto bad = HostClient::connect(path, Seconds{5});
     ASSERT_TRUE(bad);

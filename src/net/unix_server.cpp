@@ -16,7 +16,8 @@
 namespace sumac::net {
 namespace {
 
-inline constexpr std::size_t kQueueMax = 256;  // messages (256 KiB) that a client may leave unread before it is given up
+inline constexpr std::size_t kQueueMax =
+    256;  // messages (256 KiB) that a client may leave unread before it is given up
 inline constexpr int kReportsPerPass = 64;
 inline constexpr int kAcceptsPerPass = 16;
 
@@ -57,7 +58,8 @@ Result<HostServer> HostServer::listen(const std::string& path, std::size_t clien
   server.inode_ = made.st_ino;
   epoll_event event{};
   event.events = EPOLLIN;
-  if (epoll_ctl(server.epoll_.get(), EPOLL_CTL_ADD, server.listener_.get(), &event) != 0) return fail_errno("epoll_ctl");
+  if (epoll_ctl(server.epoll_.get(), EPOLL_CTL_ADD, server.listener_.get(), &event) != 0)
+    return fail_errno("epoll_ctl");
   return server;
 }
 

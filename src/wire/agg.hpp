@@ -15,8 +15,8 @@ namespace sumac::wire {
 
 inline constexpr std::uint16_t kAggMagic = 0x4153;  // "SA"
 inline constexpr std::uint8_t kAggVersion = 1;
-inline constexpr std::uint32_t kPathMax = 8;              ///< Depth of a tree, in nodes, from a leaf to the root.
-inline constexpr std::uint32_t kPayloadMax = 1u << 20;    ///< Never more behind one header, whatever a job was granted.
+inline constexpr std::uint32_t kPathMax = 8;            ///< Depth of a tree, in nodes, from a leaf to the root.
+inline constexpr std::uint32_t kPayloadMax = 1u << 20;  ///< Never more behind one header, whatever a job was granted.
 inline constexpr std::uint32_t kNoRank = 0xFFFFFFFFu;
 
 enum class AggKind : std::uint8_t {
@@ -29,11 +29,12 @@ enum class AggKind : std::uint8_t {
   skip = 6,        ///< Recovery: "somebody else supplies this number".
   trouble = 7,     ///< To the root: a dead rank, or who disagreed and on what (TroubleBody).
   // down
-  opened = 16,   ///< The group id (OpenedBody).
-  joined = 17,   ///< The group stands: window and payload (JoinedBody).
-  refused = 18,  ///< Open or Join was refused (RefusedBody). Also up, from a node that refuses to the rest of the group.
-  result = 19,   ///< One number's result, for every member; empty where the collective gives it no data.
-  verdict = 20,  ///< From the root: the first number that nobody completes, and why (VerdictBody). Ends the group.
+  opened = 16,  ///< The group id (OpenedBody).
+  joined = 17,  ///< The group stands: window and payload (JoinedBody).
+  refused =
+      18,       ///< Open or Join was refused (RefusedBody). Also up, from a node that refuses to the rest of the group.
+  result = 19,  ///< One number's result, for every member; empty where the collective gives it no data.
+  verdict = 20,     ///< From the root: the first number that nobody completes, and why (VerdictBody). Ends the group.
   void_epoch = 21,  ///< This epoch is over: ask for the next (VoidBody).
 };
 
@@ -73,8 +74,8 @@ struct AggHeader {
   std::uint16_t flags = 0;        ///< AggFlag.
   std::uint16_t root_slice = 0;   ///< Reserved for rooted kinds; zero.
   std::uint32_t payload_bytes = 0;
-  std::uint64_t count = 0;  ///< Elements of the whole operation; all members must agree.
-  std::uint64_t first = 0;  ///< First element of this fragment.
+  std::uint64_t count = 0;         ///< Elements of the whole operation; all members must agree.
+  std::uint64_t first = 0;         ///< First element of this fragment.
   std::uint32_t origin = kNoRank;  ///< Up: lowest group rank whose data are in it (a verdict names it). Down: kNoRank.
   std::uint32_t members = 0;       ///< Up: how many members' data are in it. With `origin`: the block of a partial sum.
   std::uint64_t reserved = 0;
@@ -87,7 +88,7 @@ constexpr bool seq_before(std::uint32_t a, std::uint32_t b) noexcept { return st
 enum class Role : std::uint32_t { client = 1, node = 2 };
 
 struct HelloBody {
-  std::uint64_t job_id = 0;  ///< Clients only; a node speaks for all jobs.
+  std::uint64_t job_id = 0;                ///< Clients only; a node speaks for all jobs.
   std::array<std::uint8_t, 16> job_key{};  ///< Zero until keys come with the secured control plane.
   Role role = Role::client;
   std::uint32_t id = 0;  ///< World rank of a client, node id of a node.
@@ -124,13 +125,13 @@ struct JoinBody {
   std::uint32_t rank = 0;        ///< Group rank; the lowest one when a node joins for its members.
   std::uint32_t world_rank = 0;
   std::uint32_t group_size = 0;
-  std::uint32_t members = 1;        ///< Members that this Join speaks for.
-  std::uint32_t osts = 0;           ///< Least number of OSTs reserved so far below; a member says what it can use at most.
-  std::uint32_t stream_window = 0;  ///< Same for streaming chunks; 0: no streaming.
-  std::uint32_t payload_max = 0;    ///< Bytes of one OST that the member was granted.
-  std::uint32_t chunk_max = 0;      ///< Bytes of one streaming chunk.
-  std::uint32_t done = 0;           ///< First number not complete: lowest below.
-  std::uint32_t high = 0, high_rank = 0;  ///< Highest `done` below, and who has it.
+  std::uint32_t members = 1;  ///< Members that this Join speaks for.
+  std::uint32_t osts = 0;     ///< Least number of OSTs reserved so far below; a member says what it can use at most.
+  std::uint32_t stream_window = 0;                     ///< Same for streaming chunks; 0: no streaming.
+  std::uint32_t payload_max = 0;                       ///< Bytes of one OST that the member was granted.
+  std::uint32_t chunk_max = 0;                         ///< Bytes of one streaming chunk.
+  std::uint32_t done = 0;                              ///< First number not complete: lowest below.
+  std::uint32_t high = 0, high_rank = 0;               ///< Highest `done` below, and who has it.
   std::uint32_t first_aborted = 0, culprit = kNoRank;  ///< Of a verdict already heard; culprit kNoRank: none.
   std::uint16_t flags = 0;                             ///< Bit 0: leaving.
   std::uint16_t path_length = 0;
@@ -151,11 +152,11 @@ struct JoinedBody {
 static_assert(sizeof(JoinedBody) == 48 && std::has_unique_object_representations_v<JoinedBody>);
 
 enum class RefuseReason : std::uint32_t {
-  no_group_id = 1,     ///< The job's grant has no group left: limit = groups granted.
-  no_ost = 2,          ///< The job's pool at a node is empty: limit = OSTs granted.
-  unknown_job = 3,     ///< The node has no grant for this job (ended, or never begun).
+  no_group_id = 1,  ///< The job's grant has no group left: limit = groups granted.
+  no_ost = 2,       ///< The job's pool at a node is empty: limit = OSTs granted.
+  unknown_job = 3,  ///< The node has no grant for this job (ended, or never begun).
   unknown_group = 4,
-  bad_path = 5,        ///< The path names a node that this one is not, or members that can't be.
+  bad_path = 5,  ///< The path names a node that this one is not, or members that can't be.
   payload_too_large = 6,
   wrong_epoch = 7,
   bad_key = 8,
@@ -177,14 +178,24 @@ static_assert(sizeof(RefusedBody) == 40 && std::has_unique_object_representation
 
 enum class TroubleReason : std::uint32_t { dead_rank = 1, disagree = 2, lost_connection = 3 };
 /// Where two members differ; the first that differs in this order is named.
-enum class Field : std::uint32_t { none = 0, coll = 1, op = 2, dtype = 3, tag_dtype = 4, count = 5, first = 6, flags = 7, payload_bytes = 8 };
+enum class Field : std::uint32_t {
+  none = 0,
+  coll = 1,
+  op = 2,
+  dtype = 3,
+  tag_dtype = 4,
+  count = 5,
+  first = 6,
+  flags = 7,
+  payload_bytes = 8
+};
 
 /// Trouble (up) and Verdict (down) say the same; `sequence` of the header is the number they speak of (Verdict: F).
 struct TroubleBody {
   TroubleReason reason = TroubleReason::disagree;
   Field field = Field::none;
-  std::uint32_t culprit = kNoRank;  ///< Group rank; of two that disagree, the one that came later.
-  std::uint32_t other = kNoRank;    ///< The one it disagrees with.
+  std::uint32_t culprit = kNoRank;                   ///< Group rank; of two that disagree, the one that came later.
+  std::uint32_t other = kNoRank;                     ///< The one it disagrees with.
   std::uint64_t culprit_value = 0, other_value = 0;  ///< Of `field`.
 };
 static_assert(sizeof(TroubleBody) == 32 && std::has_unique_object_representations_v<TroubleBody>);

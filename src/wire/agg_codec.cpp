@@ -55,12 +55,14 @@ const char* flaw_of_data(const AggHeader& h) noexcept {
   if (h.coll == Coll::allgather) return nullptr;
   if (elements > h.count - h.first) return "fragment reaches behind the end of the operation";
   if (((h.flags & kFlagFirst) != 0) != (h.first == 0)) return "flag first and element first disagree";
-  if (((h.flags & kFlagLast) != 0) != (h.first + elements == h.count)) return "flag last and the fragment's end disagree";
+  if (((h.flags & kFlagLast) != 0) != (h.first + elements == h.count))
+    return "flag last and the fragment's end disagree";
   return nullptr;
 }
 
 const char* flaw_of_empty(const AggHeader& h) noexcept {
-  if (h.op != Op::null || h.dtype != Dtype::null || h.tag_dtype != Dtype::null) return "an operation without data has a type";
+  if (h.op != Op::null || h.dtype != Dtype::null || h.tag_dtype != Dtype::null)
+    return "an operation without data has a type";
   if (h.count != 0 || h.first != 0) return "an operation without data has elements";
   if (h.payload_bytes != 0) return "an operation without data carries a payload";
   if ((h.flags & kFlagStreaming) != 0) return "an operation without data is streaming";
@@ -136,7 +138,8 @@ Result<AggHeader> decode_agg_header(std::span<const std::byte> frame, std::uint3
   load(header, frame.data());
   if (const char* what = flaw(header, frame.size() - kAggHeaderBytes, payload_max); what != nullptr)
     return fail(Errc::invalid, "{} ({}; {} bytes follow, at most {})", what,
-                dump_fields(frame.first(kAggHeaderBytes), layout<AggHeader>()), frame.size() - kAggHeaderBytes, payload_max);
+                dump_fields(frame.first(kAggHeaderBytes), layout<AggHeader>()), frame.size() - kAggHeaderBytes,
+                payload_max);
   return header;
 }
 
@@ -209,7 +212,8 @@ const char* flaw(const RefusedBody& b) noexcept {
 
 const char* flaw(const TroubleBody& b) noexcept {
   const auto reason = static_cast<std::uint32_t>(b.reason);
-  if (reason < 1 || reason > static_cast<std::uint32_t>(TroubleReason::lost_connection)) return "trouble: reason is unknown";
+  if (reason < 1 || reason > static_cast<std::uint32_t>(TroubleReason::lost_connection))
+    return "trouble: reason is unknown";
   if (static_cast<std::uint32_t>(b.field) > static_cast<std::uint32_t>(Field::payload_bytes))
     return "trouble: field is unknown";
   if (b.culprit == kNoRank) return "trouble: culprit is no rank";

@@ -85,8 +85,10 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"tag behind null", "contribute", [](auto& h) { h.tag_dtype = static_cast<Dtype>(13); }, "tag_dtype is unknown"},
       {"a reduction without op", "contribute", [](auto& h) { h.op = Op::null; }, "do not go together"},
       {"a logical and of floats", "contribute", [](auto& h) { h.op = Op::land; }, "do not go together"},
-      {"a tag where there are no pairs", "contribute", [](auto& h) { h.tag_dtype = Dtype::int32; }, "do not go together"},
-      {"a pair with a float tag", "contribute-pairs", [](auto& h) { h.tag_dtype = Dtype::float32; }, "do not go together"},
+      {"a tag where there are no pairs", "contribute", [](auto& h) { h.tag_dtype = Dtype::int32; },
+       "do not go together"},
+      {"a pair with a float tag", "contribute-pairs", [](auto& h) { h.tag_dtype = Dtype::float32; },
+       "do not go together"},
       {"a bcast with an op", "contribute-bcast", [](auto& h) { h.op = Op::sum; }, "do not go together"},
       {"a barrier with a type", "contribute-barrier", [](auto& h) { h.dtype = Dtype::int8; }, "has a type"},
       {"a barrier with elements", "contribute-barrier", [](auto& h) { h.count = 1; }, "has elements"},
@@ -95,15 +97,32 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"root_slice", "contribute", [](auto& h) { h.root_slice = 1; }, "root_slice"},
       {"reserved", "contribute", [](auto& h) { h.reserved = 1; }, "reserved"},
       {"payload_bytes", "contribute", [](auto& h) { h.payload_bytes = 12; }, "payload_bytes"},
-      {"half an element", "contribute", [](auto& h) { h.dtype = Dtype::float64; h.count = 998; h.op = Op::sum; h.first = 996; }, nullptr},
+      {"half an element", "contribute",
+       [](auto& h) {
+         h.dtype = Dtype::float64;
+         h.count = 998;
+         h.op = Op::sum;
+         h.first = 996;
+       },
+       nullptr},
       {"not whole elements", "contribute-bcast", [](auto& h) { h.dtype = Dtype::uint32; }, "whole number"},
       {"first behind the end", "contribute", [](auto& h) { h.first = 1001; }, "first is behind"},
-      {"first near 2^64 does not wrap", "contribute", [](auto& h) { h.first = ~0ull - 1; h.count = ~0ull; }, "reaches behind"},
+      {"first near 2^64 does not wrap", "contribute",
+       [](auto& h) {
+         h.first = ~0ull - 1;
+         h.count = ~0ull;
+       },
+       "reaches behind"},
       {"one element too many", "contribute", [](auto& h) { h.first = 997; }, "reaches behind"},
       {"flag last missing", "contribute", [](auto& h) { h.flags = 0; }, "flag last"},
       {"flag last too early", "contribute", [](auto& h) { h.first = 995; }, "flag last"},
       {"flag first in the middle", "contribute", [](auto& h) { h.flags |= kFlagFirst; }, "flag first"},
-      {"a middle fragment has neither flag", "contribute", [](auto& h) { h.first = 100; h.flags = 0; }, nullptr},
+      {"a middle fragment has neither flag", "contribute",
+       [](auto& h) {
+         h.first = 100;
+         h.flags = 0;
+       },
+       nullptr},
       {"a contribution of nobody", "contribute", [](auto& h) { h.members = 0; }, "members"},
       {"a contribution from nobody", "contribute", [](auto& h) { h.origin = kNoRank; }, "origin"},
       {"a result that names an origin", "result", [](auto& h) { h.origin = 0; }, "origin"},
@@ -189,26 +208,43 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
   expect_flaws<HelloBody>("hello", {[](auto& b) { b.role = static_cast<Role>(3); }, [](auto& b) { b.job_id = 0; },
                                     [](auto& b) { b.role = Role::node; }, [](auto& b) { b.version_min = 0; },
                                     [](auto& b) { b.version_min = 2; }, [](auto& b) { b.reserved = 1; }});
-  expect_flaws<OpenBody>("open", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_size = 0; }, [](auto& b) { b.reserved = 1; }});
-  expect_flaws<OpenedBody>("opened", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_id = 0; }, [](auto& b) { b.reserved = 1; }});
-  expect_flaws<JoinBody>(
-      "join", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_size = 0; }, [](auto& b) { b.group_size = kNoRank; },
-               [](auto& b) { b.rank = 16; }, [](auto& b) { b.members = 0; }, [](auto& b) { b.members = 17; },
-               [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_max = 0; }, [](auto& b) { b.payload_max = kPayloadMax + 1; },
-               [](auto& b) { b.chunk_max = kPayloadMax + 1; }, [](auto& b) { b.high = b.done - 1; },
-               [](auto& b) { b.high_rank = 16; }, [](auto& b) { b.culprit = 16; }, [](auto& b) { b.flags = 2; },
-               [](auto& b) { b.path_length = 0; }, [](auto& b) { b.path_length = 9; }, [](auto& b) { b.path_length = 3; },
-               [](auto& b) { b.path_length = 1; }, [](auto& b) { b.path[0].expected_members = 0; },
-               [](auto& b) { b.path[1].expected_members = 17; }, [](auto& b) { b.path[7].node_id = 1; }});
-  expect_flaws<JoinedBody>("joined", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_max = 0; },
-                                      [](auto& b) { b.chunk_max = kPayloadMax + 1; }, [](auto& b) { b.high = b.low - 1; }});
-  expect_flaws<RefusedBody>("refused", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.reason = static_cast<RefuseReason>(0); },
-                                        [](auto& b) { b.reason = static_cast<RefuseReason>(12); },
-                                        [](auto& b) { b.what = AggKind::contribute; }, [](auto& b) { b.reserved[6] = 1; }});
-  expect_flaws<TroubleBody>("trouble", {[](auto& b) { b.reason = static_cast<TroubleReason>(0); },
-                                        [](auto& b) { b.reason = static_cast<TroubleReason>(4); },
-                                        [](auto& b) { b.field = static_cast<Field>(9); }, [](auto& b) { b.culprit = kNoRank; },
-                                        [](auto& b) { b.field = Field::none; }, [](auto& b) { b.other = kNoRank; }});
+  expect_flaws<OpenBody>(
+      "open", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_size = 0; }, [](auto& b) { b.reserved = 1; }});
+  expect_flaws<OpenedBody>(
+      "opened", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_id = 0; }, [](auto& b) { b.reserved = 1; }});
+  expect_flaws<JoinBody>("join", {[](auto& b) { b.job_id = 0; },
+                                  [](auto& b) { b.group_size = 0; },
+                                  [](auto& b) { b.group_size = kNoRank; },
+                                  [](auto& b) { b.rank = 16; },
+                                  [](auto& b) { b.members = 0; },
+                                  [](auto& b) { b.members = 17; },
+                                  [](auto& b) { b.osts = 0; },
+                                  [](auto& b) { b.payload_max = 0; },
+                                  [](auto& b) { b.payload_max = kPayloadMax + 1; },
+                                  [](auto& b) { b.chunk_max = kPayloadMax + 1; },
+                                  [](auto& b) { b.high = b.done - 1; },
+                                  [](auto& b) { b.high_rank = 16; },
+                                  [](auto& b) { b.culprit = 16; },
+                                  [](auto& b) { b.flags = 2; },
+                                  [](auto& b) { b.path_length = 0; },
+                                  [](auto& b) { b.path_length = 9; },
+                                  [](auto& b) { b.path_length = 3; },
+                                  [](auto& b) { b.path_length = 1; },
+                                  [](auto& b) { b.path[0].expected_members = 0; },
+                                  [](auto& b) { b.path[1].expected_members = 17; },
+                                  [](auto& b) { b.path[7].node_id = 1; }});
+  expect_flaws<JoinedBody>(
+      "joined", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_max = 0; },
+                 [](auto& b) { b.chunk_max = kPayloadMax + 1; }, [](auto& b) { b.high = b.low - 1; }});
+  expect_flaws<RefusedBody>("refused",
+                            {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.reason = static_cast<RefuseReason>(0); },
+                             [](auto& b) { b.reason = static_cast<RefuseReason>(12); },
+                             [](auto& b) { b.what = AggKind::contribute; }, [](auto& b) { b.reserved[6] = 1; }});
+  expect_flaws<TroubleBody>("trouble",
+                            {[](auto& b) { b.reason = static_cast<TroubleReason>(0); },
+                             [](auto& b) { b.reason = static_cast<TroubleReason>(4); },
+                             [](auto& b) { b.field = static_cast<Field>(9); }, [](auto& b) { b.culprit = kNoRank; },
+                             [](auto& b) { b.field = Field::none; }, [](auto& b) { b.other = kNoRank; }});
   expect_flaws<VoidBody>("void_epoch", {[](auto& b) { b.reason = static_cast<VoidReason>(0); },
                                         [](auto& b) { b.reason = static_cast<VoidReason>(4); }});
 }
@@ -222,7 +258,8 @@ TEST(AggCodec, NumbersAreComparedInACircle) {
 
 TEST(AggCodec, PeopleCanReadIt) {
   EXPECT_EQ(describe_agg_message(sample("contribute").bytes),
-            "contribute tree 3 group 65543 epoch 2 seq 16909060 allreduce sum float32 count 1000 first 996 origin 5 members 4 "
+            "contribute tree 3 group 65543 epoch 2 seq 16909060 allreduce sum float32 count 1000 first 996 origin 5 "
+            "members 4 "
             "bytes 16 flags last | 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10");
   EXPECT_NE(describe_agg_message(sample("join").bytes).find("path_length 2 path 21,8,22,16"), std::string::npos);
   EXPECT_NE(describe_agg_message(std::vector<std::byte>(64)).find("malformed: magic"), std::string::npos);

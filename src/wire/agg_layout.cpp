@@ -103,8 +103,9 @@ constexpr auto refused_rows() {
   return std::array{
       F(job_id, "job"),
       F(token, "of the open, or 0"),
-      F(reason, "1 no_group_id, 2 no_ost, 3 unknown_job, 4 unknown_group, 5 bad_path, 6 payload_too_large, 7 wrong_epoch, "
-                "8 bad_key, 9 version, 10 node_limit, 11 member_lost"),
+      F(reason,
+        "1 no_group_id, 2 no_ost, 3 unknown_job, 4 unknown_group, 5 bad_path, 6 payload_too_large, 7 wrong_epoch, "
+        "8 bad_key, 9 version, 10 node_limit, 11 member_lost"),
       F(node_id, "who refused"),
       F(limit, "what was granted"),
       F(asked, "what was asked"),
@@ -134,12 +135,12 @@ constexpr auto void_rows() {
 
 }  // namespace
 
-#define SUMAC_LAYOUT(Struct, rows)                              \
-  template <>                                                   \
-  std::span<const FieldRow> layout<Struct>() noexcept {         \
-    static constexpr auto kRows = rows();                       \
+#define SUMAC_LAYOUT(Struct, rows)                                                      \
+  template <>                                                                           \
+  std::span<const FieldRow> layout<Struct>() noexcept {                                 \
+    static constexpr auto kRows = rows();                                               \
     static_assert(covers(kRows, sizeof(Struct)), "a field is missing or out of order"); \
-    return kRows;                                               \
+    return kRows;                                                                       \
   }
 SUMAC_LAYOUT(AggHeader, header_rows)
 SUMAC_LAYOUT(HelloBody, hello_rows)

@@ -41,9 +41,9 @@ std::string_view to_string(Field field) noexcept {
 }
 
 std::string_view to_string(RefuseReason reason) noexcept {
-  static constexpr std::string_view kNames[] = {"?",        "no_group_id",       "no_ost",      "unknown_job", "unknown_group",
-                                                "bad_path", "payload_too_large", "wrong_epoch", "bad_key",     "version",
-                                                "node_limit", "member_lost"};
+  static constexpr std::string_view kNames[] = {
+      "?",           "no_group_id", "no_ost",  "unknown_job", "unknown_group", "bad_path", "payload_too_large",
+      "wrong_epoch", "bad_key",     "version", "node_limit",  "member_lost"};
   const auto i = static_cast<std::size_t>(reason);
   return i < std::size(kNames) ? kNames[i] : "?";
 }
@@ -61,8 +61,8 @@ std::string_view to_string(VoidReason reason) noexcept {
 }
 
 std::string describe(const AggHeader& h) {
-  std::string text = fmt::format("{} tree {} group {} epoch {} seq {}", to_string(h.kind), h.tree_id, h.group_id, h.epoch,
-                                 h.sequence);
+  std::string text =
+      fmt::format("{} tree {} group {} epoch {} seq {}", to_string(h.kind), h.tree_id, h.group_id, h.epoch, h.sequence);
   if (carries_data(h.kind)) {
     text += fmt::format(" {} {} {}", to_string(h.coll), sumac::to_string(h.op), sumac::to_string(h.dtype));
     if (h.tag_dtype != Dtype::null) text += fmt::format(" tag {}", sumac::to_string(h.tag_dtype));
@@ -83,7 +83,8 @@ namespace {
 template <Message Body>
 std::string describe_body(std::span<const std::byte> bytes) {
   Body body;
-  if (bytes.size() != sizeof body) return fmt::format("malformed: body has {} bytes, not {}", bytes.size(), sizeof body);
+  if (bytes.size() != sizeof body)
+    return fmt::format("malformed: body has {} bytes, not {}", bytes.size(), sizeof body);
   load(body, bytes.data());
   const char* what = flaw(body);
   return (what == nullptr ? "" : fmt::format("malformed: {}: ", what)) + dump_fields(bytes, layout<Body>());

@@ -48,9 +48,12 @@ std::string section(std::string_view title, std::size_t size, std::span<const Fi
 std::string wire_markdown() {
   std::string text =
       "# Bytes on the wire\n\n"
-      "Generated from `src/wire/*_layout.cpp` by the test `wire_test` (`SUMAC_WRITE_GOLDEN=1` writes it anew); don't edit. All numbers\n"
-      "are little-endian. What is said to be zero is checked to be zero. Who sends what when: [protocol.md](protocol.md).\n\n"
-      "# The aggregation protocol\n\nA message is an AggHeader and `payload_bytes` of payload: user data, or one of the bodies.\n\n"
+      "Generated from `src/wire/*_layout.cpp` by the test `wire_test` (`SUMAC_WRITE_GOLDEN=1` writes it anew); don't "
+      "edit. All numbers\n"
+      "are little-endian. What is said to be zero is checked to be zero. Who sends what when: "
+      "[protocol.md](protocol.md).\n\n"
+      "# The aggregation protocol\n\nA message is an AggHeader and `payload_bytes` of payload: user data, or one of "
+      "the bodies.\n\n"
       "| kind | name | way | payload | meaning |\n|---|---|---|---|---|\n";
   for (const auto& row : kKinds)
     text += fmt::format("| {} | {} | {} | {} | {} |\n", static_cast<int>(row.kind), to_string(row.kind), row.direction,
@@ -66,7 +69,8 @@ std::string wire_markdown() {
   text += section("VoidBody", sizeof(VoidBody), layout<VoidBody>());
 
   text += fmt::format(
-      "\n# Client library and sharpd\n\nOver a unix SOCK_SEQPACKET socket, {} bytes each: a HostHeader, then one body or as many entries of a\n"
+      "\n# Client library and sharpd\n\nOver a unix SOCK_SEQPACKET socket, {} bytes each: a HostHeader, then one body "
+      "or as many entries of a\n"
       "list as `entries` says, then zeros.\n\n| kind | name | meaning |\n|---|---|---|\n",
       kHostMessageBytes);
   for (const auto& [kind, meaning] : kHostKinds)
@@ -74,11 +78,14 @@ std::string wire_markdown() {
   text += section("HostHeader", sizeof(HostHeader), layout<HostHeader>());
   for (const auto& [kind, meaning] : kHostKinds)
     if (host_entry_bytes(kind) > 0)
-      text += section(fmt::format("{}{}", to_string(kind), is_list(kind) ? ", one entry" : ""), host_entry_bytes(kind), host_layout(kind));
+      text += section(fmt::format("{}{}", to_string(kind), is_list(kind) ? ", one entry" : ""), host_entry_bytes(kind),
+                      host_layout(kind));
 
   text +=
-      "\n# Frames of the tcp transport\n\nEach message above travels over tcp as one data frame. The connector's first frame is `hello`, the\n"
-      "acceptor's is `welcome`, both with a greeting: version (2 bytes, 1), zero (2 bytes), longest message accepted (4 bytes).\n\n"
+      "\n# Frames of the tcp transport\n\nEach message above travels over tcp as one data frame. The connector's first "
+      "frame is `hello`, the\n"
+      "acceptor's is `welcome`, both with a greeting: version (2 bytes, 1), zero (2 bytes), longest message accepted "
+      "(4 bytes).\n\n"
       "| bytes | field | meaning |\n|---|---|---|\n"
       "| 0-1 | magic | 0x4653, \"SF\" |\n"
       "| 2 | type | 1 hello, 2 welcome, 3 data, 4 ping, 5 pong |\n"

@@ -22,20 +22,28 @@ inline constexpr std::uint16_t kHostMagic = 0x4853;  // "SH"
 inline constexpr std::uint8_t kHostVersion = 1;
 inline constexpr std::size_t kHostMessageBytes = 1024;
 inline constexpr std::size_t kHostBodyBytes = kHostMessageBytes - 24;
-inline constexpr std::size_t kHostNameMax = 64;      ///< With the closing zero.
-inline constexpr std::size_t kAddressMax = 800;      ///< A transport address in text, with the closing zero.
+inline constexpr std::size_t kHostNameMax = 64;  ///< With the closing zero.
+inline constexpr std::size_t kAddressMax = 800;  ///< A transport address in text, with the closing zero.
 
 enum class HostKind : std::uint8_t {
-  attach = 1, attached = 2, job_begin = 3, job_host = 4, job_granted = 5, job_node = 6, job_leaf = 7, job_refused = 8,
-  job_end = 9, job_ended = 10,
+  attach = 1,
+  attached = 2,
+  job_begin = 3,
+  job_host = 4,
+  job_granted = 5,
+  job_node = 6,
+  job_leaf = 7,
+  job_refused = 8,
+  job_end = 9,
+  job_ended = 10,
 };
 
 struct HostHeader {
   std::uint16_t magic = kHostMagic;
   std::uint8_t version = kHostVersion;
   HostKind kind = HostKind::attach;
-  std::uint32_t index = 0;  ///< First entry of a list in this message.
-  std::uint32_t total = 0;  ///< Entries of the whole list.
+  std::uint32_t index = 0;    ///< First entry of a list in this message.
+  std::uint32_t total = 0;    ///< Entries of the whole list.
   std::uint32_t entries = 0;  ///< Entries in this message.
   std::uint64_t job_id = 0;
 };
@@ -46,11 +54,21 @@ struct Quota {
   std::uint32_t osts = 0, payload_per_ost = 0, max_groups = 0, max_qps = 0, max_group_channels = 0, num_trees = 0;
 };
 
-struct AttachBody { std::uint32_t world_rank = 0, world_size = 0, local_rank = 0, reserved = 0; };
-struct AttachedBody { std::array<char, kHostNameMax> host{}; };
-struct JobBeginBody { Quota wish; std::uint32_t world_size = 0, host_count = 0; std::uint64_t features = 0; };
+struct AttachBody {
+  std::uint32_t world_rank = 0, world_size = 0, local_rank = 0, reserved = 0;
+};
+struct AttachedBody {
+  std::array<char, kHostNameMax> host{};
+};
+struct JobBeginBody {
+  Quota wish;
+  std::uint32_t world_size = 0, host_count = 0;
+  std::uint64_t features = 0;
+};
 /// job_host: one name per host of the job, each once; the reply's job_leaf has the same order.
-struct JobHostEntry { std::array<char, kHostNameMax> host{}; };
+struct JobHostEntry {
+  std::array<char, kHostNameMax> host{};
+};
 struct JobGrantedBody {
   Quota grant;
   std::uint32_t tree_id = 0, tree_index = 0, tree_count = 0, node_count = 0;
@@ -63,7 +81,9 @@ struct JobNodeEntry {
   std::array<char, kHostNameMax> name{};
   std::array<char, kAddressMax> address{};
 };
-struct JobLeafEntry { std::uint32_t node_id = 0; };
+struct JobLeafEntry {
+  std::uint32_t node_id = 0;
+};
 struct JobRefusedBody {
   std::uint32_t status = 0;  ///< Low-level number of the fact sheet, positive: 35 job error, 52 no manager.
   std::uint32_t reserved = 0;

@@ -12,7 +12,8 @@ template <std::size_t n>
 bool is_text(const std::array<char, n>& field) noexcept {
   const auto end = std::find(field.begin(), field.end(), '\0');
   if (end == field.end()) return false;
-  const bool clean = std::all_of(field.begin(), end, [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
+  const bool clean =
+      std::all_of(field.begin(), end, [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
   return clean && std::all_of(end, field.end(), [](char c) { return c == '\0'; });
 }
 template <std::size_t n>
@@ -40,7 +41,8 @@ const char* flaw(const JobHostEntry& b) noexcept { return is_name(b.host) ? null
 
 const char* flaw(const JobGrantedBody& b) noexcept {
   if (b.grant.osts == 0 || b.grant.max_groups == 0) return "job_granted: a grant without OSTs or groups";
-  if (b.grant.payload_per_ost == 0 || b.grant.payload_per_ost > kPayloadMax) return "job_granted: payload_per_ost is out of range";
+  if (b.grant.payload_per_ost == 0 || b.grant.payload_per_ost > kPayloadMax)
+    return "job_granted: payload_per_ost is out of range";
   if (b.tree_index >= b.tree_count) return "job_granted: tree_index is not below tree_count";
   if (b.node_count == 0 || b.node_count > kListMax) return "job_granted: node_count is out of range";
   if (b.chunk_bytes > kPayloadMax) return "job_granted: chunk_bytes is out of range";
@@ -79,7 +81,8 @@ const char* flaw_of_list(const HostHeader& h) noexcept {
 
 /// The id is the client's own choice, said first in job_begin; 0 is none.
 const char* flaw_of_job_id(const HostHeader& h) noexcept {
-  if (h.kind == HostKind::attach || h.kind == HostKind::attached) return h.job_id == 0 ? nullptr : "job_id is set where no job is meant";
+  if (h.kind == HostKind::attach || h.kind == HostKind::attached)
+    return h.job_id == 0 ? nullptr : "job_id is set where no job is meant";
   return h.job_id != 0 ? nullptr : "job_id is zero";
 }
 
@@ -168,12 +171,14 @@ std::string_view to_string(HostKind kind) noexcept {
 std::string describe(const HostHeader& h) {
   std::string text{to_string(h.kind)};
   if (h.job_id != 0) text += fmt::format(" job {}", h.job_id);
-  if (is_list(h.kind) && h.entries != 0) text += fmt::format(" entries {}-{} of {}", h.index, h.index + h.entries - 1, h.total);
+  if (is_list(h.kind) && h.entries != 0)
+    text += fmt::format(" entries {}-{} of {}", h.index, h.index + h.entries - 1, h.total);
   return text;
 }
 
 std::string describe_host_message(std::span<const std::byte> bytes) {
-  if (bytes.size() != kHostMessageBytes) return fmt::format("malformed: {} bytes, not {}", bytes.size(), kHostMessageBytes);
+  if (bytes.size() != kHostMessageBytes)
+    return fmt::format("malformed: {} bytes, not {}", bytes.size(), kHostMessageBytes);
   HostMessage message;
   read_message(bytes, message);
   if (const char* what = flaw(message); what != nullptr)

@@ -27,9 +27,9 @@ constexpr auto attached_rows() {
 }
 constexpr auto job_begin_rows() {
   using Self = JobBeginBody;
-  return std::array{F(wish, "osts, payload_per_ost, max_groups, max_qps, max_group_channels, num_trees; 0: the default share"),
-                    F(world_size, "ranks of the job"), F(host_count, "names that follow in job_host"),
-                    F(features, "bits asked for")};
+  return std::array{
+      F(wish, "osts, payload_per_ost, max_groups, max_qps, max_group_channels, num_trees; 0: the default share"),
+      F(world_size, "ranks of the job"), F(host_count, "names that follow in job_host"), F(features, "bits asked for")};
 }
 constexpr auto job_host_rows() {
   using Self = JobHostEntry;

@@ -47,7 +47,8 @@ std::string dump_fields(std::span<const std::byte> bytes, std::span<const FieldR
       std::size_t used = row.bytes / row.number_bytes;
       while (used > 1 && number_at(field.subspan((used - 1) * row.number_bytes, row.number_bytes)) == 0) --used;
       for (std::size_t i = 0; i < used; ++i)
-        text += fmt::format("{}{}", i == 0 ? "" : ",", number_at(field.subspan(i * row.number_bytes, row.number_bytes)));
+        text +=
+            fmt::format("{}{}", i == 0 ? "" : ",", number_at(field.subspan(i * row.number_bytes, row.number_bytes)));
     }
   }
   return text;
@@ -56,8 +57,8 @@ std::string dump_fields(std::span<const std::byte> bytes, std::span<const FieldR
 std::string markdown_rows(std::span<const FieldRow> rows) {
   std::string text = "| bytes | field | meaning |\n|---|---|---|\n";
   for (const auto& row : rows) {
-    const std::string bytes = row.bytes == 1 ? fmt::format("{}", row.offset)
-                                             : fmt::format("{}-{}", row.offset, row.offset + row.bytes - 1);
+    const std::string bytes =
+        row.bytes == 1 ? fmt::format("{}", row.offset) : fmt::format("{}-{}", row.offset, row.offset + row.bytes - 1);
     text += fmt::format("| {} | {} | {} |\n", bytes, row.name, row.meaning);
   }
   return text;

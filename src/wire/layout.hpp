@@ -75,10 +75,10 @@ std::string dump_fields(std::span<const std::byte> bytes, std::span<const FieldR
 std::string markdown_rows(std::span<const FieldRow> rows);
 
 // A row names its field once; offset and size come from the compiler.
-#define SUMAC_FIELD(Struct, field, meaning_text)                                                 \
-  ::sumac::wire::FieldRow {                                                                      \
-    #field, offsetof(Struct, field), sizeof(Struct::field),                                      \
-        ::sumac::wire::kNumberBytes<std::remove_cvref_t<decltype(Struct::field)>>, meaning_text \
+#define SUMAC_FIELD(Struct, field, meaning_text)                                                    \
+  ::sumac::wire::FieldRow {                                                                         \
+#field, offsetof(Struct, field), sizeof(Struct::field),                                         \
+        ::sumac::wire::kNumberBytes < std::remove_cvref_t < decltype(Struct::field)>>, meaning_text \
   }
 
 }  // namespace sumac::wire
