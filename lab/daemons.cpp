@@ -25,7 +25,8 @@ Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const P
     const auto& place = place_of(plan, node.place, node.name);
     daemons.push_back({"sharp_an " + node.name,
                        place.name,
-                       {program("sharp_an"), "--name", node.name, "--manager", address, "--allow-insecure", "--ready-fd", "3"},
+                       {program("sharp_an"), "--name", node.name, "--manager", address, "--device", kDevice, "--allow-insecure",
+                        "--ready-fd", "3"},
                        "sharp_an." + node.name + ".log"});
   }
   for (const auto& host : fabric.hosts) {

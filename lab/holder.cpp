@@ -167,8 +167,8 @@ class Lab {
       if (i > 0) continue;
       if (auto ok = await_ready(daemons_.back()); !ok) return ok;
     }
-    for (auto& daemon : daemons_) {
-      if (auto ok = await_ready(daemon); !ok) return ok;
+    for (std::size_t i = 1; i < daemons_.size(); ++i) {
+      if (auto ok = await_ready(daemons_[i]); !ok) return ok;
     }
     return {};
   }

@@ -426,9 +426,15 @@ def scenario_daemons():
         done = sumac("up", SMALL, "--name", PREFIX)
         assert done.returncode == 1 and "is not there: build it, or bring the lab up with --bare" in done.stderr, done
         raise Skip(f"{missing[0].name} is not built")
+    # A daemon that ends early: the manager refuses a share that is no number.
+    done = sumac("up", SMALL, "--name", PREFIX, env=os.environ | {"SUMAC_AM_DEFAULT_QUOTA_PERCENT": "none"})
+    assert done.returncode == 1 and "sharp_am on manager ended before it was ready; its last words:" in done.stderr, done
+    assert "SUMAC_AM_DEFAULT_QUOTA_PERCENT" in done.stderr or "default-quota-percent" in done.stderr, done
+    assert sumac("status", "--name", PREFIX).returncode == 1
     with lab(words=()) as l:
         daemons = l.status()["daemons"]
         assert len(daemons) == 1 + 3 + 4, daemons
+        assert len([line for line in l.lines if re.search(r" pid \d+$", line)]) == len(daemons), l.lines
         for daemon in daemons:
             assert daemon["alive"] and alive(daemon["pid"]), daemon
             assert os.path.exists(daemon["log"]), daemon
