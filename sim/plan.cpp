@@ -18,7 +18,9 @@ std::uint32_t pick(Random& r, std::uint32_t low, std::uint32_t high) {
 }
 
 void make_tree(Plan& plan, Random& r) {
-  plan.depth = pick(r, 1, 3);
+  // Where members disagree, several nodes are to find out at once: not one node, and not a handful of ranks.
+  const bool broad = plan.scenario == Scenario::disagree && r.chance(0.7);
+  plan.depth = pick(r, broad ? 2 : 1, 3);
   plan.parent = {0};
   if (plan.depth >= 2) {
     const std::uint32_t middle = pick(r, 2, 4);
@@ -29,7 +31,7 @@ void make_tree(Plan& plan, Random& r) {
     }
   }
   // Mostly few ranks: half the seeds have at most 11.
-  const auto ranks = static_cast<std::uint32_t>(2.0 * std::pow(32.0, r.unit()) + 0.5);
+  const auto ranks = std::max(static_cast<std::uint32_t>(2.0 * std::pow(32.0, r.unit()) + 0.5), broad ? 12u : 2u);
   const auto nodes = static_cast<std::uint32_t>(plan.parent.size());
   for (std::uint32_t rank = 0; rank < ranks; ++rank) plan.leaf.push_back(pick(r, r.chance(0.05) ? 0 : nodes / 2, nodes - 1));
 }
@@ -125,10 +127,10 @@ Plan make_plan(std::uint64_t seed) {
   plan.victim_session = static_cast<std::uint32_t>(r.below(plan.tracks[0].size()));
   if (plan.scenario == Scenario::hasty_leave) plan.victim_session = static_cast<std::uint32_t>(plan.tracks[0].size() - 1);
   auto& session = plan.tracks[0][plan.victim_session];
-  if (session.members.size() < 2) session.members = pick_members(r, plan, true);
+  if (session.members.size() < 2 || plan.scenario == Scenario::disagree) session.members = pick_members(r, plan, true);
   plan.victim = pick(r, 0, static_cast<std::uint32_t>(session.members.size() - 1));
   plan.victim_op = static_cast<std::uint32_t>(r.below(session.ops.size()));
-  plan.two_victims = session.members.size() > 2 && r.chance(0.5);
+  plan.more_victims = r.chance(0.6);
   const bool loses_member = plan.scenario == Scenario::lost_joining || plan.scenario == Scenario::lost_standing ||
                             plan.scenario == Scenario::far_number || plan.scenario == Scenario::hasty_leave;
   if (loses_member) {

@@ -15,7 +15,7 @@ namespace sumac::sim {
 
 enum class Scenario : std::uint8_t {
   clean,          ///< Only the network misbehaves.
-  disagree,       ///< One or two members post something else than the others.
+  disagree,       ///< One or more members post something else than the others.
   lost_joining,   ///< A member's connection closes while its group forms.
   lost_standing,  ///< The same in mid-operation.
   hasty_leave,    ///< A member closes its connection without waiting for the answer to its Leave.
@@ -69,7 +69,7 @@ struct Plan {
   std::uint32_t victim_session = 0;  ///< In track 0.
   std::uint32_t victim = 0;          ///< Group rank.
   std::uint32_t victim_op = 0;
-  bool two_victims = false;
+  bool more_victims = false;  ///< Every third rank differs as well.
 
   std::uint32_t operations() const;
   std::string describe() const;

@@ -68,7 +68,6 @@ constexpr GuardText kGuards[] = {
     {"reuse_ends_old", "a newer group with the same number proves that the old one has left"},
     {"refused_up", "a node that refuses says so to the nodes above"},
     {"refused_again", "a late join of a refused group is refused like the others"},
-    {"joining_closed", "a member that is lost while joining ends the attempt for all"},
     {"pool", "OSTs are reserved only while the job has some"},
     {"same_token", "a repeated Open gets the same id"},
     {"token_over", "an Open whose group has left already takes no new id"},

@@ -93,10 +93,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&]<OneOf<AwaitingJoined, Standing, Condemned, Departing, Refusing, Refused, Passing, Left> S>(
               const S& s, const RefusedBelow&) -> Step { return {s, {Action::refuse_one}}; },
 
-          [&](const Collecting& s, const ChildClosed&) -> Step {
-            if (!guard(Guard::joining_closed, true)) return ignore(s);
-            return refuse(Action::refuse_all, now, limits);
-          },
+          [&](const Collecting&, const ChildClosed&) -> Step { return refuse(Action::refuse_all, now, limits); },
           // The nodes above may have answered already: decided when their answer is here.
           [&](const AwaitingJoined& s, const ChildClosed&) -> Step { return ignore(s); },
           [&](const Standing& s, const ChildClosed& e) -> Step {
@@ -115,14 +112,16 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           },
           [&](const Standing& s, const ParentClosed& e) -> Step {
             if (!limits.group_root) return {Left{}, {Action::void_all}};
-            if (e.leave_under_way) return {Passing{}, {Action::tell_later, Action::leave_done}};
+            if (e.leave_under_way) return {Passing{resend_time(now, limits)}, {Action::tell_later, Action::leave_done}};
             return ignore(s);  // what is above carries none of its numbers
           },
           [&](const Condemned& s, const ParentClosed&) -> Step {
             return limits.group_root ? ignore(s) : Step{Left{}, {Action::void_all}};
           },
           // Its members need not wait until the tree is whole again.
-          [&](const Departing&, const ParentClosed&) -> Step { return {Passing{}, {Action::tell_later, Action::leave_done}}; },
+          [&](const Departing&, const ParentClosed&) -> Step {
+            return {Passing{resend_time(now, limits)}, {Action::tell_later, Action::leave_done}};
+          },
           [&](const Passing& s, const ParentClosed&) -> Step { return {s, {Action::pass_down}}; },
           [&](const Refusing& s, const ParentClosed&) -> Step { return ignore(s); },
           [&]<OneOf<Absent, Collecting, Refused, Left> S>(const S& s, const ParentClosed&) -> Step { return ignore(s); },
@@ -195,7 +194,11 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             if (now < s.resend_at) return ignore(s);
             return {Refusing{resend_time(now, limits)}, {Action::refuse_up}};
           },
-          [&]<OneOf<Absent, Collecting, Standing, Condemned, Refused, Passing, Left> S>(const S& s, const Timeout&) -> Step {
+          [&](const Passing& s, const Timeout&) -> Step {
+            if (now < s.resend_at) return ignore(s);
+            return {Passing{resend_time(now, limits)}, {Action::pass_up}};
+          },
+          [&]<OneOf<Absent, Collecting, Standing, Condemned, Refused, Left> S>(const S& s, const Timeout&) -> Step {
             return ignore(s);
           },
       },

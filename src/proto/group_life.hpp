@@ -39,6 +39,7 @@ struct Refused {
   friend bool operator==(const Refused&, const Refused&) = default;
 };
 struct Passing {  ///< The group has left, here or below; the tree's root is being told.
+  Time resend_at = kNever;  ///< Set where no child will ask again.
   friend bool operator==(const Passing&, const Passing&) = default;
 };
 struct Left {

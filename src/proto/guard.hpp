@@ -37,7 +37,6 @@ enum class Guard : std::uint8_t {
   reuse_ends_old,       ///< A newer group with the same number proves that the old one has left.
   refused_up,           ///< A node that refuses says so to the nodes above.
   refused_again,        ///< A late join of a refused group is refused like the others.
-  joining_closed,       ///< A member that is lost while joining ends the attempt for all.
   pool,                 ///< OSTs are reserved only while the job has some.
   // Open.
   same_token,           ///< A repeated Open gets the same id.

@@ -95,7 +95,7 @@ void NodeGroup::perform(group_life::Action action, Time now) {
       passing_.origin = lowest_rank_;
       passing_.members = members_;
       passing_link_ = {};
-      return;
+      return ctx_.expect_answer(now);
     case Action::leave_done: {
       ++ctx_.stats.groups_left;
       AggHeader h = head(AggKind::contribute);
