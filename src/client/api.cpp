@@ -208,6 +208,10 @@ int sharp_coll_init(struct sharp_coll_init_spec* spec, struct sharp_coll_context
     if (spec->world_size < 1 || spec->world_rank < 0 || spec->world_rank >= spec->world_size) return SHARP_COLL_EINVAL;
     if (spec->world_size > 1 && (spec->oob_colls.bcast == nullptr || spec->oob_colls.gather == nullptr))
       return SHARP_COLL_EINVAL;
+    if (spec->job_id == 0) {
+      SUMAC_ERROR(process_log(), "sharp_coll_init: job_id is 0: give each job a number of its own");
+      return SHARP_COLL_EINVAL;
+    }
     auto context = Context::make(*spec);
     if (!context) return context.error().status;
     *ctx = reinterpret_cast<sharp_coll_context*>(context->release());

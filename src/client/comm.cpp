@@ -259,7 +259,8 @@ const std::shared_ptr<const std::string>& Comm::end() {
   if (end_) return end_;
   const auto text = group_->why();
   if (text.empty()) return end_;
-  end_ = std::make_shared<const std::string>(fmt::format("group {:x}: {}", group_id_, text));
+  const auto link = context_.link().closed() ? context_.describe_link() : std::string();
+  end_ = std::make_shared<const std::string>(fmt::format("group {:x}: {}{}", group_id_, text, link));
   const bool is_verdict = group_->verdict().has_value();
   SUMAC_ERROR(context_.log(), "SHArP Error detected. err code:{} type:{} desc: {}", SHARP_COLL_ERROR,
               is_verdict ? "verdict" : "connection", *end_);

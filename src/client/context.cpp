@@ -17,8 +17,6 @@ constexpr int kDefaultPolls = 128;
 constexpr Millis kUserProgressEvery{1};
 constexpr std::uint32_t kIdleLooks = 32, kPatientLooks = 32,
                         kYieldEvery = 8;  ///< A look is about 0.4 us, a lone yield less.
-// A frozen node must not hang the job for ever; one that is only slow (many processes on few cores) must not end it.
-constexpr Millis kAskNode{1'000}, kNodeSilent{20'000};
 
 Outcome<> check_device(const std::string& device) {
   if (device.empty() || ::if_nametoindex(device.c_str()) != 0) return {};
@@ -153,10 +151,18 @@ Outcome<> Context::connect() {
     return failure(SHARP_COLL_ECONN_TREE,
                    "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
                    *name, *address, patience.count());
-  if (const auto watched = transport_->watch(conn_, kAskNode, kNodeSilent);
+  // A frozen node must not hang the job for ever; one that is only slow (many processes on few cores) must not end it.
+  const auto ask_every = std::clamp(config_.node_lost_after / 4, Millis{25}, Millis{1'000});
+  if (const auto watched = transport_->watch(conn_, ask_every, config_.node_lost_after);
       watched != Errc::ok && watched != Errc::unsupported)
     return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {} is gone again", *name, *address);
   return {};
+}
+
+std::string Context::describe_link() const {
+  const auto leaf = job_.rank_leaf[static_cast<std::size_t>(world_rank_)];
+  return fmt::format(" (node {} at {}: {}; look at its log)", *job_.name_of(leaf), *job_.address_of(leaf),
+                     link_->why_closed());
 }
 
 void Context::progress() {

@@ -55,6 +55,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   // With the lock held.
   void progress();
   proto::ClientLink& link() { return *link_; }
+  std::string describe_link() const;  ///< " (node an-leaf1 at tcp:10.0.0.1:7000: silent for 2000 ms)"
   proto::LinkId link_id() const { return link_->link(); }
   std::uint64_t next_token() { return static_cast<std::uint64_t>(world_rank_) << 32 | ++tokens_; }
   std::uint32_t next_group_number() { return groups_made_++; }

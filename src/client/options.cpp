@@ -51,6 +51,9 @@ constexpr Option<C> kTable[] = {
     option<&C::transport>("SUMAC_TRANSPORT", "auto", "tcp, ucx, or auto: what the aggregation node offers."),
     option<&C::net_device>("SUMAC_NET_DEVICE", "",
                            "Network interface to use, such as eth0; empty: the system's choice."),
+    option<&C::node_lost_after>("SUMAC_COLL_NODE_LOST_AFTER", "20s",
+                                "Silence of the aggregation node that ends the job's operations; tcp only.")
+        .between(100, 3600000),
 
     ignored<&C::ignored_buffer_pool_size>("SHARP_COLL_BUFFER_POOL_SIZE", "4096",
                                           "No effect: buffers are allocated as needed and kept."),

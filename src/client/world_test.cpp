@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <thread>
 
 #include "base/types.hpp"
@@ -180,6 +180,25 @@ TEST_F(World, StreamingBeginsAtTheThresholdAndIsExactAtEverySize) {
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   };
   expect_well(3, body, {{"SHARP_COLL_ENABLE_SAT", "1"}});
+}
+
+TEST_F(World, ACallOfMoreThan512MiBIsOneCall) {
+  const auto job = new_job_id();
+  const auto body = [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    const std::size_t bytes = (std::size_t{512} << 20) + 100'001;  // no multiple of a chunk
+    std::vector<std::uint8_t> data(bytes, static_cast<std::uint8_t>(rank.rank + 1));
+    data[0] = data[bytes - 1] = static_cast<std::uint8_t>(100 * (rank.rank + 1));
+    auto spec = reduce_spec(data.data(), data.data(), bytes, Dtype::uint8, Op::sum);
+    RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+    RANK_EQUAL(data[0], static_cast<std::uint8_t>(300));  // wraps
+    RANK_EQUAL(data[bytes - 1], static_cast<std::uint8_t>(300));
+    RANK_CHECK(std::all_of(data.begin() + 1, data.end() - 1, [](std::uint8_t value) { return value == 3; }));
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  };
+  expect_well(2, body, {{"SHARP_COLL_ENABLE_SAT", "1"}});
 }
 
 TEST_F(World, FiveHundredAndTwelveOutstandingInAnyOrder) {
@@ -572,6 +591,90 @@ TEST_F(World, AKilledNodeIsAnErrorAndNoHang) {
   for (const auto& rank : ended) EXPECT_THAT(rank.err, HasSubstr("SHArP Error detected."));
 }
 
+TEST_F(World, AFrozenNodeIsAnErrorAndNoHang) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 2);
+  config.environment = {{"SUMAC_COLL_NODE_LOST_AFTER", "2s"}};
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  std::thread freezer([&] {
+    char two[2];
+    for (int got = 0; got < 2;) got += static_cast<int>(::read(ready[0], two, 2));
+    daemons_->signal("an-leaf1", SIGSTOP);
+  });
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    RANK_EQUAL(::write(ready[1], "x", 1), 1);
+    int status = 0;
+    // The other leaf's rank learns it from its own node, which waits for the frozen one by its own clock: don't wait for that here.
+    if (rank.rank == 0)
+      while (status == 0) status = sharp_coll_do_barrier(comm);
+    else
+      return;
+    RANK_EQUAL(status, SHARP_COLL_ERROR);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  freezer.join();
+  daemons_->signal("an-leaf1", SIGCONT);
+  ::close(ready[0]), ::close(ready[1]);
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  EXPECT_THAT(ended[0].err, HasSubstr("silent"));
+}
+
+TEST_F(World, ATransportThatTheNodeDoesNotOfferIsNamed) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 2);
+  config.environment = {{"SUMAC_TRANSPORT", "ucx"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto spec = rank.init_spec(job);
+    sharp_coll_context* context = nullptr;
+    RANK_EQUAL(sharp_coll_init(&spec, &context), SHARP_COLL_ECONN_TREE);
+  });
+  EXPECT_EQ(complaint(ended), "");
+  EXPECT_THAT(ended[0].err, HasSubstr("SUMAC_TRANSPORT=ucx"));
+}
+
+TEST_F(World, StatisticsAreSummedOverRanksWhenAskedFor) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 3);
+  config.environment = {{"SHARP_COLL_STATS_DUMP_MODE", "2"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    for (int i = 0; i < 5; ++i) RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    RANK_EQUAL(sharp_coll_dump_stats(context), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  EXPECT_THAT(ended[0].err, HasSubstr("statistics of 3 ranks: barrier: posted:15 answered:15 failed:0"));
+  EXPECT_THAT(ended[2].err, HasSubstr("statistics of rank 2: barrier: posted:5 answered:5"));
+}
+
+TEST_F(World, TheLinesUsersKnowComeFromRankZeroOnly) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 2);
+  config.environment = {{"SHARP_COLL_LOG_LEVEL", "3"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  EXPECT_THAT(ended[0].err,
+              testing::ContainsRegex("INFO job \\(ID: [0-9]+\\) resource request quota: \\( osts:0 user_data_per_ost:0 "
+                                     "max_groups:0 max_qps:0 max_group_channels:0, num_trees:0\\)"));
+  EXPECT_THAT(ended[0].err,
+              testing::ContainsRegex("INFO tree_info: tree idx:0 quota: \\( osts:[0-9]+ user_data_per_ost:128 "));
+  EXPECT_THAT(ended[0].err, testing::ContainsRegex(
+                                "INFO \\[group#:0\\] group id: [0-9a-f]+ tree idx:0 rail_idx:0 group size:2 quota: \\( "
+                                "osts:[0-9]+ user_data_per_ost:128 \\) mgid: \\( subnet prefix: 0x0"));
+  EXPECT_EQ(ended[1].err, "");
+}
+
 struct Failing {
   const char* name;
   Shape shape;
@@ -630,6 +733,11 @@ TEST(WorldAmiss, BadSettingsAreNamed) {
       auto spec = rank.init_spec(job);
       sharp_coll_context* context = nullptr;
       RANK_EQUAL(sharp_coll_init(&spec, &context), row.status);
+      spec.job_id = 0;
+      RANK_EQUAL(sharp_coll_init(&spec, &context), SHARP_COLL_EINVAL);
+      spec.job_id = job;
+      spec.oob_colls.gather = nullptr;
+      RANK_EQUAL(sharp_coll_init(&spec, &context), SHARP_COLL_EINVAL);
     });
     EXPECT_EQ(complaint(ended), "");
     EXPECT_THAT(ended[0].err, HasSubstr(row.words));

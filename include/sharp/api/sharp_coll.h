@@ -169,7 +169,7 @@ struct sharp_coll_comm_init_spec {
 };
 
 struct sharp_coll_init_spec {
-  uint64_t job_id; /**< the same in all processes of the job, and different from that of other jobs */
+  uint64_t job_id; /**< the same in all processes of the job, different from that of other jobs, not 0 */
   int world_rank;
   int world_size;
   int (*progress_func)(
@@ -288,9 +288,9 @@ struct sharp_coll_gather_spec {
  *  The environment (SHARP_COLL_*) is read at each call; that of world rank 0 decides what all ranks must agree on. */
 int sharp_coll_init(struct sharp_coll_init_spec* spec, struct sharp_coll_context** ctx);
 
-/** End the job; that of world rank 0 ends it for all. Destroy its communicators first; those that remain are closed
- *  without waiting for their peers. Makes no out-of-band call (unless SHARP_COLL_STATS_DUMP_MODE=2), so ranks may come at
- *  different times. `ctx` is invalid afterwards whatever is returned. */
+/** End the job. After world rank 0 has, nobody can make a communicator; those that stand live on. Destroy yours first;
+ *  what remains is closed without waiting for peers. Makes no out-of-band call (unless SHARP_COLL_STATS_DUMP_MODE=2), so
+ *  ranks may come at different times. `ctx` is invalid afterwards whatever is returned. */
 int sharp_coll_finalize(struct sharp_coll_context* ctx);
 
 /** What the job can do and was granted. */
