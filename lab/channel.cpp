@@ -89,7 +89,8 @@ Result<Message> receive_message(int socket) {
     }
   }
   if (got <= 0) return fail(Errc::lost, "the other side is gone");  // nobody sends an empty message
-  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return fail(Errc::invalid, "a message of the lab was too large");
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+    return fail(Errc::invalid, "a message of the lab was too large");
   result.text.resize(static_cast<std::size_t>(got));
   return result;
 }
@@ -158,7 +159,8 @@ Result<Command> unpack(int fd) {
   struct stat info {};
   if (::fstat(fd, &info) < 0) return fail_errno("look at a command");
   std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
-  if (::pread(fd, bytes.data(), bytes.size(), 0) != info.st_size) return fail(Errc::invalid, "a command could not be read whole");
+  if (::pread(fd, bytes.data(), bytes.size(), 0) != info.st_size)
+    return fail(Errc::invalid, "a command could not be read whole");
   std::size_t at = 0;
   const auto next = [&](std::string& into) {
     const auto end = bytes.find('\0', at);

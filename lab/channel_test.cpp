@@ -50,7 +50,9 @@ TEST(Channel, a_name_has_one_listener) {
 }
 
 TEST(Channel, a_command_survives_packing) {
-  const Command command{"/some where", {"program", "", "a b", "--x=1"}, {"A=1", "EMPTY=", std::string("BIG=") + std::string(200'000, 'x')}};
+  const Command command{"/some where",
+                        {"program", "", "a b", "--x=1"},
+                        {"A=1", "EMPTY=", std::string("BIG=") + std::string(200'000, 'x')}};
   auto packed = pack(command);
   ASSERT_TRUE(packed);
   const auto back = unpack(packed->get());
@@ -61,8 +63,17 @@ TEST(Channel, a_command_survives_packing) {
 }
 
 TEST(Channel, a_malformed_command_is_refused) {
-  for (const std::string_view bytes : {std::string_view(""), std::string_view("/\0", 2), std::string_view("/\0" "2\0a\0", 6),
-                                       std::string_view("/\0" "0\0" "0\0", 6), std::string_view("/\0" "1\0a", 5)}) {
+  for (const std::string_view bytes : {std::string_view(""), std::string_view("/\0", 2),
+                                       std::string_view("/\0"
+                                                        "2\0a\0",
+                                                        6),
+                                       std::string_view("/\0"
+                                                        "0\0"
+                                                        "0\0",
+                                                        6),
+                                       std::string_view("/\0"
+                                                        "1\0a",
+                                                        5)}) {
     char path[] = "/tmp/sumac-channel-test-XXXXXX";
     const UniqueFd file{::mkstemp(path)};
     ::unlink(path);

@@ -92,7 +92,9 @@ Result<int> run_in_place(const std::optional<std::string>& name, const std::stri
   if (!lab) return tl::unexpected(lab.error());
   auto packed = pack(command);
   if (!packed) return tl::unexpected(packed.error());
-  if (auto ok = send_message(lab->get(), fmt::format("exec {}", place), {packed->get(), STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}); !ok) {
+  if (auto ok = send_message(lab->get(), fmt::format("exec {}", place),
+                             {packed->get(), STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+      !ok) {
     return tl::unexpected(ok.error());
   }
   for (bool started = false;;) {
@@ -101,7 +103,8 @@ Result<int> run_in_place(const std::optional<std::string>& name, const std::stri
     if (fds[1].revents != 0) {
       signalfd_siginfo info{};
       if (::read(signals.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-        if (auto ok = send_message(lab->get(), fmt::format("signal {}", info.ssi_signo)); !ok) return tl::unexpected(ok.error());
+        if (auto ok = send_message(lab->get(), fmt::format("signal {}", info.ssi_signo)); !ok)
+          return tl::unexpected(ok.error());
       }
     }
     if (fds[0].revents == 0) continue;

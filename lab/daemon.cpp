@@ -64,7 +64,9 @@ Result<Daemon> Daemon::launch(const DaemonSpec& spec, int place_channel, const s
   command.directory.assign(1, '/');  // the one directory that is the same everywhere
   auto packed = pack(command);
   if (!packed) return tl::unexpected(packed.error());
-  if (auto ok = send_message(place_channel, "exec", {pair->theirs.get(), packed->get(), nothing.get(), log.get(), log.get(), ready_write.get()});
+  if (auto ok =
+          send_message(place_channel, "exec",
+                       {pair->theirs.get(), packed->get(), nothing.get(), log.get(), log.get(), ready_write.get()});
       !ok) {
     return tl::unexpected(ok.error());
   }
@@ -98,7 +100,8 @@ void Daemon::ask_to_end() {
 }
 
 tl::unexpected<Error> Daemon::blame(const std::string& what) const {
-  return fail(Errc::lost, "{} on {} {}; its last words:{}", status_.name, status_.place, what, last_lines(status_.log, 5));
+  return fail(Errc::lost, "{} on {} {}; its last words:{}", status_.name, status_.place, what,
+              last_lines(status_.log, 5));
 }
 
 }  // namespace sumac::lab

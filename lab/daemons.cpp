@@ -4,10 +4,12 @@
 
 namespace sumac::lab {
 
-Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const Plan& plan, const std::string& fabric_file,
-                                             const std::string& bin_directory) {
-  if (!fabric.manager) return fail(Errc::invalid, "{}: no manager to start: add 'manager', or 'daemons: false'", fabric_file);
-  if (fabric.nodes.empty()) return fail(Errc::invalid, "{}: no node to start: add 'nodes', or 'daemons: false'", fabric_file);
+Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const Plan& plan,
+                                             const std::string& fabric_file, const std::string& bin_directory) {
+  if (!fabric.manager)
+    return fail(Errc::invalid, "{}: no manager to start: add 'manager', or 'daemons: false'", fabric_file);
+  if (fabric.nodes.empty())
+    return fail(Errc::invalid, "{}: no node to start: add 'nodes', or 'daemons: false'", fabric_file);
   const auto program = [&](const char* name) { return bin_directory + "/" + name; };
   for (const auto* name : {"sharp_am", "sharp_an", "sharpd"}) {
     if (::access(program(name).c_str(), X_OK) < 0) {
@@ -17,16 +19,17 @@ Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const P
   const auto& manager = place_of(plan, fabric.manager->place, "manager");
   const auto address = fmt::format("{}:{}", ip_text(manager.ip), fabric.manager->port);
   std::vector<DaemonSpec> daemons;
-  daemons.push_back({"sharp_am",
-                     manager.name,
-                     {program("sharp_am"), "--fabric", fabric_file, "--listen", address, "--allow-insecure", "--ready-fd", "3"},
-                     "sharp_am.log"});
+  daemons.push_back(
+      {"sharp_am",
+       manager.name,
+       {program("sharp_am"), "--fabric", fabric_file, "--listen", address, "--allow-insecure", "--ready-fd", "3"},
+       "sharp_am.log"});
   for (const auto& node : fabric.nodes) {
     const auto& place = place_of(plan, node.place, node.name);
     daemons.push_back({"sharp_an " + node.name,
                        place.name,
-                       {program("sharp_an"), "--name", node.name, "--manager", address, "--device", kDevice, "--allow-insecure",
-                        "--ready-fd", "3"},
+                       {program("sharp_an"), "--name", node.name, "--manager", address, "--device", kDevice,
+                        "--allow-insecure", "--ready-fd", "3"},
                        "sharp_an." + node.name + ".log"});
   }
   for (const auto& host : fabric.hosts) {

@@ -16,10 +16,10 @@ struct Frame {
   std::uint16_t to = 0;                 ///< Place that gets it.
   std::uint32_t bytes = 0;              ///< In `data`: the virtio-net header, then the Ethernet frame.
   std::uint32_t capacity = 0;
-  std::uint32_t wire_bytes = 0;          ///< What a link carries: headers stand in each segment.
-  std::uint32_t first_segment_bytes = 0; ///< Of wire_bytes; all of them if it is no train.
+  std::uint32_t wire_bytes = 0;           ///< What a link carries: headers stand in each segment.
+  std::uint32_t first_segment_bytes = 0;  ///< Of wire_bytes; all of them if it is no train.
   std::uint32_t last_segment_bytes = 0;
-  std::int64_t tail_at_ns = 0;           ///< When the last segment is where the first was at the event's instant.
+  std::int64_t tail_at_ns = 0;  ///< When the last segment is where the first was at the event's instant.
   Frame* next_free = nullptr;
   std::uint8_t* data() { return reinterpret_cast<std::uint8_t*>(this + 1); }
 };
@@ -27,7 +27,7 @@ struct Frame {
 class FramePool {
  public:
   static constexpr std::uint32_t kSmallBytes = 256;
-  static constexpr std::uint32_t kFullBytes = 9344;   ///< MTU 9216, Ethernet and virtio-net headers, and some room.
+  static constexpr std::uint32_t kFullBytes = 9344;    ///< MTU 9216, Ethernet and virtio-net headers, and some room.
   static constexpr std::uint32_t kTrainBytes = 65664;  ///< The kernel's largest IPv4 packet, and the same.
 
   Frame* take(std::uint32_t bytes) {

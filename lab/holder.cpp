@@ -46,8 +46,10 @@ Result<bool> leave_the_machines_network() {
   const auto uid = ::geteuid();
   const auto gid = ::getegid();
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0) {
-    return fail(Errc::denied, "make network namespaces: {}: run as root, or permit user namespaces (sysctl "
-                "kernel.unprivileged_userns_clone, user.max_user_namespaces)", std::strerror(errno));
+    return fail(Errc::denied,
+                "make network namespaces: {}: run as root, or permit user namespaces (sysctl "
+                "kernel.unprivileged_userns_clone, user.max_user_namespaces)",
+                std::strerror(errno));
   }
   for (const auto& [path, text] : {std::pair("/proc/self/setgroups", std::string("deny")),
                                    std::pair("/proc/self/uid_map", fmt::format("0 {} 1", uid)),
@@ -69,7 +71,8 @@ class Lab {
     auto listener = listen_at(control_name(options_.name));
     if (!listener) {
       if (listener.error().code != Errc::exists) return tl::unexpected(listener.error());
-      return fail(Errc::exists, "a lab {} is up already: `sumac lab down --name {}` first, or give --name", options_.name, options_.name);
+      return fail(Errc::exists, "a lab {} is up already: `sumac lab down --name {}` first, or give --name",
+                  options_.name, options_.name);
     }
     listener_ = std::move(*listener);
     catch_signals();
@@ -99,7 +102,8 @@ class Lab {
   void say(const std::string& line) {
     const auto text = line + "\n";
     if (!report_) return;
-    [[maybe_unused]] const auto n = ::write(report_.get(), text.data(), text.size());  // nobody reads: seen as a hang-up
+    [[maybe_unused]] const auto n =
+        ::write(report_.get(), text.data(), text.size());  // nobody reads: seen as a hang-up
   }
 
  private:
@@ -121,12 +125,15 @@ class Lab {
       auto running = start_place(plan_, i, options);
       if (!running) return tl::unexpected(running.error());
       places_.push_back(std::move(*running));
-      const UniqueFd its_network{::open(fmt::format("/proc/{}/ns/net", places_.back().pid).c_str(), O_RDONLY | O_CLOEXEC)};
+      const UniqueFd its_network{
+          ::open(fmt::format("/proc/{}/ns/net", places_.back().pid).c_str(), O_RDONLY | O_CLOEXEC)};
       if (!its_network) return fail_errno(fmt::format("open the network namespace of {}", place.name));
       const auto port = fmt::format("p{}", i);
       Mac switch_mac = place.mac;
       switch_mac[3] = 1;
-      if (auto ok = netlink->make_veth({port, switch_mac}, {kDevice, place.mac}, its_network.get(), plan_.mtu_bytes); !ok) return ok;
+      if (auto ok = netlink->make_veth({port, switch_mac}, {kDevice, place.mac}, its_network.get(), plan_.mtu_bytes);
+          !ok)
+        return ok;
       if (!plan_.offload) {
         if (auto ok = disable_segmentation_offloads(port); !ok) return ok;
       }
@@ -142,14 +149,16 @@ class Lab {
     switch_ = std::move(*made);
     if (auto ok = switch_->start(); !ok) return ok;
     for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (auto ok = connect_place(places_[i]); !ok) return within(fmt::format("place {}", plan_.places[i].name), ok.error());
+      if (auto ok = connect_place(places_[i]); !ok)
+        return within(fmt::format("place {}", plan_.places[i].name), ok.error());
       const auto& place = plan_.places[i];
       const char* kind = place.kind == PlaceKind::host ? "host" : place.kind == PlaceKind::node ? "node" : "manager";
       say(fmt::format("+ {} {} {} at {}", kind, place.name, ip_text(place.ip), place.at));
     }
-    say(fmt::format("+ switch for {} links, mtu {}, segmentation offload {}, {}", plan_.links.size() / 2, plan_.mtu_bytes,
-                    plan_.offload ? "on" : "off",
-                    switch_->realtime() ? "at real-time priority" : "without real-time priority (not permitted: delays are less exact)"));
+    say(fmt::format("+ switch for {} links, mtu {}, segmentation offload {}, {}", plan_.links.size() / 2,
+                    plan_.mtu_bytes, plan_.offload ? "on" : "off",
+                    switch_->realtime() ? "at real-time priority"
+                                        : "without real-time priority (not permitted: delays are less exact)"));
     return {};
   }
 
@@ -176,9 +185,14 @@ class Lab {
   Result<> await_ready(Daemon& daemon) {
     const auto until = monotonic_now() + kReadyPatience;
     while (!daemon.is_ready()) {
-      pollfd fds[] = {{daemon.ready_fd(), POLLIN, 0}, {daemon.connection(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {report_.get(), 0, 0}};
+      pollfd fds[] = {{daemon.ready_fd(), POLLIN, 0},
+                      {daemon.connection(), POLLIN, 0},
+                      {signals_.get(), POLLIN, 0},
+                      {report_.get(), 0, 0}};
       const auto left = std::chrono::ceil<Millis>(until - monotonic_now()).count();
-      if (left <= 0) return daemon.blame(fmt::format("is not ready after {} s", std::chrono::duration_cast<Seconds>(kReadyPatience).count()));
+      if (left <= 0)
+        return daemon.blame(
+            fmt::format("is not ready after {} s", std::chrono::duration_cast<Seconds>(kReadyPatience).count()));
       if (::poll(fds, 4, static_cast<int>(left)) < 0 && errno != EINTR) return fail_errno("poll");
       if (fds[2].revents != 0) hear_signals();
       if (ending_ || fds[3].revents != 0) return fail(Errc::interrupted, "interrupted");
@@ -274,7 +288,8 @@ class Lab {
       return fail(Errc::not_found, "there is no host {} in lab {}: it has {}", name, options_.name, known);
     }
     auto& running = places_[static_cast<std::size_t>(place - plan_.places.data())];
-    return send_message(running.channel.get(), "exec", {client, fds[0].get(), fds[1].get(), fds[2].get(), fds[3].get()});
+    return send_message(running.channel.get(), "exec",
+                        {client, fds[0].get(), fds[1].get(), fds[2].get(), fds[3].get()});
   }
 
   Result<> send_status(int client) {
@@ -338,7 +353,8 @@ std::vector<std::string> running_labs() {
   for (std::string line; std::getline(sockets, line);) {
     const auto at = line.find(prefix);
     // Flags 00010000: it listens; connections that it accepted bear the same name.
-    if (at != std::string::npos && line.find(" 00010000 ") != std::string::npos) names.push_back(line.substr(at + prefix.size()));
+    if (at != std::string::npos && line.find(" 00010000 ") != std::string::npos)
+      names.push_back(line.substr(at + prefix.size()));
   }
   std::sort(names.begin(), names.end());
   return names;

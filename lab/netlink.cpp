@@ -45,9 +45,7 @@ class Request {
     header()->nlmsg_len += RTA_LENGTH(0);
     return attribute;
   }
-  void close(rtattr* nested) {
-    nested->rta_len = static_cast<unsigned short>(end() - reinterpret_cast<char*>(nested));
-  }
+  void close(rtattr* nested) { nested->rta_len = static_cast<unsigned short>(end() - reinterpret_cast<char*>(nested)); }
   /// The fixed part that the peer of a veth pair begins with.
   void skip_ifinfo() {
     std::memset(end(), 0, sizeof(ifinfomsg));

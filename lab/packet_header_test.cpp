@@ -15,7 +15,12 @@ std::vector<std::uint8_t> piece(std::uint32_t payload) {
 }
 
 TEST(WireSize, headers_stand_in_each_segment) {
-  const struct { const char* name; std::uint32_t payload; std::uint16_t segment; WireSize wire; } rows[] = {
+  const struct {
+    const char* name;
+    std::uint32_t payload;
+    std::uint16_t segment;
+    WireSize wire;
+  } rows[] = {
       {"one frame", 8948, 0, {9014, 9014, 9014}},
       {"one full segment", 8948, 8948, {9014, 9014, 9014}},
       {"one byte more", 8949, 8948, {8949 + 2 * 66, 9014, 67}},

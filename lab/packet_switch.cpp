@@ -95,12 +95,18 @@ Result<std::unique_ptr<PacketSwitch>> PacketSwitch::open(const Plan& plan, const
   const int fd = made->socket_.get();
   // FORCE needs a right that a user namespace may not have; then the machine's limit decides, and drops are counted.
   if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, kSocketBufferBytes, "")) {
-    if (auto ok = set_option(fd, SOL_SOCKET, SO_RCVBUF, kSocketBufferBytes, "set SO_RCVBUF"); !ok) return tl::unexpected(ok.error());
+    if (auto ok = set_option(fd, SOL_SOCKET, SO_RCVBUF, kSocketBufferBytes, "set SO_RCVBUF"); !ok)
+      return tl::unexpected(ok.error());
   }
   if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, kSocketBufferBytes, "")) {
-    if (auto ok = set_option(fd, SOL_SOCKET, SO_SNDBUF, kSocketBufferBytes, "set SO_SNDBUF"); !ok) return tl::unexpected(ok.error());
+    if (auto ok = set_option(fd, SOL_SOCKET, SO_SNDBUF, kSocketBufferBytes, "set SO_SNDBUF"); !ok)
+      return tl::unexpected(ok.error());
   }
-  const struct { int level; int name; const char* what; } options[] = {
+  const struct {
+    int level;
+    int name;
+    const char* what;
+  } options[] = {
       {SOL_PACKET, PACKET_VNET_HDR, "set PACKET_VNET_HDR"},
       {SOL_PACKET, PACKET_IGNORE_OUTGOING, "set PACKET_IGNORE_OUTGOING"},
       {SOL_PACKET, PACKET_QDISC_BYPASS, "set PACKET_QDISC_BYPASS"},
@@ -124,7 +130,8 @@ Result<std::unique_ptr<PacketSwitch>> PacketSwitch::open(const Plan& plan, const
   for (unsigned i = 0; i < kBatch; ++i) {
     b.in_frame[i] = made->pool_.take(made->receive_bytes_);
     b.in_iov[i] = {b.in_frame[i]->data(), made->receive_bytes_};
-    b.in[i].msg_hdr = {&b.in_from[i], sizeof(sockaddr_ll), &b.in_iov[i], 1, b.in_control[i].data(), b.in_control[i].size(), 0};
+    b.in[i].msg_hdr = {
+        &b.in_from[i], sizeof(sockaddr_ll), &b.in_iov[i], 1, b.in_control[i].data(), b.in_control[i].size(), 0};
     b.out[i].msg_hdr.msg_iov = &b.out_iov[i];
     b.out[i].msg_hdr.msg_iovlen = 1;
     b.out[i].msg_hdr.msg_namelen = sizeof(sockaddr_ll);
@@ -132,7 +139,8 @@ Result<std::unique_ptr<PacketSwitch>> PacketSwitch::open(const Plan& plan, const
   sockaddr_ll all{};
   all.sll_family = AF_PACKET;
   all.sll_protocol = htons(ETH_P_ALL);
-  if (::bind(fd, reinterpret_cast<sockaddr*>(&all), sizeof all) < 0) return fail_errno("bind the switch's packet socket");
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&all), sizeof all) < 0)
+    return fail_errno("bind the switch's packet socket");
   return made;
 }
 
@@ -234,7 +242,8 @@ void PacketSwitch::write_due() {
       if (frame == nullptr) break;
       const auto late = static_cast<std::uint64_t>(now - due_ns);
       LinkCounters::add(counters_.late_sum_ns, late);
-      if (late > counters_.late_max_ns.load(std::memory_order_relaxed)) counters_.late_max_ns.store(late, std::memory_order_relaxed);
+      if (late > counters_.late_max_ns.load(std::memory_order_relaxed))
+        counters_.late_max_ns.store(late, std::memory_order_relaxed);
       window_bytes_ += frame->bytes;
       b.out_frame[count] = frame;
       b.out_iov[count] = {frame->data(), frame->bytes};
@@ -300,7 +309,8 @@ std::uint64_t PacketSwitch::dropped_in() {
 
 std::uint64_t PacketSwitch::drops() {
   std::uint64_t total = dropped_in() + counters_.dropped_out.load(std::memory_order_relaxed);
-  for (std::size_t i = 0; i < plan_.links.size(); ++i) total += fabric_.counters(i).dropped.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < plan_.links.size(); ++i)
+    total += fabric_.counters(i).dropped.load(std::memory_order_relaxed);
   return total;
 }
 

@@ -47,14 +47,17 @@ struct Program {
   if (::chdir(command->directory.c_str()) < 0) {
     fail_start(connection,
                "directory " + command->directory + ": " + std::strerror(errno) +
-                   " (hosts of the lab have their own /tmp, /run and /dev/shm: start elsewhere, or `sumac lab up --share DIR`)",
+                   " (hosts of the lab have their own /tmp, /run and /dev/shm: start elsewhere, or `sumac lab up "
+                   "--share DIR`)",
                126);
   }
   // Move everything out of the way first: a target number may be the source of another.
   std::vector<int> sources;
-  for (std::size_t i = 2; i < request.fds.size(); ++i) sources.push_back(::fcntl(request.fds[i].get(), F_DUPFD_CLOEXEC, 64));
+  for (std::size_t i = 2; i < request.fds.size(); ++i)
+    sources.push_back(::fcntl(request.fds[i].get(), F_DUPFD_CLOEXEC, 64));
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i] < 0 || ::dup2(sources[i], static_cast<int>(i)) < 0) fail_start(connection, std::strerror(errno), 126);
+    if (sources[i] < 0 || ::dup2(sources[i], static_cast<int>(i)) < 0)
+      fail_start(connection, std::strerror(errno), 126);
   }
   std::vector<char*> arguments;
   for (const auto& text : command->arguments) arguments.push_back(const_cast<char*>(text.c_str()));

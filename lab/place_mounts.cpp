@@ -13,7 +13,8 @@ namespace sumac::lab {
 namespace {
 
 Result<> mount_over(const char* type, const std::string& target, unsigned long flags, const char* data) {
-  if (::mount(type, target.c_str(), type, flags, data) < 0) return fail_errno(fmt::format("mount {} on {}", type, target));
+  if (::mount(type, target.c_str(), type, flags, data) < 0)
+    return fail_errno(fmt::format("mount {} on {}", type, target));
   return {};
 }
 
@@ -43,7 +44,8 @@ Result<> write_hosts_file(const Plan& plan) {
 
 Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
   // Nothing we mount may travel back to the machine.
-  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) return fail_errno("make the place's mounts private");
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0)
+    return fail_errno("make the place's mounts private");
   // A descriptor still reaches a directory after something was mounted over its way.
   std::vector<Kept> kept;
   for (const auto& path : options.shared_directories) {
@@ -51,7 +53,8 @@ Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
     if (!fd) return fail_errno(fmt::format("open the shared directory {}", path));
     kept.push_back({path, std::move(fd)});
   }
-  for (const auto& [path, mode] : {std::pair("/dev/shm", "mode=1777"), std::pair("/tmp", "mode=1777"), std::pair("/run", "mode=755")}) {
+  for (const auto& [path, mode] :
+       {std::pair("/dev/shm", "mode=1777"), std::pair("/tmp", "mode=1777"), std::pair("/run", "mode=755")}) {
     if (auto ok = mount_over("tmpfs", path, MS_NOSUID | MS_NODEV, mode); !ok) return ok;
   }
   for (const auto& each : kept) {
@@ -66,10 +69,13 @@ Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
   if (auto ok = mount_over("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok) return ok;
   // A fresh sysfs shows the place's own devices. A user namespace may be refused it; then the machine's stays, which is
   // of use to nobody but programs that look their device up there.
-  if (auto ok = mount_over("sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok && options.privileged) return ok;
+  if (auto ok = mount_over("sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok && options.privileged)
+    return ok;
   struct stat info {};
   if (::stat("/dev/mqueue", &info) == 0) {
-    if (auto ok = mount_over("mqueue", "/dev/mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok && options.privileged) return ok;
+    if (auto ok = mount_over("mqueue", "/dev/mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+        !ok && options.privileged)
+      return ok;
   }
   return {};
 }

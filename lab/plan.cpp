@@ -58,7 +58,8 @@ Plan make_plan(const topo::Fabric& fabric) {
   for (const auto from : vertices) {
     for (const auto to : vertices) {
       auto& path = plan.paths.emplace_back();
-      for (const auto& hop : graph.route(from, to)) path.push_back(static_cast<std::uint16_t>(2 * hop.edge + (hop.forward ? 0 : 1)));
+      for (const auto& hop : graph.route(from, to))
+        path.push_back(static_cast<std::uint16_t>(2 * hop.edge + (hop.forward ? 0 : 1)));
     }
   }
   return plan;

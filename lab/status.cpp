@@ -27,8 +27,8 @@ const char* to_text(PlaceKind kind) {
 
 }  // namespace
 
-std::string status_json(const std::string& lab_name, const std::string& fabric_file, const topo::Fabric& fabric, const Plan& plan,
-                        PacketSwitch& packet_switch, const std::vector<DaemonStatus>& daemons) {
+std::string status_json(const std::string& lab_name, const std::string& fabric_file, const topo::Fabric& fabric,
+                        const Plan& plan, PacketSwitch& packet_switch, const std::vector<DaemonStatus>& daemons) {
   nlohmann::ordered_json out;
   out["name"] = lab_name;
   out["fabric"] = fabric_file;
@@ -39,13 +39,18 @@ std::string status_json(const std::string& lab_name, const std::string& fabric_f
   out["drops"] = packet_switch.drops();
   auto& hosts = out["hosts"] = nlohmann::ordered_json::array();
   for (const auto& host : fabric.hosts) {
-    hosts.push_back({{"name", host.name}, {"address", ip_text(find_place(plan, host.name)->ip)}, {"leaf", host.leaf},
-                     {"slots", host.slots}, {"compute", host.compute}});
+    hosts.push_back({{"name", host.name},
+                     {"address", ip_text(find_place(plan, host.name)->ip)},
+                     {"leaf", host.leaf},
+                     {"slots", host.slots},
+                     {"compute", host.compute}});
   }
   auto& nodes = out["nodes"] = nlohmann::ordered_json::array();
   for (const auto& node : fabric.nodes) {
     const auto& place = place_of(plan, node.place, node.name);
-    nodes.push_back({{"name", node.name}, {"place", place.name}, {"at", node.place.at_host.empty() ? place.at : node.place.at_host},
+    nodes.push_back({{"name", node.name},
+                     {"place", place.name},
+                     {"at", node.place.at_host.empty() ? place.at : node.place.at_host},
                      {"address", ip_text(place.ip)}});
   }
   out["manager"] = nullptr;
@@ -55,18 +60,28 @@ std::string status_json(const std::string& lab_name, const std::string& fabric_f
   }
   auto& places = out["places"] = nlohmann::ordered_json::array();
   for (const auto& place : plan.places) {
-    places.push_back({{"name", place.name}, {"kind", to_text(place.kind)}, {"at", place.at}, {"address", ip_text(place.ip)}});
+    places.push_back(
+        {{"name", place.name}, {"kind", to_text(place.kind)}, {"at", place.at}, {"address", ip_text(place.ip)}});
   }
   auto& started = out["daemons"] = nlohmann::ordered_json::array();
   for (const auto& daemon : daemons) {
-    started.push_back({{"name", daemon.name}, {"place", daemon.place}, {"pid", daemon.pid}, {"alive", daemon.alive}, {"log", daemon.log}});
+    started.push_back({{"name", daemon.name},
+                       {"place", daemon.place},
+                       {"pid", daemon.pid},
+                       {"alive", daemon.alive},
+                       {"log", daemon.log}});
     if (!daemon.alive) started.back()["end"] = ending(daemon.wait_status);
   }
   auto& links = out["links"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < plan.links.size(); ++i) {
     const auto& c = packet_switch.fabric().counters(i);
-    links.push_back({{"from", plan.links[i].from}, {"to", plan.links[i].to}, {"frames", read(c.frames)}, {"bytes", read(c.bytes)},
-                     {"dropped", read(c.dropped)}, {"lost", read(c.lost)}, {"backlog_bytes_max", read(c.backlog_max)}});
+    links.push_back({{"from", plan.links[i].from},
+                     {"to", plan.links[i].to},
+                     {"frames", read(c.frames)},
+                     {"bytes", read(c.bytes)},
+                     {"dropped", read(c.dropped)},
+                     {"lost", read(c.lost)},
+                     {"backlog_bytes_max", read(c.backlog_max)}});
   }
   const auto& c = packet_switch.counters();
   const auto frames = read(c.frames);
@@ -77,7 +92,8 @@ std::string status_json(const std::string& lab_name, const std::string& fabric_f
                    {"dropped_in", packet_switch.dropped_in()},
                    {"dropped_out", read(c.dropped_out)},
                    {"ignored", read(c.ignored)},
-                   {"late_us_mean", frames == 0 ? 0.0 : static_cast<double>(read(c.late_sum_ns)) * 1e-3 / static_cast<double>(frames)},
+                   {"late_us_mean",
+                    frames == 0 ? 0.0 : static_cast<double>(read(c.late_sum_ns)) * 1e-3 / static_cast<double>(frames)},
                    {"late_us_max", static_cast<double>(read(c.late_max_ns)) * 1e-3}};
   return out.dump(2) + "\n";
 }

@@ -18,7 +18,7 @@ struct DaemonStatus {
 };
 
 /// The lab as JSON: what `sumac lab status --json` prints (docs/fabric.md names the fields).
-std::string status_json(const std::string& lab_name, const std::string& fabric_file, const topo::Fabric& fabric, const Plan& plan,
-                        PacketSwitch& packet_switch, const std::vector<DaemonStatus>& daemons);
+std::string status_json(const std::string& lab_name, const std::string& fabric_file, const topo::Fabric& fabric,
+                        const Plan& plan, PacketSwitch& packet_switch, const std::vector<DaemonStatus>& daemons);
 
 }  // namespace sumac::lab

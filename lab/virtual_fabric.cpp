@@ -22,7 +22,8 @@ std::int64_t VirtualFabric::cross(std::size_t link_index, Frame& frame, std::int
   auto& counters = counters_[link_index];
   const double bytes = frame.wire_bytes;
   if (link.ns_per_byte > 0) {
-    const double backlog = static_cast<double>(std::max<std::int64_t>(0, link.free_at_ns - at_ns)) / link.ns_per_byte + bytes;
+    const double backlog =
+        static_cast<double>(std::max<std::int64_t>(0, link.free_at_ns - at_ns)) / link.ns_per_byte + bytes;
     if (backlog > link.buffer_bytes) {
       LinkCounters::add(counters.dropped, 1);
       return kNever;

@@ -21,9 +21,9 @@ namespace sumac::lab {
 struct LinkCounters {
   std::atomic<std::uint64_t> frames{0};
   std::atomic<std::uint64_t> bytes{0};
-  std::atomic<std::uint64_t> dropped{0};        ///< Found the buffer before the link full.
-  std::atomic<std::uint64_t> lost{0};           ///< Taken by the link's own loss.
-  std::atomic<std::uint64_t> backlog_max{0};    ///< Most bytes that ever waited.
+  std::atomic<std::uint64_t> dropped{0};      ///< Found the buffer before the link full.
+  std::atomic<std::uint64_t> lost{0};         ///< Taken by the link's own loss.
+  std::atomic<std::uint64_t> backlog_max{0};  ///< Most bytes that ever waited.
 
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
@@ -61,7 +61,9 @@ class VirtualFabric {
     std::int64_t at_ns;
     std::uint64_t order;  ///< Equal instants keep the order in which they came: a link never overtakes.
     Frame* frame;
-    bool operator>(const Event& other) const { return at_ns != other.at_ns ? at_ns > other.at_ns : order > other.order; }
+    bool operator>(const Event& other) const {
+      return at_ns != other.at_ns ? at_ns > other.at_ns : order > other.order;
+    }
   };
   struct Link {
     std::int64_t delay_ns;

@@ -140,7 +140,11 @@ TEST(VirtualFabric, a_train_overlaps_on_the_links_of_its_path) {
 }
 
 TEST(VirtualFabric, what_does_not_fit_the_buffer_is_dropped_and_counted) {
-  const struct { const char* name; std::uint64_t buffer; std::size_t arrive; } rows[] = {
+  const struct {
+    const char* name;
+    std::uint64_t buffer;
+    std::size_t arrive;
+  } rows[] = {
       {"room for all three", 3000, 3}, {"one byte too little for the third", 2999, 2}, {"room for one", 1000, 1}};
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

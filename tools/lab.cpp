@@ -21,7 +21,8 @@ constexpr Subcommand kLabCommands[] = {
 void print_help() {
   fmt::print("usage: sumac lab COMMAND ...\n\n");
   for (const auto& each : kLabCommands) fmt::print("  {:8} {}\n", each.name, each.summary);
-  fmt::print("\nThe file's form: docs/fabric.md. --name is needed only where several labs are up (or set SUMAC_LAB).\n");
+  fmt::print(
+      "\nThe file's form: docs/fabric.md. --name is needed only where several labs are up (or set SUMAC_LAB).\n");
 }
 
 }  // namespace

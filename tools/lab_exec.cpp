@@ -29,7 +29,8 @@ int run(const std::optional<std::string>& name, const std::string& host, Argumen
 }
 
 void print_status(const nlohmann::json& lab) {
-  fmt::print("lab {} ({}), parent pid {}\n", lab["name"].get<std::string>(), lab["fabric"].get<std::string>(), lab["pid"].get<int>());
+  fmt::print("lab {} ({}), parent pid {}\n", lab["name"].get<std::string>(), lab["fabric"].get<std::string>(),
+             lab["pid"].get<int>());
   for (const auto& place : lab["places"]) {
     fmt::print("  {:8} {:12} {:15} at {}\n", place["kind"].get<std::string>(), place["name"].get<std::string>(),
                place["address"].get<std::string>(), place["at"].get<std::string>());
@@ -40,9 +41,10 @@ void print_status(const nlohmann::json& lab) {
   }
   for (const auto& link : lab["links"]) {
     if (link["frames"].get<std::uint64_t>() == 0) continue;
-    fmt::print("  link     {} -> {}: {} frames, {} bytes, {} dropped, {} lost, at most {} bytes waiting\n", link["from"].get<std::string>(),
-               link["to"].get<std::string>(), link["frames"].get<std::uint64_t>(), link["bytes"].get<std::uint64_t>(),
-               link["dropped"].get<std::uint64_t>(), link["lost"].get<std::uint64_t>(), link["backlog_bytes_max"].get<std::uint64_t>());
+    fmt::print("  link     {} -> {}: {} frames, {} bytes, {} dropped, {} lost, at most {} bytes waiting\n",
+               link["from"].get<std::string>(), link["to"].get<std::string>(), link["frames"].get<std::uint64_t>(),
+               link["bytes"].get<std::uint64_t>(), link["dropped"].get<std::uint64_t>(),
+               link["lost"].get<std::uint64_t>(), link["backlog_bytes_max"].get<std::uint64_t>());
   }
   fmt::print("  drops    {}\n", lab["drops"].get<std::uint64_t>());
 }

@@ -42,7 +42,8 @@ void add_mca(Arguments& command, const Arguments& given, const std::string& name
 int lab_mpirun(const Arguments& arguments) {
   auto given = arguments;
   const auto name = take_name(given);
-  if (given.empty()) return complain("lab mpirun: usage: sumac lab mpirun [--name N] [MPIRUN'S ARGUMENTS] PROGRAM...", 2);
+  if (given.empty())
+    return complain("lab mpirun: usage: sumac lab mpirun [--name N] [MPIRUN'S ARGUMENTS] PROGRAM...", 2);
   if (!on_path("mpirun")) return complain("mpirun is not on the PATH: install Open MPI (Debian: openmpi-bin)", 127);
   const auto text = lab::ask_status(name);
   if (!text) return complain(text.error().context);
@@ -70,7 +71,8 @@ int lab_mpirun(const Arguments& arguments) {
   command.insert(command.end(), given.begin(), given.end());
   // Open MPI 4.1 warns when the agent that it forked was quicker to run than it was itself to put the agent into a process
   // group, which the agent has done by then. That happens often on two cores, means nothing, and frightens people.
-  auto filter = StderrFilter::start([](std::string_view line) { return line.find("plm:rsh: Warning: setpgid(") != line.npos; });
+  auto filter =
+      StderrFilter::start([](std::string_view line) { return line.find("plm:rsh: Warning: setpgid(") != line.npos; });
   if (!filter) return complain(filter.error().context);
   const auto exit_status = lab::run_in_place(name, first, lab::command_from_here(std::move(command)));
   filter->reset();

@@ -20,7 +20,8 @@ namespace {
 void share_if_hidden(std::vector<std::string>& shared, const std::filesystem::path& path) {
   for (const auto* hidden : {"/tmp/", "/run/", "/dev/shm/"}) {
     const auto text = path.string();
-    if (text.starts_with(hidden) && std::find(shared.begin(), shared.end(), text) == shared.end()) shared.push_back(text);
+    if (text.starts_with(hidden) && std::find(shared.begin(), shared.end(), text) == shared.end())
+      shared.push_back(text);
   }
 }
 
@@ -50,7 +51,8 @@ Result<lab::LabOptions> parse(const Arguments& arguments) {
       options.fabric_file = std::filesystem::absolute(word).string();
     }
   }
-  if (options.fabric_file.empty()) return fail(Errc::invalid, "lab up: name a fabric file, like lab/fabrics/test-4h.yaml");
+  if (options.fabric_file.empty())
+    return fail(Errc::invalid, "lab up: name a fabric file, like lab/fabrics/test-4h.yaml");
   options.bin_directory = bin_directory();
   std::error_code error;
   share_if_hidden(options.shared_directories, std::filesystem::path(options.bin_directory).parent_path());
@@ -96,7 +98,8 @@ int lab_up(const Arguments& arguments) {
       fmt::print("{}", text.substr(2));
     } else if (text.starts_with("ready")) {
       ready = true;
-      fmt::print("lab {} is up: `sumac lab exec HOST -- COMMAND`, `sumac lab mpirun ...`, `sumac lab down`\n", options->name);
+      fmt::print("lab {} is up: `sumac lab exec HOST -- COMMAND`, `sumac lab mpirun ...`, `sumac lab down`\n",
+                 options->name);
       std::fflush(stdout);
       if (!options->foreground) return 0;
     } else {

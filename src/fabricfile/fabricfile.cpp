@@ -46,7 +46,8 @@ std::vector<std::string> expand(const std::string& name) {
   const char* text = name.data();
   const auto a = std::from_chars(text + open + 1, text + dash, first);
   const auto b = std::from_chars(text + dash + 1, text + name.size() - 1, last);
-  if (a.ptr != text + dash || b.ptr != text + name.size() - 1 || a.ec != std::errc{} || b.ec != std::errc{}) return {name};
+  if (a.ptr != text + dash || b.ptr != text + name.size() - 1 || a.ec != std::errc{} || b.ec != std::errc{})
+    return {name};
   if (last < first || last - first >= 4096) return {name};
   std::vector<std::string> names;
   for (auto i = first; i <= last; ++i) names.push_back(name.substr(0, open) + std::to_string(i));
@@ -59,12 +60,15 @@ class Reader {
   explicit Reader(std::string_view name) : name_(name) {}
 
   Result<Fabric> read(const YAML::Node& top) {
-    if (auto ok = keys(top, "a fabric", {"name", "defaults", "switches", "links", "hosts", "nodes", "root", "manager", "daemons", "seed", "offload"});
+    if (auto ok = keys(top, "a fabric",
+                       {"name", "defaults", "switches", "links", "hosts", "nodes", "root", "manager", "daemons", "seed",
+                        "offload"});
         !ok) {
       return tl::unexpected(ok.error());
     }
     Fabric fabric;
-    for (auto step : {&Reader::scalars, &Reader::switches, &Reader::links, &Reader::hosts, &Reader::nodes, &Reader::manager}) {
+    for (auto step :
+         {&Reader::scalars, &Reader::switches, &Reader::links, &Reader::hosts, &Reader::nodes, &Reader::manager}) {
       if (auto ok = (this->*step)(top, fabric); !ok) return tl::unexpected(ok.error());
     }
     if (auto ok = topo::validate(fabric); !ok) return within(name_, ok.error());
@@ -74,7 +78,8 @@ class Reader {
  private:
   template <class... Args>
   tl::unexpected<Error> at(const YAML::Node& node, fmt::format_string<Args...> format, Args&&... args) const {
-    return fail(Errc::invalid, "{}:{}: {}", name_, node.Mark().line + 1, fmt::format(format, std::forward<Args>(args)...));
+    return fail(Errc::invalid, "{}:{}: {}", name_, node.Mark().line + 1,
+                fmt::format(format, std::forward<Args>(args)...));
   }
 
   /// A map with these keys only, each at most once.
@@ -85,10 +90,10 @@ class Reader {
       const auto key = entry.first.Scalar();
       if (!seen.insert(key).second) return at(entry.first, "key '{}' stands twice in {}", key, what);
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-      const auto near = *std::min_element(known.begin(), known.end(), [&](auto a, auto b) {
-        return edit_distance(key, a) < edit_distance(key, b);
-      });
-      if (edit_distance(key, near) <= 2) return at(entry.first, "unknown key '{}' in {}: did you mean '{}'?", key, what, near);
+      const auto near = *std::min_element(
+          known.begin(), known.end(), [&](auto a, auto b) { return edit_distance(key, a) < edit_distance(key, b); });
+      if (edit_distance(key, near) <= 2)
+        return at(entry.first, "unknown key '{}' in {}: did you mean '{}'?", key, what, near);
       std::string list;
       for (const auto k : known) list += (list.empty() ? "" : ", ") + std::string(k);
       return at(entry.first, "unknown key '{}' in {}: it knows {}", key, what, list);
@@ -107,7 +112,8 @@ class Reader {
     if (!node.IsScalar()) return at(node, "{} must be a number", what);
     const auto& s = node.Scalar();
     const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
-    if (error != std::errc{} || end != s.data() + s.size()) return at(node, "{}: '{}' is not a number that fits", what, s);
+    if (error != std::errc{} || end != s.data() + s.size())
+      return at(node, "{}: '{}' is not a number that fits", what, s);
     return value;
   }
 
@@ -205,8 +211,10 @@ class Reader {
         *into = *end;
       }
       if (auto ok = link_spec(entry, link.spec); !ok) return ok;
-      if (std::find(fabric.switches.begin(), fabric.switches.end(), link.a) == fabric.switches.end()) return unknown_switch(entry["a"]);
-      if (std::find(fabric.switches.begin(), fabric.switches.end(), link.b) == fabric.switches.end()) return unknown_switch(entry["b"]);
+      if (std::find(fabric.switches.begin(), fabric.switches.end(), link.a) == fabric.switches.end())
+        return unknown_switch(entry["a"]);
+      if (std::find(fabric.switches.begin(), fabric.switches.end(), link.b) == fabric.switches.end())
+        return unknown_switch(entry["b"]);
       fabric.links.push_back(std::move(link));
     }
     return {};
@@ -233,7 +241,8 @@ class Reader {
       auto leaf = text(value["leaf"], "leaf");
       if (!leaf) return tl::unexpected(leaf.error());
       host.leaf = *leaf;
-      if (std::find(fabric.switches.begin(), fabric.switches.end(), *leaf) == fabric.switches.end()) return unknown_switch(value["leaf"]);
+      if (std::find(fabric.switches.begin(), fabric.switches.end(), *leaf) == fabric.switches.end())
+        return unknown_switch(value["leaf"]);
       if (auto ok = link_spec(value, host.link); !ok) return ok;
       if (value["slots"]) {
         auto slots = number<std::uint32_t>(value["slots"], "slots");
@@ -326,7 +335,8 @@ Result<Fabric> parse_fabric(const std::string& text, std::string_view name) {
 
 Result<Fabric> load_fabric(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return fail(Errc::invalid, "{} is a directory: name a fabric file", path);
+  if (std::filesystem::is_directory(path, error))
+    return fail(Errc::invalid, "{} is a directory: name a fabric file", path);
   std::ifstream file(path);
   if (!file) return fail_errno(fmt::format("open fabric file {}", path));
   std::ostringstream text;

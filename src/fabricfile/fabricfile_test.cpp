@@ -48,19 +48,33 @@ TEST(FabricFile, everything_it_says_is_read) {
 }
 
 TEST(FabricFile, a_fault_names_the_line_and_what_was_meant) {
-  const struct { const char* name; const char* from; const char* to; const char* message; } rows[] = {
+  const struct {
+    const char* name;
+    const char* from;
+    const char* to;
+    const char* message;
+  } rows[] = {
       {"a misspelt key", "delay: 1ms", "dealy: 1ms", "f.yaml:4: unknown key 'dealy' in a link: did you mean 'delay'?"},
       {"a key of nothing", "seed: 42", "colour: red",
-       "f.yaml:13: unknown key 'colour' in a fabric: it knows name, defaults, switches, links, hosts, nodes, root, manager, daemons, seed, offload"},
+       "f.yaml:13: unknown key 'colour' in a fabric: it knows name, defaults, switches, links, hosts, nodes, root, "
+       "manager, daemons, seed, offload"},
       {"a key twice", "seed: 42", "name: again", "f.yaml:13: key 'name' stands twice in a fabric"},
-      {"a number without its unit", "delay: 1ms", "delay: 1", "f.yaml:4: delay: '1' has no unit we know (ns, us, ms, s): write it like 500us"},
+      {"a number without its unit", "delay: 1ms", "delay: 1",
+       "f.yaml:4: delay: '1' has no unit we know (ns, us, ms, s): write it like 500us"},
       {"a missing leaf", "h3: {leaf: leaf2, rate", "h3: {rate", "f.yaml:7: host h3 has no leaf: add 'leaf: SWITCH'"},
-      {"an unknown leaf", "h3: {leaf: leaf2", "h3: {leaf: leaf3", "f.yaml:7: there is no switch leaf3: add it to 'switches' or mend the name"},
-      {"a link to an unknown switch", "{a: leaf2, b: root", "{a: leaf2, b: roof", "f.yaml:4: there is no switch roof: add it to 'switches' or mend the name"},
-      {"a link with one end", "{a: leaf1, b: root}", "{a: leaf1}", "f.yaml:4: a link needs its two ends: 'b' is missing"},
-      {"a loop", "links: [", "links: [{a: leaf1, b: leaf2}, ", "f.yaml: the links form a loop: leaf2 - root - leaf1 - leaf2: switches must form a tree, remove one of these links"},
-      {"an unknown host of a node", "host: x1", "host: x7", "f.yaml: node an-x: there is no host x7: add it to 'hosts' or mend the name"},
-      {"an unknown root", "root: an-root", "root: an-roof", "f.yaml: root: there is no node an-roof: add it to 'nodes' or mend the name"},
+      {"an unknown leaf", "h3: {leaf: leaf2", "h3: {leaf: leaf3",
+       "f.yaml:7: there is no switch leaf3: add it to 'switches' or mend the name"},
+      {"a link to an unknown switch", "{a: leaf2, b: root", "{a: leaf2, b: roof",
+       "f.yaml:4: there is no switch roof: add it to 'switches' or mend the name"},
+      {"a link with one end", "{a: leaf1, b: root}", "{a: leaf1}",
+       "f.yaml:4: a link needs its two ends: 'b' is missing"},
+      {"a loop", "links: [", "links: [{a: leaf1, b: leaf2}, ",
+       "f.yaml: the links form a loop: leaf2 - root - leaf1 - leaf2: switches must form a tree, remove one of these "
+       "links"},
+      {"an unknown host of a node", "host: x1", "host: x7",
+       "f.yaml: node an-x: there is no host x7: add it to 'hosts' or mend the name"},
+      {"an unknown root", "root: an-root", "root: an-roof",
+       "f.yaml: root: there is no node an-roof: add it to 'nodes' or mend the name"},
       {"a port that is none", "port: 7000", "port: 70000", "f.yaml:11: port: '70000' is not a number that fits"},
       {"neither true nor false", "daemons: false", "daemons: maybe", "f.yaml:12: daemons must be true or false"},
       {"no YAML at all", "links: [", "links: [[", "f.yaml:5: end of sequence flow not found"},
@@ -87,7 +101,8 @@ TEST(FabricFile, an_empty_or_missing_file_is_an_error) {
 
 TEST(FabricFile, every_fabric_that_we_ship_is_good) {
   unsigned count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(SUMAC_SOURCE_DIR) / "lab/fabrics")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(SUMAC_SOURCE_DIR) / "lab/fabrics")) {
     if (entry.path().extension() != ".yaml") continue;
     const auto fabric = load_fabric(entry.path().string());
     EXPECT_TRUE(fabric) << fabric.error().context;

@@ -15,7 +15,10 @@ TEST(Units, numbers_with_a_unit_are_read) {
 }
 
 TEST(Units, anything_else_is_refused_with_an_example) {
-  const struct { const char* text; const char* message; } rows[] = {
+  const struct {
+    const char* text;
+    const char* message;
+  } rows[] = {
       {"500", "'500' has no unit we know (ns, us, ms, s): write it like 500us"},
       {"500parsec", "'500parsec' has no unit we know (ns, us, ms, s): write it like 500us"},
       {"-1ms", "'-1ms' is not a number with a unit, like 500us"},

@@ -11,10 +11,15 @@ TEST(Graph, distances_count_links) {
   const auto fabric = two_leaves();
   const Graph graph{fabric};
   const auto at = [&](const char* name) { return *graph.find(name); };
-  const struct { const char* from; const char* to; std::uint32_t links; } rows[] = {
+  const struct {
+    const char* from;
+    const char* to;
+    std::uint32_t links;
+  } rows[] = {
       {"h1", "h1", 0}, {"h1", "leaf1", 1}, {"h1", "h2", 2}, {"h1", "h3", 4}, {"root", "h3", 2}, {"leaf1", "leaf2", 2},
   };
-  for (const auto& row : rows) EXPECT_EQ(graph.distance(at(row.from), at(row.to)), row.links) << row.from << " " << row.to;
+  for (const auto& row : rows)
+    EXPECT_EQ(graph.distance(at(row.from), at(row.to)), row.links) << row.from << " " << row.to;
 }
 
 TEST(Graph, a_route_names_links_and_directions_in_order) {

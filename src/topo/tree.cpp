@@ -80,7 +80,8 @@ Result<AggregationTree> build_tree(const Fabric& fabric) {
   const Builder builder{fabric};
   AggregationTree tree;
   tree.root = builder.root();
-  for (const auto& node : fabric.nodes) tree.nodes.push_back({node.name, -1, 0, {}, link_rate_bits_per_s(fabric, node)});
+  for (const auto& node : fabric.nodes)
+    tree.nodes.push_back({node.name, -1, 0, {}, link_rate_bits_per_s(fabric, node)});
   for (std::uint32_t i = 0; i < tree.nodes.size(); ++i) {
     if (i == tree.root) continue;
     const auto parent = builder.parent(i, tree.root);

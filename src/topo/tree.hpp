@@ -13,7 +13,7 @@ struct TreeNode {
   std::string name;
   std::int32_t parent = -1;  ///< Index into AggregationTree::nodes; -1 at the root.
   std::uint32_t depth = 0;
-  std::vector<std::uint32_t> children;  ///< In the order of the file.
+  std::vector<std::uint32_t> children;     ///< In the order of the file.
   std::uint64_t link_rate_bits_per_s = 0;  ///< What all its children and its parent share; 0: no limit.
 };
 

@@ -51,12 +51,17 @@ Fabric on_hosts() {
 }
 
 TEST(Tree, spans_all_nodes_and_gives_every_host_a_leaf) {
-  const struct { const char* name; Fabric fabric; const char* tree; } rows[] = {
+  const struct {
+    const char* name;
+    Fabric fabric;
+    const char* tree;
+  } rows[] = {
       {"a node at each switch: the centre is the root", two_leaves(),
        "an-root<-@0 an-leaf1<an-root@1 an-leaf2<an-root@1 | h1:an-leaf1 h2:an-leaf1 h3:an-leaf2"},
       {"the file may name another root", with_root("an-leaf1"),
        "an-root<an-leaf1@1 an-leaf1<-@0 an-leaf2<an-root@2 | h1:an-leaf1 h2:an-leaf1 h3:an-leaf2"},
-      {"a switch without a node: its hosts use the nearest", only_at({{"a", {"leaf1", ""}, {}}}), "a<-@0 | h1:a h2:a h3:a"},
+      {"a switch without a node: its hosts use the nearest", only_at({{"a", {"leaf1", ""}, {}}}),
+       "a<-@0 | h1:a h2:a h3:a"},
       {"no node at the root: of two equal centres the nearer to most hosts",
        only_at({{"b", {"leaf2", ""}, {}}, {"a", {"leaf1", ""}, {}}}), "b<a@1 a<-@0 | h1:a h2:a h3:b"},
       {"two nodes at one switch: the first name serves its hosts, none is the other's parent",

@@ -15,7 +15,9 @@ namespace {
 using Names = std::map<std::string, std::uint32_t, std::less<>>;
 
 bool is_name(std::string_view text) {  // it becomes a host name
-  const auto good = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-'; };
+  const auto good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+  };
   return !text.empty() && text.size() <= 63 && text.front() != '-' && std::all_of(text.begin(), text.end(), good);
 }
 
@@ -25,10 +27,11 @@ Result<> check_spec(const LinkSpec& spec, std::string_view what) {
     return fail(Errc::invalid, "{}: mtu {} is not within 576 to 9216", what, spec.mtu_bytes);
   }
   if (spec.buffer_bytes < spec.mtu_bytes + 14ULL) {
-    return fail(Errc::invalid, "{}: a buffer of {} bytes holds no frame of {} bytes: make it larger", what, spec.buffer_bytes,
-                spec.mtu_bytes + 14ULL);
+    return fail(Errc::invalid, "{}: a buffer of {} bytes holds no frame of {} bytes: make it larger", what,
+                spec.buffer_bytes, spec.mtu_bytes + 14ULL);
   }
-  if (!(spec.loss >= 0 && spec.loss <= 1)) return fail(Errc::invalid, "{}: loss {} is not within 0 to 1", what, spec.loss);
+  if (!(spec.loss >= 0 && spec.loss <= 1))
+    return fail(Errc::invalid, "{}: loss {} is not within 0 to 1", what, spec.loss);
   return {};
 }
 
@@ -42,7 +45,8 @@ Result<> check_names(const Fabric& fabric) {
     }
     const auto [at, fresh] = seen.emplace(name, kind);
     if (!fresh) {
-      return fail(Errc::invalid, "the name {} is used twice, for a {} and a {}: names must differ", name, at->second, kind);
+      return fail(Errc::invalid, "the name {} is used twice, for a {} and a {}: names must differ", name, at->second,
+                  kind);
     }
     return {};
   };
@@ -56,7 +60,8 @@ Result<> check_names(const Fabric& fabric) {
     if (auto ok = add(node.name, "node"); !ok) return ok;
   }
   if (fabric.manager && !fabric.manager->place.at_switch.empty() && seen.contains("manager")) {
-    return fail(Errc::invalid, "the name manager is used for a {}: it is kept for the manager's own place", seen["manager"]);
+    return fail(Errc::invalid, "the name manager is used for a {}: it is kept for the manager's own place",
+                seen["manager"]);
   }
   return {};
 }
@@ -68,7 +73,8 @@ Names index_of(const std::vector<std::string>& switches) {
 }
 
 /// The way from `from` to `to` over the links accepted so far: with the link that closes it, it is the loop.
-std::vector<std::uint32_t> way(const std::vector<std::vector<std::uint32_t>>& adjacent, std::uint32_t from, std::uint32_t to) {
+std::vector<std::uint32_t> way(const std::vector<std::vector<std::uint32_t>>& adjacent, std::uint32_t from,
+                               std::uint32_t to) {
   std::vector<std::int64_t> before(adjacent.size(), -1);
   std::vector<std::uint32_t> queue{from};
   before[from] = from;
@@ -91,7 +97,8 @@ Result<> check_links(const Fabric& fabric, const Names& index) {
   for (const auto& link : fabric.links) {
     const auto name = fmt::format("link {}-{}", link.a, link.b);
     for (const auto& end : {link.a, link.b}) {
-      if (!index.contains(end)) return fail(Errc::invalid, "{}: there is no switch {}: add it to 'switches' or mend the name", name, end);
+      if (!index.contains(end))
+        return fail(Errc::invalid, "{}: there is no switch {}: add it to 'switches' or mend the name", name, end);
     }
     if (auto ok = check_spec(link.spec, name); !ok) return ok;
     const auto a = index.find(link.a)->second;
@@ -99,15 +106,16 @@ Result<> check_links(const Fabric& fabric, const Names& index) {
     if (const auto loop = way(adjacent, a, b); !loop.empty()) {
       std::string text = link.a;
       for (const auto at : loop) text += " - " + fabric.switches[at];
-      return fail(Errc::invalid, "the links form a loop: {}: switches must form a tree, remove one of these links", text);
+      return fail(Errc::invalid, "the links form a loop: {}: switches must form a tree, remove one of these links",
+                  text);
     }
     adjacent[a].push_back(b);
     adjacent[b].push_back(a);
   }
   for (std::uint32_t i = 1; i < fabric.switches.size(); ++i) {
     if (way(adjacent, 0, i).empty()) {
-      return fail(Errc::invalid, "switch {} has no way to switch {}: add a link that joins the two parts", fabric.switches[i],
-                  fabric.switches[0]);
+      return fail(Errc::invalid, "switch {} has no way to switch {}: add a link that joins the two parts",
+                  fabric.switches[i], fabric.switches[0]);
     }
   }
   return {};
@@ -118,7 +126,8 @@ Result<> check_place(const Fabric& fabric, const Names& index, const Placement& 
     return fail(Errc::invalid, "{}: say where it is, either 'switch' or 'host'", what);
   }
   if (!place.at_switch.empty() && !index.contains(place.at_switch)) {
-    return fail(Errc::invalid, "{}: there is no switch {}: add it to 'switches' or mend the name", what, place.at_switch);
+    return fail(Errc::invalid, "{}: there is no switch {}: add it to 'switches' or mend the name", what,
+                place.at_switch);
   }
   const auto named = [&](const Host& host) { return host.name == place.at_host; };
   if (!place.at_host.empty() && std::none_of(fabric.hosts.begin(), fabric.hosts.end(), named)) {
@@ -132,9 +141,11 @@ Result<> check_place(const Fabric& fabric, const Names& index, const Placement& 
 Result<> validate(const Fabric& fabric) {
   if (fabric.name.empty()) return fail(Errc::invalid, "the fabric has no name: add 'name'");
   if (!is_name(fabric.name)) {
-    return fail(Errc::invalid, "the fabric's name '{}' is not usable: letters, digits and '-' only, at most 63", fabric.name);
+    return fail(Errc::invalid, "the fabric's name '{}' is not usable: letters, digits and '-' only, at most 63",
+                fabric.name);
   }
-  if (fabric.switches.empty()) return fail(Errc::invalid, "fabric {} has no switch: name one under 'switches'", fabric.name);
+  if (fabric.switches.empty())
+    return fail(Errc::invalid, "fabric {} has no switch: name one under 'switches'", fabric.name);
   if (fabric.hosts.empty()) return fail(Errc::invalid, "fabric {} has no host: name one under 'hosts'", fabric.name);
   if (auto ok = check_names(fabric); !ok) return ok;
   const auto index = index_of(fabric.switches);
@@ -142,9 +153,11 @@ Result<> validate(const Fabric& fabric) {
   for (const auto& host : fabric.hosts) {
     if (host.leaf.empty()) return fail(Errc::invalid, "host {} has no leaf: add 'leaf: SWITCH'", host.name);
     if (!index.contains(host.leaf)) {
-      return fail(Errc::invalid, "host {}: there is no switch {}: add it to 'switches' or mend the name", host.name, host.leaf);
+      return fail(Errc::invalid, "host {}: there is no switch {}: add it to 'switches' or mend the name", host.name,
+                  host.leaf);
     }
-    if (host.slots == 0) return fail(Errc::invalid, "host {}: slots is 0: say 'compute: false' for a host without ranks", host.name);
+    if (host.slots == 0)
+      return fail(Errc::invalid, "host {}: slots is 0: say 'compute: false' for a host without ranks", host.name);
     if (auto ok = check_spec(host.link, fmt::format("host {}", host.name)); !ok) return ok;
   }
   for (const auto& node : fabric.nodes) {

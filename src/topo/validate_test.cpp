@@ -12,12 +12,25 @@ namespace {
 TEST(Validate, a_good_fabric_passes) { EXPECT_TRUE(validate(two_leaves())); }
 
 TEST(Validate, each_fault_is_one_line_that_names_the_thing_and_the_remedy) {
-  const struct { const char* name; std::function<void(Fabric&)> spoil; const char* message; } rows[] = {
-      {"a loop of links", [](Fabric& f) { f.links.push_back({"leaf1", "leaf2", {}}); },
+  const struct {
+    const char* name;
+    std::function<void(Fabric&)> spoil;
+    const char* message;
+  } rows[] = {
+      {"a loop of links",
+       [](Fabric& f) {
+         f.links.push_back({"leaf1", "leaf2", {}});
+       },
        "the links form a loop: leaf1 - leaf2 - root - leaf1: switches must form a tree, remove one of these links"},
-      {"two links between the same switches", [](Fabric& f) { f.links.push_back({"root", "leaf1", {}}); },
+      {"two links between the same switches",
+       [](Fabric& f) {
+         f.links.push_back({"root", "leaf1", {}});
+       },
        "the links form a loop: root - leaf1 - root: switches must form a tree, remove one of these links"},
-      {"a link of a switch to itself", [](Fabric& f) { f.links.push_back({"root", "root", {}}); },
+      {"a link of a switch to itself",
+       [](Fabric& f) {
+         f.links.push_back({"root", "root", {}});
+       },
        "the links form a loop: root - root: switches must form a tree, remove one of these links"},
       {"a link to an unknown switch", [](Fabric& f) { f.links[0].a = "leaf9"; },
        "link leaf9-root: there is no switch leaf9: add it to 'switches' or mend the name"},
@@ -30,28 +43,42 @@ TEST(Validate, each_fault_is_one_line_that_names_the_thing_and_the_remedy) {
        "the name h1 is used twice, for a host and a host: names must differ"},
       {"a host named as a switch", [](Fabric& f) { f.hosts[1].name = "root"; },
        "the name root is used twice, for a switch and a host: names must differ"},
-      {"a node on an unknown host", [](Fabric& f) { f.nodes[0].place = {"", "x9"}; },
+      {"a node on an unknown host",
+       [](Fabric& f) {
+         f.nodes[0].place = {"", "x9"};
+       },
        "node an-root: there is no host x9: add it to 'hosts' or mend the name"},
-      {"a node at an unknown switch", [](Fabric& f) { f.nodes[0].place = {"s9", ""}; },
+      {"a node at an unknown switch",
+       [](Fabric& f) {
+         f.nodes[0].place = {"s9", ""};
+       },
        "node an-root: there is no switch s9: add it to 'switches' or mend the name"},
-      {"a node nowhere", [](Fabric& f) { f.nodes[0].place = {}; }, "node an-root: say where it is, either 'switch' or 'host'"},
-      {"a node at two places", [](Fabric& f) { f.nodes[0].place = {"root", "h1"}; },
+      {"a node nowhere", [](Fabric& f) { f.nodes[0].place = {}; },
        "node an-root: say where it is, either 'switch' or 'host'"},
-      {"an unknown root", [](Fabric& f) { f.root = "an-top"; }, "root: there is no node an-top: add it to 'nodes' or mend the name"},
-      {"a manager nowhere", [](Fabric& f) { f.manager->place = {}; }, "manager: say where it is, either 'switch' or 'host'"},
+      {"a node at two places",
+       [](Fabric& f) {
+         f.nodes[0].place = {"root", "h1"};
+       },
+       "node an-root: say where it is, either 'switch' or 'host'"},
+      {"an unknown root", [](Fabric& f) { f.root = "an-top"; },
+       "root: there is no node an-top: add it to 'nodes' or mend the name"},
+      {"a manager nowhere", [](Fabric& f) { f.manager->place = {}; },
+       "manager: say where it is, either 'switch' or 'host'"},
       {"a host named manager", [](Fabric& f) { f.hosts[0].name = "manager"; },
        "the name manager is used for a host: it is kept for the manager's own place"},
       {"a name that is no host name", [](Fabric& f) { f.hosts[0].name = "h_1"; },
        "host name 'h_1' is not usable: letters, digits and '-' only, at most 63"},
       {"no host", [](Fabric& f) { f.hosts.clear(); }, "fabric two-leaves has no host: name one under 'hosts'"},
-      {"no switch", [](Fabric& f) { f.switches.clear(); }, "fabric two-leaves has no switch: name one under 'switches'"},
+      {"no switch", [](Fabric& f) { f.switches.clear(); },
+       "fabric two-leaves has no switch: name one under 'switches'"},
       {"no name", [](Fabric& f) { f.name.clear(); }, "the fabric has no name: add 'name'"},
       {"loss above 1", [](Fabric& f) { f.links[0].spec.loss = 1.5; }, "link leaf1-root: loss 1.5 is not within 0 to 1"},
       {"a buffer smaller than a frame", [](Fabric& f) { f.hosts[0].link.buffer_bytes = 9000; },
        "host h1: a buffer of 9000 bytes holds no frame of 9014 bytes: make it larger"},
       {"an mtu above what the switch carries", [](Fabric& f) { f.hosts[0].link.mtu_bytes = 9217; },
        "host h1: mtu 9217 is not within 576 to 9216"},
-      {"no slot", [](Fabric& f) { f.hosts[0].slots = 0; }, "host h1: slots is 0: say 'compute: false' for a host without ranks"},
+      {"no slot", [](Fabric& f) { f.hosts[0].slots = 0; },
+       "host h1: slots is 0: say 'compute: false' for a host without ranks"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
