@@ -142,7 +142,6 @@ mca_coll_base_module_t *hcoll_comm_query(struct ompi_communicator_t *comm, int *
 int hcoll_job_begin(hcoll_module_t *module);
 bool hcoll_job_failed(void);
 struct sharp_coll_context *hcoll_job_context(void);
-uint64_t hcoll_job_id(void);
 /** Takes over a group whose communicator is going: its Leave is posted now and waited for at the end of the job. */
 void hcoll_job_leave(struct sharp_coll_comm *group);
 /** Waits for all Leaves and ends the job. No MPI call in it. */
@@ -185,6 +184,6 @@ int hcoll_allreduce(const void *sbuf, void *rbuf, int count, struct ompi_datatyp
 void hcoll_tally_enlist(hcoll_module_t *module);
 void hcoll_tally_delist(hcoll_module_t *module);
 /** Collective over MPI_COMM_WORLD, first thing in MPI_Finalize: rank 0 prints what went which way. */
-void hcoll_tally_print(hcoll_module_t *world);
+void hcoll_tally_print(hcoll_module_t *world, uint64_t job_id);
 
 #endif

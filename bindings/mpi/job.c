@@ -38,7 +38,6 @@ static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool hcoll_job_failed(void) { return job.failed; }
 struct sharp_coll_context *hcoll_job_context(void) { return job.context; }
-uint64_t hcoll_job_id(void) { return job.id; }
 
 void hcoll_abort(ompi_communicator_t *comm)
 {
@@ -60,7 +59,7 @@ static int drive_mpi(void)
 static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void) comm, (void) key, (void) extra;
-    hcoll_tally_print(value);
+    hcoll_tally_print(value, job.id);
     return MPI_SUCCESS;
 }
 

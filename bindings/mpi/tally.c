@@ -69,7 +69,7 @@ static void append(char *text, size_t size, const char *separator, uint64_t coun
     }
 }
 
-static void print(const struct hcoll_tally *sum)
+static void print(const struct hcoll_tally *sum, uint64_t job_id)
 {
     uint64_t tree = 0, next = 0, of[HCOLL_KINDS], whys[HCOLL_WHYS] = {0};
     for (int kind = 0; kind < HCOLL_KINDS; ++kind) {
@@ -88,11 +88,11 @@ static void print(const struct hcoll_tally *sum)
     fprintf(stderr,
             "sumac: job %" PRIu64 ": tree %" PRIu64 " of %" PRIu64 " calls (barrier %" PRIu64 "/%" PRIu64 ", allreduce %" PRIu64 "/%" PRIu64
             "), next module %" PRIu64 "%s%s%s\n",
-            hcoll_job_id(), tree, tree + next, sum->tree[HCOLL_BARRIER], of[HCOLL_BARRIER], sum->tree[HCOLL_ALLREDUCE],
+            job_id, tree, tree + next, sum->tree[HCOLL_BARRIER], of[HCOLL_BARRIER], sum->tree[HCOLL_ALLREDUCE],
             of[HCOLL_ALLREDUCE], next, next > 0 ? " (" : "", reasons, next > 0 ? ")" : "");
 }
 
-void hcoll_tally_print(hcoll_module_t *world)
+void hcoll_tally_print(hcoll_module_t *world, uint64_t job_id)
 {
     pthread_mutex_lock(&lock);
     struct hcoll_tally mine = total, sum;
@@ -105,6 +105,6 @@ void hcoll_tally_print(hcoll_module_t *world)
     int rc = world->next.allreduce(&mine, &sum, sizeof(sum) / sizeof(uint64_t), &ompi_mpi_uint64_t.dt, &ompi_mpi_op_sum.op,
                                    world->comm, world->next.allreduce_module);
     if (OMPI_SUCCESS == rc && 0 == ompi_comm_rank(world->comm)) {
-        print(&sum);
+        print(&sum, job_id);
     }
 }
