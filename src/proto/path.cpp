@@ -17,7 +17,7 @@ Result<std::vector<std::uint32_t>> way_up(std::uint32_t leaf, const Parents& par
     if (found == parents.end()) return fail(Errc::invalid, "path: node {} is not in the tree", node);
     way.push_back(node);
     if (found->second == node) return way;
-    if (way.size() >= parents.size()) return fail(Errc::invalid, "path: the tree has a loop above node {}", leaf);
+    if (way.size() > parents.size()) return fail(Errc::invalid, "path: the tree has a loop above node {}", leaf);
     node = found->second;
   }
 }

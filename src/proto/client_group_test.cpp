@@ -1,0 +1,201 @@
+#include "proto/client_group.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "proto/test_tree.hpp"
+
+namespace sumac::proto {
+namespace {
+
+using test::StandingGroup;
+using wire::Coll;
+
+struct Vectors {
+  explicit Vectors(std::size_t count, float value) : src(count, value), dst(count, -1) {}
+  Operation sum(bool streaming = false, std::uint64_t token = 0) {
+    return {.coll = Coll::allreduce, .op = Op::sum, .dtype = Dtype::float32, .count = src.size(), .src = std::as_bytes(std::span(src)),
+            .dst = std::as_writable_bytes(std::span(dst)), .streaming = streaming, .token = token};
+  }
+  std::vector<float> src, dst;
+};
+
+TEST(ClientGroup, adds_up_at_every_size_around_a_fragment) {
+  StandingGroup world(3);
+  const struct { const char* name; std::size_t count; bool streaming; std::size_t fragments; } rows[] = {
+      {"one element", 1, false, 1},          {"one below the payload", 31, false, 1}, {"the payload of 128 bytes", 32, false, 1},
+      {"one above it", 33, false, 2},        {"many fragments", 1000, false, 32},     {"one below the chunk", 127, true, 1},
+      {"the chunk of 512 bytes", 128, true, 1}, {"one above the chunk", 129, true, 2}, {"many chunks", 5000, true, 40},
+      {"no element at all", 0, false, 1},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    std::vector<Vectors> vectors;
+    for (std::size_t rank = 0; rank < 3; ++rank) vectors.emplace_back(row.count, static_cast<float>(rank + 1));
+    const std::size_t before = world.clients[0]->sent.size();
+    for (std::size_t rank = 0; rank < 3; ++rank) ASSERT_TRUE(world.groups[rank]->post(vectors[rank].sum(row.streaming, 5), {}));
+    world.tree.run();
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      const auto completion = world.groups[rank]->next_completion();
+      ASSERT_TRUE(completion);
+      EXPECT_EQ(completion->status, Errc::ok);
+      EXPECT_EQ(completion->token, 5u);
+      EXPECT_EQ(vectors[rank].dst, std::vector<float>(row.count, 6));
+    }
+    EXPECT_EQ(world.clients[0]->sent.size() - before, row.fragments);
+  }
+}
+
+TEST(ClientGroup, in_place_is_the_same) {
+  StandingGroup world(2);
+  std::vector<std::int32_t> a(100, 3), b(100, 4);
+  const auto in_place = [](std::vector<std::int32_t>& v) {
+    return Operation{.coll = Coll::allreduce, .op = Op::sum, .dtype = Dtype::int32, .count = v.size(), .src = std::as_bytes(std::span(v)),
+                     .dst = std::as_writable_bytes(std::span(v))};
+  };
+  ASSERT_TRUE(world.groups[0]->post(in_place(a), {}));
+  ASSERT_TRUE(world.groups[1]->post(in_place(b), {}));
+  world.tree.run();
+  EXPECT_EQ(a, std::vector<std::int32_t>(100, 7));
+  EXPECT_EQ(b, a);
+}
+
+TEST(ClientGroup, sends_no_more_than_its_window_and_depth) {
+  const struct { const char* name; std::uint32_t depth; bool streaming; std::uint32_t in_flight; } rows[] = {
+      {"the window is the group's 8 OSTs", 64, false, 8},
+      {"the depth of one operation is less", 3, false, 3},
+      {"streaming has its own window of 4 and no depth", 1, true, 4},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    StandingGroup world(2, {}, test::grant(32, 4), row.depth);
+    EXPECT_EQ(world.groups[0]->shape().osts, 8u);
+    Vectors large(4000, 1);
+    ASSERT_TRUE(world.groups[0]->post(large.sum(row.streaming), {}));
+    EXPECT_EQ(world.groups[0]->in_flight(), row.in_flight);
+    Vectors other(4000, 2);
+    ASSERT_TRUE(world.groups[1]->post(other.sum(row.streaming), {}));
+    world.tree.run();
+    EXPECT_EQ(large.dst, std::vector<float>(4000, 3));
+  }
+}
+
+TEST(ClientGroup, holds_512_outstanding_operations_and_not_one_more) {
+  StandingGroup world(2);
+  for (std::uint32_t i = 0; i < kOperationsMax; ++i) {
+    for (auto& group : world.groups) {
+      const auto posted = group->post({.coll = Coll::barrier, .token = i}, {});
+      ASSERT_TRUE(posted) << i;
+      EXPECT_EQ(posted->value, i);
+    }
+  }
+  EXPECT_EQ(world.groups[0]->post({}, {}).error(), Errc::again);
+  world.tree.run();
+  EXPECT_EQ(world.groups[0]->post({}, {}).error(), Errc::again) << "completions not taken are outstanding";
+  for (std::uint32_t i = 0; i < kOperationsMax; ++i) EXPECT_EQ(world.groups[0]->next_completion()->token, i) << "in the order of posting";
+  EXPECT_FALSE(world.groups[0]->next_completion());
+  EXPECT_TRUE(world.groups[0]->post({}, {}));
+}
+
+TEST(ClientGroup, refuses_what_cannot_be_done) {
+  StandingGroup world(2);
+  Vectors v(10, 1);
+  const auto with = [&](auto change) {
+    Operation operation = v.sum();
+    change(operation);
+    return world.groups[0]->post(operation, {}).error();
+  };
+  EXPECT_EQ(with([](Operation& o) { o.coll = Coll::bcast; }), Errc::unsupported);
+  EXPECT_EQ(with([](Operation& o) { o.op = Op::band; }), Errc::invalid);
+  EXPECT_EQ(with([](Operation& o) { o.dtype = Dtype::null; }), Errc::invalid);
+  EXPECT_EQ(with([](Operation& o) { o.tag_dtype = Dtype::int32; }), Errc::invalid);
+  EXPECT_EQ(with([](Operation& o) { o.count = 11; }), Errc::invalid);
+  EXPECT_EQ(with([](Operation& o) { o.count = ~0ull; }), Errc::invalid);
+  EXPECT_EQ(with([](Operation& o) { o.dst = o.dst.first(39); }), Errc::invalid);
+  EXPECT_EQ(world.groups[0]->outstanding(), 0u);
+}
+
+TEST(ClientGroup, streams_only_where_the_job_was_granted_it) {
+  JobGrant job = test::grant();
+  job.stream_window = 0;
+  StandingGroup world(2, {}, job);
+  Vectors v(10, 1);
+  EXPECT_EQ(world.groups[0]->post(v.sum(true), {}).error(), Errc::unsupported);
+}
+
+TEST(ClientGroup, a_disagreement_fails_for_everybody_with_the_same_words) {
+  StandingGroup world(3);
+  Vectors four(4, 1), five(5, 1), other(4, 1);
+  ASSERT_TRUE(world.groups[0]->post(four.sum(), {}));
+  ASSERT_TRUE(world.groups[1]->post(five.sum(), {}));
+  ASSERT_TRUE(world.groups[2]->post(other.sum(), {}));
+  world.tree.run();
+  for (auto& group : world.groups) {
+    EXPECT_EQ(group->next_completion()->status, Errc::verdict);
+    EXPECT_EQ(group->why(), "rank 1 differs from rank 0 in count: 5, not 4");
+    EXPECT_EQ(group->phase(), ClientGroup::Phase::condemned);
+    EXPECT_EQ(group->post({}, {}).error(), Errc::verdict);
+    group->leave({});
+  }
+  world.tree.run();
+  for (auto& group : world.groups) EXPECT_EQ(group->phase(), ClientGroup::Phase::left);
+  EXPECT_TRUE(world.node.node->idle());
+}
+
+TEST(ClientGroup, a_lost_member_is_named_to_the_others) {
+  StandingGroup world(3);
+  world.tree.cut(world.clients[1]->up);
+  world.tree.run();
+  EXPECT_EQ(world.groups[1]->phase(), ClientGroup::Phase::lost);
+  EXPECT_EQ(world.groups[1]->post({}, {}).error(), Errc::lost);
+  EXPECT_EQ(world.groups[0]->why(), "rank 1 lost its connection to the tree");
+  world.groups[0]->leave({});
+  world.groups[2]->leave({});
+  world.tree.run();
+  EXPECT_EQ(world.groups[2]->phase(), ClientGroup::Phase::left);
+  EXPECT_TRUE(world.node.node->idle());
+}
+
+TEST(ClientGroup, numbers_wrap_around) {
+  StandingGroup world(2, {.first_sequence = 0xFFFFFFFCu});
+  for (std::uint32_t i = 0; i < 40; ++i)
+    for (auto& group : world.groups) ASSERT_TRUE(group->post({.coll = Coll::barrier, .token = i}, {}));
+  world.tree.run();
+  for (std::uint32_t i = 0; i < 40; ++i) EXPECT_EQ(world.groups[1]->next_completion()->token, i);
+  for (auto& group : world.groups) group->leave({});
+  world.tree.run();
+  EXPECT_EQ(world.groups[0]->phase(), ClientGroup::Phase::left);
+}
+
+TEST(ClientGroup, leaves_after_what_it_posted_and_takes_nothing_more) {
+  StandingGroup world(2);
+  ASSERT_TRUE(world.groups[0]->post({.coll = Coll::barrier}, {}));
+  world.groups[0]->leave({});
+  EXPECT_EQ(world.groups[0]->post({}, {}).error(), Errc::denied);
+  world.tree.run();
+  EXPECT_EQ(world.groups[0]->phase(), ClientGroup::Phase::leaving);
+  ASSERT_TRUE(world.groups[1]->post({.coll = Coll::barrier}, {}));
+  world.groups[1]->leave({});
+  world.tree.run();
+  EXPECT_EQ(world.groups[0]->next_completion()->status, Errc::ok);
+  EXPECT_EQ(world.groups[0]->phase(), ClientGroup::Phase::left);
+  EXPECT_EQ(world.groups[1]->phase(), ClientGroup::Phase::left);
+}
+
+TEST(ClientGroup, make_says_which_setting_is_out_of_range) {
+  StandingGroup world(2);
+  const auto why = [&](auto change) {
+    ClientGroupConfig config = world.config(0);
+    change(config);
+    return ClientGroup::make(config, *world.clients[0], world.clients[0]->up).error().context;
+  };
+  EXPECT_EQ(why([](auto& c) { c.rank = 2; }), "group: rank 2 of 2 members");
+  EXPECT_EQ(why([](auto& c) { c.path.length = 9; }), "group: a path of 9 nodes; 1 to 8 are possible");
+  EXPECT_EQ(why([](auto& c) { c.pipeline_depth = 0; }), "group: pipeline depth is 0");
+  EXPECT_EQ(why([](auto& c) { c.osts = 0; }), "group: 0 OSTs of 128 bytes, chunk 512: out of range");
+}
+
+}  // namespace
+}  // namespace sumac::proto

@@ -1,0 +1,316 @@
+#include "proto/node.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "proto/test_tree.hpp"
+
+namespace {
+bool g_counting = false;
+std::size_t g_allocations = 0;
+}  // namespace
+
+// Counts what the engines allocate while a test looks. Not inlined, or gcc pairs one's malloc with the other's delete.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  if (g_counting) ++g_allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace sumac::proto {
+namespace {
+
+using test::kJob;
+using test::kTree;
+using test::StandingGroup;
+using test::TestTree;
+using testing::HasSubstr;
+using wire::AggHeader;
+using wire::AggKind;
+
+AggHeader contribution(const StandingGroup& world, std::uint32_t rank, std::uint32_t number, std::uint32_t floats) {
+  AggHeader h;
+  h.kind = AggKind::contribute;
+  h.tree_id = kTree;
+  h.group_id = world.group_id;
+  h.sequence = number;
+  h.coll = wire::Coll::allreduce;
+  h.op = Op::sum;
+  h.dtype = Dtype::float32;
+  h.flags = wire::kFlagFirst | wire::kFlagLast;
+  h.count = floats;
+  h.payload_bytes = floats * 4;
+  h.origin = rank;
+  h.members = 1;
+  return h;
+}
+
+TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
+  // No TestTree::run() here: only the node is to be counted, so its outbox throws everything away.
+  struct Sink : Outbox {
+    void send(LinkId, const AggHeader&, const Payload&) override { ++messages; }
+    void send_control(LinkId, const AggHeader& header, std::span<const std::byte> body) override {
+      if (header.kind != AggKind::opened) return;
+      wire::OpenedBody opened;
+      wire::load(opened, body.data());
+      group_id = opened.group_id;
+    }
+    void drop(LinkId, const Error& why) override { ADD_FAILURE() << why.context; }
+    std::uint32_t messages = 0, group_id = 0;
+  } sink;
+  TestTree frames;
+  Node node({.node_id = 1, .tree_id = kTree, .root = true}, sink);
+  ASSERT_TRUE(node.grant(test::grant()));
+  const auto say = [&](std::uint32_t link, AggKind kind, std::uint32_t group, const auto& body) {
+    AggHeader h;
+    h.kind = kind;
+    h.tree_id = kTree;
+    h.group_id = group;
+    h.payload_bytes = sizeof body;
+    std::byte bytes[sizeof body];
+    wire::store(bytes, body);
+    node.on_message({link}, frames.frame(h, bytes), {});
+  };
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    node.on_link_up({rank + 1}, {});
+    say(rank + 1, AggKind::hello, 0, wire::HelloBody{.job_id = kJob, .id = rank});
+  }
+  say(1, AggKind::open, 0, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 3});
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    wire::JoinBody join{.job_id = kJob, .rank = rank, .world_rank = rank, .group_size = 3, .osts = 8, .payload_max = 128};
+    join.path_length = 1;
+    join.path[0] = {1, 3};
+    say(rank + 1, AggKind::join, sink.group_id, join);
+  }
+  AggHeader h;
+  h.kind = AggKind::contribute;
+  h.tree_id = kTree;
+  h.group_id = sink.group_id;
+  h.coll = wire::Coll::allreduce;
+  h.op = Op::sum;
+  h.dtype = Dtype::float32;
+  h.flags = wire::kFlagFirst | wire::kFlagLast;
+  h.count = 32;
+  h.payload_bytes = 128;
+  h.members = 1;
+  const std::vector<std::byte> zeros(128);
+  const auto contribute = [&](std::uint32_t number) {
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      h.sequence = number;
+      h.origin = rank;
+      BufferRef frame = frames.frame(h, zeros);
+      g_counting = true;
+      node.on_message({rank + 1}, std::move(frame), {});
+      g_counting = false;
+    }
+  };
+  for (std::uint32_t number = 0; number < 1000; ++number) contribute(number);
+  EXPECT_EQ(g_allocations, 0u);
+  EXPECT_EQ(sink.messages, 3000u);
+  EXPECT_EQ(node.stats().buffer_copies, 0u);
+}
+
+TEST(Node, grants_nothing_twice) {
+  TestTree tree;
+  auto& node = *tree.add_node(1, true, {.osts = 100, .groups = 10}).node;
+  const auto why = [&](const JobGrant& grant) {
+    const auto granted = node.grant(grant);
+    return granted ? std::string() : granted.error().context;
+  };
+  JobGrant a{.job_id = 1, .osts = 60, .max_groups = 6, .payload = 128};
+  EXPECT_EQ(why(a), "");
+  EXPECT_EQ(why(a), "") << "the same grant again is the manager repeating itself";
+  a.osts = 61;
+  EXPECT_EQ(why(a), "grant of job 1: it has another one that is not over yet");
+  EXPECT_EQ(why({.job_id = 2, .osts = 41, .max_groups = 1, .payload = 128}), "grant of job 2: 41 OSTs asked, 40 of 100 left");
+  EXPECT_EQ(why({.job_id = 2, .osts = 40, .max_groups = 5, .payload = 128}), "grant of job 2: 5 groups asked, 4 of 10 left");
+  EXPECT_EQ(why({.job_id = 2, .osts = 40, .max_groups = 4, .payload = 1025}), "grant of job 2: payload 1025 is over this node's 1024");
+  EXPECT_EQ(why({.job_id = 2, .osts = 40, .max_groups = 4, .payload = 1024}), "");
+  EXPECT_TRUE(node.revoke(1, {}));
+  EXPECT_FALSE(node.revoke(9, {}));
+  EXPECT_EQ(why({.job_id = 3, .osts = 60, .max_groups = 6, .payload = 128}), "") << "a revoked job without groups is gone";
+}
+
+TEST(Node, shares_a_jobs_osts_evenly_and_gives_them_back) {
+  StandingGroup world(2, {}, test::grant(32, 4));
+  EXPECT_EQ(world.groups[0]->shape().osts, 8u);
+  EXPECT_EQ(world.node.node->jobs()[0].osts_free, 24u);
+  EXPECT_EQ(world.node.node->jobs()[0].groups_used, 1u);
+  for (auto& group : world.groups) group->leave({});
+  world.tree.run();
+  EXPECT_EQ(world.node.node->jobs()[0].osts_free, 32u);
+  EXPECT_EQ(world.node.node->jobs()[0].groups_used, 0u);
+}
+
+TEST(Node, refuses_with_the_reason_and_the_number_that_was_short) {
+  {
+    StandingGroup world(1, {}, test::grant(32, 1));
+    world.clients[0]->client->open(99, 1, {});
+    world.tree.run();
+    const auto outcome = world.clients[0]->client->open_outcome(99);
+    EXPECT_EQ(outcome.state, OpenOutcome::State::refused);
+    EXPECT_EQ(describe(outcome.refusal), "no group id left: the job was granted 1 (node 100)");
+  }
+  {
+    StandingGroup world(1, {}, test::grant(2, 2));
+    auto first = std::move(world.groups[0]);
+    world.make();
+    EXPECT_EQ(world.groups[0]->phase(), ClientGroup::Phase::refused);
+    EXPECT_EQ(world.groups[0]->why(), "no OST left at node 100: the job was granted 2");
+  }
+  {
+    StandingGroup world(1);
+    world.node.node->revoke(kJob, {});
+    world.clients[0]->client->open(99, 1, {});
+    world.tree.run();
+    EXPECT_EQ(describe(world.clients[0]->client->open_outcome(99).refusal), "node 100 has no grant for job 42: it ended or never began");
+    ASSERT_TRUE(world.groups[0]->post({}, {})) << "what stands lives on";
+    world.tree.run();
+    EXPECT_EQ(world.groups[0]->next_completion()->status, Errc::ok);
+  }
+  {
+    JobGrant job = test::grant();
+    job.key[3] = 1;
+    TestTree tree;
+    auto& node = tree.add_node(100);
+    ASSERT_TRUE(node.node->grant(job));
+    auto& client = tree.add_client(node, 0);
+    client.client->open(1, 1, {});
+    tree.run();
+    EXPECT_EQ(describe(client.client->open_outcome(1).refusal), "node 100 does not accept the key of job 42");
+  }
+}
+
+TEST(Node, breaking_a_rule_costs_the_connection_and_nobody_else_anything) {
+  const struct {
+    const char* name;
+    AggHeader (*make)(const StandingGroup&);
+    const char* why;
+  } rows[] = {
+      {"a contribution to a group it did not join", [](const StandingGroup& w) { return contribution(w, 0, 0, 4); }, "did not join"},
+      {"a group that never was", [](const StandingGroup& w) { auto h = contribution(w, 0, 0, 4); h.group_id += 1; return h; }, "did not join"},
+      {"another tree", [](const StandingGroup& w) { auto h = contribution(w, 0, 0, 4); h.tree_id = 8; return h; }, "another tree"},
+      {"a result from a child", [](const StandingGroup& w) {
+         auto h = contribution(w, 0, 0, 4);
+         h.kind = AggKind::result;
+         h.origin = wire::kNoRank;
+         h.members = 0;
+         return h;
+       }, "a child does not say this"},
+      {"a fragment behind the end", [](const StandingGroup& w) { auto h = contribution(w, 0, 0, 4); h.first = 2; return h; }, "behind the end"},
+      {"a kind for recovery", [](const StandingGroup& w) { auto h = contribution(w, 0, 0, 4); h.kind = AggKind::supply; return h; }, "recovery"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    StandingGroup world(2);
+    auto& stranger = world.tree.add_client(world.node, 9);
+    const auto header = row.make(world);
+    world.tree.inject(stranger, stranger.up, header, std::vector<std::byte>(header.payload_bytes));
+    world.tree.run();
+    ASSERT_EQ(world.node.drops.size(), 1u);
+    EXPECT_THAT(world.node.drops[0], HasSubstr(row.why));
+    EXPECT_TRUE(stranger.client->closed());
+    for (auto& group : world.groups) ASSERT_TRUE(group->post({}, {}));
+    world.tree.run();
+    for (auto& group : world.groups) EXPECT_EQ(group->next_completion()->status, Errc::ok);
+  }
+}
+
+TEST(Node, a_member_that_breaks_a_rule_is_named_to_the_others) {
+  const struct {
+    const char* name;
+    void (*spoil)(AggHeader&);
+    const char* why;
+  } rows[] = {
+      {"a number beyond the window", [](AggHeader& h) { h.sequence = 8; }, "beyond the window"},
+      {"a payload over the OST's", [](AggHeader& h) { h.count = 64; h.payload_bytes = 256; }, "over what the group was granted"},
+      {"another member's data", [](AggHeader& h) { h.origin = 1; }, "not the members"},
+      {"a collective that does not exist yet", [](AggHeader& h) { h.coll = wire::Coll::reduce; }, "does not do this collective"},
+      {"reproducible mode", [](AggHeader& h) { h.flags |= wire::kFlagReproducible; }, "reproducible"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    StandingGroup world(2);
+    AggHeader header = contribution(world, 0, 0, 4);
+    row.spoil(header);
+    world.tree.inject(*world.clients[0], world.clients[0]->up, header, std::vector<std::byte>(header.payload_bytes));
+    world.tree.run();
+    ASSERT_EQ(world.node.drops.size(), 1u);
+    EXPECT_THAT(world.node.drops[0], HasSubstr(row.why));
+    EXPECT_EQ(world.groups[1]->why(), "rank 0 lost its connection to the tree");
+  }
+}
+
+TEST(Node, the_last_number_of_the_window_is_no_offence) {
+  StandingGroup world(2);
+  const AggHeader header = contribution(world, 0, 7, 4);
+  world.tree.inject(*world.clients[0], world.clients[0]->up, header, std::vector<std::byte>(16));
+  world.tree.run();
+  EXPECT_TRUE(world.node.drops.empty());
+}
+
+TEST(Node, a_shared_frame_is_copied_before_it_is_added_to) {
+  StandingGroup world(2);
+  const float one = 1;
+  std::vector<std::byte> payload(4);
+  std::memcpy(payload.data(), &one, 4);
+  BufferRef frame = world.tree.frame(contribution(world, 0, 0, 1), payload);
+  world.node.node->on_message(world.clients[0]->up, frame, {});
+  world.node.node->on_message(world.clients[1]->up, world.tree.frame(contribution(world, 1, 0, 1), payload), {});
+  float after = 0;
+  std::memcpy(&after, frame.data() + wire::kAggHeaderBytes, 4);
+  EXPECT_EQ(after, 1);
+  EXPECT_EQ(world.node.node->stats().buffer_copies, 1u);
+}
+
+TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
+  TestTree tree;
+  auto& root = tree.add_node(1);
+  auto& leaf = tree.add_node(2, false);
+  ASSERT_TRUE(root.node->grant(test::grant()));
+  ASSERT_TRUE(leaf.node->grant(test::grant()));
+  auto& a = tree.add_client(leaf, 0);
+  auto& b = tree.add_client(root, 1);
+  a.client->open(1, 2, {});
+  tree.run();
+  EXPECT_EQ(a.client->open_outcome(1).state, OpenOutcome::State::pending);
+  tree.set_parent(leaf, root);
+  tree.run();
+  const auto opened = a.client->open_outcome(1);
+  ASSERT_EQ(opened.state, OpenOutcome::State::opened);
+  const std::uint32_t leaves[] = {2, 1};
+  const NodeParent nodes[] = {{1, 1}, {2, 1}};
+  std::vector<std::unique_ptr<ClientGroup>> groups;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    auto& client = rank == 0 ? a : b;
+    auto group = ClientGroup::make({.job_id = kJob, .tree_id = kTree, .group_id = opened.group_id, .rank = rank, .world_rank = rank, .group_size = 2,
+                                    .path = *compute_path(rank, leaves, nodes), .osts = 8, .payload_max = 128},
+                                   client, client.up);
+    ASSERT_TRUE(group);
+    client.client->attach(**group);
+    (*group)->start({});
+    groups.push_back(std::move(*group));
+  }
+  tree.run();
+  for (auto& group : groups) {
+    EXPECT_EQ(group->shape().root_node, 1u);
+    ASSERT_TRUE(group->post({}, {}));
+  }
+  tree.run();
+  for (auto& group : groups) EXPECT_EQ(group->next_completion()->status, Errc::ok);
+  EXPECT_EQ(root.node->groups()[0].operations, 1u);
+  // The leaf loses its parent: whoever is below is told, and so are those above.
+  tree.cut(leaf.up);
+  tree.run();
+  EXPECT_EQ(groups[0]->phase(), ClientGroup::Phase::lost);
+  EXPECT_EQ(groups[0]->why(), "the tree lost a node or link (reported by node 2)");
+  EXPECT_EQ(groups[1]->why(), "rank 0 lost its connection to the tree");
+}
+
+}  // namespace
+}  // namespace sumac::proto

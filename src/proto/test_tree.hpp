@@ -1,0 +1,181 @@
+#pragma once
+// For tests: one or more nodes and clients joined by perfect wires, delivered in order by run(). No timers.
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/client_group.hpp"
+#include "proto/client_link.hpp"
+#include "proto/node.hpp"
+#include "wire/agg_codec.hpp"
+
+namespace sumac::proto::test {
+
+inline constexpr std::uint32_t kTree = 7;
+inline constexpr std::uint64_t kJob = 42;
+
+class TestTree {
+ public:
+  struct End : Outbox {
+    TestTree* tree = nullptr;
+    std::uint32_t index = 0;
+    std::unique_ptr<Node> node;
+    std::unique_ptr<ClientLink> client;
+    LinkId up{};
+    std::vector<std::string> drops;
+    std::vector<wire::AggHeader> sent;  ///< Data messages.
+    std::uint64_t controls = 0;
+
+    void send(LinkId to, const wire::AggHeader& header, const Payload& data) override {
+      sent.push_back(header);
+      tree->queue(index, to, header, data.bytes);
+    }
+    void send_control(LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override {
+      ++controls;
+      tree->queue(index, to, header, body);
+    }
+    void drop(LinkId link, const Error& why) override {
+      drops.push_back(why.context);
+      tree->wires_[link.value].open = false;
+      tree->closed_.push_back({tree->other(link, index), link});
+    }
+  };
+
+  End& add_node(std::uint32_t id, bool root = true, NodeLimits limits = {}) {
+    End& end = add_end();
+    end.node = std::make_unique<Node>(NodeConfig{.node_id = id, .tree_id = kTree, .root = root, .limits = limits}, end);
+    return end;
+  }
+  End& add_client(End& leaf, std::uint32_t world_rank) {
+    End& end = add_end();
+    end.client = std::make_unique<ClientLink>(ClientLinkConfig{.job_id = kJob, .world_rank = world_rank, .tree_id = kTree}, end);
+    end.up = connect(end, leaf);
+    end.client->set_link(end.up, now);
+    return end;
+  }
+  void set_parent(End& child, End& parent) {
+    child.up = connect(child, parent);
+    child.node->set_parent_link(child.up, now);
+  }
+  LinkId connect(End& child, End& parent) {
+    wires_.push_back({child.index, parent.index, true});
+    const LinkId link{static_cast<std::uint32_t>(wires_.size() - 1)};
+    parent.node->on_link_up(link, now);
+    return link;
+  }
+  void cut(LinkId link) {
+    wires_[link.value].open = false;
+    for (const std::uint32_t index : {wires_[link.value].child, wires_[link.value].parent}) close_at(index, link);
+  }
+
+  void inject(End& from, LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) { queue(from.index, to, header, body); }
+
+  void run() {
+    while (!queue_.empty() || !closed_.empty()) {
+      if (!closed_.empty()) {
+        const auto [index, link] = closed_.front();
+        closed_.pop_front();
+        close_at(index, link);
+        continue;
+      }
+      Message message = std::move(queue_.front());
+      queue_.pop_front();
+      if (!wires_[message.link.value].open) continue;
+      End& to = *ends_[message.to];
+      if (to.node) to.node->on_message(message.link, std::move(message.frame), now);
+      else if (to.client) to.client->on_message(std::move(message.frame), now);
+    }
+  }
+
+  BufferRef frame(const wire::AggHeader& header, std::span<const std::byte> body) {
+    BufferRef frame = pool.acquire(wire::kAggHeaderBytes + body.size());
+    wire::store(frame.data(), header);
+    std::copy(body.begin(), body.end(), frame.data() + wire::kAggHeaderBytes);
+    return frame;
+  }
+
+  Time now{};
+  BufferPool pool{64u << 20};
+
+ private:
+  struct Wire {
+    std::uint32_t child = 0, parent = 0;
+    bool open = false;
+  };
+  struct Message {
+    std::uint32_t to = 0;
+    LinkId link{};
+    BufferRef frame;
+  };
+  End& add_end() {
+    ends_.push_back(std::make_unique<End>());
+    ends_.back()->tree = this;
+    ends_.back()->index = static_cast<std::uint32_t>(ends_.size() - 1);
+    return *ends_.back();
+  }
+  std::uint32_t other(LinkId link, std::uint32_t index) const {
+    const Wire& wire = wires_[link.value];
+    return wire.child == index ? wire.parent : wire.child;
+  }
+  void queue(std::uint32_t from, LinkId link, const wire::AggHeader& header, std::span<const std::byte> body) {
+    queue_.push_back({other(link, from), link, frame(header, body)});
+  }
+  void close_at(std::uint32_t index, LinkId link) {
+    End& end = *ends_[index];
+    if (end.node) end.node->on_link_closed(link, now);
+    else if (end.client) end.client->on_closed(Error{Errc::lost, "closed by the test"}, now);
+  }
+
+  std::vector<std::unique_ptr<End>> ends_;
+  std::vector<Wire> wires_{1};
+  std::deque<Message> queue_;
+  std::deque<std::pair<std::uint32_t, LinkId>> closed_;
+};
+
+inline JobGrant grant(std::uint32_t osts = 32, std::uint32_t max_groups = 4) {
+  return {.job_id = kJob, .osts = osts, .max_groups = max_groups, .payload = 128, .stream_window = 4, .chunk = 512};
+}
+
+/// One node, and a group of `size` clients on it that stands already.
+struct StandingGroup {
+  explicit StandingGroup(std::uint32_t size, NodeLimits limits = {}, JobGrant job = grant(), std::uint32_t pipeline_depth = 64)
+      : node(tree.add_node(100, true, limits)) {
+    if (auto granted = node.node->grant(job); !granted) throw std::runtime_error(granted.error().context);
+    for (std::uint32_t rank = 0; rank < size; ++rank) clients.push_back(&tree.add_client(node, rank));
+    make(pipeline_depth);
+  }
+  void make(std::uint32_t pipeline_depth = 64) {
+    groups.clear();
+    const std::uint64_t token = ++tokens;
+    clients[0]->client->open(token, static_cast<std::uint32_t>(clients.size()), tree.now);
+    tree.run();
+    const auto outcome = clients[0]->client->open_outcome(token);
+    group_id = outcome.group_id;
+    for (std::uint32_t rank = 0; rank < clients.size(); ++rank) {
+      auto group = ClientGroup::make(config(rank, pipeline_depth), *clients[rank], clients[rank]->up);
+      if (!group) throw std::runtime_error(group.error().context);
+      clients[rank]->client->attach(**group);
+      (*group)->start(tree.now);
+      groups.push_back(std::move(*group));
+    }
+    tree.run();
+  }
+  ClientGroupConfig config(std::uint32_t rank, std::uint32_t pipeline_depth = 64) const {
+    const auto size = static_cast<std::uint32_t>(clients.size());
+    ClientGroupConfig c{.job_id = kJob, .tree_id = kTree, .group_id = group_id, .rank = rank, .world_rank = rank, .group_size = size,
+                        .osts = 512, .stream_window = 4, .payload_max = 128, .chunk_max = 512, .pipeline_depth = pipeline_depth};
+    c.path.entries[0] = {100, size};
+    c.path.length = 1;
+    return c;
+  }
+
+  TestTree tree;
+  TestTree::End& node;
+  std::vector<TestTree::End*> clients;
+  std::vector<std::unique_ptr<ClientGroup>> groups;
+  std::uint32_t group_id = 0;
+  std::uint64_t tokens = 0;
+};
+
+}  // namespace sumac::proto::test
