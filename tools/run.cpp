@@ -20,12 +20,15 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: sumac run [--keep-logs] PROGRAM [ARGUMENTS...]\n\n"
-    "Starts sharp_am, one sharp_an and sharpd for this job alone, on this machine and without root, runs PROGRAM with the Open MPI component\n"
-    "and libsharp_coll.so in reach, and takes everything down when it ends, also after Ctrl-C. The exit status is the program's.\n\n"
+    "Starts sharp_am, one sharp_an and sharpd for this job alone, on this machine and without root, runs PROGRAM with "
+    "the Open MPI component\n"
+    "and libsharp_coll.so in reach, and takes everything down when it ends, also after Ctrl-C. The exit status is the "
+    "program's.\n\n"
     "  sumac run mpirun -n 4 ./program\n"
     "  SHARP_COLL_LOG_LEVEL=3 sumac run ./client      # what was asked for and what was granted\n\n"
     "  --keep-logs   leave the daemons' logs and say where\n\n"
-    "Variables that it sets unless you did are printed first. HCOLL_ENABLE_SHARP=0 runs the program as if Sumac were not there.\n";
+    "Variables that it sets unless you did are printed first. HCOLL_ENABLE_SHARP=0 runs the program as if Sumac were "
+    "not there.\n";
 
 constexpr int kGraceMs = 10'000;  ///< Between a signal passed on and SIGKILL.
 
@@ -75,8 +78,10 @@ Result<> start_daemons(Daemons& daemons, const std::string& directory, int inter
   if (auto written = write_fabric(fabric); !written) return written;
   const std::vector<std::pair<std::string, std::vector<std::string>>> commands = {
       {"sharp_am", {bin + "/sharp_am", "--fabric", fabric, "--listen", manager}},
-      {"sharp_an", {bin + "/sharp_an", "--name", "node", "--manager", manager, "--listen", "127.0.0.1:0", "--device", "lo"}},
-      {"sharpd", {bin + "/sharpd", "--host", "localhost", "--manager", manager, "--socket", directory + "/sharpd.sock"}},
+      {"sharp_an",
+       {bin + "/sharp_an", "--name", "node", "--manager", manager, "--listen", "127.0.0.1:0", "--device", "lo"}},
+      {"sharpd",
+       {bin + "/sharpd", "--host", "localhost", "--manager", manager, "--socket", directory + "/sharpd.sock"}},
   };
   for (const auto& [name, command] : commands) {
     auto daemon = RunDaemon::start(name, command, directory + "/" + name + ".log", interrupt_fd);
@@ -124,10 +129,11 @@ Result<int> run_program(const Arguments& command, bool keep_logs) {
   if (!directory) return tl::unexpected(directory.error());
   if (keep_logs) directory->keep();
   Daemons daemons;
-  if (auto started = start_daemons(daemons, directory->path(), interrupts->get()); !started) return tl::unexpected(started.error());
+  if (auto started = start_daemons(daemons, directory->path(), interrupts->get()); !started)
+    return tl::unexpected(started.error());
   const std::string libraries = std::filesystem::path(bin_directory()).parent_path().string() + "/lib";
-  const auto environment =
-      make_run_environment(directory->path() + "/sharpd.sock", libraries, open_mpi_component_folder(), own_environment());
+  const auto environment = make_run_environment(directory->path() + "/sharpd.sock", libraries,
+                                                open_mpi_component_folder(), own_environment());
   if (!environment.set.empty()) fmt::print(stderr, "sumac run: {}\n", fmt::join(environment.set, " "));
   auto program = start_program(command, environment.variables);
   if (!program) return tl::unexpected(program.error());

@@ -71,14 +71,16 @@ std::string last_words(const std::string& log) {
 }  // namespace
 
 std::string describe_exit(int wait_status) {
-  if (WIFSIGNALED(wait_status)) return fmt::format("signal {} ({})", WTERMSIG(wait_status), ::strsignal(WTERMSIG(wait_status)));
+  if (WIFSIGNALED(wait_status))
+    return fmt::format("signal {} ({})", WTERMSIG(wait_status), ::strsignal(WTERMSIG(wait_status)));
   return fmt::format("status {}", WEXITSTATUS(wait_status));
 }
 
 Result<RunDirectory> RunDirectory::make() {
   const char* base = std::getenv("TMPDIR");
   std::string path = fmt::format("{}/sumac-run-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp");
-  if (::mkdtemp(path.data()) == nullptr) return fail_errno(fmt::format("a directory {} (set TMPDIR to one you may write in)", path));
+  if (::mkdtemp(path.data()) == nullptr)
+    return fail_errno(fmt::format("a directory {} (set TMPDIR to one you may write in)", path));
   RunDirectory directory;
   directory.path_ = path;
   std::array<int, 2> ends{};
@@ -116,7 +118,8 @@ RunDirectory::~RunDirectory() {
   }
 }
 
-Result<RunDaemon> RunDaemon::start(const std::string& name, std::vector<std::string> command, const std::string& log, int signal_fd) {
+Result<RunDaemon> RunDaemon::start(const std::string& name, std::vector<std::string> command, const std::string& log,
+                                   int signal_fd) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) < 0) return fail_errno("pipe");
   UniqueFd ready(ends[0]), say_ready(ends[1]);
@@ -151,7 +154,8 @@ Result<RunDaemon> RunDaemon::start(const std::string& name, std::vector<std::str
   if (got > 0 && wait[1].revents != 0) return fail(Errc::interrupted, "interrupted while {} started", name);
   char byte = 0;
   if (got > 0 && ::read(ready.get(), &byte, 1) == 1) return daemon;
-  if (got == 0) return fail(Errc::timeout, "{} is not ready after {} s; {}", name, kReadyWaitMs / 1000, last_words(log));
+  if (got == 0)
+    return fail(Errc::timeout, "{} is not ready after {} s; {}", name, kReadyWaitMs / 1000, last_words(log));
   int status = 0;
   ::waitpid(child, &status, 0);
   daemon.pid_ = -1;

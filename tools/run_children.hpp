@@ -35,7 +35,8 @@ class RunDirectory {
 class RunDaemon {
  public:
   /// Starts `command` with "--ready-fd N" added and its output in `log`; returns when it is ready, has ended, or said nothing for 20 s.
-  static Result<RunDaemon> start(const std::string& name, std::vector<std::string> command, const std::string& log, int signal_fd);
+  static Result<RunDaemon> start(const std::string& name, std::vector<std::string> command, const std::string& log,
+                                 int signal_fd);
   RunDaemon(RunDaemon&& other) noexcept;
   RunDaemon& operator=(RunDaemon&&) = delete;
   ~RunDaemon();

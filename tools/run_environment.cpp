@@ -20,17 +20,15 @@ struct Setting {
 
 // One host, so a group of one member must do; the job has the node for itself.
 constexpr Setting kSettings[] = {
-    {"HCOLL_ENABLE_SHARP", "1"},
-    {"HCOLL_SHARP_NP", "1"},
-    {"SHARP_COLL_ENABLE_SAT", "1"},
-    {"SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "1024"},
-    {"SHARP_COLL_JOB_QUOTA_OSTS", "128"},
-    {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "8"},
+    {"HCOLL_ENABLE_SHARP", "1"},          {"HCOLL_SHARP_NP", "1"},
+    {"SHARP_COLL_ENABLE_SAT", "1"},       {"SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "1024"},
+    {"SHARP_COLL_JOB_QUOTA_OSTS", "128"}, {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "8"},
 };
 
 std::string* find(std::vector<std::string>& variables, std::string_view name) {
   const auto found = std::find_if(variables.begin(), variables.end(), [&](const std::string& each) {
-    return each.size() > name.size() && each[name.size()] == '=' && std::string_view(each).substr(0, name.size()) == name;
+    return each.size() > name.size() && each[name.size()] == '=' &&
+           std::string_view(each).substr(0, name.size()) == name;
   });
   return found == variables.end() ? nullptr : &*found;
 }
@@ -44,8 +42,8 @@ bool set_unless_there(std::vector<std::string>& variables, std::string_view name
 
 }  // namespace
 
-RunEnvironment make_run_environment(const std::string& socket, const std::string& libraries, const std::string& open_mpi,
-                                    const std::vector<std::string>& inherited) {
+RunEnvironment make_run_environment(const std::string& socket, const std::string& libraries,
+                                    const std::string& open_mpi, const std::vector<std::string>& inherited) {
   RunEnvironment result{inherited, {}};
   auto& variables = result.variables;
   // Another sharpd's socket would lead the program past this run: the one variable that is ours whatever was set.
@@ -69,7 +67,8 @@ RunEnvironment make_run_environment(const std::string& socket, const std::string
 }
 
 std::string open_mpi_component_folder() {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen("ompi_info --path pkglibdir --parsable 2>/dev/null", "r"), ::pclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen("ompi_info --path pkglibdir --parsable 2>/dev/null", "r"),
+                                                   ::pclose);
   if (!pipe) return {};
   std::array<char, 4096> line{};
   std::string folder;

@@ -11,8 +11,8 @@ struct RunEnvironment {
 };
 
 /// `socket`: sharpd's. `libraries`: where libsharp_coll.so and openmpi/ lie. `open_mpi`: the distribution's component folder, or empty.
-RunEnvironment make_run_environment(const std::string& socket, const std::string& libraries, const std::string& open_mpi,
-                                    const std::vector<std::string>& inherited);
+RunEnvironment make_run_environment(const std::string& socket, const std::string& libraries,
+                                    const std::string& open_mpi, const std::vector<std::string>& inherited);
 
 /// Asks `ompi_info`; empty where there is no Open MPI.
 std::string open_mpi_component_folder();

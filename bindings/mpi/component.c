@@ -9,77 +9,74 @@
 #include "ompi/mca/rte/rte.h"
 #include "opal/util/show_help.h"
 
-void hcoll_say(const char *file, int line, const char *function, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    const char *base = strrchr(file, '/');
-    const char *host = ompi_process_info.nodename ? ompi_process_info.nodename : "?";
-    /* One call, so that lines of several ranks never mix. */
-    fprintf(stderr, "[%s:%d:%u][%s:%d:%s] %s\n", host, (int) getpid(), (unsigned) ORTE_PROC_MY_NAME->vpid,
-            base ? base + 1 : file, line, function, text);
+void hcoll_say(const char* file, int line, const char* function, const char* format, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof(text), format, args);
+  va_end(args);
+  const char* base = strrchr(file, '/');
+  const char* host = ompi_process_info.nodename ? ompi_process_info.nodename : "?";
+  /* One call, so that lines of several ranks never mix. */
+  fprintf(stderr, "[%s:%d:%u][%s:%d:%s] %s\n", host, (int)getpid(), (unsigned)ORTE_PROC_MY_NAME->vpid,
+          base ? base + 1 : file, line, function, text);
 }
 
-static int hcoll_register(void)
-{
-    mca_base_component_t *version = &mca_coll_hcoll_component.super.collm_version;
-    mca_coll_hcoll_component.enable = 1;
-    (void) mca_base_component_var_register(version, "enable", "Enable (1) or disable (0) the component", MCA_BASE_VAR_TYPE_INT,
-                                           NULL, 0, 0, OPAL_INFO_LVL_2, MCA_BASE_VAR_SCOPE_READONLY,
-                                           &mca_coll_hcoll_component.enable);
-    mca_coll_hcoll_component.np = 2;
-    (void) mca_base_component_var_register(version, "np", "Communicators of fewer ranks than this are left alone",
-                                           MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_2, MCA_BASE_VAR_SCOPE_READONLY,
-                                           &mca_coll_hcoll_component.np);
-    mca_coll_hcoll_component.priority = 90;
-    (void) mca_base_component_var_register(version, "priority", "Priority among the coll components", MCA_BASE_VAR_TYPE_INT, NULL,
-                                           0, 0, OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY,
-                                           &mca_coll_hcoll_component.priority);
+static int hcoll_register(void) {
+  mca_base_component_t* version = &mca_coll_hcoll_component.super.collm_version;
+  mca_coll_hcoll_component.enable = 1;
+  (void)mca_base_component_var_register(version, "enable", "Enable (1) or disable (0) the component",
+                                        MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_2, MCA_BASE_VAR_SCOPE_READONLY,
+                                        &mca_coll_hcoll_component.enable);
+  mca_coll_hcoll_component.np = 2;
+  (void)mca_base_component_var_register(version, "np", "Communicators of fewer ranks than this are left alone",
+                                        MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_2, MCA_BASE_VAR_SCOPE_READONLY,
+                                        &mca_coll_hcoll_component.np);
+  mca_coll_hcoll_component.priority = 90;
+  (void)mca_base_component_var_register(version, "priority", "Priority among the coll components",
+                                        MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY,
+                                        &mca_coll_hcoll_component.priority);
+  return OMPI_SUCCESS;
+}
+
+static int hcoll_open(void) {
+  const char* wrong = hcoll_settings_read(&mca_coll_hcoll_component.settings);
+  if (NULL != wrong) {
+    HCOLL_SAY("%s", wrong);
+    return OMPI_ERR_BAD_PARAM;
+  }
+  if (!hcoll_on()) {
     return OMPI_SUCCESS;
+  }
+  return hcoll_presence_publish(&mca_coll_hcoll_component.settings);
 }
 
-static int hcoll_open(void)
-{
-    const char *wrong = hcoll_settings_read(&mca_coll_hcoll_component.settings);
-    if (NULL != wrong) {
-        HCOLL_SAY("%s", wrong);
-        return OMPI_ERR_BAD_PARAM;
-    }
-    if (!hcoll_on()) {
-        return OMPI_SUCCESS;
-    }
-    return hcoll_presence_publish(&mca_coll_hcoll_component.settings);
+static int hcoll_close(void) {
+  hcoll_job_end();
+  hcoll_presence_forget();
+  return OMPI_SUCCESS;
 }
 
-static int hcoll_close(void)
-{
-    hcoll_job_end();
-    hcoll_presence_forget();
-    return OMPI_SUCCESS;
-}
-
-static int hcoll_init_query(bool enable_progress_threads, bool enable_mpi_threads)
-{
-    (void) enable_progress_threads;
-    (void) enable_mpi_threads;
-    return OMPI_SUCCESS;
+static int hcoll_init_query(bool enable_progress_threads, bool enable_mpi_threads) {
+  (void)enable_progress_threads;
+  (void)enable_mpi_threads;
+  return OMPI_SUCCESS;
 }
 
 __attribute__((visibility("default"))) struct hcoll_component mca_coll_hcoll_component = {
-    .super = {
-        .collm_version = {
-            MCA_COLL_BASE_VERSION_2_0_0,
-            .mca_component_name = "hcoll",
-            MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
-            .mca_open_component = hcoll_open,
-            .mca_close_component = hcoll_close,
-            .mca_register_component_params = hcoll_register,
+    .super =
+        {
+            .collm_version =
+                {
+                    MCA_COLL_BASE_VERSION_2_0_0,
+                    .mca_component_name = "hcoll",
+                    MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
+                    .mca_open_component = hcoll_open,
+                    .mca_close_component = hcoll_close,
+                    .mca_register_component_params = hcoll_register,
+                },
+            .collm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
+            .collm_init_query = hcoll_init_query,
+            .collm_comm_query = hcoll_comm_query,
         },
-        .collm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
-        .collm_init_query = hcoll_init_query,
-        .collm_comm_query = hcoll_comm_query,
-    },
 };

@@ -20,225 +20,216 @@
 #define LEAVE_WAIT_MS 30000
 
 struct leaving {
-    struct sharp_coll_comm *group;
-    void *request;
-    struct leaving *next;
+  struct sharp_coll_comm* group;
+  void* request;
+  struct leaving* next;
 };
 
 static struct {
-    struct sharp_coll_context *context;
-    uint64_t id;
-    bool failed;
-    bool closing; /* MPI is being taken down: no call into it any more */
-    struct leaving *leaving;
-    bool progress_registered;
-    int finalize_key;
+  struct sharp_coll_context* context;
+  uint64_t id;
+  bool failed;
+  bool closing; /* MPI is being taken down: no call into it any more */
+  struct leaving* leaving;
+  bool progress_registered;
+  int finalize_key;
 } job = {.finalize_key = MPI_KEYVAL_INVALID};
 static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool hcoll_job_failed(void) { return job.failed; }
-struct sharp_coll_context *hcoll_job_context(void) { return job.context; }
+struct sharp_coll_context* hcoll_job_context(void) {
+  return job.context;
+}
 
-void hcoll_abort(ompi_communicator_t *comm)
-{
-    HCOLL_SAY("SHArP: Fallback disabled, exiting..");
-    ompi_mpi_abort(comm, 1);
-    exit(1);
+void hcoll_abort(ompi_communicator_t* comm) {
+  HCOLL_SAY("SHArP: Fallback disabled, exiting..");
+  ompi_mpi_abort(comm, 1);
+  exit(1);
 }
 
 /* libsharp_coll calls this while it waits: messages of MPI move on, whatever the collective waits for. */
-static int drive_mpi(void)
-{
-    if (!job.closing) {
-        opal_progress();
-    }
-    return 0;
+static int drive_mpi(void) {
+  if (!job.closing) {
+    opal_progress();
+  }
+  return 0;
 }
 
 /* MPI_Finalize deletes MPI_COMM_SELF's attributes before anything else: the last moment at which all of MPI works. */
-static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
-{
-    (void) comm, (void) key, (void) extra;
-    hcoll_tally_print(value, job.id);
-    return MPI_SUCCESS;
+static int at_finalize(MPI_Comm comm, int key, void* value, void* extra) {
+  (void)comm, (void)key, (void)extra;
+  hcoll_tally_print(value, job.id);
+  return MPI_SUCCESS;
 }
 
 /* A duplicate of MPI_COMM_SELF is none of our business. */
-static int not_copied(ompi_communicator_t *comm, int key, void *extra, void *in, void *out, int *flag, ompi_communicator_t *made)
-{
-    (void) comm, (void) key, (void) extra, (void) in, (void) out, (void) made;
-    *flag = 0;
-    return MPI_SUCCESS;
+static int not_copied(ompi_communicator_t* comm, int key, void* extra, void* in, void* out, int* flag,
+                      ompi_communicator_t* made) {
+  (void)comm, (void)key, (void)extra, (void)in, (void)out, (void)made;
+  *flag = 0;
+  return MPI_SUCCESS;
 }
 
-static int watch_finalize(hcoll_module_t *world)
-{
-    ompi_attribute_fn_ptr_union_t copy = {.attr_communicator_copy_fn = not_copied};
-    ompi_attribute_fn_ptr_union_t drop = {.attr_communicator_delete_fn = at_finalize};
-    int rc = ompi_attr_create_keyval(COMM_ATTR, copy, drop, &job.finalize_key, NULL, 0, NULL);
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    ompi_communicator_t *self = &ompi_mpi_comm_self.comm;
-    return ompi_attr_set_c(COMM_ATTR, self, &self->c_keyhash, job.finalize_key, world, false);
+static int watch_finalize(hcoll_module_t* world) {
+  ompi_attribute_fn_ptr_union_t copy = {.attr_communicator_copy_fn = not_copied};
+  ompi_attribute_fn_ptr_union_t drop = {.attr_communicator_delete_fn = at_finalize};
+  int rc = ompi_attr_create_keyval(COMM_ATTR, copy, drop, &job.finalize_key, NULL, 0, NULL);
+  if (OMPI_SUCCESS != rc) {
+    return rc;
+  }
+  ompi_communicator_t* self = &ompi_mpi_comm_self.comm;
+  return ompi_attr_set_c(COMM_ATTR, self, &self->c_keyhash, job.finalize_key, world, false);
 }
 
 /* Rank 0 draws the number: MPI's own job numbers repeat from one launcher to the next. */
-static int agree_on_id(struct hcoll_oob *oob)
-{
-    uint64_t id = 0;
-    if (0 == ompi_comm_rank(oob->comm)) {
-        if (sizeof(id) != getrandom(&id, sizeof(id), 0)) {
-            return OMPI_ERROR;
-        }
-        id = id >> 1 | 1; /* positive however it is printed, and never 0 */
+static int agree_on_id(struct hcoll_oob* oob) {
+  uint64_t id = 0;
+  if (0 == ompi_comm_rank(oob->comm)) {
+    if (sizeof(id) != getrandom(&id, sizeof(id), 0)) {
+      return OMPI_ERROR;
     }
-    int rc = hcoll_oob_colls.bcast(oob, &id, sizeof(id), 0);
-    job.id = id;
-    return rc < 0 ? OMPI_ERROR : OMPI_SUCCESS;
+    id = id >> 1 | 1; /* positive however it is printed, and never 0 */
+  }
+  int rc = hcoll_oob_colls.bcast(oob, &id, sizeof(id), 0);
+  job.id = id;
+  return rc < 0 ? OMPI_ERROR : OMPI_SUCCESS;
 }
 
-static int begin(struct hcoll_oob *oob)
-{
-    const struct hcoll_settings *settings = &mca_coll_hcoll_component.settings;
-    struct sharp_coll_init_spec spec;
-    memset(&spec, 0, sizeof(spec));
-    spec.job_id = job.id;
-    spec.world_rank = ompi_comm_rank(oob->comm);
-    spec.world_size = ompi_comm_size(oob->comm);
-    spec.progress_func = drive_mpi;
-    spec.config.ib_dev_list = settings->devices;
-    spec.config.user_progress_num_polls = settings->polls;
-    spec.config.coll_timeout = -1;
-    spec.oob_colls = hcoll_oob_colls;
-    spec.oob_ctx = oob;
-    spec.world_local_rank = ompi_process_info.my_local_rank;
-    spec.enable_thread_support = ompi_mpi_thread_multiple;
-    return sharp_coll_init(&spec, &job.context);
+static int begin(struct hcoll_oob* oob) {
+  const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
+  struct sharp_coll_init_spec spec;
+  memset(&spec, 0, sizeof(spec));
+  spec.job_id = job.id;
+  spec.world_rank = ompi_comm_rank(oob->comm);
+  spec.world_size = ompi_comm_size(oob->comm);
+  spec.progress_func = drive_mpi;
+  spec.config.ib_dev_list = settings->devices;
+  spec.config.user_progress_num_polls = settings->polls;
+  spec.config.coll_timeout = -1;
+  spec.oob_colls = hcoll_oob_colls;
+  spec.oob_ctx = oob;
+  spec.world_local_rank = ompi_process_info.my_local_rank;
+  spec.enable_thread_support = ompi_mpi_thread_multiple;
+  return sharp_coll_init(&spec, &job.context);
 }
 
-int hcoll_job_begin(hcoll_module_t *module)
-{
-    struct hcoll_oob oob = {module->comm, module->next};
-    int rc = agree_on_id(&oob);
-    if (OMPI_SUCCESS != rc) {
-        return rc;
+int hcoll_job_begin(hcoll_module_t* module) {
+  struct hcoll_oob oob = {module->comm, module->next};
+  int rc = agree_on_id(&oob);
+  if (OMPI_SUCCESS != rc) {
+    return rc;
+  }
+  int status = begin(&oob);
+  if (status < 0) {
+    job.failed = true;
+    job.context = NULL;
+    if (0 == ompi_comm_rank(module->comm)) {
+      HCOLL_SAY("Failed to initialize SHArP collectives:%s(%d)  job ID:%" PRIu64, sharp_coll_strerror(status), status,
+                job.id);
     }
-    int status = begin(&oob);
-    if (status < 0) {
-        job.failed = true;
-        job.context = NULL;
-        if (0 == ompi_comm_rank(module->comm)) {
-            HCOLL_SAY("Failed to initialize SHArP collectives:%s(%d)  job ID:%" PRIu64, sharp_coll_strerror(status), status, job.id);
-        }
-        if (mca_coll_hcoll_component.settings.level >= HCOLL_FORCE) {
-            hcoll_abort(module->comm);
-        }
-        if (0 == ompi_comm_rank(module->comm)) {
-            HCOLL_SAY("SHArP: continuing without sharp (HCOLL_ENABLE_SHARP=1: use it if it is there)");
-        }
-        return OMPI_ERR_NOT_AVAILABLE;
+    if (mca_coll_hcoll_component.settings.level >= HCOLL_FORCE) {
+      hcoll_abort(module->comm);
     }
-    return watch_finalize(module);
+    if (0 == ompi_comm_rank(module->comm)) {
+      HCOLL_SAY("SHArP: continuing without sharp (HCOLL_ENABLE_SHARP=1: use it if it is there)");
+    }
+    return OMPI_ERR_NOT_AVAILABLE;
+  }
+  return watch_finalize(module);
 }
 
 /* Unlinks and frees what has left. Called with the lock held. */
-static int reap(void)
-{
-    int done = 0;
-    for (struct leaving **at = &job.leaving; NULL != *at;) {
-        struct leaving *one = *at;
-        if (NULL != one->request && 0 == sumac_req_status(one->request, NULL, 0)) {
-            at = &one->next;
-            continue;
-        }
-        if (NULL != one->request) {
-            sharp_coll_req_free(one->request);
-        }
-        sharp_coll_comm_destroy(one->group);
-        *at = one->next;
-        free(one);
-        ++done;
+static int reap(void) {
+  int done = 0;
+  for (struct leaving** at = &job.leaving; NULL != *at;) {
+    struct leaving* one = *at;
+    if (NULL != one->request && 0 == sumac_req_status(one->request, NULL, 0)) {
+      at = &one->next;
+      continue;
     }
-    return done;
+    if (NULL != one->request) {
+      sharp_coll_req_free(one->request);
+    }
+    sharp_coll_comm_destroy(one->group);
+    *at = one->next;
+    free(one);
+    ++done;
+  }
+  return done;
 }
 
 /* In MPI's progress only while somebody is leaving: nothing is added to the loop of a program that frees no communicator. */
-static int progress_leaving(void)
-{
-    if (0 != pthread_mutex_trylock(&leaving_lock)) {
-        return 0;
-    }
-    int done = reap();
-    if (NULL == job.leaving && job.progress_registered) {
-        opal_progress_unregister(progress_leaving);
-        job.progress_registered = false;
-    }
-    pthread_mutex_unlock(&leaving_lock);
-    return done;
+static int progress_leaving(void) {
+  if (0 != pthread_mutex_trylock(&leaving_lock)) {
+    return 0;
+  }
+  int done = reap();
+  if (NULL == job.leaving && job.progress_registered) {
+    opal_progress_unregister(progress_leaving);
+    job.progress_registered = false;
+  }
+  pthread_mutex_unlock(&leaving_lock);
+  return done;
 }
 
-void hcoll_job_leave(struct sharp_coll_comm *group)
-{
-    struct leaving *one = calloc(1, sizeof(*one));
-    if (NULL == one) {
-        HCOLL_SAY("SHArP: out of memory: a group is not left");
-        return;
-    }
-    one->group = group;
-    int status = sumac_comm_leave_nb(group, &one->request);
-    if (status < 0) {
-        one->request = NULL; /* nothing to wait for: the tree is gone, or the group never stood */
-    }
+void hcoll_job_leave(struct sharp_coll_comm* group) {
+  struct leaving* one = calloc(1, sizeof(*one));
+  if (NULL == one) {
+    HCOLL_SAY("SHArP: out of memory: a group is not left");
+    return;
+  }
+  one->group = group;
+  int status = sumac_comm_leave_nb(group, &one->request);
+  if (status < 0) {
+    one->request = NULL; /* nothing to wait for: the tree is gone, or the group never stood */
+  }
+  pthread_mutex_lock(&leaving_lock);
+  one->next = job.leaving;
+  job.leaving = one;
+  if (!job.progress_registered && !job.closing) {
+    job.progress_registered = OPAL_SUCCESS == opal_progress_register_lp(progress_leaving);
+  }
+  pthread_mutex_unlock(&leaving_lock);
+}
+
+static int64_t now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void wait_for_leaves(void) {
+  int64_t deadline = now_ms() + LEAVE_WAIT_MS;
+  struct pollfd fd = {.fd = sumac_coll_wait_fd(job.context), .events = POLLIN};
+  for (;;) {
     pthread_mutex_lock(&leaving_lock);
-    one->next = job.leaving;
-    job.leaving = one;
-    if (!job.progress_registered && !job.closing) {
-        job.progress_registered = OPAL_SUCCESS == opal_progress_register_lp(progress_leaving);
-    }
+    reap();
+    bool all = NULL == job.leaving;
     pthread_mutex_unlock(&leaving_lock);
+    if (all) {
+      return;
+    }
+    if (now_ms() > deadline) {
+      HCOLL_SAY("SHArP: a group was not left by all its members in %d s: ending the job all the same",
+                LEAVE_WAIT_MS / 1000);
+      return;
+    }
+    if (1 == sumac_coll_arm(job.context)) {
+      (void)poll(&fd, 1, 10);
+    }
+  }
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t) t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static void wait_for_leaves(void)
-{
-    int64_t deadline = now_ms() + LEAVE_WAIT_MS;
-    struct pollfd fd = {.fd = sumac_coll_wait_fd(job.context), .events = POLLIN};
-    for (;;) {
-        pthread_mutex_lock(&leaving_lock);
-        reap();
-        bool all = NULL == job.leaving;
-        pthread_mutex_unlock(&leaving_lock);
-        if (all) {
-            return;
-        }
-        if (now_ms() > deadline) {
-            HCOLL_SAY("SHArP: a group was not left by all its members in %d s: ending the job all the same", LEAVE_WAIT_MS / 1000);
-            return;
-        }
-        if (1 == sumac_coll_arm(job.context)) {
-            (void) poll(&fd, 1, 10);
-        }
-    }
-}
-
-void hcoll_job_end(void)
-{
-    job.closing = true;
-    if (NULL == job.context) {
-        return;
-    }
-    if (job.progress_registered) {
-        opal_progress_unregister(progress_leaving);
-        job.progress_registered = false;
-    }
-    wait_for_leaves();
-    sharp_coll_finalize(job.context);
-    job.context = NULL;
+void hcoll_job_end(void) {
+  job.closing = true;
+  if (NULL == job.context) {
+    return;
+  }
+  if (job.progress_registered) {
+    opal_progress_unregister(progress_leaving);
+    job.progress_registered = false;
+  }
+  wait_for_leaves();
+  sharp_coll_finalize(job.context);
+  job.context = NULL;
 }

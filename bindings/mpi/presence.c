@@ -17,159 +17,150 @@
 #define PRESENCE_VERSION 1
 
 struct presence {
-    uint32_t magic, version;
-    int32_t level, hosts_min, np;
-    uint32_t host; /* number of the host, as MPI's launcher counts nodes */
-    int64_t allreduce_bytes_max;
+  uint32_t magic, version;
+  int32_t level, hosts_min, np;
+  uint32_t host; /* number of the host, as MPI's launcher counts nodes */
+  int64_t allreduce_bytes_max;
 };
 
 enum known { UNKNOWN = 0, PRESENT, ABSENT, DIFFERS };
 struct entry {
-    enum known known;
-    uint32_t host;
+  enum known known;
+  uint32_t host;
 };
 
 /* By rank in our own MPI job. */
-static struct entry *entries;
+static struct entry* entries;
 static size_t entry_count;
 static struct presence mine;
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The launcher's number of our node; a hash of its name where the launcher does not say. */
-static uint32_t my_host(void)
-{
-    uint32_t number = 0, *number_p = &number;
-    int rc;
-    OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_NODEID, OMPI_PROC_MY_NAME, (void **) &number_p, OPAL_UINT32);
-    if (OPAL_SUCCESS == rc) {
-        return number;
-    }
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (const char *c = ompi_process_info.nodename; NULL != c && '\0' != *c; ++c) {
-        hash = (hash ^ (unsigned char) *c) * 16777619u;
-    }
-    return hash;
+static uint32_t my_host(void) {
+  uint32_t number = 0, *number_p = &number;
+  int rc;
+  OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_NODEID, OMPI_PROC_MY_NAME, (void**)&number_p, OPAL_UINT32);
+  if (OPAL_SUCCESS == rc) {
+    return number;
+  }
+  uint32_t hash = 2166136261u; /* FNV-1a */
+  for (const char* c = ompi_process_info.nodename; NULL != c && '\0' != *c; ++c) {
+    hash = (hash ^ (unsigned char)*c) * 16777619u;
+  }
+  return hash;
 }
 
-int hcoll_presence_publish(const struct hcoll_settings *settings)
-{
-    memset(&mine, 0, sizeof(mine));
-    mine.magic = PRESENCE_MAGIC;
-    mine.version = PRESENCE_VERSION;
-    mine.level = settings->level;
-    mine.hosts_min = settings->hosts_min;
-    mine.np = mca_coll_hcoll_component.np;
-    mine.host = my_host();
-    mine.allreduce_bytes_max = settings->allreduce_bytes_max;
-    int rc;
-    OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_coll_hcoll_component.super.collm_version, &mine, sizeof(mine));
-    return rc;
+int hcoll_presence_publish(const struct hcoll_settings* settings) {
+  memset(&mine, 0, sizeof(mine));
+  mine.magic = PRESENCE_MAGIC;
+  mine.version = PRESENCE_VERSION;
+  mine.level = settings->level;
+  mine.hosts_min = settings->hosts_min;
+  mine.np = mca_coll_hcoll_component.np;
+  mine.host = my_host();
+  mine.allreduce_bytes_max = settings->allreduce_bytes_max;
+  int rc;
+  OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_coll_hcoll_component.super.collm_version, &mine, sizeof(mine));
+  return rc;
 }
 
 /* A record counts if all but the host is ours. */
-static enum known judge(const struct presence *theirs, size_t size)
-{
-    if (sizeof(*theirs) != size || PRESENCE_MAGIC != theirs->magic) {
-        return ABSENT;
-    }
-    struct presence same = *theirs;
-    same.host = mine.host;
-    return 0 == memcmp(&same, &mine, sizeof(mine)) ? PRESENT : DIFFERS;
+static enum known judge(const struct presence* theirs, size_t size) {
+  if (sizeof(*theirs) != size || PRESENCE_MAGIC != theirs->magic) {
+    return ABSENT;
+  }
+  struct presence same = *theirs;
+  same.host = mine.host;
+  return 0 == memcmp(&same, &mine, sizeof(mine)) ? PRESENT : DIFFERS;
 }
 
-static struct entry look_up(const opal_process_name_t *name)
-{
-    struct entry entry = {ABSENT, 0};
-    void *data = NULL;
-    size_t size = 0;
-    int rc;
-    OPAL_MODEX_RECV(rc, &mca_coll_hcoll_component.super.collm_version, name, &data, &size);
-    if (OPAL_SUCCESS == rc && NULL != data) {
-        entry.known = judge(data, size);
-        entry.host = PRESENT == entry.known ? ((const struct presence *) data)->host : 0;
-        free(data);
-    }
-    return entry;
+static struct entry look_up(const opal_process_name_t* name) {
+  struct entry entry = {ABSENT, 0};
+  void* data = NULL;
+  size_t size = 0;
+  int rc;
+  OPAL_MODEX_RECV(rc, &mca_coll_hcoll_component.super.collm_version, name, &data, &size);
+  if (OPAL_SUCCESS == rc && NULL != data) {
+    entry.known = judge(data, size);
+    entry.host = PRESENT == entry.known ? ((const struct presence*)data)->host : 0;
+    free(data);
+  }
+  return entry;
 }
 
-static struct entry *entry_of(uint32_t vpid)
-{
-    if (vpid >= entry_count) {
-        size_t count = entry_count ? entry_count : 64;
-        while (count <= vpid) {
-            count *= 2;
-        }
-        struct entry *grown = realloc(entries, count * sizeof(*grown));
-        if (NULL == grown) {
-            return NULL;
-        }
-        memset(grown + entry_count, 0, (count - entry_count) * sizeof(*grown));
-        entries = grown;
-        entry_count = count;
+static struct entry* entry_of(uint32_t vpid) {
+  if (vpid >= entry_count) {
+    size_t count = entry_count ? entry_count : 64;
+    while (count <= vpid) {
+      count *= 2;
     }
-    return &entries[vpid];
+    struct entry* grown = realloc(entries, count * sizeof(*grown));
+    if (NULL == grown) {
+      return NULL;
+    }
+    memset(grown + entry_count, 0, (count - entry_count) * sizeof(*grown));
+    entries = grown;
+    entry_count = count;
+  }
+  return &entries[vpid];
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-    return (x > y) - (x < y);
+static int by_number(const void* a, const void* b) {
+  uint32_t x = *(const uint32_t*)a, y = *(const uint32_t*)b;
+  return (x > y) - (x < y);
 }
 
-static int shape_locked(ompi_communicator_t *comm, struct hcoll_shape *shape, uint32_t *hosts)
-{
-    int size = ompi_comm_size(comm);
-    /* What is known already comes first: a communicator with a member known to be absent costs no look-up. */
-    for (int pass = 0; pass < 2; ++pass) {
-        for (int rank = 0; rank < size; ++rank) {
-            ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
-            if (proc->super.proc_name.jobid != OMPI_PROC_MY_NAME->jobid) {
-                shape->absent_rank = rank;
-                shape->why = "belongs to another MPI job";
-                return OMPI_SUCCESS;
-            }
-            struct entry *entry = entry_of(proc->super.proc_name.vpid);
-            if (NULL == entry) {
-                return OMPI_ERR_OUT_OF_RESOURCE;
-            }
-            if (UNKNOWN == entry->known && 1 == pass) {
-                *entry = look_up(&proc->super.proc_name);
-            }
-            if (ABSENT == entry->known || DIFFERS == entry->known) {
-                shape->absent_rank = rank;
-                shape->why = ABSENT == entry->known ? "does not have the component on" : "has other HCOLL settings";
-                return OMPI_SUCCESS;
-            }
-            hosts[rank] = entry->host;
-        }
-    }
-    qsort(hosts, (size_t) size, sizeof(*hosts), by_number);
-    shape->hosts = 0;
-    for (int i = 0; i < size; ++i) {
-        shape->hosts += 0 == i || hosts[i] != hosts[i - 1];
-    }
-    shape->all_present = true;
-    return OMPI_SUCCESS;
-}
-
-int hcoll_presence_of(ompi_communicator_t *comm, struct hcoll_shape *shape)
-{
-    memset(shape, 0, sizeof(*shape));
-    shape->absent_rank = -1;
-    uint32_t *hosts = malloc(sizeof(*hosts) * (size_t) ompi_comm_size(comm));
-    if (NULL == hosts) {
+static int shape_locked(ompi_communicator_t* comm, struct hcoll_shape* shape, uint32_t* hosts) {
+  int size = ompi_comm_size(comm);
+  /* What is known already comes first: a communicator with a member known to be absent costs no look-up. */
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int rank = 0; rank < size; ++rank) {
+      ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
+      if (proc->super.proc_name.jobid != OMPI_PROC_MY_NAME->jobid) {
+        shape->absent_rank = rank;
+        shape->why = "belongs to another MPI job";
+        return OMPI_SUCCESS;
+      }
+      struct entry* entry = entry_of(proc->super.proc_name.vpid);
+      if (NULL == entry) {
         return OMPI_ERR_OUT_OF_RESOURCE;
+      }
+      if (UNKNOWN == entry->known && 1 == pass) {
+        *entry = look_up(&proc->super.proc_name);
+      }
+      if (ABSENT == entry->known || DIFFERS == entry->known) {
+        shape->absent_rank = rank;
+        shape->why = ABSENT == entry->known ? "does not have the component on" : "has other HCOLL settings";
+        return OMPI_SUCCESS;
+      }
+      hosts[rank] = entry->host;
     }
-    pthread_mutex_lock(&entries_lock);
-    int rc = shape_locked(comm, shape, hosts);
-    pthread_mutex_unlock(&entries_lock);
-    free(hosts);
-    return rc;
+  }
+  qsort(hosts, (size_t)size, sizeof(*hosts), by_number);
+  shape->hosts = 0;
+  for (int i = 0; i < size; ++i) {
+    shape->hosts += 0 == i || hosts[i] != hosts[i - 1];
+  }
+  shape->all_present = true;
+  return OMPI_SUCCESS;
 }
 
-void hcoll_presence_forget(void)
-{
-    free(entries);
-    entries = NULL;
-    entry_count = 0;
+int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape) {
+  memset(shape, 0, sizeof(*shape));
+  shape->absent_rank = -1;
+  uint32_t* hosts = malloc(sizeof(*hosts) * (size_t)ompi_comm_size(comm));
+  if (NULL == hosts) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  pthread_mutex_lock(&entries_lock);
+  int rc = shape_locked(comm, shape, hosts);
+  pthread_mutex_unlock(&entries_lock);
+  free(hosts);
+  return rc;
+}
+
+void hcoll_presence_forget(void) {
+  free(entries);
+  entries = NULL;
+  entry_count = 0;
 }

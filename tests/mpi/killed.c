@@ -4,34 +4,33 @@
 #include <stdio.h>
 #include <string.h>
 
-int main(int argc, char **argv)
-{
-    MPI_Init(&argc, &argv);
-    int rank, size, rc = MPI_SUCCESS, class = MPI_SUCCESS;
-    long done = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    double until = MPI_Wtime() + 60;
-    for (; MPI_SUCCESS == rc; ++done) {
-        long in[100], out[100];
-        for (int i = 0; i < 100; ++i) in[i] = done + rank + i;
-        rc = MPI_Allreduce(in, out, 100, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-        for (int i = 0; i < 100 && MPI_SUCCESS == rc; ++i) {
-            if (out[i] != size * (done + i) + (long) size * (size - 1) / 2) {
-                fprintf(stderr, "killed: WRONG sum on rank %d in call %ld\n", rank, done);
-                MPI_Abort(MPI_COMM_WORLD, 3);
-            }
-        }
-        if (20 == done && 0 == rank) {
-            printf("killed: ready\n");
-            fflush(stdout);
-        }
-        if (MPI_Wtime() > until) break;
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, size, rc = MPI_SUCCESS, class = MPI_SUCCESS;
+  long done = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  double until = MPI_Wtime() + 60;
+  for (; MPI_SUCCESS == rc; ++done) {
+    long in[100], out[100];
+    for (int i = 0; i < 100; ++i) in[i] = done + rank + i;
+    rc = MPI_Allreduce(in, out, 100, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < 100 && MPI_SUCCESS == rc; ++i) {
+      if (out[i] != size * (done + i) + (long)size * (size - 1) / 2) {
+        fprintf(stderr, "killed: WRONG sum on rank %d in call %ld\n", rank, done);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+      }
     }
-    if (MPI_SUCCESS != rc) MPI_Error_class(rc, &class);
-    printf("killed: rank %d call %ld %s\n", rank, done, MPI_ERR_OTHER == class ? "MPI_ERR_OTHER" : "never failed");
-    fflush(stdout);
-    MPI_Finalize();
-    return 0;
+    if (20 == done && 0 == rank) {
+      printf("killed: ready\n");
+      fflush(stdout);
+    }
+    if (MPI_Wtime() > until) break;
+  }
+  if (MPI_SUCCESS != rc) MPI_Error_class(rc, &class);
+  printf("killed: rank %d call %ld %s\n", rank, done, MPI_ERR_OTHER == class ? "MPI_ERR_OTHER" : "never failed");
+  fflush(stdout);
+  MPI_Finalize();
+  return 0;
 }
