@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "base/fd.hpp"
+#include "base/our_variables.hpp"
 
 namespace sumac::control {
 namespace {
@@ -142,10 +143,9 @@ int config_error(const DaemonText& text, const Error& error) {
 }
 
 void warn_unknown_variables(const DaemonText& text, std::span<const std::string> names) {
-  std::vector<std::string> ours;
-  for (auto& name : our_environment_names())
-    if (name.starts_with(text.variable_prefix)) ours.push_back(std::move(name));
-  for (const auto& unknown : unknown_names(ours, names)) fmt::print(stderr, "{}: warning: {}\n", text.program, to_string(unknown));
+  const std::string_view prefixes[] = {text.variable_prefix};
+  for (const auto& unknown : unknown_variables(names, prefixes))
+    fmt::print(stderr, "{}: warning: {}\n", text.program, to_string(unknown));
 }
 
 std::string help_head(const DaemonText& text) {

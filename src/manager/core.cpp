@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "control/command_line.hpp"
 #include "wire/agg.hpp"
@@ -63,6 +64,22 @@ void Core::send_parent(Actions& out, Node& child) {
   send(out, child, std::move(message));
 }
 
+/// The root has registered: in the same life as before, or the tree is a new one.
+void Core::note_root(Actions& out, const Node& root) {
+  // 31 bits of the life, for the looks of it in people's logs; 0 is none.
+  const auto id = std::max<std::uint32_t>(static_cast<std::uint32_t>(root.who.life() >> 33), 1);
+  if (id == std::exchange(tree_id_, id)) return;
+  for (const auto& [job_id, job] : jobs_)
+    out.push_back(Say{LogLevel::warn, "JOBS", fmt::format("job_id_external: {} can't go on: the tree's root {} is a new process", job_id,
+                                                          root.name)});
+  for (auto& node : nodes_) {
+    if (node.stream == 0 || &node == &root) continue;
+    NodeDown message;
+    message.mutable_tree()->set_tree_id(tree_id_);
+    send(out, node, std::move(message));
+  }
+}
+
 Actions Core::node_registers(StreamId stream, const control::v1::Register& who, Time) {
   Actions out;
   const auto refuse = [&](Errc code, std::string text) {
@@ -97,13 +114,15 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   node.link_why = "not connected yet";
   out.push_back(Say{LogLevel::info, "GENERAL", fmt::format("node {} registered: node id {}, {}, {} OSTs, {} groups", node.name,
                                                            id_of(found->second), who.address(), who.osts(), who.groups())});
+  if (found->second == root_) note_root(out, node);
   NodeDown message;
   auto* registered = message.mutable_registered();
   registered->set_node_id(id_of(found->second));
-  registered->set_tree_id(kTreeId);
+  registered->set_tree_id(tree_id_);
   registered->set_is_root(found->second == root_);
   // All of them run: a job that was still beginning when this node was away has been refused.
-  for (const auto& [id, job] : jobs_) *registered->add_grants() = grant_message(id, job.grant);
+  for (const auto& [id, job] : jobs_)
+    if (job.tree_id == tree_id_) *registered->add_grants() = grant_message(id, job.grant);
   send(out, node, std::move(message));
   send_parent(out, node);
   for (auto& child : nodes_)
@@ -230,6 +249,7 @@ Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Ti
   Job& job = jobs_[begin.job_id()] = *std::move(admitted);
   job.number = ++last_number_;
   job.stream = stream;
+  job.tree_id = tree_id_;
   job.begun = now;
   job.deadline = deadline_after(now, rules_.grant_timeout);
   for (auto& node : nodes_) {
@@ -241,7 +261,7 @@ Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Ti
   out.push_back(Say{LogLevel::info, "JOBS",
                     fmt::format("job_id_external: {} job_id_sharp: {} allocation: {{ q:{}, ud:{} o:{} g:{} }} w:{} tree_id: {}", job.id,
                                 job.number, job.grant.max_qps, job.grant.payload_per_ost, job.grant.osts, job.grant.max_groups,
-                                job.grant.stream_window, kTreeId)});
+                                job.grant.stream_window, job.tree_id)});
   return out;
 }
 
@@ -300,7 +320,7 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
   grant->set_max_qps(job.grant.max_qps);
   grant->set_max_group_channels(job.grant.max_group_channels);
   grant->set_num_trees(job.grant.num_trees);
-  message.set_tree_id(kTreeId);
+  message.set_tree_id(job.tree_id);
   message.set_tree_index(0);
   message.set_tree_count(1);
   message.set_root_node(id_of(root_));

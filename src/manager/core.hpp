@@ -24,7 +24,6 @@ namespace sumac::manager {
 
 using StreamId = std::uint64_t;  ///< One gRPC stream, never used again.
 
-inline constexpr std::uint32_t kTreeId = 1;
 /// Low-level status of a refused job, as clients print it: "Job error(-35)".
 inline constexpr std::uint32_t kStatusJobError = 35;
 
@@ -94,6 +93,7 @@ class Core {
     std::string holder;
     Allocation grant;
     std::vector<std::uint32_t> leaves;       ///< Index of the leaf node of each host.
+    std::uint32_t tree_id = 0;               ///< When it began: of a former tree if it is not the present one.
     std::vector<std::uint64_t> wait_for;     ///< Per node: the sequence that carries the grant; 0: acknowledged.
     std::string deferred;                    ///< Why a node could not acknowledge yet.
     bool granted = false;
@@ -104,6 +104,7 @@ class Core {
   Node* registered(StreamId stream);
   void send(Actions& out, Node& node, control::v1::NodeDown message);
   void send_parent(Actions& out, Node& child);
+  void note_root(Actions& out, const Node& root);
   void refuse_job(Actions& out, StreamId stream, std::uint64_t job_id, const std::string& text);
   void revoke(Actions& out, const Job& job, const std::string& why);
   void finish_ready(Actions& out, Time now);
@@ -116,6 +117,8 @@ class Core {
   CoreRules rules_;
   std::vector<Node> nodes_;
   std::uint32_t root_ = 0;
+  /// The life of the root's process: group ids come from there. 0: no root has ever registered.
+  std::uint32_t tree_id_ = 0;
   std::unordered_map<std::string, std::uint32_t> leaf_of_host_;
   std::unordered_map<std::string, std::size_t> node_by_name_;
   std::map<std::uint64_t, Job> jobs_;  ///< By job id.

@@ -245,16 +245,47 @@ TEST(Core, a_parent_is_told_when_it_is_there_and_again_when_it_moved) {
   World world;
   EXPECT_EQ(only<ToNode>(world.add(2, "an-leaf1")).size(), 1u) << "registered; no parent yet";
   const auto root = only<ToNode>(world.add(1, "an-root"));
-  ASSERT_EQ(root.size(), 2u);
-  EXPECT_TRUE(root[0].message.registered().is_root());
-  EXPECT_EQ(root[1].stream, 2u);
-  EXPECT_EQ(root[1].message.parent().name(), "an-root");
+  ASSERT_EQ(root.size(), 3u);
+  EXPECT_TRUE(root[0].message.has_tree()) << "first of all, to the leaf";
+  EXPECT_TRUE(root[1].message.registered().is_root());
+  EXPECT_EQ(root[2].stream, 2u);
+  EXPECT_EQ(root[2].message.parent().name(), "an-root");
   world.core.node_stream_ended(1, world.now);
   auto moved = test_register("an-root");
   moved.set_address("tcp:10.0.0.9:1");
   const auto again = only<ToNode>(world.core.node_registers(9, moved, world.now));
   ASSERT_EQ(again.size(), 2u);
   EXPECT_EQ(again[1].message.parent().address(), "tcp:10.0.0.9:1");
+}
+
+TEST(Core, a_root_that_is_a_new_process_makes_a_new_tree_and_one_that_only_lost_its_stream_does_not) {
+  World world;
+  EXPECT_EQ(only<ToNode>(world.add(2, "an-leaf1"))[0].message.registered().tree_id(), 0u) << "nobody knows the root yet";
+  const auto first = only<ToNode>(world.add(1, "an-root"));
+  ASSERT_TRUE(first[0].message.has_tree());
+  const auto tree = first[0].message.tree().tree_id();
+  EXPECT_EQ(first[1].message.registered().tree_id(), tree);
+  EXPECT_EQ(only<ToNode>(world.add(3, "an-leaf2"))[0].message.registered().tree_id(), tree);
+  world.link(2);
+  world.link(3);
+  EXPECT_EQ(world.begin_and_ack(100, test_begin(7))->granted().tree_id(), tree);
+
+  world.core.node_stream_ended(1, world.now);
+  const auto same = only<ToNode>(world.core.node_registers(4, test_register("an-root"), world.now));
+  EXPECT_TRUE(same[0].message.has_registered());
+  EXPECT_EQ(same[0].message.registered().grants_size(), 1) << "the job goes on";
+
+  world.core.node_stream_ended(4, world.now);
+  auto reborn = test_register("an-root");
+  reborn.set_life(0xABCDEF0123456789);
+  const auto other = only<ToNode>(world.core.node_registers(5, reborn, world.now));
+  ASSERT_TRUE(other[0].message.has_tree());
+  EXPECT_NE(other[0].message.tree().tree_id(), tree);
+  for (const auto& to : other) {
+    if (to.message.has_registered()) {
+      EXPECT_EQ(to.message.registered().grants_size(), 0) << "the job was of the former tree";
+    }
+  }
 }
 
 TEST(Core, a_registration_that_makes_no_sense_is_refused) {

@@ -31,6 +31,7 @@ inline control::v1::Register test_register(const std::string& name, std::uint32_
   who.set_version(control::kControlVersion);
   who.set_name(name);
   who.set_address("tcp:10.0.0.1:" + std::to_string(7000 + name.size()));
+  who.set_life((name.size() + 1) << 40);
   who.set_osts(osts);
   who.set_groups(512);
   who.set_payload_max(1024);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <random>
 
 #include "control/command_line.hpp"
 
@@ -15,6 +16,12 @@ namespace {
 
 /// How often a grant that has to wait for members of an ended job is tried: their leaving is not announced to us.
 constexpr Duration kGrantRetry = Millis(5);
+
+/// Not a secret: it only has to differ from that of the process before.
+std::uint64_t draw_life() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
 
 proto::JobGrant grant_of(const control::v1::Grant& message) {
   proto::JobGrant grant;
@@ -34,7 +41,8 @@ ControlLink::ControlLink(ControlConfig config, control::WakeEvent& wake, DataPat
       data_(data),
       limits_(limits),
       log_(log),
-      streams_(config_.manager, control::start_node_stream, wake) {}
+      streams_(config_.manager, control::start_node_stream, wake),
+      life_(draw_life()) {}
 
 Result<> ControlLink::progress(Time now) {
   if (!open_ && now >= retry_at_) open_stream();
@@ -70,6 +78,7 @@ void ControlLink::open_stream() {
   who->set_groups(limits_.groups);
   who->set_payload_max(limits_.payload_max);
   who->set_pid(static_cast<std::uint32_t>(::getpid()));
+  who->set_life(life_);
   open_ = true;
   streams_.open(++ticket_, std::move(up));
 }
@@ -94,7 +103,12 @@ Result<> ControlLink::stream_over(const Error& why, Time now) {
 Result<> ControlLink::heard(const NodeDown& down, Time now) {
   switch (down.what_case()) {
     case NodeDown::kRegistered:
-      if (auto applied = apply(down.registered(), now); !applied) return applied;
+      apply(down.registered(), now);
+      acknowledge(down.sequence());
+      return {};
+    case NodeDown::kTree:
+      if (!registered_) break;
+      enter_tree(down.tree().tree_id(), now);
       acknowledge(down.sequence());
       return {};
     case NodeDown::kParent:
@@ -118,11 +132,20 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
   return fail(Errc::invalid, "the manager at {} speaks before it has registered this node", config_.manager);
 }
 
-Result<> ControlLink::apply(const control::v1::Registered& who, Time now) {
-  if (auto same = data_.identify(who.node_id(), who.tree_id(), who.is_root()); !same) return same;
-  SUMAC_INFO(log_, "registered as node id {} of tree {}{}", who.node_id(), who.tree_id(), who.is_root() ? ", the root" : "");
+void ControlLink::enter_tree(std::uint32_t tree_id, Time now) {
+  waiting_.clear();  // of a former tree
+  data_.identify(node_id_, tree_id, root_, now);
+}
+
+void ControlLink::apply(const control::v1::Registered& who, Time now) {
+  node_id_ = who.node_id();
+  root_ = who.is_root();
+  SUMAC_INFO(log_, "registered as node id {}{}; tree {:#x}", node_id_, root_ ? ", the root" : "", who.tree_id());
   registered_ = true;
   complained_ = false;
+  if (!root_) tell_link(parent_);
+  if (who.tree_id() == 0) return;  // the root has not registered yet: Tree follows
+  enter_tree(who.tree_id(), now);
   // Its list is the whole truth: what it does not name ended while we did not hear it.
   for (const auto& job : data_.node()->jobs()) {
     const auto known = [&](const auto& grant) { return grant.job_id() == job.grant.job_id; };
@@ -132,8 +155,6 @@ Result<> ControlLink::apply(const control::v1::Registered& who, Time now) {
     }
   }
   for (const auto& grant : who.grants()) try_grant(0, grant_of(grant));
-  if (!who.is_root()) tell_link(parent_);
-  return {};
 }
 
 void ControlLink::try_grant(std::uint64_t sequence, const proto::JobGrant& grant) {

@@ -33,7 +33,8 @@ class ControlLink {
     proto::JobGrant grant;
   };
   Result<> heard(const control::v1::NodeDown& down, Time now);
-  Result<> apply(const control::v1::Registered& who, Time now);
+  void apply(const control::v1::Registered& who, Time now);
+  void enter_tree(std::uint32_t tree_id, Time now);
   Result<> stream_over(const Error& why, Time now);
   void try_grant(std::uint64_t sequence, const proto::JobGrant& grant);
   void retry_waiting();
@@ -50,6 +51,9 @@ class ControlLink {
   bool open_ = false, registered_ = false, complained_ = false;
   Time retry_at_{};  // at once
   ParentState parent_;
+  std::uint32_t node_id_ = 0;
+  bool root_ = false;
+  const std::uint64_t life_;
   std::deque<Waiting> waiting_;
 };
 

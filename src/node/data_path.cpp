@@ -26,21 +26,25 @@ DataPath::DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transp
 
 DataPath::~DataPath() = default;
 
-Result<> DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root) {
-  if (node_ == nullptr) {
-    proto::NodeConfig config;
-    config.node_id = node_id;
-    config.tree_id = tree_id;
-    config.root = root;
-    config.limits = config_.limits;
-    node_ = std::make_unique<proto::Node>(config, static_cast<proto::Outbox&>(*this));
-    return {};
+void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root, Time now) {
+  now_ = now;
+  if (node_ != nullptr) {
+    const auto& old = node_->config();
+    if (old.node_id == node_id && old.tree_id == tree_id && old.root == root) return;
+    SUMAC_WARN(log_, "this was node {} of tree {:#x}, it is node {} of tree {:#x}: all groups so far are over", old.node_id, old.tree_id,
+               node_id, tree_id);
+    for (const auto child : std::exchange(children_, {})) transport_->close({child});
+    if (parent_) transport_->close(std::exchange(parent_, net::ConnId{}));
+    parent_up_ = false;
+    stalled_.clear();
   }
-  const auto& config = node_->config();
-  if (config.node_id == node_id && config.tree_id == tree_id && config.root == root) return {};
-  return fail(Errc::invalid, "the manager says that this is node {} of tree {}{}, it was node {} of tree {}{}: the fabric changed, "
-              "restart this sharp_an", node_id, tree_id, root ? ", the root" : "", config.node_id, config.tree_id,
-              config.root ? ", the root" : "");
+  proto::NodeConfig config;
+  config.node_id = node_id;
+  config.tree_id = tree_id;
+  config.root = root;
+  config.limits = config_.limits;
+  node_ = std::make_unique<proto::Node>(config, static_cast<proto::Outbox&>(*this));
+  if (!parent_address_.empty()) connect_parent(now);
 }
 
 void DataPath::set_parent(const std::string& name, const std::string& address, Time now) {
@@ -107,7 +111,10 @@ Time DataPath::next_due() const {
 
 std::optional<ParentState> DataPath::take_parent_change() { return std::exchange(parent_change_, std::nullopt); }
 
-void DataPath::on_accepted(net::ConnId conn) { node_->on_link_up(link_of(conn), now_); }
+void DataPath::on_accepted(net::ConnId conn) {
+  children_.insert(conn.value);
+  node_->on_link_up(link_of(conn), now_);
+}
 
 void DataPath::on_connected(net::ConnId conn) {
   if (conn != parent_) return;
@@ -125,6 +132,7 @@ void DataPath::on_message(net::ConnId conn, BufferRef frame) {
 }
 
 void DataPath::on_closed(net::ConnId conn, const Error& why) {
+  children_.erase(conn.value);
   node_->on_link_closed(link_of(conn), now_);
   if (conn == parent_) {
     parent_ = {};
@@ -160,6 +168,7 @@ void DataPath::send_control(proto::LinkId to, const wire::AggHeader& header, std
 void DataPath::drop(proto::LinkId link, const Error& why) {
   SUMAC_WARN(log_, "dropped the link to {}: {}", transport_->peer(conn_of(link)), why.context);
   transport_->close(conn_of(link), true);
+  children_.erase(link.value);
   if (conn_of(link) == parent_) {
     parent_ = {};
     parent_down(why, now_);

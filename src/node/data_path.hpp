@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/buffer.hpp"
@@ -32,8 +33,9 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transport, BufferPool& pool, Logger& log);
   ~DataPath();
 
-  /// The manager's word on who this node is. Errc::invalid: it said otherwise before.
-  Result<> identify(std::uint32_t node_id, std::uint32_t tree_id, bool root);
+  /// The manager's word on who this node is. If it was another, or of another tree, before: everything of that is over, children
+  /// lose their connections and come again.
+  void identify(std::uint32_t node_id, std::uint32_t tree_id, bool root, Time now);
   bool identified() const noexcept { return node_ != nullptr; }
 
   /// Where the parent is; called again when it moved. Connects, and again after a loss, at longer and longer intervals.
@@ -77,6 +79,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
 
   std::string parent_name_, parent_address_;
   net::ConnId parent_{};
+  std::unordered_set<std::uint32_t> children_;  ///< Values of their ConnId.
   bool parent_up_ = false;
   Duration retry_{};
   Time retry_at_ = kNever;

@@ -85,14 +85,17 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
 
   Time look_at_signals{};
   std::uint64_t slept = 0;
-  for (bool takes_data = false;;) {
+  for (bool said_ready = false, takes_data = false;;) {
     const Time now = monotonic_now();
     if (auto told = control.progress(now); !told) return told;
-    if (control.registered() && !takes_data) {
-      // Before it has a name the node takes nothing from its sockets: children that come early wait in the backlog.
+    if (control.registered() && !said_ready) {
+      said_ready = true;
+      if (auto said = control::announce_ready(ready_fd); !said) return said;
+    }
+    if (data.identified() && !takes_data) {
+      // Before that the node takes nothing from its sockets: children that come early wait in the backlog.
       takes_data = true;
       if (auto watched = watch(epoll, data.transport().wake_fd()); !watched) return watched;
-      if (auto said = control::announce_ready(ready_fd); !said) return said;
     }
     const std::size_t events = data.progress(now);
     if (waiter.sleeps() != slept || now >= look_at_signals) {

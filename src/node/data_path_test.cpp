@@ -1,0 +1,146 @@
+// The node's shell with real tcp: a root and two leaves in this process, members as clients have them.
+#include "node/data_path.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/fd.hpp"
+#include "node/test_member.hpp"
+
+namespace sumac::node {
+namespace {
+
+constexpr std::uint64_t kJob = 0x8000'0000'0000'0007;
+
+struct TestNode {
+  TestNode(std::uint32_t id, bool root)
+      : log(Logger::Form::daemon, LogLevel::info, [this](std::string_view line) { lines += line; }), pool(256u << 20) {
+    net::TransportConfig net;
+    net.listen = "127.0.0.1:0";
+    net.device = "lo";
+    net.message_max = wire::kPayloadMax + 256;
+    DataPathConfig config;
+    config.retry_min = config.retry_max = Millis(5);
+    data.emplace(config, net::make_transport(net, pool).value(), pool, log);
+    data->identify(id, 1, root, monotonic_now());
+  }
+  std::string lines;
+  Logger log;
+  BufferPool pool;
+  std::optional<DataPath> data;
+};
+
+struct Tree {
+  TestNode root{1, true}, one{2, false}, two{3, false};
+  TestJob job;
+
+  explicit Tree(std::vector<std::uint32_t> leaves = {2, 2, 3}) {
+    job.job_id = kJob;
+    job.osts = 16;
+    job.tree = {{1, 1}, {2, 1}, {3, 1}};
+    job.leaf_of_rank = std::move(leaves);
+    for (auto* leaf : {&one, &two}) leaf->data->set_parent("root", root.data->transport().address(), monotonic_now());
+    grant();
+    std::uint32_t id = 1;
+    for (auto* node : {&root, &one, &two}) job.address[id++] = node->data->transport().address();
+  }
+  void grant() {
+    for (auto* node : {&root, &one, &two})
+      EXPECT_TRUE(node->data->grant({.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128, .stream_window = 4, .chunk = 4096}));
+  }
+  void progress() {
+    for (auto* node : {&root, &one, &two})
+      if (node->data) node->data->progress(monotonic_now());
+  }
+};
+
+TEST(DataPath, adds_up_a_tree_over_real_connections) {
+  Tree tree;
+  tree.job.stream_window = 4;
+  tree.job.chunk = 4096;
+  TestGroup group(tree.job, [&] { tree.progress(); });
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  ASSERT_EQ(group.members[0]->group().phase(), proto::ClientGroup::Phase::standing) << group.members[0]->group().why();
+  EXPECT_EQ(group.members[0]->group().shape().root_node, 1u);
+  for (std::int64_t i = 0; i < 50; ++i) EXPECT_TRUE(group.allreduce(1 + static_cast<std::size_t>(i) * 7, i)) << i;
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_TRUE(group.allreduce(100'000, i, true)) << "streaming " << i;
+  EXPECT_TRUE(group.leave());
+  const auto statistics = nlohmann::json::parse(tree.root.data->statistics_json());
+  EXPECT_EQ(statistics["jobs"][0]["operations"], 50);
+  EXPECT_EQ(statistics["jobs"][0]["streaming_operations"], 3);
+  EXPECT_EQ(statistics["node"]["buffer_copies"], 0);
+}
+
+TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
+  Tree tree({2, 3});
+  {
+    TestGroup group(tree.job, [&] { tree.progress(); });
+    ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+    EXPECT_TRUE(group.allreduce(4, 1));
+    tree.root.data.reset();  // as a crash: its sockets close
+    EXPECT_TRUE(group.until([&] { return group.all([](auto& m) { return m.group().phase() == proto::ClientGroup::Phase::lost; }); }));
+    EXPECT_THAT(group.members[0]->group().why(), testing::Not(testing::IsEmpty()));
+  }
+  const auto down = tree.one.data->take_parent_change();
+  ASSERT_TRUE(down);
+  EXPECT_FALSE(down->up);
+
+  // Another process, another tree: ids of groups come from the root, and those of the old one mean nothing now.
+  TestNode again(1, true);
+  tree.job.tree_id = 2;
+  again.data->identify(1, 2, true, monotonic_now());
+  tree.one.data->identify(2, 2, false, monotonic_now());
+  tree.two.data->identify(3, 2, false, monotonic_now());
+  for (auto* leaf : {&tree.one, &tree.two})
+    ASSERT_TRUE(leaf->data->grant({.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128}));
+  ASSERT_TRUE(again.data->grant({.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128}));
+  for (auto* leaf : {&tree.one, &tree.two}) leaf->data->set_parent("root", again.data->transport().address(), monotonic_now());
+  TestGroup group(tree.job, [&] {
+    tree.progress();
+    again.data->progress(monotonic_now());
+  });
+  ASSERT_EQ(group.form(2).state, proto::OpenOutcome::State::opened);
+  EXPECT_TRUE(group.allreduce(4, 2)) << tree.one.data->statistics_json() << again.data->statistics_json() << tree.one.lines << again.lines;
+  EXPECT_TRUE(tree.one.data->take_parent_change()->up);
+}
+
+TEST(DataPath, a_job_that_was_not_granted_is_refused) {
+  Tree tree;
+  tree.job.job_id = 99;
+  TestGroup group(tree.job, [&] { tree.progress(); });
+  const auto outcome = group.form(1);
+  ASSERT_EQ(outcome.state, proto::OpenOutcome::State::refused);
+  EXPECT_EQ(outcome.refusal.reason, wire::RefuseReason::unknown_job);
+}
+
+TEST(DataPath, malformed_data_costs_its_sender_the_connection_and_nobody_else) {
+  Tree tree({2, 3});
+  TestGroup group(tree.job, [&] { tree.progress(); });
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  const auto address = tree.one.data->transport().address();
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  for (const std::size_t size : {1u, 8u, 64u, 100u, 65536u}) {
+    SCOPED_TRACE(size);
+    UniqueFd raw(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::connect(raw.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    const std::vector<char> junk(size, '\xEE');
+    ASSERT_GT(::send(raw.get(), junk.data(), junk.size(), MSG_NOSIGNAL), 0);
+    if (size < 64) continue;  // may still become a greeting: closed when it hangs up, or in time
+    char byte;
+    EXPECT_TRUE(group.until([&] {
+      const auto n = ::recv(raw.get(), &byte, 1, MSG_DONTWAIT);
+      return n == 0 || (n < 0 && errno != EAGAIN) || n > 0;
+    }));
+  }
+  EXPECT_TRUE(group.allreduce(100, 5));
+}
+
+}  // namespace
+}  // namespace sumac::node
