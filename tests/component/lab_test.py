@@ -74,6 +74,11 @@ class WithTree(unittest.TestCase):
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(done.tally["next"], 0, done.text)
 
+    def test_several_threads_add_up_at_the_same_time(self):
+        done = run("threads")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.tally["next"], 0, done.text)
+
     def test_ranks_that_disagree_get_a_verdict_that_names_them(self):
         done = run("disagree")
         self.assertEqual(done.out.count("first ok second MPI_ERR_OTHER"), 4, done.text)
