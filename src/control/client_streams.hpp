@@ -60,7 +60,8 @@ class ClientStreams {
   /// Does nothing if that stream is over.
   void send(Ticket ticket, Up up) {
     const std::lock_guard lock(shared_->mutex);
-    if (const auto found = shared_->streams.find(ticket); found != shared_->streams.end()) found->second->send(std::move(up));
+    if (const auto found = shared_->streams.find(ticket); found != shared_->streams.end())
+      found->second->send(std::move(up));
   }
 
   /// The stream ends soon, with Errc::lost.
@@ -109,7 +110,10 @@ class ClientStreams {
   class Stream final : public Reactor {
    public:
     Stream(std::shared_ptr<Shared> shared, Ticket ticket, const std::string& endpoint)
-        : shared_(std::move(shared)), ticket_(ticket), endpoint_(endpoint), stub_(v1::Manager::NewStub(make_channel(endpoint))) {}
+        : shared_(std::move(shared)),
+          ticket_(ticket),
+          endpoint_(endpoint),
+          stub_(v1::Manager::NewStub(make_channel(endpoint))) {}
 
     void start(Method method, Up first) {
       queue_.push_back(std::move(first));
@@ -159,7 +163,8 @@ class ClientStreams {
       answer.over = true;
       answer.why = from_status(status);
       if (answer.why.code == Errc::lost)
-        answer.why.context = fmt::format("no manager at {} ({}): start sharp_am, or mend --manager", endpoint_, answer.why.context);
+        answer.why.context =
+            fmt::format("no manager at {} ({}): start sharp_am, or mend --manager", endpoint_, answer.why.context);
       shared->streams.erase(ticket_);
       shared->retired.emplace_back(this);
       shared->add(std::move(answer));

@@ -167,8 +167,10 @@ Result<> check_keys(const KeyValues& file, const std::string& path, std::span<co
   for (const auto& pair : file.pairs())
     if (pair.key == unknown[0].name) line = pair.line;
   if (unknown[0].nearest.empty())
-    return fail(Errc::invalid, "{}:{}: unknown key {}: -c FILE writes a file with every key", path, line, unknown[0].name);
-  return fail(Errc::invalid, "{}:{}: unknown key {}: did you mean {}?", path, line, unknown[0].name, unknown[0].nearest);
+    return fail(Errc::invalid, "{}:{}: unknown key {}: -c FILE writes a file with every key", path, line,
+                unknown[0].name);
+  return fail(Errc::invalid, "{}:{}: unknown key {}: did you mean {}?", path, line, unknown[0].name,
+              unknown[0].nearest);
 }
 
 }  // namespace detail

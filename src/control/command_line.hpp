@@ -119,8 +119,8 @@ Started<Config> start_daemon(std::span<const Option<Config>> table, const Daemon
       if (option.is_hidden) continue;
       const auto key = option.aliases[0].empty() ? option.name : option.aliases[0];
       const auto value = option.print(*defaults, option.prints_bare());
-      lines += fmt::format("# {}\n# Legal: {}. Also: {}\n{}{} {}\n\n", option.doc, option.legal(option.limits), option.name,
-                           value.empty() ? "#" : "", key, value.empty() ? "..." : value);
+      lines += fmt::format("# {}\n# Legal: {}. Also: {}\n{}{} {}\n\n", option.doc, option.legal(option.limits),
+                           option.name, value.empty() ? "#" : "", key, value.empty() ? "..." : value);
     }
     if (auto written = detail::write_file(line->write_config, lines); !written)
       return stop(detail::config_error(text, written.error()));

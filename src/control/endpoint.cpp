@@ -63,16 +63,18 @@ Result<> check_endpoint(std::string_view endpoint, bool allow_insecure) {
     const auto path = endpoint.substr(5);
     if (path.empty()) return fail(Errc::invalid, "{}: a path belongs behind unix:", endpoint);
     if (path.size() >= sizeof(sockaddr_un::sun_path))
-      return fail(Errc::invalid, "{}: the path of a unix socket has at most {} bytes", endpoint, sizeof(sockaddr_un::sun_path) - 1);
+      return fail(Errc::invalid, "{}: the path of a unix socket has at most {} bytes", endpoint,
+                  sizeof(sockaddr_un::sun_path) - 1);
     return {};
   }
   const auto [host, port] = split(endpoint);
   if (host.empty() || !is_port(port))
     return fail(Errc::invalid, "{} is no address: write ADDR:PORT such as 127.0.0.1:6126, or unix:PATH", endpoint);
   if (!is_local(endpoint) && !allow_insecure)
-    return fail(Errc::invalid,
-                "{} is not on this machine, and daemons talk in clear text: add --allow-insecure if the network is yours alone",
-                endpoint);
+    return fail(
+        Errc::invalid,
+        "{} is not on this machine, and daemons talk in clear text: add --allow-insecure if the network is yours alone",
+        endpoint);
   return {};
 }
 
@@ -109,8 +111,10 @@ Result<Server> Server::start(const std::string& endpoint, grpc::Service& service
   auto server = builder.BuildAndStart();
   if (unix_socket) ::umask(mask);
   if (!server)
-    return fail(Errc::io, "cannot listen on {}: the address is in use or not of this machine: stop the other process or "
-                "choose another with --listen", endpoint);
+    return fail(Errc::io,
+                "cannot listen on {}: the address is in use or not of this machine: stop the other process or "
+                "choose another with --listen",
+                endpoint);
   std::string bound = endpoint;
   if (!unix_socket) bound = fmt::format("{}:{}", endpoint.substr(0, endpoint.rfind(':')), port);
   return Server(std::move(server), std::move(bound), port);

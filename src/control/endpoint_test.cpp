@@ -14,11 +14,11 @@ TEST(Endpoint, clear_text_stays_on_this_machine_unless_told) {
     const char* endpoint;
     bool local, legal;
   } rows[] = {
-      {"127.0.0.1:6126", true, true},     {"127.3.2.1:0", true, true},   {"[::1]:6126", true, true},
-      {"localhost:1", true, true},        {"unix:/tmp/x", true, true},   {"0.0.0.0:6126", false, true},
-      {"10.0.0.1:6126", false, true},     {"am.cluster:6126", false, true}, {"127.evil.org:1", false, true},
-      {"10.0.0.1", false, false},         {"10.0.0.1:", false, false},   {"10.0.0.1:65536", false, false},
-      {":6126", false, false},            {"::1:6126", false, false},    {"", false, false},
+      {"127.0.0.1:6126", true, true}, {"127.3.2.1:0", true, true},      {"[::1]:6126", true, true},
+      {"localhost:1", true, true},    {"unix:/tmp/x", true, true},      {"0.0.0.0:6126", false, true},
+      {"10.0.0.1:6126", false, true}, {"am.cluster:6126", false, true}, {"127.evil.org:1", false, true},
+      {"10.0.0.1", false, false},     {"10.0.0.1:", false, false},      {"10.0.0.1:65536", false, false},
+      {":6126", false, false},        {"::1:6126", false, false},       {"", false, false},
       {"unix:", true, false},
   };
   for (const auto& row : rows) {

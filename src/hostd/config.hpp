@@ -18,18 +18,24 @@ struct Config {
 };
 
 inline constexpr Option<Config> kOptions[] = {
-    option<&Config::manager>("SUMAC_HOSTD_MANAGER", "127.0.0.1:6126", "Where sharp_am is: ADDR:PORT or unix:PATH.").alias("manager"),
+    option<&Config::manager>("SUMAC_HOSTD_MANAGER", "127.0.0.1:6126", "Where sharp_am is: ADDR:PORT or unix:PATH.")
+        .alias("manager"),
     option<&Config::allow_insecure>("SUMAC_HOSTD_ALLOW_INSECURE", "0",
                                     "Talk in clear text beyond this machine: only on a network that is yours alone.")
         .alias("allow_insecure"),
     option<&Config::socket>("SHARP_COLL_SHARPD_SOCKET_NAME", "/run/sumac/sharpd.sock",
                             "The socket that programs on this host connect to; they read the same variable.")
         .alias("socket"),
-    option<&Config::host>("SUMAC_HOSTD_HOST", "", "This host's name in the fabric file; none: what the system calls it.").alias("host"),
-    option<&Config::manager_timeout>("SUMAC_HOSTD_MANAGER_TIMEOUT", "15s", "A manager silent for so long about a job is given up.")
+    option<&Config::host>("SUMAC_HOSTD_HOST", "",
+                          "This host's name in the fabric file; none: what the system calls it.")
+        .alias("host"),
+    option<&Config::manager_timeout>("SUMAC_HOSTD_MANAGER_TIMEOUT", "15s",
+                                     "A manager silent for so long about a job is given up.")
         .alias("manager_timeout")
         .between(10, 600'000),
-    option<&Config::clients_max>("SUMAC_HOSTD_CLIENTS_MAX", "4096", "Processes attached at once.").alias("clients_max").between(1, 65536),
+    option<&Config::clients_max>("SUMAC_HOSTD_CLIENTS_MAX", "4096", "Processes attached at once.")
+        .alias("clients_max")
+        .between(1, 65536),
     option<&Config::log_level>("SUMAC_HOSTD_LOG_LEVEL", "2", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")
         .alias("log_verbosity")
         .alias("sharpd_log_level")

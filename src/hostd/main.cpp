@@ -10,8 +10,8 @@
 namespace sumac::hostd {
 namespace {
 
-const control::DaemonText kText{"sharpd", "carries control requests of this host's processes to the manager", "SUMAC_HOSTD_",
-                                {"allow_insecure"}};
+const control::DaemonText kText{
+    "sharpd", "carries control requests of this host's processes to the manager", "SUMAC_HOSTD_", {"allow_insecure"}};
 
 Result<std::string> host_name(const Config& config) {
   std::string name = config.host;
@@ -21,8 +21,8 @@ Result<std::string> host_name(const Config& config) {
     name = text;
   }
   if (name.size() >= wire::kHostNameMax)
-    return fail(Errc::invalid, "the host's name {} has more than {} bytes: give --host NAME as in the fabric file", name,
-                wire::kHostNameMax - 1);
+    return fail(Errc::invalid, "the host's name {} has more than {} bytes: give --host NAME as in the fabric file",
+                name, wire::kHostNameMax - 1);
   return name;
 }
 
@@ -33,13 +33,15 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   if (!wake) return tl::unexpected(wake.error());
   auto epoll = Server::make_epoll();
   if (!epoll) return tl::unexpected(epoll.error());
-  if (auto legal = control::check_endpoint(config.manager, config.allow_insecure); !legal) return within("--manager", legal.error());
+  if (auto legal = control::check_endpoint(config.manager, config.allow_insecure); !legal)
+    return within("--manager", legal.error());
   auto host = host_name(config);
   if (!host) return tl::unexpected(host.error());
   auto sockets = net::HostServer::listen(config.socket, config.clients_max);
   if (!sockets) return tl::unexpected(sockets.error());
   Server server({*host, config.manager, config.manager_timeout}, *std::move(sockets), *wake, *std::move(epoll), log);
-  SUMAC_INFO(log, "sharpd {} of host {} listens at {}; manager {}", control::version_text(), *host, config.socket, config.manager);
+  SUMAC_INFO(log, "sharpd {} of host {} listens at {}; manager {}", control::version_text(), *host, config.socket,
+             config.manager);
   if (auto said = control::announce_ready(ready_fd); !said) return said;
   for (;;) {
     if (auto ran = server.run_once(signals->fd()); !ran) return ran;

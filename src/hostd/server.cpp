@@ -30,7 +30,8 @@ Result<> Server::run_once(int extra, Time deadline) {
     timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30));
   }
   // The pidfds have an epoll set of their own; the few others are listed here.
-  pollfd fds[] = {{sockets_.wake_fd(), POLLIN, 0}, {epoll_.get(), POLLIN, 0}, {wake_.fd(), POLLIN, 0}, {extra, POLLIN, 0}};
+  pollfd fds[] = {
+      {sockets_.wake_fd(), POLLIN, 0}, {epoll_.get(), POLLIN, 0}, {wake_.fd(), POLLIN, 0}, {extra, POLLIN, 0}};
   if (::poll(fds, 4, timeout_ms) < 0 && errno != EINTR) return fail_errno("poll");
 
   // What a dying process still said comes first: it may have ended its job in good order.
@@ -48,7 +49,8 @@ void Server::on_client(net::HostClientId id, const net::PeerIdentity& who) {
   Client client{Session(Peer{who.pid, who.uid, who.gid}, config_.host, [this] { return ++last_ticket_; }), {}};
   auto pidfd = net::peer_pidfd(sockets_.socket_of(id));
   if (!pidfd) {
-    SUMAC_ERROR(log_, "client {}: refused: its process can't be watched: {}", client.session.describe(), pidfd.error().context);
+    SUMAC_ERROR(log_, "client {}: refused: its process can't be watched: {}", client.session.describe(),
+                pidfd.error().context);
     sockets_.close(id);
     return;
   }
@@ -89,7 +91,8 @@ void Server::release(net::HostClientId id, std::string_view why) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   for (const auto ticket : found->second.session.held()) {
-    SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "client {} {} and holds a job: released", found->second.session.describe(), why);
+    SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "client {} {} and holds a job: released",
+                 found->second.session.describe(), why);
     manager_.cancel(ticket);
     begun_.erase(ticket);
   }
@@ -109,7 +112,8 @@ void Server::run(net::HostClientId id, Actions actions) {
       control::v1::JobUp up;
       *up.mutable_begin() = begin->begin;
       manager_.open(begin->ticket, std::move(up));
-      SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} of {}: asked of the manager", begin->begin.job_id(), begin->begin.holder());
+      SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} of {}: asked of the manager", begin->begin.job_id(),
+                   begin->begin.holder());
     } else if (const auto* end = std::get_if<EndJob>(&action)) {
       if (const auto found = begun_.find(end->ticket); found != begun_.end()) {
         found->second.answered = false;
@@ -120,7 +124,8 @@ void Server::run(net::HostClientId id, Actions actions) {
       manager_.send(end->ticket, std::move(up));
     } else if (const auto* offence = std::get_if<Offence>(&action)) {
       const auto found = clients_.find(id);
-      SUMAC_WARN(log_, "client {} is sent away: {}", found == clients_.end() ? "?" : found->second.session.describe(), offence->why);
+      SUMAC_WARN(log_, "client {} is sent away: {}", found == clients_.end() ? "?" : found->second.session.describe(),
+                 offence->why);
       release(id, "was sent away");
       sockets_.close(id);
       return;
@@ -142,7 +147,8 @@ void Server::take_answers() {
     }
     begun_.erase(begun);
     if (answer.why.code != Errc::ok)
-      SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "a job of {}: {}", client->second.session.describe(), answer.why.context);
+      SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "a job of {}: {}", client->second.session.describe(),
+                   answer.why.context);
     run(id, client->second.session.manager_lost(answer.ticket, answer.why));
   }
 }

@@ -16,7 +16,8 @@ namespace sumac::hostd {
 struct ServerConfig {
   std::string host;
   std::string manager;
-  Duration manager_timeout = Seconds(15);  ///< A manager that took a job's begin and says nothing for so long is given up.
+  Duration manager_timeout =
+      Seconds(15);  ///< A manager that took a job's begin and says nothing for so long is given up.
 };
 
 class Server final : private net::HostServerEvents {

@@ -43,7 +43,8 @@ struct Sharpd {
               if (std::getenv("SUMAC_TEST_VERBOSE") != nullptr) fmt::print(stderr, "{}", line);
               said.notify_all();
             }),
-        server({"h1", manager, manager_timeout}, net::HostServer::listen(path).value(), wake, Server::make_epoll().value(), log),
+        server({"h1", manager, manager_timeout}, net::HostServer::listen(path).value(), wake,
+               Server::make_epoll().value(), log),
         loop([this] {
           while (!stopping) EXPECT_TRUE(server.run_once(stop.fd()));
         }) {}
@@ -206,7 +207,8 @@ TEST(Sharpd, malformed_messages_cost_their_sender_the_connection_and_nobody_else
   Tree tree;
   Sharpd sharpd(tree.manager.server.endpoint());
   Client good(sharpd.path);
-  const std::vector<std::size_t> sizes{1, 23, wire::kHostMessageBytes - 1, wire::kHostMessageBytes, wire::kHostMessageBytes + 1, 60000};
+  const std::vector<std::size_t> sizes{
+      1, 23, wire::kHostMessageBytes - 1, wire::kHostMessageBytes, wire::kHostMessageBytes + 1, 60000};
   for (const auto size : sizes) {
     SCOPED_TRACE(size);
     UniqueFd raw(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));

@@ -24,7 +24,8 @@ ToClient refusal(std::uint64_t job_id, std::uint32_t status, std::string_view wh
 
 bool is_host_name(std::string_view name) noexcept {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
   });
 }
 
@@ -42,8 +43,8 @@ void add_list(Actions& out, HostKind kind, const std::vector<Entry>& entries, st
 std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1::JobGranted& granted) {
   wire::JobGrantedBody body;
   const auto& quota = granted.grant();
-  body.grant = {quota.osts(), quota.payload_per_ost(), quota.max_groups(), quota.max_qps(), quota.max_group_channels(),
-                quota.num_trees()};
+  body.grant = {quota.osts(),    quota.payload_per_ost(),    quota.max_groups(),
+                quota.max_qps(), quota.max_group_channels(), quota.num_trees()};
   body.tree_id = granted.tree_id();
   body.tree_index = granted.tree_index();
   body.tree_count = granted.tree_count();
@@ -80,7 +81,8 @@ Session::Session(Peer peer, std::string host, std::function<Ticket()> next_ticke
     : peer_(peer), host_(std::move(host)), next_ticket_(std::move(next_ticket)) {}
 
 std::string Session::describe() const {
-  return fmt::format("{} pid {} uid {}{}", host_, peer_.pid, peer_.uid, attached_ ? fmt::format(" rank {}", world_rank_) : "");
+  return fmt::format("{} pid {} uid {}{}", host_, peer_.pid, peer_.uid,
+                     attached_ ? fmt::format(" rank {}", world_rank_) : "");
 }
 
 Actions Session::received(const HostMessage& message) {
@@ -106,7 +108,8 @@ Actions Session::attach(const HostMessage& message) {
   attached_ = true;
   world_rank_ = wire::host_entry<wire::AttachBody>(message).world_rank;
   wire::AttachedBody body;
-  if (!wire::put_text(body.host, host_)) return {Offence{"this host's name does not fit"}};  // main checked it: our own mistake
+  if (!wire::put_text(body.host, host_))
+    return {Offence{"this host's name does not fit"}};  // main checked it: our own mistake
   return {ToClient{wire::host_message(HostKind::attached, body)}};
 }
 
@@ -143,12 +146,13 @@ Actions Session::hosts(const HostMessage& message) {
     return {Offence{fmt::format("hosts of job {}, which is not being begun", header.job_id)}};
   Job& job = found->second;
   if (header.total != job.hosts_expected || header.index != static_cast<std::uint32_t>(job.begin.hosts_size()))
-    return {Offence{fmt::format("host {} of {} where {} of {} was due", header.index, header.total, job.begin.hosts_size(),
-                                job.hosts_expected)}};
+    return {Offence{fmt::format("host {} of {} where {} of {} was due", header.index, header.total,
+                                job.begin.hosts_size(), job.hosts_expected)}};
   for (std::uint32_t i = 0; i < header.entries; ++i) {
     const auto entry = wire::host_entry<wire::JobHostEntry>(message, i);
     const auto name = wire::get_text(entry.host);
-    if (!is_host_name(name)) return {Offence{fmt::format("host {} of job {} has no legal name", header.index + i, header.job_id)}};
+    if (!is_host_name(name))
+      return {Offence{fmt::format("host {} of job {} has no legal name", header.index + i, header.job_id)}};
     job.begin.add_hosts(std::string(name));
   }
   if (job.begin.hosts_size() < static_cast<int>(job.hosts_expected)) return {};
@@ -174,8 +178,9 @@ Actions Session::end(const HostMessage& message) {
 }
 
 Session::Jobs::iterator Session::find(Ticket ticket) {
-  return std::find_if(jobs_.begin(), jobs_.end(),
-                      [&](const auto& entry) { return entry.second.ticket == ticket && entry.second.phase != Phase::collecting; });
+  return std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+    return entry.second.ticket == ticket && entry.second.phase != Phase::collecting;
+  });
 }
 
 Actions Session::answered(Ticket ticket, const control::v1::JobDown& down) {
@@ -189,11 +194,13 @@ Actions Session::answered(Ticket ticket, const control::v1::JobDown& down) {
       return *std::move(messages);
     }
     jobs_.erase(found);
-    return {EndJob{ticket}, refusal(job_id, kStatusJobError, "the manager's grant makes no sense: is it of another version?")};
+    return {EndJob{ticket},
+            refusal(job_id, kStatusJobError, "the manager's grant makes no sense: is it of another version?")};
   }
   if (down.has_refused() && job.phase == Phase::beginning) {
     jobs_.erase(found);
-    return {refusal(job_id, down.refused().status() != 0 ? down.refused().status() : kStatusJobError, down.refused().text())};
+    return {refusal(job_id, down.refused().status() != 0 ? down.refused().status() : kStatusJobError,
+                    down.refused().text())};
   }
   if (down.has_ended() && job.phase == Phase::ending) {
     jobs_.erase(found);
@@ -212,9 +219,7 @@ Actions Session::manager_lost(Ticket ticket, const Error& why) {
       const bool unreachable = why.code == Errc::lost || why.code == Errc::timeout;
       return {refusal(job_id, unreachable ? kStatusNoManager : kStatusJobError, why.context)};
     }
-    case Phase::ending:
-      jobs_.erase(found);
-      return {ToClient{wire::host_message(HostKind::job_ended, job_id)}};
+    case Phase::ending: jobs_.erase(found); return {ToClient{wire::host_message(HostKind::job_ended, job_id)}};
     case Phase::held: found->second.phase = Phase::orphaned; return {};
     case Phase::collecting:
     case Phase::orphaned: break;

@@ -10,7 +10,9 @@ using testing::HasSubstr;
 using wire::HostKind;
 using wire::HostMessage;
 
-HostMessage attach() { return wire::host_message(HostKind::attach, wire::AttachBody{.world_rank = 0, .world_size = 4}); }
+HostMessage attach() {
+  return wire::host_message(HostKind::attach, wire::AttachBody{.world_rank = 0, .world_size = 4});
+}
 
 HostMessage begin(std::uint64_t job_id, std::uint32_t hosts = 2, std::uint32_t ranks = 4) {
   wire::JobBeginBody body;
@@ -105,12 +107,14 @@ TEST(Session, what_breaks_the_rules_is_an_offence_by_name) {
       {"more hosts than a list may have", {}, begin(7, 70000, 70000), "70000 hosts"},
       {"the same job twice", [](auto& c) { c.session.received(begin(7)); }, begin(7), "begun twice"},
       {"hosts of nothing", {}, host(7, 0, 2, "h1"), "not being begun"},
-      {"a gap in the list", [](auto& c) { c.session.received(begin(7)); }, host(7, 1, 2, "h1"), "host 1 of 2 where 0 of 2"},
+      {"a gap in the list", [](auto& c) { c.session.received(begin(7)); }, host(7, 1, 2, "h1"),
+       "host 1 of 2 where 0 of 2"},
       {"another total", [](auto& c) { c.session.received(begin(7)); }, host(7, 0, 3, "h1"), "host 0 of 3"},
       {"an evil name", [](auto& c) { c.session.received(begin(7)); }, host(7, 0, 2, "h\n1"), "no legal name"},
       {"hosts after the last", [](auto& c) { c.hold(7); }, host(7, 0, 1, "h1"), "not being begun"},
       {"end of nothing", {}, wire::host_message(HostKind::job_end, std::uint64_t{7}), "does not hold"},
-      {"end before the grant", [](auto& c) { c.session.received(begin(7)); }, wire::host_message(HostKind::job_end, std::uint64_t{7}), "not running"},
+      {"end before the grant", [](auto& c) { c.session.received(begin(7)); },
+       wire::host_message(HostKind::job_end, std::uint64_t{7}), "not running"},
       {"a reply", {}, wire::host_message(HostKind::job_ended, std::uint64_t{7}), "for sharpd to say"},
   };
   for (const auto& row : rows) {
@@ -142,11 +146,26 @@ TEST(Session, a_refusal_and_a_missing_manager_have_their_numbers) {
          return s.answered(t, down);
        },
        35, "513 OSTs asked"},
-      {"no manager", [](Session& s, Ticket t) { return s.manager_lost(t, {Errc::lost, "no manager at x:1"}); }, 52, "no manager at x:1"},
-      {"a silent manager", [](Session& s, Ticket t) { return s.manager_lost(t, {Errc::timeout, "silent"}); }, 52, "silent"},
-      {"a manager that chokes", [](Session& s, Ticket t) { return s.manager_lost(t, {Errc::invalid, "too large"}); }, 35, "too large"},
+      {"no manager",
+       [](Session& s, Ticket t) {
+         return s.manager_lost(t, {Errc::lost, "no manager at x:1"});
+       },
+       52, "no manager at x:1"},
+      {"a silent manager",
+       [](Session& s, Ticket t) {
+         return s.manager_lost(t, {Errc::timeout, "silent"});
+       },
+       52, "silent"},
+      {"a manager that chokes",
+       [](Session& s, Ticket t) {
+         return s.manager_lost(t, {Errc::invalid, "too large"});
+       },
+       35, "too large"},
       {"a text longer than its field",
-       [](Session& s, Ticket t) { return s.manager_lost(t, {Errc::lost, std::string(2000, 'x')}); }, 52, "xxxx"},
+       [](Session& s, Ticket t) {
+         return s.manager_lost(t, {Errc::lost, std::string(2000, 'x')});
+       },
+       52, "xxxx"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -175,7 +194,8 @@ TEST(Session, an_ended_job_is_confirmed_also_when_the_manager_is_gone) {
     ASSERT_NE(first<EndJob>(end), nullptr);
     control::v1::JobDown down;
     down.mutable_ended();
-    const auto reply = manager_lives ? client.session.answered(1, down) : client.session.manager_lost(1, {Errc::lost, "x"});
+    const auto reply =
+        manager_lives ? client.session.answered(1, down) : client.session.manager_lost(1, {Errc::lost, "x"});
     EXPECT_EQ(first<ToClient>(reply)->message.header.kind, HostKind::job_ended);
     EXPECT_TRUE(client.session.held().empty());
   }

@@ -92,10 +92,10 @@ class Core {
     StreamId stream = 0;
     std::string holder;
     Allocation grant;
-    std::vector<std::uint32_t> leaves;       ///< Index of the leaf node of each host.
-    std::uint32_t tree_id = 0;               ///< When it began: of a former tree if it is not the present one.
-    std::vector<std::uint64_t> wait_for;     ///< Per node: the sequence that carries the grant; 0: acknowledged.
-    std::string deferred;                    ///< Why a node could not acknowledge yet.
+    std::vector<std::uint32_t> leaves;    ///< Index of the leaf node of each host.
+    std::uint32_t tree_id = 0;            ///< When it began: of a former tree if it is not the present one.
+    std::vector<std::uint64_t> wait_for;  ///< Per node: the sequence that carries the grant; 0: acknowledged.
+    std::string deferred;                 ///< Why a node could not acknowledge yet.
     bool granted = false;
     Time begun{}, deadline{};
   };

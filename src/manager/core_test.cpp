@@ -89,7 +89,8 @@ TEST(Core, an_acknowledgement_of_something_older_does_not_count) {
   world.up();
   const auto before = world.sent;
   world.begin(100, test_begin(7));
-  for (const auto& [stream, sequence] : before) EXPECT_TRUE(only<ToJob>(world.core.node_acks(stream, sequence, world.now)).empty());
+  for (const auto& [stream, sequence] : before)
+    EXPECT_TRUE(only<ToJob>(world.core.node_acks(stream, sequence, world.now)).empty());
 }
 
 TEST(Core, a_begin_that_can_not_be_granted_is_refused_and_says_why) {
@@ -99,7 +100,10 @@ TEST(Core, a_begin_that_can_not_be_granted_is_refused_and_says_why) {
     std::function<void(control::v1::JobBegin&)> change;
     const char* says;
   } rows[] = {
-      {"a node is missing", [](World& w) { w.core.node_stream_ended(3, w.now); }, {}, "node an-leaf2 has not registered"},
+      {"a node is missing",
+       [](World& w) { w.core.node_stream_ended(3, w.now); },
+       {},
+       "node an-leaf2 has not registered"},
       {"two nodes are missing",
        [](World& w) {
          w.core.node_stream_ended(3, w.now);
@@ -142,7 +146,8 @@ TEST(Core, a_node_that_stays_silent_fails_the_begin_in_bounded_time_and_keeps_no
   ASSERT_EQ(world.core.next_deadline(), world.now + Seconds(5));
   const auto actions = world.core.tick(world.now + Seconds(5));
   ASSERT_EQ(only<ToJob>(actions).size(), 1u);
-  EXPECT_THAT(only<ToJob>(actions)[0].message.refused().text(), HasSubstr("node an-leaf2 has not acknowledged the grant in 5000 ms"));
+  EXPECT_THAT(only<ToJob>(actions)[0].message.refused().text(),
+              HasSubstr("node an-leaf2 has not acknowledged the grant in 5000 ms"));
   EXPECT_EQ(only<ToNode>(actions).size(), 3u) << "revoked everywhere, also where it was not acknowledged yet";
   EXPECT_EQ(world.core.next_deadline(), kNever);
 }
@@ -202,7 +207,8 @@ TEST(Core, what_is_granted_is_never_granted_twice_and_comes_back_at_the_end) {
   const auto ended = world.core.job_ends(100, world.now);
   EXPECT_EQ(only<ToNode>(ended).size(), 3u);
   EXPECT_TRUE(only<ToJob>(ended)[0].message.has_ended());
-  EXPECT_TRUE(only<ToNode>(world.core.job_stream_ended(100, world.now)).empty()) << "its stream's end releases nothing a second time";
+  EXPECT_TRUE(only<ToNode>(world.core.job_stream_ended(100, world.now)).empty())
+      << "its stream's end releases nothing a second time";
   wish.set_job_id(1);
   wish.mutable_wish()->set_osts(300);
   EXPECT_TRUE(world.begin_and_ack(102, wish)->has_granted());
@@ -260,7 +266,8 @@ TEST(Core, a_parent_is_told_when_it_is_there_and_again_when_it_moved) {
 
 TEST(Core, a_root_that_is_a_new_process_makes_a_new_tree_and_one_that_only_lost_its_stream_does_not) {
   World world;
-  EXPECT_EQ(only<ToNode>(world.add(2, "an-leaf1"))[0].message.registered().tree_id(), 0u) << "nobody knows the root yet";
+  EXPECT_EQ(only<ToNode>(world.add(2, "an-leaf1"))[0].message.registered().tree_id(), 0u)
+      << "nobody knows the root yet";
   const auto first = only<ToNode>(world.add(1, "an-root"));
   ASSERT_TRUE(first[0].message.has_tree());
   const auto tree = first[0].message.tree().tree_id();
@@ -295,7 +302,8 @@ TEST(Core, a_registration_that_makes_no_sense_is_refused) {
     Errc code;
     const char* says;
   } rows[] = {
-      {"an unknown name", [](auto& w) { w.set_name("an-leaf9"); }, Errc::not_found, "one of an-root, an-leaf1, an-leaf2"},
+      {"an unknown name", [](auto& w) { w.set_name("an-leaf9"); }, Errc::not_found,
+       "one of an-root, an-leaf1, an-leaf2"},
       {"a name that is taken", [](auto& w) { w.set_name("an-root"); }, Errc::exists, "registered already"},
       {"no address", [](auto& w) { w.clear_address(); }, Errc::invalid, "address"},
       {"an address that is too long", [](auto& w) { w.set_address(std::string(800, 'x')); }, Errc::invalid, "address"},

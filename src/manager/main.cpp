@@ -12,7 +12,8 @@
 namespace sumac::manager {
 namespace {
 
-const control::DaemonText kText{"sharp_am", "the aggregation manager: trees, jobs and their quotas", "SUMAC_AM_", {"allow_insecure"}};
+const control::DaemonText kText{
+    "sharp_am", "the aggregation manager: trees, jobs and their quotas", "SUMAC_AM_", {"allow_insecure"}};
 
 /// Milliseconds for poll(): rounded up, or a deadline would be met by spinning through its last one.
 int poll_timeout(Time now, Time deadline) {
@@ -31,7 +32,8 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   if (!fabric) return tl::unexpected(fabric.error());
   auto tree = topo::build_tree(*fabric);
   if (!tree) return within(config.fabric, tree.error());
-  if (auto legal = control::check_endpoint(config.listen, config.allow_insecure); !legal) return within("--listen", legal.error());
+  if (auto legal = control::check_endpoint(config.listen, config.allow_insecure); !legal)
+    return within("--listen", legal.error());
 
   CoreRules rules;
   rules.quota.default_percent = config.default_percent;
@@ -41,8 +43,9 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   Service service(Core(*fabric, *tree, rules), log, [&wake] { wake->set(); });
   auto server = control::Server::start(config.listen, service);
   if (!server) return tl::unexpected(server.error());
-  SUMAC_INFO(log, "sharp_am {} listens on {}; fabric {}: {} hosts, {} nodes, root {}", control::version_text(), server->endpoint(),
-             config.fabric, fabric->hosts.size(), fabric->nodes.size(), tree->nodes[tree->root].name);
+  SUMAC_INFO(log, "sharp_am {} listens on {}; fabric {}: {} hosts, {} nodes, root {}", control::version_text(),
+             server->endpoint(), config.fabric, fabric->hosts.size(), fabric->nodes.size(),
+             tree->nodes[tree->root].name);
   if (auto said = control::announce_ready(ready_fd); !said) return said;
 
   for (;;) {

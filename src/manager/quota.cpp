@@ -14,19 +14,22 @@ struct Pool {
 constexpr Pool kOsts{"OSTs", "SHARP_COLL_JOB_QUOTA_OSTS", "SUMAC_NODE_OST_COUNT"};
 constexpr Pool kGroups{"groups", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "SUMAC_NODE_GROUP_COUNT"};
 
-Result<std::uint32_t> take(const Pool& pool, std::uint32_t wish, std::uint32_t percent, std::uint32_t capacity, std::uint32_t used) {
+Result<std::uint32_t> take(const Pool& pool, std::uint32_t wish, std::uint32_t percent, std::uint32_t capacity,
+                           std::uint32_t used) {
   const auto share = static_cast<std::uint32_t>(std::uint64_t{capacity} * percent / 100);
   const std::uint32_t asked = wish != 0 ? wish : std::max(share, 1u);
   const std::uint32_t free = capacity - std::min(used, capacity);
   if (asked <= free) return asked;
   if (asked > capacity)
-    return fail(Errc::invalid, "{} {} asked, a node has {}: lower {}, or raise {} at the nodes", asked, pool.what, capacity,
-                pool.wish_variable, pool.node_variable);
+    return fail(Errc::invalid, "{} {} asked, a node has {}: lower {}, or raise {} at the nodes", asked, pool.what,
+                capacity, pool.wish_variable, pool.node_variable);
   if (free == 0)
-    return fail(Errc::exhausted, "{} {} asked, all {} are held by other jobs: wait for one to end, or raise {} at the nodes", asked,
+    return fail(Errc::exhausted,
+                "{} {} asked, all {} are held by other jobs: wait for one to end, or raise {} at the nodes", asked,
                 pool.what, capacity, pool.node_variable);
-  return fail(Errc::exhausted, "{} {} asked{}, {} of {} are free: set {} to {} or less, or wait for another job to end", asked,
-              pool.what, wish != 0 ? "" : fmt::format(" (the default, {} %)", percent), free, capacity, pool.wish_variable, free);
+  return fail(Errc::exhausted, "{} {} asked{}, {} of {} are free: set {} to {} or less, or wait for another job to end",
+              asked, pool.what, wish != 0 ? "" : fmt::format(" (the default, {} %)", percent), free, capacity,
+              pool.wish_variable, free);
 }
 
 }  // namespace
@@ -35,12 +38,15 @@ Result<Allocation> allocate(const QuotaRules& rules, const Capacity& capacity, c
   Allocation grant;
   const std::uint32_t payload_max = std::min(rules.payload_max, capacity.payload_max);
   if (wish.payload_per_ost != 0 && (wish.payload_per_ost < rules.payload_min || wish.payload_per_ost > payload_max))
-    return fail(Errc::invalid, "a payload of {} bytes asked: SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST must be 0 or {} to {}",
+    return fail(Errc::invalid,
+                "a payload of {} bytes asked: SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST must be 0 or {} to {}",
                 wish.payload_per_ost, rules.payload_min, payload_max);
-  grant.payload_per_ost = wish.payload_per_ost != 0 ? wish.payload_per_ost : std::min(rules.payload_default, payload_max);
+  grant.payload_per_ost =
+      wish.payload_per_ost != 0 ? wish.payload_per_ost : std::min(rules.payload_default, payload_max);
 
   if (wish.num_trees > rules.trees)
-    return fail(Errc::invalid, "{} trees asked, the fabric has {}: lower SHARP_COLL_JOB_NUM_TREES", wish.num_trees, rules.trees);
+    return fail(Errc::invalid, "{} trees asked, the fabric has {}: lower SHARP_COLL_JOB_NUM_TREES", wish.num_trees,
+                rules.trees);
   grant.num_trees = 1;
 
   auto osts = take(kOsts, wish.osts, rules.default_percent, capacity.osts, used.osts);

@@ -50,8 +50,10 @@ class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
   void OnWriteDone(bool ok) override {
     const std::lock_guard lock(service_.mutex_);
     writing_ = false;
-    if (!ok) queue_.clear();  // OnReadDone(false) follows and says so to the core
-    else queue_.pop_front();
+    if (!ok)
+      queue_.clear();  // OnReadDone(false) follows and says so to the core
+    else
+      queue_.pop_front();
     write_next();
   }
 
@@ -129,7 +131,8 @@ void Service::received(StreamId id, const NodeUp& message) {
     case NodeUp::kLink: return run(core_.node_link(id, message.link(), now));
     case NodeUp::WHAT_NOT_SET: break;
   }
-  refuse(id, Error{Errc::invalid, "a message of a kind that this manager does not know: install the same version everywhere"});
+  refuse(id, Error{Errc::invalid,
+                   "a message of a kind that this manager does not know: install the same version everywhere"});
 }
 
 void Service::received(StreamId id, const JobUp& message) {
@@ -139,7 +142,8 @@ void Service::received(StreamId id, const JobUp& message) {
     case JobUp::kEnd: return run(core_.job_ends(id, now));
     case JobUp::WHAT_NOT_SET: break;
   }
-  refuse(id, Error{Errc::invalid, "a message of a kind that this manager does not know: install the same version everywhere"});
+  refuse(id, Error{Errc::invalid,
+                   "a message of a kind that this manager does not know: install the same version everywhere"});
 }
 
 void Service::ended(NodeStream& stream) { run(core_.node_stream_ended(stream.id, monotonic_now())); }
@@ -156,7 +160,8 @@ void Service::run(Actions actions) {
   for (auto& action : actions)
     std::visit(overloaded{
                    [&](ToNode& to) {
-                     if (const auto node = nodes_.find(to.stream); node != nodes_.end()) node->second->push(std::move(to.message));
+                     if (const auto node = nodes_.find(to.stream); node != nodes_.end())
+                       node->second->push(std::move(to.message));
                    },
                    [&](ToJob& to) {
                      const auto job = jobs_.find(to.stream);
@@ -189,7 +194,8 @@ std::string Service::status_json() const {
 grpc::ServerUnaryReactor* Service::Ping(grpc::CallbackServerContext* context, const control::v1::PingRequest*,
                                         control::v1::PingReply* reply) {
   reply->set_version(std::string(control::version_text()));
-  reply->set_uptime_ms(static_cast<std::uint64_t>(std::chrono::duration_cast<Millis>(monotonic_now() - started_).count()));
+  reply->set_uptime_ms(
+      static_cast<std::uint64_t>(std::chrono::duration_cast<Millis>(monotonic_now() - started_).count()));
   auto* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
   return reactor;

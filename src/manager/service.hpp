@@ -21,7 +21,8 @@ class Service final : public control::v1::Manager::CallbackService {
   Service(Core core, Logger& log, std::function<void()> deadline_moved = {});
   ~Service() override;
 
-  grpc::ServerBidiReactor<control::v1::NodeUp, control::v1::NodeDown>* Node(grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<control::v1::NodeUp, control::v1::NodeDown>* Node(
+      grpc::CallbackServerContext* context) override;
   grpc::ServerBidiReactor<control::v1::JobUp, control::v1::JobDown>* Job(grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext* context, const control::v1::PingRequest* request,
                                  control::v1::PingReply* reply) override;

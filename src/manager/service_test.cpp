@@ -66,9 +66,7 @@ TEST(Service, a_broken_job_stream_releases_the_job) {
 TEST(Service, a_job_without_all_nodes_is_refused_by_name_and_a_returning_node_mends_it) {
   TestManager manager;
   ControlNode root(*manager.stub, "an-root"), one(*manager.stub, "an-leaf1");
-  {
-    ControlNode two(*manager.stub, "an-leaf2");
-  }
+  { ControlNode two(*manager.stub, "an-leaf2"); }
   manager.wait_for("node an-leaf2 is down");
   {
     Job job(*manager.stub, test_begin(7));

@@ -39,8 +39,9 @@ std::string Core::status_json(Time now) const {
                     {"age_ms", std::chrono::duration_cast<Millis>(now - job.begun).count()}});
   }
   const auto used = usage();
-  json top{{"tree_id", tree_id_}, {"root", nodes_[root_].name}, {"hosts", leaf_of_host_.size()}, {"nodes", std::move(nodes)},
-           {"jobs", std::move(jobs)}, {"osts_granted", used.osts}, {"groups_granted", used.groups}};
+  json top{{"tree_id", tree_id_},          {"root", nodes_[root_].name}, {"hosts", leaf_of_host_.size()},
+           {"nodes", std::move(nodes)},    {"jobs", std::move(jobs)},    {"osts_granted", used.osts},
+           {"groups_granted", used.groups}};
   if (all_registered) {
     const auto least = capacity();
     top["osts_free"] = least.osts - std::min(used.osts, least.osts);

@@ -31,43 +31,55 @@ struct Config {
 
 inline constexpr Option<Config> kOptions[] = {
     option<&Config::name>("SUMAC_NODE_NAME", "", "This node's name in the fabric file.").alias("name"),
-    option<&Config::manager>("SUMAC_NODE_MANAGER", "127.0.0.1:6126", "Where sharp_am is: ADDR:PORT or unix:PATH.").alias("manager"),
+    option<&Config::manager>("SUMAC_NODE_MANAGER", "127.0.0.1:6126", "Where sharp_am is: ADDR:PORT or unix:PATH.")
+        .alias("manager"),
     option<&Config::allow_insecure>("SUMAC_NODE_ALLOW_INSECURE", "0",
                                     "Talk in clear text beyond this machine: only on a network that is yours alone.")
         .alias("allow_insecure"),
-    option<&Config::listen>("SUMAC_NODE_LISTEN", "0.0.0.0:0", "Where children connect: ADDR:PORT; port 0 picks one.").alias("listen"),
-    option<&Config::device>("SUMAC_NODE_DEVICE", "", "Interface whose address children are told (eth0); none: the first that is not loopback.")
+    option<&Config::listen>("SUMAC_NODE_LISTEN", "0.0.0.0:0", "Where children connect: ADDR:PORT; port 0 picks one.")
+        .alias("listen"),
+    option<&Config::device>("SUMAC_NODE_DEVICE", "",
+                            "Interface whose address children are told (eth0); none: the first that is not loopback.")
         .alias("device"),
-    option<&Config::transport>("SUMAC_NODE_TRANSPORT", "tcp", "How data travels; the whole tree uses the same.").alias("transport"),
+    option<&Config::transport>("SUMAC_NODE_TRANSPORT", "tcp", "How data travels; the whole tree uses the same.")
+        .alias("transport"),
     option<&Config::ost_count>("SUMAC_NODE_OST_COUNT", "512", "OSTs (operations in flight) held at once for all jobs.")
         .alias("ost_count")
         .between(1, 65535),
     option<&Config::group_count>("SUMAC_NODE_GROUP_COUNT", "512", "Groups (communicators) held at once for all jobs.")
         .alias("group_count")
         .between(1, 65535),
-    option<&Config::payload_max>("SUMAC_NODE_PAYLOAD_MAX", "1KiB", "Largest payload of one OST that a job may be granted.")
+    option<&Config::payload_max>("SUMAC_NODE_PAYLOAD_MAX", "1KiB",
+                                 "Largest payload of one OST that a job may be granted.")
         .alias("payload_max")
         .between(128, 1 << 20),
-    option<&Config::chunk_max>("SUMAC_NODE_CHUNK_MAX", "64KiB", "Largest chunk of streaming.").alias("chunk_max").between(1024, 1 << 20),
-    option<&Config::stream_window_max>("SUMAC_NODE_STREAM_WINDOW_MAX", "64", "Most streaming chunks in flight of one group.")
+    option<&Config::chunk_max>("SUMAC_NODE_CHUNK_MAX", "64KiB", "Largest chunk of streaming.")
+        .alias("chunk_max")
+        .between(1024, 1 << 20),
+    option<&Config::stream_window_max>("SUMAC_NODE_STREAM_WINDOW_MAX", "64",
+                                       "Most streaming chunks in flight of one group.")
         .alias("stream_window_max")
         .between(1, 64),
-    option<&Config::memory>("SUMAC_NODE_MEMORY", "1GiB", "Bound of the buffers for messages; at the bound the node reads no further.")
+    option<&Config::memory>("SUMAC_NODE_MEMORY", "1GiB",
+                            "Bound of the buffers for messages; at the bound the node reads no further.")
         .alias("memory")
         .between(1 << 20, std::int64_t{1} << 40),
-    option<&Config::spin>("SUMAC_NODE_SPIN", "100us", "Look for the next message for so long before sleeping; 0: never.")
+    option<&Config::spin>("SUMAC_NODE_SPIN", "100us",
+                          "Look for the next message for so long before sleeping; 0: never.")
         .alias("spin")
         .between(0, 1'000'000),
     option<&Config::spin_percent>("SUMAC_NODE_SPIN_PERCENT", "10", "Share of a core that looking in vain may take.")
         .alias("spin_percent")
         .between(0, 100),
-    option<&Config::heartbeat>("SUMAC_NODE_HEARTBEAT", "1s", "A neighbour node that is quiet for so long is asked whether it lives.")
+    option<&Config::heartbeat>("SUMAC_NODE_HEARTBEAT", "1s",
+                               "A neighbour node that is quiet for so long is asked whether it lives.")
         .alias("heartbeat")
         .between(10, 3'600'000),
     option<&Config::lost_after>("SUMAC_NODE_LOST_AFTER", "10s", "Silence of a neighbour node: its link is given up.")
         .alias("lost_after")
         .between(20, 3'600'000),
-    option<&Config::stats_file>("SUMAC_NODE_STATS_FILE", "", "Statistics as JSON are written here at the end and on SIGUSR1.")
+    option<&Config::stats_file>("SUMAC_NODE_STATS_FILE", "",
+                                "Statistics as JSON are written here at the end and on SIGUSR1.")
         .alias("stats_file"),
     option<&Config::log_level>("SUMAC_NODE_LOG_LEVEL", "2", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")
         .alias("log_verbosity")

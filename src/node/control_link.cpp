@@ -36,7 +36,8 @@ proto::JobGrant grant_of(const control::v1::Grant& message) {
 
 }  // namespace
 
-ControlLink::ControlLink(ControlConfig config, control::WakeEvent& wake, DataPath& data, const proto::NodeLimits& limits, Logger& log)
+ControlLink::ControlLink(ControlConfig config, control::WakeEvent& wake, DataPath& data,
+                         const proto::NodeLimits& limits, Logger& log)
     : config_(std::move(config)),
       data_(data),
       limits_(limits),
@@ -92,8 +93,9 @@ Result<> ControlLink::stream_over(const Error& why, Time now) {
     case Errc::lost:
     case Errc::timeout:
     case Errc::exists:  // a former life of ours that the manager has not missed yet, or a twin
-      if (!complained_) SUMAC_WARN(log_, "{}{}; trying again", why.context.empty() ? "the manager ended the stream" : why.context,
-                                   registered_ ? ": the data path goes on" : "");
+      if (!complained_)
+        SUMAC_WARN(log_, "{}{}; trying again", why.context.empty() ? "the manager ended the stream" : why.context,
+                   registered_ ? ": the data path goes on" : "");
       complained_ = true;
       return {};
     default: return within(fmt::format("the manager at {} refuses node {}", config_.manager, config_.name), why);
@@ -124,10 +126,13 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       if (!data_.identified()) break;
       std::erase_if(waiting_, [&](const Waiting& w) { return w.grant.job_id == down.revoke().job_id(); });
       data_.revoke(down.revoke().job_id(), now);
-      SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} revoked: {:.200}", down.revoke().job_id(), down.revoke().why());
+      SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} revoked: {:.200}", down.revoke().job_id(),
+                   down.revoke().why());
       acknowledge(down.sequence());
       return {};
-    case NodeDown::WHAT_NOT_SET: return fail(Errc::unsupported, "the manager says what this node does not know: install the same version everywhere");
+    case NodeDown::WHAT_NOT_SET:
+      return fail(Errc::unsupported,
+                  "the manager says what this node does not know: install the same version everywhere");
   }
   return fail(Errc::invalid, "the manager at {} speaks before it has registered this node", config_.manager);
 }
@@ -160,8 +165,8 @@ void ControlLink::apply(const control::v1::Registered& who, Time now) {
 void ControlLink::try_grant(std::uint64_t sequence, const proto::JobGrant& grant) {
   const auto done = data_.grant(grant);
   if (done) {
-    SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} granted: osts {} groups {} payload {} stream window {}", grant.job_id, grant.osts,
-                 grant.max_groups, grant.payload, grant.stream_window);
+    SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} granted: osts {} groups {} payload {} stream window {}",
+                 grant.job_id, grant.osts, grant.max_groups, grant.payload, grant.stream_window);
     if (sequence != 0) acknowledge(sequence);
     return;
   }

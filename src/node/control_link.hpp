@@ -18,7 +18,8 @@ struct ControlConfig {
 
 class ControlLink {
  public:
-  ControlLink(ControlConfig config, control::WakeEvent& wake, DataPath& data, const proto::NodeLimits& limits, Logger& log);
+  ControlLink(ControlConfig config, control::WakeEvent& wake, DataPath& data, const proto::NodeLimits& limits,
+              Logger& log);
 
   /// Takes what came from the manager, opens the stream again when it is time, and retries grants that had to wait.
   /// Errc::ok, or why this node can't be what it was told to be: give up.

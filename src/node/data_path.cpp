@@ -13,8 +13,10 @@ net::ConnId conn_of(proto::LinkId link) noexcept { return {link.value}; }
 bool is_hello_of_node(const BufferRef& frame) noexcept {
   wire::AggHeader header;
   if (frame.size() != wire::kAggHeaderBytes + sizeof(wire::HelloBody)) return false;
-  if (frame.bytes()[3] != static_cast<std::byte>(wire::AggKind::hello)) return false;  // cheap: every message passes here
-  if (wire::decode(frame.bytes(), wire::kPayloadMax, header) != Errc::ok || header.kind != wire::AggKind::hello) return false;
+  if (frame.bytes()[3] != static_cast<std::byte>(wire::AggKind::hello))
+    return false;  // cheap: every message passes here
+  if (wire::decode(frame.bytes(), wire::kPayloadMax, header) != Errc::ok || header.kind != wire::AggKind::hello)
+    return false;
   wire::HelloBody body;
   return wire::decode(frame.bytes().subspan(wire::kAggHeaderBytes), body) == Errc::ok && body.role == wire::Role::node;
 }
@@ -31,8 +33,8 @@ void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root,
   if (node_ != nullptr) {
     const auto& old = node_->config();
     if (old.node_id == node_id && old.tree_id == tree_id && old.root == root) return;
-    SUMAC_WARN(log_, "this was node {} of tree {:#x}, it is node {} of tree {:#x}: all groups so far are over", old.node_id, old.tree_id,
-               node_id, tree_id);
+    SUMAC_WARN(log_, "this was node {} of tree {:#x}, it is node {} of tree {:#x}: all groups so far are over",
+               old.node_id, old.tree_id, node_id, tree_id);
     for (const auto child : std::exchange(children_, {})) transport_->close({child});
     if (parent_) transport_->close(std::exchange(parent_, net::ConnId{}));
     parent_up_ = false;
@@ -147,8 +149,8 @@ void DataPath::put(proto::LinkId to, std::span<const std::byte> head, const Payl
   if (sent == Errc::ok || sent == Errc::lost) return;  // lost: on_closed is on its way or was our own close
   // The windows bound what can be queued, and the queue has room for all of it: a peer that does not take its results for so
   // long is not coming back.
-  SUMAC_ERROR(log_, "gave up the link to {}: {} bytes don't go out: {}", transport_->peer(conn_of(to)), head.size() + body.bytes.size(),
-              to_string(sent));
+  SUMAC_ERROR(log_, "gave up the link to {}: {} bytes don't go out: {}", transport_->peer(conn_of(to)),
+              head.size() + body.bytes.size(), to_string(sent));
   transport_->close(conn_of(to));
   stalled_.push_back(to);
 }

@@ -17,8 +17,9 @@ namespace sumac::node {
 
 struct DataPathConfig {
   proto::NodeLimits limits;
-  Millis heartbeat{1000};     ///< Between nodes; a node that hears nothing for so long asks.
-  Millis lost_after{10'000};  ///< Silence of a neighbour node: its link is given up. Generous: there is no other tree to go to yet.
+  Millis heartbeat{1000};  ///< Between nodes; a node that hears nothing for so long asks.
+  Millis lost_after{
+      10'000};  ///< Silence of a neighbour node: its link is given up. Generous: there is no other tree to go to yet.
   Millis retry_min{50}, retry_max{2000};
 };
 

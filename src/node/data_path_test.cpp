@@ -50,7 +50,8 @@ struct Tree {
   }
   void grant() {
     for (auto* node : {&root, &one, &two})
-      EXPECT_TRUE(node->data->grant({.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128, .stream_window = 4, .chunk = 4096}));
+      EXPECT_TRUE(node->data->grant(
+          {.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128, .stream_window = 4, .chunk = 4096}));
   }
   void progress() {
     for (auto* node : {&root, &one, &two})
@@ -82,7 +83,8 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
     ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
     EXPECT_TRUE(group.allreduce(4, 1));
     tree.root.data.reset();  // as a crash: its sockets close
-    EXPECT_TRUE(group.until([&] { return group.all([](auto& m) { return m.group().phase() == proto::ClientGroup::Phase::lost; }); }));
+    EXPECT_TRUE(group.until(
+        [&] { return group.all([](auto& m) { return m.group().phase() == proto::ClientGroup::Phase::lost; }); }));
     EXPECT_THAT(group.members[0]->group().why(), testing::Not(testing::IsEmpty()));
   }
   const auto down = tree.one.data->take_parent_change();
@@ -98,13 +100,15 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
   for (auto* leaf : {&tree.one, &tree.two})
     ASSERT_TRUE(leaf->data->grant({.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128}));
   ASSERT_TRUE(again.data->grant({.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128}));
-  for (auto* leaf : {&tree.one, &tree.two}) leaf->data->set_parent("root", again.data->transport().address(), monotonic_now());
+  for (auto* leaf : {&tree.one, &tree.two})
+    leaf->data->set_parent("root", again.data->transport().address(), monotonic_now());
   TestGroup group(tree.job, [&] {
     tree.progress();
     again.data->progress(monotonic_now());
   });
   ASSERT_EQ(group.form(2).state, proto::OpenOutcome::State::opened);
-  EXPECT_TRUE(group.allreduce(4, 2)) << tree.one.data->statistics_json() << again.data->statistics_json() << tree.one.lines << again.lines;
+  EXPECT_TRUE(group.allreduce(4, 2)) << tree.one.data->statistics_json() << again.data->statistics_json()
+                                     << tree.one.lines << again.lines;
   EXPECT_TRUE(tree.one.data->take_parent_change()->up);
 }
 

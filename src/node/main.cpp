@@ -15,7 +15,8 @@
 namespace sumac::node {
 namespace {
 
-const control::DaemonText kText{"sharp_an", "an aggregation node: adds up what its children send", "SUMAC_NODE_", {"allow_insecure"}};
+const control::DaemonText kText{
+    "sharp_an", "an aggregation node: adds up what its children send", "SUMAC_NODE_", {"allow_insecure"}};
 
 /// A message waiting for room costs its peer the link, so the queue of a link has room for what the windows allow.
 constexpr std::size_t kQueueMax = std::size_t{1} << 30;
@@ -24,7 +25,8 @@ constexpr Duration kSignalsEvery = Millis(1);
 
 Result<> check(const Config& config) {
   if (config.name.empty()) return fail(Errc::invalid, "no name: give --name NODE as in the fabric file");
-  if (auto legal = control::check_endpoint(config.manager, config.allow_insecure); !legal) return within("--manager", legal.error());
+  if (auto legal = control::check_endpoint(config.manager, config.allow_insecure); !legal)
+    return within("--manager", legal.error());
   if (config.lost_after < 2 * config.heartbeat)
     return fail(Errc::invalid, "--lost-after {} ms must be at least twice --heartbeat {} ms", config.lost_after.count(),
                 config.heartbeat.count());
@@ -79,9 +81,10 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   if (!epoll) return fail_errno("epoll_create1");
   for (const int fd : {signals->fd(), wake->fd()})
     if (auto watched = watch(epoll, fd); !watched) return watched;
-  net::Waiter waiter({.spin = config.spin, .yields = 3, .sleep_max = Seconds(3600), .cpu_share = config.spin_percent / 100.0});
-  SUMAC_INFO(log, "sharp_an {} {} listens on {}; manager {}", control::version_text(), config.name, data.transport().address(),
-             config.manager);
+  net::Waiter waiter(
+      {.spin = config.spin, .yields = 3, .sleep_max = Seconds(3600), .cpu_share = config.spin_percent / 100.0});
+  SUMAC_INFO(log, "sharp_an {} {} listens on {}; manager {}", control::version_text(), config.name,
+             data.transport().address(), config.manager);
 
   Time look_at_signals{};
   std::uint64_t slept = 0;

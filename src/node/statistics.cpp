@@ -25,29 +25,24 @@ std::string DataPath::statistics_json() const {
   using nlohmann::json;
   json top;
   const auto& net = transport_->stats();
-  top["transport"] = {{"address", transport_->address()},    {"messages_in", net.messages_in}, {"messages_out", net.messages_out},
-                      {"bytes_in", net.bytes_in},            {"bytes_out", net.bytes_out},     {"system_calls", net.system_calls}};
+  top["transport"] = {{"address", transport_->address()}, {"messages_in", net.messages_in},
+                      {"messages_out", net.messages_out}, {"bytes_in", net.bytes_in},
+                      {"bytes_out", net.bytes_out},       {"system_calls", net.system_calls}};
   const auto pool = pool_.stats();
-  top["buffers"] = {{"bytes_held", pool.bytes_held}, {"bytes_in_use", pool.bytes_in_use}, {"allocations", pool.allocations},
+  top["buffers"] = {{"bytes_held", pool.bytes_held},
+                    {"bytes_in_use", pool.bytes_in_use},
+                    {"allocations", pool.allocations},
                     {"refusals", pool.refusals}};
   if (node_ == nullptr) return top.dump(2);
   const auto& s = node_->stats();
-  top["node"] = {{"id", node_->config().node_id},
-                 {"root", node_->config().root},
-                 {"links", node_->links()},
-                 {"messages_in", s.messages_in},
-                 {"bytes_in", s.bytes_in},
-                 {"messages_out", s.messages_out},
-                 {"bytes_out", s.bytes_out},
-                 {"answered", s.answered},
-                 {"late_copies", s.late_copies},
-                 {"resends", s.resends},
-                 {"offences", s.offences},
-                 {"verdicts", s.verdicts},
-                 {"groups_formed", s.groups_formed},
-                 {"groups_refused", s.groups_refused},
-                 {"groups_left", s.groups_left},
-                 {"buffer_copies", s.buffer_copies}};
+  top["node"] = {{"id", node_->config().node_id},    {"root", node_->config().root},
+                 {"links", node_->links()},          {"messages_in", s.messages_in},
+                 {"bytes_in", s.bytes_in},           {"messages_out", s.messages_out},
+                 {"bytes_out", s.bytes_out},         {"answered", s.answered},
+                 {"late_copies", s.late_copies},     {"resends", s.resends},
+                 {"offences", s.offences},           {"verdicts", s.verdicts},
+                 {"groups_formed", s.groups_formed}, {"groups_refused", s.groups_refused},
+                 {"groups_left", s.groups_left},     {"buffer_copies", s.buffer_copies}};
   top["jobs"] = json::array();
   for (const auto& job : node_->jobs())
     top["jobs"].push_back({{"id", job.grant.job_id},
@@ -62,8 +57,11 @@ std::string DataPath::statistics_json() const {
   for (const auto& group : node_->groups()) {
     json children = json::array();
     for (const auto& child : group.children)
-      children.push_back({{"lowest_rank", child.lowest_rank}, {"members", child.members}, {"messages", child.messages},
-                          {"bytes", child.bytes}, {"left", child.left}});
+      children.push_back({{"lowest_rank", child.lowest_rank},
+                          {"members", child.members},
+                          {"messages", child.messages},
+                          {"bytes", child.bytes},
+                          {"left", child.left}});
     top["groups"].push_back({{"id", group.group_id},
                              {"job", group.job_id},
                              {"phase", to_string(group.phase)},

@@ -96,7 +96,8 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
 class TestGroup {
  public:
   TestGroup(const TestJob& job, std::function<void()> others = {}) : others_(std::move(others)) {
-    for (std::uint32_t rank = 0; rank < job.leaf_of_rank.size(); ++rank) members.push_back(std::make_unique<TestMember>(job, rank));
+    for (std::uint32_t rank = 0; rank < job.leaf_of_rank.size(); ++rank)
+      members.push_back(std::make_unique<TestMember>(job, rank));
   }
   ~TestGroup() {
     for (auto& member : members) {  // as the client library does: first the group, then its link
@@ -124,7 +125,8 @@ class TestGroup {
     if (outcome.state != proto::OpenOutcome::State::opened) return outcome;
     for (auto& member : members) member->join(outcome.group_id);
     joined_ = true;
-    EXPECT_TRUE(until([&] { return all([](auto& m) { return m.group().phase() != proto::ClientGroup::Phase::joining; }); }));
+    EXPECT_TRUE(
+        until([&] { return all([](auto& m) { return m.group().phase() != proto::ClientGroup::Phase::joining; }); }));
     return outcome;
   }
 
@@ -139,7 +141,8 @@ class TestGroup {
     const auto ranks = static_cast<std::int64_t>(members.size());
     std::vector<std::vector<std::int64_t>> in(members.size(), std::vector<std::int64_t>(count)), out = in;
     for (std::size_t r = 0; r < members.size(); ++r) {
-      for (std::size_t i = 0; i < count; ++i) in[r][i] = static_cast<std::int64_t>(r) * 1'000'003 + static_cast<std::int64_t>(i) + salt;
+      for (std::size_t i = 0; i < count; ++i)
+        in[r][i] = static_cast<std::int64_t>(r) * 1'000'003 + static_cast<std::int64_t>(i) + salt;
       proto::Operation operation;
       operation.coll = wire::Coll::allreduce;
       operation.op = Op::sum;

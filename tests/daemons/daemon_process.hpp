@@ -33,7 +33,9 @@ struct Scratch {
 class DaemonProcess {
  public:
   /// Output of both kinds goes to `log`. `ready`: 3 is passed as --ready-fd and awaited.
-  DaemonProcess(const std::string& program, std::vector<std::string> arguments, const std::string& log, bool ready = true) : log_(log) {
+  DaemonProcess(const std::string& program, std::vector<std::string> arguments, const std::string& log,
+                bool ready = true)
+      : log_(log) {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     UniqueFd heard(ends[0]), said(ends[1]);

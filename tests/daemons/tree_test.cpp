@@ -36,17 +36,20 @@ struct Tree {
     start(one, "an-leaf1");  // before its parent, as may happen
     start(two, "an-leaf2");
     start(root, "an-root");
-    hostd.emplace("sharpd", std::vector<std::string>{"--manager", manager, "--host", "h1", "--socket", scratch.file("sharpd.sock")},
-                  scratch.file("sharpd.log"));
+    hostd.emplace(
+        "sharpd",
+        std::vector<std::string>{"--manager", manager, "--host", "h1", "--socket", scratch.file("sharpd.sock")},
+        scratch.file("sharpd.log"));
   }
   void start_manager() {
-    am.emplace("sharp_am", std::vector<std::string>{"--fabric", scratch.file("fabric.yaml", kFabric), "--listen", manager},
+    am.emplace("sharp_am",
+               std::vector<std::string>{"--fabric", scratch.file("fabric.yaml", kFabric), "--listen", manager},
                scratch.file("am.log"));
   }
   void start(std::optional<DaemonProcess>& daemon, const std::string& name) {
     daemon.emplace("sharp_an",
-                   std::vector<std::string>{"--name", name, "--manager", manager, "--listen", "127.0.0.1:0", "--log-level", "3",
-                                            "--stats-file", scratch.file(name + ".json")},
+                   std::vector<std::string>{"--name", name, "--manager", manager, "--listen", "127.0.0.1:0",
+                                            "--log-level", "3", "--stats-file", scratch.file(name + ".json")},
                    scratch.file(name + ".log"));
   }
   nlohmann::json statistics(DaemonProcess& daemon, const std::string& name) {
@@ -120,7 +123,8 @@ TEST(Daemons, allreduces_are_exact_from_the_manager_to_the_sum) {
   {
     TestGroup group(holder.job);
     ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
-    ASSERT_EQ(group.members[2]->group().phase(), proto::ClientGroup::Phase::standing) << group.members[2]->group().why();
+    ASSERT_EQ(group.members[2]->group().phase(), proto::ClientGroup::Phase::standing)
+        << group.members[2]->group().why();
     for (std::int64_t i = 0; i < 200; ++i) ASSERT_TRUE(group.allreduce(1 + static_cast<std::size_t>(i), i)) << i;
     for (std::int64_t i = 0; i < 5; ++i) ASSERT_TRUE(group.allreduce(1u << 17, i, true)) << "1 MiB, streaming, " << i;
     EXPECT_TRUE(group.leave());
@@ -157,7 +161,8 @@ TEST(Daemons, a_node_killed_in_mid_job_fails_its_members_in_bounded_time) {
   ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
   ASSERT_TRUE(group.allreduce(10, 3));
   tree.root->stop(SIGKILL);
-  EXPECT_TRUE(group.until([&] { return group.all([](auto& m) { return m.group().phase() == proto::ClientGroup::Phase::lost; }); }));
+  EXPECT_TRUE(group.until(
+      [&] { return group.all([](auto& m) { return m.group().phase() == proto::ClientGroup::Phase::lost; }); }));
   EXPECT_THAT(group.members[0]->group().why(), testing::Not(testing::IsEmpty()));
 }
 
@@ -169,10 +174,12 @@ TEST(Daemons, a_root_that_is_started_again_serves_new_jobs_and_old_ones_hold_not
     ASSERT_EQ(holder.refused, "");
     TestGroup group(holder.job);
     ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
-    ASSERT_EQ(group.members[0]->group().phase(), proto::ClientGroup::Phase::standing) << group.members[0]->group().why();
+    ASSERT_EQ(group.members[0]->group().phase(), proto::ClientGroup::Phase::standing)
+        << group.members[0]->group().why();
     EXPECT_TRUE(group.allreduce(10, 3));
     tree.root->stop(SIGKILL);
-    EXPECT_TRUE(group.until([&] { return group.all([](auto& m) { return m.group().phase() == proto::ClientGroup::Phase::lost; }); }));
+    EXPECT_TRUE(group.until(
+        [&] { return group.all([](auto& m) { return m.group().phase() == proto::ClientGroup::Phase::lost; }); }));
     tree.start(tree.root, "an-root");  // while the members of the lost job are still connected
   }
 }
@@ -222,7 +229,8 @@ TEST(Daemons, status_tells_nodes_and_jobs) {
 
 TEST(Daemons, everything_ends_at_once_and_cleans_up) {
   Tree tree;
-  for (auto* daemon : {&tree.hostd, &tree.one, &tree.two, &tree.root, &tree.am}) EXPECT_EQ((*daemon)->stop(), 0) << (*daemon)->output();
+  for (auto* daemon : {&tree.hostd, &tree.one, &tree.two, &tree.root, &tree.am})
+    EXPECT_EQ((*daemon)->stop(), 0) << (*daemon)->output();
   EXPECT_NE(::access(tree.scratch.file("sharpd.sock").c_str(), F_OK), 0);
   EXPECT_NE(::access(tree.scratch.file("am.sock").c_str(), F_OK), 0);
 }

@@ -11,12 +11,15 @@ namespace {
 
 TEST(WrongStart, says_what_is_wrong_in_one_line) {
   Scratch scratch;
-  const auto good = scratch.file("good.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an: {switch: s}}\n");
+  const auto good =
+      scratch.file("good.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an: {switch: s}}\n");
   const auto loop = scratch.file("loop.yaml",
                                  "name: t\nswitches: [a, b, c]\nlinks: [{a: a, b: b}, {a: b, b: c}, {a: c, b: a}]\n"
                                  "hosts: {h: {leaf: a}}\nnodes: {an: {switch: a}}\n");
-  const auto unknown = scratch.file("unknown.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an: {host: x}}\n");
-  const auto leafless = scratch.file("leafless.yaml", "name: t\nswitches: [s]\nhosts: {h: {}}\nnodes: {an: {switch: s}}\n");
+  const auto unknown =
+      scratch.file("unknown.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an: {host: x}}\n");
+  const auto leafless =
+      scratch.file("leafless.yaml", "name: t\nswitches: [s]\nhosts: {h: {}}\nnodes: {an: {switch: s}}\n");
   const auto nodeless = scratch.file("nodeless.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\n");
   const auto config = scratch.file("wrong.cfg", "fabrik x\n");
   const struct {
@@ -33,11 +36,19 @@ TEST(WrongStart, says_what_is_wrong_in_one_line) {
       {"a missing leaf", "sharp_am", {"--fabric", leafless}, 1, "has no leaf"},
       {"no node", "sharp_am", {"--fabric", nodeless}, 1, "node"},
       {"clear text beyond the machine", "sharp_am", {"--fabric", good, "--listen", "0.0.0.0:0"}, 1, "--allow-insecure"},
-      {"an address of somebody else", "sharp_am", {"--fabric", good, "--listen", "192.0.2.1:6126", "--allow-insecure"}, 1, "192.0.2.1"},
+      {"an address of somebody else",
+       "sharp_am",
+       {"--fabric", good, "--listen", "192.0.2.1:6126", "--allow-insecure"},
+       1,
+       "192.0.2.1"},
       {"an unknown option", "sharp_am", {"--fabrik", good}, 2, "did you mean --fabric?"},
       {"an unknown key in a file", "sharp_am", {"-O", config}, 1, "unknown key fabrik: did you mean fabric?"},
       {"a node without a name", "sharp_an", {}, 1, "give --name NODE"},
-      {"a node's manager beyond the machine", "sharp_an", {"--name", "an", "--manager", "192.0.2.1:1"}, 1, "--allow-insecure"},
+      {"a node's manager beyond the machine",
+       "sharp_an",
+       {"--name", "an", "--manager", "192.0.2.1:1"},
+       1,
+       "--allow-insecure"},
       {"a transport that is none", "sharp_an", {"--name", "an", "--transport", "rdma"}, 1, "one of tcp, ucx"},
       {"a node's address that is none", "sharp_an", {"--name", "an", "--listen", "nonsense"}, 1, "nonsense"},
       {"a device that is not there", "sharp_an", {"--name", "an", "--device", "nodev0"}, 1, "nodev0"},
@@ -64,19 +75,24 @@ TEST(WrongStart, says_what_is_wrong_in_one_line) {
 TEST(WrongStart, a_node_that_the_fabric_does_not_know_ends_with_the_names_it_knows) {
   Scratch scratch;
   const auto manager = "unix:" + scratch.file("am.sock");
-  const auto fabric = scratch.file("good.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an-one: {switch: s}}\n");
+  const auto fabric =
+      scratch.file("good.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an-one: {switch: s}}\n");
   DaemonProcess am("sharp_am", {"--fabric", fabric, "--listen", manager}, scratch.file("am.log"));
-  DaemonProcess node("sharp_an", {"--name", "an-two", "--manager", manager, "--listen", "127.0.0.1:0"}, scratch.file("an.log"), false);
+  DaemonProcess node("sharp_an", {"--name", "an-two", "--manager", manager, "--listen", "127.0.0.1:0"},
+                     scratch.file("an.log"), false);
   EXPECT_EQ(node.wait(), 1);
-  EXPECT_THAT(node.output(), testing::HasSubstr("refuses node an-two: the fabric has no node of that name: --name is one of an-one"));
+  EXPECT_THAT(node.output(),
+              testing::HasSubstr("refuses node an-two: the fabric has no node of that name: --name is one of an-one"));
 }
 
 TEST(WrongStart, a_node_without_a_manager_says_so_once_and_goes_on_trying) {
   Scratch scratch;
   const auto manager = "unix:" + scratch.file("am.sock");
-  DaemonProcess node("sharp_an", {"--name", "an-one", "--manager", manager, "--listen", "127.0.0.1:0"}, scratch.file("an.log"), false);
+  DaemonProcess node("sharp_an", {"--name", "an-one", "--manager", manager, "--listen", "127.0.0.1:0"},
+                     scratch.file("an.log"), false);
   ASSERT_TRUE(node.says("no manager at " + manager));
-  const auto fabric = scratch.file("good.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an-one: {switch: s}}\n");
+  const auto fabric =
+      scratch.file("good.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an-one: {switch: s}}\n");
   DaemonProcess am("sharp_am", {"--fabric", fabric, "--listen", manager}, scratch.file("am.log"));
   EXPECT_TRUE(am.says("node an-one registered"));
   const auto text = node.output();
