@@ -1,6 +1,6 @@
 #include "client/options.hpp"
 
-#include <algorithm>
+#include "base/our_variables.hpp"
 
 namespace sumac::client {
 namespace {
@@ -119,11 +119,10 @@ Result<ClientConfig> load_client_config() { return load<ClientConfig>(kTable, en
 std::vector<std::string> unknown_client_variables() {
   std::vector<std::string> known;
   append_names<ClientConfig>(kTable, known);
-  auto names = our_environment_names();
-  // SUMAC_ and HCOLL_ variables belong to several libraries and programs; only SHARP_COLL_ is all ours.
-  std::erase_if(names, [](const std::string& name) { return !name.starts_with("SHARP_COLL_"); });
+  // With SUMAC_ also what is nobody's: every job loads this library, so here it is seen by somebody.
+  constexpr std::string_view kPrefixes[] = {"SHARP_COLL_", "SUMAC_COLL_", "SUMAC_"};
   std::vector<std::string> sentences;
-  for (const auto& unknown : unknown_names(names, known)) sentences.push_back(to_string(unknown));
+  for (const auto& unknown : unknown_variables(known, kPrefixes)) sentences.push_back(to_string(unknown));
   return sentences;
 }
 

@@ -43,7 +43,7 @@ std::span<const Option<ClientConfig>> client_options();
 /// From the environment; the error names the variable, its value and what is legal.
 Result<ClientConfig> load_client_config();
 
-/// SHARP_COLL_* in the environment that no table knows, each as a sentence with what was probably meant.
+/// SHARP_COLL_* and SUMAC_* in the environment that no program of ours knows, each as a sentence with what was probably meant.
 std::vector<std::string> unknown_client_variables();
 
 /// SHARP_COLL_LOG_LEVEL alone, `warn` if it is not set or not a number.

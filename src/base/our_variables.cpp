@@ -1,0 +1,64 @@
+#include "base/our_variables.hpp"
+
+#include <algorithm>
+
+namespace sumac {
+namespace {
+
+constexpr LooseVariable kLoose[] = {
+    {"SUMAC_LAB", "`sumac lab`: which lab is meant where several are up; `--name` goes before it."},
+    {"SUMAC_SEED", "`sumac-seeds`: this seed alone, to see a failure again."},
+    {"SUMAC_SETUP", "`make`: `no` installs no packages."},
+    {"SUMAC_BUILD", "Tests of the component: the build folder."},
+    {"SUMAC_TEST_VERBOSE", "Tests of sharpd: its log lines on stderr."},
+    {"SUMAC_UPDATE_DOCS", "Tests of generated documents write them instead of comparing (`make docs`)."},
+    {"SUMAC_UPDATE_GOLDEN", "Tests of the machines' table of states and events write it instead of comparing."},
+    {"SUMAC_WRITE_GOLDEN", "Tests of the messages' bytes, and of docs/wire.md, write them instead of comparing."},
+};
+
+constexpr std::string_view kClient[] = {"SUMAC_TRANSPORT", "SUMAC_NET_DEVICE"};
+constexpr std::string_view kPrograms[] = {"SUMAC_AM_", "SUMAC_NODE_", "SUMAC_HOSTD_", "SUMAC_COLL_"};
+constexpr std::string_view kAll = "SUMAC_";
+/// UCX's own variables under our prefix (src/net): UCX knows them and says so itself.
+constexpr std::string_view kUcx = "SUMAC_UCX_";
+
+bool begins_with_one_of(std::string_view name, std::span<const std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+bool is_in(std::string_view name, std::span<const std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+std::span<const LooseVariable> loose_variables() { return kLoose; }
+std::span<const std::string_view> client_variables() { return kClient; }
+std::span<const std::string_view> program_prefixes() { return kPrograms; }
+
+std::vector<UnknownName> unknown_variables(std::span<const std::string> known,
+                                           std::span<const std::string_view> prefixes) {
+  std::vector<std::string> candidates;
+  for (auto& name : our_environment_names()) {
+    const bool is_loose = std::any_of(std::begin(kLoose), std::end(kLoose),
+                                      [&](const LooseVariable& loose) { return loose.name == name; });
+    if (is_loose || is_in(name, kClient) || name.starts_with(kUcx)) continue;
+    if (begins_with_one_of(name, kPrograms)) {
+      const bool is_ours = std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) {
+        return prefix != kAll && name.starts_with(prefix);
+      });
+      if (!is_ours) continue;  // its own program speaks of it
+    } else if (!name.starts_with(kAll) && !begins_with_one_of(name, prefixes)) {
+      continue;
+    }
+    candidates.push_back(std::move(name));
+  }
+  auto unknown = unknown_names(candidates, known);
+  // With nobody's prefix and near nothing of this program's: for the one that takes all of SUMAC_ to say.
+  std::erase_if(unknown,
+                [&](const UnknownName& one) { return one.nearest.empty() && !begins_with_one_of(one.name, prefixes); });
+  return unknown;
+}
+
+}  // namespace sumac
