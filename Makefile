@@ -50,8 +50,9 @@ lint: setup-tools configure ## formatting, spelling, shell scripts, clang-tidy o
 format: setup-tools ## let clang-format rewrite every C and C++ file
 	@git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' | xargs -0 clang-format-14 -i
 
-docs: setup-tools configure ## redraw the folder arrows in docs/architecture.md from CMake
+docs: setup-tools configure ## redraw the folder arrows in docs/architecture.md from CMake, and the picture of the pieces
 	@python3 docs/arrows.py --dot $(BUILD)/arrows.dot --write
+	@dot -Tsvg docs/pieces.dot -o docs/pieces.svg
 
 fuzz: setup-tools ## every libFuzzer program for FUZZ_SECONDS=60
 	@cmake --preset fuzz --log-level=WARNING

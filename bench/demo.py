@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from demolib import cases as C  # noqa: E402
-from demolib import report  # noqa: E402
+from demolib import picture, report  # noqa: E402
 from demolib.lab import Lab, LabError, last_words  # noqa: E402
 from demolib.stats import Results  # noqa: E402
 from demolib.ways import NotBuilt, Tools, WayFailed, sumac_environment, ways  # noqa: E402
@@ -207,7 +207,8 @@ def main():
 
     lines = report.table(cases, results)
     notes = footnotes(form, tools, started, results)
-    report.write(arguments.out, report.rows(cases, results), lines + [""] + [f"{note}  " for note in notes])
+    entries = report.rows(cases, results)
+    report.write(arguments.out, entries, lines + [""] + [f"{note}  " for note in notes], picture.draw(entries))
     print("\n" + "\n".join(lines) + "\n\n" + "\n".join(notes))
     return verdicts(cases, results)
 

@@ -117,8 +117,10 @@ def table(cases, results):
             for row in [HEAD, rule, *body]]
 
 
-def write(path, entries, lines):
-    """build/demo.json, and the table as Markdown beside it (build/demo.txt)."""
+def write(path, entries, lines, picture=""):
+    """build/demo.json, and beside it the table as Markdown (build/demo.txt) and as a picture (build/demo.svg)."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(entries, indent=1) + "\n")
     path.with_suffix(".txt").write_text("\n".join(lines) + "\n")
+    if picture:
+        path.with_suffix(".svg").write_text(picture)
