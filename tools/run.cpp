@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -19,14 +20,15 @@ namespace sumac::tools {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: sumac run [--keep-logs] PROGRAM [ARGUMENTS...]\n\n"
+    "usage: sumac run [--keep-logs] [--transport tcp|ucx] PROGRAM [ARGUMENTS...]\n\n"
     "Starts sharp_am, one sharp_an and sharpd for this job alone, on this machine and without root, runs PROGRAM with "
     "the Open MPI component\n"
     "and libsharp_coll.so in reach, and takes everything down when it ends, also after Ctrl-C. The exit status is the "
     "program's.\n\n"
     "  sumac run mpirun -n 4 ./program\n"
     "  SHARP_COLL_LOG_LEVEL=3 sumac run ./client      # what was asked for and what was granted\n\n"
-    "  --keep-logs   leave the daemons' logs and say where\n\n"
+    "  --keep-logs   leave the daemons' logs and say where\n"
+    "  --transport   how data travels to and from the node; else SUMAC_TRANSPORT says, else tcp\n\n"
     "Variables that it sets unless you did are printed first. HCOLL_ENABLE_SHARP=0 runs the program as if Sumac were "
     "not there.\n";
 
@@ -65,6 +67,11 @@ Result<> write_fabric(const std::string& path) {
   return {};
 }
 
+struct RunOptions {
+  bool keep_logs = false;
+  std::string transport;
+};
+
 struct Daemons {
   std::vector<RunDaemon> list;  // ended in the reverse order: sharpd releases the job while the manager is still there
   ~Daemons() {
@@ -72,17 +79,36 @@ struct Daemons {
   }
 };
 
-Result<> start_daemons(Daemons& daemons, const std::string& directory, int interrupt_fd) {
+/// What the node is to offer: the program's own SUMAC_TRANSPORT would refuse any other. Empty: sharp_an's own default.
+std::string transport_of_environment() {
+  for (const char* name : {"SUMAC_NODE_TRANSPORT", "SUMAC_TRANSPORT"}) {
+    const char* set = std::getenv(name);
+    const std::string_view text = set == nullptr ? "" : set;
+    if (text == "tcp" || text == "ucx") return std::string(text);
+  }
+  return {};
+}
+
+/// UCX reaches an address only from the device it belongs to, so node and program must use the same: loopback, unless told.
+std::string device_of_environment() {
+  const char* set = std::getenv("SUMAC_NET_DEVICE");
+  return set == nullptr || *set == '\0' ? "lo" : set;
+}
+
+Result<> start_daemons(Daemons& daemons, const std::string& directory, const std::string& transport, int interrupt_fd) {
   const std::string bin = bin_directory();
   const std::string fabric = directory + "/fabric.yaml", manager = "unix:" + directory + "/manager.sock";
   if (auto written = write_fabric(fabric); !written) return written;
-  const std::vector<std::pair<std::string, std::vector<std::string>>> commands = {
+  std::vector<std::pair<std::string, std::vector<std::string>>> commands = {
       {"sharp_am", {bin + "/sharp_am", "--fabric", fabric, "--listen", manager}},
       {"sharp_an",
        {bin + "/sharp_an", "--name", "node", "--manager", manager, "--listen", "127.0.0.1:0", "--device", "lo"}},
       {"sharpd",
        {bin + "/sharpd", "--host", "localhost", "--manager", manager, "--socket", directory + "/sharpd.sock"}},
   };
+  auto& node = commands[1].second;
+  if (transport == "ucx") node.back() = device_of_environment();
+  if (!transport.empty()) node.insert(node.end(), {"--transport", transport});
   for (const auto& [name, command] : commands) {
     auto daemon = RunDaemon::start(name, command, directory + "/" + name + ".log", interrupt_fd);
     if (!daemon) return tl::unexpected(daemon.error());
@@ -120,25 +146,28 @@ int attend(pid_t program, Daemons& daemons, int signal_fd) {
   }
 }
 
-Result<int> run_program(const Arguments& command, bool keep_logs) {
+Result<int> run_program(const Arguments& command, const RunOptions& options) {
+  // Before anything is started for it: then the one line is all there is to read.
+  if (auto there = check_program(command[0]); !there) return tl::unexpected(there.error());
   auto signals = make_signal_fd();
   if (!signals) return tl::unexpected(signals.error());
   auto interrupts = make_interrupt_fd();
   if (!interrupts) return tl::unexpected(interrupts.error());
   auto directory = RunDirectory::make();
   if (!directory) return tl::unexpected(directory.error());
-  if (keep_logs) directory->keep();
+  if (options.keep_logs) directory->keep();
   Daemons daemons;
-  if (auto started = start_daemons(daemons, directory->path(), interrupts->get()); !started)
+  if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
     return tl::unexpected(started.error());
   const std::string libraries = std::filesystem::path(bin_directory()).parent_path().string() + "/lib";
-  const auto environment = make_run_environment(directory->path() + "/sharpd.sock", libraries,
-                                                open_mpi_component_folder(), own_environment());
+  auto environment = make_run_environment(directory->path() + "/sharpd.sock", libraries, open_mpi_component_folder(),
+                                          own_environment());
+  if (options.transport == "ucx") environment.set_unless_there("SUMAC_NET_DEVICE", device_of_environment());
   if (!environment.set.empty()) fmt::print(stderr, "sumac run: {}\n", fmt::join(environment.set, " "));
   auto program = start_program(command, environment.variables);
   if (!program) return tl::unexpected(program.error());
   const int status = attend(*program, daemons, signals->get());
-  if (keep_logs) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
+  if (options.keep_logs) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -146,7 +175,7 @@ Result<int> run_program(const Arguments& command, bool keep_logs) {
 
 int run_command(const Arguments& arguments) {
   auto at = arguments.begin();
-  bool keep_logs = false;
+  RunOptions options{.transport = transport_of_environment()};
   for (; at != arguments.end() && at->starts_with("-"); ++at) {
     if (*at == "--help" || *at == "-h") {
       fmt::print("{}", kUsage);
@@ -156,11 +185,18 @@ int run_command(const Arguments& arguments) {
       ++at;
       break;
     }
-    if (*at != "--keep-logs") return complain(fmt::format("run: no option {}: see `sumac run --help`", *at), 2);
-    keep_logs = true;
+    if (*at == "--keep-logs") {
+      options.keep_logs = true;
+    } else if (*at == "--transport") {
+      if (++at == arguments.end() || (*at != "tcp" && *at != "ucx"))
+        return complain("run: --transport is tcp or ucx", 2);
+      options.transport = *at;
+    } else {
+      return complain(fmt::format("run: no option {}: see `sumac run --help`", *at), 2);
+    }
   }
   if (at == arguments.end()) return complain("run: which program? `sumac run mpirun -n 4 ./program`", 2);
-  auto status = run_program({at, arguments.end()}, keep_logs);
+  auto status = run_program({at, arguments.end()}, options);
   if (status) return *status;
   switch (status.error().code) {  // as a shell would say it
     case Errc::not_found: return complain("run: " + status.error().context, 127);

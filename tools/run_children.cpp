@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -76,9 +78,26 @@ std::string describe_exit(int wait_status) {
   return fmt::format("status {}", WEXITSTATUS(wait_status));
 }
 
+Result<> check_program(const std::string& program) {
+  if (program.find('/') != std::string::npos) {
+    if (::access(program.c_str(), X_OK) == 0) return {};
+    return fail(Errc::not_found, "{}: {}", program, std::strerror(errno));
+  }
+  const char* path = std::getenv("PATH");
+  std::istringstream directories(path != nullptr ? path : "/bin:/usr/bin");  // as execvp does
+  for (std::string directory; std::getline(directories, directory, ':');)
+    if (::access(((directory.empty() ? "." : directory) + "/" + program).c_str(), X_OK) == 0) return {};
+  return fail(
+      Errc::not_found, "{} is not on the PATH{}", program,
+      program == "mpirun" ? ": install Open MPI (Debian: openmpi-bin)" : ": name its file, such as ./" + program);
+}
+
 Result<RunDirectory> RunDirectory::make() {
   const char* base = std::getenv("TMPDIR");
   std::string path = fmt::format("{}/sumac-run-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp");
+  if (path.size() + sizeof "/manager.sock" > sizeof(sockaddr_un::sun_path))
+    return fail(Errc::invalid, "{} is too long for the sockets in it: set TMPDIR to a shorter path, such as /tmp",
+                path);
   if (::mkdtemp(path.data()) == nullptr)
     return fail_errno(fmt::format("a directory {} (set TMPDIR to one you may write in)", path));
   RunDirectory directory;
@@ -206,8 +225,7 @@ Result<pid_t> start_program(const std::vector<std::string>& command, const std::
   int code = 0;
   if (::read(failed.get(), &code, sizeof code) == sizeof code) {
     ::waitpid(child, nullptr, 0);
-    return fail(Errc::not_found, "{}: {}{}", command[0], std::strerror(code),
-                command[0] == "mpirun" ? ": install Open MPI (Debian: openmpi-bin)" : "");
+    return fail(Errc::not_found, "{}: {}", command[0], std::strerror(code));
   }
   return child;
 }

@@ -52,6 +52,9 @@ class RunDaemon {
   pid_t pid_ = -1;
 };
 
+/// Errc::not_found with the remedy if execvp() would not find it.
+Result<> check_program(const std::string& program);
+
 /// Starts the user's program with our standard streams, in our process group; it is asked to end when we die.
 Result<pid_t> start_program(const std::vector<std::string>& command, const std::vector<std::string>& environment);
 

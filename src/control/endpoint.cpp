@@ -1,13 +1,18 @@
 #include "control/endpoint.hpp"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include <grpc/support/log.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+
+#include "base/fd.hpp"
 
 namespace sumac::control {
 namespace {
@@ -40,6 +45,18 @@ void quiet_grpc() {
     return true;
   }();
   (void)once;
+}
+
+/// gRPC replaces a unix socket's file whoever listens there: a second manager would take over without a word.
+bool somebody_answers(const std::string& endpoint) {
+  if (!endpoint.starts_with("unix:")) return false;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (endpoint.size() - 5 >= sizeof address.sun_path) return false;  // gRPC will say so
+  std::copy(endpoint.begin() + 5, endpoint.end(), std::begin(address.sun_path));
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return true;
+  return errno == EAGAIN;  // its backlog is full: it is there
 }
 
 bool is_port(std::string_view text) noexcept {
@@ -95,6 +112,9 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& endpoint) {
 
 Result<Server> Server::start(const std::string& endpoint, grpc::Service& service) {
   quiet_grpc();
+  if (somebody_answers(endpoint))
+    return fail(Errc::io, "cannot listen on {}: another process does: stop it or choose another with --listen",
+                endpoint);
   grpc::ServerBuilder builder;
   int port = 0;
   const bool unix_socket = endpoint.starts_with("unix:");

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "control/control.grpc.pb.h"
 
@@ -40,6 +43,23 @@ TEST(Endpoint, a_second_server_on_the_same_port_is_refused) {
   auto second = Server::start(first->endpoint(), other);
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().context, testing::HasSubstr(first->endpoint()));
+}
+
+TEST(Endpoint, a_living_servers_socket_is_not_taken_over_a_dead_ones_is) {
+  v1::Manager::Service service, other;
+  const std::string path = testing::TempDir() + "sumac-endpoint-test-taken.sock";
+  const int dead = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ::unlink(path.c_str());
+  ASSERT_EQ(::bind(dead, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ::close(dead);
+  auto first = Server::start("unix:" + path, service);
+  ASSERT_TRUE(first) << first.error().context;
+  auto second = Server::start("unix:" + path, other);
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().context, testing::HasSubstr("another process does: stop it"));
 }
 
 TEST(Endpoint, a_unix_socket_is_for_its_owner_only) {

@@ -35,8 +35,12 @@ Result<UniqueFd> listen_on(const SocketAddress& address, int backlog) {
   if (address.family() == AF_INET6)
     if (auto r = set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1, "IPV6_V6ONLY"); !r)
       return tl::unexpected(r.error());
-  if (bind(fd.get(), address.get(), address.length) != 0 || listen(fd.get(), backlog) != 0)
-    return fail_errno(fmt::format("listen on {}", format_address(address)));
+  if (bind(fd.get(), address.get(), address.length) != 0 || listen(fd.get(), backlog) != 0) {
+    const char* remedy = errno == EADDRINUSE      ? " (stop the other process, or choose another port)"
+                         : errno == EADDRNOTAVAIL ? " (choose an address of this machine)"
+                                                  : "";
+    return fail_errno(fmt::format("listen on {}{}", format_address(address), remedy));
+  }
   return fd;
 }
 

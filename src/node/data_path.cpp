@@ -139,6 +139,8 @@ void DataPath::on_closed(net::ConnId conn, const Error& why) {
   if (conn == parent_) {
     parent_ = {};
     parent_down(why, now_);
+  } else if (why.code == Errc::invalid) {
+    SUMAC_WARN(log_, "dropped the link to {}; only ranks and nodes of this Sumac belong here", why.context);
   } else {
     SUMAC_DEBUG(log_, "a link closed: {}", why.context);
   }
