@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "lab/holder.hpp"
 #include "lab/plan.hpp"
 #include "topo/fabric.hpp"
 
@@ -18,7 +19,6 @@ struct DaemonSpec {
 
 /// In the order of starting: the manager alone first, then all others together.
 /// Errc::invalid if the fabric names no manager or no node; Errc::not_found if a program is missing.
-Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const Plan& plan,
-                                             const std::string& fabric_file, const std::string& bin_directory);
+Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const Plan& plan, const LabOptions& options);
 
 }  // namespace sumac::lab

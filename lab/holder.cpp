@@ -78,7 +78,7 @@ class Lab {
     catch_signals();
     std::vector<DaemonSpec> wanted;
     if (options_.daemons) {
-      auto listed = list_daemons(fabric_, plan_, options_.fabric_file, options_.bin_directory);
+      auto listed = list_daemons(fabric_, plan_, options_);
       if (!listed) return tl::unexpected(listed.error());
       wanted = std::move(*listed);
     }

@@ -14,6 +14,7 @@ struct LabOptions {
   std::string name;
   std::string fabric_file;    ///< Absolute; the manager reads it too.
   std::string bin_directory;  ///< Where the daemons' programs lie.
+  std::string transport;      ///< Of the nodes' data; empty: their own default.
   bool daemons = true;
   bool foreground = false;  ///< Ends when `report` is closed by its reader.
   std::vector<std::string> shared_directories;

@@ -10,7 +10,10 @@ namespace sumac::tools {
 namespace {
 
 constexpr Subcommand kLabCommands[] = {
-    {"up", "FILE.yaml [--bare] [--name N] [--share DIR] [--foreground]   bring the fabric up, and its daemons", lab_up},
+    {"up",
+     "FILE.yaml [--bare] [--name N] [--transport tcp|ucx] [--share DIR] [--foreground]   bring the fabric up, and its "
+     "daemons",
+     lab_up},
     {"exec", "[--name N] HOST -- COMMAND...   run a command on a host", lab_exec},
     {"mpirun", "[--name N] [MPIRUN'S ARGUMENTS] PROGRAM...   run an MPI program over the hosts", lab_mpirun},
     {"status", "[--name N] [--json]   hosts, nodes, daemons, links and what they dropped", lab_status},

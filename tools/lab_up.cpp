@@ -37,11 +37,14 @@ Result<lab::LabOptions> parse(const Arguments& arguments) {
       options.daemons = false;
     } else if (word == "--foreground") {
       options.foreground = true;
-    } else if (word == "--name" || word == "--share") {
+    } else if (word == "--name" || word == "--share" || word == "--transport") {
       auto text = value();
       if (!text) return tl::unexpected(text.error());
       if (word == "--name") {
         options.name = *text;
+      } else if (word == "--transport") {
+        if (*text != "tcp" && *text != "ucx") return fail(Errc::invalid, "lab up: --transport {}: tcp or ucx", *text);
+        options.transport = *text;
       } else {
         options.shared_directories.push_back(std::filesystem::absolute(*text).lexically_normal().string());
       }

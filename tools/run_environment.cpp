@@ -34,13 +34,17 @@ std::string* find(std::vector<std::string>& variables, std::string_view name) {
 }
 
 /// True if it was ours to set.
-bool set_unless_there(std::vector<std::string>& variables, std::string_view name, std::string_view value) {
+bool add_unless_there(std::vector<std::string>& variables, std::string_view name, std::string_view value) {
   if (find(variables, name) != nullptr) return false;
   variables.push_back(fmt::format("{}={}", name, value));
   return true;
 }
 
 }  // namespace
+
+void RunEnvironment::set_unless_there(std::string_view name, std::string_view value) {
+  if (add_unless_there(variables, name, value)) set.push_back(fmt::format("{}={}", name, value));
+}
 
 RunEnvironment make_run_environment(const std::string& socket, const std::string& libraries,
                                     const std::string& open_mpi, const std::vector<std::string>& inherited) {
@@ -55,13 +59,11 @@ RunEnvironment make_run_environment(const std::string& socket, const std::string
     *path = fmt::format("LD_LIBRARY_PATH={}:{}", libraries, path->substr(sizeof "LD_LIBRARY_PATH"));
   else
     variables.push_back("LD_LIBRARY_PATH=" + libraries);
-  for (const auto& setting : kSettings)
-    if (set_unless_there(variables, setting.name, setting.value))
-      result.set.push_back(fmt::format("{}={}", setting.name, setting.value));
+  for (const auto& setting : kSettings) result.set_unless_there(setting.name, setting.value);
   if (!open_mpi.empty()) {
-    set_unless_there(variables, "OMPI_MCA_mca_base_component_path", fmt::format("{}/openmpi:{}", libraries, open_mpi));
-    set_unless_there(variables, "OMPI_MCA_coll_hcoll_enable", "1");
-    set_unless_there(variables, "OMPI_MCA_coll_hcoll_np", "0");
+    add_unless_there(variables, "OMPI_MCA_mca_base_component_path", fmt::format("{}/openmpi:{}", libraries, open_mpi));
+    add_unless_there(variables, "OMPI_MCA_coll_hcoll_enable", "1");
+    add_unless_there(variables, "OMPI_MCA_coll_hcoll_np", "0");
   }
   return result;
 }
