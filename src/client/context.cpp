@@ -23,6 +23,11 @@ Outcome<> check_device(const std::string& device) {
   return failure(SHARP_COLL_EDEV, "SUMAC_NET_DEVICE={}: this host has no such interface; `ip link` lists them", device);
 }
 
+/// A worker's address of ucx is 200 letters of hex, which tell a person nothing.
+std::string for_people(const std::string& address) {
+  return address.size() <= 64 ? address : address.substr(0, 20) + "...";
+}
+
 }  // namespace
 
 Context::Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel level)
@@ -146,16 +151,16 @@ Outcome<> Context::connect() {
   wait_until([&] { return is_connected_ || link_->closed(); }, deadline_after(monotonic_now(), patience));
   if (link_->closed())
     return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {}: {}; is sharp_an running there?",
-                   *name, *address, link_->why_closed());
+                   *name, for_people(*address), link_->why_closed());
   if (!is_connected_)
     return failure(SHARP_COLL_ECONN_TREE,
                    "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
-                   *name, *address, patience.count());
+                   *name, for_people(*address), patience.count());
   // A frozen node must not hang the job for ever; one that is only slow (many processes on few cores) must not end it.
   const auto ask_every = std::clamp(config_.node_lost_after / 4, Millis{25}, Millis{1'000});
   if (const auto watched = transport_->watch(conn_, ask_every, config_.node_lost_after);
       watched != Errc::ok && watched != Errc::unsupported)
-    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {} is gone again", *name, *address);
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {} is gone again", *name, for_people(*address));
   return {};
 }
 

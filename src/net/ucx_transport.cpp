@@ -156,7 +156,9 @@ Result<ucp_ep_h> UcxTransport::make_endpoint(UcxConnection& conn, std::span<cons
   params.err_handler.arg = this;
   if (const auto st = ucp_ep_create(worker_.get(), &params, &conn.endpoint); st != UCS_OK) {
     conn.endpoint = nullptr;
-    return tl::unexpected(ucx_error(st, "ucp_ep_create"));
+    // UCX reaches an address only from a device that can: loopback is no way to eth0.
+    return tl::unexpected(
+        ucx_error(st, fmt::format("ucp_ep_create from device {}", device_.empty() ? "of UCX_NET_DEVICES" : device_)));
   }
   return conn.endpoint;
 }
