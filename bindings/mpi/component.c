@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,20 +24,31 @@ void hcoll_say(const char* file, int line, const char* function, const char* for
 }
 
 static int hcoll_register(void) {
-  mca_base_component_t* version = &mca_coll_hcoll_component.super.collm_version;
-  mca_coll_hcoll_component.enable = 1;
-  (void)mca_base_component_var_register(version, "enable", "Enable (1) or disable (0) the component",
-                                        MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_2, MCA_BASE_VAR_SCOPE_READONLY,
-                                        &mca_coll_hcoll_component.enable);
-  mca_coll_hcoll_component.np = 2;
-  (void)mca_base_component_var_register(version, "np", "Communicators of fewer ranks than this are left alone",
-                                        MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_2, MCA_BASE_VAR_SCOPE_READONLY,
-                                        &mca_coll_hcoll_component.np);
-  mca_coll_hcoll_component.priority = 90;
-  (void)mca_base_component_var_register(version, "priority", "Priority among the coll components",
-                                        MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY,
-                                        &mca_coll_hcoll_component.priority);
+  int* values[HCOLL_PARAMETERS] = {
+      [HCOLL_PARAMETER_ENABLE] = &mca_coll_hcoll_component.enable,
+      [HCOLL_PARAMETER_NP] = &mca_coll_hcoll_component.np,
+      [HCOLL_PARAMETER_PRIORITY] = &mca_coll_hcoll_component.priority,
+  };
+  for (int i = 0; i < HCOLL_PARAMETERS; ++i) {
+    const struct hcoll_parameter* parameter = &hcoll_parameters[i];
+    *values[i] = parameter->default_value;
+    (void)mca_base_component_var_register(&mca_coll_hcoll_component.super.collm_version, parameter->name, parameter->doc,
+                                          MCA_BASE_VAR_TYPE_INT, NULL, 0, 0,
+                                          (mca_base_var_info_lvl_t)(OPAL_INFO_LVL_1 + parameter->level - 1),
+                                          MCA_BASE_VAR_SCOPE_READONLY, values[i]);
+  }
   return OMPI_SUCCESS;
+}
+
+static void say_warning(const char* sentence) { HCOLL_SAY("warning: %s", sentence); }
+
+/* Rank 0 speaks for all. Who switched us off in so many words hears nothing; a mistyped HCOLL_ENABLE_SHARP is what this is for. */
+static void check_environment(void) {
+  const char* level = getenv("HCOLL_ENABLE_SHARP");
+  bool is_off = !hcoll_on() && (!mca_coll_hcoll_component.enable || (NULL != level && '\0' != level[0]));
+  if (0 == ORTE_PROC_MY_NAME->vpid && !is_off) {
+    hcoll_settings_check(say_warning, hcoll_on());
+  }
 }
 
 static int hcoll_open(void) {
@@ -45,6 +57,7 @@ static int hcoll_open(void) {
     HCOLL_SAY("%s", wrong);
     return OMPI_ERR_BAD_PARAM;
   }
+  check_environment();
   if (!hcoll_on()) {
     return OMPI_SUCCESS;
   }

@@ -22,31 +22,9 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 
+#include "settings.h"
 #include "sharp/api/sharp_coll.h"
 #include "sharp/api/sumac_ext.h"
-
-/* ---- settings.c ---- */
-
-/** HCOLL_ENABLE_SHARP, and what it promises when something is missing. */
-enum hcoll_level {
-  HCOLL_OFF = 0,        /* no module, message, thread or open file */
-  HCOLL_PROBE = 1,      /* use the tree if it is there */
-  HCOLL_FORCE = 2,      /* the job must be there; a communicator without a group goes on without */
-  HCOLL_FORCE_COMM = 3, /* every communicator, or end the job */
-  HCOLL_FORCE_ALL = 4   /* as 3, and every supported collective whatever its size */
-};
-
-struct hcoll_settings {
-  int level;     /* enum hcoll_level */
-  int hosts_min; /* HCOLL_SHARP_NP */
-  int64_t
-      allreduce_bytes_max; /* HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX; -1: group OSTs x payload, no limit with streaming */
-  int polls;               /* HCOLL_SHARP_UPROGRESS_NUM_POLLS */
-  const char* devices;     /* HCOLL_MAIN_IB; the environment's own memory */
-};
-
-/** Reads HCOLL_* from the environment. Returns NULL, or one sentence that names the variable and what is legal. */
-const char* hcoll_settings_read(struct hcoll_settings* settings);
 
 /* ---- component.c ---- */
 

@@ -1,75 +1,140 @@
 /* HCOLL_* variables. They are read once, when the component is opened, and published: all ranks must have the same. */
-#include "hcoll.h"
+#include "settings.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char complaint[256];
-
-/* A whole number in [low, high], or a complaint. */
-static const char *read_number(const char *name, long low, long high, long *value)
-{
-    const char *text = getenv(name);
-    if (NULL == text || '\0' == text[0]) {
-        return NULL;
-    }
-    char *end = NULL;
-    errno = 0;
-    long number = strtol(text, &end, 10);
-    if (0 != errno || '\0' != *end || number < low || number > high) {
-        snprintf(complaint, sizeof(complaint), "%s=%s: expected a whole number from %ld to %ld", name, text, low, high);
-        return complaint;
-    }
-    *value = number;
-    return NULL;
+static int read_number(const struct hcoll_variable* variable, const char* text, struct hcoll_settings* settings) {
+  char* end = NULL;
+  errno = 0;
+  long number = strtol(text, &end, 10);
+  if (0 != errno || end == text || '\0' != *end || number < variable->low || number > variable->high) {
+    return -1;
+  }
+  *(int*)((char*)settings + variable->offset) = (int)number;
+  return 0;
 }
 
-/* Bytes with an optional K, M or G, or "inf". */
-static const char *read_bytes(const char *name, int64_t *value)
-{
-    const char *text = getenv(name);
-    if (NULL == text || '\0' == text[0]) {
-        return NULL;
-    }
-    if (0 == strcmp(text, "inf")) {
-        *value = INT64_MAX;
-        return NULL;
-    }
-    char *end = NULL;
-    errno = 0;
-    long long number = strtoll(text, &end, 10);
-    int shift = 0;
-    switch (*end) {
-    case 'k': case 'K': shift = 10; break;
-    case 'm': case 'M': shift = 20; break;
-    case 'g': case 'G': shift = 30; break;
-    }
-    if (0 != errno || end == text || '\0' != end[shift ? 1 : 0] || number < 0 || number > (INT64_MAX >> shift)) {
-        snprintf(complaint, sizeof(complaint), "%s=%s: expected bytes such as 2048, 64K or inf", name, text);
-        return complaint;
-    }
-    *value = (int64_t) number << shift;
-    return NULL;
+/* Bytes with an optional K, M or G; "inf"; "auto". */
+static int read_bytes(const struct hcoll_variable* variable, const char* text, struct hcoll_settings* settings) {
+  int64_t* value = (int64_t*)((char*)settings + variable->offset);
+  if (0 == strcmp(text, "inf") || 0 == strcmp(text, "auto")) {
+    *value = 'i' == text[0] ? INT64_MAX : -1;
+    return 0;
+  }
+  char* end = NULL;
+  errno = 0;
+  long long number = strtoll(text, &end, 10);
+  int shift = 0;
+  switch (*end) {
+    case 'k':
+    case 'K': shift = 10; break;
+    case 'm':
+    case 'M': shift = 20; break;
+    case 'g':
+    case 'G': shift = 30; break;
+  }
+  if (0 != errno || end == text || '\0' != end[shift ? 1 : 0] || number < 0 || number > (INT64_MAX >> shift)) {
+    return -1;
+  }
+  *value = (int64_t)number << shift;
+  return 0;
 }
 
-const char *hcoll_settings_read(struct hcoll_settings *settings)
-{
-    long level = 0, hosts_min = 2, polls = 999;
-    int64_t bytes_max = -1;
-    const char *wrong;
-    if (NULL != (wrong = read_number("HCOLL_ENABLE_SHARP", HCOLL_OFF, HCOLL_FORCE_ALL, &level)) ||
-        NULL != (wrong = read_number("HCOLL_SHARP_NP", 1, 1000000, &hosts_min)) ||
-        NULL != (wrong = read_number("HCOLL_SHARP_UPROGRESS_NUM_POLLS", 1, 1000000000, &polls)) ||
-        NULL != (wrong = read_bytes("HCOLL_ALLREDUCE_SHARP_MAX", &bytes_max)) ||
-        NULL != (wrong = read_bytes("HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX", &bytes_max))) {
-        return wrong;
+static int read_text(const struct hcoll_variable* variable, const char* text, struct hcoll_settings* settings) {
+  *(const char**)((char*)settings + variable->offset) = '\0' == text[0] ? NULL : text;
+  return 0;
+}
+
+#define NUMBER(member, from, to) \
+  .read = read_number, .offset = offsetof(struct hcoll_settings, member), .low = from, .high = to
+
+const struct hcoll_variable hcoll_variables[] = {
+    {.name = "HCOLL_ENABLE_SHARP",
+     .default_text = "0",
+     .legal = "a whole number from 0 to 4",
+     .doc = "0: off. 1: use the tree if it is there. 2: the job must be there, a communicator without a group goes on "
+            "without. 3: every "
+            "communicator, or end the job. 4: as 3, and every barrier and allreduce whatever its size.",
+     NUMBER(level, HCOLL_OFF, HCOLL_FORCE_ALL)},
+    {.name = "HCOLL_SHARP_NP",
+     .default_text = "2",
+     .legal = "a whole number from 1 to 1000000",
+     .doc = "Fewest hosts of a communicator that uses the tree.",
+     NUMBER(hosts_min, 1, 1000000)},
+    {.name = "HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX",
+     .alias = "HCOLL_ALLREDUCE_SHARP_MAX",
+     .default_text = "auto",
+     .legal = "bytes such as 2048, 64K or inf, or auto",
+     .doc = "Largest allreduce that is sent to the tree. auto: what a group has in flight at once (OSTs x payload), "
+            "without limit where "
+            "streaming is on. HCOLL_ENABLE_SHARP=4 ignores it.",
+     .read = read_bytes,
+     .offset = offsetof(struct hcoll_settings, allreduce_bytes_max)},
+    {.name = "HCOLL_SHARP_UPROGRESS_NUM_POLLS",
+     .default_text = "999",
+     .legal = "a whole number from 1 to 1000000000",
+     .doc = "A rank that waits for the tree gives Open MPI a turn after so many looks (and every millisecond in any "
+            "case).",
+     NUMBER(polls, 1, 1000000000)},
+    {.name = "HCOLL_MAIN_IB",
+     .default_text = "",
+     .legal = "text",
+     .doc = "Adapter and port of HCOLL's main rail.",
+     .no_effect = "one interface of each host is used, and SUMAC_NET_DEVICE names it",
+     .read = read_text,
+     .offset = offsetof(struct hcoll_settings, devices)},
+    {.name = "HCOLL_SBGP",
+     .default_text = "",
+     .legal = "text",
+     .doc = "The levels that a communicator's ranks are cut into.",
+     .no_effect = "so far the ranks of a host are one level and the hosts the other"},
+    {.name = "HCOLL_BCOL",
+     .default_text = "",
+     .legal = "text",
+     .doc = "How data moves on each level.",
+     .no_effect = "so far Open MPI's own collectives serve a host, and the tree serves the hosts"},
+    {.name = "HCOLL_ML_DISABLE_",
+     .default_text = "",
+     .legal = "text",
+     .doc = "HCOLL_ML_DISABLE_BCAST and its like leave one collective to Open MPI.",
+     .no_effect = "so far barrier and allreduce are done here, all others are Open MPI's anyway"},
+};
+const size_t hcoll_variable_count = sizeof(hcoll_variables) / sizeof(hcoll_variables[0]);
+
+const struct hcoll_parameter hcoll_parameters[HCOLL_PARAMETERS] = {
+    [HCOLL_PARAMETER_ENABLE] = {"enable", 1, 2, "Enable (1) or disable (0) the component"},
+    [HCOLL_PARAMETER_NP] = {"np", 2, 2, "Communicators of fewer ranks than this are left alone"},
+    [HCOLL_PARAMETER_PRIORITY] = {"priority", 90, 9, "Priority among the coll components"},
+};
+
+/* An empty value counts as unset, as `VARIABLE= program` is how people clear one. */
+static const char* lookup(const char* name) {
+  const char* text = NULL == name ? NULL : getenv(name);
+  return NULL == text || '\0' == text[0] ? NULL : text;
+}
+
+const char* hcoll_settings_read(struct hcoll_settings* settings) {
+  static char complaint[256];
+  for (size_t i = 0; i < hcoll_variable_count; ++i) {
+    const struct hcoll_variable* variable = &hcoll_variables[i];
+    if (NULL == variable->read) {
+      continue;
     }
-    settings->level = (int) level;
-    settings->hosts_min = (int) hosts_min;
-    settings->polls = (int) polls;
-    settings->allreduce_bytes_max = bytes_max;
-    settings->devices = getenv("HCOLL_MAIN_IB");
-    return NULL;
+    const char* name = variable->name;
+    const char* text = lookup(name);
+    if (NULL == text && NULL != (text = lookup(variable->alias))) {
+      name = variable->alias;
+    }
+    if (NULL == text) {
+      text = variable->default_text;
+    }
+    if (0 != variable->read(variable, text, settings)) {
+      snprintf(complaint, sizeof(complaint), "%s=%s: expected %s", name, text, variable->legal);
+      return complaint;
+    }
+  }
+  return NULL;
 }

@@ -1,0 +1,68 @@
+/* The component's variables and parameters, each declared once in a table of settings.c: what it is called, what it is without being
+ * set, how it is read, what it means. docs/config.md is written from the same tables, so no header of Open MPI is needed here. */
+#ifndef SUMAC_MPI_SETTINGS_H
+#define SUMAC_MPI_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** HCOLL_ENABLE_SHARP, and what it promises when something is missing. */
+enum hcoll_level {
+  HCOLL_OFF = 0,        /* no module, message, thread or open file */
+  HCOLL_PROBE = 1,      /* use the tree if it is there */
+  HCOLL_FORCE = 2,      /* the job must be there; a communicator without a group goes on without */
+  HCOLL_FORCE_COMM = 3, /* every communicator, or end the job */
+  HCOLL_FORCE_ALL = 4   /* as 3, and every supported collective whatever its size */
+};
+
+struct hcoll_settings {
+  int level;     /* enum hcoll_level */
+  int hosts_min; /* HCOLL_SHARP_NP */
+  int polls;     /* HCOLL_SHARP_UPROGRESS_NUM_POLLS */
+  int64_t
+      allreduce_bytes_max; /* HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX; -1: group OSTs x payload, no limit with streaming */
+  const char* devices;     /* HCOLL_MAIN_IB; the environment's own memory */
+};
+
+/** One variable of the environment. */
+struct hcoll_variable {
+  const char* name; /* ends in "_": every name that begins so */
+  const char* alias;
+  const char* default_text; /* what is read when nobody set it */
+  const char* legal;
+  const char* doc;
+  const char* no_effect; /* not NULL: known from HCOLL, and why setting it changes nothing yet */
+  /* Into `settings`, at `offset`. Returns 0, or -1 if `text` is not legal. */
+  int (*read)(const struct hcoll_variable* variable, const char* text, struct hcoll_settings* settings);
+  size_t offset;
+  long low, high;
+};
+extern const struct hcoll_variable hcoll_variables[];
+extern const size_t hcoll_variable_count;
+
+/** One MCA parameter: `--mca coll_hcoll_<name>`. */
+struct hcoll_parameter {
+  const char* name;
+  int default_value;
+  int level; /* of ompi_info: 1 for everybody to 9 for developers */
+  const char* doc;
+};
+enum hcoll_parameter_index { HCOLL_PARAMETER_ENABLE, HCOLL_PARAMETER_NP, HCOLL_PARAMETER_PRIORITY, HCOLL_PARAMETERS };
+extern const struct hcoll_parameter hcoll_parameters[HCOLL_PARAMETERS];
+
+/** Reads HCOLL_* from the environment. Returns NULL, or one sentence that names the variable and what is legal. */
+const char* hcoll_settings_read(struct hcoll_settings* settings);
+
+/** Tells `say` of every HCOLL_* variable of the environment that changes nothing: one that we don't know, with the name that was
+ *  probably meant, and (if `with_no_effect`) one that we know but do not use yet. One sentence each. */
+void hcoll_settings_check(void (*say)(const char* sentence), int with_no_effect);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
