@@ -109,6 +109,9 @@ Result<> start_daemons(Daemons& daemons, const std::string& directory, const std
   auto& node = commands[1].second;
   if (transport == "ucx") node.back() = device_of_environment();
   if (!transport.empty()) node.insert(node.end(), {"--transport", transport});
+  for (const auto& [name, command] : commands)
+    if (::access(command[0].c_str(), X_OK) < 0)
+      return fail(Errc::invalid, "{} is not there: build it, or install the daemons beside `sumac`", command[0]);
   for (const auto& [name, command] : commands) {
     auto daemon = RunDaemon::start(name, command, directory + "/" + name + ".log", interrupt_fd);
     if (!daemon) return tl::unexpected(daemon.error());

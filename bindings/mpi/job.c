@@ -18,6 +18,7 @@
 
 /* Between MPI_Finalize's beginning and end a member may be late, but not for long: it has nothing left to compute. */
 #define LEAVE_WAIT_MS 30000
+#define ABORT_WAIT_MS 10000
 
 struct leaving {
   struct sharp_coll_comm* group;
@@ -41,7 +42,12 @@ struct sharp_coll_context* hcoll_job_context(void) {
   return job.context;
 }
 
+/* Rank 0 says why and ends the job. The others, ended with it, are silent: they would say the same again, or end it before rank 0 has
+ * said anything. Only where rank 0 does not come here, having no component, do they go on. */
 void hcoll_abort(ompi_communicator_t* comm) {
+  if (0 != ompi_comm_rank(comm)) {
+    (void)poll(NULL, 0, ABORT_WAIT_MS);
+  }
   HCOLL_SAY("SHArP: Fallback disabled, exiting..");
   ompi_mpi_abort(comm, 1);
   exit(1);

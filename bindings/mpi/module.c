@@ -76,7 +76,8 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
 
 /* MPI_COMM_WORLD is where "must be there" is decided; a later communicator can only lack us with processes that came later. */
 static void refuse_world(ompi_communicator_t* comm, const struct hcoll_shape* shape) {
-  if (0 == ompi_comm_rank(comm)) {
+  /* Rank 0 tells people; if it is the one that lacks the component, its neighbour does. */
+  if ((0 == shape->absent_rank ? 1 : 0) == ompi_comm_rank(comm)) {
     HCOLL_SAY(
         "SHArP: rank %d %s: every rank needs the component (--mca mca_base_component_path) and the same HCOLL_* "
         "variables",
