@@ -163,7 +163,9 @@ std::string legal_text(const Limits& limits) {
     return text;
   } else {
     constexpr bool kUnsigned = std::is_unsigned_v<T>;
-    return legal_range(kUnsigned ? "a whole number from 0 up" : "a whole number", limits,
+    constexpr auto kLowest = std::numeric_limits<std::int64_t>::min();
+    const bool is_open = limits.low == kLowest && limits.high == std::numeric_limits<std::int64_t>::max();
+    return legal_range(kUnsigned && is_open ? "a whole number from 0 up" : "a whole number", limits,
                        [](std::int64_t v) { return fmt::format("{}", v); });
   }
 }
