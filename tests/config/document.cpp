@@ -1,0 +1,100 @@
+#include "tests/config/document.hpp"
+
+#include "base/our_variables.hpp"
+#include "bindings/mpi/settings.h"
+#include "client/options.hpp"
+#include "hostd/config.hpp"
+#include "manager/config.hpp"
+#include "node/config.hpp"
+
+namespace sumac::tests {
+namespace {
+
+constexpr const char* kHead = R"(# Options
+
+Generated from the option tables in the code by the test `config_test` (`make docs` writes it anew); don't edit.
+
+**Daemons** (`sharp_am`, `sharp_an`, `sharpd`). Each option has a variable of the environment (upper case below) and a key (lower case).
+The key is an option of the command line, `--log-level 4` or `--log_level=4`, and a line of a configuration file, which `-O FILE` reads:
+`key value`, one pair a line, `#` begins a comment; a key that is unknown or set twice is an error. The command line wins over the
+environment, the environment over the file, the file over the default; an empty value counts as not set. `-c FILE` writes a file with all
+keys, their defaults and meanings, `--show-config` prints what would be used, `--help` is this page in short, `--ready-fd N` writes `ready`
+to that descriptor when the daemon can be used, `--version` says what it says. Times take `us`, `ms`, `s`, `min`; sizes take `k`, `m`, `g`
+(powers of two).
+
+**Programs that load `libsharp_coll.so`, and the component** have the environment alone (`mpirun -x NAME=VALUE`). `libsharp_coll.so` reads its
+variables at each `sharp_coll_init`; those of world rank 0 decide what all ranks must agree on. The component reads `HCOLL_*` once, in
+`MPI_Init`, and all ranks must have the same; a rank that differs is named and the job goes on without the tree.
+
+**A variable that nobody knows** is a warning and no more, with the name that was probably meant: of a daemon for those with its own prefix, of
+world rank 0 for the rest (one line each).
+
+**`sumac run` and `sumac lab up`** hand their environment to the daemons they start, so `SUMAC_NODE_SPIN=0 sumac run ...` works. `sumac run` sets
+for the program, unless it is set already, and prints: `HCOLL_ENABLE_SHARP=1`, `HCOLL_SHARP_NP=1`, `SHARP_COLL_ENABLE_SAT=1`,
+`SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST=1024`, `SHARP_COLL_JOB_QUOTA_OSTS=128`, `SHARP_COLL_JOB_QUOTA_MAX_GROUPS=8`.
+)";
+
+/// The hidden part of a table: accepted and known, without effect.
+template <class Config>
+std::string document_hidden(std::span<const Option<Config>> table) {
+  std::string text = "| name | meaning |\n|---|---|\n";
+  for (const auto& option : table) {
+    if (!option.is_hidden) continue;
+    std::string name = fmt::format("`{}`", option.name);
+    for (const auto alias : option.aliases)
+      if (!alias.empty()) name += fmt::format(", `{}`", alias);
+    text += fmt::format("| {} | {} |\n", name, option.doc);
+  }
+  return text;
+}
+
+std::string document_component() {
+  std::string text = "| name | default | legal | meaning |\n|---|---|---|---|\n";
+  for (std::size_t i = 0; i < hcoll_variable_count; ++i) {
+    const auto& variable = hcoll_variables[i];
+    if (variable.no_effect != nullptr) continue;
+    std::string name = fmt::format("`{}`", variable.name);
+    if (variable.alias != nullptr) name += fmt::format(", `{}`", variable.alias);
+    text += fmt::format("| {} | `{}` | {} | {} |\n", name, variable.default_text, variable.legal, variable.doc);
+  }
+  text +=
+      "\n"
+      "Known from HCOLL and without effect yet; setting one gives a line that says so:\n\n| name | meaning | but "
+      "|\n|---|---|---|\n";
+  for (std::size_t i = 0; i < hcoll_variable_count; ++i) {
+    const auto& variable = hcoll_variables[i];
+    if (variable.no_effect == nullptr) continue;
+    const std::string_view name(variable.name);
+    text +=
+        fmt::format("| `{}{}` | {} | {} |\n", name, name.ends_with('_') ? "*" : "", variable.doc, variable.no_effect);
+  }
+  text += "\nMCA parameters (`--mca coll_hcoll_np 0`):\n\n| name | default | meaning |\n|---|---|---|\n";
+  for (const auto& parameter : hcoll_parameters)
+    text += fmt::format("| `coll_hcoll_{}` | `{}` | {} |\n", parameter.name, parameter.default_value, parameter.doc);
+  return text;
+}
+
+std::string document_loose() {
+  std::string text = "| name | read by |\n|---|---|\n";
+  for (const auto& variable : loose_variables()) text += fmt::format("| `{}` | {} |\n", variable.name, variable.doc);
+  text +=
+      "| `SUMAC_UCX_*` | The ucx backend: UCX's own variables for it alone, before `UCX_*` (`SUMAC_UCX_TLS=tcp`). |\n";
+  return text;
+}
+
+}  // namespace
+
+std::string config_markdown() {
+  std::string text = kHead;
+  text += "\n## sharp_am, the manager\n\n" + document<manager::Config>(manager::kOptions);
+  text += "\n## sharp_an, the aggregation node\n\n" + document<node::Config>(node::kOptions);
+  text += "\n## sharpd, one on each host\n\n" + document<hostd::Config>(hostd::kOptions);
+  text += "\n## libsharp_coll.so\n\n" + document<client::ClientConfig>(client::client_options());
+  text += "\nAccepted, so that scripts written for the hardware go on working, and without effect:\n\n" +
+          document_hidden(client::client_options());
+  text += "\n## The component `hcoll` of Open MPI\n\n" + document_component();
+  text += "\n## Other variables\n\n" + document_loose();
+  return text;
+}
+
+}  // namespace sumac::tests
