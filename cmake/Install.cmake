@@ -1,0 +1,36 @@
+# What `cmake --install` puts under the prefix, all of it in one place:
+#   bin/                  sumac, sharp_am, sharp_an, sharpd
+#   lib/                  libsharp_coll.so, libsharp.so, the ucx backend, pkgconfig/sharp.pc
+#   lib/openmpi/          the component for Open MPI
+#   lib/sumac/examples/   an example to try it with
+#   include/sharp/api/    the C headers
+#   share/sumac/          fabric files for the lab, the example's source;  share/doc/sumac/: what a reader needs
+# The tree can be moved as a whole: programs find each other, the libraries and the backend beside themselves.
+
+# A prefix of our own by default: Debian's libsharp-dev is another library of the same name, and the two must not meet in /usr/lib.
+if(CMAKE_INSTALL_PREFIX_INITIALIZED_TO_DEFAULT)
+  set(CMAKE_INSTALL_PREFIX /opt/sumac CACHE PATH "Where cmake --install puts everything" FORCE)
+endif()
+
+# Called last, when all targets are known. Paths are fixed, not GNUInstallDirs': `sumac run` and the ucx backend look in ../lib.
+function(sumac_install)
+  if(SUMAC_FUZZ)
+    return()
+  endif()
+  install(TARGETS sumac sharp_am sharp_an sharpd RUNTIME DESTINATION bin)
+  install(TARGETS sharp_coll sharp LIBRARY DESTINATION lib)
+  install(FILES ${CMAKE_BINARY_DIR}/lib/libsharp_coll.so.4 DESTINATION lib)
+  install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/sharp.pc DESTINATION lib/pkgconfig)
+  if(TARGET sumac_net_ucx)
+    install(TARGETS sumac_net_ucx LIBRARY DESTINATION lib)
+  endif()
+  if(TARGET mca_coll_hcoll)
+    install(TARGETS mca_coll_hcoll LIBRARY DESTINATION lib/openmpi)
+  endif()
+  install(TARGETS example-allreduce RUNTIME DESTINATION lib/sumac/examples)
+  install(FILES ${CMAKE_SOURCE_DIR}/examples/allreduce.c DESTINATION share/sumac/examples)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/sharp DESTINATION include FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/lab/fabrics DESTINATION share/sumac FILES_MATCHING PATTERN "*.yaml")
+  install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION share/doc/sumac)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION share/doc/sumac FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+endfunction()

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Installs a build folder into a prefix of its own and uses it from there, as somebody who never saw the build folder.
+
+usage: install_test.py BUILD
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+
+WANTED = """
+bin/sumac bin/sharp_am bin/sharp_an bin/sharpd
+lib/libsharp_coll.so lib/libsharp_coll.so.4 lib/libsharp_coll.so.5 lib/libsharp_coll.so.5.0.0 lib/libsharp.so lib/libsharp.so.5
+lib/pkgconfig/sharp.pc lib/sumac/examples/example-allreduce
+include/sharp/api/sharp.h include/sharp/api/sharp_coll.h include/sharp/api/version.h include/sharp/api/sumac_ext.h
+share/sumac/fabrics/test-4h.yaml share/sumac/examples/allreduce.c
+share/doc/sumac/README.md share/doc/sumac/LICENSE share/doc/sumac/docs/config.md
+""".split()
+# A program that is not built with the sanitizer can't load a library that is.
+SANITIZED = not re.search(r"^SUMAC_SANITIZE:\w+=$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
+IF_BUILT = ["lib/libsumac_net_ucx.so", "lib/openmpi/mca_coll_hcoll.so"]
+
+
+def clean_environment():
+    """Nothing that would let a program find the build folder, or another installation."""
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith(("SUMAC_", "SHARP_", "HCOLL_", "OMPI_", "PMIX_", "LD_", "PKG_CONFIG"))}
+
+
+def run(*command, env=None, seconds=120):
+    return subprocess.run([str(word) for word in command], env=env or clean_environment(), capture_output=True, text=True, timeout=seconds,
+                          stdin=subprocess.DEVNULL, check=False)
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = pathlib.Path(tempfile.mkdtemp(prefix="sumac-install-"))
+        first = cls.scratch / "first"
+        done = run(os.environ.get("CMAKE", "cmake"), "--install", BUILD, "--prefix", first)
+        if done.returncode != 0:
+            shutil.rmtree(cls.scratch)
+            raise AssertionError(done.stdout + done.stderr)
+        # Moved, so that a path of the time of installation would be found out.
+        cls.prefix = cls.scratch / "opt"
+        first.rename(cls.prefix)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.scratch)
+
+    def test_everything_is_there(self):
+        wanted = WANTED + [path for path in IF_BUILT if (BUILD / path).exists()]
+        missing = [path for path in wanted if not (self.prefix / path).exists()]
+        self.assertEqual(missing, [])
+        self.assertFalse(any((self.prefix / "lib").glob("*.a")), "static libraries are our own affair")
+
+    def test_nothing_points_into_the_build_folder(self):
+        for path in self.prefix.rglob("*"):
+            if path.is_symlink():
+                self.assertFalse(os.readlink(path).startswith("/"), path)
+            elif path.is_file() and path.read_bytes()[:4] == b"\x7fELF":
+                dynamic = run("readelf", "-d", path).stdout
+                for line in dynamic.splitlines():
+                    if "RUNPATH" in line or "RPATH" in line:
+                        self.assertRegex(line, r"\[(\$ORIGIN[^:]*:?)+\]", path)
+
+    def test_a_program_runs_from_there(self):
+        done = run(self.prefix / "bin/sumac", "run", self.prefix / "lib/sumac/examples/example-allreduce")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_program_runs_from_there_over_ucx(self):
+        if not (self.prefix / IF_BUILT[0]).exists():
+            self.skipTest("built without UCX")
+        done = run(self.prefix / "bin/sumac", "run", "--transport", "ucx", self.prefix / "lib/sumac/examples/example-allreduce")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer's runtime would have to be loaded first")
+    def test_a_program_is_compiled_with_pkg_config_alone(self):
+        environment = clean_environment() | {"PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "sharp", env=environment)
+        self.assertEqual(flags.returncode, 0, flags.stderr)
+        self.assertNotIn(str(BUILD), flags.stdout)
+        program = self.scratch / "own"
+        done = run(os.environ.get("CC", "cc"), self.prefix / "share/sumac/examples/allreduce.c", "-o", program, *flags.stdout.split())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # `sumac run` puts its own lib folder on the path of the program.
+        done = run(self.prefix / "bin/sumac", "run", program, "2", "1000")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer's runtime would have to be loaded first")
+    def test_an_mpi_program_uses_the_component_from_there(self):
+        if not (self.prefix / IF_BUILT[1]).exists():
+            self.skipTest("built without Open MPI")
+        mpirun = ["mpirun", "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
+        done = run(self.prefix / "bin/sumac", "run", *mpirun, "-n", "2", BUILD / "tests/mpi/churn", "3")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIsNotNone(re.search(r"sumac: job \d+: tree \d+ of \d+ calls", done.stderr), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
