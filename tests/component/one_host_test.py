@@ -13,8 +13,12 @@ import case
 MPIRUN = ["mpirun", "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
 
 
+def run_with(options, ranks, program, *args, env=None, seconds=120):
+    return case.start([case.SUMAC, "run", *options, *MPIRUN, "-n", ranks, case.PROGRAMS / program, *args], env, seconds)
+
+
 def run(ranks, program, *args, env=None, seconds=120):
-    return case.start([case.SUMAC, "run", *MPIRUN, "-n", ranks, case.PROGRAMS / program, *args], env, seconds)
+    return run_with([], ranks, program, *args, env=env, seconds=seconds)
 
 
 class OneHost(unittest.TestCase):
@@ -46,6 +50,22 @@ class OneHost(unittest.TestCase):
     def test_a_level_that_is_none_is_an_error_that_names_it(self):
         done = run(2, "churn", env={"HCOLL_ENABLE_SHARP": "7"})
         self.assertIn("HCOLL_ENABLE_SHARP=7: expected a whole number from 0 to 4", done.err)
+
+    def test_variables_that_change_nothing_are_told_once(self):
+        done = run(2, "churn", "3", env={"HCOLL_SHARP_NPP": "1", "HCOLL_SBGP": "p2p", "SHARP_COLL_ENABEL_SAT": "1", "SUMAC_TRANSPROT": "tcp",
+                                         "SUMAC_NODE_SPIN": "0"})
+        self.assertEqual(done.code, 0, done.text)
+        for words in ("warning: unknown variable HCOLL_SHARP_NPP: did you mean HCOLL_SHARP_NP?", "warning: HCOLL_SBGP has no effect yet: ",
+                      "unknown variable SHARP_COLL_ENABEL_SAT: did you mean SHARP_COLL_ENABLE_SAT?",
+                      "unknown variable SUMAC_TRANSPROT: did you mean SUMAC_TRANSPORT?"):
+            self.assertEqual(done.err.count(words), 1, f"{words}\n{done.text}")
+        self.assertNotIn("SUMAC_NODE_SPIN", done.err)
+
+    def test_a_mistyped_switch_is_told_though_it_leaves_us_off(self):
+        done = run(2, "churn", "3", env={"HCOLL_ENABLE_SHARP": "", "HCOLL_ENABLE_SHRAP": "3"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIsNone(done.tally, done.text)
+        self.assertEqual(done.err.count("warning: unknown variable HCOLL_ENABLE_SHRAP: did you mean HCOLL_ENABLE_SHARP?"), 1, done.text)
 
     def test_a_program_that_is_killed_leaves_nothing(self):
         with tempfile.TemporaryDirectory() as scratch:

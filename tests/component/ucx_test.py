@@ -1,0 +1,61 @@
+"""The same programs over the ucx backend: nodes offer it, clients follow, results are right, and nobody speaks tcp by mistake.
+
+UCX has tcp alone here: in the lab by UCX_TLS=tcp and its one device, under `sumac run` on loopback."""
+
+import unittest
+
+import case
+import lab_test as fabric
+import one_host_test as one_host
+
+if not (case.BUILD / "lib" / "libsumac_net_ucx.so").exists():
+    case.skip_or_fail("built without UCX (libucx-dev)")
+
+
+class InTheLab(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        up = fabric.lab("up", fabric.FABRIC, "--transport", "ucx")
+        if up.code != 0:
+            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
+
+    @classmethod
+    def tearDownClass(cls):
+        fabric.lab("down")
+
+    def test_every_type_and_operation_is_right(self):
+        done = fabric.run("matrix", "quick", seconds=300)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("reductions right on 4 ranks", done.out)
+        self.assertGreater(done.tally["tree"], 0.9 * done.tally["all"], done.text)
+
+    def test_communicators_come_and_go(self):
+        done = fabric.run("churn", "12", settings={"SUMAC_TRANSPORT": "ucx"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.tally["next"], 0, done.text)
+
+    def test_a_barrier_that_waits_drives_mpi(self):
+        done = fabric.run("isend_barrier")
+        self.assertEqual(done.code, 0, done.text)
+
+    def test_a_program_that_asks_for_tcp_is_told_what_the_node_offers(self):
+        done = fabric.run("churn", "3", settings={"HCOLL_ENABLE_SHARP": "1", "SUMAC_TRANSPORT": "tcp"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertRegex(done.err, r"SUMAC_TRANSPORT=tcp, but node an-leaf\d offers ucx")
+
+
+class OnOneHost(unittest.TestCase):
+    def test_churn_by_the_switch(self):
+        done = one_host.run_with(["--transport", "ucx"], 4, "churn")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("churn: 40 rounds passed", done.out)
+        self.assertEqual(done.tally["next"], 0, done.text)
+
+    def test_churn_by_the_variable(self):
+        done = one_host.run(2, "churn", "3", env={"SUMAC_TRANSPORT": "ucx"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.tally["next"], 0, done.text)
+
+
+if __name__ == "__main__":
+    case.main()
