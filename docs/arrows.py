@@ -46,7 +46,7 @@ def mermaid(arrows: list[tuple[str, str]]) -> str:
 
 
 def graphviz(arrows: list[tuple[str, str]]) -> str:
-    body = "".join(f"  {user} -> {used}\n" for user, used in arrows)
+    body = "".join(f'  "{user}" -> "{used}"\n' for user, used in arrows)  # quoted: `node` is a word of dot itself
     return f'digraph sumac {{\n  node [shape=box, style=rounded, fontname="sans-serif"]\n{body}}}\n'
 
 
