@@ -1,7 +1,9 @@
 #pragma once
 // For tests: one or more nodes and clients joined by perfect wires, delivered in order by run(). No timers.
+#include <cstring>
 #include <deque>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -1,0 +1,73 @@
+// Bytes become a conversation: three members of a group that stands, and strangers, say headers of the right shape with fields
+// of the fuzzer's choice. Whatever they say, the node neither breaks nor forgets that OSTs are countable.
+#include <cstdlib>
+#include <stdexcept>
+
+#include "proto/test_tree.hpp"
+
+namespace {
+
+using namespace sumac;
+using namespace sumac::proto;
+
+struct Reader {
+  std::span<const std::uint8_t> left;
+  std::uint8_t byte() {
+    if (left.empty()) return 0;
+    const auto value = left.front();
+    left = left.subspan(1);
+    return value;
+  }
+  /// Mostly small, sometimes around the edges.
+  std::uint32_t number() {
+    const auto b = byte();
+    if (b < 0xF0) return b & 0x1F;
+    return b == 0xFF ? 0xFFFFFFFFu - byte() : static_cast<std::uint32_t>(byte()) << (b & 0x0F) * 2;
+  }
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Reader in{{data, size}};
+  test::StandingGroup world(3);
+  auto& stranger = world.tree.add_client(world.node, 9);
+  while (!in.left.empty()) {
+    const auto who = in.byte();
+    auto& from = who % 4 == 3 ? stranger : *world.clients[who % 4];
+    wire::AggHeader h;
+    h.kind = static_cast<wire::AggKind>(in.byte() % 24);
+    h.tree_id = test::kTree;
+    h.group_id = (who & 0x40) != 0 ? in.number() : world.group_id;
+    h.sequence = in.number();
+    h.epoch = (who & 0x80) != 0 ? in.number() : 0;
+    std::vector<std::byte> body;
+    if (wire::carries_data(h.kind)) {
+      h.coll = static_cast<wire::Coll>(in.byte() % 10);
+      h.origin = who % 4;
+      h.members = 1;
+      if (h.coll == wire::Coll::allreduce) {
+        h.op = static_cast<Op>(in.byte() % 13);
+        h.dtype = static_cast<Dtype>(in.byte() % 13);
+        h.count = in.number();
+        h.flags = wire::kFlagFirst | wire::kFlagLast | (in.byte() & wire::kFlagStreaming);
+        body.resize(h.count * element_bytes(h.dtype, h.op) & 0xFFFF);
+      }
+    } else {
+      body.resize(wire::body_bytes(h.kind));
+      for (auto& byte : body) byte = static_cast<std::byte>(in.byte() & 0x07);
+      const std::uint64_t job = test::kJob;
+      if (body.size() >= sizeof job && (in.byte() & 1) != 0) std::memcpy(body.data(), &job, sizeof job);
+    }
+    h.payload_bytes = static_cast<std::uint32_t>(body.size());
+    if ((who & 0x20) != 0 && !body.empty()) body.pop_back();
+    world.tree.inject(from, from.up, h, body);
+    world.tree.run();
+  }
+  for (auto* client : world.clients) world.tree.cut(client->up);
+  world.tree.cut(stranger.up);
+  world.tree.run();
+  for (const auto& job : world.node.node->jobs())
+    if (job.osts_free != job.grant.osts || !world.node.node->idle()) std::abort();
+  return 0;
+}
