@@ -2,11 +2,15 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 namespace sumac::hostd {
+namespace {
+constexpr Duration kTellFullEvery = Seconds(60);
+}  // namespace
 
 Result<UniqueFd> Server::make_epoll() {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
@@ -36,6 +40,7 @@ Result<> Server::run_once(int extra, Time deadline) {
 
   // What a dying process still said comes first: it may have ended its job in good order.
   sockets_.progress(*this, 256);
+  tell_full();
   epoll_event dead[16];
   const int count = ::epoll_wait(epoll_.get(), dead, 16, 0);
   for (int i = 0; i < count; ++i) client_died(net::HostClientId{dead[i].data.u64});
@@ -45,9 +50,26 @@ Result<> Server::run_once(int extra, Time deadline) {
   return {};
 }
 
+void Server::tell_full() {
+  const auto turned_away = sockets_.turned_away() + unwatched_;
+  if (turned_away == turned_away_ || monotonic_now() < tell_full_at_) return;
+  SUMAC_WARN(log_,
+             "no room for another client: {} are attached, {} descriptors are legal: raise --clients-max or the limit "
+             "(ulimit -n, "
+             "LimitNOFILE=)",
+             clients_.size(), ::sysconf(_SC_OPEN_MAX));
+  turned_away_ = turned_away;
+  tell_full_at_ = monotonic_now() + kTellFullEvery;
+}
+
 void Server::on_client(net::HostClientId id, const net::PeerIdentity& who) {
   Client client{Session(Peer{who.pid, who.uid, who.gid}, config_.host, [this] { return ++last_ticket_; }), {}};
   auto pidfd = net::peer_pidfd(sockets_.socket_of(id));
+  if (!pidfd && pidfd.error().code == Errc::exhausted) {
+    ++unwatched_;
+    sockets_.close(id);
+    return;
+  }
   if (!pidfd) {
     SUMAC_ERROR(log_, "client {}: refused: its process can't be watched: {}", client.session.describe(),
                 pidfd.error().context);

@@ -50,6 +50,7 @@ class Server final : private net::HostServerEvents {
   void run(net::HostClientId client, Actions actions);
   void take_answers();
   void give_up_late(Time now);
+  void tell_full();
   Time next_deadline() const;
 
   ServerConfig config_;
@@ -61,6 +62,9 @@ class Server final : private net::HostServerEvents {
   Ticket last_ticket_ = 0;
   std::map<net::HostClientId, Client> clients_;
   std::unordered_map<Ticket, Begun> begun_;
+  std::uint64_t unwatched_ = 0;    ///< Clients refused for want of a descriptor to watch them by.
+  std::uint64_t turned_away_ = 0;  ///< As far as it was told.
+  Time tell_full_at_{};
 };
 
 }  // namespace sumac::hostd

@@ -128,13 +128,17 @@ void TcpTransport::accept_some() {
         // epoll would report the waiting peer again and again: look away for a moment.
         epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
         listener_paused_ = true;
+        ++stats_.turned_away;
         due_by(monotonic_now() + kAcceptRetry);
       } else if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) {
         continue;
       }
       return;
     }
-    if (table_.full()) continue;  // closed at once: the peer sees "closed by the peer"
+    if (table_.full()) {  // closed at once: the peer sees "closed by the peer"
+      ++stats_.turned_away;
+      continue;
+    }
     if (!set_stream_options(fd.get(), config_.user_timeout)) continue;  // the peer was gone before we looked
     TcpConnection& conn = add(std::move(fd), false);
     conn.peer_name = format_address(from);

@@ -25,6 +25,8 @@ struct ConnId {
 /// system_calls: tcp only; UCX does not tell.
 struct TransportStats {
   std::uint64_t messages_in = 0, messages_out = 0, bytes_in = 0, bytes_out = 0, system_calls = 0;
+  std::uint64_t turned_away =
+      0;  ///< Times a connection could not be taken: no descriptor left, or connections_max. tcp only.
 };
 
 /// Who is told. Called only from inside progress(); may call send() and close() on any connection, not progress().

@@ -65,6 +65,8 @@ class HostServer {
   /// The client's socket, for peer_pidfd(); -1 if it is gone.
   int socket_of(HostClientId client) const;
   std::size_t clients() const noexcept { return clients_.size(); }
+  /// Clients that were closed at once: no descriptor left, or clients_max.
+  std::uint64_t turned_away() const noexcept { return turned_away_; }
 
  private:
   struct Client {
@@ -86,6 +88,8 @@ class HostServer {
   std::uint64_t next_id_ = 1;
   std::map<HostClientId, Client> clients_;
   std::deque<std::pair<HostClientId, Error>> ended_;
+  std::uint64_t turned_away_ = 0;
+  UniqueFd spare_;  ///< Given up for a moment to take and close a client when there is no other descriptor.
   UniqueFd listener_, epoll_;
 };
 

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -39,6 +40,8 @@ Result<UniqueFd> peer_pidfd(int fd) {
   auto who = peer_identity(fd);
   if (!who) return tl::unexpected(who.error());
   pidfd = static_cast<int>(syscall(SYS_pidfd_open, who->pid, 0));
+  if (pidfd < 0 && (errno == EMFILE || errno == ENFILE))
+    return fail(Errc::exhausted, "no descriptor is left to watch process {} by", who->pid);
   if (pidfd < 0) return fail_errno(fmt::format("pidfd_open of process {}", who->pid));
   return UniqueFd{pidfd};
 }
@@ -58,6 +61,7 @@ Result<HostServer> HostServer::listen(const std::string& path, std::size_t clien
   server.inode_ = made.st_ino;
   epoll_event event{};
   event.events = EPOLLIN;
+  server.spare_ = UniqueFd{open("/dev/null", O_RDONLY | O_CLOEXEC)};
   if (epoll_ctl(server.epoll_.get(), EPOLL_CTL_ADD, server.listener_.get(), &event) != 0)
     return fail_errno("epoll_ctl");
   return server;
@@ -73,6 +77,8 @@ HostServer& HostServer::operator=(HostServer&& other) noexcept {
   std::swap(next_id_, other.next_id_);
   std::swap(clients_, other.clients_);
   std::swap(ended_, other.ended_);
+  std::swap(turned_away_, other.turned_away_);
+  std::swap(spare_, other.spare_);
   std::swap(listener_, other.listener_);
   std::swap(epoll_, other.epoll_);
   return *this;
@@ -112,8 +118,19 @@ std::size_t HostServer::accept_some(HostServerEvents& events) {
   std::size_t accepted = 0;
   for (int i = 0; i < kAcceptsPerPass; ++i) {
     UniqueFd fd{accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+    if (!fd && (errno == EMFILE || errno == ENFILE)) {
+      // Left waiting it would be reported again and again: with the descriptor kept for this it is taken and closed.
+      ++turned_away_;
+      spare_.reset();
+      const bool taken = static_cast<bool>(UniqueFd{accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)});
+      spare_ = UniqueFd{open("/dev/null", O_RDONLY | O_CLOEXEC)};
+      if (taken) continue;
+    }
     if (!fd) break;
-    if (clients_.size() >= clients_max_) continue;  // closed at once
+    if (clients_.size() >= clients_max_) {  // closed at once
+      ++turned_away_;
+      continue;
+    }
     const auto who = peer_identity(fd.get());
     if (!who) continue;
     const HostClientId id{next_id_++};

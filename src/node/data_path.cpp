@@ -1,11 +1,15 @@
 #include "node/data_path.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "wire/agg_codec.hpp"
 
 namespace sumac::node {
 namespace {
+
+constexpr Duration kTellFullEvery = Seconds(60);
 
 proto::LinkId link_of(net::ConnId conn) noexcept { return {conn.value}; }
 net::ConnId conn_of(proto::LinkId link) noexcept { return {link.value}; }
@@ -103,7 +107,19 @@ std::size_t DataPath::progress(Time now) {
     stalled_.pop_back();
     on_closed(conn_of(link), Error{Errc::exhausted, "its peer does not take its results"});
   }
+  if (events == 0) tell_full();
   return events;
+}
+
+void DataPath::tell_full() {
+  const auto turned_away = transport_->stats().turned_away;
+  if (turned_away == turned_away_ || now_ < tell_full_at_) return;
+  SUMAC_WARN(log_,
+             "no room for another connection ({} descriptors are legal, {} connections): raise the limit (ulimit -n, "
+             "LimitNOFILE=)",
+             ::sysconf(_SC_OPEN_MAX), net::TransportConfig{}.connections_max);
+  turned_away_ = turned_away;
+  tell_full_at_ = now_ + kTellFullEvery;
 }
 
 Time DataPath::next_due() const {

@@ -69,6 +69,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void put(proto::LinkId to, std::span<const std::byte> head, const Payload& body);
   void connect_parent(Time now);
   void parent_down(const Error& why, Time now);
+  void tell_full();
 
   DataPathConfig config_;
   Logger& log_;
@@ -85,6 +86,9 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   Duration retry_{};
   Time retry_at_ = kNever;
   std::optional<ParentState> parent_change_;
+
+  std::uint64_t turned_away_ = 0;  ///< As far as it was told.
+  Time tell_full_at_{};
 };
 
 }  // namespace sumac::node
