@@ -1,0 +1,224 @@
+"""What the bad-input scenarios stand on: daemons of their own, a job that goes on meanwhile, and a search for whatever is left behind.
+
+Every process that a scenario starts inherits a mark in its environment and a TMPDIR of its own, so that what it leaves is found wherever
+it went, and nobody else's processes or files are taken for it."""
+
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "component"))
+import case  # noqa: E402
+
+BIN = case.BUILD / "bin"
+STEADY = case.BUILD / "tests" / "badinput" / "steady"
+MARK = f"sumac-badinput-{os.getpid()}"
+SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="sumac-bad-", dir="/tmp"))
+TMPDIR = SCRATCH / "tmp"
+SETTINGS = {"BADINPUT_MARK": MARK, "TMPDIR": str(TMPDIR)}
+ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+SHM_BEFORE = set(os.listdir("/dev/shm"))
+MOUNTS_BEFORE = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+TMPDIR.mkdir()
+
+FABRIC = "name: t\nswitches: [s]\nhosts: {localhost: {leaf: s}}\nnodes: {node: {switch: s}}\n"
+
+
+def environment(more=None):
+    return {**os.environ, **SETTINGS, **(more or {})}
+
+
+def start(command, env=None, seconds=60):
+    return case.start(command, {**SETTINGS, **(env or {})}, seconds)
+
+
+def until(condition, what, seconds=30):
+    """A bound that only a failure reaches."""
+    end = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
+        time.sleep(0.02)
+
+
+def read(path):
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError:
+        return b""  # it ended while we looked
+
+
+def marked():
+    """Our processes, in whatever namespace: {pid: its words}."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if MARK.encode() in read(f"/proc/{pid}/environ"):
+            found[int(pid)] = read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace")
+    return found
+
+
+def mapped_shm():
+    """Names below /dev/shm that some process has mapped: somebody else's program that runs beside us."""
+    return {name for pid in filter(str.isdigit, os.listdir("/proc")) for name in re.findall(r"/dev/shm/(\S+)", read(f"/proc/{pid}/maps").decode())}
+
+
+def leftovers(allowed=()):
+    left = [f"process {pid}: {words}" for pid, words in marked().items() if pid not in allowed]
+    left += [f"file {path}" for path in TMPDIR.rglob("*")]
+    new = set(os.listdir("/dev/shm")) - SHM_BEFORE
+    left += [f"shared memory {name}" for name in (new - mapped_shm() if new else ())]
+    left += [f"socket {line.split()[-1]}" for line in read("/proc/net/unix").decode(errors="replace").splitlines() if MARK in line]
+    left += [f"mount {line}" for line in read("/proc/self/mountinfo").decode().splitlines() if line not in MOUNTS_BEFORE]
+    return left
+
+
+def signal_group(process, number):
+    """As a terminal does."""
+    os.killpg(process.pid, number)
+
+
+class House:
+    """A manager, a node and a sharpd, each on a port or socket of its own on this machine."""
+
+    def __init__(self, name, descriptors=None, manager=True, node=True, node_words=()):
+        self.folder = SCRATCH / name
+        self.folder.mkdir()
+        (self.folder / "fabric.yaml").write_text(FABRIC)
+        self.descriptors = descriptors
+        self.processes = {}
+        self.socket = self.folder / "sharpd.sock"
+        self.manager = "127.0.0.1:1"  # nobody's
+        self.node_words = node_words
+        if manager:
+            self.start_manager()
+        if node:
+            self.start_node()
+        self.start("sharpd", "--host", "localhost", "--manager", self.manager, "--socket", self.socket, "--log-level", "3")
+
+    def start_manager(self, listen="127.0.0.1:0"):
+        self.start("sharp_am", "--fabric", self.folder / "fabric.yaml", "--listen", listen)
+        self.manager = re.findall(r"listens on ([\d.:]+)", self.log("sharp_am"))[-1]
+
+    def start_node(self):
+        self.start("sharp_an", "--name", "node", "--manager", self.manager, "--listen", "127.0.0.1:0", "--log-level", "3", *self.node_words)
+        self.node_port = int(re.findall(r"listens on tcp:127\.0\.0\.1:(\d+)", self.log("sharp_an"))[-1])
+
+    def start(self, program, *words):
+        """Returns when the daemon says that it is ready."""
+        heard, said = os.pipe()
+        limit = self.descriptors and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors)))
+        command = [str(word) for word in (BIN / program, *words, "--ready-fd", said)]
+        with open(self.folder / f"{program}.log", "ab") as log:
+            self.processes[program] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(),
+                                                       pass_fds=[said], preexec_fn=limit)
+        os.close(said)
+        with os.fdopen(heard, "rb") as ready:
+            if ready.read() != b"ready\n":
+                raise AssertionError(f"{program} does not get ready:\n{self.log(program)}")
+
+    def log(self, program):
+        return read(self.folder / f"{program}.log").decode(errors="replace")
+
+    def says(self, program, words, seconds=30):
+        return until(lambda: re.search(words, self.log(program)), lambda: f"{program} says '{words}':\n{self.log(program)}", seconds)
+
+    def alive(self):
+        return [name for name, process in self.processes.items() if process.poll() is None]
+
+    def kill(self, program, number=signal.SIGKILL):
+        process = self.processes.pop(program)
+        process.send_signal(number)
+        return process.wait(30)
+
+    def descriptors_of(self, program):
+        return len(os.listdir(f"/proc/{self.processes[program].pid}/fd"))
+
+    def client(self, *command, env=None, seconds=60):
+        return start(command, {"SHARP_COLL_SHARPD_SOCKET_NAME": str(self.socket), **(env or {})}, seconds)
+
+    def job(self):
+        return self.client(BIN / "example-allreduce", "3", "1000")
+
+    def steady(self, ranks=3):
+        return Steady(ranks, {"SHARP_COLL_SHARPD_SOCKET_NAME": str(self.socket)})
+
+    def close(self):
+        for program in ("sharpd", "sharp_an", "sharp_am"):
+            if program in self.processes:
+                self.kill(program, signal.SIGTERM)
+
+
+class Steady:
+    """A job (steady.c) that adds up numbers until it is told to end, or cannot."""
+
+    def __init__(self, ranks, env):
+        self.process = subprocess.Popen([str(STEADY), str(ranks)], env=environment(env), text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.pids, self.head = {}, ""
+        for line in self.process.stdout:
+            self.head += line
+            found = re.match(r"steady: rank (\d+) pid (\d+)", line)
+            if found:
+                self.pids[int(found[1])] = int(found[2])
+            if "ready" in line:
+                return
+        raise AssertionError(f"steady: {self.head}{self.process.communicate()[1]}")
+
+    def ended(self, seconds=60):
+        """All that it said, once it has ended by itself."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired as late:
+            self.process.kill()
+            raise AssertionError(f"steady still runs after {seconds} s: {self.process.communicate()}") from late
+        out, err = self.process.communicate()
+        return self.process.returncode, out, err
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdin = None
+        return self.ended()
+
+
+class Scenario(unittest.TestCase):
+    maxDiff = None
+
+    def good_job(self, house):
+        done = house.job()
+        self.assertEqual(done.code, 0, done.text + house.log("sharp_am") + house.log("sharpd"))
+        self.assertIn("all sums exact", done.out)
+
+    def one_line(self, text, *patterns):
+        """Exactly one line, and it names everything asked for."""
+        self.assertEqual(text.count("\n"), 1, f"more or less than one line: {text!r}")
+        for pattern in patterns:
+            self.assertRegex(text, pattern)
+        self.assertLess(len(text), 320, "a line that nobody reads to its end")
+
+    def nothing_left(self, house=None):
+        allowed = [process.pid for process in house.processes.values()] if house else []
+        until(lambda: not leftovers(allowed), lambda: "\n".join(["nothing is left behind:", *leftovers(allowed)]), 15)
+
+
+def main():
+    try:
+        program = unittest.main(verbosity=2, exit=False)
+    finally:
+        for pid in marked():  # ours by the mark; a scenario that failed must not leave them to the next
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        shutil.rmtree(SCRATCH, ignore_errors=True)
+    sys.exit(not program.result.wasSuccessful())

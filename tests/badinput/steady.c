@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A job that goes on until it is told to end: ranks forked from one process add up numbers and check every sum. Whoever started it kills
+ * something meanwhile, or sends rubbish to a port, and reads here what became of each rank.
+ *
+ *     steady RANKS        ends in good order, all ranks after the same call, when its standard input closes
+ *
+ * Out-of-band functions go through memory that the ranks share: no message of theirs can be in the way of what is tested. */
+#include <poll.h>
+#include <pthread.h>
+#include <sharp/api/sharp.h>
+#include <sharp/api/sumac_ext.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { kRanksMax = 16, kCount = 16, kBoardBytes = 1 << 16 };
+
+struct board {
+  pthread_barrier_t barrier;
+  char of[kRanksMax][kBoardBytes];
+};
+
+struct member {
+  int rank, size;
+  struct board* board;
+};
+
+static int oob_barrier(void* context) {
+  struct member* me = context;
+  pthread_barrier_wait(&me->board->barrier);
+  return 0;
+}
+
+static int oob_bcast(void* context, void* buffer, int length, int root) {
+  struct member* me = context;
+  if (length > kBoardBytes) return -1;
+  if (me->rank == root) memcpy(me->board->of[root], buffer, (size_t)length);
+  oob_barrier(me);
+  memcpy(buffer, me->board->of[root], (size_t)length);
+  return oob_barrier(me);
+}
+
+static int oob_gather(void* context, int root, void* mine, void* all, int length) {
+  struct member* me = context;
+  if (length > kBoardBytes) return -1;
+  memcpy(me->board->of[me->rank], mine, (size_t)length);
+  oob_barrier(me);
+  for (int rank = 0; me->rank == root && rank < me->size; ++rank)
+    memcpy((char*)all + (size_t)rank * (size_t)length, me->board->of[rank], (size_t)length);
+  return oob_barrier(me);
+}
+
+static int told_to_end(void) {
+  struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+  return poll(&in, 1, 0) != 0;
+}
+
+static int add_up(struct sharp_coll_comm* comm, const struct member* me) {
+  long in[kCount], out[kCount];
+  struct sharp_coll_reduce_spec spec = {0};
+  spec.sbuf_desc.buffer.ptr = in;
+  spec.sbuf_desc.buffer.length = sizeof in;
+  spec.rbuf_desc.buffer.ptr = out;
+  spec.rbuf_desc.buffer.length = sizeof out;
+  spec.dtype = SHARP_DTYPE_LONG;
+  spec.length = kCount;
+  spec.op = SHARP_OP_SUM;
+  for (long call = 0;; ++call) {
+    in[0] = me->rank == 0 && told_to_end(); /* the sum tells all of them at the same call */
+    for (int i = 1; i < kCount; ++i) in[i] = call + me->rank + i;
+    const int code = sharp_coll_do_allreduce(comm, &spec);
+    if (code != SHARP_COLL_SUCCESS) {
+      char why[256] = "";
+      sumac_comm_error(comm, why, sizeof why);
+      printf("steady: rank %d failed after %ld calls: %s: %s\n", me->rank, call, sharp_coll_strerror(code), why);
+      return 1;
+    }
+    for (int i = 1; i < kCount; ++i) {
+      const long sum = me->size * (call + i) + (long)me->size * (me->size - 1) / 2;
+      if (out[i] != sum) {
+        printf("steady: rank %d: WRONG sum %ld, not %ld, in call %ld\n", me->rank, out[i], sum, call);
+        return 1;
+      }
+    }
+    if (out[0] != 0) {
+      printf("steady: rank %d done after %ld calls\n", me->rank, call);
+      return 0;
+    }
+    if (call == 20 && me->rank == 0) {
+      printf("steady: ready\n");
+      fflush(stdout);
+    }
+  }
+}
+
+static int run_rank(struct member* me, unsigned long job_id) {
+  struct sharp_coll_init_spec init = {0};
+  init.job_id = job_id;
+  init.world_rank = init.world_local_rank = me->rank;
+  init.world_size = me->size;
+  init.config = sharp_coll_default_config;
+  init.oob_colls.bcast = oob_bcast;
+  init.oob_colls.barrier = oob_barrier;
+  init.oob_colls.gather = oob_gather;
+  init.oob_ctx = me;
+  struct sharp_coll_context* context = NULL;
+  int code = sharp_coll_init(&init, &context);
+  if (code != SHARP_COLL_SUCCESS) {
+    printf("steady: rank %d: sharp_coll_init: %s\n", me->rank, sharp_coll_strerror(code));
+    return 1;
+  }
+  struct sharp_coll_comm_init_spec group = {0};
+  group.rank = me->rank;
+  group.size = me->size;
+  group.oob_ctx = me;
+  struct sharp_coll_comm* comm = NULL;
+  code = sharp_coll_comm_init(context, &group, &comm);
+  if (code != SHARP_COLL_SUCCESS) {
+    printf("steady: rank %d: sharp_coll_comm_init: %s\n", me->rank, sharp_coll_strerror(code));
+    return 1;
+  }
+  int failed = add_up(comm, me);
+  if (sharp_coll_comm_destroy(comm) != SHARP_COLL_SUCCESS) failed = 1;
+  if (sharp_coll_finalize(context) != SHARP_COLL_SUCCESS) failed = 1;
+  return failed;
+}
+
+int main(int argc, char** argv) {
+  const int size = argc == 2 ? atoi(argv[1]) : 0;
+  if (size < 1 || size > kRanksMax) {
+    fprintf(stderr, "usage: %s [RANKS 1..%d]\n", argv[0], kRanksMax);
+    return 2;
+  }
+  struct board* board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  pthread_barrierattr_t shared;
+  if (board == MAP_FAILED || pthread_barrierattr_init(&shared) != 0 ||
+      pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED) != 0 ||
+      pthread_barrier_init(&board->barrier, &shared, (unsigned)size) != 0) {
+    perror("shared memory");
+    return 1;
+  }
+  const unsigned long job_id = (unsigned long)time(NULL) << 22 | (unsigned long)getpid();
+  for (int rank = 0; rank < size; ++rank) {
+    const pid_t pid = fork();
+    if (pid < 0) {
+      perror("fork");
+      return 1;
+    }
+    if (pid > 0) {
+      printf("steady: rank %d pid %d\n", rank, (int)pid);
+      fflush(stdout);
+      continue;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    struct member me = {rank, size, board};
+    const int failed = run_rank(&me, job_id);
+    fflush(stdout);
+    _exit(failed);
+  }
+  int failed = 0;
+  for (int status = 0; wait(&status) > 0;)
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) failed = 1;
+  return failed;
+}
