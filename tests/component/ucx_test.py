@@ -56,6 +56,12 @@ class OnOneHost(unittest.TestCase):
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(done.tally["next"], 0, done.text)
 
+    def test_a_transport_that_is_none_is_refused_before_anything_starts(self):
+        for words in (["run", "--transport", "rdma", "true"], ["run", "--transport"], ["lab", "up", fabric.FABRIC, "--transport", "rdma"]):
+            done = case.start([case.SUMAC, *words])
+            self.assertEqual(done.code, 2, done.text)
+            self.assertRegex(done.err, r"^sumac: .*--transport.*tcp or ucx\n$")
+
 
 if __name__ == "__main__":
     case.main()

@@ -78,7 +78,8 @@ std::string document_loose() {
   std::string text = "| name | read by |\n|---|---|\n";
   for (const auto& variable : loose_variables()) text += fmt::format("| `{}` | {} |\n", variable.name, variable.doc);
   text +=
-      "| `SUMAC_UCX_*` | The ucx backend: UCX's own variables for it alone, before `UCX_*` (`SUMAC_UCX_TLS=tcp`). |\n";
+      "| `SUMAC_UCX_*` | The ucx backend: UCX's `TLS`, `NET_DEVICES` and its like for it alone, before `UCX_*` "
+      "(`SUMAC_UCX_TLS=tcp`); what belongs to one kind of device (`UCX_TCP_*`) UCX reads without our prefix only. |\n";
   return text;
 }
 
