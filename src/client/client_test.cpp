@@ -53,7 +53,8 @@ TEST(ClientOptions, AMistypedVariableIsNoticedAndAForeignOneIsNot) {
   ::setenv("HCOLL_WHATEVER", "1", 1);
   ::setenv("SUMAC_NODE_OST_COUNT", "1", 1);
   const auto sentences = unknown_client_variables();
-  for (const char* name : {"SHARP_COLL_ENABEL_SAT", "SUMAC_TRANSPROT", "HCOLL_WHATEVER", "SUMAC_NODE_OST_COUNT"}) ::unsetenv(name);
+  for (const char* name : {"SHARP_COLL_ENABEL_SAT", "SUMAC_TRANSPROT", "HCOLL_WHATEVER", "SUMAC_NODE_OST_COUNT"})
+    ::unsetenv(name);
   ASSERT_EQ(sentences.size(), 2u);
   EXPECT_EQ(sentences[0], "unknown variable SHARP_COLL_ENABEL_SAT: did you mean SHARP_COLL_ENABLE_SAT?");
   EXPECT_EQ(sentences[1], "unknown variable SUMAC_TRANSPROT: did you mean SUMAC_TRANSPORT?");

@@ -261,9 +261,12 @@ const std::shared_ptr<const std::string>& Comm::end() {
   if (text.empty()) return end_;
   const auto link = context_.link().closed() ? context_.describe_link() : std::string();
   end_ = std::make_shared<const std::string>(fmt::format("group {:x}: {}{}", group_id_, text, link));
-  const bool is_verdict = group_->verdict().has_value();
-  SUMAC_ERROR(context_.log(), "SHArP Error detected. err code:{} type:{} desc: {}", SHARP_COLL_ERROR,
-              is_verdict ? "verdict" : "connection", *end_);
+  const auto& verdict = group_->verdict();
+  // A verdict has the same words at all members: the first whom it is not about tells people. A broken connection is each one's own.
+  const bool speaks = !verdict || rank_ == (verdict->body.culprit == 0 ? 1 : 0);
+  const auto level = speaks ? LogLevel::error : LogLevel::debug;
+  SUMAC_LOG(context_.log(), level, "SHArP Error detected. err code:{} type:{} desc: {}", SHARP_COLL_ERROR,
+            verdict ? "verdict" : "connection", *end_);
   return end_;
 }
 

@@ -160,7 +160,8 @@ Outcome<> Context::connect() {
   const auto ask_every = std::clamp(config_.node_lost_after / 4, Millis{25}, Millis{1'000});
   if (const auto watched = transport_->watch(conn_, ask_every, config_.node_lost_after);
       watched != Errc::ok && watched != Errc::unsupported)
-    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {} is gone again", *name, for_people(*address));
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {} is gone again", *name,
+                   for_people(*address));
   return {};
 }
 
@@ -206,6 +207,8 @@ void Context::watch(Comm& comm) {
   if (std::exchange(comm.is_watched, true)) return;
   watched_.push_back(&comm);
 }
+
+void Context::abandon(std::unique_ptr<Comm> comm) { abandoned_.push_back(std::move(comm)); }
 
 void Context::remove(Comm& comm) noexcept {
   std::erase(comms_, &comm);

@@ -69,7 +69,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   /// Something of this communicator may complete: look at it after each progress.
   void watch(Comm& comm);
   /// Keeps a communicator whose members did not all come in time, until they do or the job ends.
-  void abandon(std::unique_ptr<Comm> comm) { abandoned_.push_back(std::move(comm)); }
+  void abandon(std::unique_ptr<Comm> comm);
   /// Nothing borrowed from the user is read any more by what is still queued.
   void forget_borrowed() { transport_->detach(conn_); }
   /// Between them what is sent is gathered: fewer system calls for an operation of many fragments.

@@ -1,0 +1,50 @@
+#pragma once
+// What the tests through real daemons share: a fabric of a root and two leaves, and specs as careless clients make them.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/types.hpp"
+#include "client/test_daemons.hpp"
+#include "client/test_ranks.hpp"
+
+namespace sumac::client::test {
+
+inline const Shape kTwoLeaves{.leaves = {"leaf1", "leaf2"}};
+
+inline RanksConfig on(const Daemons& daemons, int size) {
+  RanksConfig config;
+  config.size = size;
+  for (std::size_t h = 0; h < daemons.hosts(); ++h) config.sockets.push_back(daemons.socket_of(h));
+  return config;
+}
+
+inline sharp_coll_reduce_spec reduce_spec(const void* in, void* out, std::size_t count, Dtype dtype, Op op,
+                                          Dtype tag = Dtype::null) {
+  sharp_coll_reduce_spec spec;
+  std::memset(&spec, 0xA5, sizeof spec);
+  const auto bytes = count * element_bytes(dtype, op, tag);
+  spec.sbuf_desc = {SHARP_DATA_BUFFER, SHARP_MEM_TYPE_HOST, {}, {{const_cast<void*>(in), bytes, nullptr}}};
+  spec.rbuf_desc = {SHARP_DATA_BUFFER, SHARP_MEM_TYPE_HOST, {}, {{out, bytes, nullptr}}};
+  spec.dtype = static_cast<sharp_datatype>(dtype);
+  spec.op = static_cast<sharp_reduce_op>(op);
+  spec.tag_dtype = static_cast<sharp_datatype>(tag);
+  spec.length = count;
+  spec.aggr_mode = SHARP_AGGREGATION_NONE;
+  return spec;
+}
+
+class World : public testing::Test {
+ protected:
+  void SetUp() override { daemons_ = std::make_unique<Daemons>(kTwoLeaves); }
+  void expect_well(int size, const std::function<void(Rank&)>& body,
+                   std::vector<std::pair<std::string, std::string>> environment = {}) {
+    auto config = on(*daemons_, size);
+    config.environment = std::move(environment);
+    const auto text = complaint(run_ranks(config, body));
+    EXPECT_EQ(text, "") << daemons_->log();
+  }
+  std::unique_ptr<Daemons> daemons_;
+};
+
+}  // namespace sumac::client::test
