@@ -99,5 +99,27 @@ TEST(WrongStart, a_node_without_a_manager_says_so_once_and_goes_on_trying) {
   EXPECT_EQ(text.find("no manager"), text.rfind("no manager"));
 }
 
+TEST(WrongStart, a_mistyped_variable_is_told_by_the_daemon_it_was_meant_for) {
+  Scratch scratch;
+  const std::pair<const char*, const char*> set[] = {
+      {"SUMAC_NODE_OST_CONT", "1"}, {"SUMAC_NOD_NAME", "x"}, {"SUMAC_AM_FABRIK", "y"}};
+  for (const auto& [name, value] : set) ::setenv(name, value, 1);
+  DaemonProcess node("sharp_an", {"--show-config"}, scratch.file("an.log"), false);
+  DaemonProcess am("sharp_am", {"--show-config"}, scratch.file("am.log"), false);
+  for (const auto& [name, value] : set) ::unsetenv(name);
+  EXPECT_EQ(node.wait(), 0);
+  EXPECT_EQ(am.wait(), 0);
+  EXPECT_THAT(
+      node.output(),
+      testing::AllOf(
+          testing::HasSubstr(
+              "sharp_an: warning: unknown variable SUMAC_NODE_OST_CONT: did you mean SUMAC_NODE_OST_COUNT?\n"),
+          testing::HasSubstr("sharp_an: warning: unknown variable SUMAC_NOD_NAME: did you mean SUMAC_NODE_NAME?\n"),
+          testing::Not(testing::HasSubstr("FABRIK"))));
+  EXPECT_THAT(am.output(),
+              testing::AllOf(testing::HasSubstr("unknown variable SUMAC_AM_FABRIK: did you mean SUMAC_AM_FABRIC?"),
+                             testing::Not(testing::HasSubstr("SUMAC_NOD"))));
+}
+
 }  // namespace
 }  // namespace sumac::tests
