@@ -24,7 +24,8 @@ static int failed(hcoll_module_t* module, const char* what, int status) {
     if (NULL != module->group && 0 == sumac_comm_error(module->group, text, sizeof(text))) {
       text[0] = '\0';
     }
-    if (module->leader) {
+    /* The tree ended for all: one rank tells people. What a rank alone has seen, its libsharp_coll says. */
+    if (0 == ompi_comm_rank(module->comm)) {
       HCOLL_SAY("SHArP: %s failed:%s(%d) %s", what, sharp_coll_strerror(status), status, text);
     }
   }

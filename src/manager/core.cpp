@@ -311,7 +311,9 @@ void Core::revoke(Actions& out, const Job& job, const std::string& why) {
 std::string Core::missing_for(const Job& job) const {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (job.wait_for[i] != 0) {
-      if (!job.deferred.empty()) return job.deferred;
+      if (!job.deferred.empty())
+        return fmt::format("{}: ranks of a former job still hold them: wait until they end, or ask for less",
+                           job.deferred);
       return fmt::format(
           "node {} has not acknowledged the grant in {} ms: is its process stopped, or its machine overloaded?",
           nodes_[i].name, std::chrono::duration_cast<Millis>(rules_.grant_timeout).count());
