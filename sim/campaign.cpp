@@ -23,7 +23,8 @@ constexpr std::size_t kFailuresShown = 5;
 
 /// What a child process tells its parent, in memory that both see: it is there also if the child crashes.
 struct Shared {
-  std::uint64_t seeds = 0, failures = 0, operations = 0, messages = 0, groups = 0, refused = 0, verdicts = 0, running = 0;
+  std::uint64_t seeds = 0, failures = 0, operations = 0, messages = 0, groups = 0, refused = 0, verdicts = 0,
+                running = 0;
   double virtual_seconds = 0;
   char text[kTextMax] = {};
   Coverage coverage{};
@@ -69,8 +70,8 @@ void run_share(Shared& mine, const CampaignOptions& options, std::uint32_t job) 
     mine.virtual_seconds += report.virtual_seconds;
     if (report.failure.empty()) continue;
     if (++mine.failures <= kFailuresShown)
-      add_text(mine, fmt::format("seed {} FAILED: {}\n  repeat with: sumac-seeds --seed {} -v\n", report.seed, report.failure.substr(0, 600),
-                                 report.seed));
+      add_text(mine, fmt::format("seed {} FAILED: {}\n  repeat with: sumac-seeds --seed {} -v\n", report.seed,
+                                 report.failure.substr(0, 600), report.seed));
   }
   mine.running = 0;
   mine.coverage = coverage_of_this_process();
@@ -100,8 +101,8 @@ std::uint64_t run_campaign(const CampaignOptions& options) {
     Shared& part = all[job];
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
       ++part.failures;
-      add_text(part, fmt::format("seed {} CRASHED (signal {})\n  repeat with: sumac-seeds --seed {} -v\n", part.running, WTERMSIG(status),
-                                 part.running));
+      add_text(part, fmt::format("seed {} CRASHED (signal {})\n  repeat with: sumac-seeds --seed {} -v\n", part.running,
+                                 WTERMSIG(status), part.running));
     }
     std::fputs(part.text, stdout);
     total.seeds += part.seeds;
@@ -115,10 +116,10 @@ std::uint64_t run_campaign(const CampaignOptions& options) {
     total.coverage.add(part.coverage);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  fmt::print("seeds {} to {}: {} run, {} failed, in {:.1f} s with {} process{}\n", options.first, options.first + options.count - 1, total.seeds,
-             total.failures, seconds, jobs, jobs == 1 ? "" : "es");
-  fmt::print("  {} operations, {} messages, {} groups ({} refused, {} with a verdict), {:.0f} s of virtual time\n", total.operations, total.messages,
-             total.groups, total.refused, total.verdicts, total.virtual_seconds);
+  fmt::print("seeds {} to {}: {} run, {} failed, in {:.1f} s with {} process{}\n", options.first,
+             options.first + options.count - 1, total.seeds, total.failures, seconds, jobs, jobs == 1 ? "" : "es");
+  fmt::print("  {} operations, {} messages, {} groups ({} refused, {} with a verdict), {:.0f} s of virtual time\n",
+             total.operations, total.messages, total.groups, total.refused, total.verdicts, total.virtual_seconds);
   total.coverage.print();
   return total.failures;
 }
@@ -177,13 +178,15 @@ std::uint32_t check_mutations(std::uint64_t first, std::uint64_t count_max, std:
     if (next < proto::kGuardCount) start_next();
   }
   std::uint32_t survivors = 0;
-  fmt::print("mutation check: {} guards, each removed alone; the first seed that fails without it\n", proto::kGuardCount);
+  fmt::print("mutation check: {} guards, each removed alone; the first seed that fails without it\n",
+             proto::kGuardCount);
   for (std::size_t i = 0; i < proto::kGuardCount; ++i) {
     const auto guard = static_cast<proto::Guard>(i);
     const Mutant& mutant = mutants[i];
     if (!mutant.failed) ++survivors;
-    const std::string outcome = mutant.failed ? fmt::format("seed {:<4} {:.90}", mutant.seed, mutant.why)
-                                              : fmt::format("NOT MISSED in {} seeds: {}", count_max, proto::describe(guard));
+    const std::string outcome = mutant.failed
+                                    ? fmt::format("seed {:<4} {:.90}", mutant.seed, mutant.why)
+                                    : fmt::format("NOT MISSED in {} seeds: {}", count_max, proto::describe(guard));
     fmt::print("  {:<20} {}\n", proto::to_string(guard), outcome);
   }
   return survivors;

@@ -11,11 +11,12 @@ struct CampaignOptions {
   std::uint32_t jobs = 1;
 };
 
-/// Runs the seeds, prints each failure with the command that repeats it, then the totals and the coverage of the machines.
-/// Returns the number of seeds that failed.
+/// Runs the seeds, prints each failure with the command that repeats it, then the totals and the coverage of the
+/// machines. Returns the number of seeds that failed.
 std::uint64_t run_campaign(const CampaignOptions& options);
 
-/// For each guard: the first seed that fails without it. Prints a table; returns the number of guards that nothing missed.
+/// For each guard: the first seed that fails without it. Prints a table; returns the number of guards that nothing
+/// missed.
 std::uint32_t check_mutations(std::uint64_t first, std::uint64_t count_max, std::uint32_t jobs);
 
 }  // namespace sumac::sim

@@ -33,7 +33,8 @@ constexpr MachineText kMachines[] = {
     text<proto::membership::State, proto::membership::Event>("membership"),
     text<proto::open_request::State, proto::open_request::Event>("open"),
 };
-static_assert(std::size(kMachines) == Coverage::kMachines && Coverage::kMachines == static_cast<std::size_t>(proto::Machine::count));
+static_assert(std::size(kMachines) == Coverage::kMachines &&
+              Coverage::kMachines == static_cast<std::size_t>(proto::Machine::count));
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 #pragma once
-// Which pairs of state and event the machines met, and the switch of the mutation check. Both exist only where the simulator is
-// built with sumac_proto_mutable.
+// Which pairs of state and event the machines met, and the switch of the mutation check. Both exist only where the
+// simulator is built with sumac_proto_mutable.
 #include <cstdint>
 
 namespace sumac::sim {

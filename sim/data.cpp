@@ -51,7 +51,8 @@ std::size_t bytes_of(const OpPlan& op) noexcept {
   return op.coll == wire::Coll::allreduce ? op.count * element_bytes(op.dtype, op.op, op.tag) : 0;
 }
 
-std::vector<std::byte> make_input(const OpPlan& op, std::uint64_t session_key, std::uint32_t index, std::uint32_t rank) {
+std::vector<std::byte> make_input(const OpPlan& op, std::uint64_t session_key, std::uint32_t index,
+                                  std::uint32_t rank) {
   std::vector<std::byte> bytes(bytes_of(op));
   if (bytes.empty()) return bytes;
   SplitMix64 noise(session_key * 1000003 + index * 4099ull + rank);
@@ -66,7 +67,8 @@ std::vector<std::byte> make_input(const OpPlan& op, std::uint64_t session_key, s
   return bytes;
 }
 
-std::vector<std::byte> make_expected(const OpPlan& op, std::uint64_t session_key, std::uint32_t index, std::uint32_t size) {
+std::vector<std::byte> make_expected(const OpPlan& op, std::uint64_t session_key, std::uint32_t index,
+                                     std::uint32_t size) {
   std::vector<std::byte> sum = make_input(op, session_key, index, 0);
   if (sum.empty()) return sum;
   for (std::uint32_t rank = 1; rank < size; ++rank) {

@@ -39,7 +39,8 @@ std::string Judgement::failure() const {
     for (const Member* member : session.members)
       if (member->fate != Member::Fate::dead)
         if (const std::string text = agreement(*first, *member); !text.empty())
-          return fmt::format("session {}.{}: ranks {} and {}: {}", session.track, session.index, first->rank, member->rank, text);
+          return fmt::format("session {}.{}: ranks {} and {}: {}", session.track, session.index, first->rank,
+                             member->rank, text);
   if (const std::string text = expectation(*first); !text.empty())
     return fmt::format("session {}.{}: {}", session.track, session.index, text);
   return {};
@@ -49,14 +50,16 @@ std::string Judgement::agreement(const Member& a, const Member& b) const {
   if (a.fate != b.fate) return fmt::format("one {}, the other {}", to_string(a.fate), to_string(b.fate));
   // A verdict from the number of Leave on fails nothing: who had nothing else under way may leave without hearing it.
   const auto all_done = [&](const Member& m) {
-    return m.status.size() == session.plan->ops.size() && std::all_of(m.status.begin(), m.status.end(), [](Errc e) { return e == Errc::ok; });
+    return m.status.size() == session.plan->ops.size() &&
+           std::all_of(m.status.begin(), m.status.end(), [](Errc e) { return e == Errc::ok; });
   };
   const bool unheard = a.verdict.has_value() != b.verdict.has_value() && all_done(a) && all_done(b);
   if (!unheard && !same(a.verdict, b.verdict)) return "different verdicts";
   // One may have posted less when the verdict came; what both know the end of, both know alike.
   for (std::size_t op = 0; op < std::min(a.status.size(), b.status.size()); ++op)
     if (a.status[op] != b.status[op])
-      return fmt::format("operation {} ended with {} here and {} there", op, sumac::to_string(a.status[op]), sumac::to_string(b.status[op]));
+      return fmt::format("operation {} ended with {} here and {} there", op, sumac::to_string(a.status[op]),
+                         sumac::to_string(b.status[op]));
   const auto succeeded = [](const Member& m) { return std::count(m.status.begin(), m.status.end(), Errc::ok); };
   if (succeeded(a) != succeeded(b)) return "different numbers of operations succeeded";
   return {};
@@ -68,23 +71,28 @@ std::string Judgement::expectation(const Member& first) const {
     case Scenario::disagree:
       if (!is_victims()) break;
       if (!first.verdict) return "members disagreed, and no verdict came";
-      if (first.verdict->body.reason != wire::TroubleReason::disagree) return "the verdict is not about the disagreement";
-      if (first.status.size() > plan.victim_op && first.status[plan.victim_op] == Errc::ok) return "the operation they disagreed on succeeded";
+      if (first.verdict->body.reason != wire::TroubleReason::disagree)
+        return "the verdict is not about the disagreement";
+      if (first.status.size() > plan.victim_op && first.status[plan.victim_op] == Errc::ok)
+        return "the operation they disagreed on succeeded";
       return {};
     case Scenario::lost_standing:
     case Scenario::far_number:
       if (!is_victims() || victim->fate != Member::Fate::dead) break;
       if (!first.verdict) {
-        if (first.status.size() == operations && std::count(first.status.begin(), first.status.end(), Errc::ok) == static_cast<std::ptrdiff_t>(operations))
+        if (first.status.size() == operations &&
+            std::count(first.status.begin(), first.status.end(), Errc::ok) == static_cast<std::ptrdiff_t>(operations))
           return {};  // F was the number of Leave
         return "a member was lost, and no verdict came";
       }
-      if (first.verdict->body.reason != wire::TroubleReason::lost_connection || first.verdict->body.culprit != victim->rank)
+      if (first.verdict->body.reason != wire::TroubleReason::lost_connection ||
+          first.verdict->body.culprit != victim->rank)
         return fmt::format("the verdict names rank {}, lost was {}", first.verdict->body.culprit, victim->rank);
       return {};
     case Scenario::lost_joining:
       if (!is_victims()) break;
-      if (first.fate != Member::Fate::refused && !first.verdict) return "a member was lost while joining, and nobody heard";
+      if (first.fate != Member::Fate::refused && !first.verdict)
+        return "a member was lost while joining, and nobody heard";
       return {};
     case Scenario::bad_join:
       if (!is_victims()) break;
@@ -101,15 +109,18 @@ std::string Judgement::expectation(const Member& first) const {
       break;
     default: break;
   }
-  // Another group's OSTs at a node come back when it hears of that group's end, which may be after the id is free again.
-  // And if that refusal is lost until the id is used again, nobody knows the reason any more.
-  const bool by_osts = first.fate == Member::Fate::refused && (first.refusal->reason == wire::RefuseReason::no_ost ||
-                                                               first.refusal->reason == wire::RefuseReason::unknown_group);
+  // Another group's OSTs at a node come back when it hears of that group's end, which may be after the id is free
+  // again. And if that refusal is lost until the id is used again, nobody knows the reason any more.
+  const bool by_osts =
+      first.fate == Member::Fate::refused && (first.refusal->reason == wire::RefuseReason::no_ost ||
+                                              first.refusal->reason == wire::RefuseReason::unknown_group);
   if (by_osts) return {};
   if (first.fate != Member::Fate::left)
-    return fmt::format("{}{}", to_string(first.fate), first.refusal ? fmt::format(" (reason {})", wire::to_string(first.refusal->reason)) : "");
+    return fmt::format("{}{}", to_string(first.fate),
+                       first.refusal ? fmt::format(" (reason {})", wire::to_string(first.refusal->reason)) : "");
   if (first.verdict) return fmt::format("a verdict that nothing called for (culprit {})", first.verdict->body.culprit);
-  if (first.status.size() != operations || std::any_of(first.status.begin(), first.status.end(), [](Errc e) { return e != Errc::ok; }))
+  if (first.status.size() != operations ||
+      std::any_of(first.status.begin(), first.status.end(), [](Errc e) { return e != Errc::ok; }))
     return "not all operations succeeded";
   return {};
 }

@@ -37,10 +37,11 @@ std::optional<std::uint64_t> number(const char* text) {
 int run_one(std::uint64_t seed, int verbose) {
   if (verbose != 0) fmt::print("{}", sumac::sim::make_plan(seed).describe());
   const auto report = sumac::sim::run_seed(seed, verbose);
-  fmt::print("seed {}: {} operations, {} messages, {} groups, {:.1f} s of virtual time\n", seed, report.operations, report.messages, report.groups,
-             report.virtual_seconds);
+  fmt::print("seed {}: {} operations, {} messages, {} groups, {:.1f} s of virtual time\n", seed, report.operations,
+             report.messages, report.groups, report.virtual_seconds);
   if (report.failure.empty()) return 0;
-  fmt::print("FAILED: {}\nlast events:\n{}repeat with: sumac-seeds --seed {} -v\n", report.failure, report.last_events, seed);
+  fmt::print("FAILED: {}\nlast events:\n{}repeat with: sumac-seeds --seed {} -v\n", report.failure, report.last_events,
+             seed);
   return 1;
 }
 
@@ -76,23 +77,32 @@ int main(int argc, char** argv) {
     const char* value = argv[++i];
     if (arg == "--without") {
       std::size_t guard = 0;
-      while (guard < sumac::proto::kGuardCount && std::string_view(to_string(static_cast<sumac::proto::Guard>(guard))) != value) ++guard;
+      while (guard < sumac::proto::kGuardCount &&
+             std::string_view(to_string(static_cast<sumac::proto::Guard>(guard))) != value)
+        ++guard;
       if (guard == sumac::proto::kGuardCount || !sumac::sim::mutable_build()) return usage("no such guard:", value);
       sumac::sim::disable_guard(static_cast<int>(guard));
       continue;
     }
     const auto n = number(value);
     if (!n) return usage("not a number:", value);
-    if (arg == "--count") options.count = *n;
-    else if (arg == "--first") options.first = *n;
-    else if (arg == "--jobs") options.jobs = static_cast<std::uint32_t>(*n);
-    else if (arg == "--seed") seed = *n;
-    else if (arg == "--mutants") mutants = *n, campaign = false;
-    else return usage("unknown option", argv[i - 1]);
+    if (arg == "--count")
+      options.count = *n;
+    else if (arg == "--first")
+      options.first = *n;
+    else if (arg == "--jobs")
+      options.jobs = static_cast<std::uint32_t>(*n);
+    else if (arg == "--seed")
+      seed = *n;
+    else if (arg == "--mutants")
+      mutants = *n, campaign = false;
+    else
+      return usage("unknown option", argv[i - 1]);
   }
   if (seed) return run_one(*seed, verbose);
   bool good = true;
   if (campaign) good = sumac::sim::run_campaign(options) == 0;
-  if (check) good = sumac::sim::check_mutations(options.first, mutants.value_or(options.count), options.jobs) == 0 && good;
+  if (check)
+    good = sumac::sim::check_mutations(options.first, mutants.value_or(options.count), options.jobs) == 0 && good;
   return good ? 0 : 1;
 }

@@ -43,8 +43,8 @@ struct Member {
   std::uint32_t posted = 0, completed = 0, depth = 1;
   Time think_until{};
   bool leaving = false;
-  std::vector<Posted> buffers;   ///< [operation]
-  std::vector<Errc> status;      ///< [operation that is over]
+  std::vector<Posted> buffers;  ///< [operation]
+  std::vector<Errc> status;     ///< [operation that is over]
   Fate fate = Fate::running;
   std::optional<proto::Verdict> verdict;
   std::optional<wire::RefusedBody> refusal;

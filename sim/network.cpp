@@ -72,7 +72,8 @@ void Network::send(EndId from, proto::LinkId id, const wire::AggHeader& header, 
     push(now_ + Nanos(random_.between(kLateMin.count(), kLateMax.count())), to, id.value, frame_of(header, body));
     log('l', from, to, header);
   }
-  const bool has_epoch = header.kind == wire::AggKind::contribute || header.kind == wire::AggKind::result || header.kind == wire::AggKind::verdict;
+  const bool has_epoch = header.kind == wire::AggKind::contribute || header.kind == wire::AggKind::result ||
+                         header.kind == wire::AggKind::verdict;
   if (has_epoch && header.epoch > 0 && random_.chance(faults_.ghost)) {
     wire::AggHeader old = header;
     --old.epoch;
@@ -153,7 +154,9 @@ std::string Network::line(const Logged& e) {
 }
 
 std::string Network::last_events(std::size_t count) const {
-  std::string text = "  (> sent, 2 sent twice, x lost, l copied late, g ghost of an older epoch; ends below the node count are nodes)\n";
+  std::string text =
+      "  (> sent, 2 sent twice, x lost, l copied late, g ghost of an older epoch; ends below the node count are "
+      "nodes)\n";
   const std::size_t have = std::min({log_at_, kLogSize, count});
   for (std::size_t i = log_at_ - have; i < log_at_; ++i) text += line(log_[i % kLogSize]);
   return text;

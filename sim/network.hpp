@@ -1,6 +1,7 @@
 #pragma once
-// Links between engines in virtual time. A message may be lost, doubled, overtaken or come again very late; an older epoch's
-// ghost of it, with other data, may come as well. Only hello is sure to come, and first: it is part of connecting.
+// Links between engines in virtual time. A message may be lost, doubled, overtaken or come again very late; an older
+// epoch's ghost of it, with other data, may come as well. Only hello is sure to come, and first: it is part of
+// connecting.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -34,7 +35,8 @@ class Network {
   bool open(proto::LinkId link) const { return links_[link.value].open; }
   EndId other_end(proto::LinkId link, EndId end) const;
 
-  void send(EndId from, proto::LinkId link, const wire::AggHeader& header, std::span<const std::byte> body, bool surely = false);
+  void send(EndId from, proto::LinkId link, const wire::AggHeader& header, std::span<const std::byte> body,
+            bool surely = false);
   /// Bytes that need not be a message, without faults.
   void send_raw(EndId from, proto::LinkId link, std::span<const std::byte> bytes);
   void alarm(Time at, std::uint64_t what);
@@ -53,8 +55,8 @@ class Network {
   struct Event {
     Time at;
     std::uint64_t order = 0;
-    std::uint64_t what = 0;    // of an alarm
-    std::uint32_t frame = 0;   // index + 1; 0: an alarm
+    std::uint64_t what = 0;   // of an alarm
+    std::uint32_t frame = 0;  // index + 1; 0: an alarm
     std::uint32_t link = 0;
     EndId to = 0;
     bool operator<(const Event& other) const {  // for a heap whose top is the earliest

@@ -33,7 +33,8 @@ void make_tree(Plan& plan, Random& r) {
   // Mostly few ranks: half the seeds have at most 11.
   const auto ranks = std::max(static_cast<std::uint32_t>(2.0 * std::pow(32.0, r.unit()) + 0.5), broad ? 12u : 2u);
   const auto nodes = static_cast<std::uint32_t>(plan.parent.size());
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) plan.leaf.push_back(pick(r, r.chance(0.05) ? 0 : nodes / 2, nodes - 1));
+  for (std::uint32_t rank = 0; rank < ranks; ++rank)
+    plan.leaf.push_back(pick(r, r.chance(0.05) ? 0 : nodes / 2, nodes - 1));
 }
 
 Dtype pick_dtype(Random& r) { return static_cast<Dtype>(r.below(kDtypeCount)); }
@@ -51,10 +52,14 @@ OpPlan make_op(Random& r, const Plan& plan) {
   op.streaming = plan.grant.stream_window != 0 && r.chance(0.15);
   const std::uint64_t unit = (op.streaming ? kChunk : kPayload) / element;
   const double kind = r.unit();
-  if (kind < 0.02) op.count = 0;
-  else if (kind < 0.5) op.count = 1 + r.below(std::min<std::uint64_t>(unit, 8));
-  else if (kind < 0.85) op.count = unit - 1 + r.below(3);  // just below, at and above one fragment
-  else op.count = unit * (2 + r.below(op.streaming ? 5 : 10)) + r.below(3);
+  if (kind < 0.02)
+    op.count = 0;
+  else if (kind < 0.5)
+    op.count = 1 + r.below(std::min<std::uint64_t>(unit, 8));
+  else if (kind < 0.85)
+    op.count = unit - 1 + r.below(3);  // just below, at and above one fragment
+  else
+    op.count = unit * (2 + r.below(op.streaming ? 5 : 10)) + r.below(3);
   if (op.count == 0) op.streaming = false;
   return op;
 }
@@ -87,9 +92,9 @@ void make_faults(Plan& plan, Random& r) {
 }  // namespace
 
 const char* to_string(Scenario scenario) noexcept {
-  static constexpr const char* kNames[] = {"clean",   "disagree", "lost_joining", "lost_standing", "hasty_leave", "bad_join", "few_groups",
-                                           "few_osts", "revoked", "stranger",     "false_parent",  "false_join",  "far_number", "garbage",
-                                           "lost_link"};
+  static constexpr const char* kNames[] = {"clean",        "disagree",   "lost_joining", "lost_standing", "hasty_leave",
+                                           "bad_join",     "few_groups", "few_osts",     "revoked",       "stranger",
+                                           "false_parent", "false_join", "far_number",   "garbage",       "lost_link"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(Scenario::count));
   return kNames[static_cast<std::size_t>(scenario)];
 }
@@ -104,10 +109,19 @@ Plan make_plan(std::uint64_t seed) {
   make_tree(plan, r);
   make_faults(plan, r);
 
-  const std::uint32_t track_count = plan.scenario == Scenario::few_groups || plan.scenario == Scenario::few_osts ? 3 : pick(r, 1, 3);
-  plan.grant = {.job_id = 1 + r.below(1000), .osts = pick(r, 12, 48), .max_groups = pick(r, track_count, 6), .payload = kPayload,
-                .stream_window = r.chance(0.2) ? 0 : pick(r, 2, 16), .chunk = kChunk};
-  plan.limits = {.osts = 64, .groups = plan.grant.max_groups, .payload_max = kPayload, .chunk_max = kChunk, .stream_window_max = 16,
+  const std::uint32_t track_count =
+      plan.scenario == Scenario::few_groups || plan.scenario == Scenario::few_osts ? 3 : pick(r, 1, 3);
+  plan.grant = {.job_id = 1 + r.below(1000),
+                .osts = pick(r, 12, 48),
+                .max_groups = pick(r, track_count, 6),
+                .payload = kPayload,
+                .stream_window = r.chance(0.2) ? 0 : pick(r, 2, 16),
+                .chunk = kChunk};
+  plan.limits = {.osts = 64,
+                 .groups = plan.grant.max_groups,
+                 .payload_max = kPayload,
+                 .chunk_max = kChunk,
+                 .stream_window_max = 16,
                  .resend_after = Millis(pick(r, 8, 30)),
                  .first_sequence = r.chance(0.5) ? 0 : 0xFFFFFFFFu - pick(r, 0, 300)};
   if (plan.scenario == Scenario::few_groups) plan.grant.max_groups = 1;
@@ -125,7 +139,8 @@ Plan make_plan(std::uint64_t seed) {
   }
 
   plan.victim_session = static_cast<std::uint32_t>(r.below(plan.tracks[0].size()));
-  if (plan.scenario == Scenario::hasty_leave) plan.victim_session = static_cast<std::uint32_t>(plan.tracks[0].size() - 1);
+  if (plan.scenario == Scenario::hasty_leave)
+    plan.victim_session = static_cast<std::uint32_t>(plan.tracks[0].size() - 1);
   auto& session = plan.tracks[0][plan.victim_session];
   if (session.members.size() < 2 || plan.scenario == Scenario::disagree) session.members = pick_members(r, plan, true);
   plan.victim = pick(r, 0, static_cast<std::uint32_t>(session.members.size() - 1));
@@ -154,11 +169,15 @@ OpPlan another(const OpPlan& op, Random& r, const Plan& plan) {
       other = op;
       switch (r.below(3)) {
         case 0: other.count = op.count + 1; break;
-        case 1: other.op = op.op == Op::sum ? Op::max : Op::sum; other.tag = Dtype::null; break;
+        case 1:
+          other.op = op.op == Op::sum ? Op::max : Op::sum;
+          other.tag = Dtype::null;
+          break;
         default: other.dtype = op.dtype == Dtype::int32 ? Dtype::uint32 : Dtype::int32; break;
       }
     }
-    const bool differs = other.coll != op.coll || other.op != op.op || other.dtype != op.dtype || other.tag != op.tag || other.count != op.count;
+    const bool differs = other.coll != op.coll || other.op != op.op || other.dtype != op.dtype || other.tag != op.tag ||
+                         other.count != op.count;
     if (differs && (other.coll == wire::Coll::barrier || legal(other.dtype, other.op, other.tag))) return other;
   }
 }
@@ -172,15 +191,16 @@ std::uint32_t Plan::operations() const {
 
 std::string Plan::describe() const {
   std::string text = fmt::format(
-      "seed {}: {}, {} ranks, {} nodes, depth {}, {} operations; loss {:.2f} duplicates {:.2f} reorder {:.2f} late copies {:.2f} ghosts {:.2f} "
+      "seed {}: {}, {} ranks, {} nodes, depth {}, {} operations; loss {:.2f} duplicates {:.2f} reorder {:.2f} late "
+      "copies {:.2f} ghosts {:.2f} "
       "delay up to {} us\n  grant: {} OSTs, {} groups, stream window {}; first number {}; {}\n",
-      seed, to_string(scenario), leaf.size(), parent.size(), depth, operations(), faults.loss, faults.duplicate, faults.reorder,
-      faults.late_copy, faults.ghost, std::chrono::duration_cast<Micros>(faults.delay_max).count(), grant.osts, grant.max_groups,
-      grant.stream_window, limits.first_sequence, eager ? "eager" : "in turn");
+      seed, to_string(scenario), leaf.size(), parent.size(), depth, operations(), faults.loss, faults.duplicate,
+      faults.reorder, faults.late_copy, faults.ghost, std::chrono::duration_cast<Micros>(faults.delay_max).count(),
+      grant.osts, grant.max_groups, grant.stream_window, limits.first_sequence, eager ? "eager" : "in turn");
   for (std::size_t track = 0; track < tracks.size(); ++track)
     for (std::size_t i = 0; i < tracks[track].size(); ++i)
-      text += fmt::format("  track {} session {}: {} members, {} operations\n", track, i, tracks[track][i].members.size(),
-                          tracks[track][i].ops.size());
+      text += fmt::format("  track {} session {}: {} members, {} operations\n", track, i,
+                          tracks[track][i].members.size(), tracks[track][i].ops.size());
   return text;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What happens in one seed: the tree, who sits where, which groups are made of whom, what they compute, and what goes wrong.
-// Everything follows from the seed, so a failing one can be run again anywhere.
+// What happens in one seed: the tree, who sits where, which groups are made of whom, what they compute, and what goes
+// wrong. Everything follows from the seed, so a failing one can be run again anywhere.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -42,15 +42,15 @@ struct OpPlan {
   bool streaming = false;
 };
 
-struct SessionPlan {  ///< One group, from Open to Leave.
+struct SessionPlan {                   ///< One group, from Open to Leave.
   std::vector<std::uint32_t> members;  ///< World ranks; group rank = index.
   std::vector<OpPlan> ops;
 };
 
 struct Faults {
   double loss = 0, duplicate = 0, reorder = 0;
-  double late_copy = 0;    ///< A copy that comes when its group may be long gone.
-  double ghost = 0;        ///< A message of an older epoch, with other data.
+  double late_copy = 0;  ///< A copy that comes when its group may be long gone.
+  double ghost = 0;      ///< A message of an older epoch, with other data.
   Duration delay_max{0};
 };
 

@@ -9,6 +9,7 @@
 #include "sim/data.hpp"
 #include "sim/judge.hpp"
 #include "sim/members.hpp"
+#include "sim/mischief.hpp"
 
 namespace sumac::sim {
 namespace {
@@ -28,7 +29,9 @@ class World {
         verbose_(verbose),
         random_(plan.seed ^ 0xabcdef),
         network_(plan.faults, plan.seed,
-                 {[this](EndId to, proto::LinkId link, BufferRef frame, Time now) { deliver(to, link, std::move(frame), now); },
+                 {[this](EndId to, proto::LinkId link, BufferRef frame, Time now) {
+                    deliver(to, link, std::move(frame), now);
+                  },
                   [this](std::uint64_t what, Time now) { alarm(what, now); }}) {
     report_.seed = plan.seed;
     if (verbose >= 2) network_.print_events();
@@ -50,14 +53,16 @@ class World {
 
  private:
   enum Alarm : std::uint64_t { tick = 1, poke, begin_session, join, retry_open, link_back };
-  static constexpr std::uint64_t code(Alarm kind, std::uint64_t index) { return static_cast<std::uint64_t>(kind) << 56 | index; }
+  static constexpr std::uint64_t code(Alarm kind, std::uint64_t index) {
+    return static_cast<std::uint64_t>(kind) << 56 | index;
+  }
 
   void fail(std::string text) {
     if (failure_.empty()) failure_ = std::move(text);
   }
   bool is(Scenario scenario) const { return plan_.scenario == scenario; }
 
-  // ---- building ------------------------------------------------------------------------------------------------------
+  // ---- building -------------------------------------------------------------------------------------------
 
   void build() {
     const auto node_count = static_cast<EndId>(plan_.parent.size());
@@ -91,16 +96,19 @@ class World {
     client->node = node;
     client->link = network_.connect(client->end, node);
     nodes_[node]->engine->on_link_up(client->link, network_.now());
-    client->engine = std::make_unique<proto::ClientLink>(
-        proto::ClientLinkConfig{.job_id = plan_.grant.job_id, .world_rank = world_rank, .tree_id = kTree, .message_max = plan_.grant.chunk,
-                                .resend_after = plan_.limits.resend_after},
-        *client);
+    client->engine =
+        std::make_unique<proto::ClientLink>(proto::ClientLinkConfig{.job_id = plan_.grant.job_id,
+                                                                    .world_rank = world_rank,
+                                                                    .tree_id = kTree,
+                                                                    .message_max = plan_.grant.chunk,
+                                                                    .resend_after = plan_.limits.resend_after},
+                                            *client);
     client->engine->set_link(client->link, network_.now());
     clients_.push_back(std::move(client));
     return *clients_.back();
   }
 
-  // ---- events --------------------------------------------------------------------------------------------------------
+  // ---- events ---------------------------------------------------------------------------------------------
 
   void deliver(EndId to, proto::LinkId link, BufferRef frame, Time now) {
     if (to < nodes_.size()) {
@@ -113,7 +121,8 @@ class World {
       Client& client = client_of(to);
       if (client.dead) return;
       client.engine->on_message(std::move(frame), now);
-      if (!client.dropped.empty()) return fail(fmt::format("client {} dropped its node: {}", client.world_rank, client.dropped));
+      if (!client.dropped.empty())
+        return fail(fmt::format("client {} dropped its node: {}", client.world_rank, client.dropped));
       drive(client, now);
     }
   }
@@ -122,10 +131,13 @@ class World {
 
   /// Scenarios whose moment is when a node has heard something of the victim.
   void after_node_heard(EndId from, const wire::AggHeader& header, Time now) {
-    if (victim_ == nullptr || from < nodes_.size() || &client_of(from) != clients_[victim_->client].get() || client_of(from).dead) return;
+    if (victim_ == nullptr || from < nodes_.size() || &client_of(from) != clients_[victim_->client].get() ||
+        client_of(from).dead)
+      return;
     if (header.group_id != victim_->session->group_id || header.epoch != kEpoch) return;
     const bool join_heard = is(Scenario::lost_joining) && header.kind == wire::AggKind::join;
-    const bool leave_heard = is(Scenario::hasty_leave) && header.kind == wire::AggKind::contribute && header.coll == wire::Coll::leave;
+    const bool leave_heard =
+        is(Scenario::hasty_leave) && header.kind == wire::AggKind::contribute && header.coll == wire::Coll::leave;
     if (join_heard || leave_heard) kill(client_of(from), now);
   }
 
@@ -178,7 +190,7 @@ class World {
     network_.alarm(now + kTickEvery, code(tick, 0));
   }
 
-  // ---- sessions ------------------------------------------------------------------------------------------------------
+  // ---- sessions -------------------------------------------------------------------------------------------
 
   void start_session(std::uint32_t track, Time now) {
     const std::uint32_t index = next_session_[track]++;
@@ -215,8 +227,9 @@ class World {
   }
 
   std::size_t number_of(const Session& session) const {
-    return static_cast<std::size_t>(std::find_if(sessions_.begin(), sessions_.end(), [&](const auto& s) { return s.get() == &session; }) -
-                                    sessions_.begin());
+    return static_cast<std::size_t>(
+        std::find_if(sessions_.begin(), sessions_.end(), [&](const auto& s) { return s.get() == &session; }) -
+        sessions_.begin());
   }
 
   void open(Session& session, Time now) {
@@ -235,7 +248,8 @@ class World {
     if (outcome.state == proto::OpenOutcome::State::opened) {
       session.group_id = outcome.group_id;
       // The caller's own means tell the others.
-      for (Member* member : session.members) network_.alarm(now + Micros(random_.between(0, 2000)), code(join, member->id));
+      for (Member* member : session.members)
+        network_.alarm(now + Micros(random_.between(0, 2000)), code(join, member->id));
       return;
     }
     if (outcome.state == proto::OpenOutcome::State::lost) return fail("an Open was lost though its connection stands");
@@ -255,11 +269,19 @@ class World {
     for (const std::uint32_t rank : session.plan->members) leaves.push_back(100 + plan_.leaf[rank]);
     auto path = proto::compute_path(member.rank, leaves, tree_);
     if (!path) return fail(path.error().context);
-    proto::ClientGroupConfig config{.job_id = plan_.grant.job_id, .tree_id = kTree, .group_id = session.group_id, .epoch = kEpoch,
-                                    .rank = member.rank, .world_rank = client.world_rank,
-                                    .group_size = static_cast<std::uint32_t>(leaves.size()), .path = *path, .osts = 64,
-                                    .stream_window = plan_.grant.stream_window, .payload_max = plan_.grant.payload,
-                                    .chunk_max = plan_.grant.chunk, .pipeline_depth = static_cast<std::uint32_t>(1 + random_.below(8)),
+    proto::ClientGroupConfig config{.job_id = plan_.grant.job_id,
+                                    .tree_id = kTree,
+                                    .group_id = session.group_id,
+                                    .epoch = kEpoch,
+                                    .rank = member.rank,
+                                    .world_rank = client.world_rank,
+                                    .group_size = static_cast<std::uint32_t>(leaves.size()),
+                                    .path = *path,
+                                    .osts = 64,
+                                    .stream_window = plan_.grant.stream_window,
+                                    .payload_max = plan_.grant.payload,
+                                    .chunk_max = plan_.grant.chunk,
+                                    .pipeline_depth = static_cast<std::uint32_t>(1 + random_.below(8)),
                                     .resend_after = plan_.limits.resend_after};
     if (&member == victim_) {
       if (is(Scenario::bad_join)) ++config.group_size;
@@ -294,10 +316,10 @@ class World {
           member.refusal = member.group->refusal();
           return finish(member, Member::Fate::refused, now);
         case Phase::left:
-          return finish(member, member.group->why().empty() || member.group->verdict() ? Member::Fate::left : Member::Fate::lost, now);
-        case Phase::lost:
-          member.group->leave(now);
-          continue;
+          return finish(
+              member, member.group->why().empty() || member.group->verdict() ? Member::Fate::left : Member::Fate::lost,
+              now);
+        case Phase::lost: member.group->leave(now); continue;
         case Phase::leaving: return;
         case Phase::condemned:
           if (member.group->outstanding() == 0) member.group->leave(now);
@@ -324,7 +346,8 @@ class World {
   void post(Member& member, Client& client, Time now) {
     const std::uint32_t index = member.posted;
     OpPlan op = member.session->plan->ops[index];
-    if (is(Scenario::disagree) && index == plan_.victim_op && victim_ != nullptr && member.session == victim_->session &&
+    if (is(Scenario::disagree) && index == plan_.victim_op && victim_ != nullptr &&
+        member.session == victim_->session &&
         (&member == victim_ || (plan_.more_victims && member.rank % 3 == plan_.victim % 3)))
       op = another(op, random_, plan_);
     const auto& shape = member.group->shape();
@@ -335,20 +358,30 @@ class World {
     buffers.in_place = random_.chance(0.25);
     (buffers.in_place ? buffers.src : buffers.dst).resize(bytes + kCanary, std::byte{0xCC});
     auto& dst = buffers.in_place ? buffers.src : buffers.dst;
-    proto::Operation operation{.coll = op.coll, .op = op.op, .dtype = op.dtype, .tag_dtype = op.tag, .count = op.count,
-                               .src = std::span(buffers.src).first(bytes), .dst = std::span(dst).first(bytes), .streaming = op.streaming,
+    proto::Operation operation{.coll = op.coll,
+                               .op = op.op,
+                               .dtype = op.dtype,
+                               .tag_dtype = op.tag,
+                               .count = op.count,
+                               .src = std::span(buffers.src).first(bytes),
+                               .dst = std::span(dst).first(bytes),
+                               .streaming = op.streaming,
                                .token = index};
     ++member.posted;
     const auto posted = member.group->post(operation, now);
-    if (!posted) return fail(fmt::format("client {} could not post operation {}: {}", client.world_rank, index, to_string(posted.error())));
-    if (&member == victim_ && index == plan_.victim_op) rogue_contribute(client, now);
+    if (!posted)
+      return fail(fmt::format("client {} could not post operation {}: {}", client.world_rank, index,
+                              to_string(posted.error())));
+    if (&member == victim_ && index == plan_.victim_op) rogue_contribute(client, member);
   }
 
   /// False: the member is gone.
   bool complete(Member& member, const proto::Completion& completion, Time now) {
     Session& session = *member.session;
     const auto index = static_cast<std::uint32_t>(completion.token);
-    const auto who = [&] { return fmt::format("session {}.{} rank {} operation {}", session.track, session.index, member.rank, index); };
+    const auto who = [&] {
+      return fmt::format("session {}.{} rank {} operation {}", session.track, session.index, member.rank, index);
+    };
     if (index != member.completed) return fail(who() + ": completed out of turn"), false;
     ++member.completed;
     member.status.push_back(completion.status);
@@ -357,9 +390,12 @@ class World {
     if (completion.status == Errc::ok) {
       const OpPlan& op = session.plan->ops[index];
       auto& expected = session.expected[index];
-      if (expected.empty()) expected = make_expected(op, session.key, index, static_cast<std::uint32_t>(session.members.size()));
+      if (expected.empty())
+        expected = make_expected(op, session.key, index, static_cast<std::uint32_t>(session.members.size()));
       if (dst.size() != expected.size() + kCanary || !std::equal(expected.begin(), expected.end(), dst.begin()))
-        return fail(who() + fmt::format(": wrong result ({} {} count {})", to_string(op.op), to_string(op.dtype), op.count)), false;
+        return fail(who() +
+                    fmt::format(": wrong result ({} {} count {})", to_string(op.op), to_string(op.dtype), op.count)),
+               false;
       if (!std::all_of(dst.end() - kCanary, dst.end(), [](std::byte b) { return b == std::byte{0xCC}; }))
         return fail(who() + ": wrote behind the result"), false;
     }
@@ -387,20 +423,8 @@ class World {
       nodes_[plan_.parent[victim_leaf_]]->engine->on_link_closed(nodes_[victim_leaf_]->parent, now);
       network_.alarm(now + Millis(random_.between(0, 300)), code(link_back, victim_leaf_));
     }
-    if (is(Scenario::far_number)) {
-      wire::AggHeader far = client.last_sent;
-      far.sequence += 3 * std::max(member.group->shape().osts, member.group->shape().stream_window);
-      far.group_id = member.session->group_id;
-      far.epoch = kEpoch;
-      far.origin = member.rank;
-      far.coll = wire::Coll::barrier;
-      far.op = Op::null;
-      far.dtype = far.tag_dtype = Dtype::null;
-      far.count = far.first = 0;
-      far.payload_bytes = 0;
-      far.flags = wire::kFlagFirst | wire::kFlagLast;
-      network_.send_raw(client.end, client.link, wire::encoded(far));
-    }
+    if (is(Scenario::far_number))
+      network_.send_raw(client.end, client.link, far_number(client.last_sent, *member.group, member.rank));
     return false;
   }
 
@@ -410,7 +434,8 @@ class World {
         if (at == node) return true;
       return false;
     };
-    return std::any_of(session.members.begin(), session.members.end(), [&](const Member* m) { return below(plan_.leaf[m->client]); });
+    return std::any_of(session.members.begin(), session.members.end(),
+                       [&](const Member* m) { return below(plan_.leaf[m->client]); });
   }
 
   void kill(Client& client, Time now) {
@@ -444,7 +469,7 @@ class World {
     }
   }
 
-  // ---- strangers -----------------------------------------------------------------------------------------------------
+  // ---- strangers ------------------------------------------------------------------------------------------
 
   Client& rogue() {
     if (rogue_ == nullptr) rogue_ = &add_client(static_cast<std::uint32_t>(5000), victim_leaf_);
@@ -462,35 +487,19 @@ class World {
     }
   }
 
-  void rogue_contribute(Client& victim, Time) {
+  void rogue_contribute(const Client& victim, const Member& member) {
     if (!is(Scenario::stranger) && !is(Scenario::false_parent) && !is(Scenario::garbage)) return;
+    // What it imitates must be of a group that stands: of one that has left it would be taken for a late copy.
+    if (victim.last_sent.group_id != member.session->group_id) return;
     Client& stranger = rogue();
     rogue_acted_ = true;
-    wire::AggHeader header = victim.last_sent;
-    std::vector<std::byte> bytes(wire::kAggHeaderBytes + header.payload_bytes, std::byte{0x11});
-    if (is(Scenario::stranger)) {
-      // As if it were the first child of the group at this node.
-      for (const auto& group : nodes_[victim_leaf_]->engine->groups())
-        if (group.group_id == header.group_id && !group.children.empty()) {
-          header.origin = group.children[0].lowest_rank;
-          header.members = group.children[0].members;
-        }
-    }
-    if (is(Scenario::false_parent)) {
-      header.kind = wire::AggKind::result;
-      header.origin = wire::kNoRank;
-      header.members = 0;
-    }
-    if (is(Scenario::garbage)) {
-      header.first = header.count + 1;
-      if (random_.chance(0.5)) header.magic ^= 1;
-    }
-    wire::store(bytes.data(), header);
+    const auto bytes =
+        mischief(plan_.scenario, victim.last_sent, nodes_[victim_leaf_]->engine->groups(), random_.chance(0.5));
     network_.note("a stranger speaks");
     network_.send_raw(stranger.end, stranger.link, bytes);
   }
 
-  // ---- the end -------------------------------------------------------------------------------------------------------
+  // ---- the end --------------------------------------------------------------------------------------------
 
   bool finished() {
     for (std::uint32_t track = 0; track < plan_.tracks.size(); ++track)
@@ -514,22 +523,27 @@ class World {
     report_.verdicts += judgement.verdict();
     for (const auto& node : nodes_)
       for (const auto& job : node->engine->jobs()) {
-        if (job.osts_free > job.grant.osts) fail(fmt::format("node {}: {} of {} OSTs are free", node->end, job.osts_free, job.grant.osts));
+        if (job.osts_free > job.grant.osts)
+          fail(fmt::format("node {}: {} of {} OSTs are free", node->end, job.osts_free, job.grant.osts));
         if (node->end == 0 && job.groups_used > job.grant.max_groups)
           fail(fmt::format("{} groups of {} granted are in use", job.groups_used, job.grant.max_groups));
       }
   }
 
   void final_checks() {
-    const bool expects_drop = (rogue_acted_ || (is(Scenario::far_number) && victim_ != nullptr && victim_->completed > plan_.victim_op));
+    const bool expects_drop =
+        (rogue_acted_ || (is(Scenario::far_number) && victim_ != nullptr && victim_->completed > plan_.victim_op));
     if (expects_drop && !rogue_dropped_) fail(fmt::format("{}: nobody was dropped for it", to_string(plan_.scenario)));
     for (const auto& node : nodes_) {
-      if (!node->engine->idle()) fail(fmt::format("node {} still holds {} groups", node->end, node->engine->groups().size()));
+      if (!node->engine->idle())
+        fail(fmt::format("node {} still holds {} groups", node->end, node->engine->groups().size()));
       const auto jobs = node->engine->jobs();
       if (revoked_ && !jobs.empty()) fail(fmt::format("node {} still holds the revoked job", node->end));
       for (const auto& job : jobs) {
-        if (job.osts_free != job.grant.osts) fail(fmt::format("node {}: {} of {} OSTs came back", node->end, job.osts_free, job.grant.osts));
-        if (job.groups_used != 0) fail(fmt::format("node {}: {} group ids did not come back", node->end, job.groups_used));
+        if (job.osts_free != job.grant.osts)
+          fail(fmt::format("node {}: {} of {} OSTs came back", node->end, job.osts_free, job.grant.osts));
+        if (job.groups_used != 0)
+          fail(fmt::format("node {}: {} group ids did not come back", node->end, job.groups_used));
       }
       if (node->engine->stats().buffer_copies != 0) fail(fmt::format("node {} copied an accumulator", node->end));
     }
@@ -545,7 +559,8 @@ class World {
       for (const Member* member : session->members)
         if (member->fate == Member::Fate::running)
           text += fmt::format(" rank {} (client {}, {}, {} of {} operations)", member->rank, member->client,
-                              member->group ? proto::to_string(member->group->phase()) : "no id", member->completed, session->plan->ops.size());
+                              member->group ? proto::to_string(member->group->phase()) : "no id", member->completed,
+                              session->plan->ops.size());
     }
     return text;
   }

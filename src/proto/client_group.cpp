@@ -38,7 +38,8 @@ class ClientGroup::Impl {
     if (operation.coll == Coll::allreduce) {
       const std::size_t element = element_bytes(operation.dtype, operation.op, operation.tag_dtype);
       record.element = static_cast<std::uint32_t>(element);
-      record.per_fragment = static_cast<std::uint32_t>((record.operation.streaming ? shape_.chunk_max : shape_.payload_max) / element);
+      record.per_fragment =
+          static_cast<std::uint32_t>((record.operation.streaming ? shape_.chunk_max : shape_.payload_max) / element);
       record.window = record.operation.streaming ? shape_.stream_window : shape_.osts;
     } else {
       record.window = shape_.osts;
@@ -95,15 +96,18 @@ class ClientGroup::Impl {
   }
 
   void link_closed(Time now) {
-    if (lost_why_.empty() && !std::holds_alternative<membership::Departing>(life_)) lost_why_ = "the connection to the leaf node is closed";
+    if (lost_why_.empty() && !std::holds_alternative<membership::Departing>(life_))
+      lost_why_ = "the connection to the leaf node is closed";
     live(membership::EpochOver{}, now);
   }
 
   void number_reused() {
     if (std::holds_alternative<membership::Joining>(life_)) {
       // It was refused, and the answer was lost; why, nobody knows any more.
-      refusal_ = wire::RefusedBody{.job_id = config_.job_id, .reason = wire::RefuseReason::unknown_group,
-                                   .node_id = config_.path.entries[0].node_id, .what = AggKind::join};
+      refusal_ = wire::RefusedBody{.job_id = config_.job_id,
+                                   .reason = wire::RefuseReason::unknown_group,
+                                   .node_id = config_.path.entries[0].node_id,
+                                   .what = AggKind::join};
     } else if (!std::holds_alternative<membership::Departing>(life_)) {
       lost_why_ = "the tree gave this group's number to another group";
     }
@@ -120,21 +124,24 @@ class ClientGroup::Impl {
                life_);
     for (std::uint32_t number = done_; number != next_; ++number) {
       Entry& entry = this->entry(number);
-      if (const auto* waiting = std::get_if<member_number::InFlight>(&entry.state); waiting != nullptr && now >= waiting->resend_at)
+      if (const auto* waiting = std::get_if<member_number::Sent>(&entry.state);
+          waiting != nullptr && now >= waiting->resend_at)
         advance(entry, number, member_number::Timeout{}, nullptr, nullptr, now);
-      if (const auto* waiting = std::get_if<member_number::InFlight>(&entry.state)) due_ = std::min(due_, waiting->resend_at);
+      if (const auto* waiting = std::get_if<member_number::Sent>(&entry.state))
+        due_ = std::min(due_, waiting->resend_at);
     }
   }
 
   Phase phase() const noexcept {
-    return std::visit(overloaded{[](const membership::Joining&) { return Phase::joining; },
-                                 [](const membership::Standing& s) { return s.leaving ? Phase::leaving : Phase::standing; },
-                                 [](const membership::Condemned& s) { return s.leaving ? Phase::leaving : Phase::condemned; },
-                                 [](const membership::Departing&) { return Phase::leaving; },
-                                 [](const membership::Left&) { return Phase::left; },
-                                 [](const membership::Refused&) { return Phase::refused; },
-                                 [](const membership::Lost&) { return Phase::lost; }},
-                      life_);
+    return std::visit(
+        overloaded{[](const membership::Joining&) { return Phase::joining; },
+                   [](const membership::Standing& s) { return s.leaving ? Phase::leaving : Phase::standing; },
+                   [](const membership::Condemned& s) { return s.leaving ? Phase::leaving : Phase::condemned; },
+                   [](const membership::Departing&) { return Phase::leaving; },
+                   [](const membership::Left&) { return Phase::left; },
+                   [](const membership::Refused&) { return Phase::refused; },
+                   [](const membership::Lost&) { return Phase::lost; }},
+        life_);
   }
 
   ClientGroupConfig config_;
@@ -145,8 +152,8 @@ class ClientGroup::Impl {
   std::optional<wire::RefusedBody> refusal_;
   std::string lost_why_;
   Time due_ = kNever;
-  std::uint32_t done_ = 0;  ///< First number that is not complete.
-  std::uint32_t next_ = 0;  ///< The next one to send.
+  std::uint32_t done_ = 0;                                      ///< First number that is not complete.
+  std::uint32_t next_ = 0;                                      ///< The next one to send.
   std::uint32_t head_ = 0, finished_ = 0, cut_ = 0, tail_ = 0;  // operations: taken <= finished <= being cut <= posted
 
  private:
@@ -194,13 +201,14 @@ class ClientGroup::Impl {
     if (operation.coll != Coll::allreduce) return Errc::unsupported;
     if (!is_pair(operation.op) && operation.tag_dtype != Dtype::null) return Errc::invalid;
     const std::size_t element = element_bytes(operation.dtype, operation.op, operation.tag_dtype);
-    if (element == 0 || operation.count > operation.src.size() / element || operation.count > operation.dst.size() / element)
+    if (element == 0 || operation.count > operation.src.size() / element ||
+        operation.count > operation.dst.size() / element)
       return Errc::invalid;
     if (operation.streaming && (shape_.stream_window == 0 || shape_.chunk_max < element)) return Errc::unsupported;
     return shape_.payload_max < element ? Errc::unsupported : Errc::ok;
   }
 
-  // ---- life ----------------------------------------------------------------------------------------------------------
+  // ---- life -----------------------------------------------------------------------------------------------
 
   void live(const membership::Event& event, Time now) {
     auto [state, actions] = membership::step(life_, event, now, {config_.resend_after});
@@ -291,7 +299,7 @@ class ClientGroup::Impl {
     next_ = done_;
   }
 
-  // ---- numbers -------------------------------------------------------------------------------------------------------
+  // ---- numbers --------------------------------------------------------------------------------------------
 
   void pump(Time now) {
     while (cut_ != tail_ && !verdict_ && !ring_.empty()) {
@@ -345,8 +353,9 @@ class ClientGroup::Impl {
     if (!wire::seq_before(number, next_)) return Errc::invalid;
     Entry& entry = this->entry(number);
     const AggHeader& asked = entry.header;
-    if (header.coll != asked.coll || header.op != asked.op || header.dtype != asked.dtype || header.count != asked.count ||
-        header.first != asked.first || header.flags != asked.flags || header.payload_bytes != asked.payload_bytes)
+    if (header.coll != asked.coll || header.op != asked.op || header.dtype != asked.dtype ||
+        header.count != asked.count || header.first != asked.first || header.flags != asked.flags ||
+        header.payload_bytes != asked.payload_bytes)
       return Errc::invalid;
     if (!advance(entry, number, member_number::Result{number == done_}, &header, &frame, now)) return Errc::invalid;
     // The ones behind it may have waited for it.
@@ -361,7 +370,8 @@ class ClientGroup::Impl {
   }
 
   /// False: the node broke a rule.
-  bool advance(Entry& at, std::uint32_t number, const member_number::Event& event, const AggHeader*, const BufferRef* frame, Time now) {
+  bool advance(Entry& at, std::uint32_t number, const member_number::Event& event, const AggHeader*,
+               const BufferRef* frame, Time now) {
     const auto [state, action] = member_number::step(at.state, event, now, {config_.resend_after});
     at.state = state;
     switch (action) {
@@ -377,7 +387,8 @@ class ClientGroup::Impl {
 
   void send(const Entry& at, Time now) {
     const Record& record = record_of(at);
-    outbox_.send(leaf_, at.header, Payload{record.operation.src.subspan(at.header.first * record.element, at.header.payload_bytes)});
+    outbox_.send(leaf_, at.header,
+                 Payload{record.operation.src.subspan(at.header.first * record.element, at.header.payload_bytes)});
     due_ = std::min(due_, resend_time(now));
   }
 
@@ -396,7 +407,8 @@ class ClientGroup::Impl {
   template <class Body, class Use>
   Errc with_body(const BufferRef& frame, const Use& use) {
     Body body;
-    if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok) return Errc::invalid;
+    if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok)
+      return Errc::invalid;
     return use(body);
   }
 
@@ -408,13 +420,16 @@ class ClientGroup::Impl {
 };
 
 Result<std::unique_ptr<ClientGroup>> ClientGroup::make(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf) {
-  if (config.job_id == 0 || config.group_id == 0) return fail(Errc::invalid, "group: job {} and group {} must not be 0", config.job_id, config.group_id);
+  if (config.job_id == 0 || config.group_id == 0)
+    return fail(Errc::invalid, "group: job {} and group {} must not be 0", config.job_id, config.group_id);
   if (config.group_size == 0 || config.rank >= config.group_size)
     return fail(Errc::invalid, "group: rank {} of {} members", config.rank, config.group_size);
   if (config.path.length == 0 || config.path.length > wire::kPathMax)
     return fail(Errc::invalid, "group: a path of {} nodes; 1 to {} are possible", config.path.length, wire::kPathMax);
-  if (config.osts == 0 || config.payload_max == 0 || config.payload_max > wire::kPayloadMax || config.chunk_max > wire::kPayloadMax)
-    return fail(Errc::invalid, "group: {} OSTs of {} bytes, chunk {}: out of range", config.osts, config.payload_max, config.chunk_max);
+  if (config.osts == 0 || config.payload_max == 0 || config.payload_max > wire::kPayloadMax ||
+      config.chunk_max > wire::kPayloadMax)
+    return fail(Errc::invalid, "group: {} OSTs of {} bytes, chunk {}: out of range", config.osts, config.payload_max,
+                config.chunk_max);
   if (config.pipeline_depth == 0) return fail(Errc::invalid, "group: pipeline depth is 0");
   return std::unique_ptr<ClientGroup>(new ClientGroup(std::make_unique<Impl>(config, outbox, leaf)));
 }

@@ -1,6 +1,7 @@
 #pragma once
-// A member's side of one group: join, numbered contributions in windows, results in order, verdict, leave (docs/protocol.md).
-// No I/O and no copy of what is sent: contributions borrow the user's memory; results are copied to the user's memory in turn.
+// A member's side of one group: join, numbered contributions in windows, results in order, verdict, leave
+// (docs/protocol.md). No I/O and no copy of what is sent: contributions borrow the user's memory; results are copied
+// to the user's memory in turn.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,10 +24,10 @@ struct ClientGroupConfig {
   std::uint32_t epoch = 0;
   std::uint32_t rank = 0, world_rank = 0, group_size = 0;
   GroupPath path{};
-  std::uint32_t osts = 0;           ///< Wish: the cap of this group; the node may give less.
-  std::uint32_t stream_window = 0;  ///< Wish; 0: no streaming.
-  std::uint32_t payload_max = 0;    ///< Granted bytes of one OST.
-  std::uint32_t chunk_max = 0;      ///< Granted bytes of one streaming chunk.
+  std::uint32_t osts = 0;             ///< Wish: the cap of this group; the node may give less.
+  std::uint32_t stream_window = 0;    ///< Wish; 0: no streaming.
+  std::uint32_t payload_max = 0;      ///< Granted bytes of one OST.
+  std::uint32_t chunk_max = 0;        ///< Granted bytes of one streaming chunk.
   std::uint32_t pipeline_depth = 64;  ///< SHARP_COLL_PIPELINE_DEPTH: fragments of one LLT operation in flight.
   Duration resend_after{0};           ///< 0: never repeat by timer (tcp, ucx).
 };
@@ -41,8 +42,8 @@ struct Operation {
   wire::Coll coll = wire::Coll::barrier;  ///< barrier or allreduce.
   Op op = Op::null;
   Dtype dtype = Dtype::null;
-  Dtype tag_dtype = Dtype::null;  ///< maxloc and minloc only; null: the tag's slot is as wide as the value.
-  std::uint64_t count = 0;        ///< Elements.
+  Dtype tag_dtype = Dtype::null;     ///< maxloc and minloc only; null: the tag's slot is as wide as the value.
+  std::uint64_t count = 0;           ///< Elements.
   std::span<const std::byte> src{};  ///< count elements; unchanged until the operation completes.
   std::span<std::byte> dst{};        ///< count elements; may be src itself.
   bool streaming = false;            ///< In chunks of chunk_max instead of payload_max. All members choose alike.
@@ -86,9 +87,9 @@ class ClientGroup {
 
   void start(Time now);  ///< Sends Join.
 
-  /// Takes the next numbers, sends what the window lets. Errc::again: kOperationsMax outstanding, take completions first.
-  /// invalid: not legal, or spans too short. unsupported: streaming where the group has none, another collective.
-  /// verdict, lost, refused: the group has ended. denied: leave() was called, or still joining.
+  /// Takes the next numbers, sends what the window lets. Errc::again: kOperationsMax outstanding, take completions
+  /// first. invalid: not legal, or spans too short. unsupported: streaming where the group has none, another
+  /// collective. verdict, lost, refused: the group has ended. denied: leave() was called, or still joining.
   tl::expected<OpId, Errc> post(const Operation& operation, Time now);
   /// The next operation that is over, in the order of posting; nothing: none is.
   std::optional<Completion> next_completion();

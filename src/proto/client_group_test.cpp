@@ -16,18 +16,35 @@ using wire::Coll;
 struct Vectors {
   explicit Vectors(std::size_t count, float value) : src(count, value), dst(count, -1) {}
   Operation sum(bool streaming = false, std::uint64_t token = 0) {
-    return {.coll = Coll::allreduce, .op = Op::sum, .dtype = Dtype::float32, .count = src.size(), .src = std::as_bytes(std::span(src)),
-            .dst = std::as_writable_bytes(std::span(dst)), .streaming = streaming, .token = token};
+    return {.coll = Coll::allreduce,
+            .op = Op::sum,
+            .dtype = Dtype::float32,
+            .count = src.size(),
+            .src = std::as_bytes(std::span(src)),
+            .dst = std::as_writable_bytes(std::span(dst)),
+            .streaming = streaming,
+            .token = token};
   }
   std::vector<float> src, dst;
 };
 
 TEST(ClientGroup, adds_up_at_every_size_around_a_fragment) {
   StandingGroup world(3);
-  const struct { const char* name; std::size_t count; bool streaming; std::size_t fragments; } rows[] = {
-      {"one element", 1, false, 1},          {"one below the payload", 31, false, 1}, {"the payload of 128 bytes", 32, false, 1},
-      {"one above it", 33, false, 2},        {"many fragments", 1000, false, 32},     {"one below the chunk", 127, true, 1},
-      {"the chunk of 512 bytes", 128, true, 1}, {"one above the chunk", 129, true, 2}, {"many chunks", 5000, true, 40},
+  const struct {
+    const char* name;
+    std::size_t count;
+    bool streaming;
+    std::size_t fragments;
+  } rows[] = {
+      {"one element", 1, false, 1},
+      {"one below the payload", 31, false, 1},
+      {"the payload of 128 bytes", 32, false, 1},
+      {"one above it", 33, false, 2},
+      {"many fragments", 1000, false, 32},
+      {"one below the chunk", 127, true, 1},
+      {"the chunk of 512 bytes", 128, true, 1},
+      {"one above the chunk", 129, true, 2},
+      {"many chunks", 5000, true, 40},
       {"no element at all", 0, false, 1},
   };
   for (const auto& row : rows) {
@@ -35,7 +52,8 @@ TEST(ClientGroup, adds_up_at_every_size_around_a_fragment) {
     std::vector<Vectors> vectors;
     for (std::size_t rank = 0; rank < 3; ++rank) vectors.emplace_back(row.count, static_cast<float>(rank + 1));
     const std::size_t before = world.clients[0]->sent.size();
-    for (std::size_t rank = 0; rank < 3; ++rank) ASSERT_TRUE(world.groups[rank]->post(vectors[rank].sum(row.streaming, 5), {}));
+    for (std::size_t rank = 0; rank < 3; ++rank)
+      ASSERT_TRUE(world.groups[rank]->post(vectors[rank].sum(row.streaming, 5), {}));
     world.tree.run();
     for (std::size_t rank = 0; rank < 3; ++rank) {
       const auto completion = world.groups[rank]->next_completion();
@@ -52,7 +70,11 @@ TEST(ClientGroup, in_place_is_the_same) {
   StandingGroup world(2);
   std::vector<std::int32_t> a(100, 3), b(100, 4);
   const auto in_place = [](std::vector<std::int32_t>& v) {
-    return Operation{.coll = Coll::allreduce, .op = Op::sum, .dtype = Dtype::int32, .count = v.size(), .src = std::as_bytes(std::span(v)),
+    return Operation{.coll = Coll::allreduce,
+                     .op = Op::sum,
+                     .dtype = Dtype::int32,
+                     .count = v.size(),
+                     .src = std::as_bytes(std::span(v)),
                      .dst = std::as_writable_bytes(std::span(v))};
   };
   ASSERT_TRUE(world.groups[0]->post(in_place(a), {}));
@@ -63,7 +85,12 @@ TEST(ClientGroup, in_place_is_the_same) {
 }
 
 TEST(ClientGroup, sends_no_more_than_its_window_and_depth) {
-  const struct { const char* name; std::uint32_t depth; bool streaming; std::uint32_t in_flight; } rows[] = {
+  const struct {
+    const char* name;
+    std::uint32_t depth;
+    bool streaming;
+    std::uint32_t in_flight;
+  } rows[] = {
       {"the window is the group's 8 OSTs", 64, false, 8},
       {"the depth of one operation is less", 3, false, 3},
       {"streaming has its own window of 4 and no depth", 1, true, 4},
@@ -94,7 +121,8 @@ TEST(ClientGroup, holds_512_outstanding_operations_and_not_one_more) {
   EXPECT_EQ(world.groups[0]->post({}, {}).error(), Errc::again);
   world.tree.run();
   EXPECT_EQ(world.groups[0]->post({}, {}).error(), Errc::again) << "completions not taken are outstanding";
-  for (std::uint32_t i = 0; i < kOperationsMax; ++i) EXPECT_EQ(world.groups[0]->next_completion()->token, i) << "in the order of posting";
+  for (std::uint32_t i = 0; i < kOperationsMax; ++i)
+    EXPECT_EQ(world.groups[0]->next_completion()->token, i) << "in the order of posting";
   EXPECT_FALSE(world.groups[0]->next_completion());
   EXPECT_TRUE(world.groups[0]->post({}, {}));
 }

@@ -48,12 +48,19 @@ class ClientLink::Impl {
     const auto found = opens_.find(token);
     if (found == opens_.end()) return {OpenOutcome::State::lost, 0, {}};
     using State = OpenOutcome::State;
-    return std::visit(
-        overloaded{[](const open_request::Asking&) { return OpenOutcome{State::pending, 0, {}}; },
-                   [](const open_request::Opened& s) { return OpenOutcome{State::opened, s.group_id, {}}; },
-                   [&](const open_request::Refused&) { return OpenOutcome{State::refused, 0, found->second.refusal}; },
-                   [](const open_request::Lost&) { return OpenOutcome{State::lost, 0, {}}; }},
-        found->second.state);
+    return std::visit(overloaded{[](const open_request::Asking&) {
+                                   return OpenOutcome{State::pending, 0, {}};
+                                 },
+                                 [](const open_request::Opened& s) {
+                                   return OpenOutcome{State::opened, s.group_id, {}};
+                                 },
+                                 [&](const open_request::Refused&) {
+                                   return OpenOutcome{State::refused, 0, found->second.refusal};
+                                 },
+                                 [](const open_request::Lost&) {
+                                   return OpenOutcome{State::lost, 0, {}};
+                                 }},
+                      found->second.state);
   }
 
   void attach(ClientGroup& group) {
@@ -117,7 +124,8 @@ class ClientLink::Impl {
 
   void tick(Time now) {
     for (auto& [token, request] : opens_)
-      if (const auto* asking = std::get_if<open_request::Asking>(&request.state); asking != nullptr && now >= asking->resend_at)
+      if (const auto* asking = std::get_if<open_request::Asking>(&request.state);
+          asking != nullptr && now >= asking->resend_at)
         step_open(token, open_request::Timeout{}, now);
     for (ClientGroup* group : groups_)
       if (group != nullptr) group->tick(now);
@@ -126,7 +134,8 @@ class ClientLink::Impl {
   Time next_due() const noexcept {
     Time due = kNever;
     for (const auto& [token, request] : opens_)
-      if (const auto* asking = std::get_if<open_request::Asking>(&request.state)) due = std::min(due, asking->resend_at);
+      if (const auto* asking = std::get_if<open_request::Asking>(&request.state))
+        due = std::min(due, asking->resend_at);
     for (const ClientGroup* group : groups_)
       if (group != nullptr) due = std::min(due, group->next_due());
     return due;
@@ -186,7 +195,8 @@ class ClientLink::Impl {
   template <class Body, class Use>
   Errc with_body(const BufferRef& frame, const Use& use) {
     Body body;
-    if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok) return Errc::invalid;
+    if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok)
+      return Errc::invalid;
     return use(body);
   }
 
@@ -198,7 +208,8 @@ class ClientLink::Impl {
   std::vector<ClientGroup*> groups_;  // [group number]
 };
 
-ClientLink::ClientLink(const ClientLinkConfig& config, Outbox& outbox) : impl_(std::make_unique<Impl>(config, outbox)) {}
+ClientLink::ClientLink(const ClientLinkConfig& config, Outbox& outbox)
+    : impl_(std::make_unique<Impl>(config, outbox)) {}
 ClientLink::~ClientLink() = default;
 void ClientLink::set_link(LinkId leaf, Time now) { impl_->set_link(leaf, now); }
 LinkId ClientLink::link() const noexcept { return impl_->leaf_; }

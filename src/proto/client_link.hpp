@@ -1,5 +1,6 @@
 #pragma once
-// A client's connection to its leaf node: hello, Open (a group id of the tree's root), and messages sorted to their groups.
+// A client's connection to its leaf node: hello, Open (a group id of the tree's root), and messages sorted to their
+// groups.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -25,8 +26,8 @@ struct ClientLinkConfig {
 /// What became of an Open.
 struct OpenOutcome {
   enum class State : std::uint8_t { pending, opened, refused, lost } state = State::pending;
-  std::uint32_t group_id = 0;       ///< opened.
-  wire::RefusedBody refusal{};      ///< refused.
+  std::uint32_t group_id = 0;   ///< opened.
+  wire::RefusedBody refusal{};  ///< refused.
 };
 
 class ClientLink {
@@ -39,10 +40,11 @@ class ClientLink {
   /// Says hello on this link (it may still be connecting) and repeats pending Opens. Once per connection.
   void set_link(LinkId leaf, Time now);
   LinkId link() const noexcept;
-  bool closed() const noexcept;            ///< on_closed() was called, or the node refused us or broke a rule.
+  bool closed() const noexcept;  ///< on_closed() was called, or the node refused us or broke a rule.
   const std::string& why_closed() const noexcept;
 
-  /// Asks for a group id. `token` is the caller's, unique in the job for ever (world rank in the upper half, a counter below).
+  /// Asks for a group id. `token` is the caller's, unique in the job for ever (world rank in the upper half, a
+  /// counter below).
   void open(std::uint64_t token, std::uint32_t group_size, Time now);
   OpenOutcome open_outcome(std::uint64_t token) const;
   void forget_open(std::uint64_t token);

@@ -9,16 +9,21 @@ namespace sumac::proto {
 std::string describe(const wire::RefusedBody& r) {
   using wire::RefuseReason;
   switch (r.reason) {
-    case RefuseReason::no_group_id: return fmt::format("no group id left: the job was granted {} (node {})", r.limit, r.node_id);
+    case RefuseReason::no_group_id:
+      return fmt::format("no group id left: the job was granted {} (node {})", r.limit, r.node_id);
     case RefuseReason::no_ost: return fmt::format("no OST left at node {}: the job was granted {}", r.node_id, r.limit);
-    case RefuseReason::unknown_job: return fmt::format("node {} has no grant for job {}: it ended or never began", r.node_id, r.job_id);
+    case RefuseReason::unknown_job:
+      return fmt::format("node {} has no grant for job {}: it ended or never began", r.node_id, r.job_id);
     case RefuseReason::unknown_group: return fmt::format("node {} does not know the group, or it has ended", r.node_id);
-    case RefuseReason::bad_path: return fmt::format("members disagree on the group's size or tree (node {})", r.node_id);
-    case RefuseReason::payload_too_large: return fmt::format("payload or chunk is over the job's grant (node {})", r.node_id);
+    case RefuseReason::bad_path:
+      return fmt::format("members disagree on the group's size or tree (node {})", r.node_id);
+    case RefuseReason::payload_too_large:
+      return fmt::format("payload or chunk is over the job's grant (node {})", r.node_id);
     case RefuseReason::wrong_epoch: return fmt::format("members disagree on the group's epoch (node {})", r.node_id);
     case RefuseReason::bad_key: return fmt::format("node {} does not accept the key of job {}", r.node_id, r.job_id);
     case RefuseReason::version:
-      return fmt::format("node {} speaks wire version {}, this side {}: update the older one", r.node_id, r.limit, r.asked);
+      return fmt::format("node {} speaks wire version {}, this side {}: update the older one", r.node_id, r.limit,
+                         r.asked);
     case RefuseReason::node_limit: return fmt::format("node {} is at its limit of {}", r.node_id, r.limit);
     case RefuseReason::member_lost: return fmt::format("a member or node was lost while joining (node {})", r.node_id);
   }

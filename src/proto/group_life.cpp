@@ -70,17 +70,25 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&]<OneOf<Refusing, Refused> S>(const S& s, const Join&) -> Step {
             return guard(Guard::refused_again, true) ? Step{s, {Action::refuse_one}} : ignore(s);
           },
-          [&](const Passing& s, const Join&) -> Step { return {s, {Action::refuse_one}}; },
+          [&](const Passing& s, const Join&) -> Step {
+            return {s, {Action::refuse_one}};
+          },
           [&](const Left& s, const Join& e) -> Step {
             return guard(Guard::join_late, true) ? ignore(s) : take_join(e, now, limits);
           },
 
-          [&](const AwaitingJoined&, const JoinedAbove&) -> Step { return {Standing{}, {Action::stand}}; },
+          [&](const AwaitingJoined&, const JoinedAbove&) -> Step {
+            return {Standing{}, {Action::stand}};
+          },
           [&]<OneOf<Absent, Collecting, Standing, Condemned, Departing, Refusing, Refused, Passing, Left> S>(
               const S& s, const JoinedAbove&) -> Step { return ignore(s); },
 
-          [&](const AwaitingJoined&, const RefusedAbove&) -> Step { return {Refused{}, {Action::refuse_all}}; },
-          [&](const Refusing&, const RefusedAbove&) -> Step { return {Refused{}, {}}; },
+          [&](const AwaitingJoined&, const RefusedAbove&) -> Step {
+            return {Refused{}, {Action::refuse_all}};
+          },
+          [&](const Refusing&, const RefusedAbove&) -> Step {
+            return {Refused{}, {}};
+          },
           [&]<OneOf<Absent, Collecting, Standing, Condemned, Departing, Refused, Passing, Left> S>(
               const S& s, const RefusedAbove&) -> Step { return ignore(s); },
 
@@ -91,7 +99,9 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return refused;
           },
           [&]<OneOf<AwaitingJoined, Standing, Condemned, Departing, Refusing, Refused, Passing, Left> S>(
-              const S& s, const RefusedBelow&) -> Step { return {s, {Action::refuse_one}}; },
+              const S& s, const RefusedBelow&) -> Step {
+            return {s, {Action::refuse_one}};
+          },
 
           [&](const Collecting&, const ChildClosed&) -> Step { return refuse(Action::refuse_all, now, limits); },
           // The nodes above may have answered already: decided when their answer is here.
@@ -101,7 +111,9 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             if (limits.group_root) return {Condemned{}, {Action::verdict_all}};
             return {s, {Action::trouble_up}};
           },
-          [&](const Condemned& s, const ChildClosed& e) -> Step { return e.all_left ? depart(now, limits) : ignore(s); },
+          [&](const Condemned& s, const ChildClosed& e) -> Step {
+            return e.all_left ? depart(now, limits) : ignore(s);
+          },
           [&]<OneOf<Absent, Departing, Refusing, Refused, Passing, Left> S>(const S& s, const ChildClosed&) -> Step {
             return ignore(s);
           },
@@ -122,18 +134,30 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Departing&, const ParentClosed&) -> Step {
             return {Passing{resend_time(now, limits)}, {Action::tell_later, Action::leave_done}};
           },
-          [&](const Passing& s, const ParentClosed&) -> Step { return {s, {Action::pass_down}}; },
+          [&](const Passing& s, const ParentClosed&) -> Step {
+            return {s, {Action::pass_down}};
+          },
           [&](const Refusing& s, const ParentClosed&) -> Step { return ignore(s); },
-          [&]<OneOf<Absent, Collecting, Refused, Left> S>(const S& s, const ParentClosed&) -> Step { return ignore(s); },
+          [&]<OneOf<Absent, Collecting, Refused, Left> S>(const S& s, const ParentClosed&) -> Step {
+            return ignore(s);
+          },
 
-          [&](const AwaitingJoined&, const VoidAbove&) -> Step { return {Refused{}, {Action::refuse_all}}; },
+          [&](const AwaitingJoined&, const VoidAbove&) -> Step {
+            return {Refused{}, {Action::refuse_all}};
+          },
           [&]<OneOf<Standing, Condemned> S>(const S& s, const VoidAbove&) -> Step {
             if (limits.group_root) return ignore(s);
             return {Left{}, {Action::void_all}};
           },
-          [&](const Departing&, const VoidAbove&) -> Step { return {Left{}, {Action::leave_done}}; },
-          [&](const Refusing&, const VoidAbove&) -> Step { return {Refused{}, {}}; },
-          [&](const Passing&, const VoidAbove&) -> Step { return {Left{}, {Action::pass_down}}; },
+          [&](const Departing&, const VoidAbove&) -> Step {
+            return {Left{}, {Action::leave_done}};
+          },
+          [&](const Refusing&, const VoidAbove&) -> Step {
+            return {Refused{}, {}};
+          },
+          [&](const Passing&, const VoidAbove&) -> Step {
+            return {Left{}, {Action::pass_down}};
+          },
           [&]<OneOf<Absent, Collecting, Refused, Left> S>(const S& s, const VoidAbove&) -> Step { return ignore(s); },
 
           [&](const Standing& s, const Trouble&) -> Step {
@@ -144,11 +168,15 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             if (guard(Guard::first_verdict, true) || !limits.group_root) return {s, {Action::verdict_one}};
             return {s, {Action::verdict_all}};
           },
-          [&](const Departing& s, const Trouble&) -> Step { return {s, {Action::verdict_one}}; },
+          [&](const Departing& s, const Trouble&) -> Step {
+            return {s, {Action::verdict_one}};
+          },
           [&]<OneOf<Absent, Collecting, AwaitingJoined, Refusing, Refused, Passing, Left> S>(
               const S& s, const Trouble&) -> Step { return ignore(s); },
 
-          [&](const Standing&, const VerdictAbove&) -> Step { return {Condemned{}, {Action::verdict_all}}; },
+          [&](const Standing&, const VerdictAbove&) -> Step {
+            return {Condemned{}, {Action::verdict_all}};
+          },
           // It overtook Joined: the first number that anybody sends up is answered with it again.
           [&](const AwaitingJoined& s, const VerdictAbove&) -> Step { return ignore(s); },
           [&]<OneOf<Absent, Collecting, Condemned, Departing, Refusing, Refused, Passing, Left> S>(
@@ -164,22 +192,29 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             if (limits.tree_root) return {Left{}, {Action::answer_leave, Action::free_id}};
             return {Passing{}, {Action::pass_up}};
           },
-          [&](const Passing& s, const LeaveBelow&) -> Step { return {s, {Action::pass_up}}; },
+          [&](const Passing& s, const LeaveBelow&) -> Step {
+            return {s, {Action::pass_up}};
+          },
           [&]<OneOf<Refusing, Refused, Left> S>(const S& s, const LeaveBelow&) -> Step {
             return guard(Guard::leave_of_the_gone, true) ? Step{s, {Action::answer_leave}} : ignore(s);
           },
           // Its own members speak by numbers; the engine has turned away who is none of them.
-          [&]<OneOf<Collecting, AwaitingJoined, Standing, Condemned, Departing> S>(const S& s, const LeaveBelow&) -> Step {
-            return ignore(s);
-          },
+          [&]<OneOf<Collecting, AwaitingJoined, Standing, Condemned, Departing> S>(
+              const S& s, const LeaveBelow&) -> Step { return ignore(s); },
 
-          [&]<OneOf<Standing, Condemned, Departing> S>(const S&, const LeaveAnswered&) -> Step { return leave_done(limits); },
-          [&](const Passing&, const LeaveAnswered&) -> Step { return {Left{}, {Action::pass_down}}; },
+          [&]<OneOf<Standing, Condemned, Departing> S>(const S&, const LeaveAnswered&) -> Step {
+            return leave_done(limits);
+          },
+          [&](const Passing&, const LeaveAnswered&) -> Step {
+            return {Left{}, {Action::pass_down}};
+          },
           // A newer group has the number: this one was refused, and nobody could tell this node.
           [&]<OneOf<Collecting, AwaitingJoined> S>(const S&, const LeaveAnswered&) -> Step {
             return {Refused{}, {Action::refuse_all}};
           },
-          [&](const Refusing&, const LeaveAnswered&) -> Step { return {Refused{}, {}}; },
+          [&](const Refusing&, const LeaveAnswered&) -> Step {
+            return {Refused{}, {}};
+          },
           [&]<OneOf<Absent, Refused, Left> S>(const S& s, const LeaveAnswered&) -> Step { return ignore(s); },
 
           [&](const AwaitingJoined& s, const Timeout&) -> Step {

@@ -1,7 +1,8 @@
 #pragma once
-// A group's life at one node: joins are collected and merged, the answer comes back, the group stands, perhaps a verdict ends
-// it, its members leave. Also the lives of a group that this node only hears of: refused below, or leaving below.
-// Pure: who the children are, what is reserved and what the numbers hold is the engine's (node_group.cpp).
+// A group's life at one node: joins are collected and merged, the answer comes back, the group stands, perhaps a
+// verdict ends it, its members leave. Also the lives of a group that this node only hears of: refused below, or
+// leaving below. Pure: who the children are, what is reserved and what the numbers hold is the engine's
+// (node_group.cpp).
 #include <cstdint>
 #include <variant>
 
@@ -38,14 +39,15 @@ struct Refusing {  ///< Refused to the children; the parent has not yet said tha
 struct Refused {
   friend bool operator==(const Refused&, const Refused&) = default;
 };
-struct Passing {  ///< The group has left, here or below; the tree's root is being told.
+struct Passing {            ///< The group has left, here or below; the tree's root is being told.
   Time resend_at = kNever;  ///< Set where no child will ask again.
   friend bool operator==(const Passing&, const Passing&) = default;
 };
 struct Left {
   friend bool operator==(const Left&, const Left&) = default;
 };
-using State = std::variant<Absent, Collecting, AwaitingJoined, Standing, Condemned, Departing, Refusing, Refused, Passing, Left>;
+using State =
+    std::variant<Absent, Collecting, AwaitingJoined, Standing, Condemned, Departing, Refusing, Refused, Passing, Left>;
 
 struct Join {
   bool counted = false;    ///< This child's join is in already.
@@ -81,24 +83,24 @@ struct Limits {
 };
 
 enum class Action : std::uint8_t {
-  count,        ///< Note the join's child.
-  join_up,      ///< The merged Join, to the parent.
-  stand,        ///< Joined to all children; OSTs above the least go back.
-  joined_one,   ///< Joined to the child that asked again.
-  refuse_all,   ///< Refused to all children; OSTs go back.
-  refuse_one,   ///< Refused to the link that spoke.
-  refuse_up,    ///< Refused to the parent.
-  free_id,      ///< The id returns to the pool (tree's root).
+  count,       ///< Note the join's child.
+  join_up,     ///< The merged Join, to the parent.
+  stand,       ///< Joined to all children; OSTs above the least go back.
+  joined_one,  ///< Joined to the child that asked again.
+  refuse_all,  ///< Refused to all children; OSTs go back.
+  refuse_one,  ///< Refused to the link that spoke.
+  refuse_up,   ///< Refused to the parent.
+  free_id,     ///< The id returns to the pool (tree's root).
   trouble_up,
   verdict_all,  ///< At the group's root: decide. Then, everywhere: to all children; numbers from F on are forgotten.
   verdict_one,  ///< To the link that spoke.
   void_all,     ///< The children's epoch is over; everything here is forgotten.
   leave_up,
-  leave_done,   ///< Leave's result to all children; everything here is forgotten.
-  tell_later,   ///< Note what pass_up has to say when there is a parent again.
-  pass_up,      ///< Leave of a group below (or of this one, told later), to the parent.
-  pass_down,    ///< Its result, to the link that it came from.
-  answer_leave, ///< Leave's result to the link that spoke.
+  leave_done,    ///< Leave's result to all children; everything here is forgotten.
+  tell_later,    ///< Note what pass_up has to say when there is a parent again.
+  pass_up,       ///< Leave of a group below (or of this one, told later), to the parent.
+  pass_down,     ///< Its result, to the link that it came from.
+  answer_leave,  ///< Leave's result to the link that spoke.
   ignore,
 };
 using Actions = InlineVec<Action, 3>;

@@ -1,8 +1,8 @@
 #pragma once
-// Group ids, at the tree's root. The lower half is the pool's number (1 to the node's limit), the upper half a generation
-// that grows with each use of the number, so that a late message of a former group is known as such.
-// What became of an Open is remembered by (job, token): a repeated one gets the same answer, also a while after the group has
-// left, and never a second id.
+// Group ids, at the tree's root. The lower half is the pool's number (1 to the node's limit), the upper half a
+// generation that grows with each use of the number, so that a late message of a former group is known as such. What
+// became of an Open is remembered by (job, token): a repeated one gets the same answer, also a while after the group
+// has left, and never a second id.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -61,10 +61,10 @@ class IdPool {
   std::uint32_t take_number();
   void remember(const TokenKey& key);
 
-  std::vector<Entry> entries_;        // [number]; 0 is unused
-  std::deque<std::uint32_t> free_;    // oldest first: a number rests as long as possible
+  std::vector<Entry> entries_;      // [number]; 0 is unused
+  std::deque<std::uint32_t> free_;  // oldest first: a number rests as long as possible
   std::unordered_map<TokenKey, Token, TokenHash> tokens_;
-  std::deque<TokenKey> over_;         // in the order in which they ended
+  std::deque<TokenKey> over_;  // in the order in which they ended
   std::uint32_t used_ = 0;
 };
 

@@ -11,12 +11,14 @@ Result<> JobTable::grant(const JobGrant& grant) {
   if (grant.osts == 0 || grant.max_groups == 0 || grant.payload == 0)
     return fail(Errc::invalid, "grant of job {}: osts, max_groups and payload must not be 0", grant.job_id);
   if (grant.payload > limits_.payload_max)
-    return fail(Errc::invalid, "grant of job {}: payload {} is over this node's {}", grant.job_id, grant.payload, limits_.payload_max);
+    return fail(Errc::invalid, "grant of job {}: payload {} is over this node's {}", grant.job_id, grant.payload,
+                limits_.payload_max);
   if (grant.chunk > limits_.chunk_max)
-    return fail(Errc::invalid, "grant of job {}: chunk {} is over this node's {}", grant.job_id, grant.chunk, limits_.chunk_max);
+    return fail(Errc::invalid, "grant of job {}: chunk {} is over this node's {}", grant.job_id, grant.chunk,
+                limits_.chunk_max);
   if (grant.stream_window > limits_.stream_window_max)
-    return fail(Errc::invalid, "grant of job {}: stream window {} is over this node's {}", grant.job_id, grant.stream_window,
-                limits_.stream_window_max);
+    return fail(Errc::invalid, "grant of job {}: stream window {} is over this node's {}", grant.job_id,
+                grant.stream_window, limits_.stream_window_max);
   if (const Job* job = find(grant.job_id); job != nullptr) {
     if (job->grant == grant && !job->revoked) return {};
     return fail(Errc::exists, "grant of job {}: it has another one that is not over yet", grant.job_id);
@@ -41,7 +43,8 @@ bool JobTable::revoke(std::uint64_t job_id) {
 }
 
 Job* JobTable::find(std::uint64_t job_id) noexcept {
-  const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.grant.job_id == job_id; });
+  const auto found =
+      std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.grant.job_id == job_id; });
   return found == jobs_.end() ? nullptr : &*found;
 }
 

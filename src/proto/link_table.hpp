@@ -1,5 +1,6 @@
 #pragma once
-// The child links of a node, found by the shell's number on every message: open addressing, no allocation but at set-up.
+// The child links of a node, found by the shell's number on every message: open addressing, no allocation but at
+// set-up.
 #include <array>
 #include <bit>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Every state of every small machine with every event, printed and compared with testdata/machines.txt: a change of behaviour
-// shows as a line in the diff. To accept it: SUMAC_UPDATE_GOLDEN=1 proto_test --gtest_filter='Machines.*'
+// Every state of every small machine with every event, printed and compared with testdata/machines.txt: a change of
+// behaviour shows as a line in the diff. To accept it: SUMAC_UPDATE_GOLDEN=1 proto_test --gtest_filter='Machines.*'
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -42,38 +42,49 @@ ChildSet set_of(std::initializer_list<std::uint32_t> children) {
 std::string text(const node_number::State& state) {
   using namespace node_number;
   return std::visit(overloaded{[](const Idle&) -> std::string { return "Idle"; },
-                               [](const Collecting& s) { return fmt::format("Collecting({} in, {} members, origin {})", s.in.size(), s.members, s.origin); },
-                               [](const AwaitingParent& s) { return fmt::format("AwaitingParent({} members, origin {}, again at {})", s.members, s.origin, text(s.resend_at)); },
+                               [](const Collecting& s) {
+                                 return fmt::format("Collecting({} in, {} members, origin {})", s.in.size(), s.members,
+                                                    s.origin);
+                               },
+                               [](const AwaitingParent& s) {
+                                 return fmt::format("AwaitingParent({} members, origin {}, again at {})", s.members,
+                                                    s.origin, text(s.resend_at));
+                               },
                                [](const Answered&) -> std::string { return "Answered"; }},
                     state);
 }
 std::string text(const node_number::Action& action) {
-  static constexpr const char* kNames[] = {"take", "add", "send_up", "answer_all", "forward", "answer_one", "report", "release", "ignore"};
+  static constexpr const char* kNames[] = {"take",       "add",    "send_up", "answer_all", "forward",
+                                           "answer_one", "report", "release", "ignore"};
   return kNames[static_cast<std::size_t>(action.kind)];
 }
 
 std::string text(const group_life::State& state) {
   using namespace group_life;
-  static constexpr const char* kNames[] = {"Absent",   "Collecting", "AwaitingJoined", "Standing", "Condemned",
-                                           "Departing", "Refusing",  "Refused",        "Passing",  "Left"};
+  static constexpr const char* kNames[] = {"Absent",    "Collecting", "AwaitingJoined", "Standing", "Condemned",
+                                           "Departing", "Refusing",   "Refused",        "Passing",  "Left"};
   std::string name = kNames[state.index()];
-  std::visit([&](const auto& s) {
-    if constexpr (requires { s.resend_at; }) name += fmt::format("(again at {})", text(s.resend_at));
-  }, state);
+  std::visit(
+      [&](const auto& s) {
+        if constexpr (requires { s.resend_at; }) name += fmt::format("(again at {})", text(s.resend_at));
+      },
+      state);
   return name;
 }
 std::string text(group_life::Action action) {
-  static constexpr const char* kNames[] = {"count",     "join_up",     "stand",       "joined_one", "refuse_all", "refuse_one",
-                                           "refuse_up", "free_id",     "trouble_up",  "verdict_all", "verdict_one", "void_all",
-                                           "leave_up",  "leave_done",  "tell_later",  "pass_up",    "pass_down",  "answer_leave", "ignore"};
+  static constexpr const char* kNames[] = {"count",       "join_up",   "stand",        "joined_one", "refuse_all",
+                                           "refuse_one",  "refuse_up", "free_id",      "trouble_up", "verdict_all",
+                                           "verdict_one", "void_all",  "leave_up",     "leave_done", "tell_later",
+                                           "pass_up",     "pass_down", "answer_leave", "ignore"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(group_life::Action::ignore) + 1);
   return kNames[static_cast<std::size_t>(action)];
 }
 
 std::string text(const member_number::State& state) {
-  static constexpr const char* kNames[] = {"Waiting", "InFlight", "Stashed", "Complete"};
+  static constexpr const char* kNames[] = {"Waiting", "Sent", "Stashed", "Complete"};
   std::string name = kNames[state.index()];
-  if (const auto* s = std::get_if<member_number::InFlight>(&state)) name += fmt::format("(again at {})", text(s->resend_at));
+  if (const auto* s = std::get_if<member_number::Sent>(&state))
+    name += fmt::format("(again at {})", text(s->resend_at));
   return name;
 }
 std::string text(member_number::Action action) {
@@ -84,25 +95,33 @@ std::string text(member_number::Action action) {
 std::string text(const membership::State& state) {
   using namespace membership;
   return std::visit(
-      overloaded{[](const Joining& s) { return fmt::format("Joining(again at {}{})", text(s.resend_at), s.leaving ? ", leaving" : ""); },
-                 [](const Standing& s) -> std::string { return s.leaving ? "Standing(leaving)" : "Standing"; },
-                 [](const Condemned& s) { return fmt::format("Condemned(from {}{})", s.first_failed, s.leaving ? ", leaving" : ""); },
-                 [](const Departing& s) {
-                   return fmt::format("Departing(number {}{}, again at {})", s.number, s.condemned ? ", condemned" : "", text(s.resend_at));
+      overloaded{[](const Joining& s) {
+                   return fmt::format("Joining(again at {}{})", text(s.resend_at), s.leaving ? ", leaving" : "");
                  },
-                 [](const Left&) -> std::string { return "Left"; }, [](const Refused&) -> std::string { return "Refused"; },
+                 [](const Standing& s) -> std::string { return s.leaving ? "Standing(leaving)" : "Standing"; },
+                 [](const Condemned& s) {
+                   return fmt::format("Condemned(from {}{})", s.first_failed, s.leaving ? ", leaving" : "");
+                 },
+                 [](const Departing& s) {
+                   return fmt::format("Departing(number {}{}, again at {})", s.number, s.condemned ? ", condemned" : "",
+                                      text(s.resend_at));
+                 },
+                 [](const Left&) -> std::string { return "Left"; },
+                 [](const Refused&) -> std::string { return "Refused"; },
                  [](const Lost&) -> std::string { return "Lost"; }},
       state);
 }
 std::string text(membership::Action action) {
-  static constexpr const char* kNames[] = {"send_join", "stand", "note_refusal", "note_verdict", "send_leave", "fail_all", "ignore"};
+  static constexpr const char* kNames[] = {"send_join",  "stand",    "note_refusal", "note_verdict",
+                                           "send_leave", "fail_all", "ignore"};
   return kNames[static_cast<std::size_t>(action)];
 }
 
 std::string text(const open_request::State& state) {
   static constexpr const char* kNames[] = {"Asking", "Opened", "Refused", "Lost"};
   std::string name = kNames[state.index()];
-  if (const auto* s = std::get_if<open_request::Asking>(&state)) name += fmt::format("(again at {})", text(s->resend_at));
+  if (const auto* s = std::get_if<open_request::Asking>(&state))
+    name += fmt::format("(again at {})", text(s->resend_at));
   if (const auto* s = std::get_if<open_request::Opened>(&state)) name += fmt::format("({})", s->group_id);
   return name;
 }
@@ -119,13 +138,15 @@ std::string text(const InlineVec<Action, N>& actions) {
 }
 template <class Step>
 std::string outcome(const Step& step) {
-  if constexpr (requires { step.actions; }) return text(step.state) + ": " + text(step.actions);
-  else return text(step.state) + ": " + text(step.action);
+  if constexpr (requires { step.actions; })
+    return text(step.state) + ": " + text(step.actions);
+  else
+    return text(step.state) + ": " + text(step.action);
 }
 
 template <class State, class Event, class Limits, class Function>
-void print(std::string& out, const char* title, std::initializer_list<State> states, std::initializer_list<Row<Event>> events,
-           const Limits& limits, const Function& step) {
+void print(std::string& out, const char* title, std::initializer_list<State> states,
+           std::initializer_list<Row<Event>> events, const Limits& limits, const Function& step) {
   out += fmt::format("\n== {} ==\n", title);
   for (const auto& state : states)
     for (const auto& event : events)
@@ -135,46 +156,65 @@ void print(std::string& out, const char* title, std::initializer_list<State> sta
 std::string node_numbers() {
   using namespace node_number;
   std::string out;
-  const std::initializer_list<State> states = {Idle{}, Collecting{set_of({0}), 1, 4}, Collecting{set_of({0, 1}), 2, 4},
-                                               AwaitingParent{3, 2, kEarlier}, AwaitingParent{3, 2, kLater}, Answered{}};
-  const std::initializer_list<Row<Event>> events = {{"contribution of child 2", Contribution{2, 1, 2}},
-                                                    {"contribution of child 0 again", Contribution{0, 1, 4}},
-                                                    {"contribution of child 2 that differs", Contribution{2, 1, 2, wire::Field::count}},
-                                                    {"the parent's result", ParentResult{}},
-                                                    {"condemned", Condemned{}},
-                                                    {"proven", Proven{}},
-                                                    {"timeout", Timeout{}}};
-  print<State, Event>(out, "a number at a node of three children", states, events, Limits{set_of({0, 1, 2}), false, kResend}, step);
-  print<State, Event>(out, "a number at the group's root", states, events, Limits{set_of({0, 1, 2}), true, Duration{0}}, step);
+  const std::initializer_list<State> states = {Idle{},
+                                               Collecting{set_of({0}), 1, 4},
+                                               Collecting{set_of({0, 1}), 2, 4},
+                                               AwaitingParent{3, 2, kEarlier},
+                                               AwaitingParent{3, 2, kLater},
+                                               Answered{}};
+  const std::initializer_list<Row<Event>> events = {
+      {"contribution of child 2", Contribution{2, 1, 2}},
+      {"contribution of child 0 again", Contribution{0, 1, 4}},
+      {"contribution of child 2 that differs", Contribution{2, 1, 2, wire::Field::count}},
+      {"the parent's result", ParentResult{}},
+      {"condemned", Condemned{}},
+      {"proven", Proven{}},
+      {"timeout", Timeout{}}};
+  print<State, Event>(out, "a number at a node of three children", states, events,
+                      Limits{set_of({0, 1, 2}), false, kResend}, step);
+  print<State, Event>(out, "a number at the group's root", states, events, Limits{set_of({0, 1, 2}), true, Duration{0}},
+                      step);
   return out;
 }
 
 std::string group_lives() {
   using namespace group_life;
   std::string out;
-  const std::initializer_list<State> states = {Absent{}, Collecting{}, AwaitingJoined{kEarlier}, AwaitingJoined{kLater}, Standing{}, Condemned{},
-                                               Departing{kEarlier}, Departing{kLater}, Refusing{kEarlier}, Refusing{kLater}, Refused{},
-                                               Passing{kEarlier}, Passing{kNever}, Left{}};
-  const std::initializer_list<Row<Event>> events = {{"a first join", Join{}},
-                                                    {"a join again", Join{.counted = true}},
-                                                    {"a join that disagrees", Join{.objected = true}},
-                                                    {"the last join", Join{.completes = true}},
-                                                    {"joined from above", JoinedAbove{}},
-                                                    {"refused from above", RefusedAbove{}},
-                                                    {"refused from below", RefusedBelow{}},
-                                                    {"a child's link closed", ChildClosed{}},
-                                                    {"a child's link closed, it had left", ChildClosed{.had_left = true}},
-                                                    {"the last child's link closed", ChildClosed{.all_left = true}},
-                                                    {"the parent's link closed", ParentClosed{}},
-                                                    {"the parent's link closed during Leave", ParentClosed{true}},
-                                                    {"void from above", VoidAbove{}},
-                                                    {"trouble", Trouble{}},
-                                                    {"a verdict from above", VerdictAbove{}},
-                                                    {"a leave after the verdict", LeaveAfterVerdict{}},
-                                                    {"the last leave after the verdict", LeaveAfterVerdict{true}},
-                                                    {"leave of a group below", LeaveBelow{}},
-                                                    {"leave is answered", LeaveAnswered{}},
-                                                    {"timeout", Timeout{}}};
+  const std::initializer_list<State> states = {Absent{},
+                                               Collecting{},
+                                               AwaitingJoined{kEarlier},
+                                               AwaitingJoined{kLater},
+                                               Standing{},
+                                               Condemned{},
+                                               Departing{kEarlier},
+                                               Departing{kLater},
+                                               Refusing{kEarlier},
+                                               Refusing{kLater},
+                                               Refused{},
+                                               Passing{kEarlier},
+                                               Passing{kNever},
+                                               Left{}};
+  const std::initializer_list<Row<Event>> events = {
+      {"a first join", Join{}},
+      {"a join again", Join{.counted = true}},
+      {"a join that disagrees", Join{.objected = true}},
+      {"the last join", Join{.completes = true}},
+      {"joined from above", JoinedAbove{}},
+      {"refused from above", RefusedAbove{}},
+      {"refused from below", RefusedBelow{}},
+      {"a child's link closed", ChildClosed{}},
+      {"a child's link closed, it had left", ChildClosed{.had_left = true}},
+      {"the last child's link closed", ChildClosed{.all_left = true}},
+      {"the parent's link closed", ParentClosed{}},
+      {"the parent's link closed during Leave", ParentClosed{true}},
+      {"void from above", VoidAbove{}},
+      {"trouble", Trouble{}},
+      {"a verdict from above", VerdictAbove{}},
+      {"a leave after the verdict", LeaveAfterVerdict{}},
+      {"the last leave after the verdict", LeaveAfterVerdict{true}},
+      {"leave of a group below", LeaveBelow{}},
+      {"leave is answered", LeaveAnswered{}},
+      {"timeout", Timeout{}}};
   print<State, Event>(out, "a group at a node between", states, events, Limits{false, false, kResend}, step);
   print<State, Event>(out, "a group at its root, below the tree's", states, events, Limits{true, false, kResend}, step);
   print<State, Event>(out, "a group at the tree's root", states, events, Limits{true, true, kResend}, step);
@@ -184,7 +224,7 @@ std::string group_lives() {
 std::string member_numbers() {
   using namespace member_number;
   std::string out;
-  print<State, Event>(out, "a number at a member", {Waiting{}, InFlight{kEarlier}, InFlight{kLater}, Stashed{}, Complete{}},
+  print<State, Event>(out, "a number at a member", {Waiting{}, Sent{kEarlier}, Sent{kLater}, Stashed{}, Complete{}},
                       {{"room in the window", Room{}},
                        {"its result in turn", Result{true}},
                        {"its result too early", Result{false}},
@@ -198,19 +238,20 @@ std::string member_numbers() {
 std::string memberships() {
   using namespace membership;
   std::string out;
-  print<State, Event>(out, "a member",
-                      {Joining{kEarlier}, Joining{kLater, true}, Standing{}, Standing{true}, Condemned{7}, Condemned{7, true},
-                       Departing{9, false, kEarlier}, Departing{7, true, kLater}, Left{}, Refused{}, Lost{}},
-                      {{"joined", JoinedCame{}},
-                       {"refused", RefusedCame{}},
-                       {"verdict from 7", VerdictCame{7}},
-                       {"epoch over", EpochOver{}},
-                       {"leave wanted", LeaveWanted{}},
-                       {"drained at 9", Drained{9}},
-                       {"leave answered", LeaveAnswered{}},
-                       {"number reused", NumberReused{}},
-                       {"timeout", Timeout{}}},
-                      Limits{kResend}, step);
+  print<State, Event>(
+      out, "a member",
+      {Joining{kEarlier}, Joining{kLater, true}, Standing{}, Standing{true}, Condemned{7}, Condemned{7, true},
+       Departing{9, false, kEarlier}, Departing{7, true, kLater}, Left{}, Refused{}, Lost{}},
+      {{"joined", JoinedCame{}},
+       {"refused", RefusedCame{}},
+       {"verdict from 7", VerdictCame{7}},
+       {"epoch over", EpochOver{}},
+       {"leave wanted", LeaveWanted{}},
+       {"drained at 9", Drained{9}},
+       {"leave answered", LeaveAnswered{}},
+       {"number reused", NumberReused{}},
+       {"timeout", Timeout{}}},
+      Limits{kResend}, step);
   return out;
 }
 
@@ -218,15 +259,20 @@ std::string open_requests() {
   using namespace open_request;
   std::string out;
   print<State, Event>(out, "an Open", {Asking{kEarlier}, Asking{kLater}, Opened{65537}, Refused{}, Lost{}},
-                      {{"opened", OpenedCame{131073}}, {"refused", RefusedCame{}}, {"link closed", LinkClosed{}}, {"timeout", Timeout{}}},
+                      {{"opened", OpenedCame{131073}},
+                       {"refused", RefusedCame{}},
+                       {"link closed", LinkClosed{}},
+                       {"timeout", Timeout{}}},
                       Limits{kResend}, step);
   return out;
 }
 
 TEST(Machines, every_state_with_every_event_is_as_the_golden_file_says) {
   const std::string path = std::string(SUMAC_SOURCE_DIR) + "/src/proto/testdata/machines.txt";
-  const std::string now = "Every state of every small machine with every event. The time is 100 ms, what is unanswered is said again after 20 ms.\n" +
-                          node_numbers() + group_lives() + member_numbers() + memberships() + open_requests();
+  const std::string now =
+      "Every state of every small machine with every event. The time is 100 ms, what is unanswered is said again after "
+      "20 ms.\n" +
+      node_numbers() + group_lives() + member_numbers() + memberships() + open_requests();
   if (std::getenv("SUMAC_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << now;
   std::ifstream file(path);
   ASSERT_TRUE(file) << path;
@@ -242,7 +288,7 @@ TEST(Machines, nothing_is_repeated_where_the_hop_is_reliable) {
   const auto join = group_life::step(group_life::Absent{}, group_life::Join{.completes = true}, kNow, {});
   EXPECT_EQ(std::get<group_life::AwaitingJoined>(join.state).resend_at, kNever);
   const auto sent = member_number::step(member_number::Waiting{}, member_number::Room{}, kNow, {});
-  EXPECT_EQ(std::get<member_number::InFlight>(sent.state).resend_at, kNever);
+  EXPECT_EQ(std::get<member_number::Sent>(sent.state).resend_at, kNever);
 }
 
 TEST(Machines, of_256_children_the_last_one_completes_the_number) {

@@ -15,31 +15,48 @@ Time resend_time(Time now, const Limits& limits) {
 
 Step step(const State& state, const Event& event, Time now, const Limits& limits) {
   note_step(Machine::member_number, state.index(), event.index());
-  return std::visit(
-      overloaded{
-          [&](const Waiting&, const Room&) -> Step { return {InFlight{resend_time(now, limits)}, Action::send}; },
-          [&]<OneOf<InFlight, Stashed, Complete> S>(const S& s, const Room&) -> Step { return {s, Action::ignore}; },
+  return std::visit(overloaded{
+                        [&](const Waiting&, const Room&) -> Step {
+                          return {Sent{resend_time(now, limits)}, Action::send};
+                        },
+                        [&]<OneOf<Sent, Stashed, Complete> S>(const S& s, const Room&) -> Step {
+                          return {s, Action::ignore};
+                        },
 
-          [&](const Waiting& s, const Result&) -> Step { return {s, Action::offence}; },
-          [&](const InFlight&, const Result& e) -> Step {
-            if (guard(Guard::member_in_turn, !e.in_turn)) return {Stashed{}, Action::stash};
-            return {Complete{}, Action::deliver};
-          },
-          [&]<OneOf<Stashed, Complete> S>(const S& s, const Result&) -> Step { return {s, Action::ignore}; },
+                        [&](const Waiting& s, const Result&) -> Step {
+                          return {s, Action::offence};
+                        },
+                        [&](const Sent&, const Result& e) -> Step {
+                          if (guard(Guard::member_in_turn, !e.in_turn)) return {Stashed{}, Action::stash};
+                          return {Complete{}, Action::deliver};
+                        },
+                        [&]<OneOf<Stashed, Complete> S>(const S& s, const Result&) -> Step {
+                          return {s, Action::ignore};
+                        },
 
-          [&](const Stashed&, const Turn&) -> Step { return {Complete{}, Action::deliver}; },
-          [&]<OneOf<Waiting, InFlight, Complete> S>(const S& s, const Turn&) -> Step { return {s, Action::ignore}; },
+                        [&](const Stashed&, const Turn&) -> Step {
+                          return {Complete{}, Action::deliver};
+                        },
+                        [&]<OneOf<Waiting, Sent, Complete> S>(const S& s, const Turn&) -> Step {
+                          return {s, Action::ignore};
+                        },
 
-          [&]<OneOf<InFlight, Stashed> S>(const S&, const Condemned&) -> Step { return {Waiting{}, Action::forget}; },
-          [&]<OneOf<Waiting, Complete> S>(const S& s, const Condemned&) -> Step { return {s, Action::ignore}; },
+                        [&]<OneOf<Sent, Stashed> S>(const S&, const Condemned&) -> Step {
+                          return {Waiting{}, Action::forget};
+                        },
+                        [&]<OneOf<Waiting, Complete> S>(const S& s, const Condemned&) -> Step {
+                          return {s, Action::ignore};
+                        },
 
-          [&](const InFlight& s, const Timeout&) -> Step {
-            if (!guard(Guard::member_resend, now >= s.resend_at)) return {s, Action::ignore};
-            return {InFlight{resend_time(now, limits)}, Action::send};
-          },
-          [&]<OneOf<Waiting, Stashed, Complete> S>(const S& s, const Timeout&) -> Step { return {s, Action::ignore}; },
-      },
-      state, event);
+                        [&](const Sent& s, const Timeout&) -> Step {
+                          if (!guard(Guard::member_resend, now >= s.resend_at)) return {s, Action::ignore};
+                          return {Sent{resend_time(now, limits)}, Action::send};
+                        },
+                        [&]<OneOf<Waiting, Stashed, Complete> S>(const S& s, const Timeout&) -> Step {
+                          return {s, Action::ignore};
+                        },
+                    },
+                    state, event);
 }
 
 }  // namespace sumac::proto::member_number

@@ -10,9 +10,9 @@ namespace sumac::proto::member_number {
 struct Waiting {
   friend bool operator==(const Waiting&, const Waiting&) = default;
 };
-struct InFlight {
+struct Sent {
   Time resend_at = kNever;
-  friend bool operator==(const InFlight&, const InFlight&) = default;
+  friend bool operator==(const Sent&, const Sent&) = default;
 };
 struct Stashed {  ///< Its result came before that of an earlier number.
   friend bool operator==(const Stashed&, const Stashed&) = default;
@@ -20,7 +20,7 @@ struct Stashed {  ///< Its result came before that of an earlier number.
 struct Complete {
   friend bool operator==(const Complete&, const Complete&) = default;
 };
-using State = std::variant<Waiting, InFlight, Stashed, Complete>;
+using State = std::variant<Waiting, Sent, Stashed, Complete>;
 
 struct Room {};  ///< All numbers up to s - window are complete.
 struct Result {

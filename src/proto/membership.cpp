@@ -19,12 +19,16 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
   note_step(Machine::membership, state.index(), event.index());
   return std::visit(
       overloaded{
-          [&](const Joining& s, const JoinedCame&) -> Step { return {Standing{s.leaving}, {Action::stand}}; },
+          [&](const Joining& s, const JoinedCame&) -> Step {
+            return {Standing{s.leaving}, {Action::stand}};
+          },
           [&]<OneOf<Standing, Condemned, Departing, Left, Refused, Lost> S>(const S& s, const JoinedCame&) -> Step {
             return ignore(s);
           },
 
-          [&](const Joining&, const RefusedCame&) -> Step { return {Refused{}, {Action::note_refusal}}; },
+          [&](const Joining&, const RefusedCame&) -> Step {
+            return {Refused{}, {Action::note_refusal}};
+          },
           // A late answer to a Join that was repeated.
           [&]<OneOf<Standing, Condemned, Departing, Left, Refused, Lost> S>(const S& s, const RefusedCame&) -> Step {
             return ignore(s);
@@ -36,7 +40,8 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Departing& s, const VerdictCame& e) -> Step {
             if (s.condemned) return ignore(s);
             // The others did not come as far as Leave; now all leave with the number F.
-            return {Departing{e.first_failed, true, resend_time(now, limits)}, {Action::note_verdict, Action::send_leave}};
+            return {Departing{e.first_failed, true, resend_time(now, limits)},
+                    {Action::note_verdict, Action::send_leave}};
           },
           // It overtook Joined; the first number that is sent is answered with it again.
           [&](const Joining& s, const VerdictCame&) -> Step { return ignore(s); },
@@ -52,13 +57,23 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return s.leaving ? Step{Left{}, {Action::fail_all}} : Step{Lost{}, {Action::fail_all}};
           },
           // Everything of this member is complete; there is nobody left to tell.
-          [&](const Departing&, const EpochOver&) -> Step { return {Left{}, {}}; },
+          [&](const Departing&, const EpochOver&) -> Step {
+            return {Left{}, {}};
+          },
           [&]<OneOf<Left, Refused, Lost> S>(const S& s, const EpochOver&) -> Step { return ignore(s); },
 
-          [&](const Joining& s, const LeaveWanted&) -> Step { return {Joining{s.resend_at, true}, {}}; },
-          [&](const Standing&, const LeaveWanted&) -> Step { return {Standing{true}, {}}; },
-          [&](const Condemned& s, const LeaveWanted&) -> Step { return {Condemned{s.first_failed, true}, {}}; },
-          [&](const Lost&, const LeaveWanted&) -> Step { return {Left{}, {}}; },
+          [&](const Joining& s, const LeaveWanted&) -> Step {
+            return {Joining{s.resend_at, true}, {}};
+          },
+          [&](const Standing&, const LeaveWanted&) -> Step {
+            return {Standing{true}, {}};
+          },
+          [&](const Condemned& s, const LeaveWanted&) -> Step {
+            return {Condemned{s.first_failed, true}, {}};
+          },
+          [&](const Lost&, const LeaveWanted&) -> Step {
+            return {Left{}, {}};
+          },
           [&]<OneOf<Departing, Left, Refused> S>(const S& s, const LeaveWanted&) -> Step { return ignore(s); },
 
           [&](const Standing& s, const Drained& e) -> Step {
@@ -69,15 +84,23 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             if (!s.leaving) return ignore(s);
             return {Departing{s.first_failed, true, resend_time(now, limits)}, {Action::send_leave}};
           },
-          [&]<OneOf<Joining, Departing, Left, Refused, Lost> S>(const S& s, const Drained&) -> Step { return ignore(s); },
+          [&]<OneOf<Joining, Departing, Left, Refused, Lost> S>(const S& s, const Drained&) -> Step {
+            return ignore(s);
+          },
 
-          [&](const Departing&, const LeaveAnswered&) -> Step { return {Left{}, {}}; },
+          [&](const Departing&, const LeaveAnswered&) -> Step {
+            return {Left{}, {}};
+          },
           [&]<OneOf<Joining, Standing, Condemned, Left, Refused, Lost> S>(const S& s, const LeaveAnswered&) -> Step {
             return ignore(s);
           },
 
-          [&](const Joining&, const NumberReused&) -> Step { return {Refused{}, {Action::note_refusal}}; },
-          [&](const Departing&, const NumberReused&) -> Step { return {Left{}, {}}; },
+          [&](const Joining&, const NumberReused&) -> Step {
+            return {Refused{}, {Action::note_refusal}};
+          },
+          [&](const Departing&, const NumberReused&) -> Step {
+            return {Left{}, {}};
+          },
           // Impossible with an honest tree, since this member has not left: believe nothing of the group any more.
           [&]<OneOf<Standing, Condemned> S>(const S& s, const NumberReused&) -> Step {
             return s.leaving ? Step{Left{}, {Action::fail_all}} : Step{Lost{}, {Action::fail_all}};
@@ -92,7 +115,9 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             if (now < s.resend_at) return ignore(s);
             return {Departing{s.number, s.condemned, resend_time(now, limits)}, {Action::send_leave}};
           },
-          [&]<OneOf<Standing, Condemned, Left, Refused, Lost> S>(const S& s, const Timeout&) -> Step { return ignore(s); },
+          [&]<OneOf<Standing, Condemned, Left, Refused, Lost> S>(const S& s, const Timeout&) -> Step {
+            return ignore(s);
+          },
       },
       state, event);
 }

@@ -52,7 +52,8 @@ struct Drained {  ///< All that was posted is over.
 struct LeaveAnswered {};
 struct NumberReused {};  ///< A newer group has this one's number: it has ended, and its answer was lost.
 struct Timeout {};
-using Event = std::variant<JoinedCame, RefusedCame, VerdictCame, EpochOver, LeaveWanted, Drained, LeaveAnswered, NumberReused, Timeout>;
+using Event = std::variant<JoinedCame, RefusedCame, VerdictCame, EpochOver, LeaveWanted, Drained, LeaveAnswered,
+                           NumberReused, Timeout>;
 
 struct Limits {
   Duration resend_after{0};

@@ -83,7 +83,7 @@ class Node::Impl {
   std::vector<std::unique_ptr<NodeGroup>> groups_;  // [number]
 
  private:
-  // ---- what children say ---------------------------------------------------------------------------------------------
+  // ---- what children say ----------------------------------------------------------------------------------
 
   Flaw from_child(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
     if (header.kind == AggKind::hello) return hello(link, frame, now);
@@ -95,14 +95,17 @@ class Node::Impl {
         return contribute(link, header, frame, now);
       }
       case AggKind::open: return with_body<wire::OpenBody>(frame, [&](const auto& body) { return open(link, body); });
-      case AggKind::join: return with_body<wire::JoinBody>(frame, [&](const auto& body) { return join(link, header, body, now); });
+      case AggKind::join:
+        return with_body<wire::JoinBody>(frame, [&](const auto& body) { return join(link, header, body, now); });
       case AggKind::trouble:
         return with_body<wire::TroubleBody>(frame, [&](const auto& body) -> Flaw {
-          if (NodeGroup* group = find(header.group_id); group != nullptr) return group->trouble(link, header, body, now);
+          if (NodeGroup* group = find(header.group_id); group != nullptr)
+            return group->trouble(link, header, body, now);
           return unknown(header.group_id);
         });
       case AggKind::refused:
-        return with_body<wire::RefusedBody>(frame, [&](const auto& body) { return refused_below(link, header, body, now); });
+        return with_body<wire::RefusedBody>(frame,
+                                            [&](const auto& body) { return refused_below(link, header, body, now); });
       case AggKind::supply:
       case AggKind::skip: return "this node does not take part in recovery";
       case AggKind::result:
@@ -117,7 +120,8 @@ class Node::Impl {
   Flaw hello(Link& link, const BufferRef& frame, Time) {
     return with_body<wire::HelloBody>(frame, [&](const wire::HelloBody& body) -> Flaw {
       if (body.version_min > wire::kAggVersion || body.version_max < wire::kAggVersion) {
-        if (body.job_id != 0) refuse(link.id, body.job_id, 0, RefuseReason::version, AggKind::hello, wire::kAggVersion, body.version_max);
+        if (body.job_id != 0)
+          refuse(link.id, body.job_id, 0, RefuseReason::version, AggKind::hello, wire::kAggVersion, body.version_max);
         return "hello: no wire version in common; update the older side";
       }
       if (link.greeted) {
@@ -134,14 +138,16 @@ class Node::Impl {
   }
 
   Flaw open(Link& link, const wire::OpenBody& body) {
-    if (link.role == wire::Role::client && body.job_id != link.job_id) return "open: for another job than this connection's";
+    if (link.role == wire::Role::client && body.job_id != link.job_id)
+      return "open: for another job than this connection's";
     Job* job = ctx_.jobs.find_active(body.job_id);
     const TokenKey key{body.job_id, body.token};
     const auto no = [&](RefuseReason reason, std::uint32_t limit) {
       refuse(link.id, body.job_id, body.token, reason, AggKind::open, limit, 1);
       return nullptr;
     };
-    if (job != nullptr && link.role == wire::Role::client && link.key != job->grant.key) return no(RefuseReason::bad_key, 0);
+    if (job != nullptr && link.role == wire::Role::client && link.key != job->grant.key)
+      return no(RefuseReason::bad_key, 0);
     if (!ctx_.config.root) {
       if (job == nullptr) return no(RefuseReason::unknown_job, 0);
       notes_.put(link.id, body);
@@ -207,7 +213,7 @@ class Node::Impl {
     return nullptr;
   }
 
-  // ---- what the parent says ------------------------------------------------------------------------------------------
+  // ---- what the parent says -------------------------------------------------------------------------------
 
   Flaw from_parent(const AggHeader& header, BufferRef& frame, Time now) {
     NodeGroup* group = header.group_id == 0 ? nullptr : find(header.group_id);
@@ -265,7 +271,7 @@ class Node::Impl {
     return nullptr;
   }
 
-  // ---- the table of groups -------------------------------------------------------------------------------------------
+  // ---- the table of groups --------------------------------------------------------------------------------
 
   NodeGroup* find(std::uint32_t group_id) noexcept {
     const std::uint32_t number = id_number(group_id);
@@ -300,7 +306,7 @@ class Node::Impl {
     return nullptr;
   }
 
-  // ---- small things --------------------------------------------------------------------------------------------------
+  // ---- small things ---------------------------------------------------------------------------------------
 
   template <class Body, class Use>
   Flaw with_body(const BufferRef& frame, const Use& use) {
@@ -312,8 +318,8 @@ class Node::Impl {
     return use(body);
   }
 
-  wire::RefusedBody refusal(std::uint64_t job, std::uint64_t token, RefuseReason reason, AggKind what, std::uint32_t limit,
-                            std::uint32_t asked) const {
+  wire::RefusedBody refusal(std::uint64_t job, std::uint64_t token, RefuseReason reason, AggKind what,
+                            std::uint32_t limit, std::uint32_t asked) const {
     wire::RefusedBody body;
     body.job_id = job;
     body.token = token;
@@ -332,7 +338,8 @@ class Node::Impl {
   void malformed(LinkId from, const BufferRef& frame, Time now) {
     auto why = wire::decode_agg_header(frame.bytes(), payload_max_);
     ++ctx_.stats.offences;
-    ctx_.outbox.drop(from, why ? Error{Errc::invalid, "malformed message"} : within("malformed message", why.error()).value());
+    ctx_.outbox.drop(
+        from, why ? Error{Errc::invalid, "malformed message"} : within("malformed message", why.error()).value());
     link_closed(from, now);
   }
 

@@ -1,7 +1,8 @@
 #pragma once
 // A whole aggregation node, without its sockets: links and messages in, messages out (docs/protocol.md).
-// It holds what jobs were granted, forms groups from Joins, adds up numbers and passes results down. It owns the received
-// buffers while it needs them: the first contribution's buffer is the accumulator, the result goes to every child by reference.
+// It holds what jobs were granted, forms groups from Joins, adds up numbers and passes results down. It owns the
+// received buffers while it needs them: the first contribution's buffer is the accumulator, the result goes to every
+// child by reference.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -22,8 +23,8 @@ struct NodeLimits {
   std::uint32_t payload_max = 1024;
   std::uint32_t chunk_max = 64 * 1024;
   std::uint32_t stream_window_max = 16;
-  Duration resend_after{0};           ///< 0: never repeat by timer (tcp, ucx). Else repeat what is unanswered for so long.
-  std::uint32_t first_sequence = 0;   ///< First number of a new group; tests start just before the wrap.
+  Duration resend_after{0};  ///< 0: never repeat by timer (tcp, ucx). Else repeat what is unanswered for so long.
+  std::uint32_t first_sequence = 0;  ///< First number of a new group; tests start just before the wrap.
 };
 
 struct NodeConfig {
@@ -48,13 +49,13 @@ struct JobGrant {
 struct NodeStats {
   std::uint64_t messages_in = 0, bytes_in = 0;    ///< Data messages: contributions and results that came.
   std::uint64_t messages_out = 0, bytes_out = 0;  ///< And went.
-  std::uint64_t answered = 0;      ///< Numbers of which this node was the group's root.
-  std::uint64_t late_copies = 0;   ///< Ignored: repeated, of an old epoch, of a group that has left.
-  std::uint64_t resends = 0;       ///< By timer, and kept results given again.
-  std::uint64_t offences = 0;      ///< Links dropped for what they sent.
-  std::uint64_t verdicts = 0;      ///< Given here as a group's root.
+  std::uint64_t answered = 0;                     ///< Numbers of which this node was the group's root.
+  std::uint64_t late_copies = 0;                  ///< Ignored: repeated, of an old epoch, of a group that has left.
+  std::uint64_t resends = 0;                      ///< By timer, and kept results given again.
+  std::uint64_t offences = 0;                     ///< Links dropped for what they sent.
+  std::uint64_t verdicts = 0;                     ///< Given here as a group's root.
   std::uint64_t groups_formed = 0, groups_refused = 0, groups_left = 0;
-  std::uint64_t buffer_copies = 0;  ///< Accumulators that had to be copied since the frame was shared: 0 in the product.
+  std::uint64_t buffer_copies = 0;  ///< Accumulators whose frame somebody else held as well: 0 in the product.
 };
 
 /// For people and tests.
@@ -72,8 +73,9 @@ struct GroupView {
   bool root = false;  ///< This node answers.
   std::uint32_t group_size = 0, expected = 0, members = 0, osts = 0, stream_window = 0;
   std::uint32_t first_unanswered = 0;
-  std::uint64_t answered = 0;  ///< Numbers answered while this node is the group's root; an operation's last fragment counts below.
-  std::uint64_t operations = 0, streaming_operations = 0;  ///< Last fragments answered here as root (leave not counted).
+  std::uint64_t answered = 0;              ///< Numbers that this node answered as the group's root.
+  std::uint64_t operations = 0;            ///< Of them last fragments, so whole operations; Leave is not counted.
+  std::uint64_t streaming_operations = 0;  ///< The same of streaming ones.
   std::vector<ChildView> children;
 };
 struct JobView {
@@ -90,11 +92,11 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// exhausted: more OSTs or groups than the node has left. exists: another grant of this job. invalid: a size of 0 or too large.
-  /// The same grant again is ok.
+  /// exhausted: more OSTs or groups than the node has left. exists: another grant of this job. invalid: a size of 0
+  /// or too large. The same grant again is ok.
   Result<> grant(const JobGrant& grant);
-  /// Refuses new Opens and Joins of the job at once; groups that stand live on until they have left, then the grant is gone.
-  /// false: no such job.
+  /// Refuses new Opens and Joins of the job at once; groups that stand live on until they have left, then the grant
+  /// is gone. false: no such job.
   bool revoke(std::uint64_t job_id, Time now);
 
   /// The connection to the parent: says hello on it, then repeats what is unanswered. It may still be connecting.

@@ -1,5 +1,5 @@
-// Bytes become a conversation: three members of a group that stands, and strangers, say headers of the right shape with fields
-// of the fuzzer's choice. Whatever they say, the node neither breaks nor forgets that OSTs are countable.
+// Bytes become a conversation: three members of a group that stands, and strangers, say headers of the right shape
+// with fields of the fuzzer's choice. Whatever they say, the node neither breaks nor forgets that OSTs are countable.
 #include <cstdlib>
 #include <stdexcept>
 

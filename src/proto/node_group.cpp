@@ -134,7 +134,7 @@ void NodeGroup::answer_over(LinkId to, const AggHeader& request) {
                wire::VoidBody{wire::VoidReason::lost_node, ctx_.config.node_id});
 }
 
-// ---- Joining -------------------------------------------------------------------------------------------------------
+// ---- Joining ----------------------------------------------------------------------------------------------
 
 NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire::JoinBody& body, Time now) {
   if (link.role == wire::Role::client &&
@@ -182,12 +182,13 @@ void NodeGroup::note_shape(const AggHeader& header, const wire::JoinBody& body) 
 }
 
 std::optional<RefuseReason> NodeGroup::objection(const Link& link, const AggHeader& header, const wire::JoinBody& body,
-                                                bool counted) {
+                                                 bool counted) {
   if (counted && guard(Guard::join_duplicate, true)) return std::nullopt;
   const Job* job = ctx_.jobs.find_active(body.job_id);
   if (job == nullptr) return RefuseReason::unknown_job;
   if (link.role == wire::Role::client && link.key != job->grant.key) return RefuseReason::bad_key;
-  if (body.payload_max > job->grant.payload || body.chunk_max > job->grant.chunk) return RefuseReason::payload_too_large;
+  if (body.payload_max > job->grant.payload || body.chunk_max > job->grant.chunk)
+    return RefuseReason::payload_too_large;
   if (header.epoch != epoch_) return RefuseReason::wrong_epoch;
   if (children_.size() >= kChildrenMax) return RefuseReason::node_limit;
   const bool same_shape =
@@ -196,7 +197,8 @@ std::optional<RefuseReason> NodeGroup::objection(const Link& link, const AggHead
         return a.node_id == b.node_id && a.expected_members == b.expected_members;
       });
   // The path is this node's own and ends where all members meet; what is above the tree's root does not exist.
-  const bool possible = body.path[0].node_id == ctx_.config.node_id && (expected_ == group_size_) == (body.path_length == 1) &&
+  const bool possible = body.path[0].node_id == ctx_.config.node_id &&
+                        (expected_ == group_size_) == (body.path_length == 1) &&
                         (!ctx_.config.root || expected_ == group_size_) && members_ + body.members <= expected_ &&
                         std::none_of(children_.begin(), children_.end(),
                                      [&](const Child& child) { return child.lowest_rank == body.rank; });
@@ -318,7 +320,7 @@ void NodeGroup::refused_below(LinkId link, const AggHeader& header, const wire::
   live(group_life::RefusedBelow{}, now);
 }
 
-// ---- Verdict and the end -------------------------------------------------------------------------------------------
+// ---- Verdict and the end ----------------------------------------------------------------------------------
 
 NodeGroup::Flaw NodeGroup::trouble(Link& link, const AggHeader& header, const wire::TroubleBody& body, Time now) {
   speaker_ = link.id;
@@ -326,7 +328,8 @@ NodeGroup::Flaw NodeGroup::trouble(Link& link, const AggHeader& header, const wi
     ++ctx_.stats.late_copies;
     return nullptr;
   }
-  if (guard(Guard::own_group, link.child_of[number_] == kNoChild)) return "trouble: of a group that this connection did not join";
+  if (guard(Guard::own_group, link.child_of[number_] == kNoChild))
+    return "trouble: of a group that this connection did not join";
   if (body.culprit >= group_size_) return "trouble: the culprit is not in the group";
   heard_ = body;
   live(group_life::Trouble{}, now);
@@ -412,7 +415,8 @@ void NodeGroup::parent_closed(Time now) {
   bool leave_under_way = false;
   if (is<group_life::Standing>() && life_limits().group_root)
     for (const Slot& at : slots_)
-      leave_under_way |= at.agreed.coll == wire::Coll::leave && std::holds_alternative<node_number::AwaitingParent>(at.state);
+      leave_under_way |=
+          at.agreed.coll == wire::Coll::leave && std::holds_alternative<node_number::AwaitingParent>(at.state);
   live(group_life::ParentClosed{leave_under_way}, now);
 }
 
@@ -453,7 +457,8 @@ Time NodeGroup::tick(Time now) {
   }
   if (is<group_life::Standing>() || is<group_life::Condemned>())
     for (Slot& at : slots_) {
-      if (const auto* waiting = std::get_if<node_number::AwaitingParent>(&at.state); waiting != nullptr && now >= waiting->resend_at)
+      if (const auto* waiting = std::get_if<node_number::AwaitingParent>(&at.state);
+          waiting != nullptr && now >= waiting->resend_at)
         advance(at, node_number::Timeout{}, 0, nullptr, nullptr, now);
       if (const auto* waiting = std::get_if<node_number::AwaitingParent>(&at.state); waiting != nullptr)
         due = std::min(due, waiting->resend_at);

@@ -1,6 +1,6 @@
 #pragma once
-// Inside this folder only: one group number of a node. Owns what the machines group_life and node_number do not: children,
-// reserved OSTs, the ring of slots with the agreed headers and the buffers, verdict and trouble.
+// Inside this folder only: one group number of a node. Owns what the machines group_life and node_number do not:
+// children, reserved OSTs, the ring of slots with the agreed headers and the buffers, verdict and trouble.
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,10 +68,13 @@ class NodeGroup {
   void perform(group_life::Action action, Time now);
   group_life::Limits life_limits() const noexcept;
   template <class S>
-  bool is() const noexcept { return std::holds_alternative<S>(life_); }
+  bool is() const noexcept {
+    return std::holds_alternative<S>(life_);
+  }
 
   // Joining.
-  std::optional<wire::RefuseReason> objection(const Link& link, const wire::AggHeader& header, const wire::JoinBody& body, bool counted);
+  std::optional<wire::RefuseReason> objection(const Link& link, const wire::AggHeader& header,
+                                              const wire::JoinBody& body, bool counted);
   void note_shape(const wire::AggHeader& header, const wire::JoinBody& body);
   void count_join(Link& link, const wire::JoinBody& body);
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
@@ -86,7 +89,8 @@ class NodeGroup {
     return (header.flags & wire::kFlagStreaming) != 0 ? joined_.stream_window : joined_.osts;
   }
   Flaw check_contribution(const Child& child, const wire::AggHeader& header) const noexcept;
-  void advance(Slot& at, const node_number::Event& event, std::uint32_t child, const wire::AggHeader* header, BufferRef* frame, Time now);
+  void advance(Slot& at, const node_number::Event& event, std::uint32_t child, const wire::AggHeader* header,
+               BufferRef* frame, Time now);
   void take(Slot& at, const wire::AggHeader& header, BufferRef& frame);
   void send_number_up(Slot& at, Time now);
   void answer_all(Slot& at, Time now);

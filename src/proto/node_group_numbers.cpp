@@ -31,7 +31,8 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   if (mine.count != theirs.count) return at(Field::count, mine.count, theirs.count);
   if (mine.first != theirs.first) return at(Field::first, mine.first, theirs.first);
   if (mine.flags != theirs.flags) return at(Field::flags, mine.flags, theirs.flags);
-  if (mine.payload_bytes != theirs.payload_bytes) return at(Field::payload_bytes, mine.payload_bytes, theirs.payload_bytes);
+  if (mine.payload_bytes != theirs.payload_bytes)
+    return at(Field::payload_bytes, mine.payload_bytes, theirs.payload_bytes);
   return {};
 }
 
@@ -144,8 +145,8 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
 }
 
 /// One step of one number, and what it asks for. May end the group: then slots_ is empty and `at` is gone.
-void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t child, const AggHeader* header, BufferRef* frame,
-                        Time now) {
+void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t child, const AggHeader* header,
+                        BufferRef* frame, Time now) {
   const Coll coll = header != nullptr ? header->coll : at.agreed.coll;
   const node_number::Limits limits{child_set_, decides(coll), ctx_.config.limits.resend_after};
   auto [state, actions] = node_number::step(at.state, event, now, limits);
@@ -177,9 +178,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
         ctx_.data(children_[child].link, h, at.data);
         break;
       }
-      case Kind::report:
-        speaker_ = {};
-        return live(group_life::Trouble{}, now);
+      case Kind::report: speaker_ = {}; return live(group_life::Trouble{}, now);
       case Kind::release:
         at.data.reset();
         at.kernel = {};
@@ -234,7 +233,8 @@ void NodeGroup::answer_all(Slot& at, Time now) {
     if ((h.flags & wire::kFlagLast) != 0) {
       const bool streaming = (h.flags & wire::kFlagStreaming) != 0;
       ++(streaming ? streaming_operations_ : operations_);
-      if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) ++(streaming ? job->streaming_operations : job->operations);
+      if (Job* job = ctx_.jobs.find(job_id_); job != nullptr)
+        ++(streaming ? job->streaming_operations : job->operations);
     }
   }
   for (;;) {
@@ -278,7 +278,8 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
     ++ctx_.stats.late_copies;
     return nullptr;
   }
-  if (first_difference(at.agreed, header).field != Field::none) return "result: not of the operation that was contributed";
+  if (first_difference(at.agreed, header).field != Field::none)
+    return "result: not of the operation that was contributed";
   BufferRef kept = frame;
   advance(at, node_number::ParentResult{}, 0, &header, &kept, now);
   return nullptr;

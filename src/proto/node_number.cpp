@@ -49,20 +49,31 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           // The parent cannot know a result that this node has not contributed to; a copy of an older life.
           [&](const Idle& s, const ParentResult&) -> Step { return ignore(s); },
           [&](const Collecting& s, const ParentResult&) -> Step { return ignore(s); },
-          [&](const AwaitingParent&, const ParentResult&) -> Step { return {Answered{}, {{Kind::forward}}}; },
+          [&](const AwaitingParent&, const ParentResult&) -> Step {
+            return {Answered{}, {{Kind::forward}}};
+          },
           [&](const Answered& s, const ParentResult&) -> Step { return ignore(s); },
 
           [&](const Idle& s, const Condemned&) -> Step { return ignore(s); },
-          [&](const Collecting&, const Condemned&) -> Step { return {Idle{}, {{Kind::release}}}; },
-          [&](const AwaitingParent&, const Condemned&) -> Step { return {Idle{}, {{Kind::release}}}; },
-          // At the root by reordering: answered although an earlier one is not. Nobody can complete it: results go in turn.
-          [&](const Answered&, const Condemned&) -> Step { return {Idle{}, {{Kind::release}}}; },
+          [&](const Collecting&, const Condemned&) -> Step {
+            return {Idle{}, {{Kind::release}}};
+          },
+          [&](const AwaitingParent&, const Condemned&) -> Step {
+            return {Idle{}, {{Kind::release}}};
+          },
+          // At the root by reordering: answered although an earlier one is not. Nobody can complete it: results go in
+          // turn.
+          [&](const Answered&, const Condemned&) -> Step {
+            return {Idle{}, {{Kind::release}}};
+          },
 
           [&](const Idle& s, const Proven&) -> Step { return ignore(s); },
           // Nobody has completed what is not answered: whoever says so is no child of ours; hold on to the data.
           [&](const Collecting& s, const Proven&) -> Step { return ignore(s); },
           [&](const AwaitingParent& s, const Proven&) -> Step { return ignore(s); },
-          [&](const Answered&, const Proven&) -> Step { return {Idle{}, {{Kind::release}}}; },
+          [&](const Answered&, const Proven&) -> Step {
+            return {Idle{}, {{Kind::release}}};
+          },
 
           [&](const Idle& s, const Timeout&) -> Step { return ignore(s); },
           [&](const Collecting& s, const Timeout&) -> Step { return ignore(s); },

@@ -1,6 +1,7 @@
 #pragma once
-// One number at a node: collects its children's contributions, passes one up (or answers, at the group's root), passes the
-// result down and keeps it until every child has shown that it has it. Pure: the engine moves the bytes (node_group.cpp).
+// One number at a node: collects its children's contributions, passes one up (or answers, at the group's root),
+// passes the result down and keeps it until every child has shown that it has it. Pure: the engine moves the bytes
+// (node_group.cpp).
 #include <cstdint>
 #include <variant>
 
@@ -16,7 +17,7 @@ struct Idle {
 };
 struct Collecting {
   ChildSet in;
-  std::uint32_t members = 0;            ///< Whose data are added up so far.
+  std::uint32_t members = 0;             ///< Whose data are added up so far.
   std::uint32_t origin = wire::kNoRank;  ///< The lowest of them.
   friend bool operator==(const Collecting&, const Collecting&) = default;
 };
@@ -44,9 +45,9 @@ struct Timeout {};
 using Event = std::variant<Contribution, ParentResult, Condemned, Proven, Timeout>;
 
 struct Limits {
-  ChildSet children;          ///< All of the group's at this node.
-  bool decides = false;       ///< This node answers the number; else its parent does.
-  Duration resend_after{0};   ///< 0: never.
+  ChildSet children;         ///< All of the group's at this node.
+  bool decides = false;      ///< This node answers the number; else its parent does.
+  Duration resend_after{0};  ///< 0: never.
 };
 
 struct Action {

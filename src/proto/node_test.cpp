@@ -82,7 +82,8 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   }
   say(1, AggKind::open, 0, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 3});
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
-    wire::JoinBody join{.job_id = kJob, .rank = rank, .world_rank = rank, .group_size = 3, .osts = 8, .payload_max = 128};
+    wire::JoinBody join{
+        .job_id = kJob, .rank = rank, .world_rank = rank, .group_size = 3, .osts = 8, .payload_max = 128};
     join.path_length = 1;
     join.path[0] = {1, 3};
     say(rank + 1, AggKind::join, sink.group_id, join);
@@ -127,13 +128,17 @@ TEST(Node, grants_nothing_twice) {
   EXPECT_EQ(why(a), "") << "the same grant again is the manager repeating itself";
   a.osts = 61;
   EXPECT_EQ(why(a), "grant of job 1: it has another one that is not over yet");
-  EXPECT_EQ(why({.job_id = 2, .osts = 41, .max_groups = 1, .payload = 128}), "grant of job 2: 41 OSTs asked, 40 of 100 left");
-  EXPECT_EQ(why({.job_id = 2, .osts = 40, .max_groups = 5, .payload = 128}), "grant of job 2: 5 groups asked, 4 of 10 left");
-  EXPECT_EQ(why({.job_id = 2, .osts = 40, .max_groups = 4, .payload = 1025}), "grant of job 2: payload 1025 is over this node's 1024");
+  EXPECT_EQ(why({.job_id = 2, .osts = 41, .max_groups = 1, .payload = 128}),
+            "grant of job 2: 41 OSTs asked, 40 of 100 left");
+  EXPECT_EQ(why({.job_id = 2, .osts = 40, .max_groups = 5, .payload = 128}),
+            "grant of job 2: 5 groups asked, 4 of 10 left");
+  EXPECT_EQ(why({.job_id = 2, .osts = 40, .max_groups = 4, .payload = 1025}),
+            "grant of job 2: payload 1025 is over this node's 1024");
   EXPECT_EQ(why({.job_id = 2, .osts = 40, .max_groups = 4, .payload = 1024}), "");
   EXPECT_TRUE(node.revoke(1, {}));
   EXPECT_FALSE(node.revoke(9, {}));
-  EXPECT_EQ(why({.job_id = 3, .osts = 60, .max_groups = 6, .payload = 128}), "") << "a revoked job without groups is gone";
+  EXPECT_EQ(why({.job_id = 3, .osts = 60, .max_groups = 6, .payload = 128}), "")
+      << "a revoked job without groups is gone";
 }
 
 TEST(Node, shares_a_jobs_osts_evenly_and_gives_them_back) {
@@ -168,7 +173,8 @@ TEST(Node, refuses_with_the_reason_and_the_number_that_was_short) {
     world.node.node->revoke(kJob, {});
     world.clients[0]->client->open(99, 1, {});
     world.tree.run();
-    EXPECT_EQ(describe(world.clients[0]->client->open_outcome(99).refusal), "node 100 has no grant for job 42: it ended or never began");
+    EXPECT_EQ(describe(world.clients[0]->client->open_outcome(99).refusal),
+              "node 100 has no grant for job 42: it ended or never began");
     ASSERT_TRUE(world.groups[0]->post({}, {})) << "what stands lives on";
     world.tree.run();
     EXPECT_EQ(world.groups[0]->next_completion()->status, Errc::ok);
@@ -192,18 +198,45 @@ TEST(Node, breaking_a_rule_costs_the_connection_and_nobody_else_anything) {
     AggHeader (*make)(const StandingGroup&);
     const char* why;
   } rows[] = {
-      {"a contribution to a group it did not join", [](const StandingGroup& w) { return contribution(w, 0, 0, 4); }, "did not join"},
-      {"a group that never was", [](const StandingGroup& w) { auto h = contribution(w, 0, 0, 4); h.group_id += 1; return h; }, "did not join"},
-      {"another tree", [](const StandingGroup& w) { auto h = contribution(w, 0, 0, 4); h.tree_id = 8; return h; }, "another tree"},
-      {"a result from a child", [](const StandingGroup& w) {
+      {"a contribution to a group it did not join", [](const StandingGroup& w) { return contribution(w, 0, 0, 4); },
+       "did not join"},
+      {"a group that never was",
+       [](const StandingGroup& w) {
+         auto h = contribution(w, 0, 0, 4);
+         h.group_id += 1;
+         return h;
+       },
+       "did not join"},
+      {"another tree",
+       [](const StandingGroup& w) {
+         auto h = contribution(w, 0, 0, 4);
+         h.tree_id = 8;
+         return h;
+       },
+       "another tree"},
+      {"a result from a child",
+       [](const StandingGroup& w) {
          auto h = contribution(w, 0, 0, 4);
          h.kind = AggKind::result;
          h.origin = wire::kNoRank;
          h.members = 0;
          return h;
-       }, "a child does not say this"},
-      {"a fragment behind the end", [](const StandingGroup& w) { auto h = contribution(w, 0, 0, 4); h.first = 2; return h; }, "behind the end"},
-      {"a kind for recovery", [](const StandingGroup& w) { auto h = contribution(w, 0, 0, 4); h.kind = AggKind::supply; return h; }, "recovery"},
+       },
+       "a child does not say this"},
+      {"a fragment behind the end",
+       [](const StandingGroup& w) {
+         auto h = contribution(w, 0, 0, 4);
+         h.first = 2;
+         return h;
+       },
+       "behind the end"},
+      {"a kind for recovery",
+       [](const StandingGroup& w) {
+         auto h = contribution(w, 0, 0, 4);
+         h.kind = AggKind::supply;
+         return h;
+       },
+       "recovery"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -228,9 +261,15 @@ TEST(Node, a_member_that_breaks_a_rule_is_named_to_the_others) {
     const char* why;
   } rows[] = {
       {"a number beyond the window", [](AggHeader& h) { h.sequence = 8; }, "beyond the window"},
-      {"a payload over the OST's", [](AggHeader& h) { h.count = 64; h.payload_bytes = 256; }, "over what the group was granted"},
+      {"a payload over the OST's",
+       [](AggHeader& h) {
+         h.count = 64;
+         h.payload_bytes = 256;
+       },
+       "over what the group was granted"},
       {"another member's data", [](AggHeader& h) { h.origin = 1; }, "not the members"},
-      {"a collective that does not exist yet", [](AggHeader& h) { h.coll = wire::Coll::reduce; }, "does not do this collective"},
+      {"a collective that does not exist yet", [](AggHeader& h) { h.coll = wire::Coll::reduce; },
+       "does not do this collective"},
       {"reproducible mode", [](AggHeader& h) { h.flags |= wire::kFlagReproducible; }, "reproducible"},
   };
   for (const auto& row : rows) {
@@ -288,8 +327,15 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
   std::vector<std::unique_ptr<ClientGroup>> groups;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     auto& client = rank == 0 ? a : b;
-    auto group = ClientGroup::make({.job_id = kJob, .tree_id = kTree, .group_id = opened.group_id, .rank = rank, .world_rank = rank, .group_size = 2,
-                                    .path = *compute_path(rank, leaves, nodes), .osts = 8, .payload_max = 128},
+    auto group = ClientGroup::make({.job_id = kJob,
+                                    .tree_id = kTree,
+                                    .group_id = opened.group_id,
+                                    .rank = rank,
+                                    .world_rank = rank,
+                                    .group_size = 2,
+                                    .path = *compute_path(rank, leaves, nodes),
+                                    .osts = 8,
+                                    .payload_max = 128},
                                    client, client.up);
     ASSERT_TRUE(group);
     client.client->attach(**group);

@@ -1,6 +1,6 @@
 #pragma once
-// Inside this folder only: which link an Open came from, so that its answer finds the way back. An answer that is lost leaves
-// a note nobody asks for any more, so the oldest give way.
+// Inside this folder only: which link an Open came from, so that its answer finds the way back. An answer that is
+// lost leaves a note nobody asks for any more, so the oldest give way.
 #include <deque>
 #include <unordered_map>
 

@@ -9,22 +9,35 @@ namespace sumac::proto::open_request {
 Step step(const State& state, const Event& event, Time now, const Limits& limits) {
   note_step(Machine::open_request, state.index(), event.index());
   const Time later = limits.resend_after.count() == 0 ? kNever : deadline_after(now, limits.resend_after);
-  return std::visit(
-      overloaded{
-          [&](const Asking&, const OpenedCame& e) -> Step { return {Opened{e.group_id}, Action::note}; },
-          [&](const Asking&, const RefusedCame&) -> Step { return {Refused{}, Action::note}; },
-          [&](const Asking&, const LinkClosed&) -> Step { return {Lost{}, Action::note}; },
-          [&](const Asking& s, const Timeout&) -> Step {
-            if (now < s.resend_at) return {s, Action::ignore};
-            return {Asking{later}, Action::send};
-          },
-          // The first answer stands; the others are copies.
-          [&]<OneOf<Opened, Refused, Lost> S>(const S& s, const OpenedCame&) -> Step { return {s, Action::ignore}; },
-          [&]<OneOf<Opened, Refused, Lost> S>(const S& s, const RefusedCame&) -> Step { return {s, Action::ignore}; },
-          [&]<OneOf<Opened, Refused, Lost> S>(const S& s, const LinkClosed&) -> Step { return {s, Action::ignore}; },
-          [&]<OneOf<Opened, Refused, Lost> S>(const S& s, const Timeout&) -> Step { return {s, Action::ignore}; },
-      },
-      state, event);
+  return std::visit(overloaded{
+                        [&](const Asking&, const OpenedCame& e) -> Step {
+                          return {Opened{e.group_id}, Action::note};
+                        },
+                        [&](const Asking&, const RefusedCame&) -> Step {
+                          return {Refused{}, Action::note};
+                        },
+                        [&](const Asking&, const LinkClosed&) -> Step {
+                          return {Lost{}, Action::note};
+                        },
+                        [&](const Asking& s, const Timeout&) -> Step {
+                          if (now < s.resend_at) return {s, Action::ignore};
+                          return {Asking{later}, Action::send};
+                        },
+                        // The first answer stands; the others are copies.
+                        [&]<OneOf<Opened, Refused, Lost> S>(const S& s, const OpenedCame&) -> Step {
+                          return {s, Action::ignore};
+                        },
+                        [&]<OneOf<Opened, Refused, Lost> S>(const S& s, const RefusedCame&) -> Step {
+                          return {s, Action::ignore};
+                        },
+                        [&]<OneOf<Opened, Refused, Lost> S>(const S& s, const LinkClosed&) -> Step {
+                          return {s, Action::ignore};
+                        },
+                        [&]<OneOf<Opened, Refused, Lost> S>(const S& s, const Timeout&) -> Step {
+                          return {s, Action::ignore};
+                        },
+                    },
+                    state, event);
 }
 
 }  // namespace sumac::proto::open_request

@@ -24,8 +24,10 @@ Result<std::vector<std::uint32_t>> way_up(std::uint32_t leaf, const Parents& par
 
 }  // namespace
 
-Result<GroupPath> compute_path(std::uint32_t rank, std::span<const std::uint32_t> member_leaf, std::span<const NodeParent> tree) {
-  if (rank >= member_leaf.size()) return fail(Errc::invalid, "path: rank {} of a group of {}", rank, member_leaf.size());
+Result<GroupPath> compute_path(std::uint32_t rank, std::span<const std::uint32_t> member_leaf,
+                               std::span<const NodeParent> tree) {
+  if (rank >= member_leaf.size())
+    return fail(Errc::invalid, "path: rank {} of a group of {}", rank, member_leaf.size());
   Parents parents;
   for (const NodeParent& entry : tree) parents.emplace(entry.node_id, entry.parent_id);
 

@@ -18,7 +18,12 @@ std::string text(const Result<GroupPath>& path) {
 }
 
 TEST(Path, counts_members_below_each_node_up_to_where_all_meet) {
-  const struct { const char* name; std::uint32_t rank; std::vector<std::uint32_t> leaves; const char* path; } rows[] = {
+  const struct {
+    const char* name;
+    std::uint32_t rank;
+    std::vector<std::uint32_t> leaves;
+    const char* path;
+  } rows[] = {
       {"a group over the whole tree meets at its root", 0, {4, 5, 6}, "4:1 2:2 1:3 "},
       {"seen from the other side", 2, {4, 5, 6}, "6:1 3:1 1:3 "},
       {"several ranks of a leaf are counted together", 1, {4, 4, 6, 4}, "4:3 2:3 1:4 "},
@@ -37,8 +42,10 @@ TEST(Path, counts_members_below_each_node_up_to_where_all_meet) {
 TEST(Path, says_what_is_wrong_with_the_maps) {
   EXPECT_EQ(text(compute_path(2, std::vector<std::uint32_t>{4, 5}, kTree)), "path: rank 2 of a group of 2");
   EXPECT_EQ(text(compute_path(0, std::vector<std::uint32_t>{4, 9}, kTree)), "path: node 9 is not in the tree");
-  EXPECT_EQ(text(compute_path(0, std::vector<std::uint32_t>{4}, std::vector<NodeParent>{{4, 2}})), "path: node 2 is not in the tree");
-  EXPECT_EQ(text(compute_path(0, std::vector<std::uint32_t>{4}, std::vector<NodeParent>{{4, 2}, {2, 4}})), "path: the tree has a loop above node 4");
+  EXPECT_EQ(text(compute_path(0, std::vector<std::uint32_t>{4}, std::vector<NodeParent>{{4, 2}})),
+            "path: node 2 is not in the tree");
+  EXPECT_EQ(text(compute_path(0, std::vector<std::uint32_t>{4}, std::vector<NodeParent>{{4, 2}, {2, 4}})),
+            "path: the tree has a loop above node 4");
   EXPECT_EQ(text(compute_path(0, std::vector<std::uint32_t>{1, 2}, std::vector<NodeParent>{{1, 1}, {2, 2}})),
             "path: the leaves of the group have no node in common");
 }

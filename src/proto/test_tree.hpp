@@ -51,7 +51,8 @@ class TestTree {
   }
   End& add_client(End& leaf, std::uint32_t world_rank) {
     End& end = add_end();
-    end.client = std::make_unique<ClientLink>(ClientLinkConfig{.job_id = kJob, .world_rank = world_rank, .tree_id = kTree}, end);
+    end.client =
+        std::make_unique<ClientLink>(ClientLinkConfig{.job_id = kJob, .world_rank = world_rank, .tree_id = kTree}, end);
     end.up = connect(end, leaf);
     end.client->set_link(end.up, now);
     return end;
@@ -71,7 +72,9 @@ class TestTree {
     for (const std::uint32_t index : {wires_[link.value].child, wires_[link.value].parent}) close_at(index, link);
   }
 
-  void inject(End& from, LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) { queue(from.index, to, header, body); }
+  void inject(End& from, LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) {
+    queue(from.index, to, header, body);
+  }
 
   void run() {
     while (!queue_.empty() || !closed_.empty()) {
@@ -85,8 +88,10 @@ class TestTree {
       queue_.pop_front();
       if (!wires_[message.link.value].open) continue;
       End& to = *ends_[message.to];
-      if (to.node) to.node->on_message(message.link, std::move(message.frame), now);
-      else if (to.client) to.client->on_message(std::move(message.frame), now);
+      if (to.node)
+        to.node->on_message(message.link, std::move(message.frame), now);
+      else if (to.client)
+        to.client->on_message(std::move(message.frame), now);
     }
   }
 
@@ -125,8 +130,10 @@ class TestTree {
   }
   void close_at(std::uint32_t index, LinkId link) {
     End& end = *ends_[index];
-    if (end.node) end.node->on_link_closed(link, now);
-    else if (end.client) end.client->on_closed(Error{Errc::lost, "closed by the test"}, now);
+    if (end.node)
+      end.node->on_link_closed(link, now);
+    else if (end.client)
+      end.client->on_closed(Error{Errc::lost, "closed by the test"}, now);
   }
 
   std::vector<std::unique_ptr<End>> ends_;
@@ -141,7 +148,8 @@ inline JobGrant grant(std::uint32_t osts = 32, std::uint32_t max_groups = 4) {
 
 /// One node, and a group of `size` clients on it that stands already.
 struct StandingGroup {
-  explicit StandingGroup(std::uint32_t size, NodeLimits limits = {}, JobGrant job = grant(), std::uint32_t pipeline_depth = 64)
+  explicit StandingGroup(std::uint32_t size, NodeLimits limits = {}, JobGrant job = grant(),
+                         std::uint32_t pipeline_depth = 64)
       : node(tree.add_node(100, true, limits)) {
     if (auto granted = node.node->grant(job); !granted) throw std::runtime_error(granted.error().context);
     for (std::uint32_t rank = 0; rank < size; ++rank) clients.push_back(&tree.add_client(node, rank));
@@ -165,8 +173,17 @@ struct StandingGroup {
   }
   ClientGroupConfig config(std::uint32_t rank, std::uint32_t pipeline_depth = 64) const {
     const auto size = static_cast<std::uint32_t>(clients.size());
-    ClientGroupConfig c{.job_id = kJob, .tree_id = kTree, .group_id = group_id, .rank = rank, .world_rank = rank, .group_size = size,
-                        .osts = 512, .stream_window = 4, .payload_max = 128, .chunk_max = 512, .pipeline_depth = pipeline_depth};
+    ClientGroupConfig c{.job_id = kJob,
+                        .tree_id = kTree,
+                        .group_id = group_id,
+                        .rank = rank,
+                        .world_rank = rank,
+                        .group_size = size,
+                        .osts = 512,
+                        .stream_window = 4,
+                        .payload_max = 128,
+                        .chunk_max = 512,
+                        .pipeline_depth = pipeline_depth};
     c.path.entries[0] = {100, size};
     c.path.length = 1;
     return c;

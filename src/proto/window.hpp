@@ -1,8 +1,9 @@
 #pragma once
-// Where a number stands. A child contributes n only when every number up to n - window is complete at it, hence answered by its
-// node. With A = the node's first unanswered number, an honest child's n is therefore before A + window. And once every child
-// has contributed n, each has shown that it has all results up to n - window: those need not be kept.
-// So what a node holds lies in [A - R, A + R), R = the larger of both windows: a ring of 2R slots, found by the number's low bits.
+// Where a number stands. A child contributes n only when every number up to n - window is complete at it, hence
+// answered by its node. With A = the node's first unanswered number, an honest child's n is therefore before A +
+// window. And once every child has contributed n, each has shown that it has all results up to n - window: those need
+// not be kept. So what a node holds lies in [A - R, A + R), R = the larger of both windows: a ring of 2R slots, found
+// by the number's low bits.
 #include <bit>
 #include <cstdint>
 
@@ -16,7 +17,8 @@ enum class Place : std::uint8_t {
   beyond,  ///< More than the window ahead of what is answered: nobody honest is there.
 };
 
-constexpr Place place(std::uint32_t number, std::uint32_t window, std::uint32_t kept_from, std::uint32_t first_unanswered) {
+constexpr Place place(std::uint32_t number, std::uint32_t window, std::uint32_t kept_from,
+                      std::uint32_t first_unanswered) {
   if (wire::seq_before(number, kept_from)) return Place::late;
   if (!wire::seq_before(number, first_unanswered + window)) return Place::beyond;
   return Place::live;

@@ -7,7 +7,11 @@ namespace {
 
 TEST(Window, a_number_is_live_between_what_is_kept_and_what_nobody_honest_can_have_reached) {
   // Window 4, kept from 10, answered up to 12: an honest child has at most 16 (it needs result 12 for it).
-  const struct { const char* name; std::uint32_t number; Place place; } rows[] = {
+  const struct {
+    const char* name;
+    std::uint32_t number;
+    Place place;
+  } rows[] = {
       {"before what is kept is a late copy", 9, Place::late},
       {"the oldest that is kept may be asked for again", 10, Place::live},
       {"the first that is not answered is being collected", 13, Place::live},
@@ -23,7 +27,11 @@ TEST(Window, a_number_is_live_between_what_is_kept_and_what_nobody_honest_can_ha
 
 TEST(Window, numbers_wrap) {
   const std::uint32_t kept = 0xFFFFFFFEu, unanswered = 0xFFFFFFFFu;
-  const struct { const char* name; std::uint32_t number; Place place; } rows[] = {
+  const struct {
+    const char* name;
+    std::uint32_t number;
+    Place place;
+  } rows[] = {
       {"before the wrap and before what is kept", 0xFFFFFFFDu, Place::late},
       {"kept", 0xFFFFFFFEu, Place::live},
       {"behind the wrap and in the window", 0, Place::live},
