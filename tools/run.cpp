@@ -129,8 +129,8 @@ std::optional<int> reap(pid_t program, Daemons& daemons) {
   return std::nullopt;
 }
 
-/// Waits for the program; passes signals on to it, except those that the terminal has sent to it as well.
-int attend(pid_t program, Daemons& daemons, int signal_fd) {
+/// Waits for the program; passes signals on to it, except those that it has received itself, as one of our process group.
+int attend(pid_t program, Daemons& daemons, GroupWitness& witness, int signal_fd) {
   int wait_ms = -1;
   for (;;) {
     if (const auto status = reap(program, daemons)) return *status;
@@ -143,7 +143,9 @@ int attend(pid_t program, Daemons& daemons, int signal_fd) {
     signalfd_siginfo info{};
     while (::read(signal_fd, &info, sizeof info) == sizeof info) {
       if (info.ssi_signo == SIGCHLD) continue;
-      if (info.ssi_code != SI_KERNEL) ::kill(program, static_cast<int>(info.ssi_signo));
+      const int number = static_cast<int>(info.ssi_signo);
+      const bool to_all = witness.heard(number);
+      if (!to_all || ::getpgid(program) != ::getpgrp()) ::kill(program, number);
       wait_ms = kGraceMs;
     }
   }
@@ -167,9 +169,11 @@ Result<int> run_program(const Arguments& command, const RunOptions& options) {
                                           own_environment());
   if (options.transport == "ucx") environment.set_unless_there("SUMAC_NET_DEVICE", device_of_environment());
   if (!environment.set.empty()) fmt::print(stderr, "sumac run: {}\n", fmt::join(environment.set, " "));
+  auto witness = GroupWitness::start();
+  if (!witness) return tl::unexpected(witness.error());
   auto program = start_program(command, environment.variables);
   if (!program) return tl::unexpected(program.error());
-  const int status = attend(*program, daemons, signals->get());
+  const int status = attend(*program, daemons, *witness, signals->get());
   if (options.keep_logs) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -201,6 +202,53 @@ std::optional<std::string> RunDaemon::obituary() {
   if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
   pid_ = -1;
   return fmt::format("{} ended with {}; {}", name_, describe_exit(status), last_words(log_));
+}
+
+Result<GroupWitness> GroupWitness::start() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) < 0) return fail_errno("socketpair");
+  GroupWitness witness;
+  witness.talk_ = UniqueFd(ends[0]);
+  const UniqueFd theirs(ends[1]);
+  const pid_t parent = ::getpid();
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    die_with(parent, SIGKILL);
+    ::prctl(PR_SET_NAME, "sumac-witness");
+    ::dup2(theirs.get(), 0);
+    ::close_range(1, ~0u, 0);
+    for (char asked = 0; ::read(0, &asked, 1) == 1;) {
+      sigset_t one;
+      ::sigemptyset(&one);
+      ::sigaddset(&one, asked);
+      const timespec now{};
+      const char heard = ::sigtimedwait(&one, nullptr, &now) == asked ? 1 : 0;
+      if (::write(0, &heard, 1) != 1) break;
+    }
+    ::_exit(0);
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) return fail_errno("fork");
+  witness.pid_ = child;
+  return witness;
+}
+
+GroupWitness::GroupWitness(GroupWitness&& other) noexcept
+    : talk_(std::move(other.talk_)), pid_(std::exchange(other.pid_, -1)) {}
+
+GroupWitness::~GroupWitness() {
+  if (pid_ <= 0) return;
+  talk_ = UniqueFd();
+  ::waitpid(pid_, nullptr, 0);
+}
+
+bool GroupWitness::heard(int signal) {
+  const char asked = static_cast<char>(signal);
+  char answer = 0;
+  return ::write(talk_.get(), &asked, 1) == 1 && ::read(talk_.get(), &answer, 1) == 1 && answer == 1;
 }
 
 Result<pid_t> start_program(const std::vector<std::string>& command, const std::vector<std::string>& environment) {

@@ -58,6 +58,24 @@ Result<> check_program(const std::string& program);
 /// Starts the user's program with our standard streams, in our process group; it is asked to end when we die.
 Result<pid_t> start_program(const std::vector<std::string>& command, const std::vector<std::string>& environment);
 
+/// A child in our process group that does nothing but receive what is sent to all of the group: by a terminal, `timeout`, a batch system.
+/// A signal of that kind has reached the program too, and passed on once more it would make mpirun give up tidying.
+class GroupWitness {
+ public:
+  static Result<GroupWitness> start();
+  GroupWitness(GroupWitness&& other) noexcept;
+  GroupWitness& operator=(GroupWitness&&) = delete;
+  ~GroupWitness();
+
+  /// True if `signal`, which we have just received, has reached the whole group.
+  bool heard(int signal);
+
+ private:
+  GroupWitness() = default;
+  UniqueFd talk_;
+  pid_t pid_ = -1;
+};
+
 /// "status 3" or "signal 11 (Segmentation fault)".
 std::string describe_exit(int wait_status);
 

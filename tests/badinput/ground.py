@@ -107,6 +107,7 @@ class House:
         self.start("sharpd", "--host", "localhost", "--manager", self.manager, "--socket", self.socket, "--log-level", "3")
 
     def start_manager(self, listen="127.0.0.1:0"):
+        (self.folder / "sharp_am.log").unlink(missing_ok=True)  # another life, another log: what is said in it is said now
         self.start("sharp_am", "--fabric", self.folder / "fabric.yaml", "--listen", listen)
         self.manager = re.findall(r"listens on ([\d.:]+)", self.log("sharp_am"))[-1]
 

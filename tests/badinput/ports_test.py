@@ -77,12 +77,12 @@ class Ports(ground.Scenario):
             pass  # hung up on before all was said
         return peer
 
-    def to_sharpd(self, *datas):
+    def to_sharpd(self, *words):
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(peer.close)
         peer.settimeout(10)
         peer.connect(str(self.house.socket))
-        for data in datas:
+        for data in words:
             try:
                 peer.send(data)
             except ConnectionError:

@@ -1,0 +1,180 @@
+"""Somebody dies in the middle: daemons, ranks, `sumac run` itself. Whoever is left goes on or fails with the reason, in bounded time; what the
+dead held serves the next job; and nothing is left behind."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import unittest
+
+import ground
+from ground import BIN, case
+
+SUMAC = BIN / "sumac"
+KILLED = [SUMAC, "run", "mpirun", "--oversubscribe", *ground.ROOT, "-n", "2", case.PROGRAMS / "killed"]
+
+
+class Daemons(ground.Scenario):
+    def setUp(self):
+        self.house = ground.House(self.id().split(".")[-1][:40])
+        self.addCleanup(self.nothing_left)
+        self.addCleanup(self.house.close)
+
+    ALL = {"SHARP_COLL_JOB_QUOTA_OSTS": "512", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "512"}
+
+    def released(self, why):
+        """The manager has taken the job's share back: the next job, which wants all of it, gets it."""
+        self.house.says("sharp_am", why)
+        done = self.house.client(BIN / "example-allreduce", "3", "1000", env=self.ALL)
+        self.assertEqual(done.code, 0, done.text + self.house.log("sharp_am") + self.house.log("sharp_an"))
+
+    def test_the_manager(self):
+        """The data path goes on; the job ends well without it; a new manager serves new jobs."""
+        job = self.house.steady()
+        self.house.kill("sharp_am")
+        self.house.says("sharp_an", "the data path goes on")
+        code, out, err = job.end()
+        self.assertEqual((code, out.count("done after")), (0, 3), out + err)
+        refused = self.house.job()
+        self.assertEqual(refused.code, 1, refused.text)
+        self.assertRegex(refused.err, r"No Aggregation Manager .*no manager at \S+ .*start sharp_am")
+        self.house.start_manager(self.house.manager)
+        self.house.says("sharp_am", "node node registered")
+        self.good_job(self.house)
+
+    def test_the_manager_comes_back_before_the_job_ends(self):
+        """The job goes on; what it holds at the node is not granted twice, and a job that wants it is told why it can't have it."""
+        job = self.house.steady()
+        self.house.kill("sharp_am")
+        self.house.start_manager(self.house.manager)
+        self.house.says("sharp_am", "node node registered")
+        self.good_job(self.house)
+        refused = self.house.client(BIN / "example-allreduce", "3", "1000", env=self.ALL)
+        self.assertEqual(refused.code, 1, refused.text)
+        self.assertRegex(refused.err, "512 OSTs asked, 461 of 512 left: ranks of a former job still hold them: wait until they end, or ask for less")
+        code, out, err = job.end()
+        self.assertEqual((code, out.count("done after")), (0, 3), out + err)
+        self.released("node node registered")
+
+    def test_sharpd(self):
+        """What it held is released within seconds; its clients, who add up without it, end by themselves."""
+        job = self.house.steady()
+        self.house.kill("sharpd")
+        self.house.says("sharp_am", "released: localhost pid .* is gone without ending it")
+        code, out, err = job.end()
+        self.assertEqual((code, out.count("done after")), (0, 3), out + err)
+        self.one_line(err, r"end of job \d+: sharpd closed the connection")
+        self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket)
+        self.released("is gone without ending it")
+
+    def test_the_node(self):
+        job = self.house.steady()
+        self.house.kill("sharp_an")
+        code, out, err = job.ended()
+        self.assertEqual((code, len(re.findall(r"rank \d failed after \d+ calls: .*node node at tcp:127\.0\.0\.1:\d+.*look at its log", out))), (1, 3), out + err)
+        self.assertLessEqual(err.count("\n"), 3, err)
+        self.house.start_node()
+        self.released("end job")
+
+    def test_a_rank(self):
+        job = self.house.steady(4)
+        os.kill(job.pids[2], signal.SIGKILL)
+        code, out, err = job.ended()
+        self.assertEqual((code, len(re.findall(r"rank [013] failed after \d+ calls: .*rank 2", out))), (1, 3), out + err)
+        self.one_line(err, "SHArP Error detected.* rank 2 lost its connection to the tree")
+        self.released("end job")
+
+    def test_the_rank_that_holds_the_job(self):
+        """Rank 0 began it; nobody is left to end it but sharpd."""
+        job = self.house.steady(4)
+        os.kill(job.pids[0], signal.SIGKILL)
+        code, out, err = job.ended()
+        self.assertEqual((code, len(re.findall(r"rank [123] failed after \d+ calls: .*rank 0", out))), (1, 3), out + err)
+        self.one_line(err, "SHArP Error detected.* rank 0 lost its connection to the tree")
+        self.released("released: localhost pid")
+
+    def test_a_rank_that_is_stopped_is_waited_for(self):
+        """Silence proves nothing: it may be computing."""
+        job = self.house.steady()
+        os.kill(job.pids[1], signal.SIGSTOP)
+        with self.assertRaises(AssertionError):
+            ground.until(lambda: job.process.poll() is not None, "it goes on", 2)
+        os.kill(job.pids[1], signal.SIGCONT)
+        code, out, err = job.end()
+        self.assertEqual((code, out.count("done after")), (0, 3), out + err)
+
+    def test_everybody(self):
+        job = self.house.steady()
+        for program in ("sharp_am", "sharp_an", "sharpd"):
+            self.house.kill(program)
+        code, out, err = job.ended()
+        self.assertEqual((code, out.count("failed after")), (1, 3), out + err)
+
+
+class SumacRun(ground.Scenario):
+    """`sumac run` on an MPI program that adds up until it cannot."""
+
+    def setUp(self):
+        self.addCleanup(self.nothing_left)
+        self.program = subprocess.Popen([str(word) for word in KILLED], env=ground.environment(), stdin=subprocess.DEVNULL, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        self.addCleanup(self.program.communicate)
+        for line in self.program.stdout:
+            if "killed: ready" in line:
+                return
+        raise AssertionError(f"the program did not start: {self.program.communicate()[1]}")
+
+    def ended(self, seconds=40):
+        try:
+            out, err = self.program.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as late:
+            self.program.kill()
+            raise AssertionError(f"still runs after {seconds} s:\n{self.program.communicate()[1]}") from late
+        return self.program.returncode, out, err
+
+    def daemon(self, name):
+        return next(pid for pid, words in ground.marked().items() if words.split() and pathlib.Path(words.split()[0]).name == name)
+
+    def test_ctrl_c(self):
+        """As a terminal sends it, and a batch system its SIGTERM: to all of the group. mpirun must get it once: it takes a second one for
+        impatience, and leaves its files."""
+        ground.signal_group(self.program, signal.SIGINT)
+        code, _, err = self.ended()
+        self.assertNotEqual(code, 0)
+        self.assertNotIn("sumac run: sharp", err)  # the daemons outlive the program
+        self.assertNotIn("forcibly", err)
+
+    def test_terminated(self):
+        self.program.terminate()
+        code, _, err = self.ended()
+        self.assertNotEqual(code, 0)
+        self.assertNotIn("killed", err)
+
+    def test_killed(self):
+        self.program.kill()
+        self.assertEqual(self.program.wait(20), -signal.SIGKILL)
+
+    def test_its_node_is_killed(self):
+        os.kill(self.daemon("sharp_an"), signal.SIGKILL)
+        code, out, err = self.ended()
+        self.assertEqual((code, out.count("MPI_ERR_OTHER")), (0, 2), out + err)  # the program takes the error
+        self.assertRegex(err, r"sumac run: sharp_an ended with signal 9 \(Killed\)")
+        self.assertRegex(err, "SHArP: allreduce failed:.*node node at tcp:127")
+        self.assertEqual(err.count("allreduce failed"), 1, err)
+
+    def test_its_manager_and_sharpd_are_killed(self):
+        """The program computes on, to its own end; both deaths are told."""
+        for name in ("sharp_am", "sharpd"):
+            os.kill(self.daemon(name), signal.SIGKILL)
+        ground.until(lambda: not {"sharp_am", "sharpd"} & {pathlib.Path(words.split()[0]).name for words in ground.marked().values() if words}, "both are gone")
+        self.assertIsNone(self.program.poll())
+        os.kill(self.daemon("sharp_an"), signal.SIGKILL)  # the program's own end is a minute away
+        code, out, err = self.ended()
+        self.assertEqual((code, out.count("MPI_ERR_OTHER")), (0, 2), out + err)
+        for name in ("sharp_am", "sharpd", "sharp_an"):
+            self.assertEqual(err.count(f"sumac run: {name} ended with signal 9"), 1, err)
+
+
+if __name__ == "__main__":
+    ground.main()
