@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kTextBytesMax = 64U << 10U;
 constexpr std::size_t kFdsMax = 16;
+constexpr off_t kCommandBytesMax = off_t{16}
+                                   << 20U;  ///< More than the kernel lets a program have as arguments and environment.
 
 Result<sockaddr_un> address_of(const std::string& name, socklen_t& bytes) {
   sockaddr_un address{};
@@ -158,6 +160,7 @@ Result<UniqueFd> pack(const Command& command) {
 Result<Command> unpack(int fd) {
   struct stat info {};
   if (::fstat(fd, &info) < 0) return fail_errno("look at a command");
+  if (info.st_size > kCommandBytesMax) return fail(Errc::invalid, "a command of {} bytes is too long", info.st_size);
   std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
   if (::pread(fd, bytes.data(), bytes.size(), 0) != info.st_size)
     return fail(Errc::invalid, "a command could not be read whole");

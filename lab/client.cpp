@@ -73,6 +73,11 @@ Command command_from_here(std::vector<std::string> arguments) {
         text.starts_with("ORTE_") || text.starts_with("OMPI_MCA_ess_") || text.starts_with("OMPI_MCA_orte_")) {
       continue;
     }
+    // Directories of this machine: on a host they are either not there or shared with the other hosts. It has a /tmp of its own.
+    if (text.starts_with("TMPDIR=") || text.starts_with("TMP=") || text.starts_with("TEMP=") ||
+        text.starts_with("XDG_RUNTIME_DIR=")) {
+      continue;
+    }
     command.environment.emplace_back(text);
   }
   command.environment.emplace_back("UCX_TLS=tcp");

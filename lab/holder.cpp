@@ -32,6 +32,8 @@ namespace {
 
 constexpr Duration kReadyPatience = Seconds{30};
 constexpr Duration kEndPatience = Seconds{2};
+constexpr std::size_t kClientsMax =
+    256;  ///< Connected and not heard yet: well below the descriptors that a process may have.
 
 Result<> write_file(const char* path, std::string_view text) {
   const UniqueFd fd{::open(path, O_WRONLY | O_CLOEXEC)};
@@ -257,6 +259,7 @@ class Lab {
       (void)send_message(client.get(), "failed the lab is another user's");
       return;
     }
+    if (clients_.size() >= kClientsMax) clients_.pop_front();  // requests are answered at once: it has said nothing
     clients_.push_back(std::move(client));
   }
 
@@ -275,7 +278,7 @@ class Lab {
     } else if (text.starts_with("exec ") && request->fds.size() == 4) {
       result = exec(text.substr(5), client.get(), request->fds);
     } else {
-      result = fail(Errc::invalid, "the lab does not know the request '{}'", text);
+      result = fail(Errc::invalid, "the lab does not know the request '{:.40}'", text);
     }
     if (!result) (void)send_message(client.get(), "failed " + result.error().context);
   }
@@ -285,7 +288,7 @@ class Lab {
     if (place == nullptr) {
       std::string known;
       for (const auto& each : plan_.places) known += (known.empty() ? "" : ", ") + each.name;
-      return fail(Errc::not_found, "there is no host {} in lab {}: it has {}", name, options_.name, known);
+      return fail(Errc::not_found, "there is no host {:.80} in lab {}: it has {}", name, options_.name, known);
     }
     auto& running = places_[static_cast<std::size_t>(place - plan_.places.data())];
     return send_message(running.channel.get(), "exec",

@@ -212,8 +212,8 @@ def scenario_exec():
         done = l.exec("h2", "cat", stdin=None, input="in and out" * 10000)
         assert done.stdout == "in and out" * 10000
         assert l.exec("h1", "printf", "%s|", "a b", "", "*").stdout == "a b||*|"
-        done = l.exec("h1", "sh", "-c", "echo $SUMAC_X $UCX_TLS $UCX_NET_DEVICES; pwd; echo err >&2",
-                      env=os.environ | {"SUMAC_X": "passed", "UCX_TLS": "other"}, cwd="/usr/share")
+        done = l.exec("h1", "sh", "-c", "echo $SUMAC_X $UCX_TLS $UCX_NET_DEVICES $TMPDIR; pwd; echo err >&2",
+                      env=os.environ | {"SUMAC_X": "passed", "UCX_TLS": "other", "TMPDIR": "/tmp/mine"}, cwd="/usr/share")
         assert done.stdout == "passed tcp lab0\n/usr/share\n" and done.stderr == "err\n", done
         with tempfile.TemporaryDirectory(dir="/tmp") as hidden:
             done = l.exec("h1", "true", cwd=hidden)
