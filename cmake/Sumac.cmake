@@ -162,7 +162,7 @@ function(sumac_check_headers name)
   endif()
 endfunction()
 
-# Everything a user starts or loads, below `folder`: what the demo builds, without the tests.
+# Everything a user starts or loads, below `folder`: what the demo builds, without the tests and the simulator.
 function(sumac_collect_programs out folder)
   set(found "")
   get_property(tests GLOBAL PROPERTY SUMAC_TESTS)
@@ -175,6 +175,7 @@ function(sumac_collect_programs out folder)
     endif()
   endforeach()
   get_property(subfolders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  list(FILTER subfolders EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/(sim|tests)$")
   foreach(subfolder IN LISTS subfolders)
     sumac_collect_programs(below ${subfolder})
     list(APPEND found ${below})

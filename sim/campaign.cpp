@@ -24,7 +24,7 @@ constexpr std::size_t kFailuresShown = 5;
 /// What a child process tells its parent, in memory that both see: it is there also if the child crashes.
 struct Shared {
   std::uint64_t seeds = 0, failures = 0, operations = 0, messages = 0, groups = 0, refused = 0, verdicts = 0,
-                running = 0;
+                running = 0, full = 0;
   double virtual_seconds = 0;
   char text[kTextMax] = {};
   Coverage coverage{};
@@ -63,6 +63,7 @@ void run_share(Shared& mine, const CampaignOptions& options, std::uint32_t job) 
     const Report report = run_seed(mine.running);
     ++mine.seeds;
     mine.operations += report.operations;
+    mine.full += report.operations >= kOperationsMin;
     mine.messages += report.messages;
     mine.groups += report.groups;
     mine.refused += report.refused;
@@ -108,6 +109,7 @@ std::uint64_t run_campaign(const CampaignOptions& options) {
     total.seeds += part.seeds;
     total.failures += part.failures;
     total.operations += part.operations;
+    total.full += part.full;
     total.messages += part.messages;
     total.groups += part.groups;
     total.refused += part.refused;
@@ -118,8 +120,11 @@ std::uint64_t run_campaign(const CampaignOptions& options) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   fmt::print("seeds {} to {}: {} run, {} failed, in {:.1f} s with {} process{}\n", options.first,
              options.first + options.count - 1, total.seeds, total.failures, seconds, jobs, jobs == 1 ? "" : "es");
-  fmt::print("  {} operations, {} messages, {} groups ({} refused, {} with a verdict), {:.0f} s of virtual time\n",
-             total.operations, total.messages, total.groups, total.refused, total.verdicts, total.virtual_seconds);
+  fmt::print(
+      "  {} operations ({} seeds with {} or more), {} messages, {} groups ({} refused, {} with a verdict), {:.0f} s of "
+      "virtual time\n",
+      total.operations, total.full, kOperationsMin, total.messages, total.groups, total.refused, total.verdicts,
+      total.virtual_seconds);
   total.coverage.print();
   return total.failures;
 }

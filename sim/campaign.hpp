@@ -7,7 +7,7 @@
 namespace sumac::sim {
 
 struct CampaignOptions {
-  std::uint64_t first = 1, count = 1000;
+  std::uint64_t first = 1, count = 1250;
   std::uint32_t jobs = 1;
 };
 

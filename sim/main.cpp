@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: sumac-seeds [--count N] [--first S] [--jobs J] [--mutants N] [--seed S [-v]] [--without GUARD]\n"
-    "  no option      1000 seeds, then the mutation check; SUMAC_SEED=S runs that seed alone\n"
-    "  --count N      seeds to run (default 1000)\n"
+    "  no option      1250 seeds, then the mutation check; SUMAC_SEED=S runs that seed alone\n"
+    "  --count N      seeds to run (default 1250)\n"
     "  --first S      the first of them (default 1)\n"
     "  --jobs J       processes (default: one per core)\n"
     "  --mutants N    only the mutation check, with at most N seeds for each guard\n"

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::uint32_t kPayload = 128;
 constexpr std::uint32_t kChunk = 512;  // small, so that a stream of many chunks is cheap here
-constexpr std::uint32_t kOperationsMin = 200;
 
 std::uint32_t pick(Random& r, std::uint32_t low, std::uint32_t high) {
   return static_cast<std::uint32_t>(r.between(low, high));
@@ -130,7 +129,9 @@ Plan make_plan(std::uint64_t seed) {
 
   plan.tracks.resize(track_count);
   const std::uint32_t session_count = pick(r, track_count, track_count * 4);
-  const std::uint32_t ops_each = (kOperationsMin + 10 + session_count - 1) / session_count;
+  // A refused group comes to no operation, one that ends early to few: where that is in store, more are planned.
+  const std::uint32_t wanted = plan.scenario == Scenario::clean ? kOperationsMin : kOperationsMin * 5 / 2;
+  const std::uint32_t ops_each = (wanted + session_count - 1) / session_count;
   for (std::uint32_t i = 0; i < session_count; ++i) {
     SessionPlan session;
     session.members = pick_members(r, plan, i == 0);

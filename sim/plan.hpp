@@ -75,6 +75,8 @@ struct Plan {
   std::string describe() const;
 };
 
+inline constexpr std::uint32_t kOperationsMin = 200;  ///< Of a seed; fewer come to an end where groups are refused.
+
 Plan make_plan(std::uint64_t seed);
 /// An operation that differs from `op` in something that all members must agree on.
 OpPlan another(const OpPlan& op, Random& random, const Plan& plan);

@@ -137,9 +137,14 @@ int usage_error(const DaemonText& text, const Error& error) {
   return kExitUsage;
 }
 
-int config_error(const DaemonText& text, const Error& error) {
+int complain(const DaemonText& text, const Error& error) {
   fmt::print(stderr, "{}: {}\n", text.program, error.context);
   return kExitError;
+}
+
+Result<LogSink> log_sink(const std::string& file) {
+  if (file.empty()) return descriptor_sink(STDERR_FILENO);
+  return file_sink(file);
 }
 
 void warn_unknown_variables(const DaemonText& text, std::span<const std::string> names) {

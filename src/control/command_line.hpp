@@ -49,7 +49,8 @@ namespace detail {
 Result<> write_file(const std::string& path, const std::string& text);
 void print(std::string_view text);
 int usage_error(const DaemonText& text, const Error& error);
-int config_error(const DaemonText& text, const Error& error);
+int complain(const DaemonText& text, const Error& error);
+Result<LogSink> log_sink(const std::string& file);
 void warn_unknown_variables(const DaemonText& text, std::span<const std::string> names);
 std::string help_head(const DaemonText& text);
 Result<> check_keys(const KeyValues& file, const std::string& path, std::span<const std::string> names);
@@ -102,17 +103,17 @@ Started<Config> start_daemon(std::span<const Option<Config>> table, const Daemon
   std::vector<Source> sources{line->source(), environment()};
   if (!line->config_file.empty()) {
     auto file = KeyValues::read_file(line->config_file);
-    if (!file) return stop(detail::config_error(text, file.error()));
+    if (!file) return stop(detail::complain(text, file.error()));
     if (auto known = detail::check_keys(*file, line->config_file, names); !known)
-      return stop(detail::config_error(text, known.error()));
+      return stop(detail::complain(text, known.error()));
     sources.push_back(file->source());
   }
   detail::warn_unknown_variables(text, names);
   auto config = load_from<Config>(table, sources);
-  if (!config) return stop(detail::config_error(text, config.error()));
+  if (!config) return stop(detail::complain(text, config.error()));
   if (!line->write_config.empty()) {
     auto defaults = load<Config>(table);
-    if (!defaults) return stop(detail::config_error(text, defaults.error()));
+    if (!defaults) return stop(detail::complain(text, defaults.error()));
     // Keys as files have them, and what has no default as a comment: a key without a value is an error.
     std::string lines;
     for (const auto& option : table) {
@@ -123,7 +124,7 @@ Started<Config> start_daemon(std::span<const Option<Config>> table, const Daemon
                            option.name, value.empty() ? "#" : "", key, value.empty() ? "..." : value);
     }
     if (auto written = detail::write_file(line->write_config, lines); !written)
-      return stop(detail::config_error(text, written.error()));
+      return stop(detail::complain(text, written.error()));
     return stop(0);
   }
   if (line->show_config) {
@@ -133,6 +134,19 @@ Started<Config> start_daemon(std::span<const Option<Config>> table, const Daemon
   started.config = *std::move(config);
   started.ready_fd = line->ready_fd;
   return started;
+}
+
+/// A daemon's life from its command line to its exit status. `serve(config, ready_fd, log)` is the daemon itself and returns when it
+/// was told to stop; its error is the last line on stderr. Config has `log_level` and `log_file` (empty: stderr).
+template <class Config, class Serve>
+int run_daemon(std::span<const Option<Config>> table, const DaemonText& text, int argc, char** argv, Serve serve) {
+  auto started = start_daemon<Config>(table, text, argc, argv);
+  if (started.done) return started.status;
+  auto sink = detail::log_sink(started.config.log_file);
+  if (!sink) return detail::complain(text, sink.error());
+  Logger log(Logger::Form::daemon, log_level_from(started.config.log_level), *std::move(sink));
+  const Result<> served = serve(started.config, started.ready_fd, log);
+  return served ? 0 : detail::complain(text, served.error());
 }
 
 }  // namespace sumac::control

@@ -65,24 +65,10 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   }
 }
 
-int run(int argc, char** argv) {
-  auto started = control::start_daemon<Config>(kOptions, kText, argc, argv);
-  if (started.done) return started.status;
-  LogSink sink = descriptor_sink(STDERR_FILENO);
-  if (!started.config.log_file.empty()) {
-    auto file = file_sink(started.config.log_file);
-    if (!file) return control::detail::config_error(kText, file.error());
-    sink = *std::move(file);
-  }
-  Logger log(Logger::Form::daemon, log_level_from(started.config.log_level), std::move(sink));
-  if (auto served = serve(started.config, started.ready_fd, log); !served) {
-    fmt::print(stderr, "sharp_am: {}\n", served.error().context);
-    return control::kExitError;
-  }
-  return 0;
-}
-
 }  // namespace
 }  // namespace sumac::manager
 
-int main(int argc, char** argv) { return sumac::manager::run(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace sumac::manager;
+  return sumac::control::run_daemon<Config>(kOptions, kText, argc, argv, serve);
+}
