@@ -124,7 +124,7 @@ struct sharp_coll_context* hcoll_job_context(void);
 void hcoll_job_leave(struct sharp_coll_comm* group);
 /** Waits for all Leaves and ends the job. No MPI call in it. */
 void hcoll_job_end(void);
-/** Ends the MPI job with the fact sheet's line. */
+/** Ends the MPI job with the line that users of HCOLL know. */
 void hcoll_abort(ompi_communicator_t* comm) __attribute__((noreturn));
 
 /* ---- group.c ---- */

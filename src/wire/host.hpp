@@ -85,7 +85,7 @@ struct JobLeafEntry {
   std::uint32_t node_id = 0;
 };
 struct JobRefusedBody {
-  std::uint32_t status = 0;  ///< Low-level number of the fact sheet, positive: 35 job error, 52 no manager.
+  std::uint32_t status = 0;  ///< Number as the low-level library prints it, positive: 35 job error, 52 no manager.
   std::uint32_t reserved = 0;
   std::array<char, 512> text{};  ///< What was short or wrong, for people.
 };
