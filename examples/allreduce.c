@@ -20,11 +20,11 @@
 
 struct star {
   int rank, size;
-  int *peer; /* rank 0: [size] sockets; others: peer[0] leads to rank 0 */
+  int* peer; /* rank 0: [size] sockets; others: peer[0] leads to rank 0 */
 };
 
-static int move_all(int fd, void *buffer, size_t bytes, int out) {
-  char *at = buffer;
+static int move_all(int fd, void* buffer, size_t bytes, int out) {
+  char* at = buffer;
   while (bytes > 0) {
     const ssize_t n = out ? send(fd, at, bytes, MSG_NOSIGNAL) : recv(fd, at, bytes, 0);
     if (n <= 0) return -1;
@@ -34,18 +34,18 @@ static int move_all(int fd, void *buffer, size_t bytes, int out) {
   return 0;
 }
 
-static int star_gather(void *context, int root, void *mine, void *all, int length) {
-  struct star *star = context;
+static int star_gather(void* context, int root, void* mine, void* all, int length) {
+  struct star* star = context;
   if (root != 0) return -1; /* the library gathers at rank 0 only */
   if (star->rank != 0) return move_all(star->peer[0], mine, (size_t)length, 1);
   memcpy(all, mine, (size_t)length);
   for (int rank = 1; rank < star->size; ++rank)
-    if (move_all(star->peer[rank], (char *)all + (size_t)rank * (size_t)length, (size_t)length, 0) != 0) return -1;
+    if (move_all(star->peer[rank], (char*)all + (size_t)rank * (size_t)length, (size_t)length, 0) != 0) return -1;
   return 0;
 }
 
-static int star_bcast(void *context, void *buffer, int length, int root) {
-  struct star *star = context;
+static int star_bcast(void* context, void* buffer, int length, int root) {
+  struct star* star = context;
   if (root != 0) return -1;
   if (star->rank != 0) return move_all(star->peer[0], buffer, (size_t)length, 0);
   for (int rank = 1; rank < star->size; ++rank)
@@ -53,8 +53,8 @@ static int star_bcast(void *context, void *buffer, int length, int root) {
   return 0;
 }
 
-static int star_barrier(void *context) {
-  struct star *star = context;
+static int star_barrier(void* context) {
+  struct star* star = context;
   char nothing = 0, *all = malloc((size_t)star->size);
   const int failed = all == NULL || star_gather(context, 0, &nothing, all, 1) || star_bcast(context, &nothing, 1, 0);
   free(all);
@@ -63,7 +63,7 @@ static int star_barrier(void *context) {
 
 /* ---- One rank ---- */
 
-static int complain(const char *what, int code) {
+static int complain(const char* what, int code) {
   fprintf(stderr, "%s: %s (%d)\n", what, sharp_coll_strerror(code), code);
   return 1;
 }
@@ -74,7 +74,7 @@ static double microseconds(void) {
   return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-static int run_rank(struct star *star, uint64_t job_id, size_t count) {
+static int run_rank(struct star* star, uint64_t job_id, size_t count) {
   struct sharp_coll_init_spec init = {0};
   init.job_id = job_id;
   init.world_rank = init.world_local_rank = star->rank;
@@ -84,7 +84,7 @@ static int run_rank(struct star *star, uint64_t job_id, size_t count) {
   init.oob_colls.barrier = star_barrier;
   init.oob_colls.gather = star_gather;
   init.oob_ctx = star;
-  struct sharp_coll_context *context = NULL;
+  struct sharp_coll_context* context = NULL;
   int code = sharp_coll_init(&init, &context);
   if (code != SHARP_COLL_SUCCESS) return star->rank == 0 ? complain("sharp_coll_init", code) : 1;
 
@@ -92,7 +92,7 @@ static int run_rank(struct star *star, uint64_t job_id, size_t count) {
   group.rank = star->rank;
   group.size = star->size;
   group.oob_ctx = star;
-  struct sharp_coll_comm *comm = NULL;
+  struct sharp_coll_comm* comm = NULL;
   code = sharp_coll_comm_init(context, &group, &comm);
   if (code != SHARP_COLL_SUCCESS) return complain("sharp_coll_comm_init", code);
 
@@ -127,7 +127,8 @@ static int run_rank(struct star *star, uint64_t job_id, size_t count) {
   reduce.length = 1;
   begin = microseconds();
   for (int i = 0; i < kTimes; ++i)
-    if ((code = sharp_coll_do_allreduce(comm, &reduce)) != SHARP_COLL_SUCCESS) return complain("sharp_coll_do_allreduce", code);
+    if ((code = sharp_coll_do_allreduce(comm, &reduce)) != SHARP_COLL_SUCCESS)
+      return complain("sharp_coll_do_allreduce", code);
   const double allreduce_us = (microseconds() - begin) / kTimes;
 
   code = sharp_coll_comm_destroy(comm);
@@ -137,12 +138,14 @@ static int run_rank(struct star *star, uint64_t job_id, size_t count) {
   free(numbers);
   free(sum);
   if (star->rank == 0)
-    printf("%d ranks added up %zu doubles through the tree: all sums exact. Barrier %.1f us, allreduce of 8 bytes %.1f us.\n",
-           star->size, count, barrier_us, allreduce_us);
+    printf(
+        "%d ranks added up %zu doubles through the tree: all sums exact. Barrier %.1f us, allreduce of 8 bytes %.1f "
+        "us.\n",
+        star->size, count, barrier_us, allreduce_us);
   return 0;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const int size = argc > 1 ? atoi(argv[1]) : 4;
   const long long count = argc > 2 ? atoll(argv[2]) : 10000;
   if (size < 1 || size > 256 || count < 1) {

@@ -32,10 +32,9 @@ static int hcoll_register(void) {
   for (int i = 0; i < HCOLL_PARAMETERS; ++i) {
     const struct hcoll_parameter* parameter = &hcoll_parameters[i];
     *values[i] = parameter->default_value;
-    (void)mca_base_component_var_register(&mca_coll_hcoll_component.super.collm_version, parameter->name, parameter->doc,
-                                          MCA_BASE_VAR_TYPE_INT, NULL, 0, 0,
-                                          (mca_base_var_info_lvl_t)(OPAL_INFO_LVL_1 + parameter->level - 1),
-                                          MCA_BASE_VAR_SCOPE_READONLY, values[i]);
+    (void)mca_base_component_var_register(
+        &mca_coll_hcoll_component.super.collm_version, parameter->name, parameter->doc, MCA_BASE_VAR_TYPE_INT, NULL, 0,
+        0, (mca_base_var_info_lvl_t)(OPAL_INFO_LVL_1 + parameter->level - 1), MCA_BASE_VAR_SCOPE_READONLY, values[i]);
   }
   return OMPI_SUCCESS;
 }

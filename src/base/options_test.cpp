@@ -91,15 +91,11 @@ TEST(Options, ErrorsNameTheOptionTheValueTheSourceAndWhatIsLegal) {
   const struct {
     const char *name, *value, *error;
   } rows[] = {
-      {"SUMAC_T_OSTS", "1025",
-       "SUMAC_T_OSTS=1025 (test): out of range; legal is a whole number, from 1 to 1024"},
+      {"SUMAC_T_OSTS", "1025", "SUMAC_T_OSTS=1025 (test): out of range; legal is a whole number, from 1 to 1024"},
       {"SUMAC_T_OSTS", "0", "SUMAC_T_OSTS=0 (test): out of range; legal is a whole number, from 1 to 1024"},
-      {"SUMAC_T_OSTS", "70000",
-       "SUMAC_T_OSTS=70000 (test): out of range; legal is a whole number, from 1 to 1024"},
-      {"SUMAC_T_OSTS", "12x",
-       "SUMAC_T_OSTS=12x (test): not a whole number; legal is a whole number, from 1 to 1024"},
-      {"SUMAC_T_OSTS", "-1",
-       "SUMAC_T_OSTS=-1 (test): not a whole number; legal is a whole number, from 1 to 1024"},
+      {"SUMAC_T_OSTS", "70000", "SUMAC_T_OSTS=70000 (test): out of range; legal is a whole number, from 1 to 1024"},
+      {"SUMAC_T_OSTS", "12x", "SUMAC_T_OSTS=12x (test): not a whole number; legal is a whole number, from 1 to 1024"},
+      {"SUMAC_T_OSTS", "-1", "SUMAC_T_OSTS=-1 (test): not a whole number; legal is a whole number, from 1 to 1024"},
       {"SUMAC_T_PAYLOAD", "127",
        "SUMAC_T_PAYLOAD=127 (test): out of range; legal is a size such as 512, 64k or 1MiB, 0 or from 128 to 1KiB"},
       {"SUMAC_T_PAYLOAD", "1x",

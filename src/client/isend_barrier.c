@@ -7,17 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
-static int oob_bcast(void *unused, void *buffer, int length, int root) {
+static int oob_bcast(void* unused, void* buffer, int length, int root) {
   (void)unused;
   return MPI_Bcast(buffer, length, MPI_BYTE, root, MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : -1;
 }
 
-static int oob_barrier(void *unused) {
+static int oob_barrier(void* unused) {
   (void)unused;
   return MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : -1;
 }
 
-static int oob_gather(void *unused, int root, void *mine, void *all, int length) {
+static int oob_gather(void* unused, int root, void* mine, void* all, int length) {
   (void)unused;
   return MPI_Gather(mine, length, MPI_BYTE, all, length, MPI_BYTE, root, MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : -1;
 }
@@ -27,13 +27,13 @@ static int drive_mpi(void) {
   return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS ? flag : -1;
 }
 
-static void must(int code, const char *what) {
+static void must(int code, const char* what) {
   if (code == SHARP_COLL_SUCCESS) return;
   fprintf(stderr, "%s: %s (%d)\n", what, sharp_coll_strerror(code), code);
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   enum { kBytes = 8 << 20 };
   MPI_Init(&argc, &argv);
   int rank = 0, size = 0;
@@ -50,16 +50,16 @@ int main(int argc, char **argv) {
   init.oob_colls.bcast = oob_bcast;
   init.oob_colls.barrier = oob_barrier;
   init.oob_colls.gather = oob_gather;
-  struct sharp_coll_context *context = NULL;
+  struct sharp_coll_context* context = NULL;
   must(sharp_coll_init(&init, &context), "sharp_coll_init");
   struct sharp_coll_comm_init_spec group;
   memset(&group, 0, sizeof group);
   group.rank = rank;
   group.size = size;
-  struct sharp_coll_comm *comm = NULL;
+  struct sharp_coll_comm* comm = NULL;
   must(sharp_coll_comm_init(context, &group, &comm), "sharp_coll_comm_init");
 
-  char *data = malloc(kBytes);
+  char* data = malloc(kBytes);
   if (data == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
   for (int round = 0; round < 5; ++round) {
     if (rank == 0) {
