@@ -9,9 +9,11 @@
 #include <linux/sockios.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -113,6 +115,33 @@ Result<> Netlink::set_up(const std::string& device) {
   fixed.ifi_change = IFF_UP;
   Request request(RTM_NEWLINK, 0, fixed);
   return talk(request.data(), fmt::format("set device {} up", device));
+}
+
+Result<> Netlink::await_running(const std::string& device) {
+  constexpr int kWaitMs = 5000;
+  // Listening first, then looking: what happens in between is heard.
+  const UniqueFd events(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (!events) return fail_errno("netlink socket");
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = RTMGRP_LINK;
+  if (::bind(events.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0)
+    return fail_errno("bind to link events");
+  const UniqueFd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!any) return fail_errno("socket");
+  ifreq request{};
+  device.copy(request.ifr_name, sizeof request.ifr_name - 1);
+  for (;;) {
+    if (::ioctl(any.get(), SIOCGIFFLAGS, &request) < 0) return fail_errno(fmt::format("flags of device {}", device));
+    if ((request.ifr_flags & IFF_RUNNING) != 0) return {};
+    pollfd wait{events.get(), POLLIN, 0};
+    if (::poll(&wait, 1, kWaitMs) == 0)
+      return fail(Errc::timeout, "device {} is up but not running after {} s: its other end is down", device,
+                  kWaitMs / 1000);
+    std::array<std::byte, 8192> heard;
+    if (::recv(events.get(), heard.data(), heard.size(), 0) < 0 && errno != EINTR && errno != ENOBUFS)
+      return fail_errno("link events");
+  }
 }
 
 Result<> Netlink::add_address(const std::string& device, std::uint32_t ip, unsigned prefix_bits) {

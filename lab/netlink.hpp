@@ -27,6 +27,9 @@ class Netlink {
   /// Makes a pair: `here` in this namespace, `there` in the one of `there_fd` (a file of /proc/PID/ns/net).
   Result<> make_veth(const VethEnd& here, const VethEnd& there, int there_fd, std::uint32_t mtu_bytes);
   Result<> set_up(const std::string& device);
+  /// Waits until a device that is up also counts as running: the kernel says so a moment later, from a work queue, and who asks
+  /// before (UCX does) finds no such device. Errc::timeout after 5 s: the other end is down.
+  static Result<> await_running(const std::string& device);
   Result<> add_address(const std::string& device, std::uint32_t ip, unsigned prefix_bits);
   /// A neighbour that needs no asking and never goes stale. `ip` in host byte order, as everywhere here.
   Result<> add_neighbour(const std::string& device, std::uint32_t ip, const Mac& mac);

@@ -53,7 +53,7 @@ Result<> set_up_device(const Plan& plan, const Place& place) {
     if (other.ip == place.ip) continue;
     if (auto ok = netlink->add_neighbour(kDevice, other.ip, other.mac); !ok) return ok;
   }
-  return {};
+  return Netlink::await_running(kDevice);
 }
 
 /// The life of a place's first process.
