@@ -121,7 +121,7 @@ int hcoll_group_make(hcoll_module_t* module) {
       return rc;
     }
   }
-  /* status and -limit travel together: the least of both holds for all. */
+  /* status and limit travel together: the least of both holds for all. */
   int64_t mine[2] = {0, INT64_MAX}, agreed[2];
   if (module->leader) {
     mine[0] = make_group(module);
