@@ -120,8 +120,9 @@ TEST_F(World, AFrozenNodeIsAnErrorAndNoHang) {
   const auto job = new_job_id();
   auto config = on(*daemons_, 2);
   config.environment = {{"SUMAC_COLL_NODE_LOST_AFTER", "2s"}};
-  int ready[2];
+  int ready[2], over[2];
   ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(over), 0);
   std::thread freezer([&] {
     char two[2];
     for (int got = 0; got < 2;) got += static_cast<int>(::read(ready[0], two, 2));
@@ -131,19 +132,23 @@ TEST_F(World, AFrozenNodeIsAnErrorAndNoHang) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
     RANK_EQUAL(::write(ready[1], "x", 1), 1);
-    int status = 0;
-    // The other leaf's rank learns it from its own node, which waits for the frozen one by its own clock: don't wait for that here.
-    if (rank.rank == 0)
-      while (status == 0) status = sharp_coll_do_barrier(comm);
-    else
+    if (rank.rank == 1) {
+      // The other leaf's rank learns it from its own node, which waits for the frozen one by its own clock: don't wait for that
+      // here. It only lives on until rank 0 is done, or its death would be what rank 0 hears of.
+      char done;
+      RANK_EQUAL(::read(over[0], &done, 1), 1);
       return;
+    }
+    int status = 0;
+    while (status == 0) status = sharp_coll_do_barrier(comm);
+    RANK_EQUAL(::write(over[1], "x", 1), 1);
     RANK_EQUAL(status, SHARP_COLL_ERROR);
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
   freezer.join();
   daemons_->signal("an-leaf1", SIGCONT);
-  ::close(ready[0]), ::close(ready[1]);
+  for (const int end : {ready[0], ready[1], over[0], over[1]}) ::close(end);
   EXPECT_EQ(complaint(ended), "") << daemons_->log();
   EXPECT_THAT(ended[0].err, HasSubstr("silent"));
 }
