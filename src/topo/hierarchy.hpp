@@ -1,0 +1,68 @@
+#pragma once
+// The cut of a team into levels of subgroups. On the first level every rank is in one subgroup; the lowest rank of a
+// subgroup leads it, and leaders alone go on to the next level, until one rank is left. Every rank computes the same
+// hierarchy from the same places, so nothing about it has to be agreed on.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "topo/levels.hpp"
+#include "topo/place.hpp"
+
+namespace sumac::topo {
+
+/// Team ranks in rising order; the first one leads.
+struct Subgroup {
+  std::vector<std::uint32_t> members;
+
+  std::uint32_t leader() const { return members.front(); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(members.size()); }
+  bool operator==(const Subgroup&) const = default;
+};
+
+/// One level: its subgroups, in the order of their leaders.
+struct Cut {
+  Level level;
+  std::vector<Subgroup> subgroups;
+  std::vector<std::int32_t> subgroup_of;  ///< [team size] Index into subgroups; -1: that rank ended on a lower level.
+
+  /// No subgroup of this level has two members: nothing happens here.
+  bool is_trivial() const { return subgroups.size() == member_count(); }
+  std::size_t member_count() const;
+  bool operator==(const Cut&) const = default;
+};
+
+/// A rank's part in one level: `index` is its position among the subgroup's members; 0 leads.
+struct Membership {
+  std::uint32_t level = 0;
+  std::uint32_t subgroup = 0;
+  std::uint32_t index = 0;
+  std::uint32_t size = 0;
+
+  bool leads() const { return index == 0; }
+  bool operator==(const Membership&) const = default;
+};
+
+struct Hierarchy {
+  std::vector<Cut> levels;               ///< As many as were asked for, from the innermost outwards.
+  std::vector<std::uint32_t> host_of;    ///< [team size] Hosts numbered from 0 in the order of their lowest ranks.
+  std::vector<std::uint32_t> host_sizes; ///< [hosts] Ranks of each.
+
+  std::uint32_t host_count() const { return static_cast<std::uint32_t>(host_sizes.size()); }
+  /// The subgroups of `rank` that have two members or more, from the innermost outwards: what it takes part in.
+  std::vector<Membership> memberships(std::uint32_t rank) const;
+  bool operator==(const Hierarchy&) const = default;
+};
+
+/// Cuts a team of places.size() ranks. Sockets: a host on which one rank's socket is unknown counts as one socket. Fails
+/// if the last level leaves several leaders (no `p2p`, and the team is wider than what is named), in one line that says
+/// what HCOLL_SBGP lacks.
+Result<Hierarchy> cut(std::span<const Place> places, std::span<const Level> levels);
+
+/// "basesmsocket 4 x 36, basesmuma 2 x 2, p2p 1 x 2": subgroups x members, "3..5" where they differ, trivial levels left
+/// out; "one rank" if all are.
+std::string describe(const Hierarchy& hierarchy);
+
+}  // namespace sumac::topo

@@ -1,0 +1,103 @@
+#include "topo/levels.hpp"
+
+#include <optional>
+
+namespace sumac::topo {
+namespace {
+
+template <class Enum>
+struct Word {
+  std::string_view name;
+  Enum value;
+};
+constexpr Word<Sbgp> kSbgpWords[] = {{"basesmsocket", Sbgp::basesmsocket},
+                                     {"basesmssocket", Sbgp::basesmsocket},
+                                     {"basesmuma", Sbgp::basesmuma},
+                                     {"p2p", Sbgp::p2p}};
+constexpr Word<Bcol> kBcolWords[] = {
+    {"basesmuma", Bcol::basesmuma}, {"ucx_p2p", Bcol::ucx_p2p}, {"mlx_p2p", Bcol::ucx_p2p}};
+constexpr std::string_view kSbgpLegal = "basesmsocket (or basesmssocket), basesmuma, p2p, each at most once, in this order";
+constexpr std::string_view kBcolLegal = "basesmuma, ucx_p2p (or mlx_p2p)";
+
+std::string_view trimmed(std::string_view word) {
+  const auto first = word.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return word.substr(first, word.find_last_not_of(" \t") - first + 1);
+}
+
+template <class Enum, std::size_t N>
+Result<std::vector<Enum>> parse_words(std::string_view variable, std::string_view text, const Word<Enum> (&words)[N],
+                                      std::string_view legal) {
+  std::vector<Enum> found;
+  for (std::string_view rest = text;;) {
+    const auto comma = rest.find(',');
+    const auto word = trimmed(rest.substr(0, comma));
+    std::optional<Enum> value;
+    for (const auto& known : words)
+      if (known.name == word) value = known.value;
+    if (!value) {
+      if (word.empty()) return fail(Errc::invalid, "{}={}: an empty word: expected {}", variable, text, legal);
+      return fail(Errc::invalid, "{}={}: unknown word \"{}\": expected {}", variable, text, word, legal);
+    }
+    found.push_back(*value);
+    if (comma == std::string_view::npos) return found;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+/// The only primitive that can do a level: the network is not for ranks of one host, nor memory for several hosts.
+Bcol own_primitive(Sbgp sbgp) { return sbgp == Sbgp::p2p ? Bcol::ucx_p2p : Bcol::basesmuma; }
+
+}  // namespace
+
+Result<std::vector<Level>> parse_levels(std::string_view sbgp, std::string_view bcol) {
+  sbgp = trimmed(sbgp);
+  bcol = trimmed(bcol);
+  if (sbgp.empty()) sbgp = kSbgpDefault;
+  const auto groups = parse_words("HCOLL_SBGP", sbgp, kSbgpWords, kSbgpLegal);
+  if (!groups) return tl::unexpected(groups.error());
+  for (std::size_t i = 1; i < groups->size(); ++i) {
+    const auto before = (*groups)[i - 1], here = (*groups)[i];
+    if (here == before)
+      return fail(Errc::invalid, "HCOLL_SBGP={}: \"{}\" stands there twice: expected {}", sbgp, to_string(here),
+                  kSbgpLegal);
+    if (here < before)
+      return fail(Errc::invalid, "HCOLL_SBGP={}: \"{}\" must not stand behind \"{}\": expected {}", sbgp,
+                  to_string(here), to_string(before), kSbgpLegal);
+  }
+  std::vector<Level> levels;
+  for (const auto group : *groups) levels.push_back({group, own_primitive(group)});
+  if (bcol.empty()) return levels;
+
+  const auto primitives = parse_words("HCOLL_BCOL", bcol, kBcolWords, kBcolLegal);
+  if (!primitives) return tl::unexpected(primitives.error());
+  if (primitives->size() != levels.size())
+    return fail(Errc::invalid, "HCOLL_BCOL={}: {} words, but HCOLL_SBGP={} has {}: expected one primitive for each level",
+                bcol, primitives->size(), sbgp, levels.size());
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const auto wanted = own_primitive(levels[i].sbgp);
+    if ((*primitives)[i] != wanted)
+      return fail(Errc::invalid, "HCOLL_BCOL={}: \"{}\" cannot serve level \"{}\" of HCOLL_SBGP: expected \"{}\" there",
+                  bcol, to_string((*primitives)[i]), to_string(levels[i].sbgp), to_string(wanted));
+  }
+  return levels;
+}
+
+std::string_view to_string(Sbgp sbgp) noexcept {
+  switch (sbgp) {
+    case Sbgp::basesmsocket: return "basesmsocket";
+    case Sbgp::basesmuma: return "basesmuma";
+    case Sbgp::p2p: return "p2p";
+  }
+  return "?";
+}
+
+std::string_view to_string(Bcol bcol) noexcept {
+  switch (bcol) {
+    case Bcol::basesmuma: return "basesmuma";
+    case Bcol::ucx_p2p: return "ucx_p2p";
+  }
+  return "?";
+}
+
+}  // namespace sumac::topo

@@ -1,0 +1,56 @@
+#pragma once
+// Where a rank runs, and the machine it runs on. Numbers are logical and local to one host, from 0; they are compared
+// for equality only. -1 means that nobody knows: a process that is bound to nothing may be on any socket a moment later.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sumac::topo {
+
+inline constexpr int kUnknown = -1;
+
+/// One rank's place. `host` is what MPI reports as one node; ranks of an unknown host share memory with nobody.
+struct Place {
+  std::int32_t host = kUnknown;
+  std::int32_t socket = kUnknown;
+  std::int32_t numa = kUnknown;
+  std::int32_t core = kUnknown;
+
+  bool operator==(const Place&) const = default;
+};
+
+/// One logical processor of a host.
+struct Cpu {
+  std::int32_t os_index = kUnknown;  ///< The number that the kernel's affinity masks use.
+  std::int32_t socket = kUnknown;
+  std::int32_t numa = kUnknown;
+  std::int32_t core = kUnknown;  ///< Unique in the host; hardware threads of one core share it.
+
+  bool operator==(const Cpu&) const = default;
+};
+
+/// One host's processors, as a reader outside this folder found them; caches are what one core sees (0: unknown).
+struct Machine {
+  std::vector<Cpu> cpus;  ///< By rising os_index; those that are online.
+  std::uint64_t l1d_bytes = 0;
+  std::uint64_t l2_bytes = 0;
+  std::uint64_t l3_bytes = 0;
+  std::uint32_t line_bytes = 64;
+  bool is_described = false;  ///< From a description (synthetic, XML), not from this machine: its processors aren't ours.
+
+  /// How many different ones there are; cpus of an unknown socket (NUMA node, core) count for none.
+  std::uint32_t socket_count() const;
+  std::uint32_t numa_count() const;
+  std::uint32_t core_count() const;
+};
+
+/// Place of a process that may run on these cpus (kernel numbers): what they have in common, -1 where they differ or
+/// where one of them is not in the machine. A core is known only if all of them are threads of that one.
+Place place_on(const Machine& machine, std::span<const std::int32_t> allowed, std::int32_t host);
+
+/// Place of the n-th process of a host on a machine that is only described: core after core, beginning again after the
+/// last one. This is how tests get the sockets and NUMA nodes that their machine lacks.
+Place place_by_turn(const Machine& machine, std::uint32_t local_rank, std::int32_t host);
+
+}  // namespace sumac::topo
