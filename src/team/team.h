@@ -34,7 +34,8 @@ enum sumac_team_status {
   SUMAC_TEAM_OK = 0,
   SUMAC_TEAM_PENDING = 1, /* not done yet: progress, then ask again */
   SUMAC_TEAM_PASS = 2,    /* not for this team: the next module does it; the same answer at every rank */
-  SUMAC_TEAM_BROKEN = -1, /* a rank died or the way across failed: this and every later operation fails; sumac_team_error() says why */
+  SUMAC_TEAM_BROKEN =
+      -1, /* a rank died or the way across failed: this and every later operation fails; sumac_team_error() says why */
   SUMAC_TEAM_INVALID = -2, /* the call breaks a rule of this header; nothing was started */
   SUMAC_TEAM_NO_MEMORY = -3,
   SUMAC_TEAM_OOB = -4 /* a function of the spec's `oob` failed */
@@ -59,6 +60,10 @@ uint64_t sumac_team_options_signature(const sumac_team_options_t* options);
 /** The names of the table, one by one; NULL after the last. One that ends in "_" stands for every name that begins so. */
 const char* sumac_team_variable(size_t index);
 
+/** Tells `say` of every variable of the environment with our prefixes (SUMAC_SHM_, SUMAC_TEAM_), or nearly one of our names, that nobody
+ *  knows: one sentence each, with the name that was probably meant. HCOLL_* names are the caller's to check. */
+void sumac_team_options_check(void (*say)(const char* sentence));
+
 /** True (1) if SUMAC_EXPLAIN asks for the text of sumac_team_explain(). */
 int sumac_team_options_explain(const sumac_team_options_t* options);
 
@@ -68,9 +73,9 @@ int sumac_team_options_explain(const sumac_team_options_t* options);
  *  uses it; its members are for src/shm. */
 typedef struct sumac_fold {
   size_t element_bytes;
+  uintptr_t kernel[3];
   void (*function)(const struct sumac_fold* fold, void* out, const void* a, const void* b, size_t count);
   const void* context;
-  uintptr_t kernel[3];
   uint8_t dtype, op, tag; /* the numbers of sharp_coll.h; 12 where the function is the caller's own */
 } sumac_fold_t;
 
@@ -81,7 +86,8 @@ int sumac_fold_standard(sumac_fold_t* fold, int dtype, int op, int tag);
 /** A function of the caller's, for what has no kernel here (long double, complex product): it must be commutative and associative,
  *  give the same bits at every rank, and use `fold->context` only. `out` may be `a` or `b`. */
 void sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
-                       void (*function)(const sumac_fold_t* fold, void* out, const void* a, const void* b, size_t count),
+                       void (*function)(const sumac_fold_t* fold, void* out, const void* a, const void* b,
+                                        size_t count),
                        const void* context);
 
 /* ---- a collective ---- */
@@ -111,28 +117,27 @@ typedef struct sumac_blocks {
 
 /** One collective. Buffers hold contiguous elements: who has a derived type packs and unpacks around it.
  *
- *  coll                   in                  out                  bytes                       count
- *  barrier                -                   -                    0                           0
- *  allreduce, reduce      the vector          the vector (reduce:  of the vector               elements of the vector
- *                                             at the root only)
- *  bcast                  -                   the data (root:      of the data                 0
- *                                             read, not written)
- *  allgather              own block           size blocks          of one block                0
- *  allgatherv             own block           by out_blocks        of the own block            0
- *  alltoall               size blocks         size blocks          of one block                0
- *  alltoallv              by in_blocks        by out_blocks        0                           0
- *  reduce_scatter_block   size blocks         own block            of one block                elements of one block
+ *  coll                   in                  out                             bytes
+ *  barrier                -                   -                               0
+ *  allreduce, reduce      the vector          the vector (reduce: root only)  of the vector
+ *  bcast                  -                   the data, at every rank         of the data
+ *  allgather              own block           size blocks                     of one block
+ *  allgatherv             own block           by out_blocks                   0 (out_blocks has the sizes)
+ *  alltoall               size blocks         size blocks                     of one block
+ *  alltoallv              by in_blocks        by out_blocks                   0
+ *  reduce_scatter_block   size blocks         own block                       of one block
  *
- *  In place, in MPI's sense, is `in == out`: the vector, the own block at its place in `out`, or all blocks are found in `out`. Say so
- *  only where MPI lets you (reduce: at the root). Everything behind the pointers must stay as it is until the collective is done. */
+ *  Reductions: bytes is a multiple of fold->element_bytes. In place, in MPI's sense, is `in == NULL` or `in == out`: the vector, the own
+ *  block at its place in `out`, or all blocks are found in `out`. Say so only where MPI lets you (reduce: at the root). allgatherv: the
+ *  counts are the same at every rank, displacements may differ. Everything behind the pointers must stay as it is until the collective
+ *  is done. */
 typedef struct sumac_call {
   uint8_t coll; /* enum sumac_coll */
+  int root;     /* rank in the team; reduce and bcast only */
   const void* in;
   void* out;
   size_t bytes;
-  size_t count;
   const sumac_fold_t* fold; /* reductions only */
-  int root;                 /* rank in the team; rooted kinds only */
   sumac_blocks_t in_blocks;
   sumac_blocks_t out_blocks;
 } sumac_call_t;
@@ -194,7 +199,7 @@ typedef struct sumac_team_spec {
    *  any team. May be NULL. */
   void (*progress)(void* context);
   void* progress_context;
-  int threads;    /* other threads may post, test and progress at the same time: one atomic exchange per call */
+  int threads; /* other threads may post, test and progress at the same time: one atomic exchange per call */
   int host_ranks; /* processes of the whole job on this host, for deciding between spinning and yielding; 0: those of this team */
   const char* name; /* of the communicator, for explain and errors; may be NULL */
   /** Called in create at every rank, where ranks are on more than one host (or on sockets without basesmuma): make the communicator or
@@ -266,13 +271,14 @@ enum sumac_way {
 };
 
 typedef struct sumac_choice {
-  int way;             /* enum sumac_way */
-  const char* how;     /* of shared memory: "flat", "" where none has a part */
-  char reason[160];    /* why this way and not another one; what was refused */
+  int way;          /* enum sumac_way */
+  const char* how;  /* of shared memory: "flat", "" where none has a part */
+  char reason[160]; /* why this way and not another one; what was refused */
 } sumac_choice_t;
 
-/** What the team would do with a collective of `bytes` (as in sumac_call_t). A pure function of the team: nothing is started. */
-void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold, sumac_choice_t* choice);
+/** What the team would do with a collective of `bytes` (as in sumac_call_t; allgatherv: the largest block). A pure function of the team: nothing is started. */
+void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold,
+                       sumac_choice_t* choice);
 
 /** For people (SUMAC_EXPLAIN=1): the shape of the team, then one line per collective and range of sizes: what was chosen, what was
  *  refused, and why. Returns the bytes needed, the end's 0 included, as snprintf does. */
@@ -287,6 +293,10 @@ void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts);
 
 /** The team's leaders across: how many, and this rank's index among them (-1: none). 1 and 0 or -1 on a single host. */
 int sumac_team_leaders(const sumac_team_t* team, int* my_index);
+
+/** Before the library is unloaded, and in a forked child: closes the descriptors that all teams of the process share. Teams that are
+ *  still there open them again when they need them. */
+void sumac_team_forget(void);
 
 #ifdef __cplusplus
 }
