@@ -1,0 +1,71 @@
+#pragma once
+// The table of algorithms, and which of them serves which size. Adding one: write its step function in a file of its own,
+// list it in algorithms.cpp; tests, explain and tune find it there.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "shm/call.hpp"
+
+namespace sumac::shm {
+
+struct Operation;
+class Group;
+
+enum class Step : std::uint8_t {
+  done,
+  waiting,  ///< Some other member has not come so far; call again.
+  failed,   ///< Group::broken() and error() say why; the group is of no more use.
+};
+
+struct Algorithm {
+  Coll coll;
+  std::string_view name;
+  std::string_view doc;  ///< One line, for explain.
+  /// Never blocks for longer than op.polls looks. Begins with phase 0 and all other fields of its own zero.
+  Step (*step)(Operation& op);
+  /// May it be used in this group at all (nullptr: always)? Decided alike at every member, when the group is made:
+  /// by its shape, not by local luck.
+  bool (*usable)(const Group& group) = nullptr;
+  std::size_t bytes_max = SIZE_MAX;  ///< Larger calls (Call::bytes) are beyond it.
+};
+
+std::span<const Algorithm> algorithms() noexcept;
+/// nullptr: there is none of that name.
+const Algorithm* find_algorithm(Coll coll, std::string_view name) noexcept;
+
+/// Which algorithm serves which size: the rows of a collective in ascending order of bytes_max, the last one SIZE_MAX.
+/// The size of a call is selection_bytes(); it is the same at every member.
+struct Tuning {
+  static constexpr std::size_t kRowsMax = 6;
+  struct Row {
+    std::size_t bytes_max;
+    const Algorithm* algorithm;
+  };
+  std::array<std::array<Row, kRowsMax>, kCollCount> rows;
+
+  const Algorithm* pick(Coll coll, std::size_t bytes) const noexcept {
+    const Row* row = rows[static_cast<std::size_t>(coll)].data();
+    while (bytes > row->bytes_max) ++row;
+    return row->algorithm;
+  }
+  /// One algorithm for all sizes of a collective (tests, tune, SUMAC_SHM_<COLL>). Errc::not_found with the names there are.
+  Result<> force(Coll coll, std::string_view name);
+};
+
+/// What is compared with Row::bytes_max: Call::bytes; allgatherv: the largest block; barrier and alltoallv: 0.
+std::size_t selection_bytes(const Call& call, int group_size) noexcept;
+
+/// Good without being tuned, for a group of that size; `crowded`: more ranks than cores.
+struct TuningInput {
+  int size = 1;
+  bool crowded = false;
+  std::size_t eager_bytes = 8192;
+  std::size_t large_bytes = 512 * 1024;
+};
+Tuning default_tuning(const TuningInput& input) noexcept;
+
+}  // namespace sumac::shm

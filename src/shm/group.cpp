@@ -1,0 +1,95 @@
+#include "shm/group.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "shm/liveness.hpp"
+
+namespace sumac::shm {
+
+namespace {
+constexpr Duration kLookEvery = Millis(10);
+}
+
+Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, int index, const Waiting& waiting,
+             const Tuning& tuning)
+    : size_(static_cast<int>(members.size())),
+      index_(index),
+      polls_(waiting.crowded() ? kPollsCrowded : kPollsAlone),
+      tuning_(tuning),
+      waiting_(waiting),
+      segment_(segment),
+      members_(std::move(members)) {
+  const Shape& shape = segment.shape();
+  assert(number < shape.group_sizes.size() && shape.group_sizes[number] == size_ && index < size_);
+  const GroupLayout at = layout_of(shape, number);
+  controls_ = reinterpret_cast<Control*>(segment.at(at.controls));
+  lines_ = reinterpret_cast<Line*>(segment.at(at.lines));
+  eager_ = segment.at(at.eager);
+  eager_stride_ = at.eager_stride;
+  eager_bytes_ = shape.eager_bytes;
+  large_ = segment.at(at.large);
+  large_stride_ = at.large_stride;
+  large_bytes_ = shape.large_bytes;
+}
+
+bool Group::wait_done(std::uint64_t round) noexcept {
+  if (everyone_done_ >= round) return true;
+  std::uint64_t least = round_;
+  for (int m = 0; m < size_; ++m) {
+    if (m == index_) continue;
+    // Acquire: its reads of what we are about to overwrite come before its number.
+    least = std::min(least, controls_[m].done.value.load(std::memory_order_acquire));
+    if (least < round) return false;
+  }
+  everyone_done_ = std::max(everyone_done_, least);
+  return true;
+}
+
+const ProcessName& Group::process(int member) const noexcept {
+  return segment_.entry(members_[static_cast<std::size_t>(member)].host_member).process;
+}
+
+std::string Group::error() const {
+  if (broken_ == Errc::ok) return {};
+  if (culprit_ < 0) return why_;
+  const Member& member = members_[static_cast<std::size_t>(culprit_)];
+  return fmt::format("rank {} (process {} of this host) died in the middle of the job", member.rank,
+                     segment_.entry(member.host_member).process.pid);
+}
+
+Errc Group::look_for_dead() noexcept {
+  if (broken_ != Errc::ok) return broken_;
+  looked_ = monotonic_now();
+  const auto found = [&](int m) {
+    culprit_ = m;
+    broken_ = Errc::lost;
+  };
+  std::atomic<std::int32_t>& culprit = segment_.header().culprit;
+  // Whoever finds it first names it for all, so that all say the same. Relaxed: a number that stands for itself.
+  if (const std::int32_t known = culprit.load(std::memory_order_relaxed); known != 0) {
+    for (int m = 0; m < size_; ++m)
+      if (members_[static_cast<std::size_t>(m)].host_member == known - 1) found(m);
+    if (broken_ != Errc::ok) return broken_;
+  }
+  for (int m = 0; m < size_; ++m) {
+    if (m == index_ || look_at(process(m)) != Life::dead) continue;
+    std::int32_t nobody = 0;
+    culprit.compare_exchange_strong(nobody, members_[static_cast<std::size_t>(m)].host_member + 1, std::memory_order_relaxed);
+    found(m);
+    return broken_;
+  }
+  return Errc::ok;
+}
+
+Errc Group::look_for_dead_now_and_then() noexcept {
+  return broken_ != Errc::ok || monotonic_now() - looked_ < kLookEvery ? broken_ : look_for_dead();
+}
+
+void Group::break_because(Errc code, const char* why) noexcept {
+  if (broken_ != Errc::ok) return;
+  broken_ = code;
+  why_ = why;
+}
+
+}  // namespace sumac::shm

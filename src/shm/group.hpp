@@ -1,0 +1,133 @@
+#pragma once
+// One member's view of a subgroup of the host's ranks.
+//
+// Rounds. Everything a group does is cut into rounds, numbered from 1 and taken in the same order by every member; an
+// operation is one round or several. In a round a member may publish: it writes its inline line (up to 48 bytes) or its
+// eager buffer, then stores the round's number into the line. Readers wait for that number.
+//
+// Who may overwrite what. Lines are a ring of 8, eager buffers a ring of 4: before writing those of round r their last
+// readers, of round r-8 or r-4, must be through. `everyone_done` is the newest round of which this member knows that all
+// others have completed it:
+//   - having seen everybody's number r, everybody has entered r, hence completed r-1 (see_all). So kinds in which each
+//     waits for each (barrier, allreduce, allgather ...) never have to ask: two buffers would do.
+//   - otherwise (bcast, reduce: some run ahead) wait_room() reads the others' `done` counters, once per several rounds.
+// Every member stores `done` at the end of each round, also of those in which it published or read nothing.
+//
+// Only the oldest unfinished operation of a group is stepped, and by one thread at a time; that is the caller's duty.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "shm/algorithms.hpp"
+#include "shm/layout.hpp"
+#include "shm/segment.hpp"
+#include "shm/waiting.hpp"
+
+namespace sumac::shm {
+
+struct Member {
+  int host_member = 0;  ///< Its number in the segment.
+  int rank = 0;         ///< What errors call it: its rank in the communicator.
+};
+
+class Group {
+ public:
+  /// `number`: which group of the segment's shape. `segment` and `waiting` outlive the group.
+  Group(Segment& segment, std::size_t number, std::vector<Member> members, int index, const Waiting& waiting,
+        const Tuning& tuning);
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  int size() const noexcept { return size_; }
+  int index() const noexcept { return index_; }
+  const Tuning& tuning() const noexcept { return tuning_; }
+  void set_tuning(const Tuning& tuning) { tuning_ = tuning; }  ///< The same at every member, between operations.
+  const Waiting& waiting() const noexcept { return waiting_; }
+  std::uint32_t polls() const noexcept { return polls_; }  ///< For Operation::polls of a blocking caller.
+  std::size_t eager_bytes() const noexcept { return eager_bytes_; }
+  std::size_t large_bytes() const noexcept { return large_bytes_; }
+
+  // ---- Rounds, for algorithms.
+
+  /// The next round's number; every member takes it at the same place of the same operation.
+  std::uint64_t next_round() noexcept { return ++round_; }
+  std::uint64_t round() const noexcept { return round_; }
+
+  Line& line(int member, std::uint64_t round) const noexcept {
+    return lines_[static_cast<std::size_t>(member) * kLineRing + round % kLineRing];
+  }
+  std::byte* eager(int member, std::uint64_t round) const noexcept {
+    return eager_ + static_cast<std::size_t>(member) * eager_stride_ + stagger(member) + round % kEagerRing * eager_bytes_;
+  }
+  /// This member's own area of large_bytes(), which no ring protects: an algorithm that writes to it sees to it that all
+  /// readers of its last use are through (wait_done of the round that used it: `last_large_round`).
+  std::byte* large(int member) const noexcept {
+    return large_ + static_cast<std::size_t>(member) * large_stride_ + stagger(member);
+  }
+  std::uint64_t last_large_round = 0;  ///< Kept by the algorithms that use it, alike at every member.
+
+  /// Monotone counters of their own for algorithms that pipeline. Only `member` itself stores, with release. They never
+  /// go back: an operation counts on from counter_base[which], which every member advances by the same amount at its end.
+  std::atomic<std::uint64_t>& counter(int member, std::size_t which) const noexcept {
+    return controls_[member].counters[which].value;
+  }
+  std::uint64_t counter_base[kCounters] = {};
+
+  /// Is the line (ring 8) or eager buffer (ring 4) of `round` free to be written?
+  bool room(std::uint64_t round, std::size_t ring) noexcept {
+    return everyone_done_ + ring >= round || wait_done(round - ring);
+  }
+  /// Looks once whether every member has completed `round`; remembers.
+  bool wait_done(std::uint64_t round) noexcept;
+  /// Everybody's number `round` has been seen.
+  void see_all(std::uint64_t round) noexcept { everyone_done_ = round - 1; }
+  /// This member reads nothing of `round` any more, and its result is complete.
+  void complete(std::uint64_t round) noexcept {
+    // Release: whoever sees the number may overwrite what we have read before.
+    controls_[index_].done.value.store(round, std::memory_order_release);
+  }
+
+  /// The process of a member, for algorithms that read its memory directly (CMA).
+  const ProcessName& process(int member) const noexcept;
+
+  // ---- Death.
+
+  /// Errc::ok, or why nothing works any more; error() in words.
+  Errc broken() const noexcept { return broken_; }
+  std::string error() const;
+  /// Asks the system about every member; Errc::lost once one of them is dead. For who has waited for milliseconds.
+  Errc look_for_dead() noexcept;
+  /// The same, but at most every 10 ms.
+  Errc look_for_dead_now_and_then() noexcept;
+  /// Breaks the group at this member for another reason (its team failed). `why` lives for ever.
+  void break_because(Errc code, const char* why) noexcept;
+
+ private:
+  // What the hot path reads stands first, in two cache lines.
+  Line* lines_;
+  Control* controls_;
+  std::uint64_t round_ = 0;
+  std::uint64_t everyone_done_ = 0;
+  int size_;
+  int index_;
+  Errc broken_ = Errc::ok;
+  std::uint32_t polls_;
+  std::byte* eager_;
+  std::size_t eager_stride_;
+  std::size_t eager_bytes_;
+  std::byte* large_;
+  std::size_t large_stride_;
+  std::size_t large_bytes_;
+  Tuning tuning_;
+
+  const Waiting& waiting_;
+  Segment& segment_;
+  std::vector<Member> members_;
+  int culprit_ = -1;  ///< The member that died.
+  const char* why_ = "";
+  Time looked_{};
+};
+
+}  // namespace sumac::shm

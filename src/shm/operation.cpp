@@ -1,0 +1,77 @@
+#include "shm/operation.hpp"
+
+#include "shm/rounds.hpp"
+
+namespace sumac::shm {
+
+namespace {
+
+/// advance() asks whether everybody lives once in so many fruitless steps.
+constexpr std::uint32_t kIdleStepsPerLook = 256;
+
+void prepare_for(Group& group, const Call& call, Operation& op, std::uint32_t polls) noexcept {
+  op.group = &group;
+  op.call = &call;
+  op.algorithm = group.tuning().pick(call.coll, selection_bytes(call, group.size()));
+  op.polls = polls;
+  op.idle = 0;
+  op.phase = 0;
+  op.peer = 0;
+  op.round = 0;
+  op.offset = 0;
+  std::fill(std::begin(op.own), std::end(op.own), 0);
+}
+
+}  // namespace
+
+void prepare(Group& group, const Call& call, Operation& op) noexcept { prepare_for(group, call, op, 1); }
+
+Step advance(Operation& op) noexcept {
+  if (op.phase == kPhaseDone) return Step::done;
+  if (op.group->broken() != Errc::ok) [[unlikely]] return Step::failed;
+  const Step step = op.algorithm->step(op);
+  if (step != Step::waiting) return step;
+  if (++op.idle % kIdleStepsPerLook == 0 && op.group->look_for_dead_now_and_then() != Errc::ok) return Step::failed;
+  return Step::waiting;
+}
+
+namespace {
+
+[[gnu::noinline]] Errc wait_out(Operation& op) noexcept {
+  Group& group = *op.group;
+  op.polls = group.waiting().crowded() ? kPollsCrowded : kPollsAlone;
+  Patience patience(group.waiting());
+  for (;;) {
+    const bool look = patience.pause();
+    // Progress may have called back into this very operation, or found out that the group is broken.
+    if (op.phase == kPhaseDone) return Errc::ok;
+    if (group.broken() != Errc::ok) return group.broken();
+    const Step step = op.algorithm->step(op);
+    if (step == Step::done) return Errc::ok;
+    if (step == Step::failed) return group.broken();
+    if (look && group.look_for_dead() != Errc::ok) {
+      // It may have come this far before it died: what is complete is complete.
+      return op.algorithm->step(op) == Step::done ? Errc::ok : group.broken();
+    }
+  }
+}
+
+}  // namespace
+
+Errc wait(Operation& op) noexcept {
+  if (op.phase == kPhaseDone) return Errc::ok;
+  if (op.group->broken() != Errc::ok) [[unlikely]] return op.group->broken();
+  op.polls = op.group->polls();
+  if (op.algorithm->step(op) == Step::done) [[likely]] return Errc::ok;
+  return wait_out(op);
+}
+
+Errc run(Group& group, const Call& call) noexcept {
+  if (group.broken() != Errc::ok) [[unlikely]] return group.broken();
+  Operation op;
+  prepare_for(group, call, op, group.polls());
+  if (op.algorithm->step(op) == Step::done) [[likely]] return Errc::ok;
+  return wait_out(op);
+}
+
+}  // namespace sumac::shm

@@ -1,0 +1,81 @@
+#pragma once
+// What the step functions of the flat algorithms are made of: publish in a round, see others' numbers, fold in rank order.
+#include <algorithm>
+#include <cstring>
+
+#include "shm/operation.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace sumac::shm {
+
+inline constexpr std::uint32_t kPhaseDone = ~0U;
+
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+/// Looks up to `polls` times. Acquire: whoever sees the number sees the payload and the buffer written before it.
+inline bool arrived(const Line& line, std::uint64_t round, std::uint32_t polls) noexcept {
+  for (;;) {
+    if (line.round.load(std::memory_order_acquire) == round) return true;
+    if (--polls == 0) return false;
+    cpu_relax();
+  }
+}
+
+/// Everything before it is visible to who sees the number: release.
+inline void publish(Line& line, std::uint64_t round) noexcept { line.round.store(round, std::memory_order_release); }
+
+inline std::size_t ring_for(std::size_t bytes) noexcept { return bytes <= kInlineBytes ? kLineRing : kEagerRing; }
+
+/// Where `member` puts `bytes` of round `round`: its line, or else its eager buffer.
+inline std::byte* payload_of(const Group& group, int member, std::uint64_t round, std::size_t bytes) noexcept {
+  return bytes <= kInlineBytes ? group.line(member, round).payload : group.eager(member, round);
+}
+
+/// Waits for everybody's number, from op.peer on; remembers where it stopped.
+inline bool all_arrived(Operation& op) noexcept {
+  Group& group = *op.group;
+  for (; op.peer < group.size(); ++op.peer) {
+    if (!arrived(group.line(op.peer, op.round), op.round, op.polls)) return false;
+  }
+  group.see_all(op.round);
+  return true;
+}
+
+inline void begin_round(Operation& op) noexcept {
+  op.round = op.group->next_round();
+  op.peer = 0;
+}
+
+inline const std::byte* in_bytes(const Call& call) noexcept {
+  return static_cast<const std::byte*>(call.in_place() ? call.out : call.in);
+}
+inline std::byte* out_bytes(const Call& call) noexcept { return static_cast<std::byte*>(call.out); }
+
+/// `limit` cut down to whole elements.
+inline std::size_t whole_elements(std::size_t limit, const Fold& fold) noexcept {
+  return limit / fold.element_bytes * fold.element_bytes;
+}
+
+/// out = source(0) op source(1) op ... in rank order, the same bits at every member. `out` may be source(0) or source(1).
+template <class Source>
+void fold_all(const Fold& fold, int members, std::byte* out, std::size_t bytes, const Source& source) {
+  if (bytes == 0) return;
+  if (members == 1) {
+    if (out != source(0)) std::memcpy(out, source(0), bytes);
+    return;
+  }
+  const std::size_t count = bytes / fold.element_bytes;
+  fold.combine(out, source(0), source(1), count);
+  for (int m = 2; m < members; ++m) fold.combine(out, out, source(m), count);
+}
+
+}  // namespace sumac::shm

@@ -1,0 +1,91 @@
+#pragma once
+// The memory of one host's team. One rank creates it, the others attach with the handle that it sends them, then nobody
+// needs a name or a descriptor any more:
+//
+//   member 0:  auto segment = Segment::create(shape, Backing::memfd);   send segment->handle() to the others
+//   others:    auto segment = Segment::attach(handle, shape, member);
+//   all:       agree that everybody has it (and if not: drop it, and try Backing::devshm, then go on without)
+//   all:       segment->all_attached();
+//
+// memfd: no name, nothing can be left behind, /dev/shm may be full or tiny. Others open it through /proc/PID/fd, which a
+// container with other process numbers or hidepid forbids; then a file in /dev/shm serves: reserved in full before use (a
+// full /dev/shm is an error here and not a SIGBUS later), and unlinked by all_attached().
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "shm/layout.hpp"
+
+namespace sumac::shm {
+
+enum class Backing : std::uint8_t { memfd, devshm };
+
+inline constexpr std::uint64_t kSegmentMagic = 0x53554d4143534831;  // "SUMACSH1": the number rises with the layout
+
+/// A process as others find it: the number may be used again, the time of its start tells.
+struct ProcessName {
+  std::int64_t pid = 0;
+  std::uint64_t start_time = 0;     ///< Clock ticks since boot, /proc/PID/stat.
+  std::uint64_t pid_namespace = 0;  ///< Its number; 0: not known.
+};
+ProcessName this_process() noexcept;
+
+/// Plain bytes: travels in any message between processes of one host.
+struct Handle {
+  std::uint64_t token = 0;  ///< Random; also in the segment: a descriptor number that was used again is found out.
+  std::int64_t pid = 0;
+  std::int32_t fd = -1;
+  Backing backing = Backing::memfd;
+  std::uint64_t bytes = 0;
+  std::uint64_t large_bytes = 0;  ///< Of the shape as made: halved until it fitted.
+  std::array<char, 64> path{};    ///< devshm.
+};
+
+/// First bytes of a segment.
+struct alignas(kCacheLine) SegmentHeader {
+  std::atomic<std::uint64_t> magic;
+  std::uint64_t token;
+  std::uint64_t bytes;
+  std::uint32_t members;
+  std::atomic<std::int32_t> culprit;  ///< 1 + the member that was found dead; 0: nobody was.
+};
+
+/// Behind it, one of each member, written by that member when it attaches.
+struct alignas(kCacheLine) MemberEntry {
+  ProcessName process;
+};
+
+class Segment {
+ public:
+  /// For the creator, who is member 0. Errc::exhausted: no room (devshm); Errc::io: the system refused.
+  static Result<Segment> create(const Shape& shape, Backing backing);
+  static Result<Segment> attach(const Handle& handle, const Shape& shape, int member);
+
+  Segment(Segment&& other) noexcept;
+  Segment& operator=(Segment&& other) noexcept;
+  ~Segment();
+
+  const Handle& handle() const noexcept { return handle_; }
+  const Shape& shape() const noexcept { return shape_; }  ///< With the large_bytes that were had.
+  /// Everybody has attached, or nobody will: what the memory was found by goes away. Also done on destruction.
+  void all_attached() noexcept;
+
+  std::byte* at(std::size_t offset) const noexcept { return base_ + offset; }
+  SegmentHeader& header() const noexcept { return *reinterpret_cast<SegmentHeader*>(base_); }
+  MemberEntry& entry(int member) const noexcept {
+    return reinterpret_cast<MemberEntry*>(base_ + sizeof(SegmentHeader))[member];
+  }
+
+ private:
+  Segment(Shape shape, Handle handle, std::byte* base, UniqueFd fd) noexcept;
+
+  Shape shape_;
+  Handle handle_;
+  std::byte* base_ = nullptr;
+  UniqueFd fd_;  ///< The creator's, until all have attached.
+  bool owns_name_ = false;
+};
+
+}  // namespace sumac::shm

@@ -1,0 +1,18 @@
+#pragma once
+// Inside this folder only: every step function, for the table in algorithms.cpp.
+#include "shm/algorithms.hpp"
+
+namespace sumac::shm {
+
+// flat: any group, any size (several rounds); meant for what fits into one eager buffer.
+Step barrier_flat(Operation& op);
+Step allreduce_flat(Operation& op);
+Step reduce_flat(Operation& op);
+Step bcast_flat(Operation& op);
+Step allgather_flat(Operation& op);
+Step allgatherv_flat(Operation& op);
+Step alltoall_flat(Operation& op);
+Step alltoallv_flat(Operation& op);
+Step reduce_scatter_block_flat(Operation& op);
+
+}  // namespace sumac::shm

@@ -1,0 +1,41 @@
+#pragma once
+// What a rank does while it has nothing to do: it looks again at once as long as it has a core of its own; with more ranks
+// than cores it gives the core away at once, for whom it waits for may need it. After a while both yield, after
+// milliseconds both sleep, never longer than 1 ms and never longer than a small part of what they have waited already.
+// Whoever waits long drives the MPI as well (`progress`): the rank it waits for may be in a send that needs us.
+#include <cstdint>
+
+#include "base/clock.hpp"
+
+namespace sumac::shm {
+
+struct Waiting {
+  int ranks_on_host = 1;              ///< All ranks of the job on this host, not only those of the group.
+  double cpus = 1;                    ///< Really available to them: affinity, cgroup quota.
+  void (*progress)(void*) = nullptr;  ///< Drives the caller's MPI; may call back into other operations.
+  void* context = nullptr;
+
+  bool crowded() const { return static_cast<double>(ranks_on_host) > cpus; }
+};
+
+/// How often a step may look before it returns `waiting` to a blocking caller.
+inline constexpr std::uint32_t kPollsAlone = 400;
+inline constexpr std::uint32_t kPollsCrowded = 1;
+
+/// One wait. pause() is called each time a step came back without an end.
+class Patience {
+ public:
+  explicit Patience(const Waiting& waiting) noexcept : waiting_(waiting) {}
+
+  /// True if it is time to look whether everybody is still alive (about every 10 ms).
+  bool pause() noexcept;
+
+ private:
+  const Waiting& waiting_;
+  std::uint32_t rounds_ = 0;
+  Time began_{};
+  Time progressed_{};
+  Time looked_{};
+};
+
+}  // namespace sumac::shm
