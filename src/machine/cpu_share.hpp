@@ -36,6 +36,9 @@ struct CpuShare {
   std::uint64_t quota_group = 0; ///< Tells the cgroup that has it: processes of one such group share one quota.
 };
 
+/// The cpus that this process may run on; empty if the kernel does not say.
+CpuMask own_affinity();
+
 /// This process's share. Never fails: what cannot be read restricts nothing (no cgroup file system, no permission).
 CpuShare own_cpu_share();
 

@@ -7,7 +7,7 @@
 
 namespace sumac::machine {
 
-/// "AuthenticAMD AMD EPYC 26/2/1, 1 socket, 1 numa, 2 cores, 2 cpus, l1d 48K, l2 1M, l3 32M". Needs a machine read with
+/// "AuthenticAMD AMD EPYC 26 2 1, 1 socket, 1 numa, 2 cores, 2 cpus, l1d 48K, l2 1M, l3 32M". Needs a machine read with
 /// all its processors (discover() without `allowed`), or ranks that are bound differently would differ.
 std::string fingerprint(const topo::Machine& machine);
 

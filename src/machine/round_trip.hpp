@@ -9,7 +9,7 @@
 namespace sumac::machine {
 
 /// Nanoseconds of one round trip between two cpus (kernel numbers): the least of five batches of `rounds`. Two threads
-/// are started, pinned and joined. Fails if they cannot be pinned there or do not meet within a second.
+/// are started, pinned and joined. Fails if they cannot be pinned there or need more than two seconds, as on a machine that is far too busy.
 Result<double> cache_line_round_trip_ns(std::int32_t cpu_a, std::int32_t cpu_b, std::uint32_t rounds = 20000);
 
 }  // namespace sumac::machine

@@ -72,8 +72,8 @@ Result<std::vector<Level>> parse_levels(std::string_view sbgp, std::string_view 
   const auto primitives = parse_words("HCOLL_BCOL", bcol, kBcolWords, kBcolLegal);
   if (!primitives) return tl::unexpected(primitives.error());
   if (primitives->size() != levels.size())
-    return fail(Errc::invalid, "HCOLL_BCOL={}: {} words, but HCOLL_SBGP={} has {}: expected one primitive for each level",
-                bcol, primitives->size(), sbgp, levels.size());
+    return fail(Errc::invalid, "HCOLL_BCOL={}: {} word{}, but HCOLL_SBGP={} has {}: expected one primitive for each level",
+                bcol, primitives->size(), primitives->size() == 1 ? "" : "s", sbgp, levels.size());
   for (std::size_t i = 0; i < levels.size(); ++i) {
     const auto wanted = own_primitive(levels[i].sbgp);
     if ((*primitives)[i] != wanted)

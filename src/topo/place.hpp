@@ -1,6 +1,7 @@
 #pragma once
-// Where a rank runs, and the machine it runs on. Numbers are logical and local to one host, from 0; they are compared
-// for equality only. -1 means that nobody knows: a process that is bound to nothing may be on any socket a moment later.
+// Where a rank runs, and the machine it runs on. Numbers are unique on one host and compared for equality only (those of
+// sockets and NUMA nodes need not begin at 0). -1: nobody knows, as a process that is bound to nothing may be anywhere a
+// moment later.
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,0 +1,41 @@
+#include "machine/cma.hpp"
+
+#include <sys/prctl.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+
+namespace sumac::machine {
+
+Cma probe_cma(pid_t pid, const std::uint64_t* word, std::uint64_t expected) noexcept {
+  std::uint64_t found = ~expected;
+  const iovec here{&found, sizeof found};
+  const iovec there{const_cast<std::uint64_t*>(word), sizeof *word};
+  const ssize_t got = ::process_vm_readv(pid, &here, 1, &there, 1, 0);
+  if (got == sizeof found) return found == expected ? Cma::works : Cma::mistaken;
+  if (got >= 0) return Cma::mistaken;
+  switch (errno) {
+    case ENOSYS: return Cma::unsupported;
+    case ESRCH: return Cma::gone;
+    case EFAULT: return Cma::mistaken;  // no such address there: not the process that we think
+    default: return Cma::denied;
+  }
+}
+
+const char* why(Cma answer) noexcept {
+  switch (answer) {
+    case Cma::works: return "works";
+    case Cma::denied: return "not permitted (Yama's ptrace_scope, another user, or a container's seccomp profile)";
+    case Cma::unsupported: return "not in this kernel, or hidden by a seccomp profile";
+    case Cma::gone: return "the other process is not visible here (another PID namespace)";
+    case Cma::mistaken: return "the process number means another process here (another PID namespace)";
+  }
+  return "?";
+}
+
+void allow_cma() noexcept {
+  // EINVAL where Yama is not built in: then nothing forbids it.
+  (void)::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+}
+
+}  // namespace sumac::machine

@@ -1,0 +1,99 @@
+// The thorough reader: a machine that is described by a text or an XML file, or this one with everything on it. hwloc's
+// logical numbers are used: a description need not have others.
+#include <hwloc.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "machine/discover.hpp"
+
+namespace sumac::machine {
+namespace {
+
+struct TopologyDelete {
+  void operator()(hwloc_topology_t topology) const noexcept { hwloc_topology_destroy(topology); }
+};
+using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDelete>;
+
+const char* environment_text(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+/// Given explicitly although hwloc reads the variables itself: it falls back to the real machine without a word if it
+/// does not understand one.
+Result<Topology> load() {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return fail_errno("hwloc_topology_init");
+  Topology topology{raw};
+  if (const char* text = environment_text("HWLOC_SYNTHETIC")) {
+    if (hwloc_topology_set_synthetic(raw, text) != 0)
+      return fail(Errc::invalid, "HWLOC_SYNTHETIC={}: hwloc does not understand it: expected such as \"package:2 core:4 pu:1\"",
+                  text);
+  } else if (const char* file = environment_text("HWLOC_XMLFILE")) {
+    if (hwloc_topology_set_xml(raw, file) != 0)
+      return fail(Errc::invalid, "HWLOC_XMLFILE={}: hwloc cannot read it: {}", file, std::strerror(errno));
+  }
+  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+  for (const auto type : {HWLOC_OBJ_PCI_DEVICE, HWLOC_OBJ_OS_DEVICE, HWLOC_OBJ_BRIDGE, HWLOC_OBJ_MISC})
+    hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_NONE);
+  if (hwloc_topology_load(raw) != 0) return fail_errno("hwloc_topology_load");
+  return topology;
+}
+
+std::int32_t number_above(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_obj_t pu) {
+  const hwloc_obj_t found = hwloc_get_ancestor_obj_by_type(topology, type, pu);
+  return found != nullptr ? static_cast<std::int32_t>(found->logical_index) : topo::kUnknown;
+}
+
+/// The nearest NUMA node: of those whose processors include this one, that with the fewest. Nodes of memory only (and
+/// high-bandwidth memory) hang on a larger set.
+std::int32_t node_of(hwloc_topology_t topology, hwloc_obj_t pu) {
+  std::int32_t nearest = topo::kUnknown;
+  int least = 0;
+  for (hwloc_obj_t node = nullptr; (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
+    if (node->cpuset == nullptr || hwloc_bitmap_isset(node->cpuset, pu->os_index) == 0) continue;
+    const int weight = hwloc_bitmap_weight(node->cpuset);
+    if (nearest != topo::kUnknown && weight >= least) continue;
+    nearest = static_cast<std::int32_t>(node->logical_index);
+    least = weight;
+  }
+  return nearest;
+}
+
+void read_caches(hwloc_obj_t pu, topo::Machine& machine) {
+  for (hwloc_obj_t above = pu; above != nullptr; above = above->parent) {
+    if (hwloc_obj_type_is_dcache(above->type) == 0) continue;
+    const auto& cache = above->attr->cache;
+    if (cache.depth == 1) machine.l1d_bytes = cache.size;
+    if (cache.depth == 2) machine.l2_bytes = cache.size;
+    if (cache.depth == 3) machine.l3_bytes = cache.size;
+    if (cache.linesize != 0) machine.line_bytes = cache.linesize;
+  }
+}
+
+}  // namespace
+
+Result<topo::Machine> read_hwloc() {
+  auto topology = load();
+  if (!topology) return tl::unexpected(topology.error());
+  const hwloc_topology_t raw = topology->get();
+  topo::Machine machine;
+  machine.is_described = hwloc_topology_is_thissystem(raw) == 0;
+  for (hwloc_obj_t pu = nullptr; (pu = hwloc_get_next_obj_by_type(raw, HWLOC_OBJ_PU, pu)) != nullptr;) {
+    topo::Cpu cpu{static_cast<std::int32_t>(pu->os_index), number_above(raw, HWLOC_OBJ_PACKAGE, pu), node_of(raw, pu),
+                  number_above(raw, HWLOC_OBJ_CORE, pu)};
+    if (cpu.core == topo::kUnknown) cpu.core = static_cast<std::int32_t>(pu->logical_index);
+    if (machine.cpus.empty()) read_caches(pu, machine);
+    machine.cpus.push_back(cpu);
+  }
+  if (machine.cpus.empty()) return fail(Errc::not_found, "hwloc finds no processor on this machine");
+  std::sort(machine.cpus.begin(), machine.cpus.end(),
+            [](const topo::Cpu& a, const topo::Cpu& b) { return a.os_index < b.os_index; });
+  return machine;
+}
+
+}  // namespace sumac::machine
