@@ -52,10 +52,9 @@ struct Blocks {
 };
 
 /// `in` of a member whose contribution lies where its result goes, in MPI's sense (allgather: in its block of `out`;
-/// reduce: at the root only; alltoall: the rows of `out` are replaced). in == out means the same.
-/// An address of its own, since MPI allows NULL for a buffer of nothing.
-inline constexpr char kInPlaceMark = 0;
-inline constexpr const void* kInPlace = &kInPlaceMark;
+/// reduce: at the root only; alltoall(v): the blocks of `out` are replaced). in == out means the same. Whoever has a NULL
+/// buffer of nothing, and is not in place, gives any other address.
+inline constexpr const void* kInPlace = nullptr;
 
 struct Call {
   Coll coll = Coll::barrier;

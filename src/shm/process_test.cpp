@@ -1,0 +1,153 @@
+// Ranks as processes: every backing, nothing left behind, a small /dev/shm, and the death of a rank.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+
+#include <filesystem>
+
+#include "shm/test_exercise.hpp"
+#include "shm/test_ranks.hpp"
+
+namespace sumac::shm {
+namespace {
+
+std::size_t files_in_dev_shm() {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+    files += entry.path().filename().string().starts_with(fmt::format("sumac-{}-", ::getuid()));
+  return files;
+}
+
+std::string every_collective(Segment& segment, int rank, int n, int times) {
+  Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+  Random shared(11);
+  for (int i = 0; i < times * kCollCount; ++i) {
+    Exercise exercise({.coll = static_cast<Coll>(i % kCollCount), .bytes = shared.below(5000) / 8 * 8, .root = i % n,
+                       .reduction = static_cast<std::size_t>(i) % std::size(kReductions), .seed = shared.next()},
+                      n, rank);
+    if (run(group, exercise.call()) != Errc::ok) return group.error();
+    if (std::string fault = exercise.check(); !fault.empty()) return fault;
+  }
+  return {};
+}
+
+TEST(Processes, WorkOverAMemfd) {
+  for (const int n : {1, 2, 5}) {
+    const auto texts = run_processes(small_shape(n), Backing::memfd,
+                                     [&](Segment& segment, int rank) { return every_collective(segment, rank, n, 20); });
+    for (const auto& text : texts) EXPECT_EQ("", text);
+  }
+}
+
+TEST(Processes, WorkOverAFileAndLeaveNothingBehind) {
+  const std::size_t before = files_in_dev_shm();
+  const auto texts = run_processes(small_shape(3), Backing::devshm, [&](Segment& segment, int rank) -> std::string {
+    if (rank == 0 && std::filesystem::exists(segment.handle().path.data())) return "the name is still there";
+    return every_collective(segment, rank, 3, 20);
+  });
+  for (const auto& text : texts) EXPECT_EQ("", text);
+  EXPECT_EQ(before, files_in_dev_shm());
+}
+
+/// In a child with a /dev/shm of its own. Returns what the child says; "skip" where this user may not mount.
+std::string with_small_dev_shm(const char* size, const std::function<std::string()>& function) {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    std::string text = "skip";
+    if (::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+        ::mount("tmpfs", "/dev/shm", "tmpfs", 0, size) == 0)
+      text = function();
+    ::_exit(write_all(ends[1], text.data(), text.size()) ? 0 : 1);
+  }
+  ::close(ends[1]);
+  std::string text(4096, '\0');
+  const ssize_t got = ::read(ends[0], text.data(), text.size());
+  ::close(ends[0]);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status)) : text;
+}
+
+TEST(Processes, ASmallDevShmGetsSmallerLargeAreas) {
+  Shape shape = small_shape(4);
+  shape.large_bytes = 512 * 1024;
+  const std::string said = with_small_dev_shm("size=1M", [&]() -> std::string {
+    const auto texts = run_processes(shape, Backing::devshm, [&](Segment& segment, int rank) -> std::string {
+      if (segment.shape().large_bytes >= shape.large_bytes) return "it fitted?";
+      return every_collective(segment, rank, 4, 5);
+    });
+    for (const auto& text : texts)
+      if (!text.empty()) return text;
+    return files_in_dev_shm() == 0 ? "good" : "something was left";
+  });
+  if (said == "skip") GTEST_SKIP() << "this user may not mount a tmpfs";
+  EXPECT_EQ("good", said);
+}
+
+TEST(Processes, AFullDevShmIsAnErrorWithARemedy) {
+  const std::string said = with_small_dev_shm("size=8k", [&]() -> std::string {
+    const auto segment = Segment::create(small_shape(4), Backing::devshm);
+    if (segment) return "it fitted?";
+    return segment.error().code == Errc::exhausted && files_in_dev_shm() == 0 ? segment.error().context : "wrong";
+  });
+  if (said == "skip") GTEST_SKIP() << "this user may not mount a tmpfs";
+  EXPECT_NE(std::string::npos, said.find("SUMAC_SHM_BACKING=memfd")) << said;
+}
+
+TEST(Segment, AHandleOfSomethingElseIsRefused) {
+  const Shape shape = small_shape(2);
+  auto segment = Segment::create(shape, Backing::memfd);
+  ASSERT_TRUE(segment) << segment.error().context;
+  EXPECT_TRUE(Segment::attach(segment->handle(), shape, 1));
+  Handle stale = segment->handle();
+  stale.token += 2;
+  EXPECT_FALSE(Segment::attach(stale, shape, 1));
+  EXPECT_FALSE(Segment::attach(segment->handle(), small_shape(3), 1));
+  Handle other = segment->handle();
+  other.fd = 9999;
+  EXPECT_FALSE(Segment::attach(other, shape, 1));
+}
+
+class Death : public testing::TestWithParam<int> {};
+
+TEST_P(Death, InTheMiddleOfACollectiveIsNamedAtAllOthers) {
+  const auto coll = static_cast<Coll>(GetParam());
+  const int n = 4, victim = 2;
+  const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
+    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+    for (int i = 0; i < 1000000; ++i) {
+      Exercise exercise({.coll = coll, .bytes = 2504, .root = i % n, .seed = static_cast<std::uint64_t>(i)}, n, rank);
+      if (rank == victim && i == 20) {  // some steps into it, then dead
+        prepare(group, exercise.call(), exercise.operation);
+        for (int step = 0; step < 3; ++step) advance(exercise.operation);
+        ::kill(::getpid(), SIGKILL);
+      }
+      const Errc code = run(group, exercise.call());
+      if (code == Errc::ok) {
+        if (std::string fault = exercise.check(); !fault.empty()) return fault;
+        continue;
+      }
+      // From now on nothing works, at once and for the same reason.
+      const Errc again = run(group, exercise.call());
+      return code == Errc::lost && again == code ? group.error() : "another code";
+    }
+    return "it never failed";
+  });
+  for (int rank = 0; rank < n; ++rank) {
+    const std::string& text = texts[static_cast<std::size_t>(rank)];
+    if (rank == victim) {
+      EXPECT_EQ("signal 9", text);
+    } else {
+      EXPECT_NE(std::string::npos, text.find("rank 102 ")) << text;
+      EXPECT_NE(std::string::npos, text.find("died")) << text;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(EachCollective, Death, testing::Range(0, kCollCount));
+
+}  // namespace
+}  // namespace sumac::shm

@@ -1,0 +1,205 @@
+#pragma once
+// For tests: one collective call with random data, the result it must have (by reduce's plain reference, in rank order), and
+// guard bytes behind its output. Everything follows from the seed, so each member works out alone what all others do.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/types.hpp"
+#include "reduce/reference.hpp"
+#include "shm/operation.hpp"
+
+namespace sumac::shm {
+
+struct Reduction {
+  Op op;
+  Dtype dtype;
+};
+inline constexpr Reduction kReductions[] = {
+    {Op::sum, Dtype::int32}, {Op::sum, Dtype::float64}, {Op::max, Dtype::float32},  {Op::bxor, Dtype::uint8},
+    {Op::sum, Dtype::float16}, {Op::prod, Dtype::int16}, {Op::minloc, Dtype::int64}, {Op::sum, Dtype::bfloat16},
+};
+
+struct Ask {
+  Coll coll = Coll::barrier;
+  std::size_t bytes = 0;  ///< As Call::bytes; v-forms: the largest block. Rounded to whole elements for reductions.
+  int root = 0;
+  bool in_place = false;
+  std::size_t reduction = 0;  ///< Index into kReductions.
+  std::uint64_t seed = 1;
+};
+
+inline bool folds(Coll coll) {
+  return coll == Coll::allreduce || coll == Coll::reduce || coll == Coll::reduce_scatter_block;
+}
+
+class Exercise {
+ public:
+  Exercise(const Ask& ask, int size, int me) : ask_(ask), size_(size), me_(me) {
+    const Reduction& r = kReductions[ask.reduction];
+    fold_.kernel = reduce::kernel_for(r.op, r.dtype);
+    fold_.element_bytes = fold_.kernel.element_bytes();
+    bytes_ = folds(ask.coll) ? ask.bytes / fold_.element_bytes * fold_.element_bytes : ask.bytes;
+    build();
+  }
+  Exercise(const Exercise&) = delete;
+  Exercise& operator=(const Exercise&) = delete;
+
+  const Call& call() const { return call_; }
+  Operation operation;  ///< For who drives it step by step.
+
+  /// Empty if all is well.
+  std::string check() const {
+    for (std::size_t i = 0; i < expected_.size(); ++i) {
+      if (out_[i] == expected_[i]) continue;
+      return fmt::format("{} of {} bytes, member {} of {}, root {}{}, reduction {}: byte {} is {} and should be {}",
+                         to_string(ask_.coll), bytes_, me_, size_, ask_.root, ask_.in_place ? ", in place" : "", ask_.reduction,
+                         i, std::to_integer<int>(out_[i]), std::to_integer<int>(expected_[i]));
+    }
+    return {};
+  }
+
+ private:
+  using Bytes = std::vector<std::byte>;
+  static constexpr std::size_t kGuard = 64;
+
+  /// What `member` has for `receiver` (-1: for all), the same whoever asks.
+  Bytes data(int member, int receiver, std::size_t bytes) const {
+    Bytes result(bytes);
+    SplitMix64 mix(ask_.seed * 1000003 + static_cast<std::uint64_t>(member) * 517 + static_cast<std::uint64_t>(receiver + 1));
+    for (std::size_t i = 0; i < bytes; i += 8) {
+      const std::uint64_t word = mix.next();
+      std::memcpy(result.data() + i, &word, std::min<std::size_t>(8, bytes - i));
+    }
+    return result;
+  }
+  /// Bytes from one member to another in the v-forms: 0, all, or something between. Multiples of 4.
+  std::size_t uneven(int from, int to) const {
+    SplitMix64 mix(ask_.seed * 77 + static_cast<std::uint64_t>(from) * 1009 + static_cast<std::uint64_t>(to));
+    // In place, alltoallv sends as much as it receives.
+    if (ask_.in_place && ask_.coll == Coll::alltoallv && from > to) return uneven(to, from);
+    const std::uint64_t kind = mix.next() % 4;
+    const std::size_t units = bytes_ / 4;
+    return 4 * (kind == 0 ? 0 : kind == 1 ? units : mix.next() % (units + 1));
+  }
+  Bytes folded(int receiver, std::size_t skip, std::size_t bytes, std::size_t whole) const {
+    const Reduction& r = kReductions[ask_.reduction];
+    Bytes sum;
+    for (int m = 0; m < size_; ++m) {
+      const Bytes all = data(m, receiver, whole);
+      Bytes part(all.begin() + static_cast<std::ptrdiff_t>(skip), all.begin() + static_cast<std::ptrdiff_t>(skip + bytes));
+      if (m == 0) {
+        sum = part;
+      } else {
+        reduce::reference_reduce(r.op, r.dtype, Dtype::null, sum.data(), part.data(), bytes / fold_.element_bytes);
+      }
+    }
+    return sum;
+  }
+  void v_blocks(std::vector<int>& counts, std::vector<int>& displacements, const auto& bytes_of) {
+    int at = 3;  // a gap in front, gaps between, and backwards: MPI allows any order
+    counts.resize(static_cast<std::size_t>(size_));
+    displacements.resize(counts.size());
+    for (int m = size_ - 1; m >= 0; --m) {
+      counts[static_cast<std::size_t>(m)] = static_cast<int>(bytes_of(m) / 4);
+      displacements[static_cast<std::size_t>(m)] = at;
+      at += counts[static_cast<std::size_t>(m)] + 1;
+    }
+    blocks_end_ = static_cast<std::size_t>(at) * 4;
+  }
+  void put(Bytes& into, std::ptrdiff_t offset, const Bytes& what) const {
+    std::copy(what.begin(), what.end(), into.begin() + offset);
+  }
+
+  void build() {
+    const auto n = static_cast<std::size_t>(size_);
+    const auto my = static_cast<std::size_t>(me_);
+    std::size_t out_bytes = 0;
+    Bytes result;  // what must lie at the beginning of out
+    switch (ask_.coll) {
+      case Coll::barrier: break;
+      case Coll::allreduce:
+      case Coll::reduce:
+        in_ = data(me_, -1, bytes_);
+        out_bytes = bytes_;
+        if (ask_.coll == Coll::allreduce || me_ == ask_.root) result = folded(-1, 0, bytes_, bytes_);
+        break;
+      case Coll::reduce_scatter_block:
+        in_ = data(me_, -1, n * bytes_);
+        out_bytes = ask_.in_place ? n * bytes_ : bytes_;
+        result = folded(-1, my * bytes_, bytes_, n * bytes_);
+        break;
+      case Coll::bcast:
+        in_ = data(ask_.root, -1, bytes_);
+        out_bytes = bytes_;
+        result = in_;
+        break;
+      case Coll::allgather:
+        in_ = data(me_, -1, bytes_);
+        out_bytes = n * bytes_;
+        for (int m = 0; m < size_; ++m) {
+          const Bytes block = data(m, -1, bytes_);
+          result.insert(result.end(), block.begin(), block.end());
+        }
+        break;
+      case Coll::alltoall:
+        out_bytes = n * bytes_;
+        for (int m = 0; m < size_; ++m) {
+          const Bytes to = data(me_, m, bytes_), from = data(m, me_, bytes_);
+          in_.insert(in_.end(), to.begin(), to.end());
+          result.insert(result.end(), from.begin(), from.end());
+        }
+        break;
+      case Coll::allgatherv:
+        in_ = data(me_, -1, uneven(me_, 0));
+        v_blocks(out_counts_, out_displacements_, [&](int m) { return uneven(m, 0); });
+        out_bytes = blocks_end_;
+        break;
+      case Coll::alltoallv:
+        v_blocks(in_counts_, in_displacements_, [&](int m) { return uneven(me_, m); });
+        in_.assign(blocks_end_, std::byte{0x11});
+        v_blocks(out_counts_, out_displacements_, [&](int m) { return uneven(m, me_); });
+        out_bytes = blocks_end_;
+        break;
+    }
+    call_.coll = ask_.coll;
+    call_.root = ask_.root;
+    call_.bytes = bytes_;
+    call_.fold = folds(ask_.coll) ? &fold_ : nullptr;
+    out_.assign(out_bytes + kGuard, std::byte{0x5a});
+    expected_ = out_;
+    const bool in_place = ask_.in_place && ask_.coll != Coll::bcast && (ask_.coll != Coll::reduce || me_ == ask_.root);
+    if (ask_.coll == Coll::allgatherv || ask_.coll == Coll::alltoallv) {
+      call_.in_blocks = {in_counts_.data(), in_displacements_.data(), 4};
+      call_.out_blocks = {out_counts_.data(), out_displacements_.data(), 4};
+      for (int m = 0; m < size_; ++m) {
+        const bool gathers = ask_.coll == Coll::allgatherv;
+        put(expected_, call_.out_blocks.offset(m), data(m, gathers ? -1 : me_, call_.out_blocks.bytes(m)));
+        if (!gathers) put(in_place ? out_ : in_, (in_place ? call_.out_blocks : call_.in_blocks).offset(m),
+                          data(me_, m, uneven(me_, m)));
+        if (gathers && in_place && m == me_) put(out_, call_.out_blocks.offset(m), in_);
+      }
+    } else {
+      if (in_place || (ask_.coll == Coll::bcast && me_ == ask_.root)) {
+        put(out_, ask_.coll == Coll::allgather ? static_cast<std::ptrdiff_t>(my * bytes_) : 0, in_);
+        if (ask_.coll == Coll::reduce_scatter_block) expected_ = out_;
+      }
+      std::copy(result.begin(), result.end(), expected_.begin());
+    }
+    call_.out = out_.data();
+    // Empty vectors have no address, and NULL would say "in place".
+    call_.in = in_place ? kInPlace : in_.empty() ? static_cast<const void*>(this) : in_.data();
+  }
+
+  Ask ask_;
+  int size_, me_;
+  std::size_t bytes_ = 0, blocks_end_ = 0;
+  Fold fold_;
+  Call call_;
+  Bytes in_, out_, expected_;
+  std::vector<int> in_counts_, in_displacements_, out_counts_, out_displacements_;
+};
+
+}  // namespace sumac::shm
