@@ -61,19 +61,21 @@ class Group {
   std::byte* eager(int member, std::uint64_t round) const noexcept {
     return eager_ + static_cast<std::size_t>(member) * eager_stride_ + stagger(member) + round % kEagerRing * eager_bytes_;
   }
-  /// This member's own area of large_bytes(), which no ring protects: an algorithm that writes to it sees to it that all
-  /// readers of its last use are through (wait_done of the round that used it: `last_large_round`).
+  /// This member's own area of large_bytes() for the algorithms of large messages, and how far they have come: turns.hpp
+  /// says who may write to it and when.
   std::byte* large(int member) const noexcept {
     return large_ + static_cast<std::size_t>(member) * large_stride_ + stagger(member);
   }
-  std::uint64_t last_large_round = 0;  ///< Kept by the algorithms that use it, alike at every member.
+  struct Turning {
+    std::uint64_t taken = 0;              ///< Turns of all operations so far, the same number at every member.
+    std::uint64_t everyone_finished = 0;  ///< The newest turn of which this member knows that all are through with it.
+    bool single_copy = false;             ///< agree_on_single_copy() found that everybody may read everybody's memory.
+  } turning;
 
-  /// Monotone counters of their own for algorithms that pipeline. Only `member` itself stores, with release. They never
-  /// go back: an operation counts on from counter_base[which], which every member advances by the same amount at its end.
+  /// Monotone counters of their own for algorithms that pipeline. Only `member` itself stores, with release.
   std::atomic<std::uint64_t>& counter(int member, std::size_t which) const noexcept {
     return controls_[member].counters[which].value;
   }
-  std::uint64_t counter_base[kCounters] = {};
 
   /// Is the line (ring 8) or eager buffer (ring 4) of `round` free to be written?
   bool room(std::uint64_t round, std::size_t ring) noexcept {
