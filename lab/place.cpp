@@ -30,12 +30,6 @@ Result<> set_up(const Plan& plan, const Place& place, const PlaceOptions& option
   // Without IPv6 nobody asks for neighbours by multicast. Where it can't be turned off, the switch ignores such frames.
   (void)write_file("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
   (void)write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
-  // Linux's own default, also where the machine has another, since times depend on it: BBR probes for bandwidth by leaving the
-  // link idle now and then. A namespace may only take what the machine allows everybody; reno always is.
-  constexpr const char* kCongestionControl = "/proc/sys/net/ipv4/tcp_congestion_control";
-  if (!write_file(kCongestionControl, "cubic")) {
-    if (auto ok = write_file(kCongestionControl, "reno"); !ok) return ok;
-  }
   auto netlink = Netlink::open();
   if (!netlink) return tl::unexpected(netlink.error());
   return netlink->set_up("lo");

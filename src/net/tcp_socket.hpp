@@ -11,7 +11,8 @@ namespace sumac::net {
 /// chunks of 64 KiB on the wire and two behind them keep 10 Gbit/s busy between two wake-ups.
 inline constexpr int kUnsentMax = 256 * 1024;
 
-/// What every data connection gets: no Nagle, keepalive, bounded unacknowledged time, bounded unsent bytes.
+/// What every data connection gets: no Nagle, keepalive, bounded unacknowledged time, bounded unsent bytes,
+/// cubic or reno where the machine has them.
 Result<> set_stream_options(int fd, Millis user_timeout);
 
 /// A nonblocking listener that can be restarted on the same port at once.
