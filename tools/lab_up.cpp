@@ -10,6 +10,7 @@
 #include "fabricfile/fabricfile.hpp"
 #include "lab/client.hpp"
 #include "lab/holder.hpp"
+#include "topo/validate.hpp"
 #include "tools/lab.hpp"
 
 namespace sumac::tools {
@@ -80,6 +81,8 @@ int lab_up(const Arguments& arguments) {
   if (!options) return complain(options.error().context, 2);
   const auto fabric = load_fabric(options->fabric_file);
   if (!fabric) return complain(fabric.error().context);
+  if (auto ok = topo::validate_for_lab(*fabric); !ok)
+    return complain(within(options->fabric_file, ok.error()).value().context);
   if (options->name.empty()) options->name = fabric->name;
   options->daemons = options->daemons && fabric->daemons;
   int fds[2];

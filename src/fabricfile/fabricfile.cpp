@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <set>
 #include <sstream>
+#include <unordered_set>
 #include <vector>
 
 #include "fabricfile/units.hpp"
@@ -61,8 +62,8 @@ class Reader {
 
   Result<Fabric> read(const YAML::Node& top) {
     if (auto ok = keys(top, "a fabric",
-                       {"name", "defaults", "switches", "links", "hosts", "nodes", "root", "manager", "daemons", "seed",
-                        "offload"});
+                       {"name", "defaults", "switches", "links", "hosts", "nodes", "root", "trees", "radix", "manager",
+                        "daemons", "seed", "offload"});
         !ok) {
       return tl::unexpected(ok.error());
     }
@@ -158,10 +159,19 @@ class Reader {
       if (!name) return tl::unexpected(name.error());
       fabric.name = *name;
     }
-    if (top["root"]) {
-      auto root = text(top["root"], "root");
-      if (!root) return tl::unexpected(root.error());
-      fabric.root = *root;
+    if (const auto root = top["root"]) {
+      const bool list = root.IsSequence();
+      for (std::size_t i = 0; i < (list ? root.size() : 1); ++i) {
+        auto name = text(list ? root[i] : root, "root");
+        if (!name) return tl::unexpected(name.error());
+        fabric.roots.push_back(*name);
+      }
+    }
+    for (auto [key, into] : {std::pair("trees", &fabric.trees), std::pair("radix", &fabric.radix)}) {
+      if (!top[key]) continue;
+      auto count = number<std::uint32_t>(top[key], key);
+      if (!count) return tl::unexpected(count.error());
+      *into = *count;
     }
     if (top["daemons"]) {
       auto daemons = truth(top["daemons"], "daemons");
@@ -192,7 +202,10 @@ class Reader {
     for (const auto& entry : list) {
       auto name = text(entry, "a switch");
       if (!name) return tl::unexpected(name.error());
-      for (auto& each : expand(*name)) fabric.switches.push_back(std::move(each));
+      for (auto& each : expand(*name)) {
+        switches_.insert(each);
+        fabric.switches.emplace_back(std::move(each));
+      }
     }
     return {};
   }
@@ -211,10 +224,8 @@ class Reader {
         *into = *end;
       }
       if (auto ok = link_spec(entry, link.spec); !ok) return ok;
-      if (std::find(fabric.switches.begin(), fabric.switches.end(), link.a) == fabric.switches.end())
-        return unknown_switch(entry["a"]);
-      if (std::find(fabric.switches.begin(), fabric.switches.end(), link.b) == fabric.switches.end())
-        return unknown_switch(entry["b"]);
+      if (!switches_.contains(link.a)) return unknown_switch(entry["a"]);
+      if (!switches_.contains(link.b)) return unknown_switch(entry["b"]);
       fabric.links.push_back(std::move(link));
     }
     return {};
@@ -224,6 +235,15 @@ class Reader {
     return at(name, "there is no switch {}: add it to 'switches' or mend the name", name.Scalar());
   }
 
+  Result<> port(const YAML::Node& map, std::string_view whose, std::string& leaf, LinkSpec& link) const {
+    if (!map["leaf"]) return at(map, "{} has no leaf: add 'leaf: SWITCH'", whose);
+    auto name = text(map["leaf"], "leaf");
+    if (!name) return tl::unexpected(name.error());
+    leaf = *name;
+    if (!switches_.contains(leaf)) return unknown_switch(map["leaf"]);
+    return link_spec(map, link);
+  }
+
   Result<> hosts(const YAML::Node& top, Fabric& fabric) {
     const auto map = top["hosts"];
     if (!map) return {};
@@ -231,19 +251,24 @@ class Reader {
     for (const auto& entry : map) {
       const auto& value = entry.second;
       if (auto ok = keys(value, fmt::format("host {}", entry.first.Scalar()),
-                         {"leaf", "delay", "rate", "mtu", "buffer", "loss", "slots", "compute"});
+                         {"leaf", "delay", "rate", "mtu", "buffer", "loss", "slots", "compute", "rails"});
           !ok) {
         return ok;
       }
       topo::Host host;
       host.link = defaults_;
-      if (!value["leaf"]) return at(value, "host {} has no leaf: add 'leaf: SWITCH'", entry.first.Scalar());
-      auto leaf = text(value["leaf"], "leaf");
-      if (!leaf) return tl::unexpected(leaf.error());
-      host.leaf = *leaf;
-      if (std::find(fabric.switches.begin(), fabric.switches.end(), *leaf) == fabric.switches.end())
-        return unknown_switch(value["leaf"]);
-      if (auto ok = link_spec(value, host.link); !ok) return ok;
+      if (auto ok = port(value, fmt::format("host {}", entry.first.Scalar()), host.leaf, host.link); !ok) return ok;
+      if (const auto rails = value["rails"]) {
+        if (!rails.IsSequence()) return at(rails, "rails must be a list of {{leaf: SWITCH}}");
+        for (const auto& each : rails) {
+          if (auto ok = keys(each, "a rail", {"leaf", "delay", "rate", "mtu", "buffer", "loss"}); !ok) return ok;
+          topo::Rail rail;
+          rail.link = host.link;
+          if (auto ok = port(each, fmt::format("a rail of host {}", entry.first.Scalar()), rail.leaf, rail.link); !ok)
+            return ok;
+          host.rails.push_back(std::move(rail));
+        }
+      }
       if (value["slots"]) {
         auto slots = number<std::uint32_t>(value["slots"], "slots");
         if (!slots) return tl::unexpected(slots.error());
@@ -283,6 +308,7 @@ class Reader {
     const auto map = top["nodes"];
     if (!map) return {};
     if (!map.IsMap()) return at(map, "nodes must be a map of NAME: {{switch: NAME}} or NAME: {{host: NAME}}");
+    std::set<std::string> carriers;
     for (const auto& entry : map) {
       const auto& value = entry.second;
       topo::Node node;
@@ -294,11 +320,12 @@ class Reader {
         if (auto ok = unit(value, "link_rate", parse_rate_bits_per_s, rate); !ok) return ok;
         node.link_rate_bits_per_s = rate;
       }
-      // A host that carries a node has its link full with the node's traffic: it gets no rank unless the file says so.
-      for (auto& host : fabric.hosts) {
-        if (host.name == node.place.at_host && !compute_said_.contains(host.name)) host.compute = false;
-      }
+      carriers.insert(node.place.at_host);
       fabric.nodes.push_back(std::move(node));
+    }
+    // A host that carries a node has its link full with the node's traffic: it gets no rank unless the file says so.
+    for (auto& host : fabric.hosts) {
+      if (carriers.contains(host.name) && !compute_said_.contains(host.name)) host.compute = false;
     }
     return {};
   }
@@ -320,6 +347,7 @@ class Reader {
 
   std::string name_;
   LinkSpec defaults_;
+  std::unordered_set<std::string> switches_;
   std::set<std::string> compute_said_;
 };
 

@@ -26,7 +26,8 @@ TEST(FabricFile, everything_it_says_is_read) {
   const auto fabric = parse_fabric(kGood, "good.yaml");
   ASSERT_TRUE(fabric) << fabric.error().context;
   EXPECT_EQ(fabric->name, "demo");
-  EXPECT_EQ(fabric->switches, (std::vector<std::string>{"root", "leaf1", "leaf2"}));
+  ASSERT_EQ(fabric->switches.size(), 3U);
+  EXPECT_EQ(fabric->switches[2].name, "leaf2");
   ASSERT_EQ(fabric->links.size(), 2U);
   EXPECT_EQ(fabric->links[0].spec.delay_ns, 500'000);
   EXPECT_EQ(fabric->links[1].spec.delay_ns, 1'000'000);
@@ -40,7 +41,7 @@ TEST(FabricFile, everything_it_says_is_read) {
   ASSERT_EQ(fabric->nodes.size(), 2U);
   EXPECT_EQ(fabric->nodes[1].place.at_host, "x1");
   EXPECT_EQ(fabric->nodes[1].link_rate_bits_per_s, 10'000'000'000U);
-  EXPECT_EQ(fabric->root, "an-root");
+  EXPECT_EQ(fabric->roots, (std::vector<std::string>{"an-root"}));
   ASSERT_TRUE(fabric->manager);
   EXPECT_EQ(fabric->manager->port, 7000);
   EXPECT_FALSE(fabric->daemons);
@@ -57,7 +58,7 @@ TEST(FabricFile, a_fault_names_the_line_and_what_was_meant) {
       {"a misspelt key", "delay: 1ms", "dealy: 1ms", "f.yaml:4: unknown key 'dealy' in a link: did you mean 'delay'?"},
       {"a key of nothing", "seed: 42", "colour: red",
        "f.yaml:13: unknown key 'colour' in a fabric: it knows name, defaults, switches, links, hosts, nodes, root, "
-       "manager, daemons, seed, offload"},
+       "trees, radix, manager, daemons, seed, offload"},
       {"a key twice", "seed: 42", "name: again", "f.yaml:13: key 'name' stands twice in a fabric"},
       {"a number without its unit", "delay: 1ms", "delay: 1",
        "f.yaml:4: delay: '1' has no unit we know (ns, us, ms, s): write it like 500us"},
@@ -68,13 +69,17 @@ TEST(FabricFile, a_fault_names_the_line_and_what_was_meant) {
        "f.yaml:4: there is no switch roof: add it to 'switches' or mend the name"},
       {"a link with one end", "{a: leaf1, b: root}", "{a: leaf1}",
        "f.yaml:4: a link needs its two ends: 'b' is missing"},
-      {"a loop", "links: [", "links: [{a: leaf1, b: leaf2}, ",
-       "f.yaml: the links form a loop: leaf2 - root - leaf1 - leaf2: switches must form a tree, remove one of these "
-       "links"},
+      {"a link of a switch with itself", "{a: leaf1, b: root}", "{a: root, b: root}",
+       "f.yaml: link root-root: a link joins two switches, not one with itself: mend one of its ends"},
+      {"a rail without a leaf", "h3: {leaf: leaf2, rate: 100Mbit/s", "h3: {leaf: leaf2, rails: [{rate: 1Gbit/s}]",
+       "f.yaml:7: a rail of host h3 has no leaf: add 'leaf: SWITCH'"},
+      {"a radix that makes no tree", "seed: 42", "radix: 1",
+       "f.yaml: radix: 1 is not within 2 to 65535, nor 0 for no limit"},
+      {"an absurd number of trees", "seed: 42", "trees: 100000", "f.yaml: trees: 100000 is not within 1 to 1024"},
       {"an unknown host of a node", "host: x1", "host: x7",
        "f.yaml: node an-x: there is no host x7: add it to 'hosts' or mend the name"},
       {"an unknown root", "root: an-root", "root: an-roof",
-       "f.yaml: root: there is no node an-roof: add it to 'nodes' or mend the name"},
+       "f.yaml: root: there is no node or switch an-roof: add it to 'nodes' or mend the name"},
       {"a port that is none", "port: 7000", "port: 70000", "f.yaml:11: port: '70000' is not a number that fits"},
       {"neither true nor false", "daemons: false", "daemons: maybe", "f.yaml:12: daemons must be true or false"},
       {"no YAML at all", "links: [", "links: [[", "f.yaml:5: end of sequence flow not found"},
@@ -89,6 +94,27 @@ TEST(FabricFile, a_fault_names_the_line_and_what_was_meant) {
     ASSERT_FALSE(fabric);
     EXPECT_EQ(fabric.error().context, row.message);
   }
+}
+
+TEST(FabricFile, planes_rails_roots_and_trees) {
+  const auto fabric = parse_fabric(R"(name: planes
+defaults: {rate: 100Gbit/s}
+switches: [s1, s2]
+hosts:
+  h[1-2]: {leaf: s1, rails: [{leaf: s2, rate: 50Gbit/s}]}
+nodes: {an1: {switch: s1}, an2: {switch: s2}}
+root: [an1, s2]
+trees: 2
+radix: 40
+)",
+                                   "planes.yaml");
+  ASSERT_TRUE(fabric) << fabric.error().context;
+  EXPECT_EQ(fabric->roots, (std::vector<std::string>{"an1", "s2"}));
+  EXPECT_EQ(fabric->trees, 2U);
+  EXPECT_EQ(fabric->radix, 40U);
+  ASSERT_EQ(fabric->hosts[1].rails.size(), 1U);
+  EXPECT_EQ(fabric->hosts[1].rails[0].leaf, "s2");
+  EXPECT_EQ(fabric->hosts[1].rails[0].link.rate_bits_per_s, 50'000'000'000U);
 }
 
 TEST(FabricFile, an_empty_or_missing_file_is_an_error) {

@@ -31,7 +31,7 @@ std::uint32_t Graph::host_vertex(std::uint32_t host_index) const {
 
 std::optional<std::uint32_t> Graph::find(std::string_view name) const {
   for (std::uint32_t i = 0; i < fabric_.switches.size(); ++i) {
-    if (fabric_.switches[i] == name) return i;
+    if (fabric_.switches[i].name == name) return i;
   }
   for (std::uint32_t i = 0; i < fabric_.hosts.size(); ++i) {
     if (fabric_.hosts[i].name == name) return host_vertex(i);

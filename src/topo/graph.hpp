@@ -1,6 +1,7 @@
 #pragma once
 // Distances and routes. Vertices are switches, then hosts; edges are the links between switches, then one per host.
-// Everything is computed once: fabrics are small (hundreds of vertices), and their users ask often.
+// Everything is computed once: emulated fabrics are small (hundreds of vertices), and the lab asks often. Trees of large
+// fabrics are built on switch_graph.hpp.
 #include <cstdint>
 #include <optional>
 #include <string_view>

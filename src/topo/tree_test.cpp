@@ -31,7 +31,7 @@ Fabric without_nodes() {
 
 Fabric with_root(std::string name) {
   auto fabric = two_leaves();
-  fabric.root = std::move(name);
+  fabric.roots = {std::move(name)};
   return fabric;
 }
 
@@ -58,8 +58,8 @@ TEST(Tree, spans_all_nodes_and_gives_every_host_a_leaf) {
   } rows[] = {
       {"a node at each switch: the centre is the root", two_leaves(),
        "an-root<-@0 an-leaf1<an-root@1 an-leaf2<an-root@1 | h1:an-leaf1 h2:an-leaf1 h3:an-leaf2"},
-      {"the file may name another root", with_root("an-leaf1"),
-       "an-root<an-leaf1@1 an-leaf1<-@0 an-leaf2<an-root@2 | h1:an-leaf1 h2:an-leaf1 h3:an-leaf2"},
+      {"the file may name another root; a node with a single child is passed by", with_root("an-leaf1"),
+       "an-root<an-leaf1@1 an-leaf1<-@0 an-leaf2<an-leaf1@1 | h1:an-leaf1 h2:an-leaf1 h3:an-leaf2"},
       {"a switch without a node: its hosts use the nearest", only_at({{"a", {"leaf1", ""}, {}}}),
        "a<-@0 | h1:a h2:a h3:a"},
       {"no node at the root: of two equal centres the nearer to most hosts",

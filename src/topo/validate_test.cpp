@@ -17,25 +17,16 @@ TEST(Validate, each_fault_is_one_line_that_names_the_thing_and_the_remedy) {
     std::function<void(Fabric&)> spoil;
     const char* message;
   } rows[] = {
-      {"a loop of links",
-       [](Fabric& f) {
-         f.links.push_back({"leaf1", "leaf2", {}});
-       },
-       "the links form a loop: leaf1 - leaf2 - root - leaf1: switches must form a tree, remove one of these links"},
-      {"two links between the same switches",
-       [](Fabric& f) {
-         f.links.push_back({"root", "leaf1", {}});
-       },
-       "the links form a loop: root - leaf1 - root: switches must form a tree, remove one of these links"},
       {"a link of a switch to itself",
        [](Fabric& f) {
          f.links.push_back({"root", "root", {}});
        },
-       "the links form a loop: root - root: switches must form a tree, remove one of these links"},
+       "link root-root: a link joins two switches, not one with itself: mend one of its ends"},
       {"a link to an unknown switch", [](Fabric& f) { f.links[0].a = "leaf9"; },
        "link leaf9-root: there is no switch leaf9: add it to 'switches' or mend the name"},
       {"a switch that nothing joins", [](Fabric& f) { f.links.pop_back(); },
-       "switch leaf2 has no way to switch root: add a link that joins the two parts"},
+       "switch leaf2 has no way to switch root: add a link that joins the two parts, or give each host a port in both "
+       "('rails'): host h1 has none at the side of leaf2"},
       {"a host without a leaf", [](Fabric& f) { f.hosts[1].leaf = ""; }, "host h2 has no leaf: add 'leaf: SWITCH'"},
       {"a host on an unknown leaf", [](Fabric& f) { f.hosts[1].leaf = "leaf7"; },
        "host h2: there is no switch leaf7: add it to 'switches' or mend the name"},
@@ -60,14 +51,20 @@ TEST(Validate, each_fault_is_one_line_that_names_the_thing_and_the_remedy) {
          f.nodes[0].place = {"root", "h1"};
        },
        "node an-root: say where it is, either 'switch' or 'host'"},
-      {"an unknown root", [](Fabric& f) { f.root = "an-top"; },
-       "root: there is no node an-top: add it to 'nodes' or mend the name"},
+      {"an unknown root", [](Fabric& f) { f.roots = {"an-top"}; },
+       "root: there is no node or switch an-top: add it to 'nodes' or mend the name"},
       {"a manager nowhere", [](Fabric& f) { f.manager->place = {}; },
        "manager: say where it is, either 'switch' or 'host'"},
       {"a host named manager", [](Fabric& f) { f.hosts[0].name = "manager"; },
        "the name manager is used for a host: it is kept for the manager's own place"},
-      {"a name that is no host name", [](Fabric& f) { f.hosts[0].name = "h_1"; },
-       "host name 'h_1' is not usable: letters, digits and '-' only, at most 63"},
+      {"a name with a space", [](Fabric& f) { f.hosts[0].name = "h 1"; },
+       "host name 'h 1' is not usable: letters, digits, '.', '_' and '-' only, at most 63"},
+      {"a rail on an unknown switch", [](Fabric& f) { f.hosts[0].rails = {{"s7", {}}}; },
+       "host h1: there is no switch s7: add it to 'switches' or mend the name"},
+      {"no tree", [](Fabric& f) { f.trees = 0; }, "trees: 0 is not within 1 to 1024"},
+      {"a radix of one", [](Fabric& f) { f.radix = 1; }, "radix: 1 is not within 2 to 65535, nor 0 for no limit"},
+      {"more switches than a subnet can have", [](Fabric& f) { f.switches.resize(65'537); },
+       "fabric two-leaves has 65537 switches, at most 65536 are possible: describe a smaller one"},
       {"no host", [](Fabric& f) { f.hosts.clear(); }, "fabric two-leaves has no host: name one under 'hosts'"},
       {"no switch", [](Fabric& f) { f.switches.clear(); },
        "fabric two-leaves has no switch: name one under 'switches'"},
@@ -87,6 +84,59 @@ TEST(Validate, each_fault_is_one_line_that_names_the_thing_and_the_remedy) {
     const auto result = validate(fabric);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, Errc::invalid);
+    EXPECT_EQ(result.error().context, row.message);
+  }
+}
+
+TEST(Validate, loops_and_several_links_between_two_switches_are_good) {
+  auto fabric = two_leaves();
+  fabric.links.push_back({"leaf1", "leaf2", {}});
+  fabric.links.push_back({"leaf1", "root", {}});
+  EXPECT_TRUE(validate(fabric));
+}
+
+TEST(Validate, planes_are_good_if_every_host_with_ranks_is_in_each) {
+  auto fabric = two_leaves();
+  fabric.switches.emplace_back("other");
+  for (auto& each : fabric.hosts) each.rails = {{"other", {}}};
+  EXPECT_TRUE(validate(fabric));
+  fabric.hosts.push_back(host("storage", "leaf1"));
+  EXPECT_FALSE(validate(fabric));
+  fabric.hosts.back().compute = false;
+  EXPECT_TRUE(validate(fabric));
+}
+
+TEST(Validate, a_lab_wants_a_tree_of_switches_and_names_of_machines) {
+  ASSERT_TRUE(validate_for_lab(two_leaves()));
+  const struct {
+    const char* name;
+    std::function<void(Fabric&)> spoil;
+    const char* message;
+  } rows[] = {
+      {"a loop of links",
+       [](Fabric& f) {
+         f.links.push_back({"leaf1", "leaf2", {}});
+       },
+       "the links form a loop: leaf1 - leaf2 - root - leaf1: in a lab the switches must form a tree, remove one of "
+       "these links"},
+      {"two links between the same switches",
+       [](Fabric& f) {
+         f.links.push_back({"root", "leaf1", {}});
+       },
+       "the links form a loop: root - leaf1 - root: in a lab the switches must form a tree, remove one of these links"},
+      {"a name that is no host name", [](Fabric& f) { f.hosts[0].name = "h_1"; },
+       "the name 'h_1' is no name of a machine: in a lab letters, digits and '-' only"},
+      {"several ports", [](Fabric& f) { f.hosts[0].rails = {{"leaf2", {}}}; },
+       "host h1 has several ports: the lab gives a host one: leave out its 'rails'"},
+      {"two planes", [](Fabric& f) { f.links.pop_back(); },
+       "switch leaf2 has no way to switch root: in a lab all switches are joined: add a link"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    auto fabric = two_leaves();
+    row.spoil(fabric);
+    const auto result = validate_for_lab(fabric);
+    ASSERT_FALSE(result);
     EXPECT_EQ(result.error().context, row.message);
   }
 }
