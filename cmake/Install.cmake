@@ -1,5 +1,5 @@
 # What `cmake --install` puts under the prefix, all of it in one place:
-#   bin/                  sumac, sharp_am, sharp_an, sharpd
+#   bin/                  sumac, sharp_am, sharp_an, sharpd, the sharp_* utilities
 #   lib/                  libsharp_coll.so, libsharp.so, the ucx backend, pkgconfig/sharp.pc
 #   lib/openmpi/          the component for Open MPI
 #   lib/sumac/examples/   an example to try it with
@@ -17,7 +17,9 @@ function(sumac_install)
   if(SUMAC_FUZZ)
     return()
   endif()
-  install(TARGETS sumac sharp_am sharp_an sharpd RUNTIME DESTINATION bin)
+  install(TARGETS sumac sharp_am sharp_an sharpd sharp_coll_dump_config sharp_hello sharp_mpi_test RUNTIME DESTINATION bin)
+  install(PROGRAMS ${CMAKE_SOURCE_DIR}/tools/sharp/sharp_benchmark.sh ${CMAKE_SOURCE_DIR}/tools/sharp/sharp_daemons_setup.sh
+          DESTINATION bin)
   install(TARGETS sharp_coll sharp LIBRARY DESTINATION lib)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libsharp_coll.so.4 DESTINATION lib)
   install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/sharp.pc DESTINATION lib/pkgconfig)

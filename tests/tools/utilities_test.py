@@ -1,0 +1,164 @@
+"""The SHARP utilities: what they print, with which status they end, and what they leave behind."""
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+BIN = pathlib.Path(os.environ["SUMAC_BUILD"]) / "bin"
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
+
+
+def run(*words, environment=None, timeout=120):
+    """One command, nobody at the keyboard, in a process group that ends with it."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("SHARP_", "HCOLL_", "ENABLE_SHARP"))}
+    env.update(environment or {})
+    return subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env,
+                          timeout=timeout)
+
+
+class DumpConfig(unittest.TestCase):
+    def test_prints_what_the_environment_sets(self):
+        done = run(BIN / "sharp_coll_dump_config", environment={"SHARP_COLL_JOB_QUOTA_OSTS": "16"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertIn("SHARP_COLL_JOB_QUOTA_OSTS=16", lines)
+        self.assertIn("SHARP_COLL_PIPELINE_DEPTH=64", lines)
+        self.assertTrue(all(re.fullmatch(r"[A-Z_]+=.*", line) for line in lines), done.stdout)
+
+    def test_full_form_describes_each(self):
+        done = run(BIN / "sharp_coll_dump_config", "-f")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"# .*\n(# .*\n)*SHARP_COLL_PIPELINE_DEPTH=64")
+
+    def test_wrong_words(self):
+        self.assertEqual(run(BIN / "sharp_coll_dump_config", "-q").returncode, 2)
+        self.assertEqual(run(BIN / "sharp_coll_dump_config", "word").returncode, 2)
+
+
+class Hello(unittest.TestCase):
+    def test_passes_under_sumac_run(self):
+        done = run(BIN / "sumac", "run", BIN / "sharp_hello")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "Test Passed.\n")
+        for said in ("resource request quota", "tree_info: tree idx:0", "group id:"):
+            self.assertIn(said, done.stderr)
+
+    def test_without_a_daemon_it_says_what_is_missing(self):
+        with tempfile.TemporaryDirectory() as empty:
+            done = run(BIN / "sharp_hello", environment={"SHARP_COLL_SHARPD_SOCKET_NAME": empty + "/sharpd.sock"})
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("Passed", done.stdout)
+        self.assertIn("sharp_coll_init failed", done.stderr)
+        self.assertIn("start sharpd on this host", done.stderr)
+
+    def test_a_device_that_is_not_there_is_named(self):
+        done = run(BIN / "sumac", "run", BIN / "sharp_hello", "-d", "nic9:1")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("nic9", done.stderr)
+
+
+class MpiTest(unittest.TestCase):
+    def job(self, ranks, *words, sharp=True):
+        environment = {"ENABLE_SHARP_COLL": "1"} if sharp else {}
+        return run(BIN / "sumac", "run", *MPIRUN, "-n", ranks, BIN / "sharp_mpi_test", *words, environment=environment)
+
+    def test_every_type_and_operation_is_right(self):
+        done = self.job(3, "-m", "complex", "-c", "allreduce", "-s", "4:64")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        right, wrong = map(int, re.search(r"complex +allreduce +(\d+) right, (\d+) wrong", done.stdout).groups())
+        self.assertGreater(right, 1000)
+        self.assertEqual(wrong, 0)
+        self.assertIn("Test Passed.", done.stdout)
+
+    def test_basic_over_groups_of_all_kinds(self):
+        for kind in ("world-rev", "half", "split:2", "split:ppn-comm"):
+            with self.subTest(kind):
+                done = self.job(4, "-m", "basic", "-c", "allreduce,iallreduce,barrier,ibarrier", "-t", kind, "-D", "iov", "-C", "7")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout, r"basic +iallreduce +7 right, 0 wrong")
+
+    def test_timed_rows(self):
+        for sharp in (True, False):
+            done = self.job(2, "-i", "20", "-x", "2", "-s", "8:32", sharp=sharp)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = re.findall(r"^ +(\d+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +20$", done.stdout, re.M)
+            self.assertEqual(rows, ["8", "16", "32", "0"])
+            self.assertEqual("by MPI alone" in done.stdout, not sharp)
+
+    def test_wrong_words(self):
+        for words, said in ((["-c", "allsum"], "allsum"), (["-s", "64:4"], "64:4"), (["-M", "cuda"], "does not offer"), (["x"], "'x'")):
+            done = run(*MPIRUN, "-n", 1, BIN / "sharp_mpi_test", *words)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(said, done.stderr)
+
+
+class Benchmark(unittest.TestCase):
+    def test_dry_run_prints_a_command_for_each_test(self):
+        done = run(BIN / "sharp_benchmark.sh", "-d", "-t", "barrier,sharp:allreduce",
+                   environment={"sharp_hostlist": "a,b", "sharp_ppn": "2", "sharp_test_iters": "5"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        barrier, allreduce = done.stdout.splitlines()
+        self.assertIn("-np 4", barrier)
+        self.assertIn("a:2", barrier)
+        self.assertNotIn("ENABLE_SHARP_COLL", barrier)
+        self.assertIn("ENABLE_SHARP_COLL=1", allreduce)
+        self.assertIn("-c allreduce -m perf -i 5", allreduce)
+
+    def test_runs_under_sumac_run(self):
+        done = run(BIN / "sumac", "run", BIN / "sharp_benchmark.sh", "-t", "sharp:barrier",
+                   environment={"sharp_test_iters": "20", "sharp_test_skip_iters": "2", "sharp_ppn": "2"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("== sharp:barrier over 1 host(s), 2 process(es) each", done.stdout)
+        self.assertIn("Test Passed.", done.stdout)
+
+    def test_a_missing_daemon_and_a_wrong_test_are_named(self):
+        done = run(BIN / "sharp_benchmark.sh", "-t", "sharp:barrier", environment={"SHARP_COLL_SHARPD_SOCKET_NAME": "/nowhere"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no sharpd on this host (/nowhere)", done.stderr)
+        self.assertIn("'scan'", run(BIN / "sharp_benchmark.sh", "-t", "scan").stderr)
+
+
+class DaemonsSetup(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.root = pathlib.Path(self.temporary.name)
+        self.prefix = self.root / "opt"
+        (self.prefix / "bin").mkdir(parents=True)
+        for name in ("sharpd", "sharp_am", "sharp_an"):
+            (self.prefix / "bin" / name).symlink_to(BIN / name)
+
+    def setup(self, *words):
+        return run(BIN / "sharp_daemons_setup.sh", *words, environment={"SUMAC_SETUP_ROOT": str(self.root)})
+
+    def test_both_forms_write_a_unit_and_a_configuration_that_the_daemon_reads(self):
+        for words, name in ((["-s", "-p", self.prefix, "-d", "sharp_am"], "sharp_am"), (["-s", self.prefix, "-d", "sharpd"], "sharpd")):
+            done = self.setup(*words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            unit = (self.root / "etc/systemd/system" / f"{name}.service").read_text()
+            config = self.prefix / "conf" / f"{name}.conf"
+            self.assertIn(f"ExecStart={self.prefix}/bin/{name} -O {config}\n", unit)
+            shown = run(self.prefix / "bin" / name, "-O", config, "--show-config")
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+
+    def test_a_configuration_that_is_there_stays(self):
+        (self.prefix / "conf").mkdir()
+        mine = self.prefix / "conf/sharpd.conf"
+        mine.write_text("# mine\n")
+        self.assertEqual(self.setup("-s", self.prefix, "-d", "sharpd").returncode, 0)
+        self.assertEqual(self.setup("-r", "-d", "sharpd", "-p", self.prefix).returncode, 0)
+        self.assertEqual(mine.read_text(), "# mine\n")
+        self.assertEqual(list((self.root / "etc/systemd/system").iterdir()), [])
+
+    def test_wrong_words(self):
+        for words, said in ((["-s"], "-d sharpd"), (["-s", "-d", "sharp_x"], "'sharp_x'"), (["-d", "sharpd"], "-s (set up)"),
+                            (["-r", "-d", "sharpd"], "is not set up"), (["-s", self.root, "-d", "sharpd"], "is Sumac installed")):
+            done = self.setup(*words)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn(said, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
