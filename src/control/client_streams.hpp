@@ -192,10 +192,10 @@ class ClientStreams {
   std::shared_ptr<Shared> shared_;
 };
 
-/// sharpd's: one stream a job.
-using JobStreams = ClientStreams<v1::JobUp, v1::JobDown>;
-inline void start_job_stream(v1::Manager::Stub& stub, grpc::ClientContext* context, JobStreams::Reactor* reactor) {
-  stub.async()->Job(context, reactor);
+/// sharpd's: one at a time.
+using HostStreams = ClientStreams<v1::HostUp, v1::HostDown>;
+inline void start_host_stream(v1::Manager::Stub& stub, grpc::ClientContext* context, HostStreams::Reactor* reactor) {
+  stub.async()->Host(context, reactor);
 }
 
 /// A node's: one at a time.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <random>
 
 namespace sumac::hostd {
 namespace {
@@ -24,10 +25,17 @@ Server::Server(ServerConfig config, net::HostServer sockets, control::WakeEvent&
       wake_(wake),
       log_(log),
       epoll_(std::move(epoll)),
-      manager_(config_.manager, control::start_job_stream, wake) {}
+      manager_(config_.manager, control::start_host_stream, wake),
+      uplink_({.host = config_.host, .manager = config_.manager, .life = config_.life, .timeout = config_.manager_timeout}) {}
+
+std::uint64_t draw_life() {
+  std::random_device device;
+  const auto life = std::uint64_t{device()} << 32 | device();
+  return life == 0 ? 1 : life;
+}
 
 Result<> Server::run_once(int extra, Time deadline) {
-  deadline = std::min(deadline, next_deadline());
+  deadline = std::min(deadline, uplink_.next_deadline());
   int timeout_ms = -1;
   if (deadline != kNever) {
     const auto left = std::chrono::ceil<Millis>(deadline - monotonic_now()).count();
@@ -46,7 +54,7 @@ Result<> Server::run_once(int extra, Time deadline) {
   for (int i = 0; i < count; ++i) client_died(net::HostClientId{dead[i].data.u64});
   if (fds[2].revents != 0) wake_.clear();
   take_answers();
-  give_up_late(monotonic_now());
+  run(uplink_.tick(monotonic_now()));
   return {};
 }
 
@@ -115,10 +123,9 @@ void Server::release(net::HostClientId id, std::string_view why) {
   for (const auto ticket : found->second.session.held()) {
     SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "client {} {} and holds a job: released",
                  found->second.session.describe(), why);
-    manager_.cancel(ticket);
-    begun_.erase(ticket);
+    run(uplink_.drop(ticket, fmt::format("{} {}", found->second.session.describe(), why), monotonic_now()));
   }
-  std::erase_if(begun_, [&](const auto& entry) { return entry.second.client == id; });
+  std::erase_if(begun_, [&](const auto& entry) { return entry.second == id; });
   clients_.erase(found);
 }
 
@@ -130,20 +137,12 @@ void Server::run(net::HostClientId id, Actions actions) {
       sockets_.close(id);
       return;
     } else if (const auto* begin = std::get_if<BeginJob>(&action)) {
-      begun_[begin->ticket] = {id, deadline_after(monotonic_now(), config_.manager_timeout), false};
-      control::v1::JobUp up;
-      *up.mutable_begin() = begin->begin;
-      manager_.open(begin->ticket, std::move(up));
+      begun_[begin->ticket] = id;
       SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} of {}: asked of the manager", begin->begin.job_id(),
                    begin->begin.holder());
+      run(uplink_.begin(begin->ticket, begin->begin, monotonic_now()));
     } else if (const auto* end = std::get_if<EndJob>(&action)) {
-      if (const auto found = begun_.find(end->ticket); found != begun_.end()) {
-        found->second.answered = false;
-        found->second.deadline = deadline_after(monotonic_now(), config_.manager_timeout);
-      }
-      control::v1::JobUp up;
-      up.mutable_end();
-      manager_.send(end->ticket, std::move(up));
+      run(uplink_.end(end->ticket, monotonic_now()));
     } else if (const auto* offence = std::get_if<Offence>(&action)) {
       const auto found = clients_.find(id);
       SUMAC_WARN(log_, "client {} is sent away: {}", found == clients_.end() ? "?" : found->second.session.describe(),
@@ -157,45 +156,36 @@ void Server::run(net::HostClientId id, Actions actions) {
 
 void Server::take_answers() {
   for (auto& answer : manager_.take()) {
-    const auto begun = begun_.find(answer.ticket);
-    if (begun == begun_.end()) continue;  // released since
-    const auto id = begun->second.client;
-    const auto client = clients_.find(id);
-    if (client == clients_.end()) continue;
-    if (!answer.over) {
-      begun->second.answered = true;
-      run(id, client->second.session.answered(answer.ticket, answer.down));
-      continue;
-    }
-    begun_.erase(begun);
-    if (answer.why.code != Errc::ok)
-      SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "a job of {}: {}", client->second.session.describe(),
-                   answer.why.context);
-    run(id, client->second.session.manager_lost(answer.ticket, answer.why));
+    if (answer.ticket != stream_) continue;  // of a former stream
+    const Time now = monotonic_now();
+    run(answer.over ? uplink_.stream_over(answer.why, now) : uplink_.heard(answer.down, now));
   }
 }
 
-void Server::give_up_late(Time now) {
-  std::vector<Ticket> late;
-  for (const auto& [ticket, begun] : begun_)
-    if (!begun.answered && begun.deadline <= now) late.push_back(ticket);
-  for (const auto ticket : late) {
-    const auto id = begun_.at(ticket).client;
-    begun_.erase(ticket);
-    manager_.cancel(ticket);
-    const auto why = fmt::format("the manager at {} has not answered for {} ms: is it stopped?", config_.manager,
-                                 std::chrono::duration_cast<Millis>(config_.manager_timeout).count());
-    SUMAC_LOG_IN(log_, LogLevel::error, "JOBS", "{}", why);
-    if (const auto client = clients_.find(id); client != clients_.end())
-      run(id, client->second.session.manager_lost(ticket, Error{Errc::timeout, why}));
-  }
-}
-
-Time Server::next_deadline() const {
-  Time next = kNever;
-  for (const auto& [ticket, begun] : begun_)
-    if (!begun.answered) next = std::min(next, begun.deadline);
-  return next;
+void Server::run(UplinkActions actions) {
+  for (auto& action : actions)
+    std::visit(overloaded{
+                   [&](OpenStream& open) { manager_.open(++stream_, std::move(open.first)); },
+                   [&](SendUp& send) { manager_.send(stream_, std::move(send.message)); },
+                   [&](Note& note) {
+                     SUMAC_LOG_IN(log_, note.warn ? LogLevel::warn : LogLevel::info, "GENERAL", "{}", note.text);
+                   },
+                   [&](Answer& answer) {
+                     const auto begun = begun_.find(answer.ticket);
+                     if (begun == begun_.end()) return;  // released since
+                     const auto id = begun->second;
+                     const auto client = clients_.find(id);
+                     if (client == clients_.end()) return;
+                     if (answer.lost)
+                       SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "a job of {}: {}", client->second.session.describe(),
+                                    answer.why.context);
+                     const bool over = answer.lost || !answer.down.has_granted();
+                     if (over) begun_.erase(begun);
+                     run(id, answer.lost ? client->second.session.manager_lost(answer.ticket, answer.why)
+                                         : client->second.session.answered(answer.ticket, answer.down));
+                   },
+               },
+               action);
 }
 
 }  // namespace sumac::hostd

@@ -9,6 +9,7 @@
 #include "control/client_streams.hpp"
 #include "control/signals.hpp"
 #include "hostd/session.hpp"
+#include "hostd/uplink.hpp"
 #include "net/unix_seqpacket.hpp"
 
 namespace sumac::hostd {
@@ -16,9 +17,12 @@ namespace sumac::hostd {
 struct ServerConfig {
   std::string host;
   std::string manager;
-  Duration manager_timeout =
-      Seconds(15);  ///< A manager that took a job's begin and says nothing for so long is given up.
+  Duration manager_timeout = Seconds(15);  ///< A manager that says nothing of a job for so long is given up.
+  std::uint64_t life = 0;                  ///< Of this process: draw_life().
 };
+
+/// Not a secret: it only has to differ from that of the process before.
+std::uint64_t draw_life();
 
 class Server final : private net::HostServerEvents {
  public:
@@ -29,39 +33,34 @@ class Server final : private net::HostServerEvents {
   /// Waits for something to do, at most until `deadline`, and does it. `extra` beside it: a descriptor (signals) that ends the wait.
   Result<> run_once(int extra, Time deadline = kNever);
   std::size_t clients() const noexcept { return clients_.size(); }
-  std::size_t open_jobs() const { return manager_.open_count(); }
+  std::size_t open_jobs() const { return uplink_.jobs(); }
 
  private:
   struct Client {
     Session session;
     UniqueFd pidfd;
   };
-  struct Begun {
-    net::HostClientId client;
-    Time deadline{};
-    bool answered = false;
-  };
-
   void on_client(net::HostClientId client, const net::PeerIdentity& who) override;
   void on_message(net::HostClientId client, const wire::HostMessage& message) override;
   void on_closed(net::HostClientId client, const Error& why) override;
   void client_died(net::HostClientId client);
   void release(net::HostClientId client, std::string_view why);
   void run(net::HostClientId client, Actions actions);
+  void run(UplinkActions actions);
   void take_answers();
-  void give_up_late(Time now);
   void tell_full();
-  Time next_deadline() const;
 
   ServerConfig config_;
   net::HostServer sockets_;
   control::WakeEvent& wake_;
   Logger& log_;
   UniqueFd epoll_;
-  control::JobStreams manager_;
+  control::HostStreams manager_;
+  control::Ticket stream_ = 0;
+  Uplink uplink_;
   Ticket last_ticket_ = 0;
   std::map<net::HostClientId, Client> clients_;
-  std::unordered_map<Ticket, Begun> begun_;
+  std::unordered_map<Ticket, net::HostClientId> begun_;
   std::uint64_t unwatched_ = 0;    ///< Clients refused for want of a descriptor to watch them by.
   std::uint64_t turned_away_ = 0;  ///< As far as it was told.
   Time tell_full_at_{};

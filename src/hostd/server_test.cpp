@@ -43,7 +43,7 @@ struct Sharpd {
               if (std::getenv("SUMAC_TEST_VERBOSE") != nullptr) fmt::print(stderr, "{}", line);
               said.notify_all();
             }),
-        server({"h1", manager, manager_timeout}, net::HostServer::listen(path).value(), wake,
+        server({"h1", manager, manager_timeout, draw_life()}, net::HostServer::listen(path).value(), wake,
                Server::make_epoll().value(), log),
         loop([this] {
           while (!stopping) EXPECT_TRUE(server.run_once(stop.fd()));
@@ -102,6 +102,7 @@ std::string refusal(const wire::HostMessage& message, std::uint32_t status) {
 }
 
 struct Tree {
+  explicit Tree(manager::CoreRules rules = {}) : manager(rules) {}
   TestManager manager;
   ControlNode root{*manager.stub, "an-root"}, one{*manager.stub, "an-leaf1"}, two{*manager.stub, "an-leaf2"};
 };
@@ -193,14 +194,17 @@ TEST(Sharpd, a_client_that_hangs_up_releases_its_job) {
   tree.manager.wait_for("is gone without ending it");
 }
 
-TEST(Sharpd, sharpds_own_death_releases_what_its_clients_held) {
-  Tree tree;
+TEST(Sharpd, sharpds_own_death_releases_what_its_clients_held_when_the_lease_ends) {
+  manager::CoreRules rules;
+  rules.lease = Millis(400);
+  rules.renew_every = Millis(100);
+  Tree tree(rules);
   {
     Sharpd sharpd(tree.manager.server.endpoint());
     Client client(sharpd.path);
     EXPECT_EQ(client.begin(7).header.kind, HostKind::job_granted);
   }
-  tree.manager.wait_for("is gone without ending it");
+  tree.manager.wait_for("its sharpd or its host is gone");
 }
 
 TEST(Sharpd, malformed_messages_cost_their_sender_the_connection_and_nobody_else) {

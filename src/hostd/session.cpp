@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "control/command_line.hpp"
-
 namespace sumac::hostd {
 namespace {
 
@@ -123,11 +121,11 @@ Actions Session::begin(const HostMessage& message) {
     return {Offence{fmt::format("a job of {} ranks on {} hosts", body.world_size, body.host_count)}};
   Job job;
   job.hosts_expected = body.host_count;
-  job.begin.set_version(control::kControlVersion);
   job.begin.set_job_id(job_id);
   job.begin.set_world_size(body.world_size);
   job.begin.set_features(body.features);
   job.begin.set_holder(describe());
+  job.begin.set_uid(peer_.uid);
   auto* wish = job.begin.mutable_wish();
   wish->set_osts(body.wish.osts);
   wish->set_payload_per_ost(body.wish.payload_per_ost);
@@ -167,7 +165,7 @@ Actions Session::end(const HostMessage& message) {
   if (found == jobs_.end()) return {Offence{fmt::format("end of job {}, which this process does not hold", job_id)}};
   switch (found->second.phase) {
     case Phase::held: found->second.phase = Phase::ending; return {EndJob{found->second.ticket}};
-    case Phase::orphaned:  // the manager it was granted by is gone, and with it what was to be ended
+    case Phase::orphaned:  // the manager has ended it already
       jobs_.erase(found);
       return {ToClient{wire::host_message(HostKind::job_ended, job_id)}};
     case Phase::collecting:
@@ -183,7 +181,7 @@ Session::Jobs::iterator Session::find(Ticket ticket) {
   });
 }
 
-Actions Session::answered(Ticket ticket, const control::v1::JobDown& down) {
+Actions Session::answered(Ticket ticket, const control::v1::HostDown& down) {
   const auto found = find(ticket);
   if (found == jobs_.end()) return {};
   const auto job_id = found->first;

@@ -51,8 +51,8 @@ class Session {
 
   Actions received(const wire::HostMessage& message);
   /// The manager's answer to a ticket of this session; unknown tickets are ignored.
-  Actions answered(Ticket ticket, const control::v1::JobDown& down);
-  /// The stream to the manager ended without an answer, or while the job ran. `no_manager`: it could not be reached at all.
+  Actions answered(Ticket ticket, const control::v1::HostDown& down);
+  /// No answer will come, or the manager has ended a job that ran. Errc::lost, timeout: there was no manager to ask.
   Actions manager_lost(Ticket ticket, const Error& why);
 
   /// What must be released when the client is gone, answered or not.

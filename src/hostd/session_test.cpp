@@ -47,8 +47,8 @@ struct Attached {
     ASSERT_NE(asked, nullptr);
     session.answered(asked->ticket, granted());
   }
-  static control::v1::JobDown granted() {
-    control::v1::JobDown down;
+  static control::v1::HostDown granted() {
+    control::v1::HostDown down;
     auto* grant = down.mutable_granted();
     grant->mutable_grant()->set_osts(51);
     grant->mutable_grant()->set_payload_per_ost(128);
@@ -140,7 +140,7 @@ TEST(Session, a_refusal_and_a_missing_manager_have_their_numbers) {
   } rows[] = {
       {"refused",
        [](Session& s, Ticket t) {
-         control::v1::JobDown down;
+         control::v1::HostDown down;
          down.mutable_refused()->set_status(35);
          down.mutable_refused()->set_text("513 OSTs asked");
          return s.answered(t, down);
@@ -192,7 +192,7 @@ TEST(Session, an_ended_job_is_confirmed_also_when_the_manager_is_gone) {
     client.hold(7);
     const auto end = client.session.received(wire::host_message(HostKind::job_end, std::uint64_t{7}));
     ASSERT_NE(first<EndJob>(end), nullptr);
-    control::v1::JobDown down;
+    control::v1::HostDown down;
     down.mutable_ended();
     const auto reply =
         manager_lives ? client.session.answered(1, down) : client.session.manager_lost(1, {Errc::lost, "x"});

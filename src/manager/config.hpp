@@ -10,7 +10,12 @@ struct Config {
   std::string fabric;
   std::string listen;
   bool allow_insecure = false;
+  std::string state_dir;
+  Millis lease{}, renew{};
   std::uint32_t default_percent = 0;
+  std::uint32_t user_jobs_max = 0, user_share_max = 0;
+  bool reservation_mode = false;
+  std::string reservations;
   Millis grant_timeout{};
   std::uint32_t stream_window = 0;
   Bytes chunk{};
@@ -26,6 +31,29 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::allow_insecure>("SUMAC_AM_ALLOW_INSECURE", "0",
                                     "Talk in clear text beyond this machine: only on a network that is yours alone.")
         .alias("allow_insecure"),
+    option<&Config::state_dir>("SUMAC_AM_STATE_DIR", "",
+                               "Directory of the state that survives a restart; none: a restarted manager knows no jobs.")
+        .alias("state_dir")
+        .alias("dump_dir"),
+    option<&Config::lease>("SUMAC_AM_LEASE", "8s", "A job that its sharpd has not renewed for so long is released.")
+        .alias("lease")
+        .between(100, 3'600'000),
+    option<&Config::renew>("SUMAC_AM_RENEW", "2s", "How often sharpd renews its jobs; at most half a lease.")
+        .alias("renew")
+        .alias("smx_keepalive_interval")
+        .between(20, 1'800'000),
+    option<&Config::user_jobs_max>("SUMAC_AM_USER_JOBS_MAX", "0", "Most jobs of one user at once; 0: no limit.")
+        .alias("user_jobs_max"),
+    option<&Config::user_share_max>("SUMAC_AM_USER_SHARE_MAX_PERCENT", "100",
+                                    "Share of OSTs and of groups that one user's jobs may hold together, in percent.")
+        .alias("user_share_max_percent")
+        .between(1, 100),
+    option<&Config::reservation_mode>("SUMAC_AM_RESERVATION_MODE", "0",
+                                      "Jobs run only on hosts that one reservation names (reservations).")
+        .alias("reservation_mode"),
+    option<&Config::reservations>("SUMAC_AM_RESERVATIONS", "",
+                                  "File of reservations, one a line: NAME [uid=N]: HOST HOST ...; read again on SIGHUP.")
+        .alias("reservations"),
     option<&Config::default_percent>("SUMAC_AM_DEFAULT_QUOTA_PERCENT", "10",
                                      "Share of OSTs and groups of a job that asks for none, in percent.")
         .alias("default_quota_percent")

@@ -4,13 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "manager/test_journal.hpp"
 #include "manager/test_tree.hpp"
 
 namespace sumac::manager {
 namespace {
 
-using control::v1::JobDown;
+using control::v1::HostDown;
 using testing::HasSubstr;
 
 template <class T>
@@ -21,13 +23,23 @@ std::vector<T> only(const Actions& actions) {
   return found;
 }
 
-/// A core, and nodes that acknowledge what they are sent when told to. Streams: nodes 1 to 3, jobs from 100.
+/// The answers to jobs among what is sent to sharpds.
+std::vector<ToHost> answers_in(const Actions& actions) {
+  auto all = only<ToHost>(actions);
+  std::erase_if(all, [](const ToHost& to) { return to.message.has_registered(); });
+  return all;
+}
+
+/// A core, and nodes that acknowledge what they are sent when told to. Streams: nodes 1 to 3, sharpds from 100, each with a life
+/// of the same number.
 struct World {
+  TestJournal journal;
   Core core;
+  std::set<StreamId> hosts;
   std::map<StreamId, std::uint64_t> sent;
   Time now = at(Seconds(1));
 
-  explicit World(CoreRules rules = {}) : core(test_core(rules)) {}
+  explicit World(CoreRules rules = {}) : core(test_core(rules, journal)) {}
 
   Actions note(Actions actions) {
     for (const auto& to : only<ToNode>(actions)) sent[to.stream] = to.message.sequence();
@@ -49,16 +61,28 @@ struct World {
     link(2);
     link(3);
   }
-  Actions begin(StreamId stream, const control::v1::JobBegin& wish) { return note(core.job_begins(stream, wish, now)); }
+  Actions begin(StreamId stream, const control::v1::JobBegin& wish) {
+    if (hosts.insert(stream).second) core.host_registers(stream, test_host(stream), now);
+    return note(core.job_begins(stream, wish, now));
+  }
+  /// Virtual time goes by, looked at as often as the core wants it.
+  Actions pass(Duration time) {
+    Actions all;
+    for (const Time end = now + time; now < end;) {
+      now = std::min(end, std::max(now + Millis(1), core.next_deadline()));
+      for (auto& action : note(core.tick(now))) all.push_back(std::move(action));
+    }
+    return all;
+  }
   Actions ack(StreamId stream) { return core.node_acks(stream, sent[stream], now); }
-  std::optional<JobDown> begin_and_ack(StreamId stream, const control::v1::JobBegin& wish);
+  std::optional<HostDown> begin_and_ack(StreamId stream, const control::v1::JobBegin& wish);
 };
 
-std::optional<JobDown> World::begin_and_ack(StreamId stream, const control::v1::JobBegin& wish) {
+std::optional<HostDown> World::begin_and_ack(StreamId stream, const control::v1::JobBegin& wish) {
   auto all = begin(stream, wish);
   for (const StreamId node : {1u, 2u, 3u})
     for (auto& action : ack(node)) all.push_back(std::move(action));
-  const auto answers = only<ToJob>(all);
+  const auto answers = answers_in(all);
   if (answers.size() != 1) return std::nullopt;
   EXPECT_EQ(answers[0].stream, stream);
   return answers[0].message;
@@ -67,10 +91,10 @@ std::optional<JobDown> World::begin_and_ack(StreamId stream, const control::v1::
 TEST(Core, a_job_is_granted_when_every_node_has_acknowledged_and_not_before) {
   World world;
   world.up();
-  EXPECT_TRUE(only<ToJob>(world.begin(100, test_begin(7))).empty());
-  EXPECT_TRUE(only<ToJob>(world.ack(1)).empty());
-  EXPECT_TRUE(only<ToJob>(world.ack(3)).empty());
-  const auto answers = only<ToJob>(world.ack(2));
+  EXPECT_TRUE(answers_in(world.begin(100, test_begin(7))).empty());
+  EXPECT_TRUE(answers_in(world.ack(1)).empty());
+  EXPECT_TRUE(answers_in(world.ack(3)).empty());
+  const auto answers = answers_in(world.ack(2));
   ASSERT_EQ(answers.size(), 1u);
   const auto& granted = answers[0].message.granted();
   EXPECT_EQ(granted.grant().osts(), 51u);
@@ -81,7 +105,6 @@ TEST(Core, a_job_is_granted_when_every_node_has_acknowledged_and_not_before) {
   EXPECT_EQ(granted.nodes(0).parent_id(), granted.nodes(0).node_id()) << "the root is its own parent";
   EXPECT_EQ(granted.nodes(1).parent_id(), granted.root_node());
   EXPECT_THAT(granted.leaves(), testing::ElementsAre(2u, 2u, 3u));
-  EXPECT_EQ(world.core.next_deadline(), kNever);
 }
 
 TEST(Core, an_acknowledgement_of_something_older_does_not_count) {
@@ -90,7 +113,7 @@ TEST(Core, an_acknowledgement_of_something_older_does_not_count) {
   const auto before = world.sent;
   world.begin(100, test_begin(7));
   for (const auto& [stream, sequence] : before)
-    EXPECT_TRUE(only<ToJob>(world.core.node_acks(stream, sequence, world.now)).empty());
+    EXPECT_TRUE(answers_in(world.core.node_acks(stream, sequence, world.now)).empty());
 }
 
 TEST(Core, a_begin_that_can_not_be_granted_is_refused_and_says_why) {
@@ -116,7 +139,6 @@ TEST(Core, a_begin_that_can_not_be_granted_is_refused_and_says_why) {
       {"a host twice", {}, [](auto& b) { b.set_hosts(1, "h1"); }, "host h1 is named twice"},
       {"no host", {}, [](auto& b) { b.clear_hosts(); }, "names no host"},
       {"fewer ranks than hosts", {}, [](auto& b) { b.set_world_size(2); }, "2 ranks can't be on 3 hosts"},
-      {"another version", {}, [](auto& b) { b.set_version(9); }, "same version everywhere"},
       {"too many OSTs", {}, [](auto& b) { b.mutable_wish()->set_osts(513); }, "SHARP_COLL_JOB_QUOTA_OSTS"},
   };
   for (const auto& row : rows) {
@@ -127,9 +149,8 @@ TEST(Core, a_begin_that_can_not_be_granted_is_refused_and_says_why) {
     auto wish = test_begin(7);
     if (row.change) row.change(wish);
     const auto actions = world.begin(200, wish);
-    const auto answers = only<ToJob>(actions);
+    const auto answers = answers_in(actions);
     ASSERT_EQ(answers.size(), 1u);
-    EXPECT_TRUE(answers[0].last);
     EXPECT_EQ(answers[0].message.refused().status(), kStatusJobError);
     EXPECT_THAT(answers[0].message.refused().text(), HasSubstr(row.says));
     EXPECT_TRUE(only<ToNode>(actions).empty()) << "nothing reached a node";
@@ -142,11 +163,10 @@ TEST(Core, a_node_that_stays_silent_fails_the_begin_in_bounded_time_and_keeps_no
   world.begin(100, test_begin(7));
   world.ack(1);
   world.ack(2);
-  EXPECT_TRUE(world.core.tick(world.now + Seconds(4)).empty());
-  ASSERT_EQ(world.core.next_deadline(), world.now + Seconds(5));
-  const auto actions = world.core.tick(world.now + Seconds(5));
-  ASSERT_EQ(only<ToJob>(actions).size(), 1u);
-  EXPECT_THAT(only<ToJob>(actions)[0].message.refused().text(),
+  for (int second = 1; second < 5; ++second) EXPECT_TRUE(world.core.tick(world.now + Seconds(second)).empty());
+  const auto actions = world.pass(Seconds(5));
+  ASSERT_EQ(answers_in(actions).size(), 1u);
+  EXPECT_THAT(answers_in(actions)[0].message.refused().text(),
               HasSubstr("node an-leaf2 has not acknowledged the grant in 5000 ms"));
   EXPECT_EQ(only<ToNode>(actions).size(), 3u) << "revoked everywhere, also where it was not acknowledged yet";
   EXPECT_EQ(world.core.next_deadline(), kNever);
@@ -163,11 +183,11 @@ TEST(Core, a_node_that_must_wait_for_an_ended_job_says_so_and_completes_the_begi
     control::v1::Deferred deferred;
     deferred.set_sequence(world.sent[3]);
     deferred.set_why("2 groups of job 6 have members that have not left");
-    EXPECT_TRUE(only<ToJob>(world.core.node_defers(3, deferred)).empty());
+    EXPECT_TRUE(answers_in(world.core.node_defers(3, deferred)).empty());
     if (in_time) {
-      EXPECT_TRUE(only<ToJob>(world.ack(3))[0].message.has_granted());
+      EXPECT_TRUE(answers_in(world.ack(3))[0].message.has_granted());
     } else {
-      const auto answers = only<ToJob>(world.core.tick(world.now + Seconds(5)));
+      const auto answers = answers_in(world.pass(Seconds(5)));
       EXPECT_THAT(answers[0].message.refused().text(), HasSubstr("node an-leaf2: 2 groups of job 6"));
     }
   }
@@ -178,7 +198,7 @@ TEST(Core, a_node_without_its_parent_fails_the_begin_and_is_named) {
   world.up();
   world.link(3, false);
   EXPECT_FALSE(world.begin_and_ack(100, test_begin(7)));
-  const auto answers = only<ToJob>(world.core.tick(world.now + Seconds(5)));
+  const auto answers = answers_in(world.pass(Seconds(5)));
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_THAT(answers[0].message.refused().text(), HasSubstr("node an-leaf2 is not connected to its parent an-root"));
   EXPECT_THAT(answers[0].message.refused().text(), HasSubstr("connection refused"));
@@ -189,7 +209,7 @@ TEST(Core, a_link_that_comes_up_late_completes_the_begin) {
   world.up();
   world.link(3, false);
   world.begin_and_ack(100, test_begin(7));
-  EXPECT_TRUE(only<ToJob>(world.link(3))[0].message.has_granted());
+  EXPECT_TRUE(answers_in(world.link(3))[0].message.has_granted());
 }
 
 TEST(Core, what_is_granted_is_never_granted_twice_and_comes_back_at_the_end) {
@@ -200,36 +220,41 @@ TEST(Core, what_is_granted_is_never_granted_twice_and_comes_back_at_the_end) {
   wish.mutable_wish()->set_max_groups(8);
   ASSERT_TRUE(world.begin_and_ack(100, wish)->has_granted());
   wish.set_job_id(2);
+  wish.set_ticket(2);
   EXPECT_THAT(world.begin_and_ack(101, wish)->refused().text(), HasSubstr("212 of 512 are free"));
   wish.mutable_wish()->set_osts(212);
   ASSERT_TRUE(world.begin_and_ack(101, wish)->has_granted());
 
-  const auto ended = world.core.job_ends(100, world.now);
+  const auto ended = world.core.job_ends(100, test_end(test_begin(1)), world.now);
   EXPECT_EQ(only<ToNode>(ended).size(), 3u);
-  EXPECT_TRUE(only<ToJob>(ended)[0].message.has_ended());
-  EXPECT_TRUE(only<ToNode>(world.core.job_stream_ended(100, world.now)).empty())
-      << "its stream's end releases nothing a second time";
+  EXPECT_TRUE(answers_in(ended)[0].message.has_ended());
+  const auto again = world.core.job_ends(100, test_end(test_begin(1)), world.now);
+  EXPECT_TRUE(only<ToNode>(again).empty()) << "an end that is said twice releases nothing a second time";
+  EXPECT_TRUE(answers_in(again)[0].message.has_ended()) << "and has the same answer";
   wish.set_job_id(1);
   wish.mutable_wish()->set_osts(300);
   EXPECT_TRUE(world.begin_and_ack(102, wish)->has_granted());
 }
 
-TEST(Core, a_job_whose_holder_is_gone_is_released) {
+TEST(Core, a_job_whose_owner_died_is_released_at_once) {
   World world;
   world.up();
   world.begin_and_ack(100, test_begin(7));
-  const auto actions = world.core.job_stream_ended(100, world.now);
+  const auto actions = world.core.job_ends(100, test_end(test_begin(7), "h1 pid 1 died"), world.now);
   ASSERT_EQ(only<ToNode>(actions).size(), 3u);
   EXPECT_EQ(only<ToNode>(actions)[0].message.revoke().job_id(), 7u);
   EXPECT_TRUE(world.begin_and_ack(101, test_begin(7))->has_granted());
 }
 
-TEST(Core, only_the_stream_that_began_a_job_ends_it) {
+TEST(Core, only_the_sharpd_that_began_a_job_ends_it) {
   World world;
   world.up();
   world.begin_and_ack(100, test_begin(7));
-  EXPECT_EQ(only<Refuse>(world.core.job_ends(101, world.now)).size(), 1u);
-  EXPECT_THAT(world.begin_and_ack(102, test_begin(7))->refused().text(), HasSubstr("running already"));
+  world.core.host_registers(101, test_host(101), world.now);
+  EXPECT_TRUE(only<ToNode>(world.core.job_ends(101, test_end(test_begin(7)), world.now)).empty());
+  EXPECT_EQ(only<Refuse>(world.core.job_ends(102, test_end(test_begin(7)), world.now)).size(), 1u)
+      << "a stream that has not registered";
+  EXPECT_THAT(world.begin_and_ack(103, test_begin(7))->refused().text(), HasSubstr("running already"));
 }
 
 TEST(Core, a_node_lost_while_a_job_begins_fails_the_begin_but_a_running_job_is_only_noted) {
@@ -238,8 +263,8 @@ TEST(Core, a_node_lost_while_a_job_begins_fails_the_begin_but_a_running_job_is_o
   world.begin_and_ack(100, test_begin(7));
   world.begin(101, test_begin(8));
   const auto actions = world.core.node_stream_ended(2, world.now);
-  ASSERT_EQ(only<ToJob>(actions).size(), 1u);
-  EXPECT_EQ(only<ToJob>(actions)[0].stream, 101u);
+  ASSERT_EQ(answers_in(actions).size(), 1u);
+  EXPECT_EQ(answers_in(actions)[0].stream, 101u);
   EXPECT_THAT(only<Say>(actions)[0].text, HasSubstr("jobs on it: 7"));
 
   const auto back = only<ToNode>(world.add(4, "an-leaf1"));

@@ -2,18 +2,23 @@
 #include <poll.h>
 #include <signal.h>
 
+#include <fstream>
+#include <memory>
+#include <sstream>
+
 #include "control/command_line.hpp"
 #include "control/endpoint.hpp"
 #include "control/signals.hpp"
 #include "fabricfile/fabricfile.hpp"
 #include "manager/config.hpp"
 #include "manager/service.hpp"
+#include "manager/store.hpp"
 
 namespace sumac::manager {
 namespace {
 
 const control::DaemonText kText{
-    "sharp_am", "the aggregation manager: trees, jobs and their quotas", "SUMAC_AM_", {"allow_insecure"}};
+    "sharp_am", "the aggregation manager: trees, jobs and their quotas", "SUMAC_AM_", {"allow_insecure", "reservation_mode"}};
 
 /// Milliseconds for poll(): rounded up, or a deadline would be met by spinning through its last one.
 int poll_timeout(Time now, Time deadline) {
@@ -21,6 +26,34 @@ int poll_timeout(Time now, Time deadline) {
   if (deadline <= now) return 0;
   return static_cast<int>(std::chrono::ceil<Millis>(deadline - now).count());
 }
+
+Result<Reservations> read_reservations(const Config& config) {
+  if (!config.reservation_mode) return Reservations{};
+  if (config.reservations.empty())
+    return fail(Errc::invalid, "--reservation-mode needs a file of reservations: give --reservations FILE");
+  std::ifstream file(config.reservations);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) return fail(Errc::io, "reservations {}: can't be read", config.reservations);
+  auto parsed = Reservations::parse(text.str());
+  if (!parsed) return within("reservations " + config.reservations, parsed.error());
+  return parsed;
+}
+
+/// Where this manager writes down what it grants, and what its former life wrote there.
+struct State {
+  std::unique_ptr<Journal> journal;
+  SavedState saved;
+
+  static Result<State> open(const std::string& directory) {
+    if (directory.empty()) return State{std::make_unique<NoJournal>(), {}};
+    auto store = Store::open(directory);
+    if (!store) return tl::unexpected(store.error());
+    auto saved = store->load();
+    if (!saved) return tl::unexpected(saved.error());
+    return State{std::make_unique<Store>(*std::move(store)), *std::move(saved)};
+  }
+};
 
 Result<> serve(const Config& config, int ready_fd, Logger& log) {
   auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP});
@@ -35,12 +68,27 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   if (auto legal = control::check_endpoint(config.listen, config.allow_insecure); !legal)
     return within("--listen", legal.error());
 
+  if (config.renew * 2 > config.lease)
+    return fail(Errc::invalid, "--renew {} ms must be at most half of --lease {} ms", config.renew.count(),
+                config.lease.count());
+  auto reservations = read_reservations(config);
+  if (!reservations) return tl::unexpected(reservations.error());
+
   CoreRules rules;
   rules.quota.default_percent = config.default_percent;
   rules.quota.stream_window = config.stream_window;
   rules.quota.chunk_bytes = static_cast<std::uint32_t>(config.chunk.count);
   rules.grant_timeout = config.grant_timeout;
-  Service service(Core(*fabric, *tree, rules), log, [&wake] { wake->set(); });
+  rules.lease = config.lease;
+  rules.renew_every = config.renew;
+  rules.user = {config.user_jobs_max, config.user_share_max};
+  auto state = State::open(config.state_dir);
+  if (!state) return tl::unexpected(state.error());
+  if (config.state_dir.empty())
+    SUMAC_INFO(log, "no --state-dir: jobs are forgotten when this process ends");
+  Service service(Core(*fabric, *tree, rules, *state->journal), log, [&wake] { wake->set(); });
+  service.restore(state->saved);
+  service.set_reservations(*std::move(reservations));
   auto server = control::Server::start(config.listen, service);
   if (!server) return tl::unexpected(server.error());
   SUMAC_INFO(log, "sharp_am {} listens on {}; fabric {}: {} hosts, {} nodes, root {}", control::version_text(),
@@ -55,7 +103,12 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
     service.tick(monotonic_now());
     while (const auto signal = signals->take()) {
       if (*signal == SIGHUP) {
-        SUMAC_WARN(log, "SIGHUP: the fabric is read at start only: restart sharp_am when no job runs");
+        if (auto again = read_reservations(config)) {
+          SUMAC_INFO(log, "SIGHUP: {} reservations read; the fabric is read at start only", again->count());
+          service.set_reservations(*std::move(again));
+        } else {
+          SUMAC_ERROR(log, "SIGHUP: nothing changed: {}", again.error().context);
+        }
         continue;
       }
       SUMAC_INFO(log, "signal {}: stopping", *signal);

@@ -38,6 +38,8 @@ struct Allocation {
   std::uint32_t osts = 0, payload_per_ost = 0, max_groups = 0, max_qps = 0, max_group_channels = 0, num_trees = 0;
   std::uint32_t stream_window = 0, chunk_bytes = 0;  ///< 0: no streaming.
   std::uint64_t features = 0;                        ///< Of those asked for, what the tree does.
+
+  bool operator==(const Allocation&) const = default;
 };
 
 /// Errc::invalid: the wish can never be met; Errc::exhausted: not now.

@@ -1,11 +1,13 @@
 #include "manager/service.hpp"
 
+#include <utility>
+
 #include "control/command_line.hpp"
 
 namespace sumac::manager {
 
-using control::v1::JobDown;
-using control::v1::JobUp;
+using control::v1::HostDown;
+using control::v1::HostUp;
 using control::v1::NodeDown;
 using control::v1::NodeUp;
 
@@ -17,6 +19,7 @@ grpc::Status status_of(const Error& error) {
       case Errc::exists: return grpc::StatusCode::ALREADY_EXISTS;
       case Errc::not_found: return grpc::StatusCode::NOT_FOUND;
       case Errc::unsupported: return grpc::StatusCode::UNIMPLEMENTED;
+      case Errc::lost: return grpc::StatusCode::UNAVAILABLE;
       default: return grpc::StatusCode::INVALID_ARGUMENT;
     }
   }();
@@ -114,10 +117,10 @@ grpc::ServerBidiReactor<NodeUp, NodeDown>* Service::Node(grpc::CallbackServerCon
   return stream;
 }
 
-grpc::ServerBidiReactor<JobUp, JobDown>* Service::Job(grpc::CallbackServerContext*) {
+grpc::ServerBidiReactor<HostUp, HostDown>* Service::Host(grpc::CallbackServerContext*) {
   const std::lock_guard lock(mutex_);
-  auto* stream = new JobStream(*this, ++last_id_);
-  jobs_[stream->id] = stream;
+  auto* stream = new HostStream(*this, ++last_id_);
+  hosts_[stream->id] = stream;
   stream->start();
   return stream;
 }
@@ -135,25 +138,27 @@ void Service::received(StreamId id, const NodeUp& message) {
                    "a message of a kind that this manager does not know: install the same version everywhere"});
 }
 
-void Service::received(StreamId id, const JobUp& message) {
+void Service::received(StreamId id, const HostUp& message) {
   const Time now = monotonic_now();
   switch (message.what_case()) {
-    case JobUp::kBegin: return run(core_.job_begins(id, message.begin(), now));
-    case JobUp::kEnd: return run(core_.job_ends(id, now));
-    case JobUp::WHAT_NOT_SET: break;
+    case HostUp::kRegister: return run(core_.host_registers(id, message.register_(), now));
+    case HostUp::kBegin: return run(core_.job_begins(id, message.begin(), now));
+    case HostUp::kEnd: return run(core_.job_ends(id, message.end(), now));
+    case HostUp::kRenew: return run(core_.host_renews(id, message.renew(), now));
+    case HostUp::WHAT_NOT_SET: break;
   }
   refuse(id, Error{Errc::invalid,
                    "a message of a kind that this manager does not know: install the same version everywhere"});
 }
 
 void Service::ended(NodeStream& stream) { run(core_.node_stream_ended(stream.id, monotonic_now())); }
-void Service::ended(JobStream& stream) { run(core_.job_stream_ended(stream.id, monotonic_now())); }
+void Service::ended(HostStream& stream) { run(core_.host_stream_ended(stream.id, monotonic_now())); }
 void Service::forget(NodeStream& stream) { nodes_.erase(stream.id); }
-void Service::forget(JobStream& stream) { jobs_.erase(stream.id); }
+void Service::forget(HostStream& stream) { hosts_.erase(stream.id); }
 
 void Service::refuse(StreamId id, const Error& why) {
   if (const auto node = nodes_.find(id); node != nodes_.end()) node->second->close(status_of(why));
-  if (const auto job = jobs_.find(id); job != jobs_.end()) job->second->close(status_of(why));
+  if (const auto host = hosts_.find(id); host != hosts_.end()) host->second->close(status_of(why));
 }
 
 void Service::run(Actions actions) {
@@ -163,17 +168,26 @@ void Service::run(Actions actions) {
                      if (const auto node = nodes_.find(to.stream); node != nodes_.end())
                        node->second->push(std::move(to.message));
                    },
-                   [&](ToJob& to) {
-                     const auto job = jobs_.find(to.stream);
-                     if (job == jobs_.end()) return;
-                     job->second->push(std::move(to.message));
-                     if (to.last) job->second->close(grpc::Status::OK);
+                   [&](ToHost& to) {
+                     if (const auto host = hosts_.find(to.stream); host != hosts_.end())
+                       host->second->push(std::move(to.message));
                    },
                    [&](Refuse& no) { refuse(no.stream, no.why); },
                    [&](Say& say) { SUMAC_LOG_IN(log_, say.level, say.category, "{}", say.text); },
                },
                action);
-  if (deadline_moved_) deadline_moved_();
+  const Time next = core_.next_deadline();
+  if (next < std::exchange(told_, next) && deadline_moved_) deadline_moved_();
+}
+
+void Service::restore(const SavedState& saved) {
+  const std::lock_guard lock(mutex_);
+  run(core_.restore(saved, monotonic_now()));
+}
+
+void Service::set_reservations(Reservations reservations) {
+  const std::lock_guard lock(mutex_);
+  core_.set_reservations(std::move(reservations));
 }
 
 void Service::tick(Time now) {

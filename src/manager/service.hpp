@@ -17,19 +17,23 @@ namespace sumac::manager {
 
 class Service final : public control::v1::Manager::CallbackService {
  public:
-  /// `deadline_moved` is called, from any thread, when next_deadline() may have become earlier.
+  /// `deadline_moved` is called, from any thread, when next_deadline() has become earlier.
   Service(Core core, Logger& log, std::function<void()> deadline_moved = {});
   ~Service() override;
 
   grpc::ServerBidiReactor<control::v1::NodeUp, control::v1::NodeDown>* Node(
       grpc::CallbackServerContext* context) override;
-  grpc::ServerBidiReactor<control::v1::JobUp, control::v1::JobDown>* Job(grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<control::v1::HostUp, control::v1::HostDown>* Host(
+      grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext* context, const control::v1::PingRequest* request,
                                  control::v1::PingReply* reply) override;
   grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const control::v1::StatusRequest* request,
                                    control::v1::StatusReply* reply) override;
 
   void tick(Time now);
+  /// Before anybody connects.
+  void restore(const SavedState& saved);
+  void set_reservations(Reservations reservations);
   Time next_deadline() const;
   std::string status_json() const;
 
@@ -37,14 +41,14 @@ class Service final : public control::v1::Manager::CallbackService {
   template <class Up, class Down>
   class Stream;
   using NodeStream = Stream<control::v1::NodeUp, control::v1::NodeDown>;
-  using JobStream = Stream<control::v1::JobUp, control::v1::JobDown>;
+  using HostStream = Stream<control::v1::HostUp, control::v1::HostDown>;
 
   void received(StreamId id, const control::v1::NodeUp& message);
-  void received(StreamId id, const control::v1::JobUp& message);
+  void received(StreamId id, const control::v1::HostUp& message);
   void ended(NodeStream& stream);
-  void ended(JobStream& stream);
+  void ended(HostStream& stream);
   void forget(NodeStream& stream);
-  void forget(JobStream& stream);
+  void forget(HostStream& stream);
   void run(Actions actions);
   void refuse(StreamId id, const Error& why);
 
@@ -55,7 +59,8 @@ class Service final : public control::v1::Manager::CallbackService {
   const Time started_ = monotonic_now();
   StreamId last_id_ = 0;
   std::unordered_map<StreamId, NodeStream*> nodes_;  // a stream deletes itself when gRPC is done with it
-  std::unordered_map<StreamId, JobStream*> jobs_;
+  std::unordered_map<StreamId, HostStream*> hosts_;
+  Time told_ = kNever;  ///< The deadline that the owner of this service knows of.
 };
 
 }  // namespace sumac::manager

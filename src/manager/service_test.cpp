@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <atomic>
 #include <thread>
 
 #include "manager/test_manager.hpp"
@@ -15,10 +16,16 @@ namespace {
 using namespace control::v1;
 using testing::HasSubstr;
 
+/// One sharpd with one job.
 struct Job {
-  Job(Manager::Stub& stub, const JobBegin& begin) : stream(stub.Job(&context)) {
-    JobUp up;
-    *up.mutable_begin() = begin;
+  Job(Manager::Stub& stub, const JobBegin& wish) : stream(stub.Host(&context)), begin(wish) {
+    static std::atomic<std::uint64_t> life = 0;
+    HostUp up;
+    *up.mutable_register_() = test_host(++life);
+    stream->Write(up);
+    HostDown registered;
+    EXPECT_TRUE(stream->Read(&registered) && registered.has_registered());
+    *up.mutable_begin() = wish;
     stream->Write(up);
     EXPECT_TRUE(stream->Read(&answer));
   }
@@ -27,14 +34,15 @@ struct Job {
     stream->Finish();
   }
   bool end() {
-    JobUp up;
-    up.mutable_end();
-    JobDown down;
+    HostUp up;
+    *up.mutable_end() = test_end(begin);
+    HostDown down;
     return stream->Write(up) && stream->Read(&down) && down.has_ended();
   }
   grpc::ClientContext context;
-  std::unique_ptr<grpc::ClientReaderWriter<JobUp, JobDown>> stream;
-  JobDown answer;
+  std::unique_ptr<grpc::ClientReaderWriter<HostUp, HostDown>> stream;
+  JobBegin begin;
+  HostDown answer;
 };
 
 TEST(Service, grants_and_ends_a_job_over_real_streams) {
@@ -51,14 +59,17 @@ TEST(Service, grants_and_ends_a_job_over_real_streams) {
   EXPECT_TRUE(again.answer.has_granted());
 }
 
-TEST(Service, a_broken_job_stream_releases_the_job) {
-  TestManager manager;
+TEST(Service, a_job_that_nobody_renews_is_released_when_its_lease_ends) {
+  CoreRules rules;
+  rules.lease = Millis(300);
+  rules.renew_every = Millis(100);
+  TestManager manager(rules);
   ControlNode root(*manager.stub, "an-root"), one(*manager.stub, "an-leaf1"), two(*manager.stub, "an-leaf2");
   {
     Job job(*manager.stub, test_begin(7));
     ASSERT_TRUE(job.answer.has_granted());
   }
-  manager.wait_for("released: h1 pid 1 uid 0 is gone");
+  manager.wait_for("has not renewed it for 300 ms");
   Job again(*manager.stub, test_begin(7));
   EXPECT_TRUE(again.answer.has_granted());
 }
@@ -94,20 +105,20 @@ TEST(Service, what_makes_no_sense_ends_its_own_stream_only) {
   }
   {
     grpc::ClientContext context;
-    auto stream = manager.stub->Job(&context);
-    stream->Write(JobUp{});
-    JobDown down;
+    auto stream = manager.stub->Host(&context);
+    stream->Write(HostUp{});
+    HostDown down;
     EXPECT_FALSE(stream->Read(&down));
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   }
   {
     grpc::ClientContext context;
-    auto stream = manager.stub->Job(&context);
-    JobUp up;
-    *up.mutable_begin() = test_begin(9);
-    up.mutable_begin()->set_holder(std::string(control::kMessageBytesMax + 1, 'x'));
+    auto stream = manager.stub->Host(&context);
+    HostUp up;
+    *up.mutable_register_() = test_host(99);
+    up.mutable_register_()->set_host(std::string(control::kMessageBytesMax + 1, 'x'));
     stream->Write(up);
-    JobDown down;
+    HostDown down;
     EXPECT_FALSE(stream->Read(&down));
     EXPECT_FALSE(stream->Finish().ok()) << "too large";
   }

@@ -28,24 +28,26 @@ std::string Core::status_json(Time now) const {
   }
   for (const auto& [id, job] : jobs_) {
     jobs.push_back({{"id", id},
-                    {"number", job.number},
-                    {"holder", job.holder},
+                    {"number", job.record.number},
+                    {"holder", job.record.holder},
+                    {"uid", job.record.uid},
+                    {"reservation", job.record.reservation},
                     {"running", job.granted},
-                    {"hosts", job.leaves.size()},
-                    {"osts", job.grant.osts},
-                    {"groups", job.grant.max_groups},
-                    {"payload", job.grant.payload_per_ost},
-                    {"stream_window", job.grant.stream_window},
-                    {"age_ms", std::chrono::duration_cast<Millis>(now - job.begun).count()}});
+                    {"hosts", job.record.leaves.size()},
+                    {"osts", job.record.grant.osts},
+                    {"groups", job.record.grant.max_groups},
+                    {"payload", job.record.grant.payload_per_ost},
+                    {"stream_window", job.record.grant.stream_window},
+                    {"age_ms", std::chrono::duration_cast<Millis>(now - job.begun).count()},
+                    {"lease_ms", std::chrono::duration_cast<Millis>(job.lease_until - now).count()}});
   }
-  const auto used = usage();
-  json top{{"tree_id", tree_id_},          {"root", nodes_[root_].name}, {"hosts", leaf_of_host_.size()},
-           {"nodes", std::move(nodes)},    {"jobs", std::move(jobs)},    {"osts_granted", used.osts},
-           {"groups_granted", used.groups}};
+  json top{{"tree_id", tree_id_},          {"root", nodes_[root_].name}, {"hosts", leaf_of_host_.size()}, {"sharpds", hosts_.size()},
+           {"nodes", std::move(nodes)},    {"jobs", std::move(jobs)},    {"osts_granted", used_.osts},
+           {"groups_granted", used_.groups}};
   if (all_registered) {
     const auto least = capacity();
-    top["osts_free"] = least.osts - std::min(used.osts, least.osts);
-    top["groups_free"] = least.groups - std::min(used.groups, least.groups);
+    top["osts_free"] = least.osts - std::min(used_.osts, least.osts);
+    top["groups_free"] = least.groups - std::min(used_.groups, least.groups);
   }
   // Names come from other processes: what is no UTF-8 must not throw here.
   return top.dump(2, ' ', false, json::error_handler_t::replace);

@@ -22,9 +22,23 @@ struct TestManager {
               lines.emplace_back(line);
               said.notify_all();
             }),
-        service(test_core(rules), log),
+        service(test_core(rules, journal), log,
+                [this] {
+                  const std::lock_guard lock(clock_mutex);
+                  moved = true;
+                  clock_moved.notify_all();
+                }),
         server(control::Server::start("127.0.0.1:0", service).value()),
-        stub(control::v1::Manager::NewStub(control::make_channel(server.endpoint()))) {}
+        stub(control::v1::Manager::NewStub(control::make_channel(server.endpoint()))),
+        clock([this] { run_clock(); }) {}
+  ~TestManager() {
+    {
+      const std::lock_guard lock(clock_mutex);
+      stopping = true;
+      clock_moved.notify_all();
+    }
+    clock.join();
+  }
 
   /// Waits for the manager to say something; bounded by the test's own time limit.
   void wait_for(const std::string& words) {
@@ -34,13 +48,35 @@ struct TestManager {
     });
   }
 
+  /// What main's loop does: looks at the core whenever it wants to be looked at.
+  void run_clock() {
+    std::unique_lock lock(clock_mutex);
+    while (!stopping) {
+      moved = false;
+      lock.unlock();
+      const Time next = service.next_deadline();
+      if (next <= monotonic_now()) service.tick(monotonic_now());
+      lock.lock();
+      const auto wake = [&] { return moved || stopping; };
+      if (next == kNever)
+        clock_moved.wait(lock, wake);
+      else if (next > monotonic_now())
+        clock_moved.wait_for(lock, next - monotonic_now(), wake);
+    }
+  }
+
+  std::mutex clock_mutex;
+  std::condition_variable clock_moved;
+  bool moved = false, stopping = false;
   std::mutex mutex;
   std::condition_variable said;
   std::vector<std::string> lines;
   Logger log;
+  NoJournal journal;
   Service service;
   control::Server server;
   std::unique_ptr<control::v1::Manager::Stub> stub;
+  std::thread clock;
 };
 
 struct ControlNode {

@@ -21,9 +21,9 @@ inline topo::Fabric test_fabric() {
   return fabric;
 }
 
-inline Core test_core(CoreRules rules = {}) {
+inline Core test_core(CoreRules rules, Journal& journal) {
   const auto fabric = test_fabric();
-  return Core(fabric, *topo::build_tree(fabric), rules);
+  return Core(fabric, *topo::build_tree(fabric), rules, journal);
 }
 
 inline control::v1::Register test_register(const std::string& name, std::uint32_t osts = 512) {
@@ -40,12 +40,36 @@ inline control::v1::Register test_register(const std::string& name, std::uint32_
 
 inline control::v1::JobBegin test_begin(std::uint64_t job_id, std::vector<std::string> hosts = {"h1", "h2", "h3"}) {
   control::v1::JobBegin begin;
-  begin.set_version(control::kControlVersion);
   begin.set_job_id(job_id);
+  begin.set_ticket(job_id + 1000);
   begin.set_world_size(static_cast<std::uint32_t>(hosts.size()));
   for (auto& host : hosts) begin.add_hosts(host);
   begin.set_holder("h1 pid 1 uid 0");
   return begin;
+}
+
+/// What a sharpd says first; `held`: begins of its life that it still has.
+inline control::v1::HostRegister test_host(std::uint64_t life, const std::vector<control::v1::JobBegin>& held = {},
+                                           bool granted = true) {
+  control::v1::HostRegister who;
+  who.set_version(control::kControlVersion);
+  who.set_host("h1");
+  who.set_life(life);
+  for (const auto& begin : held) {
+    auto* job = who.add_jobs();
+    job->set_ticket(begin.ticket());
+    job->set_job_id(begin.job_id());
+    job->set_granted(granted);
+  }
+  return who;
+}
+
+inline control::v1::JobEnd test_end(const control::v1::JobBegin& begin, const std::string& why = "") {
+  control::v1::JobEnd end;
+  end.set_ticket(begin.ticket());
+  end.set_job_id(begin.job_id());
+  end.set_why(why);
+  return end;
 }
 
 }  // namespace sumac::manager

@@ -1,0 +1,226 @@
+#include "hostd/uplink.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "control/command_line.hpp"
+
+namespace sumac::hostd {
+
+using control::v1::HostDown;
+using control::v1::HostUp;
+
+Answer Uplink::ended(Ticket ticket) {
+  Answer answer;
+  answer.ticket = ticket;
+  answer.down.mutable_ended()->set_ticket(ticket);
+  return answer;
+}
+
+std::string Uplink::silent() const {
+  return fmt::format("the manager at {} has not answered for {} ms: is it stopped?", rules_.manager,
+                     std::chrono::duration_cast<Millis>(rules_.timeout).count());
+}
+
+UplinkActions Uplink::open() {
+  HostUp up;
+  auto* who = up.mutable_register_();
+  who->set_version(control::kControlVersion);
+  who->set_host(rules_.host);
+  who->set_life(rules_.life);
+  who->set_pid(static_cast<std::uint32_t>(::getpid()));
+  for (const auto& [ticket, job] : jobs_) {
+    auto* held = who->add_jobs();
+    held->set_ticket(ticket);
+    held->set_job_id(job.begin.job_id());
+    held->set_granted(job.phase == Phase::held);
+  }
+  state_ = State::opening;
+  return {OpenStream{std::move(up)}};
+}
+
+void Uplink::send_begin(UplinkActions& out, Job& job) {
+  HostUp up;
+  *up.mutable_begin() = job.begin;
+  job.sent = true;
+  out.push_back(SendUp{std::move(up)});
+}
+
+void Uplink::send_end(UplinkActions& out, Ticket ticket, const Job& job, const std::string& why) {
+  HostUp up;
+  up.mutable_end()->set_ticket(ticket);
+  up.mutable_end()->set_job_id(job.begin.job_id());
+  up.mutable_end()->set_why(why);
+  out.push_back(SendUp{std::move(up)});
+}
+
+UplinkActions Uplink::begin(Ticket ticket, control::v1::JobBegin begin, Time now) {
+  begin.set_ticket(ticket);
+  auto& job = jobs_[ticket];
+  job.begin = std::move(begin);
+  job.deadline = deadline_after(now, rules_.timeout);
+  UplinkActions out;
+  if (state_ == State::up) send_begin(out, job);
+  if (state_ == State::closed) return open();  // somebody waits: not a moment later than now
+  return out;
+}
+
+UplinkActions Uplink::end(Ticket ticket, Time now) {
+  const auto found = jobs_.find(ticket);
+  if (found == jobs_.end()) return {ended(ticket)};
+  if (state_ != State::up) {
+    // The manager hears of it by what the next registration no longer names. One that is on its way named it: said after it.
+    if (state_ == State::opening) {
+      found->second.phase = Phase::ending;
+      found->second.deadline = deadline_after(now, rules_.timeout);
+      return {};
+    }
+    jobs_.erase(found);
+    return {ended(ticket)};
+  }
+  UplinkActions out;
+  send_end(out, ticket, found->second, "");
+  found->second.phase = Phase::ending;
+  found->second.deadline = deadline_after(now, rules_.timeout);
+  return out;
+}
+
+UplinkActions Uplink::drop(Ticket ticket, const std::string& why, Time now) {
+  const auto found = jobs_.find(ticket);
+  if (found == jobs_.end()) return {};
+  UplinkActions out;
+  if (state_ == State::opening) {
+    found->second.phase = Phase::ending;  // told as soon as the stream stands; nobody hears the answer
+    found->second.deadline = deadline_after(now, rules_.timeout);
+    return out;
+  }
+  if (state_ == State::up && found->second.phase != Phase::ending) send_end(out, ticket, found->second, why);
+  jobs_.erase(found);
+  return out;
+}
+
+UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time now) {
+  UplinkActions out;
+  state_ = State::up;
+  if (std::exchange(told_, false)) out.push_back(Note{false, fmt::format("the manager at {} is back", rules_.manager)});
+  renew_every_ = Millis(std::max<std::uint32_t>(who.renew_ms(), 10));
+  renew_at_ = now + renew_every_;
+  for (const auto ticket : who.gone()) {
+    const auto found = jobs_.find(ticket);
+    if (found == jobs_.end()) continue;
+    if (found->second.phase == Phase::held)
+      out.push_back(Answer{ticket, true, {}, Error{Errc::not_found, "the manager knows this job no more"}});
+    else
+      out.push_back(ended(ticket));
+    jobs_.erase(found);
+  }
+  for (auto& [ticket, job] : jobs_) {
+    if (job.phase == Phase::asked) send_begin(out, job);
+    if (job.phase == Phase::ending) send_end(out, ticket, job, "it ended while the stream was made");
+  }
+  return out;
+}
+
+UplinkActions Uplink::heard(const HostDown& down, Time now) {
+  const auto about = [&](Ticket ticket) { return jobs_.find(ticket); };
+  switch (down.what_case()) {
+    case HostDown::kRegistered: return registered(down.registered(), now);
+    case HostDown::kGranted: {
+      const auto job = about(down.granted().ticket());
+      if (job == jobs_.end() || job->second.phase != Phase::asked) return {};
+      job->second.phase = Phase::held;
+      return {Answer{job->first, false, down, {}}};
+    }
+    case HostDown::kRefused: {
+      const auto job = about(down.refused().ticket());
+      if (job == jobs_.end() || job->second.phase != Phase::asked) return {};
+      const auto ticket = job->first;
+      jobs_.erase(job);
+      return {Answer{ticket, false, down, {}}};
+    }
+    case HostDown::kEnded: {
+      const auto job = about(down.ended().ticket());
+      if (job == jobs_.end()) return {};
+      const auto ticket = job->first;
+      const auto phase = job->second.phase;
+      jobs_.erase(job);
+      if (phase == Phase::ending) return {Answer{ticket, false, down, {}}};
+      return {Note{true, fmt::format("the manager ended the job of ticket {}: {:.300}", ticket, down.ended().why())},
+              Answer{ticket, true, {}, Error{Errc::refused, down.ended().why()}}};
+    }
+    case HostDown::WHAT_NOT_SET: break;
+  }
+  return {Note{true, "the manager says what this sharpd does not know: install the same version everywhere"}};
+}
+
+UplinkActions Uplink::stream_over(const Error& why, Time now) {
+  UplinkActions out;
+  if (state_ == State::up) {
+    away_until_ = now + rules_.away_max;
+    retry_at_ = now;  // it may be back already
+  } else {
+    retry_at_ = now + rules_.retry;
+  }
+  state_ = State::closed;
+  renew_at_ = kNever;
+  const bool refused = why.code != Errc::ok && why.code != Errc::lost && why.code != Errc::timeout;
+  const auto text = why.context.empty() ? "the manager ended the stream" : why.context;
+  if (!std::exchange(told_, true))
+    out.push_back(Note{true, fmt::format("{}{}; trying again", text,
+                                         jobs_.empty() ? "" : fmt::format(": {} jobs go on", jobs_.size()))});
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    auto& [ticket, job] = *at;
+    const bool waits = !refused && (job.sent || now < away_until_);
+    if (job.phase == Phase::held || (job.phase == Phase::asked && waits)) {
+      ++at;
+      continue;
+    }
+    if (job.phase == Phase::ending)
+      out.push_back(ended(ticket));
+    else
+      out.push_back(Answer{ticket, true, {}, Error{why.code == Errc::ok ? Errc::lost : why.code, text}});
+    at = jobs_.erase(at);
+  }
+  return out;
+}
+
+UplinkActions Uplink::tick(Time now) {
+  UplinkActions out;
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    auto& [ticket, job] = *at;
+    if (job.phase == Phase::held || job.deadline > now) {
+      ++at;
+      continue;
+    }
+    if (job.phase == Phase::ending) {
+      out.push_back(ended(ticket));
+    } else {
+      out.push_back(Note{true, silent()});
+      if (state_ == State::up) send_end(out, ticket, job, "given up: no answer in time");
+      out.push_back(Answer{ticket, true, {}, Error{Errc::timeout, silent()}});
+    }
+    at = jobs_.erase(at);
+  }
+  if (state_ == State::closed && retry_at_ <= now)
+    for (auto& action : open()) out.push_back(std::move(action));
+  if (renew_at_ <= now) {
+    renew_at_ = now + renew_every_;
+    HostUp up;
+    for (const auto& [ticket, job] : jobs_)
+      if (job.phase != Phase::ending) up.mutable_renew()->add_tickets(ticket);
+    if (up.has_renew()) out.push_back(SendUp{std::move(up)});
+  }
+  return out;
+}
+
+Time Uplink::next_deadline() const {
+  Time next = state_ == State::closed ? retry_at_ : kNever;
+  if (!jobs_.empty()) next = std::min(next, renew_at_);
+  for (const auto& [ticket, job] : jobs_)
+    if (job.phase != Phase::held) next = std::min(next, job.deadline);
+  return next;
+}
+
+}  // namespace sumac::hostd

@@ -1,0 +1,182 @@
+// sharpd's stream to the manager breaks and comes back, in virtual time.
+#include "hostd/uplink.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sumac::hostd {
+namespace {
+
+using control::v1::HostDown;
+using testing::HasSubstr;
+
+template <class T>
+std::vector<T> only(const UplinkActions& actions) {
+  std::vector<T> found;
+  for (const auto& action : actions)
+    if (const auto* one = std::get_if<T>(&action)) found.push_back(*one);
+  return found;
+}
+
+struct Line {
+  Uplink uplink{{.host = "h1", .manager = "am:1", .life = 5}};
+  Time now = at(Seconds(1));
+
+  control::v1::JobBegin wish(std::uint64_t job_id) {
+    control::v1::JobBegin begin;
+    begin.set_job_id(job_id);
+    return begin;
+  }
+  UplinkActions up(std::vector<Ticket> gone = {}) {
+    HostDown down;
+    down.mutable_registered()->set_lease_ms(8000);
+    down.mutable_registered()->set_renew_ms(2000);
+    for (const auto ticket : gone) down.mutable_registered()->add_gone(ticket);
+    return uplink.heard(down, now);
+  }
+  UplinkActions grant(Ticket ticket) {
+    HostDown down;
+    down.mutable_granted()->set_ticket(ticket);
+    return uplink.heard(down, now);
+  }
+  UplinkActions lost(Errc code = Errc::lost) { return uplink.stream_over(Error{code, "connection refused"}, now); }
+  /// Connected, and holding the job of ticket 1.
+  void hold() {
+    uplink.tick(now);
+    up();
+    uplink.begin(1, wish(7), now);
+    ASSERT_EQ(only<Answer>(grant(1)).size(), 1u);
+  }
+  UplinkActions pass(Duration time) {
+    UplinkActions all;
+    for (const Time end = now + time; now < end;) {
+      now = std::min(end, std::max(now + Millis(1), uplink.next_deadline()));
+      for (auto& action : uplink.tick(now)) all.push_back(std::move(action));
+    }
+    return all;
+  }
+};
+
+TEST(Uplink, registers_at_once_and_renews_what_it_holds_every_two_seconds) {
+  Line line;
+  const auto first = only<OpenStream>(line.uplink.tick(line.now));
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].first.register_().life(), 5u);
+  EXPECT_EQ(first[0].first.register_().jobs_size(), 0);
+  line.up();
+  EXPECT_TRUE(line.pass(Seconds(20)).empty()) << "who holds nothing says nothing";
+  line.uplink.begin(1, line.wish(7), line.now);
+  line.grant(1);
+  const auto renewed = only<SendUp>(line.pass(Seconds(8)));
+  EXPECT_GE(renewed.size(), 4u);
+  EXPECT_THAT(renewed[0].message.renew().tickets(), testing::ElementsAre(1u));
+}
+
+TEST(Uplink, a_held_job_outlives_the_stream_and_is_named_when_it_comes_back) {
+  Line line;
+  line.hold();
+  EXPECT_TRUE(only<Answer>(line.lost()).empty()) << "nobody is told that anything is over";
+  const auto again = only<OpenStream>(line.uplink.tick(line.now));
+  ASSERT_EQ(again.size(), 1u) << "without waiting: it may be back already";
+  ASSERT_EQ(again[0].first.register_().jobs_size(), 1);
+  EXPECT_EQ(again[0].first.register_().jobs(0).job_id(), 7u);
+  EXPECT_TRUE(again[0].first.register_().jobs(0).granted());
+  line.lost();
+  EXPECT_EQ(only<OpenStream>(line.pass(Seconds(2))).size(), 1u) << "opening: one attempt at a time";
+  EXPECT_TRUE(only<Answer>(line.up()).empty());
+}
+
+TEST(Uplink, a_begin_without_answer_is_asked_again_with_its_ticket) {
+  Line line;
+  line.uplink.tick(line.now);
+  line.up();
+  EXPECT_EQ(only<SendUp>(line.uplink.begin(1, line.wish(7), line.now)).size(), 1u);
+  line.lost();
+  const auto again = only<OpenStream>(line.uplink.tick(line.now));
+  EXPECT_FALSE(again[0].first.register_().jobs(0).granted());
+  const auto asked = only<SendUp>(line.up());
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].message.begin().ticket(), 1u);
+  EXPECT_EQ(only<Answer>(line.grant(1)).size(), 1u);
+  EXPECT_TRUE(only<Answer>(line.grant(1)).empty()) << "an answer that comes twice counts once";
+}
+
+TEST(Uplink, without_any_manager_a_begin_is_refused_with_the_first_failure) {
+  Line line;
+  line.uplink.tick(line.now);
+  line.uplink.begin(1, line.wish(7), line.now);
+  const auto answers = only<Answer>(line.lost());
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].why.code, Errc::lost);
+  EXPECT_THAT(answers[0].why.context, HasSubstr("connection refused"));
+  EXPECT_EQ(only<OpenStream>(line.uplink.begin(2, line.wish(8), line.now)).size(), 1u) << "asks now, not in a while";
+}
+
+TEST(Uplink, a_begin_waits_for_a_manager_that_restarts_but_not_for_ever) {
+  Line line;
+  line.hold();
+  line.lost();
+  line.uplink.begin(2, line.wish(8), line.now);
+  EXPECT_TRUE(only<Answer>(line.lost()).empty());
+  line.pass(Seconds(4));
+  EXPECT_TRUE(only<Answer>(line.lost()).empty()) << "4 s: a restart may take that";
+  line.pass(Seconds(2));
+  const auto answers = only<Answer>(line.lost());
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].ticket, 2u);
+}
+
+TEST(Uplink, a_manager_that_takes_a_begin_and_says_nothing_is_given_up) {
+  Line line;
+  line.uplink.tick(line.now);
+  line.uplink.begin(1, line.wish(7), line.now);
+  const auto answers = only<Answer>(line.pass(Seconds(15)));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].why.code, Errc::timeout);
+  EXPECT_THAT(answers[0].why.context, HasSubstr("has not answered for 15000 ms"));
+}
+
+TEST(Uplink, an_end_is_answered_at_once_while_the_manager_is_away_and_told_by_silence) {
+  Line line;
+  line.hold();
+  line.lost();
+  const auto answers = only<Answer>(line.uplink.end(1, line.now));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(answers[0].down.has_ended());
+  EXPECT_EQ(only<OpenStream>(line.uplink.tick(line.now))[0].first.register_().jobs_size(), 0);
+}
+
+TEST(Uplink, an_owner_that_dies_while_the_stream_is_made_is_told_as_soon_as_it_stands) {
+  Line line;
+  line.hold();
+  line.lost();
+  EXPECT_EQ(only<OpenStream>(line.uplink.tick(line.now))[0].first.register_().jobs_size(), 1);
+  EXPECT_TRUE(line.uplink.drop(1, "died", line.now).empty());
+  const auto said = only<SendUp>(line.up());
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].message.end().job_id(), 7u);
+}
+
+TEST(Uplink, a_job_that_the_manager_does_not_know_any_more_is_over) {
+  Line line;
+  line.hold();
+  line.lost();
+  line.uplink.tick(line.now);
+  const auto answers = only<Answer>(line.up({1}));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(answers[0].lost);
+  EXPECT_EQ(line.uplink.jobs(), 0u);
+}
+
+TEST(Uplink, a_manager_of_another_version_refuses_and_nobody_waits_for_it) {
+  Line line;
+  line.hold();
+  line.uplink.begin(2, line.wish(8), line.now);
+  const auto answers = only<Answer>(line.lost(Errc::unsupported));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].ticket, 2u);
+  EXPECT_EQ(answers[0].why.code, Errc::unsupported);
+}
+
+}  // namespace
+}  // namespace sumac::hostd

@@ -1,0 +1,361 @@
+// Jobs: admission, the way of a grant to the nodes and back, the leases that sharpds renew, and the end.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "control/command_line.hpp"
+#include "manager/core.hpp"
+#include "manager/core_messages.hpp"
+
+namespace sumac::manager {
+
+using control::v1::HostDown;
+using control::v1::NodeDown;
+
+const Core::Host* Core::host_of(Actions& out, StreamId stream) const {
+  const auto found = hosts_.find(stream);
+  if (found != hosts_.end()) return &found->second;
+  out.push_back(Refuse{stream, Error{Errc::invalid, "a sharpd registers before it says anything else"}});
+  return nullptr;
+}
+
+void Core::to_holder(Actions& out, const Job& job, HostDown message) const {
+  // A sharpd that is away hears it when it comes back: it asks again, or is told that its ticket is gone.
+  if (const auto stream = stream_of_life_.find(job.record.life); stream != stream_of_life_.end())
+    out.push_back(ToHost{stream->second, std::move(message)});
+}
+
+Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& who, Time now) {
+  Actions out;
+  if (who.version() != control::kControlVersion || who.life() == 0) {
+    const auto why = fmt::format("sharpd of host {:.64} speaks version {} of the control messages, the manager {}: "
+                                 "install the same version everywhere",
+                                 who.host(), who.version(), control::kControlVersion);
+    out.push_back(Say{LogLevel::error, "GENERAL", why});
+    out.push_back(Refuse{stream, Error{Errc::unsupported, why}});
+    return out;
+  }
+  if (hosts_.contains(stream)) {
+    out.push_back(Refuse{stream, Error{Errc::invalid, "registered twice on one stream"}});
+    return out;
+  }
+  if (const auto old = stream_of_life_.find(who.life()); old != stream_of_life_.end()) {
+    hosts_.erase(old->second);
+    out.push_back(Refuse{old->second, Error{Errc::lost, "the same sharpd has come back on another connection"}});
+  }
+  hosts_[stream] = Host{who.host().substr(0, 200), who.life()};
+  stream_of_life_[who.life()] = stream;
+  if (!leaf_of_host_.contains(who.host()))
+    out.push_back(Say{LogLevel::warn, "GENERAL",
+                      fmt::format("sharpd pid {} calls its host {:.64}, which is not in the fabric: add it to the fabric "
+                                  "file, or give that sharpd --host NAME",
+                                  who.pid(), who.host())});
+
+  std::set<std::pair<std::uint64_t, std::uint64_t>> named;  // ticket and job id
+  HostDown message;
+  auto* registered = message.mutable_registered();
+  registered->set_lease_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.lease).count()));
+  registered->set_renew_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.renew_every).count()));
+  for (const auto& held : who.jobs()) {
+    named.emplace(held.ticket(), held.job_id());
+    const auto known = by_ticket_.find({who.life(), held.ticket()});
+    if (known != by_ticket_.end() && known->second == held.job_id())
+      jobs_.at(known->second).lease_until = now + rules_.lease;
+    else if (held.granted())
+      registered->add_gone(held.ticket());
+  }
+  std::vector<std::uint64_t> over;
+  for (auto at = by_ticket_.lower_bound({who.life(), 0}); at != by_ticket_.end() && at->first.first == who.life(); ++at)
+    if (!named.contains({at->first.second, at->second})) over.push_back(at->second);
+  out.push_back(ToHost{stream, std::move(message)});
+  for (const auto id : over) release(out, jobs_.find(id), "it ended while its sharpd could not say so");
+  return out;
+}
+
+Actions Core::host_renews(StreamId stream, const control::v1::Renew& renew, Time now) {
+  Actions out;
+  const Host* host = host_of(out, stream);
+  if (host == nullptr) return out;
+  for (const auto ticket : renew.tickets())
+    if (const auto known = by_ticket_.find({host->life, ticket}); known != by_ticket_.end())
+      jobs_.at(known->second).lease_until = now + rules_.lease;
+  return out;
+}
+
+Actions Core::host_stream_ended(StreamId stream, Time) {
+  Actions out;
+  const auto found = hosts_.find(stream);
+  if (found == hosts_.end()) return out;
+  const auto life = found->second.life;
+  std::string running;
+  for (auto at = by_ticket_.lower_bound({life, 0}); at != by_ticket_.end() && at->first.first == life; ++at)
+    running += fmt::format(" {}", at->second);
+  if (!running.empty())
+    out.push_back(Say{LogLevel::info, "JOBS",
+                      fmt::format("sharpd of {} is not connected: its jobs live until their leases end:{}",
+                                  found->second.name, running)});
+  stream_of_life_.erase(life);
+  std::erase_if(held_, [&](const HeldBegin& held) { return held.stream == stream; });  // it asks again
+  hosts_.erase(found);
+  return out;
+}
+
+Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& begin) const {
+  if (const auto old = jobs_.find(begin.job_id()); old != jobs_.end())
+    return fail(Errc::exists, "job id {} is running already (begun by {}): choose another", begin.job_id(),
+                old->second.record.holder);
+  if (begin.hosts().empty()) return fail(Errc::invalid, "the job names no host");
+  if (begin.world_size() < static_cast<std::uint32_t>(begin.hosts_size()))
+    return fail(Errc::invalid, "{} ranks can't be on {} hosts", begin.world_size(), begin.hosts_size());
+  Job job;
+  auto& record = job.record;
+  record.job_id = begin.job_id();
+  record.life = host.life;
+  record.ticket = begin.ticket();
+  record.uid = begin.uid();
+  record.holder = begin.holder().substr(0, 200);
+  std::set<std::string_view> seen;
+  for (const auto& name : begin.hosts()) {
+    const auto leaf = leaf_of_host_.find(name);
+    if (leaf == leaf_of_host_.end())
+      return fail(Errc::not_found,
+                  "host {:.64} is not in the fabric: add it to sharp_am's fabric file, or give its sharpd --host NAME",
+                  name);
+    if (!seen.insert(name).second) return fail(Errc::invalid, "host {:.64} is named twice", name);
+    record.leaves.push_back(leaf->second);
+  }
+  auto reservation = reservations_.covering({begin.hosts().begin(), begin.hosts().end()}, begin.uid());
+  if (!reservation) return tl::unexpected(reservation.error());
+  record.reservation = *std::move(reservation);
+  if (auto absent = missing_nodes(); !absent.empty()) return fail(Errc::lost, "{}", absent);
+  const auto& asked = begin.wish();
+  const Wish wish{asked.osts(),    asked.payload_per_ost(),    asked.max_groups(),
+                  asked.max_qps(), asked.max_group_channels(), asked.num_trees(),
+                  begin.features()};
+  auto grant = allocate(rules_.quota, capacity(), used_, wish);
+  if (!grant) return tl::unexpected(grant.error());
+  const auto user = users_.find(begin.uid());
+  if (auto may = check_user(rules_.user, capacity(), user == users_.end() ? UserUsage{} : user->second, begin.uid(),
+                            *grant);
+      !may)
+    return tl::unexpected(may.error());
+  record.grant = *grant;
+  return job;
+}
+
+Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Time now) {
+  Actions out;
+  const Host* host = host_of(out, stream);
+  if (host == nullptr) return out;
+  if (const auto known = by_ticket_.find({host->life, begin.ticket()}); known != by_ticket_.end()) {
+    // Asked again after its sharpd or this manager was away. A job that still begins is answered when it is granted.
+    auto& job = jobs_.at(known->second);
+    job.lease_until = now + rules_.lease;
+    if (!job.granted) return out;
+    HostDown message;
+    *message.mutable_granted() = granted_message(job);
+    to_holder(out, job, std::move(message));
+    return out;
+  }
+  const auto& wish = begin.wish();
+  out.push_back(
+      Say{LogLevel::info, "JOBS",
+          fmt::format(
+              "begin job: job_id_external: {} requested qps: {} user_data_per_ost: {} osts: {} groups: {} trees: {} "
+              "req_feature_mask: {:#x} hosts: {} ranks: {} by {:.200}",
+              begin.job_id(), wish.max_qps(), wish.payload_per_ost(), wish.osts(), wish.max_groups(), wish.num_trees(),
+              begin.features(), begin.hosts_size(), begin.world_size(), begin.holder())});
+  if (now < settled_at_ && !missing_nodes().empty())
+    held_.push_back({stream, begin});
+  else
+    begin_on(out, stream, *host, begin, now);
+  return out;
+}
+
+void Core::retry_held(Actions& out, Time now) {
+  if (held_.empty() || (now < settled_at_ && !missing_nodes().empty())) return;
+  for (const auto& held : std::exchange(held_, {}))
+    if (const auto host = hosts_.find(held.stream); host != hosts_.end())
+      begin_on(out, held.stream, host->second, held.begin, now);
+}
+
+void Core::begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now) {
+  auto admitted = admit(host, begin);
+  if (!admitted) {
+    refuse_job(out, stream, begin, admitted.error().context);
+    return;
+  }
+  if (jobs_.empty()) looked_ = now;
+  Job& job = jobs_[begin.job_id()] = *std::move(admitted);
+  auto& record = job.record;
+  record.number = ++last_number_;
+  record.tree_id = tree_id_;
+  job.begun = now;
+  job.deadline = deadline_after(now, rules_.grant_timeout);
+  job.lease_until = now + rules_.lease;
+  by_ticket_[{record.life, record.ticket}] = record.job_id;
+  use(job, true);
+  for (auto& node : nodes_) {
+    NodeDown message;
+    *message.mutable_grant() = grant_message(record);
+    send(out, node, std::move(message));
+    job.wait_for.push_back(node.sent);
+  }
+  out.push_back(
+      Say{LogLevel::info, "JOBS",
+          fmt::format("job_id_external: {} reservation_key: {} job_id_sharp: {} allocation: {{ q:{}, ud:{} o:{} g:{} }} "
+                      "w:{} tree_id: {}",
+                      record.job_id, record.reservation.empty() ? "none" : record.reservation, record.number,
+                      record.grant.max_qps, record.grant.payload_per_ost, record.grant.osts, record.grant.max_groups,
+                      record.grant.stream_window, record.tree_id)});
+}
+
+void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text) const {
+  out.push_back(Say{LogLevel::error, "JOBS",
+                    fmt::format("Begin job id: {} failed with status: No resource: {}", begin.job_id(), text)});
+  HostDown message;
+  message.mutable_refused()->set_status(kStatusJobError);
+  message.mutable_refused()->set_text(text);
+  message.mutable_refused()->set_ticket(begin.ticket());
+  out.push_back(ToHost{stream, std::move(message)});
+}
+
+void Core::drop(Actions& out, Jobs::iterator at, const std::string& why) {
+  const auto& record = at->second.record;
+  if (at->second.granted)
+    if (auto removed = journal_.remove(record.job_id); !removed)  // a restart would give it one more lease, no more
+      out.push_back(Say{LogLevel::error, "JOBS",
+                        fmt::format("job_id_external: {} ended, and the journal still names it: {}", record.job_id,
+                                    removed.error().context)});
+  use(at->second, false);
+  for (auto& node : nodes_) {
+    if (node.stream == 0) continue;
+    NodeDown message;
+    message.mutable_revoke()->set_job_id(record.job_id);
+    message.mutable_revoke()->set_why(why);
+    send(out, node, std::move(message));
+  }
+  by_ticket_.erase({record.life, record.ticket});
+  jobs_.erase(at);
+}
+
+void Core::fail_begin(Actions& out, Jobs::iterator at, const std::string& why) {
+  const auto record = at->second.record;
+  if (const auto stream = stream_of_life_.find(record.life); stream != stream_of_life_.end()) {
+    control::v1::JobBegin begin;
+    begin.set_job_id(record.job_id);
+    begin.set_ticket(record.ticket);
+    refuse_job(out, stream->second, begin, why);
+  }
+  drop(out, at, why);
+}
+
+void Core::release(Actions& out, Jobs::iterator at, const std::string& why) {
+  const auto record = at->second.record;
+  HostDown message;
+  message.mutable_ended()->set_why(why);
+  message.mutable_ended()->set_ticket(record.ticket);
+  to_holder(out, at->second, std::move(message));
+  drop(out, at, why);
+  out.push_back(Say{LogLevel::warn, "JOBS",
+                    fmt::format("job_id_external: {} job_id_sharp: {} released: {}", record.job_id, record.number, why)});
+}
+
+std::string Core::missing_for(const Job& job) const {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (job.wait_for[i] != 0) {
+      if (!job.deferred.empty())
+        return fmt::format("{}: ranks of a former job still hold them: wait until they end, or ask for less",
+                           job.deferred);
+      return fmt::format(
+          "node {} has not acknowledged the grant in {} ms: is its process stopped, or its machine overloaded?",
+          nodes_[i].name, std::chrono::duration_cast<Millis>(rules_.grant_timeout).count());
+    }
+  for (const auto& node : nodes_)
+    if (node.parent >= 0 && !node.link_up) {
+      const auto& parent = nodes_[static_cast<std::size_t>(node.parent)];
+      return fmt::format("node {} is not connected to its parent {} at {}: {}", node.name, parent.name,
+                         parent.who.address(), node.link_why);
+    }
+  return {};
+}
+
+void Core::finish_ready(Actions& out) {
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    const auto job = at++;  // the job may be gone afterwards
+    finish_if_ready(out, job);
+  }
+}
+
+void Core::finish_if_ready(Actions& out, Jobs::iterator at) {
+  auto& job = at->second;
+  if (job.granted || !missing_for(job).empty()) return;
+  if (auto kept = journal_.put(job.record); !kept) {
+    fail_begin(out, at, fmt::format("the manager can't write down what it grants: {}", kept.error().context));
+    return;
+  }
+  job.granted = true;
+  HostDown message;
+  *message.mutable_granted() = granted_message(job);
+  to_holder(out, job, std::move(message));
+  out.push_back(Say{
+      LogLevel::info, "JOBS",
+      fmt::format("job_id_external: {} job_id_sharp: {} runs on {} nodes", at->first, job.record.number, nodes_.size())});
+}
+
+control::v1::JobGranted Core::granted_message(const Job& job) const {
+  const auto& record = job.record;
+  control::v1::JobGranted message;
+  message.set_ticket(record.ticket);
+  auto* grant = message.mutable_grant();
+  grant->set_osts(record.grant.osts);
+  grant->set_payload_per_ost(record.grant.payload_per_ost);
+  grant->set_max_groups(record.grant.max_groups);
+  grant->set_max_qps(record.grant.max_qps);
+  grant->set_max_group_channels(record.grant.max_group_channels);
+  grant->set_num_trees(record.grant.num_trees);
+  message.set_tree_id(record.tree_id);
+  message.set_tree_index(0);
+  message.set_tree_count(1);
+  message.set_root_node(id_of(root_));
+  message.set_stream_window(record.grant.stream_window);
+  message.set_chunk_bytes(record.grant.chunk_bytes);
+  message.set_features(record.grant.features);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    auto* node = message.add_nodes();
+    node->set_node_id(id_of(i));
+    node->set_parent_id(nodes_[i].parent < 0 ? id_of(i) : id_of(static_cast<std::size_t>(nodes_[i].parent)));
+    node->set_name(nodes_[i].name);
+    node->set_address(nodes_[i].who.address());
+  }
+  for (const auto leaf : record.leaves) message.add_leaves(id_of(leaf));
+  return message;
+}
+
+Actions Core::job_ends(StreamId stream, const control::v1::JobEnd& end, Time) {
+  Actions out;
+  const Host* host = host_of(out, stream);
+  if (host == nullptr) return out;
+  HostDown message;
+  message.mutable_ended()->set_why("ended by its owner");
+  message.mutable_ended()->set_ticket(end.ticket());
+  out.push_back(ToHost{stream, std::move(message)});  // also for a job that is over already: the answer is the same
+  std::erase_if(held_, [&](const HeldBegin& held) {
+    return held.stream == stream && held.begin.ticket() == end.ticket();
+  });
+  const auto known = by_ticket_.find({host->life, end.ticket()});
+  if (known == by_ticket_.end() || known->second != end.job_id()) return out;
+  const auto at = jobs_.find(known->second);
+  const auto record = at->second.record;
+  drop(out, at, end.why().empty() ? "the job ended" : "the job's owner is gone");
+  if (end.why().empty())
+    out.push_back(Say{LogLevel::info, "JOBS",
+                      fmt::format("end job: job_id_external: {} job_id_sharp: {}", record.job_id, record.number)});
+  else
+    out.push_back(Say{LogLevel::warn, "JOBS",
+                      fmt::format("job_id_external: {} job_id_sharp: {} released: {} is gone without ending it: {:.200}",
+                                  record.job_id, record.number, record.holder, end.why())});
+  return out;
+}
+
+}  // namespace sumac::manager

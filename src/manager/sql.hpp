@@ -1,0 +1,123 @@
+#pragma once
+// SQLite's C interface with owners and Results: statements that bind and read by position, transactions that roll back.
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace sumac::manager::sql {
+
+inline Errc code_of(int sqlite) noexcept {
+  switch (sqlite & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return Errc::exists;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_SCHEMA:
+    case SQLITE_ERROR: return Errc::invalid;  // our statements are right: the file lacks a table or a column
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_READONLY: return Errc::denied;
+    case SQLITE_NOMEM: return Errc::no_memory;
+    default: return Errc::io;
+  }
+}
+
+inline tl::unexpected<Error> failure(sqlite3* db, std::string_view what) {
+  return fail(code_of(sqlite3_errcode(db)), "{}: {}", what, sqlite3_errmsg(db));
+}
+
+inline Result<> execute(sqlite3* db, const char* text) {
+  if (sqlite3_exec(db, text, nullptr, nullptr, nullptr) != SQLITE_OK) return failure(db, text);
+  return {};
+}
+
+/// One statement, used once.
+class Statement {
+ public:
+  Statement(sqlite3* db, std::string_view text) : db_(db), text_(text) {
+    sqlite3_stmt* raw = nullptr;
+    sqlite3_prepare_v2(db, text_.data(), static_cast<int>(text_.size()), &raw, nullptr);
+    statement_.reset(raw);  // none: step() says why
+  }
+  /// 64 bits as they are: SQLite's integers are signed, the bits are the same.
+  Statement& bind(std::uint64_t value) {
+    sqlite3_bind_int64(statement_.get(), ++bound_, static_cast<sqlite3_int64>(value));
+    return *this;
+  }
+  Statement& bind(std::string_view value) {
+    sqlite3_bind_text(statement_.get(), ++bound_, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
+    return *this;
+  }
+  Statement& bind(std::span<const std::uint8_t> value) {
+    sqlite3_bind_blob(statement_.get(), ++bound_, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
+    return *this;
+  }
+  /// true: a row; false: done.
+  Result<bool> step() {
+    if (!statement_) return failure(db_, text_);
+    const int rc = sqlite3_step(statement_.get());
+    if (rc == SQLITE_ROW) return true;
+    if (rc == SQLITE_DONE) return false;
+    return failure(db_, text_);
+  }
+  Result<> run() {
+    auto done = step();
+    if (!done) return tl::unexpected(done.error());
+    return {};
+  }
+  std::uint64_t number(int column) const {
+    return static_cast<std::uint64_t>(sqlite3_column_int64(statement_.get(), column));
+  }
+  std::uint32_t small(int column) const { return static_cast<std::uint32_t>(number(column)); }
+  std::string text(int column) const {
+    const auto* raw = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+    return raw == nullptr ? "" : std::string(raw, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)));
+  }
+  std::vector<std::uint8_t> blob(int column) const {
+    const auto* raw = static_cast<const std::uint8_t*>(sqlite3_column_blob(statement_.get(), column));
+    if (raw == nullptr) return {};
+    return {raw, raw + sqlite3_column_bytes(statement_.get(), column)};
+  }
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* s) const noexcept { sqlite3_finalize(s); }
+  };
+  sqlite3* db_;
+  std::string_view text_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int bound_ = 0;
+};
+
+/// Rolls back unless commit() has succeeded.
+class Transaction {
+ public:
+  static Result<Transaction> begin(sqlite3* db) {
+    if (auto begun = execute(db, "BEGIN IMMEDIATE"); !begun) return tl::unexpected(begun.error());
+    return Transaction(db);
+  }
+  Transaction(Transaction&& other) noexcept : db_(std::exchange(other.db_, nullptr)) {}
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction() {
+    if (db_ != nullptr) sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  Result<> commit() {
+    auto done = execute(db_, "COMMIT");
+    if (done) db_ = nullptr;
+    return done;
+  }
+
+ private:
+  explicit Transaction(sqlite3* db) : db_(db) {}
+  sqlite3* db_;
+};
+
+}  // namespace sumac::manager::sql

@@ -1,0 +1,224 @@
+#include "manager/store.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+
+#include "manager/sql.hpp"
+
+namespace sumac::manager {
+namespace {
+
+constexpr std::uint64_t kApplicationId = 0x53554d43;  // "SUMC": in the header of every file of ours
+constexpr const char* kRemedy =
+    "when no job runs, move the file away and start again; while jobs run, put back a copy that is whole";
+
+/// Ours alone: what others can write is not to be believed, what they can read names users and keys.
+Result<> make_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0) return {};
+  if (errno == ENOENT)
+    return fail(Errc::not_found, "state directory {}: its parent does not exist: make it, or give another --state-dir",
+                path);
+  if (errno != EEXIST) return within("state directory " + path, fail_errno("mkdir").value());
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return within("state directory " + path, fail_errno("stat").value());
+  if (!S_ISDIR(info.st_mode))
+    return fail(Errc::invalid, "state directory {}: it is a file: give --state-dir a directory", path);
+  if (info.st_uid != ::geteuid() && info.st_uid != 0)
+    return fail(Errc::denied, "state directory {}: it belongs to user {}, sharp_am runs as {}: chown it, or give another "
+                "--state-dir", path, info.st_uid, ::geteuid());
+  if ((info.st_mode & 022) != 0)
+    return fail(Errc::denied, "state directory {}: others may write to it (mode {:04o}): chmod 700 {}", path,
+                info.st_mode & 07777, path);
+  if (::access(path.c_str(), R_OK | W_OK | X_OK) != 0)
+    return fail(Errc::denied, "state directory {}: not writable: chmod u+rwx it, or give another --state-dir", path);
+  return {};
+}
+
+Result<std::uint64_t> pragma(sqlite3* db, const char* text) {
+  sql::Statement query(db, text);
+  auto row = query.step();
+  if (!row) return tl::unexpected(row.error());
+  if (!*row) return fail(Errc::internal, "{}: no answer", text);
+  return query.number(0);
+}
+
+std::string leaves_text(const std::vector<std::uint32_t>& leaves) {
+  std::string text;
+  for (const auto leaf : leaves) text += fmt::format("{}{}", text.empty() ? "" : " ", leaf);
+  return text;
+}
+
+Result<std::vector<std::uint32_t>> leaves_of(std::string_view text) {
+  std::vector<std::uint32_t> leaves;
+  const char *at = text.data(), *end = text.data() + text.size();
+  while (at != end) {
+    std::uint32_t leaf = 0;
+    const auto [after, error] = std::from_chars(at, end, leaf);
+    if (error != std::errc{} || (after != end && *after != ' '))
+      return fail(Errc::invalid, "'{:.40}' is no list of leaf nodes", text);
+    leaves.push_back(leaf);
+    at = after == end ? end : after + 1;
+  }
+  return leaves;
+}
+
+}  // namespace
+
+void Store::Close::operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
+
+Result<Store> Store::open(const std::string& directory) {
+  if (auto made = make_directory(directory); !made) return tl::unexpected(made.error());
+  const std::string path = directory + "/" + kFileName;
+  const mode_t mask = ::umask(077);
+  sqlite3* raw = nullptr;
+  const int rc = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, nullptr);
+  Store store(path, Database(raw));
+  auto ready = rc == SQLITE_OK ? store.prepare() : Result<>(sql::failure(raw, "open"));
+  ::umask(mask);
+  if (ready) return store;
+  switch (ready.error().code) {
+    case Errc::exists:
+      return fail(Errc::exists, "state file {}: another sharp_am has it open: stop that one, or give another --state-dir", path);
+    case Errc::invalid: return fail(Errc::invalid, "state file {}: {}: {}", path, ready.error().context, kRemedy);
+    default: return within("state file " + path, ready.error());
+  }
+}
+
+Result<> Store::prepare() {
+  sqlite3* db = db_.get();
+  sqlite3_extended_result_codes(db, 1);
+  // Exclusive: a second manager is refused by the first read, and no shared-memory file lies about.
+  if (auto locked = sql::execute(db, "PRAGMA locking_mode=EXCLUSIVE"); !locked) return locked;
+  const auto id = pragma(db, "PRAGMA application_id");
+  if (!id) return tl::unexpected(id.error());
+  const auto version = pragma(db, "PRAGMA user_version");
+  if (!version) return tl::unexpected(version.error());
+  const auto tables = pragma(db, "SELECT count(*) FROM sqlite_master");
+  if (!tables) return tl::unexpected(tables.error());
+  const bool fresh = *tables == 0 && *id == 0 && *version == 0;
+  if (!fresh && *id != kApplicationId) return fail(Errc::invalid, "it is an SQLite file of another program");
+  if (*version > kVersion)
+    return fail(Errc::unsupported,
+                "it was written by a newer sharp_am (version {}, this one knows {}): start that one, or, when no job runs, "
+                "move the file away",
+                *version, kVersion);
+  if (!fresh)
+    if (auto whole = check_whole(); !whole) return whole;
+  // NORMAL: a commit survives the death of this process at any instant; fsync comes with checkpoints (docs/adr/0020).
+  if (auto mode = sql::execute(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL"); !mode) return mode;
+  return migrate(fresh ? 0 : static_cast<int>(*version));
+}
+
+Result<> Store::check_whole() const {
+  sql::Statement check(db_.get(), "PRAGMA integrity_check(1)");
+  auto row = check.step();
+  if (!row) return tl::unexpected(row.error());
+  if (auto said = check.text(0); said != "ok") return fail(Errc::invalid, "it is damaged ({:.200})", said);
+  return {};
+}
+
+Result<> Store::migrate(int from) {
+  if (from == kVersion) return {};
+  sqlite3* db = db_.get();
+  auto all = sql::Transaction::begin(db);
+  if (!all) return tl::unexpected(all.error());
+  if (from == 0) {
+    // STRICT: a value of another type is an error when it is written, not a surprise when it is read.
+    if (auto made = sql::execute(db, R"(
+          CREATE TABLE tree(one INTEGER PRIMARY KEY CHECK (one = 1), fabric TEXT NOT NULL, tree_id INTEGER NOT NULL,
+                            last_number INTEGER NOT NULL) STRICT;
+          CREATE TABLE jobs(job_id INTEGER PRIMARY KEY, number INTEGER NOT NULL, life INTEGER NOT NULL,
+                            ticket INTEGER NOT NULL, holder TEXT NOT NULL, tree_id INTEGER NOT NULL,
+                            osts INTEGER NOT NULL, payload INTEGER NOT NULL, groups INTEGER NOT NULL,
+                            qps INTEGER NOT NULL, channels INTEGER NOT NULL, trees INTEGER NOT NULL,
+                            stream_window INTEGER NOT NULL, chunk INTEGER NOT NULL, features INTEGER NOT NULL,
+                            leaves TEXT NOT NULL) STRICT;
+          INSERT INTO tree VALUES(1, '', 0, 0);)");
+        !made)
+      return made;
+  }
+  if (from < 2)  // 2: whose job it is, by which reservation, and the key its members show
+    if (auto added = sql::execute(db, R"(
+          ALTER TABLE jobs ADD COLUMN uid INTEGER NOT NULL DEFAULT 0;
+          ALTER TABLE jobs ADD COLUMN reservation TEXT NOT NULL DEFAULT '';
+          ALTER TABLE jobs ADD COLUMN key BLOB NOT NULL DEFAULT x'';)");
+        !added)
+      return added;
+  const auto stamp =
+      fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, static_cast<int>(kVersion));
+  if (auto stamped = sql::execute(db, stamp.c_str()); !stamped) return stamped;
+  return all->commit();
+}
+
+Result<SavedState> Store::load() const {
+  SavedState saved;
+  sql::Statement tree(db_.get(), "SELECT fabric, tree_id, last_number FROM tree");
+  auto row = tree.step();
+  if (!row) return within(path_, row.error());
+  if (!*row) return fail(Errc::invalid, "{}: it lacks its tree: {}", path_, kRemedy);
+  saved.fabric = tree.text(0);
+  saved.tree_id = tree.small(1);
+  saved.last_number = tree.small(2);
+  sql::Statement jobs(db_.get(),
+                      "SELECT job_id, number, life, ticket, uid, holder, reservation, tree_id, osts, payload, groups, qps, "
+                      "channels, trees, stream_window, chunk, features, leaves, key FROM jobs ORDER BY number");
+  for (;;) {
+    row = jobs.step();
+    if (!row) return within(path_, row.error());
+    if (!*row) return saved;
+    JobRecord job;
+    job.job_id = jobs.number(0);
+    job.number = jobs.small(1);
+    job.life = jobs.number(2);
+    job.ticket = jobs.number(3);
+    job.uid = jobs.small(4);
+    job.holder = jobs.text(5);
+    job.reservation = jobs.text(6);
+    job.tree_id = jobs.small(7);
+    job.grant = {jobs.small(8),  jobs.small(9),  jobs.small(10), jobs.small(11), jobs.small(12),
+                 jobs.small(13), jobs.small(14), jobs.small(15), jobs.number(16)};
+    auto leaves = leaves_of(jobs.text(17));
+    if (!leaves) return within(fmt::format("{}: job {}", path_, job.job_id), leaves.error());
+    job.leaves = *std::move(leaves);
+    job.key = jobs.blob(18);
+    saved.jobs.push_back(std::move(job));
+  }
+}
+
+Result<> Store::put(const JobRecord& job) {
+  auto all = sql::Transaction::begin(db_.get());
+  if (!all) return tl::unexpected(all.error());
+  sql::Statement insert(db_.get(),
+                        "INSERT INTO jobs(job_id, number, life, ticket, uid, holder, reservation, tree_id, osts, payload, "
+                        "groups, qps, channels, trees, stream_window, chunk, features, leaves, key) "
+                        "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  const auto& g = job.grant;
+  insert.bind(job.job_id).bind(job.number).bind(job.life).bind(job.ticket).bind(job.uid);
+  insert.bind(std::string_view(job.holder)).bind(std::string_view(job.reservation)).bind(job.tree_id);
+  insert.bind(g.osts).bind(g.payload_per_ost).bind(g.max_groups).bind(g.max_qps).bind(g.max_group_channels);
+  insert.bind(g.num_trees).bind(g.stream_window).bind(g.chunk_bytes).bind(g.features);
+  insert.bind(std::string_view(leaves_text(job.leaves))).bind(std::span(job.key));
+  if (auto done = insert.run(); !done) return done;
+  sql::Statement number(db_.get(), "UPDATE tree SET last_number = max(last_number, ?)");
+  if (auto done = number.bind(job.number).run(); !done) return done;
+  return all->commit();
+}
+
+Result<> Store::remove(std::uint64_t job_id) {
+  return sql::Statement(db_.get(), "DELETE FROM jobs WHERE job_id = ?").bind(job_id).run();
+}
+
+Result<> Store::set_tree(const std::string& fabric, std::uint32_t tree_id) {
+  auto all = sql::Transaction::begin(db_.get());
+  if (!all) return tl::unexpected(all.error());
+  sql::Statement other(db_.get(), "DELETE FROM jobs WHERE (SELECT fabric FROM tree) <> ?");
+  if (auto done = other.bind(std::string_view(fabric)).run(); !done) return done;
+  sql::Statement update(db_.get(), "UPDATE tree SET fabric = ?, tree_id = ?");
+  if (auto done = update.bind(std::string_view(fabric)).bind(tree_id).run(); !done) return done;
+  return all->commit();
+}
+
+}  // namespace sumac::manager

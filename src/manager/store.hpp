@@ -1,0 +1,45 @@
+#pragma once
+// The journal in a file: SQLite with a write-ahead log, in a directory of its own. What was written survives the death of the
+// process at any instant; a file that is not whole, not ours or of a newer version is refused as it is, never half-read.
+#include <memory>
+#include <string>
+
+#include "manager/journal.hpp"
+
+struct sqlite3;
+
+namespace sumac::manager {
+
+class Store final : public Journal {
+ public:
+  /// Raised when the meaning of a table changes; open() brings older ones up to it in one transaction.
+  static constexpr int kVersion = 2;
+  static constexpr const char* kFileName = "sharp_am.state";
+
+  /// `directory` is made (0700) if its parent is there. Errc::not_found: no such directory; denied: others may write to it;
+  /// exists: another manager has it open; invalid: the file is damaged, not ours, or of a newer version; io.
+  static Result<Store> open(const std::string& directory);
+
+  Result<SavedState> load() const;
+  Result<> put(const JobRecord& job) override;
+  Result<> remove(std::uint64_t job_id) override;
+  Result<> set_tree(const std::string& fabric, std::uint32_t tree_id) override;
+
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* db) const noexcept;
+  };
+  using Database = std::unique_ptr<sqlite3, Close>;
+  Store(std::string path, Database db) : path_(std::move(path)), db_(std::move(db)) {}
+
+  Result<> prepare();
+  Result<> check_whole() const;
+  Result<> migrate(int from);
+
+  std::string path_;
+  Database db_;
+};
+
+}  // namespace sumac::manager

@@ -1,0 +1,207 @@
+// The state file: what it keeps, and every way in which it can be something else than expected.
+#include "manager/store.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace sumac::manager {
+namespace {
+
+using testing::HasSubstr;
+
+struct StateDirectory {
+  std::string path = testing::TempDir() + "sumac-state-XXXXXX";
+  StateDirectory() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
+  ~StateDirectory() { std::filesystem::remove_all(path); }
+  std::string file() const { return path + "/" + Store::kFileName; }
+};
+
+JobRecord job(std::uint64_t id) {
+  JobRecord record;
+  record.job_id = id;
+  record.number = static_cast<std::uint32_t>(id % 100);
+  record.life = 0xFFFFFFFFFFFFFFFFu - id;
+  record.ticket = 3;
+  record.uid = 1000;
+  record.holder = "h1 pid 5 uid 1000";
+  record.reservation = "weather";
+  record.tree_id = 0x7FFFFFFF;
+  record.grant = {51, 128, 51, 1, 1, 1, 16, 65536, 5};
+  record.leaves = {1, 1, 2};
+  record.key = {1, 2, 3};
+  return record;
+}
+
+/// Runs SQL on the closed file, as somebody else would.
+void meddle(const std::string& file, const char* text) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+  char* why = nullptr;
+  ASSERT_EQ(sqlite3_exec(db, text, nullptr, nullptr, &why), SQLITE_OK) << why;
+  sqlite3_close(db);
+}
+
+TEST(Store, gives_back_what_was_put) {
+  StateDirectory dir;
+  const auto one = job(1), other = job(0xFEDCBA9876543210u);
+  {
+    auto store = Store::open(dir.path);
+    ASSERT_TRUE(store) << store.error().context;
+    EXPECT_TRUE(store->load()->fabric.empty()) << "a first life";
+    ASSERT_TRUE(store->set_tree("root<-", 7));
+    ASSERT_TRUE(store->put(one));
+    ASSERT_TRUE(store->put(other));
+    ASSERT_TRUE(store->put(job(2)));
+    ASSERT_TRUE(store->remove(2));
+    EXPECT_FALSE(store->put(one)) << "the same job twice";
+  }
+  const auto saved = Store::open(dir.path)->load();
+  ASSERT_TRUE(saved) << saved.error().context;
+  EXPECT_EQ(saved->fabric, "root<-");
+  EXPECT_EQ(saved->tree_id, 7u);
+  EXPECT_EQ(saved->last_number, std::max({one.number, other.number, 2u})) << "a number is not used again";
+  EXPECT_THAT(saved->jobs, testing::UnorderedElementsAre(one, other));
+  struct stat info {};
+  ASSERT_EQ(::stat(dir.file().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST(Store, another_fabric_forgets_the_jobs_of_the_former) {
+  StateDirectory dir;
+  auto store = Store::open(dir.path);
+  ASSERT_TRUE(store->set_tree("root<-", 7));
+  ASSERT_TRUE(store->put(job(1)));
+  ASSERT_TRUE(store->set_tree("root<-", 8));
+  EXPECT_EQ(store->load()->jobs.size(), 1u);
+  ASSERT_TRUE(store->set_tree("other<-", 9));
+  EXPECT_TRUE(store->load()->jobs.empty());
+}
+
+TEST(Store, what_is_written_survives_a_death_without_a_goodbye) {
+  StateDirectory dir;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto store = Store::open(dir.path);
+    if (!store || !store->set_tree("root<-", 7) || !store->put(job(1))) ::_exit(1);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const auto saved = Store::open(dir.path)->load();
+  ASSERT_TRUE(saved);
+  EXPECT_THAT(saved->jobs, testing::ElementsAre(job(1)));
+}
+
+TEST(Store, refuses_a_directory_that_is_not_fit_and_says_what_to_do) {
+  StateDirectory dir;
+  std::ofstream(dir.path + "/file") << "x";
+  ASSERT_EQ(::mkdir((dir.path + "/open").c_str(), 0700), 0);
+  ASSERT_EQ(::chmod((dir.path + "/open").c_str(), 0777), 0);
+  const struct {
+    const char* name;
+    std::string path;
+    Errc code;
+    const char* says;
+  } rows[] = {
+      {"missing, and its parent too", dir.path + "/no/such", Errc::not_found, "its parent does not exist: make it"},
+      {"a file", dir.path + "/file", Errc::invalid, "it is a file"},
+      {"others may write", dir.path + "/open", Errc::denied, "chmod 700"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const auto store = Store::open(row.path);
+    ASSERT_FALSE(store);
+    EXPECT_EQ(store.error().code, row.code);
+    EXPECT_THAT(store.error().context, HasSubstr(row.says));
+    EXPECT_THAT(store.error().context, HasSubstr(row.path));
+  }
+  EXPECT_TRUE(Store::open(dir.path + "/new")) << "made where its parent is there";
+}
+
+TEST(Store, two_managers_can_not_share_a_state) {
+  StateDirectory dir;
+  const auto first = Store::open(dir.path);
+  ASSERT_TRUE(first);
+  const auto second = Store::open(dir.path);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::exists);
+  EXPECT_THAT(second.error().context, HasSubstr("another sharp_am has it open"));
+}
+
+TEST(Store, refuses_a_file_that_is_damaged_or_not_ours_and_leaves_it_as_it_is) {
+  const struct {
+    const char* name;
+    std::function<void(const std::string&)> harm;
+    Errc code;
+    const char* says;
+  } rows[] = {
+      {"no database at all", [](const auto& f) { std::ofstream(f) << "hello, this is a letter, and a long one at that"; },
+       Errc::invalid, "when no job runs, move the file away"},
+      {"another program's", [](const auto& f) { meddle(f, "PRAGMA application_id=77"); }, Errc::invalid,
+       "of another program"},
+      {"a newer version", [](const auto& f) { meddle(f, "PRAGMA user_version=99"); }, Errc::unsupported,
+       "written by a newer sharp_am (version 99, this one knows 2)"},
+      {"a missing table", [](const auto& f) { meddle(f, "DROP TABLE jobs"); }, Errc::invalid, "no such table"},
+      {"a missing row", [](const auto& f) { meddle(f, "DELETE FROM tree"); }, Errc::invalid, "lacks its tree"},
+      {"leaves that are no numbers", [](const auto& f) { meddle(f, "UPDATE jobs SET leaves='1 x'"); }, Errc::invalid,
+       "no list of leaf nodes"},
+      {"its second half gone",
+       [](const auto& f) { std::filesystem::resize_file(f, std::filesystem::file_size(f) / 2); }, Errc::invalid, ""},
+      {"rubbish in the middle",
+       [](const auto& f) {
+         std::fstream file(f, std::ios::in | std::ios::out | std::ios::binary);
+         file.seekp(2 * 4096);
+         for (int i = 0; i < 4000; ++i) file.put(static_cast<char>(i * 7));
+       },
+       Errc::invalid, ""},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    StateDirectory dir;
+    {
+      auto store = Store::open(dir.path);
+      ASSERT_TRUE(store->set_tree("root<-", 7));
+      for (std::uint64_t id = 1; id <= 50; ++id) ASSERT_TRUE(store->put(job(id)));
+    }
+    row.harm(dir.file());
+    const auto before = std::filesystem::file_size(dir.file());
+    const auto opened = Store::open(dir.path);
+    const auto saved = opened ? opened->load() : tl::unexpected(opened.error());
+    ASSERT_FALSE(saved) << "half-read";
+    EXPECT_EQ(saved.error().code, row.code) << saved.error().context;
+    EXPECT_THAT(saved.error().context, HasSubstr(row.says));
+    EXPECT_THAT(saved.error().context, HasSubstr(Store::kFileName));
+    EXPECT_EQ(std::filesystem::file_size(dir.file()), before);
+  }
+}
+
+TEST(Store, brings_an_older_file_up_to_date_with_all_its_jobs) {
+  StateDirectory dir;
+  auto old = job(9);
+  {
+    auto store = Store::open(dir.path);
+    ASSERT_TRUE(store->set_tree("root<-", 7));
+    ASSERT_TRUE(store->put(old));
+  }
+  meddle(dir.file(),
+         "ALTER TABLE jobs DROP COLUMN uid; ALTER TABLE jobs DROP COLUMN reservation; ALTER TABLE jobs DROP COLUMN key;"
+         "PRAGMA user_version=1");
+  const auto store = Store::open(dir.path);
+  ASSERT_TRUE(store) << store.error().context;
+  old.uid = 0;
+  old.reservation.clear();
+  old.key.clear();
+  EXPECT_THAT(store->load()->jobs, testing::ElementsAre(old));
+}
+
+}  // namespace
+}  // namespace sumac::manager

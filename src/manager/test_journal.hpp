@@ -1,0 +1,31 @@
+#pragma once
+// A journal in memory that tests look into, and that can be told to fail.
+#include <algorithm>
+
+#include "manager/journal.hpp"
+
+namespace sumac::manager {
+
+struct TestJournal final : Journal {
+  SavedState state;
+  bool full = false;
+
+  Result<> put(const JobRecord& job) override {
+    if (full) return fail(Errc::io, "no space left on device");
+    state.jobs.push_back(job);
+    state.last_number = std::max(state.last_number, job.number);
+    return {};
+  }
+  Result<> remove(std::uint64_t job_id) override {
+    std::erase_if(state.jobs, [&](const auto& job) { return job.job_id == job_id; });
+    return {};
+  }
+  Result<> set_tree(const std::string& fabric, std::uint32_t tree_id) override {
+    if (fabric != state.fabric) state.jobs.clear();
+    state.fabric = fabric;
+    state.tree_id = tree_id;
+    return {};
+  }
+};
+
+}  // namespace sumac::manager
