@@ -174,9 +174,11 @@ enum sumac_across_way {
 typedef struct sumac_across {
   void* context;
   /** Which way would a collective go? Asked at every rank, also at those that lead nothing: the answer must be the same everywhere, so
-   *  it may depend on (coll, bytes, fold) and on what was agreed, and it may not change during the team's life. */
+   *  it may depend on (coll, bytes, fold) and on what was agreed, and it may not change during the team's life. An allgather is
+   *  asked for as SUMAC_COLL_ALLGATHERV; bytes of an allgatherv are those of all blocks together. A large collective is started in
+   *  chunks: the way of a chunk may differ from the way of the whole. */
   int (*way)(void* context, int coll, size_t bytes, const sumac_fold_t* fold);
-  /** Leaders only. Returns 0 and sets *request_p, or an error: then the team is broken at every rank.
+  /** Leaders only. Returns 0 and sets *request_p (NULL: done already), or an error: then the team is broken at every rank.
    *  `call`, its buffers and its fold stay valid until test() says it is done. */
   int (*start)(void* context, const sumac_call_t* call, void** request_p);
   /** 0: done, the request is gone. SUMAC_TEAM_PENDING: not yet. Negative: failed, the request is gone. Moves the request on. */
@@ -293,10 +295,6 @@ void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts);
 
 /** The team's leaders across: how many, and this rank's index among them (-1: none). 1 and 0 or -1 on a single host. */
 int sumac_team_leaders(const sumac_team_t* team, int* my_index);
-
-/** Before the library is unloaded, and in a forked child: closes the descriptors that all teams of the process share. Teams that are
- *  still there open them again when they need them. */
-void sumac_team_forget(void);
 
 #ifdef __cplusplus
 }

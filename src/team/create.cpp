@@ -1,0 +1,322 @@
+// Making a team. Everything that needs other ranks is here: two allgathers (each rank's greeting, then whether it could
+// attach), a third one where leaders open a way across. Every decision is taken from what the allgathers brought, so all
+// ranks take the same one.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "team/team.hpp"
+#include "team/tuning.hpp"
+
+namespace sumac::team {
+namespace {
+
+constexpr std::size_t kMaskWords = 16;  ///< 1024 processors; those beyond are counted modulo.
+
+/// What a rank tells all others. Zeroed before it is filled: padding travels too.
+struct Greeting {
+  std::uint64_t signature;
+  std::uint64_t tuning;
+  std::int32_t error;  ///< Errc of making the segment.
+  std::int32_t host_ranks;
+  double quota_cpus;
+  std::uint64_t quota_group;
+  std::uint64_t mask[kMaskWords];
+  shm::Handle handle;
+  char words[96];
+};
+static_assert(std::is_trivially_copyable_v<Greeting>);
+
+struct Vote {
+  std::int32_t error;
+  char words[124];
+};
+
+template <std::size_t N>
+void put_words(char (&out)[N], std::string_view words) {
+  const std::size_t length = std::min(words.size(), N - 1);
+  std::memcpy(out, words.data(), length);
+  out[length] = '\0';
+}
+
+void put_share(const machine::CpuShare& share, Greeting& greeting) {
+  for (std::size_t w = 0; w < share.allowed.words.size(); ++w) greeting.mask[w % kMaskWords] |= share.allowed.words[w];
+  greeting.quota_cpus = share.quota_cpus;
+  greeting.quota_group = share.quota_group;
+}
+
+machine::CpuShare share_of(const Greeting& greeting) {
+  machine::CpuShare share;
+  std::copy(std::begin(greeting.mask), std::end(greeting.mask), share.allowed.words.begin());
+  share.quota_cpus = greeting.quota_cpus;
+  share.quota_group = greeting.quota_group;
+  return share;
+}
+
+class Maker {
+ public:
+  Maker(const sumac_team_spec_t& spec, std::string& why)
+      : spec_(spec), handle_(*as_handle(spec.options)), why_(why), team_(std::make_unique<sumac_team>(spec.threads != 0)) {}
+
+  int make();
+  std::unique_ptr<sumac_team> take() { return std::move(team_); }
+
+ private:
+  int pass(std::string why) {
+    why_ = std::move(why);
+    return SUMAC_TEAM_PASS;
+  }
+  int lay_out();
+  int share_memory();
+  int try_backing(shm::Backing backing, std::string& complaint);
+  int compare_greetings();
+  int vote(Errc code, std::string_view words, std::string& complaint);
+  void weigh_processors();
+  void make_groups();
+  int open_across();
+  void set_direct();
+
+  const sumac_team_spec_t& spec_;
+  const OptionsHandle& handle_;
+  std::string& why_;
+  std::unique_ptr<sumac_team> team_;
+  std::vector<Greeting> greetings_;
+  bool has_segment_ = false;  ///< This host has a group at all.
+};
+
+int Maker::make() {
+  team_->name = spec_.name != nullptr ? spec_.name : "";
+  team_->options = &handle_;
+  team_->user_progress = spec_.progress;
+  team_->user_context = spec_.progress_context;
+  if (spec_.size < 2) return pass("a communicator of one rank has nobody to talk to");
+  if (const int rc = lay_out(); rc != SUMAC_TEAM_OK) return rc;
+  if (const int rc = share_memory(); rc != SUMAC_TEAM_OK) return rc;
+  make_groups();
+  if (const int rc = open_across(); rc != SUMAC_TEAM_OK) return rc;
+  set_direct();
+  return SUMAC_TEAM_OK;
+}
+
+int Maker::lay_out() {
+  std::vector<topo::Place> places;
+  places.reserve(static_cast<std::size_t>(spec_.size));
+  for (int r = 0; r < spec_.size; ++r)
+    places.push_back({spec_.places[r].host, spec_.places[r].socket, spec_.places[r].numa, spec_.places[r].core});
+  auto layout = team::lay_out(places, handle_.levels, spec_.rank);
+  if (!layout) return pass(layout.error().context);
+  team_->layout = std::move(*layout);
+  Shape& shape = team_->shape;
+  shape.islands = static_cast<int>(team_->layout.islands.size());
+  for (const auto& island : team_->layout.islands)
+    shape.island_size_max = std::max(shape.island_size_max, static_cast<int>(island.size()));
+  shape.has_steps = team_->layout.has_steps;
+  has_segment_ = !team_->layout.groups.empty();
+  return SUMAC_TEAM_OK;
+}
+
+int Maker::share_memory() {
+  const Backing wanted = handle_.options.backing;
+  std::string complaint;
+  // memfd first, for it needs no room in /dev/shm and leaves nothing behind; all hosts go on to the next one together.
+  const bool tries_both = wanted == Backing::automatic;
+  int rc = try_backing(wanted == Backing::devshm ? shm::Backing::devshm : shm::Backing::memfd, complaint);
+  if (rc == SUMAC_TEAM_PASS && tries_both && !complaint.empty()) rc = try_backing(shm::Backing::devshm, complaint);
+  if (rc == SUMAC_TEAM_PASS && !complaint.empty())
+    why_ = fmt::format("no shared memory: {}; this communicator goes on without", complaint);
+  if (team_->segment && rc != SUMAC_TEAM_OK) team_->segment.reset();
+  return rc;
+}
+
+/// One attempt: PASS with a complaint if some host could not, PASS with why_ if the ranks don't fit together at all.
+int Maker::try_backing(shm::Backing backing, std::string& complaint) {
+  complaint.clear();
+  team_->segment.reset();
+  const Layout& layout = team_->layout;
+  shm::Shape shape;
+  shape.members = static_cast<int>(layout.host_members.size());
+  for (const auto& group : layout.groups) shape.group_sizes.push_back(static_cast<int>(group.members.size()));
+  shape.group_sizes.push_back(1);  // the board's
+  const bool creates = has_segment_ && layout.host_members.front() == layout.rank;
+
+  Greeting own;
+  std::memset(static_cast<void*>(&own), 0, sizeof own);
+  own.handle = shm::Handle{};
+  own.signature = signature(handle_);
+  own.tuning = digest(handle_.tuning);
+  own.host_ranks = spec_.host_ranks;
+  put_share(handle_.share, own);
+  if (creates) {
+    auto made = shape.members > shm::kMembersMax
+                    ? tl::unexpected(Error{Errc::unsupported, fmt::format("{} ranks on a host, at most {} can share one segment",
+                                                                          shape.members, shm::kMembersMax)})
+                    : shm::Segment::create(shape, backing);
+    if (made) {
+      own.handle = made->handle();
+      team_->segment = std::make_unique<shm::Segment>(std::move(*made));
+    } else {
+      own.error = static_cast<std::int32_t>(made.error().code);
+      put_words(own.words, made.error().context);
+    }
+  }
+  greetings_.resize(static_cast<std::size_t>(spec_.size));
+  if (spec_.oob.allgather(spec_.oob.context, &own, greetings_.data(), sizeof own) != 0) return SUMAC_TEAM_OOB;
+  if (const int rc = compare_greetings(); rc != SUMAC_TEAM_OK) return rc;
+  for (int r = 0; r < spec_.size; ++r) {
+    const Greeting& greeting = greetings_[static_cast<std::size_t>(r)];
+    if (greeting.error == 0) continue;
+    complaint = fmt::format("rank {}: {}", r, greeting.words);
+    return SUMAC_TEAM_PASS;
+  }
+
+  Errc code = Errc::ok;
+  std::string words;
+  if (has_segment_ && !creates) {
+    const Greeting& creator = greetings_[static_cast<std::size_t>(layout.host_members.front())];
+    auto attached = shm::Segment::attach(creator.handle, shape, layout.local_index(layout.rank));
+    if (attached) {
+      team_->segment = std::make_unique<shm::Segment>(std::move(*attached));
+    } else {
+      code = attached.error().code;
+      words = attached.error().context;
+    }
+  }
+  const int rc = vote(code, words, complaint);
+  if (rc == SUMAC_TEAM_OK && team_->segment) team_->segment->all_attached();
+  return rc;
+}
+
+int Maker::compare_greetings() {
+  const Greeting& first = greetings_.front();
+  bool same_tuning = true;
+  for (int r = 0; r < spec_.size; ++r) {
+    const Greeting& greeting = greetings_[static_cast<std::size_t>(r)];
+    if (greeting.signature != first.signature)
+      return pass(fmt::format("rank {} has other HCOLL_*, SUMAC_TEAM_* or SUMAC_SHM_* variables than rank 0: give all ranks "
+                              "the same (mpirun -x)",
+                              r));
+    same_tuning = same_tuning && greeting.tuning == first.tuning;
+  }
+  team_->uses_tuning_file = same_tuning && first.tuning != 0;
+  if (!same_tuning) team_->remarks.push_back("the hosts have different tuning files: the built-in choice is used");
+  return SUMAC_TEAM_OK;
+}
+
+/// OK if nobody has an error; else PASS and the first one's words.
+int Maker::vote(Errc code, std::string_view words, std::string& complaint) {
+  Vote own;
+  std::memset(&own, 0, sizeof own);
+  own.error = static_cast<std::int32_t>(code);
+  put_words(own.words, words);
+  std::vector<Vote> votes(static_cast<std::size_t>(spec_.size));
+  if (spec_.oob.allgather(spec_.oob.context, &own, votes.data(), sizeof own) != 0) return SUMAC_TEAM_OOB;
+  for (int r = 0; r < spec_.size; ++r) {
+    const Vote& one = votes[static_cast<std::size_t>(r)];
+    if (one.error == 0) continue;
+    complaint = fmt::format("rank {}: {}", r, one.words);
+    return SUMAC_TEAM_PASS;
+  }
+  return SUMAC_TEAM_OK;
+}
+
+/// How many ranks fight for how many processors, alike at every rank of the host.
+void Maker::weigh_processors() {
+  std::vector<machine::CpuShare> shares;
+  int job_ranks = 0;
+  for (const int r : team_->layout.host_members) {
+    const Greeting& greeting = greetings_[static_cast<std::size_t>(r)];
+    shares.push_back(share_of(greeting));
+    job_ranks = std::max(job_ranks, greeting.host_ranks);
+  }
+  const double cpus = machine::together(shares);
+  // The job's other ranks on this host are taken to be spread evenly over its processors: 16 bound ranks on 16 cores leave
+  // a team of two its two cores; 8 ranks that may run anywhere on two cores are 8 on 2 for a team of two as well.
+  const double online = std::max(1.0, static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)));
+  const double others = std::ceil(job_ranks * std::min(1.0, cpus / online) - 1e-9);
+  team_->waiting.ranks_on_host = std::max(static_cast<int>(team_->layout.host_members.size()), static_cast<int>(others));
+  team_->waiting.cpus = cpus;
+  team_->shape.crowded = team_->waiting.crowded();
+}
+
+void Maker::make_groups() {
+  weigh_processors();
+  team_->waiting.context = team_.get();
+  team_->waiting.progress = [](void* context) {
+    auto& team = *static_cast<sumac_team*>(context);
+    team.look_at_board();
+    if (team.user_progress != nullptr) team.user_progress(team.user_context);
+  };
+  const Layout& layout = team_->layout;
+  team_->groups.resize(layout.groups.size());
+  if (!team_->segment) return;
+  const auto make = [&](const Part& part) {
+    std::vector<shm::Member> members;
+    for (const int r : layout.groups[static_cast<std::size_t>(part.group)].members)
+      members.push_back({layout.local_index(r), r});
+    const shm::TuningInput input{static_cast<int>(members.size()), team_->shape.crowded, team_->segment->shape().eager_bytes,
+                                 team_->segment->shape().large_bytes};
+    auto& group = team_->groups[static_cast<std::size_t>(part.group)];
+    group = std::make_unique<shm::Group>(*team_->segment, static_cast<std::size_t>(part.group), std::move(members),
+                                         part.index, team_->waiting, shm::default_tuning(input));
+    group->set_tuning(tuning_for(input, *group, handle_, team_->uses_tuning_file, team_->remarks));
+    return group.get();
+  };
+  if (layout.island_part) team_->island_group = make(layout.island_part);
+  for (const Part& part : layout.steps) make(part);
+  std::sort(team_->remarks.begin(), team_->remarks.end());
+  team_->remarks.erase(std::unique(team_->remarks.begin(), team_->remarks.end()), team_->remarks.end());
+  const auto at = shm::layout_of(team_->segment->shape(), layout.groups.size());
+  team_->board = reinterpret_cast<Board*>(team_->segment->at(at.lines));
+}
+
+int Maker::open_across() {
+  const Layout& layout = team_->layout;
+  if (layout.islands.size() < 2 || spec_.open_across == nullptr) return SUMAC_TEAM_OK;
+  std::vector<int> leaders;
+  for (const auto& island : layout.islands) leaders.push_back(island.front());
+  const int rc = spec_.open_across(spec_.open_context, leaders.data(), static_cast<int>(leaders.size()),
+                                   layout.leads() ? layout.island() : -1, &team_->across);
+  team_->has_across = rc == 0;
+  std::string complaint;
+  const int voted = vote(rc == 0 ? Errc::ok : Errc::refused, "could not open the way between the leaders", complaint);
+  if (voted == SUMAC_TEAM_PASS) why_ = complaint;
+  return voted;
+}
+
+/// Collectives that are one call on one group whatever their size, or from a size on.
+void Maker::set_direct() {
+  std::fill(std::begin(team_->direct_from), std::end(team_->direct_from), SIZE_MAX);
+  if (team_->layout.islands.size() > 1) return;
+  for (int c = 0; c < SUMAC_COLLS; ++c) {
+    const auto coll = static_cast<shm::Coll>(c);
+    // Only these have something to do when bytes is 0.
+    const std::size_t least = coll == shm::Coll::barrier || coll == shm::Coll::allgatherv || coll == shm::Coll::alltoallv ? 0 : 1;
+    for (const std::size_t from : {least, kStepBytesMax + 1}) {
+      const Choice choice = team_->choose(c, from, from, nullptr);
+      if (choice.way != Way::host || choice.by_steps) continue;
+      team_->direct_from[c] = from;
+      break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sumac::team
+
+int sumac_team_create(const sumac_team_spec_t* spec, sumac_team_t** team_p, char* why, size_t why_bytes) {
+  if (spec->struct_bytes != sizeof *spec || spec->size < 1 || spec->rank < 0 || spec->rank >= spec->size ||
+      spec->places == nullptr || spec->options == nullptr || spec->oob.allgather == nullptr)
+    return SUMAC_TEAM_INVALID;
+  std::string words;
+  sumac::team::Maker maker(*spec, words);
+  const int rc = maker.make();
+  if (why != nullptr && why_bytes > 0) {
+    const std::size_t length = std::min(words.size(), why_bytes - 1);
+    std::memcpy(why, words.data(), length);
+    why[length] = '\0';
+  }
+  if (rc == SUMAC_TEAM_OK) *team_p = maker.take().release();
+  return rc;
+}

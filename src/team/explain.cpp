@@ -1,0 +1,132 @@
+// What a team does and why, for people: one line per collective and range of sizes.
+#include <algorithm>
+#include <cstring>
+
+#include "team/c_types.hpp"
+#include "team/team.hpp"
+
+namespace {
+
+using sumac::Bytes;
+using sumac::shm::Coll;
+using sumac::team::Choice;
+using sumac::team::Way;
+
+/// SHARP_REDUCE and its like look at a fold: the most usual one stands for all.
+const sumac_fold_t* usual_fold() {
+  static const sumac_fold_t fold = [] {
+    sumac_fold_t made;
+    sumac_fold_standard(&made, static_cast<int>(sumac::Dtype::float64), static_cast<int>(sumac::Op::sum),
+                        static_cast<int>(sumac::Dtype::null));
+    return made;
+  }();
+  return &fold;
+}
+
+bool has_fold(int coll) {
+  return coll == SUMAC_COLL_ALLREDUCE || coll == SUMAC_COLL_REDUCE || coll == SUMAC_COLL_REDUCE_SCATTER_BLOCK;
+}
+bool has_size(int coll) { return coll != SUMAC_COLL_BARRIER && coll != SUMAC_COLL_ALLTOALLV; }
+
+/// The algorithm of shared memory that a size gets.
+const sumac::shm::Algorithm* algorithm_of(const sumac_team_t& team, int coll, std::size_t bytes, const Choice& choice) {
+  if (choice.way == Way::pass || team.island_group == nullptr) return nullptr;
+  auto part = static_cast<Coll>(coll);
+  if (choice.way != Way::host) {  // what the island does first
+    if (part == Coll::allgather) part = Coll::allgatherv;
+    if (part == Coll::allreduce || part == Coll::barrier) part = Coll::reduce;
+    bytes = std::min<std::size_t>(bytes, team.options->options.chunk.count);
+  }
+  return team.island_group->tuning().pick(part, bytes);
+}
+
+Choice choice_of(const sumac_team_t& team, int coll, std::size_t bytes, const sumac_fold_t* fold) {
+  const bool gathers = coll == SUMAC_COLL_ALLGATHER || coll == SUMAC_COLL_ALLGATHERV;
+  return team.choose(coll, bytes, gathers ? bytes * static_cast<std::size_t>(team.layout.size) : bytes, fold);
+}
+
+std::string sentence(const sumac_team_t& team, const Choice& choice, const sumac::shm::Algorithm* algorithm) {
+  std::string text(sumac::team::words_for(choice.why));
+  if (algorithm != nullptr) text += fmt::format("; \"{}\" ({})", algorithm->name, algorithm->doc);
+  if (choice.by_steps && choice.why != sumac::team::Why::by_socket) text += ", socket by socket";
+  (void)team;
+  return text;
+}
+
+/// One line per range of sizes with the same answer; powers of two are asked.
+std::string lines_of(const sumac_team_t& team, int coll) {
+  std::string text, last;
+  std::size_t first = 0;
+  const auto close = [&](std::size_t end) {
+    if (last.empty()) return;
+    const std::string range = !has_size(coll)                ? "any size"
+                              : end == SIZE_MAX && first == 1 ? "any size"
+                              : end == SIZE_MAX               ? fmt::format("from {} B", first)
+                                                              : fmt::format("{} to {} B", first, end - 1);
+    text += fmt::format("  {:<22}{:<24}{}\n", sumac_coll_name(coll), range, last);
+  };
+  const auto ask = [&](std::size_t bytes) {
+    const sumac_fold_t* fold = has_fold(coll) ? usual_fold() : nullptr;
+    const Choice choice = choice_of(team, coll, bytes, fold);
+    return fmt::format("{}: {}", to_string(choice.way), sentence(team, choice, algorithm_of(team, coll, bytes, choice)));
+  };
+  first = 1;
+  last = ask(has_size(coll) ? 1 : 0);
+  for (std::size_t bytes = 2; has_size(coll) && bytes <= (std::size_t{1} << 30); bytes *= 2) {
+    std::string now = ask(bytes);
+    if (now == last) continue;
+    // The threshold lies between two powers of two: find it exactly.
+    std::size_t low = bytes / 2, high = bytes;
+    while (high - low > 1) {
+      const std::size_t middle = low + (high - low) / 2;
+      (ask(middle) == last ? low : high) = middle;
+    }
+    close(high);
+    first = high;
+    last = std::move(now);
+  }
+  close(SIZE_MAX);
+  return text;
+}
+
+std::string whole_text(const sumac_team_t& team) {
+  const auto& layout = team.layout;
+  const std::size_t hosts = static_cast<std::size_t>(*std::max_element(layout.host_of.begin(), layout.host_of.end())) + 1;
+  std::string text = fmt::format("sumac: communicator {}: {} ranks on {} host{}: {}; {} ranks here for {:.3g} processors{}\n",
+                                 team.name.empty() ? "without a name" : team.name, layout.size, hosts, hosts == 1 ? "" : "s",
+                                 layout.words, team.waiting.ranks_on_host, team.waiting.cpus,
+                                 team.shape.crowded ? ": ranks yield instead of spinning" : "");
+  if (team.segment)
+    text += fmt::format("  shared memory: {}, {} KiB of addresses\n",
+                        team.segment->handle().backing == sumac::shm::Backing::memfd ? "memfd" : "a file in /dev/shm",
+                        team.segment->handle().bytes / 1024);
+  if (team.uses_tuning_file)
+    text += fmt::format("  choices measured on this machine: {}\n", team.options->tuning_path);
+  for (const auto& remark : team.remarks) text += fmt::format("  {}\n", remark);
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) text += lines_of(team, coll);
+  text += "  all others              any size                pass: the next module's\n";
+  return text;
+}
+
+}  // namespace
+
+void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold, sumac_choice_t* choice) {
+  const Choice chosen = choice_of(*team, coll, bytes, fold);
+  const auto* algorithm = algorithm_of(*team, coll, bytes, chosen);
+  choice->way = static_cast<int>(chosen.way);
+  choice->how = algorithm != nullptr ? algorithm->name.data() : "";
+  const std::string text = sentence(*team, chosen, algorithm);
+  const std::size_t length = std::min(text.size(), sizeof choice->reason - 1);
+  std::memcpy(choice->reason, text.data(), length);
+  choice->reason[length] = '\0';
+}
+
+size_t sumac_team_explain(const sumac_team_t* team, char* text, size_t text_bytes) {
+  const std::string whole = whole_text(*team);
+  if (text_bytes > 0) {
+    const std::size_t length = std::min(whole.size(), text_bytes - 1);
+    std::memcpy(text, whole.data(), length);
+    text[length] = '\0';
+  }
+  return whole.size() + 1;
+}

@@ -1,0 +1,93 @@
+#include "team/layout.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace sumac::team {
+namespace {
+
+int index_in(const std::vector<int>& sorted, int value) {
+  return static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
+}
+
+bool moves_in_memory(const topo::Cut& cut) { return cut.level.bcol == topo::Bcol::basesmuma; }
+
+/// The rank that speaks for `rank` once all levels in memory are done.
+int leader_of(const topo::Hierarchy& hierarchy, int rank) {
+  auto now = static_cast<std::uint32_t>(rank);
+  for (const auto& cut : hierarchy.levels)
+    if (moves_in_memory(cut))
+      if (const auto subgroup = cut.subgroup_of[now]; subgroup >= 0)
+        now = cut.subgroups[static_cast<std::size_t>(subgroup)].leader();
+  return static_cast<int>(now);
+}
+
+void find_islands(const topo::Hierarchy& hierarchy, Layout& layout) {
+  std::map<int, std::vector<int>> by_leader;
+  for (int r = 0; r < layout.size; ++r) by_leader[leader_of(hierarchy, r)].push_back(r);
+  layout.island_of.assign(static_cast<std::size_t>(layout.size), -1);
+  for (auto& [leader, members] : by_leader) {
+    for (const int r : members) layout.island_of[static_cast<std::size_t>(r)] = static_cast<int>(layout.islands.size());
+    layout.islands.push_back(std::move(members));
+  }
+}
+
+/// Adds a group and notes this rank's part in it, if it has one.
+Part add_group(Layout& layout, const std::vector<int>& members) {
+  Part part;
+  if (std::binary_search(members.begin(), members.end(), layout.rank)) {
+    part.group = static_cast<int>(layout.groups.size());
+    part.index = index_in(members, layout.rank);
+  }
+  layout.groups.push_back({members});
+  return part;
+}
+
+/// The island level by level, unless its first level that does anything is the whole island already.
+void add_steps(const topo::Hierarchy& hierarchy, const std::vector<int>& island, Layout& layout) {
+  const bool is_mine = island.front() == layout.island_members().front();
+  for (const auto& cut : hierarchy.levels) {
+    if (!moves_in_memory(cut)) continue;
+    for (const auto& subgroup : cut.subgroups) {
+      const std::vector<int> members(subgroup.members.begin(), subgroup.members.end());
+      if (members.size() < 2 || members.size() == island.size() ||
+          !std::binary_search(island.begin(), island.end(), members.front()))
+        continue;
+      Part part = add_group(layout, members);
+      part.of_leaders = cut.level.sbgp == topo::Sbgp::basesmuma;
+      if (!is_mine) continue;
+      layout.has_steps = true;
+      if (!part.of_leaders)
+        for (const int r : members) layout.socket_leader_of[static_cast<std::size_t>(r)] = members.front();
+      if (part) layout.steps.push_back(part);
+    }
+  }
+}
+
+}  // namespace
+
+int Layout::island_index() const { return index_in(island_members(), rank); }
+int Layout::local_index(int team_rank) const { return index_in(host_members, team_rank); }
+
+Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo::Level> levels, int rank) {
+  auto hierarchy = topo::cut(places, levels);
+  if (!hierarchy) return tl::unexpected(hierarchy.error());
+  Layout layout;
+  layout.rank = rank;
+  layout.size = static_cast<int>(places.size());
+  layout.words = topo::describe(*hierarchy);
+  for (const auto host : hierarchy->host_of) layout.host_of.push_back(static_cast<int>(host));
+  find_islands(*hierarchy, layout);
+  for (int r = 0; r < layout.size; ++r) layout.socket_leader_of.push_back(r);
+
+  for (int r = 0; r < layout.size; ++r)
+    if (layout.host_of[static_cast<std::size_t>(r)] == layout.host()) layout.host_members.push_back(r);
+  for (const auto& island : layout.islands) {
+    if (layout.host_of[static_cast<std::size_t>(island.front())] != layout.host() || island.size() < 2) continue;
+    if (const Part part = add_group(layout, island)) layout.island_part = part;
+    add_steps(*hierarchy, island, layout);
+  }
+  return layout;
+}
+
+}  // namespace sumac::team

@@ -1,0 +1,226 @@
+// Running and posting: blocking calls, and the queue of posted ones, which are stepped strictly in their order.
+#include <new>
+
+#include "shm/operation.hpp"
+#include "team/c_types.hpp"
+#include "team/team.hpp"
+
+using sumac::Errc;
+using sumac::shm::Step;
+using sumac::team::Choice;
+using sumac::team::Run;
+using sumac::team::ShortLock;
+using sumac::team::Way;
+
+namespace {
+
+bool is_empty(const sumac_call_t& call) {
+  switch (call.coll) {
+    case SUMAC_COLL_BARRIER:
+    case SUMAC_COLL_ALLGATHERV:
+    case SUMAC_COLL_ALLTOALLV: return false;
+    default: return call.bytes == 0;
+  }
+}
+
+/// The hot path's failure: the group says why.
+[[gnu::cold]] int broke(sumac_team& team) {
+  team.fail(team.island_group->broken(), team.island_group->error());
+  return SUMAC_TEAM_BROKEN;
+}
+
+/// Takes the oldest operation off the queue. Called in turn.
+void finish(sumac_team& team, sumac_op& op, int status) {
+  const auto done = op.done;
+  void* const user = op.user;
+  bool is_freed = false;
+  {
+    const ShortLock lock(team.queue_lock);
+    team.head = op.next;
+    if (team.head == nullptr) team.tail = nullptr;
+    op.next = nullptr;
+    op.has_begun = false;
+    is_freed = op.is_freed;
+    if (is_freed) {
+      op.next = team.spare;
+      team.spare = &op;
+    }
+    // Release: whoever sees the status sees the result; from here on the caller may free the operation.
+    op.status.store(status, std::memory_order_release);
+  }
+  team.active.fetch_sub(1, std::memory_order_relaxed);
+  if (done != nullptr && !is_freed) done(user, status);
+}
+
+/// Moves the oldest operation. Returns true if it came to its end.
+bool step_head(sumac_team& team) {
+  sumac_op* op = nullptr;
+  {
+    const ShortLock lock(team.queue_lock);
+    op = team.head;
+  }
+  if (op == nullptr) return false;
+  if (team.is_broken.load(std::memory_order_relaxed)) {
+    finish(team, *op, SUMAC_TEAM_BROKEN);
+    return true;
+  }
+  if (!op->has_begun) {
+    op->has_begun = true;
+    op->run.begin(team, op->call, op->choice);
+  }
+  switch (op->run.advance()) {
+    case Step::done: finish(team, *op, SUMAC_TEAM_OK); return true;
+    case Step::failed: finish(team, *op, SUMAC_TEAM_BROKEN); return true;
+    case Step::waiting: team.look_at_board(); return false;
+  }
+  return false;
+}
+
+/// Waits with the patience of shm; `step` returns true when it is over.
+template <class Ready>
+void wait_until(sumac_team& team, Ready ready) {
+  sumac::shm::Patience patience(team.waiting);
+  const int looks = team.waiting.crowded() ? 1 : 200;
+  for (;;) {
+    for (int i = 0; i < looks; ++i)
+      if (ready()) return;
+    // A rank of the island that died is found here also while something else is waited for: a leader's way across.
+    if (patience.pause() && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
+  }
+}
+
+/// Everything but one call of shm: queued operations before it, several levels, several hosts, the next module's.
+[[gnu::noinline]] int run_slowly(sumac_team& team, const sumac_call_t& call) {
+  if (call.coll >= SUMAC_COLLS) return SUMAC_TEAM_INVALID;
+  if (team.is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
+  const Choice choice = team.choose(call);
+  ++team.run_counts[call.coll][static_cast<std::size_t>(choice.way)];
+  if (choice.way == Way::pass) return SUMAC_TEAM_PASS;
+  if (is_empty(call)) return SUMAC_TEAM_OK;
+  // Another thread may be moving the queue; it will not stay.
+  wait_until(team, [&] { return team.turn.try_take(); });
+  while (team.active.load(std::memory_order_relaxed) > 0) wait_until(team, [&] { return step_head(team); });
+  int status = team.is_broken.load(std::memory_order_relaxed) ? SUMAC_TEAM_BROKEN : SUMAC_TEAM_PENDING;
+  if (status == SUMAC_TEAM_PENDING) {
+    Run run;
+    run.begin(team, call, choice);
+    wait_until(team, [&] {
+      if (team.is_broken.load(std::memory_order_relaxed)) {
+        status = SUMAC_TEAM_BROKEN;
+        return true;
+      }
+      const Step step = run.advance();
+      if (step != Step::waiting) status = step == Step::done ? SUMAC_TEAM_OK : SUMAC_TEAM_BROKEN;
+      return step != Step::waiting;
+    });
+  }
+  team.turn.give();
+  return status;
+}
+
+}  // namespace
+
+int sumac_team_run(sumac_team_t* team, const sumac_call_t* call) {
+  if (call->coll < SUMAC_COLLS && call->bytes >= team->direct_from[call->coll] &&
+      team->active.load(std::memory_order_relaxed) == 0 && team->turn.try_take()) [[likely]] {
+    ++team->run_counts[call->coll][SUMAC_WAY_HOST];
+    const Errc code = sumac::shm::run(*team->island_group, sumac::team::as_shm(*call));
+    team->turn.give();
+    return code == Errc::ok ? SUMAC_TEAM_OK : broke(*team);
+  }
+  return run_slowly(*team, *call);
+}
+
+int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_t done, void* user, sumac_op_t** op_p) {
+  if (call->coll >= SUMAC_COLLS) return SUMAC_TEAM_INVALID;
+  if (team->is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
+  const Choice choice = team->choose(*call);
+  sumac_op* op = nullptr;
+  {
+    const ShortLock lock(team->queue_lock);
+    if (choice.way == Way::pass) {
+      ++team->post_counts[call->coll][SUMAC_WAY_PASS];
+      return SUMAC_TEAM_PASS;
+    }
+    if ((op = team->spare) != nullptr) team->spare = op->next;
+  }
+  if (op == nullptr) {
+    op = new (std::nothrow) sumac_op;
+    if (op == nullptr) return SUMAC_TEAM_NO_MEMORY;
+    const ShortLock lock(team->queue_lock);
+    op->list_next = team->all_ops;
+    if (team->all_ops != nullptr) team->all_ops->list_previous = op;
+    team->all_ops = op;
+  }
+  op->team = team;
+  op->call = *call;
+  op->choice = choice;
+  op->done = done;
+  op->user = user;
+  op->is_freed = op->has_begun = false;
+  op->next = nullptr;
+  op->status.store(SUMAC_TEAM_OK, std::memory_order_relaxed);
+  *op_p = op;
+  return SUMAC_TEAM_OK;
+}
+
+int sumac_op_start(sumac_op_t* op) {
+  sumac_team& team = *op->team;
+  if (op->status.load(std::memory_order_relaxed) == SUMAC_TEAM_PENDING) return SUMAC_TEAM_INVALID;
+  if (team.is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
+  const bool is_done = is_empty(op->call);
+  {
+    const ShortLock lock(team.queue_lock);
+    ++team.post_counts[op->call.coll][static_cast<std::size_t>(op->choice.way)];
+    if (!is_done) {
+      op->status.store(SUMAC_TEAM_PENDING, std::memory_order_relaxed);
+      op->next = nullptr;
+      (team.tail == nullptr ? team.head : team.tail->next) = op;
+      team.tail = op;
+      team.active.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  if (is_done) {
+    op->status.store(SUMAC_TEAM_OK, std::memory_order_relaxed);
+    if (op->done != nullptr) op->done(op->user, SUMAC_TEAM_OK);
+  }
+  return SUMAC_TEAM_OK;
+}
+
+int sumac_op_test(sumac_op_t* op) {
+  // Acquire pairs with finish().
+  if (op->status.load(std::memory_order_acquire) == SUMAC_TEAM_PENDING) sumac_team_progress(op->team);
+  return op->status.load(std::memory_order_acquire);
+}
+
+void sumac_op_free(sumac_op_t* op) {
+  sumac_team& team = *op->team;
+  const ShortLock lock(team.queue_lock);
+  if (op->status.load(std::memory_order_relaxed) == SUMAC_TEAM_PENDING) {
+    op->is_freed = true;
+    return;
+  }
+  op->next = team.spare;
+  team.spare = op;
+}
+
+int sumac_team_post(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_t done, void* user, sumac_op_t** op_p) {
+  sumac_op_t* op = nullptr;
+  if (const int made = sumac_op_create(team, call, done, user, &op); made != SUMAC_TEAM_OK) return made;
+  *op_p = op;  // before it starts: `done` may be called by another thread at once
+  const int started = sumac_op_start(op);
+  if (started != SUMAC_TEAM_OK) sumac_op_free(op);
+  return started;
+}
+
+int sumac_team_progress(sumac_team_t* team) {
+  if (team->active.load(std::memory_order_relaxed) == 0 || !team->turn.try_take()) return 0;
+  int finished = 0;
+  while (team->active.load(std::memory_order_relaxed) > 0 && step_head(*team)) ++finished;
+  team->turn.give();
+  return finished;
+}
+
+int sumac_team_active(const sumac_team_t* team) {
+  return static_cast<int>(team->active.load(std::memory_order_relaxed));
+}

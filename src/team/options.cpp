@@ -1,0 +1,128 @@
+// The C face of the option table.
+#include "team/options.hpp"
+
+#include <cstring>
+
+#include "base/our_variables.hpp"
+#include "machine/discover.hpp"
+#include "machine/fingerprint.hpp"
+#include "shm/algorithms.hpp"
+#include "team/options_handle.hpp"
+
+namespace sumac::team {
+namespace {
+
+std::uint64_t fnv1a(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+Result<> check_forced(const Options& options) {
+  const auto forced = options.forced();
+  for (std::size_t c = 0; c < kColls; ++c) {
+    const auto coll = static_cast<shm::Coll>(c);
+    if (forced[c] == "auto" || shm::find_algorithm(coll, forced[c]) != nullptr) continue;
+    std::string legal = "auto";
+    for (const auto& algorithm : shm::algorithms())
+      if (algorithm.coll == coll) legal += fmt::format(", {}", algorithm.name);
+    return fail(Errc::invalid, "{}={}: expected one of {}", kOptions[kForcedFirst + c].name, forced[c], legal);
+  }
+  return {};
+}
+
+/// What the measured file says, and a remark if it is not used.
+void read_tuning(OptionsHandle& handle, std::string& remark) {
+  const std::string path = tuning_path(handle.options.tuning_file);
+  if (path.empty()) return;
+  // The machine is looked at only where there is a file: in most processes there is none.
+  const bool is_named = !handle.options.tuning_file.empty();
+  if (::access(path.c_str(), F_OK) != 0) {
+    if (is_named) remark = fmt::format("{}: no such file: run `sumac tune`; going on with the built-in choice", path);
+    return;
+  }
+  const auto machine = machine::discover();
+  if (!machine) {
+    remark = fmt::format("{}: not used: {}; going on with the built-in choice", path, machine.error().context);
+    return;
+  }
+  auto file = load_tuning(path, machine::fingerprint(*machine));
+  if (!file) {
+    remark = fmt::format("{}; going on with the built-in choice", file.error().context);
+    return;
+  }
+  handle.tuning = std::move(*file);
+  handle.tuning_path = path;
+}
+
+void copy_out(std::string_view text, char* out, std::size_t bytes) {
+  if (bytes == 0) return;
+  const std::size_t length = std::min(text.size(), bytes - 1);
+  std::memcpy(out, text.data(), length);
+  out[length] = '\0';
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OptionsHandle>> read_options(std::string& remark) {
+  auto options = load<Options>(kOptions, environment());
+  if (!options) return tl::unexpected(options.error());
+  auto levels = topo::parse_levels(options->sbgp, options->bcol);
+  if (!levels) return tl::unexpected(levels.error());
+  if (auto checked = check_forced(*options); !checked) return tl::unexpected(checked.error());
+  auto handle = std::make_unique<OptionsHandle>();
+  handle->options = std::move(*options);
+  handle->levels = std::move(*levels);
+  handle->share = machine::own_cpu_share();
+  read_tuning(*handle, remark);
+  return handle;
+}
+
+std::uint64_t signature(const OptionsHandle& handle) {
+  Options common = handle.options;
+  common.tuning_file.clear();
+  common.explain = false;
+  common.backing = Backing::automatic;
+  common.sbgp.clear();  // aliases and blanks make no difference: the levels count
+  common.bcol.clear();
+  std::string text = dump<Options>(kOptions, common, {.hidden = true});
+  for (const auto& level : handle.levels)
+    text += fmt::format("{}:{} ", topo::to_string(level.sbgp), topo::to_string(level.bcol));
+  return fnv1a(text);
+}
+
+}  // namespace sumac::team
+
+using sumac::team::as_handle;
+
+int sumac_team_options_read(sumac_team_options_t** options_p, char* why, size_t why_bytes) {
+  std::string remark;
+  auto read = sumac::team::read_options(remark);
+  sumac::team::copy_out(read ? remark : read.error().context, why, why_bytes);
+  if (!read) return SUMAC_TEAM_INVALID;
+  *options_p = reinterpret_cast<sumac_team_options_t*>(read->release());
+  return SUMAC_TEAM_OK;
+}
+
+void sumac_team_options_free(sumac_team_options_t* options) { delete as_handle(options); }
+
+uint64_t sumac_team_options_signature(const sumac_team_options_t* options) {
+  return sumac::team::signature(*as_handle(options));
+}
+
+const char* sumac_team_variable(size_t index) {
+  using sumac::team::kOptions;
+  return index < std::size(kOptions) ? kOptions[index].name.data() : nullptr;  // literals: they end in 0
+}
+
+void sumac_team_options_check(void (*say)(const char* sentence)) {
+  std::vector<std::string> known;
+  sumac::append_names<sumac::team::Options>(sumac::team::kOptions, known);
+  constexpr std::string_view kPrefixes[] = {"SUMAC_SHM_", "SUMAC_TEAM_"};
+  for (const auto& unknown : sumac::unknown_variables(known, kPrefixes)) {
+    if (unknown.name.starts_with("HCOLL_")) continue;
+    say(sumac::to_string(unknown).c_str());
+  }
+}
+
+int sumac_team_options_explain(const sumac_team_options_t* options) { return as_handle(options)->options.explain ? 1 : 0; }

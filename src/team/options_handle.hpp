@@ -1,0 +1,31 @@
+#pragma once
+// What stands behind sumac_team_options_t: read once in a process, used by all its teams.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "machine/cpu_share.hpp"
+#include "team/options.hpp"
+#include "team/team.h"
+#include "team/tuning_file.hpp"
+
+namespace sumac::team {
+
+struct OptionsHandle {
+  Options options;
+  std::vector<topo::Level> levels;
+  machine::CpuShare share;  ///< This process's; bound before the program began.
+  TuningFile tuning;        ///< No choices: built-in.
+  std::string tuning_path;  ///< Where they came from.
+};
+
+/// `remark`: a line for people about a tuning file that is not used.
+Result<std::unique_ptr<OptionsHandle>> read_options(std::string& remark);
+std::uint64_t signature(const OptionsHandle& handle);
+
+inline OptionsHandle* as_handle(sumac_team_options_t* options) { return reinterpret_cast<OptionsHandle*>(options); }
+inline const OptionsHandle* as_handle(const sumac_team_options_t* options) {
+  return reinterpret_cast<const OptionsHandle*>(options);
+}
+
+}  // namespace sumac::team

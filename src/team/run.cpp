@@ -1,0 +1,286 @@
+#include "team/run.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "team/c_types.hpp"
+#include "team/team.hpp"
+
+namespace sumac::team {
+namespace {
+
+using shm::Coll;
+using shm::Step;
+
+/// What a barrier adds up on its way: nothing, byte by byte.
+const shm::Fold& no_fold() {
+  static const shm::Fold fold{1, reduce::kernel_for(Op::bor, Dtype::uint8), nullptr, nullptr};
+  return fold;
+}
+
+std::size_t as_size(int number) { return static_cast<std::size_t>(number); }
+
+}  // namespace
+
+void Run::begin(sumac_team& team, const sumac_call_t& call, const Choice& choice) {
+  team_ = &team;
+  call_ = &call;
+  phase_ = 0;
+  flying_ = 0;
+  chunk_ = 0;
+  is_prepared_ = false;
+  for (Flight& flight : flights_) flight.is_done = true;
+  const bool is_wide = team.layout.islands.size() > 1;
+  if (!is_wide && !choice.by_steps) {
+    at_ = At::direct;
+    shm::prepare(*team.island_group, as_shm(call), operation_);
+    return;
+  }
+  at_ = At::before;
+  in_ = static_cast<const std::byte*>(call.in);
+  out_ = static_cast<std::byte*>(call.out);
+  const auto coll = static_cast<Coll>(call.coll);
+  if (coll == Coll::allgather || coll == Coll::allgatherv) {
+    begin_gather();
+    return;
+  }
+  if (coll == Coll::barrier) {
+    in_ = nullptr;
+    out_ = reinterpret_cast<std::byte*>(nothing_);
+    nothing_[0] = 0;
+  }
+  if (in_ == nullptr) in_ = out_;
+  plan_ = schedule(team.layout, coll, call.root, choice.by_steps);
+  begin_chunks(coll == Coll::barrier ? 1 : call.bytes, call.fold != nullptr ? call.fold->element_bytes : 1, is_wide);
+}
+
+void Run::begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide) {
+  const std::size_t wanted = team_->options->options.chunk.count;
+  bytes_ = bytes;
+  chunk_step_ = bytes <= wanted ? bytes : std::max(wanted / element_bytes, std::size_t{1}) * element_bytes;
+  chunks_ = (bytes + chunk_step_ - 1) / chunk_step_;
+  // Inside one host nothing goes on while we wait, so nothing is gained by a second chunk in flight.
+  depth_ = is_wide ? std::min<std::size_t>({team_->options->options.depth, chunks_, kDepthMax}) : 1;
+  if (plan_.uses_scratch && team_->scratch.size() < depth_ * chunk_step_) team_->scratch.resize(depth_ * chunk_step_);
+}
+
+/// Blocks are gathered in the order of islands; where that is the user's own order they go to the user's buffer at once.
+void Run::begin_gather() {
+  const Layout& layout = team_->layout;
+  plan_ = schedule_allgather(layout);
+  chunks_ = 1;
+  depth_ = 1;
+  place_blocks();
+  const bool is_v = static_cast<Coll>(call_->coll) == Coll::allgatherv;
+  const std::size_t unit = is_v ? call_->out_blocks.unit : call_->bytes;
+  bool fits = true;
+  std::size_t position = 0;
+  std::size_t own = 0;
+  for (const auto& island : layout.islands)
+    for (const int r : island) {
+      const auto displacement = is_v ? static_cast<std::size_t>(call_->out_blocks.displacements[r]) : as_size(r);
+      fits = fits && displacement == position;
+      if (r == layout.rank) own = position;
+      position += is_v ? as_size(call_->out_blocks.counts[r]) : 1;
+    }
+  bytes_ = chunk_step_ = position * unit;
+  if (bytes_ == 0) {
+    at_ = At::done;  // known alike: all ranks have all counts
+    return;
+  }
+  if (fits) {
+    stage_ = out_;
+  } else {
+    if (team_->stage.size() < bytes_) team_->stage.resize(bytes_);
+    stage_ = team_->stage.data();
+  }
+  const auto own_displacement =
+      is_v ? static_cast<std::ptrdiff_t>(call_->out_blocks.displacements[layout.rank]) : layout.rank;
+  const bool in_place = in_ == nullptr || in_ == out_;
+  if (in_place) in_ = out_ + own_displacement * static_cast<std::ptrdiff_t>(unit);
+  if (!layout.island_part) {
+    const std::size_t own_bytes = (is_v ? as_size(call_->out_blocks.counts[layout.rank]) : 1) * unit;
+    if (in_ != stage_ + own * unit && own_bytes > 0) std::memcpy(stage_ + own * unit, in_, own_bytes);
+  } else if (fits && in_place) {
+    in_ = nullptr;  // shm's own way of saying it
+  }
+}
+
+/// Counts and displacements, in units: first of my island's blocks inside `stage`, then of the islands.
+void Run::place_blocks() {
+  const Layout& layout = team_->layout;
+  const bool is_v = static_cast<Coll>(call_->coll) == Coll::allgatherv;
+  auto& counts = team_->gather_counts;
+  auto& displacements = team_->gather_displacements;
+  counts.clear();
+  displacements.clear();
+  std::vector<int> island_counts, island_displacements;
+  int position = 0;
+  for (std::size_t i = 0; i < layout.islands.size(); ++i) {
+    island_displacements.push_back(position);
+    for (const int r : layout.islands[i]) {
+      const int count = is_v ? call_->out_blocks.counts[r] : 1;
+      if (static_cast<int>(i) == layout.island()) {
+        counts.push_back(count);
+        displacements.push_back(position);
+      }
+      position += count;
+    }
+    island_counts.push_back(position - island_displacements.back());
+  }
+  counts.insert(counts.end(), island_counts.begin(), island_counts.end());
+  displacements.insert(displacements.end(), island_displacements.begin(), island_displacements.end());
+}
+
+std::byte* Run::at(Where where, std::size_t chunk) const {
+  switch (where) {
+    case Where::none: return nullptr;
+    case Where::user_in: return const_cast<std::byte*>(in_) + (in_ == nullptr ? 0 : chunk * chunk_step_);
+    case Where::user_out: return out_ + chunk * chunk_step_;
+    case Where::scratch: return team_->scratch.data() + chunk % depth_ * chunk_step_;
+    case Where::stage: return stage_;
+  }
+  return nullptr;
+}
+
+std::size_t Run::chunk_bytes(std::size_t chunk) const { return std::min(chunk_step_, bytes_ - chunk * chunk_step_); }
+
+void Run::prepare(const Phase& phase, std::size_t chunk) {
+  shm_call_ = {};
+  shm_call_.coll = phase.coll;
+  shm_call_.root = phase.root;
+  shm_call_.in = at(phase.in, chunk);
+  shm_call_.out = at(phase.out, chunk);
+  shm_call_.bytes = chunk_bytes(chunk);
+  shm_call_.fold = call_->coll == SUMAC_COLL_BARRIER ? &no_fold() : as_shm(call_->fold);
+  if (phase.coll == Coll::allgatherv) {
+    const bool is_v = static_cast<Coll>(call_->coll) == Coll::allgatherv;
+    shm_call_.bytes = 0;
+    shm_call_.out_blocks = {team_->gather_counts.data(), team_->gather_displacements.data(),
+                            is_v ? call_->out_blocks.unit : call_->bytes};
+  }
+  shm::prepare(*team_->groups[static_cast<std::size_t>(phase.group)], shm_call_, operation_);
+}
+
+bool Run::walk(const PhaseList& list, std::size_t chunk, Step& step) {
+  while (phase_ < list.count) {
+    if (!is_prepared_) {
+      prepare(list.phases[phase_], chunk);
+      is_prepared_ = true;
+    }
+    step = shm::advance(operation_);
+    if (step == Step::failed) {
+      shm::Group& group = *team_->groups[static_cast<std::size_t>(list.phases[phase_].group)];
+      team_->fail(group.broken(), group.error());
+      return false;
+    }
+    if (step == Step::waiting) {
+      if (flying_ > 0 && !poll_across()) step = Step::failed;
+      return false;
+    }
+    is_prepared_ = false;
+    ++phase_;
+  }
+  phase_ = 0;
+  return true;
+}
+
+bool Run::start_across(std::size_t chunk) {
+  Flight& flight = flights_[chunk % depth_];
+  flight.call = {};
+  flight.call.coll = static_cast<std::uint8_t>(plan_.across.coll);
+  flight.call.root = plan_.across.root;
+  flight.is_done = false;
+  flight.request = nullptr;
+  if (plan_.across.coll == Coll::allgatherv) {
+    const bool is_v = static_cast<Coll>(call_->coll) == Coll::allgatherv;
+    const std::size_t islands = team_->layout.islands.size();
+    const std::size_t own = team_->gather_counts.size() - islands;
+    flight.call.out = stage_;
+    flight.call.out_blocks = {team_->gather_counts.data() + own, team_->gather_displacements.data() + own,
+                              is_v ? call_->out_blocks.unit : call_->bytes};
+  } else if (plan_.across.coll != Coll::barrier) {
+    flight.call.in = at(plan_.across.in, chunk);
+    flight.call.out = at(plan_.across.out, chunk);
+    flight.call.bytes = chunk_bytes(chunk);
+    flight.call.fold = call_->fold;
+  }
+  if (team_->across.start(team_->across.context, &flight.call, &flight.request) == 0) {
+    flight.is_done = flight.request == nullptr;  // done while it was started
+    if (!flight.is_done) ++flying_;
+    return true;
+  }
+  const char* words = team_->across.error != nullptr ? team_->across.error(team_->across.context) : nullptr;
+  team_->fail(Errc::lost, words != nullptr && words[0] != '\0' ? words : "a collective among the leaders did not start");
+  return false;
+}
+
+bool Run::poll_across() {
+  // Oldest first, as they were started.
+  const std::size_t oldest = chunk_ + 1 >= depth_ ? chunk_ + 1 - depth_ : 0;
+  for (std::size_t c = oldest; c <= chunk_ && c < chunks_; ++c) {
+    Flight& flight = flights_[c % depth_];
+    if (flight.is_done) continue;
+    const int answer = team_->across.test(team_->across.context, flight.request);
+    if (answer == SUMAC_TEAM_PENDING) continue;
+    flight.is_done = true;
+    --flying_;
+    if (answer == 0) continue;
+    const char* words = team_->across.error != nullptr ? team_->across.error(team_->across.context) : nullptr;
+    team_->fail(Errc::lost, words != nullptr && words[0] != '\0' ? words : "a collective among the leaders failed");
+    return false;
+  }
+  return true;
+}
+
+void Run::unpack() {
+  const auto coll = static_cast<Coll>(call_->coll);
+  if ((coll != Coll::allgather && coll != Coll::allgatherv) || stage_ == out_) return;
+  const bool is_v = coll == Coll::allgatherv;
+  const std::size_t unit = is_v ? call_->out_blocks.unit : call_->bytes;
+  const std::byte* from = stage_;
+  for (const auto& island : team_->layout.islands)
+    for (const int r : island) {
+      const std::ptrdiff_t displacement = is_v ? call_->out_blocks.displacements[r] : r;
+      const std::size_t bytes = (is_v ? as_size(call_->out_blocks.counts[r]) : 1) * unit;
+      if (bytes > 0) std::memcpy(out_ + displacement * static_cast<std::ptrdiff_t>(unit), from, bytes);
+      from += bytes;
+    }
+}
+
+Step Run::advance() {
+  Step step = Step::waiting;
+  for (;;) switch (at_) {
+      case At::direct:
+        step = shm::advance(operation_);
+        if (step == Step::failed) team_->fail(team_->island_group->broken(), team_->island_group->error());
+        return step;
+      case At::before:
+        if (chunk_ < chunks_ && !walk(plan_.before, chunk_, step)) return step;
+        at_ = At::start;
+        break;
+      case At::start:
+        if (chunk_ < chunks_ && plan_.across.takes_part && !start_across(chunk_)) return Step::failed;
+        at_ = At::wait;
+        break;
+      case At::wait:
+        if (plan_.across.takes_part && chunk_ + 1 >= depth_) {
+          if (flying_ > 0 && !poll_across()) return Step::failed;
+          if (!flights_[(chunk_ + 1 - depth_) % depth_].is_done) return Step::waiting;
+        }
+        at_ = At::after;
+        break;
+      case At::after:
+        if (chunk_ + 1 >= depth_ && !walk(plan_.after, chunk_ + 1 - depth_, step)) return step;
+        ++chunk_;
+        at_ = chunk_ == chunks_ + depth_ - 1 ? At::finish : At::before;
+        break;
+      case At::finish:
+        unpack();
+        at_ = At::done;
+        break;
+      case At::done: return Step::done;
+    }
+}
+
+}  // namespace sumac::team

@@ -1,0 +1,67 @@
+#pragma once
+// One collective on its way through its schedule: a state machine that begin() sets up and advance() steps; it never
+// blocks. The same object serves blocking calls (on the stack), nonblocking and persistent ones (in the handle).
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "shm/operation.hpp"
+#include "team/schedule.hpp"
+#include "team/select.hpp"
+#include "team/team.h"
+
+struct sumac_team;
+
+namespace sumac::team {
+
+inline constexpr std::size_t kDepthMax = 16;
+
+class Run {
+ public:
+  /// `call` is kept by address. `choice` is not Way::pass.
+  void begin(sumac_team& team, const sumac_call_t& call, const Choice& choice);
+  /// `failed`: the team is broken and says why.
+  shm::Step advance();
+
+ private:
+  enum class At : std::uint8_t { direct, before, start, wait, after, finish, done };
+  /// A chunk between hosts.
+  struct Flight {
+    sumac_call_t call;
+    void* request;
+    bool is_done;
+  };
+
+  void begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide);
+  void begin_gather();
+  void place_blocks();
+  std::byte* at(Where where, std::size_t chunk) const;
+  std::size_t chunk_bytes(std::size_t chunk) const;
+  void prepare(const Phase& phase, std::size_t chunk);
+  /// True when all phases of the list are done for the chunk; otherwise `step` says what to return.
+  bool walk(const PhaseList& list, std::size_t chunk, shm::Step& step);
+  bool start_across(std::size_t chunk);
+  /// Moves all that is between hosts, so that it goes on while shared memory is waited for. False: it failed.
+  bool poll_across();
+  void unpack();
+
+  sumac_team* team_;
+  const sumac_call_t* call_;
+  Schedule plan_;
+  At at_;
+  bool is_prepared_;
+  std::uint8_t phase_;
+  std::uint8_t flying_;  ///< Chunks started and not yet done.
+  std::size_t chunk_;    ///< The newest chunk, also beyond the last one while older ones come back.
+  std::size_t chunks_, chunk_step_, depth_;
+  std::size_t bytes_;
+  const std::byte* in_;
+  std::byte* out_;
+  std::byte* stage_;
+  char nothing_[8];  ///< What a barrier moves.
+  shm::Call shm_call_;
+  shm::Operation operation_;
+  std::array<Flight, kDepthMax> flights_;
+};
+
+}  // namespace sumac::team

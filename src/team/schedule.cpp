@@ -1,0 +1,136 @@
+#include "team/schedule.hpp"
+
+#include <algorithm>
+
+namespace sumac::team {
+namespace {
+
+using shm::Coll;
+
+/// The groups that this rank goes through inside its island, from the innermost outwards.
+struct Chain {
+  std::array<Part, 2> parts{};
+  std::size_t count = 0;
+};
+
+Chain chain_of(const Layout& layout, bool by_steps) {
+  Chain chain;
+  if (by_steps && layout.has_steps) {
+    for (const Part& part : layout.steps) chain.parts[chain.count++] = part;
+  } else if (layout.island_part) {
+    chain.parts[chain.count++] = layout.island_part;
+  }
+  return chain;
+}
+
+/// Index in the group of the root, or of the leader that stands for it there; -1: it is elsewhere.
+int root_index(const Layout& layout, const Part& part, int root) {
+  const auto& members = layout.groups[static_cast<std::size_t>(part.group)].members;
+  const int rank = part.of_leaders ? layout.socket_leader_of[static_cast<std::size_t>(root)] : root;
+  const auto at = std::lower_bound(members.begin(), members.end(), rank);
+  return at != members.end() && *at == rank ? static_cast<int>(at - members.begin()) : -1;
+}
+
+Phase phase(const Part& part, Coll coll, int root, Where in, Where out) {
+  return {coll, static_cast<std::int16_t>(part.group), static_cast<std::int16_t>(root), in, out};
+}
+
+bool has_across(const Layout& layout) { return layout.islands.size() > 1 && layout.leads(); }
+
+/// Sums inwards to the leader, across, and the result back. A barrier is the same without bytes (run.hpp gives it one).
+Schedule allreduce(const Layout& layout, const Chain& chain) {
+  Schedule plan;
+  const bool is_wide = layout.islands.size() > 1;
+  Where value = Where::user_in;
+  for (std::size_t s = 0; s < chain.count; ++s) {
+    const Part& part = chain.parts[s];
+    // The outermost group of a team of one island: everybody in it can have the result at once.
+    const bool is_top = !is_wide && (s == 1 || part.of_leaders || chain.parts[s].group == layout.island_part.group);
+    if (is_top) {
+      plan.before.add(phase(part, Coll::allreduce, 0, value, Where::user_out));
+      continue;
+    }
+    const bool receives = part.index == 0;
+    plan.before.add(phase(part, Coll::reduce, 0, value, receives ? Where::user_out : Where::none));
+    if (receives) value = Where::user_out;
+  }
+  if (has_across(layout)) plan.across = {true, Coll::allreduce, 0, value, Where::user_out};
+  for (std::size_t s = chain.count; s-- > 0;)
+    if (plan.before.phases[s].coll == Coll::reduce)
+      plan.after.add(phase(chain.parts[s], Coll::bcast, 0, Where::none, Where::user_out));
+  return plan;
+}
+
+Schedule reduce(const Layout& layout, const Chain& chain, int root) {
+  Schedule plan;
+  // The root has the user's buffer for sums; whoever passes one on has none.
+  const Where own = layout.rank == root ? Where::user_out : Where::scratch;
+  Where value = Where::user_in;
+  const auto receive = [&](bool receives) {
+    if (!receives) return Where::none;
+    if (own == Where::scratch) plan.uses_scratch = true;
+    return own;
+  };
+  for (std::size_t s = 0; s < chain.count; ++s) {
+    const Part& part = chain.parts[s];
+    if (root_index(layout, part, root) >= 0) continue;  // in its own groups the root is served last
+    const Where out = receive(part.index == 0);
+    plan.before.add(phase(part, Coll::reduce, 0, value, out));
+    if (out != Where::none) value = out;
+  }
+  const int root_island = layout.island_of[static_cast<std::size_t>(root)];
+  if (has_across(layout)) {
+    const Where out = receive(layout.island() == root_island);
+    plan.across = {true, Coll::reduce, root_island, value, out};
+    if (out != Where::none) value = out;
+  }
+  for (std::size_t s = chain.count; s-- > 0;) {
+    const Part& part = chain.parts[s];
+    const int at = root_index(layout, part, root);
+    if (at < 0) continue;
+    const Where out = receive(part.index == at);
+    plan.after.add(phase(part, Coll::reduce, at, value, out));
+    if (out != Where::none) value = out;
+  }
+  return plan;
+}
+
+Schedule bcast(const Layout& layout, const Chain& chain, int root) {
+  Schedule plan;
+  for (std::size_t s = 0; s < chain.count; ++s)
+    if (const int at = root_index(layout, chain.parts[s], root); at >= 0)
+      plan.before.add(phase(chain.parts[s], Coll::bcast, at, Where::none, Where::user_out));
+  if (has_across(layout))
+    plan.across = {true, Coll::bcast, layout.island_of[static_cast<std::size_t>(root)], Where::none, Where::user_out};
+  for (std::size_t s = chain.count; s-- > 0;)
+    if (root_index(layout, chain.parts[s], root) < 0)
+      plan.after.add(phase(chain.parts[s], Coll::bcast, 0, Where::none, Where::user_out));
+  return plan;
+}
+
+}  // namespace
+
+Schedule schedule(const Layout& layout, Coll coll, int root, bool by_steps) {
+  const Chain chain = chain_of(layout, by_steps);
+  switch (coll) {
+    case Coll::reduce: return reduce(layout, chain, root);
+    case Coll::bcast: return bcast(layout, chain, root);
+    case Coll::barrier: {
+      Schedule plan = allreduce(layout, chain);
+      plan.across.coll = Coll::barrier;
+      return plan;
+    }
+    default: return allreduce(layout, chain);
+  }
+}
+
+Schedule schedule_allgather(const Layout& layout) {
+  Schedule plan;
+  if (layout.island_part)
+    plan.before.add(phase(layout.island_part, Coll::allgatherv, 0, Where::user_in, Where::stage));
+  if (has_across(layout)) plan.across = {true, Coll::allgatherv, 0, Where::stage, Where::stage};
+  if (layout.island_part) plan.after.add(phase(layout.island_part, Coll::bcast, 0, Where::none, Where::stage));
+  return plan;
+}
+
+}  // namespace sumac::team

@@ -1,0 +1,276 @@
+// Layouts and schedules without memory or threads: all ranks' phases are played against each other with sets in the place
+// of data, so a schedule that waits for ever, forgets a rank or counts one twice fails here, also for 144 ranks.
+#include "team/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "team/select.hpp"
+
+namespace sumac::team {
+namespace {
+
+using shm::Coll;
+
+/// `hosts` hosts of `sockets` sockets with `cores` ranks each, in order of rank or one host after the other.
+std::vector<topo::Place> places(int hosts, int sockets, int cores, bool cyclic = false) {
+  std::vector<topo::Place> all;
+  const int n = hosts * sockets * cores;
+  for (int r = 0; r < n; ++r) {
+    const int host = cyclic ? r % hosts : r / (sockets * cores);
+    const int local = cyclic ? r / hosts : r % (sockets * cores);
+    all.push_back({host, local / cores, local / cores, local});
+  }
+  return all;
+}
+
+std::vector<Layout> layouts(const std::vector<topo::Place>& where, std::string_view sbgp) {
+  const auto levels = topo::parse_levels(sbgp, "").value();
+  std::vector<Layout> all;
+  for (int r = 0; r < static_cast<int>(where.size()); ++r) all.push_back(lay_out(where, levels, r).value());
+  return all;
+}
+
+/// How often each rank's values are in a buffer.
+using Sum = std::map<int, int>;
+
+class Play {
+ public:
+  Play(const std::vector<Layout>& all, Coll coll, int root, bool by_steps) : all_(all), coll_(coll), root_(root) {
+    for (const auto& layout : all) {
+      Rank rank;
+      rank.plan = schedule(layout, coll, root, by_steps);
+      rank.buffers[Where::user_in] = {{layout.rank, 1}};
+      if (coll == Coll::bcast && layout.rank == root) rank.buffers[Where::user_out] = {{root, 1}};
+      ranks_.push_back(std::move(rank));
+    }
+  }
+
+  /// "" or what went wrong.
+  std::string run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t r = 0; r < ranks_.size(); ++r) moved = step(static_cast<int>(r)) || moved;
+    }
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      if (!phases(static_cast<int>(r)).empty()) return fmt::format("rank {} waits for ever", r);
+      if (const auto fault = check(static_cast<int>(r)); !fault.empty()) return fault;
+    }
+    return {};
+  }
+
+ private:
+  struct Rank {
+    Schedule plan;
+    std::size_t done = 0;  ///< Phases behind it: before, across, after.
+    std::map<Where, Sum> buffers;
+  };
+  struct Next {
+    bool is_across = false;
+    Phase phase;
+    bool empty() const { return !is_across && phase.group < 0; }
+  };
+
+  Next phases(int r) const {
+    const Rank& rank = ranks_[static_cast<std::size_t>(r)];
+    std::size_t at = rank.done;
+    if (at < rank.plan.before.count) return {false, rank.plan.before.phases[at]};
+    at -= rank.plan.before.count;
+    if (rank.plan.across.takes_part) {
+      if (at == 0) return {true, {}};
+      --at;
+    }
+    if (at < rank.plan.after.count) return {false, rank.plan.after.phases[at]};
+    return {};
+  }
+
+  /// Does what rank r does next, if all who belong to it are there.
+  bool step(int r) {
+    const Next next = phases(r);
+    if (next.empty()) return false;
+    std::vector<int> members;
+    if (next.is_across) {
+      for (const auto& island : all_[static_cast<std::size_t>(r)].islands) members.push_back(island.front());
+    } else {
+      members = all_[static_cast<std::size_t>(r)].groups[static_cast<std::size_t>(next.phase.group)].members;
+    }
+    Coll coll = Coll::barrier;
+    int root = 0;
+    std::vector<std::pair<Where, Where>> buffers;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const Next other = phases(members[i]);
+      if (other.empty() || other.is_across != next.is_across) return false;
+      if (!next.is_across &&
+          all_[static_cast<std::size_t>(members[i])].groups[static_cast<std::size_t>(other.phase.group)].members != members)
+        return false;
+      const auto& across = ranks_[static_cast<std::size_t>(members[i])].plan.across;
+      const Coll its = next.is_across ? across.coll : other.phase.coll;
+      const int its_root = next.is_across ? across.root : other.phase.root;
+      if (i == 0) {
+        coll = its;
+        root = its_root;
+      }
+      EXPECT_EQ(coll, its) << "members of one group disagree";
+      EXPECT_EQ(root, its_root);
+      buffers.emplace_back(next.is_across ? across.in : other.phase.in, next.is_across ? across.out : other.phase.out);
+    }
+    Sum sum;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      auto& rank = ranks_[static_cast<std::size_t>(members[i])];
+      if (coll == Coll::bcast) {
+        if (static_cast<int>(i) == root) sum = rank.buffers[buffers[i].second];
+      } else {
+        for (const auto& [who, times] : rank.buffers[buffers[i].first]) sum[who] += times;
+      }
+    }
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      auto& rank = ranks_[static_cast<std::size_t>(members[i])];
+      const bool receives = coll != Coll::reduce || static_cast<int>(i) == root;
+      if (receives) {
+        EXPECT_NE(buffers[i].second, Where::none);
+        rank.buffers[buffers[i].second] = sum;
+      }
+      ++rank.done;
+    }
+    return true;
+  }
+
+  std::string check(int r) {
+    Sum wanted;
+    if (coll_ == Coll::bcast) {
+      wanted[root_] = 1;
+    } else {
+      if (coll_ == Coll::reduce && r != root_) return {};
+      for (std::size_t k = 0; k < ranks_.size(); ++k) wanted[static_cast<int>(k)] = 1;
+    }
+    auto& rank = ranks_[static_cast<std::size_t>(r)];
+    if (rank.buffers[Where::user_out] == wanted) return {};
+    std::string text = fmt::format("rank {} has {} ranks' values", r, rank.buffers[Where::user_out].size());
+    for (const auto& [who, times] : rank.buffers[Where::user_out])
+      if (times != 1) text += fmt::format(", {} times those of {}", times, who);
+    return text;
+  }
+
+  const std::vector<Layout>& all_;
+  const Coll coll_;
+  const int root_;
+  std::vector<Rank> ranks_;
+};
+
+struct Case {
+  const char* name;
+  std::vector<topo::Place> where;
+  const char* sbgp;
+  std::size_t islands;
+  bool has_steps;  ///< Of rank 0's island.
+};
+
+std::vector<Case> cases() {
+  std::vector<topo::Place> ragged;  // hosts of 5, 1 and 3 ranks; sockets of 4 and 1, 1, 2 and 1
+  for (const auto& [host, socket] : std::vector<std::pair<int, int>>{{0, 0}, {1, 0}, {0, 0}, {0, 1}, {2, 0}, {0, 0}, {2, 1},
+                                                                     {0, 0}, {2, 0}})
+    ragged.push_back({host, socket, socket, 0});
+  return {
+      {"three levels", places(2, 2, 4), "basesmsocket,basesmuma,p2p", 2, true},
+      {"hosts and leaders", places(2, 2, 4), "basesmuma,p2p", 2, false},
+      {"a leader per socket (multi-channel)", places(2, 2, 4), "basesmsocket,p2p", 4, false},
+      {"every rank by itself", places(2, 2, 2), "p2p", 8, false},
+      {"one host of two sockets", places(1, 2, 3), "basesmsocket,basesmuma,p2p", 1, true},
+      {"one host of one socket", places(1, 1, 4), "basesmsocket,basesmuma,p2p", 1, false},
+      {"one rank per socket: the leaders are all ranks", places(2, 4, 1), "basesmsocket,basesmuma,p2p", 2, false},
+      {"ranks dealt out to hosts in turn", places(3, 2, 2, true), "basesmsocket,basesmuma,p2p", 3, true},
+      {"hosts and sockets of all sizes", ragged, "basesmsocket,basesmuma,p2p", 3, true},
+      {"sockets of all sizes, each with a leader", ragged, "basesmsocket,p2p", 5, false},
+      {"144 ranks on two-socket hosts", places(4, 2, 18), "basesmsocket,basesmuma,p2p", 4, true},
+      {"144 ranks, multi-channel", places(4, 2, 18), "basesmsocket,p2p", 8, false},
+      {"144 ranks dealt out in turn", places(4, 2, 18, true), "basesmsocket,basesmuma,p2p", 4, true},
+  };
+}
+
+TEST(Schedule, EveryRankGetsEverybodysValuesOnce) {
+  for (const auto& row : cases()) {
+    SCOPED_TRACE(row.name);
+    const auto all = layouts(row.where, row.sbgp);
+    EXPECT_EQ(all[0].islands.size(), row.islands);
+    EXPECT_EQ(all[0].has_steps, row.has_steps);
+    for (const bool by_steps : {false, true}) {
+      EXPECT_EQ("", Play(all, Coll::barrier, 0, by_steps).run());
+      EXPECT_EQ("", Play(all, Coll::allreduce, 0, by_steps).run());
+      const int n = static_cast<int>(all.size());
+      for (int root = 0; root < n; root += n > 20 ? 13 : 1) {
+        SCOPED_TRACE(fmt::format("root {}, by steps {}", root, by_steps));
+        EXPECT_EQ("", Play(all, Coll::reduce, root, by_steps).run());
+        EXPECT_EQ("", Play(all, Coll::bcast, root, by_steps).run());
+      }
+    }
+  }
+}
+
+TEST(Layout, RanksOfAHostAgreeOnTheGroupsOfTheirSegment) {
+  for (const auto& row : cases()) {
+    SCOPED_TRACE(row.name);
+    const auto all = layouts(row.where, row.sbgp);
+    std::map<int, const Layout*> first_of_host;
+    for (const auto& layout : all) {
+      const auto [at, is_new] = first_of_host.emplace(layout.host(), &layout);
+      if (is_new) continue;
+      ASSERT_EQ(layout.groups.size(), at->second->groups.size());
+      for (std::size_t g = 0; g < layout.groups.size(); ++g)
+        EXPECT_EQ(layout.groups[g].members, at->second->groups[g].members);
+      EXPECT_EQ(layout.host_members, at->second->host_members);
+    }
+  }
+}
+
+TEST(Layout, OneHundredFortyFourRanksOnTwoSocketHosts) {
+  const auto all = layouts(places(4, 2, 18), "basesmsocket,basesmuma,p2p");
+  EXPECT_EQ(all[0].words, "basesmsocket 8 x 18, basesmuma 4 x 2, p2p 1 x 4");
+  EXPECT_EQ(all[37].island_members().front(), 36);
+  EXPECT_EQ(all[0].groups.size(), 4u) << "the host, its two sockets, and their leaders";
+}
+
+TEST(Layout, ATeamThatIsWiderThanItsLevelsIsRefused) {
+  const auto levels = topo::parse_levels("basesmuma", "").value();
+  const auto refused = lay_out(places(2, 1, 2), levels, 0);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().context.find("HCOLL_SBGP=basesmuma"), std::string::npos) << refused.error().context;
+  EXPECT_TRUE(lay_out(places(1, 1, 2), levels, 0));
+}
+
+TEST(Select, WaysAndReasons) {
+  const Shape one{}, sockets{.has_steps = true}, hosts{.islands = 2, .island_size_max = 4},
+      lone{.islands = 4, .island_size_max = 1}, crowded{.has_steps = true, .crowded = true};
+  const struct {
+    const char* name;
+    Shape shape;
+    Question question;
+    Choice choice;
+  } rows[] = {
+      {"one host", one, {Coll::allreduce, 8}, {Way::host, false, Why::one_host}},
+      {"switched off", one, {Coll::allreduce, 8, true}, {Way::pass, false, Why::disabled}},
+      {"two sockets, small", sockets, {Coll::allreduce, kStepBytesMax}, {Way::host, true, Why::by_socket}},
+      {"two sockets, large", sockets, {Coll::allreduce, kStepBytesMax + 1}, {Way::host, false, Why::too_large_by_socket}},
+      {"two sockets, large, asked for", sockets, {Coll::bcast, 1 << 20, false, Steps::always}, {Way::host, true, Why::by_socket}},
+      {"two sockets, not wanted", sockets, {Coll::barrier, 0, false, Steps::never}, {Way::host, false, Why::one_host}},
+      {"two sockets, more ranks than processors", crowded, {Coll::barrier, 0}, {Way::host, false, Why::crowded}},
+      {"no leaders in an alltoall", sockets, {Coll::alltoall, 8}, {Way::host, false, Why::one_host}},
+      {"several hosts", hosts, {Coll::bcast, 8, false, Steps::automatic, Across::next}, {Way::leaders, false, Why::across_next}},
+      {"several hosts and a tree", hosts, {Coll::bcast, 8, false, Steps::automatic, Across::tree}, {Way::tree, false, Why::across_tree}},
+      {"several hosts, nobody between them", hosts, {Coll::bcast, 8}, {Way::pass, false, Why::no_across}},
+      {"alltoall over hosts", hosts, {Coll::alltoall, 8, false, Steps::automatic, Across::tree}, {Way::pass, false, Why::no_hierarchy}},
+      {"reduce_scatter_block over hosts", hosts, {Coll::reduce_scatter_block, 8, false, Steps::automatic, Across::next}, {Way::pass, false, Why::no_hierarchy}},
+      {"a rank per host", lone, {Coll::allreduce, 8, false, Steps::automatic, Across::next}, {Way::pass, false, Why::nothing_inside}},
+      {"a rank per host and a tree", lone, {Coll::allreduce, 8, false, Steps::automatic, Across::tree}, {Way::tree, false, Why::across_tree}},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const Choice choice = choose(row.shape, row.question);
+    EXPECT_EQ(to_string(choice.way), to_string(row.choice.way));
+    EXPECT_EQ(choice.by_steps, row.choice.by_steps);
+    EXPECT_EQ(words_for(choice.why), words_for(row.choice.why));
+  }
+}
+
+}  // namespace
+}  // namespace sumac::team

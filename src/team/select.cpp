@@ -1,0 +1,68 @@
+#include "team/select.hpp"
+
+namespace sumac::team {
+namespace {
+
+bool has_steps_form(shm::Coll coll) {
+  return coll == shm::Coll::barrier || coll == shm::Coll::allreduce || coll == shm::Coll::reduce || coll == shm::Coll::bcast;
+}
+
+bool has_across_form(shm::Coll coll) {
+  return has_steps_form(coll) || coll == shm::Coll::allgather || coll == shm::Coll::allgatherv;
+}
+
+/// Level by level, and why or why not.
+std::pair<bool, Why> step_choice(const Shape& shape, const Question& question) {
+  if (!shape.has_steps || !has_steps_form(question.coll) || question.steps == Steps::never) return {false, Why::one_host};
+  if (question.steps == Steps::always) return {true, Why::by_socket};
+  // A leader that everybody waits for costs a turn of the processor for each level.
+  if (shape.crowded) return {false, Why::crowded};
+  if (question.bytes > kStepBytesMax) return {false, Why::too_large_by_socket};
+  return {true, Why::by_socket};
+}
+
+}  // namespace
+
+Choice choose(const Shape& shape, const Question& question) {
+  if (question.disabled) return {Way::pass, false, Why::disabled};
+  const auto [by_steps, why_steps] = step_choice(shape, question);
+  if (shape.islands == 1) return {Way::host, by_steps, why_steps};
+  if (!has_across_form(question.coll)) return {Way::pass, false, Why::no_hierarchy};
+  switch (question.across) {
+    case Across::none: return {Way::pass, false, Why::no_across};
+    case Across::tree: return {Way::tree, by_steps, Why::across_tree};
+    case Across::next:
+      if (shape.island_size_max == 1) return {Way::pass, false, Why::nothing_inside};
+      return {Way::leaders, by_steps, Why::across_next};
+  }
+  return {Way::pass, false, Why::no_across};
+}
+
+std::string_view words_for(Why why) {
+  switch (why) {
+    case Why::one_host: return "all ranks share one memory";
+    case Why::by_socket: return "socket by socket: fewer cache lines cross between sockets";
+    case Why::too_large_by_socket: return "all ranks at once: too large to be worth a stop at each socket";
+    case Why::crowded: return "all ranks at once: with more ranks than processors each stop at a socket costs a turn";
+    case Why::across_tree: return "shared memory inside the hosts, the aggregation tree between them";
+    case Why::across_next: return "shared memory inside the hosts, the MPI's own collective among their leaders";
+    case Why::disabled: return "switched off by HCOLL_ML_DISABLE_<COLL>";
+    case Why::no_hierarchy: return "over several hosts leaders would move more than they save";
+    case Why::no_across: return "nothing here moves it between hosts";
+    case Why::nothing_inside: return "one rank per host and no tree for it: nothing is left to do here";
+    case Why::too_many_bytes: return "more units than an int can count";
+  }
+  return "?";
+}
+
+std::string_view to_string(Way way) {
+  switch (way) {
+    case Way::host: return "host";
+    case Way::leaders: return "leaders";
+    case Way::tree: return "tree";
+    case Way::pass: return "pass";
+  }
+  return "?";
+}
+
+}  // namespace sumac::team

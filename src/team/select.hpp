@@ -1,0 +1,68 @@
+#pragma once
+// Which way a collective goes, and why: a pure function of what all ranks know alike. shm's own table (shm::Tuning) then
+// says which algorithm serves a size inside a host.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "shm/call.hpp"
+#include "team/options.hpp"
+
+namespace sumac::team {
+
+/// SUMAC_WAY_* of team.h, in that order.
+enum class Way : std::uint8_t { host, leaders, tree, pass };
+inline constexpr std::size_t kWays = 4;
+
+/// SUMAC_ACROSS_*.
+enum class Across : std::uint8_t { none, next, tree };
+
+/// Why this way. One sentence each in words_for().
+enum class Why : std::uint8_t {
+  one_host,         ///< All at once in shared memory.
+  by_socket,        ///< Socket by socket: fewer lines cross between sockets.
+  too_large_by_socket,
+  crowded,
+  across_tree,
+  across_next,
+  disabled,
+  no_hierarchy,     ///< alltoall and its like over several hosts: what leaders could save is less than what they add.
+  no_across,
+  nothing_inside,   ///< One rank per island and MPI's own collective across: that is the next module.
+  too_many_bytes,   ///< Counts that no int holds together.
+};
+
+struct Shape {
+  int islands = 1;
+  int island_size_max = 1;
+  bool has_steps = false;  ///< The island has several sockets.
+  bool crowded = false;    ///< More ranks than processors on the host.
+};
+
+struct Question {
+  shm::Coll coll = shm::Coll::barrier;
+  std::size_t bytes = 0;  ///< Call::bytes; allgatherv: of the largest block.
+  bool disabled = false;
+  Steps steps = Steps::automatic;
+  Across across = Across::none;
+};
+
+struct Choice {
+  Way way = Way::pass;
+  bool by_steps = false;  ///< Level by level inside the island.
+  Why why = Why::disabled;
+
+  bool operator==(const Choice&) const = default;
+};
+
+/// From this size on all ranks of an island meet at once: then bytes count, not the lines that cross between sockets.
+inline constexpr std::size_t kStepBytesMax = 4096;
+
+Choice choose(const Shape& shape, const Question& question);
+
+std::string_view words_for(Why why);
+
+/// "host", "leaders", "tree", "pass".
+std::string_view to_string(Way way);
+
+}  // namespace sumac::team

@@ -1,0 +1,81 @@
+#include "team/team.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "shm/algorithms.hpp"
+#include "team/c_types.hpp"
+
+using sumac::Errc;
+using sumac::team::Across;
+using sumac::team::Choice;
+
+sumac_team::~sumac_team() {
+  while (all_ops != nullptr) delete std::exchange(all_ops, all_ops->list_next);
+  if (has_across && across.close != nullptr) across.close(across.context);
+}
+
+void sumac_team::fail(Errc code, std::string_view why) {
+  if (is_broken.load(std::memory_order_relaxed)) return;
+  const std::size_t length = std::min(why.size(), sizeof error - 1);
+  std::memcpy(error, why.data(), length);
+  error[length] = '\0';
+  for (const auto& group : groups)
+    if (group) group->break_because(code, error);
+  if (board != nullptr) board->write(code, error);
+  // Release: who sees the flag reads the words.
+  is_broken.store(true, std::memory_order_release);
+}
+
+void sumac_team::look_at_board() {
+  if (board == nullptr || is_broken.load(std::memory_order_relaxed) || !board->is_written()) return;
+  fail(static_cast<Errc>(board->code), board->text);
+}
+
+Choice sumac_team::choose(int coll, std::size_t bytes, std::size_t across_bytes, const sumac_fold_t* fold) const {
+  sumac::team::Question question;
+  question.coll = static_cast<sumac::shm::Coll>(coll);
+  question.bytes = bytes;
+  question.disabled = options->options.disabled()[static_cast<std::size_t>(coll)];
+  question.steps = options->options.steps;
+  if (has_across && across.way != nullptr && !question.disabled) {
+    // What would be started: an allgather's islands have blocks of different sizes.
+    const int started = coll == SUMAC_COLL_ALLGATHER ? SUMAC_COLL_ALLGATHERV : coll;
+    question.across = static_cast<Across>(across.way(across.context, started, across_bytes, fold));
+  }
+  return sumac::team::choose(shape, question);
+}
+
+Choice sumac_team::choose(const sumac_call_t& call) const {
+  std::size_t bytes = call.bytes, across_bytes = call.bytes;
+  if (call.coll == SUMAC_COLL_ALLGATHER) across_bytes = call.bytes * static_cast<std::size_t>(layout.size);
+  if (call.coll == SUMAC_COLL_ALLGATHERV) {
+    std::int64_t units = 0;
+    int largest = 0;
+    for (int r = 0; r < layout.size; ++r) {
+      units += call.out_blocks.counts[r];
+      largest = std::max(largest, call.out_blocks.counts[r]);
+    }
+    if (layout.islands.size() > 1 && units > INT32_MAX)
+      return {sumac::team::Way::pass, false, sumac::team::Why::too_many_bytes};
+    bytes = static_cast<std::size_t>(largest) * call.out_blocks.unit;
+    across_bytes = static_cast<std::size_t>(units) * call.out_blocks.unit;
+  }
+  return choose(call.coll, bytes, across_bytes, call.fold);
+}
+
+void sumac_team_destroy(sumac_team_t* team) { delete team; }
+
+const char* sumac_team_error(const sumac_team_t* team) {
+  return team->is_broken.load(std::memory_order_acquire) ? team->error : "";
+}
+
+void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts) {
+  for (int c = 0; c < SUMAC_COLLS; ++c)
+    for (int w = 0; w < SUMAC_WAYS; ++w) counts->calls[c][w] = team->run_counts[c][w] + team->post_counts[c][w];
+}
+
+int sumac_team_leaders(const sumac_team_t* team, int* my_index) {
+  if (my_index != nullptr) *my_index = team->layout.leads() ? team->layout.island() : -1;
+  return static_cast<int>(team->layout.islands.size());
+}

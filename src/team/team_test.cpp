@@ -1,0 +1,302 @@
+// Whole teams: every collective against a plain reference, over layouts that this machine does not have.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "shm/test_exercise.hpp"
+#include "team/team.hpp"
+#include "team/test_world.hpp"
+
+namespace sumac::team {
+namespace {
+
+using shm::Ask;
+using shm::Coll;
+using shm::Exercise;
+
+const sumac_call_t* c_call(const Exercise& exercise) {
+  return reinterpret_cast<const sumac_call_t*>(&exercise.call());
+}
+
+/// Reductions that are the same in whatever order they are done: several levels do not keep the order of ranks.
+constexpr std::size_t kExact[] = {0, 3, 5, 6};
+
+Ask random_ask(Random& shared, int size, std::size_t bytes_max) {
+  Ask ask;
+  ask.coll = static_cast<Coll>(shared.below(kColls));
+  // Small ones, ones around a chunk, and anything.
+  const std::uint64_t kind = shared.below(4);
+  ask.bytes = kind == 0 ? shared.below(5) * 8 : kind == 1 ? 1000 + shared.below(60) : shared.below(bytes_max);
+  ask.bytes = ask.bytes / 8 * 8;
+  ask.root = static_cast<int>(shared.below(static_cast<std::uint64_t>(size)));
+  ask.in_place = shared.below(4) == 0;
+  ask.reduction = kExact[shared.below(std::size(kExact))];
+  ask.seed = shared.next();
+  return ask;
+}
+
+struct Shapes {
+  const char* name;
+  int hosts, sockets, cores;
+  bool cyclic;
+  const char* sbgp;
+  const char* steps;
+};
+constexpr Shapes kShapes[] = {
+    {"one host", 1, 1, 4, false, "", "auto"},
+    {"two sockets", 1, 2, 3, false, "", "always"},
+    {"three levels", 2, 2, 2, false, "", "always"},
+    {"hosts and leaders", 2, 1, 3, false, "basesmuma,p2p", "auto"},
+    {"hosts in turn", 3, 1, 2, true, "", "auto"},
+    {"multi-channel", 2, 2, 2, false, "basesmsocket,p2p", "auto"},
+    {"multi-channel on one host", 1, 2, 2, false, "basesmsocket,p2p", "auto"},
+    {"p2p alone", 2, 2, 1, false, "p2p", "auto"},
+};
+
+class Collectives : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(Collectives, BlockingNonblockingAndPersistentGiveWhatTheReferenceGives) {
+  const Shapes& shape = kShapes[GetParam()];
+  const auto places = places_of(shape.hosts, shape.sockets, shape.cores, shape.cyclic);
+  const auto options = options_with({{"HCOLL_SBGP", shape.sbgp}, {"SUMAC_TEAM_LEVELS", shape.steps},
+                                     {"SUMAC_TEAM_CHUNK", "1k"}, {"SUMAC_TEAM_DEPTH", "3"}});
+  const std::uint64_t seed = 2000 + GetParam();
+  EXPECT_EQ("", as_threads(static_cast<int>(places.size()), seed, [&](World& world) -> std::string {
+              world.across.answer = SUMAC_ACROSS_TREE;  // so that p2p alone has something to do
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              Random shared(seed);
+              std::size_t passed = 0;
+              for (int i = 0; i < 120; ++i) {
+                // Now and then several at once, finished in any order of asking.
+                const std::size_t together = i % 5 == 0 ? 1 + shared.below(6) : 1;
+                const std::uint64_t form = together > 1 ? 1 : shared.below(3);
+                std::vector<std::unique_ptr<Exercise>> exercises;
+                std::vector<sumac_op_t*> ops;
+                for (std::size_t k = 0; k < together; ++k) {
+                  exercises.push_back(std::make_unique<Exercise>(random_ask(shared, world.size, 9000), world.size, world.rank));
+                  const Exercise& exercise = *exercises.back();
+                  sumac_op_t* op = nullptr;
+                  int rc = 0;
+                  if (form == 0) {
+                    rc = sumac_team_run(team, c_call(exercise));
+                  } else if (form == 1) {
+                    rc = sumac_team_post(team, c_call(exercise), nullptr, nullptr, &op);
+                  } else if ((rc = sumac_op_create(team, c_call(exercise), nullptr, nullptr, &op)) == SUMAC_TEAM_OK) {
+                    rc = sumac_op_start(op);
+                  }
+                  if (rc == SUMAC_TEAM_PASS) {
+                    ++passed;
+                    exercises.pop_back();
+                    continue;
+                  }
+                  if (rc != SUMAC_TEAM_OK) return fmt::format("answer {}: {}", rc, sumac_team_error(team));
+                  if (op != nullptr) ops.push_back(op);
+                }
+                for (std::size_t k = ops.size(); k-- > 0;) {
+                  int rc = SUMAC_TEAM_PENDING;
+                  while ((rc = sumac_op_test(ops[k])) == SUMAC_TEAM_PENDING) ::sched_yield();
+                  if (rc != SUMAC_TEAM_OK) return fmt::format("answer {}: {}", rc, sumac_team_error(team));
+                  sumac_op_free(ops[k]);
+                }
+                for (const auto& exercise : exercises)
+                  if (const auto fault = exercise->check(); !fault.empty()) return fmt::format("{}: {}", i, fault);
+              }
+              sumac_counts_t counts;
+              sumac_team_counts(team, &counts);
+              std::uint64_t counted = 0;
+              for (const auto& ways : counts.calls) counted += ways[SUMAC_WAY_PASS];
+              if (counted != passed) return fmt::format("{} passed, but {} counted", passed, counted);
+              world.meet();
+              sumac_team_destroy(team);
+              return "";
+            }))
+      << shape.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Collectives, testing::Range<std::size_t>(0, std::size(kShapes)));
+
+TEST(Team, ChunksOfALargeCollectiveOverlapBetweenHosts) {
+  const auto places = places_of(2, 1, 2);
+  const auto options = options_with({{"SUMAC_TEAM_CHUNK", "1k"}, {"SUMAC_TEAM_DEPTH", "4"}});
+  EXPECT_EQ("", as_threads(4, 5, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              Exercise exercise({.coll = Coll::allreduce, .bytes = 20000, .seed = 3}, 4, world.rank);
+              if (sumac_team_run(team, c_call(exercise)) != SUMAC_TEAM_OK) return sumac_team_error(team);
+              int me = 0;
+              if (sumac_team_leaders(team, &me) != 2) return "not two leaders";
+              if (me >= 0 && world.across.most_in_flight != 4)
+                return fmt::format("{} chunks in flight", world.across.most_in_flight);
+              world.meet();
+              sumac_team_destroy(team);
+              return exercise.check();
+            }));
+}
+
+TEST(Team, PersistentOperationsStartAgainAndAgain) {
+  const auto places = places_of(2, 1, 2);
+  const auto options = options_with({{"SUMAC_TEAM_CHUNK", "1k"}});
+  EXPECT_EQ("", as_threads(4, 6, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              std::int64_t in[400], out[400];
+              sumac_fold_t fold;
+              if (sumac_fold_standard(&fold, static_cast<int>(Dtype::int64), static_cast<int>(Op::sum),
+                                      static_cast<int>(Dtype::null)) != SUMAC_TEAM_OK)
+                return "no fold";
+              sumac_call_t call{};
+              call.coll = SUMAC_COLL_ALLREDUCE;
+              call.in = in;
+              call.out = out;
+              call.bytes = sizeof in;
+              call.fold = &fold;
+              int done = 0;
+              sumac_op_t* op = nullptr;
+              const auto note = [](void* user, int status) { *static_cast<int*>(user) += status == SUMAC_TEAM_OK; };
+              if (sumac_op_create(team, &call, note, &done, &op) != SUMAC_TEAM_OK) return "not made";
+              if (sumac_op_test(op) != SUMAC_TEAM_OK) return "an operation that was never started is not done";
+              for (int round = 0; round < 50; ++round) {
+                for (int i = 0; i < 400; ++i) in[i] = round * 1000 + i + world.rank;
+                if (sumac_op_start(op) != SUMAC_TEAM_OK) return "not started";
+                if (sumac_op_start(op) != SUMAC_TEAM_INVALID && sumac_op_test(op) == SUMAC_TEAM_PENDING) return "started twice";
+                if (round % 2 == 0) {
+                  while (sumac_op_test(op) == SUMAC_TEAM_PENDING) ::sched_yield();
+                } else {
+                  sumac_call_t barrier{};  // a blocking one finishes what was posted first
+                  if (sumac_team_run(team, &barrier) != SUMAC_TEAM_OK || sumac_team_active(team) != 0) return "still active";
+                }
+                for (int i = 0; i < 400; ++i)
+                  if (out[i] != 4 * (round * 1000 + i) + 6) return fmt::format("round {}, element {}: {}", round, i, out[i]);
+              }
+              if (done != 50) return fmt::format("{} times done", done);
+              sumac_op_free(op);
+              world.meet();
+              sumac_team_destroy(team);
+              return "";
+            }));
+}
+
+TEST(Team, OneOnOneHostTakesTwoAllgathersAndOverSeveralThree) {
+  for (const int hosts : {1, 2}) {
+    const auto places = places_of(hosts, 1, 4 / hosts);
+    const auto options = options_with({});
+    EXPECT_EQ("", as_threads(4, 7, [&](World& world) -> std::string {
+                sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+                if (team == nullptr) return world.why;
+                if (world.allgathers != 1 + hosts) return fmt::format("{} allgathers", world.allgathers);
+                world.meet();
+                sumac_team_destroy(team);
+                return "";
+              }));
+  }
+}
+
+TEST(Team, RanksWithOtherOptionsGetNoTeamAndOneReason) {
+  const auto places = places_of(1, 1, 3);
+  const auto usual = options_with({}), other = options_with({{"SUMAC_TEAM_DEPTH", "2"}});
+  EXPECT_EQ("", as_threads(3, 8, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places, as_c(world.rank == 2 ? other : usual)));
+              if (team != nullptr) return "there is a team";
+              return world.why.starts_with("rank 2 has other HCOLL_*") ? "" : world.why;
+            }));
+}
+
+TEST(Team, WhereTheLeadersFindNoWayThereIsNoTeam) {
+  const auto places = places_of(2, 1, 2);
+  const auto options = options_with({});
+  EXPECT_EQ("", as_threads(4, 9, [&](World& world) -> std::string {
+              world.refuse_across = world.rank == 2;
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team != nullptr) return "there is a team";
+              return world.why == "rank 2: could not open the way between the leaders" ? "" : world.why;
+            }));
+}
+
+TEST(Team, ExplainNamesEveryCollectiveAndWhy) {
+  const auto places = places_of(2, 1, 2);
+  const auto options = options_with({{"HCOLL_ML_DISABLE_BCAST", "1"}});
+  EXPECT_EQ("", as_threads(4, 10, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              std::string text(sumac_team_explain(team, nullptr, 0), '\0');
+              if (sumac_team_explain(team, text.data(), text.size()) != text.size()) return "another length";
+              for (const char* needed : {"communicator test: 4 ranks on 2 hosts", "barrier", "allreduce", "alltoallv",
+                                         "switched off by HCOLL_ML_DISABLE_<COLL>", "leaders: shared memory inside",
+                                         "over several hosts leaders would move more"})
+                if (text.find(needed) == std::string::npos) return fmt::format("\"{}\" is not in:\n{}", needed, text);
+              sumac_choice_t choice;
+              sumac_team_choice(team, SUMAC_COLL_ALLTOALL, 8, nullptr, &choice);
+              if (choice.way != SUMAC_WAY_PASS) return choice.reason;
+              sumac_team_choice(team, SUMAC_COLL_BARRIER, 0, nullptr, &choice);
+              if (choice.way != SUMAC_WAY_LEADERS || choice.how[0] == '\0') return choice.reason;
+              world.meet();
+              sumac_team_destroy(team);
+              return "";
+            }));
+}
+
+std::size_t lines_of_maps() {
+  std::FILE* file = std::fopen("/proc/self/maps", "r");
+  std::size_t lines = 0;
+  for (int c; (c = std::fgetc(file)) != EOF;) lines += c == '\n';
+  std::fclose(file);
+  return lines;
+}
+
+TEST(Team, ThousandsComeAndGoAndLeaveNothing) {
+  const auto places = places_of(1, 2, 1);
+  const auto options = options_with({});
+  const auto texts = as_processes(2, 11, [&](World& world) -> std::string {
+    const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
+    std::ptrdiff_t descriptors_before = 0;
+    std::size_t maps_before = 0;
+    std::vector<sumac_team_t*> living;
+    for (int i = 0; i < 1500; ++i) {
+      sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+      if (team == nullptr) return world.why;
+      Exercise exercise({.coll = Coll::allreduce, .bytes = 8, .seed = static_cast<std::uint64_t>(i)}, 2, world.rank);
+      if (sumac_team_run(team, c_call(exercise)) != SUMAC_TEAM_OK) return sumac_team_error(team);
+      if (const auto fault = exercise.check(); !fault.empty()) return fault;
+      living.push_back(team);
+      if (living.size() < 8) continue;
+      // In another order at each rank.
+      const std::size_t gone = static_cast<std::size_t>(i * (world.rank == 0 ? 3 : 5)) % living.size();
+      sumac_team_destroy(living[gone]);
+      living.erase(living.begin() + static_cast<std::ptrdiff_t>(gone));
+      if (i == 20) {
+        descriptors_before = descriptors();
+        maps_before = lines_of_maps();
+      }
+    }
+    if (descriptors() != descriptors_before) return fmt::format("{} descriptors, once {}", descriptors(), descriptors_before);
+    if (lines_of_maps() > maps_before + 4) return fmt::format("{} mappings, once {}", lines_of_maps(), maps_before);
+    for (auto* team : living) sumac_team_destroy(team);
+    return "";
+  });
+  for (const auto& text : texts) EXPECT_EQ("", text);
+}
+
+TEST(Team, ProcessesShareItsMemoryToo) {
+  const auto places = places_of(2, 2, 2);
+  const auto options = options_with({{"SUMAC_TEAM_CHUNK", "2k"}, {"SUMAC_SHM_BACKING", "devshm"}});
+  const auto texts = as_processes(8, 12, [&](World& world) -> std::string {
+    sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+    if (team == nullptr) return world.why;
+    Random shared(12);
+    for (int i = 0; i < 60; ++i) {
+      Exercise exercise(random_ask(shared, 8, 9000), 8, world.rank);
+      const int rc = sumac_team_run(team, c_call(exercise));
+      if (rc == SUMAC_TEAM_PASS) continue;
+      if (rc != SUMAC_TEAM_OK) return sumac_team_error(team);
+      if (const auto fault = exercise.check(); !fault.empty()) return fault;
+    }
+    world.meet();
+    sumac_team_destroy(team);
+    return "";
+  });
+  for (const auto& text : texts) EXPECT_EQ("", text);
+}
+
+}  // namespace
+}  // namespace sumac::team

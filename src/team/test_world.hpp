@@ -1,0 +1,306 @@
+#pragma once
+// For tests: a communicator of ranks that are threads or forked processes, whose out-of-band functions and whose way across
+// hosts go over plain shared memory. The way across is slow on purpose: each operation is done only after a random number of
+// looks, so successive chunks overtake each other. Hosts are what the places say: all of them are this one.
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/random.hpp"
+#include "shm/operation.hpp"
+#include "shm/test_ranks.hpp"
+#include "team/c_types.hpp"
+#include "team/options_handle.hpp"
+
+namespace sumac::team {
+
+inline constexpr std::size_t kSlots = 32, kSlotBytes = 96 * 1024, kLeadersMax = 8, kOobBytes = 1 << 18;
+
+/// What all ranks share; made before they start.
+struct Common {
+  pthread_barrier_t barrier;
+  std::byte oob[kOobBytes];
+  struct Slot {
+    std::atomic<std::uint64_t> posted[kLeadersMax], finished[kLeadersMax];
+    std::byte data[kLeadersMax][kSlotBytes];
+  };
+  Slot slots[kSlots];
+  std::atomic<std::uint64_t> notes[64];  ///< For the tests themselves.
+};
+
+struct CommonDelete {
+  void operator()(Common* common) const {
+    ::pthread_barrier_destroy(&common->barrier);
+    ::munmap(common, sizeof(Common));
+  }
+};
+using CommonMemory = std::unique_ptr<Common, CommonDelete>;
+
+inline CommonMemory make_common(int size) {
+  void* memory = ::mmap(nullptr, sizeof(Common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* common = static_cast<Common*>(memory);
+  pthread_barrierattr_t attributes;
+  ::pthread_barrierattr_init(&attributes);
+  ::pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  ::pthread_barrier_init(&common->barrier, &attributes, static_cast<unsigned>(size));
+  ::pthread_barrierattr_destroy(&attributes);
+  return CommonMemory(common);
+}
+
+/// The leaders' collectives. Sequence numbers go on from team to team of one world.
+class SlowAcross {
+ public:
+  SlowAcross(Common& common, std::uint64_t seed) : common_(common), random_(seed) {}
+
+  int answer = SUMAC_ACROSS_NEXT;        ///< What way() says.
+  std::uint64_t fail_at = UINT64_MAX;    ///< The operation with this number fails here.
+  int most_in_flight = 0;
+
+  sumac_across_t functions(int leaders, int me) {
+    leaders_ = leaders;
+    me_ = me;
+    sumac_across_t table{};
+    table.context = this;
+    table.way = [](void* self, int, std::size_t, const sumac_fold_t*) { return static_cast<SlowAcross*>(self)->answer; };
+    table.start = [](void* self, const sumac_call_t* call, void** request) {
+      return static_cast<SlowAcross*>(self)->start(*call, request);
+    };
+    table.test = [](void* self, void* request) {
+      return static_cast<SlowAcross*>(self)->test(static_cast<Request*>(request));
+    };
+    table.error = [](void*) { return "the network is gone"; };
+    table.close = [](void* self) { static_cast<SlowAcross*>(self)->close(); };
+    return table;
+  }
+
+ private:
+  struct Request {
+    const sumac_call_t* call;
+    std::uint64_t number;
+    std::uint64_t looks;
+    bool is_posted;
+  };
+
+  int start(const sumac_call_t& call, void** request) {
+    auto made = std::make_unique<Request>(Request{&call, number_++, random_.below(12), false});
+    *request = made.get();
+    requests_.push_back(std::move(made));
+    most_in_flight = std::max(most_in_flight, static_cast<int>(requests_.size()));
+    return 0;
+  }
+  Common::Slot& slot(const Request& request) { return common_.slots[request.number % kSlots]; }
+  bool all(const std::atomic<std::uint64_t>* marks, std::uint64_t least) const {
+    for (int l = 0; l < leaders_; ++l)
+      if (marks[l].load(std::memory_order_acquire) < least) return false;
+    return true;
+  }
+  static std::size_t own_bytes(const sumac_call_t& call, int me) {
+    return call.coll == SUMAC_COLL_ALLGATHERV ? as_shm(call).out_blocks.bytes(me) : call.bytes;
+  }
+  void post(Request& request) {
+    const sumac_call_t& call = *request.call;
+    std::byte* mine = slot(request).data[me_];
+    const void* from = call.in != nullptr ? call.in : call.out;
+    if (call.coll == SUMAC_COLL_ALLGATHERV) from = static_cast<std::byte*>(call.out) + as_shm(call).out_blocks.offset(me_);
+    if (call.coll == SUMAC_COLL_BCAST) from = call.out;
+    if (own_bytes(call, me_) > kSlotBytes) std::abort();
+    if (own_bytes(call, me_) > 0) std::memcpy(mine, from, own_bytes(call, me_));
+    slot(request).posted[me_].store(request.number + 1, std::memory_order_release);
+    request.is_posted = true;
+  }
+  void collect(Request& request) {
+    const sumac_call_t& call = *request.call;
+    auto* out = static_cast<std::byte*>(call.out);
+    Common::Slot& from = slot(request);
+    if (call.coll == SUMAC_COLL_BCAST && me_ != call.root) std::memcpy(out, from.data[call.root], call.bytes);
+    if (call.coll == SUMAC_COLL_ALLREDUCE || (call.coll == SUMAC_COLL_REDUCE && me_ == call.root)) {
+      std::memcpy(out, from.data[0], call.bytes);
+      const shm::Fold& fold = *as_shm(call.fold);
+      for (int l = 1; l < leaders_; ++l) fold.combine(out, out, from.data[l], call.bytes / fold.element_bytes);
+    }
+    for (int l = 0; call.coll == SUMAC_COLL_ALLGATHERV && l < leaders_; ++l)
+      std::memcpy(out + as_shm(call).out_blocks.offset(l), from.data[l], own_bytes(call, l));
+  }
+  int test(Request* request) {
+    Common::Slot& at = slot(*request);
+    if (request->number == fail_at) return drop(request, SUMAC_TEAM_BROKEN);
+    if (!request->is_posted) {
+      if (request->number >= kSlots && !all(at.finished, request->number - kSlots + 1)) return SUMAC_TEAM_PENDING;
+      post(*request);
+    }
+    if (request->looks > 0) return --request->looks, SUMAC_TEAM_PENDING;
+    const sumac_call_t& call = *request->call;
+    const bool needs_root = call.coll == SUMAC_COLL_BCAST;
+    const bool needs_all = !needs_root && (call.coll != SUMAC_COLL_REDUCE || me_ == call.root);
+    if (needs_all && !all(at.posted, request->number + 1)) return SUMAC_TEAM_PENDING;
+    if (needs_root && at.posted[call.root].load(std::memory_order_acquire) < request->number + 1) return SUMAC_TEAM_PENDING;
+    collect(*request);
+    at.finished[me_].store(request->number + 1, std::memory_order_release);
+    return drop(request, 0);
+  }
+  int drop(Request* request, int status) {
+    std::erase_if(requests_, [&](const auto& one) { return one.get() == request; });
+    return status;
+  }
+  void close() { requests_.clear(); }
+
+  Common& common_;
+  Random random_;
+  int leaders_ = 0, me_ = -1;
+  std::uint64_t number_ = 0;
+  std::vector<std::unique_ptr<Request>> requests_;
+};
+
+/// One rank's view of the communicator.
+class World {
+ public:
+  World(Common& memory, int me, int ranks, std::uint64_t seed)
+      : rank(me), size(ranks), common(memory), across(memory, seed * 977 + static_cast<std::uint64_t>(me)) {}
+
+  const int rank, size;
+  Common& common;
+  SlowAcross across;
+  int allgathers = 0;
+  int hooks = 0;
+  bool refuse_across = false;
+  std::string why;  ///< Of the last create.
+
+  void meet() { ::pthread_barrier_wait(&common.barrier); }
+
+  sumac_team_spec_t spec(const std::vector<sumac_place_t>& places, const sumac_team_options_t* options) {
+    sumac_team_spec_t spec{};
+    spec.struct_bytes = sizeof spec;
+    spec.rank = rank;
+    spec.size = size;
+    spec.places = places.data();
+    spec.options = options;
+    spec.oob.context = this;
+    spec.oob.allgather = [](void* self, const void* in, void* out, std::size_t bytes) {
+      return static_cast<World*>(self)->allgather(in, out, bytes);
+    };
+    spec.progress = [](void* self) { ++static_cast<World*>(self)->hooks; };
+    spec.progress_context = this;
+    spec.name = "test";
+    spec.open_across = [](void* self, const int*, int leaders, int me, sumac_across_t* table) {
+      auto& world = *static_cast<World*>(self);
+      if (world.refuse_across) return -1;
+      *table = world.across.functions(leaders, me);
+      return 0;
+    };
+    spec.open_context = this;
+    return spec;
+  }
+  sumac_team_t* create(const sumac_team_spec_t& spec) {
+    sumac_team_t* team = nullptr;
+    char text[256] = "";
+    const int rc = sumac_team_create(&spec, &team, text, sizeof text);
+    why = text;
+    return rc == SUMAC_TEAM_OK ? team : nullptr;
+  }
+
+ private:
+  int allgather(const void* in, void* out, std::size_t bytes) {
+    if (bytes * static_cast<std::size_t>(size) > kOobBytes) std::abort();
+    ++allgathers;
+    std::memcpy(common.oob + static_cast<std::size_t>(rank) * bytes, in, bytes);
+    meet();
+    std::memcpy(out, common.oob, bytes * static_cast<std::size_t>(size));
+    meet();
+    return 0;
+  }
+};
+
+/// "" or what was wrong.
+using RankTest = std::function<std::string(World& world)>;
+
+inline std::string as_threads(int size, std::uint64_t seed, const RankTest& test) {
+  const auto common = make_common(size);
+  std::mutex mutex;
+  std::string fault;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank)
+    threads.emplace_back([&, rank] {
+      World world(*common, rank, size, seed);
+      std::string said = test(world);
+      const std::lock_guard lock(mutex);
+      if (fault.empty() && !said.empty()) fault = fmt::format("rank {}: {}", rank, said);
+    });
+  for (auto& thread : threads) thread.join();
+  return fault;
+}
+
+/// The text of each rank, or "signal 9".
+inline std::vector<std::string> as_processes(int size, std::uint64_t seed, const RankTest& test) {
+  const auto common = make_common(size);
+  struct Child {
+    pid_t pid;
+    UniqueFd text;
+  };
+  std::vector<Child> children;
+  for (int rank = 0; rank < size; ++rank) {
+    int ends[2];
+    if (::pipe(ends) != 0) return {"no pipe"};
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::close(ends[0]);
+      std::string said;
+      {
+        World world(*common, rank, size, seed);
+        said = test(world);
+      }
+      ::_exit(shm::write_all(ends[1], said.data(), said.size()) ? 0 : 1);
+    }
+    ::close(ends[1]);
+    children.push_back({pid, UniqueFd(ends[0])});
+  }
+  std::vector<std::string> texts;
+  for (auto& child : children) {
+    std::string text;
+    char part[512];
+    for (ssize_t got; (got = ::read(child.text.get(), part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(got));
+    int status = 0;
+    ::waitpid(child.pid, &status, 0);
+    texts.push_back(WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status)) : text);
+  }
+  return texts;
+}
+
+/// Options as if these variables were set, whatever the test's own environment says.
+inline OptionsHandle options_with(std::vector<std::pair<std::string, std::string>> variables) {
+  const Source source{"test", [variables](std::string_view name) -> std::optional<std::string> {
+                        for (const auto& [key, value] : variables)
+                          if (key == name) return value;
+                        return std::nullopt;
+                      }};
+  OptionsHandle handle;
+  handle.options = load<Options>(kOptions, source).value();
+  handle.levels = topo::parse_levels(handle.options.sbgp, handle.options.bcol).value();
+  handle.share = machine::own_cpu_share();
+  return handle;
+}
+inline const sumac_team_options_t* as_c(const OptionsHandle& handle) {
+  return reinterpret_cast<const sumac_team_options_t*>(&handle);
+}
+
+/// `hosts` hosts of `sockets` sockets with `cores` ranks each. `cyclic`: rank 0 on host 0, rank 1 on host 1, ...
+inline std::vector<sumac_place_t> places_of(int hosts, int sockets, int cores, bool cyclic = false) {
+  std::vector<sumac_place_t> places(static_cast<std::size_t>(hosts * sockets * cores));
+  for (int r = 0; r < hosts * sockets * cores; ++r) {
+    const int host = cyclic ? r % hosts : r / (sockets * cores);
+    const int local = cyclic ? r / hosts : r % (sockets * cores);
+    places[static_cast<std::size_t>(r)] = {host, local / cores, local / cores, local};
+  }
+  return places;
+}
+
+}  // namespace sumac::team

@@ -1,0 +1,58 @@
+#include "team/tuning.hpp"
+
+#include <algorithm>
+
+namespace sumac::team {
+namespace {
+
+bool is_usable(const shm::Algorithm& algorithm, const shm::Group& group) {
+  return algorithm.usable == nullptr || algorithm.usable(group);
+}
+
+/// A row that can be had: `name` up to `bytes_max`, or else the built-in one.
+shm::Tuning::Row row_for(shm::Coll coll, const std::string& name, std::size_t bytes_max, const shm::Tuning& built_in,
+                         const shm::Group& group, std::vector<std::string>& remarks) {
+  const shm::Algorithm* algorithm = shm::find_algorithm(coll, name);
+  const char* why = nullptr;
+  if (algorithm == nullptr) {
+    why = "there is none of that name";
+  } else if (!is_usable(*algorithm, group)) {
+    why = "this group cannot use it";
+  } else if (algorithm->bytes_max < bytes_max) {
+    why = "it is not for so many bytes";
+  }
+  if (why == nullptr) return {bytes_max, algorithm};
+  const shm::Algorithm* other = built_in.pick(coll, bytes_max);
+  remarks.push_back(fmt::format("{} by \"{}\" refused: {}; \"{}\" instead", shm::to_string(coll), name, why, other->name));
+  return {bytes_max, other};
+}
+
+}  // namespace
+
+shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, const OptionsHandle& handle, bool use_file,
+                       std::vector<std::string>& remarks) {
+  const shm::Tuning built_in = shm::default_tuning(input);
+  shm::Tuning tuning = built_in;
+  const auto forced = handle.options.forced();
+  for (std::size_t c = 0; c < kColls; ++c) {
+    const auto coll = static_cast<shm::Coll>(c);
+    auto& rows = tuning.rows[c];
+    if (forced[c] != "auto") {
+      rows.fill(row_for(coll, std::string(forced[c]), SIZE_MAX, built_in, group, remarks));
+      continue;
+    }
+    if (!use_file) continue;
+    const auto choices =
+        choices_for(handle.tuning, shm::to_string(coll), static_cast<std::uint32_t>(input.size), input.crowded);
+    if (choices.empty()) continue;
+    const std::size_t count = std::min(choices.size(), rows.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t bytes_max = i + 1 < count ? static_cast<std::size_t>(choices[i + 1].from_bytes) - 1 : SIZE_MAX;
+      rows[i] = row_for(coll, choices[i].algorithm, bytes_max, built_in, group, remarks);
+    }
+    for (std::size_t i = count; i < rows.size(); ++i) rows[i] = rows[count - 1];
+  }
+  return tuning;
+}
+
+}  // namespace sumac::team

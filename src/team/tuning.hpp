@@ -1,0 +1,17 @@
+#pragma once
+// From a measured file and from SUMAC_SHM_<COLL> to the table that shm picks from.
+#include <string>
+#include <vector>
+
+#include "shm/algorithms.hpp"
+#include "shm/group.hpp"
+#include "team/options_handle.hpp"
+
+namespace sumac::team {
+
+/// The built-in table for `input`, then the file's choices (where `use_file`), then what the options force. What `group`
+/// cannot use stays built-in, and `remarks` gets a line for explain. Alike at every member of the group.
+shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, const OptionsHandle& handle, bool use_file,
+                       std::vector<std::string>& remarks);
+
+}  // namespace sumac::team
