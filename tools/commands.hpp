@@ -13,6 +13,7 @@ struct Subcommand {
   int (*run)(const Arguments& arguments);  ///< Returns the exit status; has printed why, if it is not 0.
 };
 
+int doctor_command(const Arguments& arguments);
 int lab_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 

@@ -1,4 +1,5 @@
 """The SHARP utilities: what they print, with which status they end, and what they leave behind."""
+import json
 import os
 import pathlib
 import re
@@ -158,6 +159,34 @@ class DaemonsSetup(unittest.TestCase):
             done = self.setup(*words)
             self.assertEqual(done.returncode, 1, words)
             self.assertIn(said, done.stderr)
+
+
+class Doctor(unittest.TestCase):
+    def findings(self, *before, environment=None):
+        done = run(*before, BIN / "sumac", "doctor", "--json", environment=environment)
+        return done.returncode, {each["subject"]: each for each in json.loads(done.stdout)}
+
+    def test_looks_at_everything_and_each_trouble_has_a_remedy(self):
+        status, findings = self.findings()
+        self.assertLessEqual({"processors", "/dev/shm", "single copy (CMA)", "clock", "network", "MPI", "sharpd", "sharp_am"},
+                             findings.keys())
+        for each in findings.values():
+            self.assertIn(each["health"], ("ok", "note", "BAD"))
+            self.assertTrue(each["found"])
+        self.assertEqual(status, int(any(each["health"] == "BAD" for each in findings.values())))
+
+    def test_a_machine_without_mpi_is_bad_and_says_what_to_install(self):
+        status, findings = self.findings(environment={"PATH": "/nowhere"})
+        self.assertEqual(status, 1)
+        self.assertEqual(findings["MPI"]["health"], "BAD")
+        self.assertIn("apt-get install", findings["MPI"]["remedy"])
+
+    def test_finds_the_daemons_of_sumac_run(self):
+        _, findings = self.findings(BIN / "sumac", "run")
+        self.assertEqual(findings["sharpd"]["health"], "ok", findings["sharpd"])
+
+    def test_wrong_words(self):
+        self.assertEqual(run(BIN / "sumac", "doctor", "now").returncode, 2)
 
 
 if __name__ == "__main__":
