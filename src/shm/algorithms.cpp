@@ -20,6 +20,16 @@ constexpr Algorithm kAlgorithms[] = {
     {Coll::alltoall, "flat", "everybody publishes its row, everybody copies its column", alltoall_flat},
     {Coll::alltoallv, "flat", "everybody publishes its row, everybody copies its column", alltoallv_flat},
     {Coll::reduce_scatter_block, "flat", "everybody publishes, everybody folds its block", reduce_scatter_block_flat},
+
+    {Coll::allreduce, "blocks", "everybody folds its block of all vectors, everybody copies all blocks", allreduce_blocks, turns_fit},
+    {Coll::reduce, "blocks", "everybody folds its block of all vectors, the root copies all blocks", reduce_blocks, turns_fit},
+    {Coll::reduce_scatter_block, "blocks", "everybody folds its block, chunk by chunk", reduce_scatter_block_blocks, turns_fit},
+    {Coll::reduce, "stream", "everybody copies in chunk by chunk, the root folds", reduce_stream, turns_fit},
+    {Coll::bcast, "stream", "the root copies in chunk by chunk, everybody copies out", bcast_stream, turns_fit},
+    {Coll::allgather, "exchange", "everybody copies in chunk by chunk, and copies out all others", allgather_exchange, turns_fit},
+    {Coll::allgatherv, "exchange", "everybody copies in chunk by chunk, and copies out all others", allgatherv_exchange, turns_fit},
+    {Coll::alltoall, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoall_exchange, turns_fit},
+    {Coll::alltoallv, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoallv_exchange, turns_fit},
 };
 // clang-format on
 
@@ -52,6 +62,13 @@ Result<> Tuning::force(Coll coll, std::string_view name) {
   }
   rows[static_cast<std::size_t>(coll)].fill({SIZE_MAX, algorithm});
   return {};
+}
+
+void Tuning::keep_usable(const Group& group) noexcept {
+  for (int c = 0; c < kCollCount; ++c)
+    for (Row& row : rows[static_cast<std::size_t>(c)])
+      if (row.algorithm->usable != nullptr && !row.algorithm->usable(group))
+        row.algorithm = find_algorithm(static_cast<Coll>(c), "flat");
 }
 
 std::size_t selection_bytes(const Call& call, int group_size) noexcept {

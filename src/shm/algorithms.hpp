@@ -37,6 +37,14 @@ std::span<const Algorithm> algorithms() noexcept;
 /// nullptr: there is none of that name.
 const Algorithm* find_algorithm(Coll coll, std::string_view name) noexcept;
 
+/// How large messages are cut (turns.hpp), alike at every member. Measured on an EPYC, 2 ranks, 1 MiB of L2 each.
+struct LargeTuning {
+  std::size_t reduce_turn_bytes = 64 * 1024;    ///< Of the vector in one turn of `blocks`.
+  std::size_t stream_turn_bytes = 32 * 1024;    ///< Of the vector in one turn of `stream`.
+  std::size_t exchange_turn_bytes = 64 * 1024;  ///< Of a member's slice in one turn of `exchange`.
+  std::size_t fold_bytes = 8 * 1024;            ///< What is folded and copied in one go, so that it stays in the first cache.
+};
+
 /// Which algorithm serves which size: the rows of a collective in ascending order of bytes_max, the last one SIZE_MAX.
 /// The size of a call is selection_bytes(); it is the same at every member.
 struct Tuning {
@@ -46,6 +54,7 @@ struct Tuning {
     const Algorithm* algorithm;
   };
   std::array<std::array<Row, kRowsMax>, kCollCount> rows;
+  LargeTuning large;
 
   const Algorithm* pick(Coll coll, std::size_t bytes) const noexcept {
     const Row* row = rows[static_cast<std::size_t>(coll)].data();
@@ -54,6 +63,8 @@ struct Tuning {
   }
   /// One algorithm for all sizes of a collective (tests, tune, SUMAC_SHM_<COLL>). Errc::not_found with the names there are.
   Result<> force(Coll coll, std::string_view name);
+  /// Rows whose algorithm this group cannot use get `flat`.
+  void keep_usable(const Group& group) noexcept;
 };
 
 /// What is compared with Row::bytes_max: Call::bytes; allgatherv: the largest block; barrier and alltoallv: 0.

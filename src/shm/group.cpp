@@ -31,6 +31,7 @@ Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, 
   large_ = segment.at(at.large);
   large_stride_ = at.large_stride;
   large_bytes_ = shape.large_bytes;
+  tuning_.keep_usable(*this);
 }
 
 bool Group::wait_done(std::uint64_t round) noexcept {

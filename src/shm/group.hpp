@@ -43,7 +43,10 @@ class Group {
   int size() const noexcept { return size_; }
   int index() const noexcept { return index_; }
   const Tuning& tuning() const noexcept { return tuning_; }
-  void set_tuning(const Tuning& tuning) { tuning_ = tuning; }  ///< The same at every member, between operations.
+  void set_tuning(const Tuning& tuning) {  ///< The same at every member, between operations.
+    tuning_ = tuning;
+    tuning_.keep_usable(*this);
+  }
   const Waiting& waiting() const noexcept { return waiting_; }
   std::uint32_t polls() const noexcept { return polls_; }  ///< For Operation::polls of a blocking caller.
   std::size_t eager_bytes() const noexcept { return eager_bytes_; }

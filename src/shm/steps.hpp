@@ -15,4 +15,16 @@ Step alltoall_flat(Operation& op);
 Step alltoallv_flat(Operation& op);
 Step reduce_scatter_block_flat(Operation& op);
 
+// Large messages through the members' large areas (turns.hpp): any group with room for them, any size.
+bool turns_fit(const Group& group) noexcept;
+Step allreduce_blocks(Operation& op);
+Step reduce_blocks(Operation& op);
+Step reduce_scatter_block_blocks(Operation& op);
+Step reduce_stream(Operation& op);
+Step bcast_stream(Operation& op);
+Step allgather_exchange(Operation& op);
+Step allgatherv_exchange(Operation& op);
+Step alltoall_exchange(Operation& op);
+Step alltoallv_exchange(Operation& op);
+
 }  // namespace sumac::shm

@@ -29,15 +29,27 @@ inline std::size_t slice_bytes(const Group& group) noexcept {
   return group.large_bytes() / slices_of(group.size()) / kCacheLine * kCacheLine;
 }
 
-/// `total` cut into chunks of at most `limit` bytes (a multiple of `unit`), as equal as they can be: the last one is not
-/// a crumb that costs a turn of its own. `limit` >= unit.
+/// Every algorithm here needs a cache line of a slice for each member, and one more. Elements are at most a cache line.
+inline std::size_t least_slice_bytes(const Group& group) noexcept {
+  return (static_cast<std::size_t>(group.size()) + 1) * kCacheLine;
+}
+/// What one turn takes of a slice, if `wanted` is asked for.
+inline std::size_t turn_limit(const Group& group, std::size_t wanted) noexcept {
+  return std::min(slice_bytes(group), std::max(wanted, least_slice_bytes(group)));
+}
+
+/// `total` cut into chunks of at most `limit` bytes (whole `unit`s), as equal as they can be: the last one is not a crumb
+/// that costs a turn of its own.
 struct Chunks {
   std::size_t bytes;  ///< Of each but the last.
   std::size_t count;
 };
+constexpr std::size_t unit_for(std::size_t element_bytes) noexcept {  // whole elements, and whole cache lines if that can be
+  return kCacheLine % element_bytes == 0 ? kCacheLine : element_bytes;
+}
 constexpr Chunks cut(std::size_t total, std::size_t limit, std::size_t unit) noexcept {
   if (total == 0) return {unit, 0};
-  limit = limit / unit * unit;
+  limit = std::max(limit / unit * unit, unit);
   const std::size_t count = (total + limit - 1) / limit;
   const std::size_t bytes = std::min(limit, round_up((total + count - 1) / count, unit));
   return {bytes, (total + bytes - 1) / bytes};
@@ -88,7 +100,7 @@ class Turns {
   /// Is everybody through with what this turn's slices held before?
   bool free(std::uint64_t turn) const noexcept {
     if (group_.turning.everyone_finished + slices_ >= number(turn)) return true;
-    std::uint64_t least = ~std::uint64_t{0};
+    std::uint64_t least = number(turn);  // alone: nobody else reads
     for (int m = 0; m < group_.size(); ++m) {
       if (m == group_.index()) continue;
       // Acquire: its reads of what is about to be overwritten come before its number.
@@ -128,6 +140,20 @@ class Turns {
   std::size_t slices_;
   std::size_t slice_bytes_;
 };
+
+/// result = source(0) op source(1) op ... in rank order. In between it grows in `between`: `result` may be where one of the
+/// contributions lies (in place), which must stay until it was read.
+template <class Source>
+void fold_through(const Fold& fold, int members, std::byte* result, std::byte* between, std::size_t bytes,
+                  const Source& source) {
+  const std::byte* sum = source(0);
+  if (members == 1 && result != sum) std::memcpy(result, sum, bytes);
+  for (int m = 1; m < members; ++m) {
+    std::byte* const to = m == members - 1 ? result : between;
+    fold.combine(to, sum, source(m), bytes / fold.element_bytes);
+    sum = to;
+  }
+}
 
 /// Calls `move`, which does each thing that can be done now once and says whether there was any, until `finished`.
 template <class Move, class Finished>

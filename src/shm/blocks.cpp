@@ -1,0 +1,189 @@
+// Reductions of large vectors: every member owns a block. Each gives the others the blocks that they own (its own part of
+// its own block is folded from where it lies), folds its block in rank order, and tells the result to who wants it:
+// everybody (allreduce), the root (reduce), nobody but itself (reduce_scatter_block). One member folds each element, so
+// all have the same bits. The result of a block lies in its owner's slice, in the place that the owner's own contribution
+// would have.
+#include "shm/steps.hpp"
+#include "shm/turns.hpp"
+
+namespace sumac::shm {
+
+namespace {
+
+struct Block {
+  std::size_t in_slice;  ///< Where it lies in a slice.
+  std::size_t in_input;  ///< And in the caller's input.
+  std::size_t bytes;
+};
+
+/// The vector is cut into sections of one turn each, a section into the members' blocks.
+class VectorBlocks {
+ public:
+  VectorBlocks(const Group& group, const Call& call) noexcept
+      : total_(call.bytes),
+        members_(static_cast<std::size_t>(group.size())),
+        unit_(unit_for(call.fold->element_bytes)),
+        sections_(cut(total_, turn_limit(group, group.tuning().large.reduce_turn_bytes), unit_)) {}
+
+  std::size_t turns() const noexcept { return sections_.count; }
+  Block block(std::uint64_t turn, int member) const noexcept {
+    const std::size_t section = turn * sections_.bytes;
+    const std::size_t bytes = part_at(section, total_, sections_.bytes);
+    const std::size_t each = round_up((bytes + members_ - 1) / members_, unit_);
+    const std::size_t begin = std::min(bytes, static_cast<std::size_t>(member) * each);
+    return {begin, section + begin, std::min(each, bytes - begin)};
+  }
+  std::size_t in_output(std::uint64_t, const Block& own) const noexcept { return own.in_input; }
+
+ private:
+  std::size_t total_, members_, unit_;
+  Chunks sections_;
+};
+
+/// reduce_scatter_block: the members' blocks lie one behind the other in the input, and a turn takes a chunk of each.
+class GivenBlocks {
+ public:
+  GivenBlocks(const Group& group, const Call& call) noexcept
+      : total_(call.bytes),
+        chunks_(cut(total_, turn_limit(group, group.tuning().large.reduce_turn_bytes) / static_cast<std::size_t>(group.size()),
+                    unit_for(call.fold->element_bytes))) {}
+
+  std::size_t turns() const noexcept { return chunks_.count; }
+  Block block(std::uint64_t turn, int member) const noexcept {
+    const std::size_t offset = turn * chunks_.bytes;
+    const auto m = static_cast<std::size_t>(member);
+    return {m * chunks_.bytes, m * total_ + offset, part_at(offset, total_, chunks_.bytes)};
+  }
+  std::size_t in_output(std::uint64_t turn, const Block&) const noexcept { return turn * chunks_.bytes; }
+
+ private:
+  std::size_t total_;
+  Chunks chunks_;
+};
+
+/// Which parts of the work are this member's.
+struct Part {
+  bool keeps;     ///< The result of its block goes into its output.
+  bool tells;     ///< Others want it.
+  bool collects;  ///< It wants the others'.
+};
+
+template <class Layout>
+class BlockFold {
+ public:
+  BlockFold(Operation& op, const Layout& layout, Part part) noexcept
+      : group_(*op.group),
+        call_(*op.call),
+        turns_(op),
+        layout_(layout),
+        part_(part),
+        members_(group_.size()),
+        me_(group_.index()),
+        in_(in_bytes(call_)),
+        out_(out_bytes(call_)) {}
+
+  Step step(Operation& op) {
+    if (op.phase == 0) turns_.begin(layout_.turns());
+    return drive(
+        op, turns_,
+        [&] {
+          const bool filled = fill();
+          const bool folded = fold();
+          return collect() || filled || folded;
+        },
+        [&] { return turns_.taken() == turns_.count(); });
+  }
+
+ private:
+  bool fill() {
+    const std::uint64_t turn = turns_.filled();
+    if (turn == turns_.count() || !turns_.free(turn)) return false;
+    std::byte* const slice = turns_.slice(me_, turn);
+    for (int m = 0; m < members_; ++m) {
+      if (m == me_) continue;
+      if (const Block block = layout_.block(turn, m); block.bytes != 0)
+        std::memcpy(slice + block.in_slice, in_ + block.in_input, block.bytes);
+    }
+    turns_.say(Turns::kWritten, turn);
+    ++turns_.filled();
+    return true;
+  }
+
+  bool fold() {
+    const std::uint64_t turn = turns_.folded();
+    if (turn == turns_.filled() || !turns_.seen_all(Turns::kWritten, turn, turns_.fold_peers())) return false;
+    fold_block(turn, layout_.block(turn, me_));
+    ++turns_.folded();
+    if (part_.tells) turns_.say(Turns::kFolded, turn);
+    if (!part_.collects) {
+      turns_.say(Turns::kFinished, turn);
+      ++turns_.taken();
+    }
+    return true;
+  }
+
+  /// In pieces that stay in the first cache from the first operand to the last.
+  void fold_block(std::uint64_t turn, const Block& block) {
+    const Fold& fold = *call_.fold;
+    const std::size_t step = std::max(whole_elements(group_.tuning().large.fold_bytes, fold), fold.element_bytes);
+    std::byte* const told = turns_.slice(me_, turn) + block.in_slice;
+    std::byte* const kept = part_.keeps ? out_ + layout_.in_output(turn, block) : nullptr;
+    for (std::size_t at = 0; at < block.bytes; at += step) {
+      const std::size_t bytes = std::min(step, block.bytes - at);
+      const auto source = [&](int m) {
+        return m == me_ ? in_ + block.in_input + at : turns_.slice(m, turn) + block.in_slice + at;
+      };
+      std::byte* const result = part_.tells ? told + at : kept + at;
+      // In between it grows in our slice: in place, the output is a contribution until the last moment.
+      fold_through(fold, members_, result, told + at, bytes, source);
+      if (part_.tells && part_.keeps) std::memcpy(kept + at, result, bytes);
+    }
+  }
+
+  bool collect() {
+    const std::uint64_t turn = turns_.taken();
+    if (!part_.collects || turn == turns_.folded()) return false;
+    bool moved = false;
+    for (std::uint64_t& i = turns_.take_peers(); i + 1 < static_cast<std::uint64_t>(members_); ++i) {
+      const int m = turns_.other(i);
+      if (!turns_.seen(Turns::kFolded, m, turn)) return moved;
+      if (const Block block = layout_.block(turn, m); block.bytes != 0)
+        std::memcpy(out_ + layout_.in_output(turn, block), turns_.slice(m, turn) + block.in_slice, block.bytes);
+      moved = true;
+    }
+    turns_.take_peers() = 0;
+    turns_.say(Turns::kFinished, turn);
+    ++turns_.taken();
+    return true;
+  }
+
+  Group& group_;
+  const Call& call_;
+  Turns turns_;
+  const Layout& layout_;
+  Part part_;
+  int members_, me_;
+  const std::byte* in_;
+  std::byte* out_;
+};
+
+template <class Layout>
+Step run_blocks(Operation& op, Part part) {
+  const Layout layout(*op.group, *op.call);
+  return BlockFold<Layout>(op, layout, part).step(op);
+}
+
+}  // namespace
+
+Step allreduce_blocks(Operation& op) { return run_blocks<VectorBlocks>(op, {.keeps = true, .tells = true, .collects = true}); }
+
+Step reduce_blocks(Operation& op) {
+  const bool root = op.group->index() == op.call->root;
+  return run_blocks<VectorBlocks>(op, {.keeps = root, .tells = !root, .collects = root});
+}
+
+Step reduce_scatter_block_blocks(Operation& op) {
+  return run_blocks<GivenBlocks>(op, {.keeps = true, .tells = false, .collects = false});
+}
+
+}  // namespace sumac::shm

@@ -1,0 +1,203 @@
+// Large blocks from everybody to everybody: allgather(v), where all take all of each slice, and alltoall(v), where a slice
+// has a cell for each receiver. A member goes on filling its slices while it takes from the others'.
+//
+// alltoallv: a member knows its own counts only. Each slice begins with a word, its member's largest block; having seen
+// all members' words of the first turn, all know how many turns there are.
+#include "shm/steps.hpp"
+#include "shm/turns.hpp"
+
+namespace sumac::shm {
+
+namespace {
+
+constexpr std::size_t kWordBytes = kCacheLine;  // so that cells are aligned
+
+/// What alltoall and alltoallv, allgather and allgatherv have in common. `Shape` says where things are:
+///   fill(turn, slice)         copies this member's part of the turn from the caller's buffer into its slice
+///   take(member, turn, slice) copies from another's slice into the caller's buffer
+template <class Shape>
+Step exchange(Operation& op, Turns& turns, Shape&& shape) {
+  Group& group = *op.group;
+  const auto others = static_cast<std::uint64_t>(group.size() - 1);
+  const auto fill = [&] {
+    const std::uint64_t turn = turns.filled();
+    if (turn == turns.count() || !turns.free(turn)) return false;
+    shape.fill(turn, turns.slice(group.index(), turn));
+    turns.say(Turns::kWritten, turn);
+    ++turns.filled();
+    return true;
+  };
+  const auto take = [&] {
+    const std::uint64_t turn = turns.taken();
+    // In place, what is taken replaces what has been filled in.
+    if (turn == turns.filled()) return false;
+    bool moved = false;
+    for (std::uint64_t& i = turns.take_peers(); i < others; ++i) {
+      const int m = turns.other(i);
+      if (!turns.seen(Turns::kWritten, m, turn)) return moved;
+      shape.take(m, turn, turns.slice(m, turn));
+      moved = true;
+    }
+    turns.take_peers() = 0;
+    turns.say(Turns::kFinished, turn);
+    ++turns.taken();
+    return true;
+  };
+  const auto move = [&] {
+    const bool filled = fill();
+    return take() || filled;
+  };
+  return drive(op, turns, move, [&] { return turns.taken() == turns.count(); });
+}
+
+std::size_t turn_limit(const Group& group) noexcept {
+  return shm::turn_limit(group, group.tuning().large.exchange_turn_bytes);
+}
+
+/// Bytes of a cell, of as many as there are members.
+std::size_t cell_limit(const Group& group, std::size_t room) noexcept {
+  return room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
+}
+
+/// memcpy may not be given NULL, not even for nothing.
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+/// allgather: all blocks have call.bytes, one behind the other.
+struct EvenGather {
+  const Call& call;
+  std::size_t bytes(int) const noexcept { return call.bytes; }
+  std::ptrdiff_t offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(call.bytes) * m; }
+};
+
+struct UnevenGather {
+  const Call& call;
+  std::size_t bytes(int m) const noexcept { return call.out_blocks.bytes(m); }
+  std::ptrdiff_t offset(int m) const noexcept { return call.out_blocks.offset(m); }
+};
+
+template <class Places>
+struct Gather {
+  Operation& op;
+  const Places& at;
+  std::size_t chunk;
+
+  void fill(std::uint64_t turn, std::byte* slice) const noexcept {
+    const int me = op.group->index();
+    const std::size_t offset = turn * chunk;
+    const std::size_t bytes = part_at(offset, at.bytes(me), chunk);
+    std::byte* const result = out_bytes(*op.call) + at.offset(me) + offset;
+    if (op.call->in_place()) return copy_bytes(slice, result, bytes);
+    copy_bytes(slice, in_bytes(*op.call) + offset, bytes);
+    copy_bytes(result, in_bytes(*op.call) + offset, bytes);
+  }
+  void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
+    const std::size_t offset = turn * chunk;
+    copy_bytes(out_bytes(*op.call) + at.offset(m) + offset, slice, part_at(offset, at.bytes(m), chunk));
+  }
+};
+
+template <class Places>
+Step gather(Operation& op, const Places& places, std::size_t largest) {
+  Turns turns(op);
+  const Chunks chunks = cut(largest, turn_limit(*op.group), kCacheLine);
+  if (op.phase == 0) turns.begin(chunks.count);
+  return exchange(op, turns, Gather<Places>{op, places, chunks.bytes});
+}
+
+struct EvenRows {
+  const Call& call;
+  std::size_t to_bytes(int) const noexcept { return call.bytes; }
+  std::size_t from_bytes(int) const noexcept { return call.bytes; }
+  std::ptrdiff_t to_offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(call.bytes) * m; }
+  std::ptrdiff_t from_offset(int m) const noexcept { return to_offset(m); }
+};
+
+struct UnevenRows {
+  const Call& call;
+  const Blocks& to() const noexcept { return call.in_place() ? call.out_blocks : call.in_blocks; }
+  std::size_t to_bytes(int m) const noexcept { return to().bytes(m); }
+  std::size_t from_bytes(int m) const noexcept { return call.out_blocks.bytes(m); }
+  std::ptrdiff_t to_offset(int m) const noexcept { return to().offset(m); }
+  std::ptrdiff_t from_offset(int m) const noexcept { return call.out_blocks.offset(m); }
+};
+
+template <class Places>
+struct Rows {
+  Operation& op;
+  const Places& at;
+  std::size_t cell;  ///< Bytes of each in a slice, and so of each block in one turn.
+
+  void fill(std::uint64_t turn, std::byte* slice) const noexcept {
+    const int me = op.group->index();
+    const std::size_t offset = turn * cell;
+    const std::byte* const in = in_bytes(*op.call);
+    for (int m = 0; m < op.group->size(); ++m) {
+      if (m == me) continue;
+      copy_bytes(slice + static_cast<std::size_t>(m) * cell, in + at.to_offset(m) + offset,
+           part_at(offset, at.to_bytes(m), cell));
+    }
+    if (op.call->in_place()) return;
+    copy_bytes(out_bytes(*op.call) + at.from_offset(me) + offset, in + at.to_offset(me) + offset,
+         part_at(offset, at.to_bytes(me), cell));
+  }
+  void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
+    const std::size_t offset = turn * cell;
+    copy_bytes(out_bytes(*op.call) + at.from_offset(m) + offset, slice + static_cast<std::size_t>(op.group->index()) * cell,
+         part_at(offset, at.from_bytes(m), cell));
+  }
+};
+
+/// Rows whose number of turns is found out in the first one.
+struct CountedRows {
+  Rows<UnevenRows> rows;
+  Turns& turns;
+
+  void fill(std::uint64_t turn, std::byte* slice) const noexcept {
+    const std::uint64_t needed = turns.count();
+    if (turn == 0) std::memcpy(slice, &needed, sizeof needed);
+    rows.fill(turn, slice + kWordBytes);
+  }
+  void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
+    std::uint64_t needed = 0;
+    if (turn == 0) std::memcpy(&needed, slice, sizeof needed);
+    turns.grow(needed);
+    rows.take(m, turn, slice + kWordBytes);
+  }
+};
+
+}  // namespace
+
+bool turns_fit(const Group& group) noexcept { return slice_bytes(group) >= least_slice_bytes(group); }
+
+Step allgather_exchange(Operation& op) { return gather(op, EvenGather{*op.call}, op.call->bytes); }
+
+Step allgatherv_exchange(Operation& op) {
+  const UnevenGather places{*op.call};
+  std::size_t largest = 0;
+  for (int m = 0; m < op.group->size(); ++m) largest = std::max(largest, places.bytes(m));
+  return gather(op, places, largest);
+}
+
+Step alltoall_exchange(Operation& op) {
+  Turns turns(op);
+  const EvenRows places{*op.call};
+  const Chunks chunks = cut(op.call->bytes, cell_limit(*op.group, turn_limit(*op.group)), kCacheLine);
+  if (op.phase == 0) turns.begin(chunks.count);
+  return exchange(op, turns, Rows<EvenRows>{op, places, chunks.bytes});
+}
+
+Step alltoallv_exchange(Operation& op) {
+  Turns turns(op);
+  const UnevenRows places{*op.call};
+  const std::size_t cell = cell_limit(*op.group, turn_limit(*op.group) - kWordBytes);
+  if (op.phase == 0) {
+    std::size_t largest = 0;
+    for (int m = 0; m < op.group->size(); ++m) largest = std::max(largest, places.to_bytes(m));
+    turns.begin(std::max<std::size_t>((largest + cell - 1) / cell, 1));
+  }
+  return exchange(op, turns, CountedRows{{op, places, cell}, turns});
+}
+
+}  // namespace sumac::shm
