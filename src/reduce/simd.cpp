@@ -1,6 +1,6 @@
 // The element-wise kernels. Highway compiles this file once per instruction set and chooses at run time. A vector
-// that does not fill a register goes through a small copy on the stack: a partial store next to `out` would write
-// what is not ours.
+// that does not fill a register goes element by element, that of small types through a copy on the stack: a partial
+// store next to `out` would write what is not ours.
 //
 // A processor with less than SSE4 gets the reference itself.
 //
@@ -93,6 +93,21 @@ HWY_INLINE void for_each(void* out, const void* a, const void* b, std::size_t co
     left -= step, to += step, x += step, y += step;
   }
   if (left == 0) return;
+  if constexpr (sizeof(T) >= 4) {
+    // Most reductions of programs are of a few elements, and going through memory costs more than adding them up.
+    const hn::CappedTag<T, 16 / sizeof(T)> quarter;
+    const hn::CappedTag<T, 1> one;
+    const std::size_t quarter_bytes = hn::Lanes(quarter) * sizeof(T);
+    const auto apply = [&](auto tag, std::size_t bytes) HWY_ATTR {
+      const auto first = hn::LoadU(tag, reinterpret_cast<const T*>(x));
+      const auto second = hn::LoadU(tag, reinterpret_cast<const T*>(y));
+      hn::StoreU(F::apply(tag, first, second), tag, reinterpret_cast<T*>(to));
+      left -= bytes, to += bytes, x += bytes, y += bytes;
+    };
+    while (left >= quarter_bytes) apply(quarter, quarter_bytes);
+    while (left != 0) apply(one, sizeof(T));
+    return;
+  }
   HWY_ALIGN T rest_a[hn::MaxLanes(d)] = {};
   HWY_ALIGN T rest_b[hn::MaxLanes(d)] = {};
   std::memcpy(rest_a, x, left);
