@@ -108,7 +108,8 @@ class World {
   nlohmann::json status() const { return nlohmann::json::parse(core_->status_json(now_)); }
   std::set<std::uint64_t> jobs() const {
     std::set<std::uint64_t> ids;
-    for (const auto& job : status()["jobs"]) ids.insert(job["id"].get<std::uint64_t>());
+    const auto all = status();
+    for (const auto& job : all["jobs"]) ids.insert(job["id"].get<std::uint64_t>());
     return ids;
   }
   std::uint32_t osts_free() const { return status()["osts_free"]; }

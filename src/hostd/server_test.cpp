@@ -199,11 +199,10 @@ TEST(Sharpd, sharpds_own_death_releases_what_its_clients_held_when_the_lease_end
   rules.lease = Millis(400);
   rules.renew_every = Millis(100);
   Tree tree(rules);
-  {
-    Sharpd sharpd(tree.manager.server.endpoint());
-    Client client(sharpd.path);
-    EXPECT_EQ(client.begin(7).header.kind, HostKind::job_granted);
-  }
+  auto sharpd = std::make_unique<Sharpd>(tree.manager.server.endpoint());
+  Client client(sharpd->path);
+  EXPECT_EQ(client.begin(7).header.kind, HostKind::job_granted);
+  sharpd.reset();
   tree.manager.wait_for("its sharpd or its host is gone");
 }
 
