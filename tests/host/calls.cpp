@@ -1,0 +1,51 @@
+#include "tests/host/calls.hpp"
+
+#include <mpi-ext.h>
+
+namespace sumac::tests {
+
+// Open MPI 4.1 has persistent collectives under the names of the proposal.
+#define IN_EVERY_FORM(name, ...)                                                        \
+  switch (form) {                                                                       \
+    case Form::blocking: return MPI_##name(__VA_ARGS__);                                \
+    case Form::nonblocking: return MPI_I##name(__VA_ARGS__, request);                   \
+    case Form::persistent: return MPIX_##name##_init(__VA_ARGS__, MPI_INFO_NULL, request); \
+  }                                                                                     \
+  return MPI_ERR_INTERN
+
+// MPI's nonblocking names go on in lower case.
+#define MPI_IBarrier MPI_Ibarrier
+#define MPI_IAllreduce MPI_Iallreduce
+#define MPI_IReduce MPI_Ireduce
+#define MPI_IBcast MPI_Ibcast
+#define MPI_IAllgather MPI_Iallgather
+#define MPI_IAllgatherv MPI_Iallgatherv
+#define MPI_IAlltoall MPI_Ialltoall
+#define MPI_IAlltoallv MPI_Ialltoallv
+#define MPI_IReduce_scatter_block MPI_Ireduce_scatter_block
+
+int call(Coll coll, Form form, const Arguments& a, MPI_Request* request) {
+  switch (coll) {
+    case Coll::barrier: IN_EVERY_FORM(Barrier, a.comm);
+    case Coll::allreduce:
+      IN_EVERY_FORM(Allreduce, a.in.address, a.out.address, a.out.units, a.out.type, a.operation, a.comm);
+    case Coll::reduce:
+      IN_EVERY_FORM(Reduce, a.in.address, a.out.address, a.out.units, a.out.type, a.operation, a.root, a.comm);
+    case Coll::bcast: IN_EVERY_FORM(Bcast, a.out.address, a.out.units, a.out.type, a.root, a.comm);
+    case Coll::allgather:
+      IN_EVERY_FORM(Allgather, a.in.address, a.in.units, a.in.type, a.out.address, a.out.units, a.out.type, a.comm);
+    case Coll::allgatherv:
+      IN_EVERY_FORM(Allgatherv, a.in.address, a.in.units, a.in.type, a.out.address, a.out.counts, a.out.displacements,
+                    a.out.type, a.comm);
+    case Coll::alltoall:
+      IN_EVERY_FORM(Alltoall, a.in.address, a.in.units, a.in.type, a.out.address, a.out.units, a.out.type, a.comm);
+    case Coll::alltoallv:
+      IN_EVERY_FORM(Alltoallv, a.in.address, a.in.counts, a.in.displacements, a.in.type, a.out.address, a.out.counts,
+                    a.out.displacements, a.out.type, a.comm);
+    case Coll::reduce_scatter_block:
+      IN_EVERY_FORM(Reduce_scatter_block, a.in.address, a.out.address, a.out.units, a.out.type, a.operation, a.comm);
+  }
+  return MPI_ERR_INTERN;
+}
+
+}  // namespace sumac::tests

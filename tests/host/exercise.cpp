@@ -1,0 +1,220 @@
+#include "tests/host/exercise.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace sumac::tests {
+namespace {
+
+bool is_v_form(Coll coll) { return coll == Coll::allgatherv || coll == Coll::alltoallv; }
+
+Layout::Shape draw_shape(const Step& step, bool is_v, std::uint64_t key) {
+  if (!step.has_own_types) return Layout::Shape::plain;
+  return static_cast<Layout::Shape>(mix(key, 1) % (is_v ? 3 : Layout::kShapes));
+}
+
+}  // namespace
+
+Exercise::Side::Side(const Step& step, const std::vector<std::size_t>& counts, bool is_v, std::uint64_t key)
+    : layout(type(step.type), draw_shape(step, is_v, key), counts.empty() ? 0 : counts.front()), block_counts(counts) {
+  std::vector<std::size_t> order(counts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  begins.resize(counts.size());
+  units.resize(counts.size());
+  displacements.resize(counts.size());
+  if (is_v) {  // blocks lie in any order, with gaps
+    Random random{key};
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  }
+  std::size_t at = 0;
+  for (const auto block : order) {
+    if (is_v) at += mix(key, 2, block) % 3;
+    begins[block] = at * layout.unit_extent();
+    displacements[block] = static_cast<int>(at);
+    units[block] = layout.units(counts[block]);
+    at += static_cast<std::size_t>(units[block]);
+  }
+  image.emplace(type(step.type).kind, at * layout.unit_extent(), mix(key, 3));
+}
+
+Buffer Exercise::Side::buffer() {
+  return {image->address(), units.empty() ? 0 : units.front(), layout.mpi(), units.data(), displacements.data()};
+}
+
+Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
+  MPI_Comm_rank(comm, &rank_);
+  MPI_Comm_size(comm, &size_);
+  root_ = static_cast<int>(step.root_draw % static_cast<unsigned>(size_));
+  const auto size = static_cast<std::size_t>(size_);
+  const std::vector<std::size_t> one{step.count}, all(size, step.count);
+  std::vector<std::size_t> to(size), from(size);  // v-forms: elements that we send to, and get from, each rank
+  for (int peer = 0; peer < size_; ++peer) {
+    to[static_cast<std::size_t>(peer)] = count_of(rank_, peer);
+    from[static_cast<std::size_t>(peer)] = count_of(peer, rank_);
+  }
+  const std::uint64_t in_key = mix(step.key, 11, static_cast<std::uint64_t>(rank_));
+  const std::uint64_t out_key = mix(step.key, 12, static_cast<std::uint64_t>(rank_));
+  switch (step.coll) {
+    case Coll::barrier: break;
+    case Coll::allreduce:
+      in_.emplace(step, one, false, in_key);
+      out_.emplace(step, one, false, out_key);
+      break;
+    case Coll::reduce:
+      in_.emplace(step, one, false, in_key);
+      out_.emplace(step, one, false, out_key);
+      is_out_significant_ = rank_ == root_;
+      break;
+    case Coll::bcast: out_.emplace(step, one, false, out_key); break;
+    case Coll::allgather:
+      in_.emplace(step, one, false, in_key);
+      out_.emplace(step, all, false, out_key);
+      break;
+    case Coll::allgatherv:
+      in_.emplace(step, std::vector<std::size_t>{count_of(rank_, 0)}, false, in_key);
+      out_.emplace(step, from, true, out_key);
+      break;
+    case Coll::alltoall:
+      in_.emplace(step, all, false, in_key);
+      out_.emplace(step, all, false, out_key);
+      break;
+    case Coll::alltoallv:
+      in_.emplace(step, to, true, in_key);
+      out_.emplace(step, from, true, out_key);
+      break;
+    case Coll::reduce_scatter_block:
+      in_.emplace(step, all, false, in_key);
+      out_.emplace(step, step.in_place ? all : one, false, out_key);
+      break;
+  }
+}
+
+std::size_t Exercise::count_of(int from, int to) const {
+  if (!is_v_form(step_.coll)) return step_.count;
+  auto a = static_cast<std::uint64_t>(from), b = static_cast<std::uint64_t>(to);
+  if (step_.coll == Coll::allgatherv) b = 0;                 // the same for every receiver
+  if (step_.in_place && step_.coll == Coll::alltoallv && a > b) std::swap(a, b);  // as much there as back
+  const std::uint64_t drawn = mix(step_.key, 13, a, b);
+  if (drawn % 8 == 0) return 0;
+  if (drawn % 4 == 1) return step_.count;
+  return (drawn >> 8) % (step_.count + 1);
+}
+
+Exercise::Element Exercise::datum(int from, std::size_t block, std::size_t i) const {
+  const auto& of = type(step_.type);
+  Element element;
+  const bool is_folded = step_.coll == Coll::allreduce || step_.coll == Coll::reduce || step_.coll == Coll::reduce_scatter_block;
+  const auto fold = is_folded ? operation(step_.operation).fold : Fold::none;
+  const auto key = mix(mix(step_.key, 14, static_cast<std::uint64_t>(start_)), static_cast<std::uint64_t>(from), block, i);
+  (step_.is_rough ? draw_rough : draw)(of, fold, key, element.bytes);
+  return element;
+}
+
+void Exercise::put_own(Side& side, std::size_t side_block, std::size_t block) {
+  for (std::size_t i = 0; i < side.block_counts[side_block]; ++i)
+    side.image->put(side.offset(side_block, i), datum(rank_, block, i).bytes);
+}
+
+void Exercise::expect_reduced(std::size_t block) {
+  const auto fold = operation(step_.operation).fold;
+  for (std::size_t i = 0; i < step_.count; ++i) {
+    auto result = datum(0, block, i);
+    for (int from = 1; from < size_; ++from)
+      combine(type(step_.type).kind, fold, result.bytes, datum(from, block, i).bytes);
+    out_->image->expect(out_->offset(0, i), result.bytes);
+  }
+}
+
+void Exercise::fill(int start) {
+  start_ = start;
+  if (in_) in_->image->reset();
+  if (out_) out_->image->reset();
+  const auto size = static_cast<std::size_t>(size_), rank = static_cast<std::size_t>(rank_);
+  const bool is_in_place = step_.in_place && is_out_significant_;
+  auto& source = is_in_place ? out_ : in_;
+  switch (step_.coll) {
+    case Coll::barrier: return;
+    case Coll::allreduce:
+    case Coll::reduce:
+      put_own(*source, 0, 0);
+      if (is_out_significant_) expect_reduced(0);
+      break;
+    case Coll::bcast:
+      if (rank_ == root_) put_own(*out_, 0, 0);
+      for (std::size_t i = 0; i < step_.count && rank_ != root_; ++i)
+        out_->image->expect(out_->offset(0, i), datum(root_, 0, i).bytes);
+      break;
+    case Coll::allgather:
+    case Coll::allgatherv:
+      put_own(*source, is_in_place ? rank : 0, 0);
+      for (std::size_t from = 0; from < size; ++from)
+        for (std::size_t i = 0; i < out_->block_counts[from]; ++i)
+          out_->image->expect(out_->offset(from, i), datum(static_cast<int>(from), 0, i).bytes);
+      break;
+    case Coll::alltoall:
+    case Coll::alltoallv:
+      for (std::size_t to = 0; to < size; ++to) put_own(*source, to, to);
+      for (std::size_t from = 0; from < size; ++from)
+        for (std::size_t i = 0; i < out_->block_counts[from]; ++i)
+          out_->image->expect(out_->offset(from, i), datum(static_cast<int>(from), rank, i).bytes);
+      break;
+    case Coll::reduce_scatter_block:
+      for (std::size_t to = 0; to < size; ++to) put_own(*source, to, to);
+      expect_reduced(rank);
+      if (is_in_place)  // what becomes of the other blocks the standard leaves open
+        for (std::size_t to = 1; to < size; ++to)
+          for (std::size_t i = 0; i < step_.count; ++i) out_->image->ignore(out_->offset(to, i));
+      break;
+  }
+  if (in_) in_->image->freeze();
+  out_->image->freeze();
+}
+
+int Exercise::post(MPI_Request* request) {
+  Arguments arguments;
+  arguments.comm = comm_;
+  arguments.root = root_;
+  if (in_) arguments.in = in_->buffer();
+  if (out_) arguments.out = out_->buffer();
+  if (step_.in_place && is_out_significant_ && in_) arguments.in.address = MPI_IN_PLACE;
+  if (!is_out_significant_) arguments.out.address = nullptr;
+  if (step_.coll == Coll::allreduce || step_.coll == Coll::reduce || step_.coll == Coll::reduce_scatter_block)
+    arguments.operation = operation(step_.operation).mpi;
+  return call(step_.coll, step_.form, arguments, request);
+}
+
+std::optional<std::string> Exercise::check() const {
+  const auto rough = step_.is_rough ? static_cast<std::size_t>(size_) : 0;
+  for (const auto* side : {&in_, &out_}) {
+    if (!*side) continue;
+    const auto difference = (*side)->image->compare(rough);
+    if (!difference) continue;
+    const char* name = side == &in_ ? "send buffer" : "receive buffer";
+    const auto where = fmt::format("{} ({}), byte {}", name, to_string((*side)->layout.shape()), difference->offset);
+    if (!difference->expected_index)
+      return fmt::format("{}: touched, though nothing belongs there: {} instead of {}", where, difference->found, difference->wanted);
+    return fmt::format("{}: element {} in order is {} and should be {}", where, *difference->expected_index, difference->found,
+                       difference->wanted);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Exercise::compare_ranks() const {
+  if (!step_.is_rough || step_.coll != Coll::allreduce) return std::nullopt;
+  constexpr int kTag = 4711;
+  const std::uint64_t own = out_->image->hash_of_expected();
+  if (rank_ != 0) {
+    MPI_Send(&own, 1, MPI_UINT64_T, 0, kTag, comm_);
+    return std::nullopt;
+  }
+  for (int peer = 1; peer < size_; ++peer) {
+    std::uint64_t theirs = 0;
+    MPI_Recv(&theirs, 1, MPI_UINT64_T, peer, kTag, comm_, MPI_STATUS_IGNORE);
+    if (theirs != own) return fmt::format("rank {} has other bits than rank 0", peer);
+  }
+  return std::nullopt;
+}
+
+}  // namespace sumac::tests

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""The tests of mpi4py (its PyPI source package), with the component off and on: `make mpi4py`.
+
+What fails in both is Open MPI's own; what fails only with the component on is ours. Ends with one line, and with 1 if
+anything is ours. The virtual environment stays below the build folder: the second run starts at once.
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+
+VERSION = "4.1.2"
+SHA256 = "56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02"
+
+
+def ask(*command, **options):
+    """Runs a command whose failure ends everything, with its own words."""
+    done = subprocess.run([str(word) for word in command], text=True, capture_output=True, check=False, **options)
+    if done.returncode != 0:
+        sys.exit(f"mpi4py: {' '.join(str(word) for word in command)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def install(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
+    """A virtual environment with mpi4py built against the MPI of this machine; its python, and the folder of the tests."""
+    python, tests = folder / "bin" / "python", folder / f"mpi4py-{VERSION}" / "test"
+    if (folder / f"installed-{VERSION}").exists():
+        return python, tests
+    print(f"mpi4py {VERSION}: building it in {folder}", flush=True)
+    ask(sys.executable, "-m", "venv", folder)
+    wanted = folder / "requirements.txt"
+    wanted.write_text(f"mpi4py=={VERSION} --hash=sha256:{SHA256}\n", encoding="utf-8")
+    ask(python, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "mpi4py", "--require-hashes", "-r", wanted, "-d", folder)
+    archive = folder / f"mpi4py-{VERSION}.tar.gz"
+    ask(python, "-m", "pip", "install", "--quiet", "--no-deps", archive)
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, members=[member for member in packed if member.isreg() and ".." not in member.name])
+    (folder / f"installed-{VERSION}").touch()
+    return python, tests
+
+
+def run(python, tests, ranks, flags, limit_s):
+    """Names of the tests that failed at any rank, or of the whole run if it did not come to its end."""
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    command = ["mpirun", *root, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *flags, "-n", str(ranks), str(python), "main.py", "-q"]
+    environment = dict(os.environ, OMPI_MCA_rmaps_base_oversubscribe="1")
+    try:
+        done = subprocess.run(command, cwd=tests, env=environment, text=True, capture_output=True, timeout=limit_s, check=False)
+    except subprocess.TimeoutExpired as late:
+        text = (late.stdout or b"") + (late.stderr or b"")
+        return {f"the whole run: hangs, still there after {limit_s} s"}, 0, text.decode(errors="replace")
+    text = done.stdout + done.stderr
+    failed = set(re.findall(r"^(?:FAIL|ERROR): (\S+ \(\S+\))", text, re.MULTILINE))
+    ran = [int(count) for count in re.findall(r"^Ran (\d+) tests", text, re.MULTILINE)]
+    if len(ran) != ranks or (done.returncode != 0 and not failed):
+        failed.add(f"the whole run: exit status {done.returncode}, {len(ran)} of {ranks} ranks came to the end")
+    return failed, max(ran, default=0), text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--ranks", default="2,3", help="sizes of the job, with commas")
+    parser.add_argument("--limit", type=int, default=900, help="seconds for one run")
+    parser.add_argument("--no-baseline", action="store_true", help="with the component only")
+    args = parser.parse_args()
+    build = pathlib.Path(args.build).resolve()
+    python, tests = install(build / "mpi4py")
+    os.environ["SUMAC_BUILD"] = str(build)
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "component"))
+    import case  # pylint: disable=import-outside-toplevel
+
+    ours = 0
+    for ranks in (int(word) for word in args.ranks.split(",")):
+        off = set()
+        if not args.no_baseline:
+            off, count, _ = run(python, tests, ranks, [], args.limit)
+            print(f"mpi4py: {ranks} ranks without Sumac: {count} tests at each rank, {len(off)} failed", flush=True)
+        on, count, text = run(python, tests, ranks, case.component_flags(), args.limit)
+        log = build / "mpi4py" / f"on-{ranks}.log"
+        log.write_text(text, encoding="utf-8")
+        tally = re.search(r"^sumac: .*$", text, re.MULTILINE)
+        print(f"mpi4py: {ranks} ranks with Sumac: {count} tests at each rank, {len(on)} failed ({log})", flush=True)
+        print(f"  {tally.group(0) if tally else 'no line of Sumac: was the component on?'}", flush=True)
+        for name in sorted(on):
+            print(f"  {'also without Sumac' if name in off else 'OURS'}: {name}", flush=True)
+        ours += len(on - off) + (0 if tally else 1)
+    print("mpi4py: " + ("passed" if ours == 0 else f"{ours} failures are ours"))
+    return 0 if ours == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+#pragma once
+// What one case does, drawn from its seed: every rank draws the same. A case is one to four collectives on one
+// communicator, in any of three forms, mixed.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+
+namespace sumac::tests {
+
+enum class Coll : std::uint8_t {
+  barrier, allreduce, reduce, bcast, allgather, allgatherv, alltoall, alltoallv, reduce_scatter_block,
+};
+inline constexpr int kColls = 9;
+
+enum class Form : std::uint8_t { blocking, nonblocking, persistent };
+
+/// The communicators of a case: some are made once and used by many cases, the last one comes and goes.
+enum class Where : std::uint8_t { world, duplicate, reversed, odd_even, halves_reversed, single, fresh };
+inline constexpr int kPlaces = 7;
+
+struct Step {
+  Coll coll = Coll::barrier;
+  Form form = Form::blocking;
+  std::size_t type = 0, operation = 0;  ///< Indices into the tables of values.hpp.
+  std::size_t count = 0;  ///< Elements of the vector or of one block; v-forms: of the largest block.
+  std::uint32_t root_draw = 0;  ///< Modulo the size of the communicator.
+  bool in_place = false;
+  bool is_rough = false;       ///< Floats with random mantissas: near the right value, equal at all ranks.
+  bool has_own_types = false;  ///< Every rank describes its buffers by a type of its own.
+  int starts = 1;              ///< Of a persistent operation.
+  std::uint64_t key = 0;       ///< The data follow from it.
+};
+
+struct Scenario {
+  std::uint64_t seed = 0;
+  Where where = Where::world;
+  bool is_skewed = false;  ///< Ranks come late, each by its own draw.
+  std::vector<Step> steps;
+};
+
+/// `ranks` of the world bounds the bytes of a case. `is_tame`: without what Open MPI 4.1's own collectives get wrong (types
+/// that differ from rank to rank in bcast and allgatherv: it decides by them, and hangs), for runs without Sumac.
+Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame = false);
+
+std::string to_string(Coll coll);
+std::string to_string(Form form);
+std::string to_string(Where where);
+std::string describe(const Step& step);
+
+/// One number out of several, for data that any rank can compute.
+std::uint64_t mix(std::uint64_t a, std::uint64_t b, std::uint64_t c = 0, std::uint64_t d = 0);
+
+}  // namespace sumac::tests
