@@ -61,12 +61,12 @@ class Daemons(ground.Scenario):
         """What it held is released within seconds; its clients, who add up without it, end by themselves."""
         job = self.house.steady()
         self.house.kill("sharpd")
-        self.house.says("sharp_am", "released: localhost pid .* is gone without ending it")
+        self.house.says("sharp_am", "released: localhost pid .* has not renewed it for 8000 ms")
         code, out, err = job.end()
         self.assertEqual((code, out.count("done after")), (0, 3), out + err)
         self.one_line(err, r"end of job \d+: sharpd closed the connection")
         self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket)
-        self.released("is gone without ending it")
+        self.released("has not renewed it")
 
     def test_the_node(self):
         job = self.house.steady()
