@@ -1,181 +1,152 @@
-/* MPI_Barrier and MPI_Allreduce: in a host by the next module, between hosts by the tree.
- *
- * Once the group stands, the way of a call depends on its type, operation and size alone, never on what one rank sees. If the tree fails,
- * the call fails at every rank with MPI_ERR_OTHER: switching silently could leave ranks waiting for each other in different algorithms. */
-#include "hcoll.h"
+/* The blocking collectives: the way of every call depends on the communicator's team and on what all ranks know alike. */
+#include <stdlib.h>
 
-#include <stdio.h>
-#include <string.h>
+#include "plan.h"
 
-/* Result and status of a small operation reach the host's other ranks as one message. */
-#define TOGETHER_BYTES_MAX 4096
+/* More than this is not kept for the next call. */
+#define SCRATCH_KEPT_MAX ((size_t)16 << 20)
 
-static void count_next(hcoll_module_t* module, enum hcoll_kind kind, enum hcoll_why why) {
-  if (HCOLL_STARTING != module->state) {
-    ++module->tally.next[kind][why];
+static void* scratch_of(hcoll_module_t* module, size_t bytes) {
+  if (module->scratch_bytes < bytes) {
+    void* grown = aligned_alloc(64, bytes);
+    if (NULL == grown) {
+      return NULL;
+    }
+    free(module->scratch);
+    module->scratch = grown;
+    module->scratch_bytes = bytes;
   }
+  return module->scratch;
 }
 
-/* Says once what ended the group. */
-static int failed(hcoll_module_t* module, const char* what, int status) {
-  if (!module->broken) {
-    module->broken = true;
-    char text[512] = "";
-    if (NULL != module->group && 0 == sumac_comm_error(module->group, text, sizeof(text))) {
-      text[0] = '\0';
-    }
-    /* The tree ended for all: one rank tells people. What a rank alone has seen, its libsharp_coll says. */
-    if (0 == ompi_comm_rank(module->comm)) {
-      HCOLL_SAY("SHArP: %s failed:%s(%d) %s", what, sharp_coll_strerror(status), status, text);
-    }
+/* Packed around the collective. `*status_p` is the team's answer. */
+static int run_packed(hcoll_module_t* module, struct hcoll_plan* plan, int* status_p) {
+  if (plan->is_too_large) {
+    HCOLL_SAY("%s: more than %d elements of a type with gaps in one call", sumac_coll_name(plan->call.coll), INT_MAX);
+    return OMPI_ERR_NOT_SUPPORTED;
   }
-  return MPI_ERR_OTHER;
+  void* memory = scratch_of(module, plan->memory_bytes);
+  if (NULL == memory) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  hcoll_plan_use(plan, memory);
+  hcoll_plan_pack(plan);
+  *status_p = sumac_team_run(module->team, &plan->call);
+  if (SUMAC_TEAM_OK == *status_p) {
+    hcoll_plan_unpack(plan);
+  }
+  if (module->scratch_bytes > SCRATCH_KEPT_MAX) {
+    free(module->scratch);
+    module->scratch = NULL;
+    module->scratch_bytes = 0;
+  }
+  return OMPI_SUCCESS;
 }
 
-/* From the host's leader to its other ranks. */
-static int share_status(hcoll_module_t* module, int* status) {
-  ompi_communicator_t* host = module->host_comm;
-  return host->c_coll->coll_bcast(status, 1, &ompi_mpi_int.dt, 0, host, host->c_coll->coll_bcast_module);
-}
-
-static int share_result(hcoll_module_t* module, int* status, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                        size_t bytes) {
-  ompi_communicator_t* host = module->host_comm;
-  mca_coll_base_comm_coll_t* coll = host->c_coll;
-  if (bytes <= TOGETHER_BYTES_MAX) {
-    _Alignas(16) char both[16 + TOGETHER_BYTES_MAX];
-    if (module->leader) {
-      memset(both, 0, 16);
-      memcpy(both, status, sizeof(*status));
-      memcpy(both + 16, rbuf, bytes);
-    }
-    int rc = coll->coll_bcast(both, (int)(16 + bytes), &ompi_mpi_byte.dt, 0, host, coll->coll_bcast_module);
-    if (OMPI_SUCCESS == rc && !module->leader) {
-      memcpy(status, both, sizeof(*status));
-      if (0 == *status) {
-        memcpy(rbuf, both + 16, bytes);
-      }
-    }
-    return rc;
+/* True: done, with MPI's code in `*rc_p`. False: it is the next module's. */
+static inline bool run(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan, int* rc_p) {
+  if (OPAL_UNLIKELY(HCOLL_PLANNED != planned)) {
+    *rc_p = MPI_SUCCESS;
+    return HCOLL_NOTHING == planned;
   }
-  int rc = share_status(module, status);
-  if (OMPI_SUCCESS != rc || 0 != *status) {
-    return rc;
-  }
-  return coll->coll_bcast(rbuf, count, dtype, 0, host, coll->coll_bcast_module);
-}
-
-int hcoll_barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
-  hcoll_module_t* module = (hcoll_module_t*)base;
-  if (HCOLL_FRESH == module->state) {
-    int rc = hcoll_group_make(module);
-    if (OMPI_SUCCESS != rc) {
-      return rc;
-    }
-  }
-  if (HCOLL_GROUP != module->state) {
-    count_next(module, HCOLL_BARRIER, HCOLL_WHY_NO_GROUP);
-    return module->next.barrier(comm, module->next.barrier_module);
-  }
-  ompi_communicator_t* host = module->host_comm;
-  if (NULL != host) {
-    int rc = host->c_coll->coll_barrier(host, host->c_coll->coll_barrier_module);
-    if (OMPI_SUCCESS != rc) {
-      return rc;
-    }
-  }
-  int status = module->leader ? sharp_coll_do_barrier(module->group) : 0;
-  if (NULL != host) {
-    int rc = share_status(module, &status);
-    if (OMPI_SUCCESS != rc) {
-      return rc;
-    }
-  }
-  if (0 != status) {
-    return failed(module, "barrier", status);
-  }
-  ++module->tally.tree[HCOLL_BARRIER];
-  return MPI_SUCCESS;
-}
-
-static int tree_allreduce(hcoll_module_t* module, const struct hcoll_reduction* reduction, const void* sbuf, void* rbuf,
-                          size_t count) {
-  size_t bytes = count * reduction->element_bytes;
-  struct sharp_coll_reduce_spec spec;
-  memset(&spec, 0, sizeof(spec));
-  spec.sbuf_desc.type = SHARP_DATA_BUFFER;
-  spec.sbuf_desc.mem_type = SHARP_MEM_TYPE_HOST;
-  spec.sbuf_desc.buffer.ptr = (void*)sbuf;
-  spec.sbuf_desc.buffer.length = bytes;
-  spec.rbuf_desc.type = SHARP_DATA_BUFFER;
-  spec.rbuf_desc.mem_type = SHARP_MEM_TYPE_HOST;
-  spec.rbuf_desc.buffer.ptr = rbuf;
-  spec.rbuf_desc.buffer.length = bytes;
-  spec.dtype = reduction->dtype;
-  spec.tag_dtype = reduction->tag_dtype;
-  spec.length = count * reduction->per_element;
-  spec.op = reduction->op;
-  spec.aggr_mode = SHARP_AGGREGATION_NONE;
-  return sharp_coll_do_allreduce(module->group, &spec);
-}
-
-/* Into the leader's receive buffer. */
-static int reduce_in_host(hcoll_module_t* module, const void* sbuf, void* rbuf, int count,
-                          struct ompi_datatype_t* dtype, struct ompi_op_t* op) {
-  ompi_communicator_t* host = module->host_comm;
-  mca_coll_base_comm_coll_t* coll = host->c_coll;
-  const void* from = sbuf;
-  if (MPI_IN_PLACE == sbuf && !module->leader) {
-    from = rbuf; /* only the root may say in place */
-  }
-  return coll->coll_reduce(from, module->leader ? rbuf : NULL, count, dtype, op, 0, host, coll->coll_reduce_module);
-}
-
-int hcoll_allreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype, struct ompi_op_t* op,
-                    struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
-  hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_reduction reduction;
-  if (0 == count || HCOLL_STARTING == module->state) {
-    return module->next.allreduce(sbuf, rbuf, count, dtype, op, comm, module->next.allreduce_module);
-  }
-  if (HCOLL_FRESH == module->state) {
-    int rc = hcoll_group_make(module);
-    if (OMPI_SUCCESS != rc) {
-      return rc;
-    }
-  }
-  enum hcoll_why why;
-  if (HCOLL_GROUP != module->state) {
-    why = HCOLL_WHY_NO_GROUP;
-  } else if (!hcoll_map(dtype, op, &reduction)) {
-    why = HCOLL_WHY_TYPE;
-  } else if ((int64_t)count > module->bytes_max / (int64_t)reduction.element_bytes) {
-    why = HCOLL_WHY_SIZE;
+  int status = SUMAC_TEAM_OK;
+  if (OPAL_LIKELY(!hcoll_plan_packs(plan))) {
+    status = sumac_team_run(module->team, &plan->call);
   } else {
-    why = HCOLL_WHYS;
-  }
-  if (HCOLL_WHYS != why) {
-    count_next(module, HCOLL_ALLREDUCE, why);
-    return module->next.allreduce(sbuf, rbuf, count, dtype, op, comm, module->next.allreduce_module);
-  }
-  const void* from = MPI_IN_PLACE == sbuf ? rbuf : sbuf;
-  if (NULL != module->host_comm) {
-    int rc = reduce_in_host(module, sbuf, rbuf, count, dtype, op);
-    if (OMPI_SUCCESS != rc) {
-      return rc;
-    }
-    from = rbuf;
-  }
-  int status = module->leader ? tree_allreduce(module, &reduction, from, rbuf, (size_t)count) : 0;
-  if (NULL != module->host_comm) {
-    int rc = share_result(module, &status, rbuf, count, dtype, (size_t)count * reduction.element_bytes);
-    if (OMPI_SUCCESS != rc) {
-      return rc;
+    *rc_p = run_packed(module, plan, &status);
+    if (OMPI_SUCCESS != *rc_p) {
+      return true;
     }
   }
-  if (0 != status) {
-    return failed(module, "allreduce", status);
+  if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
+    *rc_p = MPI_SUCCESS;
+    return true;
   }
-  ++module->tally.tree[HCOLL_ALLREDUCE];
-  return MPI_SUCCESS;
+  if (SUMAC_TEAM_PASS == status) {
+    return false;
+  }
+  *rc_p = hcoll_failed(module, plan->call.coll, status);
+  return true;
+}
+
+/* The body of every blocking collective: PLAN is the call of its plan's function, NEXT the arguments for the next module. */
+#define BLOCKING(name, COLL, PLAN, ...)                                                      \
+  hcoll_module_t* module = (hcoll_module_t*)base;                                            \
+  int rc;                                                                                    \
+  if (OPAL_LIKELY(hcoll_attach(module, &rc))) {                                              \
+    struct hcoll_plan plan;                                                                  \
+    enum hcoll_planned planned = PLAN;                                                       \
+    if (OPAL_LIKELY(run(module, planned, &plan, &rc))) {                                     \
+      return rc;                                                                             \
+    }                                                                                        \
+    if (HCOLL_NOT_OURS == planned) {                                                         \
+      hcoll_count_passed(module, SUMAC_COLL_##COLL, HCOLL_WHY_FUNCTION);                     \
+    }                                                                                        \
+  } else if (OMPI_SUCCESS != rc) {                                                           \
+    return rc;                                                                               \
+  } else {                                                                                   \
+    hcoll_count_passed(module, SUMAC_COLL_##COLL, HCOLL_WHY_NO_TEAM);                        \
+  }                                                                                          \
+  return module->next.name(__VA_ARGS__, module->next.name##_module)
+
+static int barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  BLOCKING(barrier, BARRIER, hcoll_plan_barrier(module, &plan), comm);
+}
+
+static int allreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                     struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  BLOCKING(allreduce, ALLREDUCE, hcoll_plan_allreduce(module, &plan, sbuf, rbuf, count, dtype, op), sbuf, rbuf, count,
+           dtype, op, comm);
+}
+
+static int reduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                  int root, struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  BLOCKING(reduce, REDUCE, hcoll_plan_reduce(module, &plan, sbuf, rbuf, count, dtype, op, root), sbuf, rbuf, count,
+           dtype, op, root, comm);
+}
+
+static int reduce_scatter_block(const void* sbuf, void* rbuf, int rcount, struct ompi_datatype_t* dtype,
+                                struct ompi_op_t* op, struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  BLOCKING(reduce_scatter_block, REDUCE_SCATTER_BLOCK,
+           hcoll_plan_reduce_scatter_block(module, &plan, sbuf, rbuf, rcount, dtype, op), sbuf, rbuf, rcount, dtype, op,
+           comm);
+}
+
+static int bcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root, struct ompi_communicator_t* comm,
+                 mca_coll_base_module_t* base) {
+  BLOCKING(bcast, BCAST, hcoll_plan_bcast(module, &plan, buffer, count, dtype, root), buffer, count, dtype, root, comm);
+}
+
+static int allgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                     struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  BLOCKING(allgather, ALLGATHER, hcoll_plan_allgather(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype), sbuf,
+           scount, sdtype, rbuf, rcount, rdtype, comm);
+}
+
+static int allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
+                      const int* displs, struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                      mca_coll_base_module_t* base) {
+  BLOCKING(allgatherv, ALLGATHERV,
+           hcoll_plan_allgatherv(module, &plan, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype), sbuf, scount,
+           sdtype, rbuf, rcounts, displs, rdtype, comm);
+}
+
+static int alltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                    struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  BLOCKING(alltoall, ALLTOALL, hcoll_plan_alltoall(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype), sbuf,
+           scount, sdtype, rbuf, rcount, rdtype, comm);
+}
+
+static int alltoallv(const void* sbuf, const int* scounts, const int* sdispls, struct ompi_datatype_t* sdtype,
+                     void* rbuf, const int* rcounts, const int* rdispls, struct ompi_datatype_t* rdtype,
+                     struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  BLOCKING(alltoallv, ALLTOALLV,
+           hcoll_plan_alltoallv(module, &plan, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls, rdtype), sbuf,
+           scounts, sdispls, sdtype, rbuf, rcounts, rdispls, rdtype, comm);
+}
+
+void hcoll_offer_blocking(mca_coll_base_module_t* module) {
+#define OFFER(name) module->coll_##name = name;
+  HCOLL_EACH_COLL(OFFER)
+#undef OFFER
 }

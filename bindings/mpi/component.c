@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "job.h"
 #include "ompi/mca/rte/rte.h"
 #include "opal/util/show_help.h"
 
@@ -41,31 +42,53 @@ static int hcoll_register(void) {
 
 static void say_warning(const char* sentence) { HCOLL_SAY("warning: %s", sentence); }
 
-/* Rank 0 speaks for all. Who switched us off in so many words hears nothing; a mistyped HCOLL_ENABLE_SHARP is what this is for. */
+/* Rank 0 speaks for all. */
 static void check_environment(void) {
-  const char* level = getenv("HCOLL_ENABLE_SHARP");
-  bool is_off = !hcoll_on() && (!mca_coll_hcoll_component.enable || (NULL != level && '\0' != level[0]));
-  if (0 == ORTE_PROC_MY_NAME->vpid && !is_off) {
-    hcoll_settings_check(say_warning, hcoll_on());
+  if (0 == ORTE_PROC_MY_NAME->vpid) {
+    hcoll_settings_check(say_warning, sumac_team_variable);
+    sumac_team_options_check(say_warning);
   }
 }
 
+static int read_team_options(void) {
+  char why[512] = "";
+  int status = sumac_team_options_read(&mca_coll_hcoll_component.options, why, sizeof(why));
+  if (SUMAC_TEAM_OK != status) {
+    HCOLL_SAY("%s", why);
+    return OMPI_ERR_BAD_PARAM;
+  }
+  if ('\0' != why[0] && 0 == ORTE_PROC_MY_NAME->vpid) {
+    say_warning(why);
+  }
+  return OMPI_SUCCESS;
+}
+
 static int hcoll_open(void) {
+  if (!hcoll_on()) {
+    return OMPI_SUCCESS; /* as if we were not here: nothing is read, published or said */
+  }
   const char* wrong = hcoll_settings_read(&mca_coll_hcoll_component.settings);
   if (NULL != wrong) {
     HCOLL_SAY("%s", wrong);
     return OMPI_ERR_BAD_PARAM;
   }
-  check_environment();
-  if (!hcoll_on()) {
-    return OMPI_SUCCESS;
+  int rc = read_team_options();
+  if (OMPI_SUCCESS != rc) {
+    return rc;
   }
-  return hcoll_presence_publish(&mca_coll_hcoll_component.settings);
+  check_environment();
+  return hcoll_presence_publish();
 }
 
 static int hcoll_close(void) {
+  if (!hcoll_on()) {
+    return OMPI_SUCCESS;
+  }
+  hcoll_progress_end();
   hcoll_job_end();
   hcoll_presence_forget();
+  sumac_team_options_free(mca_coll_hcoll_component.options);
+  mca_coll_hcoll_component.options = NULL;
   return OMPI_SUCCESS;
 }
 

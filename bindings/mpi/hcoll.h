@@ -1,10 +1,12 @@
 /* The pieces of the `hcoll` component and the order in which they come into play:
  *
- *   component.c  opened -> settings.c read -> presence.c published with MPI's start-up data
+ *   component.c  opened -> settings.c, the team's options read -> presence.c published with MPI's start-up data
  *   module.c     asked for every new communicator; refuses without a message where a member lacks us
- *   job.c        MPI_COMM_WORLD's module begins the job; the last one to go ends it
- *   group.c      a communicator's first collective makes its group, and all ranks agree whether it stands
- *   collectives.c, types.c, tally.c   what runs from then on
+ *   job.c        MPI_COMM_WORLD's module begins the tree's job, where there is to be one; the last one to go ends it
+ *   attach.c     a communicator's first collective makes its team (src/team), and all ranks agree whether it stands
+ *   across.c     what goes between hosts: the tree, or MPI's own collectives among the leaders
+ *   collectives.c, nonblocking.c, persistent.c   what runs from then on; plan.c and pack.c say where the data lies, folds.c
+ *                what a reduction does, requests.c and progress.c move what does not block, tally.c counts
  *
  * Threads: Open MPI never runs two collectives of one communicator at a time; what communicators share is guarded where it is kept. */
 #ifndef SUMAC_MPI_HCOLL_H
@@ -23,8 +25,7 @@
 #include "ompi/op/op.h"
 
 #include "settings.h"
-#include "sharp/api/sharp_coll.h"
-#include "sharp/api/sumac_ext.h"
+#include "team/team.h"
 
 /* ---- component.c ---- */
 
@@ -34,13 +35,14 @@ struct hcoll_component {
   int np;       /* --mca coll_hcoll_np: communicators of fewer ranks are left alone */
   int priority; /* --mca coll_hcoll_priority */
   struct hcoll_settings settings;
+  sumac_team_options_t* options;
 };
 extern struct hcoll_component mca_coll_hcoll_component;
 
 /** True when the component is to do anything at all in this process. */
-static inline bool hcoll_on(void) {
-  return mca_coll_hcoll_component.enable && mca_coll_hcoll_component.settings.level != HCOLL_OFF;
-}
+static inline bool hcoll_on(void) { return mca_coll_hcoll_component.enable; }
+/** True when the tree is asked for. */
+static inline bool hcoll_tree_wanted(void) { return HCOLL_OFF != mca_coll_hcoll_component.settings.level; }
 
 /** One line on stderr in the form people know: [host:pid:rank][file:line:function] text. */
 void hcoll_say(const char* file, int line, const char* function, const char* format, ...)
@@ -49,8 +51,8 @@ void hcoll_say(const char* file, int line, const char* function, const char* for
 
 /* ---- presence.c ---- */
 
-/** Publishes this process's presence and settings with MPI's start-up data. */
-int hcoll_presence_publish(const struct hcoll_settings* settings);
+/** Publishes this process's presence, place and settings with MPI's start-up data. */
+int hcoll_presence_publish(void);
 
 /** What comm_query must know about a communicator; found without a message. */
 struct hcoll_shape {
@@ -60,106 +62,170 @@ struct hcoll_shape {
   const char* why;  /* ... and why */
 };
 int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape);
+/** Where the members are, hosts numbered in the order of ranks. All of them must be present. */
+int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places);
 void hcoll_presence_forget(void);
+
+/* ---- place.cpp ---- */
+
+/** Socket, NUMA node and core of this process, -1 for what is not known. */
+void hcoll_own_place(uint32_t local_rank, sumac_place_t* place);
 
 /* ---- module.c ---- */
 
-enum hcoll_state {
-  HCOLL_FRESH,    /* no collective yet */
-  HCOLL_STARTING, /* inside the first one: what it calls itself passes through */
-  HCOLL_GROUP,    /* the group stands */
-  HCOLL_PASS      /* goes on without the tree */
-};
+/** Every function that we take over, in its three forms; and gather, which the tree's out-of-band exchange needs. */
+#define HCOLL_EACH_COLL(X) \
+  X(barrier)               \
+  X(allreduce)             \
+  X(reduce)                \
+  X(bcast)                 \
+  X(allgather)             \
+  X(allgatherv)            \
+  X(alltoall)              \
+  X(alltoallv)             \
+  X(reduce_scatter_block)
 
 /** The functions that were selected before us: what we do not do ourselves, they do. */
 struct hcoll_next {
-  mca_coll_base_module_allreduce_fn_t allreduce;
-  mca_coll_base_module_t* allreduce_module;
-  mca_coll_base_module_barrier_fn_t barrier;
-  mca_coll_base_module_t* barrier_module;
-  mca_coll_base_module_bcast_fn_t bcast;
-  mca_coll_base_module_t* bcast_module;
-  mca_coll_base_module_gather_fn_t gather;
-  mca_coll_base_module_t* gather_module;
+#define HCOLL_NEXT_ONE(name)                      \
+  mca_coll_base_module_##name##_fn_t name;        \
+  mca_coll_base_module_t* name##_module;
+#define HCOLL_NEXT(name)      \
+  HCOLL_NEXT_ONE(name)        \
+  HCOLL_NEXT_ONE(i##name)     \
+  HCOLL_NEXT_ONE(name##_init)
+  HCOLL_EACH_COLL(HCOLL_NEXT)
+  HCOLL_NEXT_ONE(gather)
+#undef HCOLL_NEXT
+#undef HCOLL_NEXT_ONE
 };
 
-enum hcoll_kind { HCOLL_BARRIER, HCOLL_ALLREDUCE, HCOLL_KINDS };
-
-/** Why a call went to the next module. */
-enum hcoll_why { HCOLL_WHY_TYPE, HCOLL_WHY_SIZE, HCOLL_WHY_NO_GROUP, HCOLL_WHYS };
-
-struct hcoll_tally {
-  uint64_t tree[HCOLL_KINDS];             /* calls whose last number the group's root answered */
-  uint64_t next[HCOLL_KINDS][HCOLL_WHYS]; /* calls that the next module did */
+enum hcoll_state {
+  HCOLL_TEAM,     /* the team stands */
+  HCOLL_FRESH,    /* no collective yet */
+  HCOLL_STARTING, /* inside the first one: what it calls itself passes through */
+  HCOLL_PASS      /* left to the next module */
 };
 
-struct hcoll_module {
+/** Why a call went to the next module without the team being asked. */
+enum hcoll_why {
+  HCOLL_WHY_FUNCTION, /* a user's operation or a derived type in a reduction */
+  HCOLL_WHY_NO_TEAM,  /* the team did not come to be */
+  HCOLL_WHY_EARLY,    /* nonblocking, before the communicator's first blocking collective made the team */
+  HCOLL_WHYS
+};
+
+typedef struct hcoll_module {
   mca_coll_base_module_t super;
-  ompi_communicator_t* comm; /* not counted: the communicator owns us */
-  struct hcoll_next next;
   enum hcoll_state state;
+  sumac_team_t* team;
+  ompi_communicator_t* comm; /* not counted: the communicator owns us */
+  int rank, size;
   bool world;    /* of MPI_COMM_WORLD: holds the job */
-  bool internal; /* of a subcommunicator we made for ourselves: nothing is counted */
+  bool internal; /* of a communicator we made for ourselves: nothing is counted */
+  bool broken;   /* an operation failed and the reason was said */
   int hosts;
-  ompi_communicator_t* host_comm;    /* ranks of this host, or NULL where every host has one rank */
-  ompi_communicator_t* leaders_comm; /* first ranks of the hosts; NULL elsewhere and where host_comm is */
-  bool leader;
-  struct sharp_coll_comm* group; /* leaders only */
-  int64_t bytes_max;             /* largest allreduce for the tree */
-  bool broken;                   /* an operation failed: all later ones fail, with the reason already said */
-  struct hcoll_tally tally;
-};
-typedef struct hcoll_module hcoll_module_t;
+  void* scratch; /* packed data of blocking collectives, kept from one to the next */
+  size_t scratch_bytes;
+  uint64_t passed[SUMAC_COLLS][HCOLL_WHYS];
+  struct hcoll_next next;
+  /* progress.c: the list of modules with something posted */
+  struct hcoll_module* active_next;
+  int posted;     /* requests not complete yet */
+  int visitors;   /* of the progress thread, inside the team just now */
+  bool by_thread; /* the progress thread may move it: nothing of it calls MPI */
+} hcoll_module_t;
 OBJ_CLASS_DECLARATION(hcoll_module_t);
 
 mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* priority);
 
-/* ---- job.c ---- */
+/* ---- attach.c ---- */
 
-/** Begins the job over MPI_COMM_WORLD with the OOB functions of `module`'s next modules; all ranks get the same answer. */
-int hcoll_job_begin(hcoll_module_t* module);
-bool hcoll_job_failed(void);
-struct sharp_coll_context* hcoll_job_context(void);
-/** Takes over a group whose communicator is going: its Leave is posted now and waited for at the end of the job. */
-void hcoll_job_leave(struct sharp_coll_comm* group);
-/** Waits for all Leaves and ends the job. No MPI call in it. */
-void hcoll_job_end(void);
-/** Ends the MPI job with the line that users of HCOLL know. */
-void hcoll_abort(ompi_communicator_t* comm) __attribute__((noreturn));
+/** The rest of hcoll_attach(): a communicator's first collective; collective over it. */
+int hcoll_attach_first(hcoll_module_t* module);
 
-/* ---- group.c ---- */
+/** True: the team stands. Otherwise the call is the next module's, or `*rc_p` says what went wrong. */
+static inline bool hcoll_attach(hcoll_module_t* module, int* rc_p) {
+  *rc_p = OMPI_SUCCESS;
+  if (OPAL_LIKELY(HCOLL_TEAM == module->state)) {
+    return true;
+  }
+  if (HCOLL_FRESH == module->state) {
+    *rc_p = hcoll_attach_first(module);
+  }
+  return OMPI_SUCCESS == *rc_p && HCOLL_TEAM == module->state;
+}
 
-/** A communicator's first collective; collective over it. Afterwards module->state is HCOLL_GROUP or HCOLL_PASS, the same at all ranks. */
-int hcoll_group_make(hcoll_module_t* module);
-/** The OOB functions that libsharp_coll calls; their context is a `struct hcoll_oob`. */
-struct hcoll_oob {
-  ompi_communicator_t* comm;
-  struct hcoll_next next;
+/** A call that the next module does without the team being asked. */
+static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll coll, enum hcoll_why why) {
+  if (HCOLL_STARTING != module->state) {
+    ++module->passed[coll][why];
+  }
+}
+
+/** What a team's failure is to MPI; says once why. */
+int hcoll_failed(hcoll_module_t* module, enum sumac_coll coll, int status);
+
+/* ---- across.c ---- */
+
+/** spec.open_across; its context is the module. */
+int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
+
+/* ---- folds.c ---- */
+
+/** A predefined pair of MPI type and operation. */
+struct hcoll_fold {
+  sumac_fold_t fold;
+  uint32_t mpi_bytes; /* of one MPI element, as it lies in an array; 0: no such pair. A complex sum has two elements of `fold` in it */
+  ompi_datatype_t* type; /* one element of `fold` for MPI, */
+  ompi_op_t* op;         /* and what to do with it */
 };
-extern const struct sharp_coll_out_of_band_colls hcoll_oob_colls;
+extern struct hcoll_fold hcoll_folds[OMPI_DATATYPE_MAX_PREDEFINED][OMPI_OP_NUM_OF_TYPES];
 
-/* ---- types.c ---- */
+/** Fills the table, once. */
+void hcoll_folds_fill(void);
 
-/** An MPI reduction in SHARP's words. */
-struct hcoll_reduction {
-  enum sharp_datatype dtype;
-  enum sharp_datatype tag_dtype;
-  enum sharp_reduce_op op;
-  size_t per_element;   /* SHARP elements in one MPI element (2 for a complex sum) */
-  size_t element_bytes; /* of one MPI element */
-};
-/** False: this pair is not one for the tree. The answer depends on (type, operation) alone, so it is the same at all ranks. */
-bool hcoll_map(struct ompi_datatype_t* type, struct ompi_op_t* op, struct hcoll_reduction* out);
+/** NULL: a user's operation, a derived type, or a pair that MPI does not have: the next module's. Depends on type and operation alone,
+ *  so it is the same at all ranks. */
+static inline const struct hcoll_fold* hcoll_fold_of(const ompi_datatype_t* type, const ompi_op_t* op) {
+  if (OPAL_UNLIKELY(!(type->super.flags & OMPI_DATATYPE_FLAG_PREDEFINED) || !(op->o_flags & OMPI_OP_FLAGS_INTRINSIC))) {
+    return NULL;
+  }
+  const struct hcoll_fold* fold = &hcoll_folds[type->id][op->op_type];
+  return OPAL_LIKELY(fold->mpi_bytes) ? fold : NULL;
+}
 
-/* ---- collectives.c ---- */
+/* ---- progress.c ---- */
 
-int hcoll_barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
-int hcoll_allreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype, struct ompi_op_t* op,
-                    struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+struct hcoll_request;
+
+/** A request of `module` is about to be posted. Afterwards MPI's progress moves it, and the progress thread if there is one. */
+void hcoll_progress_enter(hcoll_module_t* module);
+/** It is complete, or was never posted. */
+void hcoll_progress_leave(hcoll_module_t* module);
+/** Wakes the progress thread, if there is one. */
+void hcoll_progress_kick(hcoll_module_t* module);
+/** Puts an operation that is done on the list of those to be completed by MPI's progress. Any thread. */
+void hcoll_progress_done(struct hcoll_request* request);
+/** Before a module's team goes: nobody is inside it any more, and nobody comes again. */
+void hcoll_progress_forget(hcoll_module_t* module);
+/** Ends the thread. */
+void hcoll_progress_end(void);
+/** spec.progress. */
+void hcoll_drive_mpi(void* context);
+void hcoll_drive_mpi_never_again(void);
+
+/* ---- collectives.c, nonblocking.c, persistent.c ---- */
+
+/** Puts our functions into a new module. */
+void hcoll_offer_blocking(mca_coll_base_module_t* module);
+void hcoll_offer_nonblocking(mca_coll_base_module_t* module);
+void hcoll_offer_persistent(mca_coll_base_module_t* module);
 
 /* ---- tally.c ---- */
 
 void hcoll_tally_enlist(hcoll_module_t* module);
+/** Before its team goes. */
 void hcoll_tally_delist(hcoll_module_t* module);
 /** Collective over MPI_COMM_WORLD, first thing in MPI_Finalize: rank 0 prints what went which way. */
 void hcoll_tally_print(hcoll_module_t* world, uint64_t job_id);

@@ -1,5 +1,6 @@
-/* The job: one sharp_coll context per process, from MPI_COMM_WORLD's module to the component's close. */
-#include "hcoll.h"
+/* The tree's job: one sharp_coll context per process, from MPI_COMM_WORLD's module to the component's close. Only where the tree is wanted
+ * and MPI_COMM_WORLD spans enough hosts: a part of it cannot span more. */
+#include "job.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,10 +12,17 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "hcoll.h"
 #include "ompi/attribute/attribute.h"
 #include "ompi/mca/rte/rte.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
+/* libsharp_coll's extensions and src/team both number collectives, under the same names; here the team's are not used. */
+#define SUMAC_COLL_BARRIER SUMAC_TREE_COLL_BARRIER
+#define SUMAC_COLL_ALLREDUCE SUMAC_TREE_COLL_ALLREDUCE
+#include "sharp/api/sumac_ext.h"
+#undef SUMAC_COLL_BARRIER
+#undef SUMAC_COLL_ALLREDUCE
 
 /* Between MPI_Finalize's beginning and end a member may be late, but not for long: it has nothing left to compute. */
 #define LEAVE_WAIT_MS 30000
@@ -29,7 +37,6 @@ struct leaving {
 static struct {
   struct sharp_coll_context* context;
   uint64_t id;
-  bool failed;
   bool closing; /* MPI is being taken down: no call into it any more */
   struct leaving* leaving;
   bool progress_registered;
@@ -37,10 +44,7 @@ static struct {
 } job = {.finalize_key = MPI_KEYVAL_INVALID};
 static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
 
-bool hcoll_job_failed(void) { return job.failed; }
-struct sharp_coll_context* hcoll_job_context(void) {
-  return job.context;
-}
+bool hcoll_job_stands(void) { return NULL != job.context; }
 
 /* Rank 0 says why and ends the job. The others, ended with it, are silent: they would say the same again, or end it before rank 0 has
  * said anything. Only where rank 0 does not come here, having no component, do they go on. */
@@ -55,11 +59,33 @@ void hcoll_abort(ompi_communicator_t* comm) {
 
 /* libsharp_coll calls this while it waits: messages of MPI move on, whatever the collective waits for. */
 static int drive_mpi(void) {
-  if (!job.closing) {
-    opal_progress();
-  }
+  hcoll_drive_mpi(NULL);
   return 0;
 }
+
+static int oob_bcast(void* context, void* buffer, int bytes, int root) {
+  struct hcoll_group_oob* oob = context;
+  int rc = oob->bcast(buffer, bytes, &ompi_mpi_byte.dt, root, oob->comm, oob->bcast_module);
+  return OMPI_SUCCESS == rc ? 0 : -1;
+}
+
+static int oob_barrier(void* context) {
+  struct hcoll_group_oob* oob = context;
+  return OMPI_SUCCESS == oob->barrier(oob->comm, oob->barrier_module) ? 0 : -1;
+}
+
+static int oob_gather(void* context, int root, void* sbuf, void* rbuf, int bytes) {
+  struct hcoll_group_oob* oob = context;
+  int rc = oob->gather(sbuf, bytes, &ompi_mpi_byte.dt, rbuf, bytes, &ompi_mpi_byte.dt, root, oob->comm,
+                       oob->gather_module);
+  return OMPI_SUCCESS == rc ? 0 : -1;
+}
+
+static const struct sharp_coll_out_of_band_colls oob_colls = {
+    .bcast = oob_bcast,
+    .barrier = oob_barrier,
+    .gather = oob_gather,
+};
 
 /* MPI_Finalize deletes MPI_COMM_SELF's attributes before anything else: the last moment at which all of MPI works. */
 static int at_finalize(MPI_Comm comm, int key, void* value, void* extra) {
@@ -88,7 +114,7 @@ static int watch_finalize(hcoll_module_t* world) {
 }
 
 /* Rank 0 draws the number: MPI's own job numbers repeat from one launcher to the next. */
-static int agree_on_id(struct hcoll_oob* oob) {
+static int agree_on_id(struct hcoll_group_oob* oob) {
   uint64_t id = 0;
   if (0 == ompi_comm_rank(oob->comm)) {
     if (sizeof(id) != getrandom(&id, sizeof(id), 0)) {
@@ -96,12 +122,12 @@ static int agree_on_id(struct hcoll_oob* oob) {
     }
     id = id >> 1 | 1; /* positive however it is printed, and never 0 */
   }
-  int rc = hcoll_oob_colls.bcast(oob, &id, sizeof(id), 0);
+  int rc = oob_colls.bcast(oob, &id, sizeof(id), 0);
   job.id = id;
   return rc < 0 ? OMPI_ERROR : OMPI_SUCCESS;
 }
 
-static int begin(struct hcoll_oob* oob) {
+static int begin(struct hcoll_group_oob* oob) {
   const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
   struct sharp_coll_init_spec spec;
   memset(&spec, 0, sizeof(spec));
@@ -112,36 +138,75 @@ static int begin(struct hcoll_oob* oob) {
   spec.config.ib_dev_list = settings->devices;
   spec.config.user_progress_num_polls = settings->polls;
   spec.config.coll_timeout = -1;
-  spec.oob_colls = hcoll_oob_colls;
+  spec.oob_colls = oob_colls;
   spec.oob_ctx = oob;
   spec.world_local_rank = ompi_process_info.my_local_rank;
   spec.enable_thread_support = ompi_mpi_thread_multiple;
   return sharp_coll_init(&spec, &job.context);
 }
 
-int hcoll_job_begin(hcoll_module_t* module) {
-  struct hcoll_oob oob = {module->comm, module->next};
-  int rc = agree_on_id(&oob);
+static void say_refused(hcoll_module_t* world, int status) {
+  bool first = 0 == ompi_comm_rank(world->comm);
+  if (first) {
+    HCOLL_SAY("Failed to initialize SHArP collectives:%s(%d)  job ID:%" PRIu64, sharp_coll_strerror(status), status,
+              job.id);
+  }
+  if (mca_coll_hcoll_component.settings.level >= HCOLL_FORCE) {
+    hcoll_abort(world->comm);
+  }
+  if (first) {
+    HCOLL_SAY("SHArP: continuing without sharp (HCOLL_ENABLE_SHARP=1: use it if it is there)");
+  }
+}
+
+int hcoll_job_begin(hcoll_module_t* world) {
+  int rc = watch_finalize(world);
+  if (OMPI_SUCCESS != rc || !hcoll_tree_wanted() || world->hosts < mca_coll_hcoll_component.settings.hosts_min) {
+    return rc;
+  }
+  struct hcoll_group_oob oob = {world->comm,         world->next.bcast_module, world->next.barrier_module,
+                                world->next.gather_module, world->next.bcast,  world->next.barrier,
+                                world->next.gather};
+  rc = agree_on_id(&oob);
   if (OMPI_SUCCESS != rc) {
     return rc;
   }
   int status = begin(&oob);
   if (status < 0) {
-    job.failed = true;
     job.context = NULL;
-    if (0 == ompi_comm_rank(module->comm)) {
-      HCOLL_SAY("Failed to initialize SHArP collectives:%s(%d)  job ID:%" PRIu64, sharp_coll_strerror(status), status,
-                job.id);
-    }
-    if (mca_coll_hcoll_component.settings.level >= HCOLL_FORCE) {
-      hcoll_abort(module->comm);
-    }
-    if (0 == ompi_comm_rank(module->comm)) {
-      HCOLL_SAY("SHArP: continuing without sharp (HCOLL_ENABLE_SHARP=1: use it if it is there)");
-    }
-    return OMPI_ERR_NOT_AVAILABLE;
+    say_refused(world, status);
   }
-  return watch_finalize(module);
+  return OMPI_SUCCESS;
+}
+
+int hcoll_group_make(struct hcoll_group_oob* oob, struct sharp_coll_comm** group_p) {
+  struct sharp_coll_comm_init_spec spec;
+  memset(&spec, 0, sizeof(spec));
+  spec.rank = ompi_comm_rank(oob->comm);
+  spec.size = ompi_comm_size(oob->comm);
+  spec.oob_ctx = oob;
+  return sharp_coll_comm_init(job.context, &spec, group_p);
+}
+
+int64_t hcoll_group_bytes_max(struct sharp_coll_comm* group) {
+  const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
+  if (HCOLL_FORCE_ALL == settings->level) {
+    return INT64_MAX;
+  }
+  if (settings->allreduce_bytes_max >= 0) {
+    return settings->allreduce_bytes_max;
+  }
+  struct sumac_comm_info info;
+  memset(&info, 0, sizeof(info));
+  info.struct_bytes = sizeof(info);
+  if (0 != sumac_comm_query_info(group, &info)) {
+    return 0;
+  }
+  return info.stream_window > 0 ? INT64_MAX : (int64_t)info.osts * info.payload_bytes;
+}
+
+int hcoll_group_request_status(void* request, char* text, size_t text_bytes) {
+  return sumac_req_status(request, text, text_bytes);
 }
 
 /* Unlinks and frees what has left. Called with the lock held. */
@@ -178,7 +243,7 @@ static int progress_leaving(void) {
   return done;
 }
 
-void hcoll_job_leave(struct sharp_coll_comm* group) {
+void hcoll_group_leave(struct sharp_coll_comm* group) {
   struct leaving* one = calloc(1, sizeof(*one));
   if (NULL == one) {
     HCOLL_SAY("SHArP: out of memory: a group is not left");
@@ -228,6 +293,7 @@ static void wait_for_leaves(void) {
 
 void hcoll_job_end(void) {
   job.closing = true;
+  hcoll_drive_mpi_never_again();
   if (NULL == job.context) {
     return;
   }

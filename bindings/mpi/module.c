@@ -3,16 +3,12 @@
 
 #include <stdlib.h>
 
+#include "job.h"
+
 static void construct(hcoll_module_t* module) {
-  module->comm = NULL;
-  memset(&module->next, 0, sizeof(module->next));
+  char* own = (char*)module + sizeof(module->super);
+  memset(own, 0, sizeof(*module) - sizeof(module->super));
   module->state = HCOLL_FRESH;
-  module->world = module->internal = module->leader = module->broken = false;
-  module->hosts = 0;
-  module->host_comm = module->leaders_comm = NULL;
-  module->group = NULL;
-  module->bytes_max = 0;
-  memset(&module->tally, 0, sizeof(module->tally));
 }
 
 static void release(mca_coll_base_module_t** module) {
@@ -23,51 +19,59 @@ static void release(mca_coll_base_module_t** module) {
 }
 
 static void destruct(hcoll_module_t* module) {
-  /* Local: Leave is only posted, nobody is waited for. */
-  if (NULL != module->group) {
-    hcoll_job_leave(module->group);
-    module->group = NULL;
-  }
+  /* Local: nobody is waited for. */
+  hcoll_progress_forget(module);
   if (NULL != module->comm) {
     hcoll_tally_delist(module);
   }
-  if (NULL != module->host_comm) {
-    ompi_comm_free(&module->host_comm);
+  if (NULL != module->team) {
+    sumac_team_destroy(module->team); /* closes the way across: Leave is only posted */
+    module->team = NULL;
   }
-  if (NULL != module->leaders_comm) {
-    ompi_comm_free(&module->leaders_comm);
-  }
-  release(&module->next.allreduce_module);
-  release(&module->next.barrier_module);
-  release(&module->next.bcast_module);
+  free(module->scratch);
+#define RELEASE(name)                        \
+  release(&module->next.name##_module);      \
+  release(&module->next.i##name##_module);   \
+  release(&module->next.name##_init_module);
+  HCOLL_EACH_COLL(RELEASE)
+#undef RELEASE
   release(&module->next.gather_module);
 }
 
 OBJ_CLASS_INSTANCE(hcoll_module_t, mca_coll_base_module_t, construct, destruct);
 
+/* A function that nobody had before us we do not offer either: there would be nobody to pass a call on to. */
+#define SAVE_ONE(name)                                         \
+  do {                                                         \
+    if (NULL != coll->coll_##name) {                           \
+      module->next.name = coll->coll_##name;                   \
+      module->next.name##_module = coll->coll_##name##_module; \
+      OBJ_RETAIN(module->next.name##_module);                  \
+    } else {                                                   \
+      module->super.coll_##name = NULL;                        \
+    }                                                          \
+  } while (0);
+#define SAVE(name)     \
+  SAVE_ONE(name)       \
+  SAVE_ONE(i##name)    \
+  SAVE_ONE(name##_init)
+
 static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   mca_coll_base_comm_coll_t* coll = comm->c_coll;
   if (NULL == coll->coll_allreduce || NULL == coll->coll_barrier || NULL == coll->coll_bcast ||
-      NULL == coll->coll_gather) {
-    return OMPI_ERR_NOT_FOUND;
+      NULL == coll->coll_allgather || NULL == coll->coll_gather) {
+    return OMPI_ERR_NOT_FOUND; /* what making a team needs */
   }
-#define SAVE(name)                                           \
-  do {                                                       \
-    module->next.name = coll->coll_##name;                   \
-    module->next.name##_module = coll->coll_##name##_module; \
-    OBJ_RETAIN(module->next.name##_module);                  \
-  } while (0)
-  SAVE(allreduce);
-  SAVE(barrier);
-  SAVE(bcast);
-  SAVE(gather);
-#undef SAVE
+  HCOLL_EACH_COLL(SAVE)
+  SAVE_ONE(gather)
   module->comm = comm;
+  module->rank = ompi_comm_rank(comm);
+  module->size = ompi_comm_size(comm);
   if (module->world) {
-    int rc = hcoll_job_begin(module);
+    int rc = hcoll_job_begin(module); /* without the tree we go on: shared memory needs no daemon */
     if (OMPI_SUCCESS != rc) {
-      return rc; /* at all ranks alike: MPI_COMM_WORLD and all that follow keep the next module */
+      return rc;
     }
   }
   hcoll_tally_enlist(module);
@@ -93,10 +97,7 @@ mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* 
   if (!hcoll_on() || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < mca_coll_hcoll_component.np) {
     return NULL;
   }
-  if (world ? hcoll_job_failed() : NULL == hcoll_job_context()) {
-    return NULL;
-  }
-  if (ompi_comm_size(comm) < 2 && !world) {
+  if (ompi_comm_size(comm) < 2 && !(world && hcoll_tree_wanted())) {
     return NULL; /* nobody to talk to */
   }
   struct hcoll_shape shape;
@@ -109,22 +110,16 @@ mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* 
     }
     return NULL;
   }
-  if (shape.hosts < mca_coll_hcoll_component.settings.hosts_min && !world) {
-    return NULL;
-  }
   hcoll_module_t* module = OBJ_NEW(hcoll_module_t);
   if (NULL == module) {
     return NULL;
   }
   module->world = world;
   module->hosts = shape.hosts;
-  if (shape.hosts < mca_coll_hcoll_component.settings.hosts_min) {
-    module->state = HCOLL_PASS; /* MPI_COMM_WORLD only: it still holds the job for the others */
-    module->internal = true;
-  }
   module->super.coll_module_enable = enable;
-  module->super.coll_barrier = hcoll_barrier;
-  module->super.coll_allreduce = hcoll_allreduce;
+  hcoll_offer_blocking(&module->super);
+  hcoll_offer_nonblocking(&module->super);
+  hcoll_offer_persistent(&module->super);
   *priority = mca_coll_hcoll_component.priority;
   return &module->super;
 }

@@ -14,19 +14,24 @@
 #include "opal/mca/pmix/pmix.h"
 
 #define PRESENCE_MAGIC 0x53554d43u /* "SUMC" */
-#define PRESENCE_VERSION 1
+#define PRESENCE_VERSION 2
 
 struct presence {
+  /* The same at all ranks, */
   uint32_t magic, version;
-  int32_t level, hosts_min, np;
-  uint32_t host; /* number of the host, as MPI's launcher counts nodes */
+  int32_t level, hosts_min, np, padding;
   int64_t allreduce_bytes_max;
+  uint64_t team_options; /* their signature */
+  /* and each rank's own. */
+  uint32_t host; /* number of the host, as MPI's launcher counts nodes */
+  int32_t socket, numa, core;
 };
 
 enum known { UNKNOWN = 0, PRESENT, ABSENT, DIFFERS };
 struct entry {
   enum known known;
   uint32_t host;
+  int32_t socket, numa, core;
 };
 
 /* By rank in our own MPI job. */
@@ -50,39 +55,50 @@ static uint32_t my_host(void) {
   return hash;
 }
 
-int hcoll_presence_publish(const struct hcoll_settings* settings) {
+int hcoll_presence_publish(void) {
+  const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
+  sumac_place_t place;
+  hcoll_own_place(ompi_process_info.my_local_rank, &place);
   memset(&mine, 0, sizeof(mine));
   mine.magic = PRESENCE_MAGIC;
   mine.version = PRESENCE_VERSION;
   mine.level = settings->level;
   mine.hosts_min = settings->hosts_min;
   mine.np = mca_coll_hcoll_component.np;
-  mine.host = my_host();
   mine.allreduce_bytes_max = settings->allreduce_bytes_max;
+  mine.team_options = sumac_team_options_signature(mca_coll_hcoll_component.options);
+  mine.host = my_host();
+  mine.socket = place.socket;
+  mine.numa = place.numa;
+  mine.core = place.core;
   int rc;
   OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_coll_hcoll_component.super.collm_version, &mine, sizeof(mine));
   return rc;
 }
 
-/* A record counts if all but the host is ours. */
+/* A record counts if all but its rank's own part is ours. */
 static enum known judge(const struct presence* theirs, size_t size) {
   if (sizeof(*theirs) != size || PRESENCE_MAGIC != theirs->magic) {
     return ABSENT;
   }
-  struct presence same = *theirs;
-  same.host = mine.host;
-  return 0 == memcmp(&same, &mine, sizeof(mine)) ? PRESENT : DIFFERS;
+  return 0 == memcmp(theirs, &mine, offsetof(struct presence, host)) ? PRESENT : DIFFERS;
 }
 
 static struct entry look_up(const opal_process_name_t* name) {
-  struct entry entry = {ABSENT, 0};
+  struct entry entry = {.known = ABSENT};
   void* data = NULL;
   size_t size = 0;
   int rc;
   OPAL_MODEX_RECV(rc, &mca_coll_hcoll_component.super.collm_version, name, &data, &size);
   if (OPAL_SUCCESS == rc && NULL != data) {
     entry.known = judge(data, size);
-    entry.host = PRESENT == entry.known ? ((const struct presence*)data)->host : 0;
+    if (PRESENT == entry.known) {
+      const struct presence* theirs = data;
+      entry.host = theirs->host;
+      entry.socket = theirs->socket;
+      entry.numa = theirs->numa;
+      entry.core = theirs->core;
+    }
     free(data);
   }
   return entry;
@@ -157,6 +173,38 @@ int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape) {
   pthread_mutex_unlock(&entries_lock);
   free(hosts);
   return rc;
+}
+
+/* Hosts get numbers in the order in which ranks name them: a short list is searched, for each host once for most ranks in a row. */
+static int32_t number_of(uint32_t host, uint32_t* seen, int32_t* count_p, int32_t last) {
+  if (last >= 0 && seen[last] == host) {
+    return last;
+  }
+  for (int32_t i = 0; i < *count_p; ++i) {
+    if (seen[i] == host) {
+      return i;
+    }
+  }
+  seen[*count_p] = host;
+  return (*count_p)++;
+}
+
+int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places) {
+  int size = ompi_comm_size(comm);
+  uint32_t* seen = malloc(sizeof(*seen) * (size_t)size);
+  if (NULL == seen) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  int32_t hosts = 0, last = -1;
+  pthread_mutex_lock(&entries_lock);
+  for (int rank = 0; rank < size; ++rank) {
+    const struct entry* entry = &entries[ompi_comm_peer_lookup(comm, rank)->super.proc_name.vpid];
+    last = number_of(entry->host, seen, &hosts, last);
+    places[rank] = (sumac_place_t){last, entry->socket, entry->numa, entry->core};
+  }
+  pthread_mutex_unlock(&entries_lock);
+  free(seen);
+  return OMPI_SUCCESS;
 }
 
 void hcoll_presence_forget(void) {

@@ -55,7 +55,7 @@ const struct hcoll_variable hcoll_variables[] = {
     {.name = "HCOLL_ENABLE_SHARP",
      .default_text = "0",
      .legal = "a whole number from 0 to 4",
-     .doc = "0: off. 1: use the tree if it is there. 2: the job must be there, a communicator without a group goes on "
+     .doc = "0: no tree, shared memory inside hosts alone. 1: use the tree if it is there. 2: the job must be there, a communicator without a group goes on "
             "without. 3: every "
             "communicator, or end the job. 4: as 3, and every barrier and allreduce whatever its size.",
      NUMBER(level, HCOLL_OFF, HCOLL_FORCE_ALL)},
@@ -86,21 +86,12 @@ const struct hcoll_variable hcoll_variables[] = {
      .no_effect = "one interface of each host is used, and SUMAC_NET_DEVICE names it",
      .read = read_text,
      .offset = offsetof(struct hcoll_settings, devices)},
-    {.name = "HCOLL_SBGP",
-     .default_text = "",
-     .legal = "text",
-     .doc = "The levels that a communicator's ranks are cut into.",
-     .no_effect = "so far the ranks of a host are one level and the hosts the other"},
-    {.name = "HCOLL_BCOL",
-     .default_text = "",
-     .legal = "text",
-     .doc = "How data moves on each level.",
-     .no_effect = "so far Open MPI's own collectives serve a host, and the tree serves the hosts"},
-    {.name = "HCOLL_ML_DISABLE_",
-     .default_text = "",
-     .legal = "text",
-     .doc = "HCOLL_ML_DISABLE_BCAST and its like leave one collective to Open MPI.",
-     .no_effect = "so far barrier and allreduce are done here, all others are Open MPI's anyway"},
+    {.name = "SUMAC_PROGRESS_THREAD",
+     .default_text = "0",
+     .legal = "0 or 1",
+     .doc = "1: a thread moves nonblocking collectives inside a host while the program is busy elsewhere; it sleeps while none "
+            "is posted.",
+     NUMBER(progress_thread, 0, 1)},
 };
 const size_t hcoll_variable_count = sizeof(hcoll_variables) / sizeof(hcoll_variables[0]);
 

@@ -12,7 +12,7 @@ extern "C" {
 
 /** HCOLL_ENABLE_SHARP, and what it promises when something is missing. */
 enum hcoll_level {
-  HCOLL_OFF = 0,        /* no module, message, thread or open file */
+  HCOLL_OFF = 0,        /* no tree: no job, no message of libsharp_coll. Shared memory is not asked */
   HCOLL_PROBE = 1,      /* use the tree if it is there */
   HCOLL_FORCE = 2,      /* the job must be there; a communicator without a group goes on without */
   HCOLL_FORCE_COMM = 3, /* every communicator, or end the job */
@@ -26,6 +26,7 @@ struct hcoll_settings {
   int64_t
       allreduce_bytes_max; /* HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX; -1: group OSTs x payload, no limit with streaming */
   const char* devices;     /* HCOLL_MAIN_IB; the environment's own memory */
+  int progress_thread;     /* SUMAC_PROGRESS_THREAD */
 };
 
 /** One variable of the environment. */
@@ -57,9 +58,10 @@ extern const struct hcoll_parameter hcoll_parameters[HCOLL_PARAMETERS];
 /** Reads HCOLL_* from the environment. Returns NULL, or one sentence that names the variable and what is legal. */
 const char* hcoll_settings_read(struct hcoll_settings* settings);
 
-/** Tells `say` of every HCOLL_* variable of the environment that changes nothing: one that we don't know, with the name that was
- *  probably meant, and (if `with_no_effect`) one that we know but do not use yet. One sentence each. */
-void hcoll_settings_check(void (*say)(const char* sentence), int with_no_effect);
+/** Tells `say` of every HCOLL_* variable of the environment that changes nothing: one that nobody knows, with the name that was probably
+ *  meant, and one that we know and have no use for. One sentence each. `others` gives the names that are not in our table, one by one, NULL
+ *  after the last, and may be NULL. */
+void hcoll_settings_check(void (*say)(const char* sentence), const char* (*others)(size_t index));
 
 #ifdef __cplusplus
 }

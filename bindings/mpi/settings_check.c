@@ -28,47 +28,56 @@ static size_t distance(const char* a, size_t a_length, const char* b) {
   return row[b_length];
 }
 
+/* All names there are, "" where a variable has no alias. */
+static const char* name_of(size_t index, const char* (*others)(size_t)) {
+  if (index < 2 * hcoll_variable_count) {
+    const struct hcoll_variable* variable = &hcoll_variables[index / 2];
+    const char* name = 0 == index % 2 ? variable->name : variable->alias;
+    return NULL == name ? "" : name;
+  }
+  return NULL == others ? NULL : others(index - 2 * hcoll_variable_count);
+}
+
 /* Farther than this is not a slip of the finger: the same bound as for all our programs. */
-static const char* nearest(const char* name, size_t length) {
+static const char* nearest(const char* name, size_t length, const char* (*others)(size_t)) {
   size_t best = (length / 5 > 2 ? length / 5 : 2) + 1;
-  const char* found = NULL;
-  for (size_t i = 0; i < hcoll_variable_count; ++i) {
-    const char* names[] = {hcoll_variables[i].name, hcoll_variables[i].alias};
-    for (int k = 0; k < 2; ++k) {
-      if (NULL == names[k] || strlen(names[k]) > NAME_BYTES_MAX || '_' == names[k][strlen(names[k]) - 1]) {
-        continue;
-      }
-      size_t edits = distance(name, length, names[k]);
-      if (edits < best) {
-        best = edits;
-        found = names[k];
-      }
+  const char *found = NULL, *known;
+  for (size_t i = 0; NULL != (known = name_of(i, others)); ++i) {
+    if ('\0' == known[0] || strlen(known) > NAME_BYTES_MAX || '_' == known[strlen(known) - 1]) {
+      continue;
+    }
+    size_t edits = distance(name, length, known);
+    if (edits < best) {
+      best = edits;
+      found = known;
     }
   }
   return found;
 }
 
 static int is_called(const char* known, const char* name, size_t length) {
-  if (NULL == known) {
+  size_t known_length = strlen(known);
+  if (0 == known_length) {
     return 0;
   }
-  size_t known_length = strlen(known);
   if ('_' == known[known_length - 1]) {
     return length > known_length && 0 == strncmp(name, known, known_length);
   }
   return length == known_length && 0 == strncmp(name, known, length);
 }
 
-static const struct hcoll_variable* find(const char* name, size_t length) {
-  for (size_t i = 0; i < hcoll_variable_count; ++i) {
-    if (is_called(hcoll_variables[i].name, name, length) || is_called(hcoll_variables[i].alias, name, length)) {
-      return &hcoll_variables[i];
+/* Its index in name_of(); -1: nobody knows it. */
+static long find(const char* name, size_t length, const char* (*others)(size_t)) {
+  const char* known;
+  for (size_t i = 0; NULL != (known = name_of(i, others)); ++i) {
+    if (is_called(known, name, length)) {
+      return (long)i;
     }
   }
-  return NULL;
+  return -1;
 }
 
-void hcoll_settings_check(void (*say)(const char* sentence), int with_no_effect) {
+void hcoll_settings_check(void (*say)(const char* sentence), const char* (*others)(size_t index)) {
   char sentence[512];
   for (char** entry = environ; NULL != entry && NULL != *entry; ++entry) {
     const char* equals = strchr(*entry, '=');
@@ -76,14 +85,16 @@ void hcoll_settings_check(void (*say)(const char* sentence), int with_no_effect)
       continue;
     }
     size_t length = (size_t)(equals - *entry);
-    const struct hcoll_variable* variable = find(*entry, length);
-    if (NULL == variable) {
-      const char* meant = nearest(*entry, length);
+    long found = find(*entry, length, others);
+    if (found < 0) {
+      const char* meant = nearest(*entry, length, others);
       snprintf(sentence, sizeof(sentence), "unknown variable %.*s%s%s%s", (int)length, *entry,
                NULL == meant ? "" : ": did you mean ", NULL == meant ? "" : meant, NULL == meant ? "" : "?");
       say(sentence);
-    } else if (NULL != variable->no_effect && with_no_effect && '\0' != equals[1]) {
-      snprintf(sentence, sizeof(sentence), "%.*s has no effect yet: %s", (int)length, *entry, variable->no_effect);
+    } else if ((size_t)found < 2 * hcoll_variable_count && NULL != hcoll_variables[found / 2].no_effect &&
+               '\0' != equals[1]) {
+      snprintf(sentence, sizeof(sentence), "%.*s has no effect: %s", (int)length, *entry,
+               hcoll_variables[found / 2].no_effect);
       say(sentence);
     }
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,10 +31,15 @@ class Settings : public testing::Test {
     const char* wrong = hcoll_settings_read(&settings);
     return wrong == nullptr ? "" : wrong;
   }
-  static std::vector<std::string> warnings(bool with_no_effect = true) {
+  /// As if another table had two more names, one of them a prefix.
+  static const char* others(std::size_t index) {
+    const char* const names[] = {"HCOLL_SBGP", "HCOLL_ML_DISABLE_"};
+    return index < std::size(names) ? names[index] : nullptr;
+  }
+  static std::vector<std::string> warnings() {
     static std::vector<std::string> said;
     said.clear();
-    hcoll_settings_check([](const char* sentence) { said.emplace_back(sentence); }, with_no_effect);
+    hcoll_settings_check([](const char* sentence) { said.emplace_back(sentence); }, others);
     return said;
   }
   static inline hcoll_settings settings{};
@@ -107,15 +113,31 @@ TEST_F(Settings, an_unknown_name_is_told_with_what_was_meant) {
   EXPECT_EQ(warnings().size(), 1u);
 }
 
-TEST_F(Settings, what_we_know_and_do_not_use_yet_is_told_as_that) {
-  for (const char* name : {"HCOLL_SBGP", "HCOLL_ML_DISABLE_BCAST", "HCOLL_ENABLE_SHARP", "HCOLL_ALLREDUCE_SHARP_MAX"})
-    ::setenv(name, "1", 1);
+TEST_F(Settings, names_of_other_tables_are_known_and_suggested) {
+  for (const char* name : {"HCOLL_SBGP", "HCOLL_ML_DISABLE_BCAST"}) ::setenv(name, "1", 1);
+  EXPECT_THAT(warnings(), IsEmpty());
+  ::setenv("HCOLL_SBPG", "p2p", 1);
+  EXPECT_THAT(warnings(), ElementsAre("unknown variable HCOLL_SBPG: did you mean HCOLL_SBGP?"));
+}
+
+TEST_F(Settings, what_we_know_and_have_no_use_for_is_told_as_that) {
+  for (const char* name : {"HCOLL_MAIN_IB", "HCOLL_ENABLE_SHARP", "HCOLL_ALLREDUCE_SHARP_MAX"}) ::setenv(name, "1", 1);
   const auto said = warnings();
-  ASSERT_EQ(said.size(), 2u);
-  for (const auto& sentence : said) EXPECT_THAT(sentence, testing::HasSubstr(" has no effect yet: so far "));
-  EXPECT_THAT(warnings(false), IsEmpty()) << "the component is off: nothing has an effect, and nobody expects one";
-  ::setenv("HCOLL_SBGP", "", 1);
-  EXPECT_EQ(warnings().size(), 1u) << "empty counts as unset";
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0], testing::HasSubstr("HCOLL_MAIN_IB has no effect: "));
+  ::setenv("HCOLL_MAIN_IB", "", 1);
+  EXPECT_THAT(warnings(), IsEmpty()) << "empty counts as unset";
+}
+
+TEST_F(Settings, the_progress_thread_is_asked_for) {
+  EXPECT_EQ(read(), "");
+  EXPECT_EQ(settings.progress_thread, 0);
+  ::setenv("SUMAC_PROGRESS_THREAD", "1", 1);
+  EXPECT_EQ(read(), "");
+  EXPECT_EQ(settings.progress_thread, 1);
+  ::setenv("SUMAC_PROGRESS_THREAD", "yes", 1);
+  EXPECT_EQ(read(), "SUMAC_PROGRESS_THREAD=yes: expected 0 or 1");
+  ::unsetenv("SUMAC_PROGRESS_THREAD");
 }
 
 }  // namespace

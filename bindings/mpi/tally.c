@@ -1,34 +1,48 @@
 /* The line at MPI_Finalize: how many calls went which way, summed over all communicators of the job.
- * A call is counted once, by rank 0 of its communicator; calls without data (count 0) are not counted. */
-#include "hcoll.h"
-
+ *
+ *   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (6 too large); shared memory 40 (bcast 30,
+ *   reduce 10); leaders 2 (bcast 2); next module 9 (alltoall 9: 9 on several hosts)
+ *
+ * First what the tree can do, then what went other ways. A call is counted once, by rank 0 of its communicator; calls without data
+ * (count 0) are not counted. Nonblocking ones before a communicator's first blocking one are told apart: MPI itself makes some. */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "hcoll.h"
+
+struct tally {
+  sumac_counts_t teams;
+  uint64_t passed[SUMAC_COLLS][HCOLL_WHYS];
+};
 
 /* Modules of living communicators, and what those that are gone have left. */
 static struct enlisted {
   hcoll_module_t* module;
   struct enlisted* next;
 } * living;
-static struct hcoll_tally total;
+static struct tally total;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void add(struct hcoll_tally* sum, const struct hcoll_tally* one) {
-  for (int kind = 0; kind < HCOLL_KINDS; ++kind) {
-    sum->tree[kind] += one->tree[kind];
-    for (int why = 0; why < HCOLL_WHYS; ++why) {
-      sum->next[kind][why] += one->next[kind][why];
-    }
+static void add(uint64_t* sum, const uint64_t* one, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    sum[i] += one[i];
   }
 }
 
-static void add_module(struct hcoll_tally* sum, const hcoll_module_t* module) {
-  if (!module->internal && 0 == ompi_comm_rank(module->comm)) {
-    add(sum, &module->tally);
+static void add_module(struct tally* sum, const hcoll_module_t* module) {
+  if (module->internal || 0 != module->rank) {
+    return;
   }
+  if (NULL != module->team) {
+    sumac_counts_t counts;
+    sumac_team_counts(module->team, &counts);
+    add(&sum->teams.calls[0][0], &counts.calls[0][0], sizeof(counts) / sizeof(uint64_t));
+  }
+  add(&sum->passed[0][0], &module->passed[0][0], sizeof(module->passed) / sizeof(uint64_t));
 }
 
 void hcoll_tally_enlist(hcoll_module_t* module) {
@@ -57,44 +71,123 @@ void hcoll_tally_delist(hcoll_module_t* module) {
   pthread_mutex_unlock(&lock);
 }
 
-static void append(char* text, size_t size, const char* separator, uint64_t count, const char* what) {
-  size_t used = strlen(text);
-  if (count > 0) {
-    snprintf(text + used, size - used, "%s%" PRIu64 " %s", used > 0 ? separator : "", count, what);
-  }
+/* Text that grows within its bounds. */
+struct text {
+  char bytes[2048];
+  size_t used;
+};
+static void put(struct text* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct text* text, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  int wanted = vsnprintf(text->bytes + text->used, sizeof(text->bytes) - text->used, format, args);
+  va_end(args);
+  size_t room = sizeof(text->bytes) - 1 - text->used;
+  text->used += wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room;
 }
 
-static void print(const struct hcoll_tally* sum, uint64_t job_id) {
-  uint64_t tree = 0, next = 0, of[HCOLL_KINDS], whys[HCOLL_WHYS] = {0};
-  for (int kind = 0; kind < HCOLL_KINDS; ++kind) {
-    of[kind] = sum->tree[kind];
-    tree += sum->tree[kind];
-    for (int why = 0; why < HCOLL_WHYS; ++why) {
-      of[kind] += sum->next[kind][why];
-      whys[why] += sum->next[kind][why];
-      next += sum->next[kind][why];
+static bool has_tree(int coll) { return SUMAC_COLL_BARRIER == coll || SUMAC_COLL_ALLREDUCE == coll; }
+
+static const char* const whys[HCOLL_WHYS] = {
+    [HCOLL_WHY_FUNCTION] = "with a user's operation or type",
+    [HCOLL_WHY_NO_TEAM] = "without a team",
+};
+
+/* Calls of a collective that the next module did, but for early ones. */
+static uint64_t next_of(const struct tally* sum, int coll) {
+  return sum->teams.calls[coll][SUMAC_WAY_PASS] + sum->passed[coll][HCOLL_WHY_FUNCTION] +
+         sum->passed[coll][HCOLL_WHY_NO_TEAM];
+}
+
+static uint64_t calls_of(const struct tally* sum, int coll) {
+  uint64_t calls = next_of(sum, coll);
+  for (int way = 0; way < SUMAC_WAY_PASS; ++way) {
+    calls += sum->teams.calls[coll][way];
+  }
+  return calls;
+}
+
+/* "next module 6 (5 left by the team, 1 with a user's operation or type)" over the collectives that `wanted` tells. */
+static void put_next(struct text* text, const struct tally* sum, bool of_tree) {
+  uint64_t all = 0, by_team = 0, by_why[HCOLL_WHYS] = {0};
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
+    if (has_tree(coll) == of_tree) {
+      all += next_of(sum, coll);
+      by_team += sum->teams.calls[coll][SUMAC_WAY_PASS];
+      add(by_why, sum->passed[coll], HCOLL_WHYS);
     }
   }
-  char reasons[256] = "";
-  append(reasons, sizeof(reasons), ", ", whys[HCOLL_WHY_TYPE], "of a type or operation not for the tree");
-  append(reasons, sizeof(reasons), ", ", whys[HCOLL_WHY_SIZE], "too large");
-  append(reasons, sizeof(reasons), ", ", whys[HCOLL_WHY_NO_GROUP], "without a group");
-  fprintf(stderr,
-          "sumac: job %" PRIu64 ": tree %" PRIu64 " of %" PRIu64 " calls (barrier %" PRIu64 "/%" PRIu64
-          ", allreduce %" PRIu64 "/%" PRIu64 "), next module %" PRIu64 "%s%s%s\n",
-          job_id, tree, tree + next, sum->tree[HCOLL_BARRIER], of[HCOLL_BARRIER], sum->tree[HCOLL_ALLREDUCE],
-          of[HCOLL_ALLREDUCE], next, next > 0 ? " (" : "", reasons, next > 0 ? ")" : "");
+  put(text, "next module %" PRIu64, all);
+  const char* separator = " (";
+  if (by_team > 0) {
+    put(text, "%s%" PRIu64 " that its team left to it", separator, by_team);
+    separator = ", ";
+  }
+  for (int why = 0; why < HCOLL_WHYS; ++why) {
+    if (by_why[why] > 0 && HCOLL_WHY_EARLY != why) {
+      put(text, "%s%" PRIu64 " %s", separator, by_why[why], whys[why]);
+      separator = ", ";
+    }
+  }
+  put(text, ',' == separator[0] ? ")" : "");
+}
+
+/* "; shared memory 40 (bcast 30, reduce 10)" */
+static void put_way(struct text* text, const struct tally* sum, enum sumac_way way, const char* name) {
+  uint64_t all = 0;
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
+    all += sum->teams.calls[coll][way];
+  }
+  if (0 == all) {
+    return;
+  }
+  put(text, "; %s %" PRIu64 " (", name, all);
+  const char* separator = "";
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
+    if (sum->teams.calls[coll][way] > 0) {
+      put(text, "%s%s %" PRIu64, separator, sumac_coll_name(coll), sum->teams.calls[coll][way]);
+      separator = ", ";
+    }
+  }
+  put(text, ")");
+}
+
+static void print(const struct tally* sum, uint64_t job_id) {
+  struct text text = {.used = 0};
+  uint64_t tree[2] = {sum->teams.calls[SUMAC_COLL_BARRIER][SUMAC_WAY_TREE],
+                      sum->teams.calls[SUMAC_COLL_ALLREDUCE][SUMAC_WAY_TREE]};
+  uint64_t of[2] = {calls_of(sum, SUMAC_COLL_BARRIER), calls_of(sum, SUMAC_COLL_ALLREDUCE)};
+  put(&text,
+      "sumac: job %" PRIu64 ": tree %" PRIu64 " of %" PRIu64 " calls (barrier %" PRIu64 "/%" PRIu64
+      ", allreduce %" PRIu64 "/%" PRIu64 "), ",
+      job_id, tree[0] + tree[1], of[0] + of[1], tree[0], of[0], tree[1], of[1]);
+  put_next(&text, sum, true);
+  put_way(&text, sum, SUMAC_WAY_HOST, "shared memory");
+  put_way(&text, sum, SUMAC_WAY_LEADERS, "shared memory and leaders");
+  uint64_t others = 0, early = 0;
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
+    others += has_tree(coll) ? 0 : next_of(sum, coll);
+    early += sum->passed[coll][HCOLL_WHY_EARLY];
+  }
+  if (others > 0) {
+    put(&text, "; of the others ");
+    put_next(&text, sum, false);
+  }
+  if (early > 0) {
+    put(&text, "; nonblocking before the first blocking call %" PRIu64, early);
+  }
+  fprintf(stderr, "%s\n", text.bytes);
 }
 
 void hcoll_tally_print(hcoll_module_t* world, uint64_t job_id) {
   pthread_mutex_lock(&lock);
-  struct hcoll_tally mine = total, sum;
+  struct tally mine = total, sum;
   for (const struct enlisted* entry = living; NULL != entry; entry = entry->next) {
     add_module(&mine, entry->module);
   }
   pthread_mutex_unlock(&lock);
   memset(&sum, 0, sizeof(sum));
-  _Static_assert(0 == sizeof(struct hcoll_tally) % sizeof(uint64_t), "summed as an array of uint64_t");
+  _Static_assert(0 == sizeof(struct tally) % sizeof(uint64_t), "summed as an array of uint64_t");
   int rc = world->next.allreduce(&mine, &sum, sizeof(sum) / sizeof(uint64_t), &ompi_mpi_uint64_t.dt,
                                  &ompi_mpi_op_sum.op, world->comm, world->next.allreduce_module);
   if (OMPI_SUCCESS == rc && 0 == ompi_comm_rank(world->comm)) {

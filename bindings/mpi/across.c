@@ -1,0 +1,281 @@
+/* What goes between hosts: the aggregation tree for what it can do and is allowed to, MPI's own nonblocking collectives among the leaders
+ * for the rest. Which way a collective goes was agreed when this was opened and depends on what all ranks know alike. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job.h"
+
+struct across {
+  hcoll_module_t* module;
+  ompi_communicator_t* leaders_comm; /* at leaders, where not every rank is one */
+  struct sharp_coll_comm* group;     /* at leaders, if there is one */
+  bool tree;                         /* every leader is in the group */
+  bool all_lead;                     /* then MPI's own collectives are better than ours around them */
+  int64_t tree_bytes_max;
+  char error[512];
+};
+
+struct across_request {
+  void* tree;           /* of libsharp_coll, or */
+  ompi_request_t* next; /* of Open MPI */
+  ompi_datatype_t* unit; /* made for this one, or NULL */
+};
+
+static int way(void* context, int coll, size_t bytes, const sumac_fold_t* fold) {
+  const struct across* across = context;
+  if (across->tree && SUMAC_COLL_BARRIER == coll) {
+    return SUMAC_ACROSS_TREE;
+  }
+  if (across->tree && SUMAC_COLL_ALLREDUCE == coll && fold->op < SHARP_OP_NULL &&
+      (int64_t)bytes <= across->tree_bytes_max) {
+    return SUMAC_ACROSS_TREE;
+  }
+  /* Counts of MPI are ints. */
+  return across->all_lead || bytes > INT_MAX ? SUMAC_ACROSS_NONE : SUMAC_ACROSS_NEXT;
+}
+
+static int start_tree(struct across* across, const sumac_call_t* call, void** handle) {
+  if (SUMAC_COLL_BARRIER == call->coll) {
+    return sharp_coll_do_barrier_nb(across->group, handle);
+  }
+  struct sharp_coll_reduce_spec spec;
+  memset(&spec, 0, sizeof(spec));
+  spec.sbuf_desc.type = SHARP_DATA_BUFFER;
+  spec.sbuf_desc.mem_type = SHARP_MEM_TYPE_HOST;
+  spec.sbuf_desc.buffer.ptr = NULL == call->in ? call->out : (void*)call->in;
+  spec.sbuf_desc.buffer.length = call->bytes;
+  spec.rbuf_desc.type = SHARP_DATA_BUFFER;
+  spec.rbuf_desc.mem_type = SHARP_MEM_TYPE_HOST;
+  spec.rbuf_desc.buffer.ptr = call->out;
+  spec.rbuf_desc.buffer.length = call->bytes;
+  spec.dtype = (enum sharp_datatype)call->fold->dtype;
+  spec.tag_dtype = (enum sharp_datatype)call->fold->tag;
+  spec.length = call->bytes / call->fold->element_bytes;
+  spec.op = (enum sharp_reduce_op)call->fold->op;
+  spec.aggr_mode = SHARP_AGGREGATION_NONE;
+  return sharp_coll_do_allreduce_nb(across->group, &spec, handle);
+}
+
+/* The type of one unit of the v-forms. */
+static ompi_datatype_t* unit_type(struct across_request* request, size_t unit) {
+  switch (unit) {
+    case 1: return &ompi_mpi_byte.dt;
+    case 2: return &ompi_mpi_int16_t.dt;
+    case 4: return &ompi_mpi_int32_t.dt;
+    case 8: return &ompi_mpi_int64_t.dt;
+    default: break;
+  }
+  ompi_datatype_t* made = NULL;
+  if (OMPI_SUCCESS != ompi_datatype_create_contiguous((int)unit, &ompi_mpi_byte.dt, &made) ||
+      OMPI_SUCCESS != ompi_datatype_commit(&made)) {
+    return NULL;
+  }
+  request->unit = made;
+  return made;
+}
+
+static int start_next(struct across* across, const sumac_call_t* call, struct across_request* request) {
+  ompi_communicator_t* comm = across->leaders_comm;
+  mca_coll_base_comm_coll_t* coll = comm->c_coll;
+  const struct hcoll_fold* pair = (const struct hcoll_fold*)call->fold; /* `fold` is its first member */
+  const void* in = NULL == call->in || call->in == call->out ? MPI_IN_PLACE : call->in;
+  int count = NULL == call->fold ? 0 : (int)(call->bytes / call->fold->element_bytes);
+  ompi_request_t** out = &request->next;
+  switch (call->coll) {
+    case SUMAC_COLL_BARRIER: return coll->coll_ibarrier(comm, out, coll->coll_ibarrier_module);
+    case SUMAC_COLL_ALLREDUCE:
+      return coll->coll_iallreduce(in, call->out, count, pair->type, pair->op, comm, out,
+                                   coll->coll_iallreduce_module);
+    case SUMAC_COLL_REDUCE:
+      return coll->coll_ireduce(in, call->out, count, pair->type, pair->op, call->root, comm, out,
+                                coll->coll_ireduce_module);
+    case SUMAC_COLL_BCAST:
+      return coll->coll_ibcast(call->out, (int)call->bytes, &ompi_mpi_byte.dt, call->root, comm, out,
+                               coll->coll_ibcast_module);
+    case SUMAC_COLL_ALLGATHERV: {
+      const sumac_blocks_t* blocks = &call->out_blocks;
+      ompi_datatype_t* unit = unit_type(request, blocks->unit);
+      if (NULL == unit) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+      }
+      return coll->coll_iallgatherv(in, blocks->counts[ompi_comm_rank(comm)], unit, call->out, blocks->counts,
+                                    blocks->displacements, unit, comm, out, coll->coll_iallgatherv_module);
+    }
+    default: return OMPI_ERR_NOT_SUPPORTED;
+  }
+}
+
+static void drop(struct across_request* request) {
+  if (NULL != request->unit) {
+    OMPI_DATATYPE_RELEASE(request->unit);
+  }
+  free(request);
+}
+
+static int start(void* context, const sumac_call_t* call, void** request_p) {
+  struct across* across = context;
+  struct across_request* request = calloc(1, sizeof(*request));
+  if (NULL == request) {
+    snprintf(across->error, sizeof(across->error), "out of memory");
+    return SUMAC_TEAM_NO_MEMORY;
+  }
+  bool by_tree = SUMAC_ACROSS_TREE == way(context, call->coll, call->bytes, call->fold);
+  int rc = by_tree ? start_tree(across, call, &request->tree) : start_next(across, call, request);
+  if (0 != rc) {
+    if (by_tree) {
+      snprintf(across->error, sizeof(across->error), "%s(%d)", sharp_coll_strerror(rc), rc);
+    } else {
+      snprintf(across->error, sizeof(across->error), "Open MPI's %s among the leaders refused: error %d",
+               sumac_coll_name(call->coll), rc);
+    }
+    drop(request);
+    return SUMAC_TEAM_BROKEN;
+  }
+  *request_p = request;
+  return 0;
+}
+
+static int test_next(struct across* across, struct across_request* request) {
+  int complete = 0;
+  int rc = ompi_request_test(&request->next, &complete, MPI_STATUS_IGNORE);
+  if (OMPI_SUCCESS != rc) {
+    snprintf(across->error, sizeof(across->error), "Open MPI's collective among the leaders failed: error %d", rc);
+    return SUMAC_TEAM_BROKEN;
+  }
+  return complete ? SUMAC_TEAM_OK : SUMAC_TEAM_PENDING;
+}
+
+static int test_tree(struct across* across, struct across_request* request) {
+  char text[256] = "";
+  int status = hcoll_group_request_status(request->tree, text, sizeof(text));
+  if (0 == status) {
+    return SUMAC_TEAM_PENDING;
+  }
+  sharp_coll_req_free(request->tree);
+  if (status > 0) {
+    return SUMAC_TEAM_OK;
+  }
+  snprintf(across->error, sizeof(across->error), "%s(%d) %s", sharp_coll_strerror(status), status, text);
+  return SUMAC_TEAM_BROKEN;
+}
+
+static int test(void* context, void* handle) {
+  struct across_request* request = handle;
+  int status = NULL != request->tree ? test_tree(context, request) : test_next(context, request);
+  if (SUMAC_TEAM_PENDING != status) {
+    drop(request);
+  }
+  return status;
+}
+
+static const char* error(void* context) { return ((struct across*)context)->error; }
+
+static void close_across(void* context) {
+  struct across* across = context;
+  if (NULL != across->group) {
+    hcoll_group_leave(across->group);
+  }
+  if (NULL != across->leaders_comm) {
+    ompi_comm_free(&across->leaders_comm);
+  }
+  free(across);
+}
+
+/* A communicator that is ours alone must not start a team of its own. */
+static void keep_for_us(ompi_communicator_t* comm) {
+  if (NULL != comm && MPI_COMM_NULL != comm && OBJ_CLASS(hcoll_module_t) == comm->c_coll->coll_barrier_module->super.obj_class) {
+    hcoll_module_t* module = (hcoll_module_t*)comm->c_coll->coll_barrier_module;
+    module->internal = true;
+    module->state = HCOLL_PASS;
+  }
+}
+
+static void say_no_group(hcoll_module_t* module, int status) {
+  if (0 == module->rank) {
+    HCOLL_SAY("SHArP: sharp group create failed:%s(%d)", sharp_coll_strerror(status), status);
+  }
+  if (mca_coll_hcoll_component.settings.level >= HCOLL_FORCE_COMM) {
+    hcoll_abort(module->comm);
+  }
+  if (0 == module->rank) {
+    HCOLL_SAY("SHArP: continuing without sharp on this communicator..");
+  }
+}
+
+static int group_of_leaders(struct across* across) {
+  const struct hcoll_next* next = &across->module->next;
+  struct hcoll_group_oob oob = {across->module->comm, next->bcast_module, next->barrier_module, next->gather_module,
+                                next->bcast,          next->barrier,      next->gather};
+  if (NULL != across->leaders_comm) {
+    const mca_coll_base_comm_coll_t* coll = across->leaders_comm->c_coll;
+    oob = (struct hcoll_group_oob){across->leaders_comm,      coll->coll_bcast_module, coll->coll_barrier_module,
+                                   coll->coll_gather_module, coll->coll_bcast,        coll->coll_barrier,
+                                   coll->coll_gather};
+  }
+  int status = hcoll_group_make(&oob, &across->group);
+  if (status < 0) {
+    across->group = NULL;
+  }
+  return status < 0 ? status : 0;
+}
+
+/* The leaders join the tree's group; everybody must know whether they could, and the limit that holds. */
+static int open_tree(struct across* across, bool leads) {
+  hcoll_module_t* module = across->module;
+  /* status and limit travel together: the least of both holds for all. */
+  int64_t mine[2] = {0, INT64_MAX}, agreed[2];
+  if (leads) {
+    mine[0] = group_of_leaders(across);
+    if (0 == mine[0]) {
+      mine[1] = hcoll_group_bytes_max(across->group);
+    }
+  }
+  int rc = module->next.allreduce(mine, agreed, 2, &ompi_mpi_int64_t.dt, &ompi_mpi_op_min.op, module->comm,
+                                  module->next.allreduce_module);
+  if (OMPI_SUCCESS != rc) {
+    return rc;
+  }
+  across->tree = agreed[0] >= 0;
+  across->tree_bytes_max = agreed[1];
+  if (!across->tree) {
+    if (NULL != across->group) {
+      hcoll_group_leave(across->group);
+      across->group = NULL;
+    }
+    say_no_group(module, (int)agreed[0]);
+  }
+  return OMPI_SUCCESS;
+}
+
+int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* out) {
+  (void)leaders; /* ascending in ranks, as the split by rank gives them */
+  hcoll_module_t* module = context;
+  struct across* across = calloc(1, sizeof(*across));
+  if (NULL == across) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  across->module = module;
+  across->all_lead = leader_count == module->size;
+  bool leads = my_index >= 0;
+  int rc = OMPI_SUCCESS;
+  if (!across->all_lead) {
+    ompi_communicator_t* made = NULL;
+    rc = ompi_comm_split(module->comm, leads ? 0 : MPI_UNDEFINED, module->rank, &made, false);
+    if (OMPI_SUCCESS == rc && leads) {
+      keep_for_us(made);
+      across->leaders_comm = made;
+    }
+  }
+  bool enough_hosts = module->hosts >= mca_coll_hcoll_component.settings.hosts_min;
+  if (OMPI_SUCCESS == rc && hcoll_job_stands() && enough_hosts) {
+    rc = open_tree(across, leads);
+  }
+  if (OMPI_SUCCESS != rc) {
+    close_across(across);
+    return rc;
+  }
+  *out = (sumac_across_t){across, way, start, test, error, close_across};
+  return 0;
+}

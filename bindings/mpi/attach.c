@@ -1,0 +1,139 @@
+/* A communicator's first blocking collective makes its team. Not in comm_query: MPI_Comm_idup asks for modules from inside progress,
+ * where nothing may block. Nor in a nonblocking collective, which must not wait for other ranks: those that come before the first
+ * blocking one are the next module's, at every rank alike, as all ranks call the same collectives in the same order. */
+#include "hcoll.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job.h"
+#include "ompi/mca/rte/rte.h"
+#include "ompi/runtime/mpiruntime.h"
+
+/* The functions of `oob`, by the modules that were there before. */
+static int oob_allgather(void* context, const void* in, void* out, size_t bytes) {
+  hcoll_module_t* module = context;
+  int rc = module->next.allgather(in, (int)bytes, &ompi_mpi_byte.dt, out, (int)bytes, &ompi_mpi_byte.dt, module->comm,
+                                  module->next.allgather_module);
+  return OMPI_SUCCESS == rc ? 0 : -1;
+}
+
+static int oob_bcast(void* context, void* buffer, size_t bytes, int root) {
+  hcoll_module_t* module = context;
+  int rc = module->next.bcast(buffer, (int)bytes, &ompi_mpi_byte.dt, root, module->comm, module->next.bcast_module);
+  return OMPI_SUCCESS == rc ? 0 : -1;
+}
+
+static int oob_barrier(void* context) {
+  hcoll_module_t* module = context;
+  return OMPI_SUCCESS == module->next.barrier(module->comm, module->next.barrier_module) ? 0 : -1;
+}
+
+/* Thousands of communicators may lack a team for one reason: it is said once. */
+static void say_once(const char* why) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static char last[512];
+  pthread_mutex_lock(&lock);
+  bool is_new = 0 != strncmp(last, why, sizeof(last) - 1);
+  if (is_new) {
+    snprintf(last, sizeof(last), "%s", why);
+  }
+  pthread_mutex_unlock(&lock);
+  if (is_new) {
+    HCOLL_SAY("%s", why);
+  }
+}
+
+/* SUMAC_EXPLAIN=1 */
+static void explain(const hcoll_module_t* module) {
+  size_t bytes = sumac_team_explain(module->team, NULL, 0);
+  char* text = malloc(bytes);
+  if (NULL != text) {
+    (void)sumac_team_explain(module->team, text, bytes);
+    fputs(text, stderr);
+    free(text);
+  }
+}
+
+/* With HCOLL_SHARP_NP=1 the tree serves communicators of one host too. It works between hosts, so there each rank stands for one. */
+static void let_ranks_be_hosts(hcoll_module_t* module, sumac_place_t* places) {
+  for (int rank = 0; rank < module->size; ++rank) {
+    places[rank].host = rank;
+  }
+}
+
+static int make_team(hcoll_module_t* module, sumac_place_t* places, char* why, size_t why_bytes) {
+  int rc = hcoll_presence_places(module->comm, places);
+  if (OMPI_SUCCESS != rc) {
+    return SUMAC_TEAM_NO_MEMORY;
+  }
+  bool tree_on_one_host = 1 == module->hosts && 1 == mca_coll_hcoll_component.settings.hosts_min && hcoll_job_stands();
+  if (tree_on_one_host) {
+    let_ranks_be_hosts(module, places);
+  }
+  module->by_thread = 1 == module->hosts && !tree_on_one_host;
+  sumac_team_spec_t spec;
+  memset(&spec, 0, sizeof(spec));
+  spec.struct_bytes = sizeof(spec);
+  spec.rank = module->rank;
+  spec.size = module->size;
+  spec.places = places;
+  spec.options = mca_coll_hcoll_component.options;
+  spec.oob = (sumac_oob_t){module, oob_allgather, oob_bcast, oob_barrier};
+  spec.progress = hcoll_drive_mpi;
+  spec.threads = ompi_mpi_thread_multiple || mca_coll_hcoll_component.settings.progress_thread;
+  spec.host_ranks = (int)ompi_process_info.num_local_peers + 1;
+  spec.name = module->comm->c_name;
+  spec.open_across = hcoll_across_open;
+  spec.open_context = module;
+  return sumac_team_create(&spec, &module->team, why, why_bytes);
+}
+
+int hcoll_attach_first(hcoll_module_t* module) {
+  module->state = HCOLL_STARTING;
+  hcoll_folds_fill();
+  sumac_place_t* places = malloc(sizeof(*places) * (size_t)module->size);
+  if (NULL == places) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  char why[512] = "";
+  int status = make_team(module, places, why, sizeof(why));
+  free(places);
+  switch (status) {
+    case SUMAC_TEAM_OK:
+      module->state = HCOLL_TEAM;
+      if (0 == module->rank && sumac_team_options_explain(mca_coll_hcoll_component.options)) {
+        explain(module);
+      }
+      return OMPI_SUCCESS;
+    case SUMAC_TEAM_PASS:
+      module->state = HCOLL_PASS;
+      if (0 == module->rank) {
+        say_once(why);
+      }
+      return OMPI_SUCCESS;
+    default:
+      module->state = HCOLL_PASS;
+      HCOLL_SAY("no team for communicator %s: %s", module->comm->c_name, why);
+      return MPI_ERR_OTHER;
+  }
+}
+
+int hcoll_failed(hcoll_module_t* module, enum sumac_coll coll, int status) {
+  if (SUMAC_TEAM_NO_MEMORY == status) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  if (!module->broken) {
+    module->broken = true;
+    const char* why = sumac_team_error(module->team);
+    /* The team ended for all: one rank tells people, and not the one that is dead. */
+    int speaker = NULL != strstr(why, "rank 0 ") ? 1 : 0;
+    if (speaker == module->rank) {
+      HCOLL_SAY("%s%s failed: %s (communicator %s)", hcoll_job_stands() ? "SHArP: " : "", sumac_coll_name(coll),
+                '\0' != why[0] ? why : "a call that breaks the rules of teams", module->comm->c_name);
+    }
+  }
+  return MPI_ERR_OTHER;
+}

@@ -1,0 +1,166 @@
+/* What a reduction does with two elements: every predefined pair of MPI type and operation, looked up once and kept in a table.
+ * Where src/reduce has a kernel for the pair it is that, else (long double, complex product, Fortran's LOGICAL, ...) Open MPI's own
+ * function of three buffers. */
+#include "hcoll.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+#include "ompi/datatype/ompi_datatype_internal.h"
+#include "sharp/api/sharp_coll.h"
+
+struct hcoll_fold hcoll_folds[OMPI_DATATYPE_MAX_PREDEFINED][OMPI_OP_NUM_OF_TYPES];
+
+static ompi_predefined_op_t* const ops[OMPI_OP_NUM_OF_TYPES] = {
+    [OMPI_OP_MAX] = &ompi_mpi_op_max,   [OMPI_OP_MIN] = &ompi_mpi_op_min,       [OMPI_OP_SUM] = &ompi_mpi_op_sum,
+    [OMPI_OP_PROD] = &ompi_mpi_op_prod, [OMPI_OP_LAND] = &ompi_mpi_op_land,     [OMPI_OP_BAND] = &ompi_mpi_op_band,
+    [OMPI_OP_LOR] = &ompi_mpi_op_lor,   [OMPI_OP_BOR] = &ompi_mpi_op_bor,       [OMPI_OP_LXOR] = &ompi_mpi_op_lxor,
+    [OMPI_OP_BXOR] = &ompi_mpi_op_bxor, [OMPI_OP_MAXLOC] = &ompi_mpi_op_maxloc, [OMPI_OP_MINLOC] = &ompi_mpi_op_minloc,
+};
+static const int sharp_ops[OMPI_OP_NUM_OF_TYPES] = {
+    [OMPI_OP_MAX] = SHARP_OP_MAX,   [OMPI_OP_MIN] = SHARP_OP_MIN,       [OMPI_OP_SUM] = SHARP_OP_SUM,
+    [OMPI_OP_PROD] = SHARP_OP_PROD, [OMPI_OP_LAND] = SHARP_OP_LAND,     [OMPI_OP_BAND] = SHARP_OP_BAND,
+    [OMPI_OP_LOR] = SHARP_OP_LOR,   [OMPI_OP_BOR] = SHARP_OP_BOR,       [OMPI_OP_LXOR] = SHARP_OP_LXOR,
+    [OMPI_OP_BXOR] = SHARP_OP_BXOR, [OMPI_OP_MAXLOC] = SHARP_OP_MAXLOC, [OMPI_OP_MINLOC] = SHARP_OP_MINLOC,
+};
+
+/* An integer of `bytes` bytes; -1: there is none. */
+static int integer_of(size_t bytes, bool is_signed) {
+  switch (bytes) {
+    case 1: return is_signed ? SHARP_DTYPE_INT8 : SHARP_DTYPE_UINT8;
+    case 2: return is_signed ? SHARP_DTYPE_SHORT : SHARP_DTYPE_UNSIGNED_SHORT;
+    case 4: return is_signed ? SHARP_DTYPE_INT : SHARP_DTYPE_UNSIGNED;
+    case 8: return is_signed ? SHARP_DTYPE_LONG : SHARP_DTYPE_UNSIGNED_LONG;
+    default: return -1;
+  }
+}
+
+static int float_of(size_t bytes) {
+  switch (bytes) {
+    case 4: return SHARP_DTYPE_FLOAT;
+    case 8: return SHARP_DTYPE_DOUBLE;
+    default: return -1;
+  }
+}
+
+enum form { INTEGER, UNSIGNED_INTEGER, REAL, COMPLEX, PAIR, OTHER };
+
+/* Fortran's types differ from C's by name only: their width, asked of the type, says which C type they are. */
+static enum form form_of(int id) {
+  switch (id) {
+    case OMPI_DATATYPE_MPI_INT8_T:
+    case OMPI_DATATYPE_MPI_INT16_T:
+    case OMPI_DATATYPE_MPI_INT32_T:
+    case OMPI_DATATYPE_MPI_INT64_T:
+    case OMPI_DATATYPE_MPI_INTEGER:
+    case OMPI_DATATYPE_MPI_AINT:
+    case OMPI_DATATYPE_MPI_OFFSET:
+    case OMPI_DATATYPE_MPI_COUNT:
+    case OMPI_DATATYPE_MPI_LONG: return INTEGER;
+    case OMPI_DATATYPE_MPI_UINT8_T:
+    case OMPI_DATATYPE_MPI_UINT16_T:
+    case OMPI_DATATYPE_MPI_UINT32_T:
+    case OMPI_DATATYPE_MPI_UINT64_T:
+    case OMPI_DATATYPE_MPI_C_BOOL:
+    case OMPI_DATATYPE_MPI_UNSIGNED_LONG: return UNSIGNED_INTEGER;
+    case OMPI_DATATYPE_MPI_FLOAT:
+    case OMPI_DATATYPE_MPI_DOUBLE:
+    case OMPI_DATATYPE_MPI_REAL:
+    case OMPI_DATATYPE_MPI_DOUBLE_PRECISION: return REAL;
+    case OMPI_DATATYPE_MPI_COMPLEX8:
+    case OMPI_DATATYPE_MPI_COMPLEX16:
+    case OMPI_DATATYPE_MPI_COMPLEX:
+    case OMPI_DATATYPE_MPI_DOUBLE_COMPLEX:
+    case OMPI_DATATYPE_MPI_C_COMPLEX:
+    case OMPI_DATATYPE_MPI_C_FLOAT_COMPLEX:
+    case OMPI_DATATYPE_MPI_C_DOUBLE_COMPLEX: return COMPLEX;
+    /* Value and int, both in slots as wide as the value: SHARP's pair without a tag type. MPI_SHORT_INT is not one. */
+    case OMPI_DATATYPE_MPI_2INT:
+    case OMPI_DATATYPE_MPI_FLOAT_INT:
+    case OMPI_DATATYPE_MPI_DOUBLE_INT:
+    case OMPI_DATATYPE_MPI_LONG_INT: return PAIR;
+    default: return OTHER;
+  }
+}
+
+static int pair_of(int id) {
+  switch (id) {
+    case OMPI_DATATYPE_MPI_2INT: return SHARP_DTYPE_INT;
+    case OMPI_DATATYPE_MPI_FLOAT_INT: return SHARP_DTYPE_FLOAT;
+    case OMPI_DATATYPE_MPI_DOUBLE_INT: return SHARP_DTYPE_DOUBLE;
+    case OMPI_DATATYPE_MPI_LONG_INT: return SHARP_DTYPE_LONG;
+    default: return -1;
+  }
+}
+
+/* The kernel of src/reduce for a pair; -1: it has none. */
+static int kernel_dtype(int id, int op, size_t size) {
+  bool locates = OMPI_OP_MAXLOC == op || OMPI_OP_MINLOC == op;
+  bool arithmetic = OMPI_OP_MAX == op || OMPI_OP_MIN == op || OMPI_OP_SUM == op || OMPI_OP_PROD == op;
+  switch (form_of(id)) {
+    case INTEGER: return locates ? -1 : integer_of(size, true);
+    case UNSIGNED_INTEGER: return locates ? -1 : integer_of(size, false);
+    case REAL: return arithmetic ? float_of(size) : -1;
+    case COMPLEX: return OMPI_OP_SUM == op ? float_of(size / 2) : -1; /* a sum is the sum of both parts */
+    case PAIR: return locates ? pair_of(id) : -1;
+    case OTHER: return -1;
+  }
+  return -1;
+}
+
+/* out = a op b, as Open MPI's collectives do it. The order of the operands is kept, so that every rank gets the same bits. */
+static void fold_by_mpi(const sumac_fold_t* fold, void* out, const void* a, const void* b, size_t count) {
+  const struct hcoll_fold* pair = fold->context;
+  while (count > 0) {
+    size_t now = count < INT_MAX ? count : INT_MAX;
+    ompi_3buff_op_reduce(pair->op, (void*)a, (void*)b, out, (int)now, pair->type);
+    a = (const char*)a + now * fold->element_bytes;
+    b = (const char*)b + now * fold->element_bytes;
+    out = (char*)out + now * fold->element_bytes;
+    count -= now;
+  }
+}
+
+static void fill_one(ompi_datatype_t* type, int op, size_t size, size_t extent) {
+  struct hcoll_fold* pair = &hcoll_folds[type->id][op];
+  int in_table = ompi_op_ddt_map[type->id];
+  if (in_table < 0 || NULL == ops[op]->op.o_func.intrinsic.fns[in_table]) {
+    return; /* MPI does not have it */
+  }
+  pair->type = type;
+  pair->op = &ops[op]->op;
+  pair->mpi_bytes = (uint32_t)extent; /* with the padding behind a tag narrower than its slot */
+  int dtype = kernel_dtype(type->id, op, size);
+  if (dtype >= 0 && SUMAC_TEAM_OK == sumac_fold_standard(&pair->fold, dtype, sharp_ops[op], SHARP_DTYPE_NULL)) {
+    if (COMPLEX == form_of(type->id)) {
+      pair->type = 4 == pair->fold.element_bytes ? &ompi_mpi_float.dt : &ompi_mpi_double.dt;
+    }
+    return;
+  }
+  if (NULL == pair->op->o_3buff_intrinsic.fns[in_table]) {
+    pair->mpi_bytes = 0;
+    return;
+  }
+  sumac_fold_custom(&pair->fold, extent, fold_by_mpi, pair);
+}
+
+static void fill(void) {
+  for (int id = 1; id < OMPI_DATATYPE_MAX_PREDEFINED; ++id) {
+    ompi_datatype_t* type = (ompi_datatype_t*)ompi_datatype_basicDatatypes[id];
+    if (NULL == type || type->id != id || !ompi_datatype_is_predefined(type)) {
+      continue;
+    }
+    size_t size = 0;
+    ptrdiff_t lower = 0, extent = 0;
+    ompi_datatype_type_size(type, &size);
+    ompi_datatype_get_extent(type, &lower, &extent);
+    for (int op = OMPI_OP_MAX; op <= OMPI_OP_MINLOC; ++op) {
+      fill_one(type, op, size, (size_t)extent);
+    }
+  }
+}
+
+void hcoll_folds_fill(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, fill);
+}

@@ -1,0 +1,248 @@
+/* What moves operations that were posted: a callback in MPI's progress, there only while something is posted, and on request
+ * (SUMAC_PROGRESS_THREAD=1) a thread of our own, so that a rank which computes outside MPI does not hold the others up.
+ *
+ * The thread moves teams and nothing else: it calls no function of MPI, so it leaves teams alone that have MPI's collectives between
+ * hosts, and what it has brought to an end the callback tells MPI. While nothing is posted it sleeps. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "requests.h"
+
+#include "opal/runtime/opal_progress.h"
+
+/* Calls in vain before the callback leaves MPI's progress: entering and leaving it costs more than being called. */
+#define IDLE_CALLS_MAX 10000
+
+static struct {
+  pthread_mutex_t lock;     /* of what follows */
+  hcoll_module_t* active;   /* modules with something posted */
+  unsigned changes;         /* of that list, by modules that left it */
+  bool in_mpi;              /* the callback is in MPI's progress */
+  int idle_calls;
+  bool thread_runs, thread_ends, thread_failed;
+  pthread_t thread;
+  pthread_cond_t work;      /* something was posted, or the thread is to end */
+  pthread_cond_t left;      /* the thread has come out of a team */
+} progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
+
+/* Operations at their end that MPI does not know of yet: a stack that any thread pushes to. */
+static _Atomic(hcoll_request_t*) done_stack;
+static atomic_bool mpi_is_gone;
+
+void hcoll_drive_mpi(void* context) {
+  (void)context;
+  if (!atomic_load_explicit(&mpi_is_gone, memory_order_relaxed)) { /* set by this very thread, in MPI_Finalize */
+    opal_progress();
+  }
+}
+void hcoll_drive_mpi_never_again(void) { atomic_store(&mpi_is_gone, true); }
+
+void hcoll_progress_done(hcoll_request_t* request) {
+  hcoll_request_t* top = atomic_load(&done_stack);
+  do {
+    request->next_done = top;
+  } while (!atomic_compare_exchange_weak(&done_stack, &top, request));
+}
+
+/* Tells MPI, in the order in which the operations ended. */
+static int finish_done(void) {
+  hcoll_request_t *stack = atomic_exchange(&done_stack, NULL), *in_order = NULL;
+  while (NULL != stack) {
+    hcoll_request_t* next = stack->next_done;
+    stack->next_done = in_order;
+    in_order = stack;
+    stack = next;
+  }
+  int finished = 0;
+  while (NULL != in_order) {
+    hcoll_request_t* next = in_order->next_done; /* the request may be gone, or posted again, once MPI knows */
+    hcoll_request_finish(in_order);
+    in_order = next;
+    ++finished;
+  }
+  return finished;
+}
+
+static int callback(void);
+
+/* With the lock. */
+static void leave_mpi_when_idle(void) {
+  if (NULL != progress.active) {
+    progress.idle_calls = 0;
+  } else if (++progress.idle_calls > IDLE_CALLS_MAX && progress.in_mpi) {
+    opal_progress_unregister(callback);
+    progress.in_mpi = false;
+  }
+}
+
+/* Moves all teams. Whoever finds the lock taken has nothing to do here: another thread moves them, or this one does, further up. */
+static int callback(void) {
+  if (0 != pthread_mutex_trylock(&progress.lock)) {
+    return 0;
+  }
+  for (hcoll_module_t* module = progress.active; NULL != module; module = module->active_next) {
+    (void)sumac_team_progress(module->team);
+  }
+  leave_mpi_when_idle();
+  pthread_mutex_unlock(&progress.lock);
+  return NULL == atomic_load(&done_stack) ? 0 : finish_done();
+}
+
+static int64_t now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* One round of the thread over the active teams, with the lock, which is given back while it is inside one. Returns whether one of them
+ * has anything to move, and sets `*moved_p` if something came to its end. */
+static bool visit_all(bool* moved_p) {
+  bool anything = false;
+  unsigned changes = progress.changes;
+  for (hcoll_module_t* module = progress.active; NULL != module; module = module->active_next) {
+    if (module->by_thread && sumac_team_active(module->team) > 0) {
+      anything = true;
+      ++module->visitors;
+      pthread_mutex_unlock(&progress.lock);
+      int moved = sumac_team_progress(module->team);
+      pthread_mutex_lock(&progress.lock);
+      *moved_p = *moved_p || moved > 0;
+      if (0 == --module->visitors) {
+        pthread_cond_broadcast(&progress.left);
+      }
+      if (changes != progress.changes) {
+        return true; /* the rest of the list may be gone */
+      }
+    }
+  }
+  return anything;
+}
+
+/* Between two rounds in vain: look again at once for a while, then let others run, then sleep, ever longer, but never over 500 us. */
+static void rest(int64_t idle_us) {
+  if (idle_us < 20) {
+    return;
+  }
+  if (idle_us < 200) {
+    sched_yield();
+    return;
+  }
+  struct timespec nap = {0, (idle_us < 2000 ? 50 : idle_us < 20000 ? 200 : 500) * 1000};
+  (void)nanosleep(&nap, NULL);
+}
+
+static void* thread_main(void* argument) {
+  (void)argument;
+  pthread_mutex_lock(&progress.lock);
+  int64_t last_moved = now_us();
+  while (!progress.thread_ends) {
+    bool moved = false;
+    if (!visit_all(&moved)) {
+      pthread_cond_wait(&progress.work, &progress.lock);
+      last_moved = now_us();
+      continue;
+    }
+    if (moved) {
+      last_moved = now_us();
+      continue;
+    }
+    pthread_mutex_unlock(&progress.lock);
+    rest(now_us() - last_moved);
+    pthread_mutex_lock(&progress.lock);
+  }
+  pthread_mutex_unlock(&progress.lock);
+  return NULL;
+}
+
+/* With the lock. Signals are the program's: none is delivered here. */
+static void start_thread(void) {
+  if (progress.thread_runs || progress.thread_failed || !mca_coll_hcoll_component.settings.progress_thread) {
+    return;
+  }
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int rc = pthread_create(&progress.thread, NULL, thread_main, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  progress.thread_runs = 0 == rc;
+  if (0 != rc) {
+    progress.thread_failed = true;
+    HCOLL_SAY("SUMAC_PROGRESS_THREAD: no thread (%s): nonblocking collectives move inside MPI calls only",
+              strerror(rc));
+  }
+}
+
+void hcoll_progress_enter(hcoll_module_t* module) {
+  pthread_mutex_lock(&progress.lock);
+  if (1 == ++module->posted) {
+    module->active_next = progress.active;
+    progress.active = module;
+  }
+  progress.idle_calls = 0;
+  if (!progress.in_mpi) {
+    progress.in_mpi = OPAL_SUCCESS == opal_progress_register(callback);
+  }
+  start_thread();
+  pthread_mutex_unlock(&progress.lock);
+}
+
+/* With the lock. */
+static void unlist(hcoll_module_t* module) {
+  for (hcoll_module_t** at = &progress.active; NULL != *at; at = &(*at)->active_next) {
+    if (*at == module) {
+      *at = module->active_next;
+      ++progress.changes;
+      return;
+    }
+  }
+}
+
+void hcoll_progress_leave(hcoll_module_t* module) {
+  pthread_mutex_lock(&progress.lock);
+  if (0 == --module->posted) {
+    unlist(module);
+  }
+  pthread_mutex_unlock(&progress.lock);
+}
+
+void hcoll_progress_kick(hcoll_module_t* module) {
+  if (!mca_coll_hcoll_component.settings.progress_thread || !module->by_thread) {
+    return;
+  }
+  pthread_mutex_lock(&progress.lock);
+  pthread_cond_signal(&progress.work);
+  pthread_mutex_unlock(&progress.lock);
+}
+
+void hcoll_progress_forget(hcoll_module_t* module) {
+  pthread_mutex_lock(&progress.lock);
+  if (module->posted > 0) {
+    module->posted = 0;
+    unlist(module);
+  }
+  while (module->visitors > 0) {
+    pthread_cond_wait(&progress.left, &progress.lock);
+  }
+  pthread_mutex_unlock(&progress.lock);
+}
+
+void hcoll_progress_end(void) {
+  pthread_mutex_lock(&progress.lock);
+  bool runs = progress.thread_runs;
+  progress.thread_ends = true;
+  progress.thread_runs = false;
+  pthread_cond_broadcast(&progress.work);
+  if (progress.in_mpi) {
+    opal_progress_unregister(callback);
+    progress.in_mpi = false;
+  }
+  pthread_mutex_unlock(&progress.lock);
+  if (runs) {
+    pthread_join(progress.thread, NULL);
+  }
+  hcoll_requests_end();
+}

@@ -1,0 +1,153 @@
+#include "requests.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static void construct(hcoll_request_t* request) {
+  request->module = NULL;
+  request->op = NULL;
+  request->types[0] = request->types[1] = NULL;
+  request->memory = NULL;
+  request->next_done = NULL;
+}
+
+OBJ_CLASS_INSTANCE(hcoll_request_t, ompi_coll_base_nbc_request_t, construct, NULL);
+
+/* Requests are used again and again: a program that posts costs no allocation once it has as many as it needs at a time. */
+static hcoll_request_t* unused;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static hcoll_request_t* take(void) {
+  pthread_mutex_lock(&lock);
+  hcoll_request_t* request = unused;
+  if (NULL != request) {
+    unused = request->next_done;
+  }
+  pthread_mutex_unlock(&lock);
+  return NULL != request ? request : OBJ_NEW(hcoll_request_t);
+}
+
+static void give(hcoll_request_t* request) {
+  pthread_mutex_lock(&lock);
+  request->next_done = unused;
+  unused = request;
+  pthread_mutex_unlock(&lock);
+}
+
+void hcoll_requests_end(void) {
+  while (NULL != unused) {
+    hcoll_request_t* next = unused->next_done;
+    OBJ_RELEASE(unused);
+    unused = next;
+  }
+}
+
+static void hold(hcoll_request_t* request, int at, ompi_datatype_t* type) {
+  OMPI_DATATYPE_RETAIN(type);
+  request->types[at] = type;
+}
+
+void hcoll_request_drop(hcoll_request_t* request) {
+  ompi_communicator_t* comm = request->super.super.req_mpi_object.comm;
+  if (NULL != request->op) {
+    sumac_op_free(request->op);
+    request->op = NULL;
+  }
+  for (int i = 0; i < 2; ++i) {
+    if (NULL != request->types[i]) {
+      OMPI_DATATYPE_RELEASE_NO_NULLIFY(request->types[i]);
+      request->types[i] = NULL;
+    }
+  }
+  free(request->memory);
+  request->memory = NULL;
+  OMPI_REQUEST_FINI(&request->super.super);
+  give(request);
+  if (!OMPI_COMM_IS_INTRINSIC(comm)) {
+    OBJ_RELEASE(comm); /* the last one to go takes the module and its team with it */
+  }
+}
+
+static int request_free(ompi_request_t** request_p) {
+  hcoll_request_t* request = (hcoll_request_t*)*request_p;
+  if (!REQUEST_COMPLETE(*request_p)) {
+    return OMPI_ERR_REQUEST; /* MPI forbids it for collectives */
+  }
+  hcoll_request_drop(request);
+  *request_p = MPI_REQUEST_NULL;
+  return OMPI_SUCCESS;
+}
+
+/* MPI_Start, of requests that persistent.c has made. */
+static int request_start(size_t count, ompi_request_t** requests) {
+  for (size_t i = 0; i < count; ++i) {
+    hcoll_request_t* request = (hcoll_request_t*)requests[i];
+    ompi_request_t* mpi = requests[i];
+    mpi->req_state = OMPI_REQUEST_ACTIVE;
+    mpi->req_status = ompi_status_empty;
+    mpi->req_complete = REQUEST_PENDING;
+    hcoll_plan_pack(&request->plan);
+    hcoll_progress_enter(request->module);
+    int status = sumac_op_start(request->op);
+    if (SUMAC_TEAM_OK != status) {
+      hcoll_request_on_done(request, status);
+    }
+    hcoll_progress_kick(request->module);
+  }
+  return OMPI_SUCCESS;
+}
+
+hcoll_request_t* hcoll_request_make(hcoll_module_t* module, const struct hcoll_plan* plan, bool persistent) {
+  hcoll_request_t* request = take();
+  if (NULL == request) {
+    return NULL;
+  }
+  ompi_request_t* mpi = &request->super.super;
+  OMPI_REQUEST_INIT(mpi, persistent);
+  mpi->req_type = OMPI_REQUEST_COLL;
+  mpi->req_status = ompi_status_empty;
+  mpi->req_free = request_free;
+  mpi->req_cancel = NULL;
+  mpi->req_start = persistent ? request_start : NULL;
+  mpi->req_mpi_object.comm = module->comm;
+  if (!OMPI_COMM_IS_INTRINSIC(module->comm)) {
+    OBJ_RETAIN(module->comm);
+  }
+  request->module = module;
+  request->plan = *plan;
+  request->status = SUMAC_TEAM_OK;
+  if (plan->send.is_packed) {
+    hold(request, 0, plan->send.type);
+  }
+  if (plan->receive.is_packed) {
+    hold(request, 1, plan->receive.type);
+  }
+  if (hcoll_plan_packs(plan)) {
+    request->memory = aligned_alloc(64, plan->memory_bytes);
+    if (NULL == request->memory) {
+      hcoll_request_drop(request);
+      return NULL;
+    }
+    hcoll_plan_use(&request->plan, request->memory);
+  }
+  return request;
+}
+
+void hcoll_request_on_done(void* user, int status) {
+  hcoll_request_t* request = user;
+  request->status = status;
+  hcoll_progress_done(request);
+}
+
+void hcoll_request_finish(hcoll_request_t* request) {
+  ompi_request_t* mpi = &request->super.super;
+  hcoll_module_t* module = request->module;
+  mpi->req_status.MPI_ERROR = MPI_SUCCESS;
+  if (SUMAC_TEAM_OK == request->status) {
+    hcoll_plan_unpack(&request->plan);
+  } else {
+    mpi->req_status.MPI_ERROR = hcoll_failed(module, request->plan.call.coll, request->status);
+  }
+  hcoll_progress_leave(module); /* before MPI knows: whoever waits may free the communicator next */
+  ompi_request_complete(mpi, true);
+}
