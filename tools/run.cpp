@@ -1,4 +1,5 @@
-// `sumac run PROGRAM ...`: one machine, no root, no daemon running: a manager, a node and a sharpd for this job alone.
+// `sumac run PROGRAM ...`: one machine, no root, no daemon running. An MPI program's collectives go through shared memory, which needs
+// nobody else; for the tree, and for clients of libsharp_coll, a manager, a node and a sharpd are started for this job alone.
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -6,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -20,17 +22,20 @@ namespace sumac::tools {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: sumac run [--keep-logs] [--transport tcp|ucx] PROGRAM [ARGUMENTS...]\n\n"
-    "Starts sharp_am, one sharp_an and sharpd for this job alone, on this machine and without root, runs PROGRAM with "
-    "the Open MPI component\n"
-    "and libsharp_coll.so in reach, and takes everything down when it ends, also after Ctrl-C. The exit status is the "
+    "usage: sumac run [--tree] [--keep-logs] [--transport tcp|ucx] PROGRAM [ARGUMENTS...]\n\n"
+    "Runs PROGRAM with the Open MPI component and libsharp_coll.so in reach, on this machine and without root. What "
+    "mpirun, mpiexec or\n"
+    "orterun start does its collectives through shared memory. With the tree, and for any other program, sharp_am, one "
+    "sharp_an and sharpd\n"
+    "are started for this job alone and taken down when it ends, also after Ctrl-C. The exit status is the "
     "program's.\n\n"
-    "  sumac run mpirun -n 4 ./program\n"
+    "  sumac run mpirun -n 4 ./program                # shared memory\n"
+    "  sumac run --tree mpirun -n 4 ./program         # barrier and allreduce through the tree\n"
     "  SHARP_COLL_LOG_LEVEL=3 sumac run ./client      # what was asked for and what was granted\n\n"
+    "  --tree        use the tree; so does HCOLL_ENABLE_SHARP from 1 to 4\n"
     "  --keep-logs   leave the daemons' logs and say where\n"
     "  --transport   how data travels to and from the node; else SUMAC_TRANSPORT says, else tcp\n\n"
-    "Variables that it sets unless you did are printed first. HCOLL_ENABLE_SHARP=0 runs the program as if Sumac were "
-    "not there.\n";
+    "Variables that it sets unless you did are printed first.\n";
 
 constexpr int kGraceMs = 10'000;  ///< Between a signal passed on and SIGKILL.
 
@@ -69,8 +74,24 @@ Result<> write_fabric(const std::string& path) {
 
 struct RunOptions {
   bool keep_logs = false;
+  bool tree = false;
   std::string transport;
 };
+
+/// In the program's own words.
+bool tree_by_environment() {
+  const char* set = std::getenv("HCOLL_ENABLE_SHARP");
+  const std::string_view level = set == nullptr ? "" : set;
+  return !level.empty() && level != "0";
+}
+
+/// An MPI program needs no daemon while its collectives stay in shared memory.
+bool is_mpi_launcher(const std::string& program) {
+  constexpr std::array<std::string_view, 3> kLaunchers{"mpirun", "mpiexec", "orterun"};
+  const std::string name = std::filesystem::path(program).filename();
+  return std::any_of(kLaunchers.begin(), kLaunchers.end(),
+                     [&](std::string_view launcher) { return name == launcher || name == fmt::format("{}.openmpi", launcher); });
+}
 
 struct Daemons {
   std::vector<RunDaemon> list;  // ended in the reverse order: sharpd releases the job while the manager is still there
@@ -162,10 +183,15 @@ Result<int> run_program(const Arguments& command, const RunOptions& options) {
   if (!directory) return tl::unexpected(directory.error());
   if (options.keep_logs) directory->keep();
   Daemons daemons;
-  if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
-    return tl::unexpected(started.error());
+  if (options.tree || !is_mpi_launcher(command[0])) {
+    if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
+      return tl::unexpected(started.error());
+  }
   const std::string libraries = std::filesystem::path(bin_directory()).parent_path().string() + "/lib";
-  auto environment = make_run_environment(directory->path() + "/sharpd.sock", libraries, open_mpi_component_folder(),
+  auto environment = make_run_environment({.socket = daemons.list.empty() ? "" : directory->path() + "/sharpd.sock",
+                                           .libraries = libraries,
+                                           .open_mpi = open_mpi_component_folder(),
+                                           .tree = options.tree},
                                           own_environment());
   if (options.transport == "ucx") environment.set_unless_there("SUMAC_NET_DEVICE", device_of_environment());
   if (!environment.set.empty()) fmt::print(stderr, "sumac run: {}\n", fmt::join(environment.set, " "));
@@ -182,7 +208,7 @@ Result<int> run_program(const Arguments& command, const RunOptions& options) {
 
 int run_command(const Arguments& arguments) {
   auto at = arguments.begin();
-  RunOptions options{.transport = transport_of_environment()};
+  RunOptions options{.tree = tree_by_environment(), .transport = transport_of_environment()};
   for (; at != arguments.end() && at->starts_with("-"); ++at) {
     if (*at == "--help" || *at == "-h") {
       fmt::print("{}", kUsage);
@@ -194,10 +220,13 @@ int run_command(const Arguments& arguments) {
     }
     if (*at == "--keep-logs") {
       options.keep_logs = true;
+    } else if (*at == "--tree") {
+      options.tree = true;
     } else if (*at == "--transport") {
       if (++at == arguments.end() || (*at != "tcp" && *at != "ucx"))
         return complain("run: --transport is tcp or ucx", 2);
       options.transport = *at;
+      options.tree = true;  // of what else would it be the transport
     } else {
       return complain(fmt::format("run: no option {}: see `sumac run --help`", *at), 2);
     }

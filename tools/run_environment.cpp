@@ -18,11 +18,14 @@ struct Setting {
   const char* value;
 };
 
-// One host, so a group of one member must do; the job has the node for itself.
-constexpr Setting kSettings[] = {
-    {"HCOLL_ENABLE_SHARP", "1"},          {"HCOLL_SHARP_NP", "1"},
-    {"SHARP_COLL_ENABLE_SAT", "1"},       {"SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "1024"},
-    {"SHARP_COLL_JOB_QUOTA_OSTS", "128"}, {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "8"},
+// One host, so a group of one host must do.
+constexpr Setting kTree[] = {{"HCOLL_ENABLE_SHARP", "1"}, {"HCOLL_SHARP_NP", "1"}};
+// The job has the node for itself.
+constexpr Setting kJob[] = {
+    {"SHARP_COLL_ENABLE_SAT", "1"},
+    {"SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "1024"},
+    {"SHARP_COLL_JOB_QUOTA_OSTS", "128"},
+    {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "8"},
 };
 
 std::string* find(std::vector<std::string>& variables, std::string_view name) {
@@ -46,22 +49,27 @@ void RunEnvironment::set_unless_there(std::string_view name, std::string_view va
   if (add_unless_there(variables, name, value)) set.push_back(fmt::format("{}={}", name, value));
 }
 
-RunEnvironment make_run_environment(const std::string& socket, const std::string& libraries,
-                                    const std::string& open_mpi, const std::vector<std::string>& inherited) {
+RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited) {
   RunEnvironment result{inherited, {}};
   auto& variables = result.variables;
-  // Another sharpd's socket would lead the program past this run: the one variable that is ours whatever was set.
-  if (auto* other = find(variables, "SHARP_COLL_SHARPD_SOCKET_NAME"); other != nullptr)
-    *other = "SHARP_COLL_SHARPD_SOCKET_NAME=" + socket;
-  else
-    variables.push_back("SHARP_COLL_SHARPD_SOCKET_NAME=" + socket);
+  if (!places.socket.empty()) {
+    // Another sharpd's socket would lead the program past this run: the one variable that is ours whatever was set.
+    const std::string ours = "SHARP_COLL_SHARPD_SOCKET_NAME=" + places.socket;
+    if (auto* other = find(variables, "SHARP_COLL_SHARPD_SOCKET_NAME"); other != nullptr)
+      *other = ours;
+    else
+      variables.push_back(ours);
+    if (places.tree)
+      for (const auto& setting : kTree) result.set_unless_there(setting.name, setting.value);
+    for (const auto& setting : kJob) result.set_unless_there(setting.name, setting.value);
+  }
   if (auto* path = find(variables, "LD_LIBRARY_PATH"); path != nullptr)
-    *path = fmt::format("LD_LIBRARY_PATH={}:{}", libraries, path->substr(sizeof "LD_LIBRARY_PATH"));
+    *path = fmt::format("LD_LIBRARY_PATH={}:{}", places.libraries, path->substr(sizeof "LD_LIBRARY_PATH"));
   else
-    variables.push_back("LD_LIBRARY_PATH=" + libraries);
-  for (const auto& setting : kSettings) result.set_unless_there(setting.name, setting.value);
-  if (!open_mpi.empty()) {
-    add_unless_there(variables, "OMPI_MCA_mca_base_component_path", fmt::format("{}/openmpi:{}", libraries, open_mpi));
+    variables.push_back("LD_LIBRARY_PATH=" + places.libraries);
+  if (!places.open_mpi.empty()) {
+    add_unless_there(variables, "OMPI_MCA_mca_base_component_path",
+                     fmt::format("{}/openmpi:{}", places.libraries, places.open_mpi));
     add_unless_there(variables, "OMPI_MCA_coll_hcoll_enable", "1");
     add_unless_there(variables, "OMPI_MCA_coll_hcoll_np", "0");
   }

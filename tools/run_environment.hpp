@@ -13,9 +13,13 @@ struct RunEnvironment {
   void set_unless_there(std::string_view name, std::string_view value);
 };
 
-/// `socket`: sharpd's. `libraries`: where libsharp_coll.so and openmpi/ lie. `open_mpi`: the distribution's component folder, or empty.
-RunEnvironment make_run_environment(const std::string& socket, const std::string& libraries,
-                                    const std::string& open_mpi, const std::vector<std::string>& inherited);
+struct RunPlaces {
+  std::string socket;     ///< sharpd's; empty: there is none.
+  std::string libraries;  ///< Where libsharp_coll.so and openmpi/ lie.
+  std::string open_mpi;   ///< The distribution's component folder, or empty.
+  bool tree = false;      ///< MPI's collectives are to use the tree.
+};
+RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited);
 
 /// Asks `ompi_info`; empty where there is no Open MPI.
 std::string open_mpi_component_folder();

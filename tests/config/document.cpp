@@ -29,9 +29,10 @@ variables at each `sharp_coll_init`; those of world rank 0 decide what all ranks
 **A variable that nobody knows** is a warning and no more, with the name that was probably meant: of a daemon for those with its own prefix, of
 world rank 0 for the rest (one line each).
 
-**`sumac run` and `sumac lab up`** hand their environment to the daemons they start, so `SUMAC_NODE_SPIN=0 sumac run ...` works. `sumac run` sets
-for the program, unless it is set already, and prints: `HCOLL_ENABLE_SHARP=1`, `HCOLL_SHARP_NP=1`, `SHARP_COLL_ENABLE_SAT=1`,
-`SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST=1024`, `SHARP_COLL_JOB_QUOTA_OSTS=128`, `SHARP_COLL_JOB_QUOTA_MAX_GROUPS=8`.
+**`sumac run` and `sumac lab up`** hand their environment to the daemons they start, so `SUMAC_NODE_SPIN=0 sumac run ./client` works. Where
+`sumac run` starts daemons (`--tree`, HCOLL_ENABLE_SHARP from 1 to 4, or a program that is not `mpirun`) it sets for the program, unless it is
+set already, and prints: `SHARP_COLL_ENABLE_SAT=1`, `SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST=1024`, `SHARP_COLL_JOB_QUOTA_OSTS=128`,
+`SHARP_COLL_JOB_QUOTA_MAX_GROUPS=8`; for the tree also `HCOLL_ENABLE_SHARP=1`, `HCOLL_SHARP_NP=1`.
 )";
 
 /// The hidden part of a table: accepted and known, without effect.
@@ -59,7 +60,7 @@ std::string document_component() {
   }
   text +=
       "\n"
-      "Known from HCOLL and without effect yet; setting one gives a line that says so:\n\n| name | meaning | but "
+      "Known from HCOLL and without effect; setting one gives a line that says so:\n\n| name | meaning | but "
       "|\n|---|---|---|\n";
   for (std::size_t i = 0; i < hcoll_variable_count; ++i) {
     const auto& variable = hcoll_variables[i];

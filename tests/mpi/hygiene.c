@@ -1,0 +1,171 @@
+/* A program that does with MPI what real ones do beside computing; the first argument says what.
+ *   many N    makes, uses and frees N communicators, some of them kept meanwhile: descriptors, mappings and memory stay what they were
+ *   fork      forks children that exec and that exit, while collectives go on before and after
+ *   signals   a timer interrupts the collectives a thousand times a second
+ *   abort     one rank calls MPI_Abort in the middle of everybody's collectives
+ *   sleeper   a rank posts and leaves MPI until the others have the result: only a progress thread brings it to them */
+#include <dirent.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int rank, size;
+
+static void fail(const char* what) {
+  fprintf(stderr, "hygiene: rank %d: %s\n", rank, what);
+  MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+static void use(MPI_Comm comm) {
+  long own[200], sum[200];
+  int members, me;
+  MPI_Comm_size(comm, &members);
+  MPI_Comm_rank(comm, &me);
+  for (int i = 0; i < 200; ++i) own[i] = me + i;
+  MPI_Allreduce(own, sum, 200, MPI_LONG, MPI_SUM, comm);
+  for (int i = 0; i < 200; ++i)
+    if (sum[i] != (long)members * (members - 1) / 2 + (long)i * members) fail("a wrong sum");
+  MPI_Barrier(comm);
+}
+
+static int entries_of(const char* path) {
+  DIR* folder = opendir(path);
+  int count = 0;
+  while (NULL != folder && NULL != readdir(folder)) ++count;
+  if (NULL != folder) closedir(folder);
+  return count;
+}
+static int lines_of(const char* path) {
+  FILE* file = fopen(path, "r");
+  int count = 0, c;
+  while (NULL != file && EOF != (c = fgetc(file))) count += '\n' == c;
+  if (NULL != file) fclose(file);
+  return count;
+}
+static long resident_kib(void) {
+  long pages = 0, resident = 0;
+  FILE* file = fopen("/proc/self/statm", "r");
+  if (NULL == file || 2 != fscanf(file, "%ld %ld", &pages, &resident)) fail("/proc/self/statm");
+  fclose(file);
+  return resident * sysconf(_SC_PAGESIZE) / 1024;
+}
+
+static void round_of_communicators(void) {
+  MPI_Comm a, b, c;
+  MPI_Comm_dup(MPI_COMM_WORLD, &a);
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &b);
+  use(a);
+  MPI_Comm_dup(b, &c);
+  use(c);
+  use(b);
+  MPI_Comm_free(&a);
+  MPI_Comm_free(&c);
+  MPI_Comm_free(&b);
+}
+
+static void many(int rounds) {
+  for (int i = 0; i < 50; ++i) round_of_communicators();
+  int fds = entries_of("/proc/self/fd"), maps = lines_of("/proc/self/maps");
+  long kib = resident_kib();
+  for (int i = 0; i < rounds; ++i) round_of_communicators();
+  if (entries_of("/proc/self/fd") > fds + 1) fail("descriptors are left");
+  if (lines_of("/proc/self/maps") > maps + 8) fail("mappings are left");
+  if (resident_kib() > kib + 8192) fail("memory is left");
+}
+
+static void forks(void) {
+  for (int i = 0; i < 20; ++i) {
+    use(MPI_COMM_WORLD);
+    pid_t child = fork();
+    if (0 == child) {
+      if (i % 2) _exit(0);
+      execlp("true", "true", (char*)NULL);
+      _exit(1);
+    }
+    use(MPI_COMM_WORLD);
+    int status = -1;
+    if (child < 0 || waitpid(child, &status, 0) != child || 0 != status) fail("a child did not end well");
+  }
+}
+
+static volatile sig_atomic_t ticks;
+static void on_tick(int number) {
+  (void)number;
+  ++ticks;
+}
+
+static void signals(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_tick; /* without SA_RESTART: system calls are interrupted */
+  sigaction(SIGALRM, &action, NULL);
+  struct itimerval every = {{0, 1000}, {0, 1000}};
+  setitimer(ITIMER_REAL, &every, NULL);
+  int go_on = 1;
+  while (go_on) {
+    for (int i = 0; i < 50; ++i) use(MPI_COMM_WORLD);
+    int mine = ticks < 200;
+    MPI_Allreduce(&mine, &go_on, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  }
+  struct itimerval never = {{0, 0}, {0, 0}};
+  setitimer(ITIMER_REAL, &never, NULL);
+}
+
+static void abort_in_the_middle(void) {
+  for (int i = 0; i < 1000; ++i) {
+    use(MPI_COMM_WORLD);
+    if (500 == i && size - 1 == rank) MPI_Abort(MPI_COMM_WORLD, 5);
+  }
+}
+
+static void sleeper(const char* folder) {
+  enum { COUNT = 1 << 18 };
+  static int in[COUNT], out[COUNT], block[COUNT], blocks[COUNT];
+  char name[4096];
+  snprintf(name, sizeof name, "%s/done", folder);
+  for (int i = 0; i < COUNT; ++i) in[i] = block[i] = rank + i;
+  use(MPI_COMM_WORLD); /* makes the team */
+  MPI_Request requests[2];
+  MPI_Iallreduce(in, out, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+  MPI_Ialltoall(block, COUNT / size, MPI_INT, blocks, COUNT / size, MPI_INT, MPI_COMM_WORLD, &requests[1]);
+  if (0 == rank) { /* no call of MPI before the others are through */
+    struct stat found;
+    for (int ms = 0; 0 != stat(name, &found); ++ms) {
+      if (ms > 60000) fail("nobody finished while rank 0 was outside MPI");
+      usleep(1000);
+    }
+  }
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  if (1 == rank) {
+    FILE* file = fopen(name, "w");
+    if (NULL == file) fail("can't write");
+    fclose(file);
+  }
+  for (int i = 0; i < COUNT; ++i)
+    if (out[i] != size * (size - 1) / 2 + i * size) fail("a wrong sum");
+  for (int r = 0; r < size; ++r)
+    if (blocks[r * (COUNT / size)] != r + rank * (COUNT / size)) fail("a wrong block");
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "";
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (0 == strcmp(what, "many")) many(argc > 2 ? atoi(argv[2]) : 1000);
+  else if (0 == strcmp(what, "fork")) forks();
+  else if (0 == strcmp(what, "signals")) signals();
+  else if (0 == strcmp(what, "abort")) abort_in_the_middle();
+  else if (0 == strcmp(what, "sleeper") && argc > 2) sleeper(argv[2]);
+  else fail("which: many, fork, signals, abort or sleeper FOLDER?");
+  if (0 == rank) printf("hygiene: %s passed\n", what);
+  MPI_Finalize();
+  return 0;
+}
