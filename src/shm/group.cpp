@@ -68,15 +68,18 @@ Errc Group::look_for_dead() noexcept {
   };
   std::atomic<std::int32_t>& culprit = segment_.header().culprit;
   // Whoever finds it first names it for all, so that all say the same. Relaxed: a number that stands for itself.
-  if (const std::int32_t known = culprit.load(std::memory_order_relaxed); known != 0) {
+  const auto told = [&](std::int32_t known) {
     for (int m = 0; m < size_; ++m)
       if (members_[static_cast<std::size_t>(m)].host_member == known - 1) found(m);
-    if (broken_ != Errc::ok) return broken_;
-  }
+    return broken_ != Errc::ok;
+  };
+  if (const std::int32_t known = culprit.load(std::memory_order_relaxed); known != 0 && told(known)) return broken_;
   for (int m = 0; m < size_; ++m) {
     if (m == index_ || look_at(process(m)) != Life::dead) continue;
-    std::int32_t nobody = 0;
-    culprit.compare_exchange_strong(nobody, members_[static_cast<std::size_t>(m)].host_member + 1, std::memory_order_relaxed);
+    std::int32_t known = 0;
+    const std::int32_t its = members_[static_cast<std::size_t>(m)].host_member + 1;
+    // Somebody named another since we looked: this one may have ended for that very reason.
+    if (!culprit.compare_exchange_strong(known, its, std::memory_order_relaxed) && told(known)) return broken_;
     found(m);
     return broken_;
   }
