@@ -122,22 +122,11 @@ class BlockFold {
     return true;
   }
 
-  /// In pieces that stay in the first cache from the first operand to the last.
   void fold_block(std::uint64_t turn, const Block& block) {
-    const Fold& fold = *call_.fold;
-    const std::size_t step = std::max(whole_elements(group_.tuning().large.fold_bytes, fold), fold.element_bytes);
-    std::byte* const told = turns_.slice(me_, turn) + block.in_slice;
-    std::byte* const kept = part_.keeps ? out_ + layout_.in_output(turn, block) : nullptr;
-    for (std::size_t at = 0; at < block.bytes; at += step) {
-      const std::size_t bytes = std::min(step, block.bytes - at);
-      const auto source = [&](int m) {
-        return m == me_ ? in_ + block.in_input + at : turns_.slice(m, turn) + block.in_slice + at;
-      };
-      std::byte* const result = part_.tells ? told + at : kept + at;
-      // In between it grows in our slice: in place, the output is a contribution until the last moment.
-      fold_through(fold, members_, result, told + at, bytes, source);
-      if (part_.tells && part_.keeps) std::memcpy(kept + at, result, bytes);
-    }
+    fold_pieces(group_, call_, block.bytes, part_.keeps ? out_ + layout_.in_output(turn, block) : nullptr,
+                part_.tells ? turns_.slice(me_, turn) + block.in_slice : nullptr, [&](int m) -> const std::byte* {
+                  return m == me_ ? in_ + block.in_input : turns_.slice(m, turn) + block.in_slice;
+                });
   }
 
   bool collect() {

@@ -41,27 +41,21 @@ Step reduce_stream(Operation& op) {
   const int me = group.index();
   const Chunks chunks =
       cut(call.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), unit_for(fold.element_bytes));
-  const std::size_t step = std::max(whole_elements(group.tuning().large.fold_bytes, fold), fold.element_bytes);
   if (op.phase == 0) turns.begin(chunks.count);
   const auto move = [&] {
     const std::uint64_t turn = turns.taken();
     const std::size_t offset = turn * chunks.bytes;
     const std::size_t bytes = part_at(offset, call.bytes, chunks.bytes);
-    std::byte* const slice = turns.slice(me, turn);
-    // The root, too, writes to its slice: sums of more than two grow there.
-    if (!turns.free(turn)) return false;
+    const std::byte* const in = in_bytes(call) + offset;
     if (me != call.root) {
-      std::memcpy(slice, in_bytes(call) + offset, bytes);
+      if (!turns.free(turn)) return false;
+      std::memcpy(turns.slice(me, turn), in, bytes);
       turns.say(Turns::kWritten, turn);
     } else {
       turns.say(Turns::kWritten, turn);
       if (!turns.seen_all(Turns::kWritten, turn, turns.fold_peers())) return false;
-      for (std::size_t at = 0; at < bytes; at += step) {
-        const std::size_t part = std::min(step, bytes - at);
-        fold_through(fold, group.size(), out_bytes(call) + offset + at, slice + at, part, [&](int m) {
-          return m == me ? in_bytes(call) + offset + at : turns.slice(m, turn) + at;
-        });
-      }
+      fold_pieces(group, call, bytes, out_bytes(call) + offset, nullptr,
+                  [&](int m) { return m == me ? in : turns.slice(m, turn); });
       turns.say(Turns::kFinished, turn);
     }
     ++turns.taken();

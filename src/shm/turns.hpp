@@ -141,17 +141,32 @@ class Turns {
   std::size_t slice_bytes_;
 };
 
-/// result = source(0) op source(1) op ... in rank order. In between it grows in `between`: `result` may be where one of the
-/// contributions lies (in place), which must stay until it was read.
+/// Longest piece that is folded in one go: there is room for it on the stack.
+inline constexpr std::size_t kFoldBytesMax = 32 * 1024;
+
+/// source(0) op source(1) op ... in rank order into `kept` (the caller's buffer), `told` (a slice) or both. In pieces, which
+/// stay in the first cache from the first operand to the last. A sum never grows in a slice: its lines are in the caches
+/// of those who read them last, and only a copy of many whole lines gets them back without reading them first.
 template <class Source>
-void fold_through(const Fold& fold, int members, std::byte* result, std::byte* between, std::size_t bytes,
-                  const Source& source) {
-  const std::byte* sum = source(0);
-  if (members == 1 && result != sum) std::memcpy(result, sum, bytes);
-  for (int m = 1; m < members; ++m) {
-    std::byte* const to = m == members - 1 ? result : between;
-    fold.combine(to, sum, source(m), bytes / fold.element_bytes);
-    sum = to;
+void fold_pieces(const Group& group, const Call& call, std::size_t total, std::byte* kept, std::byte* told,
+                 const Source& source) {
+  const Fold& fold = *call.fold;
+  alignas(kCacheLine) std::byte scratch[kFoldBytesMax];
+  const std::size_t wanted = std::min(group.tuning().large.fold_bytes, kFoldBytesMax);
+  const std::size_t step = std::max(whole_elements(wanted, fold), fold.element_bytes);
+  for (std::size_t at = 0; at < total; at += step) {
+    const std::size_t bytes = std::min(step, total - at);
+    std::byte* const result = kept != nullptr ? kept + at : scratch;
+    // In place, the output is a contribution until the last moment.
+    std::byte* const between = call.in_place() ? scratch : result;
+    const std::byte* sum = source(0) + at;
+    if (group.size() == 1 && result != sum) std::memcpy(result, sum, bytes);
+    for (int m = 1; m < group.size(); ++m) {
+      std::byte* const to = m == group.size() - 1 ? result : between;
+      fold.combine(to, sum, source(m) + at, bytes / fold.element_bytes);
+      sum = to;
+    }
+    if (told != nullptr) std::memcpy(told + at, result, bytes);
   }
 }
 
