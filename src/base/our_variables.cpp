@@ -17,7 +17,9 @@ constexpr LooseVariable kLoose[] = {
 };
 
 constexpr std::string_view kClient[] = {"SUMAC_TRANSPORT", "SUMAC_NET_DEVICE"};
-constexpr std::string_view kPrograms[] = {"SUMAC_AM_", "SUMAC_NODE_", "SUMAC_HOSTD_", "SUMAC_COLL_"};
+constexpr std::string_view kTeam[] = {"SUMAC_EXPLAIN", "SUMAC_TUNING_FILE"};
+constexpr std::string_view kPrograms[] = {"SUMAC_AM_",   "SUMAC_NODE_", "SUMAC_HOSTD_",
+                                          "SUMAC_COLL_", "SUMAC_SHM_",  "SUMAC_TEAM_"};
 constexpr std::string_view kAll = "SUMAC_";
 /// UCX's own variables under our prefix (src/net): UCX knows them and says so itself.
 constexpr std::string_view kUcx = "SUMAC_UCX_";
@@ -35,6 +37,7 @@ bool is_in(std::string_view name, std::span<const std::string_view> names) {
 
 std::span<const LooseVariable> loose_variables() { return kLoose; }
 std::span<const std::string_view> client_variables() { return kClient; }
+std::span<const std::string_view> team_variables() { return kTeam; }
 std::span<const std::string_view> program_prefixes() { return kPrograms; }
 
 std::vector<UnknownName> unknown_variables(std::span<const std::string> known,
@@ -43,7 +46,7 @@ std::vector<UnknownName> unknown_variables(std::span<const std::string> known,
   for (auto& name : our_environment_names()) {
     const bool is_loose = std::any_of(std::begin(kLoose), std::end(kLoose),
                                       [&](const LooseVariable& loose) { return loose.name == name; });
-    if (is_loose || is_in(name, kClient) || name.starts_with(kUcx)) continue;
+    if (is_loose || is_in(name, kClient) || is_in(name, kTeam) || name.starts_with(kUcx)) continue;
     if (begins_with_one_of(name, kPrograms)) {
       const bool is_ours = std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) {
         return prefix != kAll && name.starts_with(prefix);

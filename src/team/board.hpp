@@ -1,7 +1,7 @@
 #pragma once
-// Where a host's ranks read that their team is broken: a leader whose way across failed, or a rank that found another one
-// dead, writes it here once, and everybody else sees it in the slow part of its wait. It lies in the lines of a group of one
-// member that the segment has for nothing else.
+// Where a host's ranks read that their team is broken: a leader whose way across failed, or a rank that found another
+// one dead, writes it here once, and everybody else sees it in the slow part of its wait. It lies in the lines of a
+// group of one member that the segment has for nothing else.
 #include <atomic>
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,6 @@
 // Making a team. Everything that needs other ranks is here: two allgathers (each rank's greeting, then whether it could
-// attach), a third one where leaders open a way across. Every decision is taken from what the allgathers brought, so all
-// ranks take the same one.
+// attach), a third one where leaders open a way across. Every decision is taken from what the allgathers brought, so
+// all ranks take the same one.
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,7 +58,10 @@ machine::CpuShare share_of(const Greeting& greeting) {
 class Maker {
  public:
   Maker(const sumac_team_spec_t& spec, std::string& why)
-      : spec_(spec), handle_(*as_handle(spec.options)), why_(why), team_(std::make_unique<sumac_team>(spec.threads != 0)) {}
+      : spec_(spec),
+        handle_(*as_handle(spec.options)),
+        why_(why),
+        team_(std::make_unique<sumac_team>(spec.threads != 0)) {}
 
   int make();
   std::unique_ptr<sumac_team> take() { return std::move(team_); }
@@ -150,8 +153,9 @@ int Maker::try_backing(shm::Backing backing, std::string& complaint) {
   put_share(handle_.share, own);
   if (creates) {
     auto made = shape.members > shm::kMembersMax
-                    ? tl::unexpected(Error{Errc::unsupported, fmt::format("{} ranks on a host, at most {} can share one segment",
-                                                                          shape.members, shm::kMembersMax)})
+                    ? tl::unexpected(
+                          Error{Errc::unsupported, fmt::format("{} ranks on a host, at most {} can share one segment",
+                                                               shape.members, shm::kMembersMax)})
                     : shm::Segment::create(shape, backing);
     if (made) {
       own.handle = made->handle();
@@ -194,9 +198,10 @@ int Maker::compare_greetings() {
   for (int r = 0; r < spec_.size; ++r) {
     const Greeting& greeting = greetings_[static_cast<std::size_t>(r)];
     if (greeting.signature != first.signature)
-      return pass(fmt::format("rank {} has other HCOLL_*, SUMAC_TEAM_* or SUMAC_SHM_* variables than rank 0: give all ranks "
-                              "the same (mpirun -x)",
-                              r));
+      return pass(
+          fmt::format("rank {} has other HCOLL_*, SUMAC_TEAM_* or SUMAC_SHM_* variables than rank 0: give all ranks "
+                      "the same (mpirun -x)",
+                      r));
     same_tuning = same_tuning && greeting.tuning == first.tuning;
   }
   team_->uses_tuning_file = same_tuning && first.tuning != 0;
@@ -231,11 +236,12 @@ void Maker::weigh_processors() {
     job_ranks = std::max(job_ranks, greeting.host_ranks);
   }
   const double cpus = machine::together(shares);
-  // The job's other ranks on this host are taken to be spread evenly over its processors: 16 bound ranks on 16 cores leave
-  // a team of two its two cores; 8 ranks that may run anywhere on two cores are 8 on 2 for a team of two as well.
+  // The job's other ranks on this host are taken to be spread evenly over its processors: 16 bound ranks on 16 cores
+  // leave a team of two its two cores; 8 ranks that may run anywhere on two cores are 8 on 2 for a team of two as well.
   const double online = std::max(1.0, static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)));
   const double others = std::ceil(job_ranks * std::min(1.0, cpus / online) - 1e-9);
-  team_->waiting.ranks_on_host = std::max(static_cast<int>(team_->layout.host_members.size()), static_cast<int>(others));
+  team_->waiting.ranks_on_host =
+      std::max(static_cast<int>(team_->layout.host_members.size()), static_cast<int>(others));
   team_->waiting.cpus = cpus;
   team_->shape.crowded = team_->waiting.crowded();
 }
@@ -255,8 +261,8 @@ void Maker::make_groups() {
     std::vector<shm::Member> members;
     for (const int r : layout.groups[static_cast<std::size_t>(part.group)].members)
       members.push_back({layout.local_index(r), r});
-    const shm::TuningInput input{static_cast<int>(members.size()), team_->shape.crowded, team_->segment->shape().eager_bytes,
-                                 team_->segment->shape().large_bytes};
+    const shm::TuningInput input{static_cast<int>(members.size()), team_->shape.crowded,
+                                 team_->segment->shape().eager_bytes, team_->segment->shape().large_bytes};
     auto& group = team_->groups[static_cast<std::size_t>(part.group)];
     group = std::make_unique<shm::Group>(*team_->segment, static_cast<std::size_t>(part.group), std::move(members),
                                          part.index, team_->waiting, shm::default_tuning(input));
@@ -292,7 +298,8 @@ void Maker::set_direct() {
   for (int c = 0; c < SUMAC_COLLS; ++c) {
     const auto coll = static_cast<shm::Coll>(c);
     // Only these have something to do when bytes is 0.
-    const std::size_t least = coll == shm::Coll::barrier || coll == shm::Coll::allgatherv || coll == shm::Coll::alltoallv ? 0 : 1;
+    const std::size_t least =
+        coll == shm::Coll::barrier || coll == shm::Coll::allgatherv || coll == shm::Coll::alltoallv ? 0 : 1;
     for (const std::size_t from : {least, kStepBytesMax + 1}) {
       const Choice choice = team_->choose(c, from, from, nullptr);
       if (choice.way != Way::host || choice.by_steps) continue;

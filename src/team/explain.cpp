@@ -59,7 +59,7 @@ std::string lines_of(const sumac_team_t& team, int coll) {
   std::size_t first = 0;
   const auto close = [&](std::size_t end) {
     if (last.empty()) return;
-    const std::string range = !has_size(coll)                ? "any size"
+    const std::string range = !has_size(coll)                 ? "any size"
                               : end == SIZE_MAX && first == 1 ? "any size"
                               : end == SIZE_MAX               ? fmt::format("from {} B", first)
                                                               : fmt::format("{} to {} B", first, end - 1);
@@ -68,7 +68,8 @@ std::string lines_of(const sumac_team_t& team, int coll) {
   const auto ask = [&](std::size_t bytes) {
     const sumac_fold_t* fold = has_fold(coll) ? usual_fold() : nullptr;
     const Choice choice = choice_of(team, coll, bytes, fold);
-    return fmt::format("{}: {}", to_string(choice.way), sentence(team, choice, algorithm_of(team, coll, bytes, choice)));
+    return fmt::format("{}: {}", to_string(choice.way),
+                       sentence(team, choice, algorithm_of(team, coll, bytes, choice)));
   };
   first = 1;
   last = ask(has_size(coll) ? 1 : 0);
@@ -91,17 +92,17 @@ std::string lines_of(const sumac_team_t& team, int coll) {
 
 std::string whole_text(const sumac_team_t& team) {
   const auto& layout = team.layout;
-  const std::size_t hosts = static_cast<std::size_t>(*std::max_element(layout.host_of.begin(), layout.host_of.end())) + 1;
-  std::string text = fmt::format("sumac: communicator {}: {} ranks on {} host{}: {}; {} ranks here for {:.3g} processors{}\n",
-                                 team.name.empty() ? "without a name" : team.name, layout.size, hosts, hosts == 1 ? "" : "s",
-                                 layout.words, team.waiting.ranks_on_host, team.waiting.cpus,
-                                 team.shape.crowded ? ": ranks yield instead of spinning" : "");
+  const std::size_t hosts =
+      static_cast<std::size_t>(*std::max_element(layout.host_of.begin(), layout.host_of.end())) + 1;
+  std::string text = fmt::format(
+      "sumac: communicator {}: {} ranks on {} host{}: {}; {} ranks here for {:.3g} processors{}\n",
+      team.name.empty() ? "without a name" : team.name, layout.size, hosts, hosts == 1 ? "" : "s", layout.words,
+      team.waiting.ranks_on_host, team.waiting.cpus, team.shape.crowded ? ": ranks yield instead of spinning" : "");
   if (team.segment)
     text += fmt::format("  shared memory: {}, {} KiB of addresses\n",
                         team.segment->handle().backing == sumac::shm::Backing::memfd ? "memfd" : "a file in /dev/shm",
                         team.segment->handle().bytes / 1024);
-  if (team.uses_tuning_file)
-    text += fmt::format("  choices measured on this machine: {}\n", team.options->tuning_path);
+  if (team.uses_tuning_file) text += fmt::format("  choices measured on this machine: {}\n", team.options->tuning_path);
   for (const auto& remark : team.remarks) text += fmt::format("  {}\n", remark);
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) text += lines_of(team, coll);
   text += "  all others              any size                pass: the next module's\n";
@@ -110,7 +111,8 @@ std::string whole_text(const sumac_team_t& team) {
 
 }  // namespace
 
-void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold, sumac_choice_t* choice) {
+void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold,
+                       sumac_choice_t* choice) {
   const Choice chosen = choice_of(*team, coll, bytes, fold);
   const auto* algorithm = algorithm_of(*team, coll, bytes, chosen);
   choice->way = static_cast<int>(chosen.way);

@@ -36,10 +36,10 @@ struct Layout {
   std::vector<int> host_members;          ///< Ranks of this rank's host that share its segment, ascending.
   std::vector<GroupPlan> groups;          ///< Of this rank's host, the same list at each of its ranks.
   Part island_part;                       ///< All ranks of the island at once; none in an island of one.
-  std::vector<Part> steps;                ///< The island by levels, from the innermost: empty where it has one level only.
-  bool has_steps = false;                 ///< Some rank of the island has them: the island can go level by level.
-  std::vector<int> socket_leader_of;      ///< [size] Of the rank's socket group; itself where it has none.
-  std::string words;                      ///< topo::describe()
+  std::vector<Part> steps;            ///< The island by levels, from the innermost: empty where it has one level only.
+  bool has_steps = false;             ///< Some rank of the island has them: the island can go level by level.
+  std::vector<int> socket_leader_of;  ///< [size] Of the rank's socket group; itself where it has none.
+  std::string words;                  ///< topo::describe()
 
   int island() const { return island_of[static_cast<std::size_t>(rank)]; }
   const std::vector<int>& island_members() const { return islands[static_cast<std::size_t>(island())]; }

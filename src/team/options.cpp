@@ -125,4 +125,6 @@ void sumac_team_options_check(void (*say)(const char* sentence)) {
   }
 }
 
-int sumac_team_options_explain(const sumac_team_options_t* options) { return as_handle(options)->options.explain ? 1 : 0; }
+int sumac_team_options_explain(const sumac_team_options_t* options) {
+  return as_handle(options)->options.explain ? 1 : 0;
+}

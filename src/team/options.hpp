@@ -1,6 +1,6 @@
 #pragma once
-// The variables that say how a communicator is cut into levels and what moves its data: declared once, here. All ranks must
-// have the same (the binding compares signature()); where the tuning file lies is a host's own business.
+// The variables that say how a communicator is cut into levels and what moves its data: declared once, here. All ranks
+// must have the same (the binding compares signature()); where the tuning file lies is a host's own business.
 #include <array>
 #include <string>
 #include <vector>

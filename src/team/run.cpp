@@ -64,7 +64,8 @@ void Run::begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wid
   if (plan_.uses_scratch && team_->scratch.size() < depth_ * chunk_step_) team_->scratch.resize(depth_ * chunk_step_);
 }
 
-/// Blocks are gathered in the order of islands; where that is the user's own order they go to the user's buffer at once.
+/// Blocks are gathered in the order of islands; where that is the user's own order they go to the user's buffer at
+/// once.
 void Run::begin_gather() {
   const Layout& layout = team_->layout;
   plan_ = schedule_allgather(layout);
@@ -211,7 +212,8 @@ bool Run::start_across(std::size_t chunk) {
     return true;
   }
   const char* words = team_->across.error != nullptr ? team_->across.error(team_->across.context) : nullptr;
-  team_->fail(Errc::lost, words != nullptr && words[0] != '\0' ? words : "a collective among the leaders did not start");
+  team_->fail(Errc::lost,
+              words != nullptr && words[0] != '\0' ? words : "a collective among the leaders did not start");
   return false;
 }
 

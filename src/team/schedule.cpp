@@ -126,8 +126,7 @@ Schedule schedule(const Layout& layout, Coll coll, int root, bool by_steps) {
 
 Schedule schedule_allgather(const Layout& layout) {
   Schedule plan;
-  if (layout.island_part)
-    plan.before.add(phase(layout.island_part, Coll::allgatherv, 0, Where::user_in, Where::stage));
+  if (layout.island_part) plan.before.add(phase(layout.island_part, Coll::allgatherv, 0, Where::user_in, Where::stage));
   if (has_across(layout)) plan.across = {true, Coll::allgatherv, 0, Where::stage, Where::stage};
   if (layout.island_part) plan.after.add(phase(layout.island_part, Coll::bcast, 0, Where::none, Where::stage));
   return plan;

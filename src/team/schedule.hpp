@@ -1,14 +1,14 @@
 #pragma once
-// What a rank does in one collective, as a list of phases: first those inside its island, then (leaders) one across, then
-// those that bring the result back. One description serves blocking, nonblocking and persistent forms (run.hpp steps it),
-// and large collectives are cut into chunks whose phases overlap:
+// What a rank does in one collective, as a list of phases: first those inside its island, then (leaders) one across,
+// then those that bring the result back. One description serves blocking, nonblocking and persistent forms (run.hpp
+// steps it), and large collectives are cut into chunks whose phases overlap:
 //
 //   chunk 0   before  across..................  after
 //   chunk 1           before  across..................  after
 //   chunk 2                   before  across ...
 //
-// Every rank of an island takes the phases of all chunks in the same order, whether it leads or not, because a group does
-// one thing at a time: before(0), before(1), after(0), before(2), after(1), ... for two chunks in flight.
+// Every rank of an island takes the phases of all chunks in the same order, whether it leads or not, because a group
+// does one thing at a time: before(0), before(1), after(0), before(2), after(1), ... for two chunks in flight.
 //
 // The root of a reduction is served last inside its own island: its leader first gets what the other islands have, then
 // contributes that sum in the place of its own values, so nothing moves twice. Broadcast is the same read backwards.

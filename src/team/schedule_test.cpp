@@ -1,5 +1,5 @@
-// Layouts and schedules without memory or threads: all ranks' phases are played against each other with sets in the place
-// of data, so a schedule that waits for ever, forgets a rank or counts one twice fails here, also for 144 ranks.
+// Layouts and schedules without memory or threads: all ranks' phases are played against each other with sets in the
+// place of data, so a schedule that waits for ever, forgets a rank or counts one twice fails here, also for 144 ranks.
 #include "team/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -102,7 +102,8 @@ class Play {
       const Next other = phases(members[i]);
       if (other.empty() || other.is_across != next.is_across) return false;
       if (!next.is_across &&
-          all_[static_cast<std::size_t>(members[i])].groups[static_cast<std::size_t>(other.phase.group)].members != members)
+          all_[static_cast<std::size_t>(members[i])].groups[static_cast<std::size_t>(other.phase.group)].members !=
+              members)
         return false;
       const auto& across = ranks_[static_cast<std::size_t>(members[i])].plan.across;
       const Coll its = next.is_across ? across.coll : other.phase.coll;
@@ -168,8 +169,8 @@ struct Case {
 
 std::vector<Case> cases() {
   std::vector<topo::Place> ragged;  // hosts of 5, 1 and 3 ranks; sockets of 4 and 1, 1, 2 and 1
-  for (const auto& [host, socket] : std::vector<std::pair<int, int>>{{0, 0}, {1, 0}, {0, 0}, {0, 1}, {2, 0}, {0, 0}, {2, 1},
-                                                                     {0, 0}, {2, 0}})
+  for (const auto& [host, socket] :
+       std::vector<std::pair<int, int>>{{0, 0}, {1, 0}, {0, 0}, {0, 1}, {2, 0}, {0, 0}, {2, 1}, {0, 0}, {2, 0}})
     ragged.push_back({host, socket, socket, 0});
   return {
       {"three levels", places(2, 2, 4), "basesmsocket,basesmuma,p2p", 2, true},
@@ -198,7 +199,7 @@ TEST(Schedule, EveryRankGetsEverybodysValuesOnce) {
       EXPECT_EQ("", Play(all, Coll::barrier, 0, by_steps).run());
       EXPECT_EQ("", Play(all, Coll::allreduce, 0, by_steps).run());
       const int n = static_cast<int>(all.size());
-      for (int root = 0; root < n; root += n > 20 ? 13 : 1) {
+      for (int root = 0; root<n; root += n> 20 ? 13 : 1) {
         SCOPED_TRACE(fmt::format("root {}, by steps {}", root, by_steps));
         EXPECT_EQ("", Play(all, Coll::reduce, root, by_steps).run());
         EXPECT_EQ("", Play(all, Coll::bcast, root, by_steps).run());
@@ -250,18 +251,42 @@ TEST(Select, WaysAndReasons) {
       {"one host", one, {Coll::allreduce, 8}, {Way::host, false, Why::one_host}},
       {"switched off", one, {Coll::allreduce, 8, true}, {Way::pass, false, Why::disabled}},
       {"two sockets, small", sockets, {Coll::allreduce, kStepBytesMax}, {Way::host, true, Why::by_socket}},
-      {"two sockets, large", sockets, {Coll::allreduce, kStepBytesMax + 1}, {Way::host, false, Why::too_large_by_socket}},
-      {"two sockets, large, asked for", sockets, {Coll::bcast, 1 << 20, false, Steps::always}, {Way::host, true, Why::by_socket}},
+      {"two sockets, large",
+       sockets,
+       {Coll::allreduce, kStepBytesMax + 1},
+       {Way::host, false, Why::too_large_by_socket}},
+      {"two sockets, large, asked for",
+       sockets,
+       {Coll::bcast, 1 << 20, false, Steps::always},
+       {Way::host, true, Why::by_socket}},
       {"two sockets, not wanted", sockets, {Coll::barrier, 0, false, Steps::never}, {Way::host, false, Why::one_host}},
       {"two sockets, more ranks than processors", crowded, {Coll::barrier, 0}, {Way::host, false, Why::crowded}},
       {"no leaders in an alltoall", sockets, {Coll::alltoall, 8}, {Way::host, false, Why::one_host}},
-      {"several hosts", hosts, {Coll::bcast, 8, false, Steps::automatic, Across::next}, {Way::leaders, false, Why::across_next}},
-      {"several hosts and a tree", hosts, {Coll::bcast, 8, false, Steps::automatic, Across::tree}, {Way::tree, false, Why::across_tree}},
+      {"several hosts",
+       hosts,
+       {Coll::bcast, 8, false, Steps::automatic, Across::next},
+       {Way::leaders, false, Why::across_next}},
+      {"several hosts and a tree",
+       hosts,
+       {Coll::bcast, 8, false, Steps::automatic, Across::tree},
+       {Way::tree, false, Why::across_tree}},
       {"several hosts, nobody between them", hosts, {Coll::bcast, 8}, {Way::pass, false, Why::no_across}},
-      {"alltoall over hosts", hosts, {Coll::alltoall, 8, false, Steps::automatic, Across::tree}, {Way::pass, false, Why::no_hierarchy}},
-      {"reduce_scatter_block over hosts", hosts, {Coll::reduce_scatter_block, 8, false, Steps::automatic, Across::next}, {Way::pass, false, Why::no_hierarchy}},
-      {"a rank per host", lone, {Coll::allreduce, 8, false, Steps::automatic, Across::next}, {Way::pass, false, Why::nothing_inside}},
-      {"a rank per host and a tree", lone, {Coll::allreduce, 8, false, Steps::automatic, Across::tree}, {Way::tree, false, Why::across_tree}},
+      {"alltoall over hosts",
+       hosts,
+       {Coll::alltoall, 8, false, Steps::automatic, Across::tree},
+       {Way::pass, false, Why::no_hierarchy}},
+      {"reduce_scatter_block over hosts",
+       hosts,
+       {Coll::reduce_scatter_block, 8, false, Steps::automatic, Across::next},
+       {Way::pass, false, Why::no_hierarchy}},
+      {"a rank per host",
+       lone,
+       {Coll::allreduce, 8, false, Steps::automatic, Across::next},
+       {Way::pass, false, Why::nothing_inside}},
+      {"a rank per host and a tree",
+       lone,
+       {Coll::allreduce, 8, false, Steps::automatic, Across::tree},
+       {Way::tree, false, Why::across_tree}},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

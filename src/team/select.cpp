@@ -4,7 +4,8 @@ namespace sumac::team {
 namespace {
 
 bool has_steps_form(shm::Coll coll) {
-  return coll == shm::Coll::barrier || coll == shm::Coll::allreduce || coll == shm::Coll::reduce || coll == shm::Coll::bcast;
+  return coll == shm::Coll::barrier || coll == shm::Coll::allreduce || coll == shm::Coll::reduce ||
+         coll == shm::Coll::bcast;
 }
 
 bool has_across_form(shm::Coll coll) {
@@ -13,7 +14,8 @@ bool has_across_form(shm::Coll coll) {
 
 /// Level by level, and why or why not.
 std::pair<bool, Why> step_choice(const Shape& shape, const Question& question) {
-  if (!shape.has_steps || !has_steps_form(question.coll) || question.steps == Steps::never) return {false, Why::one_host};
+  if (!shape.has_steps || !has_steps_form(question.coll) || question.steps == Steps::never)
+    return {false, Why::one_host};
   if (question.steps == Steps::always) return {true, Why::by_socket};
   // A leader that everybody waits for costs a turn of the processor for each level.
   if (shape.crowded) return {false, Why::crowded};

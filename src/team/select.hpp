@@ -1,6 +1,6 @@
 #pragma once
-// Which way a collective goes, and why: a pure function of what all ranks know alike. shm's own table (shm::Tuning) then
-// says which algorithm serves a size inside a host.
+// Which way a collective goes, and why: a pure function of what all ranks know alike. shm's own table (shm::Tuning)
+// then says which algorithm serves a size inside a host.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,17 +19,17 @@ enum class Across : std::uint8_t { none, next, tree };
 
 /// Why this way. One sentence each in words_for().
 enum class Why : std::uint8_t {
-  one_host,         ///< All at once in shared memory.
-  by_socket,        ///< Socket by socket: fewer lines cross between sockets.
+  one_host,   ///< All at once in shared memory.
+  by_socket,  ///< Socket by socket: fewer lines cross between sockets.
   too_large_by_socket,
   crowded,
   across_tree,
   across_next,
   disabled,
-  no_hierarchy,     ///< alltoall and its like over several hosts: what leaders could save is less than what they add.
+  no_hierarchy,  ///< alltoall and its like over several hosts: what leaders could save is less than what they add.
   no_across,
-  nothing_inside,   ///< One rank per island and MPI's own collective across: that is the next module.
-  too_many_bytes,   ///< Counts that no int holds together.
+  nothing_inside,  ///< One rank per island and MPI's own collective across: that is the next module.
+  too_many_bytes,  ///< Counts that no int holds together.
 };
 
 struct Shape {

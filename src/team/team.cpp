@@ -17,12 +17,16 @@ sumac_team::~sumac_team() {
 
 void sumac_team::fail(Errc code, std::string_view why) {
   if (is_broken.load(std::memory_order_relaxed)) return;
+  if (board != nullptr) {
+    board->write(code, why);
+    // Somebody may have been first: a rank that ends because of another one's death must not be named in its place.
+    if (board->is_written()) why = board->text;
+  }
   const std::size_t length = std::min(why.size(), sizeof error - 1);
   std::memcpy(error, why.data(), length);
   error[length] = '\0';
   for (const auto& group : groups)
     if (group) group->break_because(code, error);
-  if (board != nullptr) board->write(code, error);
   // Release: who sees the flag reads the words.
   is_broken.store(true, std::memory_order_release);
 }

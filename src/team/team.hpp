@@ -1,6 +1,6 @@
 #pragma once
-// What stands behind sumac_team_t. Its first lines are the hot path's: one collective on one host is one look at them and one
-// call of shm.
+// What stands behind sumac_team_t. Its first lines are the hot path's: one collective on one host is one look at them
+// and one call of shm.
 #include <atomic>
 #include <memory>
 #include <string>

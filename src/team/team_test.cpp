@@ -14,9 +14,7 @@ using shm::Ask;
 using shm::Coll;
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) {
-  return reinterpret_cast<const sumac_call_t*>(&exercise.call());
-}
+const sumac_call_t* c_call(const Exercise& exercise) { return reinterpret_cast<const sumac_call_t*>(&exercise.call()); }
 
 /// Reductions that are the same in whatever order they are done: several levels do not keep the order of ranks.
 constexpr std::size_t kExact[] = {0, 3, 5, 6};
@@ -58,59 +56,67 @@ class Collectives : public testing::TestWithParam<std::size_t> {};
 TEST_P(Collectives, BlockingNonblockingAndPersistentGiveWhatTheReferenceGives) {
   const Shapes& shape = kShapes[GetParam()];
   const auto places = places_of(shape.hosts, shape.sockets, shape.cores, shape.cyclic);
-  const auto options = options_with({{"HCOLL_SBGP", shape.sbgp}, {"SUMAC_TEAM_LEVELS", shape.steps},
-                                     {"SUMAC_TEAM_CHUNK", "1k"}, {"SUMAC_TEAM_DEPTH", "3"}});
+  const auto options = options_with({{"HCOLL_SBGP", shape.sbgp},
+                                     {"SUMAC_TEAM_LEVELS", shape.steps},
+                                     {"SUMAC_TEAM_CHUNK", "1k"},
+                                     {"SUMAC_TEAM_DEPTH", "3"}});
   const std::uint64_t seed = 2000 + GetParam();
-  EXPECT_EQ("", as_threads(static_cast<int>(places.size()), seed, [&](World& world) -> std::string {
-              world.across.answer = SUMAC_ACROSS_TREE;  // so that p2p alone has something to do
-              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
-              if (team == nullptr) return world.why;
-              Random shared(seed);
-              std::size_t passed = 0;
-              for (int i = 0; i < 120; ++i) {
-                // Now and then several at once, finished in any order of asking.
-                const std::size_t together = i % 5 == 0 ? 1 + shared.below(6) : 1;
-                const std::uint64_t form = together > 1 ? 1 : shared.below(3);
-                std::vector<std::unique_ptr<Exercise>> exercises;
-                std::vector<sumac_op_t*> ops;
-                for (std::size_t k = 0; k < together; ++k) {
-                  exercises.push_back(std::make_unique<Exercise>(random_ask(shared, world.size, 9000), world.size, world.rank));
-                  const Exercise& exercise = *exercises.back();
-                  sumac_op_t* op = nullptr;
-                  int rc = 0;
-                  if (form == 0) {
-                    rc = sumac_team_run(team, c_call(exercise));
-                  } else if (form == 1) {
-                    rc = sumac_team_post(team, c_call(exercise), nullptr, nullptr, &op);
-                  } else if ((rc = sumac_op_create(team, c_call(exercise), nullptr, nullptr, &op)) == SUMAC_TEAM_OK) {
-                    rc = sumac_op_start(op);
-                  }
-                  if (rc == SUMAC_TEAM_PASS) {
-                    ++passed;
-                    exercises.pop_back();
-                    continue;
-                  }
-                  if (rc != SUMAC_TEAM_OK) return fmt::format("answer {}: {}", rc, sumac_team_error(team));
-                  if (op != nullptr) ops.push_back(op);
-                }
-                for (std::size_t k = ops.size(); k-- > 0;) {
-                  int rc = SUMAC_TEAM_PENDING;
-                  while ((rc = sumac_op_test(ops[k])) == SUMAC_TEAM_PENDING) ::sched_yield();
-                  if (rc != SUMAC_TEAM_OK) return fmt::format("answer {}: {}", rc, sumac_team_error(team));
-                  sumac_op_free(ops[k]);
-                }
-                for (const auto& exercise : exercises)
-                  if (const auto fault = exercise->check(); !fault.empty()) return fmt::format("{}: {}", i, fault);
-              }
-              sumac_counts_t counts;
-              sumac_team_counts(team, &counts);
-              std::uint64_t counted = 0;
-              for (const auto& ways : counts.calls) counted += ways[SUMAC_WAY_PASS];
-              if (counted != passed) return fmt::format("{} passed, but {} counted", passed, counted);
-              world.meet();
-              sumac_team_destroy(team);
-              return "";
-            }))
+  EXPECT_EQ("", as_threads(static_cast<int>(places.size()), seed,
+                           [&](World& world) -> std::string {
+                             world.across.answer = SUMAC_ACROSS_TREE;  // so that p2p alone has something to do
+                             sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+                             if (team == nullptr) return world.why;
+                             Random shared(seed);
+                             std::size_t passed = 0;
+                             for (int i = 0; i < 120; ++i) {
+                               // Now and then several at once, finished in any order of asking.
+                               const std::size_t together = i % 5 == 0 ? 1 + shared.below(6) : 1;
+                               const std::uint64_t form = together > 1 ? 1 : shared.below(3);
+                               std::vector<std::unique_ptr<Exercise>> exercises;
+                               std::vector<sumac_op_t*> ops;
+                               for (std::size_t k = 0; k < together; ++k) {
+                                 exercises.push_back(std::make_unique<Exercise>(random_ask(shared, world.size, 9000),
+                                                                                world.size, world.rank));
+                                 const Exercise& exercise = *exercises.back();
+                                 sumac_op_t* op = nullptr;
+                                 int rc = 0;
+                                 if (form == 0) {
+                                   rc = sumac_team_run(team, c_call(exercise));
+                                 } else if (form == 1) {
+                                   rc = sumac_team_post(team, c_call(exercise), nullptr, nullptr, &op);
+                                 } else if ((rc = sumac_op_create(team, c_call(exercise), nullptr, nullptr, &op)) ==
+                                            SUMAC_TEAM_OK) {
+                                   rc = sumac_op_start(op);
+                                 }
+                                 if (rc == SUMAC_TEAM_PASS) {
+                                   ++passed;
+                                   exercises.pop_back();
+                                   continue;
+                                 }
+                                 if (rc != SUMAC_TEAM_OK)
+                                   return fmt::format("answer {}: {}", rc, sumac_team_error(team));
+                                 if (op != nullptr) ops.push_back(op);
+                               }
+                               for (std::size_t k = ops.size(); k-- > 0;) {
+                                 int rc = SUMAC_TEAM_PENDING;
+                                 while ((rc = sumac_op_test(ops[k])) == SUMAC_TEAM_PENDING) ::sched_yield();
+                                 if (rc != SUMAC_TEAM_OK)
+                                   return fmt::format("answer {}: {}", rc, sumac_team_error(team));
+                                 sumac_op_free(ops[k]);
+                               }
+                               for (const auto& exercise : exercises)
+                                 if (const auto fault = exercise->check(); !fault.empty())
+                                   return fmt::format("{}: {}", i, fault);
+                             }
+                             sumac_counts_t counts;
+                             sumac_team_counts(team, &counts);
+                             std::uint64_t counted = 0;
+                             for (const auto& ways : counts.calls) counted += ways[SUMAC_WAY_PASS];
+                             if (counted != passed) return fmt::format("{} passed, but {} counted", passed, counted);
+                             world.meet();
+                             sumac_team_destroy(team);
+                             return "";
+                           }))
       << shape.name;
 }
 
@@ -159,15 +165,18 @@ TEST(Team, PersistentOperationsStartAgainAndAgain) {
               for (int round = 0; round < 50; ++round) {
                 for (int i = 0; i < 400; ++i) in[i] = round * 1000 + i + world.rank;
                 if (sumac_op_start(op) != SUMAC_TEAM_OK) return "not started";
-                if (sumac_op_start(op) != SUMAC_TEAM_INVALID && sumac_op_test(op) == SUMAC_TEAM_PENDING) return "started twice";
+                if (sumac_op_start(op) != SUMAC_TEAM_INVALID && sumac_op_test(op) == SUMAC_TEAM_PENDING)
+                  return "started twice";
                 if (round % 2 == 0) {
                   while (sumac_op_test(op) == SUMAC_TEAM_PENDING) ::sched_yield();
                 } else {
                   sumac_call_t barrier{};  // a blocking one finishes what was posted first
-                  if (sumac_team_run(team, &barrier) != SUMAC_TEAM_OK || sumac_team_active(team) != 0) return "still active";
+                  if (sumac_team_run(team, &barrier) != SUMAC_TEAM_OK || sumac_team_active(team) != 0)
+                    return "still active";
                 }
                 for (int i = 0; i < 400; ++i)
-                  if (out[i] != 4 * (round * 1000 + i) + 6) return fmt::format("round {}, element {}: {}", round, i, out[i]);
+                  if (out[i] != 4 * (round * 1000 + i) + 6)
+                    return fmt::format("round {}, element {}: {}", round, i, out[i]);
               }
               if (done != 50) return fmt::format("{} times done", done);
               sumac_op_free(op);
@@ -269,7 +278,8 @@ TEST(Team, ThousandsComeAndGoAndLeaveNothing) {
         maps_before = lines_of_maps();
       }
     }
-    if (descriptors() != descriptors_before) return fmt::format("{} descriptors, once {}", descriptors(), descriptors_before);
+    if (descriptors() != descriptors_before)
+      return fmt::format("{} descriptors, once {}", descriptors(), descriptors_before);
     if (lines_of_maps() > maps_before + 4) return fmt::format("{} mappings, once {}", lines_of_maps(), maps_before);
     for (auto* team : living) sumac_team_destroy(team);
     return "";

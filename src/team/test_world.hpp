@@ -1,7 +1,8 @@
 #pragma once
-// For tests: a communicator of ranks that are threads or forked processes, whose out-of-band functions and whose way across
-// hosts go over plain shared memory. The way across is slow on purpose: each operation is done only after a random number of
-// looks, so successive chunks overtake each other. Hosts are what the places say: all of them are this one.
+// For tests: a communicator of ranks that are threads or forked processes, whose out-of-band functions and whose way
+// across hosts go over plain shared memory. The way across is slow on purpose: each operation is done only after a
+// random number of looks, so successive chunks overtake each other. Hosts are what the places say: all of them are this
+// one.
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -62,8 +63,8 @@ class SlowAcross {
  public:
   SlowAcross(Common& common, std::uint64_t seed) : common_(common), random_(seed) {}
 
-  int answer = SUMAC_ACROSS_NEXT;        ///< What way() says.
-  std::uint64_t fail_at = UINT64_MAX;    ///< The operation with this number fails here.
+  int answer = SUMAC_ACROSS_NEXT;      ///< What way() says.
+  std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
   int most_in_flight = 0;
 
   sumac_across_t functions(int leaders, int me) {
@@ -71,7 +72,9 @@ class SlowAcross {
     me_ = me;
     sumac_across_t table{};
     table.context = this;
-    table.way = [](void* self, int, std::size_t, const sumac_fold_t*) { return static_cast<SlowAcross*>(self)->answer; };
+    table.way = [](void* self, int, std::size_t, const sumac_fold_t*) {
+      return static_cast<SlowAcross*>(self)->answer;
+    };
     table.start = [](void* self, const sumac_call_t* call, void** request) {
       return static_cast<SlowAcross*>(self)->start(*call, request);
     };
@@ -111,7 +114,8 @@ class SlowAcross {
     const sumac_call_t& call = *request.call;
     std::byte* mine = slot(request).data[me_];
     const void* from = call.in != nullptr ? call.in : call.out;
-    if (call.coll == SUMAC_COLL_ALLGATHERV) from = static_cast<std::byte*>(call.out) + as_shm(call).out_blocks.offset(me_);
+    if (call.coll == SUMAC_COLL_ALLGATHERV)
+      from = static_cast<std::byte*>(call.out) + as_shm(call).out_blocks.offset(me_);
     if (call.coll == SUMAC_COLL_BCAST) from = call.out;
     if (own_bytes(call, me_) > kSlotBytes) std::abort();
     if (own_bytes(call, me_) > 0) std::memcpy(mine, from, own_bytes(call, me_));
@@ -143,7 +147,8 @@ class SlowAcross {
     const bool needs_root = call.coll == SUMAC_COLL_BCAST;
     const bool needs_all = !needs_root && (call.coll != SUMAC_COLL_REDUCE || me_ == call.root);
     if (needs_all && !all(at.posted, request->number + 1)) return SUMAC_TEAM_PENDING;
-    if (needs_root && at.posted[call.root].load(std::memory_order_acquire) < request->number + 1) return SUMAC_TEAM_PENDING;
+    if (needs_root && at.posted[call.root].load(std::memory_order_acquire) < request->number + 1)
+      return SUMAC_TEAM_PENDING;
     collect(*request);
     at.finished[me_].store(request->number + 1, std::memory_order_release);
     return drop(request, 0);
@@ -267,7 +272,8 @@ inline std::vector<std::string> as_processes(int size, std::uint64_t seed, const
   for (auto& child : children) {
     std::string text;
     char part[512];
-    for (ssize_t got; (got = ::read(child.text.get(), part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(got));
+    for (ssize_t got; (got = ::read(child.text.get(), part, sizeof part)) > 0;)
+      text.append(part, static_cast<std::size_t>(got));
     int status = 0;
     ::waitpid(child.pid, &status, 0);
     texts.push_back(WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status)) : text);

@@ -23,14 +23,15 @@ shm::Tuning::Row row_for(shm::Coll coll, const std::string& name, std::size_t by
   }
   if (why == nullptr) return {bytes_max, algorithm};
   const shm::Algorithm* other = built_in.pick(coll, bytes_max);
-  remarks.push_back(fmt::format("{} by \"{}\" refused: {}; \"{}\" instead", shm::to_string(coll), name, why, other->name));
+  remarks.push_back(
+      fmt::format("{} by \"{}\" refused: {}; \"{}\" instead", shm::to_string(coll), name, why, other->name));
   return {bytes_max, other};
 }
 
 }  // namespace
 
-shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, const OptionsHandle& handle, bool use_file,
-                       std::vector<std::string>& remarks) {
+shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, const OptionsHandle& handle,
+                       bool use_file, std::vector<std::string>& remarks) {
   const shm::Tuning built_in = shm::default_tuning(input);
   shm::Tuning tuning = built_in;
   const auto forced = handle.options.forced();

@@ -9,9 +9,9 @@
 
 namespace sumac::team {
 
-/// The built-in table for `input`, then the file's choices (where `use_file`), then what the options force. What `group`
-/// cannot use stays built-in, and `remarks` gets a line for explain. Alike at every member of the group.
-shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, const OptionsHandle& handle, bool use_file,
-                       std::vector<std::string>& remarks);
+/// The built-in table for `input`, then the file's choices (where `use_file`), then what the options force. What
+/// `group` cannot use stays built-in, and `remarks` gets a line for explain. Alike at every member of the group.
+shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, const OptionsHandle& handle,
+                       bool use_file, std::vector<std::string>& remarks);
 
 }  // namespace sumac::team

@@ -1,7 +1,7 @@
 #pragma once
-// What `sumac tune` measured, as a file: JSON of one machine, with a checksum over its content. A file of another machine,
-// half-written or edited by hand is not used: load() says so in one line and the built-in choice stands. It is written
-// whole: beside its place, then renamed.
+// What `sumac tune` measured, as a file: JSON of one machine, with a checksum over its content. A file of another
+// machine, half-written or edited by hand is not used: load() says so in one line and the built-in choice stands. It is
+// written whole: beside its place, then renamed.
 //
 //   {"sumac_tuning": 1,
 //    "content": {"machine": "AuthenticAMD ...", "choices": [
@@ -35,11 +35,12 @@ struct TuningFile {
 };
 
 std::string print_tuning(const TuningFile& file);
-/// Errors name what is wrong, not where: load_tuning() puts the path in front. Names of collectives and algorithms are not
-/// looked at here.
+/// Errors name what is wrong, not where: load_tuning() puts the path in front. Names of collectives and algorithms are
+/// not looked at here.
 Result<TuningFile> parse_tuning(std::string_view text);
 
-/// Errc::not_found: there is no such file. Errc::refused: it is another machine's. Errc::invalid: half-written or edited.
+/// Errc::not_found: there is no such file. Errc::refused: it is another machine's. Errc::invalid: half-written or
+/// edited.
 Result<TuningFile> load_tuning(const std::string& path, std::string_view machine);
 
 /// Makes the folders that are missing; a reader sees the old file or the new one, never a part.
@@ -48,8 +49,8 @@ Result<> save_tuning(const std::string& path, const TuningFile& file);
 /// SUMAC_TUNING_FILE as given, "" for "none"; not given: where a user's configuration lies ("" if there is no home).
 std::string tuning_path(std::string_view variable);
 
-/// The choices that hold for a team of so many ranks on a host: those of the largest number that is not above `ranks`, by
-/// collective; in the order of from_bytes.
+/// The choices that hold for a team of so many ranks on a host: those of the largest number that is not above `ranks`,
+/// by collective; in the order of from_bytes.
 std::vector<TunedChoice> choices_for(const TuningFile& file, std::string_view collective, std::uint32_t ranks,
                                      bool oversubscribed);
 

@@ -69,7 +69,8 @@ TEST(TuningFile, WhatIsNotOursIsRefusedInOneLine) {
       {"something else", "[1, 2]", Errc::invalid, "not a tuning file"},
       {"edited", edited, Errc::invalid, "checksum"},
       {"of a later version", newer, Errc::invalid, "version 2"},
-      {"of another machine", print_tuning({"another machine", {}}), Errc::refused, "measured on another machine (\"another machine\""},
+      {"of another machine", print_tuning({"another machine", {}}), Errc::refused,
+       "measured on another machine (\"another machine\""},
       {"very large", std::string(5 << 20, ' '), Errc::invalid, "larger than"},
   };
   for (const auto& row : rows) {

@@ -1,7 +1,8 @@
 #pragma once
 // Whose turn it is to move a team: a lock that is never waited for in the hot path, and a guard against the same thread
-// coming in again from further down its own stack (MPI's progress, called by a wait, calls ours). Where a process has no
-// second thread it is a plain flag: the compiler keeps the loads and stores, the processor gets no locked instruction.
+// coming in again from further down its own stack (MPI's progress, called by a wait, calls ours). Where a process has
+// no second thread it is a plain flag: the compiler keeps the loads and stores, the processor gets no locked
+// instruction.
 #include <sched.h>
 
 #include <atomic>

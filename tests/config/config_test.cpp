@@ -12,6 +12,7 @@
 #include "hostd/config.hpp"
 #include "manager/config.hpp"
 #include "node/config.hpp"
+#include "team/options.hpp"
 #include "tests/config/document.hpp"
 
 namespace sumac::tests {
@@ -55,6 +56,14 @@ TEST(Config, every_variable_of_ours_belongs_to_somebody) {
     }
   }
   for (const auto name : extra) EXPECT_EQ(seen.count(std::string(name)), 1u) << name << " is gone from the library";
+}
+
+TEST(Config, teams_have_prefixes_of_their_own) {
+  const auto extra = team_variables();
+  for (const auto& name : names<team::Options>(team::kOptions))
+    EXPECT_TRUE(name.starts_with("SUMAC_SHM_") || name.starts_with("SUMAC_TEAM_") ||
+                std::count(extra.begin(), extra.end(), name) == 1)
+        << name << ": give it the prefix SUMAC_TEAM_, or name it in src/base/our_variables.cpp";
 }
 
 }  // namespace

@@ -1,0 +1,144 @@
+// What goes wrong, and who hears of it: a way across that fails, a rank that is killed. Nobody waits for ever,
+// everybody gives the same reason, and the team stays broken.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "shm/test_exercise.hpp"
+#include "team/team.hpp"
+#include "team/test_world.hpp"
+
+namespace sumac::team {
+namespace {
+
+using shm::Coll;
+using shm::Exercise;
+
+const sumac_call_t* c_call(const Exercise& exercise) { return reinterpret_cast<const sumac_call_t*>(&exercise.call()); }
+
+/// One collective in either form. What it came to.
+int do_one(sumac_team_t* team, const Exercise& exercise, bool blocking) {
+  if (blocking) return sumac_team_run(team, c_call(exercise));
+  sumac_op_t* op = nullptr;
+  if (const int rc = sumac_team_post(team, c_call(exercise), nullptr, nullptr, &op); rc != SUMAC_TEAM_OK) return rc;
+  int rc = SUMAC_TEAM_PENDING;
+  while ((rc = sumac_op_test(op)) == SUMAC_TEAM_PENDING) ::sched_yield();
+  sumac_op_free(op);
+  return rc;
+}
+
+/// The team is broken for `reason`, and stays so.
+std::string broken_for(sumac_team_t* team, const Exercise& exercise, std::string_view reason) {
+  if (std::string_view(sumac_team_error(team)).find(reason) == std::string_view::npos) return sumac_team_error(team);
+  if (sumac_team_run(team, c_call(exercise)) != SUMAC_TEAM_BROKEN) return "it ran again";
+  sumac_op_t* op = nullptr;
+  if (sumac_team_post(team, c_call(exercise), nullptr, nullptr, &op) != SUMAC_TEAM_BROKEN) return "it could be posted";
+  if (sumac_team_active(team) != 0) return "something is still active";
+  return "";
+}
+
+TEST(Failure, OfTheWayAcrossIsHeardOnWholeHosts) {
+  const auto places = places_of(2, 2, 2);
+  for (const bool blocking : {true, false})
+    for (const char* steps : {"always", "never"}) {
+      const auto options = options_with({{"SUMAC_TEAM_CHUNK", "1k"}, {"SUMAC_TEAM_LEVELS", steps}});
+      const auto texts = as_processes(8, 31, [&](World& world) -> std::string {
+        world.across.fail_at = 5;  // at both leaders: in the third chunk of the third operation
+        sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+        if (team == nullptr) return world.why;
+        int rc = SUMAC_TEAM_OK;
+        for (int i = 0; i < 4 && rc == SUMAC_TEAM_OK; ++i) {
+          const Exercise exercise({.coll = Coll::allreduce, .bytes = i < 2 ? 8u : 5000u, .seed = 1}, 8, world.rank);
+          rc = do_one(team, exercise, blocking);
+          if (i < 2 && rc != SUMAC_TEAM_OK) return fmt::format("operation {} failed already", i);
+        }
+        if (rc != SUMAC_TEAM_BROKEN) return fmt::format("answer {}", rc);
+        const Exercise exercise({.coll = Coll::allreduce, .bytes = 8, .seed = 1}, 8, world.rank);
+        const auto fault = broken_for(team, exercise, "the network is gone");
+        sumac_team_destroy(team);  // also with chunks between the hosts
+        return fault;
+      });
+      for (const auto& text : texts) EXPECT_EQ("", text);
+    }
+}
+
+TEST(Failure, AKilledRankIsNamedAtAllOthersOfItsHost) {
+  const struct {
+    const char* name;
+    const char* steps;
+    Coll coll;
+    std::size_t bytes;
+  } rows[] = {{"at once", "never", Coll::allreduce, 8},
+              {"socket by socket", "always", Coll::barrier, 0},
+              {"socket by socket, large", "always", Coll::bcast, 3000},
+              {"from each to each", "never", Coll::alltoall, 64}};
+  const auto places = places_of(1, 2, 2);
+  for (const auto& row : rows)
+    for (const bool blocking : {true, false}) {
+      SCOPED_TRACE(fmt::format("{}, {}", row.name, blocking ? "blocking" : "nonblocking"));
+      const auto options = options_with({{"SUMAC_TEAM_CHUNK", "1k"}, {"SUMAC_TEAM_LEVELS", row.steps}});
+      const auto texts = as_processes(4, 32, [&](World& world) -> std::string {
+        sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+        if (team == nullptr) return world.why;
+        const Exercise exercise({.coll = row.coll, .bytes = row.bytes, .root = 3, .seed = 1}, 4, world.rank);
+        if (const int rc = do_one(team, exercise, blocking); rc != SUMAC_TEAM_OK) return fmt::format("answer {}", rc);
+        world.meet();
+        if (world.rank == 3) ::raise(SIGKILL);  // all others wait for it
+        if (const int rc = do_one(team, exercise, blocking); rc != SUMAC_TEAM_BROKEN)
+          return fmt::format("answer {}", rc);
+        const auto fault = broken_for(team, exercise, "rank 3");
+        sumac_team_destroy(team);
+        return fault;
+      });
+      for (std::size_t r = 0; r < 3; ++r) EXPECT_EQ("", texts[r]) << "rank " << r;
+      EXPECT_EQ("signal 9", texts[3]);
+    }
+}
+
+TEST(Failure, DestroyedWithOperationsPosted) {
+  const auto places = places_of(1, 1, 2);
+  const auto options = options_with({});
+  EXPECT_EQ("", as_threads(2, 33, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              const Exercise exercise({.coll = Coll::allreduce, .bytes = 8, .seed = 1}, 2, world.rank);
+              sumac_op_t* op[3] = {};
+              if (world.rank == 0)  // the other one never comes
+                for (auto& one : op)
+                  if (sumac_team_post(team, c_call(exercise), nullptr, nullptr, &one) != SUMAC_TEAM_OK)
+                    return "not posted";
+              if (world.rank == 0 && (sumac_op_test(op[1]) != SUMAC_TEAM_PENDING || sumac_team_active(team) != 3))
+                return "not pending";
+              if (world.rank == 0) sumac_op_free(op[2]);
+              world.meet();
+              sumac_team_destroy(team);
+              return "";
+            }));
+}
+
+TEST(Failure, ACallThatBreaksARuleStartsNothing) {
+  const auto places = places_of(1, 1, 2);
+  const auto options = options_with({});
+  EXPECT_EQ("", as_threads(2, 34, [&](World& world) -> std::string {
+              auto spec = world.spec(places, as_c(options));
+              sumac_team_t* team = nullptr;
+              spec.struct_bytes = 8;
+              if (sumac_team_create(&spec, &team, nullptr, 0) != SUMAC_TEAM_INVALID) return "a spec of another version";
+              team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              sumac_call_t call{};
+              call.coll = SUMAC_COLLS;
+              sumac_op_t* op = nullptr;
+              if (sumac_team_run(team, &call) != SUMAC_TEAM_INVALID) return "an unknown collective ran";
+              if (sumac_op_create(team, &call, nullptr, nullptr, &op) != SUMAC_TEAM_INVALID) return "or was made";
+              sumac_fold_t fold;
+              if (sumac_fold_standard(&fold, static_cast<int>(Dtype::float32), static_cast<int>(Op::bor),
+                                      static_cast<int>(Dtype::null)) != SUMAC_TEAM_INVALID)
+                return "float | float";
+              world.meet();
+              sumac_team_destroy(team);
+              return "";
+            }));
+}
+
+}  // namespace
+}  // namespace sumac::team
