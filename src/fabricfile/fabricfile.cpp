@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <set>
-#include <sstream>
 #include <unordered_set>
 #include <vector>
 
+#include "fabricfile/ibnetdiscover.hpp"
+#include "fabricfile/read_file.hpp"
 #include "fabricfile/units.hpp"
 #include "topo/validate.hpp"
 
@@ -354,6 +353,7 @@ class Reader {
 }  // namespace
 
 Result<Fabric> parse_fabric(const std::string& text, std::string_view name) {
+  if (looks_like_ibnetdiscover(text)) return parse_ibnetdiscover(text, name);
   try {
     return Reader{name}.read(YAML::Load(text));
   } catch (const YAML::Exception& e) {
@@ -362,14 +362,9 @@ Result<Fabric> parse_fabric(const std::string& text, std::string_view name) {
 }
 
 Result<Fabric> load_fabric(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error))
-    return fail(Errc::invalid, "{} is a directory: name a fabric file", path);
-  std::ifstream file(path);
-  if (!file) return fail_errno(fmt::format("open fabric file {}", path));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse_fabric(text.str(), path);
+  auto text = read_file(path, "fabric file");
+  if (!text) return tl::unexpected(text.error());
+  return parse_fabric(*text, path);
 }
 
 }  // namespace sumac

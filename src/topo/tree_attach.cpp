@@ -47,7 +47,7 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
   const auto rank = [&](const Flow& flow) {
     const auto name = std::string_view(flow.is_host ? fabric_.hosts[flow.index].name : fabric_.nodes[flow.index].name);
     const auto slots = flow.is_host ? 0U : free_slots(draft, flow.index);
-    return std::tuple(flow.is_host, ~slots, flow.is_host ? 0U : ~height[flow.index], name);
+    return std::tuple(flow.is_host, ~slots, flow.is_host ? 0 : ~spare[flow.index], flow.is_host ? 0U : ~height[flow.index], name);
   };
   std::sort(flows.begin(), flows.end(), [&](const Flow& a, const Flow& b) { return rank(a) < rank(b); });
 
@@ -98,12 +98,16 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
       if (const auto found = row_of.find(node_switch_[i]); found != row_of.end())
         row[i] = rows.data() + found->second * graph_.size();
 
-  std::vector<std::uint32_t> full;
+  std::vector<std::uint32_t> level(draft.parent.size(), 0);  // nodes above
+  for (const auto node : inside)
+    for (auto up = node; up != draft.root; up = draft.parent[up]) ++level[node];
   for (const auto& flow : flows) {
     const auto from = flow.is_host ? draft.host_switch[flow.index] : node_switch_[flow.index];
     std::uint32_t best = kNone;
     const auto key = [&](std::uint32_t i) {
-      return std::tuple(draft.links[i] + row[i][from], draft.slots[i], std::string_view(fabric_.nodes[i].name));
+      // Of equally short ways the one that is added up soonest, then the one over fewest nodes.
+      return std::tuple(draft.links[i] + row[i][from], row[i][from], level[i], draft.slots[i],
+                        std::string_view(fabric_.nodes[i].name));
     };
     for (const auto i : inside)
       if (row[i][from] != SwitchGraph::kFar && free_slots(draft, i) > 0 && (best == kNone || key(i) < key(best)))
@@ -126,6 +130,7 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
       for (const auto node : below(flow.index)) {
         if (node != flow.index)
           draft.links[node] = draft.links[draft.parent[node]] + static_cast<std::uint32_t>(draft.route[node].size());
+        level[node] = level[draft.parent[node]] + 1;
         inside.push_back(node);
       }
     }

@@ -180,6 +180,17 @@ std::vector<std::vector<std::uint32_t>> TreeBuilder::children_of(const Draft& dr
   return children;
 }
 
+std::uint32_t TreeBuilder::follow(std::uint32_t from, std::span<const std::uint32_t> links) const {
+  auto at = from;
+  for (const auto link : links) {
+    if (at == kNone || link >= fabric_.links.size()) return kNone;
+    const auto edges = graph_.edges(at);  // only those that are up
+    const auto edge = std::find_if(edges.begin(), edges.end(), [&](const auto& each) { return each.link == link; });
+    at = edge == edges.end() ? kNone : edge->to;
+  }
+  return at;
+}
+
 void TreeBuilder::reckon_links(Draft& draft) const {
   const auto children = children_of(draft);
   draft.links.assign(draft.parent.size(), kNone);

@@ -1,6 +1,7 @@
 #pragma once
 // The workshop behind build_trees() and update_forest(): names resolved once, the load that trees put on links and nodes
 // so far, and a tree while it is being made.
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -57,6 +58,14 @@ class TreeBuilder {
   std::uint32_t free_slots(const Draft& draft, std::uint32_t node) const {
     return radix_ == 0 ? kNone : radix_ - std::min(radix_, draft.slots[node]);
   }
+  /// Where one comes to from a switch over these links, all up; kNone: they don't hang together.
+  std::uint32_t follow(std::uint32_t from, std::span<const std::uint32_t> links) const;
+  /// The switch of a host's port; kNone: down.
+  std::uint32_t switch_of_port(std::uint32_t host, std::uint32_t port) const {
+    return port < ports_of_host_[host].size() ? ports_of_host_[host][port] : kNone;
+  }
+  /// Draft::links of all nodes, from what the parents and routes say.
+  void reckon_links(Draft& draft) const;
   /// Children of each node in the draft.
   static std::vector<std::vector<std::uint32_t>> children_of(const Draft& draft);
 
@@ -68,7 +77,6 @@ class TreeBuilder {
   double load_with(std::uint32_t link, std::size_t streams) const;
   void add_load(std::span<const std::uint32_t> links, int streams);
   std::uint64_t rate_rank(std::uint32_t node) const;
-  void reckon_links(Draft& draft) const;
 
   const Fabric& fabric_;
   std::uint32_t radix_;

@@ -1,0 +1,204 @@
+#include "topo/forest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "topo/changes.hpp"
+#include "topo/job_tree.hpp"
+#include "topo/sample_fabrics.hpp"
+#include "topo/test_fabric.hpp"
+#include "topo/tree_check.hpp"
+
+namespace sumac::topo {
+namespace {
+
+Forest planted(const Fabric& fabric, std::uint32_t trees, std::uint32_t radix = 0) {
+  auto forest = build_forest(fabric, {trees, radix});
+  EXPECT_TRUE(forest) << forest.error().context;
+  return *forest;
+}
+
+std::uint32_t node_named(const Fabric& fabric, std::string_view name) {
+  for (std::uint32_t i = 0; i < fabric.nodes.size(); ++i)
+    if (fabric.nodes[i].name == name) return i;
+  return kNone;
+}
+
+TEST(Forest, nothing_changed_nothing_changes) {
+  const auto fabric = leaf_spine(4, 2, 3);
+  const auto before = planted(fabric, 2);
+  const auto update = update_forest(fabric, before, {2, 0});
+  ASSERT_EQ(update.changes.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(update.changes[i].fate, Fate::kept);
+    EXPECT_EQ(update.forest.trees[i].id, i + 1);
+    EXPECT_TRUE(same_tree(before.trees[i], update.forest.trees[i]));
+  }
+}
+
+TEST(Forest, a_node_that_dies_touches_only_the_trees_and_jobs_that_used_it) {
+  auto fabric = leaf_spine(4, 2, 3);
+  const auto before = planted(fabric, 2);  // roots spine0, spine1
+  ASSERT_EQ(before.trees[0].nodes[before.trees[0].root].name, "an-spine0");
+  const auto jobs = std::vector{prune(fabric, before.trees[0], std::vector<std::uint32_t>{0, 1, 3}),
+                                prune(fabric, before.trees[0], std::vector<std::uint32_t>{6, 9})};
+  ASSERT_TRUE(set_node_up(fabric, "an-leaf0", false));
+  const auto update = update_forest(fabric, before, {2, 0});
+  for (const auto& change : update.changes) {
+    EXPECT_EQ(change.fate, Fate::repaired);
+    EXPECT_EQ(change.gone, (std::vector<std::uint32_t>{node_named(fabric, "an-leaf0")}));
+    EXPECT_TRUE(change.reparented.empty());
+    EXPECT_EQ(change.moved, (std::vector<std::uint32_t>{0, 1, 2})) << "its hosts";
+  }
+  EXPECT_EQ(update.changes[0].before, 1U);
+  EXPECT_EQ(update.changes[0].after, 3U);
+  EXPECT_EQ(check_tree(fabric, update.forest.trees[0], {.radix = 0}), "");
+  EXPECT_TRUE(notices(*jobs[0], update.changes[0]));
+  EXPECT_FALSE(notices(*jobs[1], update.changes[0])) << "it never used that leaf";
+}
+
+TEST(Forest, a_root_that_dies_rebuilds_its_tree_alone) {
+  auto fabric = leaf_spine(4, 3, 3);
+  const auto before = planted(fabric, 2);
+  ASSERT_TRUE(set_node_up(fabric, "an-spine0", false));
+  const auto update = update_forest(fabric, before, {2, 0});
+  EXPECT_EQ(update.changes[0].fate, Fate::rebuilt);
+  EXPECT_EQ(update.changes[0].after, 3U);
+  EXPECT_EQ(update.forest.trees[0].nodes[update.forest.trees[0].root].name, "an-spine2") << "not the other tree's root";
+  EXPECT_EQ(update.changes[1].fate, Fate::extended) << "there it was idle: nobody notices";
+  EXPECT_EQ(update.forest.trees[1].id, 2U);
+}
+
+TEST(Forest, a_link_that_dies_moves_what_it_carried) {
+  auto fabric = leaf_spine(4, 2, 3, 2);
+  const auto before = planted(fabric, 2);
+  const auto leaf = node_named(fabric, "an-leaf1");
+  const auto link = before.trees[0].nodes[leaf].route.at(0);
+  fabric.links[link].up = false;
+  const auto update = update_forest(fabric, before, {2, 0});
+  EXPECT_EQ(update.changes[0].fate, Fate::repaired);
+  EXPECT_EQ(update.changes[0].reparented, (std::vector<std::uint32_t>{leaf}));
+  EXPECT_TRUE(update.changes[0].moved.empty());
+  EXPECT_EQ(update.forest.trees[0].nodes[leaf].route.size(), 1U) << "over the link beside it";
+  EXPECT_EQ(update.changes[1].fate, Fate::kept);
+  EXPECT_TRUE(same_tree(update.forest.trees[1], before.trees[1]));
+}
+
+TEST(Forest, a_job_whose_root_gets_another_parent_goes_on) {
+  auto fabric = leaf_spine(4, 2, 3);
+  const auto before = planted(fabric, 1);
+  const auto inside = prune(fabric, before.trees[0], std::vector<std::uint32_t>{0, 1, 2});
+  const auto across = prune(fabric, before.trees[0], std::vector<std::uint32_t>{0, 1, 3});
+  ASSERT_TRUE(set_link_up(fabric, "leaf0", "spine0", false));
+  const auto update = update_forest(fabric, before, {1, 0});
+  EXPECT_EQ(update.changes[0].reparented, (std::vector<std::uint32_t>{node_named(fabric, "an-leaf0")}));
+  EXPECT_FALSE(notices(*inside, update.changes[0]));
+  EXPECT_TRUE(notices(*across, update.changes[0]));
+}
+
+TEST(Forest, whoever_registers_joins_without_disturbing) {
+  auto fabric = registered_fabric("cloud");
+  ASSERT_TRUE(add_host(fabric, host("h1", kAnywhere)));
+  ASSERT_TRUE(add_node(fabric, {"an1", {kAnywhere, ""}, {}}));
+  auto forest = planted(fabric, 1, 8);
+  ASSERT_TRUE(add_host(fabric, host("h2", kAnywhere)));
+  ASSERT_TRUE(add_host(fabric, host("h3", kAnywhere)));
+  ASSERT_TRUE(add_node(fabric, {"an2", {"", "h3"}, {}}));
+  auto update = update_forest(fabric, forest, {1, 8});
+  ASSERT_EQ(update.changes[0].fate, Fate::extended);
+  EXPECT_EQ(update.forest.trees[0].id, 1U);
+  EXPECT_EQ(update.forest.trees[0].leaf_of_host, (std::vector<std::uint32_t>{0, 0, 0}));
+  EXPECT_EQ(update.forest.trees[0].nodes[1].parent, 0);
+  // Its host leaves and comes back; then the last node leaves.
+  ASSERT_TRUE(remove_host(fabric, "h2"));
+  update = update_forest(fabric, update.forest, {1, 8});
+  EXPECT_EQ(update.changes[0].fate, Fate::extended);
+  EXPECT_EQ(update.forest.trees[0].leaf_of_host[1], kNone);
+  ASSERT_TRUE(add_host(fabric, host("h2", kAnywhere)));
+  update = update_forest(fabric, update.forest, {1, 8});
+  EXPECT_EQ(update.forest.trees[0].leaf_of_host[1], 0U);
+  ASSERT_TRUE(remove_node(fabric, "an1"));
+  update = update_forest(fabric, update.forest, {1, 8});
+  EXPECT_EQ(update.changes[0].fate, Fate::rebuilt);
+  ASSERT_TRUE(remove_node(fabric, "an2"));
+  update = update_forest(fabric, update.forest, {1, 8});
+  EXPECT_EQ(update.changes[0].fate, Fate::lost);
+  EXPECT_EQ(update.changes[0].after, 0U);
+  EXPECT_TRUE(update.forest.trees.empty());
+}
+
+TEST(Forest, a_node_that_comes_takes_the_hosts_of_its_switch_home) {
+  auto fabric = two_leaves();
+  fabric.nodes.erase(fabric.nodes.begin() + 2);  // an-leaf2
+  const auto before = planted(fabric, 1);
+  EXPECT_EQ(before.trees[0].leaf_of_host[2], 0U);
+  ASSERT_TRUE(add_node(fabric, {"an-leaf2", {"leaf2", ""}, {}}));
+  const auto update = update_forest(fabric, before, {1, 0});
+  EXPECT_EQ(update.changes[0].fate, Fate::extended);
+  EXPECT_TRUE(update.changes[0].moved.empty()) << "who runs goes on with the old leaf";
+  EXPECT_EQ(update.forest.trees[0].leaf_of_host[2], 2U);
+}
+
+/// Every change of every fabric: the trees are right again, what is kept is kept, and who is not told notices nothing.
+TEST(Forest, random_changes_of_random_fabrics) {
+  unsigned fates[5] = {};
+  for (std::uint64_t seed = 1; seed <= 250; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    std::mt19937_64 random(seed);
+    const auto below = [&](std::size_t bound) { return static_cast<std::uint32_t>(random() % bound); };
+    auto fabric = random_fabric(seed);
+    const std::uint32_t radix = seed % 3 == 0 ? 6 : 0;
+    auto built = build_forest(fabric, {2, radix});
+    if (!built) continue;
+    auto forest = std::move(*built);
+    for (int step = 0; step < 6; ++step) {
+      const auto before = forest;
+      switch (below(6)) {
+        case 0: fabric.nodes[below(fabric.nodes.size())].up ^= true; break;
+        case 1: fabric.switches[below(fabric.switches.size())].up ^= true; break;
+        case 2: fabric.hosts[below(fabric.hosts.size())].up ^= true; break;
+        case 3:
+          ASSERT_TRUE(add_node(fabric, {fmt::format("new{}-{}", seed, step), {fabric.switches[0].name, ""}, {}}));
+          break;
+        case 4: ASSERT_TRUE(add_host(fabric, host(fmt::format("late{}", step), fabric.switches.back().name))); break;
+        default:
+          if (!fabric.links.empty()) fabric.links[below(fabric.links.size())].up ^= true;
+      }
+      auto update = update_forest(fabric, before, {2, radix});
+      ASSERT_EQ(update.changes.size(), before.trees.size());
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < before.trees.size(); ++i) {
+        const auto& change = update.changes[i];
+        const auto& old = before.trees[i];
+        ++fates[static_cast<std::size_t>(change.fate)];
+        if (change.fate == Fate::lost) continue;
+        const auto& now = update.forest.trees[next++];
+        ASSERT_EQ(check_tree(fabric, now, {.radix = radix}), "") << "step " << step;
+        ASSERT_EQ(now.id == old.id, change.fate == Fate::kept || change.fate == Fate::extended);
+        if (change.fate == Fate::kept) {
+          ASSERT_TRUE(same_tree(old, now));
+        }
+        std::vector<std::uint32_t> hosts;
+        for (std::uint32_t h = 0; h < old.leaf_of_host.size(); ++h)
+          if (old.leaf_of_host[h] != kNone && fabric.hosts[h].up && below(2) == 0) hosts.push_back(h);
+        if (hosts.empty()) continue;
+        const auto job = prune(fabric, old, hosts);
+        ASSERT_TRUE(job);
+        if (notices(*job, change)) continue;
+        for (const auto& node : job->nodes) {
+          ASSERT_TRUE(now.nodes[node.node].in_tree);
+          if (node.parent < 0) continue;
+          ASSERT_EQ(now.nodes[node.node].parent, old.nodes[node.node].parent);
+          ASSERT_EQ(now.nodes[node.node].route, old.nodes[node.node].route);
+        }
+      }
+      forest = std::move(update.forest);
+    }
+  }
+  for (const auto fate : {Fate::kept, Fate::extended, Fate::repaired, Fate::rebuilt, Fate::lost})
+    EXPECT_GT(fates[static_cast<std::size_t>(fate)], 0U) << to_string(fate) << " never came up";
+}
+
+}  // namespace
+}  // namespace sumac::topo

@@ -1,0 +1,44 @@
+// How long a tree takes on 10,000 hosts: names looked up, root chosen among all nodes, every parent and leaf found.
+// usage: tree-bench [TRIALS]; prints for each shape the median and the slowest in ms, then the greatest of the medians, which
+// is what the case tree-10k-hosts-ms of `make bench-control` compares with its limit.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <vector>
+
+#include "topo/sample_fabrics.hpp"
+#include "topo/tree.hpp"
+
+int main(int argc, char** argv) {
+  using namespace sumac::topo;
+  const auto trials = argc > 1 ? std::atoi(argv[1]) : 11;
+  if (trials < 1 || trials > 10'000) {
+    fmt::print(stderr, "tree-bench: '{}' is no number of trials within 1 to 10000\n", argv[1]);
+    return 2;
+  }
+  double worst = 0;
+  for (const auto* shape : kLargeShapes) {
+    const auto fabric = large_fabric(shape);
+    for (const std::uint32_t radix : {0U, 40U}) {
+      std::vector<double> ms;
+      for (int trial = 0; trial < trials; ++trial) {
+        const auto begin = std::chrono::steady_clock::now();
+        const auto trees = build_trees(fabric, {1, radix});
+        ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+        if (!trees) {
+          fmt::print(stderr, "tree-bench: {}: {}\n", shape, trees.error().context);
+          return 1;
+        }
+      }
+      std::sort(ms.begin(), ms.end());
+      const auto median = ms[ms.size() / 2];
+      worst = std::max(worst, median);
+      fmt::print("{:15} radix {:2}  {} hosts {} switches {} links: median {:.1f} ms, slowest {:.1f} ms, of {}\n", shape, radix,
+                 fabric.hosts.size(), fabric.switches.size(), fabric.links.size(), median, ms.back(), trials);
+    }
+  }
+  fmt::print("tree-10k-hosts-ms {:.1f}\n", worst);
+  return 0;
+}
