@@ -7,13 +7,15 @@ MAKEFLAGS += --no-print-directory
 PRESET ?= dev
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
-# Set these on the command line: make test TESTS=wire, make lint ALL=1, make fuzz FUZZ_SECONDS=600, make lab FABRIC=file.yaml
+# Set these on the command line: make test TESTS=wire, make lint ALL=1, make fuzz FUZZ_SECONDS=600, make lab FABRIC=file.yaml,
+# make bench-host CASE=barrier-2r
 TESTS ?=
+CASE ?=
 ALL ?=
 FUZZ_SECONDS ?= 60
 FABRIC ?= lab/fabrics/test-4h.yaml
 
-.PHONY: help setup setup-dev setup-tools configure dev build demo test seeds lint format docs lab bench fuzz asan tsan clean
+.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host fuzz asan tsan clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -44,6 +46,10 @@ bench: setup configure ## the long form of the demo's table (build/bench.json)
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/demo.py --build $(BUILD) --out build/bench.json --full
 
+bench-host: setup-bench configure ## shared memory against every MPI, inside this host (build/host.json); CASE=name for one
+	@cmake --build $(BUILD) -j $(JOBS) --target programs
+	@python3 bench/host/run.py --build $(BUILD) --out build/host.json --case "$(CASE)"
+
 lint: setup-tools configure ## formatting, spelling, shell scripts, clang-tidy on what changed (ALL=1: on everything)
 	@.ci/lint --build $(BUILD) --jobs $(JOBS) $(if $(ALL),--all)
 
@@ -70,6 +76,9 @@ setup: ## install missing packages for building and the demo
 
 setup-dev: ## the same and what the tests need
 	@packaging/install packaging/apt.txt packaging/apt-dev.txt
+
+setup-bench: ## packages for bench-host: the peers that Debian has
+	@packaging/install packaging/apt.txt packaging/apt-bench.txt
 
 setup-tools: ## the same and what lint, fuzz and docs need
 	@packaging/install packaging/apt.txt packaging/apt-dev.txt packaging/apt-tools.txt

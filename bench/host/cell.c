@@ -1,0 +1,417 @@
+#define _GNU_SOURCE
+#include "bench/host/cell.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "bench/host/ticks.h"
+#include "bench/host/world.h"
+
+/* How a call is measured. Back to back: ranks wait for each other anyway. Aligned: an untimed barrier before each call, or
+ * a root would run ahead. Post: overlap with a sleep outside of the library. Dup and first: communicators. */
+typedef enum { kBackToBack, kAligned, kPost, kDup, kFirst } way;
+
+static const struct {
+  const char* name;
+  world_kind kind;
+  way how;
+} kKinds[] = {
+    {"barrier", kBarrier, kBackToBack},
+    {"allreduce", kAllreduce, kBackToBack},
+    {"allgather", kAllgather, kBackToBack},
+    {"alltoall", kAlltoall, kBackToBack},
+    {"bcast", kBcast, kAligned},
+    {"reduce", kReduce, kAligned},
+    {"iallreduce", kAllreduce, kPost},
+    {"ialltoall", kAlltoall, kPost},
+    {"iscatterv", kScatterv, kPost},
+    {"dup", kBarrier, kDup},
+    {"first-barrier", kBarrier, kFirst},
+    {"first-allreduce", kAllreduce, kFirst},
+};
+
+static int find(const char* name) {
+  for (int i = 0; i < (int)(sizeof kKinds / sizeof kKinds[0]); ++i)
+    if (strcmp(kKinds[i].name, name) == 0) return i;
+  return -1;
+}
+
+static int has_data(int kind) { return kKinds[kind].kind != kBarrier; }
+
+/* A single number is a double, as of a scalar product; a vector is float, as gradients and fields are. */
+static bench_type type_of(size_t bytes) { return bytes <= 64 ? kBenchDouble : kBenchFloat; }
+
+const char* cell_refuses(const area_command* command) {
+  const int kind = find(command->kind);
+  if (kind < 0) return "no such collective";
+  const int total = command->iterations + command->warmup;
+  if (command->iterations < 1 || command->warmup < 0 || total > kAreaIterationsMax)
+    return "too many or too few iterations";
+  if (has_data(kind) == (command->bytes == 0)) return "a size where none belongs, or none where one does";
+  if (has_data(kind) && command->bytes % bench_type_bytes(type_of(command->bytes)) != 0)
+    return "not a multiple of the type";
+  return NULL;
+}
+
+__attribute__((noreturn)) static void give_up(const char* what, int code) {
+  fprintf(stderr, "hostbench: rank %d: %s: %s\n", world_rank(), what, world_explain(code));
+  world_abort();
+}
+
+static void must(int code, const char* what) {
+  if (code != 0) give_up(what, code);
+}
+
+/* Buffers live as long as the program and only grow: a call sees the same addresses again, as in a program that computes. */
+static struct {
+  char *send, *receive, *scratch;
+  size_t bytes;
+} buffers;
+
+/* Small calls back to back come in bursts: their inputs lie ready side by side and their results are checked afterwards, so
+ * that nothing stands between two calls. Larger ones are refilled each time, which a program that computes does as well. */
+enum { kBurstBytes = 64 << 10, kBurstBlockMax = 8 << 10, kBurstMin = 16, kBurstMax = 256 };
+
+static void need_buffers(size_t bytes) {
+  if (bytes <= buffers.bytes) return;
+  free(buffers.send), free(buffers.receive), free(buffers.scratch);
+  const size_t size = (bytes + 4095) / 4096 * 4096;
+  buffers.send = aligned_alloc(4096, size), buffers.receive = aligned_alloc(4096, size);
+  buffers.scratch = aligned_alloc(4096, size), buffers.bytes = size;
+  if (!buffers.send || !buffers.receive || !buffers.scratch)
+    fprintf(stderr, "hostbench: out of memory\n"), world_abort();
+  memset(buffers.send, 1, size), memset(buffers.receive, 1, size), memset(buffers.scratch, 1, size);
+}
+
+/* A pattern's table takes milliseconds for a large size, and a cell comes back hundreds of times. */
+static bench_pattern* pattern_for(bench_type type, int sources, size_t count) {
+  enum { kKept = 64 };
+  static struct {
+    bench_type type;
+    int sources;
+    size_t count;
+    bench_pattern* pattern;
+  } kept[kKept];
+  static int used;
+  for (int i = 0; i < used; ++i)
+    if (kept[i].type == type && kept[i].sources == sources && kept[i].count == count) return kept[i].pattern;
+  if (used == kKept) fprintf(stderr, "hostbench: more than %d different cells in one start\n", kKept), world_abort();
+  bench_pattern* made = bench_pattern_new(type, sources, count);
+  if (made == NULL) fprintf(stderr, "hostbench: out of memory\n"), world_abort();
+  kept[used].type = type, kept[used].sources = sources, kept[used].count = count, kept[used].pattern = made;
+  return kept[used++].pattern;
+}
+
+typedef struct {
+  int kind, rank, ranks;
+  world_arguments call;
+  bench_pattern* pattern; /* alltoall and scatterv: a source for each pair of ranks */
+} cell;
+
+static int is_pairwise(const cell* c) { return kKinds[c->kind].kind == kAlltoall || kKinds[c->kind].kind == kScatterv; }
+static size_t block_bytes(const cell* c) { return c->call.count * bench_type_bytes(c->call.type); }
+static char* block(const void* base, const cell* c, int index) { return (char*)base + (size_t)index * block_bytes(c); }
+
+static void fill(const cell* c, int iteration) {
+  char *send = (char*)c->call.send, *receive = c->call.receive;
+  switch (kKinds[c->kind].kind) {
+    case kBarrier: return;
+    case kBcast:
+      if (c->rank == 0) bench_pattern_fill(c->pattern, 0, iteration, receive);
+      return;
+    case kScatterv:
+      if (c->rank != 0) return;
+      __attribute__((fallthrough));
+    case kAlltoall:
+      for (int to = 0; to < c->ranks; ++to)
+        bench_pattern_fill(c->pattern, c->rank * c->ranks + to, iteration, block(send, c, to));
+      return;
+    default: bench_pattern_fill(c->pattern, c->rank, iteration, send);
+  }
+}
+
+static int differs(const cell* c, int source, int iteration, const void* got) {
+  bench_pattern_fill(c->pattern, source, iteration, buffers.scratch);
+  return memcmp(buffers.scratch, got, block_bytes(c)) != 0;
+}
+
+/* @return whether this rank's result is wrong. */
+static int check(const cell* c, int iteration) {
+  const void* receive = c->call.receive;
+  int wrong = 0;
+  switch (kKinds[c->kind].kind) {
+    case kBarrier: return 0;
+    case kAllreduce: return bench_pattern_check(c->pattern, iteration, receive, NULL) != 0;
+    case kReduce: return c->rank == 0 && bench_pattern_check(c->pattern, iteration, receive, NULL) != 0;
+    case kBcast: return differs(c, 0, iteration, receive);
+    case kScatterv: return differs(c, c->rank, iteration, receive);
+    case kAllgather:
+      for (int from = 0; from < c->ranks; ++from) wrong |= differs(c, from, iteration, block(receive, c, from));
+      return wrong;
+    case kAlltoall:
+      for (int from = 0; from < c->ranks; ++from)
+        wrong |= differs(c, from * c->ranks + c->rank, iteration, block(receive, c, from));
+      return wrong;
+    case kWorldKinds: break;
+  }
+  return 1;
+}
+
+/* Does a barrier hold back who is early? Each rank says how far it is, and after the barrier must see all others there. */
+static long barrier_errors(const cell* c, int calls) {
+  long errors = 0;
+  for (int i = 1; i <= calls; ++i) {
+    area_put(i);
+    must(world_call(kBarrier, &c->call), "barrier");
+    for (int rank = 0; rank < c->ranks; ++rank) errors += area_get(rank) < i;
+  }
+  area_align();
+  area_put(0);
+  area_align();
+  return errors;
+}
+
+static double sum_over_ranks(const cell* c, double mine) {
+  area_align();
+  area_put(mine);
+  area_align();
+  double sum = 0;
+  for (int rank = 0; rank < c->ranks; ++rank) sum += area_get(rank);
+  area_align();
+  area_put(0);
+  area_align();
+  return sum;
+}
+
+/* The MPI's own barrier lets it finish what it began; ours then sends all ranks off together, whatever the MPI. */
+static void align(const cell* c) {
+  must(world_call(kBarrier, &c->call), "barrier");
+  area_align();
+}
+
+static void sleep_ns(double ns) {
+  if (ns < 1) return;
+  const struct timespec time = {(time_t)(ns / 1e9), (long)(ns - 1e9 * (double)(time_t)(ns / 1e9))};
+  nanosleep(&time, NULL); /* interrupted: what was slept is measured anyway */
+}
+
+static int by_value(const void* a, const void* b) {
+  const int64_t x = *(const int64_t*)a, y = *(const int64_t*)b;
+  return (x > y) - (x < y);
+}
+
+/* How much later than asked for this process runs again, median. */
+static double oversleep_ticks(double ns, double ns_each) {
+  enum { kTries = 15 };
+  int64_t late[kTries];
+  for (int i = 0; i < kTries; ++i) {
+    const int64_t start = ticks_now();
+    sleep_ns(ns);
+    late[i] = ticks_now() - start - (int64_t)(ns / ns_each);
+  }
+  qsort(late, kTries, sizeof late[0], by_value);
+  return (double)late[kTries / 2];
+}
+
+/* The step in which the counter moves, or what reading it costs: about the same. */
+static double counter_step(void) {
+  enum { kTries = 101 };
+  static int64_t each[kTries];
+  if (each[kTries / 2] > 0) return (double)each[kTries / 2];
+  for (int i = 0; i < kTries; ++i) {
+    const int64_t start = ticks_now();
+    each[i] = ticks_now() - start;
+  }
+  qsort(each, kTries, sizeof each[0], by_value);
+  return (double)each[kTries / 2];
+}
+
+/* What a stamp adds to a duration: the mean of a quiet stretch, because single readings move in the counter's steps. */
+double cell_stamp_ticks(int fenced) {
+  enum { kStretches = 15, kStamps = 64 };
+  int64_t each[kStretches];
+  for (int i = 0; i < kStretches; ++i) {
+    const int64_t start = ticks_fenced();
+    for (int k = 0; k < kStamps; ++k) (void)(fenced ? ticks_fenced() : ticks_now());
+    each[i] = ticks_fenced() - start;
+  }
+  qsort(each, kStretches, sizeof each[0], by_value);
+  return (double)each[kStretches / 2] / kStamps;
+}
+
+static bench_summary summarise(const cell* c, const area_command* command, double stamp) {
+  static double means[kAreaIterationsMax];
+  bench_mean_over_ranks_ms(area_notes(), c->ranks, kAreaIterationsMax, command->warmup, command->iterations, means);
+  /* The counter moves in steps (10 ns on some machines), so without this the median would, too: spread each value evenly
+   * over the step that it stands for. */
+  const double step = counter_step() / c->ranks;
+  uint32_t dice = 1;
+  for (int i = 0; i < command->iterations; ++i) {
+    dice = dice * 1664525u + 1013904223u;
+    means[i] += (step * (dice / 4294967296.0 - 0.5) - stamp) / 1e6;
+  }
+  bench_summary s = bench_summarise(means, (size_t)command->iterations);
+  s.median *= 1e6, s.mean *= 1e6, s.min *= 1e6, s.max *= 1e6, s.p90 *= 1e6; /* they were ticks, not ns */
+  return s;
+}
+
+/* Post, wait. With `computing` > 0: post, be away for that many ticks, wait. */
+static long post_loop(const cell* c, int total, double computing, double early, double ns_each, int64_t* slept) {
+  long errors = 0;
+  for (int i = 0; i < total; ++i) {
+    fill(c, i);
+    align(c);
+    const int64_t start = ticks_now();
+    must(world_post(kKinds[c->kind].kind, &c->call), "nonblocking collective");
+    if (computing > 0) {
+      const int64_t asleep = ticks_now();
+      sleep_ns((computing - early) * ns_each);
+      slept[i] = ticks_now() - asleep;
+    }
+    must(world_wait(), "wait");
+    area_note(i, ticks_now() - start);
+    errors += check(c, i);
+  }
+  return errors;
+}
+
+static long run_overlap(const cell* c, const area_command* command, double ns_each, cell_result* result) {
+  static int64_t slept[kAreaIterationsMax];
+  static double shares[kAreaIterationsMax];
+  const int total = command->warmup + command->iterations;
+  prctl(PR_SET_TIMERSLACK, 1);
+  long errors = post_loop(c, total, 0, 0, ns_each, slept);
+  area_align();
+  if (c->rank == 0) area_put(summarise(c, command, 0).median);
+  area_align();
+  const double pure = area_get(0);
+  const double early = oversleep_ticks(pure * ns_each, ns_each);
+  area_align();
+  if (c->rank == 0) area_put(0);
+  errors += post_loop(c, total, pure, early, ns_each, slept);
+  /* The share hidden in each iteration of this rank, with the time it really was away. */
+  const int64_t* mine = area_notes() + (size_t)c->rank * kAreaIterationsMax;
+  double away = 0;
+  for (int i = 0; i < command->iterations; ++i) {
+    const int at = command->warmup + i;
+    shares[i] = 100 * (1 - (double)(mine[at] - slept[at]) / pure);
+    away += (double)slept[at] / command->iterations;
+  }
+  const double share = bench_summarise(shares, (size_t)command->iterations).median;
+  const double overlap = sum_over_ranks(c, share) / c->ranks, asleep = sum_over_ranks(c, away) / c->ranks;
+  *result = (cell_result){.pure = pure, .slept = asleep, .overlap = overlap < 0 ? 0 : overlap};
+  return errors;
+}
+
+static long run_bursts(cell c, int total) {
+  const world_kind kind = kKinds[c.kind].kind;
+  const size_t stride = block_bytes(&c) * (size_t)c.ranks;
+  int burst = stride ? (int)(kBurstBytes / stride) : kBurstMax;
+  burst = burst < kBurstMin ? kBurstMin : burst > kBurstMax ? kBurstMax : burst;
+  if (stride) need_buffers(stride * (size_t)burst);
+  const world_arguments shape = c.call;
+  world_arguments each[kBurstMax];
+  for (int k = 0; k < burst; ++k) {
+    each[k] = shape;
+    each[k].send = buffers.send + (size_t)k * stride, each[k].receive = buffers.receive + (size_t)k * stride;
+  }
+  long errors = 0;
+  /* The first call of a burst waits for whoever filled slower: it is no call back to back, and not noted. */
+  for (int done = 0, iteration = 0; done < total; done += burst - 1) {
+    const int calls = total - done < burst - 1 ? total - done + 1 : burst;
+    for (int k = 0; k < calls; ++k) c.call = each[k], fill(&c, iteration + k);
+    int code = world_call(kind, &each[0]);
+    int64_t start = ticks_now();
+    for (int k = 1; k < calls; ++k) {
+      code |= world_call(kind, &each[k]);
+      const int64_t end = ticks_now();
+      area_note(done + k - 1, end - start);
+      start = end;
+    }
+    must(code, kKinds[c.kind].name);
+    for (int k = 0; k < calls; ++k) c.call = each[k], errors += check(&c, iteration + k);
+    iteration += calls;
+  }
+  return errors;
+}
+
+static long run_calls(const cell* c, int total) {
+  const world_kind kind = kKinds[c->kind].kind;
+  const int aligned = kKinds[c->kind].how == kAligned;
+  long errors = 0;
+  for (int i = 0; i < total; ++i) {
+    fill(c, i);
+    if (aligned) align(c);
+    const int64_t start = ticks_fenced();
+    const int code = world_call(kind, &c->call);
+    const int64_t end = ticks_fenced();
+    area_note(i, end - start);
+    must(code, kKinds[c->kind].name);
+    errors += check(c, i);
+  }
+  return errors;
+}
+
+static long run_communicators(const cell* c, int total) {
+  const int first = kKinds[c->kind].how == kFirst;
+  long errors = 0;
+  for (int i = 0; i < total; ++i) {
+    fill(c, i);
+    align(c);
+    int64_t start = ticks_fenced();
+    must(world_dup(), "MPI_Comm_dup");
+    if (first) {
+      area_align();
+      start = ticks_fenced();
+      must(world_call(kKinds[c->kind].kind, &c->call), "first collective");
+    }
+    area_note(i, ticks_fenced() - start);
+    if (first) errors += check(c, i);
+    must(world_free_dup(), "MPI_Comm_free");
+  }
+  return errors;
+}
+
+void cell_run(const area_command* command, double ns_each, cell_result* result) {
+  cell c = {.kind = find(command->kind), .rank = world_rank(), .ranks = world_size()};
+  const int total = command->warmup + command->iterations;
+  long verified = total;
+  if (has_data(c.kind)) {
+    c.call.type = type_of(command->bytes);
+    c.call.count = command->bytes / bench_type_bytes(c.call.type);
+    c.pattern = pattern_for(c.call.type, is_pairwise(&c) ? c.ranks * c.ranks : c.ranks, c.call.count);
+    need_buffers(command->bytes * (size_t)c.ranks);
+    c.call.send = buffers.send, c.call.receive = buffers.receive;
+  }
+  *result = (cell_result){0};
+  area_align();
+  const double before = area_round_trip_ns();
+  align(&c);
+  long errors = 0;
+  switch (kKinds[c.kind].how) {
+    case kBackToBack:
+      if (command->bytes <= kBurstBlockMax) {
+        errors = run_bursts(c, total);
+        break;
+      }
+      __attribute__((fallthrough));
+    case kAligned: errors = run_calls(&c, total); break;
+    case kPost: errors = run_overlap(&c, command, ns_each, result); break;
+    case kDup:
+    case kFirst: errors = run_communicators(&c, total); break;
+  }
+  area_align();
+  const int bursts = kKinds[c.kind].how == kBackToBack && command->bytes <= kBurstBlockMax;
+  if (c.rank == 0) result->call = summarise(&c, command, cell_stamp_ticks(!bursts));
+  area_align();
+  if (kKinds[c.kind].kind == kBarrier) errors += barrier_errors(&c, verified = total < 200 ? total : 200);
+  must(world_call(kBarrier, &c.call), "barrier");
+  area_align();
+  result->round_trip_ns[0] = before;
+  result->round_trip_ns[1] = area_round_trip_ns();
+  result->errors = (long)sum_over_ranks(&c, (double)errors);
+  result->verified = verified * c.ranks;
+}

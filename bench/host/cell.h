@@ -1,0 +1,25 @@
+/* One cell: a collective at one size, some iterations of it, verified. */
+#ifndef SUMAC_BENCH_HOST_CELL_H
+#define SUMAC_BENCH_HOST_CELL_H
+
+#include "bench/host/area.h"
+#include "bench/measure.h"
+
+/** What rank 0 tells about a cell; times in ticks. */
+typedef struct {
+  bench_summary call;          /**< Of an iteration: the mean over ranks. */
+  double pure, slept, overlap; /**< Overlap cells: both times, and 100 x the hidden share of the pure time. */
+  double round_trip_ns[2];     /**< Before and after; 0: not measured. */
+  long verified, errors;       /**< Over all ranks. */
+} cell_result;
+
+/** @return NULL, or what is wrong with the command. */
+const char* cell_refuses(const area_command* command);
+
+/** What noting a duration costs, in ticks: taken off every duration. */
+double cell_stamp_ticks(int fenced);
+
+/** Runs on all ranks alike; the result is rank 0's. `ns_each`: of a tick. */
+void cell_run(const area_command* command, double ns_each, cell_result* result);
+
+#endif

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""hostbench driven as bench/host/run.py drives it, with an honest MPI, with one that lies, and naive. No time is judged."""
+
+import os
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from host import plan as P  # noqa: E402
+from host.programs import clean_environment  # noqa: E402
+from host.running import ProgramFailed, Running  # noqa: E402
+
+MPI, NAIVE, BROKEN = sys.argv[1:4]
+SECONDS = 60
+
+
+class Started:
+    """Stands for a programs.Program whose hostbench this build made."""
+
+    def __init__(self, argv, environment=None):
+        self.argv, self.environment = argv, environment or {}
+
+    def command(self, ranks, _):
+        return [word.format(ranks=ranks) for word in self.argv], {**clean_environment(), **self.environment}
+
+
+LAUNCH = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "-n", "{ranks}"]
+HONEST, PLAIN = Started([*LAUNCH, MPI]), Started([NAIVE])
+TIMED = [P.Cell("", kind, size) for kind in ("allreduce", "bcast", "reduce", "allgather", "alltoall") for size in (8, 4096, 100000)]
+TIMED.append(P.Cell("", "barrier"))
+OTHERS = [P.Cell("", kind, size) for kind in ("iallreduce", "ialltoall", "iscatterv") for size in (8, 100000)]
+OTHERS += [P.Cell("", "dup"), P.Cell("", "first-barrier"), P.Cell("", "first-allreduce", 8)]
+
+
+class Hostbench(unittest.TestCase):
+    def test_every_cell_on_numbers_of_ranks_that_fit_and_that_do_not(self):
+        for ranks in (2, 3, 5):
+            for program, cells in ((HONEST, TIMED + OTHERS), (PLAIN, TIMED)):
+                with Running(program, ranks, False, {}, SECONDS) as running:
+                    self.assertEqual(running.hello["ready"], ranks)
+                    for cell in cells:
+                        answer = running.ask(cell, SECONDS, 10)
+                        self.assertEqual((answer["kind"], answer["bytes"], answer["errors"]), (cell.kind, cell.bytes, 0))
+                        self.assertGreaterEqual(answer["verified"], 15 * ranks)
+                        self.assertEqual("overlap" in answer, cell.kind in ("iallreduce", "ialltoall", "iscatterv"))
+
+    def test_what_it_cannot_do_is_refused_and_it_goes_on(self):
+        with Running(PLAIN, 2, False, {}, SECONDS) as running:
+            for cell, why in ((P.Cell("", "nonesuch"), "no such collective"), (P.Cell("", "barrier", 8), "where none belongs"),
+                              (P.Cell("", "allreduce"), "none where one does"), (P.Cell("", "allreduce", 9), "multiple of the type")):
+                with self.assertRaisesRegex(ProgramFailed, why):
+                    running.ask(cell, SECONDS, 10)
+            self.assertEqual(running.ask(P.Cell("", "barrier"), SECONDS, 10)["errors"], 0)
+
+    def test_wrong_results_are_found(self):
+        for lie, cell in (("sum", P.Cell("the sum", "allreduce", 1024)), ("barrier", P.Cell("the barrier", "barrier"))):
+            liar = Started([*LAUNCH, "-x", f"LD_PRELOAD={BROKEN}", "-x", f"BROKEN_MPI={lie}", MPI])
+            with self.assertRaisesRegex(ProgramFailed, f"results of {cell.name} were wrong"):
+                with Running(liar, 2, False, {}, SECONDS) as running:
+                    running.ask(cell, SECONDS, 100)
+
+    def test_a_call_that_fails_is_told_in_its_own_words(self):
+        liar = Started([*LAUNCH, "-x", f"LD_PRELOAD={BROKEN}", "-x", "BROKEN_MPI=fail", MPI])
+        with self.assertRaisesRegex(ProgramFailed, "ended.*hostbench: rank .: .*MPI_ERR_OTHER"):
+            with Running(liar, 2, False, {}, SECONDS) as running:
+                running.ask(P.Cell("", "allreduce", 8), SECONDS, 100)
+
+    def test_a_start_that_cannot_go_well(self):
+        with self.assertRaisesRegex(ProgramFailed, "ended.*fewer cores than ranks"):
+            with Running(PLAIN, len(os.sched_getaffinity(0)) + 1, True, {}, SECONDS):
+                pass
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

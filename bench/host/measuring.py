@@ -1,0 +1,148 @@
+"""Turns: who is asked when, which pairs count, and the progress line."""
+
+import contextlib
+import time
+
+from . import plan as P
+from .running import ProgramFailed, Running, TooSlow
+from .stats import same_state
+
+TRIES = 3  # of a pair whose two turns saw different machines
+SLOW_TURN_S = 0.3  # a program that takes longer for a turn gets fewer iterations
+TURN_S_MAX = 6  # a program that takes longer is out of the cell
+PROBE = 4
+
+
+class Clock:
+    """Elapsed, left, and whether there is time for one more start."""
+
+    def __init__(self, budget_s):
+        self.start, self.budget_s = time.monotonic(), budget_s
+
+    @property
+    def elapsed(self):
+        return time.monotonic() - self.start
+
+    def over(self):
+        return self.elapsed > self.budget_s
+
+
+def minutes(seconds):
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def value_of(cell, answer):
+    if "overlap" in answer:
+        return answer["overlap"]
+    return answer["ns"] / (1e6 if cell.unit == "ms" else 1e3)
+
+
+class Measuring:
+    def __init__(self, table, programs, clock):
+        self.table, self.programs, self.clock = table, programs, clock
+        self.broken = {}  # (group, program) -> why: not asked again
+        self.too_slow = set()  # (cell, program)
+
+    def file(self, cell, program, answer):
+        column = self.table.column(cell.name, program)
+        column.values.append(value_of(cell, answer))
+        column.trips += [trip for trip in answer["round_trip_ns"] if trip > 0]
+
+    def fail(self, group, name, why):
+        self.broken[group.name, name] = why
+        for cell in group.cells:
+            self.table.column(cell.name, name).failures.append(why)
+
+    def one_start(self, group, start, said):
+        """Starts every program of the group afresh, and lets them take turns."""
+        names = [group.reference, *group.peers] + ([P.BARE] if group.bare else [])
+        running = {}
+        with contextlib.ExitStack() as stack:
+            for name in names:
+                if name not in self.programs or (group.name, name) in self.broken:
+                    continue
+                try:
+                    running[name] = stack.enter_context(Running(self.programs[name], group.ranks, group.pinned, group.options))
+                except ProgramFailed as failure:
+                    self.fail(group, name, str(failure))
+            for cycle in range(group.cycles):
+                said(start, cycle)
+                for cell in group.cells:
+                    self.one_cell(group, cell, start, cycle, running)
+                if self.clock.over() and start + cycle > 0:
+                    return
+
+    def ask(self, group, cell, name, running):
+        """The answer, or None if this program is out."""
+        if name not in running:
+            return None
+        program = running[name]
+        try:
+            if cell.name not in program.turns:
+                program.turns[cell.name] = cell.turns if group.pinned else self.few(program, cell)
+            return program.ask(cell, TURN_S_MAX, program.turns[cell.name])
+        except TooSlow as failure:
+            self.too_slow.add((cell.name, name))
+            self.table.column(cell.name, name).failures.append(str(failure))
+        except ProgramFailed as failure:
+            self.fail(group, name, str(failure))
+        program.give_up()
+        del running[name]
+        return None
+
+    @staticmethod
+    def few(program, cell):
+        """With more ranks than cores some need 1000 times as long as others: as many iterations as a turn has time for."""
+        program.ask(cell, TURN_S_MAX, 1)
+        began = time.monotonic()
+        program.ask(cell, TURN_S_MAX, PROBE)
+        turn_s = time.monotonic() - began
+        program.every[cell.name] = 1 + int(turn_s / SLOW_TURN_S)
+        return max(PROBE, min(cell.turns, int(PROBE * SLOW_TURN_S / turn_s)))
+
+    def takes_part(self, cell, name, running, cycle):
+        """A program that is slow here comes less often; one that is far too slow not again."""
+        if name not in running or (cell.name, name) in self.too_slow:
+            return False
+        return cycle % running[name].every.get(cell.name, 1) == 0
+
+    def one_cell(self, group, cell, start, cycle, running):
+        turn = cycle + group.cells.index(cell)
+        peers = [name for name in group.peers if self.takes_part(cell, name, running, cycle)]
+        peers = peers[turn % len(peers):] + peers[:turn % len(peers)] if peers else []
+        if group.bare and P.BARE in running:
+            answer = self.ask(group, cell, P.BARE, running)
+            if answer:
+                self.file(cell, P.BARE, answer)
+        if group.reference not in running or not peers:
+            for name in [group.reference, *peers]:
+                answer = self.ask(group, cell, name, running)
+                if answer:
+                    self.file(cell, name, answer)
+            return
+        for index, peer in enumerate(peers):
+            self.one_pair(group, cell, start, peer, running, peer_first=(turn + index) % 2)
+
+    def one_pair(self, group, cell, start, peer, running, peer_first):
+        order = (peer, group.reference) if peer_first else (group.reference, peer)
+        pairs = self.table.pair(cell.name, peer)
+        for _ in range(TRIES):
+            answers = {name: self.ask(group, cell, name, running) for name in order}
+            if None in answers.values():
+                return
+            if same_state(*answers.values()):
+                for name, answer in answers.items():
+                    self.file(cell, name, answer)
+                mine, theirs = (value_of(cell, answers[name]) for name in (group.reference, peer))
+                if mine > 0:
+                    pairs.add(start, theirs / mine)
+                return
+            pairs.dropped += 1
+
+    def group(self, group, note):
+        began = time.monotonic()
+        for start in range(group.starts):
+            if start and self.clock.over():
+                break
+            self.one_start(group, start, lambda s, c: note(group, s, c))
+        return time.monotonic() - began

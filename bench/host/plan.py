@@ -1,0 +1,154 @@
+"""What is compared: cells, what must hold in each, and who is started together. See docs/performance.md for the method."""
+
+from dataclasses import dataclass, field
+
+KIB, MIB = 1 << 10, 1 << 20
+
+SUMAC, BARE, OFF, THREAD = "sumac", "bare", "sumac-off", "sumac-thread"
+OMPI4, MPICH4, OMPI5, OMPI5_SM, MPICH5 = "ompi4", "mpich4", "ompi5", "ompi5-sm", "mpich5"
+PEERS = (OMPI4, MPICH4, OMPI5, OMPI5_SM, MPICH5)
+LABELS = {OMPI4: "Open MPI 4.1", MPICH4: "MPICH 4.0", OMPI5: "Open MPI 5", OMPI5_SM: "Open MPI 5 coll/sm", MPICH5: "MPICH 5",
+          SUMAC: "Sumac", OFF: "Sumac, off", THREAD: "Sumac, progress thread", BARE: "bare"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    name: str
+    kind: str  # what hostbench calls it
+    bytes: int = 0  # of one block: what one rank gives to one other; of the whole vector in a reduction
+    faster: float = None  # at least so many times faster than the best peer
+    over_sm: float = None  # at most so many times the time of coll/sm; `faster` then counts the others alone
+    at_least: float = None
+    at_most: float = None
+    times_at_most: float = None  # at most so many times the peer's time
+    band: tuple = None  # the ratio lies between
+    unit: str = "us"
+    limit: float = None
+    iterations: int = 0
+
+    @property
+    def turns(self):
+        """Iterations of one turn."""
+        return self.iterations or default_iterations(self.bytes)
+
+
+def warmup(iterations):
+    """10 %, at least 5; a few where a program is slow."""
+    return max(min(5, iterations), (iterations + 9) // 10)
+
+
+def default_iterations(size):
+    """Enough for a steady median, few enough that two turns of a pair lie milliseconds apart."""
+    for limit, count in ((KIB, 1000), (8 * KIB, 500), (64 * KIB, 200), (MIB, 20)):
+        if size <= limit:
+            return count
+    return 10
+
+
+@dataclass(frozen=True)
+class Group:
+    """Programs started together, taking turns over the same cells."""
+
+    name: str
+    ranks: int
+    cells: tuple
+    reference: str
+    peers: tuple
+    starts: int  # fresh starts of all programs
+    cycles: int  # turns of every pair in each start
+    pinned: bool = True
+    bare: bool = False
+    options: dict = field(default_factory=dict)
+
+
+def size_name(size):
+    return f"{size // MIB}MiB" if size >= MIB else f"{size // KIB}KiB" if size >= KIB else f"{size}B"
+
+
+def _timed(ranks, targets):
+    """The cells that every rank count gets; targets: {kind: {bytes: faster}}."""
+    cells = []
+    for kind, sizes in targets.items():
+        for size, faster in sizes.items():
+            name = f"{kind}-{size_name(size)}-{ranks}r" if size else f"{kind}-{ranks}r"
+            cells.append(Cell(name, kind, size, faster=faster, over_sm=1.1 if kind == "barrier" and faster else None))
+    return tuple(cells)
+
+
+ROOTED_AND_OTHERS = {8: 1.2, KIB: 1.2, 64 * KIB: 1.2, MIB: 1.2}
+TWO_RANKS = {
+    "allreduce": {8: 1.8, 64: 1.8, KIB: 1.8, 8 * KIB: 1.3, 64 * KIB: 1.3, MIB: 2.0, 4 * MIB: 1.6},
+    "barrier": {0: 2.5},
+    "bcast": ROOTED_AND_OTHERS,
+    "reduce": ROOTED_AND_OTHERS,
+    "allgather": ROOTED_AND_OTHERS,
+    "alltoall": ROOTED_AND_OTHERS,
+}
+# Where there are the cores for it, the same without a target: recorded in docs/performance.md.
+MORE_RANKS = {kind: dict.fromkeys(sizes) for kind, sizes in TWO_RANKS.items()}
+
+
+def _oversubscribed(ranks):
+    cells = [Cell(f"barrier-{ranks}r", "barrier", faster=2.5, iterations=100),
+             Cell(f"allreduce-8B-{ranks}r", "allreduce", 8, faster=2.5, iterations=100)]
+    if ranks == 8:
+        cells.append(Cell("allreduce-1MiB-8r", "allreduce", MIB, faster=1.5, iterations=10))
+    return Group(f"{ranks}r", ranks, tuple(cells), SUMAC, PEERS, starts=3, cycles=8, pinned=False, bare=True,
+                 options={"yield": True})
+
+
+CLIFF_SIZES = tuple(sorted({step << shift for shift in range(3, 23) for step in (1,)} | {3 << shift for shift in range(2, 21)}))
+CLIFF_KINDS = ("allreduce", "bcast", "reduce", "allgather", "alltoall")
+
+
+def cliffs(ranks=2, also=()):
+    """Sumac alone at many neighbouring sizes; `also`: both sides of the thresholds it has."""
+    sizes = sorted(set(CLIFF_SIZES) | {size for size in also if 8 <= size <= 4 * MIB and size % 8 == 0})
+    cells = [Cell(f"cliff-{kind}-{size}", kind, size, iterations=min(200, default_iterations(size))) for kind in CLIFF_KINDS
+             for size in sizes]
+    return Group("cliffs", ranks, tuple(cells), SUMAC, (), starts=2, cycles=5)
+
+
+def groups(cores):
+    """Everything `make bench-host` runs on a machine of so many cores."""
+    out = [Group("2r", 2, _timed(2, TWO_RANKS), SUMAC, PEERS, starts=6, cycles=6, bare=True)]
+    out += [Group(f"{ranks}r", ranks, _timed(ranks, MORE_RANKS), SUMAC, PEERS, starts=2, cycles=6, bare=True)
+            for ranks in (4, 8, 16) if ranks <= cores]
+    out += [_oversubscribed(ranks) for ranks in (8, 16) if ranks > cores]
+    out.append(Group("overlap", 2, (
+        Cell("overlap-iallreduce-1MiB", "iallreduce", MIB, at_least=90, unit="%", limit=100, iterations=20),
+        Cell("overlap-ialltoall-1MiB", "ialltoall", MIB, at_least=90, unit="%", limit=100, iterations=20),
+        Cell("overlap-iscatterv-1MiB", "iscatterv", MIB, unit="%", limit=100, iterations=20)),
+        THREAD, (OMPI4, OMPI5, MPICH4, MPICH5), starts=3, cycles=5, options={"thread": True}))
+    out.append(Group("comm-create", 2, (Cell("comm-create", "dup", times_at_most=2.0, iterations=100),), SUMAC, (OMPI4,),
+                     starts=4, cycles=6))
+    out.append(Group("first-collective", 2, (
+        Cell("first-collective", "first-allreduce", 8, at_most=1.0, unit="ms", limit=1.0, iterations=50),
+        Cell("first-collective-barrier", "first-barrier", at_most=1.0, unit="ms", limit=1.0, iterations=50)),
+        SUMAC, PEERS, starts=2, cycles=4))
+    out.append(Group("off-cost", 2, tuple(
+        Cell("off-cost", kind, size, band=(0.98, 1.02), unit="ratio") for kind, size in
+        (("barrier", 0), ("allreduce", 8), ("allreduce", KIB), ("allreduce", 64 * KIB))), OFF, (OMPI4,), starts=12, cycles=12))
+    return out
+
+
+def choose(every, only):
+    """The groups with the cells named by `only` (names, or name with * as its end); ValueError names what there is not."""
+    if not only:
+        return every
+    out, used = [], set()
+    wanted = [word for word in only.split(",") if word]
+    for group in every:
+        cells = []
+        for cell in group.cells:
+            hits = {word for word in wanted if word == cell.name or (word.endswith("*") and cell.name.startswith(word[:-1]))}
+            used |= hits
+            if hits:
+                cells.append(cell)
+        if cells:
+            out.append(Group(**{**group.__dict__, "cells": tuple(cells)}))
+    missing = [word for word in wanted if word not in used]
+    if missing:
+        names = dict.fromkeys(cell.name for group in every for cell in group.cells)
+        raise ValueError(f"no case '{missing[0]}': cliffs, {', '.join(names)}")
+    return out

@@ -1,0 +1,47 @@
+import unittest
+
+from host import plan as P
+
+ALL = {cell.name: cell for group in P.groups(2) for cell in group.cells}
+
+
+class Cells(unittest.TestCase):
+    def test_two_cores_have_every_case_with_a_target(self):
+        sizes = ("8B", "1KiB", "64KiB", "1MiB")
+        expected = {f"allreduce-{size}-2r": faster for size, faster in
+                    (("8B", 1.8), ("64B", 1.8), ("1KiB", 1.8), ("8KiB", 1.3), ("64KiB", 1.3), ("1MiB", 2.0), ("4MiB", 1.6))}
+        expected.update({f"{kind}-{size}-2r": 1.2 for kind in ("bcast", "reduce", "allgather", "alltoall") for size in sizes})
+        expected.update({f"{kind}-{ranks}r": 2.5 for kind in ("barrier", "allreduce-8B") for ranks in (8, 16)})
+        expected.update({"barrier-2r": 2.5, "allreduce-1MiB-8r": 1.5})
+        self.assertEqual({name: cell.faster for name, cell in ALL.items() if cell.faster}, expected)
+        self.assertEqual(ALL["barrier-2r"].over_sm, 1.1)
+        self.assertEqual((ALL["overlap-iallreduce-1MiB"].at_least, ALL["overlap-ialltoall-1MiB"].at_least), (90, 90))
+        self.assertEqual((ALL["comm-create"].times_at_most, ALL["first-collective"].limit, ALL["first-collective"].unit), (2, 1, "ms"))
+        self.assertEqual(ALL["off-cost"].band, (0.98, 1.02))
+
+    def test_sixteen_cores_have_the_table_at_4_8_and_16_ranks_and_nothing_oversubscribed(self):
+        groups = {group.name: group for group in P.groups(16)}
+        for name in ("4r", "8r", "16r"):
+            self.assertTrue(groups[name].pinned)
+            self.assertEqual(len(groups[name].cells), len(groups["2r"].cells))
+            self.assertTrue(all(cell.faster is None for cell in groups[name].cells), "no target was set there")
+
+    def test_a_name_is_used_once_but_for_parts_of_one_case(self):
+        names = [cell.name for group in P.groups(2) for cell in group.cells if cell.band is None]
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_ten_percent_warm_up_and_at_least_five(self):
+        self.assertEqual([P.warmup(count) for count in (2, 4, 10, 100, 1000)], [2, 4, 5, 10, 100])
+
+
+class Choice(unittest.TestCase):
+    def test_one_case_all_of_a_kind_or_an_error_that_lists_them(self):
+        self.assertEqual([c.name for g in P.choose(P.groups(2), "barrier-2r") for c in g.cells], ["barrier-2r"])
+        self.assertEqual({c.name for g in P.choose(P.groups(2), "bcast*,comm-create") for c in g.cells},
+                         {"bcast-8B-2r", "bcast-1KiB-2r", "bcast-64KiB-2r", "bcast-1MiB-2r", "comm-create"})
+        with self.assertRaisesRegex(ValueError, "no case 'nonesuch': .*allreduce-8B-2r"):
+            P.choose(P.groups(2), "barrier-2r,nonesuch")
+
+
+if __name__ == "__main__":
+    unittest.main()

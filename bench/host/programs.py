@@ -1,0 +1,157 @@
+"""Who is compared: where each MPI comes from, how hostbench is compiled for it, and how it is started."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from demolib.lab import last_words
+
+from . import plan as P
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE.parents[1]
+SOURCES = ["bench/host/hostbench.c", "bench/host/cell.c", "bench/host/area.c", "bench/measure.c"]
+HEADERS = ["bench/host/area.h", "bench/host/cell.h", "bench/host/ticks.h", "bench/host/world.h", "bench/measure.h", "bench/pattern.h"]
+FLAGS = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wshadow", f"-I{SOURCE}"]
+VECTORS = ("bench/pattern.c", "bench/host/world_naive.c")  # plain loops over megabytes: -O3, as in bench/CMakeLists.txt
+
+
+class Absent(Exception):
+    """This program cannot be had here; the text says why."""
+
+
+@dataclass
+class Mpi:
+    compiler: str
+    launcher: str
+    family: str  # "openmpi" or "mpich"
+    version: str
+
+
+def run_quietly(argv, seconds, what):
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=seconds, check=False)
+    except FileNotFoundError as missing:
+        raise Absent(f"{what}: {argv[0]} is missing") from missing
+    except subprocess.TimeoutExpired as late:
+        raise Absent(f"{what}: not done after {seconds} s") from late
+    if done.returncode != 0:
+        raise Absent(f"{what}: {last_words(done.stderr + done.stdout)}")
+    return done.stdout
+
+
+def installed(package, folder):
+    """A peer of the Python package index, in a virtual environment below `folder`, made the first time it is asked for."""
+    wanted = (HERE / f"requirements-{package}.txt").read_text()
+    place, mark = folder / package, folder / package / "installed.txt"
+    if not mark.exists() or mark.read_text() != wanted:
+        print(f"installing {wanted.splitlines()[-1].split()[0]} into {place}", flush=True)
+        shutil.rmtree(place, ignore_errors=True)
+        run_quietly([sys.executable, "-m", "venv", place], 120, f"a virtual environment for {package} (apt install python3-venv)")
+        run_quietly([place / "bin" / "pip", "install", "--quiet", "--require-hashes", "-r", HERE / f"requirements-{package}.txt"],
+                    300, f"pip install {package}")
+        mark.write_text(wanted)
+    return place
+
+
+def first_of(*names):
+    for name in names:
+        if shutil.which(name):
+            return shutil.which(name)
+    raise Absent(f"{names[0]} is missing: packaging/install packaging/apt-bench.txt")
+
+
+def find_mpi(name, folder):
+    if name in (P.OMPI5, P.OMPI5_SM):
+        place = installed("openmpi", folder)
+        return Mpi(place / "bin/mpicc", place / "bin/mpirun", "openmpi", "5")
+    if name == P.MPICH5:
+        place = installed("mpich", folder)
+        return Mpi(place / "bin/mpicc", place / "bin/mpiexec", "mpich", "5")
+    if name == P.MPICH4:
+        return Mpi(first_of("mpicc.mpich"), first_of("mpiexec.mpich", "mpirun.mpich"), "mpich", "4.0")
+    return Mpi(first_of("mpicc.openmpi", "mpicc"), first_of("mpirun.openmpi", "mpirun"), "openmpi", "4.1")
+
+
+def compile_for(key, compiler, world, folder):
+    """hostbench for one library; the name holds what it was made of, so that it is made again when that changes."""
+    files = [*SOURCES, world, "bench/pattern.c"]
+    digest = hashlib.sha256(" ".join([str(compiler), *FLAGS]).encode())
+    for name in files + HEADERS:
+        digest.update((SOURCE / name).read_bytes())
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / f"hostbench-{key}-{digest.hexdigest()[:12]}"
+    if program.exists():
+        return program
+    for old in folder.glob(f"hostbench-{key}-*"):
+        old.unlink()
+    with tempfile.TemporaryDirectory() as place:
+        for name in files:
+            run_quietly([compiler, *FLAGS, *(["-O3"] if name in VECTORS else []), "-c", SOURCE / name, "-o",
+                         f"{place}/{Path(name).stem}.o"], 120, f"compiling for {key}")
+        run_quietly([compiler, *[f"{place}/{Path(name).stem}.o" for name in files], "-lm", "-o", f"{place}/program"], 120,
+                    f"linking for {key}")
+        shutil.copy(f"{place}/program", program)  # complete or not there
+    return program
+
+
+class Program:
+    """One column: `command(ranks, options)` gives the argument list and the environment of a start."""
+
+    def __init__(self, name, build, folder):
+        self.name, self.label, self.build = name, P.LABELS[name], build
+        if name == P.BARE:
+            self.mpi, self.program = None, compile_for("bare", first_of("gcc", "cc"), "bench/host/world_naive.c", folder / "programs")
+            return
+        self.mpi = find_mpi(name, folder)
+        key = {P.OMPI5_SM: P.OMPI5, P.SUMAC: P.OMPI4, P.OFF: P.OMPI4, P.THREAD: P.OMPI4}.get(name, name)
+        self.program = compile_for(key, self.mpi.compiler, "bench/host/world_mpi.c", folder / "programs")
+        if name in (P.SUMAC, P.OFF, P.THREAD):
+            self.sumac_flags = component_flags(build)
+
+    def command(self, ranks, options):
+        environment = clean_environment()
+        if self.mpi is None:
+            return [self.program], environment
+        if self.mpi.family == "mpich":
+            return [self.mpi.launcher, "-n", str(ranks)] + [self.program], {**environment, **mpich_variables(options)}
+        argv = [self.mpi.launcher, "-n", str(ranks), "--bind-to", "none"]
+        if os.geteuid() == 0:
+            argv.append("--allow-run-as-root")
+        argv += ["--map-by", ":OVERSUBSCRIBE"] if self.mpi.version == "5" else ["--oversubscribe"]
+        # Told in both cases, because --oversubscribe by itself would turn it on.
+        argv += ["--mca", "mpi_yield_when_idle", "1" if options.get("yield") else "0"]
+        if self.name == P.OMPI5_SM:
+            argv += ["--mca", "coll_sm_priority", "100"]
+        if self.name in (P.SUMAC, P.OFF, P.THREAD):
+            argv += self.sumac_flags + ["--mca", "coll_hcoll_enable", "0" if self.name == P.OFF else "1"]
+        if self.name == P.THREAD:
+            environment["SUMAC_PROGRESS_THREAD"] = "1"
+        return argv + [self.program], environment
+
+
+def clean_environment():
+    """Without what a launcher around us, or a test in a shell, has left; what is said to Sumac itself stays."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMIX_", "PRTE_", "PMI_", "MPIR_", "MPICH_"))}
+
+
+def mpich_variables(options):
+    out = {}
+    if options.get("yield"):
+        out.update(MPIR_CVAR_POLLS_BEFORE_YIELD="1", MPIR_CVAR_ENABLE_HEAVY_YIELD="1")
+    if options.get("thread"):
+        out.update(MPIR_CVAR_ASYNC_PROGRESS="1")
+    return out
+
+
+def component_flags(build):
+    components = Path(build).resolve() / "lib" / "openmpi"
+    if not (components / "mca_coll_hcoll.so").exists():
+        raise Absent(f"{components}/mca_coll_hcoll.so is not built")
+    system = run_quietly(["ompi_info", "--parsable", "--path", "pkglibdir"], 60, "ompi_info").strip().rpartition(":")[2]
+    return ["--mca", "mca_base_component_path", f"{components}:{system}", "--mca", "coll_hcoll_np", "0"]

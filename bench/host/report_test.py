@@ -1,0 +1,76 @@
+import unittest
+
+from host import plan as P, report
+from host.stats import Table
+
+CELLS = {cell.name: (cell, group) for group in P.groups(2) for cell in group.cells}
+
+
+def table_of(name, mine, **peers):
+    """A cell in which each peer met Sumac in three pairs."""
+    cell, group = CELLS[name]
+    table = Table()
+    if mine is not None:
+        table.column(name, group.reference).values.append(mine)
+    for peer, value in peers.items():
+        peer = peer.replace("_", "-")
+        table.column(name, peer).values.append(value)
+        for start in range(3 if mine else 0):
+            table.pair(name, peer).add(start, value / mine)
+    return cell, group, table
+
+
+class Judging(unittest.TestCase):
+    def verdict(self, *arguments, **peers):
+        return report.judge(*table_of(*arguments, **peers))[:2]
+
+    def test_both_sides_of_every_limit(self):
+        rows = (
+            ("allreduce-8B-2r", 1.0, {"ompi4": 1.8, "mpich5": 9.0}, report.PASS),
+            ("allreduce-8B-2r", 1.0, {"ompi4": 9.0, "mpich5": 1.79}, report.FAIL),
+            ("allreduce-8B-2r", 1.0, {}, report.OPEN),
+            ("allreduce-8B-2r", None, {"ompi4": 1.8}, report.OPEN),
+            ("barrier-2r", 1.1, {"ompi5_sm": 1.0, "ompi4": 2.75}, report.PASS),
+            ("barrier-2r", 1.2, {"ompi5_sm": 1.0, "ompi4": 9.0}, report.FAIL),
+            ("barrier-2r", 1.0, {"ompi5_sm": 1.0, "ompi4": 2.4}, report.FAIL),
+            ("barrier-2r", 1.0, {"ompi4": 9.0}, report.OPEN),
+            ("overlap-iallreduce-1MiB", 90.0, {"mpich5": 97.0}, report.PASS),
+            ("overlap-iallreduce-1MiB", 89.9, {}, report.FAIL),
+            ("overlap-iscatterv-1MiB", 0.0, {}, report.REPORTED),
+            ("comm-create", 2.0, {"ompi4": 1.0}, report.PASS),
+            ("comm-create", 2.1, {"ompi4": 1.0}, report.FAIL),
+            ("first-collective", 1.0, {}, report.PASS),
+            ("first-collective", 1.01, {}, report.FAIL),
+        )
+        for name, mine, peers, verdict in rows:
+            self.assertEqual(self.verdict(name, mine, **peers)[0], verdict, (name, mine, peers))
+
+    def test_a_failure_of_ours_is_no_missing_number(self):
+        cell, group, table = table_of("barrier-2r", 1.0, ompi4=9.0, ompi5_sm=1.0)
+        table.column("barrier-2r", P.SUMAC).failures.append("3 of 400 results of barrier-2r were wrong")
+        self.assertEqual(report.judge(cell, group, table)[:2], (report.FAIL, "3 of 400 results of barrier-2r were wrong"))
+
+
+class Rows(unittest.TestCase):
+    def test_the_first_six_keys_are_the_interface(self):
+        cell, group, table = table_of("allreduce-8B-2r", 1.0, ompi4=2.0)
+        row = report.row(cell, group, table, {})
+        self.assertEqual(list(row)[:6], ["case", "unit", "sumac", "peers", "limit", "bare"])
+        self.assertEqual((row["sumac"], row["peers"]["Open MPI 4.1"], row["ratio"], row["best_peer"]), (1.0, 2.0, 2.0, "Open MPI 4.1"))
+        self.assertEqual(row["ratio_interval"], [2.0, 2.0])
+        self.assertIn("**2.00**", report.table([row])[2])
+
+    def test_off_cost_is_one_row_and_its_value_is_the_ratio(self):
+        group = next(group for group in P.groups(2) if group.name == "off-cost")
+        for ours, ok in ((1.0, True), (1.019, True), (1.03, False), (0.97, False)):
+            table = Table()
+            for start in range(3):
+                table.pair("off-cost", P.OMPI4).add(start, 1 / ours)
+            row = report.off_row(group, table)
+            self.assertAlmostEqual(row["sumac"], ours)
+            self.assertEqual((row["case"], row["unit"], row["ok"]), ("off-cost", "ratio", ok))
+        self.assertEqual(report.off_row(group, Table())["verdict"], report.OPEN)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""`make bench-host`: Sumac's shared memory against every MPI a person can install, inside this host.
+
+All programs of a group are started together, pinned, and take turns in pairs (Sumac, a peer) a few milliseconds apart; a pair
+whose two turns saw different machines (the round trip of a cache line differs by more than 20 %) is dropped and taken again."""
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from host import measuring, plan as P, report  # noqa: E402
+from host.programs import Absent, Program  # noqa: E402
+from host.stats import Table  # noqa: E402
+
+
+def programs_of(groups, build, folder):
+    """{name: Program}, and {name: why not}."""
+    names = dict.fromkeys(name for group in groups for name in (group.reference, *group.peers, *([P.BARE] if group.bare else [])))
+    found, absent = {}, {}
+    for name in names:
+        try:
+            found[name] = Program(name, build, folder)
+        except Absent as why:
+            absent[name] = str(why)
+            print(f"without {P.LABELS[name]}: {why}", flush=True)
+    return found, absent
+
+
+def guess_s(group):
+    """For the progress line until something was measured: what this took on two cores."""
+    turn_s = sum(0.006 + (0.02 if cell.bytes > 64 << 10 else 0) for cell in group.cells) * (1 if group.pinned else 8)
+    return group.starts * (0.6 * (len(group.peers) + 1) * group.ranks / 2 + group.cycles * turn_s * max(1, 2 * len(group.peers)))
+
+
+class Progress:
+    def __init__(self, groups, clock):
+        self.groups, self.clock, self.tty = groups, clock, sys.stdout.isatty()
+
+    def __call__(self, group, start, cycle):
+        later = sum(guess_s(other) for other in self.groups[self.groups.index(group) + 1:])
+        left = guess_s(group) * (1 - (start + cycle / group.cycles) / group.starts) + later
+        text = (f"[{measuring.minutes(self.clock.elapsed)}, about {measuring.minutes(left)} left] {group.name}: "
+                f"start {start + 1} of {group.starts}, turn {cycle + 1} of {group.cycles}")
+        if self.tty:
+            print(f"\r{text:<78}", end="", flush=True)
+        elif cycle == 0:
+            print(text, flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=Path("build/dev"), help="build directory (default build/dev)")
+    parser.add_argument("--out", type=Path, default=Path("build/host.json"), help="the table goes there, as JSON and as .txt")
+    parser.add_argument("--peers", type=Path, default=Path("build/host-peers"), help="where the peers are installed")
+    parser.add_argument("--case", metavar="CASE,...", default="", help="these cases only; a name may end in *")
+    parser.add_argument("--starts", type=int, help="starts of each group, instead of the plan's")
+    parser.add_argument("--without", default="", help="leave these programs out: " + ",".join(P.PEERS))
+    parser.add_argument("--minutes", type=float, default=20, help="no new start after so long (20)")
+    arguments = parser.parse_args()
+
+    cores = len(os.sched_getaffinity(0))
+    every = P.groups(cores)
+    if arguments.case.split(",")[0] == "cliffs":
+        groups = [P.cliffs()]
+    else:
+        try:
+            groups = P.choose(every, arguments.case)
+        except ValueError as wrong:
+            sys.exit(f"bench-host: {wrong}")
+    if cores < 2:
+        sys.exit("bench-host: this process may use one core only; the pinned cells need two")
+    left_out = set(arguments.without.split(","))
+    groups = [P.Group(**{**group.__dict__, "peers": tuple(p for p in group.peers if p not in left_out),
+                         "starts": arguments.starts or group.starts}) for group in groups]
+
+    def stop(number, _):
+        raise KeyboardInterrupt(number)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    clock, table = measuring.Clock(arguments.minutes * 60), Table()
+    try:
+        programs, absent = programs_of(groups, arguments.build, arguments.peers.resolve())
+        measure, progress = measuring.Measuring(table, programs, clock), Progress(groups, clock)
+        for group in groups:
+            took = measure.group(group, progress)
+            print(f"\r{group.name}: {measuring.minutes(took)} min{'':<60}" if progress.tty else f"{group.name}: {took:.0f} s",
+                  flush=True)
+    except KeyboardInterrupt:
+        sys.exit("\nbench-host: interrupted, nothing was written")
+    entries = report.rows(groups, table, absent)
+    lines = report.table(entries) + [""] + report.footnotes(table, clock, absent)
+    report.write(arguments.out, entries, lines)
+    print("\n" + "\n".join(lines))
+    return report.complain(entries)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

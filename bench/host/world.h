@@ -1,0 +1,39 @@
+/* What hostbench asks of the library it measures: an MPI (world_mpi.c), or plain shared memory (world_naive.c, the column
+ * "bare"). All calls return 0, or a code for world_explain(). */
+#ifndef SUMAC_BENCH_HOST_WORLD_H
+#define SUMAC_BENCH_HOST_WORLD_H
+
+#include <stddef.h>
+
+#include "bench/pattern.h"
+
+typedef enum { kBarrier, kAllreduce, kBcast, kReduce, kAllgather, kAlltoall, kScatterv, kWorldKinds } world_kind;
+
+typedef struct {
+  const void* send;
+  void* receive; /**< kBcast: the buffer. Root is rank 0. */
+  size_t count;  /**< Elements of one block: what one rank gives to one other. */
+  bench_type type;
+} world_arguments;
+
+/** This process's rank before the start, for pinning; -1 if the launcher does not say. */
+int world_early_rank(void);
+/** `ranks`: how many there must be; the naive world makes them. */
+int world_start(int* argc, char*** argv, int ranks);
+int world_stop(void);
+int world_rank(void);
+int world_size(void);
+const char* world_explain(int code);
+__attribute__((noreturn)) void world_abort(void);
+
+int world_call(world_kind kind, const world_arguments* arguments);
+
+/** Nonblocking form: one at a time. */
+int world_post(world_kind kind, const world_arguments* arguments);
+int world_wait(void);
+
+/** A duplicate of the communicator of all; while there is one, world_call() works on it. */
+int world_dup(void);
+int world_free_dup(void);
+
+#endif

@@ -1,0 +1,109 @@
+/* Plain MPI, nothing of any implementation: compiled once for each MPI that is compared. */
+#include <mpi.h>
+#include <stdlib.h>
+
+#include "bench/host/area.h"
+#include "bench/host/world.h"
+
+static MPI_Comm current = MPI_COMM_NULL;
+static MPI_Request pending = MPI_REQUEST_NULL;
+static int counts[kAreaRanksMax], displacements[kAreaRanksMax];
+
+int world_early_rank(void) {
+  static const char* const kNames[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_RANK"};
+  for (unsigned i = 0; i < sizeof kNames / sizeof kNames[0]; ++i) {
+    const char* text = getenv(kNames[i]);
+    if (text != NULL) return atoi(text);
+  }
+  return -1;
+}
+
+int world_start(int* argc, char*** argv, int ranks) {
+  int code = MPI_Init(argc, argv);
+  if (code != MPI_SUCCESS) return code;
+  current = MPI_COMM_WORLD;
+  MPI_Comm_set_errhandler(current, MPI_ERRORS_RETURN);
+  return world_size() == ranks ? 0 : MPI_ERR_ARG;
+}
+
+int world_stop(void) { return MPI_Finalize(); }
+
+int world_rank(void) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+int world_size(void) {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+const char* world_explain(int code) {
+  static char words[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  if (MPI_Error_string(code, words, &length) != MPI_SUCCESS) return "unknown MPI error";
+  return words;
+}
+
+void world_abort(void) {
+  MPI_Abort(MPI_COMM_WORLD, 3);
+  exit(3);
+}
+
+static MPI_Datatype mpi_type(bench_type type) {
+  switch (type) {
+    case kBenchInt32: return MPI_INT32_T;
+    case kBenchInt64: return MPI_INT64_T;
+    case kBenchFloat: return MPI_FLOAT;
+    case kBenchDouble: return MPI_DOUBLE;
+    case kBenchTypes: break;
+  }
+  return MPI_DATATYPE_NULL;
+}
+
+int world_call(world_kind kind, const world_arguments* a) {
+  const int count = (int)a->count;
+  const MPI_Datatype type = mpi_type(a->type);
+  switch (kind) {
+    case kBarrier: return MPI_Barrier(current);
+    case kAllreduce: return MPI_Allreduce(a->send, a->receive, count, type, MPI_SUM, current);
+    case kBcast: return MPI_Bcast(a->receive, count, type, 0, current);
+    case kReduce: return MPI_Reduce(a->send, a->receive, count, type, MPI_SUM, 0, current);
+    case kAllgather: return MPI_Allgather(a->send, count, type, a->receive, count, type, current);
+    case kAlltoall: return MPI_Alltoall(a->send, count, type, a->receive, count, type, current);
+    case kScatterv:
+    case kWorldKinds: break;
+  }
+  return MPI_ERR_ARG;
+}
+
+int world_post(world_kind kind, const world_arguments* a) {
+  const int count = (int)a->count;
+  const MPI_Datatype type = mpi_type(a->type);
+  switch (kind) {
+    case kAllreduce: return MPI_Iallreduce(a->send, a->receive, count, type, MPI_SUM, current, &pending);
+    case kAlltoall: return MPI_Ialltoall(a->send, count, type, a->receive, count, type, current, &pending);
+    case kScatterv:
+      for (int i = 0, size = world_size(); i < size; ++i) counts[i] = count, displacements[i] = i * count;
+      return MPI_Iscatterv(a->send, counts, displacements, type, a->receive, count, type, 0, current, &pending);
+    default: break;
+  }
+  return MPI_ERR_ARG;
+}
+
+int world_wait(void) { return MPI_Wait(&pending, MPI_STATUS_IGNORE); }
+
+int world_dup(void) {
+  MPI_Comm made = MPI_COMM_NULL;
+  const int code = MPI_Comm_dup(MPI_COMM_WORLD, &made);
+  if (code == MPI_SUCCESS) current = made;
+  return code;
+}
+
+int world_free_dup(void) {
+  const int code = MPI_Comm_free(&current);
+  current = MPI_COMM_WORLD;
+  return code;
+}
