@@ -15,7 +15,7 @@ ALL ?=
 FUZZ_SECONDS ?= 60
 FABRIC ?= lab/fabrics/test-4h.yaml
 
-.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host fuzz asan tsan clean
+.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-control fuzz asan tsan clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -49,6 +49,10 @@ bench: setup configure ## the long form of the demo's table (build/bench.json)
 bench-host: setup-bench configure ## shared memory against every MPI, inside this host (build/host.json); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/host/run.py --build $(BUILD) --out build/host.json --case "$(CASE)"
+
+bench-control: setup configure ## the manager under load and under deaths: 1,000 to 10,000 simulated hosts (build/control.json)
+	@cmake --build $(BUILD) -j $(JOBS) --target control-bench
+	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am --out build/control.json
 
 lint: setup-tools configure ## formatting, spelling, shell scripts, clang-tidy on what changed (ALL=1: on everything)
 	@.ci/lint --build $(BUILD) --jobs $(JOBS) $(if $(ALL),--all)

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <random>
 
 namespace sumac::hostd {
 namespace {
@@ -27,12 +26,6 @@ Server::Server(ServerConfig config, net::HostServer sockets, control::WakeEvent&
       epoll_(std::move(epoll)),
       manager_(config_.manager, control::start_host_stream, wake),
       uplink_({.host = config_.host, .manager = config_.manager, .life = config_.life, .timeout = config_.manager_timeout}) {}
-
-std::uint64_t draw_life() {
-  std::random_device device;
-  const auto life = std::uint64_t{device()} << 32 | device();
-  return life == 0 ? 1 : life;
-}
 
 Result<> Server::run_once(int extra, Time deadline) {
   deadline = std::min(deadline, uplink_.next_deadline());

@@ -21,9 +21,6 @@ struct ServerConfig {
   std::uint64_t life = 0;                  ///< Of this process: draw_life().
 };
 
-/// Not a secret: it only has to differ from that of the process before.
-std::uint64_t draw_life();
-
 class Server final : private net::HostServerEvents {
  public:
   Server(ServerConfig config, net::HostServer sockets, control::WakeEvent& wake, UniqueFd epoll, Logger& log);

@@ -17,6 +17,9 @@
 
 namespace sumac::hostd {
 
+/// Not a secret: it only has to differ from that of the process before.
+std::uint64_t draw_life();
+
 struct UplinkRules {
   std::string host;
   std::string manager;            ///< For people: where it is.

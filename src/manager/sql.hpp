@@ -57,7 +57,11 @@ class Statement {
     return *this;
   }
   Statement& bind(std::span<const std::uint8_t> value) {
-    sqlite3_bind_blob(statement_.get(), ++bound_, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
+    ++bound_;
+    if (value.empty())  // its null pointer would be taken for NULL
+      sqlite3_bind_zeroblob(statement_.get(), bound_, 0);
+    else
+      sqlite3_bind_blob(statement_.get(), bound_, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
     return *this;
   }
   /// true: a row; false: done.

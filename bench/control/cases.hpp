@@ -1,0 +1,26 @@
+#pragma once
+// The cases of control-bench. Each starts a manager and a fleet of its own; an Error is a violation or a machine that can't do it.
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "bench/control/report.hpp"
+
+namespace sumac::bench {
+
+struct Scale {
+  std::size_t hosts = 1000, hosts_many = 10'000;
+  std::size_t begins = 300;
+  Duration load = Seconds(5);
+  std::size_t kills = 200, jobs = 50, releases = 200;
+  std::string lease = "8s", renew = "2s";
+  std::uint64_t seed = 1;
+};
+
+Result<> begin_latency(const std::string& am, const Scale& scale, Report& report);
+Result<> throughput(const std::string& am, const Scale& scale, Report& report);
+Result<> memory(const std::string& am, const Scale& scale, Report& report);
+Result<> restarts(const std::string& am, const Scale& scale, Report& report);
+Result<> releases(const std::string& am, const Scale& scale, Report& report);
+
+}  // namespace sumac::bench

@@ -1,0 +1,57 @@
+// control-bench: the control plane under load and under deaths.
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+
+#include "bench/control/cases.hpp"
+
+int main(int argc, char** argv) {
+  using namespace sumac::bench;
+  CLI::App app{"Plays the nodes and sharpds of a cluster against a real sharp_am on loopback, and measures."};
+  std::string am, out;
+  std::vector<std::string> only;
+  bool quick = false;
+  Scale scale;
+  app.add_option("--am", am, "The sharp_am to start")->required();
+  app.add_option("--out", out, "Where the figures go, as JSON");
+  app.add_option("--only", only, "Some of: begin, throughput, memory, restart, release");
+  app.add_option("--seed", scale.seed, "Of the kill points");
+  app.add_option("--kills", scale.kills, "Restarts of the manager");
+  app.add_flag("--quick", quick, "A few trials of everything: does it hold together?");
+  CLI11_PARSE(app, argc, argv);
+  if (quick) {
+    scale.hosts = 100;
+    scale.hosts_many = 200;
+    scale.begins = 5;
+    scale.load = sumac::Millis(300);
+    scale.kills = 5;
+    scale.releases = 10;
+    scale.lease = "2s";
+    scale.renew = "400ms";
+  }
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+
+  Report report;
+  int code = 0;
+  const auto run = [&](const char* name, auto function) {
+    if (!only.empty() && std::ranges::find(only, name) == only.end()) return;
+    if (auto done = function(am, scale, report); !done) {
+      fmt::print(stderr, "control-bench: {}: {}\n", name, done.error().context);
+      code = 1;
+    }
+  };
+  run("begin", begin_latency);
+  run("throughput", throughput);
+  run("restart", restarts);
+  run("release", releases);
+  run("memory", memory);
+  if (!out.empty())
+    if (auto written = report.write(out); !written) {
+      fmt::print(stderr, "control-bench: --out: {}\n", written.error().context);
+      code = 1;
+    }
+  return code;
+}

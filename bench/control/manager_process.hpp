@@ -1,0 +1,40 @@
+#pragma once
+// The real sharp_am as a child: started on a port of loopback that stays its own over restarts, killed without a word, measured.
+#include <sys/types.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace sumac::bench {
+
+class ManagerProcess {
+ public:
+  /// A scratch directory with the fabric file, the state and the log; removed at the end.
+  static Result<ManagerProcess> make(std::string program, const std::string& fabric, std::vector<std::string> options);
+  ManagerProcess(ManagerProcess&& other) noexcept;
+  ManagerProcess& operator=(ManagerProcess&&) = delete;
+  ~ManagerProcess();
+
+  /// Waits until it says that it is ready.
+  Result<> start();
+  void kill();  ///< kill -9
+  /// SIGSTOP, SIGCONT.
+  void signal(int number) const;
+
+  const std::string& endpoint() const noexcept { return endpoint_; }
+  Result<nlohmann::json> status() const;
+  std::uint64_t resident_bytes() const;
+  /// The end of its log, for what went wrong.
+  std::string log_tail() const;
+
+ private:
+  ManagerProcess() = default;
+  std::string program_, directory_, endpoint_;
+  std::vector<std::string> options_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace sumac::bench
