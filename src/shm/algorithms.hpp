@@ -40,9 +40,9 @@ const Algorithm* find_algorithm(Coll coll, std::string_view name) noexcept;
 /// How large messages are cut (turns.hpp), alike at every member. Measured on an EPYC, 2 ranks, 1 MiB of L2 each.
 struct LargeTuning {
   std::size_t reduce_turn_bytes = 64 * 1024;    ///< Of the vector in one turn of `blocks`.
-  std::size_t stream_turn_bytes = 32 * 1024;    ///< Of the vector in one turn of `stream`.
+  std::size_t stream_turn_bytes = 64 * 1024;    ///< Of the vector in one turn of `stream`.
   std::size_t exchange_turn_bytes = 64 * 1024;  ///< Of a member's slice in one turn of `exchange`.
-  std::size_t fold_bytes = 8 * 1024;            ///< What is folded and copied in one go, so that it stays in the first cache.
+  std::size_t fold_bytes = 32 * 1024;           ///< What is folded and copied in one go; at most kFoldBytesMax.
 };
 
 /// Which algorithm serves which size: the rows of a collective in ascending order of bytes_max, the last one SIZE_MAX.
@@ -75,7 +75,7 @@ struct TuningInput {
   int size = 1;
   bool crowded = false;
   std::size_t eager_bytes = 8192;
-  std::size_t large_bytes = 512 * 1024;
+  std::size_t large_bytes = 1024 * 1024;
 };
 Tuning default_tuning(const TuningInput& input) noexcept;
 

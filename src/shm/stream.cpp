@@ -52,7 +52,6 @@ Step reduce_stream(Operation& op) {
       std::memcpy(turns.slice(me, turn), in, bytes);
       turns.say(Turns::kWritten, turn);
     } else {
-      turns.say(Turns::kWritten, turn);
       if (!turns.seen_all(Turns::kWritten, turn, turns.fold_peers())) return false;
       fold_pieces(group, call, bytes, out_bytes(call) + offset, nullptr,
                   [&](int m) { return m == me ? in : turns.slice(m, turn); });

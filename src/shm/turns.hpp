@@ -109,13 +109,14 @@ class Turns {
     group_.turning.everyone_finished = least;
     return least + slices_ >= number(turn);
   }
-  /// Acquire: who sees the number sees the slice. A member's own counter is as good as another's.
+  /// Acquire: who sees the number sees the slice.
   bool seen(Counter which, int member, std::uint64_t turn) const noexcept {
     return group_.counter(member, which).load(std::memory_order_acquire) >= number(turn);
   }
+  /// All others; its own counter a member never reads (rounds.hpp, all_arrived).
   bool seen_all(Counter which, std::uint64_t turn, std::uint64_t& next) const noexcept {
-    for (; next < static_cast<std::uint64_t>(group_.size()); ++next)
-      if (!seen(which, static_cast<int>(next), turn)) return false;
+    for (; next + 1 < static_cast<std::uint64_t>(group_.size()); ++next)
+      if (!seen(which, other(next), turn)) return false;
     next = 0;
     return true;
   }
