@@ -14,6 +14,7 @@ struct Subcommand {
 };
 
 int doctor_command(const Arguments& arguments);
+int fabric_command(const Arguments& arguments);
 int lab_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 

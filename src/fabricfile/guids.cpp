@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kGuidsMax = 1'048'576;
 }
 
-Result<std::vector<GuidLine>> parse_guids(std::string_view text, std::string_view name) {
-  std::vector<GuidLine> guids;
+Result<std::vector<ListedGuid>> parse_guids(std::string_view text, std::string_view name) {
+  std::vector<ListedGuid> guids;
   std::unordered_map<std::uint64_t, std::uint32_t> lines;
   std::uint32_t number = 0;
   while (!text.empty()) {
@@ -39,7 +39,7 @@ Result<std::vector<GuidLine>> parse_guids(std::string_view text, std::string_vie
   return guids;
 }
 
-Result<std::vector<GuidLine>> load_guids(const std::string& path) {
+Result<std::vector<ListedGuid>> load_guids(const std::string& path) {
   auto text = read_file(path, "file of GUIDs");
   if (!text) return tl::unexpected(text.error());
   return parse_guids(*text, path);

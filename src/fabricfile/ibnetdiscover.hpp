@@ -19,12 +19,12 @@ Result<topo::Fabric> parse_ibnetdiscover(std::string_view text, std::string_view
 bool looks_like_ibnetdiscover(std::string_view text);
 
 /// A list of GUIDs, one a line, hexadecimal with or without 0x; '#' begins a comment. For root_guids_file and the like.
-struct GuidLine {
+struct ListedGuid {
   std::uint64_t guid = 0;
   std::uint32_t line = 0;
 };
-Result<std::vector<GuidLine>> parse_guids(std::string_view text, std::string_view name);
-Result<std::vector<GuidLine>> load_guids(const std::string& path);
+Result<std::vector<ListedGuid>> parse_guids(std::string_view text, std::string_view name);
+Result<std::vector<ListedGuid>> load_guids(const std::string& path);
 
 /// Roots may only be where the file says: each GUID is that of a switch or of an aggregation node.
 Result<> use_root_guids(topo::Fabric& fabric, const std::string& path);

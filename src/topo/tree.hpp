@@ -1,6 +1,6 @@
 #pragma once
 // Aggregation trees over a fabric: for every node its parent, for every host the node that serves it (its leaf).
-// docs/adr/0012 argues the choice. In short:
+// docs/adr/0021 argues the choice. In short:
 // - A node stands at a switch; a node on a host counts as standing at that host's switch. Distances count links between
 //   switches. Every host's way through the tree is a shortest way to the root: no tree with that root has less depth,
 //   unless the radix is too small for it. A node takes what arrives at its switch; a switch without node passes it on.

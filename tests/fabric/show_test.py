@@ -1,0 +1,110 @@
+"""`sumac fabric show` on good files, bad files and wrong words."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from program import CORPUS, ROOT, fabric
+
+SMALL = ROOT / "lab/fabrics/test-4h.yaml"
+RAILS = CORPUS / "two-rails.lst"
+
+PLANES = """name: planes
+switches: [s1, s2, t1, t2]
+links: [{a: s1, b: t1}, {a: s2, b: t2}]
+hosts: {"h[1-4]": {leaf: s1, rails: [{leaf: s2}]}}
+nodes: {an-s1: {switch: s1}, an-s2: {switch: s2}, an-t1: {switch: t1}}
+trees: 2
+"""
+
+
+class Good(unittest.TestCase):
+    def shown(self, *words):
+        done = fabric("show", *words)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_yaml(self):
+        self.assertIn("\ntree 1: root an-root, 2 levels, at most 1 link up, serves 4 of 4 hosts\n"
+                      "  an-root (root)\n    an-leaf1 (leaf1): 2 hosts: h1 h2\n    an-leaf2 (leaf2): 2 hosts: h3 h4\n", self.shown(SMALL))
+
+    def test_ibnetdiscover(self):
+        self.assertEqual(self.shown(RAILS).splitlines()[:2], [
+            "fabric two-rails: 3 switches, 3 links, 3 hosts, 3 aggregation nodes, 1 plane", "links between switches: 3 of 200 Gbit/s"])
+
+    def test_planes_take_turns(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(PLANES)
+            file.flush()
+            self.assertEqual(re.findall(r"root (\S+),", self.shown(file.name)), ["an-s1", "an-s2"])
+
+    def test_a_job(self):
+        text = self.shown(SMALL, "--hosts", "h1,h2")
+        self.assertIn("tree 1 for a job on 2 hosts: root an-leaf1, 1 level\n  an-leaf1 (leaf1): h1 h2\n", text)
+
+    def test_a_picture(self):
+        text = self.shown(RAILS, "--trees", 2, "--dot")
+        self.assertTrue(text.startswith('graph "two-rails" {'))
+        self.assertEqual(text.count("[color=gray]"), 3)
+        self.assertEqual(text.count("{"), text.count("}"))
+        if shutil.which("dot"):
+            drawn = subprocess.run(["dot", "-Tsvg"], input=text, capture_output=True, text=True, check=False)
+            self.assertEqual((drawn.returncode, drawn.stderr), (0, ""))
+
+
+class Bad(unittest.TestCase):
+    def refused(self, status, pattern, *words):
+        done = fabric(*words)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (status, "", 1), done)
+        self.assertRegex(done.stderr, "^sumac: " + pattern)
+
+    def test_words(self):
+        for pattern, *words in (
+                ("there is no command 'fabric list': see `sumac fabric help`", "list"),
+                ("fabric show: name a fabric file", "show"),
+                ("fabric show: '--dto' is not understood", "show", SMALL, "--dto"),
+                ("fabric show: '.*' is not understood", "show", SMALL, RAILS),
+                ("fabric show: --trees needs a value", "show", SMALL, "--trees"),
+                ("fabric show: --trees 0: a number of 1 to 1024", "show", SMALL, "--trees", 0),
+                ("fabric show: --trees 99999999999: a number of 1 to 1024", "show", SMALL, "--trees", 99999999999),
+                ("fabric show: --radix x: a number of 0 to 65535", "show", SMALL, "--radix", "x"),
+                ("fabric show: --dot draws whole trees", "show", SMALL, "--dot", "--hosts", "h1")):
+            self.refused(2, pattern, *words)
+
+    def test_what_the_words_name(self):
+        for pattern, *words in (
+                ("open fabric file /nonexistent: No such file or directory", "/nonexistent"),
+                (".* is a directory: name a fabric file", ROOT),
+                ("fabric test-4h has no host h9: mend --hosts", SMALL, "--hosts", "h1,h9"),
+                (".*: host h1 stands twice in the job's list: name each once", SMALL, "--hosts", "h1,h1"),
+                (".*: a radix of 1 makes no tree", SMALL, "--radix", 1),
+                ("root_guids_file: open file of GUIDs /nonexistent: No such file", RAILS, "--root-guids", "/nonexistent"),
+                (r"root_guids_file: .*:\d+: '.*' is no GUID: write one a line", RAILS, "--root-guids", SMALL)):
+            self.refused(1, pattern, "show", *words)
+
+    def test_files(self):
+        good = RAILS.read_text()
+        rows = (
+            ("cut short", good[:1500], r":\d+: .*cut short"),
+            ("twice the same", good + "\n" + good, r":\d+: S-e41d2d0300000010 .* stands here and in line 10: two devices have one GUID"),
+            ("a line of noise", good.replace("vendid=0x2c9", "vendor=0x2c9", 1), r":6: not a line of ibnetdiscover"),
+            ("nothing but a heading", good[:100], r":\d+: no device in the file"),
+            ("a radix too small", None, "a radix of 2 leaves host"),
+            ("no node", "name: f\nswitches: [s]\nhosts: {h1: {leaf: s}}\n", "fabric f has no aggregation node: name one under 'nodes'"),
+            ("absurd", "name: f\nswitches: [s]\nhosts: {h1: {leaf: s}}\ntrees: 5000000000\n", ":4: trees: '5000000000' is not a number that fits"),
+            ("bytes", "\0\x01\x02", ""))
+        for name, text, pattern in rows:
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder) / "bad"
+                if text is None:
+                    file.write_text("name: f\nswitches: [s]\nhosts: {'h[1-9]': {leaf: s}}\nnodes: {an: {switch: s}}\nradix: 2\n")
+                else:
+                    file.write_text(text)
+                self.refused(1, f".*{file}.*{pattern}" if pattern else f".*{file}", "show", file)
+
+
+if __name__ == "__main__":
+    unittest.main()
