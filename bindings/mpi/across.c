@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "job.h"
+#include "tree.h"
 
 struct across {
   hcoll_module_t* module;
@@ -149,7 +150,7 @@ static int test_next(struct across* across, struct across_request* request) {
 
 static int test_tree(struct across* across, struct across_request* request) {
   char text[256] = "";
-  int status = hcoll_group_request_status(request->tree, text, sizeof(text));
+  int status = hcoll_tree_request_status(request->tree, text, sizeof(text));
   if (0 == status) {
     return SUMAC_TEAM_PENDING;
   }

@@ -12,6 +12,8 @@
 #include "ompi/mca/rte/rte.h"
 #include "ompi/runtime/mpiruntime.h"
 
+bool hcoll_threads;
+
 /* The functions of `oob`, by the modules that were there before. */
 static int oob_allgather(void* context, const void* in, void* out, size_t bytes) {
   hcoll_module_t* module = context;
@@ -83,7 +85,7 @@ static int make_team(hcoll_module_t* module, sumac_place_t* places, char* why, s
   spec.options = mca_coll_hcoll_component.options;
   spec.oob = (sumac_oob_t){module, oob_allgather, oob_bcast, oob_barrier};
   spec.progress = hcoll_drive_mpi;
-  spec.threads = ompi_mpi_thread_multiple || mca_coll_hcoll_component.settings.progress_thread;
+  spec.threads = hcoll_threads;
   spec.host_ranks = (int)ompi_process_info.num_local_peers + 1;
   spec.name = module->comm->c_name;
   spec.open_across = hcoll_across_open;
@@ -93,6 +95,7 @@ static int make_team(hcoll_module_t* module, sumac_place_t* places, char* why, s
 
 int hcoll_attach_first(hcoll_module_t* module) {
   module->state = HCOLL_STARTING;
+  hcoll_threads = ompi_mpi_thread_multiple || mca_coll_hcoll_component.settings.progress_thread;
   hcoll_folds_fill();
   sumac_place_t* places = malloc(sizeof(*places) * (size_t)module->size);
   if (NULL == places) {

@@ -14,6 +14,7 @@
 
 #include "ompi_config.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +49,21 @@ static inline bool hcoll_tree_wanted(void) { return HCOLL_OFF != mca_coll_hcoll_
 void hcoll_say(const char* file, int line, const char* function, const char* format, ...)
     __attribute__((format(printf, 4, 5)));
 #define HCOLL_SAY(...) hcoll_say(__FILE__, __LINE__, __func__, __VA_ARGS__)
+
+/** True once several threads may come here at a time: the program's, or our own. Set before the first team is made, then left. */
+extern bool hcoll_threads;
+
+/** Locks of what nonblocking collectives touch at each call cost more than the rest of them, so a program of one thread takes none. */
+static inline void hcoll_lock(pthread_mutex_t* lock) {
+  if (hcoll_threads) {
+    pthread_mutex_lock(lock);
+  }
+}
+static inline void hcoll_unlock(pthread_mutex_t* lock) {
+  if (hcoll_threads) {
+    pthread_mutex_unlock(lock);
+  }
+}
 
 /* ---- presence.c ---- */
 

@@ -17,12 +17,7 @@
 #include "ompi/mca/rte/rte.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
-/* libsharp_coll's extensions and src/team both number collectives, under the same names; here the team's are not used. */
-#define SUMAC_COLL_BARRIER SUMAC_TREE_COLL_BARRIER
-#define SUMAC_COLL_ALLREDUCE SUMAC_TREE_COLL_ALLREDUCE
-#include "sharp/api/sumac_ext.h"
-#undef SUMAC_COLL_BARRIER
-#undef SUMAC_COLL_ALLREDUCE
+#include "tree.h"
 
 /* Between MPI_Finalize's beginning and end a member may be late, but not for long: it has nothing left to compute. */
 #define LEAVE_WAIT_MS 30000
@@ -196,17 +191,7 @@ int64_t hcoll_group_bytes_max(struct sharp_coll_comm* group) {
   if (settings->allreduce_bytes_max >= 0) {
     return settings->allreduce_bytes_max;
   }
-  struct sumac_comm_info info;
-  memset(&info, 0, sizeof(info));
-  info.struct_bytes = sizeof(info);
-  if (0 != sumac_comm_query_info(group, &info)) {
-    return 0;
-  }
-  return info.stream_window > 0 ? INT64_MAX : (int64_t)info.osts * info.payload_bytes;
-}
-
-int hcoll_group_request_status(void* request, char* text, size_t text_bytes) {
-  return sumac_req_status(request, text, text_bytes);
+  return hcoll_tree_bytes_in_flight(group);
 }
 
 /* Unlinks and frees what has left. Called with the lock held. */
@@ -214,7 +199,7 @@ static int reap(void) {
   int done = 0;
   for (struct leaving** at = &job.leaving; NULL != *at;) {
     struct leaving* one = *at;
-    if (NULL != one->request && 0 == sumac_req_status(one->request, NULL, 0)) {
+    if (NULL != one->request && 0 == hcoll_tree_request_status(one->request, NULL, 0)) {
       at = &one->next;
       continue;
     }
@@ -250,7 +235,7 @@ void hcoll_group_leave(struct sharp_coll_comm* group) {
     return;
   }
   one->group = group;
-  int status = sumac_comm_leave_nb(group, &one->request);
+  int status = hcoll_tree_leave(group, &one->request);
   if (status < 0) {
     one->request = NULL; /* nothing to wait for: the tree is gone, or the group never stood */
   }
@@ -271,7 +256,6 @@ static int64_t now_ms(void) {
 
 static void wait_for_leaves(void) {
   int64_t deadline = now_ms() + LEAVE_WAIT_MS;
-  struct pollfd fd = {.fd = sumac_coll_wait_fd(job.context), .events = POLLIN};
   for (;;) {
     pthread_mutex_lock(&leaving_lock);
     reap();
@@ -285,9 +269,7 @@ static void wait_for_leaves(void) {
                 LEAVE_WAIT_MS / 1000);
       return;
     }
-    if (1 == sumac_coll_arm(job.context)) {
-      (void)poll(&fd, 1, 10);
-    }
+    hcoll_tree_wait(job.context, 10);
   }
 }
 

@@ -29,7 +29,5 @@ int hcoll_group_make(struct hcoll_group_oob* oob, struct sharp_coll_comm** group
 int64_t hcoll_group_bytes_max(struct sharp_coll_comm* group);
 /** Takes over a group whose communicator is going: its Leave is posted now and waited for at the end of the job. */
 void hcoll_group_leave(struct sharp_coll_comm* group);
-/** 1 done, 0 pending, negative failed, with a sentence in `text`. */
-int hcoll_group_request_status(void* request, char* text, size_t text_bytes);
 
 #endif

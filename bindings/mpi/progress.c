@@ -22,6 +22,7 @@ static struct {
   hcoll_module_t* active;   /* modules with something posted */
   unsigned changes;         /* of that list, by modules that left it */
   bool in_mpi;              /* the callback is in MPI's progress */
+  bool inside;              /* it is being called */
   int idle_calls;
   bool thread_runs, thread_ends, thread_failed;
   pthread_t thread;
@@ -81,14 +82,16 @@ static void leave_mpi_when_idle(void) {
 
 /* Moves all teams. Whoever finds the lock taken has nothing to do here: another thread moves them, or this one does, further up. */
 static int callback(void) {
-  if (0 != pthread_mutex_trylock(&progress.lock)) {
+  if (hcoll_threads ? 0 != pthread_mutex_trylock(&progress.lock) : progress.inside) {
     return 0;
   }
+  progress.inside = true;
   for (hcoll_module_t* module = progress.active; NULL != module; module = module->active_next) {
     (void)sumac_team_progress(module->team);
   }
   leave_mpi_when_idle();
-  pthread_mutex_unlock(&progress.lock);
+  progress.inside = false;
+  hcoll_unlock(&progress.lock);
   return NULL == atomic_load(&done_stack) ? 0 : finish_done();
 }
 
@@ -177,7 +180,7 @@ static void start_thread(void) {
 }
 
 void hcoll_progress_enter(hcoll_module_t* module) {
-  pthread_mutex_lock(&progress.lock);
+  hcoll_lock(&progress.lock);
   if (1 == ++module->posted) {
     module->active_next = progress.active;
     progress.active = module;
@@ -187,7 +190,7 @@ void hcoll_progress_enter(hcoll_module_t* module) {
     progress.in_mpi = OPAL_SUCCESS == opal_progress_register(callback);
   }
   start_thread();
-  pthread_mutex_unlock(&progress.lock);
+  hcoll_unlock(&progress.lock);
 }
 
 /* With the lock. */
@@ -202,24 +205,24 @@ static void unlist(hcoll_module_t* module) {
 }
 
 void hcoll_progress_leave(hcoll_module_t* module) {
-  pthread_mutex_lock(&progress.lock);
+  hcoll_lock(&progress.lock);
   if (0 == --module->posted) {
     unlist(module);
   }
-  pthread_mutex_unlock(&progress.lock);
+  hcoll_unlock(&progress.lock);
 }
 
 void hcoll_progress_kick(hcoll_module_t* module) {
   if (!mca_coll_hcoll_component.settings.progress_thread || !module->by_thread) {
     return;
   }
-  pthread_mutex_lock(&progress.lock);
+  hcoll_lock(&progress.lock);
   pthread_cond_signal(&progress.work);
-  pthread_mutex_unlock(&progress.lock);
+  hcoll_unlock(&progress.lock);
 }
 
 void hcoll_progress_forget(hcoll_module_t* module) {
-  pthread_mutex_lock(&progress.lock);
+  hcoll_lock(&progress.lock);
   if (module->posted > 0) {
     module->posted = 0;
     unlist(module);
@@ -227,11 +230,11 @@ void hcoll_progress_forget(hcoll_module_t* module) {
   while (module->visitors > 0) {
     pthread_cond_wait(&progress.left, &progress.lock);
   }
-  pthread_mutex_unlock(&progress.lock);
+  hcoll_unlock(&progress.lock);
 }
 
 void hcoll_progress_end(void) {
-  pthread_mutex_lock(&progress.lock);
+  hcoll_lock(&progress.lock);
   bool runs = progress.thread_runs;
   progress.thread_ends = true;
   progress.thread_runs = false;
@@ -240,7 +243,7 @@ void hcoll_progress_end(void) {
     opal_progress_unregister(callback);
     progress.in_mpi = false;
   }
-  pthread_mutex_unlock(&progress.lock);
+  hcoll_unlock(&progress.lock);
   if (runs) {
     pthread_join(progress.thread, NULL);
   }

@@ -18,20 +18,20 @@ static hcoll_request_t* unused;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static hcoll_request_t* take(void) {
-  pthread_mutex_lock(&lock);
+  hcoll_lock(&lock);
   hcoll_request_t* request = unused;
   if (NULL != request) {
     unused = request->next_done;
   }
-  pthread_mutex_unlock(&lock);
+  hcoll_unlock(&lock);
   return NULL != request ? request : OBJ_NEW(hcoll_request_t);
 }
 
 static void give(hcoll_request_t* request) {
-  pthread_mutex_lock(&lock);
+  hcoll_lock(&lock);
   request->next_done = unused;
   unused = request;
-  pthread_mutex_unlock(&lock);
+  hcoll_unlock(&lock);
 }
 
 void hcoll_requests_end(void) {

@@ -1,0 +1,29 @@
+#include "tree.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "sharp/api/sumac_ext.h"
+
+int hcoll_tree_request_status(void* request, char* text, size_t text_bytes) {
+  return sumac_req_status(request, text, text_bytes);
+}
+
+int hcoll_tree_leave(struct sharp_coll_comm* group, void** request_p) { return sumac_comm_leave_nb(group, request_p); }
+
+int64_t hcoll_tree_bytes_in_flight(struct sharp_coll_comm* group) {
+  struct sumac_comm_info info;
+  memset(&info, 0, sizeof(info));
+  info.struct_bytes = sizeof(info);
+  if (0 != sumac_comm_query_info(group, &info)) {
+    return 0;
+  }
+  return info.stream_window > 0 ? INT64_MAX : (int64_t)info.osts * info.payload_bytes;
+}
+
+void hcoll_tree_wait(struct sharp_coll_context* context, int ms) {
+  struct pollfd fd = {.fd = sumac_coll_wait_fd(context), .events = POLLIN};
+  if (1 == sumac_coll_arm(context)) {
+    (void)poll(&fd, 1, ms);
+  }
+}
