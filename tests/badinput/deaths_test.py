@@ -12,7 +12,7 @@ import ground
 from ground import BIN, case
 
 SUMAC = BIN / "sumac"
-KILLED = [SUMAC, "run", "mpirun", "--oversubscribe", *ground.ROOT, "-n", "2", case.PROGRAMS / "killed"]
+KILLED = [SUMAC, "run", "--tree", "mpirun", "--oversubscribe", *ground.ROOT, "-n", "2", case.PROGRAMS / "killed"]
 
 
 class Daemons(ground.Scenario):

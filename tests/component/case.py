@@ -11,19 +11,31 @@ BUILD = pathlib.Path(os.environ.get("SUMAC_BUILD", "build/dev")).resolve()
 SUMAC = BUILD / "bin" / "sumac"
 PROGRAMS = BUILD / "tests" / "mpi"
 
-# The one line of MPI_Finalize (bindings/mpi/tally.c).
+# The one line of MPI_Finalize (bindings/mpi/tally.c): first the collectives that the tree can do, then what went other ways.
 TALLY = re.compile(
     r"sumac: job \d+: tree (?P<tree>\d+) of (?P<all>\d+) calls "
-    r"\(barrier (?P<barrier>\d+)/(?P<barriers>\d+), allreduce (?P<allreduce>\d+)/(?P<allreduces>\d+)\), next module (?P<next>\d+)"
+    r"\(barrier (?P<barrier>\d+)/(?P<barriers>\d+), allreduce (?P<allreduce>\d+)/(?P<allreduces>\d+)\), next module (?P<next>\d+)(?P<rest>.*)"
 )
+WAYS = {"shared": r"; shared memory (\d+)", "leaders": r"; shared memory and leaders (\d+)", "others": r"; of the others next module (\d+)",
+        "early": r"; nonblocking before the first blocking call (\d+)"}
+
+
+def tally_of(text):
+    found = TALLY.search(text)
+    if not found:
+        return None
+    numbers = {name: int(value) for name, value in found.groupdict().items() if name != "rest"}
+    for name, pattern in WAYS.items():
+        more = re.search(pattern, found["rest"])
+        numbers[name] = int(more[1]) if more else 0
+    return numbers
 
 
 class Finished:
     def __init__(self, process):
         self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
         self.text = f"exit status {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
-        found = TALLY.search(self.err)
-        self.tally = {name: int(value) for name, value in found.groupdict().items()} if found else None
+        self.tally = tally_of(self.err)
 
 
 def start(command, env=None, seconds=120):

@@ -1,4 +1,4 @@
-"""`sumac run mpirun ...` on one machine: unmodified programs, right results, every call at the node, nothing left behind."""
+"""`sumac run mpirun ...` on one machine: unmodified programs, right results, by shared memory alone and with the tree, nothing left behind."""
 
 import os
 import pathlib
@@ -21,9 +21,17 @@ def run(ranks, program, *args, env=None, seconds=120):
     return run_with([], ranks, program, *args, env=env, seconds=seconds)
 
 
-class OneHost(unittest.TestCase):
+def run_tree(ranks, program, *args, env=None, seconds=120):
+    return run_with(["--tree"], ranks, program, *args, env=env, seconds=seconds)
+
+
+def left_in_dev_shm():
+    return [name for name in os.listdir("/dev/shm") if "sumac" in name]
+
+
+class WithTheTree(unittest.TestCase):
     def test_every_type_and_operation_is_right(self):
-        done = run(4, "matrix", "quick")
+        done = run_tree(4, "matrix", "quick")
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("reductions right on 4 ranks", done.out)
         self.assertIsNotNone(done.tally, done.text)
@@ -32,19 +40,72 @@ class OneHost(unittest.TestCase):
         self.assertGreater(done.tally["tree"], 0.9 * done.tally["all"], done.text)
 
     def test_a_barrier_that_waits_drives_mpi(self):
-        done = run(3, "isend_barrier")
+        done = run_tree(3, "isend_barrier")
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("isend_barrier: passed", done.out)
 
     def test_more_communicators_than_groups_come_and_go(self):
-        done = run(4, "churn")
+        done = run_tree(4, "churn")
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("churn: 40 rounds passed", done.out)
         self.assertEqual(done.tally["next"], 0, done.text)
 
-    def test_off_means_no_module_and_no_line(self):
-        done = run(2, "churn", env={"HCOLL_ENABLE_SHARP": "0"})
+    def test_a_level_asks_for_the_tree_as_well(self):
+        done = run(2, "churn", "3", env={"HCOLL_ENABLE_SHARP": "3"})
         self.assertEqual(done.code, 0, done.text)
+        self.assertGreater(done.tally["tree"], 0, done.text)
+
+
+class SharedMemory(unittest.TestCase):
+    def test_every_type_and_operation_is_right(self):
+        done = run(4, "matrix", "quick")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("reductions right on 4 ranks", done.out)
+        self.assertNotIn("sharp", done.err.lower(), "no daemon, no job")
+        self.assertEqual((done.tally["tree"], done.tally["next"]), (0, 0), done.text)
+        self.assertGreater(done.tally["shared"], 1000, done.text)
+
+    def test_nine_collectives_in_three_forms_with_types_that_differ(self):
+        for ranks in (2, 5):
+            done = run(ranks, "forms", "quick")
+            self.assertEqual(done.code, 0, done.text)
+            self.assertRegex(done.out, rf"forms: \d+ right on {ranks} ranks")
+            self.assertGreater(done.tally["shared"], 900, done.text)
+            self.assertEqual(done.tally["others"], 0, done.text)
+
+    def test_without_the_component_the_same_programs_pass(self):
+        env = {"OMPI_MCA_coll_hcoll_enable": "0", "HCOLL_ENABLE_SHRAP": "3", "SUMAC_SHM_BACKING": "nonsense"}
+        done = run(3, "forms", "quick,same", env=env)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIsNone(done.tally, done.text)
+        self.assertNotIn("HCOLL", done.err)
+
+    def test_a_barrier_that_waits_drives_mpi(self):
+        done = run(3, "isend_barrier")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("isend_barrier: passed", done.out)
+
+    def test_a_collective_is_left_to_the_next_module_on_request(self):
+        done = run(2, "churn", "3", env={"HCOLL_ML_DISABLE_ALLREDUCE": "1"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual((done.tally["allreduces"], done.tally["shared"]), (done.tally["next"], done.tally["shared"]), done.text)
+        self.assertGreater(done.tally["next"], 9, done.text)
+
+    def test_explain_says_the_shape_and_the_ways(self):
+        done = run(2, "churn", "1", env={"SUMAC_EXPLAIN": "1"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertRegex(done.err, r"MPI.COMM.WORLD|MPI COMMUNICATOR")
+        self.assertIn("allreduce", done.err)
+
+    def test_a_segment_in_dev_shm_and_none_at_all(self):
+        done = run(3, "churn", "3", env={"SUMAC_SHM_BACKING": "devshm"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertGreater(done.tally["shared"], 0, done.text)
+        self.assertEqual(left_in_dev_shm(), [])
+
+    def test_lists_of_levels_that_do_not_fit_are_an_error_that_names_them(self):
+        done = run(2, "churn", "1", env={"HCOLL_SBGP": "basesmuma,p2p", "HCOLL_BCOL": "basesmuma"})
+        self.assertIn("HCOLL_BCOL", done.err)
         self.assertIsNone(done.tally, done.text)
 
     def test_a_level_that_is_none_is_an_error_that_names_it(self):
@@ -52,21 +113,88 @@ class OneHost(unittest.TestCase):
         self.assertIn("HCOLL_ENABLE_SHARP=7: expected a whole number from 0 to 4", done.err)
 
     def test_variables_that_change_nothing_are_told_once(self):
-        done = run(2, "churn", "3", env={"HCOLL_SHARP_NPP": "1", "HCOLL_SBGP": "p2p", "SHARP_COLL_ENABEL_SAT": "1", "SUMAC_TRANSPROT": "tcp",
-                                         "SUMAC_NODE_SPIN": "0"})
+        done = run_tree(2, "churn", "3", env={"HCOLL_SHARP_NPP": "1", "HCOLL_MAIN_IB": "mlx5_0:1", "SHARP_COLL_ENABEL_SAT": "1",
+                                              "SUMAC_TRANSPROT": "tcp", "SUMAC_NODE_SPIN": "0", "SUMAC_SHM_BAKING": "auto"})
         self.assertEqual(done.code, 0, done.text)
-        for words in ("warning: unknown variable HCOLL_SHARP_NPP: did you mean HCOLL_SHARP_NP?", "warning: HCOLL_SBGP has no effect yet: ",
+        for words in ("warning: unknown variable HCOLL_SHARP_NPP: did you mean HCOLL_SHARP_NP?", "warning: HCOLL_MAIN_IB has no effect: ",
                       "unknown variable SHARP_COLL_ENABEL_SAT: did you mean SHARP_COLL_ENABLE_SAT?",
-                      "unknown variable SUMAC_TRANSPROT: did you mean SUMAC_TRANSPORT?"):
+                      "unknown variable SUMAC_TRANSPROT: did you mean SUMAC_TRANSPORT?",
+                      "unknown variable SUMAC_SHM_BAKING: did you mean SUMAC_SHM_BACKING?"):
             self.assertEqual(done.err.count(words), 1, f"{words}\n{done.text}")
         self.assertNotIn("SUMAC_NODE_SPIN", done.err)
 
-    def test_a_mistyped_switch_is_told_though_it_leaves_us_off(self):
+    def test_a_mistyped_switch_is_told_though_it_leaves_the_tree_off(self):
         done = run(2, "churn", "3", env={"HCOLL_ENABLE_SHARP": "", "HCOLL_ENABLE_SHRAP": "3"})
         self.assertEqual(done.code, 0, done.text)
-        self.assertIsNone(done.tally, done.text)
+        self.assertEqual(done.tally["tree"], 0, done.text)
         self.assertEqual(done.err.count("warning: unknown variable HCOLL_ENABLE_SHRAP: did you mean HCOLL_ENABLE_SHARP?"), 1, done.text)
 
+
+class Hygiene(unittest.TestCase):
+    def passes(self, what, *args, ranks=3, **kwargs):
+        done = run(ranks, "hygiene", what, *args, **kwargs)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn(f"hygiene: {what} passed", done.out)
+        return done
+
+    def test_many_communicators_leave_nothing(self):
+        self.passes("many", "400", seconds=300)
+
+    def test_many_communicators_with_segments_in_dev_shm(self):
+        self.passes("many", "50", env={"SUMAC_SHM_BACKING": "devshm"}, seconds=300)
+        self.assertEqual(left_in_dev_shm(), [])
+
+    def test_forked_children(self):
+        self.passes("fork")
+        self.passes("fork", env={"SUMAC_PROGRESS_THREAD": "1"})
+
+    def test_signals(self):
+        self.passes("signals")
+
+    def test_threads(self):
+        for env in ({}, {"SUMAC_PROGRESS_THREAD": "1"}):
+            done = run(2, "threads", env=env)
+            self.assertEqual(done.code, 0, done.text)
+            self.assertEqual(done.tally["next"], 0, done.text)
+
+    def test_a_progress_thread_finishes_what_a_rank_outside_mpi_has_posted(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            self.passes("sleeper", scratch, ranks=2, env={"SUMAC_PROGRESS_THREAD": "1"})
+
+    def test_forms_with_a_progress_thread(self):
+        done = run(3, "forms", "quick", env={"SUMAC_PROGRESS_THREAD": "1"})
+        self.assertEqual(done.code, 0, done.text)
+
+    def test_abort_ends_everybody(self):
+        done = run(3, "hygiene", "abort")
+        self.assertEqual(done.code, 5, done.text)
+        self.assertEqual(left_in_dev_shm(), [])
+
+    def test_a_rank_that_is_killed_ends_the_job(self):
+        command = [case.SUMAC, "run", *MPIRUN, "-n", "3", case.PROGRAMS / "killed"]
+        with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL) as job:
+            try:
+                line = job.stdout.readline()
+                while line and "killed: ready" not in line:
+                    line = job.stdout.readline()
+                victims = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and is_program(pid, case.PROGRAMS / "killed")]
+                os.kill(victims[0], signal.SIGKILL)
+                _, err = job.communicate(timeout=60)
+            finally:
+                job.kill()
+        self.assertNotEqual(job.returncode, 0)
+        self.assertIn("signal 9", err)
+        self.assertEqual(left_in_dev_shm(), [])
+
+
+def is_program(pid, path):
+    try:
+        return pathlib.Path(f"/proc/{pid}/exe").resolve() == path
+    except OSError:
+        return False
+
+
+class OneHost(unittest.TestCase):
     def test_a_program_that_is_killed_leaves_nothing(self):
         with tempfile.TemporaryDirectory() as scratch:
             marker = pathlib.Path(scratch) / "environment"

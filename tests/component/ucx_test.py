@@ -52,7 +52,7 @@ class OnOneHost(unittest.TestCase):
         self.assertEqual(done.tally["next"], 0, done.text)
 
     def test_churn_by_the_variable(self):
-        done = one_host.run(2, "churn", "3", env={"SUMAC_TRANSPORT": "ucx"})
+        done = one_host.run_tree(2, "churn", "3", env={"SUMAC_TRANSPORT": "ucx"})
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(done.tally["next"], 0, done.text)
 
