@@ -12,7 +12,7 @@ namespace {
 
 /// Both sides of inline, of the eager buffer and of a cell of it, and several rounds.
 std::vector<std::size_t> sizes(const Shape& shape, int members) {
-  const std::size_t eager = shape.eager_bytes, n = static_cast<std::size_t>(members);
+  const std::size_t eager = layout_of(shape, 0).eager_bytes, n = static_cast<std::size_t>(members);
   std::vector<std::size_t> all = {0,         8,         16,            kInlineBytes,        kInlineBytes + 8,   200,
                                   eager - 8, eager,     eager + 8,     3 * eager + 16};
   for (const std::size_t cell : {kInlineBytes / n / 8 * 8, eager / n / 16 * 16})
@@ -54,6 +54,19 @@ TEST_P(EveryAlgorithm, GivesTheReferenceResultAroundEveryThreshold) {
   }));
 }
 INSTANTIATE_TEST_SUITE_P(GroupSizes, EveryAlgorithm, testing::Range(1, 18));
+
+TEST(LargestGroup, DoesEveryCollective) {
+  const int n = kMembersMax;
+  const Shape shape = small_shape(n);
+  EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
+    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+    for (int coll = 0; coll < kCollCount; ++coll) {
+      const Ask ask{.coll = static_cast<Coll>(coll), .bytes = 72, .root = n - 1, .seed = static_cast<std::uint64_t>(coll)};
+      if (std::string fault = run_one(group, ask); !fault.empty()) return fault;
+    }
+    return {};
+  }));
+}
 
 Ask random_ask(Random& random, int size, std::size_t bytes_max) {
   static constexpr std::size_t kSizes[] = {8, 8, 48, 56, 100, 1024, 1032};

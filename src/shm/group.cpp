@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
 
 #include "shm/liveness.hpp"
 
@@ -27,11 +28,13 @@ Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, 
   lines_ = reinterpret_cast<Line*>(segment.at(at.lines));
   eager_ = segment.at(at.eager);
   eager_stride_ = at.eager_stride;
-  eager_bytes_ = shape.eager_bytes;
+  eager_bytes_ = at.eager_bytes;
   large_ = segment.at(at.large);
   large_stride_ = at.large_stride;
   large_bytes_ = shape.large_bytes;
   tuning_.keep_usable(*this);
+  const Member& me = members_[static_cast<std::size_t>(index)];
+  segment.entry(me.host_member).rank.store(me.rank, std::memory_order_relaxed);  // for error(), which may come at any time
 }
 
 bool Group::wait_done(std::uint64_t round) noexcept {
@@ -53,37 +56,27 @@ const ProcessName& Group::process(int member) const noexcept {
 
 std::string Group::error() const {
   if (broken_ == Errc::ok) return {};
-  if (culprit_ < 0) return why_;
-  const Member& member = members_[static_cast<std::size_t>(culprit_)];
-  return fmt::format("rank {} (process {} of this host) died in the middle of the job", member.rank,
-                     segment_.entry(member.host_member).process.pid);
+  if (culprit_ == 0) return why_;
+  const MemberEntry& entry = segment_.entry(std::abs(culprit_) - 1);
+  const std::int32_t rank = entry.rank.load(std::memory_order_relaxed);
+  if (culprit_ > 0) return fmt::format("rank {} (process {} of this host) died", rank, entry.process.pid);
+  return fmt::format("rank {} (process {} of this host) gave up: see what it said", rank, entry.process.pid);
 }
 
 Errc Group::look_for_dead() noexcept {
   if (broken_ != Errc::ok) return broken_;
   looked_ = monotonic_now();
-  const auto found = [&](int m) {
-    culprit_ = m;
-    broken_ = Errc::lost;
-  };
+  // Whoever finds it first names it for all groups of the segment, so that all say the same, also those who wait for
+  // somebody who waits for the dead. Relaxed: a number that stands for itself.
   std::atomic<std::int32_t>& culprit = segment_.header().culprit;
-  // Whoever finds it first names it for all, so that all say the same. Relaxed: a number that stands for itself.
-  const auto told = [&](std::int32_t known) {
-    for (int m = 0; m < size_; ++m)
-      if (members_[static_cast<std::size_t>(m)].host_member == known - 1) found(m);
-    return broken_ != Errc::ok;
-  };
-  if (const std::int32_t known = culprit.load(std::memory_order_relaxed); known != 0 && told(known)) return broken_;
-  for (int m = 0; m < size_; ++m) {
+  culprit_ = culprit.load(std::memory_order_relaxed);
+  for (int m = 0; m < size_ && culprit_ == 0; ++m) {
     if (m == index_ || look_at(process(m)) != Life::dead) continue;
-    std::int32_t known = 0;
-    const std::int32_t its = members_[static_cast<std::size_t>(m)].host_member + 1;
-    // Somebody named another since we looked: this one may have ended for that very reason.
-    if (!culprit.compare_exchange_strong(known, its, std::memory_order_relaxed) && told(known)) return broken_;
-    found(m);
-    return broken_;
+    const std::int32_t dead = members_[static_cast<std::size_t>(m)].host_member + 1;
+    if (culprit.compare_exchange_strong(culprit_, dead, std::memory_order_relaxed)) culprit_ = dead;
   }
-  return Errc::ok;
+  if (culprit_ != 0) broken_ = Errc::lost;
+  return broken_;
 }
 
 Errc Group::look_for_dead_now_and_then() noexcept {
@@ -94,6 +87,9 @@ void Group::break_because(Errc code, const char* why) noexcept {
   if (broken_ != Errc::ok) return;
   broken_ = code;
   why_ = why;
+  std::int32_t nobody = 0;
+  segment_.header().culprit.compare_exchange_strong(nobody, -(members_[static_cast<std::size_t>(index_)].host_member + 1),
+                                                    std::memory_order_relaxed);
 }
 
 }  // namespace sumac::shm

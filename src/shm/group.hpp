@@ -106,7 +106,8 @@ class Group {
   Errc look_for_dead() noexcept;
   /// The same, but at most every 10 ms.
   Errc look_for_dead_now_and_then() noexcept;
-  /// Breaks the group at this member for another reason (its team failed). `why` lives for ever.
+  /// Breaks the group at this member for another reason (its team failed), and tells all groups of the segment: whoever of them
+  /// waits finds out within 10 ms. `why` lives for ever.
   void break_because(Errc code, const char* why) noexcept;
 
  private:
@@ -130,7 +131,7 @@ class Group {
   const Waiting& waiting_;
   Segment& segment_;
   std::vector<Member> members_;
-  int culprit_ = -1;  ///< The member that died.
+  std::int32_t culprit_ = 0;  ///< As SegmentHeader::culprit.
   const char* why_ = "";
   Time looked_{};
 };

@@ -49,12 +49,13 @@ struct Shape {
   int members = 1;               ///< Ranks of the host that attach.
   std::vector<int> group_sizes;  ///< One group per entry; each at most `members`.
   std::size_t eager_bytes = 8192;
-  std::size_t large_bytes = 512 * 1024;  ///< Per member and group; the creator may have to halve it (Handle says).
+  std::size_t large_bytes = 1024 * 1024;  ///< Per member and group; the creator may have to halve it (Handle says).
 };
 
 struct GroupLayout {
   std::size_t controls = 0, lines = 0, eager = 0, large = 0;  ///< Offsets in the segment.
   std::size_t eager_stride = 0, large_stride = 0;             ///< From one member's area to the next.
+  std::size_t eager_bytes = 0;                                ///< Of the shape, or a cache line for each member.
   std::size_t end = 0;
 };
 

@@ -112,9 +112,9 @@ TEST(Segment, AHandleOfSomethingElseIsRefused) {
   EXPECT_FALSE(Segment::attach(other, shape, 1));
 }
 
-class Death : public testing::TestWithParam<int> {};
+class DeathIn : public testing::TestWithParam<int> {};
 
-TEST_P(Death, InTheMiddleOfACollectiveIsNamedAtAllOthers) {
+TEST_P(DeathIn, InTheMiddleOfACollectiveIsNamedAtAllOthers) {
   const auto coll = static_cast<Coll>(GetParam());
   const int n = 4, victim = 2;
   const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
@@ -147,7 +147,38 @@ TEST_P(Death, InTheMiddleOfACollectiveIsNamedAtAllOthers) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(EachCollective, Death, testing::Range(0, kCollCount));
+INSTANTIATE_TEST_SUITE_P(EachCollective, DeathIn, testing::Range(0, kCollCount));
+
+TEST(Death, IsNamedAlsoInGroupsThatTheDeadWasNotIn) {
+  // Two sockets of two ranks. Rank 1 dies; rank 0, its leader, gives up; rank 3 waits for rank 2, who waits for rank 0.
+  const auto texts = run_processes(small_shape(4, {2, 2, 2}), Backing::memfd, [](Segment& segment, int rank) -> std::string {
+    const int socket = rank / 2;
+    const Tuning tuning = tuning_for(segment.shape(), 2);
+    Group in_socket(segment, static_cast<std::size_t>(socket), {{socket * 2, socket * 2}, {socket * 2 + 1, socket * 2 + 1}},
+                    rank % 2, kTestWaiting, tuning);
+    if (rank == 1) ::kill(::getpid(), SIGKILL);
+    const Call barrier;
+    if (rank == 2) {
+      Group leaders(segment, 2, {{0, 0}, {2, 2}}, 1, kTestWaiting, tuning);
+      return run(leaders, barrier) == Errc::lost ? leaders.error() : "no error";
+    }
+    return run(in_socket, barrier) == Errc::lost ? in_socket.error() : "no error";
+  });
+  for (const std::size_t rank : {0, 2, 3}) EXPECT_NE(std::string::npos, texts[rank].find("rank 1 ")) << texts[rank];
+}
+
+TEST(Death, OfATeamForAnotherReasonIsToldToAllWhoWait) {
+  const auto texts = run_processes(small_shape(2), Backing::memfd, [](Segment& segment, int rank) -> std::string {
+    Group group(segment, 0, everybody(2), rank, kTestWaiting, tuning_for(segment.shape(), 2));
+    if (rank == 0) group.break_because(Errc::timeout, "the network is gone");
+    const Call barrier;
+    const Errc code = run(group, barrier);
+    return fmt::format("{}: {}", to_string(code), group.error());
+  });
+  EXPECT_NE(std::string::npos, texts[0].find("the network is gone")) << texts[0];
+  EXPECT_NE(std::string::npos, texts[1].find("rank 100 ")) << texts[1];
+  EXPECT_NE(std::string::npos, texts[1].find("gave up")) << texts[1];
+}
 
 }  // namespace
 }  // namespace sumac::shm

@@ -24,8 +24,11 @@ Step reduce_scatter_block_flat(Operation& op) {
       op.phase = 2;
     }
     if (!all_arrived(op)) return Step::waiting;
-    const std::size_t mine = cell * static_cast<std::size_t>(group.index());
-    fold_all(*call.fold, group.size(), out_bytes(call) + op.offset, cell, [&](int m) { return row_of(m) + mine; });
+    // In place, the own operand lies in its own block: what the fold overwrites is block 0, at member 0 as its first operand.
+    const std::size_t mine = static_cast<std::size_t>(group.index());
+    const std::byte* own = in_bytes(call) + mine * call.bytes + op.offset;
+    fold_all(*call.fold, group.size(), out_bytes(call) + op.offset, cell,
+             [&](int m) { return m == group.index() ? own : row_of(m) + mine * cell; });
     group.complete(op.round);
     op.offset += cell;
     if (op.offset >= call.bytes) break;

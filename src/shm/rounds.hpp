@@ -40,10 +40,12 @@ inline std::byte* payload_of(const Group& group, int member, std::uint64_t round
   return bytes <= kInlineBytes ? group.line(member, round).payload : group.eager(member, round);
 }
 
-/// Waits for everybody's number, from op.peer on; remembers where it stopped.
+/// Waits for everybody's number, from op.peer on; remembers where it stopped. Its own line a member never looks at: reading
+/// what it has just written holds up its way to the others (two ranks of an EPYC: a barrier takes 277 ns instead of 231).
 inline bool all_arrived(Operation& op) noexcept {
   Group& group = *op.group;
   for (; op.peer < group.size(); ++op.peer) {
+    if (op.peer == group.index()) continue;
     if (!arrived(group.line(op.peer, op.round), op.round, op.polls)) return false;
   }
   group.see_all(op.round);
@@ -63,6 +65,12 @@ inline std::byte* out_bytes(const Call& call) noexcept { return static_cast<std:
 /// `limit` cut down to whole elements.
 inline std::size_t whole_elements(std::size_t limit, const Fold& fold) noexcept {
   return limit / fold.element_bytes * fold.element_bytes;
+}
+
+/// A member's own vector as an operand. Not what it has published, for the reason above, unless `out` is where it lies and
+/// the first fold, of members 0 and 1, overwrites it.
+inline const std::byte* own_operand(const Call& call, int me, std::size_t offset, const std::byte* published) noexcept {
+  return call.in_place() && me > 1 ? published : in_bytes(call) + offset;
 }
 
 /// out = source(0) op source(1) op ... in rank order, the same bits at every member. `out` may be source(0) or source(1).

@@ -49,12 +49,14 @@ struct alignas(kCacheLine) SegmentHeader {
   std::uint64_t token;
   std::uint64_t bytes;
   std::uint32_t members;
-  std::atomic<std::int32_t> culprit;  ///< 1 + the member that was found dead; 0: nobody was.
+  /// Why nothing works any more, said by who found out first: m + 1: member m is dead; -(m + 1): it has given up; 0: all is well.
+  std::atomic<std::int32_t> culprit;
 };
 
 /// Behind it, one of each member, written by that member when it attaches.
 struct alignas(kCacheLine) MemberEntry {
   ProcessName process;
+  std::atomic<std::int32_t> rank;  ///< What errors call it; by its first Group.
 };
 
 class Segment {

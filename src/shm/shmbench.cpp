@@ -63,6 +63,10 @@ struct Rank {
     mine.flag[round % 2].store(round, std::memory_order_release);
     double sum = 0;
     for (int m = 0; m < group.size(); ++m) {
+      if (m == group.index()) {
+        sum += value;
+        continue;
+      }
       while (scratch.naive[m].flag[round % 2].load(std::memory_order_acquire) != round) relax();
       sum += scratch.naive[m].value[round % 2];
     }
