@@ -30,6 +30,12 @@ constexpr Algorithm kAlgorithms[] = {
     {Coll::allgatherv, "exchange", "everybody copies in chunk by chunk, and copies out all others", allgatherv_exchange, turns_fit},
     {Coll::alltoall, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoall_exchange, turns_fit},
     {Coll::alltoallv, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoallv_exchange, turns_fit},
+
+    {Coll::bcast, "single", "everybody reads the root's memory", bcast_single, single_copy_agreed},
+    {Coll::allgather, "single", "everybody reads everybody's memory", allgather_single, single_copy_agreed},
+    {Coll::allgatherv, "single", "everybody reads everybody's memory", allgatherv_single, single_copy_agreed},
+    {Coll::alltoall, "single", "everybody reads everybody's memory", alltoall_single, single_copy_agreed},
+    {Coll::alltoallv, "single", "everybody reads everybody's memory", alltoallv_single, single_copy_agreed},
 };
 // clang-format on
 

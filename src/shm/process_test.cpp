@@ -40,14 +40,32 @@ TEST(Processes, WorkOverAMemfd) {
   }
 }
 
-TEST(Processes, WorkOverAFileAndLeaveNothingBehind) {
-  const std::size_t before = files_in_dev_shm();
+TEST(Processes, WorkOverAFileThatHasNoNameAnyMore) {
   const auto texts = run_processes(small_shape(3), Backing::devshm, [&](Segment& segment, int rank) -> std::string {
     if (rank == 0 && std::filesystem::exists(segment.handle().path.data())) return "the name is still there";
     return every_collective(segment, rank, 3, 20);
   });
   for (const auto& text : texts) EXPECT_EQ("", text);
-  EXPECT_EQ(before, files_in_dev_shm());
+}
+
+TEST(Processes, ANameThatAKilledCreatorLeftIsClearedAwayByTheNext) {
+  int ends[2];
+  ASSERT_EQ(0, ::pipe(ends));
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const auto segment = Segment::create(small_shape(2), Backing::devshm);
+    if (segment) write_all(ends[1], &segment->handle(), sizeof(Handle));
+    ::kill(::getpid(), SIGKILL);
+  }
+  Handle left;
+  ASSERT_TRUE(read_all(ends[0], &left, sizeof left));
+  ::waitpid(pid, nullptr, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  const auto next = Segment::create(small_shape(2), Backing::devshm);
+  ASSERT_TRUE(next) << next.error().context;
+  EXPECT_FALSE(std::filesystem::exists(left.path.data()));
+  EXPECT_TRUE(std::filesystem::exists(next->handle().path.data()));
 }
 
 /// In a child with a /dev/shm of its own. Returns what the child says; "skip" where this user may not mount.

@@ -1,13 +1,16 @@
 #include "shm/segment.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 namespace sumac::shm {
@@ -39,12 +42,29 @@ Result<UniqueFd> make_memfd(std::size_t bytes) {
 Result<UniqueFd> make_file(const char* path, std::size_t bytes) {
   UniqueFd fd{::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (!fd) return fail_errno(fmt::format("create {}", path));
-  const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
+  int error = EINTR;
+  while (error == EINTR) error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
   if (error == 0) return fd;
   ::unlink(path);
   const Errc code = error == ENOSPC ? Errc::exhausted : Errc::io;
   return fail(code, "reserve {} KiB in /dev/shm: {}: enlarge it (docker run --shm-size) or set SUMAC_SHM_BACKING=memfd",
               bytes / 1024, std::strerror(error));
+}
+
+/// A name lives from create() to all_attached(), and stays behind if the creator is killed just then: the next one of that
+/// user and PID namespace clears it away.
+std::string name_prefix() { return fmt::format("sumac-{}-{}-", ::getuid(), this_process().pid_namespace); }
+
+void sweep() {
+  std::error_code ignored;  // it is housekeeping: whatever cannot be read or removed is somebody else's
+  const std::string prefix = name_prefix();
+  for (auto at = std::filesystem::directory_iterator("/dev/shm", ignored); at != std::filesystem::directory_iterator();
+       at.increment(ignored)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    const long pid = std::strtol(name.c_str() + prefix.size(), nullptr, 10);
+    if (pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH) std::filesystem::remove(at->path(), ignored);
+  }
 }
 
 Result<> check_open(const Handle& handle, int fd) {
@@ -94,7 +114,8 @@ Result<Segment> Segment::create(const Shape& wanted, Backing backing) {
   handle.pid = ::getpid();
   handle.backing = backing;
   if (backing == Backing::devshm) {
-    *fmt::format_to_n(handle.path.data(), handle.path.size() - 1, "/dev/shm/sumac-{}-{}-{:x}", ::getuid(), handle.pid,
+    sweep();
+    *fmt::format_to_n(handle.path.data(), handle.path.size() - 1, "/dev/shm/{}{}-{:x}", name_prefix(), handle.pid,
                       handle.token)
          .out = '\0';
   }

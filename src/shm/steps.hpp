@@ -27,4 +27,12 @@ Step allgatherv_exchange(Operation& op);
 Step alltoall_exchange(Operation& op);
 Step alltoallv_exchange(Operation& op);
 
+// Single copy, where agree_on_single_copy() said yes.
+bool single_copy_agreed(const Group& group) noexcept;
+Step bcast_single(Operation& op);
+Step allgather_single(Operation& op);
+Step allgatherv_single(Operation& op);
+Step alltoall_single(Operation& op);
+Step alltoallv_single(Operation& op);
+
 }  // namespace sumac::shm

@@ -1,0 +1,181 @@
+// Large messages: around every edge of a chunk, a slice and a ring of slices, in sequences with small operations and ranks
+// that lag behind, with ranks that die in the middle, and by single copy where the system allows it and where it does not.
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "shm/cma.hpp"
+#include "shm/test_exercise.hpp"
+#include "shm/test_ranks.hpp"
+#include "shm/turns.hpp"
+
+namespace sumac::shm {
+namespace {
+
+std::string run_one(Group& group, const Ask& ask) {
+  Exercise exercise(ask, group.size(), group.index());
+  if (run(group, exercise.call()) != Errc::ok) return fmt::format("run: {}", group.error());
+  return exercise.check();
+}
+
+/// Every algorithm that the group can use, flat ones excepted.
+std::string each_large(Group& group, const Tuning& tuning, const std::vector<std::size_t>& sizes) {
+  const auto n = static_cast<std::uint64_t>(group.size());
+  std::uint64_t seed = 1;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.name == "flat" || (algorithm.usable != nullptr && !algorithm.usable(group))) continue;
+    Tuning forced = tuning;
+    if (auto done = forced.force(algorithm.coll, algorithm.name); !done) return done.error().context;
+    group.set_tuning(forced);
+    for (const std::size_t bytes : sizes) {
+      ++seed;
+      const Ask ask{.coll = algorithm.coll, .bytes = bytes, .root = static_cast<int>(seed % n), .in_place = seed % 3 == 0,
+                    .reduction = seed % std::size(kReductions), .seed = seed};
+      if (std::string fault = run_one(group, ask); !fault.empty()) return fmt::format("{}: {}", algorithm.name, fault);
+    }
+  }
+  group.set_tuning(tuning);
+  return {};
+}
+
+class Large : public testing::TestWithParam<int> {};
+
+TEST_P(Large, IsRightAroundEveryEdge) {
+  const int n = GetParam();
+  const Shape shape = small_shape(n);
+  const auto m = static_cast<std::size_t>(n);
+  EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
+    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+    Tuning tuning = tuning_for(shape, n);
+    const std::size_t slice = slice_bytes(group), ring = slices_of(n) * slice;
+    // A turn of a whole slice, of less, of the least; pieces that are smaller than a turn.
+    for (const std::size_t turn : {std::size_t{64 * 1024}, slice / 2, std::size_t{1}}) {
+      tuning.large = {.reduce_turn_bytes = turn, .stream_turn_bytes = turn, .exchange_turn_bytes = turn, .fold_bytes = 96};
+      const std::size_t limit = turn_limit(group, turn), cell = limit / m / kCacheLine * kCacheLine;
+      std::vector<std::size_t> sizes = {1, limit + 1, cell, cell + 1, cell * 3 + 17};
+      if (turn != 1) sizes.insert(sizes.end(), {slice - 1, slice, ring / 4 + 3, ring + 1});
+      if (std::string fault = each_large(group, tuning, sizes); !fault.empty())
+        return fmt::format("turns of {}: {}", turn, fault);
+    }
+    return {};
+  }));
+}
+INSTANTIATE_TEST_SUITE_P(GroupSizes, Large, testing::Values(1, 2, 3, 4, 5, 7, 16, 17));
+
+TEST(LargeSequence, SmallAndLargeFollowEachOtherWhoeverLagsBehind) {
+  for (const int n : {2, 3, 6}) {
+    SCOPED_TRACE(n);
+    const Shape shape = small_shape(n);
+    EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
+      Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+      Random shared(7), own(static_cast<std::uint64_t>(rank));
+      for (int i = 0; i < 250; ++i) {
+        const std::size_t bytes = shared.chance(0.5) ? 8 + shared.below(100) : shared.below(40 * 1024) / 4 * 4;
+        const Ask ask{.coll = static_cast<Coll>(shared.below(kCollCount)), .bytes = bytes,
+                      .root = static_cast<int>(shared.below(static_cast<std::uint64_t>(n))), .in_place = shared.chance(0.3),
+                      .reduction = shared.below(std::size(kReductions)), .seed = shared.next()};
+        Exercise exercise(ask, n, rank);
+        for (std::uint64_t turns = own.chance(0.1) ? own.below(40) : 0; turns > 0; --turns) sched_yield();
+        if (own.chance(0.5)) {  // driven as a nonblocking one is
+          prepare(group, exercise.call(), exercise.operation);
+          Step step = Step::waiting;
+          while ((step = advance(exercise.operation)) == Step::waiting) sched_yield();
+          if (step == Step::failed) return group.error();
+        } else if (run(group, exercise.call()) != Errc::ok) {
+          return group.error();
+        }
+        if (std::string fault = exercise.check(); !fault.empty()) return fmt::format("operation {}: {}", i, fault);
+      }
+      return {};
+    }));
+  }
+}
+
+TEST(LargeSequence, AnAreaThatIsTooSmallLeavesEverythingToFlat) {
+  Shape shape = small_shape(3);
+  shape.large_bytes = 0;
+  EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
+    Group group(segment, 0, everybody(3), rank, kTestWaiting, tuning_for(shape, 3));
+    for (int c = 0; c < kCollCount; ++c) {
+      const auto coll = static_cast<Coll>(c);
+      if (group.tuning().pick(coll, 1 << 20)->name != "flat") return "not flat";
+      if (std::string fault = run_one(group, {.coll = coll, .bytes = 9000, .root = 1}); !fault.empty()) return fault;
+    }
+    return {};
+  }));
+}
+
+class DeathInLarge : public testing::TestWithParam<int> {};
+
+TEST_P(DeathInLarge, IsNamedAtAllOthers) {
+  const auto coll = static_cast<Coll>(GetParam());
+  const int n = 3, victim = 1;
+  const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
+    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+    for (int i = 0; i < 100000; ++i) {
+      // More than the rings hold, so that nobody can finish the operation without the dead one for long.
+      Exercise exercise({.coll = coll, .bytes = 100 * 1000, .root = i % n, .seed = 5}, n, rank);
+      if (rank == victim && i == 3) {
+        prepare(group, exercise.call(), exercise.operation);
+        for (int step = 0; step < 3; ++step) advance(exercise.operation);
+        ::kill(::getpid(), SIGKILL);
+      }
+      if (const Errc code = run(group, exercise.call()); code != Errc::ok)
+        return code == Errc::lost && run(group, exercise.call()) == code ? group.error() : "another code";
+    }
+    return "it never failed";
+  });
+  EXPECT_EQ("signal 9", texts[victim]);
+  for (const int rank : {0, 2})
+    EXPECT_NE(std::string::npos, texts[static_cast<std::size_t>(rank)].find("rank 101 ")) << texts[static_cast<std::size_t>(rank)];
+}
+INSTANTIATE_TEST_SUITE_P(EachCollective, DeathInLarge, testing::Range(1, kCollCount));
+
+/// From now on the system refuses to copy between processes, as containers do.
+bool forbid_copies_between_processes() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),  // the number of the call
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program{static_cast<unsigned short>(std::size(filter)), filter};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/// What the ranks say; "single" or "shared" in front.
+std::string single_or_shared(Segment& segment, int rank, int n, bool wanted) {
+  Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+  if (agree_on_single_copy(group, wanted) != Errc::ok) return group.error();
+  const std::string fault = each_large(group, tuning_for(segment.shape(), n), {0, 1, 4096, 70001});
+  return (group.turning.single_copy ? "single" : "shared") + fault;
+}
+
+TEST(SingleCopy, IsUsedByAllOrByNone) {
+  for (const int n : {1, 2, 4}) {
+    const auto texts = run_processes(small_shape(n), Backing::memfd,
+                                     [&](Segment& segment, int rank) { return single_or_shared(segment, rank, n, true); });
+    for (const auto& text : texts) {
+      EXPECT_EQ(texts[0], text);
+      EXPECT_TRUE(text == "single" || text == "shared") << text;  // some systems that run this test forbid it
+    }
+  }
+}
+
+TEST(SingleCopy, OneMemberThatMayNotOrWillNotIsEnough) {
+  for (const bool forbidden : {true, false}) {
+    const auto texts = run_processes(small_shape(3), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
+      if (forbidden && rank == 1 && !forbid_copies_between_processes()) return "no seccomp";
+      return single_or_shared(segment, rank, 3, forbidden || rank != 1);
+    });
+    if (texts[1] == "no seccomp") GTEST_SKIP() << "this kernel has no seccomp filters";
+    for (const auto& text : texts) EXPECT_EQ("shared", text);
+  }
+}
+
+}  // namespace
+}  // namespace sumac::shm
