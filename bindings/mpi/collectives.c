@@ -89,14 +89,63 @@ static inline bool run(hcoll_module_t* module, enum hcoll_planned planned, struc
   }                                                                                          \
   return module->next.name(__VA_ARGS__, module->next.name##_module)
 
+/* The end of a call that the team did not do, or did not do well. True: MPI's code is in `*rc_p`. */
+static bool ended(hcoll_module_t* module, enum sumac_coll coll, int status, int* rc_p) {
+  *rc_p = SUMAC_TEAM_PASS == status ? MPI_SUCCESS : hcoll_failed(module, coll, status);
+  return SUMAC_TEAM_PASS != status;
+}
+
+/* The two that programs wait for most, without a plan: nothing of theirs is ever packed, and every nanosecond counts. */
 static int barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
-  BLOCKING(barrier, BARRIER, hcoll_plan_barrier(module, &plan), comm);
+  static const sumac_call_t call = {.coll = SUMAC_COLL_BARRIER};
+  hcoll_module_t* module = (hcoll_module_t*)base;
+  int rc;
+  if (OPAL_LIKELY(hcoll_attach(module, &rc))) {
+    int status = sumac_team_run(module->team, &call);
+    if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
+      return MPI_SUCCESS;
+    }
+    if (ended(module, SUMAC_COLL_BARRIER, status, &rc)) {
+      return rc;
+    }
+  } else if (OMPI_SUCCESS != rc) {
+    return rc;
+  } else {
+    hcoll_count_passed(module, SUMAC_COLL_BARRIER, HCOLL_WHY_NO_TEAM);
+  }
+  return module->next.barrier(comm, module->next.barrier_module);
 }
 
 static int allreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                      struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
-  BLOCKING(allreduce, ALLREDUCE, hcoll_plan_allreduce(module, &plan, sbuf, rbuf, count, dtype, op), sbuf, rbuf, count,
-           dtype, op, comm);
+  hcoll_module_t* module = (hcoll_module_t*)base;
+  const struct hcoll_fold* fold;
+  int rc;
+  if (OPAL_UNLIKELY(0 == count)) {
+    return MPI_SUCCESS;
+  }
+  if (OPAL_UNLIKELY(!hcoll_attach(module, &rc))) {
+    if (OMPI_SUCCESS != rc) {
+      return rc;
+    }
+    hcoll_count_passed(module, SUMAC_COLL_ALLREDUCE, HCOLL_WHY_NO_TEAM);
+  } else if (OPAL_UNLIKELY(NULL == (fold = hcoll_fold_of(dtype, op)))) {
+    hcoll_count_passed(module, SUMAC_COLL_ALLREDUCE, HCOLL_WHY_FUNCTION);
+  } else {
+    const sumac_call_t call = {.coll = SUMAC_COLL_ALLREDUCE,
+                               .in = MPI_IN_PLACE == sbuf ? rbuf : sbuf,
+                               .out = rbuf,
+                               .bytes = (size_t)count * fold->mpi_bytes,
+                               .fold = &fold->fold};
+    int status = sumac_team_run(module->team, &call);
+    if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
+      return MPI_SUCCESS;
+    }
+    if (ended(module, SUMAC_COLL_ALLREDUCE, status, &rc)) {
+      return rc;
+    }
+  }
+  return module->next.allreduce(sbuf, rbuf, count, dtype, op, comm, module->next.allreduce_module);
 }
 
 static int reduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype, struct ompi_op_t* op,
