@@ -21,7 +21,7 @@ std::span<const LooseVariable> loose_variables();
 /// Options of libsharp_coll that do not begin with SHARP_COLL_ or SUMAC_COLL_: daemons see them where `sumac run` starts both.
 std::span<const std::string_view> client_variables();
 
-/// Options of src/team that begin with neither SUMAC_SHM_ nor SUMAC_TEAM_.
+/// Options of src/team, and of the MPI component around it, that begin with neither SUMAC_SHM_ nor SUMAC_TEAM_.
 std::span<const std::string_view> team_variables();
 
 /// "SUMAC_AM_", "SUMAC_NODE_", "SUMAC_HOSTD_", "SUMAC_COLL_", "SUMAC_SHM_", "SUMAC_TEAM_": each belongs to one program, which knows all names with it.
