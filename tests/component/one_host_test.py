@@ -97,7 +97,7 @@ class SharedMemory(unittest.TestCase):
         self.assertRegex(done.err, r"MPI.COMM.WORLD|MPI COMMUNICATOR")
         self.assertIn("allreduce", done.err)
 
-    def test_a_segment_in_dev_shm_and_none_at_all(self):
+    def test_a_segment_in_dev_shm(self):
         done = run(3, "churn", "3", env={"SUMAC_SHM_BACKING": "devshm"})
         self.assertEqual(done.code, 0, done.text)
         self.assertGreater(done.tally["shared"], 0, done.text)
