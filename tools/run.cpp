@@ -89,8 +89,9 @@ bool tree_by_environment() {
 bool is_mpi_launcher(const std::string& program) {
   constexpr std::array<std::string_view, 3> kLaunchers{"mpirun", "mpiexec", "orterun"};
   const std::string name = std::filesystem::path(program).filename();
-  return std::any_of(kLaunchers.begin(), kLaunchers.end(),
-                     [&](std::string_view launcher) { return name == launcher || name == fmt::format("{}.openmpi", launcher); });
+  return std::any_of(kLaunchers.begin(), kLaunchers.end(), [&](std::string_view launcher) {
+    return name == launcher || name == fmt::format("{}.openmpi", launcher);
+  });
 }
 
 struct Daemons {

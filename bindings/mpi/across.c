@@ -19,8 +19,8 @@ struct across {
 };
 
 struct across_request {
-  void* tree;           /* of libsharp_coll, or */
-  ompi_request_t* next; /* of Open MPI */
+  void* tree;            /* of libsharp_coll, or */
+  ompi_request_t* next;  /* of Open MPI */
   ompi_datatype_t* unit; /* made for this one, or NULL */
 };
 
@@ -87,8 +87,7 @@ static int start_next(struct across* across, const sumac_call_t* call, struct ac
   switch (call->coll) {
     case SUMAC_COLL_BARRIER: return coll->coll_ibarrier(comm, out, coll->coll_ibarrier_module);
     case SUMAC_COLL_ALLREDUCE:
-      return coll->coll_iallreduce(in, call->out, count, pair->type, pair->op, comm, out,
-                                   coll->coll_iallreduce_module);
+      return coll->coll_iallreduce(in, call->out, count, pair->type, pair->op, comm, out, coll->coll_iallreduce_module);
     case SUMAC_COLL_REDUCE:
       return coll->coll_ireduce(in, call->out, count, pair->type, pair->op, call->root, comm, out,
                                 coll->coll_ireduce_module);
@@ -186,7 +185,8 @@ static void close_across(void* context) {
 
 /* A communicator that is ours alone must not start a team of its own. */
 static void keep_for_us(ompi_communicator_t* comm) {
-  if (NULL != comm && MPI_COMM_NULL != comm && OBJ_CLASS(hcoll_module_t) == comm->c_coll->coll_barrier_module->super.obj_class) {
+  if (NULL != comm && MPI_COMM_NULL != comm &&
+      OBJ_CLASS(hcoll_module_t) == comm->c_coll->coll_barrier_module->super.obj_class) {
     hcoll_module_t* module = (hcoll_module_t*)comm->c_coll->coll_barrier_module;
     module->internal = true;
     module->state = HCOLL_PASS;
@@ -211,7 +211,7 @@ static int group_of_leaders(struct across* across) {
                                 next->bcast,          next->barrier,      next->gather};
   if (NULL != across->leaders_comm) {
     const mca_coll_base_comm_coll_t* coll = across->leaders_comm->c_coll;
-    oob = (struct hcoll_group_oob){across->leaders_comm,      coll->coll_bcast_module, coll->coll_barrier_module,
+    oob = (struct hcoll_group_oob){across->leaders_comm,     coll->coll_bcast_module, coll->coll_barrier_module,
                                    coll->coll_gather_module, coll->coll_bcast,        coll->coll_barrier,
                                    coll->coll_gather};
   }

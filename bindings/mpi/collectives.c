@@ -70,23 +70,23 @@ static inline bool run(hcoll_module_t* module, enum hcoll_planned planned, struc
 }
 
 /* The body of every blocking collective: PLAN is the call of its plan's function, NEXT the arguments for the next module. */
-#define BLOCKING(name, COLL, PLAN, ...)                                                      \
-  hcoll_module_t* module = (hcoll_module_t*)base;                                            \
-  int rc;                                                                                    \
-  if (OPAL_LIKELY(hcoll_attach(module, &rc))) {                                              \
-    struct hcoll_plan plan;                                                                  \
-    enum hcoll_planned planned = PLAN;                                                       \
-    if (OPAL_LIKELY(run(module, planned, &plan, &rc))) {                                     \
-      return rc;                                                                             \
-    }                                                                                        \
-    if (HCOLL_NOT_OURS == planned) {                                                         \
-      hcoll_count_passed(module, SUMAC_COLL_##COLL, HCOLL_WHY_FUNCTION);                     \
-    }                                                                                        \
-  } else if (OMPI_SUCCESS != rc) {                                                           \
-    return rc;                                                                               \
-  } else {                                                                                   \
-    hcoll_count_passed(module, SUMAC_COLL_##COLL, HCOLL_WHY_NO_TEAM);                        \
-  }                                                                                          \
+#define BLOCKING(name, COLL, PLAN, ...)                                  \
+  hcoll_module_t* module = (hcoll_module_t*)base;                        \
+  int rc;                                                                \
+  if (OPAL_LIKELY(hcoll_attach(module, &rc))) {                          \
+    struct hcoll_plan plan;                                              \
+    enum hcoll_planned planned = PLAN;                                   \
+    if (OPAL_LIKELY(run(module, planned, &plan, &rc))) {                 \
+      return rc;                                                         \
+    }                                                                    \
+    if (HCOLL_NOT_OURS == planned) {                                     \
+      hcoll_count_passed(module, SUMAC_COLL_##COLL, HCOLL_WHY_FUNCTION); \
+    }                                                                    \
+  } else if (OMPI_SUCCESS != rc) {                                       \
+    return rc;                                                           \
+  } else {                                                               \
+    hcoll_count_passed(module, SUMAC_COLL_##COLL, HCOLL_WHY_NO_TEAM);    \
+  }                                                                      \
   return module->next.name(__VA_ARGS__, module->next.name##_module)
 
 /* The end of a call that the team did not do, or did not do well. True: MPI's code is in `*rc_p`. */

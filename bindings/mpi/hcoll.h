@@ -103,12 +103,12 @@ void hcoll_own_place(uint32_t local_rank, sumac_place_t* place);
 
 /** The functions that were selected before us: what we do not do ourselves, they do. */
 struct hcoll_next {
-#define HCOLL_NEXT_ONE(name)                      \
-  mca_coll_base_module_##name##_fn_t name;        \
+#define HCOLL_NEXT_ONE(name)               \
+  mca_coll_base_module_##name##_fn_t name; \
   mca_coll_base_module_t* name##_module;
-#define HCOLL_NEXT(name)      \
-  HCOLL_NEXT_ONE(name)        \
-  HCOLL_NEXT_ONE(i##name)     \
+#define HCOLL_NEXT(name)  \
+  HCOLL_NEXT_ONE(name)    \
+  HCOLL_NEXT_ONE(i##name) \
   HCOLL_NEXT_ONE(name##_init)
   HCOLL_EACH_COLL(HCOLL_NEXT)
   HCOLL_NEXT_ONE(gather)
@@ -192,7 +192,8 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
 /** A predefined pair of MPI type and operation. */
 struct hcoll_fold {
   sumac_fold_t fold;
-  uint32_t mpi_bytes; /* of one MPI element, as it lies in an array; 0: no such pair. A complex sum has two elements of `fold` in it */
+  uint32_t
+      mpi_bytes; /* of one MPI element, as it lies in an array; 0: no such pair. A complex sum has two elements of `fold` in it */
   ompi_datatype_t* type; /* one element of `fold` for MPI, */
   ompi_op_t* op;         /* and what to do with it */
 };

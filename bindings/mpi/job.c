@@ -71,8 +71,8 @@ static int oob_barrier(void* context) {
 
 static int oob_gather(void* context, int root, void* sbuf, void* rbuf, int bytes) {
   struct hcoll_group_oob* oob = context;
-  int rc = oob->gather(sbuf, bytes, &ompi_mpi_byte.dt, rbuf, bytes, &ompi_mpi_byte.dt, root, oob->comm,
-                       oob->gather_module);
+  int rc =
+      oob->gather(sbuf, bytes, &ompi_mpi_byte.dt, rbuf, bytes, &ompi_mpi_byte.dt, root, oob->comm, oob->gather_module);
   return OMPI_SUCCESS == rc ? 0 : -1;
 }
 
@@ -159,9 +159,9 @@ int hcoll_job_begin(hcoll_module_t* world) {
   if (OMPI_SUCCESS != rc || !hcoll_tree_wanted() || world->hosts < mca_coll_hcoll_component.settings.hosts_min) {
     return rc;
   }
-  struct hcoll_group_oob oob = {world->comm,         world->next.bcast_module, world->next.barrier_module,
-                                world->next.gather_module, world->next.bcast,  world->next.barrier,
-                                world->next.gather};
+  struct hcoll_group_oob oob = {
+      world->comm,       world->next.bcast_module, world->next.barrier_module, world->next.gather_module,
+      world->next.bcast, world->next.barrier,      world->next.gather};
   rc = agree_on_id(&oob);
   if (OMPI_SUCCESS != rc) {
     return rc;

@@ -29,9 +29,9 @@ static void destruct(hcoll_module_t* module) {
     module->team = NULL;
   }
   free(module->scratch);
-#define RELEASE(name)                        \
-  release(&module->next.name##_module);      \
-  release(&module->next.i##name##_module);   \
+#define RELEASE(name)                      \
+  release(&module->next.name##_module);    \
+  release(&module->next.i##name##_module); \
   release(&module->next.name##_init_module);
   HCOLL_EACH_COLL(RELEASE)
 #undef RELEASE
@@ -51,9 +51,9 @@ OBJ_CLASS_INSTANCE(hcoll_module_t, mca_coll_base_module_t, construct, destruct);
       module->super.coll_##name = NULL;                        \
     }                                                          \
   } while (0);
-#define SAVE(name)     \
-  SAVE_ONE(name)       \
-  SAVE_ONE(i##name)    \
+#define SAVE(name)  \
+  SAVE_ONE(name)    \
+  SAVE_ONE(i##name) \
   SAVE_ONE(name##_init)
 
 static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm) {

@@ -30,8 +30,7 @@ static bool post(hcoll_module_t* module, enum hcoll_planned planned, const struc
   hcoll_plan_pack(&request->plan);
   *request_p = &request->super.super;
   hcoll_progress_enter(module);
-  int status =
-      sumac_team_post(module->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
+  int status = sumac_team_post(module->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
   if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
     hcoll_progress_kick(module);
     *rc_p = MPI_SUCCESS;
@@ -44,22 +43,21 @@ static bool post(hcoll_module_t* module, enum hcoll_planned planned, const struc
   return SUMAC_TEAM_PASS != status;
 }
 
-#define NONBLOCKING(name, COLL, PLAN, ...)                                                       \
-  hcoll_module_t* module = (hcoll_module_t*)base;                                                \
-  if (OPAL_LIKELY(HCOLL_TEAM == module->state)) {                                                \
-    struct hcoll_plan plan;                                                                      \
-    enum hcoll_planned planned = PLAN;                                                           \
-    int rc;                                                                                      \
-    if (OPAL_LIKELY(post(module, planned, &plan, request, &rc))) {                               \
-      return rc;                                                                                 \
-    }                                                                                            \
-    if (HCOLL_NOT_OURS == planned) {                                                             \
-      hcoll_count_passed(module, SUMAC_COLL_##COLL, HCOLL_WHY_FUNCTION);                         \
-    }                                                                                            \
-  } else {                                                                                       \
-    hcoll_count_passed(module, SUMAC_COLL_##COLL,                                                \
-                       HCOLL_FRESH == module->state ? HCOLL_WHY_EARLY : HCOLL_WHY_NO_TEAM);      \
-  }                                                                                              \
+#define NONBLOCKING(name, COLL, PLAN, ...)                                                                             \
+  hcoll_module_t* module = (hcoll_module_t*)base;                                                                      \
+  if (OPAL_LIKELY(HCOLL_TEAM == module->state)) {                                                                      \
+    struct hcoll_plan plan;                                                                                            \
+    enum hcoll_planned planned = PLAN;                                                                                 \
+    int rc;                                                                                                            \
+    if (OPAL_LIKELY(post(module, planned, &plan, request, &rc))) {                                                     \
+      return rc;                                                                                                       \
+    }                                                                                                                  \
+    if (HCOLL_NOT_OURS == planned) {                                                                                   \
+      hcoll_count_passed(module, SUMAC_COLL_##COLL, HCOLL_WHY_FUNCTION);                                               \
+    }                                                                                                                  \
+  } else {                                                                                                             \
+    hcoll_count_passed(module, SUMAC_COLL_##COLL, HCOLL_FRESH == module->state ? HCOLL_WHY_EARLY : HCOLL_WHY_NO_TEAM); \
+  }                                                                                                                    \
   return module->next.name(__VA_ARGS__, request, module->next.name##_module)
 
 static int ibarrier(struct ompi_communicator_t* comm, ompi_request_t** request, mca_coll_base_module_t* base) {
@@ -95,9 +93,8 @@ static int ibcast(void* buffer, int count, struct ompi_datatype_t* dtype, int ro
 static int iallgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
                       struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm, ompi_request_t** request,
                       mca_coll_base_module_t* base) {
-  NONBLOCKING(iallgather, ALLGATHER,
-              hcoll_plan_allgather(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype), sbuf, scount, sdtype,
-              rbuf, rcount, rdtype, comm);
+  NONBLOCKING(iallgather, ALLGATHER, hcoll_plan_allgather(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype),
+              sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
 }
 
 static int iallgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
@@ -111,16 +108,16 @@ static int iallgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdt
 static int ialltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
                      struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm, ompi_request_t** request,
                      mca_coll_base_module_t* base) {
-  NONBLOCKING(ialltoall, ALLTOALL, hcoll_plan_alltoall(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype),
-              sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
+  NONBLOCKING(ialltoall, ALLTOALL, hcoll_plan_alltoall(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype), sbuf,
+              scount, sdtype, rbuf, rcount, rdtype, comm);
 }
 
 static int ialltoallv(const void* sbuf, const int* scounts, const int* sdispls, struct ompi_datatype_t* sdtype,
                       void* rbuf, const int* rcounts, const int* rdispls, struct ompi_datatype_t* rdtype,
                       struct ompi_communicator_t* comm, ompi_request_t** request, mca_coll_base_module_t* base) {
   NONBLOCKING(ialltoallv, ALLTOALLV,
-              hcoll_plan_alltoallv(module, &plan, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls, rdtype),
-              sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls, rdtype, comm);
+              hcoll_plan_alltoallv(module, &plan, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls, rdtype), sbuf,
+              scounts, sdispls, sdtype, rbuf, rcounts, rdispls, rdtype, comm);
 }
 
 void hcoll_offer_nonblocking(mca_coll_base_module_t* module) {

@@ -155,8 +155,7 @@ enum hcoll_planned hcoll_plan_allgatherv(hcoll_module_t* module, struct hcoll_pl
                                          ompi_datatype_t* rdtype) {
   begin(plan, SUMAC_COLL_ALLGATHERV);
   size_t own = (size_t)rcounts[module->rank] * rdtype->super.size;
-  plan->call.out =
-      scattered(plan, &plan->receive, &plan->call.out_blocks, rbuf, rcounts, displs, module->size, rdtype);
+  plan->call.out = scattered(plan, &plan->receive, &plan->call.out_blocks, rbuf, rcounts, displs, module->size, rdtype);
   if (MPI_IN_PLACE != sbuf) {
     plan->call.in = 0 == own ? nothing : row(plan, &plan->send, sbuf, (size_t)scount, sdtype, own);
     return HCOLL_PLANNED;

@@ -18,16 +18,16 @@
 #define IDLE_CALLS_MAX 10000
 
 static struct {
-  pthread_mutex_t lock;     /* of what follows */
-  hcoll_module_t* active;   /* modules with something posted */
-  unsigned changes;         /* of that list, by modules that left it */
-  bool in_mpi;              /* the callback is in MPI's progress */
-  bool inside;              /* it is being called */
+  pthread_mutex_t lock;   /* of what follows */
+  hcoll_module_t* active; /* modules with something posted */
+  unsigned changes;       /* of that list, by modules that left it */
+  bool in_mpi;            /* the callback is in MPI's progress */
+  bool inside;            /* it is being called */
   int idle_calls;
   bool thread_runs, thread_ends, thread_failed;
   pthread_t thread;
-  pthread_cond_t work;      /* something was posted, or the thread is to end */
-  pthread_cond_t left;      /* the thread has come out of a team */
+  pthread_cond_t work; /* something was posted, or the thread is to end */
+  pthread_cond_t left; /* the thread has come out of a team */
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
 /* Operations at their end that MPI does not know of yet: a stack that any thread pushes to. */

@@ -55,7 +55,8 @@ const struct hcoll_variable hcoll_variables[] = {
     {.name = "HCOLL_ENABLE_SHARP",
      .default_text = "0",
      .legal = "a whole number from 0 to 4",
-     .doc = "0: no tree, shared memory inside hosts alone. 1: use the tree if it is there. 2: the job must be there, a communicator without a group goes on "
+     .doc = "0: no tree, shared memory inside hosts alone. 1: use the tree if it is there. 2: the job must be there, a "
+            "communicator without a group goes on "
             "without. 3: every "
             "communicator, or end the job. 4: as 3, and every barrier and allreduce whatever its size.",
      NUMBER(level, HCOLL_OFF, HCOLL_FORCE_ALL)},
@@ -89,7 +90,8 @@ const struct hcoll_variable hcoll_variables[] = {
     {.name = "SUMAC_PROGRESS_THREAD",
      .default_text = "0",
      .legal = "0 or 1",
-     .doc = "1: a thread moves nonblocking collectives inside a host while the program is busy elsewhere; it sleeps while none "
+     .doc = "1: a thread moves nonblocking collectives inside a host while the program is busy elsewhere; it sleeps "
+            "while none "
             "is posted.",
      NUMBER(progress_thread, 0, 1)},
 };

@@ -1,8 +1,8 @@
 /* Nine collectives, each blocking, nonblocking and persistent, in place and not, with every root, on several communicators; types that
  * differ from rank to rank with equal signature: an element here is four ints in a row, a contiguous type, a vector with gaps or one at an
  * absolute address (MPI_BOTTOM). What must come out follows from the ranks; the first difference ends the program. */
-#include <mpi.h>
 #include <mpi-ext.h>
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static enum form form;
 static MPI_Datatype contiguous, gaps;
 
 static void wrong(const char* what, int index, int got, int want) {
-  fprintf(stderr, "forms: WRONG %s %s on %s rank %d of %d: element %d is %d, not %d\n", form_names[form], what, comm_name, rank, size,
-          index, got, want);
+  fprintf(stderr, "forms: WRONG %s %s on %s rank %d of %d: element %d is %d, not %d\n", form_names[form], what,
+          comm_name, rank, size, index, got, want);
   MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
@@ -30,9 +30,9 @@ struct buffer {
   enum layout layout;
   int elements;
   int* memory;
-  void* at;          /* for MPI */
-  int count;         /* of `type`, for all elements */
-  int per_element;   /* of `type` */
+  void* at;        /* for MPI */
+  int count;       /* of `type`, for all elements */
+  int per_element; /* of `type` */
   MPI_Datatype type;
 };
 
@@ -90,19 +90,17 @@ static void finish(MPI_Request* request) {
     MPI_Wait(request, MPI_STATUS_IGNORE);
   }
 }
-#define RUN(Name, ...)                                                  \
-  do {                                                                  \
-    MPI_Request request;                                                \
-    switch (form) {                                                     \
-      case BLOCKING: MPI_##Name(__VA_ARGS__, comm); break;              \
-      case NONBLOCKING:                                                 \
-        MPI_I##Name(__VA_ARGS__, comm, &request);                       \
-        finish(&request);                                               \
-        break;                                                          \
-      default:                                                          \
-        MPIX_##Name##_init(__VA_ARGS__, comm, MPI_INFO_NULL, &request); \
-        finish(&request);                                               \
-    }                                                                   \
+#define RUN(Name, ...)                                                                           \
+  do {                                                                                           \
+    MPI_Request request;                                                                         \
+    switch (form) {                                                                              \
+      case BLOCKING: MPI_##Name(__VA_ARGS__, comm); break;                                       \
+      case NONBLOCKING:                                                                          \
+        MPI_I##Name(__VA_ARGS__, comm, &request);                                                \
+        finish(&request);                                                                        \
+        break;                                                                                   \
+      default: MPIX_##Name##_init(__VA_ARGS__, comm, MPI_INFO_NULL, &request); finish(&request); \
+    }                                                                                            \
   } while (0)
 #define MPI_IBcast MPI_Ibcast
 #define MPI_IAllreduce MPI_Iallreduce
@@ -156,7 +154,8 @@ static int length_of(int r, int n) { return r % 5 == 4 ? 0 : n + r % 3; }
 
 static void allgatherv(int n, int in_place, int shift) {
   struct buffer in = make(layout_at(shift), length_of(rank, n) + 1), out = make(layout_at(shift + 1), (n + 4) * size);
-  int *counts = malloc(sizeof(int) * (size_t)size), *at = malloc(sizeof(int) * (size_t)size), *first = malloc(sizeof(int) * (size_t)size);
+  int *counts = malloc(sizeof(int) * (size_t)size), *at = malloc(sizeof(int) * (size_t)size),
+      *first = malloc(sizeof(int) * (size_t)size);
   for (int r = size - 1, next = 0; r >= 0; --r) {
     first[r] = next;
     counts[r] = length_of(r, n) * out.per_element;
@@ -167,7 +166,8 @@ static void allgatherv(int n, int in_place, int shift) {
     set(&in, i, value_of(rank, 0, i));
     if (in_place) set(&out, first[rank] + i, value_of(rank, 0, i));
   }
-  RUN(Allgatherv, in_place ? MPI_IN_PLACE : in.at, length_of(rank, n) * in.per_element, in.type, out.at, counts, at, out.type);
+  RUN(Allgatherv, in_place ? MPI_IN_PLACE : in.at, length_of(rank, n) * in.per_element, in.type, out.at, counts, at,
+      out.type);
   for (int r = 0; r < size; ++r)
     for (int i = 0; i < length_of(r, n); ++i) expect(&out, first[r] + i, value_of(r, 0, i), "allgatherv");
   free(counts), free(at), free(first);
@@ -228,7 +228,8 @@ static void reductions(int n, int in_place, int root) {
   for (int i = 0; i < n * size; ++i) out[i] = rank + 3 * i;
   RUN(Reduce_scatter_block, in_place ? MPI_IN_PLACE : in, out, n, MPI_INT, MPI_SUM);
   for (int i = 0; i < n; ++i)
-    if (out[i] != ranks + 3 * (rank * n + i) * size) wrong("reduce_scatter_block", i, out[i], ranks + 3 * (rank * n + i) * size);
+    if (out[i] != ranks + 3 * (rank * n + i) * size)
+      wrong("reduce_scatter_block", i, out[i], ranks + 3 * (rank * n + i) * size);
   free(in), free(out);
   long double* wide = malloc(sizeof(long double) * (size_t)(2 * n));
   for (int i = 0; i < n; ++i) wide[i] = rank + i, wide[n + i] = -1;

@@ -159,12 +159,18 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (0 == strcmp(what, "many")) many(argc > 2 ? atoi(argv[2]) : 1000);
-  else if (0 == strcmp(what, "fork")) forks();
-  else if (0 == strcmp(what, "signals")) signals();
-  else if (0 == strcmp(what, "abort")) abort_in_the_middle();
-  else if (0 == strcmp(what, "sleeper") && argc > 2) sleeper(argv[2]);
-  else fail("which: many, fork, signals, abort or sleeper FOLDER?");
+  if (0 == strcmp(what, "many"))
+    many(argc > 2 ? atoi(argv[2]) : 1000);
+  else if (0 == strcmp(what, "fork"))
+    forks();
+  else if (0 == strcmp(what, "signals"))
+    signals();
+  else if (0 == strcmp(what, "abort"))
+    abort_in_the_middle();
+  else if (0 == strcmp(what, "sleeper") && argc > 2)
+    sleeper(argv[2]);
+  else
+    fail("which: many, fork, signals, abort or sleeper FOLDER?");
   if (0 == rank) printf("hygiene: %s passed\n", what);
   MPI_Finalize();
   return 0;
