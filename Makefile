@@ -14,8 +14,9 @@ CASE ?=
 ALL ?=
 FUZZ_SECONDS ?= 60
 FABRIC ?= lab/fabrics/test-4h.yaml
+HOST_SEED ?= 1
 
-.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-control fuzz asan tsan clean
+.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-control host-cases mpi4py fuzz asan tsan clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -54,6 +55,14 @@ bench-control: setup configure ## the manager under load and under deaths: 1,000
 	@cmake --build $(BUILD) -j $(JOBS) --target control-bench
 	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am --out build/control.json
 
+host-cases: setup configure ## 20,000 random collectives against what they must give, on 2 to 16 ranks; HOST_SEED=n for others
+	@cmake --build $(BUILD) -j $(JOBS) --target programs host_cases
+	@SUMAC_BUILD=$(BUILD) python3 tests/host/cases_test.py --all --seed $(HOST_SEED)
+
+mpi4py: setup-mpi4py configure ## mpi4py's own tests (from PyPI), without Sumac and with it
+	@cmake --build $(BUILD) -j $(JOBS) --target programs
+	@python3 tests/host/mpi4py_suite.py --build $(BUILD)
+
 lint: setup-tools configure ## formatting, spelling, shell scripts, clang-tidy on what changed (ALL=1: on everything)
 	@.ci/lint --build $(BUILD) --jobs $(JOBS) $(if $(ALL),--all)
 
@@ -86,6 +95,9 @@ setup-bench: ## packages for bench-host: the peers that Debian has
 
 setup-tools: ## the same and what lint, fuzz and docs need
 	@packaging/install packaging/apt.txt packaging/apt-dev.txt packaging/apt-tools.txt
+
+setup-mpi4py: ## the same and what mpi4py is built with
+	@packaging/install packaging/apt.txt packaging/apt-mpi4py.txt
 
 configure:
 	@cmake --preset $(PRESET) --log-level=WARNING

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""What goes wrong inside a host: settings that are none, files of other machines, no room, no CMA, half a core, ranks that are killed.
+
+Each test asserts the one line that says so, that results are right all the same or the error is named, and that nothing is left in /dev/shm."""
+
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import common
+from common import case
+
+CASES = ["--tame", "--cases", "40"]  # tame: what passes through meets Open MPI's own mistakes
+SHM = pathlib.Path("/dev/shm")
+# Open MPI has files of its own there; with plain TCP it needs none.
+NO_VADER = ["--mca", "btl", "self,tcp"]
+
+
+def ours():
+    return sorted(name for name in os.listdir(SHM) if name.startswith("sumac"))
+
+
+def in_namespace(script, *words, env=None, seconds=120):
+    """As `sh -c script`, in mount and user namespaces of its own; the words follow as its arguments."""
+    unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+    return case.start([*unshare, "sh", "-c", script, "sh", *words], env, seconds)
+
+
+def namespaces_work():
+    return shutil.which("unshare") and in_namespace("mount -t tmpfs -o size=1M tmpfs /dev/shm").code == 0
+
+
+class BadInput(unittest.TestCase):
+    def setUp(self):
+        before = ours()
+        self.addCleanup(lambda: self.assertEqual(ours(), before, "left in /dev/shm"))
+
+    def right(self, done, ranks, cases=40):
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn(f"{cases} cases on {ranks} ranks right", done.out, done.text)
+
+    def one_line(self, done, words, most=1):
+        lines = [line for line in done.err.splitlines() if words in line]
+        self.assertTrue(1 <= len(lines) <= most, f"{len(lines)} lines with: {words}\n{done.text}")
+
+
+class Settings(BadInput):
+    def test_lists_that_do_not_fit_and_unknown_words(self):
+        legal = "expected basesmsocket (or basesmssocket), basesmuma, p2p, each at most once, in this order"
+        rows = [
+            ({"HCOLL_SBGP": "basesmsocket,basesmuma,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"},
+             "HCOLL_BCOL=basesmuma,ucx_p2p: 2 words, but HCOLL_SBGP=basesmsocket,basesmuma,p2p has 3: expected one primitive for each level"),
+            ({"HCOLL_SBGP": "basesmuna,p2p"}, f"HCOLL_SBGP=basesmuna,p2p: unknown word \"basesmuna\": {legal}"),
+            ({"HCOLL_SBGP": "p2p,basesmuma"}, "\"basesmuma\" must not stand behind \"p2p\""),
+            ({"HCOLL_SBGP": "basesmuma,p2p", "HCOLL_BCOL": "basesmuma,cc"}, "unknown word \"cc\": expected basesmuma, ucx_p2p (or mlx_p2p)"),
+            ({"SUMAC_SHM_ALLREDUCE": "fast"}, "SUMAC_SHM_ALLREDUCE=fast: expected one of auto, "),
+        ]
+        for settings, words in rows:
+            with self.subTest(settings):
+                done = common.run(2, "host-cases", *CASES, env=settings)
+                self.right(done, 2)
+                self.one_line(done, words, most=2)
+                self.assertIsNone(done.tally, f"we are off\n{done.text}")
+
+    def test_a_mistyped_variable_is_told(self):
+        done = common.run(2, "host-cases", *CASES, env={"HCOLL_SGBP": "p2p"})
+        self.right(done, 2)
+        self.one_line(done, "unknown variable HCOLL_SGBP: did you mean HCOLL_SBGP?")
+
+    def test_a_machine_that_is_described_wrongly(self):
+        done = common.run(2, "host-cases", *CASES, env={"HWLOC_SYNTHETIC": "package:two"})
+        self.right(done, 2)
+
+    def test_tuning_files(self):
+        with tempfile.TemporaryDirectory(prefix="sumac-host-") as folder:
+            path = pathlib.Path(folder) / "tuning.json"
+            rows = [
+                (None, "no such file: run `sumac tune`"),
+                ("", "half-written, or not JSON: run `sumac tune` again"),
+                (tuning_text("another machine")[:-40], "half-written, or not JSON: run `sumac tune` again"),
+                ("[1, 2]", "not a tuning file: run `sumac tune` again"),
+                (tuning_text("another machine").replace("flat", "flot"), "its checksum does not fit its content"),
+                (tuning_text("another machine"), "measured on another machine (\"another machine\", this is "),
+            ]
+            for text, words in rows:
+                with self.subTest(words):
+                    path.unlink(missing_ok=True)
+                    if text is not None:
+                        path.write_text(text, encoding="utf-8")
+                    done = common.run(2, "host-cases", *CASES, env={"SUMAC_TUNING_FILE": str(path)})
+                    self.right(done, 2)
+                    self.one_line(done, words)
+                    self.one_line(done, "going on with the built-in choice")
+                    self.assertGreater(done.tally["shared"], 0, done.text)
+
+
+def tuning_text(machine):
+    """A file as `sumac tune` writes it, whole and with the right checksum."""
+    choice = {"algorithm": "flat", "collective": "allreduce", "from_bytes": 0, "oversubscribed": False, "ranks": 2}
+    content = {"choices": [choice], "machine": machine}
+    number = 0xCBF29CE484222325
+    for byte in json.dumps(content, sort_keys=True, separators=(",", ":")).encode():
+        number = (number ^ byte) * 0x100000001B3 % 2**64
+    return json.dumps({"sumac_tuning": 1, "content": content, "checksum": f"{number:016x}"})
+
+
+class Room(BadInput):
+    """A /dev/shm of its own for the job, of a given size."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not namespaces_work():
+            raise unittest.SkipTest("no mount namespaces here")
+
+    def run_in(self, size, ranks, settings):
+        words = [str(word) for word in common.command(ranks, "host-cases", *CASES, env=settings, mpirun=NO_VADER)]
+        script = f'mount -t tmpfs -o size={size} tmpfs /dev/shm && "$@"; code=$?; echo "left: $(ls -A /dev/shm)"; exit $code'
+        done = in_namespace(script, *words, env={**settings, "SUMAC_TUNING_FILE": "none"})
+        self.right(done, ranks)
+        self.assertIn("left: \n", done.out, done.text)
+        return done
+
+    def test_a_memfd_needs_no_room_there(self):
+        done = self.run_in("32k", 3, {"SUMAC_SHM_BACKING": "auto"})
+        self.assertGreater(done.tally["shared"], 0, done.text)
+        self.assertNotIn("no shared memory", done.err)
+
+    def test_one_mebibyte_is_enough_for_smaller_areas(self):
+        done = self.run_in("1M", 4, {"SUMAC_SHM_BACKING": "devshm"})
+        self.assertGreater(done.tally["shared"], 0, done.text)
+
+    def test_no_room_at_all_passes_through_and_says_so(self):
+        done = self.run_in("32k", 4, {"SUMAC_SHM_BACKING": "devshm"})
+        self.assertEqual(done.tally["shared"], 0, done.text)
+        self.assertRegex(done.err, r"no shared memory: .*KiB in /dev/shm: No space left on device: enlarge it", done.text)
+
+
+class Cma(BadInput):
+    def test_forbidden_as_in_containers(self):
+        if case.start([common.PROGRAMS / "no_cma", "/bin/true"]).code == 77:
+            self.skipTest("no seccomp here")
+        words = common.command(3, "no_cma", common.PROGRAMS / "host-cases", "--cases", "150", mpirun=["--mca", "btl_vader_single_copy_mechanism", "none"])
+        done = case.start(words, {"SUMAC_TUNING_FILE": "none"})
+        self.right(done, 3, 150)
+        self.assertGreater(done.tally["shared"], 0, done.text)
+
+
+class HalfACore(BadInput):
+    """A cgroup of its own with half a processor: ranks outnumber what there is, and must not spin it away."""
+
+    def setUp(self):
+        super().setUp()
+        v1, v2 = pathlib.Path("/sys/fs/cgroup/cpu"), pathlib.Path("/sys/fs/cgroup")
+        self.group = (v1 if (v1 / "cpu.cfs_quota_us").exists() else v2) / f"sumac-host-{os.getpid()}"
+        try:
+            self.group.mkdir()
+        except OSError as why:
+            self.skipTest(f"no cgroup of our own: {why}")
+        self.addCleanup(self.group.rmdir)
+        try:
+            if self.group.parent == v1:
+                (self.group / "cpu.cfs_quota_us").write_text("50000", encoding="ascii")
+            else:
+                (self.group / "cpu.max").write_text("50000 100000", encoding="ascii")
+        except OSError as why:
+            self.skipTest(f"cgroups without quotas: {why}")
+
+    def test_results_are_right_and_ranks_yield(self):
+        words = [str(word) for word in common.command(3, "host-cases", *CASES, env={"SUMAC_EXPLAIN": "1"})]
+        done = case.start(["sh", "-c", f'echo $$ > {self.group}/cgroup.procs && exec "$@"', "sh", *words], {"SUMAC_EXPLAIN": "1", "SUMAC_TUNING_FILE": "none"})
+        self.right(done, 3)
+        self.assertGreater(done.tally["shared"], 0, done.text)
+        self.assertRegex(done.err, r"3 ranks here for 0\.5 processors", done.text)
+
+
+class Deaths(BadInput):
+    """One rank gets SIGKILL from a timer, in whatever instruction of the collective it is."""
+
+    COLLECTIVES = ["barrier", "allreduce", "reduce", "bcast", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce_scatter_block"]
+
+    def die(self, collective, size, form, victim=1, ranks=3, settings=None):
+        micros = 100_000 + 1000 * (len(collective) * 37 + size % 97)
+        done = common.run(ranks, "death", collective, str(size), form, str(victim), str(micros), env=settings, mpirun=["--enable-recovery", *NO_VADER], seconds=90)
+        survivors = [line for line in done.out.splitlines() if line.startswith("death: rank ")]
+        self.assertEqual(len(survivors), ranks - 1, done.text)
+        for line in survivors:
+            self.assertRegex(line, r"heard after \d\.\d+ s: MPI_ERR_OTHER.*every call fails", done.text)
+        self.assertRegex(done.err, rf"{collective} failed: rank {victim} \(process \d+ of this host\) died", done.text)
+        self.assertNotIn("WRONG", done.err)
+
+    def test_small(self):
+        for collective in self.COLLECTIVES:
+            with self.subTest(collective):
+                self.die(collective, 64, "blocking")
+
+    def test_large(self):
+        for collective in ("allreduce", "bcast", "alltoall"):
+            with self.subTest(collective):
+                self.die(collective, 1 << 20, "blocking", victim=0 if collective == "bcast" else 2)
+
+    def test_nonblocking(self):
+        self.die("allreduce", 4096, "nonblocking")
+
+    def test_with_a_file_in_dev_shm(self):
+        self.die("reduce", 64, "blocking", victim=2, settings={"SUMAC_SHM_BACKING": "devshm"})
+
+
+if __name__ == "__main__":
+    common.skip_if_sanitized()
+    case.main()

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""The differential test in several settings: some 1,500 cases as a test, 20,000 and more with --all (`make host-cases`).
+
+Each row is one run of host-cases: ranks, cases in short and in full, settings. A failing case prints the seed that reruns it."""
+
+import argparse
+import sys
+import time
+
+import common
+from common import case
+
+SOCKETS = {"HWLOC_SYNTHETIC": "package:2 numa:2 core:2 pu:1"}
+LARGE_MACHINE = {"HWLOC_SYNTHETIC": "package:2 [numa] group:4 [numa] core:16 pu:1"}
+ONE_CORE = {"HWLOC_SYNTHETIC": "core:1 pu:1"}
+
+# name, ranks, cases in short, cases in full, variables
+ROWS = [
+    ("two ranks", 2, 300, 4000, {}),
+    ("three", 3, 200, 3000, {}),
+    ("four", 4, 200, 3000, {}),
+    ("five", 5, 100, 2000, {}),
+    ("eight", 8, 100, 2000, {}),
+    ("sixteen", 16, 0, 1000, {}),
+    ("two sockets, three levels", 6, 150, 1500, SOCKETS),
+    ("two sockets, socket by socket whatever the size", 7, 0, 1000, {**SOCKETS, "SUMAC_TEAM_LEVELS": "always"}),
+    ("two sockets, a leader of each between hosts", 6, 100, 800, {**SOCKETS, "HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}),
+    ("hosts only", 4, 50, 500, {**SOCKETS, "HCOLL_SBGP": "basesmuma,p2p", "HCOLL_BCOL": "basesmuma,mlx_p2p"}),
+    ("no level inside the host", 3, 50, 300, {"HCOLL_SBGP": "p2p", "HCOLL_BCOL": "ucx_p2p"}),
+    ("a machine of 128 cores", 12, 0, 500, LARGE_MACHINE),
+    ("a machine of one core", 3, 0, 500, ONE_CORE),
+    ("a file in /dev/shm instead of a memfd", 3, 100, 800, {"SUMAC_SHM_BACKING": "devshm"}),
+    ("with a progress thread", 3, 100, 1000, {"SUMAC_PROGRESS_THREAD": "1"}),
+    ("some collectives left to MPI", 3, 50, 300, {"HCOLL_ML_DISABLE_ALLREDUCE": "1", "HCOLL_ML_DISABLE_ALLTOALLV": "1"}),
+]
+
+
+def run_row(name, ranks, cases, seed, settings):
+    done = common.run(ranks, "host-cases", "--seed", str(seed), "--cases", str(cases), env=settings, seconds=900)
+    served = done.tally and (done.tally["shared"] + done.tally["leaders"])
+    ok = done.code == 0 and f"{cases} cases on {ranks} ranks right" in done.out and done.tally is not None
+    passes_through = settings.get("HCOLL_SBGP") == "p2p"
+    if ok and not served and not passes_through:
+        print(f"{name}: no collective went through shared memory:\n{done.text}")
+        return False
+    if not ok:
+        set_by = " ".join(f"{key}='{value}'" for key, value in settings.items())
+        print(f"{name}: failed on {ranks} ranks{', with ' + set_by if set_by else ''}\n{done.text}")
+    return ok
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="the full number of cases")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    common.skip_if_sanitized()
+    begin, total, failed = time.monotonic(), 0, 0
+    for name, ranks, short, full, settings in ROWS:
+        cases = full if args.all else short
+        if cases == 0:
+            continue
+        row_begin = time.monotonic()
+        ok = run_row(name, ranks, cases, args.seed, settings)
+        total, failed = total + cases, failed + (not ok)
+        print(f"{'ok' if ok else 'FAILED'}: {name}: {cases} cases on {ranks} ranks, {time.monotonic() - row_begin:.1f} s", flush=True)
+    print(f"host-cases: {total} cases, {failed} runs failed, seed {args.seed}, {time.monotonic() - begin:.0f} s")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    assert case.BUILD.exists(), f"{case.BUILD}: no such build folder"
+    main()

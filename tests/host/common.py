@@ -1,0 +1,34 @@
+"""How the tests of this folder start MPI programs with the component on, and find what they leave behind."""
+
+import os
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "component"))
+import case  # noqa: E402  pylint: disable=wrong-import-position
+
+PROGRAMS = case.BUILD / "tests" / "host"
+ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+# A program that is not built with the sanitizer (mpirun's children load our component) cannot load a library that is.
+SANITIZED = not re.search(r"^SUMAC_SANITIZE:\w+=$", (case.BUILD / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def skip_if_sanitized():
+    if SANITIZED:
+        print("skipped: a program without the sanitizer cannot load a component that has it")
+        sys.exit(77)
+
+
+def command(ranks, program, *args, env=None, mpirun=()):
+    """mpirun with the component, whose settings the ranks get; ranks may outnumber processors."""
+    exported = [word for name in env or {} for word in ("-x", name)]
+    return ["mpirun", *ROOT, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *case.component_flags(), *mpirun, *exported, "-n", str(ranks),
+            PROGRAMS / program, *args]
+
+
+def run(ranks, program, *args, env=None, mpirun=(), seconds=120):
+    # What a person has set must not steer a test.
+    clean = {name: "" for name in os.environ if name.startswith(("HCOLL_", "SUMAC_SHM_", "SUMAC_TEAM_", "HWLOC_"))}
+    clean["SUMAC_TUNING_FILE"] = "none"
+    return case.start(command(ranks, program, *args, env=env, mpirun=mpirun), {**clean, **(env or {})}, seconds)
