@@ -20,7 +20,7 @@ HOST_SEED ?= 1
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: setup configure ## build, bring up an emulated fabric, compare MPI with and without Sumac (build/demo.json)
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
