@@ -102,8 +102,9 @@ Result<> memory(const std::string& am, const Scale& scale, Report& report) {
   auto site = Site::make(am, scale.hosts_many);
   if (!site) return tl::unexpected(site.error());
   const auto after = (*site)->am.resident_bytes();
-  report.add("bytes-per-host", "B", static_cast<double>(after - std::min(before, after)) / static_cast<double>(scale.hosts_many),
-             100'000, scale.hosts_many);
+  report.add("bytes-per-host", "B",
+             static_cast<double>(after - std::min(before, after)) / static_cast<double>(scale.hosts_many), 100'000,
+             scale.hosts_many);
   return (*site)->verdict();
 }
 
@@ -151,9 +152,11 @@ Result<> restarts(const std::string& am, const Scale& scale, Report& report) {
     std::set<std::uint64_t> known;
     for (const auto& job : (*status)["jobs"]) known.insert(job["id"].get<std::uint64_t>());
     const auto held = fleet.in_state(SimJob::State::held);
-    if (known != held) fleet.violated(fmt::format("kill {}: {} jobs run, the manager knows {}", kill, held.size(), known.size()));
+    if (known != held)
+      fleet.violated(fmt::format("kill {}: {} jobs run, the manager knows {}", kill, held.size(), known.size()));
     if (!fleet.run_until([&] { return fleet.at_nodes() == held; }, Seconds(5)))
-      fleet.violated(fmt::format("kill {}: {} jobs run, the nodes hold {}", kill, held.size(), fleet.at_nodes().size()));
+      fleet.violated(
+          fmt::format("kill {}: {} jobs run, the nodes hold {}", kill, held.size(), fleet.at_nodes().size()));
     if (auto kept = (*site)->verdict(); !kept) return kept;
     fleet.forget_over();
   }
@@ -173,7 +176,8 @@ Result<> releases(const std::string& am, const Scale& scale, Report& report) {
   const std::size_t at_once = std::min<std::size_t>(40, scale.releases);
   while (count < scale.releases) {
     for (std::size_t host = 0; host < 60; ++host)
-      if (std::ranges::none_of(fleet.jobs(), [&](const auto& one) { return one.second.host == host; })) fleet.begin(host, 4, 8, 8);
+      if (std::ranges::none_of(fleet.jobs(), [&](const auto& one) { return one.second.host == host; }))
+        fleet.begin(host, 4, 8, 8);
     if (!fleet.run_until([&] { return fleet.in_state(SimJob::State::held).size() == 60; }, kPatience))
       return fail(Errc::timeout, "60 jobs do not begin");
     std::vector<std::pair<Time, std::size_t>> kills;

@@ -33,7 +33,8 @@ Fleet::Fleet(std::string endpoint, std::size_t hosts, std::size_t nodes)
       node_streams_(endpoint_, control::start_node_stream, wake_),
       hosts_(hosts) {
   last_life_ = hostd::draw_life() >> 1;
-  for (std::size_t i = 0; i < nodes; ++i) nodes_.push_back(Node{.name = fmt::format("an{}", i), .life = ++last_life_ << 20});
+  for (std::size_t i = 0; i < nodes; ++i)
+    nodes_.push_back(Node{.name = fmt::format("an{}", i), .life = ++last_life_ << 20});
   for (std::size_t i = 0; i < hosts; ++i) make_host(i);
 }
 
@@ -113,7 +114,8 @@ void Fleet::answered(const hostd::Answer& answer) {
     job.granted_at = now;
     return;
   }
-  if (job.state == SimJob::State::held) violated(fmt::format("job {} ran and was ended: {}", job.id, answer.why.context));
+  if (job.state == SimJob::State::held)
+    violated(fmt::format("job {} ran and was ended: {}", job.id, answer.why.context));
   if (job.state == SimJob::State::asked) job.refused = answer.lost ? answer.why.context : answer.down.refused().text();
   job.state = SimJob::State::over;
   job.over_at = now;

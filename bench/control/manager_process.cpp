@@ -68,9 +68,17 @@ Result<> ManagerProcess::start() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe2");
   UniqueFd heard(ends[0]), said(ends[1]);
-  std::vector<std::string> command{program_,      "--fabric", directory_ + "/fabric.yaml", "--listen", endpoint_,
-                                   "--state-dir", directory_ + "/state", "--log-file", directory_ + "/am.log",
-                                   "--ready-fd",  "3"};
+  std::vector<std::string> command{program_,
+                                   "--fabric",
+                                   directory_ + "/fabric.yaml",
+                                   "--listen",
+                                   endpoint_,
+                                   "--state-dir",
+                                   directory_ + "/state",
+                                   "--log-file",
+                                   directory_ + "/am.log",
+                                   "--ready-fd",
+                                   "3"};
   command.insert(command.end(), options_.begin(), options_.end());
   std::vector<char*> words;
   for (auto& word : command) words.push_back(word.data());

@@ -76,6 +76,13 @@ constexpr std::uint64_t kJobBlobMagic = 0x314a414d5553;  // "SUMAJ1": its layout
 struct Hosts {
   std::vector<std::string> names;
   std::vector<std::uint32_t> of_rank;
+
+  /// Each rank has a connection of its own: what a port carries is the fullest host's ranks.
+  std::uint32_t most_ranks() const {
+    std::vector<std::uint32_t> ranks(names.size());
+    for (const auto host : of_rank) ++ranks[host];
+    return ranks.empty() ? 0 : *std::max_element(ranks.begin(), ranks.end());
+  }
 };
 
 Hosts distinct_hosts(std::span<const RankHello> hellos) {
@@ -95,7 +102,13 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
                          const ClientConfig& config, const Logger& log) {
   const Hosts hosts = distinct_hosts(hellos);
   wire::JobBeginBody wish;
-  wish.wish = {config.quota_osts, config.quota_payload, config.quota_groups, config.quota_qps, 0, config.quota_trees};
+  // What the library knows by itself it asks for; only shares (0) are the manager's to fill in.
+  wish.wish = {config.quota_osts,
+               config.quota_payload,
+               config.quota_groups,
+               config.quota_qps != 0 ? config.quota_qps : hosts.most_ranks(),
+               1,
+               std::max(config.quota_trees, 1u)};
   wish.world_size = static_cast<std::uint32_t>(hellos.size());
   wish.host_count = static_cast<std::uint32_t>(hosts.names.size());
   wish.features = SHARP_FEATURE_LLT | (config.enable_sat ? SHARP_FEATURE_SAT : 0);

@@ -18,13 +18,14 @@ constexpr Option<C> kTable[] = {
     option<&C::quota_osts>("SHARP_COLL_JOB_QUOTA_OSTS", "0",
                            "Operations in flight to ask for, per tree; 0: default share.")
         .between(0, 65535),
-    option<&C::quota_payload>("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "0",
-                              "Bytes of one operation in flight to ask for; 0: default (128).")
+    option<&C::quota_payload>("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "128",
+                              "Bytes of one operation in flight to ask for; 0: the manager's default (128).")
         .between(128, 1024)
         .or_zero(),
     option<&C::quota_groups>("SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "0", "Communicators to ask for; 0: default share.")
         .between(0, 65535),
-    option<&C::quota_qps>("SHARP_COLL_JOB_QUOTA_MAX_QPS_PER_PORT", "0", "Connections per port to ask for; 0: default.")
+    option<&C::quota_qps>("SHARP_COLL_JOB_QUOTA_MAX_QPS_PER_PORT", "0",
+                          "Connections per port to ask for; 0: ranks of the fullest host.")
         .between(0, 65535),
     option<&C::quota_trees>("SHARP_COLL_JOB_NUM_TREES", "0",
                             "Trees to ask for; 0: as many as the job can use (1 for now).")

@@ -151,10 +151,10 @@ class World {
                        if (sharpd.stream != 0 && core_) say(sharpd.stream, send.message);
                      },
                      [&](Answer& answer) {
-                       sharpd.answers[answer.ticket] = answer.lost                        ? "lost: " + answer.why.context
-                                                       : answer.down.has_granted()        ? "granted"
-                                                       : answer.down.has_ended()          ? "ended"
-                                                                                          : answer.down.refused().text();
+                       sharpd.answers[answer.ticket] = answer.lost                 ? "lost: " + answer.why.context
+                                                       : answer.down.has_granted() ? "granted"
+                                                       : answer.down.has_ended()   ? "ended"
+                                                                                   : answer.down.refused().text();
                      },
                      [](Note&) {},
                  },

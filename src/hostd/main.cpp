@@ -39,7 +39,8 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   if (!host) return tl::unexpected(host.error());
   auto sockets = net::HostServer::listen(config.socket, config.clients_max);
   if (!sockets) return tl::unexpected(sockets.error());
-  Server server({*host, config.manager, config.manager_timeout, draw_life()}, *std::move(sockets), *wake, *std::move(epoll), log);
+  Server server({*host, config.manager, config.manager_timeout, draw_life()}, *std::move(sockets), *wake,
+                *std::move(epoll), log);
   SUMAC_INFO(log, "sharpd {} of host {} listens at {}; manager {}", control::version_text(), *host, config.socket,
              config.manager);
   if (auto said = control::announce_ready(ready_fd); !said) return said;

@@ -25,7 +25,10 @@ Server::Server(ServerConfig config, net::HostServer sockets, control::WakeEvent&
       log_(log),
       epoll_(std::move(epoll)),
       manager_(config_.manager, control::start_host_stream, wake),
-      uplink_({.host = config_.host, .manager = config_.manager, .life = config_.life, .timeout = config_.manager_timeout}) {}
+      uplink_({.host = config_.host,
+               .manager = config_.manager,
+               .life = config_.life,
+               .timeout = config_.manager_timeout}) {}
 
 Result<> Server::run_once(int extra, Time deadline) {
   deadline = std::min(deadline, uplink_.next_deadline());

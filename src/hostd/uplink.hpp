@@ -22,10 +22,10 @@ std::uint64_t draw_life();
 
 struct UplinkRules {
   std::string host;
-  std::string manager;            ///< For people: where it is.
-  std::uint64_t life = 0;         ///< Drawn at the start of this process.
+  std::string manager;             ///< For people: where it is.
+  std::uint64_t life = 0;          ///< Drawn at the start of this process.
   Duration timeout = Seconds(15);  ///< A manager silent for so long about one job is given up.
-  Duration retry = Millis(500);   ///< Between attempts to reach it.
+  Duration retry = Millis(500);    ///< Between attempts to reach it.
   Duration away_max = Seconds(5);  ///< A manager that was there may be restarting: a new begin waits so long for it.
 };
 

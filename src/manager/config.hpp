@@ -31,8 +31,9 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::allow_insecure>("SUMAC_AM_ALLOW_INSECURE", "0",
                                     "Talk in clear text beyond this machine: only on a network that is yours alone.")
         .alias("allow_insecure"),
-    option<&Config::state_dir>("SUMAC_AM_STATE_DIR", "",
-                               "Directory of the state that survives a restart; none: a restarted manager knows no jobs.")
+    option<&Config::state_dir>(
+        "SUMAC_AM_STATE_DIR", "",
+        "Directory of the state that survives a restart; none: a restarted manager knows no jobs.")
         .alias("state_dir")
         .alias("dump_dir"),
     option<&Config::lease>("SUMAC_AM_LEASE", "8s", "A job that its sharpd has not renewed for so long is released.")
@@ -51,8 +52,9 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::reservation_mode>("SUMAC_AM_RESERVATION_MODE", "0",
                                       "Jobs run only on hosts that one reservation names (reservations).")
         .alias("reservation_mode"),
-    option<&Config::reservations>("SUMAC_AM_RESERVATIONS", "",
-                                  "File of reservations, one a line: NAME [uid=N]: HOST HOST ...; read again on SIGHUP.")
+    option<&Config::reservations>(
+        "SUMAC_AM_RESERVATIONS", "",
+        "File of reservations, one a line: NAME [uid=N]: HOST HOST ...; read again on SIGHUP.")
         .alias("reservations"),
     option<&Config::default_percent>("SUMAC_AM_DEFAULT_QUOTA_PERCENT", "10",
                                      "Share of OSTs and groups of a job that asks for none, in percent.")

@@ -17,7 +17,9 @@ std::string text_of(const topo::AggregationTree& tree) {
   std::string text;
   for (const auto& node : tree.nodes)
     text += fmt::format("{}{}<{}", text.empty() ? "" : " ", node.name,
-                        node.parent < 0 ? "-" : tree.nodes[static_cast<std::size_t>(node.parent)].name);
+                        !node.in_tree     ? "!"
+                        : node.parent < 0 ? "-"
+                                          : tree.nodes[static_cast<std::size_t>(node.parent)].name);
   return text;
 }
 
@@ -27,7 +29,7 @@ Core::Core(const topo::Fabric& fabric, const topo::AggregationTree& tree, CoreRu
     : rules_(rules), journal_(journal), fabric_text_(text_of(tree)), root_(tree.root) {
   for (const auto& node : tree.nodes) {
     node_by_name_[node.name] = nodes_.size();
-    nodes_.push_back(Node{.name = node.name, .parent = node.parent});
+    nodes_.push_back(Node{.name = node.name, .parent = node.parent, .in_tree = node.in_tree});
   }
   for (std::size_t i = 0; i < fabric.hosts.size(); ++i) leaf_of_host_[fabric.hosts[i].name] = tree.leaf_of_host[i];
 }
@@ -61,8 +63,7 @@ Actions Core::restore(const SavedState& saved, Time now) {
   }
   out.push_back(Say{LogLevel::info, "GENERAL",
                     fmt::format("restarted: tree {:#x} and {} jobs are known; their sharpds have {} ms to renew them",
-                                tree_id_, jobs_.size(),
-                                std::chrono::duration_cast<Millis>(rules_.lease).count())});
+                                tree_id_, jobs_.size(), std::chrono::duration_cast<Millis>(rules_.lease).count())});
   return out;
 }
 

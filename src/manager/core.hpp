@@ -94,6 +94,7 @@ class Core {
   struct Node {
     std::string name;
     std::int32_t parent = -1;
+    bool in_tree = true;  ///< false: the tree has no place for it; jobs do without it.
     StreamId stream = 0;  ///< 0: not registered.
     control::v1::Register who;
     std::uint64_t sent = 0;
@@ -155,7 +156,7 @@ class Core {
   std::unordered_map<StreamId, std::size_t> node_by_stream_;
   std::unordered_map<StreamId, Host> hosts_;
   std::unordered_map<std::uint64_t, StreamId> stream_of_life_;
-  Jobs jobs_;                                                                ///< By job id.
+  Jobs jobs_;                                                                   ///< By job id.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> by_ticket_;  ///< Life and ticket: job id.
   std::vector<HeldBegin> held_;
   Usage used_;

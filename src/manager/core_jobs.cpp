@@ -28,9 +28,10 @@ void Core::to_holder(Actions& out, const Job& job, HostDown message) const {
 Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& who, Time now) {
   Actions out;
   if (who.version() != control::kControlVersion || who.life() == 0) {
-    const auto why = fmt::format("sharpd of host {:.64} speaks version {} of the control messages, the manager {}: "
-                                 "install the same version everywhere",
-                                 who.host(), who.version(), control::kControlVersion);
+    const auto why = fmt::format(
+        "sharpd of host {:.64} speaks version {} of the control messages, the manager {}: "
+        "install the same version everywhere",
+        who.host(), who.version(), control::kControlVersion);
     out.push_back(Say{LogLevel::error, "GENERAL", why});
     out.push_back(Refuse{stream, Error{Errc::unsupported, why}});
     return out;
@@ -46,10 +47,11 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
   hosts_[stream] = Host{who.host().substr(0, 200), who.life()};
   stream_of_life_[who.life()] = stream;
   if (!leaf_of_host_.contains(who.host()))
-    out.push_back(Say{LogLevel::warn, "GENERAL",
-                      fmt::format("sharpd pid {} calls its host {:.64}, which is not in the fabric: add it to the fabric "
-                                  "file, or give that sharpd --host NAME",
-                                  who.pid(), who.host())});
+    out.push_back(
+        Say{LogLevel::warn, "GENERAL",
+            fmt::format("sharpd pid {} calls its host {:.64}, which is not in the fabric: add it to the fabric "
+                        "file, or give that sharpd --host NAME",
+                        who.pid(), who.host())});
 
   std::set<std::pair<std::uint64_t, std::uint64_t>> named;  // ticket and job id
   HostDown message;
@@ -121,6 +123,8 @@ Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& beg
       return fail(Errc::not_found,
                   "host {:.64} is not in the fabric: add it to sharp_am's fabric file, or give its sharpd --host NAME",
                   name);
+    if (leaf->second >= nodes_.size())
+      return fail(Errc::not_found, "host {:.64} hangs on no node of the tree: see the fabric file of sharp_am", name);
     if (!seen.insert(name).second) return fail(Errc::invalid, "host {:.64} is named twice", name);
     record.leaves.push_back(leaf->second);
   }
@@ -135,8 +139,8 @@ Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& beg
   auto grant = allocate(rules_.quota, capacity(), used_, wish);
   if (!grant) return tl::unexpected(grant.error());
   const auto user = users_.find(begin.uid());
-  if (auto may = check_user(rules_.user, capacity(), user == users_.end() ? UserUsage{} : user->second, begin.uid(),
-                            *grant);
+  if (auto may =
+          check_user(rules_.user, capacity(), user == users_.end() ? UserUsage{} : user->second, begin.uid(), *grant);
       !may)
     return tl::unexpected(may.error());
   record.grant = *grant;
@@ -196,21 +200,26 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
   by_ticket_[{record.life, record.ticket}] = record.job_id;
   use(job, true);
   for (auto& node : nodes_) {
+    if (!node.in_tree) {
+      job.wait_for.push_back(0);
+      continue;
+    }
     NodeDown message;
     *message.mutable_grant() = grant_message(record);
     send(out, node, std::move(message));
     job.wait_for.push_back(node.sent);
   }
-  out.push_back(
-      Say{LogLevel::info, "JOBS",
-          fmt::format("job_id_external: {} reservation_key: {} job_id_sharp: {} allocation: {{ q:{}, ud:{} o:{} g:{} }} "
-                      "w:{} tree_id: {}",
-                      record.job_id, record.reservation.empty() ? "none" : record.reservation, record.number,
-                      record.grant.max_qps, record.grant.payload_per_ost, record.grant.osts, record.grant.max_groups,
-                      record.grant.stream_window, record.tree_id)});
+  out.push_back(Say{
+      LogLevel::info, "JOBS",
+      fmt::format("job_id_external: {} reservation_key: {} job_id_sharp: {} allocation: {{ q:{}, ud:{} o:{} g:{} }} "
+                  "w:{} tree_id: {}",
+                  record.job_id, record.reservation.empty() ? "none" : record.reservation, record.number,
+                  record.grant.max_qps, record.grant.payload_per_ost, record.grant.osts, record.grant.max_groups,
+                  record.grant.stream_window, record.tree_id)});
 }
 
-void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text) const {
+void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin,
+                      const std::string& text) const {
   out.push_back(Say{LogLevel::error, "JOBS",
                     fmt::format("Begin job id: {} failed with status: No resource: {}", begin.job_id(), text)});
   HostDown message;
@@ -229,7 +238,7 @@ void Core::drop(Actions& out, Jobs::iterator at, const std::string& why) {
                                     removed.error().context)});
   use(at->second, false);
   for (auto& node : nodes_) {
-    if (node.stream == 0) continue;
+    if (!node.in_tree || node.stream == 0) continue;
     NodeDown message;
     message.mutable_revoke()->set_job_id(record.job_id);
     message.mutable_revoke()->set_why(why);
@@ -257,8 +266,9 @@ void Core::release(Actions& out, Jobs::iterator at, const std::string& why) {
   message.mutable_ended()->set_ticket(record.ticket);
   to_holder(out, at->second, std::move(message));
   drop(out, at, why);
-  out.push_back(Say{LogLevel::warn, "JOBS",
-                    fmt::format("job_id_external: {} job_id_sharp: {} released: {}", record.job_id, record.number, why)});
+  out.push_back(
+      Say{LogLevel::warn, "JOBS",
+          fmt::format("job_id_external: {} job_id_sharp: {} released: {}", record.job_id, record.number, why)});
 }
 
 std::string Core::missing_for(const Job& job) const {
@@ -298,9 +308,9 @@ void Core::finish_if_ready(Actions& out, Jobs::iterator at) {
   HostDown message;
   *message.mutable_granted() = granted_message(job);
   to_holder(out, job, std::move(message));
-  out.push_back(Say{
-      LogLevel::info, "JOBS",
-      fmt::format("job_id_external: {} job_id_sharp: {} runs on {} nodes", at->first, job.record.number, nodes_.size())});
+  out.push_back(Say{LogLevel::info, "JOBS",
+                    fmt::format("job_id_external: {} job_id_sharp: {} runs on {} nodes", at->first, job.record.number,
+                                nodes_.size())});
 }
 
 control::v1::JobGranted Core::granted_message(const Job& job) const {
@@ -322,6 +332,7 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
   message.set_chunk_bytes(record.grant.chunk_bytes);
   message.set_features(record.grant.features);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_[i].in_tree) continue;
     auto* node = message.add_nodes();
     node->set_node_id(id_of(i));
     node->set_parent_id(nodes_[i].parent < 0 ? id_of(i) : id_of(static_cast<std::size_t>(nodes_[i].parent)));
@@ -340,9 +351,8 @@ Actions Core::job_ends(StreamId stream, const control::v1::JobEnd& end, Time) {
   message.mutable_ended()->set_why("ended by its owner");
   message.mutable_ended()->set_ticket(end.ticket());
   out.push_back(ToHost{stream, std::move(message)});  // also for a job that is over already: the answer is the same
-  std::erase_if(held_, [&](const HeldBegin& held) {
-    return held.stream == stream && held.begin.ticket() == end.ticket();
-  });
+  std::erase_if(held_,
+                [&](const HeldBegin& held) { return held.stream == stream && held.begin.ticket() == end.ticket(); });
   const auto known = by_ticket_.find({host->life, end.ticket()});
   if (known == by_ticket_.end() || known->second != end.job_id()) return out;
   const auto at = jobs_.find(known->second);
@@ -352,9 +362,10 @@ Actions Core::job_ends(StreamId stream, const control::v1::JobEnd& end, Time) {
     out.push_back(Say{LogLevel::info, "JOBS",
                       fmt::format("end job: job_id_external: {} job_id_sharp: {}", record.job_id, record.number)});
   else
-    out.push_back(Say{LogLevel::warn, "JOBS",
-                      fmt::format("job_id_external: {} job_id_sharp: {} released: {} is gone without ending it: {:.200}",
-                                  record.job_id, record.number, record.holder, end.why())});
+    out.push_back(
+        Say{LogLevel::warn, "JOBS",
+            fmt::format("job_id_external: {} job_id_sharp: {} released: {} is gone without ending it: {:.200}",
+                        record.job_id, record.number, record.holder, end.why())});
   return out;
 }
 

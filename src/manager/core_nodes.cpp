@@ -39,7 +39,8 @@ void Core::note_root(Actions& out, const Node& root) {
   const auto id = std::max<std::uint32_t>(static_cast<std::uint32_t>(root.who.life() >> 33), 1);
   if (id == std::exchange(tree_id_, id)) return;
   if (auto saved = journal_.set_tree(fabric_text_, id); !saved)
-    out.push_back(Say{LogLevel::error, "GENERAL", fmt::format("the tree's id could not be kept: {}", saved.error().context)});
+    out.push_back(
+        Say{LogLevel::error, "GENERAL", fmt::format("the tree's id could not be kept: {}", saved.error().context)});
   for (const auto& [job_id, job] : jobs_)
     out.push_back(
         Say{LogLevel::warn, "JOBS",
@@ -183,7 +184,7 @@ Actions Core::node_stream_ended(StreamId stream, Time) {
 std::string Core::missing_nodes() const {
   std::vector<std::string> absent;
   for (const auto& node : nodes_)
-    if (node.stream == 0) absent.push_back(node.name);
+    if (node.in_tree && node.stream == 0) absent.push_back(node.name);
   if (absent.empty()) return {};
   if (absent.size() == 1)
     return fmt::format("node {} has not registered: start its sharp_an, or see its log", absent[0]);
@@ -194,7 +195,7 @@ std::string Core::missing_nodes() const {
 Capacity Core::capacity() const {
   Capacity least{UINT32_MAX, UINT32_MAX, UINT32_MAX};
   for (const auto& node : nodes_) {
-    if (node.stream == 0) continue;
+    if (!node.in_tree || node.stream == 0) continue;
     least.osts = std::min(least.osts, node.who.osts());
     least.groups = std::min(least.groups, node.who.groups());
     least.payload_max = std::min(least.payload_max, node.who.payload_max());

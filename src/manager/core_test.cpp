@@ -359,6 +359,100 @@ TEST(Core, the_weakest_node_bounds_the_grant) {
   EXPECT_EQ(world.begin_and_ack(100, test_begin(7))->granted().grant().osts(), 10u);
 }
 
+TEST(Core, a_grant_that_can_not_be_written_down_is_not_given) {
+  World world;
+  world.up();
+  world.journal.full = true;
+  const auto refused = world.begin_and_ack(100, test_begin(7));
+  ASSERT_TRUE(refused && refused->has_refused());
+  EXPECT_THAT(refused->refused().text(), HasSubstr("can't write down what it grants: no space left on device"));
+  world.journal.full = false;
+  EXPECT_TRUE(world.begin_and_ack(100, test_begin(7))->has_granted()) << "the nodes were told that it is over";
+}
+
+TEST(Core, one_user_is_bound_and_another_is_not) {
+  CoreRules rules;
+  rules.user = {.jobs_max = 1, .share_max_percent = 50};
+  World world(rules);
+  world.up();
+  auto wish = test_begin(1);
+  wish.set_uid(1000);
+  wish.mutable_wish()->set_osts(257);
+  EXPECT_THAT(world.begin_and_ack(100, wish)->refused().text(), HasSubstr("may hold 256 (50 % of 512)"));
+  wish.mutable_wish()->set_osts(256);
+  ASSERT_TRUE(world.begin_and_ack(100, wish)->has_granted());
+  auto second = test_begin(2);
+  second.set_uid(1000);
+  EXPECT_THAT(world.begin_and_ack(100, second)->refused().text(), HasSubstr("user 1000 runs 1 jobs, the limit is 1"));
+  second.set_uid(1001);
+  EXPECT_TRUE(world.begin_and_ack(100, second)->has_granted());
+  world.core.job_ends(100, test_end(wish), world.now);
+  auto third = test_begin(3);
+  third.set_uid(1000);
+  EXPECT_TRUE(world.begin_and_ack(100, third)->has_granted());
+}
+
+TEST(Core, with_reservations_on_no_job_runs_without_one_that_names_its_hosts) {
+  World world;
+  world.up();
+  world.core.set_reservations(*Reservations::parse("weather: h1 h2"));
+  EXPECT_THAT(world.begin_and_ack(100, test_begin(1))->refused().text(),
+              HasSubstr("host h3 is not in reservation weather"));
+  EXPECT_TRUE(world.begin_and_ack(100, test_begin(2, {"h2", "h1"}))->has_granted());
+  world.core.set_reservations({});
+  EXPECT_TRUE(world.begin_and_ack(100, test_begin(3))->has_granted());
+}
+
+TEST(Core, jobs_of_another_fabric_are_not_taken_over) {
+  World world;
+  world.up();
+  world.begin_and_ack(100, test_begin(7));
+  auto saved = world.journal.state;
+  ASSERT_EQ(saved.jobs.size(), 1u);
+  saved.fabric = "an-other<-";
+  World next;
+  const auto said = only<Say>(next.core.restore(saved, next.now));
+  EXPECT_THAT(said.at(0).text, HasSubstr("job_id_external: 7"));
+  EXPECT_THAT(said.at(0).text, HasSubstr("the fabric's tree is another one"));
+  next.up();
+  EXPECT_TRUE(next.begin_and_ack(100, test_begin(7))->has_granted());
+}
+
+TEST(Core, a_node_without_a_place_in_the_tree_keeps_nobody_waiting_and_its_hosts_are_named) {
+  TestJournal journal;
+  const auto fabric = test_fabric();
+  auto tree = *topo::build_tree(fabric);
+  tree.nodes[2].in_tree = false;  // an-leaf2
+  tree.nodes[2].parent = -1;
+  tree.leaf_of_host[2] = ~0u;  // h3
+  Core core(fabric, tree, {}, journal);
+  const Time now = at(Seconds(1));
+  core.node_registers(1, test_register("an-root"), now);
+  core.node_registers(2, test_register("an-leaf1"), now);
+  control::v1::Link link;
+  link.set_up(true);
+  core.node_link(2, link, now);
+  core.host_registers(100, test_host(100), now);
+  EXPECT_THAT(answers_in(core.job_begins(100, test_begin(7), now)).at(0).message.refused().text(),
+              HasSubstr("host h3 hangs on no node of the tree"));
+  const auto sent = only<ToNode>(core.job_begins(100, test_begin(8, {"h1", "h2"}), now));
+  ASSERT_EQ(sent.size(), 2u);
+  core.node_acks(1, sent[0].message.sequence(), now);
+  const auto granted = answers_in(core.node_acks(2, sent[1].message.sequence(), now));
+  ASSERT_EQ(granted.size(), 1u);
+  EXPECT_EQ(granted[0].message.granted().nodes_size(), 2);
+}
+
+TEST(Core, a_sharpd_of_another_version_is_refused) {
+  World world;
+  auto who = test_host(5);
+  who.set_version(1);
+  const auto refused = only<Refuse>(world.core.host_registers(100, who, world.now));
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].why.code, Errc::unsupported);
+  EXPECT_THAT(refused[0].why.context, HasSubstr("install the same version everywhere"));
+}
+
 TEST(Core, status_is_json_with_nodes_jobs_and_what_is_free) {
   World world;
   world.up();

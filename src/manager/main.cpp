@@ -17,8 +17,10 @@
 namespace sumac::manager {
 namespace {
 
-const control::DaemonText kText{
-    "sharp_am", "the aggregation manager: trees, jobs and their quotas", "SUMAC_AM_", {"allow_insecure", "reservation_mode"}};
+const control::DaemonText kText{"sharp_am",
+                                "the aggregation manager: trees, jobs and their quotas",
+                                "SUMAC_AM_",
+                                {"allow_insecure", "reservation_mode"}};
 
 /// Milliseconds for poll(): rounded up, or a deadline would be met by spinning through its last one.
 int poll_timeout(Time now, Time deadline) {
@@ -84,8 +86,6 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   rules.user = {config.user_jobs_max, config.user_share_max};
   auto state = State::open(config.state_dir);
   if (!state) return tl::unexpected(state.error());
-  if (config.state_dir.empty())
-    SUMAC_INFO(log, "no --state-dir: jobs are forgotten when this process ends");
   Service service(Core(*fabric, *tree, rules, *state->journal), log, [&wake] { wake->set(); });
   service.restore(state->saved);
   service.set_reservations(*std::move(reservations));
@@ -94,6 +94,7 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   SUMAC_INFO(log, "sharp_am {} listens on {}; fabric {}: {} hosts, {} nodes, root {}", control::version_text(),
              server->endpoint(), config.fabric, fabric->hosts.size(), fabric->nodes.size(),
              tree->nodes[tree->root].name);
+  if (config.state_dir.empty()) SUMAC_INFO(log, "no --state-dir: jobs are forgotten when this process ends");
   if (auto said = control::announce_ready(ready_fd); !said) return said;
 
   for (;;) {

@@ -13,7 +13,7 @@ namespace sumac::manager {
 
 /// What one user's jobs may hold together; uid 0 is bound by it like anybody.
 struct UserLimits {
-  std::uint32_t jobs_max = 0;              ///< 0: no limit.
+  std::uint32_t jobs_max = 0;             ///< 0: no limit.
   std::uint32_t share_max_percent = 100;  ///< Of OSTs and of groups.
 };
 

@@ -22,8 +22,10 @@ TEST(Policy, what_one_user_may_hold) {
       {"up to the last OST", {1, 100, 120}, ""},
       {"one OST too many", {1, 101, 0}, "28 OSTs asked, user 1000 holds 101 and may hold 128 (25 % of 512)"},
       {"one group too many", {1, 0, 121}, "8 groups asked, user 1000 holds 121"},
-      {"a job too many", {2, 0, 0}, "user 1000 runs 2 jobs, the limit is 2: wait for one to end, or have "
-                                    "SUMAC_AM_USER_JOBS_MAX raised"},
+      {"a job too many",
+       {2, 0, 0},
+       "user 1000 runs 2 jobs, the limit is 2: wait for one to end, or have "
+       "SUMAC_AM_USER_JOBS_MAX raised"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

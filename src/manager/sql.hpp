@@ -83,7 +83,8 @@ class Statement {
   std::uint32_t small(int column) const { return static_cast<std::uint32_t>(number(column)); }
   std::string text(int column) const {
     const auto* raw = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
-    return raw == nullptr ? "" : std::string(raw, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)));
+    return raw == nullptr ? ""
+                          : std::string(raw, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)));
   }
   std::vector<std::uint8_t> blob(int column) const {
     const auto* raw = static_cast<const std::uint8_t*>(sqlite3_column_blob(statement_.get(), column));

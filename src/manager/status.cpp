@@ -13,8 +13,9 @@ std::string Core::status_json(Time now) const {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const auto& node = nodes_[i];
     const bool registered = node.stream != 0;
-    all_registered &= registered;
+    all_registered &= registered || !node.in_tree;
     json entry{{"id", id_of(i)}, {"name", node.name}, {"registered", registered}, {"root", i == root_}};
+    entry["in_tree"] = node.in_tree;
     entry["parent"] = node.parent < 0 ? json() : json(nodes_[static_cast<std::size_t>(node.parent)].name);
     if (registered) {
       entry["address"] = node.who.address();
@@ -41,9 +42,9 @@ std::string Core::status_json(Time now) const {
                     {"age_ms", std::chrono::duration_cast<Millis>(now - job.begun).count()},
                     {"lease_ms", std::chrono::duration_cast<Millis>(job.lease_until - now).count()}});
   }
-  json top{{"tree_id", tree_id_},          {"root", nodes_[root_].name}, {"hosts", leaf_of_host_.size()}, {"sharpds", hosts_.size()},
-           {"nodes", std::move(nodes)},    {"jobs", std::move(jobs)},    {"osts_granted", used_.osts},
-           {"groups_granted", used_.groups}};
+  json top{{"tree_id", tree_id_},        {"root", nodes_[root_].name},    {"hosts", leaf_of_host_.size()},
+           {"sharpds", hosts_.size()},   {"nodes", std::move(nodes)},     {"jobs", std::move(jobs)},
+           {"osts_granted", used_.osts}, {"groups_granted", used_.groups}};
   if (all_registered) {
     const auto least = capacity();
     top["osts_free"] = least.osts - std::min(used_.osts, least.osts);

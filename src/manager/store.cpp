@@ -27,8 +27,10 @@ Result<> make_directory(const std::string& path) {
   if (!S_ISDIR(info.st_mode))
     return fail(Errc::invalid, "state directory {}: it is a file: give --state-dir a directory", path);
   if (info.st_uid != ::geteuid() && info.st_uid != 0)
-    return fail(Errc::denied, "state directory {}: it belongs to user {}, sharp_am runs as {}: chown it, or give another "
-                "--state-dir", path, info.st_uid, ::geteuid());
+    return fail(Errc::denied,
+                "state directory {}: it belongs to user {}, sharp_am runs as {}: chown it, or give another "
+                "--state-dir",
+                path, info.st_uid, ::geteuid());
   if ((info.st_mode & 022) != 0)
     return fail(Errc::denied, "state directory {}: others may write to it (mode {:04o}): chmod 700 {}", path,
                 info.st_mode & 07777, path);
@@ -74,14 +76,16 @@ Result<Store> Store::open(const std::string& directory) {
   const std::string path = directory + "/" + kFileName;
   const mode_t mask = ::umask(077);
   sqlite3* raw = nullptr;
-  const int rc = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, nullptr);
+  const int rc =
+      sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, nullptr);
   Store store(path, Database(raw));
   auto ready = rc == SQLITE_OK ? store.prepare() : Result<>(sql::failure(raw, "open"));
   ::umask(mask);
   if (ready) return store;
   switch (ready.error().code) {
     case Errc::exists:
-      return fail(Errc::exists, "state file {}: another sharp_am has it open: stop that one, or give another --state-dir", path);
+      return fail(Errc::exists,
+                  "state file {}: another sharp_am has it open: stop that one, or give another --state-dir", path);
     case Errc::invalid: return fail(Errc::invalid, "state file {}: {}: {}", path, ready.error().context, kRemedy);
     default: return within("state file " + path, ready.error());
   }
@@ -101,10 +105,11 @@ Result<> Store::prepare() {
   const bool fresh = *tables == 0 && *id == 0 && *version == 0;
   if (!fresh && *id != kApplicationId) return fail(Errc::invalid, "it is an SQLite file of another program");
   if (*version > kVersion)
-    return fail(Errc::unsupported,
-                "it was written by a newer sharp_am (version {}, this one knows {}): start that one, or, when no job runs, "
-                "move the file away",
-                *version, kVersion);
+    return fail(
+        Errc::unsupported,
+        "it was written by a newer sharp_am (version {}, this one knows {}): start that one, or, when no job runs, "
+        "move the file away",
+        *version, kVersion);
   if (!fresh)
     if (auto whole = check_whole(); !whole) return whole;
   // NORMAL: a commit survives the death of this process at any instant; fsync comes with checkpoints (docs/adr/0020).
@@ -162,9 +167,10 @@ Result<SavedState> Store::load() const {
   saved.fabric = tree.text(0);
   saved.tree_id = tree.small(1);
   saved.last_number = tree.small(2);
-  sql::Statement jobs(db_.get(),
-                      "SELECT job_id, number, life, ticket, uid, holder, reservation, tree_id, osts, payload, groups, qps, "
-                      "channels, trees, stream_window, chunk, features, leaves, key FROM jobs ORDER BY number");
+  sql::Statement jobs(
+      db_.get(),
+      "SELECT job_id, number, life, ticket, uid, holder, reservation, tree_id, osts, payload, groups, qps, "
+      "channels, trees, stream_window, chunk, features, leaves, key FROM jobs ORDER BY number");
   for (;;) {
     row = jobs.step();
     if (!row) return within(path_, row.error());
@@ -191,10 +197,11 @@ Result<SavedState> Store::load() const {
 Result<> Store::put(const JobRecord& job) {
   auto all = sql::Transaction::begin(db_.get());
   if (!all) return tl::unexpected(all.error());
-  sql::Statement insert(db_.get(),
-                        "INSERT INTO jobs(job_id, number, life, ticket, uid, holder, reservation, tree_id, osts, payload, "
-                        "groups, qps, channels, trees, stream_window, chunk, features, leaves, key) "
-                        "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  sql::Statement insert(
+      db_.get(),
+      "INSERT INTO jobs(job_id, number, life, ticket, uid, holder, reservation, tree_id, osts, payload, "
+      "groups, qps, channels, trees, stream_window, chunk, features, leaves, key) "
+      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const auto& g = job.grant;
   insert.bind(job.job_id).bind(job.number).bind(job.life).bind(job.ticket).bind(job.uid);
   insert.bind(std::string_view(job.holder)).bind(std::string_view(job.reservation)).bind(job.tree_id);

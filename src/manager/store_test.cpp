@@ -147,8 +147,9 @@ TEST(Store, refuses_a_file_that_is_damaged_or_not_ours_and_leaves_it_as_it_is) {
     Errc code;
     const char* says;
   } rows[] = {
-      {"no database at all", [](const auto& f) { std::ofstream(f) << "hello, this is a letter, and a long one at that"; },
-       Errc::invalid, "when no job runs, move the file away"},
+      {"no database at all",
+       [](const auto& f) { std::ofstream(f) << "hello, this is a letter, and a long one at that"; }, Errc::invalid,
+       "when no job runs, move the file away"},
       {"another program's", [](const auto& f) { meddle(f, "PRAGMA application_id=77"); }, Errc::invalid,
        "of another program"},
       {"a newer version", [](const auto& f) { meddle(f, "PRAGMA user_version=99"); }, Errc::unsupported,

@@ -29,10 +29,34 @@ nodes: {an-root: {switch: root}, an-leaf1: {switch: leaf1}, an-leaf2: {switch: l
 struct Tree {
   Scratch scratch;
   std::string manager = "unix:" + scratch.file("am.sock");
+  std::string listen = "127.0.0.1:0";  ///< Of the nodes' data paths.
+  std::vector<std::string> manager_options;
   std::optional<DaemonProcess> am, root, one, two, hostd;
 
-  Tree() {
+  Tree() { start_all(); }
+  /// A tree on a machine that has IPv6 only, as far as it can tell.
+  struct Ipv6 {};
+  explicit Tree(Ipv6) {
+    listen = "[::1]:0";
+    manager = "[::1]:0";
     start_manager();
+    const auto text = am->output();
+    const auto at = text.find("listens on [::1]:");
+    if (at == std::string::npos) return;
+    manager = text.substr(at + 11, text.find(';', at) - at - 11);
+    start_others();
+  }
+  /// A manager that keeps its state.
+  struct Durable {};
+  explicit Tree(Durable) {
+    manager_options = {"--state-dir", scratch.file("state")};
+    start_all();
+  }
+  void start_all() {
+    start_manager();
+    start_others();
+  }
+  void start_others() {
     start(one, "an-leaf1");  // before its parent, as may happen
     start(two, "an-leaf2");
     start(root, "an-root");
@@ -42,14 +66,14 @@ struct Tree {
         scratch.file("sharpd.log"));
   }
   void start_manager() {
-    am.emplace("sharp_am",
-               std::vector<std::string>{"--fabric", scratch.file("fabric.yaml", kFabric), "--listen", manager},
-               scratch.file("am.log"));
+    std::vector<std::string> arguments{"--fabric", scratch.file("fabric.yaml", kFabric), "--listen", manager};
+    arguments.insert(arguments.end(), manager_options.begin(), manager_options.end());
+    am.emplace("sharp_am", arguments, scratch.file("am.log"));
   }
   void start(std::optional<DaemonProcess>& daemon, const std::string& name) {
     daemon.emplace("sharp_an",
-                   std::vector<std::string>{"--name", name, "--manager", manager, "--listen", "127.0.0.1:0",
-                                            "--log-level", "3", "--stats-file", scratch.file(name + ".json")},
+                   std::vector<std::string>{"--name", name, "--manager", manager, "--listen", listen, "--log-level",
+                                            "3", "--stats-file", scratch.file(name + ".json")},
                    scratch.file(name + ".log"));
   }
   nlohmann::json statistics(DaemonProcess& daemon, const std::string& name) {
@@ -195,6 +219,44 @@ TEST(Daemons, the_data_path_goes_on_without_its_manager) {
   Holder other(tree, 2);
   EXPECT_EQ(other.status, 52u);
   EXPECT_THAT(other.refused, HasSubstr("no manager at " + tree.manager));
+}
+
+TEST(Daemons, a_manager_killed_under_a_job_knows_it_again_and_the_job_makes_new_groups_meanwhile) {
+  Tree tree{Tree::Durable{}};
+  Holder holder(tree, 1, 0, 300);
+  TestGroup group(holder.job);
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  for (int life = 0; life < 3; ++life) {
+    tree.am->stop(SIGKILL);
+    ASSERT_TRUE(group.allreduce(10, life)) << "the data path is undisturbed";
+    TestGroup other(holder.job);
+    ASSERT_EQ(other.form(2 + static_cast<std::uint64_t>(life)).state, proto::OpenOutcome::State::opened);
+    tree.start_manager();
+    EXPECT_TRUE(group.allreduce(10, life));
+    EXPECT_TRUE(other.leave());
+    // Waits for the nodes that are on their way back, and is told exactly what is left.
+    Holder greedy(tree, 2, 0, 213);
+    EXPECT_THAT(greedy.refused, HasSubstr("212 of 512 are free"));
+    Holder modest(tree, 3, 0, 212);
+    EXPECT_EQ(modest.refused, "");
+    EXPECT_TRUE(modest.end());
+  }
+  EXPECT_TRUE(group.leave());
+  EXPECT_TRUE(holder.end());
+  Holder all(tree, 4, 0, 512);
+  EXPECT_EQ(all.refused, "") << "nothing leaked";
+}
+
+TEST(Daemons, hosts_that_have_ipv6_only) {
+  if (!std::ifstream("/proc/net/if_inet6").good()) GTEST_SKIP() << "this machine has no IPv6";
+  Tree tree{Tree::Ipv6{}};
+  ASSERT_TRUE(tree.hostd) << tree.am->output();
+  Holder holder(tree, 1);
+  ASSERT_EQ(holder.refused, "");
+  TestGroup group(holder.job);
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  EXPECT_TRUE(group.allreduce(10, 3));
+  EXPECT_TRUE(group.leave());
 }
 
 TEST(Daemons, members_that_die_with_their_holder_leave_room_for_the_next_job) {

@@ -13,9 +13,9 @@ TEST(WrongStart, says_what_is_wrong_in_one_line) {
   Scratch scratch;
   const auto good =
       scratch.file("good.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an: {switch: s}}\n");
-  const auto loop = scratch.file("loop.yaml",
-                                 "name: t\nswitches: [a, b, c]\nlinks: [{a: a, b: b}, {a: b, b: c}, {a: c, b: a}]\n"
-                                 "hosts: {h: {leaf: a}}\nnodes: {an: {switch: a}}\n");
+  const auto selfish = scratch.file("selfish.yaml",
+                                    "name: t\nswitches: [a]\nlinks: [{a: a, b: a}]\nhosts: {h: {leaf: a}}\n"
+                                    "nodes: {an: {switch: a}}\n");
   const auto unknown =
       scratch.file("unknown.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an: {host: x}}\n");
   const auto leafless =
@@ -31,7 +31,7 @@ TEST(WrongStart, says_what_is_wrong_in_one_line) {
   } rows[] = {
       {"no fabric", "sharp_am", {}, 1, "give --fabric FILE.yaml"},
       {"a fabric that is not there", "sharp_am", {"--fabric", "/nowhere.yaml"}, 1, "/nowhere.yaml"},
-      {"a loop", "sharp_am", {"--fabric", loop}, 1, "loop"},
+      {"a link with one end", "sharp_am", {"--fabric", selfish}, 1, "not one with itself"},
       {"an unknown host", "sharp_am", {"--fabric", unknown}, 1, "there is no host x"},
       {"a missing leaf", "sharp_am", {"--fabric", leafless}, 1, "has no leaf"},
       {"no node", "sharp_am", {"--fabric", nodeless}, 1, "node"},
@@ -41,6 +41,27 @@ TEST(WrongStart, says_what_is_wrong_in_one_line) {
        {"--fabric", good, "--listen", "192.0.2.1:6126", "--allow-insecure"},
        1,
        "192.0.2.1"},
+      {"a state directory without a parent",
+       "sharp_am",
+       {"--fabric", good, "--state-dir", "/nowhere/sumac"},
+       1,
+       "/nowhere/sumac: its parent does not exist: make it"},
+      {"a state directory that is a file", "sharp_am", {"--fabric", good, "--state-dir", good}, 1, "it is a file"},
+      {"leases too short for their renewals",
+       "sharp_am",
+       {"--fabric", good, "--lease", "3s"},
+       1,
+       "--renew 2000 ms must be at most half of --lease 3000 ms"},
+      {"reservations without a file",
+       "sharp_am",
+       {"--fabric", good, "--reservation-mode"},
+       1,
+       "give --reservations FILE"},
+      {"a reservation that names a host twice",
+       "sharp_am",
+       {"--fabric", good, "--reservation-mode", "--reservations", scratch.file("reservations", "a: h h")},
+       1,
+       "line 1: host h is named twice"},
       {"an unknown option", "sharp_am", {"--fabrik", good}, 2, "did you mean --fabric?"},
       {"an unknown key in a file", "sharp_am", {"-O", config}, 1, "unknown key fabrik: did you mean fabric?"},
       {"a node without a name", "sharp_an", {}, 1, "give --name NODE"},

@@ -1,0 +1,112 @@
+// What a user sees at SHARP_COLL_LOG_LEVEL=3, line by line.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "client/test_world.hpp"
+
+namespace sumac::client::test {
+namespace {
+
+/// Without what differs from run to run.
+std::string masked(const std::string& text) {
+  const std::pair<std::regex, const char*> masks[] = {
+      {std::regex(R"(\[[^\[\]:]+:(\d+):\d+ - \w+\.cpp:\d+\])"), "[HOST:$1:PID - FILE:LINE]"},
+      {std::regex(R"(job \(ID: \d+\))"), "job (ID: JOB)"},
+      {std::regex(R"(job \d+)"), "job JOB"},
+      {std::regex(R"(group id: [0-9a-f]+)"), "group id: GROUP"},
+  };
+  std::string plain = text;
+  for (const auto& [pattern, word] : masks) plain = std::regex_replace(plain, pattern, word);
+  return plain;
+}
+
+void expect_golden(const std::string& name, const std::string& text) {
+  const std::string path = std::string(SUMAC_SOURCE_DIR "/tests/golden/") + name + ".golden";
+  if (std::getenv("SUMAC_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << masked(text);
+  std::ifstream file(path);
+  std::stringstream golden;
+  golden << file.rdbuf();
+  EXPECT_EQ(masked(text), golden.str()) << path;
+}
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+TEST_F(World, WhatAJobAskedForAndGot) {
+  const std::pair<const char*, Environment> cases[] = {
+      {"default-51-51-128", {}},
+      {"quota-128-8-256",
+       {{"SHARP_COLL_JOB_QUOTA_OSTS", "128"},
+        {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "8"},
+        {"SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "256"}}},
+      {"quota-128-16-256",
+       {{"SHARP_COLL_JOB_QUOTA_OSTS", "128"},
+        {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "16"},
+        {"SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "256"}}},
+  };
+  for (const auto& [name, environment] : cases) {
+    SCOPED_TRACE(name);
+    const auto job = new_job_id();
+    auto config = on(*daemons_, 2);  // one rank a host
+    config.environment = environment;
+    config.environment.emplace_back("SHARP_COLL_LOG_LEVEL", "3");
+    const auto ended = run_ranks(config, [&](Rank& rank) {
+      auto* context = rank.init(job);
+      auto* comm = rank.comm(context);
+      RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+      RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+      RANK_EQUAL(sharp_coll_finalize(context), 0);
+    });
+    EXPECT_EQ(complaint(ended), "") << daemons_->log();
+    expect_golden(name, ended[0].err);
+    for (std::size_t rank = 1; rank < ended.size(); ++rank) EXPECT_EQ(ended[rank].err, "") << "rank 0 speaks for all";
+  }
+}
+
+TEST_F(World, MoreCommunicatorsThanGroups) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 2);
+  config.environment = {{"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "1"}, {"SHARP_COLL_LOG_LEVEL", "3"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* one = rank.comm(context);
+    sharp_coll_comm_init_spec spec{};
+    spec.rank = rank.rank;
+    spec.size = rank.size;
+    spec.oob_ctx = &rank;
+    sharp_coll_comm* two = nullptr;
+    RANK_EQUAL(sharp_coll_comm_init(context, &spec, &two), SHARP_COLL_EGROUP_ALLOC);
+    RANK_EQUAL(sharp_coll_comm_destroy(one), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  expect_golden("max-groups-1", ended[0].err);
+}
+
+TEST_F(World, AJobThatIsRefusedNamesTheLimitAndTheVariable) {
+  const std::pair<const char*, Environment> cases[] = {
+      {"refused-osts", {{"SHARP_COLL_JOB_QUOTA_OSTS", "600"}}},
+      {"refused-groups", {{"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "600"}}},
+      {"refused-trees", {{"SHARP_COLL_JOB_NUM_TREES", "2"}}},
+  };
+  for (const auto& [name, environment] : cases) {
+    SCOPED_TRACE(name);
+    const auto job = new_job_id();
+    auto config = on(*daemons_, 2);
+    config.environment = environment;
+    config.environment.emplace_back("SHARP_COLL_LOG_LEVEL", "3");
+    const auto ended = run_ranks(config, [&](Rank& rank) {
+      auto spec = rank.init_spec(job);
+      sharp_coll_context* context = nullptr;
+      RANK_EQUAL(sharp_coll_init(&spec, &context), SHARP_COLL_EJOB_CREATE);
+    });
+    EXPECT_EQ(complaint(ended), "") << daemons_->log();
+    expect_golden(name, ended[0].err);
+  }
+}
+
+}  // namespace
+}  // namespace sumac::client::test
