@@ -144,6 +144,10 @@ class Hygiene(unittest.TestCase):
         self.passes("many", "50", env={"SUMAC_SHM_BACKING": "devshm"}, seconds=300)
         self.assertEqual(left_in_dev_shm(), [])
 
+    def test_communicators_are_freed_before_their_collectives_end(self):
+        self.passes("free")
+        self.passes("free", env={"SUMAC_PROGRESS_THREAD": "1"})
+
     def test_forked_children(self):
         self.passes("fork")
         self.passes("fork", env={"SUMAC_PROGRESS_THREAD": "1"})

@@ -1,8 +1,11 @@
 /* Nine collectives, each blocking, nonblocking and persistent, in place and not, with every root, on several communicators; types that
  * differ from rank to rank with equal signature: an element here is four ints in a row, a contiguous type, a vector with gaps or one at an
  * absolute address (MPI_BOTTOM). What must come out follows from the ranks; the first difference ends the program. */
-#include <mpi-ext.h>
 #include <mpi.h>
+
+/* Needs what mpi.h declares. */
+#include <mpi-ext.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

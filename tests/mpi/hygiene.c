@@ -1,11 +1,16 @@
 /* A program that does with MPI what real ones do beside computing; the first argument says what.
  *   many N    makes, uses and frees N communicators, some of them kept meanwhile: descriptors, mappings and memory stay what they were
+ *   free      frees communicators whose nonblocking and persistent collectives are still to end, in another order than made
  *   fork      forks children that exec and that exit, while collectives go on before and after
  *   signals   a timer interrupts the collectives a thousand times a second
  *   abort     one rank calls MPI_Abort in the middle of everybody's collectives
  *   sleeper   a rank posts and leaves MPI until the others have the result: only a progress thread brings it to them */
-#include <dirent.h>
 #include <mpi.h>
+
+/* Needs what mpi.h declares. */
+#include <mpi-ext.h>
+
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +82,32 @@ static void many(int rounds) {
   if (entries_of("/proc/self/fd") > fds + 1) fail("descriptors are left");
   if (lines_of("/proc/self/maps") > maps + 8) fail("mappings are left");
   if (resident_kib() > kib + 8192) fail("memory is left");
+}
+
+static void free_early(void) {
+  enum { ROUNDS = 200, AT_ONCE = 4 };
+  for (int i = 0; i < ROUNDS; ++i) {
+    MPI_Comm comms[AT_ONCE];
+    MPI_Request requests[AT_ONCE], again[AT_ONCE];
+    static int in[AT_ONCE][3000], out[AT_ONCE][3000], data[AT_ONCE];
+    for (int k = 0; k < AT_ONCE; ++k) {
+      MPI_Comm_dup(MPI_COMM_WORLD, &comms[k]);
+      use(comms[k]);
+      for (int n = 0; n < 3000; ++n) in[k][n] = rank + n + i;
+      data[k] = rank == 0 ? i + k : -1;
+      MPI_Iallreduce(in[k], out[k], 3000, MPI_INT, MPI_SUM, comms[k], &requests[k]);
+      MPIX_Bcast_init(&data[k], 1, MPI_INT, 0, comms[k], MPI_INFO_NULL, &again[k]);
+    }
+    for (int k = 0; k < AT_ONCE; ++k) MPI_Comm_free(&comms[i % 2 ? k : AT_ONCE - 1 - k]);
+    MPI_Startall(AT_ONCE, again);
+    MPI_Waitall(AT_ONCE, again, MPI_STATUSES_IGNORE);
+    MPI_Waitall(AT_ONCE, requests, MPI_STATUSES_IGNORE);
+    for (int k = 0; k < AT_ONCE; ++k) {
+      if (data[k] != i + k || out[k][2999] != size * (size - 1) / 2 + size * (2999 + i))
+        fail("a wrong result of a freed communicator");
+      MPI_Request_free(&again[k]);
+    }
+  }
 }
 
 static void forks(void) {
@@ -161,6 +192,8 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (0 == strcmp(what, "many"))
     many(argc > 2 ? atoi(argv[2]) : 1000);
+  else if (0 == strcmp(what, "free"))
+    free_early();
   else if (0 == strcmp(what, "fork"))
     forks();
   else if (0 == strcmp(what, "signals"))
@@ -170,7 +203,7 @@ int main(int argc, char** argv) {
   else if (0 == strcmp(what, "sleeper") && argc > 2)
     sleeper(argv[2]);
   else
-    fail("which: many, fork, signals, abort or sleeper FOLDER?");
+    fail("which: many, free, fork, signals, abort or sleeper FOLDER?");
   if (0 == rank) printf("hygiene: %s passed\n", what);
   MPI_Finalize();
   return 0;
