@@ -10,7 +10,7 @@ namespace sumac::bench {
 namespace {
 
 constexpr std::size_t kNodes = 4;  // a root and three leaves
-constexpr Duration kPatience = Seconds(120);
+constexpr Duration kPatience = Seconds(300);
 
 double ms(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
@@ -111,7 +111,7 @@ Result<> memory(const std::string& am, const Scale& scale, Report& report) {
 // The manager is killed at any point of a life in which jobs begin and end all the time. Its restart counts as over when
 // everybody is connected again, every job that runs is known and no other, and it grants again.
 Result<> restarts(const std::string& am, const Scale& scale, Report& report) {
-  auto site = Site::make(am, 60, {"--lease", scale.lease, "--renew", scale.renew});
+  auto site = Site::make(am, 60);
   if (!site) return tl::unexpected(site.error());
   auto& manager = (*site)->am;
   auto& fleet = (*site)->fleet;
@@ -154,7 +154,7 @@ Result<> restarts(const std::string& am, const Scale& scale, Report& report) {
     const auto held = fleet.in_state(SimJob::State::held);
     if (known != held)
       fleet.violated(fmt::format("kill {}: {} jobs run, the manager knows {}", kill, held.size(), known.size()));
-    if (!fleet.run_until([&] { return fleet.at_nodes() == held; }, Seconds(5)))
+    if (!fleet.run_until([&] { return fleet.at_nodes() == held; }, kPatience))
       fleet.violated(
           fmt::format("kill {}: {} jobs run, the nodes hold {}", kill, held.size(), fleet.at_nodes().size()));
     if (auto kept = (*site)->verdict(); !kept) return kept;
@@ -167,7 +167,7 @@ Result<> restarts(const std::string& am, const Scale& scale, Report& report) {
 
 // Sharpds are killed, at random points between two renewals, under jobs that go on elsewhere.
 Result<> releases(const std::string& am, const Scale& scale, Report& report) {
-  auto site = Site::make(am, 60, {"--lease", scale.lease, "--renew", scale.renew});
+  auto site = Site::make(am, 60);
   if (!site) return tl::unexpected(site.error());
   auto& fleet = (*site)->fleet;
   std::mt19937_64 dice(scale.seed);

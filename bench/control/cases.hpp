@@ -12,8 +12,8 @@ struct Scale {
   std::size_t hosts = 1000, hosts_many = 10'000;
   std::size_t begins = 300;
   Duration load = Seconds(5);
+  std::size_t comms = 10'000;
   std::size_t kills = 200, jobs = 50, releases = 200;
-  std::string lease = "8s", renew = "2s";
   std::uint64_t seed = 1;
 };
 
@@ -21,6 +21,8 @@ Result<> begin_latency(const std::string& am, const Scale& scale, Report& report
 Result<> throughput(const std::string& am, const Scale& scale, Report& report);
 Result<> memory(const std::string& am, const Scale& scale, Report& report);
 Result<> restarts(const std::string& am, const Scale& scale, Report& report);
+/// With the real daemons and the real library: programs of the folder that `am` lies in.
+Result<> communicators(const std::string& am, const Scale& scale, Report& report);
 Result<> releases(const std::string& am, const Scale& scale, Report& report);
 
 }  // namespace sumac::bench

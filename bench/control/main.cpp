@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   Scale scale;
   app.add_option("--am", am, "The sharp_am to start")->required();
   app.add_option("--out", out, "Where the figures go, as JSON");
-  app.add_option("--only", only, "Some of: begin, throughput, memory, restart, release");
+  app.add_option("--only", only, "Some of: begin, throughput, restart, release, comms, memory");
   app.add_option("--seed", scale.seed, "Of the kill points");
   app.add_option("--kills", scale.kills, "Restarts of the manager");
   app.add_flag("--quick", quick, "A few trials of everything: does it hold together?");
@@ -25,9 +25,8 @@ int main(int argc, char** argv) {
     scale.begins = 5;
     scale.load = sumac::Millis(300);
     scale.kills = 5;
+    scale.comms = 300;
     scale.releases = 10;
-    scale.lease = "2s";
-    scale.renew = "400ms";
   }
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
@@ -47,6 +46,7 @@ int main(int argc, char** argv) {
   run("throughput", throughput);
   run("restart", restarts);
   run("release", releases);
+  run("comms", communicators);
   run("memory", memory);
   if (!out.empty())
     if (auto written = report.write(out); !written) {

@@ -87,8 +87,8 @@ class Core {
   Actions tick(Time now);
   Time next_deadline() const;
 
-  /// For people and programs: nodes, jobs, what is free.
-  std::string status_json(Time now) const;
+  /// For people and programs: nodes, jobs, what is free. `heard`: messages so far, but for renewals.
+  std::string status_json(Time now, std::uint64_t heard = 0) const;
 
  private:
   struct Node {

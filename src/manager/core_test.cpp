@@ -443,6 +443,28 @@ TEST(Core, a_node_without_a_place_in_the_tree_keeps_nobody_waiting_and_its_hosts
   EXPECT_EQ(granted[0].message.granted().nodes_size(), 2);
 }
 
+TEST(Core, after_a_restart_a_begin_waits_for_nodes_that_are_on_their_way_back_but_not_for_ever) {
+  for (const bool they_come : {true, false}) {
+    SCOPED_TRACE(they_come);
+    World former;
+    former.up();
+    former.begin_and_ack(100, test_begin(7));
+    World world;
+    world.core.restore(former.journal.state, world.now);
+    world.add(1, "an-root");
+    EXPECT_TRUE(answers_in(world.begin(101, test_begin(8))).empty()) << "two nodes are missing";
+    if (they_come) {
+      world.add(2, "an-leaf1");
+      EXPECT_TRUE(only<ToNode>(world.add(3, "an-leaf2")).back().message.has_grant())
+          << "sent as soon as the last is there";
+    } else {
+      const auto answers = answers_in(world.pass(Seconds(5)));
+      ASSERT_EQ(answers.size(), 1u);
+      EXPECT_THAT(answers[0].message.refused().text(), HasSubstr("nodes an-leaf1, an-leaf2 have not registered"));
+    }
+  }
+}
+
 TEST(Core, a_sharpd_of_another_version_is_refused) {
   World world;
   auto who = test_host(5);

@@ -127,6 +127,7 @@ grpc::ServerBidiReactor<HostUp, HostDown>* Service::Host(grpc::CallbackServerCon
 
 void Service::received(StreamId id, const NodeUp& message) {
   const Time now = monotonic_now();
+  ++heard_;
   switch (message.what_case()) {
     case NodeUp::kRegister: return run(core_.node_registers(id, message.register_(), now));
     case NodeUp::kAck: return run(core_.node_acks(id, message.ack().sequence(), now));
@@ -140,6 +141,7 @@ void Service::received(StreamId id, const NodeUp& message) {
 
 void Service::received(StreamId id, const HostUp& message) {
   const Time now = monotonic_now();
+  if (!message.has_renew()) ++heard_;
   switch (message.what_case()) {
     case HostUp::kRegister: return run(core_.host_registers(id, message.register_(), now));
     case HostUp::kBegin: return run(core_.job_begins(id, message.begin(), now));
@@ -202,7 +204,7 @@ Time Service::next_deadline() const {
 
 std::string Service::status_json() const {
   const std::lock_guard lock(mutex_);
-  return core_.status_json(monotonic_now());
+  return core_.status_json(monotonic_now(), heard_);
 }
 
 grpc::ServerUnaryReactor* Service::Ping(grpc::CallbackServerContext* context, const control::v1::PingRequest*,

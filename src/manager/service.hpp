@@ -58,6 +58,7 @@ class Service final : public control::v1::Manager::CallbackService {
   std::function<void()> deadline_moved_;
   const Time started_ = monotonic_now();
   StreamId last_id_ = 0;
+  std::uint64_t heard_ = 0;                          ///< Messages of nodes and sharpds, but for renewals.
   std::unordered_map<StreamId, NodeStream*> nodes_;  // a stream deletes itself when gRPC is done with it
   std::unordered_map<StreamId, HostStream*> hosts_;
   Time told_ = kNever;  ///< The deadline that the owner of this service knows of.

@@ -6,7 +6,7 @@
 
 namespace sumac::manager {
 
-std::string Core::status_json(Time now) const {
+std::string Core::status_json(Time now, std::uint64_t heard) const {
   using nlohmann::json;
   json nodes = json::array(), jobs = json::array();
   bool all_registered = true;
@@ -45,6 +45,7 @@ std::string Core::status_json(Time now) const {
   json top{{"tree_id", tree_id_},        {"root", nodes_[root_].name},    {"hosts", leaf_of_host_.size()},
            {"sharpds", hosts_.size()},   {"nodes", std::move(nodes)},     {"jobs", std::move(jobs)},
            {"osts_granted", used_.osts}, {"groups_granted", used_.groups}};
+  top["messages"] = heard;
   if (all_registered) {
     const auto least = capacity();
     top["osts_free"] = least.osts - std::min(used_.osts, least.osts);

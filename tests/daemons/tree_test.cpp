@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "control/control.grpc.pb.h"
@@ -75,6 +76,20 @@ struct Tree {
                    std::vector<std::string>{"--name", name, "--manager", manager, "--listen", listen, "--log-level",
                                             "3", "--stats-file", scratch.file(name + ".json")},
                    scratch.file(name + ".log"));
+  }
+  /// Waits until the manager has all nodes back; false after a time that only a failure reaches.
+  bool all_registered() const {
+    const auto stub = control::v1::Manager::NewStub(control::make_channel(manager));
+    for (const Time end = monotonic_now() + Seconds(20); monotonic_now() < end; ::poll(nullptr, 0, 5)) {
+      grpc::ClientContext context;
+      control::v1::StatusReply reply;
+      if (!stub->Status(&context, {}, &reply).ok()) continue;
+      const auto status = nlohmann::json::parse(reply.json());
+      if (std::ranges::all_of(status["nodes"],
+                              [](const auto& node) { return node["registered"] && node.value("link_up", false); }))
+        return true;
+    }
+    return false;
   }
   nlohmann::json statistics(DaemonProcess& daemon, const std::string& name) {
     EXPECT_EQ(daemon.stop(), 0) << daemon.output();
@@ -234,7 +249,7 @@ TEST(Daemons, a_manager_killed_under_a_job_knows_it_again_and_the_job_makes_new_
     tree.start_manager();
     EXPECT_TRUE(group.allreduce(10, life));
     EXPECT_TRUE(other.leave());
-    // Waits for the nodes that are on their way back, and is told exactly what is left.
+    ASSERT_TRUE(tree.all_registered());
     Holder greedy(tree, 2, 0, 213);
     EXPECT_THAT(greedy.refused, HasSubstr("212 of 512 are free"));
     Holder modest(tree, 3, 0, 212);

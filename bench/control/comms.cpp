@@ -1,0 +1,88 @@
+// Ten thousand communicators in one job: the manager hears of none of them, and nothing of them stays anywhere.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "bench/control/cases.hpp"
+#include "client/test_daemons.hpp"
+#include "client/test_ranks.hpp"
+#include "control/control.grpc.pb.h"
+#include "control/endpoint.hpp"
+
+namespace sumac::bench {
+namespace {
+
+using namespace client::test;
+
+/// Begin, end and what the nodes acknowledge of them, with room to spare: nothing that grows with the communicators.
+constexpr std::uint64_t kMessagesOfAJob = 20;
+constexpr std::uint64_t kGrowth = 1u << 20;
+
+Result<nlohmann::json> status_of(const std::string& endpoint) {
+  const auto stub = control::v1::Manager::NewStub(control::make_channel(endpoint));
+  grpc::ClientContext context;
+  control::v1::StatusReply reply;
+  if (const auto status = stub->Status(&context, {}, &reply); !status.ok())
+    return within("status", control::from_status(status));
+  return nlohmann::json::parse(reply.json());
+}
+
+/// Resident bytes of our children of that name.
+std::uint64_t resident(const std::string& name) {
+  std::uint64_t sum = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream stat(entry.path() / "stat"), memory(entry.path() / "statm");
+    std::string pid, comm, state;
+    pid_t parent = 0;
+    std::uint64_t all = 0, pages = 0;
+    if (stat >> pid >> comm >> state >> parent && parent == ::getpid() && comm == "(" + name + ")" &&
+        memory >> all >> pages)
+      sum += pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  }
+  return sum;
+}
+
+}  // namespace
+
+Result<> communicators(const std::string&, const Scale& scale, Report& report) {
+  Daemons daemons({.leaves = {"leaf1", "leaf2"}});
+  RanksConfig config;
+  for (std::size_t host = 0; host < daemons.hosts(); ++host) config.sockets.push_back(daemons.socket_of(host));
+  config.limit = std::chrono::seconds(600);
+  const auto job = [&](std::size_t count) -> Result<> {
+    const auto id = new_job_id();
+    const auto ended = run_ranks(config, [&](Rank& rank) {
+      auto* context = rank.init(id);
+      for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(sharp_coll_comm_destroy(rank.comm(context)), 0);
+      RANK_EQUAL(sharp_coll_finalize(context), 0);
+    });
+    if (const auto text = complaint(ended); !text.empty()) return fail(Errc::internal, "{}\n{}", text, daemons.log());
+    return {};
+  };
+  // The first job fills caches and arenas; what a ten times longer one adds to that is a leak.
+  if (auto warm = job(scale.comms / 10); !warm) return warm;
+  auto before = status_of("unix:" + daemons.dir() + "/am.sock");
+  if (!before) return tl::unexpected(before.error());
+  const auto nodes = resident("sharp_an"), sharpds = resident("sharpd"), managers = resident("sharp_am");
+  if (auto done = job(scale.comms); !done) return done;
+  auto after = status_of("unix:" + daemons.dir() + "/am.sock");
+  if (!after) return tl::unexpected(after.error());
+
+  std::size_t violations = 0;
+  const auto check = [&](bool good, const std::string& what) {
+    if (good) return;
+    ++violations;
+    fmt::print(stderr, "control-bench: comms: {}\n", what);
+  };
+  const auto heard = (*after)["messages"].get<std::uint64_t>() - (*before)["messages"].get<std::uint64_t>();
+  check(heard <= kMessagesOfAJob, fmt::format("{} messages to the manager for {} communicators", heard, scale.comms));
+  check((*after)["jobs"].empty() && (*after)["osts_free"] == (*before)["osts_free"],
+        "the manager still holds something");
+  for (const auto& [name, was] : {std::pair{"sharp_an", nodes}, {"sharpd", sharpds}, {"sharp_am", managers}})
+    check(resident(name) <= was + kGrowth, fmt::format("{} grew from {} to {} bytes", name, was, resident(name)));
+  report.add("comms-10k", "violations", static_cast<double>(violations), 0, scale.comms);
+  return {};
+}
+
+}  // namespace sumac::bench
