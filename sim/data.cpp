@@ -47,35 +47,83 @@ void put_value(std::byte* at, Dtype dtype, Op op, std::uint64_t noise) {
 
 }  // namespace
 
-std::size_t bytes_of(const OpPlan& op) noexcept {
-  return op.coll == wire::Coll::allreduce ? op.count * element_bytes(op.dtype, op.op, op.tag) : 0;
+std::size_t element_of(const OpPlan& op) noexcept {
+  if (op.coll == wire::Coll::barrier) return 0;
+  return op.op == Op::null ? width(op.dtype) : element_bytes(op.dtype, op.op, op.tag);
 }
 
-std::vector<std::byte> make_input(const OpPlan& op, std::uint64_t session_key, std::uint32_t index,
-                                  std::uint32_t rank) {
-  std::vector<std::byte> bytes(bytes_of(op));
+proto::Operation make_operation(const OpPlan& op, std::uint32_t index, std::uint32_t size, std::uint32_t rank) {
+  proto::Operation o{.coll = op.coll, .op = op.op, .dtype = op.dtype, .tag_dtype = op.tag, .count = op.count};
+  o.streaming = op.streaming;
+  o.token = index;
+  const proto::Range whole{0, op.count}, none{};
+  const proto::Range mine{rank * op.count, (rank + 1) * op.count};
+  switch (op.coll) {
+    case wire::Coll::reduce:
+      o.root = op.root % size;
+      o.keep = rank == o.root ? whole : none;
+      break;
+    case wire::Coll::bcast:
+      o.root = op.root % size;
+      o.give = rank == o.root ? whole : none;
+      o.keep = rank == o.root ? none : whole;
+      break;
+    case wire::Coll::reduce_scatter:
+      o.count = op.count * size;
+      o.keep = mine;
+      break;
+    case wire::Coll::allgather:
+      o.count = op.count * size;
+      o.block = op.count;
+      o.first_block = 0;
+      if (op.op == Op::null) o.give = mine;
+      break;
+    default: break;
+  }
+  if (o.count == 0) o.streaming = false;
+  return o;
+}
+
+std::vector<std::byte> make_input(const proto::Operation& operation, std::uint64_t session_key, std::uint32_t rank) {
+  const OpPlan kind{operation.coll, operation.op, operation.dtype, operation.tag_dtype};
+  const std::size_t element = element_of(kind);
+  const std::uint64_t to = std::min(operation.give.to, operation.count);
+  const std::uint64_t from = std::min(operation.give.from, to);
+  std::vector<std::byte> bytes((to - from) * element);
   if (bytes.empty()) return bytes;
-  SplitMix64 noise(session_key * 1000003 + index * 4099ull + rank);
-  const std::size_t element = element_bytes(op.dtype, op.op, op.tag);
+  SplitMix64 noise(session_key * 1000003 + operation.token * 4099ull + rank);
+  const Op flavour = operation.op == Op::null ? Op::sum : operation.op;
   for (std::size_t at = 0; at < bytes.size(); at += element) {
-    put_value(bytes.data() + at, op.dtype, op.op, noise.next());
-    if (!is_pair(op.op)) continue;
+    // Gathered by adding up: zero where it is somebody else's.
+    const std::uint64_t index = from + at / element;
+    if (operation.coll == wire::Coll::allgather && operation.op == Op::bor && index / operation.block != rank) continue;
+    put_value(bytes.data() + at, operation.dtype, flavour, noise.next());
+    if (!is_pair(operation.op)) continue;
     const std::uint64_t tag = noise.next() & 0x7F;
     // Without a tag type: 32 bits in a slot as wide as the value, whose rest stays zero.
-    std::memcpy(bytes.data() + at + width(op.dtype), &tag, op.tag == Dtype::null ? 4 : width(op.tag));
+    std::memcpy(bytes.data() + at + width(operation.dtype), &tag,
+                operation.tag_dtype == Dtype::null ? 4 : width(operation.tag_dtype));
   }
   return bytes;
 }
 
-std::vector<std::byte> make_expected(const OpPlan& op, std::uint64_t session_key, std::uint32_t index,
-                                     std::uint32_t size) {
-  std::vector<std::byte> sum = make_input(op, session_key, index, 0);
-  if (sum.empty()) return sum;
-  for (std::uint32_t rank = 1; rank < size; ++rank) {
-    const auto input = make_input(op, session_key, index, rank);
-    reduce::reference_reduce(op.op, op.dtype, op.tag, sum.data(), input.data(), op.count);
+std::vector<std::byte> make_result(const OpPlan& op, std::uint64_t session_key, std::uint32_t index, std::uint32_t size) {
+  if (op.coll == wire::Coll::bcast) {
+    const std::uint32_t root = op.root % size;
+    return make_input(make_operation(op, index, size, root), session_key, root);
   }
-  return sum;
+  std::vector<std::byte> result;
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    const auto operation = make_operation(op, index, size, rank);
+    const auto input = make_input(operation, session_key, rank);
+    if (op.coll == wire::Coll::allgather && op.op == Op::null)
+      result.insert(result.end(), input.begin(), input.end());
+    else if (rank == 0)
+      result = input;
+    else if (!result.empty())
+      reduce::reference_reduce(op.op, op.dtype, op.tag, result.data(), input.data(), operation.count);
+  }
+  return result;
 }
 
 }  // namespace sumac::sim

@@ -5,15 +5,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "proto/client_group.hpp"
 #include "sim/plan.hpp"
 
 namespace sumac::sim {
 
-std::size_t bytes_of(const OpPlan& op) noexcept;
-/// What group rank `rank` contributes to operation `index` of the session with this key.
-std::vector<std::byte> make_input(const OpPlan& op, std::uint64_t session_key, std::uint32_t index, std::uint32_t rank);
-/// The result over ranks 0 to size - 1.
-std::vector<std::byte> make_expected(const OpPlan& op, std::uint64_t session_key, std::uint32_t index,
-                                     std::uint32_t size);
+/// Operation `index` of a session, as its group rank `rank` of `size` is to post it; without the buffers.
+proto::Operation make_operation(const OpPlan& op, std::uint32_t index, std::uint32_t size, std::uint32_t rank);
+std::size_t element_of(const OpPlan& op) noexcept;  ///< Bytes; 0 for a barrier.
+
+/// What this operation gives, in the session with this key.
+std::vector<std::byte> make_input(const proto::Operation& operation, std::uint64_t session_key, std::uint32_t rank);
+/// The whole result over ranks 0 to size - 1, of which each member keeps its part.
+std::vector<std::byte> make_result(const OpPlan& op, std::uint64_t session_key, std::uint32_t index, std::uint32_t size);
 
 }  // namespace sumac::sim

@@ -41,13 +41,20 @@ Dtype pick_dtype(Random& r) { return static_cast<Dtype>(r.below(kDtypeCount)); }
 OpPlan make_op(Random& r, const Plan& plan) {
   OpPlan op;
   if (r.chance(0.2)) return op;  // a barrier
-  op.coll = wire::Coll::allreduce;
+  using wire::Coll;
+  constexpr Coll kKinds[] = {Coll::allreduce, Coll::allreduce, Coll::reduce, Coll::bcast, Coll::reduce_scatter, Coll::allgather};
+  op.coll = kKinds[r.below(std::size(kKinds))];
+  // A part for each member takes many numbers in a large group: mostly small ones do that, or a seed would be about nothing else.
+  const bool by_parts = op.coll == Coll::reduce_scatter || op.coll == Coll::allgather;
+  if (by_parts && plan.leaf.size() > 8 && !r.chance(0.05)) op.coll = Coll::allreduce;
+  op.root = pick(r, 0, 63);
+  const bool adds = op.coll != Coll::bcast && op.coll != Coll::allgather;
   do {
     op.dtype = pick_dtype(r);
-    op.op = static_cast<Op>(r.below(kOpCount));
+    op.op = adds ? static_cast<Op>(r.below(kOpCount)) : op.coll == Coll::allgather && r.chance(0.3) ? Op::bor : Op::null;
     op.tag = is_pair(op.op) && r.chance(0.6) ? pick_dtype(r) : Dtype::null;
-  } while (!legal(op.dtype, op.op, op.tag));
-  const std::uint64_t element = element_bytes(op.dtype, op.op, op.tag);
+  } while (op.op != Op::null && !legal(op.dtype, op.op, op.tag));
+  const std::uint64_t element = op.op == Op::null ? width(op.dtype) : element_bytes(op.dtype, op.op, op.tag);
   op.streaming = plan.grant.stream_window != 0 && r.chance(0.15);
   const std::uint64_t unit = (op.streaming ? kChunk : kPayload) / element;
   const double kind = r.unit();
@@ -59,6 +66,8 @@ OpPlan make_op(Random& r, const Plan& plan) {
     op.count = unit - 1 + r.below(3);  // just below, at and above one fragment
   else
     op.count = unit * (2 + r.below(op.streaming ? 5 : 10)) + r.below(3);
+  // A member's part: of a group of many that is much already.
+  if (op.coll == Coll::reduce_scatter || op.coll == Coll::allgather) op.count = std::min<std::uint64_t>(op.count, 1 + r.below(9));
   if (op.count == 0) op.streaming = false;
   return op;
 }
@@ -83,6 +92,8 @@ void make_faults(Plan& plan, Random& r) {
   f.loss = rate();
   f.duplicate = rate();
   f.reorder = rate();
+  // Where several verdicts are possible, a later one is to overtake the first now and then.
+  if (plan.scenario == Scenario::disagree) f.loss = 0.1 + 0.1 * r.unit(), f.reorder = 0.1 + 0.1 * r.unit();
   f.late_copy = r.chance(0.5) ? 0.02 : 0;
   f.ghost = r.chance(0.3) ? 0.02 : 0;
   f.delay_max = Micros(pick(r, 50, 1000));
@@ -166,6 +177,11 @@ Plan make_plan(std::uint64_t seed) {
 OpPlan another(const OpPlan& op, Random& r, const Plan& plan) {
   for (;;) {
     OpPlan other = make_op(r, plan);
+    if ((op.coll == wire::Coll::reduce || op.coll == wire::Coll::bcast) && r.chance(0.5)) {
+      other = op;
+      other.root = op.root + 1;
+      return other;
+    }
     if (op.coll == wire::Coll::allreduce && r.chance(0.7)) {
       other = op;
       switch (r.below(3)) {
@@ -179,7 +195,7 @@ OpPlan another(const OpPlan& op, Random& r, const Plan& plan) {
     }
     const bool differs = other.coll != op.coll || other.op != op.op || other.dtype != op.dtype || other.tag != op.tag ||
                          other.count != op.count;
-    if (differs && (other.coll == wire::Coll::barrier || legal(other.dtype, other.op, other.tag))) return other;
+    if (differs && (other.op == Op::null || legal(other.dtype, other.op, other.tag))) return other;
   }
 }
 

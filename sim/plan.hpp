@@ -38,7 +38,8 @@ struct OpPlan {
   Op op = Op::null;
   Dtype dtype = Dtype::null;
   Dtype tag = Dtype::null;
-  std::uint64_t count = 0;
+  std::uint64_t count = 0;  ///< Elements; reduce_scatter, allgather: of one member.
+  std::uint32_t root = 0;   ///< reduce, bcast: group rank, modulo the group's size.
   bool streaming = false;
 };
 

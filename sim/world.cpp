@@ -353,20 +353,16 @@ class World {
     const auto& shape = member.group->shape();
     if (shape.stream_window == 0) op.streaming = false;
     Posted& buffers = member.buffers[index];
-    buffers.src = make_input(op, member.session->key, index, member.rank);
-    const std::size_t bytes = buffers.src.size();
-    buffers.in_place = random_.chance(0.25);
-    (buffers.in_place ? buffers.src : buffers.dst).resize(bytes + kCanary, std::byte{0xCC});
+    auto operation = make_operation(op, index, static_cast<std::uint32_t>(member.session->members.size()), member.rank);
+    buffers.src = make_input(operation, member.session->key, member.rank);
+    const std::size_t given = buffers.src.size();
+    const std::size_t kept = (std::min(operation.keep.to, operation.count) - std::min(operation.keep.from, operation.count)) *
+                             element_of(op);
+    buffers.in_place = op.coll == wire::Coll::allreduce && random_.chance(0.25);
+    (buffers.in_place ? buffers.src : buffers.dst).resize(kept + kCanary, std::byte{0xCC});
     auto& dst = buffers.in_place ? buffers.src : buffers.dst;
-    proto::Operation operation{.coll = op.coll,
-                               .op = op.op,
-                               .dtype = op.dtype,
-                               .tag_dtype = op.tag,
-                               .count = op.count,
-                               .src = std::span(buffers.src).first(bytes),
-                               .dst = std::span(dst).first(bytes),
-                               .streaming = op.streaming,
-                               .token = index};
+    operation.src = std::span(buffers.src).first(given);
+    operation.dst = std::span(dst).first(kept);
     ++member.posted;
     const auto posted = member.group->post(operation, now);
     if (!posted)
@@ -389,12 +385,18 @@ class World {
     auto& dst = buffers.in_place ? buffers.src : buffers.dst;
     if (completion.status == Errc::ok) {
       const OpPlan& op = session.plan->ops[index];
-      auto& expected = session.expected[index];
-      if (expected.empty())
-        expected = make_expected(op, session.key, index, static_cast<std::uint32_t>(session.members.size()));
+      auto& result = session.expected[index];
+      const auto size = static_cast<std::uint32_t>(session.members.size());
+      if (result.empty()) result = make_result(op, session.key, index, size);
+      const auto operation = make_operation(op, index, size, member.rank);
+      const std::size_t element = element_of(op);
+      const std::size_t from = std::min(operation.keep.from, operation.count) * element;
+      const std::size_t to = std::min(operation.keep.to, operation.count) * element;
+      const auto expected = std::span(result).subspan(from, to - from);
       if (dst.size() != expected.size() + kCanary || !std::equal(expected.begin(), expected.end(), dst.begin()))
         return fail(who() +
-                    fmt::format(": wrong result ({} {} count {})", to_string(op.op), to_string(op.dtype), op.count)),
+                    fmt::format(": wrong result ({} {} {} count {})", wire::to_string(op.coll), to_string(op.op),
+                                      to_string(op.dtype), op.count)),
                false;
       if (!std::all_of(dst.end() - kCanary, dst.end(), [](std::byte b) { return b == std::byte{0xCC}; }))
         return fail(who() + ": wrote behind the result"), false;

@@ -127,24 +127,37 @@ int nonblocking(Context& context, void** handle, Post&& post) {
   return SHARP_COLL_SUCCESS;
 }
 
-Outcome<Request*> post_allreduce(Context& context, Comm& comm, const sharp_coll_reduce_spec& spec) {
-  auto reduction = read_allreduce(spec, {comm.group().shape().stream_window > 0, context.job().sat_threshold});
-  if (!reduction) return tl::unexpected(reduction.error());
-  return comm.post(*std::move(reduction));
+/// `read` makes an operation of the caller's spec.
+template <class Spec>
+using Reader = Outcome<Reduction> (*)(const Spec&, const Ways&);
+
+template <class Spec>
+Outcome<Request*> post(Context& context, Comm& comm, const Spec& spec, Reader<Spec> read) {
+  const auto& shape = comm.group().shape();
+  const auto& config = comm.group().config();
+  auto operation = read(spec, {.can_stream = shape.stream_window > 0,
+                               .stream_threshold = context.job().sat_threshold,
+                               .rank = config.rank,
+                               .size = config.group_size,
+                               .payload_max = shape.payload_max});
+  if (!operation) return tl::unexpected(operation.error());
+  return comm.post(*std::move(operation));
 }
 
-int not_offered(sharp_coll_comm* comm, const void* spec, const char* collective) noexcept {
+template <class Spec>
+int do_blocking(sharp_coll_comm* comm, const Spec* spec, Reader<Spec> read) noexcept {
   if (spec == nullptr) return SHARP_COLL_EINVAL;
-  return with_comm(comm, [&](Context& context, Comm&) {
-    SUMAC_DEBUG(context.log(), "{} is not offered yet", collective);
-    return SHARP_COLL_ENOT_SUPP;
+  return with_comm(comm, [&](Context& context, Comm& group) {
+    return blocking(context, group, [&] { return post(context, group, *spec, read); });
   });
 }
 
-int not_offered(sharp_coll_comm* comm, const void* spec, void** handle, const char* collective) noexcept {
-  if (handle == nullptr) return SHARP_COLL_EINVAL;
-  *handle = nullptr;
-  return not_offered(comm, spec, collective);
+template <class Spec>
+int do_nonblocking(sharp_coll_comm* comm, const Spec* spec, void** handle, Reader<Spec> read) noexcept {
+  if (spec == nullptr) return SHARP_COLL_EINVAL;
+  return with_comm(comm, [&](Context& context, Comm& group) {
+    return nonblocking(context, handle, [&] { return post(context, group, *spec, read); });
+  });
 }
 
 void put_text(const std::shared_ptr<const std::string>& from, char* text, std::size_t text_bytes) {
@@ -296,42 +309,38 @@ int sharp_coll_do_barrier_nb(struct sharp_coll_comm* comm, void** handle) {
 }
 
 int sharp_coll_do_allreduce(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec) {
-  if (spec == nullptr) return SHARP_COLL_EINVAL;
-  return with_comm(comm, [&](Context& context, Comm& group) {
-    return blocking(context, group, [&] { return post_allreduce(context, group, *spec); });
-  });
+  return do_blocking<sharp_coll_reduce_spec>(comm, spec, read_allreduce);
 }
-
 int sharp_coll_do_allreduce_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle) {
-  if (spec == nullptr) return SHARP_COLL_EINVAL;
-  return with_comm(comm, [&](Context& context, Comm& group) {
-    return nonblocking(context, handle, [&] { return post_allreduce(context, group, *spec); });
-  });
+  return do_nonblocking<sharp_coll_reduce_spec>(comm, spec, handle, read_allreduce);
 }
 
 int sharp_coll_do_reduce(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec) {
-  return not_offered(comm, spec, "reduce");
+  return do_blocking<sharp_coll_reduce_spec>(comm, spec, read_reduce);
 }
 int sharp_coll_do_reduce_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle) {
-  return not_offered(comm, spec, handle, "reduce");
+  return do_nonblocking<sharp_coll_reduce_spec>(comm, spec, handle, read_reduce);
 }
+
 int sharp_coll_do_reduce_scatter(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec) {
-  return not_offered(comm, spec, "reduce_scatter");
+  return do_blocking<sharp_coll_reduce_spec>(comm, spec, read_reduce_scatter);
 }
 int sharp_coll_do_reduce_scatter_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle) {
-  return not_offered(comm, spec, handle, "reduce_scatter");
+  return do_nonblocking<sharp_coll_reduce_spec>(comm, spec, handle, read_reduce_scatter);
 }
+
 int sharp_coll_do_allgather(struct sharp_coll_comm* comm, struct sharp_coll_gather_spec* spec) {
-  return not_offered(comm, spec, "allgather");
+  return do_blocking<sharp_coll_gather_spec>(comm, spec, read_allgather);
 }
 int sharp_coll_do_allgather_nb(struct sharp_coll_comm* comm, struct sharp_coll_gather_spec* spec, void** handle) {
-  return not_offered(comm, spec, handle, "allgather");
+  return do_nonblocking<sharp_coll_gather_spec>(comm, spec, handle, read_allgather);
 }
+
 int sharp_coll_do_bcast(struct sharp_coll_comm* comm, struct sharp_coll_bcast_spec* spec) {
-  return not_offered(comm, spec, "bcast");
+  return do_blocking<sharp_coll_bcast_spec>(comm, spec, read_bcast);
 }
 int sharp_coll_do_bcast_nb(struct sharp_coll_comm* comm, struct sharp_coll_bcast_spec* spec, void** handle) {
-  return not_offered(comm, spec, handle, "bcast");
+  return do_nonblocking<sharp_coll_bcast_spec>(comm, spec, handle, read_bcast);
 }
 
 int sharp_coll_req_test(void* handle) {

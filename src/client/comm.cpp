@@ -60,11 +60,27 @@ Outcome<std::uint32_t> open_group(Context& context, std::uint32_t size) {
 }
 
 std::uint32_t fragments_of(const proto::Operation& operation, const proto::GroupShape& shape) {
-  const auto element = element_bytes(operation.dtype, operation.op, operation.tag_dtype);
+  const auto element = operation.op == Op::null ? width(operation.dtype)
+                                                : element_bytes(operation.dtype, operation.op, operation.tag_dtype);
   if (element == 0 || operation.count == 0) return 1;
   const std::uint64_t room =
       std::max<std::uint64_t>(1, (operation.streaming ? shape.chunk_max : shape.payload_max) / element);
-  return static_cast<std::uint32_t>((operation.count + room - 1) / room);
+  if (operation.block == 0) return static_cast<std::uint32_t>((operation.count + room - 1) / room);
+  const auto pieces = [room](std::uint64_t elements) { return (elements + room - 1) / room; };
+  const std::uint64_t behind = operation.count - std::min(operation.first_block, operation.count);
+  return static_cast<std::uint32_t>(pieces(std::min(operation.first_block, operation.count)) +
+                                    behind / operation.block * pieces(operation.block) + pieces(behind % operation.block));
+}
+
+std::size_t kind_of(wire::Coll coll) {
+  switch (coll) {
+    case wire::Coll::allreduce: return SUMAC_COLL_ALLREDUCE;
+    case wire::Coll::reduce: return SUMAC_COLL_REDUCE;
+    case wire::Coll::bcast: return SUMAC_COLL_BCAST;
+    case wire::Coll::reduce_scatter: return SUMAC_COLL_REDUCE_SCATTER;
+    case wire::Coll::allgather: return SUMAC_COLL_ALLGATHER;
+    default: return SUMAC_COLL_BARRIER;
+  }
 }
 
 }  // namespace
@@ -195,7 +211,7 @@ Outcome<Request*> Comm::post_barrier() {
 
 Outcome<Request*> Comm::post(Reduction reduction) {
   const auto bytes = reduction.operation.src.size();
-  return post(reduction.operation, std::move(reduction.staging), SUMAC_COLL_ALLREDUCE, bytes);
+  return post(reduction.operation, std::move(reduction.staging), kind_of(reduction.operation.coll), bytes);
 }
 
 Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Staging> staging, std::size_t kind,

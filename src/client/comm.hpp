@@ -11,7 +11,7 @@
 
 namespace sumac::client {
 
-/// The user's description of an allreduce, checked: what proto needs, and how lists are gathered and scattered.
+/// The user's description of an operation, checked: what proto needs, and how lists are gathered and scattered.
 struct Reduction {
   proto::Operation operation;
   std::unique_ptr<Staging> staging;

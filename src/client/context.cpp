@@ -335,8 +335,11 @@ namespace {
 std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_COLL_KINDS]) {
   std::string text;
   for (const auto& [kind, name] :
-       {std::pair{SUMAC_COLL_BARRIER, "barrier"}, std::pair{SUMAC_COLL_ALLREDUCE, "allreduce"}}) {
+       {std::pair{SUMAC_COLL_BARRIER, "barrier"}, std::pair{SUMAC_COLL_ALLREDUCE, "allreduce"},
+        std::pair{SUMAC_COLL_REDUCE, "reduce"}, std::pair{SUMAC_COLL_BCAST, "bcast"},
+        std::pair{SUMAC_COLL_REDUCE_SCATTER, "reduce_scatter"}, std::pair{SUMAC_COLL_ALLGATHER, "allgather"}}) {
     const auto& c = counts[kind];
+    if (c.posted == 0 && kind > SUMAC_COLL_ALLREDUCE) continue;
     text +=
         fmt::format("{}{}: posted:{} answered:{} failed:{} streamed:{} fragments:{} bytes:{}", text.empty() ? "" : ", ",
                     name, c.posted, c.answered, c.failed, c.streamed, c.fragments, c.bytes);

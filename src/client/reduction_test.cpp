@@ -143,6 +143,7 @@ TEST(Reduction, ListsAreGatheredAndScattered) {
   std::int32_t seen[6];
   std::memcpy(seen, read->operation.src.data(), sizeof seen);
   EXPECT_TRUE(std::equal(seen, seen + 6, std::begin({1, 2, 3, 4, 5, 6})));
+  read->staging->out = read->staging->in;  // what the tree would bring
   scatter(*read->staging);
   EXPECT_TRUE(std::equal(x, x + 5, std::begin({1, 2, 3, 4, 5})));
   EXPECT_EQ(y[0], 6);
@@ -150,6 +151,89 @@ TEST(Reduction, ListsAreGatheredAndScattered) {
   EXPECT_EQ(read_allreduce(p.spec, kLltOnly).error().status, SHARP_COLL_EINVAL) << "at most 15 pieces";
   p.spec.sbuf_desc.iov.count = 1;
   EXPECT_EQ(read_allreduce(p.spec, kLltOnly).error().status, SHARP_COLL_EINVAL) << "8 bytes are not 24";
+}
+
+constexpr Ways kThirdOfFour{.can_stream = false, .stream_threshold = 16384, .rank = 2, .size = 4, .payload_max = 128};
+
+TEST(Reduction, AWindowGivesAMemberWhatOfItsPartLiesInIt) {
+  const struct {
+    const char* name;
+    std::size_t part, offset, window;  // bytes; rank 2 of 4
+    std::uint64_t from, to;            // elements of the window
+  } rows[] = {
+      {"the whole vector", 40, 0, 160, 20, 30},     {"exactly its part", 40, 80, 40, 0, 10},
+      {"the part's beginning", 40, 60, 40, 5, 10},  {"the part's end", 40, 100, 60, 0, 5},
+      {"before the part", 40, 0, 80, 0, 0},         {"behind the part", 40, 120, 40, 0, 0},
+      {"a window inside the part", 40, 88, 8, 0, 2}, {"nothing", 0, 0, 0, 0, 0},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    Poisoned p(1);
+    p.spec.rbuf_desc.buffer.length = row.part;
+    p.spec.sbuf_desc.buffer.length = row.window;
+    p.spec.offset = row.offset;
+    const auto read = read_reduce_scatter(p.spec, kThirdOfFour);
+    ASSERT_TRUE(read) << read.error().text;
+    EXPECT_EQ(read->operation.count, row.window / 4);
+    EXPECT_EQ(read->operation.keep.from, row.from);
+    EXPECT_EQ(read->operation.keep.to, row.to);
+    EXPECT_EQ(read->operation.dst.size(), (row.to - row.from) * 4);
+
+    sharp_coll_gather_spec gather;
+    std::memset(&gather, 0xA5, sizeof gather);
+    gather.sbuf_desc = p.spec.rbuf_desc;
+    gather.rbuf_desc = p.spec.sbuf_desc;
+    gather.offset = row.offset;
+    const auto gathered = read_allgather(gather, kThirdOfFour);  // parts of 40 bytes: added up with zeros
+    ASSERT_TRUE(gathered) << gathered.error().text;
+    EXPECT_EQ(gathered->operation.src.size(), row.window);
+    EXPECT_EQ(gathered->operation.op, Op::bor);
+  }
+}
+
+TEST(Reduction, AWindowBeyondTheVectorOrThroughAnElementIsInvalid) {
+  const struct {
+    const char* name;
+    std::size_t part, offset, window;
+  } rows[] = {{"beyond", 40, 84, 80}, {"offset beyond", 40, 164, 0}, {"half an element", 40, 2, 40}, {"part of odd size", 41, 0, 40},
+              {"offset near 2^64", 40, SIZE_MAX - 3, 8}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    Poisoned p(1);
+    p.spec.rbuf_desc.buffer.length = row.part;
+    p.spec.sbuf_desc.buffer.length = row.window;
+    p.spec.offset = row.offset;
+    EXPECT_EQ(read_reduce_scatter(p.spec, kThirdOfFour).error().status, SHARP_COLL_EINVAL);
+  }
+}
+
+TEST(Reduction, LargePartsOfAnAllgatherAreCutAtTheMembersEdges) {
+  Poisoned p(1);
+  sharp_coll_gather_spec gather;
+  std::memset(&gather, 0xA5, sizeof gather);
+  gather.sbuf_desc = p.spec.sbuf_desc;
+  gather.rbuf_desc = p.spec.rbuf_desc;
+  gather.sbuf_desc.buffer.length = 1000;
+  gather.rbuf_desc.buffer.length = 2500;
+  gather.offset = 700;
+  const auto read = read_allgather(gather, kThirdOfFour);
+  ASSERT_TRUE(read) << read.error().text;
+  EXPECT_EQ(read->operation.op, Op::null);
+  EXPECT_EQ(read->operation.block, 1000u);
+  EXPECT_EQ(read->operation.first_block, 300u);
+  EXPECT_EQ(read->operation.give.from, 1300u);  // rank 2's [2000, 3000) in [700, 3200)
+  EXPECT_EQ(read->operation.give.to, 2300u);
+}
+
+TEST(Reduction, ARootThatIsNoMemberIsInvalid) {
+  for (const int root : {-1, 4}) {
+    Poisoned p(1);
+    p.spec.root = root;
+    EXPECT_EQ(read_reduce(p.spec, kThirdOfFour).error().status, SHARP_COLL_EINVAL);
+    sharp_coll_bcast_spec bcast{};
+    bcast.root = root;
+    EXPECT_EQ(read_bcast(bcast, kThirdOfFour).error().status, SHARP_COLL_EINVAL);
+  }
 }
 
 }  // namespace

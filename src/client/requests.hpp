@@ -23,7 +23,8 @@ struct Staging {
     void* to;
     std::size_t bytes;
   };
-  std::vector<std::byte> bytes;
+  std::vector<std::byte> in;   ///< What the operation gives.
+  std::vector<std::byte> out;  ///< What it keeps, until it goes to the pieces.
   std::vector<Piece> scatter;
 };
 

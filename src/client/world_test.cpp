@@ -231,18 +231,15 @@ TEST_F(World, WhatIsNotOfferedSaysSoEverywhereAndDisturbsNothing) {
     auto* comm = rank.comm(context);
     std::int32_t in = 1, out = 0;
     auto reduce = reduce_spec(&in, &out, 1, Dtype::int32, Op::sum);
-    sharp_coll_bcast_spec bcast{};
-    sharp_coll_gather_spec gather{};
+    auto rootless = reduce;
+    rootless.root = 2;
     void* handle = &in;
-    RANK_EQUAL(sharp_coll_do_reduce(comm, &reduce), SHARP_COLL_ENOT_SUPP);
-    RANK_EQUAL(sharp_coll_do_reduce_scatter(comm, &reduce), SHARP_COLL_ENOT_SUPP);
-    RANK_EQUAL(sharp_coll_do_allgather(comm, &gather), SHARP_COLL_ENOT_SUPP);
-    RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), SHARP_COLL_ENOT_SUPP);
-    RANK_EQUAL(sharp_coll_do_reduce_nb(comm, &reduce, &handle), SHARP_COLL_ENOT_SUPP);
+    RANK_EQUAL(sharp_coll_do_reduce(comm, &rootless), SHARP_COLL_EINVAL);
+    RANK_EQUAL(sharp_coll_do_reduce_nb(comm, &rootless, &handle), SHARP_COLL_EINVAL);
     RANK_CHECK(handle == nullptr);
-    RANK_EQUAL(sharp_coll_do_reduce_scatter_nb(comm, &reduce, &handle), SHARP_COLL_ENOT_SUPP);
-    RANK_EQUAL(sharp_coll_do_allgather_nb(comm, &gather, &handle), SHARP_COLL_ENOT_SUPP);
-    RANK_EQUAL(sharp_coll_do_bcast_nb(comm, &bcast, &handle), SHARP_COLL_ENOT_SUPP);
+    auto beyond = reduce;
+    beyond.offset = 8;  // of 2 x 4 bytes
+    RANK_EQUAL(sharp_coll_do_reduce_scatter(comm, &beyond), SHARP_COLL_EINVAL);
     float value = 1, result = 0;
     auto illegal = reduce_spec(&value, &result, 1, Dtype::float32, Op::sum);
     illegal.op = SHARP_OP_BAND;

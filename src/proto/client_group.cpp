@@ -35,8 +35,10 @@ class ClientGroup::Impl {
     Record& record = records_[tail_ % kOperationsMax];
     record = Record{.operation = operation};
     if (operation.count == 0) record.operation.streaming = false;
-    if (operation.coll == Coll::allreduce) {
-      const std::size_t element = element_bytes(operation.dtype, operation.op, operation.tag_dtype);
+    record.operation.give = within(operation.give, operation.count);
+    record.operation.keep = within(operation.keep, operation.count);
+    if (operation.coll != Coll::barrier) {
+      const std::size_t element = element_of(operation);
       record.element = static_cast<std::uint32_t>(element);
       record.per_fragment =
           static_cast<std::uint32_t>((record.operation.streaming ? shape_.chunk_max : shape_.payload_max) / element);
@@ -167,7 +169,8 @@ class ClientGroup::Impl {
   struct Entry {
     member_number::State state;
     std::uint32_t record = 0;
-    AggHeader header{};  ///< As contributed.
+    std::uint32_t elements = 0;  ///< Of this fragment, also where we contribute none of them.
+    AggHeader header{};          ///< As contributed.
     BufferRef stash;
   };
 
@@ -196,14 +199,46 @@ class ClientGroup::Impl {
     }
   }
 
+  static Range within(Range range, std::uint64_t count) noexcept {
+    return {std::min(range.from, count), std::min(range.to, count)};
+  }
+  /// Bytes of one element; 0 if type and operation don't go with the kind.
+  static std::size_t element_of(const Operation& operation) noexcept {
+    const bool adds = operation.op != Op::null;
+    if (!is_pair(operation.op) && operation.tag_dtype != Dtype::null) return 0;
+    switch (operation.coll) {
+      case Coll::allreduce:
+      case Coll::reduce:
+      case Coll::reduce_scatter: return element_bytes(operation.dtype, operation.op, operation.tag_dtype);
+      case Coll::bcast: return adds ? 0 : width(operation.dtype);
+      case Coll::allgather:
+        return !adds || (operation.op == Op::bor && is_integer(operation.dtype)) ? width(operation.dtype) : 0;
+      default: return 0;
+    }
+  }
+  static bool has_one_source(const Operation& operation) noexcept {
+    return operation.coll == Coll::bcast || (operation.coll == Coll::allgather && operation.op == Op::null);
+  }
+
   Errc check(const Operation& operation) const noexcept {
     if (operation.coll == Coll::barrier) return Errc::ok;
-    if (operation.coll != Coll::allreduce) return Errc::unsupported;
-    if (!is_pair(operation.op) && operation.tag_dtype != Dtype::null) return Errc::invalid;
-    const std::size_t element = element_bytes(operation.dtype, operation.op, operation.tag_dtype);
-    if (element == 0 || operation.count > operation.src.size() / element ||
-        operation.count > operation.dst.size() / element)
+    if (operation.coll == Coll::none || operation.coll == Coll::close || operation.coll == Coll::leave) return Errc::unsupported;
+    const std::size_t element = element_of(operation);
+    const Range give = within(operation.give, operation.count), keep = within(operation.keep, operation.count);
+    if (element == 0 || give.from > give.to || keep.from > keep.to || give.size() > operation.src.size() / element ||
+        keep.size() > operation.dst.size() / element)
       return Errc::invalid;
+    const bool gives_all = give.from == 0 && give.to == operation.count;
+    if (!has_one_source(operation) && !gives_all) return Errc::invalid;
+    if (operation.coll == Coll::allgather && !gives_all) {
+      // What we give must be whole blocks, or a fragment would be half ours.
+      const auto is_edge = [&](std::uint64_t at) {
+        return at == 0 || at == operation.count ||
+               (operation.block != 0 && at >= operation.first_block && (at - operation.first_block) % operation.block == 0);
+      };
+      if (give.size() != 0 && (!is_edge(give.from) || !is_edge(give.to))) return Errc::invalid;
+    }
+    if (operation.root >= config_.group_size) return Errc::invalid;
     if (operation.streaming && (shape_.stream_window == 0 || shape_.chunk_max < element)) return Errc::unsupported;
     return shape_.payload_max < element ? Errc::unsupported : Errc::ok;
   }
@@ -310,16 +345,31 @@ class ClientGroup::Impl {
       Entry& entry = this->entry(number);
       entry.state = member_number::Waiting{};
       entry.record = cut_;
-      entry.header = fragment(record, number);
-      const std::uint64_t elements = record.element == 0 ? 0 : entry.header.payload_bytes / record.element;
-      record.sent += elements;
+      entry.elements = next_elements(record);
+      entry.header = fragment(record, number, entry.elements);
+      record.sent += entry.elements;
       ++record.in_flight;
       if (record.sent == record.operation.count) ++cut_;
       advance(entry, number, member_number::Room{}, nullptr, nullptr, now);
     }
   }
 
-  AggHeader fragment(const Record& record, std::uint32_t number) const noexcept {
+  /// How many elements the next fragment has.
+  static std::uint32_t next_elements(const Record& record) noexcept {
+    const Operation& operation = record.operation;
+    std::uint64_t elements = std::min<std::uint64_t>(record.per_fragment, operation.count - record.sent);
+    if (operation.block != 0) {
+      const std::uint64_t at = record.sent;
+      const std::uint64_t edge =
+          at < operation.first_block
+              ? operation.first_block
+              : operation.first_block + ((at - operation.first_block) / operation.block + 1) * operation.block;
+      elements = std::min(elements, edge - at);
+    }
+    return static_cast<std::uint32_t>(elements);
+  }
+
+  AggHeader fragment(const Record& record, std::uint32_t number, std::uint32_t elements) const noexcept {
     const Operation& operation = record.operation;
     AggHeader h = head(AggKind::contribute);
     h.sequence = number;
@@ -327,14 +377,14 @@ class ClientGroup::Impl {
     h.origin = config_.rank;
     h.members = 1;
     h.flags = wire::kFlagFirst | wire::kFlagLast;
-    if (operation.coll != Coll::allreduce) return h;
+    if (operation.coll == Coll::barrier) return h;
     h.op = operation.op;
     h.dtype = operation.dtype;
     h.tag_dtype = operation.tag_dtype;
     h.count = operation.count;
     h.first = record.sent;
-    const std::uint64_t elements = std::min<std::uint64_t>(record.per_fragment, operation.count - record.sent);
-    h.payload_bytes = static_cast<std::uint32_t>(elements * record.element);
+    if (operation.coll == Coll::reduce || operation.coll == Coll::bcast) h.root = static_cast<std::uint16_t>(operation.root);
+    if (operation.give.covers(h.first)) h.payload_bytes = elements * record.element;
     h.flags = 0;
     if (h.first == 0) h.flags |= wire::kFlagFirst;
     if (h.first + elements == h.count) h.flags |= wire::kFlagLast;
@@ -355,7 +405,7 @@ class ClientGroup::Impl {
     const AggHeader& asked = entry.header;
     if (header.coll != asked.coll || header.op != asked.op || header.dtype != asked.dtype ||
         header.count != asked.count || header.first != asked.first || header.flags != asked.flags ||
-        header.payload_bytes != asked.payload_bytes)
+        header.root != asked.root || header.payload_bytes != result_bytes(entry))
       return Errc::invalid;
     if (!advance(entry, number, member_number::Result{number == done_}, &header, &frame, now)) return Errc::invalid;
     // The ones behind it may have waited for it.
@@ -367,6 +417,13 @@ class ClientGroup::Impl {
     pump(now);
     drain(now);
     return Errc::ok;
+  }
+
+  /// Where one member's data go to everybody else, they don't come back to it.
+  std::uint32_t result_bytes(const Entry& at) const noexcept {
+    const Record& record = records_[at.record % kOperationsMax];
+    const bool is_ours = wire::has_one_source(at.header) && at.header.payload_bytes != 0;
+    return is_ours ? 0 : at.elements * record.element;
   }
 
   /// False: the node broke a rule.
@@ -387,16 +444,25 @@ class ClientGroup::Impl {
 
   void send(const Entry& at, Time now) {
     const Record& record = record_of(at);
-    outbox_.send(leaf_, at.header,
-                 Payload{record.operation.src.subspan(at.header.first * record.element, at.header.payload_bytes)});
+    const std::size_t from = (at.header.first - std::min(at.header.first, record.operation.give.from)) * record.element;
+    const auto bytes = at.header.payload_bytes;
+    outbox_.send(leaf_, at.header, bytes == 0 ? Payload{} : Payload{record.operation.src.subspan(from, bytes)});
     due_ = std::min(due_, resend_time(now));
   }
 
   void deliver(Entry& at, std::uint32_t number, const BufferRef& frame) {
     Record& record = record_of(at);
-    if (at.header.payload_bytes != 0)
-      std::memcpy(record.operation.dst.data() + at.header.first * record.element, frame.data() + wire::kAggHeaderBytes,
-                  at.header.payload_bytes);
+    const Operation& operation = record.operation;
+    const std::uint64_t from = std::max(at.header.first, operation.keep.from);
+    const std::uint64_t to = std::min(at.header.first + at.elements, operation.keep.to);
+    if (from < to) {
+      // What was ours did not travel back: it is still where we gave it from.
+      const bool is_ours = result_bytes(at) == 0;
+      const std::byte* source = is_ours ? operation.src.data() + (from - operation.give.from) * record.element
+                                        : frame.data() + wire::kAggHeaderBytes + (from - at.header.first) * record.element;
+      std::byte* target = operation.dst.data() + (from - operation.keep.from) * record.element;
+      if (source != target) std::memmove(target, source, (to - from) * record.element);
+    }
     at.stash.reset();
     --record.in_flight;
     done_ = number + 1;

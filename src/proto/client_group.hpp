@@ -38,14 +38,32 @@ struct GroupShape {
   std::uint32_t root_node = 0;
 };
 
+/// Elements [from, to) of an operation's vector.
+struct Range {
+  std::uint64_t from = 0, to = 0;
+  std::uint64_t size() const noexcept { return to - from; }
+  bool covers(std::uint64_t element) const noexcept { return element >= from && element < to; }
+};
+inline constexpr std::uint64_t kToTheEnd = ~std::uint64_t{0};
+
+/// One vector of `count` elements goes through the tree. What a member gives of it and what it keeps of the result makes the kinds:
+///   allreduce       gives all, keeps all            reduce      gives all, keeps all at the root, else nothing
+///   reduce_scatter  gives all, keeps its part       bcast       gives all at the root, else nothing; keeps all
+///   allgather       gives its part, keeps all; with Op::bor: gives all, with zeros where it is not its part (for small ones: one
+///                   number instead of one for each member)
 struct Operation {
-  wire::Coll coll = wire::Coll::barrier;  ///< barrier or allreduce.
-  Op op = Op::null;
+  wire::Coll coll = wire::Coll::barrier;
+  Op op = Op::null;  ///< null for barrier, bcast and allgather (or bor).
   Dtype dtype = Dtype::null;
   Dtype tag_dtype = Dtype::null;     ///< maxloc and minloc only; null: the tag's slot is as wide as the value.
   std::uint64_t count = 0;           ///< Elements.
-  std::span<const std::byte> src{};  ///< count elements; unchanged until the operation completes.
-  std::span<std::byte> dst{};        ///< count elements; may be src itself.
+  Range give{0, kToTheEnd};          ///< kToTheEnd: count.
+  Range keep{0, kToTheEnd};
+  std::span<const std::byte> src{};  ///< The elements of `give`; unchanged until the operation completes.
+  std::span<std::byte> dst{};        ///< Those of `keep`; allreduce: may be src itself.
+  std::uint32_t root = 0;            ///< reduce, bcast: group rank.
+  /// allgather: no fragment goes beyond the elements of one member, which has `block` of them, the first one `first_block`.
+  std::uint64_t block = 0, first_block = 0;
   bool streaming = false;            ///< In chunks of chunk_max instead of payload_max. All members choose alike.
   std::uint64_t token = 0;           ///< The caller's, handed back in Completion.
 };

@@ -135,7 +135,24 @@ TEST(ClientGroup, refuses_what_cannot_be_done) {
     change(operation);
     return world.groups[0]->post(operation, {}).error();
   };
-  EXPECT_EQ(with([](Operation& o) { o.coll = Coll::bcast; }), Errc::unsupported);
+  EXPECT_EQ(with([](Operation& o) { o.coll = Coll::close; }), Errc::unsupported);
+  EXPECT_EQ(with([](Operation& o) { o.coll = Coll::bcast; }), Errc::invalid) << "a bcast adds nothing up";
+  EXPECT_EQ(with([](Operation& o) { o.give = {0, 5}; }), Errc::invalid) << "everybody gives all to a sum";
+  EXPECT_EQ(with([](Operation& o) { o.keep = {5, 4}; }), Errc::invalid);
+  EXPECT_EQ(with([](Operation& o) {
+              o.coll = Coll::allgather;
+              o.op = Op::null;
+              o.block = 5;
+              o.give = {4, 9};
+            }),
+            Errc::invalid)
+      << "not a whole block";
+  EXPECT_EQ(with([](Operation& o) {
+              o.coll = Coll::reduce;
+              o.root = 2;
+            }),
+            Errc::invalid)
+      << "no such member";
   EXPECT_EQ(with([](Operation& o) { o.op = Op::band; }), Errc::invalid);
   EXPECT_EQ(with([](Operation& o) { o.dtype = Dtype::null; }), Errc::invalid);
   EXPECT_EQ(with([](Operation& o) { o.tag_dtype = Dtype::int32; }), Errc::invalid);

@@ -62,6 +62,7 @@ class NodeGroup {
     wire::AggHeader agreed{};
     reduce::Kernel kernel{};
     BufferSlice data;  ///< The accumulator, then the result.
+    std::uint32_t source = kNoChild;  ///< The child that `data` came from, where they come from one member only.
   };
 
   void live(const group_life::Event& event, Time now);
@@ -91,7 +92,9 @@ class NodeGroup {
   Flaw check_contribution(const Child& child, const wire::AggHeader& header) const noexcept;
   void advance(Slot& at, const node_number::Event& event, std::uint32_t child, const wire::AggHeader* header,
                BufferRef* frame, Time now);
-  void take(Slot& at, const wire::AggHeader& header, BufferRef& frame);
+  void take(Slot& at, std::uint32_t child, const wire::AggHeader& header, BufferRef& frame);
+  static void keep_source(Slot& at, std::uint32_t child, const wire::AggHeader& header, BufferRef& frame);
+  void answer(std::uint32_t child, const Slot& at, wire::AggHeader header);
   void send_number_up(Slot& at, Time now);
   void answer_all(Slot& at, Time now);
   void prove(std::uint32_t sequence, std::uint32_t window, Time now);
@@ -99,7 +102,6 @@ class NodeGroup {
   bool decides(wire::Coll coll) const noexcept;
   bool all_left() const noexcept;
   void report(const wire::TroubleBody& body, Time now);
-  void to_all(const wire::AggHeader& header, const BufferSlice& data);
 
   NodeContext& ctx_;
   const std::uint32_t number_;

@@ -31,12 +31,13 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   if (mine.count != theirs.count) return at(Field::count, mine.count, theirs.count);
   if (mine.first != theirs.first) return at(Field::first, mine.first, theirs.first);
   if (mine.flags != theirs.flags) return at(Field::flags, mine.flags, theirs.flags);
-  if (mine.payload_bytes != theirs.payload_bytes)
-    return at(Field::payload_bytes, mine.payload_bytes, theirs.payload_bytes);
+  if (mine.root != theirs.root) return at(Field::root, mine.root, theirs.root);
+  // Where data come from one member, those of a second would be one too many.
+  const bool sizes_differ = wire::has_one_source(mine) ? mine.payload_bytes != 0 && theirs.payload_bytes != 0
+                                                       : mine.payload_bytes != theirs.payload_bytes;
+  if (sizes_differ) return at(Field::payload_bytes, mine.payload_bytes, theirs.payload_bytes);
   return {};
 }
-
-bool has_data(Coll coll) noexcept { return coll == Coll::allreduce; }
 
 }  // namespace
 
@@ -48,13 +49,6 @@ bool NodeGroup::decides(Coll coll) const noexcept {
 }
 
 NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const AggHeader& header) const noexcept {
-  switch (header.coll) {
-    case Coll::barrier:
-    case Coll::allreduce:
-    case Coll::close:
-    case Coll::leave: break;
-    default: return "contribute: this node does not do this collective";
-  }
   if ((header.flags & wire::kFlagReproducible) != 0) return "contribute: this node has no reproducible mode";
   if (header.members != child.members || header.origin != child.lowest_rank)
     return "contribute: not the members that this connection joined with";
@@ -153,9 +147,11 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
   at.state = state;
   for (const auto& action : actions) {
     switch (action.kind) {
-      case Kind::take: take(at, *header, *frame); break;
+      case Kind::take: take(at, child, *header, *frame); break;
       case Kind::add:
-        if (header->payload_bytes != 0)
+        if (wire::has_one_source(*header)) {
+          if (header->payload_bytes != 0) keep_source(at, child, *header, *frame);
+        } else if (header->payload_bytes != 0)
           at.kernel(at.data.data(), frame->data() + kHeaderBytes, header->payload_bytes / at.kernel.element_bytes());
         break;
       case Kind::send_up: return send_number_up(at, now);  // always the last action
@@ -165,7 +161,11 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
           leave_sequence_ = at.sequence;
           return live(group_life::LeaveAnswered{}, now);
         }
-        if (action.kind == Kind::forward) at.data = BufferSlice(*frame, kHeaderBytes, header->payload_bytes);
+        // An empty result says that the data came from below: then this node has kept them.
+        if (action.kind == Kind::forward && (header->payload_bytes != 0 || at.source == kNoChild)) {
+          at.data = BufferSlice(*frame, kHeaderBytes, header->payload_bytes);
+          at.agreed.payload_bytes = header->payload_bytes;
+        }
         answer_all(at, now);
         break;
       }
@@ -175,12 +175,13 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
         h.kind = wire::AggKind::result;
         h.origin = wire::kNoRank;
         h.members = 0;
-        ctx_.data(children_[child].link, h, at.data);
+        answer(child, at, h);
         break;
       }
       case Kind::report: speaker_ = {}; return live(group_life::Trouble{}, now);
       case Kind::release:
         at.data.reset();
+        at.source = kNoChild;
         at.kernel = {};
         break;
       case Kind::ignore: ++ctx_.stats.late_copies; break;
@@ -188,11 +189,21 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
   }
 }
 
-void NodeGroup::take(Slot& at, const AggHeader& header, BufferRef& frame) {
+/// One member's data, for everybody else.
+void NodeGroup::keep_source(Slot& at, std::uint32_t child, const AggHeader& header, BufferRef& frame) {
+  at.source = child;
+  at.agreed.payload_bytes = header.payload_bytes;
+  at.agreed.flags = header.flags;
+  at.data = BufferSlice(std::move(frame), kHeaderBytes, header.payload_bytes);
+}
+
+void NodeGroup::take(Slot& at, std::uint32_t child, const AggHeader& header, BufferRef& frame) {
   at.sequence = header.sequence;
   at.agreed = header;
   at.data = {};
-  if (!has_data(header.coll) || header.payload_bytes == 0) return;
+  at.source = kNoChild;
+  if (header.payload_bytes == 0) return;
+  if (wire::has_one_source(header)) return keep_source(at, child, header, frame);
   at.kernel = reduce::kernel_for(header.op, header.dtype, header.tag_dtype);
   if (!frame.unique()) {
     // The frame is somebody else's as well (never so with our transports): adding into it would change what they read.
@@ -216,8 +227,8 @@ void NodeGroup::send_number_up(Slot& at, Time now) {
   }
   if (ctx_.parent) ctx_.data(ctx_.parent, h, at.data);
   ctx_.expect_answer(now);
-  // Nothing asks for it again where the hop is reliable: the parent's loss ends the epoch.
-  if (ctx_.config.limits.resend_after.count() == 0) at.data.reset();
+  // Nothing asks for it again where the hop is reliable: the parent's loss ends the epoch. One member's data don't come back.
+  if (ctx_.config.limits.resend_after.count() == 0 && at.source == kNoChild) at.data.reset();
 }
 
 /// at.data is the result: to all children, and kept. Numbers may be answered out of turn after reordering.
@@ -226,7 +237,8 @@ void NodeGroup::answer_all(Slot& at, Time now) {
   h.kind = wire::AggKind::result;
   h.origin = wire::kNoRank;
   h.members = 0;
-  to_all(h, at.data);
+  for (std::uint32_t child = 0; child < children_.size(); ++child)
+    if (!children_[child].closed) answer(child, at, h);
   if (expected_ == group_size_) {
     ++answered_;
     ++ctx_.stats.answered;
@@ -256,9 +268,11 @@ void NodeGroup::prove(std::uint32_t sequence, std::uint32_t window, Time now) {
   }
 }
 
-void NodeGroup::to_all(const AggHeader& header, const BufferSlice& data) {
-  for (const Child& child : children_)
-    if (!child.closed) ctx_.data(child.link, header, data);
+/// The result to one child: empty if it is where the data came from.
+void NodeGroup::answer(std::uint32_t child, const Slot& at, AggHeader header) {
+  if (child != at.source) return ctx_.data(children_[child].link, header, at.data);
+  header.payload_bytes = 0;
+  ctx_.data(children_[child].link, header, {});
 }
 
 NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& frame, Time now) {
@@ -280,6 +294,8 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
   }
   if (first_difference(at.agreed, header).field != Field::none)
     return "result: not of the operation that was contributed";
+  if (wire::has_one_source(header) && header.count != 0 && (header.payload_bytes == 0) == (at.source == kNoChild))
+    return "result: data that came from below, or none where they come from elsewhere";
   BufferRef kept = frame;
   advance(at, node_number::ParentResult{}, 0, &header, &kept, now);
   return nullptr;

@@ -268,8 +268,6 @@ TEST(Node, a_member_that_breaks_a_rule_is_named_to_the_others) {
        },
        "over what the group was granted"},
       {"another member's data", [](AggHeader& h) { h.origin = 1; }, "not the members"},
-      {"a collective that does not exist yet", [](AggHeader& h) { h.coll = wire::Coll::reduce; },
-       "does not do this collective"},
       {"reproducible mode", [](AggHeader& h) { h.flags |= wire::kFlagReproducible; }, "reproducible"},
   };
   for (const auto& row : rows) {

@@ -72,15 +72,20 @@ struct AggHeader {
   Dtype dtype = Dtype::null;
   Dtype tag_dtype = Dtype::null;  ///< MINLOC and MAXLOC only.
   std::uint16_t flags = 0;        ///< AggFlag.
-  std::uint16_t root_slice = 0;   ///< Reserved for rooted kinds; zero.
+  std::uint16_t root = 0;         ///< reduce, bcast: group rank of the root, modulo 65536. Else zero.
   std::uint32_t payload_bytes = 0;
-  std::uint64_t count = 0;         ///< Elements of the whole operation; all members must agree.
+  std::uint64_t count = 0;         ///< Elements of the whole result (reduce_scatter: input); all members must agree.
   std::uint64_t first = 0;         ///< First element of this fragment.
   std::uint32_t origin = kNoRank;  ///< Up: lowest group rank whose data are in it (a verdict names it). Down: kNoRank.
   std::uint32_t members = 0;       ///< Up: how many members' data are in it. With `origin`: the block of a partial sum.
   std::uint64_t reserved = 0;
 };
 static_assert(sizeof(AggHeader) == 64 && std::has_unique_object_representations_v<AggHeader>, "padding leaks memory");
+
+/// bcast and allgather (but for the allgather that adds up with `bor`): each fragment is one member's data, for everybody else.
+constexpr bool has_one_source(const AggHeader& header) noexcept {
+  return header.coll == Coll::bcast || (header.coll == Coll::allgather && header.op == Op::null);
+}
 
 /// a is before b in the circle of 2^32 numbers.
 constexpr bool seq_before(std::uint32_t a, std::uint32_t b) noexcept { return static_cast<std::int32_t>(a - b) < 0; }
@@ -187,7 +192,8 @@ enum class Field : std::uint32_t {
   count = 5,
   first = 6,
   flags = 7,
-  payload_bytes = 8
+  payload_bytes = 8,
+  root = 9
 };
 
 /// Trouble (up) and Verdict (down) say the same; `sequence` of the header is the number they speak of (Verdict: F).

@@ -22,9 +22,11 @@ std::size_t element_of(const AggHeader& h) noexcept {
       if (!is_pair(h.op) && h.tag_dtype != Dtype::null) return 0;
       return element_bytes(h.dtype, h.op, h.tag_dtype);
     case Coll::bcast:
-    case Coll::allgather:
       if (h.op != Op::null || h.tag_dtype != Dtype::null) return 0;
       return width(h.dtype);
+    case Coll::allgather:
+      if ((h.op != Op::null && h.op != Op::bor) || h.tag_dtype != Dtype::null) return 0;
+      return h.op == Op::null || is_integer(h.dtype) ? width(h.dtype) : 0;
     case Coll::none:
     case Coll::barrier:
     case Coll::close:
@@ -36,8 +38,8 @@ std::size_t element_of(const AggHeader& h) noexcept {
 /// May a message of this kind be empty although the operation has elements?
 bool may_be_empty(const AggHeader& h) noexcept {
   if (h.kind == AggKind::skip) return true;
-  if (h.kind == AggKind::contribute) return h.coll == Coll::bcast;  // only the root of a bcast has something to give
-  return h.coll == Coll::reduce || h.coll == Coll::reduce_scatter || h.coll == Coll::bcast;
+  if (has_one_source(h)) return true;  // only one member has something to give, and it needs nothing back
+  return h.kind != AggKind::contribute && (h.coll == Coll::reduce || h.coll == Coll::reduce_scatter);
 }
 
 const char* flaw_of_data(const AggHeader& h) noexcept {
@@ -49,10 +51,9 @@ const char* flaw_of_data(const AggHeader& h) noexcept {
   if (h.kind == AggKind::skip && elements != 0) return "skip carries data";
   if (elements == 0) {
     if (h.count != 0 && !may_be_empty(h)) return "no data for an operation that has some";
+    if (((h.flags & kFlagFirst) != 0) != (h.first == 0)) return "flag first and element first disagree";
     return nullptr;
   }
-  // The result of an allgather is longer than `count`, which counts one member's elements.
-  if (h.coll == Coll::allgather) return nullptr;
   if (elements > h.count - h.first) return "fragment reaches behind the end of the operation";
   if (((h.flags & kFlagFirst) != 0) != (h.first == 0)) return "flag first and element first disagree";
   if (((h.flags & kFlagLast) != 0) != (h.first + elements == h.count))
@@ -119,7 +120,7 @@ const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_
   if (!in_range(h.dtype)) return "dtype is unknown";
   if (!in_range(h.tag_dtype)) return "tag_dtype is unknown";
   if ((h.flags & ~static_cast<unsigned>(kFlagsKnown)) != 0) return "flags are unknown";
-  if (h.root_slice != 0) return "root_slice is not zero";
+  if (h.root != 0 && h.coll != Coll::reduce && h.coll != Coll::bcast) return "root is set for a kind that has none";
   if (h.reserved != 0) return "reserved is not zero";
   if (!carries_data(h.kind)) return flaw_of_control(h);
   return flaw_of_number(h, payload_max < kPayloadMax ? payload_max : kPayloadMax);
@@ -214,7 +215,7 @@ const char* flaw(const TroubleBody& b) noexcept {
   const auto reason = static_cast<std::uint32_t>(b.reason);
   if (reason < 1 || reason > static_cast<std::uint32_t>(TroubleReason::lost_connection))
     return "trouble: reason is unknown";
-  if (static_cast<std::uint32_t>(b.field) > static_cast<std::uint32_t>(Field::payload_bytes))
+  if (static_cast<std::uint32_t>(b.field) > static_cast<std::uint32_t>(Field::root))
     return "trouble: field is unknown";
   if (b.culprit == kNoRank) return "trouble: culprit is no rank";
   if (b.reason == TroubleReason::disagree && (b.field == Field::none || b.other == kNoRank))

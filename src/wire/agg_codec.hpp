@@ -1,8 +1,8 @@
 #pragma once
 // From bytes to believed messages of the aggregation protocol and back. Decoding checks every field, so that behind it no
 // machine needs to ask whether a peer is honest about sizes, enums or counts. What is checked, per kind:
-//   all kinds          magic, version (hello: any, its body says which are spoken), known kind, known flags, root_slice and reserved
-//                      zero, payload_bytes = the bytes behind the header
+//   all kinds          magic, version (hello: any, its body says which are spoken), known kind, known flags, reserved zero, root zero
+//                      but for reduce and bcast, payload_bytes = the bytes behind the header
 //   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members zero, origin
 //                      kNoRank (trouble: any origin and members); group_id zero for hello, open and opened, not zero for join,
 //                      joined, trouble, verdict and void_epoch
@@ -10,7 +10,8 @@
 //   barrier close leave   no type, no data: op, dtype, tag_dtype null, count, first, payload_bytes zero, not streaming
 //   reductions         legal(dtype, op, tag_dtype); whole elements; fragment within [first, count); flag First exactly when first = 0,
 //                      Last exactly when it reaches count; empty only when count is zero or (result, supply) the kind gives no data
-//   bcast, allgather   a type without operation; bcast as reductions, its contributions may be empty
+//   bcast, allgather   a type without operation, and data from one member for each fragment: contributions of the others are empty, and
+//                      so is the result for the one they came from; an allgather with `bor` is cut like a reduction
 #include <array>
 #include <cstddef>
 #include <cstdint>

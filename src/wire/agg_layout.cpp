@@ -21,9 +21,9 @@ constexpr auto header_rows() {
       F(dtype, "type as in sharp_coll.h, 12 none"),
       F(tag_dtype, "type of the tags of MINLOC and MAXLOC, else 12"),
       F(flags, "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible"),
-      F(root_slice, "zero"),
+      F(root, "reduce, bcast: group rank of the root, modulo 65536; else zero"),
       F(payload_bytes, "bytes that follow the header"),
-      F(count, "elements of the whole operation (allgather: of one member)"),
+      F(count, "elements of the whole result; reduce_scatter: of the input"),
       F(first, "first element of this fragment"),
       F(origin, "up: lowest group rank whose data are in it; down: 0xffffffff"),
       F(members, "up: members whose data are in it; down: 0"),
@@ -118,7 +118,7 @@ constexpr auto trouble_rows() {
   using Self = TroubleBody;
   return std::array{
       F(reason, "1 dead_rank, 2 disagree, 3 lost_connection"),
-      F(field, "0 none, 1 coll, 2 op, 3 dtype, 4 tag_dtype, 5 count, 6 first, 7 flags, 8 payload_bytes"),
+      F(field, "0 none, 1 coll, 2 op, 3 dtype, 4 tag_dtype, 5 count, 6 first, 7 flags, 8 payload_bytes, 9 root"),
       F(culprit, "group rank; of two that disagree the one that came later"),
       F(other, "the one it disagrees with, or 0xffffffff"),
       F(culprit_value, "of `field`"),

@@ -329,13 +329,24 @@ int sharp_coll_do_barrier_nb(struct sharp_coll_comm* comm, void** handle);
 int sharp_coll_do_allreduce(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec);
 int sharp_coll_do_allreduce_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle);
 
-/** Not offered yet: SHARP_COLL_ENOT_SUPP on every member, before anything is sent. */
+/** As allreduce, the result only at `root`; elsewhere rbuf_desc is not read. @retval SHARP_COLL_EINVAL no such root. */
 int sharp_coll_do_reduce(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec);
 int sharp_coll_do_reduce_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle);
+
+/** Reduce, and give each member its part. With B = length of rbuf in bytes (the same at all members) and N members the whole vector has
+ *  N x B bytes; sbuf holds the window [offset, offset + its length) of it, so that a large vector can be worked off window by window.
+ *  Member r gets what of [r x B, (r + 1) x B) lies in the window, from the start of rbuf on: perhaps nothing. `length` is not read.
+ *  @retval SHARP_COLL_EINVAL  The window is not within the vector, or cuts an element. */
 int sharp_coll_do_reduce_scatter(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec);
 int sharp_coll_do_reduce_scatter_nb(struct sharp_coll_comm* comm, struct sharp_coll_reduce_spec* spec, void** handle);
+
+/** Everybody's part to everybody. With B = length of sbuf in bytes (the same at all members) the whole vector has N x B bytes; rbuf is its
+ *  window [offset, offset + its length). Member r gives what of [r x B, (r + 1) x B) lies in the window, from the start of sbuf on.
+ *  `size` and `dtype` are not read. A member's own part does not travel back to it. */
 int sharp_coll_do_allgather(struct sharp_coll_comm* comm, struct sharp_coll_gather_spec* spec);
 int sharp_coll_do_allgather_nb(struct sharp_coll_comm* comm, struct sharp_coll_gather_spec* spec, void** handle);
+
+/** `size` bytes of the root's buffer to everybody's. */
 int sharp_coll_do_bcast(struct sharp_coll_comm* comm, struct sharp_coll_bcast_spec* spec);
 int sharp_coll_do_bcast_nb(struct sharp_coll_comm* comm, struct sharp_coll_bcast_spec* spec, void** handle);
 

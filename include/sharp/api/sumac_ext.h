@@ -59,7 +59,15 @@ struct sumac_comm_info {
 int sumac_comm_query_info(struct sharp_coll_comm* comm, struct sumac_comm_info* info);
 
 /** Index of sumac_coll_stats.per_coll. */
-enum sumac_coll_kind { SUMAC_COLL_BARRIER = 0, SUMAC_COLL_ALLREDUCE = 1, SUMAC_COLL_KINDS = 8 };
+enum sumac_coll_kind {
+  SUMAC_COLL_BARRIER = 0,
+  SUMAC_COLL_ALLREDUCE = 1,
+  SUMAC_COLL_REDUCE = 2,
+  SUMAC_COLL_BCAST = 3,
+  SUMAC_COLL_REDUCE_SCATTER = 4,
+  SUMAC_COLL_ALLGATHER = 5,
+  SUMAC_COLL_KINDS = 8 /**< places in per_coll */
+};
 
 struct sumac_coll_counts {
   uint64_t posted;   /**< operations accepted */
