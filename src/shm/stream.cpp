@@ -51,6 +51,7 @@ Step reduce_stream(Operation& op) {
       if (!turns.free(turn)) return false;
       std::memcpy(turns.slice(me, turn), in, bytes);
       turns.say(Turns::kWritten, turn);
+      turns.say(Turns::kFinished, turn);  // it reads nothing, and the other writers must know
     } else {
       if (!turns.seen_all(Turns::kWritten, turn, turns.fold_peers())) return false;
       fold_pieces(group, call, bytes, out_bytes(call) + offset, nullptr,
