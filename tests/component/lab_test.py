@@ -64,6 +64,15 @@ class WithTree(unittest.TestCase):
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("reductions right on 8 ranks", done.out)
 
+    def test_nine_collectives_in_three_forms_with_leaders_between_hosts(self):
+        """Barrier and allreduce by the tree, what it has no type for and the others by the leaders, alltoall(v) by Open MPI."""
+        done = run("forms", "quick,same", ranks=8, mpirun=["--oversubscribe", "--map-by", "node"], seconds=400)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("right on 8 ranks", done.out)
+        self.assertEqual(done.tally["barrier"], done.tally["barriers"], done.text)
+        self.assertGreater(done.tally["tree"], 300, done.text)
+        self.assertGreater(done.tally["leaders"], 1000, done.text)
+
     def test_a_barrier_that_waits_drives_mpi(self):
         done = run("isend_barrier")
         self.assertEqual(done.code, 0, done.text)
