@@ -36,7 +36,8 @@ struct Wish {
   bool dot = false;
 };
 
-Result<std::uint32_t> count(const std::string& option, const std::string& text, std::uint32_t least, std::uint32_t most) {
+Result<std::uint32_t> count(const std::string& option, const std::string& text, std::uint32_t least,
+                            std::uint32_t most) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most)
@@ -81,7 +82,8 @@ Result<Wish> parse(const Arguments& arguments) {
 Result<std::vector<std::uint32_t>> indices(const Fabric& fabric, const std::vector<std::string>& names) {
   std::vector<std::uint32_t> found;
   for (const auto& name : names) {
-    const auto at = std::find_if(fabric.hosts.begin(), fabric.hosts.end(), [&](const auto& h) { return h.name == name; });
+    const auto at =
+        std::find_if(fabric.hosts.begin(), fabric.hosts.end(), [&](const auto& h) { return h.name == name; });
     if (at == fabric.hosts.end())
       return fail(Errc::not_found, "fabric {} has no host {}: mend --hosts", fabric.name, name);
     found.push_back(static_cast<std::uint32_t>(at - fabric.hosts.begin()));
@@ -111,7 +113,8 @@ void print_summary(const Fabric& fabric) {
   for (const auto& link : fabric.links) ++rates[link.spec.rate_bits_per_s];
   std::string speeds;
   for (const auto& [rate, links] : rates)
-    speeds += rate == 0 ? fmt::format(", {} without limit", links) : fmt::format(", {} of {:g} Gbit/s", links, static_cast<double>(rate) / 1e9);
+    speeds += rate == 0 ? fmt::format(", {} without limit", links)
+                        : fmt::format(", {} of {:g} Gbit/s", links, static_cast<double>(rate) / 1e9);
   fmt::print("fabric {}: {}, {}, {}, {}, {}\n", fabric.name, number(fabric.switches.size(), "switch", "switches"),
              number(fabric.links.size(), "link", "links"), number(fabric.hosts.size(), "host", "hosts"),
              number(fabric.nodes.size(), "aggregation node", "aggregation nodes"),
@@ -164,14 +167,17 @@ void print_job(const Fabric& fabric, const AggregationTree& tree, const topo::Jo
     const auto& named = fabric.nodes[node.node];
     fmt::print("  {:{}}{} ({}){}{}\n", "", 2 * depth, named.name, place(named), node.hosts.empty() ? "" : ":",
                names(fabric, node.hosts));
-    for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) stack.emplace_back(*child, depth + 1);
+    for (auto child = node.children.rbegin(); child != node.children.rend(); ++child)
+      stack.emplace_back(*child, depth + 1);
   }
 }
 
 /// Names in a fabric file are letters, digits, '.', '_' and '-': nothing that graphviz reads otherwise between quotes.
 void print_dot(const Fabric& fabric, const std::vector<AggregationTree>& trees) {
   constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b"};
-  fmt::print("graph \"{}\" {{\n  graph [overlap=false, splines=true];\n  node [fontname=\"sans-serif\", fontsize=10];\n", fabric.name);
+  fmt::print(
+      "graph \"{}\" {{\n  graph [overlap=false, splines=true];\n  node [fontname=\"sans-serif\", fontsize=10];\n",
+      fabric.name);
   std::map<std::string, std::size_t> hosts;
   std::map<std::string, std::string> host_switch;
   for (const auto& host : fabric.hosts) {
@@ -197,9 +203,9 @@ void print_dot(const Fabric& fabric, const std::vector<AggregationTree>& trees) 
       const bool works = !node.children.empty() ||
                          std::find(tree.leaf_of_host.begin(), tree.leaf_of_host.end(), i) != tree.leaf_of_host.end();
       if (!works) continue;
-      fmt::print("  \"{}\" -- \"{}\" [color=\"{}\", penwidth=2, dir=forward, tooltip=\"tree {}: {}\"];\n", at(fabric.nodes[i]),
-                 at(fabric.nodes[static_cast<std::size_t>(node.parent)]), kColours[(tree.id - 1) % std::size(kColours)], tree.id,
-                 node.name);
+      fmt::print("  \"{}\" -- \"{}\" [color=\"{}\", penwidth=2, dir=forward, tooltip=\"tree {}: {}\"];\n",
+                 at(fabric.nodes[i]), at(fabric.nodes[static_cast<std::size_t>(node.parent)]),
+                 kColours[(tree.id - 1) % std::size(kColours)], tree.id, node.name);
     }
   fmt::print("}}\n");
 }

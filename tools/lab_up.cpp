@@ -10,8 +10,8 @@
 #include "fabricfile/fabricfile.hpp"
 #include "lab/client.hpp"
 #include "lab/holder.hpp"
-#include "topo/validate.hpp"
 #include "tools/lab.hpp"
+#include "topo/validate.hpp"
 
 namespace sumac::tools {
 

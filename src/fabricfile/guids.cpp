@@ -28,7 +28,8 @@ Result<std::vector<ListedGuid>> parse_guids(std::string_view text, std::string_v
     cursor.take("0x");
     const auto guid = cursor.number<std::uint64_t>(16);
     if (!guid || *guid == 0 || !cursor.at_end())
-      return fail(Errc::invalid, "{}:{}: '{:.40}' is no GUID: write one a line, like 0xe41d2d030003e450", name, number, line);
+      return fail(Errc::invalid, "{}:{}: '{:.40}' is no GUID: write one a line, like 0xe41d2d030003e450", name, number,
+                  line);
     if (const auto [first, fresh] = lines.emplace(*guid, number); !fresh)
       return fail(Errc::invalid, "{}:{}: the GUID {:#x} stands in line {} already: leave one of them out", name, number,
                   *guid, first->second);
@@ -55,21 +56,21 @@ Result<> use_root_guids(topo::Fabric& fabric, const std::string& path) {
   for (const auto& [guid, line] : *guids) {
     const auto found = names.find(guid);
     if (found == names.end())
-      return fail(Errc::not_found,
-                  "root_guids_file: {}:{}: fabric {} has no switch or aggregation node with the GUID {:#x}: mend it, or make "
-                  "the fabric file again",
-                  path, line, fabric.name, guid);
+      return fail(
+          Errc::not_found,
+          "root_guids_file: {}:{}: fabric {} has no switch or aggregation node with the GUID {:#x}: mend it, or make "
+          "the fabric file again",
+          path, line, fabric.name, guid);
     roots.push_back(found->second);
   }
   const auto serves = [&](const topo::Node& node) {
-    return std::any_of(roots.begin(), roots.end(), [&](const std::string& root) {
-      return root == node.name || root == node.place.at_switch;
-    });
+    return std::any_of(roots.begin(), roots.end(),
+                       [&](const std::string& root) { return root == node.name || root == node.place.at_switch; });
   };
   // A list of root switches is the subnet manager's too: some of them may well have no node, but not all.
   if (!fabric.nodes.empty() && std::none_of(fabric.nodes.begin(), fabric.nodes.end(), serves))
-    return fail(Errc::not_found, "root_guids_file: {}: none of these {} switches has an aggregation node: name others", path,
-                roots.size());
+    return fail(Errc::not_found, "root_guids_file: {}: none of these {} switches has an aggregation node: name others",
+                path, roots.size());
   fabric.roots = std::move(roots);
   return {};
 }
@@ -85,8 +86,9 @@ Result<> ignore_host_guids(topo::Fabric& fabric, const std::string& path) {
   for (const auto& [guid, line] : *guids) {
     const auto found = hosts.find(guid);
     if (found == hosts.end())
-      return fail(Errc::not_found, "ignore_host_guids_file: {}:{}: fabric {} has no host with a port of the GUID {:#x}: mend it",
-                  path, line, fabric.name, guid);
+      return fail(Errc::not_found,
+                  "ignore_host_guids_file: {}:{}: fabric {} has no host with a port of the GUID {:#x}: mend it", path,
+                  line, fabric.name, guid);
     found->second->compute = false;
   }
   return {};

@@ -71,9 +71,10 @@ TEST_F(GuidFile, roots_are_switches_or_nodes) {
 TEST_F(GuidFile, a_root_that_is_not_there_or_has_no_node_is_refused) {
   auto bad = use_root_guids(fabric_, file("0x51\n0x99\n"));
   ASSERT_FALSE(bad);
-  EXPECT_EQ(bad.error().context, "root_guids_file: " + path_ +
-                                     ":2: fabric f has no switch or aggregation node with the GUID 0x99: mend it, or make the "
-                                     "fabric file again");
+  EXPECT_EQ(bad.error().context,
+            "root_guids_file: " + path_ +
+                ":2: fabric f has no switch or aggregation node with the GUID 0x99: mend it, or make the "
+                "fabric file again");
   bad = use_root_guids(fabric_, file("0x52\n"));
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().context,
@@ -88,7 +89,8 @@ TEST_F(GuidFile, ignored_hosts_get_no_rank) {
   EXPECT_FALSE(fabric_.hosts[0].compute);
   const auto bad = ignore_host_guids(fabric_, file("0xb3\n"));
   ASSERT_FALSE(bad);
-  EXPECT_EQ(bad.error().context, "ignore_host_guids_file: " + path_ + ":1: fabric f has no host with a port of the GUID 0xb3: mend it");
+  EXPECT_EQ(bad.error().context,
+            "ignore_host_guids_file: " + path_ + ":1: fabric f has no host with a port of the GUID 0xb3: mend it");
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ namespace {
 
 // How the reduction engine of a switch describes itself.
 constexpr std::string_view kAggregationNode = "Mellanox Technologies Aggregation Node";
-constexpr std::uint32_t kPortsMax = 254;       // a port number is a byte; 0 and 255 mean other things
-constexpr std::uint32_t kLidMax = 0xBFFF;      // what is above names multicast groups
-constexpr std::size_t kRecordsMax = 131'072;   // more than a subnet has addresses
+constexpr std::uint32_t kPortsMax = 254;      // a port number is a byte; 0 and 255 mean other things
+constexpr std::uint32_t kLidMax = 0xBFFF;     // what is above names multicast groups
+constexpr std::size_t kRecordsMax = 131'072;  // more than a subnet has addresses
 constexpr std::size_t kLineMax = 4096;
 constexpr std::string_view kRemedy = "make the file with `ibnetdiscover > FILE`, without options";
 
@@ -40,9 +40,9 @@ struct Speed {
   std::uint64_t bits_per_s;
 };
 constexpr std::array kSpeeds = {
-    Speed{"SDR", 2'000'000'000},   Speed{"DDR", 4'000'000'000},  Speed{"QDR", 8'000'000'000},
-    Speed{"FDR10", 10'000'000'000}, Speed{"FDR", 13'636'363'636}, Speed{"EDR", 25'000'000'000},
-    Speed{"HDR", 50'000'000'000},  Speed{"NDR", 100'000'000'000}, Speed{"XDR", 200'000'000'000}};
+    Speed{"SDR", 2'000'000'000},    Speed{"DDR", 4'000'000'000},   Speed{"QDR", 8'000'000'000},
+    Speed{"FDR10", 10'000'000'000}, Speed{"FDR", 13'636'363'636},  Speed{"EDR", 25'000'000'000},
+    Speed{"HDR", 50'000'000'000},   Speed{"NDR", 100'000'000'000}, Speed{"XDR", 200'000'000'000}};
 
 enum class Kind { network_switch, ca, router };
 
@@ -171,7 +171,8 @@ class Reader {
       return at(line_, "more than {} devices: no InfiniBand subnet has so many", kRecordsMax);
     const auto [first, fresh] = by_id_.emplace(record.id, records_.size());
     if (!fresh)
-      return at(line_, "{} ('{}') stands here and in line {}: two devices have one GUID, or the file holds two runs: {}",
+      return at(line_,
+                "{} ('{}') stands here and in line {}: two devices have one GUID, or the file holds two runs: {}",
                 record.id, record.description, records_[first->second].line, kRemedy);
     records_.push_back(std::move(record));
     open_ = true;
@@ -182,7 +183,8 @@ class Reader {
     const bool shape = id.size() == 18 && id[0] == letter && id[1] == '-';
     LineCursor cursor(shape ? id.substr(2) : std::string_view{});
     const auto number = cursor.number<std::uint64_t>(16);
-    if (!number || !cursor.at_end()) return at(line_, "'{:.40}' is no id: {} and 16 hex digits", id, std::string{letter, '-'});
+    if (!number || !cursor.at_end())
+      return at(line_, "'{:.40}' is no id: {} and 16 hex digits", id, std::string{letter, '-'});
     if (*number == 0) return at(line_, "{} has the GUID 0: set the device's GUID, then {}", id, kRemedy);
     guid = *number;
     return {};
@@ -224,8 +226,8 @@ class Reader {
     if (record.kind == Kind::ca && port.guid != 0) {
       const auto [first, fresh] = port_guids_.emplace(port.guid, line_);
       if (!fresh)
-        return at(line_, "the port GUID {:#x} stands here and in line {}: two ports have one GUID: mend the device's", port.guid,
-                  first->second);
+        return at(line_, "the port GUID {:#x} stands here and in line {}: two ports have one GUID: mend the device's",
+                  port.guid, first->second);
     }
     record.ports.push_back(std::move(port));
     return {};
@@ -251,12 +253,13 @@ class Reader {
     LineCursor cursor(word);
     const auto lanes = cursor.number<std::uint32_t>();
     if (!lanes || !cursor.take("x"))
-      return at(line_, "'{:.20}' is no width and speed, like 4xEDR: the line is cut short, or the link was down: {}", word,
-                kRemedy);
+      return at(line_, "'{:.20}' is no width and speed, like 4xEDR: the line is cut short, or the link was down: {}",
+                word, kRemedy);
     const auto speed =
         std::find_if(kSpeeds.begin(), kSpeeds.end(), [&](const Speed& s) { return s.name == cursor.rest(); });
     if (speed == kSpeeds.end() || *lanes == 0 || *lanes > 16)
-      return at(line_, "'{:.20}' is no speed that we know (1x to 16x SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR)", word);
+      return at(line_, "'{:.20}' is no speed that we know (1x to 16x SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR)",
+                word);
     rate = *lanes * speed->bits_per_s;
     return {};
   }
@@ -270,12 +273,13 @@ class Reader {
       for (const auto& port : record.ports) {
         const auto peer = by_id_.find(port.peer);
         if (peer == by_id_.end())
-          return at(port.line, "port {} leads to {}, which the file does not describe: it is cut short: {}", port.number,
-                    port.peer, kRemedy);
+          return at(port.line, "port {} leads to {}, which the file does not describe: it is cut short: {}",
+                    port.number, port.peer, kRemedy);
         const auto& other = records_[peer->second];
         const auto* back = other.port(port.peer_port);
         if (back == nullptr || back->peer != record.id || back->peer_port != port.number)
-          return at(port.line, "port {} leads to port {} of {}, which does not lead back (its record begins in line {}): {}",
+          return at(port.line,
+                    "port {} leads to port {} of {}, which does not lead back (its record begins in line {}): {}",
                     port.number, port.peer_port, port.peer, other.line, kRemedy);
         if (port.peer_guid != 0 && back->guid != 0 && port.peer_guid != back->guid)
           return at(port.line, "port {} leads to the port GUID {:#x}, which is {:#x} in line {}: {}", port.number,
@@ -320,8 +324,8 @@ class Maker {
     }
     add_hosts();
     if (fabric_.hosts.empty())
-      return fail(Errc::invalid, "{}: no host among {} devices: start ibnetdiscover where it sees the whole fabric", name_,
-                  records_.size());
+      return fail(Errc::invalid, "{}: no host among {} devices: start ibnetdiscover where it sees the whole fabric",
+                  name_, records_.size());
     if (auto ok = topo::validate(fabric_); !ok) return within(name_, ok.error());
     return std::move(fabric_);
   }
@@ -386,22 +390,23 @@ class Maker {
     auto& ports = hosts_[host];
     for (const auto& other : ports)
       if (other.device == device)
-        return at(record.line,
-                  "host {} is listed twice with device '{}', first in line {}: give each adapter a node description of its "
-                  "own, \"HOST DEVICE\"",
-                  host, device, other.record->line);
+        return at(
+            record.line,
+            "host {} is listed twice with device '{}', first in line {}: give each adapter a node description of its "
+            "own, \"HOST DEVICE\"",
+            host, device, other.record->line);
     const auto before = ports.size();
     for (const auto& port : record.ports)
       if (switch_at(port) != nullptr) ports.push_back({&record, &port, device});
-    if (ports.size() == before)
-      return at(record.line, "host {} ({}) is not linked to a switch", host, record.id);
+    if (ports.size() == before) return at(record.line, "host {} ({}) is not linked to a switch", host, record.id);
     return {};
   }
 
   void add_hosts() {
     for (auto& [name, ports] : hosts_) {
       std::sort(ports.begin(), ports.end(), [](const HostPort& a, const HostPort& b) {  // mlx5_2 before mlx5_10
-        return std::tuple(a.device.size(), a.device, a.port->number) < std::tuple(b.device.size(), b.device, b.port->number);
+        return std::tuple(a.device.size(), a.device, a.port->number) <
+               std::tuple(b.device.size(), b.device, b.port->number);
       });
       topo::Host host;
       host.name = name;
@@ -445,8 +450,8 @@ bool looks_like_ibnetdiscover(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.starts_with("# Topology file: generated")) return true;
     if (line.empty() || line.front() == '#') continue;
-    for (const auto* word : {"vendid=0x", "devid=0x", "sysimgguid=0x", "switchguid=0x", "caguid=0x", "rtguid=0x", "Switch\t",
-                             "Switch ", "Ca\t", "Ca ", "Rt\t", "Rt "})
+    for (const auto* word : {"vendid=0x", "devid=0x", "sysimgguid=0x", "switchguid=0x", "caguid=0x", "rtguid=0x",
+                             "Switch\t", "Switch ", "Ca\t", "Ca ", "Rt\t", "Rt "})
       if (line.starts_with(word)) return true;
     return false;
   }

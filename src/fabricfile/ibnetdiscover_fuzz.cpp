@@ -29,7 +29,8 @@ void read(std::string_view text) {
     }
     for (const auto& tree : *trees)
       for (const auto& node : tree.nodes)
-        must(!node.in_tree || node.parent >= 0 || node.name == tree.nodes[tree.root].name, "only the root has no parent");
+        must(!node.in_tree || node.parent >= 0 || node.name == tree.nodes[tree.root].name,
+             "only the root has no parent");
   }
 }
 

@@ -54,7 +54,7 @@ TEST(Ibnetdiscover, speeds_are_data_rates) {
   const struct {
     const char* word;
     std::uint64_t rate;
-  } rows[] = {{"1xSDR", 2'000'000'000},   {"4xDDR", 16'000'000'000},  {"4xQDR", 32'000'000'000},
+  } rows[] = {{"1xSDR", 2'000'000'000},    {"4xDDR", 16'000'000'000},  {"4xQDR", 32'000'000'000},
               {"4xFDR10", 40'000'000'000}, {"4xFDR", 54'545'454'544},  {"2xHDR", 100'000'000'000},
               {"12xEDR", 300'000'000'000}, {"4xNDR", 400'000'000'000}, {"4xXDR", 800'000'000'000}};
   for (const auto& row : rows) {
@@ -77,7 +77,8 @@ TEST(Ibnetdiscover, what_is_wrong_is_named_with_its_line) {
       {"a line of another tool", "vendid=0x2c9", "Host node-1",
        "f:6: not a line of ibnetdiscover, or cut short: 'Host node-1'" + remedy},
       {"a port outside a record", "\nvendid=0x2c9\n", "\n[7]\t\"S-e41d2d0300000020\"[31]\t\t# \"x\" lid 2 4xHDR\n",
-       "f:6: not a line of ibnetdiscover, or cut short: '[7]\t\"S-e41d2d0300000020\"[31]\t\t# \"x\" lid 2 4xHDR'" + remedy},
+       "f:6: not a line of ibnetdiscover, or cut short: '[7]\t\"S-e41d2d0300000020\"[31]\t\t# \"x\" lid 2 4xHDR'" +
+           remedy},
       {"a switch twice", "S-e41d2d0300000030\"\t\t# \"MF0;leaf-2", "S-e41d2d0300000020\"\t\t# \"MF0;leaf-2",
        "f:31: S-e41d2d0300000020 stands below the GUID 0xe41d2d0300000030: one of the two is wrong" + remedy},
       {"two port GUIDs alike", "[1](2c90300000013) \t\"S", "[1](2c90300000011) \t\"S",
@@ -106,7 +107,8 @@ TEST(Ibnetdiscover, what_is_wrong_is_named_with_its_line) {
        "f:45: '4xQQR' is no speed that we know (1x to 16x SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR)"},
       {"a link that is not led back", "[1](2c90300000021) \t\"S-e41d2d0300000020\"[2]",
        "[1](2c90300000021) \t\"S-e41d2d0300000020\"[9]",
-       "f:22: port 2 leads to port 1 of H-0002c90300000020, which does not lead back (its record begins in line 58)" + remedy},
+       "f:22: port 2 leads to port 1 of H-0002c90300000020, which does not lead back (its record begins in line 58)" +
+           remedy},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

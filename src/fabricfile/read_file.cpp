@@ -19,7 +19,8 @@ Result<std::string> read_file(const std::string& path, std::string_view what) {
   char piece[65536];
   while (file.read(piece, sizeof piece) || file.gcount() > 0) {
     text.append(piece, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kFileMax) return fail(Errc::invalid, "{} is larger than {} MiB: no {}", path, kFileMax >> 20, what);
+    if (text.size() > kFileMax)
+      return fail(Errc::invalid, "{} is larger than {} MiB: no {}", path, kFileMax >> 20, what);
   }
   if (file.bad()) return fail_errno(fmt::format("read {} {}", what, path));
   return text;

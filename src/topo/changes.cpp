@@ -24,7 +24,8 @@ Result<> put(std::vector<T>& list, T added, std::string_view kind) {
     list.push_back(std::move(added));
     return {};
   }
-  if (at->up) return fail(Errc::exists, "{} {} is there already: choose another name, or remove that one", kind, added.name);
+  if (at->up)
+    return fail(Errc::exists, "{} {} is there already: choose another name, or remove that one", kind, added.name);
   *at = std::move(added);
   at->up = true;
   return {};
@@ -60,8 +61,9 @@ Result<> add_link(Fabric& fabric, SwitchLink added) {
     if (auto ok = must_have_switch(fabric, who, end); !ok) return ok;
   // A link has no name: one that is down between the same ports is the same one.
   const auto same = std::find_if(fabric.links.begin(), fabric.links.end(), [&](const SwitchLink& link) {
-    return !link.up && ((link.a == added.a && link.b == added.b && link.a_port == added.a_port && link.b_port == added.b_port) ||
-                        (link.a == added.b && link.b == added.a && link.a_port == added.b_port && link.b_port == added.a_port));
+    return !link.up &&
+           ((link.a == added.a && link.b == added.b && link.a_port == added.a_port && link.b_port == added.b_port) ||
+            (link.a == added.b && link.b == added.a && link.a_port == added.b_port && link.b_port == added.a_port));
   });
   if (same == fabric.links.end()) {
     fabric.links.push_back(std::move(added));
@@ -89,7 +91,8 @@ Result<> add_node(Fabric& fabric, Node added) {
   if (!added.place.at_switch.empty()) {
     if (auto ok = must_have_switch(fabric, who, added.place.at_switch); !ok) return ok;
   } else if (find(fabric.hosts, added.place.at_host) == fabric.hosts.end()) {
-    return fail(Errc::not_found, "{}: fabric {} has no host {}: name one that it has", who, fabric.name, added.place.at_host);
+    return fail(Errc::not_found, "{}: fabric {} has no host {}: name one that it has", who, fabric.name,
+                added.place.at_host);
   }
   return put(fabric.nodes, std::move(added), "node");
 }
@@ -110,7 +113,8 @@ Result<> set_link_up(Fabric& fabric, std::string_view a, std::string_view b, boo
   const auto port_fits = [](std::uint32_t asked, std::uint32_t has) { return asked == 0 || asked == has; };
   for (auto& link : fabric.links) {
     const bool forward = link.a == a && link.b == b && port_fits(a_port, link.a_port) && port_fits(b_port, link.b_port);
-    const bool backward = link.a == b && link.b == a && port_fits(a_port, link.b_port) && port_fits(b_port, link.a_port);
+    const bool backward =
+        link.a == b && link.b == a && port_fits(a_port, link.b_port) && port_fits(b_port, link.a_port);
     if (!forward && !backward) continue;
     link.up = up;
     found = true;

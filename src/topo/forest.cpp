@@ -82,7 +82,8 @@ class Follower {
       }
     }
     for (std::uint32_t host = 0; host < draft.leaf.size(); ++host) {
-      if (host < old_.leaf_of_host.size() && served(host) && here(builder_.switch_of_port(host, old_.port_of_host[host]))) {
+      if (host < old_.leaf_of_host.size() && served(host) &&
+          here(builder_.switch_of_port(host, old_.port_of_host[host]))) {
         draft.port[host] = old_.port_of_host[host];
         draft.host_switch[host] = builder_.switch_of_port(host, draft.port[host]);
         draft.leaf[host] = old_.leaf_of_host[host];
@@ -96,10 +97,12 @@ class Follower {
     if (!flows.empty()) {
       std::vector<std::uint32_t> helpers;
       for (std::uint32_t i = 0; i < draft.parent.size(); ++i)
-        if (builder_.usable(i) && here(builder_.switch_of_node(i)) && draft.links[i] == kNone && draft.parent[i] == kNone &&
+        if (builder_.usable(i) && here(builder_.switch_of_node(i)) && draft.links[i] == kNone &&
+            draft.parent[i] == kNone &&
             std::none_of(flows.begin(), flows.end(), [&](const Flow& f) { return !f.is_host && f.index == i; }))
           helpers.push_back(i);
-      if (auto ok = builder_.attach(draft, std::move(flows), std::move(helpers)); !ok) return tl::unexpected(ok.error());
+      if (auto ok = builder_.attach(draft, std::move(flows), std::move(helpers)); !ok)
+        return tl::unexpected(ok.error());
     }
     builder_.attach_idle(draft);
     take_home(draft);
@@ -120,7 +123,8 @@ class Follower {
       const auto leaf = draft.leaf[host];
       if (at == kNone || leaf == kNone || fresh[at] == kNone || draft.host_route[host].empty()) continue;
       const auto node = fresh[at];
-      if (builder_.free_slots(draft, node) == 0 || draft.links[node] > draft.links[leaf] + draft.host_route[host].size())
+      if (builder_.free_slots(draft, node) == 0 ||
+          draft.links[node] > draft.links[leaf] + draft.host_route[host].size())
         continue;
       if (fabric_.hosts[host].compute) {
         --draft.slots[leaf];

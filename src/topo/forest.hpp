@@ -17,7 +17,7 @@ struct Forest {
 };
 
 enum class Fate : std::uint8_t {
-  kept,      ///< Nothing changed.
+  kept,  ///< Nothing changed.
   extended,  ///< Same id; who runs on it goes on as before. Nodes and hosts came, idle nodes or hosts went, or new jobs of a
              ///< host will find a nearer leaf.
   repaired,  ///< New id, same root; nodes are gone or have other parents, hosts may have other leaves.

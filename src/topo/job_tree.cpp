@@ -26,8 +26,8 @@ Result<JobTree> prune(const Fabric& fabric, const AggregationTree& tree, std::sp
     seen[host] = true;
     const auto leaf = host < tree.leaf_of_host.size() ? tree.leaf_of_host[host] : kNone;
     if (leaf == kNone)
-      return fail(Errc::not_found, "host {} has no place in tree {}: it is down, in another plane, or no node is near", name,
-                  tree.id);
+      return fail(Errc::not_found, "host {} has no place in tree {}: it is down, in another plane, or no node is near",
+                  name, tree.id);
     own[leaf].push_back(host);
     for (auto at = static_cast<std::int64_t>(leaf); at >= 0; at = tree.nodes[static_cast<std::size_t>(at)].parent)
       ++below[static_cast<std::size_t>(at)];

@@ -13,8 +13,8 @@
 namespace sumac::topo {
 
 struct JobNode {
-  std::uint32_t node = 0;    ///< Index into the fabric's nodes.
-  std::int32_t parent = -1;  ///< Index into JobTree::nodes; -1 at the root.
+  std::uint32_t node = 0;               ///< Index into the fabric's nodes.
+  std::int32_t parent = -1;             ///< Index into JobTree::nodes; -1 at the root.
   std::vector<std::uint32_t> children;  ///< Indices into JobTree::nodes.
   std::vector<std::uint32_t> hosts;     ///< Indices into the fabric's hosts.
 };

@@ -34,7 +34,8 @@ void add_hosts(Fabric& fabric, const std::string& leaf, std::uint32_t count) {
   }
 }
 
-void add_leaf_spine(Fabric& fabric, std::string_view prefix, std::uint32_t leaves, std::uint32_t spines, std::uint32_t parallel) {
+void add_leaf_spine(Fabric& fabric, std::string_view prefix, std::uint32_t leaves, std::uint32_t spines,
+                    std::uint32_t parallel) {
   for (std::uint32_t i = 0; i < spines; ++i) add_switch_with_node(fabric, fmt::format("{}spine{}", prefix, i));
   for (std::uint32_t i = 0; i < leaves; ++i) {
     const auto leaf = fmt::format("{}leaf{}", prefix, i);
@@ -94,7 +95,8 @@ Fabric dragonfly_plus(std::uint32_t groups, std::uint32_t leaves, std::uint32_t 
   fabric.name = "dragonfly-plus";
   for (std::uint32_t group = 0; group < groups; ++group) {
     add_leaf_spine(fabric, fmt::format("g{}-", group), leaves, spines, 1);
-    for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) add_hosts(fabric, fmt::format("g{}-leaf{}", group, leaf), hosts_per_leaf);
+    for (std::uint32_t leaf = 0; leaf < leaves; ++leaf)
+      add_hosts(fabric, fmt::format("g{}-leaf{}", group, leaf), hosts_per_leaf);
   }
   for (std::uint32_t a = 0; a < groups; ++a)
     for (auto b = a + 1; b < groups; ++b)
@@ -105,7 +107,8 @@ Fabric dragonfly_plus(std::uint32_t groups, std::uint32_t leaves, std::uint32_t 
 Fabric planes(std::uint32_t planes, std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts_per_leaf) {
   Fabric fabric;
   fabric.name = "planes";
-  for (std::uint32_t plane = 0; plane < planes; ++plane) add_leaf_spine(fabric, fmt::format("p{}-", plane), leaves, spines, 1);
+  for (std::uint32_t plane = 0; plane < planes; ++plane)
+    add_leaf_spine(fabric, fmt::format("p{}-", plane), leaves, spines, 1);
   for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) {
     const auto first = fabric.hosts.size();
     add_hosts(fabric, fmt::format("p0-leaf{}", leaf), hosts_per_leaf);
@@ -149,9 +152,9 @@ Fabric random_fabric(std::uint64_t seed) {
 }
 
 Fabric large_fabric(std::string_view shape) {
-  if (shape == "leaf-spine") return leaf_spine(400, 40, 25);        // 10,000 hosts, 440 switches
-  if (shape == "fat-tree") return fat_tree(25, 16, 16, 64, 25);      // 10,000 hosts, 864 switches
-  if (shape == "hypercube") return hypercube(9, 20);                 // 10,240 hosts, 512 switches
+  if (shape == "leaf-spine") return leaf_spine(400, 40, 25);             // 10,000 hosts, 440 switches
+  if (shape == "fat-tree") return fat_tree(25, 16, 16, 64, 25);          // 10,000 hosts, 864 switches
+  if (shape == "hypercube") return hypercube(9, 20);                     // 10,240 hosts, 512 switches
   if (shape == "dragonfly-plus") return dragonfly_plus(25, 20, 20, 20);  // 10,000 hosts, 1,000 switches
   return {};
 }

@@ -26,8 +26,8 @@ std::uint32_t AggregationTree::depth_links() const {
   std::uint32_t most = 0;
   for (std::size_t host = 0; host < leaf_of_host.size(); ++host)
     if (leaf_of_host[host] != kNone)
-      most = std::max<std::uint32_t>(most, nodes[leaf_of_host[host]].links_to_root +
-                                               static_cast<std::uint32_t>(route_of_host[host].size()));
+      most = std::max<std::uint32_t>(
+          most, nodes[leaf_of_host[host]].links_to_root + static_cast<std::uint32_t>(route_of_host[host].size()));
   return most;
 }
 

@@ -47,7 +47,8 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
   const auto rank = [&](const Flow& flow) {
     const auto name = std::string_view(flow.is_host ? fabric_.hosts[flow.index].name : fabric_.nodes[flow.index].name);
     const auto slots = flow.is_host ? 0U : free_slots(draft, flow.index);
-    return std::tuple(flow.is_host, ~slots, flow.is_host ? 0 : ~spare[flow.index], flow.is_host ? 0U : ~height[flow.index], name);
+    return std::tuple(flow.is_host, ~slots, flow.is_host ? 0 : ~spare[flow.index],
+                      flow.is_host ? 0U : ~height[flow.index], name);
   };
   std::sort(flows.begin(), flows.end(), [&](const Flow& a, const Flow& b) { return rank(a) < rank(b); });
 

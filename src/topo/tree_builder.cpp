@@ -34,10 +34,10 @@ TreeBuilder::TreeBuilder(const Fabric& fabric, const TreeOptions& options)
     const auto& node = fabric.nodes[i];
     const auto on_host = hosts.find(node.place.at_host);
     node_host_.push_back(node.place.at_host.empty() || on_host == hosts.end() ? kNone : on_host->second);
-    node_switch_.push_back(!node.up                        ? kNone
-                           : node.place.at_host.empty()    ? usable_switch(node.place.at_switch)
-                           : node_host_.back() == kNone    ? kNone
-                                                           : ports_of_host_[node_host_.back()][0]);
+    node_switch_.push_back(!node.up                     ? kNone
+                           : node.place.at_host.empty() ? usable_switch(node.place.at_switch)
+                           : node_host_.back() == kNone ? kNone
+                                                        : ports_of_host_[node_host_.back()][0]);
     if (!usable(i)) continue;
     nodes_at_[node_switch_[i]].push_back(i);
     const auto& at = fabric.switches[node_switch_[i]].name;
@@ -50,9 +50,7 @@ TreeBuilder::TreeBuilder(const Fabric& fabric, const TreeOptions& options)
 
 std::uint64_t TreeBuilder::rate_rank(std::uint32_t node) const {
   const auto& said = fabric_.nodes[node].link_rate_bits_per_s;
-  const auto rate = said                         ? *said
-                    : node_host_[node] == kNone ? 0
-                                                : fabric_.hosts[node_host_[node]].link.rate_bits_per_s;
+  const auto rate = said ? *said : node_host_[node] == kNone ? 0 : fabric_.hosts[node_host_[node]].link.rate_bits_per_s;
   return rate == 0 ? 0 : ~rate;  // no limit first, then the fastest
 }
 
@@ -217,9 +215,9 @@ AggregationTree TreeBuilder::finish(Draft draft, std::uint32_t id) const {
     TreeNode node;
     node.name = fabric_.nodes[i].name;
     const auto& said = fabric_.nodes[i].link_rate_bits_per_s;
-    node.link_rate_bits_per_s = said                         ? *said
+    node.link_rate_bits_per_s = said                     ? *said
                                 : node_host_[i] == kNone ? 0
-                                                             : fabric_.hosts[node_host_[i]].link.rate_bits_per_s;
+                                                         : fabric_.hosts[node_host_[i]].link.rate_bits_per_s;
     node.in_tree = draft.links[i] != kNone;
     if (node.in_tree) {
       node.parent = draft.parent[i] == kNone ? -1 : static_cast<std::int32_t>(draft.parent[i]);

@@ -119,7 +119,8 @@ std::string check_tree(const Fabric& fabric, const AggregationTree& tree, const 
     return "the tree is not of this fabric";
   const View view(fabric);
   const auto root_at = view.place(fabric.nodes[tree.root]);
-  if (root_at.empty() || tree.nodes[tree.root].parent != -1 || !tree.nodes[tree.root].in_tree) return "the root is none";
+  if (root_at.empty() || tree.nodes[tree.root].parent != -1 || !tree.nodes[tree.root].in_tree)
+    return "the root is none";
   const auto from_root = view.distances(root_at);
   std::vector<std::uint32_t> slots(tree.nodes.size(), 0);
   for (std::uint32_t i = 0; i < tree.nodes.size(); ++i) {
@@ -143,7 +144,8 @@ std::string check_tree(const Fabric& fabric, const AggregationTree& tree, const 
     const auto parent = static_cast<std::uint32_t>(node.parent);
     ++slots[parent];
     const auto& siblings = tree.nodes[parent].children;
-    if (std::count(siblings.begin(), siblings.end(), i) != 1) return fmt::format("node {} is not its parent's child", node.name);
+    if (std::count(siblings.begin(), siblings.end(), i) != 1)
+      return fmt::format("node {} is not its parent's child", node.name);
     if (view.follow(at, node.route) != view.place(fabric.nodes[parent]))
       return fmt::format("node {} has no way to its parent", node.name);
   }

@@ -113,7 +113,8 @@ Result<Draft> TreeBuilder::grow(std::uint32_t plane, std::uint32_t turn) {
       if (!placed[i] && usable(i) && distance[node_switch_[i]] != kNone) helpers.push_back(i);
     std::sort(helpers.begin(), helpers.end(), [&](std::uint32_t a, std::uint32_t b) {
       const auto rank = [&](std::uint32_t i) {
-        return std::tuple(distance[node_switch_[i]], inner_uses_[i], rate_rank(i), std::string_view(fabric_.nodes[i].name));
+        return std::tuple(distance[node_switch_[i]], inner_uses_[i], rate_rank(i),
+                          std::string_view(fabric_.nodes[i].name));
       };
       return rank(a) < rank(b);
     });

@@ -60,7 +60,8 @@ TEST(TreeProperties, random_fabrics_with_a_radix) {
       ++refused;
       EXPECT_EQ(trees.error().code, Errc::exhausted);
       // Every node takes radix children and is a child itself, but for the root: so many hosts have a place at most.
-      const auto ranks = std::count_if(fabric.hosts.begin(), fabric.hosts.end(), [](const Host& h) { return h.compute; });
+      const auto ranks =
+          std::count_if(fabric.hosts.begin(), fabric.hosts.end(), [](const Host& h) { return h.compute; });
       EXPECT_LT(fabric.nodes.size() * (radix - 1) + 1, static_cast<std::size_t>(ranks)) << trees.error().context;
       continue;
     }
@@ -91,7 +92,8 @@ TEST(TreeProperties, shapes_that_clusters_have) {
       EXPECT_LE(tree.depth_links(), row.links);
       EXPECT_LE(tree.levels(), row.levels);
       EXPECT_LE(most_children(row.fabric, tree), row.children);
-      for (const auto count : streams(row.fabric, {tree})) EXPECT_LE(count, 1U) << "a link carries one stream of a tree";
+      for (const auto count : streams(row.fabric, {tree}))
+        EXPECT_LE(count, 1U) << "a link carries one stream of a tree";
     }
   }
 }

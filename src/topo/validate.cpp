@@ -114,7 +114,8 @@ Result<> check_planes(const Fabric& fabric, const Names& index) {
         return fail(Errc::invalid,
                     "switch {} has no way to switch {}: add a link that joins the two parts, or give each host a port "
                     "in both ('rails'): host {} has none at the side of {}",
-                    fabric.switches[first[1]].name, fabric.switches[first[0]].name, host.name, fabric.switches[at].name);
+                    fabric.switches[first[1]].name, fabric.switches[first[0]].name, host.name,
+                    fabric.switches[at].name);
   }
   return {};
 }
@@ -213,7 +214,8 @@ Names index_of(const std::vector<Named>& list) {
 Result<> validate(const Fabric& fabric) {
   if (fabric.name.empty()) return fail(Errc::invalid, "the fabric has no name: add 'name'");
   if (!is_name(fabric.name, "._")) {
-    return fail(Errc::invalid, "the fabric's name '{}' is not usable: letters, digits, '.', '_' and '-' only, at most 63",
+    return fail(Errc::invalid,
+                "the fabric's name '{}' is not usable: letters, digits, '.', '_' and '-' only, at most 63",
                 fabric.name);
   }
   if (fabric.switches.empty())
@@ -246,7 +248,8 @@ Result<> validate_for_lab(const Fabric& fabric) {
   for (const auto& host : fabric.hosts) {
     if (auto ok = check_name(host.name); !ok) return ok;
     if (!host.rails.empty())
-      return fail(Errc::invalid, "host {} has several ports: the lab gives a host one: leave out its 'rails'", host.name);
+      return fail(Errc::invalid, "host {} has several ports: the lab gives a host one: leave out its 'rails'",
+                  host.name);
   }
   for (const auto& node : fabric.nodes) {
     if (auto ok = check_name(node.name); !ok) return ok;

@@ -59,7 +59,10 @@ TEST(Validate, each_fault_is_one_line_that_names_the_thing_and_the_remedy) {
        "the name manager is used for a host: it is kept for the manager's own place"},
       {"a name with a space", [](Fabric& f) { f.hosts[0].name = "h 1"; },
        "host name 'h 1' is not usable: letters, digits, '.', '_' and '-' only, at most 63"},
-      {"a rail on an unknown switch", [](Fabric& f) { f.hosts[0].rails = {{"s7", {}}}; },
+      {"a rail on an unknown switch",
+       [](Fabric& f) {
+         f.hosts[0].rails = {{"s7", {}}};
+       },
        "host h1: there is no switch s7: add it to 'switches' or mend the name"},
       {"no tree", [](Fabric& f) { f.trees = 0; }, "trees: 0 is not within 1 to 1024"},
       {"a radix of one", [](Fabric& f) { f.radix = 1; }, "radix: 1 is not within 2 to 65535, nor 0 for no limit"},
@@ -126,7 +129,10 @@ TEST(Validate, a_lab_wants_a_tree_of_switches_and_names_of_machines) {
        "the links form a loop: root - leaf1 - root: in a lab the switches must form a tree, remove one of these links"},
       {"a name that is no host name", [](Fabric& f) { f.hosts[0].name = "h_1"; },
        "the name 'h_1' is no name of a machine: in a lab letters, digits and '-' only"},
-      {"several ports", [](Fabric& f) { f.hosts[0].rails = {{"leaf2", {}}}; },
+      {"several ports",
+       [](Fabric& f) {
+         f.hosts[0].rails = {{"leaf2", {}}};
+       },
        "host h1 has several ports: the lab gives a host one: leave out its 'rails'"},
       {"two planes", [](Fabric& f) { f.links.pop_back(); },
        "switch leaf2 has no way to switch root: in a lab all switches are joined: add a link"},
