@@ -88,7 +88,7 @@ static void need_buffers(size_t bytes) {
 
 /* A pattern's table takes milliseconds for a large size, and a cell comes back hundreds of times. */
 static bench_pattern* pattern_for(bench_type type, int sources, size_t count) {
-  enum { kKept = 64 };
+  enum { kKept = 160 };
   static struct {
     bench_type type;
     int sources;

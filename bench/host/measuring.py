@@ -3,7 +3,7 @@
 import contextlib
 import time
 
-from . import plan as P
+from . import cliffs, plan as P
 from .running import ProgramFailed, Running, TooSlow
 from .stats import same_state
 
@@ -67,8 +67,11 @@ class Measuring:
                     self.fail(group, name, str(failure))
             for cycle in range(group.cycles):
                 said(start, cycle)
-                for cell in group.cells:
-                    self.one_cell(group, cell, start, cycle, running)
+                if group.peers:
+                    for cell in group.cells:
+                        self.one_cell(group, cell, start, cycle, running)
+                else:
+                    self.alone(group, start, running)
                 if self.clock.over() and start + cycle > 0:
                     return
 
@@ -99,6 +102,13 @@ class Measuring:
         turn_s = time.monotonic() - began
         program.every[cell.name] = 1 + int(turn_s / SLOW_TURN_S)
         return max(PROBE, min(cell.turns, int(PROBE * SLOW_TURN_S / turn_s)))
+
+    def alone(self, group, start, running):
+        answers = [(cell, self.ask(group, cell, group.reference, running)) for cell in group.cells]
+        for cell, answer in answers:
+            if answer:
+                self.file(cell, group.reference, answer)
+        cliffs.note(self.table, group, start, answers)
 
     def takes_part(self, cell, name, running, cycle):
         """A program that is slow here comes less often; one that is far too slow not again."""

@@ -1,5 +1,6 @@
 """What is compared: cells, what must hold in each, and who is started together. See docs/performance.md for the method."""
 
+import fnmatch
 from dataclasses import dataclass, field
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -62,7 +63,10 @@ class Group:
 
 
 def size_name(size):
-    return f"{size // MIB}MiB" if size >= MIB else f"{size // KIB}KiB" if size >= KIB else f"{size}B"
+    for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
+        if size >= unit and size % (unit // 2) == 0:
+            return f"{size / unit:g}{name}"
+    return f"{size}B"
 
 
 def _timed(ranks, targets):
@@ -97,16 +101,17 @@ def _oversubscribed(ranks):
                  options={"yield": True})
 
 
-CLIFF_SIZES = tuple(sorted({step << shift for shift in range(3, 23) for step in (1,)} | {3 << shift for shift in range(2, 21)}))
+# Powers of two, what lies half-way, and one element more where an algorithm hands over to the next.
+CLIFF_SIZES = tuple(sorted({1 << shift for shift in range(3, 23)} | {3 << shift for shift in range(3, 21)} |
+                           {(1 << shift) + 64 for shift in range(9, 21)}))
 CLIFF_KINDS = ("allreduce", "bcast", "reduce", "allgather", "alltoall")
 
 
-def cliffs(ranks=2, also=()):
-    """Sumac alone at many neighbouring sizes; `also`: both sides of the thresholds it has."""
-    sizes = sorted(set(CLIFF_SIZES) | {size for size in also if 8 <= size <= 4 * MIB and size % 8 == 0})
-    cells = [Cell(f"cliff-{kind}-{size}", kind, size, iterations=min(200, default_iterations(size))) for kind in CLIFF_KINDS
-             for size in sizes]
-    return Group("cliffs", ranks, tuple(cells), SUMAC, (), starts=2, cycles=5)
+def cliffs(ranks=2):
+    """Sumac alone at many neighbouring sizes."""
+    cells = [Cell(f"cliffs-{kind}-{size}", kind, size, iterations=min(200, default_iterations(size))) for kind in CLIFF_KINDS
+             for size in CLIFF_SIZES]
+    return Group("cliffs", ranks, tuple(cells), SUMAC, (), starts=3, cycles=5)
 
 
 def groups(cores):
@@ -133,7 +138,7 @@ def groups(cores):
 
 
 def choose(every, only):
-    """The groups with the cells named by `only` (names, or name with * as its end); ValueError names what there is not."""
+    """The groups with the cells named by `only` (names, with * and ? as in a shell); ValueError names what there is not."""
     if not only:
         return every
     out, used = [], set()
@@ -141,7 +146,7 @@ def choose(every, only):
     for group in every:
         cells = []
         for cell in group.cells:
-            hits = {word for word in wanted if word == cell.name or (word.endswith("*") and cell.name.startswith(word[:-1]))}
+            hits = {word for word in wanted if fnmatch.fnmatchcase(cell.name, word)}
             used |= hits
             if hits:
                 cells.append(cell)

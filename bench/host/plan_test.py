@@ -30,6 +30,14 @@ class Cells(unittest.TestCase):
         names = [cell.name for group in P.groups(2) for cell in group.cells if cell.band is None]
         self.assertEqual(len(names), len(set(names)))
 
+    def test_neighbouring_sizes_are_close_and_hit_both_sides_of_powers_of_two(self):
+        sizes = P.CLIFF_SIZES
+        self.assertEqual((sizes[0], sizes[-1]), (8, 4 << 20))
+        self.assertTrue(all(large <= 2 * small and small % 8 == 0 for small, large in zip(sizes, sizes[1:])))
+        for power in (512, 4096, 8192, 65536, 1 << 20):
+            self.assertTrue({power, power + 64} <= set(sizes), power)
+        self.assertEqual([P.size_name(size) for size in (8, 1024, 1536, 1088, 3 << 19)], ["8B", "1KiB", "1.5KiB", "1088B", "1.5MiB"])
+
     def test_ten_percent_warm_up_and_at_least_five(self):
         self.assertEqual([P.warmup(count) for count in (2, 4, 10, 100, 1000)], [2, 4, 5, 10, 100])
 

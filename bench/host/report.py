@@ -4,7 +4,7 @@ import json
 
 from demolib.stats import median
 
-from . import plan as P
+from . import cliffs, plan as P
 
 PASS, FAIL, OPEN, REPORTED = "pass", "FAIL", "open", "reported"
 
@@ -86,6 +86,9 @@ def rows(groups, table, absent):
     """The entries of build/host.json. The first six keys are the interface; the rest is for readers."""
     out = []
     for group in groups:
+        if not group.peers:
+            out += cliffs.rows(group, table)
+            continue
         for cell in group.cells:
             if cell.band is None:
                 out.append(row(cell, group, table, absent))

@@ -1,6 +1,6 @@
 import unittest
 
-from host import plan as P, report
+from host import cliffs, plan as P, report
 from host.stats import Table
 
 CELLS = {cell.name: (cell, group) for group in P.groups(2) for cell in group.cells}
@@ -49,6 +49,25 @@ class Judging(unittest.TestCase):
         cell, group, table = table_of("barrier-2r", 1.0, ompi4=9.0, ompi5_sm=1.0)
         table.column("barrier-2r", P.SUMAC).failures.append("3 of 400 results of barrier-2r were wrong")
         self.assertEqual(report.judge(cell, group, table)[:2], (report.FAIL, "3 of 400 results of barrier-2r were wrong"))
+
+
+class Cliffs(unittest.TestCase):
+    def test_both_sides_of_the_tolerance_up_and_down(self):
+        group = P.cliffs()
+        for ratio, ok in ((1.0, True), (0.84, True), (0.82, False), (1.78, True), (1.80, False)):
+            table, sizes = Table(), {cell.bytes: cell for cell in group.cells if cell.kind == "bcast"}
+            table.pair(sizes[12 << 10].name, cliffs.SMALLER).add(0, ratio)  # after 8 KiB and 64 B, a third smaller
+            row = next(row for row in cliffs.rows(group, table) if row["case"] == "cliffs-bcast")
+            self.assertEqual(row["ok"], ok, (ratio, row["why"]))
+
+    def test_a_pair_in_two_states_of_the_machine_does_not_count(self):
+        group, table = P.cliffs(), Table()
+        small, large = group.cells[0], group.cells[1]
+        calm, other = {"ns": 100.0, "round_trip_ns": [80, 80]}, {"ns": 500.0, "round_trip_ns": [400, 400]}
+        cliffs.note(table, group, 0, [(small, calm), (large, other)])
+        cliffs.note(table, group, 0, [(small, calm), (large, {**calm, "ns": 120.0})])
+        pairs = table.pair(large.name, cliffs.SMALLER)
+        self.assertEqual((pairs.values, pairs.dropped), ([1.2], 1))
 
 
 class Rows(unittest.TestCase):

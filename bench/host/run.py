@@ -55,7 +55,7 @@ def main():
     parser.add_argument("--build", type=Path, default=Path("build/dev"), help="build directory (default build/dev)")
     parser.add_argument("--out", type=Path, default=Path("build/host.json"), help="the table goes there, as JSON and as .txt")
     parser.add_argument("--peers", type=Path, default=Path("build/host-peers"), help="where the peers are installed")
-    parser.add_argument("--case", metavar="CASE,...", default="", help="these cases only; a name may end in *")
+    parser.add_argument("--case", metavar="CASE,...", default="", help="these cases only; * stands for any part of a name")
     parser.add_argument("--starts", type=int, help="starts of each group, instead of the plan's")
     parser.add_argument("--without", default="", help="leave these programs out: " + ",".join(P.PEERS))
     parser.add_argument("--minutes", type=float, default=20, help="no new start after so long (20)")
