@@ -13,6 +13,7 @@ struct Scale {
   std::size_t begins = 300;
   Duration load = Seconds(5);
   std::size_t comms = 10'000;
+  std::uint64_t growth = 1u << 20;  ///< Bytes that a daemon may grow by for them: its caches and arenas.
   std::size_t kills = 200, jobs = 50, releases = 200;
   std::uint64_t seed = 1;
 };

@@ -17,7 +17,6 @@ using namespace client::test;
 
 /// Begin, end and what the nodes acknowledge of them, with room to spare: nothing that grows with the communicators.
 constexpr std::uint64_t kMessagesOfAJob = 20;
-constexpr std::uint64_t kGrowth = 1u << 20;
 
 Result<nlohmann::json> status_of(const std::string& endpoint) {
   const auto stub = control::v1::Manager::NewStub(control::make_channel(endpoint));
@@ -80,8 +79,9 @@ Result<> communicators(const std::string&, const Scale& scale, Report& report) {
   check((*after)["jobs"].empty() && (*after)["osts_free"] == (*before)["osts_free"],
         "the manager still holds something");
   for (const auto& [name, was] : {std::pair{"sharp_an", nodes}, {"sharpd", sharpds}, {"sharp_am", managers}})
-    check(resident(name) <= was + kGrowth, fmt::format("{} grew from {} to {} bytes", name, was, resident(name)));
+    check(resident(name) <= was + scale.growth, fmt::format("{} grew from {} to {} bytes", name, was, resident(name)));
   report.add("comms-10k", "violations", static_cast<double>(violations), 0, scale.comms);
+  if (violations != 0) return fail(Errc::internal, "{} violations", violations);
   return {};
 }
 

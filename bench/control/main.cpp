@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
     scale.load = sumac::Millis(300);
     scale.kills = 5;
     scale.comms = 300;
+    scale.growth = 16u << 20;  // so few find the arenas cold: only what is gross shows
     scale.releases = 10;
   }
   rlimit files{};
