@@ -51,9 +51,9 @@ bench-host: setup-bench configure ## shared memory against every MPI, inside thi
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/host/run.py --build $(BUILD) --out build/host.json --case "$(CASE)"
 
-bench-control: setup configure ## the manager under load and under deaths: 1,000 to 10,000 simulated hosts (build/control.json)
-	@cmake --build $(BUILD) -j $(JOBS) --target control-bench
-	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am --out build/control.json
+bench-control: setup-dev configure ## the manager under load and under deaths: 1,000 to 10,000 simulated hosts (build/control.json)
+	@cmake --build $(BUILD) -j $(JOBS) --target control-bench tree-bench golden_test
+	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am --also $(BUILD)/bin/tree-bench --golden $(BUILD)/tests/golden_test --out build/control.json
 
 host-cases: setup configure ## 20,000 random collectives against what they must give, on 2 to 16 ranks; HOST_SEED=n for others
 	@cmake --build $(BUILD) -j $(JOBS) --target programs host_cases

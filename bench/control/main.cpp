@@ -4,17 +4,20 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/control/cases.hpp"
+#include "bench/control/others.hpp"
 
 int main(int argc, char** argv) {
   using namespace sumac::bench;
   CLI::App app{"Plays the nodes and sharpds of a cluster against a real sharp_am on loopback, and measures."};
-  std::string am, out;
-  std::vector<std::string> only;
+  std::string am, out, golden;
+  std::vector<std::string> only, also;
   bool quick = false;
   Scale scale;
   app.add_option("--am", am, "The sharp_am to start")->required();
   app.add_option("--out", out, "Where the figures go, as JSON");
   app.add_option("--only", only, "Some of: begin, throughput, restart, release, comms, memory");
+  app.add_option("--also", also, "Programs that print a case of their own as last line");
+  app.add_option("--golden", golden, "The test of the log lines");
   app.add_option("--seed", scale.seed, "Of the kill points");
   app.add_option("--kills", scale.kills, "Restarts of the manager");
   app.add_flag("--quick", quick, "A few trials of everything: does it hold together?");
@@ -49,6 +52,14 @@ int main(int argc, char** argv) {
   run("release", releases);
   run("comms", communicators);
   run("memory", memory);
+  const auto other = [&](const std::string& program, auto function) {
+    if (auto done = function(program, report); !done) {
+      fmt::print(stderr, "control-bench: {}: {}\n", program, done.error().context);
+      code = 1;
+    }
+  };
+  for (const auto& program : also) other(program, run_case);
+  if (!golden.empty()) other(golden, golden_lines);
   if (!out.empty())
     if (auto written = report.write(out); !written) {
       fmt::print(stderr, "control-bench: --out: {}\n", written.error().context);
