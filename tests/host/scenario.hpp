@@ -41,8 +41,9 @@ struct Scenario {
   std::vector<Step> steps;
 };
 
-/// `ranks` of the world bounds the bytes of a case. `is_tame`: without what Open MPI 4.1's own collectives get wrong (types
-/// that differ from rank to rank in bcast and allgatherv: it decides by them, and hangs), for runs without Sumac.
+/// `ranks` of the world bounds the bytes of a case. `is_tame`: without what Open MPI 4.1's own collectives get wrong, for
+/// runs where some of them pass through. Types that differ from rank to rank make bcast and allgatherv decide differently
+/// and hang, and a large message into a type with gaps writes beyond it (alltoall: "buffer overflow detected").
 Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame = false);
 
 std::string to_string(Coll coll);
