@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""The differential test over several hosts of an emulated fabric, two ranks and more on each: shared memory inside, MPI's own or the tree across."""
+
+import os
+import pathlib
+import unittest
+
+import common
+from common import case
+
+FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
+NAME = f"host-cases-{os.getpid()}"
+TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
+
+
+def lab(*words, env=None, seconds=300):
+    return case.start([case.SUMAC, "lab", words[0], "--name", NAME, *words[1:]], env, seconds)
+
+
+class Hosts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        up = lab("up", FABRIC)
+        if up.code != 0:
+            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
+
+    @classmethod
+    def tearDownClass(cls):
+        lab("down")
+
+    def right(self, ranks, cases, settings, *mpirun, seed=1):
+        words = common.command(ranks, "host-cases", "--tame", "--seed", str(seed), "--cases", str(cases), env=settings, mpirun=[*TCP, *mpirun])
+        done = lab(*words, env={**settings, "SUMAC_TUNING_FILE": "none"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn(f"{cases} cases on {ranks} ranks right", done.out, done.text)
+        return done
+
+    def test_leaders_by_mpi(self):
+        done = self.right(8, 100, {}, "--map-by", "node")
+        self.assertGreater(done.tally["leaders"], 100, done.text)
+
+    def test_ranks_in_order_and_hosts_of_different_counts(self):
+        done = self.right(7, 60, {}, "--map-by", "ppr:2:node", seed=2)
+        self.assertGreater(done.tally["leaders"], 50, done.text)
+
+    def test_a_leader_for_each_socket(self):
+        settings = {"HWLOC_SYNTHETIC": "package:2 core:1 pu:1", "HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}
+        done = self.right(8, 40, settings, "--map-by", "ppr:4:node", seed=3)
+        self.assertGreater(done.tally["leaders"], 20, done.text)
+
+    def test_the_tree_between_hosts(self):
+        settings = {"HCOLL_ENABLE_SHARP": "2", "SHARP_COLL_ENABLE_SAT": "1"}
+        done = self.right(8, 60, settings, "--map-by", "node", seed=4)
+        self.assertGreater(done.tally["tree"], 20, done.text)
+
+
+if __name__ == "__main__":
+    common.skip_if_sanitized()
+    case.main()
