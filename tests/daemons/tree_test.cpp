@@ -53,6 +53,12 @@ struct Tree {
     manager_options = {"--state-dir", scratch.file("state")};
     start_all();
   }
+  /// ... long enough for a busy machine.
+  struct ShortLeases {};
+  explicit Tree(ShortLeases) {
+    manager_options = {"--lease", "4s", "--renew", "1s"};
+    start_all();
+  }
   void start_all() {
     start_manager();
     start_others();
@@ -61,6 +67,9 @@ struct Tree {
     start(one, "an-leaf1");  // before its parent, as may happen
     start(two, "an-leaf2");
     start(root, "an-root");
+    start_hostd();
+  }
+  void start_hostd() {
     hostd.emplace(
         "sharpd",
         std::vector<std::string>{"--manager", manager, "--host", "h1", "--socket", scratch.file("sharpd.sock")},
@@ -260,6 +269,30 @@ TEST(Daemons, a_manager_killed_under_a_job_knows_it_again_and_the_job_makes_new_
   EXPECT_TRUE(holder.end());
   Holder all(tree, 4, 0, 512);
   EXPECT_EQ(all.refused, "") << "nothing leaked";
+}
+
+TEST(Daemons, a_job_whose_lease_ended_makes_no_new_group_and_what_it_still_runs_is_not_given_away) {
+  Tree tree{Tree::ShortLeases{}};
+  Holder holder(tree, 1, 0, 512);
+  ASSERT_EQ(holder.refused, "");
+  TestGroup group(holder.job);
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  tree.hostd->stop(SIGKILL);
+  ASSERT_TRUE(tree.am->says("its sharpd or its host is gone"));
+  ASSERT_TRUE(tree.root->says("job 1 revoked"));
+  {
+    TestGroup late(holder.job);
+    EXPECT_EQ(late.form(2).state, proto::OpenOutcome::State::refused);
+  }
+  EXPECT_TRUE(group.allreduce(10, 3)) << "its members still run";
+  tree.start_hostd();
+  {
+    Holder early(tree, 2, 0, 512);
+    EXPECT_THAT(early.refused, HasSubstr("ranks of a former job still hold them"));
+  }
+  EXPECT_TRUE(group.leave());
+  Holder next(tree, 3, 0, 512);
+  EXPECT_EQ(next.refused, "");
 }
 
 TEST(Daemons, hosts_that_have_ipv6_only) {
