@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "shm/cma.hpp"
 #include "team/team.hpp"
 #include "team/tuning.hpp"
 
@@ -257,6 +258,8 @@ void Maker::make_groups() {
   const Layout& layout = team_->layout;
   team_->groups.resize(layout.groups.size());
   if (!team_->segment) return;
+  const auto at = shm::layout_of(team_->segment->shape(), layout.groups.size());
+  team_->board = reinterpret_cast<Board*>(team_->segment->at(at.lines));
   const auto make = [&](const Part& part) {
     std::vector<shm::Member> members;
     for (const int r : layout.groups[static_cast<std::size_t>(part.group)].members)
@@ -266,6 +269,10 @@ void Maker::make_groups() {
     auto& group = team_->groups[static_cast<std::size_t>(part.group)];
     group = std::make_unique<shm::Group>(*team_->segment, static_cast<std::size_t>(part.group), std::move(members),
                                          part.index, team_->waiting, shm::default_tuning(input));
+    // A rank that dies meanwhile breaks the team, which says so in its first collective.
+    if (wants_single_copy(input, handle_, team_->uses_tuning_file) &&
+        shm::agree_on_single_copy(*group, handle_.options.single_copy) != Errc::ok)
+      team_->fail(group->broken(), group->error());
     group->set_tuning(tuning_for(input, *group, handle_, team_->uses_tuning_file, team_->remarks));
     return group.get();
   };
@@ -273,8 +280,6 @@ void Maker::make_groups() {
   for (const Part& part : layout.steps) make(part);
   std::sort(team_->remarks.begin(), team_->remarks.end());
   team_->remarks.erase(std::unique(team_->remarks.begin(), team_->remarks.end()), team_->remarks.end());
-  const auto at = shm::layout_of(team_->segment->shape(), layout.groups.size());
-  team_->board = reinterpret_cast<Board*>(team_->segment->at(at.lines));
 }
 
 int Maker::open_across() {

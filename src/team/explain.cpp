@@ -113,7 +113,7 @@ std::string whole_text(const sumac_team_t& team) {
 
 void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold,
                        sumac_choice_t* choice) {
-  const Choice chosen = choice_of(*team, coll, bytes, fold);
+  const Choice chosen = choice_of(*team, coll, bytes, fold == nullptr && has_fold(coll) ? usual_fold() : fold);
   const auto* algorithm = algorithm_of(*team, coll, bytes, chosen);
   choice->way = static_cast<int>(chosen.way);
   choice->how = algorithm != nullptr ? algorithm->name.data() : "";

@@ -2,6 +2,7 @@
 // everybody gives the same reason, and the team stays broken.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include "shm/test_exercise.hpp"
 #include "team/team.hpp"
@@ -92,6 +93,25 @@ TEST(Failure, AKilledRankIsNamedAtAllOthersOfItsHost) {
       for (std::size_t r = 0; r < 3; ++r) EXPECT_EQ("", texts[r]) << "rank " << r;
       EXPECT_EQ("signal 9", texts[3]);
     }
+}
+
+/// A process without a free descriptor can neither make nor open memory, neither a memfd nor a file.
+TEST(Failure, WithoutMemoryThereIsNoTeamAndEverybodyKnowsWhy) {
+  const auto places = places_of(1, 1, 3);
+  const auto options = options_with({});
+  for (const int victim : {0, 1}) {
+    const auto texts = as_processes(3, 35, [&](World& world) -> std::string {
+      const rlimit none{3, 3};
+      if (world.rank == victim && ::setrlimit(RLIMIT_NOFILE, &none) != 0) return "no limit";
+      if (world.create(world.spec(places, as_c(options))) != nullptr) return "there is a team";
+      return world.why;
+    });
+    for (const auto& text : texts) {
+      EXPECT_EQ(text, texts[0]) << "all ranks give the same reason";
+      EXPECT_TRUE(text.starts_with(fmt::format("no shared memory: rank {}: ", victim))) << text;
+      EXPECT_NE(text.find("goes on without"), std::string::npos) << text;
+    }
+  }
 }
 
 TEST(Failure, DestroyedWithOperationsPosted) {

@@ -34,6 +34,7 @@ struct Options {
   bool explain = false;
   std::string tuning_file;
   Backing backing = Backing::automatic;
+  bool single_copy = true;
   Steps steps = Steps::automatic;
   Bytes chunk{};
   std::uint32_t depth = 0;
@@ -103,6 +104,9 @@ inline constexpr Option<Options> kOptions[] = {
         "SUMAC_SHM_BACKING", "auto",
         "What holds the memory that ranks of a host share: memfd (has no name and needs no room in "
         "/dev/shm), devshm (a file there, unlinked at once). auto: memfd, or devshm where it is refused."),
+    option<&Options::single_copy>("SUMAC_SHM_SINGLE_COPY", "1",
+                                  "0: ranks of a host never read each other's memory directly (cross memory attach), "
+                                  "also where the system lets them and an algorithm that does so (single) is chosen."),
     option<&Options::steps>(
         "SUMAC_TEAM_LEVELS", "auto",
         "Small collectives go socket by socket where a host has several (always), or all its ranks meet at "

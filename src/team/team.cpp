@@ -16,6 +16,8 @@ sumac_team::~sumac_team() {
 }
 
 void sumac_team::fail(Errc code, std::string_view why) {
+  // A helper may find the same at the same time.
+  const sumac::team::ShortLock lock(queue_lock);
   if (is_broken.load(std::memory_order_relaxed)) return;
   if (board != nullptr) {
     board->write(code, why);

@@ -158,7 +158,7 @@ typedef struct sumac_place {
 } sumac_place_t;
 
 /** Blocking functions over the whole communicator, done by the module that was there before. Each returns 0 or an
- *  error. They are used in sumac_team_create() only. */
+ *  error. They are used in sumac_team_create() only; `allgather` is the one that must be there. */
 typedef struct sumac_oob {
   void* context;
   int (*allgather)(void* context, const void* in, void* out, size_t bytes);
@@ -286,8 +286,8 @@ typedef struct sumac_choice {
   char reason[160]; /* why this way and not another one; what was refused */
 } sumac_choice_t;
 
-/** What the team would do with a collective of `bytes` (as in sumac_call_t; allgatherv: the largest block). A pure
- *  function of the team: nothing is started. */
+/** What the team would do with a collective of `bytes` (as in sumac_call_t; allgatherv: the largest block). `fold` may
+ *  be NULL: a usual one. A pure function of the team: nothing is started. */
 void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold,
                        sumac_choice_t* choice);
 

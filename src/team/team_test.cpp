@@ -287,6 +287,41 @@ TEST(Team, ThousandsComeAndGoAndLeaveNothing) {
   for (const auto& text : texts) EXPECT_EQ("", text);
 }
 
+/// Single copy where the system allows it, and where it is not wanted the built-in algorithms and a line that says so.
+TEST(Team, AForcedAlgorithmIsUsedOrRefusedAloud) {
+  const auto places = places_of(1, 1, 3);
+  for (const char* wanted : {"1", "0"}) {
+    const auto options = options_with(
+        {{"SUMAC_SHM_BCAST", "single"}, {"SUMAC_SHM_ALLREDUCE", "flat"}, {"SUMAC_SHM_SINGLE_COPY", wanted}});
+    const auto texts = as_processes(3, 13, [&](World& world) -> std::string {
+      sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+      if (team == nullptr) return world.why;
+      for (int i = 0; i < 20; ++i) {
+        Exercise exercise({.coll = i % 2 == 0 ? Coll::bcast : Coll::allreduce,
+                           .bytes = 40000,
+                           .root = i % 3,
+                           .seed = static_cast<std::uint64_t>(i)},
+                          3, world.rank);
+        if (sumac_team_run(team, c_call(exercise)) != SUMAC_TEAM_OK) return sumac_team_error(team);
+        if (const auto fault = exercise.check(); !fault.empty()) return fault;
+      }
+      sumac_choice_t choice;
+      sumac_team_choice(team, SUMAC_COLL_ALLREDUCE, 1 << 20, nullptr, &choice);
+      if (std::string_view(choice.how) != "flat") return fmt::format("allreduce by {}", choice.how);
+      sumac_team_choice(team, SUMAC_COLL_BCAST, 1 << 20, nullptr, &choice);
+      std::string text(sumac_team_explain(team, nullptr, 0), '\0');
+      sumac_team_explain(team, text.data(), text.size());
+      const bool is_refused = text.find("bcast by \"single\" refused") != std::string::npos;
+      world.meet();
+      sumac_team_destroy(team);
+      // Whether the system allows it is its own business; that both agree is ours.
+      if (is_refused == (std::string_view(choice.how) == "single")) return text;
+      return *wanted == '0' && !is_refused ? "used although it is not wanted" : "";
+    });
+    for (const auto& text : texts) EXPECT_EQ("", text);
+  }
+}
+
 TEST(Team, ProcessesShareItsMemoryToo) {
   const auto places = places_of(2, 2, 2);
   const auto options = options_with({{"SUMAC_TEAM_CHUNK", "2k"}, {"SUMAC_SHM_BACKING", "devshm"}});

@@ -56,4 +56,17 @@ shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, c
   return tuning;
 }
 
+bool wants_single_copy(const shm::TuningInput& input, const OptionsHandle& handle, bool use_file) {
+  constexpr std::string_view kSingle = "single";
+  for (const auto name : handle.options.forced())
+    if (name == kSingle) return true;
+  for (const auto& choice : handle.tuning.choices)
+    if (use_file && choice.algorithm == kSingle) return true;
+  const shm::Tuning built_in = shm::default_tuning(input);
+  for (const auto& rows : built_in.rows)
+    for (const auto& row : rows)
+      if (row.algorithm != nullptr && row.algorithm->name == kSingle) return true;
+  return false;
+}
+
 }  // namespace sumac::team

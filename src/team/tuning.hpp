@@ -14,4 +14,8 @@ namespace sumac::team {
 shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, const OptionsHandle& handle,
                        bool use_file, std::vector<std::string>& remarks);
 
+/// May the table for `input` hold an algorithm that reads other ranks' memory? Alike at every member. Only then is it
+/// worth asking the system whether that is allowed.
+bool wants_single_copy(const shm::TuningInput& input, const OptionsHandle& handle, bool use_file);
+
 }  // namespace sumac::team

@@ -105,8 +105,8 @@ TEST(TuningFile, WhereItIsLookedFor) {
   const char* home = std::getenv("HOME");
   const std::string old_home = home != nullptr ? home : "";
   ::unsetenv("XDG_CONFIG_HOME");
-  ::setenv("HOME", "/home/somebody", 1);
-  EXPECT_EQ(tuning_path(""), "/home/somebody/.config/sumac/tuning.json");
+  ::setenv("HOME", "/srv/somebody", 1);
+  EXPECT_EQ(tuning_path(""), "/srv/somebody/.config/sumac/tuning.json");
   ::setenv("XDG_CONFIG_HOME", "/etc/xdg", 1);
   EXPECT_EQ(tuning_path(""), "/etc/xdg/sumac/tuning.json");
   EXPECT_EQ(tuning_path("none"), "");
