@@ -1,6 +1,7 @@
-/* A communicator's first blocking collective makes its team. Not in comm_query: MPI_Comm_idup asks for modules from inside progress,
- * where nothing may block. Nor in a nonblocking collective, which must not wait for other ranks: those that come before the first
- * blocking one are the next module's, at every rank alike, as all ranks call the same collectives in the same order. */
+/* A communicator's first blocking collective makes its team. Not comm_query: MPI_Comm_idup asks for modules from inside
+ * progress, where nothing may block. Nor a nonblocking collective, which must not wait for other ranks: those that come
+ * before the first blocking one are the next module's, at every rank alike, as all ranks call the same collectives in the
+ * same order. Only MPI_COMM_WORLD of a single host has its team from MPI_Init on. */
 #include "hcoll.h"
 
 #include <pthread.h>

@@ -70,6 +70,9 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
   module->size = ompi_comm_size(comm);
   if (module->world) {
     int rc = hcoll_job_begin(module); /* without the tree we go on: shared memory needs no daemon */
+    if (OMPI_SUCCESS == rc && 1 == module->hosts && !hcoll_job_stands()) {
+      rc = hcoll_attach_first(module); /* MPI_Init may block, so that this team also serves who never blocks */
+    }
     if (OMPI_SUCCESS != rc) {
       return rc;
     }
