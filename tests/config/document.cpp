@@ -6,6 +6,7 @@
 #include "hostd/config.hpp"
 #include "manager/config.hpp"
 #include "node/config.hpp"
+#include "team/options.hpp"
 
 namespace sumac::tests {
 namespace {
@@ -95,6 +96,12 @@ std::string config_markdown() {
   text += "\nAccepted, so that scripts written for the hardware go on working, and without effect:\n\n" +
           document_hidden(client::client_options());
   text += "\n## The component `hcoll` of Open MPI\n\n" + document_component();
+  text +=
+      "\n## Teams: collectives level by level\n\nRead by the component; all ranks must have the same, but for the "
+      "tuning file, "
+      "`SUMAC_EXPLAIN` and `SUMAC_SHM_BACKING`.\n\n" +
+      document<team::Options>(team::kOptions) + "\n" + "Known, and without effect:\n\n" +
+      document_hidden<team::Options>(team::kOptions);
   text += "\n## Other variables\n\n" + document_loose();
   return text;
 }
