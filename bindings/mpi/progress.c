@@ -26,9 +26,10 @@ static struct {
   int idle_calls;
   bool thread_runs, thread_ends, thread_failed;
   pthread_t thread;
+  unsigned posts;      /* how often something was */
   pthread_cond_t work; /* something was posted, or the thread is to end */
   pthread_cond_t left; /* the thread has come out of a team */
-} progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
+} progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
 /* Operations at their end that MPI does not know of yet: a stack that any thread pushes to. */
 static _Atomic(hcoll_request_t*) done_stack;
@@ -125,37 +126,39 @@ static bool visit_all(bool* moved_p) {
   return anything;
 }
 
-/* Between two rounds in vain: look again at once for a while, then let others run, then sleep, ever longer, but never over 500 us. */
+/* Between two rounds in vain, with the lock, which is given back meanwhile: look again at once for a while, then let others run,
+ * then sleep, ever longer, but never over 500 us and not past a new operation. */
 static void rest(int64_t idle_us) {
-  if (idle_us < 20) {
+  if (idle_us >= 200) {
+    int64_t until_us = now_us() + (idle_us < 2000 ? 50 : idle_us < 20000 ? 200 : 500);
+    struct timespec until = {until_us / 1000000, until_us % 1000000 * 1000};
+    (void)pthread_cond_timedwait(&progress.work, &progress.lock, &until);
     return;
   }
-  if (idle_us < 200) {
+  pthread_mutex_unlock(&progress.lock);
+  if (idle_us >= 20) {
     sched_yield();
-    return;
   }
-  struct timespec nap = {0, (idle_us < 2000 ? 50 : idle_us < 20000 ? 200 : 500) * 1000};
-  (void)nanosleep(&nap, NULL);
+  pthread_mutex_lock(&progress.lock);
 }
 
 static void* thread_main(void* argument) {
   (void)argument;
   pthread_mutex_lock(&progress.lock);
   int64_t last_moved = now_us();
+  unsigned posts = progress.posts;
   while (!progress.thread_ends) {
-    bool moved = false;
-    if (!visit_all(&moved)) {
+    bool moved = false, anything = visit_all(&moved);
+    if (!anything && posts == progress.posts) {
       pthread_cond_wait(&progress.work, &progress.lock);
+    }
+    /* An operation that the program's own thread has moved to its end counts as well: more may come any moment. */
+    if (!anything || moved || posts != progress.posts) {
       last_moved = now_us();
+      posts = progress.posts;
       continue;
     }
-    if (moved) {
-      last_moved = now_us();
-      continue;
-    }
-    pthread_mutex_unlock(&progress.lock);
     rest(now_us() - last_moved);
-    pthread_mutex_lock(&progress.lock);
   }
   pthread_mutex_unlock(&progress.lock);
   return NULL;
@@ -166,6 +169,11 @@ static void start_thread(void) {
   if (progress.thread_runs || progress.thread_failed || !mca_coll_hcoll_component.settings.progress_thread) {
     return;
   }
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&progress.work, &monotonic);
+  pthread_condattr_destroy(&monotonic);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -217,6 +225,7 @@ void hcoll_progress_kick(hcoll_module_t* module) {
     return;
   }
   hcoll_lock(&progress.lock);
+  ++progress.posts;
   pthread_cond_signal(&progress.work);
   hcoll_unlock(&progress.lock);
 }
@@ -238,7 +247,9 @@ void hcoll_progress_end(void) {
   bool runs = progress.thread_runs;
   progress.thread_ends = true;
   progress.thread_runs = false;
-  pthread_cond_broadcast(&progress.work);
+  if (runs) {
+    pthread_cond_broadcast(&progress.work);
+  }
   if (progress.in_mpi) {
     opal_progress_unregister(callback);
     progress.in_mpi = false;
