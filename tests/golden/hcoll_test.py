@@ -1,0 +1,76 @@
+"""What a user of Open MPI sees when a job has more communicators than groups, at HCOLL_ENABLE_SHARP=2 and 3, between hosts of a lab.
+
+Each distinct line once, in the order of its first appearance: how often a line comes depends on how many communicators a program makes.
+"""
+
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "component"))
+import case  # noqa: E402
+
+FABRIC = HERE.parents[1] / "lab" / "fabrics" / "test-4h.yaml"
+NAME = f"golden-{os.getpid()}"
+YIELD = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "mpi_yield_when_idle", "1"]
+
+MASKS = [
+    (re.compile(r"^\[[^\[\]:]+:0:\d+ - \w+\.cpp:\d+\]"), "[HOST:0:PID - FILE:LINE]"),
+    (re.compile(r"^\[[^\[\]:]+:\d+:0\]\[\w+\.c:\d+:\w+\]"), "[HOST:PID:0][FILE:LINE:FUNCTION]"),
+    (re.compile(r"job \(ID: \d+\)"), "job (ID: JOB)"),
+    (re.compile(r"group id: [0-9a-f]+"), "group id: GROUP"),
+    (re.compile(r"\(node \d+\)"), "(node NODE)"),
+    (re.compile(r"\[group#:\d+\]"), "[group#:NUMBER]"),
+]
+
+
+def lab(*words, env=None, seconds=120):
+    return case.start([case.SUMAC, "lab", words[0], "--name", NAME, *words[1:]], env, seconds)
+
+
+def lines_of(text):
+    lines = []
+    for line in text.splitlines():
+        for pattern, word in MASKS:
+            line = pattern.sub(word, line)
+        if line.startswith("[HOST:") and line not in lines:
+            lines.append(line)
+    return lines
+
+
+class Lines(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        up = lab("up", FABRIC)
+        if up.code != 0:
+            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
+
+    @classmethod
+    def tearDownClass(cls):
+        lab("down")
+
+    def check(self, level, ends_well):
+        settings = {"HCOLL_ENABLE_SHARP": str(level), "SHARP_COLL_LOG_LEVEL": "3", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "1"}
+        exported = [word for name in settings for word in ("-x", name)]
+        done = lab("mpirun", "-n", "4", *YIELD, *case.component_flags(), *exported, str(case.PROGRAMS / "churn"), "1", env=settings)
+        self.assertEqual(done.code == 0, ends_well, done.text)
+        file = HERE / f"hcoll-enable-sharp-{level}.golden"
+        found = "".join(line + "\n" for line in lines_of(done.err))
+        if os.environ.get("SUMAC_UPDATE_GOLDEN"):
+            file.write_text(found, encoding="utf-8")
+        self.assertEqual(found, file.read_text(encoding="utf-8"), done.text)
+
+    def test_level_2_goes_on_without(self):
+        self.check(2, True)
+
+    def test_level_3_ends_the_job(self):
+        self.check(3, False)
+
+
+if __name__ == "__main__":
+    case.main()
