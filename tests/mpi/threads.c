@@ -1,4 +1,4 @@
-/* MPI_THREAD_MULTIPLE: several threads, each with a communicator of its own, add up at the same time. */
+/* MPI_THREAD_MULTIPLE: several threads, each with a communicator of its own, add up at the same time, now and then without blocking. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +14,13 @@ static void* add_up(void* argument) {
   for (long call = 0; call < CALLS; ++call) {
     long in[300], out[300];
     for (int i = 0; i < 300; ++i) in[i] = rank + call * i;
-    MPI_Allreduce(in, out, 300, MPI_LONG, MPI_SUM, comm);
+    if (2 == call % 3) {
+      MPI_Request request;
+      MPI_Iallreduce(in, out, 300, MPI_LONG, MPI_SUM, comm, &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Allreduce(in, out, 300, MPI_LONG, MPI_SUM, comm);
+    }
     for (int i = 0; i < 300; ++i) {
       if (out[i] != size * call * i + (long)size * (size - 1) / 2) {
         fprintf(stderr, "threads: WRONG sum in call %ld\n", call);
