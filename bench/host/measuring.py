@@ -54,8 +54,15 @@ class Measuring:
             self.table.column(cell.name, name).failures.append(why)
 
     def one_start(self, group, start, said):
-        """Starts every program of the group afresh, and lets them take turns."""
+        """Starts the programs of the group afresh, and lets them take turns."""
         names = [group.reference, *group.peers] + ([P.BARE] if group.bare else [])
+        if group.apart:
+            for name in names:
+                self.together(group, [name], start, said)
+        else:
+            self.together(group, names, start, said)
+
+    def together(self, group, names, start, said):
         running = {}
         with contextlib.ExitStack() as stack:
             for name in names:

@@ -59,6 +59,7 @@ class Group:
     cycles: int  # turns of every pair in each start
     pinned: bool = True
     bare: bool = False
+    apart: bool = False  # one program at a time: their helper threads do not sleep between turns, and there are no pairs
     options: dict = field(default_factory=dict)
 
 
@@ -116,7 +117,7 @@ def cliffs(ranks=2):
 
 def groups(cores):
     """Everything `make bench-host` runs on a machine of so many cores."""
-    out = [Group("2r", 2, _timed(2, TWO_RANKS), SUMAC, PEERS, starts=6, cycles=6, bare=True)]
+    out = [Group("2r", 2, _timed(2, TWO_RANKS), SUMAC, PEERS, starts=10, cycles=6, bare=True)]
     out += [Group(f"{ranks}r", ranks, _timed(ranks, MORE_RANKS), SUMAC, PEERS, starts=2, cycles=6, bare=True)
             for ranks in (4, 8, 16) if ranks <= cores]
     out += [_oversubscribed(ranks) for ranks in (8, 16) if ranks > cores]
@@ -124,7 +125,7 @@ def groups(cores):
         Cell("overlap-iallreduce-1MiB", "iallreduce", MIB, at_least=90, unit="%", limit=100, iterations=20),
         Cell("overlap-ialltoall-1MiB", "ialltoall", MIB, at_least=90, unit="%", limit=100, iterations=20),
         Cell("overlap-iscatterv-1MiB", "iscatterv", MIB, unit="%", limit=100, iterations=20)),
-        THREAD, (OMPI4, OMPI5, MPICH4, MPICH5), starts=3, cycles=5, options={"thread": True}))
+        THREAD, (OMPI4, OMPI5, MPICH4, MPICH5), starts=3, cycles=5, apart=True, options={"thread": True}))
     out.append(Group("comm-create", 2, (Cell("comm-create", "dup", times_at_most=2.0, iterations=100),), SUMAC, (OMPI4,),
                      starts=4, cycles=6))
     out.append(Group("first-collective", 2, (
@@ -133,7 +134,7 @@ def groups(cores):
         SUMAC, PEERS, starts=2, cycles=4))
     out.append(Group("off-cost", 2, tuple(
         Cell("off-cost", kind, size, band=(0.98, 1.02), unit="ratio") for kind, size in
-        (("barrier", 0), ("allreduce", 8), ("allreduce", KIB), ("allreduce", 64 * KIB))), OFF, (OMPI4,), starts=12, cycles=12))
+        (("barrier", 0), ("allreduce", 8), ("allreduce", KIB), ("allreduce", 64 * KIB))), OFF, (OMPI4,), starts=20, cycles=12))
     return out
 
 

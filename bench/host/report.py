@@ -100,6 +100,8 @@ def rows(groups, table, absent):
 
 def row(cell, group, table, absent):
     word, why, best, ratio, spread = judge(cell, group, table)
+    if cell.at_most is not None or cell.at_least is not None:
+        ratio = spread = None  # judged by themselves
     peers = {P.LABELS[peer]: table.column(cell.name, peer).value for peer in group.peers}
     failures = {P.LABELS[name]: column.failures[0] for (case, name), column in table.columns.items()
                 if case == cell.name and column.failures}
