@@ -39,8 +39,9 @@ constexpr Algorithm kAlgorithms[] = {
 };
 // clang-format on
 
-constexpr std::string_view kCollNames[kCollCount] = {"barrier",    "allreduce", "reduce",    "bcast",               "allgather",
-                                                     "allgatherv", "alltoall",  "alltoallv", "reduce_scatter_block"};
+constexpr std::string_view kCollNames[kCollCount] = {"barrier",  "allreduce", "reduce",
+                                                     "bcast",    "allgather", "allgatherv",
+                                                     "alltoall", "alltoallv", "reduce_scatter_block"};
 
 /// More than two members: above it the root does not fold everything alone.
 constexpr std::size_t kReduceStreamMax = 64 * 1024;
@@ -66,8 +67,8 @@ Result<> Tuning::force(Coll coll, std::string_view name) {
     std::string names;
     for (const Algorithm& a : kAlgorithms)
       if (a.coll == coll) names += (names.empty() ? "" : ", ") + std::string(a.name);
-    return fail(Errc::not_found, "there is no algorithm '{}' for {} inside a host: choose one of {}", name, to_string(coll),
-                names);
+    return fail(Errc::not_found, "there is no algorithm '{}' for {} inside a host: choose one of {}", name,
+                to_string(coll), names);
   }
   rows[static_cast<std::size_t>(coll)].fill({SIZE_MAX, algorithm});
   return {};

@@ -45,7 +45,8 @@ class GivenBlocks {
  public:
   GivenBlocks(const Group& group, const Call& call) noexcept
       : total_(call.bytes),
-        chunks_(cut(total_, turn_limit(group, group.tuning().large.reduce_turn_bytes) / static_cast<std::size_t>(group.size()),
+        chunks_(cut(total_,
+                    turn_limit(group, group.tuning().large.reduce_turn_bytes) / static_cast<std::size_t>(group.size()),
                     unit_for(call.fold->element_bytes))) {}
 
   std::size_t turns() const noexcept { return chunks_.count; }
@@ -164,7 +165,9 @@ Step run_blocks(Operation& op, Part part) {
 
 }  // namespace
 
-Step allreduce_blocks(Operation& op) { return run_blocks<VectorBlocks>(op, {.keeps = true, .tells = true, .collects = true}); }
+Step allreduce_blocks(Operation& op) {
+  return run_blocks<VectorBlocks>(op, {.keeps = true, .tells = true, .collects = true});
+}
 
 Step reduce_blocks(Operation& op) {
   const bool root = op.group->index() == op.call->root;

@@ -136,16 +136,16 @@ struct Rows {
     for (int m = 0; m < op.group->size(); ++m) {
       if (m == me) continue;
       copy_bytes(slice + static_cast<std::size_t>(m) * cell, in + at.to_offset(m) + offset,
-           part_at(offset, at.to_bytes(m), cell));
+                 part_at(offset, at.to_bytes(m), cell));
     }
     if (op.call->in_place()) return;
     copy_bytes(out_bytes(*op.call) + at.from_offset(me) + offset, in + at.to_offset(me) + offset,
-         part_at(offset, at.to_bytes(me), cell));
+               part_at(offset, at.to_bytes(me), cell));
   }
   void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
     const std::size_t offset = turn * cell;
-    copy_bytes(out_bytes(*op.call) + at.from_offset(m) + offset, slice + static_cast<std::size_t>(op.group->index()) * cell,
-         part_at(offset, at.from_bytes(m), cell));
+    copy_bytes(out_bytes(*op.call) + at.from_offset(m) + offset,
+               slice + static_cast<std::size_t>(op.group->index()) * cell, part_at(offset, at.from_bytes(m), cell));
   }
 };
 

@@ -32,8 +32,12 @@ std::string each_large(Group& group, const Tuning& tuning, const std::vector<std
     group.set_tuning(forced);
     for (const std::size_t bytes : sizes) {
       ++seed;
-      const Ask ask{.coll = algorithm.coll, .bytes = bytes, .root = static_cast<int>(seed % n), .in_place = seed % 3 == 0,
-                    .reduction = seed % std::size(kReductions), .seed = seed};
+      const Ask ask{.coll = algorithm.coll,
+                    .bytes = bytes,
+                    .root = static_cast<int>(seed % n),
+                    .in_place = seed % 3 == 0,
+                    .reduction = seed % std::size(kReductions),
+                    .seed = seed};
       if (std::string fault = run_one(group, ask); !fault.empty()) return fmt::format("{}: {}", algorithm.name, fault);
     }
   }
@@ -47,21 +51,23 @@ TEST_P(Large, IsRightAroundEveryEdge) {
   const int n = GetParam();
   const Shape shape = small_shape(n);
   const auto m = static_cast<std::size_t>(n);
-  EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
-    Tuning tuning = tuning_for(shape, n);
-    const std::size_t slice = slice_bytes(group), ring = slices_of(n) * slice;
-    // A turn of a whole slice, of less, of the least; pieces that are smaller than a turn.
-    for (const std::size_t turn : {std::size_t{64 * 1024}, slice / 2, std::size_t{1}}) {
-      tuning.large = {.reduce_turn_bytes = turn, .stream_turn_bytes = turn, .exchange_turn_bytes = turn, .fold_bytes = 96};
-      const std::size_t limit = turn_limit(group, turn), cell = limit / m / kCacheLine * kCacheLine;
-      std::vector<std::size_t> sizes = {1, limit + 1, cell, cell + 1, cell * 3 + 17};
-      if (turn != 1) sizes.insert(sizes.end(), {slice - 1, slice, ring / 4 + 3, ring + 1});
-      if (std::string fault = each_large(group, tuning, sizes); !fault.empty())
-        return fmt::format("turns of {}: {}", turn, fault);
-    }
-    return {};
-  }));
+  EXPECT_EQ(
+      "", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
+        Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+        Tuning tuning = tuning_for(shape, n);
+        const std::size_t slice = slice_bytes(group), ring = slices_of(n) * slice;
+        // A turn of a whole slice, of less, of the least; pieces that are smaller than a turn.
+        for (const std::size_t turn : {std::size_t{64 * 1024}, slice / 2, std::size_t{1}}) {
+          tuning.large = {
+              .reduce_turn_bytes = turn, .stream_turn_bytes = turn, .exchange_turn_bytes = turn, .fold_bytes = 96};
+          const std::size_t limit = turn_limit(group, turn), cell = limit / m / kCacheLine * kCacheLine;
+          std::vector<std::size_t> sizes = {1, limit + 1, cell, cell + 1, cell * 3 + 17};
+          if (turn != 1) sizes.insert(sizes.end(), {slice - 1, slice, ring / 4 + 3, ring + 1});
+          if (std::string fault = each_large(group, tuning, sizes); !fault.empty())
+            return fmt::format("turns of {}: {}", turn, fault);
+        }
+        return {};
+      }));
 }
 INSTANTIATE_TEST_SUITE_P(GroupSizes, Large, testing::Values(1, 2, 3, 5, 17));
 
@@ -70,27 +76,32 @@ TEST(LargeSequence, SmallAndLargeFollowEachOtherWhoeverLagsBehind) {
     SCOPED_TRACE(n);
     const Shape shape = small_shape(n);
     EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-      Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
-      Random shared(7), own(static_cast<std::uint64_t>(rank));
-      for (int i = 0; i < 250; ++i) {
-        const std::size_t bytes = shared.chance(0.5) ? 8 + shared.below(100) : shared.below(40 * 1024) / 4 * 4;
-        const Ask ask{.coll = static_cast<Coll>(shared.below(kCollCount)), .bytes = bytes,
-                      .root = static_cast<int>(shared.below(static_cast<std::uint64_t>(n))), .in_place = shared.chance(0.3),
-                      .reduction = shared.below(std::size(kReductions)), .seed = shared.next()};
-        Exercise exercise(ask, n, rank);
-        for (std::uint64_t turns = own.chance(0.1) ? own.below(40) : 0; turns > 0; --turns) sched_yield();
-        if (own.chance(0.5)) {  // driven as a nonblocking one is
-          prepare(group, exercise.call(), exercise.operation);
-          Step step = Step::waiting;
-          while ((step = advance(exercise.operation)) == Step::waiting) sched_yield();
-          if (step == Step::failed) return group.error();
-        } else if (run(group, exercise.call()) != Errc::ok) {
-          return group.error();
-        }
-        if (std::string fault = exercise.check(); !fault.empty()) return fmt::format("operation {}: {}", i, fault);
-      }
-      return {};
-    }));
+                Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+                Random shared(7), own(static_cast<std::uint64_t>(rank));
+                for (int i = 0; i < 250; ++i) {
+                  const std::size_t bytes =
+                      shared.chance(0.5) ? 8 + shared.below(100) : shared.below(40 * 1024) / 4 * 4;
+                  const Ask ask{.coll = static_cast<Coll>(shared.below(kCollCount)),
+                                .bytes = bytes,
+                                .root = static_cast<int>(shared.below(static_cast<std::uint64_t>(n))),
+                                .in_place = shared.chance(0.3),
+                                .reduction = shared.below(std::size(kReductions)),
+                                .seed = shared.next()};
+                  Exercise exercise(ask, n, rank);
+                  for (std::uint64_t turns = own.chance(0.1) ? own.below(40) : 0; turns > 0; --turns) sched_yield();
+                  if (own.chance(0.5)) {  // driven as a nonblocking one is
+                    prepare(group, exercise.call(), exercise.operation);
+                    Step step = Step::waiting;
+                    while ((step = advance(exercise.operation)) == Step::waiting) sched_yield();
+                    if (step == Step::failed) return group.error();
+                  } else if (run(group, exercise.call()) != Errc::ok) {
+                    return group.error();
+                  }
+                  if (std::string fault = exercise.check(); !fault.empty())
+                    return fmt::format("operation {}: {}", i, fault);
+                }
+                return {};
+              }));
   }
 }
 
@@ -98,14 +109,15 @@ TEST(LargeSequence, AnAreaThatIsTooSmallLeavesEverythingToFlat) {
   Shape shape = small_shape(3);
   shape.large_bytes = 0;
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-    Group group(segment, 0, everybody(3), rank, kTestWaiting, tuning_for(shape, 3));
-    for (int c = 0; c < kCollCount; ++c) {
-      const auto coll = static_cast<Coll>(c);
-      if (group.tuning().pick(coll, 1 << 20)->name != "flat") return "not flat";
-      if (std::string fault = run_one(group, {.coll = coll, .bytes = 9000, .root = 1}); !fault.empty()) return fault;
-    }
-    return {};
-  }));
+              Group group(segment, 0, everybody(3), rank, kTestWaiting, tuning_for(shape, 3));
+              for (int c = 0; c < kCollCount; ++c) {
+                const auto coll = static_cast<Coll>(c);
+                if (group.tuning().pick(coll, 1 << 20)->name != "flat") return "not flat";
+                if (std::string fault = run_one(group, {.coll = coll, .bytes = 9000, .root = 1}); !fault.empty())
+                  return fault;
+              }
+              return {};
+            }));
 }
 
 class DeathInLarge : public testing::TestWithParam<int> {};
@@ -130,7 +142,8 @@ TEST_P(DeathInLarge, IsNamedAtAllOthers) {
   });
   EXPECT_EQ("signal 9", texts[victim]);
   for (const int rank : {0, 2})
-    EXPECT_NE(std::string::npos, texts[static_cast<std::size_t>(rank)].find("rank 101 ")) << texts[static_cast<std::size_t>(rank)];
+    EXPECT_NE(std::string::npos, texts[static_cast<std::size_t>(rank)].find("rank 101 "))
+        << texts[static_cast<std::size_t>(rank)];
 }
 INSTANTIATE_TEST_SUITE_P(EachCollective, DeathInLarge, testing::Range(1, kCollCount));
 
@@ -157,8 +170,9 @@ std::string single_or_shared(Segment& segment, int rank, int n, bool wanted) {
 
 TEST(SingleCopy, IsUsedByAllOrByNone) {
   for (const int n : {1, 2, 4}) {
-    const auto texts = run_processes(small_shape(n), Backing::memfd,
-                                     [&](Segment& segment, int rank) { return single_or_shared(segment, rank, n, true); });
+    const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) {
+      return single_or_shared(segment, rank, n, true);
+    });
     for (const auto& text : texts) {
       EXPECT_EQ(texts[0], text);
       EXPECT_TRUE(text == "single" || text == "shared") << text;  // some systems that run this test forbid it

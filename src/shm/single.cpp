@@ -38,7 +38,8 @@ Copied copy_across(Way way, pid_t pid, std::byte* here, std::byte* there, std::s
 Step step_for(Group& group, Copied copied) noexcept {
   if (copied == Copied::all) return Step::done;
   if (copied == Copied::gone) return group.look_for_dead() == Errc::ok ? Step::waiting : Step::failed;
-  group.break_because(Errc::lost, "reading another rank's memory was refused (process_vm_readv): set SUMAC_SHM_CMA=off");
+  group.break_because(Errc::lost,
+                      "reading another rank's memory was refused (process_vm_readv): set SUMAC_SHM_CMA=off");
   return Step::failed;
 }
 
@@ -54,7 +55,8 @@ bool tell(Operation& op, const std::byte* const* addresses) {
 std::byte* told_by(const Group& group, int member, int to, std::uint64_t round) noexcept {
   const std::size_t bytes = static_cast<std::size_t>(group.size()) * sizeof(std::byte*);
   std::byte* address = nullptr;
-  std::memcpy(&address, payload_of(group, member, round, bytes) + static_cast<std::size_t>(to) * sizeof address, sizeof address);
+  std::memcpy(&address, payload_of(group, member, round, bytes) + static_cast<std::size_t>(to) * sizeof address,
+              sizeof address);
   return address;
 }
 
@@ -84,7 +86,8 @@ Step single_copy(Operation& op, const AddressFor& address_for, const Take& take,
     group.see_all(op.round);
     group.complete(op.round);
     begin_round(op);
-    publish(group.line(group.index(), op.round), op.round);  // there is room: everybody has been seen in the round before
+    publish(group.line(group.index(), op.round),
+            op.round);  // there is room: everybody has been seen in the round before
     op.phase = kThrough;
   }
   if (!all_arrived(op)) return Step::waiting;
@@ -103,7 +106,9 @@ Step gather_single(Operation& op, const BytesOf& bytes_of, const OffsetOf& offse
   const std::byte* const mine = call.in_place() ? out + offset_of(me) : in_bytes(call);
   return single_copy(
       op, [&](int) { return mine; },
-      [&](int m, std::byte* there) { return copy_across(Way::read, process_of(op, m), out + offset_of(m), there, bytes_of(m)); },
+      [&](int m, std::byte* there) {
+        return copy_across(Way::read, process_of(op, m), out + offset_of(m), there, bytes_of(m));
+      },
       [&] {
         if (!call.in_place() && bytes_of(me) != 0) std::memcpy(out + offset_of(me), mine, bytes_of(me));
       });
@@ -174,7 +179,8 @@ Step alltoallv_single(Operation& op) {
   if (op.call->in_place()) return alltoallv_exchange(op);
   const Blocks &to = op.call->in_blocks, &from = op.call->out_blocks;
   return rows_single(
-      op, [&](int m) { return from.bytes(m); }, [&](int m) { return to.offset(m); }, [&](int m) { return from.offset(m); });
+      op, [&](int m) { return from.bytes(m); }, [&](int m) { return to.offset(m); },
+      [&](int m) { return from.offset(m); });
 }
 
 }  // namespace sumac::shm

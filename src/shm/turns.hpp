@@ -44,7 +44,8 @@ struct Chunks {
   std::size_t bytes;  ///< Of each but the last.
   std::size_t count;
 };
-constexpr std::size_t unit_for(std::size_t element_bytes) noexcept {  // whole elements, and whole cache lines if that can be
+constexpr std::size_t unit_for(
+    std::size_t element_bytes) noexcept {  // whole elements, and whole cache lines if that can be
   return kCacheLine % element_bytes == 0 ? kCacheLine : element_bytes;
 }
 constexpr Chunks cut(std::size_t total, std::size_t limit, std::size_t unit) noexcept {
@@ -125,7 +126,8 @@ class Turns {
 
   /// The i-th of the others, from the one behind this member on: not all take from the same one at the same time.
   int other(std::uint64_t i) const noexcept {
-    return static_cast<int>((static_cast<std::uint64_t>(group_.index()) + 1 + i) % static_cast<std::uint64_t>(group_.size()));
+    return static_cast<int>((static_cast<std::uint64_t>(group_.index()) + 1 + i) %
+                            static_cast<std::uint64_t>(group_.size()));
   }
 
  private:
