@@ -17,6 +17,7 @@ int doctor_command(const Arguments& arguments);
 int fabric_command(const Arguments& arguments);
 int lab_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
+int tune_command(const Arguments& arguments);
 
 /// "sumac: TEXT" on stderr; returns 1. For wrong usage: 2.
 int complain(const std::string& text, int status = 1);

@@ -14,6 +14,7 @@ namespace {
 constexpr Subcommand kSubcommands[] = {
     {"run", "run a program with manager, node and sharpd of its own, on this machine", run_command},
     {"fabric", "what a fabric file says, and the trees that come of it: show", fabric_command},
+    {"tune", "measure this machine and write which algorithm serves which sizes inside a host", tune_command},
     {"lab", "an emulated fabric on this machine: up, exec, mpirun, status, down", lab_command},
     {"doctor", "what this machine grants and what runs on it, and what to mend", doctor_command},
 };
