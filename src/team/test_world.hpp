@@ -176,6 +176,7 @@ class World {
   Common& common;
   SlowAcross across;
   int allgathers = 0;
+  Duration in_oob{};  ///< Spent in them, waiting for the others included.
   int hooks = 0;
   bool refuse_across = false;
   std::string why;  ///< Of the last create.
@@ -217,10 +218,12 @@ class World {
   int allgather(const void* in, void* out, std::size_t bytes) {
     if (bytes * static_cast<std::size_t>(size) > kOobBytes) std::abort();
     ++allgathers;
+    const Time began = monotonic_now();
     std::memcpy(common.oob + static_cast<std::size_t>(rank) * bytes, in, bytes);
     meet();
     std::memcpy(out, common.oob, bytes * static_cast<std::size_t>(size));
     meet();
+    in_oob += monotonic_now() - began;
     return 0;
   }
 };
