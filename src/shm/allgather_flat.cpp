@@ -26,7 +26,9 @@ Step gather(Operation& op, const Shape& shape) {
   Group& group = *op.group;
   const Call& call = *op.call;
   const std::size_t largest = shape.largest(group);
-  const auto part = [&](int m) { return std::min(shape.bytes(m) - std::min(op.offset, shape.bytes(m)), group.eager_bytes()); };
+  const auto part = [&](int m) {
+    return std::min(shape.bytes(m) - std::min(op.offset, shape.bytes(m)), group.eager_bytes());
+  };
   const auto target = [&](int m) { return out_bytes(call) + shape.offset(m) + op.offset; };
   const int me = group.index();
   for (;;) {

@@ -21,7 +21,8 @@ Step allreduce_flat(Operation& op) {
       op.phase = 2;
     }
     if (!all_arrived(op)) return Step::waiting;
-    const std::byte* own = own_operand(call, group.index(), op.offset, payload_of(group, group.index(), op.round, bytes));
+    const std::byte* own =
+        own_operand(call, group.index(), op.offset, payload_of(group, group.index(), op.round, bytes));
     fold_all(*call.fold, group.size(), out_bytes(call) + op.offset, bytes,
              [&](int m) { return m == group.index() ? own : payload_of(group, m, op.round, bytes); });
     group.complete(op.round);

@@ -34,7 +34,8 @@ struct Fold {
   const void* context = nullptr;  ///< For `function`.
 
   void combine(void* out, const void* a, const void* b, std::size_t count) const {
-    if (kernel) [[likely]] return kernel.combine(out, a, b, count);
+    if (kernel) [[likely]]
+      return kernel.combine(out, a, b, count);
     function(*this, out, a, b, count);
   }
 };
@@ -58,10 +59,11 @@ inline constexpr const void* kInPlace = nullptr;
 
 struct Call {
   Coll coll = Coll::barrier;
-  int root = 0;                ///< reduce, bcast: index in the group.
-  const void* in = kInPlace;   ///< bcast: not looked at; `out` is the buffer at every member.
-  void* out = nullptr;         ///< reduce: not looked at but at the root.
-  std::size_t bytes = 0;       ///< allreduce, reduce, bcast: the vector. allgather, alltoall, reduce_scatter_block: one block.
+  int root = 0;               ///< reduce, bcast: index in the group.
+  const void* in = kInPlace;  ///< bcast: not looked at; `out` is the buffer at every member.
+  void* out = nullptr;        ///< reduce: not looked at but at the root.
+  std::size_t bytes =
+      0;  ///< allreduce, reduce, bcast: the vector. allgather, alltoall, reduce_scatter_block: one block.
   const Fold* fold = nullptr;  ///< Reductions. bytes is a multiple of fold->element_bytes.
   Blocks in_blocks{};          ///< alltoallv.
   Blocks out_blocks{};         ///< allgatherv (counts are the same at every member) and alltoallv.

@@ -13,8 +13,8 @@ namespace {
 /// Both sides of inline, of the eager buffer and of a cell of it, and several rounds.
 std::vector<std::size_t> sizes(const Shape& shape, int members) {
   const std::size_t eager = layout_of(shape, 0).eager_bytes, n = static_cast<std::size_t>(members);
-  std::vector<std::size_t> all = {0,         8,         16,            kInlineBytes,        kInlineBytes + 8,   200,
-                                  eager - 8, eager,     eager + 8,     3 * eager + 16};
+  std::vector<std::size_t> all = {0,   8,         16,    kInlineBytes, kInlineBytes + 8,
+                                  200, eager - 8, eager, eager + 8,    3 * eager + 16};
   for (const std::size_t cell : {kInlineBytes / n / 8 * 8, eager / n / 16 * 16})
     for (const std::size_t size : {cell, cell + 8}) all.push_back(size);
   return all;
@@ -32,45 +32,53 @@ TEST_P(EveryAlgorithm, GivesTheReferenceResultAroundEveryThreshold) {
   const int n = GetParam();
   const Shape shape = small_shape(n);
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
-    std::uint64_t seed = 1;
-    for (const Algorithm& algorithm : algorithms()) {
-      if (algorithm.usable != nullptr && !algorithm.usable(group)) continue;
-      Tuning tuning = tuning_for(shape, n);
-      if (auto forced = tuning.force(algorithm.coll, algorithm.name); !forced) return forced.error().context;
-      group.set_tuning(tuning);
-      for (const std::size_t bytes : sizes(shape, n)) {
-        if (bytes > algorithm.bytes_max) continue;
-        for (const bool in_place : {false, true}) {
-          ++seed;
-          const Ask ask{.coll = algorithm.coll, .bytes = bytes, .root = static_cast<int>(seed % static_cast<unsigned>(n)),
-                        .in_place = in_place, .reduction = seed % std::size(kReductions), .seed = seed};
-          if (std::string fault = run_one(group, ask); !fault.empty()) return fmt::format("{}: {}", algorithm.name, fault);
-          if (algorithm.coll == Coll::barrier) break;
-        }
-      }
-    }
-    return {};
-  }));
+              Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+              std::uint64_t seed = 1;
+              for (const Algorithm& algorithm : algorithms()) {
+                if (algorithm.usable != nullptr && !algorithm.usable(group)) continue;
+                Tuning tuning = tuning_for(shape, n);
+                if (auto forced = tuning.force(algorithm.coll, algorithm.name); !forced) return forced.error().context;
+                group.set_tuning(tuning);
+                for (const std::size_t bytes : sizes(shape, n)) {
+                  if (bytes > algorithm.bytes_max) continue;
+                  for (const bool in_place : {false, true}) {
+                    ++seed;
+                    const Ask ask{.coll = algorithm.coll,
+                                  .bytes = bytes,
+                                  .root = static_cast<int>(seed % static_cast<unsigned>(n)),
+                                  .in_place = in_place,
+                                  .reduction = seed % std::size(kReductions),
+                                  .seed = seed};
+                    if (std::string fault = run_one(group, ask); !fault.empty())
+                      return fmt::format("{}: {}", algorithm.name, fault);
+                    if (algorithm.coll == Coll::barrier) break;
+                  }
+                }
+              }
+              return {};
+            }));
 }
 INSTANTIATE_TEST_SUITE_P(GroupSizes, EveryAlgorithm, testing::Range(1, 18));
 
 TEST(LargestGroup, DoesEveryCollective) {
   const int n = kMembersMax;
   const Shape shape = small_shape(n);
-  EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
-    for (int coll = 0; coll < kCollCount; ++coll) {
-      const Ask ask{.coll = static_cast<Coll>(coll), .bytes = 72, .root = n - 1, .seed = static_cast<std::uint64_t>(coll)};
-      if (std::string fault = run_one(group, ask); !fault.empty()) return fault;
-    }
-    return {};
-  }));
+  EXPECT_EQ(
+      "", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
+        Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+        for (int coll = 0; coll < kCollCount; ++coll) {
+          const Ask ask{
+              .coll = static_cast<Coll>(coll), .bytes = 72, .root = n - 1, .seed = static_cast<std::uint64_t>(coll)};
+          if (std::string fault = run_one(group, ask); !fault.empty()) return fault;
+        }
+        return {};
+      }));
 }
 
 Ask random_ask(Random& random, int size, std::size_t bytes_max) {
   static constexpr std::size_t kSizes[] = {8, 8, 48, 56, 100, 1024, 1032};
-  const std::size_t bytes = random.chance(0.1) ? random.below(bytes_max) / 4 * 4 : kSizes[random.below(std::size(kSizes))];
+  const std::size_t bytes =
+      random.chance(0.1) ? random.below(bytes_max) / 4 * 4 : kSizes[random.below(std::size(kSizes))];
   return {.coll = static_cast<Coll>(random.below(kCollCount)),
           .bytes = bytes,
           .root = static_cast<int>(random.below(static_cast<std::uint64_t>(size))),
@@ -90,14 +98,15 @@ TEST(Sequence, OperationsOfAllKindsFollowEachOtherWhoeverLagsBehind) {
     SCOPED_TRACE(n);
     const Shape shape = small_shape(n);
     EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-      Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
-      Random shared(42 + static_cast<unsigned>(n)), own(1000 + static_cast<unsigned>(rank));
-      for (int i = 0; i < 1500; ++i) {
-        dawdle(own);
-        if (std::string fault = run_one(group, random_ask(shared, n, 4000)); !fault.empty()) return fmt::format("{}: {}", i, fault);
-      }
-      return {};
-    }));
+                Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+                Random shared(42 + static_cast<unsigned>(n)), own(1000 + static_cast<unsigned>(rank));
+                for (int i = 0; i < 1500; ++i) {
+                  dawdle(own);
+                  if (std::string fault = run_one(group, random_ask(shared, n, 4000)); !fault.empty())
+                    return fmt::format("{}: {}", i, fault);
+                }
+                return {};
+              }));
   }
 }
 
@@ -105,90 +114,92 @@ TEST(Sequence, RootedKindsAloneRunAheadByARingAndNoFurther) {
   const int n = 4;
   const Shape shape = small_shape(n);
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
-    Random shared(7), own(static_cast<unsigned>(rank));
-    for (int i = 0; i < 3000; ++i) {
-      dawdle(own);
-      Ask ask = random_ask(shared, n, 2000);
-      ask.coll = shared.chance(0.5) ? Coll::bcast : Coll::reduce;
-      if (i / 100 % 2 == 0) ask.root = 1;
-      if (std::string fault = run_one(group, ask); !fault.empty()) return fmt::format("{}: {}", i, fault);
-    }
-    return {};
-  }));
+              Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+              Random shared(7), own(static_cast<unsigned>(rank));
+              for (int i = 0; i < 3000; ++i) {
+                dawdle(own);
+                Ask ask = random_ask(shared, n, 2000);
+                ask.coll = shared.chance(0.5) ? Coll::bcast : Coll::reduce;
+                if (i / 100 % 2 == 0) ask.root = 1;
+                if (std::string fault = run_one(group, ask); !fault.empty()) return fmt::format("{}: {}", i, fault);
+              }
+              return {};
+            }));
 }
 
 TEST(Sequence, QueuedOperationsAreAdvancedInOrderAmongBlockingOnes) {
   const int n = 3;
   const Shape shape = small_shape(n);
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
-    Random shared(99), own(static_cast<unsigned>(rank) + 5);
-    std::deque<std::unique_ptr<Exercise>> queue;
-    for (int i = 0; i < 1000; ++i) {
-      queue.push_back(std::make_unique<Exercise>(random_ask(shared, n, 3000), n, rank));
-      prepare(group, queue.back()->call(), queue.back()->operation);
-      const bool drain = shared.chance(0.1);  // a blocking one: what is older comes first
-      while (!queue.empty() && (drain || queue.size() > 5 || own.chance(0.3))) {
-        Operation& oldest = queue.front()->operation;
-        if (drain && own.chance(0.5) && wait(oldest) != Errc::ok) return group.error();
-        if (const Step step = advance(oldest); step == Step::waiting) {
-          sched_yield();
-          continue;
-        } else if (step == Step::failed) {
-          return group.error();
-        }
-        if (advance(oldest) != Step::done) return "done once, and then no more";
-        if (std::string fault = queue.front()->check(); !fault.empty()) return fmt::format("{}: {}", i, fault);
-        queue.pop_front();
-      }
-    }
-    while (!queue.empty()) {
-      if (wait(queue.front()->operation) != Errc::ok) return group.error();
-      if (std::string fault = queue.front()->check(); !fault.empty()) return fault;
-      queue.pop_front();
-    }
-    return {};
-  }));
+              Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+              Random shared(99), own(static_cast<unsigned>(rank) + 5);
+              std::deque<std::unique_ptr<Exercise>> queue;
+              for (int i = 0; i < 1000; ++i) {
+                queue.push_back(std::make_unique<Exercise>(random_ask(shared, n, 3000), n, rank));
+                prepare(group, queue.back()->call(), queue.back()->operation);
+                const bool drain = shared.chance(0.1);  // a blocking one: what is older comes first
+                while (!queue.empty() && (drain || queue.size() > 5 || own.chance(0.3))) {
+                  Operation& oldest = queue.front()->operation;
+                  if (drain && own.chance(0.5) && wait(oldest) != Errc::ok) return group.error();
+                  if (const Step step = advance(oldest); step == Step::waiting) {
+                    sched_yield();
+                    continue;
+                  } else if (step == Step::failed) {
+                    return group.error();
+                  }
+                  if (advance(oldest) != Step::done) return "done once, and then no more";
+                  if (std::string fault = queue.front()->check(); !fault.empty())
+                    return fmt::format("{}: {}", i, fault);
+                  queue.pop_front();
+                }
+              }
+              while (!queue.empty()) {
+                if (wait(queue.front()->operation) != Errc::ok) return group.error();
+                if (std::string fault = queue.front()->check(); !fault.empty()) return fault;
+                queue.pop_front();
+              }
+              return {};
+            }));
 }
 
 TEST(Sequence, AnOperationIsPreparedAgainAndAgain) {
   const int n = 2;
   const Shape shape = small_shape(n);
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
-    Exercise exercise({.coll = Coll::alltoallv, .bytes = 3000, .seed = 5}, n, rank);
-    for (int i = 0; i < 50; ++i) {
-      prepare(group, exercise.call(), exercise.operation);
-      if (wait(exercise.operation) != Errc::ok) return group.error();
-      if (std::string fault = exercise.check(); !fault.empty()) return fault;
-    }
-    return {};
-  }));
+              Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+              Exercise exercise({.coll = Coll::alltoallv, .bytes = 3000, .seed = 5}, n, rank);
+              for (int i = 0; i < 50; ++i) {
+                prepare(group, exercise.call(), exercise.operation);
+                if (wait(exercise.operation) != Errc::ok) return group.error();
+                if (std::string fault = exercise.check(); !fault.empty()) return fault;
+              }
+              return {};
+            }));
 }
 
 TEST(Sequence, SubgroupsOfOneSegmentDoNotDisturbEachOther) {
   // Six ranks: two sockets of three, their leaders, and all.
   const Shape shape = small_shape(6, {3, 3, 2, 6});
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-    const int socket = rank / 3;
-    std::vector<Member> mine;
-    for (int i = 0; i < 3; ++i) mine.push_back({socket * 3 + i, socket * 3 + i});
-    const Tuning tuning = tuning_for(shape, 3);
-    Group in_socket(segment, static_cast<std::size_t>(socket), mine, rank % 3, kTestWaiting, tuning);
-    std::unique_ptr<Group> leaders;
-    if (rank % 3 == 0)
-      leaders = std::make_unique<Group>(segment, 2, std::vector<Member>{{0, 0}, {3, 3}}, socket, kTestWaiting, tuning);
-    Group all(segment, 3, everybody(6), rank, kTestWaiting, tuning);
-    Random shared(3), of_socket(100 + static_cast<unsigned>(socket)), of_leaders(200);
-    for (int i = 0; i < 300; ++i) {
-      std::string fault = run_one(in_socket, random_ask(of_socket, 3, 2000));
-      if (fault.empty() && leaders) fault = run_one(*leaders, random_ask(of_leaders, 2, 2000));
-      if (fault.empty() && i % 3 == 0) fault = run_one(all, random_ask(shared, 6, 2000));
-      if (!fault.empty()) return fmt::format("{}: {}", i, fault);
-    }
-    return {};
-  }));
+              const int socket = rank / 3;
+              std::vector<Member> mine;
+              for (int i = 0; i < 3; ++i) mine.push_back({socket * 3 + i, socket * 3 + i});
+              const Tuning tuning = tuning_for(shape, 3);
+              Group in_socket(segment, static_cast<std::size_t>(socket), mine, rank % 3, kTestWaiting, tuning);
+              std::unique_ptr<Group> leaders;
+              if (rank % 3 == 0)
+                leaders = std::make_unique<Group>(segment, 2, std::vector<Member>{{0, 0}, {3, 3}}, socket, kTestWaiting,
+                                                  tuning);
+              Group all(segment, 3, everybody(6), rank, kTestWaiting, tuning);
+              Random shared(3), of_socket(100 + static_cast<unsigned>(socket)), of_leaders(200);
+              for (int i = 0; i < 300; ++i) {
+                std::string fault = run_one(in_socket, random_ask(of_socket, 3, 2000));
+                if (fault.empty() && leaders) fault = run_one(*leaders, random_ask(of_leaders, 2, 2000));
+                if (fault.empty() && i % 3 == 0) fault = run_one(all, random_ask(shared, 6, 2000));
+                if (!fault.empty()) return fmt::format("{}: {}", i, fault);
+              }
+              return {};
+            }));
 }
 
 TEST(Tuning, AForcedNameThatIsNoneNamesThoseThereAre) {

@@ -34,7 +34,8 @@ Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, 
   large_bytes_ = shape.large_bytes;
   tuning_.keep_usable(*this);
   const Member& me = members_[static_cast<std::size_t>(index)];
-  segment.entry(me.host_member).rank.store(me.rank, std::memory_order_relaxed);  // for error(), which may come at any time
+  segment.entry(me.host_member)
+      .rank.store(me.rank, std::memory_order_relaxed);  // for error(), which may come at any time
 }
 
 bool Group::wait_done(std::uint64_t round) noexcept {
@@ -88,8 +89,8 @@ void Group::break_because(Errc code, const char* why) noexcept {
   broken_ = code;
   why_ = why;
   std::int32_t nobody = 0;
-  segment_.header().culprit.compare_exchange_strong(nobody, -(members_[static_cast<std::size_t>(index_)].host_member + 1),
-                                                    std::memory_order_relaxed);
+  segment_.header().culprit.compare_exchange_strong(
+      nobody, -(members_[static_cast<std::size_t>(index_)].host_member + 1), std::memory_order_relaxed);
 }
 
 }  // namespace sumac::shm

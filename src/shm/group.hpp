@@ -62,7 +62,8 @@ class Group {
     return lines_[static_cast<std::size_t>(member) * kLineRing + round % kLineRing];
   }
   std::byte* eager(int member, std::uint64_t round) const noexcept {
-    return eager_ + static_cast<std::size_t>(member) * eager_stride_ + stagger(member) + round % kEagerRing * eager_bytes_;
+    return eager_ + static_cast<std::size_t>(member) * eager_stride_ + stagger(member) +
+           round % kEagerRing * eager_bytes_;
   }
   /// This member's own area of large_bytes() for the algorithms of large messages, and how far they have come: turns.hpp
   /// says who may write to it and when.

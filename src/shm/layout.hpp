@@ -39,7 +39,7 @@ struct alignas(kCacheLine) Counter {
 
 /// Written by its member alone.
 struct Control {
-  Counter done;                 ///< The last round this member has completed: it reads nothing of earlier ones any more.
+  Counter done;  ///< The last round this member has completed: it reads nothing of earlier ones any more.
   Counter counters[kCounters];  ///< Group::counter(). They only grow; never reset.
 };
 static_assert(sizeof(Control) == (1 + kCounters) * kCacheLine);

@@ -75,7 +75,8 @@ ProcessName this_process() noexcept {
 Life look_at(const ProcessName& process) {
   if (process.pid == ::getpid()) return Life::alive;  // ranks that are threads
   struct stat ns {};
-  if (process.pid <= 0 || ::stat("/proc/self/ns/pid", &ns) != 0 || ns.st_ino != process.pid_namespace) return Life::unknown;
+  if (process.pid <= 0 || ::stat("/proc/self/ns/pid", &ns) != 0 || ns.st_ino != process.pid_namespace)
+    return Life::unknown;
 
   const std::lock_guard lock(mutex());
   auto [at, is_new] = watched().try_emplace(process.pid);

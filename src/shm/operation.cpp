@@ -28,7 +28,8 @@ void prepare(Group& group, const Call& call, Operation& op) noexcept { prepare_f
 
 Step advance(Operation& op) noexcept {
   if (op.phase == kPhaseDone) return Step::done;
-  if (op.group->broken() != Errc::ok) [[unlikely]] return Step::failed;
+  if (op.group->broken() != Errc::ok) [[unlikely]]
+    return Step::failed;
   const Step step = op.algorithm->step(op);
   if (step != Step::waiting) return step;
   if (++op.idle % kIdleStepsPerLook == 0 && op.group->look_for_dead_now_and_then() != Errc::ok) return Step::failed;
@@ -60,17 +61,21 @@ namespace {
 
 Errc wait(Operation& op) noexcept {
   if (op.phase == kPhaseDone) return Errc::ok;
-  if (op.group->broken() != Errc::ok) [[unlikely]] return op.group->broken();
+  if (op.group->broken() != Errc::ok) [[unlikely]]
+    return op.group->broken();
   op.polls = op.group->polls();
-  if (op.algorithm->step(op) == Step::done) [[likely]] return Errc::ok;
+  if (op.algorithm->step(op) == Step::done) [[likely]]
+    return Errc::ok;
   return wait_out(op);
 }
 
 Errc run(Group& group, const Call& call) noexcept {
-  if (group.broken() != Errc::ok) [[unlikely]] return group.broken();
+  if (group.broken() != Errc::ok) [[unlikely]]
+    return group.broken();
   Operation op;
   prepare_for(group, call, op, group.polls());
-  if (op.algorithm->step(op) == Step::done) [[likely]] return Errc::ok;
+  if (op.algorithm->step(op) == Step::done) [[likely]]
+    return Errc::ok;
   return wait_out(op);
 }
 

@@ -23,8 +23,11 @@ std::string every_collective(Segment& segment, int rank, int n, int times) {
   Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
   Random shared(11);
   for (int i = 0; i < times * kCollCount; ++i) {
-    Exercise exercise({.coll = static_cast<Coll>(i % kCollCount), .bytes = shared.below(5000) / 8 * 8, .root = i % n,
-                       .reduction = static_cast<std::size_t>(i) % std::size(kReductions), .seed = shared.next()},
+    Exercise exercise({.coll = static_cast<Coll>(i % kCollCount),
+                       .bytes = shared.below(5000) / 8 * 8,
+                       .root = i % n,
+                       .reduction = static_cast<std::size_t>(i) % std::size(kReductions),
+                       .seed = shared.next()},
                       n, rank);
     if (run(group, exercise.call()) != Errc::ok) return group.error();
     if (std::string fault = exercise.check(); !fault.empty()) return fault;
@@ -34,8 +37,9 @@ std::string every_collective(Segment& segment, int rank, int n, int times) {
 
 TEST(Processes, WorkOverAMemfd) {
   for (const int n : {1, 2, 5}) {
-    const auto texts = run_processes(small_shape(n), Backing::memfd,
-                                     [&](Segment& segment, int rank) { return every_collective(segment, rank, n, 20); });
+    const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) {
+      return every_collective(segment, rank, n, 20);
+    });
     for (const auto& text : texts) EXPECT_EQ("", text);
   }
 }
@@ -169,19 +173,20 @@ INSTANTIATE_TEST_SUITE_P(EachCollective, DeathIn, testing::Range(0, kCollCount))
 
 TEST(Death, IsNamedAlsoInGroupsThatTheDeadWasNotIn) {
   // Two sockets of two ranks. Rank 1 dies; rank 0, its leader, gives up; rank 3 waits for rank 2, who waits for rank 0.
-  const auto texts = run_processes(small_shape(4, {2, 2, 2}), Backing::memfd, [](Segment& segment, int rank) -> std::string {
-    const int socket = rank / 2;
-    const Tuning tuning = tuning_for(segment.shape(), 2);
-    Group in_socket(segment, static_cast<std::size_t>(socket), {{socket * 2, socket * 2}, {socket * 2 + 1, socket * 2 + 1}},
-                    rank % 2, kTestWaiting, tuning);
-    if (rank == 1) ::kill(::getpid(), SIGKILL);
-    const Call barrier;
-    if (rank == 2) {
-      Group leaders(segment, 2, {{0, 0}, {2, 2}}, 1, kTestWaiting, tuning);
-      return run(leaders, barrier) == Errc::lost ? leaders.error() : "no error";
-    }
-    return run(in_socket, barrier) == Errc::lost ? in_socket.error() : "no error";
-  });
+  const auto texts =
+      run_processes(small_shape(4, {2, 2, 2}), Backing::memfd, [](Segment& segment, int rank) -> std::string {
+        const int socket = rank / 2;
+        const Tuning tuning = tuning_for(segment.shape(), 2);
+        Group in_socket(segment, static_cast<std::size_t>(socket),
+                        {{socket * 2, socket * 2}, {socket * 2 + 1, socket * 2 + 1}}, rank % 2, kTestWaiting, tuning);
+        if (rank == 1) ::kill(::getpid(), SIGKILL);
+        const Call barrier;
+        if (rank == 2) {
+          Group leaders(segment, 2, {{0, 0}, {2, 2}}, 1, kTestWaiting, tuning);
+          return run(leaders, barrier) == Errc::lost ? leaders.error() : "no error";
+        }
+        return run(in_socket, barrier) == Errc::lost ? in_socket.error() : "no error";
+      });
   for (const std::size_t rank : {0, 2, 3}) EXPECT_NE(std::string::npos, texts[rank].find("rank 1 ")) << texts[rank];
 }
 

@@ -13,7 +13,8 @@ Step reduce_scatter_block_flat(Operation& op) {
       begin_round(op);
       op.phase = 1;
     }
-    const std::size_t cell = std::min(call.bytes - op.offset, whole_elements(group.eager_bytes() / members, *call.fold));
+    const std::size_t cell =
+        std::min(call.bytes - op.offset, whole_elements(group.eager_bytes() / members, *call.fold));
     const auto row_of = [&](int m) { return payload_of(group, m, op.round, cell * members); };
     if (op.phase == 1) {
       if (!group.room(op.round, ring_for(cell * members))) return Step::waiting;

@@ -63,7 +63,8 @@ void sweep() {
     const std::string name = at->path().filename().string();
     if (!name.starts_with(prefix)) continue;
     const long pid = std::strtol(name.c_str() + prefix.size(), nullptr, 10);
-    if (pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH) std::filesystem::remove(at->path(), ignored);
+    if (pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH)
+      std::filesystem::remove(at->path(), ignored);
   }
 }
 

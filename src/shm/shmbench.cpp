@@ -163,8 +163,13 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
     std::vector<int> counts(static_cast<std::size_t>(settings.ranks), static_cast<int>(bytes)), displacements;
     for (int m = 0; m < settings.ranks; ++m) displacements.push_back(m * static_cast<int>(bytes));
     const Blocks blocks{counts.data(), displacements.data(), 1};
-    Call call{.coll = static_cast<Coll>(coll), .in = in.data(), .out = out.data(), .bytes = bytes, .fold = &fold,
-              .in_blocks = blocks, .out_blocks = blocks};
+    Call call{.coll = static_cast<Coll>(coll),
+              .in = in.data(),
+              .out = out.data(),
+              .bytes = bytes,
+              .fold = &fold,
+              .in_blocks = blocks,
+              .out_blocks = blocks};
     double* data = call.coll == Coll::bcast ? out.data() : in.data();
     const int iterations = settings.iterations != 0 ? settings.iterations
                            : waiting.crowded()      ? 200
@@ -183,8 +188,9 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
     }
     if (rank != 0) continue;
     const Algorithm* used = tuning.pick(call.coll, selection_bytes(call, settings.ranks));
-    std::printf("%-21s %-10s %8zu B  %2d ranks  %10.1f ns   naive 8 B %8.1f ns   line round trip %6.1f ns\n", settings.coll.c_str(),
-                std::string(used->name).c_str(), bytes, settings.ranks, median(ours), median(naive), median(trips));
+    std::printf("%-21s %-10s %8zu B  %2d ranks  %10.1f ns   naive 8 B %8.1f ns   line round trip %6.1f ns\n",
+                settings.coll.c_str(), std::string(used->name).c_str(), bytes, settings.ranks, median(ours),
+                median(naive), median(trips));
     std::fflush(stdout);
   }
   return 0;
@@ -217,8 +223,9 @@ int bench_main(int argc, char** argv) {
   }
   if (settings.ranks < 1 || settings.ranks > kMembersMax || settings.blocks < 4 || settings.bytes.empty() ||
       settings.cores.empty()) {
-    std::fprintf(stderr, "usage: sumac-shmbench [--ranks 2] [--cores 0,1] [--coll allreduce] [--algorithm flat]"
-                         " [--bytes 8,64] [--blocks 41] [--iterations n]\n");
+    std::fprintf(stderr,
+                 "usage: sumac-shmbench [--ranks 2] [--cores 0,1] [--coll allreduce] [--algorithm flat]"
+                 " [--bytes 8,64] [--blocks 41] [--iterations n]\n");
     return 2;
   }
   Shape shape;

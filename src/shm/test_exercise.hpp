@@ -18,8 +18,8 @@ struct Reduction {
   Dtype dtype;
 };
 inline constexpr Reduction kReductions[] = {
-    {Op::sum, Dtype::int32}, {Op::sum, Dtype::float64}, {Op::max, Dtype::float32},  {Op::bxor, Dtype::uint8},
-    {Op::sum, Dtype::float16}, {Op::prod, Dtype::int16}, {Op::minloc, Dtype::int64}, {Op::sum, Dtype::bfloat16},
+    {Op::sum, Dtype::int32},   {Op::sum, Dtype::float64}, {Op::max, Dtype::float32},  {Op::bxor, Dtype::uint8},
+    {Op::sum, Dtype::float16}, {Op::prod, Dtype::int16},  {Op::minloc, Dtype::int64}, {Op::sum, Dtype::bfloat16},
 };
 
 struct Ask {
@@ -55,8 +55,8 @@ class Exercise {
     for (std::size_t i = 0; i < expected_.size(); ++i) {
       if (out_[i] == expected_[i]) continue;
       return fmt::format("{} of {} bytes, member {} of {}, root {}{}, reduction {}: byte {} is {} and should be {}",
-                         to_string(ask_.coll), bytes_, me_, size_, ask_.root, ask_.in_place ? ", in place" : "", ask_.reduction,
-                         i, std::to_integer<int>(out_[i]), std::to_integer<int>(expected_[i]));
+                         to_string(ask_.coll), bytes_, me_, size_, ask_.root, ask_.in_place ? ", in place" : "",
+                         ask_.reduction, i, std::to_integer<int>(out_[i]), std::to_integer<int>(expected_[i]));
     }
     return {};
   }
@@ -68,7 +68,8 @@ class Exercise {
   /// What `member` has for `receiver` (-1: for all), the same whoever asks.
   Bytes data(int member, int receiver, std::size_t bytes) const {
     Bytes result(bytes);
-    SplitMix64 mix(ask_.seed * 1000003 + static_cast<std::uint64_t>(member) * 517 + static_cast<std::uint64_t>(receiver + 1));
+    SplitMix64 mix(ask_.seed * 1000003 + static_cast<std::uint64_t>(member) * 517 +
+                   static_cast<std::uint64_t>(receiver + 1));
     for (std::size_t i = 0; i < bytes; i += 8) {
       const std::uint64_t word = mix.next();
       std::memcpy(result.data() + i, &word, std::min<std::size_t>(8, bytes - i));
@@ -89,7 +90,8 @@ class Exercise {
     Bytes sum;
     for (int m = 0; m < size_; ++m) {
       const Bytes all = data(m, receiver, whole);
-      Bytes part(all.begin() + static_cast<std::ptrdiff_t>(skip), all.begin() + static_cast<std::ptrdiff_t>(skip + bytes));
+      Bytes part(all.begin() + static_cast<std::ptrdiff_t>(skip),
+                 all.begin() + static_cast<std::ptrdiff_t>(skip + bytes));
       if (m == 0) {
         sum = part;
       } else {
@@ -177,8 +179,9 @@ class Exercise {
       for (int m = 0; m < size_; ++m) {
         const bool gathers = ask_.coll == Coll::allgatherv;
         put(expected_, call_.out_blocks.offset(m), data(m, gathers ? -1 : me_, call_.out_blocks.bytes(m)));
-        if (!gathers) put(in_place ? out_ : in_, (in_place ? call_.out_blocks : call_.in_blocks).offset(m),
-                          data(me_, m, uneven(me_, m)));
+        if (!gathers)
+          put(in_place ? out_ : in_, (in_place ? call_.out_blocks : call_.in_blocks).offset(m),
+              data(me_, m, uneven(me_, m)));
         if (gathers && in_place && m == me_) put(out_, call_.out_blocks.offset(m), in_);
       }
     } else {

@@ -32,7 +32,8 @@ inline std::vector<Member> everybody(int size) {
 }
 
 inline Tuning tuning_for(const Shape& shape, int size) {
-  return default_tuning({.size = size, .crowded = true, .eager_bytes = shape.eager_bytes, .large_bytes = shape.large_bytes});
+  return default_tuning(
+      {.size = size, .crowded = true, .eager_bytes = shape.eager_bytes, .large_bytes = shape.large_bytes});
 }
 
 inline constexpr Waiting kTestWaiting{.ranks_on_host = 256, .cpus = 1};
