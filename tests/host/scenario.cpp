@@ -87,9 +87,12 @@ Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame) {
   const std::uint64_t steps = random.below(3) == 0 ? 2 + random.below(3) : 1;
   for (std::uint64_t i = 0; i < steps; ++i)
     scenario.steps.push_back(draw_step(random, static_cast<std::size_t>(ranks)));
-  for (auto& step : scenario.steps) {
-    const bool is_safe = step.coll == Coll::allgather && step.count * extent(type(step.type).kind) <= 1024;
-    if (is_tame && !is_safe) step.has_own_types = false;
+  if (is_tame) {
+    for (auto& step : scenario.steps) {
+      step.has_own_types = false;
+      step.form = Form::blocking;
+      step.starts = 1;
+    }
   }
   return scenario;
 }

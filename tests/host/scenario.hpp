@@ -42,8 +42,9 @@ struct Scenario {
 };
 
 /// `ranks` of the world bounds the bytes of a case. `is_tame`: without what Open MPI 4.1's own collectives get wrong, for
-/// runs where some of them pass through. Types that differ from rank to rank make bcast and allgatherv decide differently
-/// and hang, and a large message into a type with gaps writes beyond it (alltoall: "buffer overflow detected").
+/// runs where some of them pass through. Where types differ from rank to rank allgatherv and bcast decide differently and
+/// hang, and a large alltoall into types with gaps aborts ("buffer overflow detected"); nonblocking and persistent ones mixed
+/// on one communicator (a persistent alltoallv in place, later an ireduce) wait for each other for ever.
 Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame = false);
 
 std::string to_string(Coll coll);
