@@ -14,7 +14,7 @@ namespace sumac::machine {
 namespace {
 
 struct Mount {
-  std::string root;   ///< The group that is mounted; a container sees its own group at the mount point.
+  std::string root;  ///< The group that is mounted; a container sees its own group at the mount point.
   std::string point;
 };
 struct Mounts {

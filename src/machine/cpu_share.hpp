@@ -32,8 +32,8 @@ inline constexpr double kNoQuota = std::numeric_limits<double>::infinity();
 /// One process's share. Trivially copyable: ranks of a host exchange theirs and ask together().
 struct CpuShare {
   CpuMask allowed;
-  double quota_cpus = kNoQuota;  ///< The least quota of the cgroups from the process's own up to the root.
-  std::uint64_t quota_group = 0; ///< Tells the cgroup that has it: processes of one such group share one quota.
+  double quota_cpus = kNoQuota;   ///< The least quota of the cgroups from the process's own up to the root.
+  std::uint64_t quota_group = 0;  ///< Tells the cgroup that has it: processes of one such group share one quota.
 };
 
 /// The cpus that this process may run on; empty if the kernel does not say.

@@ -113,7 +113,8 @@ TEST(Discover, a_description_that_is_none_is_named) {
     const Variable synthetic("HWLOC_SYNTHETIC", "package:two");
     const auto machine = discover();
     ASSERT_FALSE(machine);
-    EXPECT_NE(machine.error().context.find("HWLOC_SYNTHETIC=package:two"), std::string::npos) << machine.error().context;
+    EXPECT_NE(machine.error().context.find("HWLOC_SYNTHETIC=package:two"), std::string::npos)
+        << machine.error().context;
   }
   const Variable xml("HWLOC_XMLFILE", "/nonexistent/machine.xml");
   const auto machine = discover();
@@ -153,8 +154,10 @@ TEST(Sysfs, sockets_nodes_cores_and_caches) {
     write_sysfs(folder, with_new_names);
     const auto machine = read_sysfs(folder / "", {});
     ASSERT_TRUE(machine) << machine.error().context;
-    EXPECT_EQ(machine->cpus, (std::vector<topo::Cpu>{{0, 0, 0, 0}, {1, 0, 0, 1}, {2, 36, 1, 2}, {3, 36, 1, 3},
-                                                     {4, 0, 0, 0}, {6, 36, 1, 2}, {7, 36, 1, 3}}));
+    EXPECT_EQ(
+        machine->cpus,
+        (std::vector<topo::Cpu>{
+            {0, 0, 0, 0}, {1, 0, 0, 1}, {2, 36, 1, 2}, {3, 36, 1, 3}, {4, 0, 0, 0}, {6, 36, 1, 2}, {7, 36, 1, 3}}));
     EXPECT_EQ(machine->l1d_bytes, 48U << 10);
     EXPECT_EQ(machine->l2_bytes, 1U << 20);
     EXPECT_EQ(machine->l3_bytes, 0U) << "there is none";

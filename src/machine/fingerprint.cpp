@@ -52,8 +52,8 @@ std::string counted(std::uint32_t count, std::string_view word) {
 std::string fingerprint(const topo::Machine& machine, const std::string& cpuinfo) {
   std::string text;
   // x86 has the first five, ARM the last three.
-  for (const std::string_view key : {"vendor_id", "model name", "cpu family", "model", "stepping", "CPU implementer",
-                                     "CPU part", "CPU revision"})
+  for (const std::string_view key :
+       {"vendor_id", "model name", "cpu family", "model", "stepping", "CPU implementer", "CPU part", "CPU revision"})
     if (const auto value = value_of(cpuinfo, key); !value.empty())
       text += fmt::format("{}{}", text.empty() ? "" : " ", value);
   if (text.empty()) text = "unknown cpu";

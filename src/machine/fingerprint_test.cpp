@@ -25,7 +25,8 @@ TEST(Fingerprint, x86_has_the_model_and_the_caches) {
 }
 
 TEST(Fingerprint, arm_and_unknown) {
-  const std::string arm = "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\nCPU revision\t: 1\n";
+  const std::string arm =
+      "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\nCPU revision\t: 1\n";
   EXPECT_EQ(fingerprint(two_cores(), arm).rfind("0x41 0xd0c 1, 1 socket", 0), 0U) << fingerprint(two_cores(), arm);
   topo::Machine bare;
   bare.cpus = {{0, topo::kUnknown, 0, 0}};

@@ -31,8 +31,8 @@ Result<Topology> load() {
   Topology topology{raw};
   if (const char* text = environment_text("HWLOC_SYNTHETIC")) {
     if (hwloc_topology_set_synthetic(raw, text) != 0)
-      return fail(Errc::invalid, "HWLOC_SYNTHETIC={}: hwloc does not understand it: expected such as \"package:2 core:4 pu:1\"",
-                  text);
+      return fail(Errc::invalid,
+                  "HWLOC_SYNTHETIC={}: hwloc does not understand it: expected such as \"package:2 core:4 pu:1\"", text);
   } else if (const char* file = environment_text("HWLOC_XMLFILE")) {
     if (hwloc_topology_set_xml(raw, file) != 0)
       return fail(Errc::invalid, "HWLOC_XMLFILE={}: hwloc cannot read it: {}", file, std::strerror(errno));
@@ -54,7 +54,8 @@ std::int32_t number_above(hwloc_topology_t topology, hwloc_obj_type_t type, hwlo
 std::int32_t node_of(hwloc_topology_t topology, hwloc_obj_t pu) {
   std::int32_t nearest = topo::kUnknown;
   int least = 0;
-  for (hwloc_obj_t node = nullptr; (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
+  for (hwloc_obj_t node = nullptr;
+       (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
     if (node->cpuset == nullptr || hwloc_bitmap_isset(node->cpuset, pu->os_index) == 0) continue;
     const int weight = hwloc_bitmap_weight(node->cpuset);
     if (nearest != topo::kUnknown && weight >= least) continue;

@@ -69,8 +69,10 @@ class Sysfs {
     if (!online || online->empty()) return fail(Errc::io, "{}/online: no list of cpus there", cpu_root_);
     topo::Machine machine;
     for (const auto number : online->numbers())
-      if (allowed.empty() || allowed.has(static_cast<std::size_t>(number))) machine.cpus.push_back({.os_index = number});
-    if (machine.cpus.empty()) return fail(Errc::not_found, "{}/online: none of the cpus we may use is online", cpu_root_);
+      if (allowed.empty() || allowed.has(static_cast<std::size_t>(number)))
+        machine.cpus.push_back({.os_index = number});
+    if (machine.cpus.empty())
+      return fail(Errc::not_found, "{}/online: none of the cpus we may use is online", cpu_root_);
     read_nodes(machine);
     read_packages(machine);
     read_caches(machine);

@@ -46,9 +46,9 @@ struct Membership {
 };
 
 struct Hierarchy {
-  std::vector<Cut> levels;               ///< As many as were asked for, from the innermost outwards.
-  std::vector<std::uint32_t> host_of;    ///< [team size] Hosts numbered from 0 in the order of their lowest ranks.
-  std::vector<std::uint32_t> host_sizes; ///< [hosts] Ranks of each.
+  std::vector<Cut> levels;                ///< As many as were asked for, from the innermost outwards.
+  std::vector<std::uint32_t> host_of;     ///< [team size] Hosts numbered from 0 in the order of their lowest ranks.
+  std::vector<std::uint32_t> host_sizes;  ///< [hosts] Ranks of each.
 
   std::uint32_t host_count() const { return static_cast<std::uint32_t>(host_sizes.size()); }
   /// The subgroups of `rank` that have two members or more, from the innermost outwards: what it takes part in.

@@ -45,10 +45,14 @@ TEST(Hierarchy, four_layouts) {
     std::vector<Members> levels;
     const char* text;
   } rows[] = {
-      {"three levels", kLayouts[0], {{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, {{0, 2}, {4, 6}}, {{0, 4}}},
+      {"three levels",
+       kLayouts[0],
+       {{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, {{0, 2}, {4, 6}}, {{0, 4}}},
        "basesmsocket 4 x 2, basesmuma 2 x 2, p2p 1 x 2"},
       {"hosts and their leaders", kLayouts[1], {{{0, 1, 2, 3}, {4, 5, 6, 7}}, {{0, 4}}}, "basesmuma 2 x 4, p2p 1 x 2"},
-      {"socket leaders in the network", kLayouts[2], {{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, {{0, 2, 4, 6}}},
+      {"socket leaders in the network",
+       kLayouts[2],
+       {{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, {{0, 2, 4, 6}}},
        "basesmsocket 4 x 2, p2p 1 x 4"},
       {"every rank by itself", kLayouts[3], {{{0, 1, 2, 3, 4, 5, 6, 7}}}, "p2p 1 x 8"},
   };
@@ -69,19 +73,36 @@ TEST(Hierarchy, places_of_every_kind) {
     std::vector<Place> places;
     std::vector<Members> levels;
   } rows[] = {
-      {"round robin over two hosts keeps the order of ranks", "basesmuma,p2p", {{0}, {1}, {0}, {1}, {0}},
+      {"round robin over two hosts keeps the order of ranks",
+       "basesmuma,p2p",
+       {{0}, {1}, {0}, {1}, {0}},
        {{{0, 2, 4}, {1, 3}}, {{0, 1}}}},
       {"hosts with different counts", "basesmuma,p2p", {{7}, {3}, {3}, {3}, {9}}, {{{0}, {1, 2, 3}, {4}}, {{0, 1, 4}}}},
-      {"one rank a host", "basesmsocket,basesmuma,p2p", {{0, 0}, {1, 0}, {2, 1}}, {{{0}, {1}, {2}}, {{0}, {1}, {2}}, {{0, 1, 2}}}},
-      {"unbound ranks: the host is one socket", "basesmsocket,basesmuma,p2p", {{0}, {0}, {0}}, {{{0, 1, 2}}, {{0}}, {{0}}}},
-      {"one unbound rank makes its host one socket, not the other", "basesmsocket,basesmuma,p2p",
-       {{0, 0}, {0, 1}, {0, -1}, {1, 0}, {1, 1}}, {{{0, 1, 2}, {3}, {4}}, {{0}, {3, 4}}, {{0, 3}}}},
-      {"the same number of a socket on another host is another socket", "basesmsocket,p2p", {{0, 5}, {1, 5}, {0, 5}},
+      {"one rank a host",
+       "basesmsocket,basesmuma,p2p",
+       {{0, 0}, {1, 0}, {2, 1}},
+       {{{0}, {1}, {2}}, {{0}, {1}, {2}}, {{0, 1, 2}}}},
+      {"unbound ranks: the host is one socket",
+       "basesmsocket,basesmuma,p2p",
+       {{0}, {0}, {0}},
+       {{{0, 1, 2}}, {{0}}, {{0}}}},
+      {"one unbound rank makes its host one socket, not the other",
+       "basesmsocket,basesmuma,p2p",
+       {{0, 0}, {0, 1}, {0, -1}, {1, 0}, {1, 1}},
+       {{{0, 1, 2}, {3}, {4}}, {{0}, {3, 4}}, {{0, 3}}}},
+      {"the same number of a socket on another host is another socket",
+       "basesmsocket,p2p",
+       {{0, 5}, {1, 5}, {0, 5}},
        {{{0, 2}, {1}}, {{0, 1}}}},
-      {"ranks of unknown hosts share memory with nobody", "basesmuma,p2p", {{-1}, {-1}, {0}, {0}},
+      {"ranks of unknown hosts share memory with nobody",
+       "basesmuma,p2p",
+       {{-1}, {-1}, {0}, {0}},
        {{{0}, {1}, {2, 3}}, {{0, 1, 2}}}},
       {"one rank", "basesmsocket,basesmuma,p2p", {{0, 0}}, {{{0}}, {{0}}, {{0}}}},
-      {"one host needs no network level", "basesmsocket,basesmuma", {{0, 0}, {0, 1}, {0, 0}}, {{{0, 2}, {1}}, {{0, 1}}}},
+      {"one host needs no network level",
+       "basesmsocket,basesmuma",
+       {{0, 0}, {0, 1}, {0, 0}},
+       {{{0, 2}, {1}}, {{0, 1}}}},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -99,7 +120,8 @@ TEST(Hierarchy, levels_that_leave_several_leaders_are_refused) {
     const char* text;
   } rows[] = {
       {"basesmuma", {{0}, {1}}, "HCOLL_SBGP=basesmuma: the last level leaves 2 leaders on 2 hosts: add p2p"},
-      {"basesmsocket", {{0, 0}, {0, 1}, {0, 1}},
+      {"basesmsocket",
+       {{0, 0}, {0, 1}, {0, 1}},
        "HCOLL_SBGP=basesmsocket: the last level leaves 2 leaders on 1 host: add basesmuma or p2p"},
   };
   for (const auto& row : rows) {
@@ -182,7 +204,8 @@ TEST(Hierarchy, random_teams_and_parts_of_them) {
     }
     std::vector<Place> part;  // a subcommunicator: some ranks, in another order
     for (const auto& place : places)
-      if (random.below(3) != 0) part.insert(part.begin() + static_cast<std::ptrdiff_t>(random.below(part.size() + 1)), place);
+      if (random.below(3) != 0)
+        part.insert(part.begin() + static_cast<std::ptrdiff_t>(random.below(part.size() + 1)), place);
     for (const char* sbgp : kLayouts) {
       check(places, sbgp);
       if (!part.empty()) check(part, sbgp);

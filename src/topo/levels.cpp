@@ -16,7 +16,8 @@ constexpr Word<Sbgp> kSbgpWords[] = {{"basesmsocket", Sbgp::basesmsocket},
                                      {"p2p", Sbgp::p2p}};
 constexpr Word<Bcol> kBcolWords[] = {
     {"basesmuma", Bcol::basesmuma}, {"ucx_p2p", Bcol::ucx_p2p}, {"mlx_p2p", Bcol::ucx_p2p}};
-constexpr std::string_view kSbgpLegal = "basesmsocket (or basesmssocket), basesmuma, p2p, each at most once, in this order";
+constexpr std::string_view kSbgpLegal =
+    "basesmsocket (or basesmssocket), basesmuma, p2p, each at most once, in this order";
 constexpr std::string_view kBcolLegal = "basesmuma, ucx_p2p (or mlx_p2p)";
 
 std::string_view trimmed(std::string_view word) {
@@ -72,8 +73,9 @@ Result<std::vector<Level>> parse_levels(std::string_view sbgp, std::string_view 
   const auto primitives = parse_words("HCOLL_BCOL", bcol, kBcolWords, kBcolLegal);
   if (!primitives) return tl::unexpected(primitives.error());
   if (primitives->size() != levels.size())
-    return fail(Errc::invalid, "HCOLL_BCOL={}: {} word{}, but HCOLL_SBGP={} has {}: expected one primitive for each level",
-                bcol, primitives->size(), primitives->size() == 1 ? "" : "s", sbgp, levels.size());
+    return fail(Errc::invalid,
+                "HCOLL_BCOL={}: {} word{}, but HCOLL_SBGP={} has {}: expected one primitive for each level", bcol,
+                primitives->size(), primitives->size() == 1 ? "" : "s", sbgp, levels.size());
   for (std::size_t i = 0; i < levels.size(); ++i) {
     const auto wanted = own_primitive(levels[i].sbgp);
     if ((*primitives)[i] != wanted)

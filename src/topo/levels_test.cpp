@@ -41,30 +41,42 @@ TEST(Levels, mistakes_name_the_variable_the_word_and_what_is_legal) {
     const char* text;
   } rows[] = {
       {"basesmsocket,basesmuma,p2p", "basesmuma,ucx_p2p",
-       "HCOLL_BCOL=basesmuma,ucx_p2p: 2 words, but HCOLL_SBGP=basesmsocket,basesmuma,p2p has 3: expected one primitive for "
+       "HCOLL_BCOL=basesmuma,ucx_p2p: 2 words, but HCOLL_SBGP=basesmsocket,basesmuma,p2p has 3: expected one primitive "
+       "for "
        "each level"},
-      {"p2p", "basesmuma,ucx_p2p", "HCOLL_BCOL=basesmuma,ucx_p2p: 2 words, but HCOLL_SBGP=p2p has 1: expected one primitive "
-                                   "for each level"},
-      {"", "ucx_p2p", "HCOLL_BCOL=ucx_p2p: 1 word, but HCOLL_SBGP=basesmsocket,basesmuma,p2p has 3: expected one primitive "
-                      "for each level"},
-      {"basesmuna,p2p", "", "HCOLL_SBGP=basesmuna,p2p: unknown word \"basesmuna\": expected basesmsocket (or basesmssocket), "
-                            "basesmuma, p2p, each at most once, in this order"},
-      {"ibnet", "ucx_p2p", "HCOLL_SBGP=ibnet: unknown word \"ibnet\": expected basesmsocket (or basesmssocket), basesmuma, "
-                           "p2p, each at most once, in this order"},
-      {"basesmuma,,p2p", "", "HCOLL_SBGP=basesmuma,,p2p: an empty word: expected basesmsocket (or basesmssocket), basesmuma, "
-                             "p2p, each at most once, in this order"},
-      {"p2p,basesmuma", "", "HCOLL_SBGP=p2p,basesmuma: \"basesmuma\" must not stand behind \"p2p\": expected basesmsocket (or "
-                            "basesmssocket), basesmuma, p2p, each at most once, in this order"},
-      {"p2p,p2p", "", "HCOLL_SBGP=p2p,p2p: \"p2p\" stands there twice: expected basesmsocket (or basesmssocket), basesmuma, "
-                      "p2p, each at most once, in this order"},
-      {"basesmuma,p2p", "basesmuma,cc", "HCOLL_BCOL=basesmuma,cc: unknown word \"cc\": expected basesmuma, ucx_p2p (or "
-                                        "mlx_p2p)"},
-      {"basesmuma,p2p", "ucx_p2p,basesmuma", "HCOLL_BCOL=ucx_p2p,basesmuma: \"ucx_p2p\" cannot serve level \"basesmuma\" of "
-                                             "HCOLL_SBGP: expected \"basesmuma\" there"},
-      {"p2p", "basesmuma", "HCOLL_BCOL=basesmuma: \"basesmuma\" cannot serve level \"p2p\" of HCOLL_SBGP: expected "
-                           "\"ucx_p2p\" there"},
-      {"P2P", "", "HCOLL_SBGP=P2P: unknown word \"P2P\": expected basesmsocket (or basesmssocket), basesmuma, p2p, each at "
-                  "most once, in this order"},
+      {"p2p", "basesmuma,ucx_p2p",
+       "HCOLL_BCOL=basesmuma,ucx_p2p: 2 words, but HCOLL_SBGP=p2p has 1: expected one primitive "
+       "for each level"},
+      {"", "ucx_p2p",
+       "HCOLL_BCOL=ucx_p2p: 1 word, but HCOLL_SBGP=basesmsocket,basesmuma,p2p has 3: expected one primitive "
+       "for each level"},
+      {"basesmuna,p2p", "",
+       "HCOLL_SBGP=basesmuna,p2p: unknown word \"basesmuna\": expected basesmsocket (or basesmssocket), "
+       "basesmuma, p2p, each at most once, in this order"},
+      {"ibnet", "ucx_p2p",
+       "HCOLL_SBGP=ibnet: unknown word \"ibnet\": expected basesmsocket (or basesmssocket), basesmuma, "
+       "p2p, each at most once, in this order"},
+      {"basesmuma,,p2p", "",
+       "HCOLL_SBGP=basesmuma,,p2p: an empty word: expected basesmsocket (or basesmssocket), basesmuma, "
+       "p2p, each at most once, in this order"},
+      {"p2p,basesmuma", "",
+       "HCOLL_SBGP=p2p,basesmuma: \"basesmuma\" must not stand behind \"p2p\": expected basesmsocket (or "
+       "basesmssocket), basesmuma, p2p, each at most once, in this order"},
+      {"p2p,p2p", "",
+       "HCOLL_SBGP=p2p,p2p: \"p2p\" stands there twice: expected basesmsocket (or basesmssocket), basesmuma, "
+       "p2p, each at most once, in this order"},
+      {"basesmuma,p2p", "basesmuma,cc",
+       "HCOLL_BCOL=basesmuma,cc: unknown word \"cc\": expected basesmuma, ucx_p2p (or "
+       "mlx_p2p)"},
+      {"basesmuma,p2p", "ucx_p2p,basesmuma",
+       "HCOLL_BCOL=ucx_p2p,basesmuma: \"ucx_p2p\" cannot serve level \"basesmuma\" of "
+       "HCOLL_SBGP: expected \"basesmuma\" there"},
+      {"p2p", "basesmuma",
+       "HCOLL_BCOL=basesmuma: \"basesmuma\" cannot serve level \"p2p\" of HCOLL_SBGP: expected "
+       "\"ucx_p2p\" there"},
+      {"P2P", "",
+       "HCOLL_SBGP=P2P: unknown word \"P2P\": expected basesmsocket (or basesmssocket), basesmuma, p2p, each at "
+       "most once, in this order"},
   };
   for (const auto& row : rows) {
     const auto levels = parse_levels(row.sbgp, row.bcol);

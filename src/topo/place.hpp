@@ -38,7 +38,8 @@ struct Machine {
   std::uint64_t l2_bytes = 0;
   std::uint64_t l3_bytes = 0;
   std::uint32_t line_bytes = 64;
-  bool is_described = false;  ///< From a description (synthetic, XML), not from this machine: its processors aren't ours.
+  bool is_described =
+      false;  ///< From a description (synthetic, XML), not from this machine: its processors aren't ours.
 
   /// How many different ones there are; cpus of an unknown socket (NUMA node, core) count for none.
   std::uint32_t socket_count() const;

@@ -40,7 +40,8 @@ TEST(Place, what_the_allowed_cpus_have_in_common) {
 TEST(Place, by_turn_fills_core_after_core) {
   const auto machine = machine_of(2, 1, 2, 2);
   const int sockets[] = {0, 0, 1, 1, 0, 0, 1, 1, 0};
-  for (std::uint32_t rank = 0; rank < 9; ++rank) EXPECT_EQ(place_by_turn(machine, rank, 0).socket, sockets[rank]) << rank;
+  for (std::uint32_t rank = 0; rank < 9; ++rank)
+    EXPECT_EQ(place_by_turn(machine, rank, 0).socket, sockets[rank]) << rank;
   EXPECT_EQ(place_by_turn(Machine{}, 3, 7), (Place{.host = 7})) << "a machine without processors tells nothing";
 }
 

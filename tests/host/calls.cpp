@@ -5,12 +5,12 @@
 namespace sumac::tests {
 
 // Open MPI 4.1 has persistent collectives under the names of the proposal.
-#define IN_EVERY_FORM(name, ...)                                                        \
-  switch (form) {                                                                       \
-    case Form::blocking: return MPI_##name(__VA_ARGS__);                                \
-    case Form::nonblocking: return MPI_I##name(__VA_ARGS__, request);                   \
+#define IN_EVERY_FORM(name, ...)                                                           \
+  switch (form) {                                                                          \
+    case Form::blocking: return MPI_##name(__VA_ARGS__);                                   \
+    case Form::nonblocking: return MPI_I##name(__VA_ARGS__, request);                      \
     case Form::persistent: return MPIX_##name##_init(__VA_ARGS__, MPI_INFO_NULL, request); \
-  }                                                                                     \
+  }                                                                                        \
   return MPI_ERR_INTERN
 
 // MPI's nonblocking names go on in lower case.

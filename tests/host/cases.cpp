@@ -26,7 +26,7 @@
 namespace sumac::tests {
 namespace {
 
-constexpr unsigned kHangsAfterSeconds = 60;
+constexpr unsigned kHangsAfterSeconds = 120;
 char now_running[1024] = "host-cases: hangs before its first case\n";
 
 void tell_what_hangs(int) {
@@ -39,15 +39,16 @@ struct World {
 };
 
 std::string name_of(const Scenario& scenario, const World& world) {
-  std::string text = fmt::format("case {:#x} on {} ({} ranks in all{}):", scenario.seed, to_string(scenario.where), world.size,
-                                 scenario.is_skewed ? ", skewed" : "");
+  std::string text = fmt::format("case {:#x} on {} ({} ranks in all{}):", scenario.seed, to_string(scenario.where),
+                                 world.size, scenario.is_skewed ? ", skewed" : "");
   for (const auto& step : scenario.steps) text += fmt::format(" [{}]", describe(step));
   return text;
 }
 
 [[noreturn]] void give_up(const Scenario& scenario, const World& world, const std::string& what) {
-  fmt::print(stderr, "host-cases: rank {}: {}\n  {}\n  rerun: --case {:#x} on {} ranks, or the whole run with its --seed\n", world.rank, what,
-             name_of(scenario, world), scenario.seed, world.size);
+  fmt::print(stderr,
+             "host-cases: rank {}: {}\n  {}\n  rerun: --case {:#x} on {} ranks, or the whole run with its --seed\n",
+             world.rank, what, name_of(scenario, world), scenario.seed, world.size);
   std::fflush(stderr);
   MPI_Abort(MPI_COMM_WORLD, 1);
   ::_exit(1);
@@ -138,7 +139,9 @@ class Run {
     if (const auto wrong = exercises_[i]->check()) fail(i, *wrong);
   }
   void fail(std::size_t i, const std::string& what) const {
-    give_up(scenario_, world_, fmt::format("collective {} of {}, {}: {}", i + 1, exercises_.size(), describe(exercises_[i]->step()), what));
+    give_up(
+        scenario_, world_,
+        fmt::format("collective {} of {}, {}: {}", i + 1, exercises_.size(), describe(exercises_[i]->step()), what));
   }
 
   const Scenario& scenario_;
@@ -190,10 +193,14 @@ std::optional<Wishes> read_arguments(int argc, char** argv) {
     }
     const auto value = i + 1 < argc ? number(argv[++i]) : std::nullopt;
     if (!value) return std::nullopt;
-    if (word == "--seed") wishes.seed = *value;
-    else if (word == "--cases") wishes.cases = *value;
-    else if (word == "--case") wishes.one = *value;
-    else return std::nullopt;
+    if (word == "--seed")
+      wishes.seed = *value;
+    else if (word == "--cases")
+      wishes.cases = *value;
+    else if (word == "--case")
+      wishes.one = *value;
+    else
+      return std::nullopt;
   }
   return wishes;
 }
@@ -219,13 +226,14 @@ int main(int argc, char** argv) {
   {
     Communicators communicators;
     for (std::uint64_t i = 0; i < (wishes->one ? 1 : wishes->cases); ++i)
-      run_case(wishes->one ? *wishes->one : mix(wishes->seed, i), world, communicators, wishes->is_verbose, wishes->is_tame);
+      run_case(wishes->one ? *wishes->one : mix(wishes->seed, i), world, communicators, wishes->is_verbose,
+               wishes->is_tame);
   }
   free_tables();
   MPI_Barrier(MPI_COMM_WORLD);
   if (world.rank == 0)
-    fmt::print("host-cases: {} cases on {} ranks right, seed {}, {:.1f} s\n", wishes->one ? 1 : wishes->cases, world.size, wishes->seed,
-               MPI_Wtime() - begin);
+    fmt::print("host-cases: {} cases on {} ranks right, seed {}, {:.1f} s\n", wishes->one ? 1 : wishes->cases,
+               world.size, wishes->seed, MPI_Wtime() - begin);
   MPI_Finalize();
   return 0;
 }

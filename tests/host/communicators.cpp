@@ -24,9 +24,8 @@ Communicators::Communicators() {
   MPI_Comm duplicate = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &duplicate);
   // In the order of Where.
-  lasting_ = {MPI_COMM_WORLD,       duplicate,
-              split(0, -rank),      split(rank % 2, rank),
-              split(2 * rank < size, -rank), split(rank, 0)};
+  lasting_ = {MPI_COMM_WORLD, duplicate, split(0, -rank), split(rank % 2, rank), split(2 * rank < size, -rank),
+              split(rank, 0)};
 }
 
 Communicators::~Communicators() {

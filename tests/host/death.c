@@ -11,8 +11,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-static const char* const kNames[] = {"barrier",    "allreduce", "reduce",    "bcast",               "allgather",
-                                     "allgatherv", "alltoall",  "alltoallv", "reduce_scatter_block"};
+static const char* const kNames[] = {"barrier",  "allreduce", "reduce",
+                                     "bcast",    "allgather", "allgatherv",
+                                     "alltoall", "alltoallv", "reduce_scatter_block"};
 enum { COLLS = 9, RANKS_MAX = 16 };
 
 static int rank, size, count;

@@ -94,7 +94,7 @@ Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
 std::size_t Exercise::count_of(int from, int to) const {
   if (!is_v_form(step_.coll)) return step_.count;
   auto a = static_cast<std::uint64_t>(from), b = static_cast<std::uint64_t>(to);
-  if (step_.coll == Coll::allgatherv) b = 0;                 // the same for every receiver
+  if (step_.coll == Coll::allgatherv) b = 0;                                      // the same for every receiver
   if (step_.in_place && step_.coll == Coll::alltoallv && a > b) std::swap(a, b);  // as much there as back
   const std::uint64_t drawn = mix(step_.key, 13, a, b);
   if (drawn % 8 == 0) return 0;
@@ -105,9 +105,11 @@ std::size_t Exercise::count_of(int from, int to) const {
 Exercise::Element Exercise::datum(int from, std::size_t block, std::size_t i) const {
   const auto& of = type(step_.type);
   Element element;
-  const bool is_folded = step_.coll == Coll::allreduce || step_.coll == Coll::reduce || step_.coll == Coll::reduce_scatter_block;
+  const bool is_folded =
+      step_.coll == Coll::allreduce || step_.coll == Coll::reduce || step_.coll == Coll::reduce_scatter_block;
   const auto fold = is_folded ? operation(step_.operation).fold : Fold::none;
-  const auto key = mix(mix(step_.key, 14, static_cast<std::uint64_t>(start_)), static_cast<std::uint64_t>(from), block, i);
+  const auto key =
+      mix(mix(step_.key, 14, static_cast<std::uint64_t>(start_)), static_cast<std::uint64_t>(from), block, i);
   (step_.is_rough ? draw_rough : draw)(of, fold, key, element.bytes);
   return element;
 }
@@ -194,9 +196,10 @@ std::optional<std::string> Exercise::check() const {
     const char* name = side == &in_ ? "send buffer" : "receive buffer";
     const auto where = fmt::format("{} ({}), byte {}", name, to_string((*side)->layout.shape()), difference->offset);
     if (!difference->expected_index)
-      return fmt::format("{}: touched, though nothing belongs there: {} instead of {}", where, difference->found, difference->wanted);
-    return fmt::format("{}: element {} in order is {} and should be {}", where, *difference->expected_index, difference->found,
-                       difference->wanted);
+      return fmt::format("{}: touched, though nothing belongs there: {} instead of {}", where, difference->found,
+                         difference->wanted);
+    return fmt::format("{}: element {} in order is {} and should be {}", where, *difference->expected_index,
+                       difference->found, difference->wanted);
   }
   return std::nullopt;
 }

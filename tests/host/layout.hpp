@@ -31,9 +31,7 @@ class Layout {
   int units(std::size_t elements) const { return static_cast<int>(elements / offsets_.size()); }
   std::size_t unit_extent() const { return unit_extent_; }
   /// Bytes from the beginning of a block to its i-th element.
-  std::size_t offset(std::size_t i) const {
-    return i / offsets_.size() * unit_extent_ + offsets_[i % offsets_.size()];
-  }
+  std::size_t offset(std::size_t i) const { return i / offsets_.size() * unit_extent_ + offsets_[i % offsets_.size()]; }
   Shape shape() const { return shape_; }
 
  private:
@@ -64,7 +62,8 @@ class Image {
   void freeze() { before_ = now_; }
 
   struct Difference {
-    std::optional<std::size_t> expected_index;  ///< Position in the order of expect(); none: a byte that nobody may touch.
+    std::optional<std::size_t>
+        expected_index;  ///< Position in the order of expect(); none: a byte that nobody may touch.
     std::ptrdiff_t offset = 0;
     std::string found, wanted;
   };

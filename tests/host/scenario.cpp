@@ -12,12 +12,15 @@ namespace {
 
 /// Sizes at which a program may change its mind, in bytes: cache lines and what fits into one beside a number, pages,
 /// and powers of two. Elements around them are drawn.
-constexpr std::size_t kThresholds[] = {8,    16,   32,   40,    48,    56,    64,    96,    112,    128,    192,    256,   512,  1024,
-                                       2048, 4096, 8192, 12288, 16384, 32768, 49152, 65536, 131072, 262144, 524288, 1048576};
-constexpr std::size_t kSmallThresholds = 22;  // up to 64 KiB
+constexpr std::size_t kThresholds[] = {8,     16,    32,    40,    48,     56,     64,     96,     112,
+                                       128,   192,   256,   512,   1024,   2048,   4096,   8192,   12288,
+                                       16384, 32768, 49152, 65536, 131072, 262144, 524288, 1048576};
+constexpr std::size_t kSmallThresholds = 22;     // up to 64 KiB
 constexpr std::size_t kCaseBytesMax = 2U << 20;  ///< In all blocks of a rank.
 
-bool reduces(Coll coll) { return coll == Coll::allreduce || coll == Coll::reduce || coll == Coll::reduce_scatter_block; }
+bool reduces(Coll coll) {
+  return coll == Coll::allreduce || coll == Coll::reduce || coll == Coll::reduce_scatter_block;
+}
 bool has_blocks(Coll coll) { return coll >= Coll::allgather; }
 
 std::size_t draw_count(Random& random, Coll coll, std::size_t width, std::size_t ranks) {
@@ -98,8 +101,9 @@ Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame) {
 }
 
 std::string to_string(Coll coll) {
-  constexpr const char* kNames[] = {"barrier",    "allreduce", "reduce",    "bcast",               "allgather",
-                                    "allgatherv", "alltoall",  "alltoallv", "reduce_scatter_block"};
+  constexpr const char* kNames[] = {"barrier",  "allreduce", "reduce",
+                                    "bcast",    "allgather", "allgatherv",
+                                    "alltoall", "alltoallv", "reduce_scatter_block"};
   return kNames[static_cast<int>(coll)];
 }
 std::string to_string(Form form) {

@@ -11,7 +11,15 @@
 namespace sumac::tests {
 
 enum class Coll : std::uint8_t {
-  barrier, allreduce, reduce, bcast, allgather, allgatherv, alltoall, alltoallv, reduce_scatter_block,
+  barrier,
+  allreduce,
+  reduce,
+  bcast,
+  allgather,
+  allgatherv,
+  alltoall,
+  alltoallv,
+  reduce_scatter_block,
 };
 inline constexpr int kColls = 9;
 
@@ -25,8 +33,8 @@ struct Step {
   Coll coll = Coll::barrier;
   Form form = Form::blocking;
   std::size_t type = 0, operation = 0;  ///< Indices into the tables of values.hpp.
-  std::size_t count = 0;  ///< Elements of the vector or of one block; v-forms: of the largest block.
-  std::uint32_t root_draw = 0;  ///< Modulo the size of the communicator.
+  std::size_t count = 0;                ///< Elements of the vector or of one block; v-forms: of the largest block.
+  std::uint32_t root_draw = 0;          ///< Modulo the size of the communicator.
   bool in_place = false;
   bool is_rough = false;       ///< Floats with random mantissas: near the right value, equal at all ranks.
   bool has_own_types = false;  ///< Every rank describes its buffers by a type of its own.

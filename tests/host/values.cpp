@@ -84,11 +84,13 @@ T integer_of(const Type& type, Fold fold, std::uint64_t bits) {
   // both are right on small values only.
   if (sizeof(T) < 4 && fold == Fold::sum) return static_cast<T>(bits % 7);
   if (sizeof(T) < 4 && fold == Fold::prod) return static_cast<T>(bits % 8 > 0);
-  if (fold == Fold::land || fold == Fold::lor || fold == Fold::lxor) return bits % 3 != 0 ? static_cast<T>(bits >> 8 | 1) : T{0};
+  if (fold == Fold::land || fold == Fold::lor || fold == Fold::lxor)
+    return bits % 3 != 0 ? static_cast<T>(bits >> 8 | 1) : T{0};
   T value = static_cast<T>(bits);
   // Open MPI 4.1.4 compares MPI_UNSIGNED_LONG (not MPI_UINT64_T) as if it were signed, MPI_OFFSET and its like as if they
   // were not: both are right where the highest bit is 0.
-  const bool is_doubtful = type.mpi == MPI_UNSIGNED_LONG || type.mpi == MPI_OFFSET || type.mpi == MPI_AINT || type.mpi == MPI_COUNT;
+  const bool is_doubtful =
+      type.mpi == MPI_UNSIGNED_LONG || type.mpi == MPI_OFFSET || type.mpi == MPI_AINT || type.mpi == MPI_COUNT;
   if (is_doubtful && (fold == Fold::max || fold == Fold::min))
     value = static_cast<T>(static_cast<std::make_unsigned_t<T>>(value) >> 1);
   return value;
@@ -114,8 +116,9 @@ void fold_into(Fold fold, T& left, const T& right) {
     if (is_better || (right.value == left.value && right.tag < left.tag)) left = right;
   } else if constexpr (is_complex<T>) {
     if (fold == Fold::sum) left += right;
-    if (fold == Fold::prod) left = T(left.real() * right.real() - left.imag() * right.imag(),
-                                     left.real() * right.imag() + left.imag() * right.real());
+    if (fold == Fold::prod)
+      left = T(left.real() * right.real() - left.imag() * right.imag(),
+               left.real() * right.imag() + left.imag() * right.real());
   } else {
     switch (fold) {
       case Fold::max: left = std::max(left, right); break;
@@ -213,10 +216,18 @@ void make_tables() {
       {"contiguous(4,MPI_UINT32_T)", matrix_type, Kind::matrix},
   };
   operations = {
-      {"MPI_SUM", MPI_SUM, Fold::sum},     {"MPI_MAX", MPI_MAX, Fold::max},       {"MPI_MIN", MPI_MIN, Fold::min},
-      {"MPI_PROD", MPI_PROD, Fold::prod},  {"MPI_LAND", MPI_LAND, Fold::land},    {"MPI_BAND", MPI_BAND, Fold::band},
-      {"MPI_LOR", MPI_LOR, Fold::lor},     {"MPI_BOR", MPI_BOR, Fold::bor},       {"MPI_LXOR", MPI_LXOR, Fold::lxor},
-      {"MPI_BXOR", MPI_BXOR, Fold::bxor},  {"MPI_MAXLOC", MPI_MAXLOC, Fold::maxloc}, {"MPI_MINLOC", MPI_MINLOC, Fold::minloc},
+      {"MPI_SUM", MPI_SUM, Fold::sum},
+      {"MPI_MAX", MPI_MAX, Fold::max},
+      {"MPI_MIN", MPI_MIN, Fold::min},
+      {"MPI_PROD", MPI_PROD, Fold::prod},
+      {"MPI_LAND", MPI_LAND, Fold::land},
+      {"MPI_BAND", MPI_BAND, Fold::band},
+      {"MPI_LOR", MPI_LOR, Fold::lor},
+      {"MPI_BOR", MPI_BOR, Fold::bor},
+      {"MPI_LXOR", MPI_LXOR, Fold::lxor},
+      {"MPI_BXOR", MPI_BXOR, Fold::bxor},
+      {"MPI_MAXLOC", MPI_MAXLOC, Fold::maxloc},
+      {"MPI_MINLOC", MPI_MINLOC, Fold::minloc},
       {"matrix product", MPI_OP_NULL, Fold::matrix, true},
       {"user sum", MPI_OP_NULL, Fold::sum, true},
   };
@@ -330,11 +341,16 @@ std::string show(Kind kind, const std::byte* element) {
   return with_kind(kind, [&](auto value) -> std::string {
     using T = decltype(value);
     const T found = load<T>(element);
-    if constexpr (std::is_same_v<T, Matrix>) return fmt::format("[{:x} {:x} {:x} {:x}]", found.at[0], found.at[1], found.at[2], found.at[3]);
-    else if constexpr (is_pair<T>) return fmt::format("({}, {})", found.value, found.tag);
-    else if constexpr (is_complex<T>) return fmt::format("{}{:+}i", found.real(), found.imag());
-    else if constexpr (std::is_same_v<T, bool>) return fmt::format("{:#x}", static_cast<unsigned>(*element));
-    else return fmt::format("{}", found);
+    if constexpr (std::is_same_v<T, Matrix>)
+      return fmt::format("[{:x} {:x} {:x} {:x}]", found.at[0], found.at[1], found.at[2], found.at[3]);
+    else if constexpr (is_pair<T>)
+      return fmt::format("({}, {})", found.value, found.tag);
+    else if constexpr (is_complex<T>)
+      return fmt::format("{}{:+}i", found.real(), found.imag());
+    else if constexpr (std::is_same_v<T, bool>)
+      return fmt::format("{:#x}", static_cast<unsigned>(*element));
+    else
+      return fmt::format("{}", found);
   });
 }
 

@@ -12,8 +12,27 @@ namespace sumac::tests {
 
 /// What the bytes of one element mean.
 enum class Kind : std::uint8_t {
-  i8, u8, i16, u16, i32, u32, i64, u64, f32, f64, f80, boolean, c32, c64, c80,
-  f32_int, f64_int, f80_int, i64_int, i32_int, i16_int,
+  i8,
+  u8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  f32,
+  f64,
+  f80,
+  boolean,
+  c32,
+  c64,
+  c80,
+  f32_int,
+  f64_int,
+  f80_int,
+  i64_int,
+  i32_int,
+  i16_int,
   matrix,  ///< Two by two uint32: the user operation that does not commute.
 };
 
@@ -23,7 +42,7 @@ struct Type {
   const char* name;
   MPI_Datatype mpi;
   Kind kind;
-  bool is_byte = false;      ///< MPI_BYTE: bitwise operations only.
+  bool is_byte = false;        ///< MPI_BYTE: bitwise operations only.
   bool is_moved_only = false;  ///< MPI_CHAR: no reductions.
 };
 
