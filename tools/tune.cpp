@@ -22,7 +22,7 @@ namespace {
 constexpr char kHelp[] =
     "usage: sumac tune [--dry-run] [--file PATH] [--ranks N]\n"
     "\n"
-    "Measures which algorithm serves which sizes inside this host (a minute or so; leave the machine alone meanwhile), "
+    "Measures which algorithm serves which sizes inside this host (some minutes; leave the machine alone meanwhile), "
     "says what\n"
     "that changes against the built-in choice and how much it gains, and writes the selection file. Most people need "
     "no such\n"

@@ -23,9 +23,9 @@
 namespace sumac::tools {
 namespace {
 
-constexpr int kRounds = 9;  // each algorithm's turns at one size
-constexpr std::size_t kRefillFrom =
-    16 * 1024;  // from here on the input is written anew before each call, as programs do
+constexpr int kRounds = 9, kRoundsCrowded = 5;  // each algorithm's turns at one size
+// From here on the input is written anew before each call, as programs do.
+constexpr std::size_t kRefillFrom = 16 * 1024;
 constexpr std::size_t kBytesMin = 64, kBytesMax = 4 << 20;
 constexpr std::size_t kCurvesMax = 8, kSizesMax = 32;
 
@@ -35,9 +35,11 @@ constexpr shm::Coll kColls[] = {shm::Coll::allreduce,           shm::Coll::reduc
                                 shm::Coll::reduce_scatter_block};
 constexpr std::size_t kCollCount = std::size(kColls);
 
-std::vector<std::size_t> sizes() {
+/// The more ranks, the sooner a block is large: what 16 of them move at 4 MiB is the memory's business and no algorithm's.
+std::vector<std::size_t> sizes(int ranks) {
   std::vector<std::size_t> out;
-  for (std::size_t bytes = kBytesMin; bytes <= kBytesMax; bytes *= 2) out.push_back(bytes);
+  const std::size_t most = std::min(kBytesMax, 4 * kBytesMax / static_cast<std::size_t>(ranks));
+  for (std::size_t bytes = kBytesMin; bytes <= most; bytes *= 2) out.push_back(bytes);
   return out;
 }
 
@@ -79,14 +81,14 @@ class Rank {
   }
 
   bool measure() {
-    const auto every = sizes();
+    const auto every = sizes(team_.ranks);
     const shm::Tuning built_in = group_.tuning();
     std::vector<double> trips;
     for (std::size_t c = 0; c < kCollCount; ++c) {
       const auto algorithms = algorithms_of(kColls[c], group_);
       for (std::size_t s = 0; s < every.size(); ++s) {
         std::vector<std::vector<double>> turns(algorithms.size());
-        for (int round = -1; round < kRounds; ++round) {
+        for (int round = -1; round < (team_.crowded ? kRoundsCrowded : kRounds); ++round) {
           for (std::size_t a = 0; a < algorithms.size(); ++a) {
             shm::Tuning forced = built_in;
             if (!forced.force(kColls[c], algorithms[a]->name)) return false;
@@ -279,7 +281,7 @@ class Children {
 TeamTimes collect(const TunedTeam& team, const Scratch& scratch, const shm::Group& shape_only) {
   TeamTimes out;
   out.round_trip_ns = scratch.round_trip_ns;
-  const auto every = sizes();
+  const auto every = sizes(team.ranks);
   const auto tuning = built_in_tuning(team, shape_of(team));
   for (std::size_t c = 0; c < kCollCount; ++c) {
     const auto algorithms = algorithms_of(kColls[c], shape_only);

@@ -103,7 +103,7 @@ std::vector<Cliff> cliffs_of(const Curves& measured, const std::vector<std::size
   for (std::size_t s = 1; s < chosen.size(); ++s) {
     const double ratio = time_at(measured, chosen, s) / time_at(measured, chosen, s - 1);
     const double growth = static_cast<double>(measured.bytes[s]) / static_cast<double>(measured.bytes[s - 1]);
-    if (ratio * kTolerance < 1 || ratio > kTolerance * growth)
+    if (ratio * kTolerance < 1 || (chosen[s] != chosen[s - 1] && ratio > kTolerance * growth))
       cliffs.push_back({measured.bytes[s - 1], measured.bytes[s], ratio});
   }
   return cliffs;

@@ -44,8 +44,8 @@ struct Change {
 };
 std::vector<Change> changes_of(const Curves& measured, const std::vector<std::size_t>& chosen);
 
-/// Neighbouring sizes where the larger takes less than 1 / 1.2 of the smaller's time, or more than 1.2 times what its size
-/// accounts for.
+/// Neighbouring sizes where the larger takes less than 1 / 1.2 of the smaller's time; or, where one algorithm hands over to
+/// the next, more than 1.2 times what its size accounts for (within one algorithm that is a cache that has become too small).
 struct Cliff {
   std::size_t smaller = 0, larger = 0;
   double ratio = 1;  ///< Time of the larger by that of the smaller.

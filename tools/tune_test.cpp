@@ -52,16 +52,15 @@ TEST(Tune, WhatCannotBeHadIsNotChosen) {
 }
 
 TEST(Tune, CliffsOnBothSidesOfTheTolerance) {
-  Curves measured{{1024, 2048, 4096}, {{"flat", {100, 100, 100}}}, {0, 0, 0}};
-  const auto found = [&](double second, double third) {
-    measured.curves[0].ns = {100, second, third};
-    return cliffs_of(measured, measured.built_in).size();
+  const auto found = [](std::vector<std::size_t> chosen, double second) {
+    const Curves measured{{1024, 2048}, {{"flat", {100, second}}, {"blocks", {100, second}}}, {0, 0}};
+    return cliffs_of(measured, chosen).size();
   };
-  EXPECT_EQ(found(100, 200), 0u);
-  EXPECT_EQ(found(84, 160), 0u);   // a little faster than a smaller one
-  EXPECT_EQ(found(82, 160), 1u);   // too much so
-  EXPECT_EQ(found(239, 400), 0u);  // 2.39 times the time for twice the size
-  EXPECT_EQ(found(241, 400), 1u);
+  EXPECT_EQ(found({0, 0}, 84), 0u);  // a little faster than a smaller one
+  EXPECT_EQ(found({0, 0}, 82), 1u);  // too much so
+  EXPECT_EQ(found({0, 1}, 239), 0u);
+  EXPECT_EQ(found({0, 1}, 241), 1u);  // more than 2.4 times the time for twice the size, where algorithms change
+  EXPECT_EQ(found({0, 0}, 300), 0u);  // within one: a matter of caches
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 """Does time jump between neighbouring sizes? Sumac alone, each size right after the next smaller one; both in one state of the
-machine, or the pair does not count. A larger message may take at most 1.2 times what its size accounts for, and a smaller one
-at most 1.2 times as long as a larger."""
+machine, or the pair does not count. A smaller message may take at most 1.2 times as long as a larger one; and one of 64 bytes more,
+where an algorithm may hand over to the next, at most 1.2 times what its size accounts for."""
 
 from . import plan as P
 from .stats import same_state
 
 TOLERANCE = 1.2
+CLOSE = 1.13  # 64 bytes more than 512 and above
 SMALLER = "smaller"  # the other half of a pair, in the place of a peer
 
 
@@ -22,8 +23,8 @@ def note(table, group, start, answers):
 
 
 def jump(ratio, growth):
-    """By how much too steep, or too falling: 1 and less is even."""
-    return max(1 / ratio, ratio / growth)
+    """By how much too falling, or too steep; steps of the size itself are not judged for steepness, because caches end there."""
+    return max(1 / ratio, ratio / growth if growth <= CLOSE else 0)
 
 
 def rows(group, table):

@@ -54,9 +54,10 @@ class Judging(unittest.TestCase):
 class Cliffs(unittest.TestCase):
     def test_both_sides_of_the_tolerance_up_and_down(self):
         group = P.cliffs()
-        for ratio, ok in ((1.0, True), (0.84, True), (0.82, False), (1.78, True), (1.80, False)):
+        for size, ratio, ok in ((12 << 10, 0.84, True), (12 << 10, 0.82, False), (12 << 10, 3.0, True), (4160, 1.21, True),
+                                (4160, 1.23, False), (4160, 0.82, False)):
             table, sizes = Table(), {cell.bytes: cell for cell in group.cells if cell.kind == "bcast"}
-            table.pair(sizes[12 << 10].name, cliffs.SMALLER).add(0, ratio)  # after 8 KiB and 64 B, a third smaller
+            table.pair(sizes[size].name, cliffs.SMALLER).add(0, ratio)
             row = next(row for row in cliffs.rows(group, table) if row["case"] == "cliffs-bcast")
             self.assertEqual(row["ok"], ok, (ratio, row["why"]))
 
