@@ -2,12 +2,14 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void construct(hcoll_request_t* request) {
   request->module = NULL;
   request->op = NULL;
   request->types[0] = request->types[1] = NULL;
   request->memory = NULL;
+  request->arrays = NULL;
   request->next_done = NULL;
 }
 
@@ -61,6 +63,8 @@ void hcoll_request_drop(hcoll_request_t* request) {
   }
   free(request->memory);
   request->memory = NULL;
+  free(request->arrays);
+  request->arrays = NULL;
   OMPI_REQUEST_FINI(&request->super.super);
   give(request);
   if (!OMPI_COMM_IS_INTRINSIC(comm)) {
@@ -97,6 +101,40 @@ static int request_start(size_t count, ompi_request_t** requests) {
   return OMPI_SUCCESS;
 }
 
+/* `*array_p` from now on in memory of ours, at `*next_p`. */
+static void keep(const int** array_p, int blocks, int** next_p) {
+  if (NULL != *array_p) {
+    memcpy(*next_p, *array_p, sizeof(int) * (size_t)blocks);
+    *array_p = *next_p;
+    *next_p += blocks;
+  }
+}
+
+/* MPI asks that counts and displacements stay until the end (3.1, 5.12), but Open MPI's own collectives read them in the call, and
+ * programs rely on it: mpi4py 4 frees them when the call returns. */
+static bool keep_arrays(hcoll_request_t* request, int blocks) {
+  sumac_call_t* call = &request->plan.call;
+  if (NULL == call->out_blocks.counts) {
+    return true; /* no v-form */
+  }
+  request->arrays = malloc(8 * sizeof(int) * (size_t)blocks);
+  if (NULL == request->arrays) {
+    return false;
+  }
+  int* next = request->arrays;
+  sumac_blocks_t* both[] = {&call->in_blocks, &call->out_blocks};
+  struct hcoll_side* sides[] = {&request->plan.send, &request->plan.receive};
+  for (int i = 0; i < 2; ++i) {
+    keep(&both[i]->counts, blocks, &next);
+    keep(&both[i]->displacements, blocks, &next);
+    if (sides[i]->is_packed) { /* otherwise nothing is in it */
+      keep(&sides[i]->counts, blocks, &next);
+      keep(&sides[i]->displacements, blocks, &next);
+    }
+  }
+  return true;
+}
+
 hcoll_request_t* hcoll_request_make(hcoll_module_t* module, const struct hcoll_plan* plan, bool persistent) {
   hcoll_request_t* request = take();
   if (NULL == request) {
@@ -121,6 +159,10 @@ hcoll_request_t* hcoll_request_make(hcoll_module_t* module, const struct hcoll_p
   }
   if (plan->receive.is_packed) {
     hold(request, 1, plan->receive.type);
+  }
+  if (!keep_arrays(request, module->size)) {
+    hcoll_request_drop(request);
+    return NULL;
   }
   if (hcoll_plan_packs(plan)) {
     request->memory = aligned_alloc(64, plan->memory_bytes);

@@ -13,6 +13,7 @@ typedef struct hcoll_request {
   struct hcoll_plan plan;
   ompi_datatype_t* types[2]; /* of the sides that are packed, held until nobody packs any more */
   void* memory;              /* plan.memory, ours to free */
+  int* arrays;               /* our copy of the v-forms' counts and displacements */
   int status;                /* the team's, once done */
   struct hcoll_request* next_done;
 } hcoll_request_t;
