@@ -180,6 +180,14 @@ int Exercise::post(MPI_Request* request) {
   arguments.root = root_;
   if (in_) arguments.in = in_->buffer();
   if (out_) arguments.out = out_->buffer();
+  // The arrays are gone when the call returns, as mpi4py does it.
+  const std::vector<int> arrays[] = {
+      in_ ? in_->units : std::vector<int>{}, in_ ? in_->displacements : std::vector<int>{},
+      out_ ? out_->units : std::vector<int>{}, out_ ? out_->displacements : std::vector<int>{}};
+  arguments.in.counts = arrays[0].data();
+  arguments.in.displacements = arrays[1].data();
+  arguments.out.counts = arrays[2].data();
+  arguments.out.displacements = arrays[3].data();
   if (step_.in_place && is_out_significant_ && in_) arguments.in.address = MPI_IN_PLACE;
   if (!is_out_significant_) arguments.out.address = nullptr;
   if (step_.coll == Coll::allreduce || step_.coll == Coll::reduce || step_.coll == Coll::reduce_scatter_block)
