@@ -15,6 +15,13 @@ import tarfile
 VERSION = "4.1.2"
 SHA256 = "56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02"
 
+# Left out in all runs, with the reason.
+LEFT_OUT = {
+    # Emulates MPI_Comm_iagree by MPI_Iallreduce; one rank posts it before a barrier of that communicator, the others behind it. MPI 3.1
+    # (5.12) wants one order of all collectives, blocking or not; Open MPI's own happen to keep them apart by tags.
+    "testIAgree",
+}
+
 
 def ask(*command, **options):
     """Runs a command whose failure ends everything, with its own words."""
@@ -45,7 +52,8 @@ def install(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
 def run(python, tests, ranks, flags, limit_s):
     """Names of the tests that failed at any rank, or of the whole run if it did not come to its end."""
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    command = ["mpirun", *root, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *flags, "-n", str(ranks), str(python), "main.py", "-q"]
+    command = ["mpirun", *root, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *flags, "-n", str(ranks), str(python), "main.py", "-q",
+               *(word for name in sorted(LEFT_OUT) for word in ("-x", name))]
     environment = dict(os.environ, OMPI_MCA_rmaps_base_oversubscribe="1")
     try:
         done = subprocess.run(command, cwd=tests, env=environment, text=True, capture_output=True, timeout=limit_s, check=False)
