@@ -63,22 +63,25 @@ class Hello(unittest.TestCase):
 class MpiTest(unittest.TestCase):
     def job(self, ranks, *words, sharp=True):
         environment = {"ENABLE_SHARP_COLL": "1"} if sharp else {}
-        return run(BIN / "sumac", "run", *MPIRUN, "-n", ranks, BIN / "sharp_mpi_test", *words, environment=environment)
+        return run(BIN / "sumac", "run", "--tree", *MPIRUN, "-n", ranks, BIN / "sharp_mpi_test", *words, environment=environment)
 
     def test_every_type_and_operation_is_right(self):
-        done = self.job(3, "-m", "complex", "-c", "allreduce", "-s", "4:64")
+        done = self.job(3, "-m", "complex", "-c", "allreduce,reduce,reduce_scatter", "-s", "4:32")
         self.assertEqual(done.returncode, 0, done.stderr)
-        right, wrong = map(int, re.search(r"complex +allreduce +(\d+) right, (\d+) wrong", done.stdout).groups())
-        self.assertGreater(right, 1000)
-        self.assertEqual(wrong, 0)
+        counts = re.findall(r"complex +(\w+) +(\d+) right, 0 wrong", done.stdout)
+        self.assertEqual([name for name, _ in counts], ["allreduce", "reduce", "reduce_scatter"], done.stdout)
+        for _, right in counts:
+            self.assertGreater(int(right), 1000)
         self.assertIn("Test Passed.", done.stdout)
 
     def test_basic_over_groups_of_all_kinds(self):
         for kind in ("world-rev", "half", "split:2", "split:ppn-comm"):
             with self.subTest(kind):
-                done = self.job(4, "-m", "basic", "-c", "allreduce,iallreduce,barrier,ibarrier", "-t", kind, "-D", "iov", "-C", "7")
+                done = self.job(4, "-m", "basic", "-c", "all", "-t", kind, "-D", "iov", "-C", "7")
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertRegex(done.stdout, r"basic +iallreduce +7 right, 0 wrong")
+                lines = re.findall(r"basic +\w+ +[17] right, 0 wrong", done.stdout)
+                groups = {"split:2": 2, "split:ppn-comm": 4}.get(kind, 1)  # each says its own
+                self.assertEqual(len(lines), 9 * groups, done.stdout)
 
     def test_timed_rows(self):
         for sharp in (True, False):
@@ -108,7 +111,7 @@ class Benchmark(unittest.TestCase):
         self.assertIn("-c allreduce -m perf -i 5", allreduce)
 
     def test_runs_under_sumac_run(self):
-        done = run(BIN / "sumac", "run", BIN / "sharp_benchmark.sh", "-t", "sharp:barrier",
+        done = run(BIN / "sumac", "run", "--tree", BIN / "sharp_benchmark.sh", "-t", "sharp:barrier",
                    environment={"sharp_test_iters": "20", "sharp_test_skip_iters": "2", "sharp_ppn": "2"})
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("== sharp:barrier over 1 host(s), 2 process(es) each", done.stdout)

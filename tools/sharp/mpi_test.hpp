@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <sharp/api/sharp_coll.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -69,6 +70,16 @@ class Memory {
   unsigned char* data_ = nullptr;
   std::size_t mapped_ = 0;
 };
+
+/// reduce_scatter: the part of each member, equal but for what the vector lacks at its end.
+struct Part {
+  std::size_t from, to;
+};
+inline Part part_of(std::size_t count, int rank, int size) {
+  const std::size_t each = (count + static_cast<std::size_t>(size) - 1) / static_cast<std::size_t>(size);
+  const auto edge = [&](int member) { return std::min(count, each * static_cast<std::size_t>(member)); };
+  return {edge(rank), edge(rank + 1)};
+}
 
 /// One operation of `count` elements; dtype, op and tag matter to reductions only.
 struct Work {

@@ -75,10 +75,9 @@ std::size_t expect(const Group& group, const Work& work, Buffers* buffers) {
   }
   if (work.collective == Collective::reduce || work.collective == Collective::ireduce) return group.rank == work.root ? bytes : 0;
   if (work.collective == Collective::reduce_scatter) {
-    const auto n = static_cast<std::size_t>(group.size), r = static_cast<std::size_t>(group.rank);
-    const std::size_t begin = work.count * r / n, end = work.count * (r + 1) / n;
-    std::memmove(expected, expected + begin * work.element_bytes, (end - begin) * work.element_bytes);
-    return (end - begin) * work.element_bytes;
+    const Part part = part_of(work.count, group.rank, group.size);
+    std::memmove(expected, expected + part.from * work.element_bytes, (part.to - part.from) * work.element_bytes);
+    return (part.to - part.from) * work.element_bytes;
   }
   return bytes;
 }

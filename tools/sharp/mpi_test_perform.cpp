@@ -56,12 +56,10 @@ int reduce_like(const Options& options, const Group& group, const Work& work, vo
       out.set(options, work.out, bytes, work.element_bytes);
       spec.rbuf_desc = out.desc;
       return handle != nullptr ? sharp_coll_do_reduce_nb(group.sharp, &spec, handle) : sharp_coll_do_reduce(group.sharp, &spec);
-    default: {  // reduce_scatter: a window of the vector for each member
-      const std::size_t begin = work.count * static_cast<std::size_t>(group.rank) / static_cast<std::size_t>(group.size);
-      const std::size_t end = work.count * static_cast<std::size_t>(group.rank + 1) / static_cast<std::size_t>(group.size);
-      out.set(options, work.out, (end - begin) * work.element_bytes, work.element_bytes);
+    default: {  // reduce_scatter: one window over the whole vector; all members give the same length of their part
+      const Part first = part_of(work.count, 0, group.size);
+      out.set(options, work.out, first.to * work.element_bytes, work.element_bytes);
       spec.rbuf_desc = out.desc;
-      spec.offset = begin * work.element_bytes;
       return sharp_coll_do_reduce_scatter(group.sharp, &spec);
     }
   }
@@ -121,8 +119,10 @@ int by_mpi(const Group& group, const Work& work, MPI_Request* request) {
     case Collective::bcast: return MPI_Bcast(work.out, count, type, work.root, group.mpi);
     case Collective::reduce_scatter: {
       std::vector<int> counts;
-      for (long long i = 0; i < group.size; ++i)
-        counts.push_back(static_cast<int>(count * (i + 1) / group.size - count * i / group.size));
+      for (int i = 0; i < group.size; ++i) {
+        const Part part = part_of(work.count, i, group.size);
+        counts.push_back(static_cast<int>(part.to - part.from));
+      }
       return MPI_Reduce_scatter(work.in, work.out, counts.data(), type, MPI_SUM, group.mpi);
     }
     case Collective::allgather: return MPI_Allgather(work.in, count, type, work.out, count, type, group.mpi);
