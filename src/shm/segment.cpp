@@ -46,9 +46,11 @@ Result<UniqueFd> make_file(const char* path, std::size_t bytes) {
   while (error == EINTR) error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
   if (error == 0) return fd;
   ::unlink(path);
-  const Errc code = error == ENOSPC ? Errc::exhausted : Errc::io;
-  return fail(code, "reserve {} KiB in /dev/shm: {}: enlarge it (docker run --shm-size) or set SUMAC_SHM_BACKING=memfd",
-              bytes / 1024, std::strerror(error));
+  // Short: it travels to the other ranks among many.
+  if (error == ENOSPC)
+    return fail(Errc::exhausted, "/dev/shm has no {} KiB left: enlarge it (docker --shm-size) or SUMAC_SHM_BACKING=memfd",
+                bytes / 1024);
+  return fail(Errc::io, "reserve {} KiB in /dev/shm: {}", bytes / 1024, std::strerror(error));
 }
 
 /// A name lives from create() to all_attached(), and stays behind if the creator is killed just then: the next one of that
