@@ -107,7 +107,8 @@ std::vector<std::byte> make_input(const proto::Operation& operation, std::uint64
   return bytes;
 }
 
-std::vector<std::byte> make_result(const OpPlan& op, std::uint64_t session_key, std::uint32_t index, std::uint32_t size) {
+std::vector<std::byte> make_result(const OpPlan& op, std::uint64_t session_key, std::uint32_t index,
+                                   std::uint32_t size) {
   if (op.coll == wire::Coll::bcast) {
     const std::uint32_t root = op.root % size;
     return make_input(make_operation(op, index, size, root), session_key, root);

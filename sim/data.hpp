@@ -17,6 +17,7 @@ std::size_t element_of(const OpPlan& op) noexcept;  ///< Bytes; 0 for a barrier.
 /// What this operation gives, in the session with this key.
 std::vector<std::byte> make_input(const proto::Operation& operation, std::uint64_t session_key, std::uint32_t rank);
 /// The whole result over ranks 0 to size - 1, of which each member keeps its part.
-std::vector<std::byte> make_result(const OpPlan& op, std::uint64_t session_key, std::uint32_t index, std::uint32_t size);
+std::vector<std::byte> make_result(const OpPlan& op, std::uint64_t session_key, std::uint32_t index,
+                                   std::uint32_t size);
 
 }  // namespace sumac::sim

@@ -42,7 +42,8 @@ OpPlan make_op(Random& r, const Plan& plan) {
   OpPlan op;
   if (r.chance(0.2)) return op;  // a barrier
   using wire::Coll;
-  constexpr Coll kKinds[] = {Coll::allreduce, Coll::allreduce, Coll::reduce, Coll::bcast, Coll::reduce_scatter, Coll::allgather};
+  constexpr Coll kKinds[] = {Coll::allreduce, Coll::allreduce,      Coll::reduce,
+                             Coll::bcast,     Coll::reduce_scatter, Coll::allgather};
   op.coll = kKinds[r.below(std::size(kKinds))];
   // A part for each member takes many numbers in a large group: mostly small ones do that, or a seed would be about nothing else.
   const bool by_parts = op.coll == Coll::reduce_scatter || op.coll == Coll::allgather;
@@ -51,7 +52,9 @@ OpPlan make_op(Random& r, const Plan& plan) {
   const bool adds = op.coll != Coll::bcast && op.coll != Coll::allgather;
   do {
     op.dtype = pick_dtype(r);
-    op.op = adds ? static_cast<Op>(r.below(kOpCount)) : op.coll == Coll::allgather && r.chance(0.3) ? Op::bor : Op::null;
+    op.op = adds                                          ? static_cast<Op>(r.below(kOpCount))
+            : op.coll == Coll::allgather && r.chance(0.3) ? Op::bor
+                                                          : Op::null;
     op.tag = is_pair(op.op) && r.chance(0.6) ? pick_dtype(r) : Dtype::null;
   } while (op.op != Op::null && !legal(op.dtype, op.op, op.tag));
   const std::uint64_t element = op.op == Op::null ? width(op.dtype) : element_bytes(op.dtype, op.op, op.tag);
@@ -67,7 +70,8 @@ OpPlan make_op(Random& r, const Plan& plan) {
   else
     op.count = unit * (2 + r.below(op.streaming ? 5 : 10)) + r.below(3);
   // A member's part: of a group of many that is much already.
-  if (op.coll == Coll::reduce_scatter || op.coll == Coll::allgather) op.count = std::min<std::uint64_t>(op.count, 1 + r.below(9));
+  if (op.coll == Coll::reduce_scatter || op.coll == Coll::allgather)
+    op.count = std::min<std::uint64_t>(op.count, 1 + r.below(9));
   if (op.count == 0) op.streaming = false;
   return op;
 }

@@ -356,8 +356,9 @@ class World {
     auto operation = make_operation(op, index, static_cast<std::uint32_t>(member.session->members.size()), member.rank);
     buffers.src = make_input(operation, member.session->key, member.rank);
     const std::size_t given = buffers.src.size();
-    const std::size_t kept = (std::min(operation.keep.to, operation.count) - std::min(operation.keep.from, operation.count)) *
-                             element_of(op);
+    const std::size_t kept =
+        (std::min(operation.keep.to, operation.count) - std::min(operation.keep.from, operation.count)) *
+        element_of(op);
     buffers.in_place = op.coll == wire::Coll::allreduce && random_.chance(0.25);
     (buffers.in_place ? buffers.src : buffers.dst).resize(kept + kCanary, std::byte{0xCC});
     auto& dst = buffers.in_place ? buffers.src : buffers.dst;
@@ -394,9 +395,8 @@ class World {
       const std::size_t to = std::min(operation.keep.to, operation.count) * element;
       const auto expected = std::span(result).subspan(from, to - from);
       if (dst.size() != expected.size() + kCanary || !std::equal(expected.begin(), expected.end(), dst.begin()))
-        return fail(who() +
-                    fmt::format(": wrong result ({} {} {} count {})", wire::to_string(op.coll), to_string(op.op),
-                                      to_string(op.dtype), op.count)),
+        return fail(who() + fmt::format(": wrong result ({} {} {} count {})", wire::to_string(op.coll),
+                                        to_string(op.op), to_string(op.dtype), op.count)),
                false;
       if (!std::all_of(dst.end() - kCanary, dst.end(), [](std::byte b) { return b == std::byte{0xCC}; }))
         return fail(who() + ": wrote behind the result"), false;

@@ -11,7 +11,8 @@ namespace {
 constexpr char kHelp[] =
     "usage: sumac doctor [--json] [--manager ADDR:PORT]\n"
     "\n"
-    "Looks at this machine and at what runs on it, and says what to mend: processors, limits, shared memory, single copy, clock,\n"
+    "Looks at this machine and at what runs on it, and says what to mend: processors, limits, shared memory, single "
+    "copy, clock,\n"
     "network, MPI, sharpd, manager. Changes nothing. Ends with 1 if something is bad.\n"
     "  --json               for programs\n"
     "  --manager ADDR:PORT  where sharp_am should be (SUMAC_HOSTD_MANAGER, or 127.0.0.1:6126)\n";
@@ -35,7 +36,8 @@ void print_table(const std::vector<Finding>& findings) {
 void print_json(const std::vector<Finding>& findings) {
   auto all = nlohmann::json::array();
   for (const auto& each : findings)
-    all.push_back({{"subject", each.subject}, {"health", word(each.health)}, {"found", each.found}, {"remedy", each.remedy}});
+    all.push_back(
+        {{"subject", each.subject}, {"health", word(each.health)}, {"found", each.found}, {"remedy", each.remedy}});
   fmt::print("{}\n", all.dump(2));
 }
 

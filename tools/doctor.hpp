@@ -7,7 +7,11 @@
 
 namespace sumac::tools {
 
-enum class Health { well, note, bad };  ///< note: works, but slower or with less; bad: something people expect does not work.
+enum class Health {
+  well,
+  note,
+  bad
+};  ///< note: works, but slower or with less; bad: something people expect does not work.
 
 struct Finding {
   std::string subject;  ///< "/dev/shm"

@@ -25,7 +25,8 @@ Finding processors() {
     return {"processors", Health::note, fmt::format("{} visible, but a quota grants {:.1f}", allowed, usable),
             "raise the container's or cgroup's cpu limit; ranks beyond it take turns"};
   if (allowed < static_cast<std::uint32_t>(online))
-    return {"processors", Health::note, fmt::format("{} of {} online", allowed, online), "the affinity mask (taskset, a batch system) hides the rest"};
+    return {"processors", Health::note, fmt::format("{} of {} online", allowed, online),
+            "the affinity mask (taskset, a batch system) hides the rest"};
   return {"processors", Health::well, fmt::format("{}", allowed), ""};
 }
 
@@ -35,15 +36,17 @@ Finding open_files() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {"open files", Health::note, "the limit can't be read", ""};
   if (limit.rlim_cur >= kEnough || limit.rlim_max >= kEnough)
     return {"open files", Health::well, fmt::format("limit {} (at most {})", limit.rlim_cur, limit.rlim_max), ""};
-  return {"open files", Health::note, fmt::format("limit {}, at most {}", limit.rlim_cur, limit.rlim_max),
-          "a node or manager of a large cluster needs one for each neighbour: raise nofile in /etc/security/limits.conf"};
+  return {
+      "open files", Health::note, fmt::format("limit {}, at most {}", limit.rlim_cur, limit.rlim_max),
+      "a node or manager of a large cluster needs one for each neighbour: raise nofile in /etc/security/limits.conf"};
 }
 
 Finding shared_memory() {
   const auto bytes = machine::free_bytes();
   constexpr std::uint64_t kEnough = std::uint64_t{64} << 20;
   if (!bytes)
-    return {"/dev/shm", Health::note, bytes.error().context, "Sumac uses unnamed memory instead; other programs (Open MPI) may need it"};
+    return {"/dev/shm", Health::note, bytes.error().context,
+            "Sumac uses unnamed memory instead; other programs (Open MPI) may need it"};
   const auto text = fmt::format("{} MiB free", *bytes >> 20);
   if (*bytes >= kEnough) return {"/dev/shm", Health::well, text, ""};
   return {"/dev/shm", Health::note, text,
@@ -75,9 +78,11 @@ Finding single_copy() {
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
   }
-  if (answer == machine::Cma::works) return {"single copy (CMA)", Health::well, "works between processes of this user", ""};
-  return {"single copy (CMA)", Health::note, machine::why(answer),
-          "large messages inside the host are copied twice; docker: --cap-add SYS_PTRACE, or kernel.yama.ptrace_scope=0"};
+  if (answer == machine::Cma::works)
+    return {"single copy (CMA)", Health::well, "works between processes of this user", ""};
+  return {
+      "single copy (CMA)", Health::note, machine::why(answer),
+      "large messages inside the host are copied twice; docker: --cap-add SYS_PTRACE, or kernel.yama.ptrace_scope=0"};
 }
 
 Finding clock_source() {
@@ -85,15 +90,19 @@ Finding clock_source() {
   std::string source;
   if (!(file >> source)) return {"clock", Health::note, "its source can't be read", ""};
   if (source == "hpet" || source == "acpi_pm" || source == "jiffies")
-    return {"clock", Health::note, source + ", slow to read", "see whether the processor's own counter can be used (clocksource=tsc)"};
+    return {"clock", Health::note, source + ", slow to read",
+            "see whether the processor's own counter can be used (clocksource=tsc)"};
   timex now{};
   if (::adjtimex(&now) == TIME_ERROR)
-    return {"clock", Health::note, source + ", not synchronised", "run chrony or systemd-timesyncd, or log times of hosts will not line up"};
+    return {"clock", Health::note, source + ", not synchronised",
+            "run chrony or systemd-timesyncd, or log times of hosts will not line up"};
   return {"clock", Health::well, source + ", synchronised", ""};
 }
 
 }  // namespace
 
-std::vector<Finding> examine_machine() { return {processors(), open_files(), shared_memory(), single_copy(), clock_source()}; }
+std::vector<Finding> examine_machine() {
+  return {processors(), open_files(), shared_memory(), single_copy(), clock_source()};
+}
 
 }  // namespace sumac::tools

@@ -29,11 +29,13 @@ Finding network() {
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
   std::set<std::string> names;
   for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
-    const bool has_address = at->ifa_addr != nullptr && (at->ifa_addr->sa_family == AF_INET || at->ifa_addr->sa_family == AF_INET6);
+    const bool has_address =
+        at->ifa_addr != nullptr && (at->ifa_addr->sa_family == AF_INET || at->ifa_addr->sa_family == AF_INET6);
     if (has_address && (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_LOOPBACK) == 0) names.insert(at->ifa_name);
   }
   if (names.empty())
-    return {"network", Health::note, "loopback only", "enough for one machine; hosts of a cluster need an interface with an address"};
+    return {"network", Health::note, "loopback only",
+            "enough for one machine; hosts of a cluster need an interface with an address"};
   return {"network", Health::well, fmt::format("{}", fmt::join(names, ", ")), ""};
 }
 
@@ -42,7 +44,9 @@ Finding rdma() {
   const bool has_device = !fs::is_empty("/sys/class/infiniband", error) && !error;
   const bool has_module = fs::exists(fs::path(bin_directory()).parent_path() / "lib/libsumac_net_ucx.so", error);
   if (!has_device) return {"RDMA", Health::well, "no device: TCP is used", ""};
-  if (!has_module) return {"RDMA", Health::note, "a device, but no ucx backend beside this program", "install libucx0 and Sumac's ucx backend"};
+  if (!has_module)
+    return {"RDMA", Health::note, "a device, but no ucx backend beside this program",
+            "install libucx0 and Sumac's ucx backend"};
   return {"RDMA", Health::well, "a device; give sharp_an --transport ucx to use it", ""};
 }
 
@@ -58,12 +62,15 @@ std::string first_line_of(const char* command) {
 Finding mpi() {
   const auto version = first_line_of("mpirun --version 2>/dev/null");
   std::error_code error;
-  const bool has_component = fs::exists(fs::path(bin_directory()).parent_path() / "lib/openmpi/mca_coll_hcoll.so", error);
-  if (version.empty()) return {"MPI", Health::bad, "no mpirun in PATH", "apt-get install openmpi-bin, or put your Open MPI 4.1 into PATH"};
+  const bool has_component =
+      fs::exists(fs::path(bin_directory()).parent_path() / "lib/openmpi/mca_coll_hcoll.so", error);
+  if (version.empty())
+    return {"MPI", Health::bad, "no mpirun in PATH", "apt-get install openmpi-bin, or put your Open MPI 4.1 into PATH"};
   if (version.find("Open MPI") == std::string::npos || version.find(" 4.1") == std::string::npos)
     return {"MPI", Health::note, version, "the component is for Open MPI 4.1; other MPIs run without it"};
   if (!has_component)
-    return {"MPI", Health::bad, version + ", but no component beside this program", "build with libopenmpi-dev installed"};
+    return {"MPI", Health::bad, version + ", but no component beside this program",
+            "build with libopenmpi-dev installed"};
   return {"MPI", Health::well, version + ", component found", ""};
 }
 
@@ -82,20 +89,24 @@ Finding sharpd() {
 }
 
 Finding manager_at(const std::string& address) {
-  if (const auto legal = control::check_endpoint(address, true); !legal) return {"sharp_am", Health::bad, legal.error().context, ""};
+  if (const auto legal = control::check_endpoint(address, true); !legal)
+    return {"sharp_am", Health::bad, legal.error().context, ""};
   const auto stub = control::v1::Manager::NewStub(control::make_channel(address));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
   control::v1::PingReply reply;
   const auto status = stub->Ping(&context, {}, &reply);
   if (status.ok())
-    return {"sharp_am", Health::well, fmt::format("version {} at {}, up {} s", reply.version(), address, reply.uptime_ms() / 1000), ""};
+    return {"sharp_am", Health::well,
+            fmt::format("version {} at {}, up {} s", reply.version(), address, reply.uptime_ms() / 1000), ""};
   return {"sharp_am", Health::note, fmt::format("no answer at {}: {}", address, control::from_status(status).context),
           "needed on a cluster only: start sharp_am, or say where it is with --manager"};
 }
 
 }  // namespace
 
-std::vector<Finding> examine_services(const std::string& manager) { return {network(), rdma(), mpi(), sharpd(), manager_at(manager)}; }
+std::vector<Finding> examine_services(const std::string& manager) {
+  return {network(), rdma(), mpi(), sharpd(), manager_at(manager)};
+}
 
 }  // namespace sumac::tools

@@ -147,9 +147,24 @@ static int test_next(struct across* across, struct across_request* request) {
   return complete ? SUMAC_TEAM_OK : SUMAC_TEAM_PENDING;
 }
 
+bool hcoll_blocking;
+
+/* The looks of a host's only rank before it sleeps: some 20 us, as long as the library's own blocking calls look. */
+#define LOOKS 20
+
 static int test_tree(struct across* across, struct across_request* request) {
   char text[256] = "";
   int status = hcoll_tree_request_status(request->tree, text, sizeof(text));
+  if (0 == status && hcoll_blocking && across->all_lead && !hcoll_threads) {
+    for (int look = 0; 0 == status && look < LOOKS; ++look) {
+      status = hcoll_tree_request_status(request->tree, text, sizeof(text));
+    }
+    if (0 == status) {
+      hcoll_job_sleep(1); /* not longer: somebody may need us to drive MPI */
+      hcoll_drive_mpi(NULL);
+      status = hcoll_tree_request_status(request->tree, text, sizeof(text));
+    }
+  }
   if (0 == status) {
     return SUMAC_TEAM_PENDING;
   }

@@ -273,6 +273,8 @@ static void wait_for_leaves(void) {
   }
 }
 
+void hcoll_job_sleep(int ms) { hcoll_tree_wait(job.context, ms); }
+
 void hcoll_job_end(void) {
   job.closing = true;
   hcoll_drive_mpi_never_again();

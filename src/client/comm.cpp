@@ -69,7 +69,8 @@ std::uint32_t fragments_of(const proto::Operation& operation, const proto::Group
   const auto pieces = [room](std::uint64_t elements) { return (elements + room - 1) / room; };
   const std::uint64_t behind = operation.count - std::min(operation.first_block, operation.count);
   return static_cast<std::uint32_t>(pieces(std::min(operation.first_block, operation.count)) +
-                                    behind / operation.block * pieces(operation.block) + pieces(behind % operation.block));
+                                    behind / operation.block * pieces(operation.block) +
+                                    pieces(behind % operation.block));
 }
 
 std::size_t kind_of(wire::Coll coll) {

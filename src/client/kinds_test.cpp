@@ -14,7 +14,9 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 
 /// Byte i of the vector as rank r has it.
-std::uint8_t at(int rank, std::size_t i) { return static_cast<std::uint8_t>(i * 7 + i / 251 + static_cast<unsigned>(rank) * 31); }
+std::uint8_t at(int rank, std::size_t i) {
+  return static_cast<std::uint8_t>(i * 7 + i / 251 + static_cast<unsigned>(rank) * 31);
+}
 
 Bytes own(int rank, std::size_t from, std::size_t bytes) {
   Bytes data(bytes);
@@ -135,8 +137,15 @@ void all_kinds(Rank& rank, std::uint64_t job) {
   auto* comm = rank.comm(context);
   reduce_everywhere(rank, comm);
   bcast_everywhere(rank, comm);
-  for (const auto& [part, step] : {std::pair<std::size_t, std::size_t>{1, 3}, {40, 120}, {40, 17}, {128, 384}, {1000, 3000},
-                                   {1000, 999}, {20'000, 60'000}, {100'003, 300'009}, {100'003, 70'001}}) {
+  for (const auto& [part, step] : {std::pair<std::size_t, std::size_t>{1, 3},
+                                   {40, 120},
+                                   {40, 17},
+                                   {128, 384},
+                                   {1000, 3000},
+                                   {1000, 999},
+                                   {20'000, 60'000},
+                                   {100'003, 300'009},
+                                   {100'003, 70'001}}) {
     reduce_scatter_everywhere(rank, comm, part, step);
     allgather_everywhere(rank, comm, part, step);
   }

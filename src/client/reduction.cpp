@@ -24,12 +24,12 @@ struct Side {
     if (type != SHARP_DATA_BUFFER && type != SHARP_DATA_IOV)
       return failure(SHARP_COLL_EINVAL, "{}: {} is neither a buffer nor a list (type {})", to_string(coll), name, type);
     if (memory != SHARP_MEM_TYPE_HOST)
-      return failure(SHARP_COLL_ENOT_SUPP, "{}: {} lies in memory of type {}; only host memory is supported", to_string(coll),
-                     name, memory);
+      return failure(SHARP_COLL_ENOT_SUPP, "{}: {} lies in memory of type {}; only host memory is supported",
+                     to_string(coll), name, memory);
     if (type == SHARP_DATA_IOV &&
         (desc.iov.count > SHARP_COLL_DATA_MAX_IOV || (desc.iov.count > 0 && desc.iov.vector == nullptr)))
-      return failure(SHARP_COLL_EINVAL, "{}: {} is a list of {} pieces; at most {}", to_string(coll), name, desc.iov.count,
-                     SHARP_COLL_DATA_MAX_IOV);
+      return failure(SHARP_COLL_EINVAL, "{}: {} is a list of {} pieces; at most {}", to_string(coll), name,
+                     desc.iov.count, SHARP_COLL_DATA_MAX_IOV);
     return {};
   }
 
@@ -42,7 +42,8 @@ struct Side {
 
   Outcome<> check_length(std::uint64_t bytes) const {
     if (length() < bytes)
-      return failure(SHARP_COLL_EINVAL, "{}: {} has {} bytes, the operation {}", to_string(coll), name, length(), bytes);
+      return failure(SHARP_COLL_EINVAL, "{}: {} has {} bytes, the operation {}", to_string(coll), name, length(),
+                     bytes);
     if (bytes > 0 && !is_list() && desc.buffer.ptr == nullptr)
       return failure(SHARP_COLL_EINVAL, "{}: {} is NULL", to_string(coll), name);
     return {};
@@ -80,15 +81,19 @@ Outcome<std::uint64_t> read_types(const sharp_coll_reduce_spec& spec, Coll coll,
 
 Outcome<> choose_way(sharp_aggregation_mode mode, std::uint64_t bytes, const Ways& ways, proto::Operation& o) {
   switch (static_cast<unsigned>(mode)) {
-    case SHARP_AGGREGATION_NONE: o.streaming = ways.can_stream && bytes >= ways.stream_threshold && bytes > 0; return {};
+    case SHARP_AGGREGATION_NONE:
+      o.streaming = ways.can_stream && bytes >= ways.stream_threshold && bytes > 0;
+      return {};
     case SHARP_AGGREGATION_DATAGRAM: return {};
     case SHARP_AGGREGATION_STREAMING:
       if (!ways.can_stream)
         return failure(SHARP_COLL_ENOT_SUPP,
-                       "{}: streaming was asked for, but the job has none; set SHARP_COLL_ENABLE_SAT=1", to_string(o.coll));
+                       "{}: streaming was asked for, but the job has none; set SHARP_COLL_ENABLE_SAT=1",
+                       to_string(o.coll));
       o.streaming = bytes > 0;
       return {};
-    default: return failure(SHARP_COLL_EINVAL, "{}: no aggregation mode {}", to_string(o.coll), static_cast<unsigned>(mode));
+    default:
+      return failure(SHARP_COLL_EINVAL, "{}: no aggregation mode {}", to_string(o.coll), static_cast<unsigned>(mode));
   }
 }
 
@@ -189,11 +194,12 @@ Outcome<Reduction> read_reduce_scatter(const sharp_coll_reduce_spec& spec, const
     if (auto legal = side->check_memory(); !legal) return tl::unexpected(legal.error());
   const std::uint64_t part = out.length(), window = in.length();
   if (part % *element != 0 || window % *element != 0 || spec.offset % *element != 0)
-    return failure(SHARP_COLL_EINVAL, "reduce_scatter: {} bytes each, window of {} at {}: not whole elements of {} bytes", part,
-                   window, spec.offset, *element);
+    return failure(SHARP_COLL_EINVAL,
+                   "reduce_scatter: {} bytes each, window of {} at {}: not whole elements of {} bytes", part, window,
+                   spec.offset, *element);
   if (part > SIZE_MAX / ways.size || spec.offset > part * ways.size || window > part * ways.size - spec.offset)
-    return failure(SHARP_COLL_EINVAL, "reduce_scatter: window of {} bytes at {} is not within {} x {} bytes", window, spec.offset,
-                   ways.size, part);
+    return failure(SHARP_COLL_EINVAL, "reduce_scatter: window of {} bytes at {} is not within {} x {} bytes", window,
+                   spec.offset, ways.size, part);
   if (auto enough = in.check_length(window); !enough) return tl::unexpected(enough.error());
   if (auto chosen = choose_way(spec.aggr_mode, window, ways, o); !chosen) return tl::unexpected(chosen.error());
   o.count = window / *element;
@@ -215,7 +221,8 @@ Outcome<Reduction> read_bcast(const sharp_coll_bcast_spec& spec, const Ways& way
   const Side buffer{spec.buf_desc, o.coll, "buf"};
   if (auto legal = buffer.check_memory(); !legal) return tl::unexpected(legal.error());
   if (auto enough = buffer.check_length(spec.size); !enough) return tl::unexpected(enough.error());
-  if (auto chosen = choose_way(SHARP_AGGREGATION_NONE, spec.size, ways, o); !chosen) return tl::unexpected(chosen.error());
+  if (auto chosen = choose_way(SHARP_AGGREGATION_NONE, spec.size, ways, o); !chosen)
+    return tl::unexpected(chosen.error());
   o.count = spec.size;
   o.root = *root;
   if (ways.rank == *root) {
@@ -238,8 +245,8 @@ Outcome<Reduction> read_allgather(const sharp_coll_gather_spec& spec, const Ways
     if (auto legal = side->check_memory(); !legal) return tl::unexpected(legal.error());
   const std::uint64_t part = in.length(), window = out.length();
   if (part > SIZE_MAX / ways.size || spec.offset > part * ways.size || window > part * ways.size - spec.offset)
-    return failure(SHARP_COLL_EINVAL, "allgather: window of {} bytes at {} is not within {} x {} bytes", window, spec.offset,
-                   ways.size, part);
+    return failure(SHARP_COLL_EINVAL, "allgather: window of {} bytes at {} is not within {} x {} bytes", window,
+                   spec.offset, ways.size, part);
   if (auto enough = out.check_length(window); !enough) return tl::unexpected(enough.error());
   if (auto chosen = choose_way(SHARP_AGGREGATION_NONE, window, ways, o); !chosen) return tl::unexpected(chosen.error());
   o.count = window;

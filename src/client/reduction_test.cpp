@@ -161,9 +161,9 @@ TEST(Reduction, AWindowGivesAMemberWhatOfItsPartLiesInIt) {
     std::size_t part, offset, window;  // bytes; rank 2 of 4
     std::uint64_t from, to;            // elements of the window
   } rows[] = {
-      {"the whole vector", 40, 0, 160, 20, 30},     {"exactly its part", 40, 80, 40, 0, 10},
-      {"the part's beginning", 40, 60, 40, 5, 10},  {"the part's end", 40, 100, 60, 0, 5},
-      {"before the part", 40, 0, 80, 0, 0},         {"behind the part", 40, 120, 40, 0, 0},
+      {"the whole vector", 40, 0, 160, 20, 30},      {"exactly its part", 40, 80, 40, 0, 10},
+      {"the part's beginning", 40, 60, 40, 5, 10},   {"the part's end", 40, 100, 60, 0, 5},
+      {"before the part", 40, 0, 80, 0, 0},          {"behind the part", 40, 120, 40, 0, 0},
       {"a window inside the part", 40, 88, 8, 0, 2}, {"nothing", 0, 0, 0, 0, 0},
   };
   for (const auto& row : rows) {
@@ -195,7 +195,10 @@ TEST(Reduction, AWindowBeyondTheVectorOrThroughAnElementIsInvalid) {
   const struct {
     const char* name;
     std::size_t part, offset, window;
-  } rows[] = {{"beyond", 40, 84, 80}, {"offset beyond", 40, 164, 0}, {"half an element", 40, 2, 40}, {"part of odd size", 41, 0, 40},
+  } rows[] = {{"beyond", 40, 84, 80},
+              {"offset beyond", 40, 164, 0},
+              {"half an element", 40, 2, 40},
+              {"part of odd size", 41, 0, 40},
               {"offset near 2^64", 40, SIZE_MAX - 3, 8}};
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

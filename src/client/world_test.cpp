@@ -480,9 +480,9 @@ TEST_F(World, TheLinesUsersKnowComeFromRankZeroOnly) {
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
   EXPECT_EQ(complaint(ended), "") << daemons_->log();
-  EXPECT_THAT(ended[0].err,
-              testing::ContainsRegex("INFO job \\(ID: [0-9]+\\) resource request quota: \\( osts:0 user_data_per_ost:128 "
-                                     "max_groups:0 max_qps:1 max_group_channels:1, num_trees:1\\)"));
+  EXPECT_THAT(ended[0].err, testing::ContainsRegex(
+                                "INFO job \\(ID: [0-9]+\\) resource request quota: \\( osts:0 user_data_per_ost:128 "
+                                "max_groups:0 max_qps:1 max_group_channels:1, num_trees:1\\)"));
   EXPECT_THAT(ended[0].err,
               testing::ContainsRegex("INFO tree_info: tree idx:0 quota: \\( osts:[0-9]+ user_data_per_ost:128 "));
   EXPECT_THAT(ended[0].err, testing::ContainsRegex(

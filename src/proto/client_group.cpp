@@ -222,7 +222,8 @@ class ClientGroup::Impl {
 
   Errc check(const Operation& operation) const noexcept {
     if (operation.coll == Coll::barrier) return Errc::ok;
-    if (operation.coll == Coll::none || operation.coll == Coll::close || operation.coll == Coll::leave) return Errc::unsupported;
+    if (operation.coll == Coll::none || operation.coll == Coll::close || operation.coll == Coll::leave)
+      return Errc::unsupported;
     const std::size_t element = element_of(operation);
     const Range give = within(operation.give, operation.count), keep = within(operation.keep, operation.count);
     if (element == 0 || give.from > give.to || keep.from > keep.to || give.size() > operation.src.size() / element ||
@@ -234,7 +235,8 @@ class ClientGroup::Impl {
       // What we give must be whole blocks, or a fragment would be half ours.
       const auto is_edge = [&](std::uint64_t at) {
         return at == 0 || at == operation.count ||
-               (operation.block != 0 && at >= operation.first_block && (at - operation.first_block) % operation.block == 0);
+               (operation.block != 0 && at >= operation.first_block &&
+                (at - operation.first_block) % operation.block == 0);
       };
       if (give.size() != 0 && (!is_edge(give.from) || !is_edge(give.to))) return Errc::invalid;
     }
@@ -383,7 +385,8 @@ class ClientGroup::Impl {
     h.tag_dtype = operation.tag_dtype;
     h.count = operation.count;
     h.first = record.sent;
-    if (operation.coll == Coll::reduce || operation.coll == Coll::bcast) h.root = static_cast<std::uint16_t>(operation.root);
+    if (operation.coll == Coll::reduce || operation.coll == Coll::bcast)
+      h.root = static_cast<std::uint16_t>(operation.root);
     if (operation.give.covers(h.first)) h.payload_bytes = elements * record.element;
     h.flags = 0;
     if (h.first == 0) h.flags |= wire::kFlagFirst;
@@ -458,8 +461,9 @@ class ClientGroup::Impl {
     if (from < to) {
       // What was ours did not travel back: it is still where we gave it from.
       const bool is_ours = result_bytes(at) == 0;
-      const std::byte* source = is_ours ? operation.src.data() + (from - operation.give.from) * record.element
-                                        : frame.data() + wire::kAggHeaderBytes + (from - at.header.first) * record.element;
+      const std::byte* source = is_ours
+                                    ? operation.src.data() + (from - operation.give.from) * record.element
+                                    : frame.data() + wire::kAggHeaderBytes + (from - at.header.first) * record.element;
       std::byte* target = operation.dst.data() + (from - operation.keep.from) * record.element;
       if (source != target) std::memmove(target, source, (to - from) * record.element);
     }

@@ -55,17 +55,17 @@ struct Operation {
   wire::Coll coll = wire::Coll::barrier;
   Op op = Op::null;  ///< null for barrier, bcast and allgather (or bor).
   Dtype dtype = Dtype::null;
-  Dtype tag_dtype = Dtype::null;     ///< maxloc and minloc only; null: the tag's slot is as wide as the value.
-  std::uint64_t count = 0;           ///< Elements.
-  Range give{0, kToTheEnd};          ///< kToTheEnd: count.
+  Dtype tag_dtype = Dtype::null;  ///< maxloc and minloc only; null: the tag's slot is as wide as the value.
+  std::uint64_t count = 0;        ///< Elements.
+  Range give{0, kToTheEnd};       ///< kToTheEnd: count.
   Range keep{0, kToTheEnd};
   std::span<const std::byte> src{};  ///< The elements of `give`; unchanged until the operation completes.
   std::span<std::byte> dst{};        ///< Those of `keep`; allreduce: may be src itself.
   std::uint32_t root = 0;            ///< reduce, bcast: group rank.
   /// allgather: no fragment goes beyond the elements of one member, which has `block` of them, the first one `first_block`.
   std::uint64_t block = 0, first_block = 0;
-  bool streaming = false;            ///< In chunks of chunk_max instead of payload_max. All members choose alike.
-  std::uint64_t token = 0;           ///< The caller's, handed back in Completion.
+  bool streaming = false;   ///< In chunks of chunk_max instead of payload_max. All members choose alike.
+  std::uint64_t token = 0;  ///< The caller's, handed back in Completion.
 };
 
 struct OpId {

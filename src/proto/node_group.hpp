@@ -61,7 +61,7 @@ class NodeGroup {
     std::uint32_t sequence = 0;
     wire::AggHeader agreed{};
     reduce::Kernel kernel{};
-    BufferSlice data;  ///< The accumulator, then the result.
+    BufferSlice data;                 ///< The accumulator, then the result.
     std::uint32_t source = kNoChild;  ///< The child that `data` came from, where they come from one member only.
   };
 

@@ -215,8 +215,7 @@ const char* flaw(const TroubleBody& b) noexcept {
   const auto reason = static_cast<std::uint32_t>(b.reason);
   if (reason < 1 || reason > static_cast<std::uint32_t>(TroubleReason::lost_connection))
     return "trouble: reason is unknown";
-  if (static_cast<std::uint32_t>(b.field) > static_cast<std::uint32_t>(Field::root))
-    return "trouble: field is unknown";
+  if (static_cast<std::uint32_t>(b.field) > static_cast<std::uint32_t>(Field::root)) return "trouble: field is unknown";
   if (b.culprit == kNoRank) return "trouble: culprit is no rank";
   if (b.reason == TroubleReason::disagree && (b.field == Field::none || b.other == kNoRank))
     return "trouble: a disagreement names no field or only one rank";

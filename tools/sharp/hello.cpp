@@ -13,7 +13,8 @@ namespace {
 constexpr char kHelp[] =
     "usage: sharp_hello [-d DEVICE[:PORT]] [-v LEVEL]\n"
     "\n"
-    "Begins a job of one rank on this host, makes a group, and sends a barrier and a sum through the aggregation node.\n"
+    "Begins a job of one rank on this host, makes a group, and sends a barrier and a sum through the aggregation "
+    "node.\n"
     "Ends with 'Test Passed.' and 0, or with what is wrong and 1.\n"
     "  -d, --ib-dev DEVICE[:PORT]  network interface to use (default: the system's choice)\n"
     "  -v, --verbose LEVEL         0 fatal, 1 error, 2 warn, 3 info, 4 debug, 5 trace (default 3)\n"
@@ -41,7 +42,8 @@ int sum_of_one(sharp_coll_comm* comm) {
   spec.tag_dtype = SHARP_DTYPE_NULL;
   spec.length = 1;
   spec.op = SHARP_OP_SUM;
-  if (const int status = sharp_coll_do_allreduce(comm, &spec); status != 0) return failed("sharp_coll_do_allreduce", status);
+  if (const int status = sharp_coll_do_allreduce(comm, &spec); status != 0)
+    return failed("sharp_coll_do_allreduce", status);
   if (out == in) return 0;
   std::fprintf(stderr, "wrong result: the sum of %d is %d\n", in, out);
   return 1;
@@ -75,8 +77,10 @@ int hello(const std::string& device) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  static constexpr option kLong[] = {
-      {"ib-dev", required_argument, nullptr, 'd'}, {"verbose", required_argument, nullptr, 'v'}, {"help", no_argument, nullptr, 'h'}, {}};
+  static constexpr option kLong[] = {{"ib-dev", required_argument, nullptr, 'd'},
+                                     {"verbose", required_argument, nullptr, 'v'},
+                                     {"help", no_argument, nullptr, 'h'},
+                                     {}};
   std::string device, level = "3";
   for (int option; (option = getopt_long(argc, argv, "d:v:h", kLong, nullptr)) != -1;) {
     switch (option) {

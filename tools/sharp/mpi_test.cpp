@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
   int status = 0;
   if (const auto options = parse_options(argc, argv, rank == 0, &status)) {
     // The library takes the interface by this name; see sharp_hello.
-    if (!options->device.empty()) setenv("SUMAC_NET_DEVICE", options->device.substr(0, options->device.find(':')).c_str(), 0);
+    if (!options->device.empty())
+      setenv("SUMAC_NET_DEVICE", options->device.substr(0, options->device.find(':')).c_str(), 0);
     Group group;
     status = 1;
     if (make_group(*options, &group)) {

@@ -34,8 +34,8 @@ struct Options {
   std::size_t bytes_min = 4, bytes_max = 256;
   Dtype dtype = Dtype::float32;
   std::string group_type = "world";
-  int group_count = 1;       ///< of split:n
-  bool use_sharp = false;    ///< ENABLE_SHARP_COLL=1
+  int group_count = 1;     ///< of split:n
+  bool use_sharp = false;  ///< ENABLE_SHARP_COLL=1
 };
 
 /// Empty: help was asked for and printed, or (rank 0 said what) the words are wrong: `status` is the exit status.

@@ -60,7 +60,8 @@ std::size_t expect(const Group& group, const Work& work, Buffers* buffers) {
   unsigned char* expected = buffers->expected.data();
   if (!has_data(work.collective)) return 0;
   if (work.collective == Collective::allgather) {
-    for (int rank = 0; rank < group.size; ++rank) fill(work, rank, group.size, expected + static_cast<std::size_t>(rank) * bytes);
+    for (int rank = 0; rank < group.size; ++rank)
+      fill(work, rank, group.size, expected + static_cast<std::size_t>(rank) * bytes);
     return bytes * static_cast<std::size_t>(group.size);
   }
   if (work.collective == Collective::bcast) {
@@ -73,7 +74,8 @@ std::size_t expect(const Group& group, const Work& work, Buffers* buffers) {
     fill(work, rank, group.size, one.data());
     reduce::reference_reduce(work.op, work.dtype, work.tag, expected, one.data(), work.count);
   }
-  if (work.collective == Collective::reduce || work.collective == Collective::ireduce) return group.rank == work.root ? bytes : 0;
+  if (work.collective == Collective::reduce || work.collective == Collective::ireduce)
+    return group.rank == work.root ? bytes : 0;
   if (work.collective == Collective::reduce_scatter) {
     const Part part = part_of(work.count, group.rank, group.size);
     std::memmove(expected, expected + part.from * work.element_bytes, (part.to - part.from) * work.element_bytes);
@@ -94,18 +96,21 @@ Verdict run_one(const Options& options, const Group& group, const Work& work_wit
     work.out = buffers.out.data();
     fill(work, group.rank, group.size, buffers.in.data());
     std::memset(buffers.out.data(), 0xa5, work.count * work.element_bytes);
-    if (work.collective == Collective::bcast && group.rank == work.root) fill(work, group.rank, group.size, buffers.out.data());
+    if (work.collective == Collective::bcast && group.rank == work.root)
+      fill(work, group.rank, group.size, buffers.out.data());
     checked = expect(group, work, &buffers);
     status = perform(options, group, work);
   }
   const bool differs = status == 0 && std::memcmp(work.out, buffers.expected.data(), checked) != 0;
   // Worst of all members: 2 wrong, 1 not offered, 0 right.
-  const int mine = differs || (status != 0 && status != SHARP_COLL_ENOT_SUPP) ? 2 : status == SHARP_COLL_ENOT_SUPP ? 1 : 0;
+  const int mine = differs || (status != 0 && status != SHARP_COLL_ENOT_SUPP) ? 2
+                   : status == SHARP_COLL_ENOT_SUPP                           ? 1
+                                                                              : 0;
   int worst = 0;
   MPI_Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, group.mpi);
   if (mine == 2) {
-    std::fprintf(stderr, "sharp_mpi_test: rank %d: %s of %zu x %s %s: %s\n", group.rank, name_of(work.collective), work.count,
-                 std::string(to_string(work.dtype)).c_str(), std::string(to_string(work.op)).c_str(),
+    std::fprintf(stderr, "sharp_mpi_test: rank %d: %s of %zu x %s %s: %s\n", group.rank, name_of(work.collective),
+                 work.count, std::string(to_string(work.dtype)).c_str(), std::string(to_string(work.op)).c_str(),
                  differs ? "wrong result" : sharp_coll_strerror(status));
   }
   return worst == 2 ? Verdict::wrong : worst == 1 ? Verdict::not_offered : Verdict::right;
@@ -121,9 +126,7 @@ int root_of(const Options& options, const Group& group) {
 
 struct Count {
   int right = 0, wrong = 0, not_offered = 0;
-  void add(Verdict verdict) {
-    ++(verdict == Verdict::right ? right : verdict == Verdict::wrong ? wrong : not_offered);
-  }
+  void add(Verdict verdict) { ++(verdict == Verdict::right ? right : verdict == Verdict::wrong ? wrong : not_offered); }
 };
 
 void say(const Group& group, const char* mode, Collective collective, const Count& count) {
@@ -150,7 +153,10 @@ void sizes(const Options& options, const Group& group, Work work, Count* count) 
 int check_basic(const Options& options, const Group& group) {
   int wrong = 0;
   for (const auto collective : options.collectives) {
-    Work work{.collective = collective, .dtype = options.dtype, .element_bytes = width(options.dtype), .root = root_of(options, group)};
+    Work work{.collective = collective,
+              .dtype = options.dtype,
+              .element_bytes = width(options.dtype),
+              .root = root_of(options, group)};
     Count count;
     sizes(options, group, work, &count);
     say(group, "basic", collective, count);

@@ -14,7 +14,9 @@ int oob_bcast(void* context, void* buffer, int bytes, int root) {
 }
 int oob_barrier(void* context) { return MPI_Barrier(*static_cast<MPI_Comm*>(context)) == MPI_SUCCESS ? 0 : -1; }
 int oob_gather(void* context, int root, void* mine, void* all, int bytes) {
-  return MPI_Gather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, root, *static_cast<MPI_Comm*>(context)) == MPI_SUCCESS ? 0 : -1;
+  return MPI_Gather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, root, *static_cast<MPI_Comm*>(context)) == MPI_SUCCESS
+             ? 0
+             : -1;
 }
 
 // MPI may need us to drive it while a blocking operation of the tree waits.
@@ -122,7 +124,8 @@ bool make_group(const Options& options, Group* group) {
 
 void drop_group(Group* group) {
   const auto say = [&](const char* what, int status) {
-    if (status != 0) std::fprintf(stderr, "sharp_mpi_test: rank %d: %s: %s\n", group->rank, what, sharp_coll_strerror(status));
+    if (status != 0)
+      std::fprintf(stderr, "sharp_mpi_test: rank %d: %s: %s\n", group->rank, what, sharp_coll_strerror(status));
   };
   if (group->sharp != nullptr) say("sharp_coll_comm_destroy", sharp_coll_comm_destroy(group->sharp));
   if (group->context != nullptr) say("sharp_coll_finalize", sharp_coll_finalize(group->context));

@@ -16,10 +16,12 @@ namespace {
 constexpr char kHelp[] =
     "usage: mpirun [...] sharp_mpi_test [options]\n"
     "\n"
-    "Runs collectives of libsharp_coll over MPI's processes. ENABLE_SHARP_COLL=1 must be in the environment; without it the same\n"
+    "Runs collectives of libsharp_coll over MPI's processes. ENABLE_SHARP_COLL=1 must be in the environment; without "
+    "it the same\n"
     "collectives of MPI are run, for comparison.\n"
     "  -B, --perf_with_barrier 0|1  a barrier before each timed operation (1)\n"
-    "  -c, --collectives LIST       allreduce,iallreduce,reduce,ireduce,barrier,ibarrier,bcast,reduce_scatter,allgather,all,none\n"
+    "  -c, --collectives LIST       "
+    "allreduce,iallreduce,reduce,ireduce,barrier,ibarrier,bcast,reduce_scatter,allgather,all,none\n"
     "                               (allreduce,barrier)\n"
     "  -C, --iov_count N            pieces of a list, 1 to 15 (2)\n"
     "  -d, --ib-dev DEV[:PORT]      network interface to use (the system's choice)\n"
@@ -27,14 +29,16 @@ constexpr char kHelp[] =
     "  -H, --host_alloc_type KIND   malloc, hugetlb or hugethp (malloc)\n"
     "  -i, --iters N                timed operations (1000)\n"
     "  -j, --jobid N                job id (drawn)\n"
-    "  -m, --mode MODE              basic (sums are checked), complex (every type and operation), perf (timed), all (perf)\n"
+    "  -m, --mode MODE              basic (sums are checked), complex (every type and operation), perf (timed), all "
+    "(perf)\n"
     "  -M, --mem_type KIND          host (host)\n"
     "  -N, --nbc_count N            outstanding nonblocking operations, 1 to 512 (512)\n"
     "  -p, --flat_ppn N             processes of each host that take part (all)\n"
     "  -r, --root RANK              of reduce and bcast (the last rank)\n"
     "  -s, --size [MIN:]MAX         bytes, rounded up to powers of two (4:256)\n"
     "  -t, --group_type KIND        world, world-dup, world-rev (ranks reversed), half (the first half of the ranks),\n"
-    "                               split:N (N groups of neighbouring ranks), split-rev:N, split:ppn-comm (a group for each local\n"
+    "                               split:N (N groups of neighbouring ranks), split-rev:N, split:ppn-comm (a group for "
+    "each local\n"
     "                               rank), split:ppn-jobs (and a job for each)  (world)\n"
     "  -T, --datatype TYPE          half_int, half_float, int, float, long, double, byte (float)\n"
     "  -x, --skips N                operations before the timed ones (100)\n"
@@ -80,7 +84,8 @@ bool collectives(const std::string& text, Options* options) {
   for (std::string word; std::getline(words, word, ',');) {
     if (word == "none") continue;
     if (word == "all") {
-      for (int i = 0; i < static_cast<int>(std::size(kNames)); ++i) options->collectives.push_back(static_cast<Collective>(i));
+      for (int i = 0; i < static_cast<int>(std::size(kNames)); ++i)
+        options->collectives.push_back(static_cast<Collective>(i));
       continue;
     }
     const auto found = std::find(std::begin(kNames), std::end(kNames), word);
@@ -115,7 +120,8 @@ bool datatype(std::string_view text, Options* options) {
 bool group_type(std::string text, Options* options) {
   for (const char* split : {"split:", "split-rev:"}) {
     if (text.rfind(split, 0) != 0 || text == "split:ppn-comm" || text == "split:ppn-jobs") continue;
-    if (!number<int>(std::string_view(text).substr(std::string_view(split).size()), 1, 1 << 20, &options->group_count)) return false;
+    if (!number<int>(std::string_view(text).substr(std::string_view(split).size()), 1, 1 << 20, &options->group_count))
+      return false;
     options->group_type = text.substr(0, text.find(':'));
     return true;
   }
@@ -139,7 +145,9 @@ bool take(int letter, const std::string& text, Options* options) {
     case 'd': options->device = text; return !text.empty();
     case 'D': options->iov = text == "iov"; return text == "iov" || text == "contig";
     case 'H':
-      options->allocation = text == "hugetlb" ? Allocation::hugetlb : text == "hugethp" ? Allocation::hugethp : Allocation::malloc;
+      options->allocation = text == "hugetlb"   ? Allocation::hugetlb
+                            : text == "hugethp" ? Allocation::hugethp
+                                                : Allocation::malloc;
       return text == "malloc" || text == "hugetlb" || text == "hugethp";
     case 'i': return number(text, 1, 1 << 30, &options->iterations);
     case 'j': return number<std::uint64_t>(text, 1, UINT64_MAX, &options->job_id);
@@ -161,7 +169,8 @@ bool take(int letter, const std::string& text, Options* options) {
 const char* name_of(Collective collective) { return kNames[static_cast<int>(collective)]; }
 
 bool is_nonblocking(Collective collective) {
-  return collective == Collective::iallreduce || collective == Collective::ireduce || collective == Collective::ibarrier;
+  return collective == Collective::iallreduce || collective == Collective::ireduce ||
+         collective == Collective::ibarrier;
 }
 
 std::optional<Options> parse_options(int argc, char** argv, bool speaks, int* status) {
@@ -171,8 +180,8 @@ std::optional<Options> parse_options(int argc, char** argv, bool speaks, int* st
   options.use_sharp = enabled != nullptr && std::string_view(enabled) == "1";
   opterr = speaks;
   *status = 2;
-  for (int letter, index = -1; (letter = getopt_long(argc, argv, "B:c:C:d:D:H:i:j:m:M:N:p:r:s:t:T:x:h", kLong, &index)) != -1;
-       index = -1) {
+  for (int letter, index = -1;
+       (letter = getopt_long(argc, argv, "B:c:C:d:D:H:i:j:m:M:N:p:r:s:t:T:x:h", kLong, &index)) != -1; index = -1) {
     if (letter == 'h') {
       if (speaks) std::fputs(kHelp, stdout);
       *status = 0;

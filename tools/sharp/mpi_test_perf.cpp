@@ -40,7 +40,8 @@ int time_one(const Options& options, const Group& group, const Work& work, Row* 
 
 void print(std::size_t bytes, const Row& row) {
   const double gigabits = row.mean_us > 0 ? static_cast<double>(bytes) * 8 / (row.mean_us * 1e3) : 0;
-  std::printf("%12zu %14.2f %14.2f %14.2f %14.3f %12d\n", bytes, row.mean_us, row.least_us, row.most_us, gigabits, row.iterations);
+  std::printf("%12zu %14.2f %14.2f %14.2f %14.3f %12d\n", bytes, row.mean_us, row.least_us, row.most_us, gigabits,
+              row.iterations);
   std::fflush(stdout);
 }
 
@@ -52,8 +53,8 @@ int measure(const Options& options, const Group& group) {
     const bool has_data = collective != Collective::barrier && collective != Collective::ibarrier;
     if (group.rank == 0)
       std::printf("# %s over %d processes%s\n#%11s %14s %14s %14s %14s %12s\n", name_of(collective), group.size,
-                  options.use_sharp ? "" : ", by MPI alone (ENABLE_SHARP_COLL=1 is not set)", "size", "avg lat(us)", "min lat(us)",
-                  "max lat(us)", "avg bw(Gb/s)", "iters");
+                  options.use_sharp ? "" : ", by MPI alone (ENABLE_SHARP_COLL=1 is not set)", "size", "avg lat(us)",
+                  "min lat(us)", "max lat(us)", "avg bw(Gb/s)", "iters");
     for (std::size_t bytes = options.bytes_min; bytes <= options.bytes_max; bytes *= 2) {
       const std::size_t whole = has_data ? bytes : 0;
       const Memory in(whole, options.allocation), out(whole * static_cast<std::size_t>(group.size), options.allocation);
@@ -71,7 +72,8 @@ int measure(const Options& options, const Group& group) {
         break;
       }
       if (status != 0) {
-        std::fprintf(stderr, "sharp_mpi_test: rank %d: %s: %s\n", group.rank, name_of(collective), sharp_coll_strerror(status));
+        std::fprintf(stderr, "sharp_mpi_test: rank %d: %s: %s\n", group.rank, name_of(collective),
+                     sharp_coll_strerror(status));
         return failed + 1;
       }
       if (group.rank == 0) print(whole, row);

@@ -50,12 +50,14 @@ int reduce_like(const Options& options, const Group& group, const Work& work, vo
     case Collective::iallreduce:
       out.set(options, work.out, bytes, work.element_bytes);
       spec.rbuf_desc = out.desc;
-      return handle != nullptr ? sharp_coll_do_allreduce_nb(group.sharp, &spec, handle) : sharp_coll_do_allreduce(group.sharp, &spec);
+      return handle != nullptr ? sharp_coll_do_allreduce_nb(group.sharp, &spec, handle)
+                               : sharp_coll_do_allreduce(group.sharp, &spec);
     case Collective::reduce:
     case Collective::ireduce:
       out.set(options, work.out, bytes, work.element_bytes);
       spec.rbuf_desc = out.desc;
-      return handle != nullptr ? sharp_coll_do_reduce_nb(group.sharp, &spec, handle) : sharp_coll_do_reduce(group.sharp, &spec);
+      return handle != nullptr ? sharp_coll_do_reduce_nb(group.sharp, &spec, handle)
+                               : sharp_coll_do_reduce(group.sharp, &spec);
     default: {  // reduce_scatter: one window over the whole vector; all members give the same length of their part
       const Part first = part_of(work.count, 0, group.size);
       out.set(options, work.out, first.to * work.element_bytes, work.element_bytes);
@@ -81,7 +83,8 @@ int by_sharp(const Options& options, const Group& group, const Work& work, void*
     case Collective::allgather: {
       Described in, out;
       in.set(options, work.in, work.count * work.element_bytes, work.element_bytes);
-      out.set(options, work.out, work.count * work.element_bytes * static_cast<std::size_t>(group.size), work.element_bytes);
+      out.set(options, work.out, work.count * work.element_bytes * static_cast<std::size_t>(group.size),
+              work.element_bytes);
       sharp_coll_gather_spec spec{};
       spec.sbuf_desc = in.desc;
       spec.rbuf_desc = out.desc;
@@ -113,7 +116,8 @@ int by_mpi(const Group& group, const Work& work, MPI_Request* request) {
     case Collective::allreduce: return MPI_Allreduce(work.in, work.out, count, type, MPI_SUM, group.mpi);
     case Collective::iallreduce: return MPI_Iallreduce(work.in, work.out, count, type, MPI_SUM, group.mpi, request);
     case Collective::reduce: return MPI_Reduce(work.in, work.out, count, type, MPI_SUM, work.root, group.mpi);
-    case Collective::ireduce: return MPI_Ireduce(work.in, work.out, count, type, MPI_SUM, work.root, group.mpi, request);
+    case Collective::ireduce:
+      return MPI_Ireduce(work.in, work.out, count, type, MPI_SUM, work.root, group.mpi, request);
     case Collective::barrier: return MPI_Barrier(group.mpi);
     case Collective::ibarrier: return MPI_Ibarrier(group.mpi, request);
     case Collective::bcast: return MPI_Bcast(work.out, count, type, work.root, group.mpi);
@@ -160,7 +164,9 @@ Memory::~Memory() {
   }
 }
 
-int perform(const Options& options, const Group& group, const Work& work) { return perform_many(options, group, work, 1); }
+int perform(const Options& options, const Group& group, const Work& work) {
+  return perform_many(options, group, work, 1);
+}
 
 int perform_many(const Options& options, const Group& group, const Work& work, int times) {
   const bool nonblocking = is_nonblocking(work.collective);
@@ -170,8 +176,9 @@ int perform_many(const Options& options, const Group& group, const Work& work, i
       if (by_mpi(group, work, nonblocking ? &requests[static_cast<std::size_t>(i)] : nullptr) != MPI_SUCCESS)
         return SHARP_COLL_ERROR;
     }
-    return MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE) == MPI_SUCCESS ? 0
-                                                                                                                : SHARP_COLL_ERROR;
+    return MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE) == MPI_SUCCESS
+               ? 0
+               : SHARP_COLL_ERROR;
   }
   std::vector<void*> handles;
   int status = 0;
