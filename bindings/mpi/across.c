@@ -15,6 +15,7 @@ struct across {
   bool tree;                         /* every leader is in the group */
   bool all_lead;                     /* then MPI's own collectives are better than ours around them */
   int64_t tree_bytes_max;
+  int on_tree; /* requests that are started and not yet done */
   char error[512];
 };
 
@@ -107,7 +108,8 @@ static int start_next(struct across* across, const sumac_call_t* call, struct ac
   }
 }
 
-static void drop(struct across_request* request) {
+static void drop(struct across* across, struct across_request* request) {
+  across->on_tree -= NULL != request->tree;
   if (NULL != request->unit) {
     OMPI_DATATYPE_RELEASE(request->unit);
   }
@@ -130,9 +132,10 @@ static int start(void* context, const sumac_call_t* call, void** request_p) {
       snprintf(across->error, sizeof(across->error), "Open MPI's %s among the leaders refused: error %d",
                sumac_coll_name(call->coll), rc);
     }
-    drop(request);
+    drop(across, request);
     return SUMAC_TEAM_BROKEN;
   }
+  across->on_tree += NULL != request->tree;
   *request_p = request;
   return 0;
 }
@@ -147,24 +150,9 @@ static int test_next(struct across* across, struct across_request* request) {
   return complete ? SUMAC_TEAM_OK : SUMAC_TEAM_PENDING;
 }
 
-bool hcoll_blocking;
-
-/* The looks of a host's only rank before it sleeps: some 20 us, as long as the library's own blocking calls look. */
-#define LOOKS 20
-
 static int test_tree(struct across* across, struct across_request* request) {
   char text[256] = "";
   int status = hcoll_tree_request_status(request->tree, text, sizeof(text));
-  if (0 == status && hcoll_blocking && across->all_lead && !hcoll_threads) {
-    for (int look = 0; 0 == status && look < LOOKS; ++look) {
-      status = hcoll_tree_request_status(request->tree, text, sizeof(text));
-    }
-    if (0 == status) {
-      hcoll_job_sleep(1); /* not longer: somebody may need us to drive MPI */
-      hcoll_drive_mpi(NULL);
-      status = hcoll_tree_request_status(request->tree, text, sizeof(text));
-    }
-  }
   if (0 == status) {
     return SUMAC_TEAM_PENDING;
   }
@@ -180,9 +168,19 @@ static int test(void* context, void* handle) {
   struct across_request* request = handle;
   int status = NULL != request->tree ? test_tree(context, request) : test_next(context, request);
   if (SUMAC_TEAM_PENDING != status) {
-    drop(request);
+    drop(context, request);
   }
   return status;
+}
+
+/* Open MPI's collectives have nothing to sleep on. */
+static bool sleep_on_tree(void* context, int ms) {
+  const struct across* across = context;
+  if (0 == across->on_tree) {
+    return false;
+  }
+  hcoll_job_sleep(ms);
+  return true;
 }
 
 static const char* error(void* context) { return ((struct across*)context)->error; }
@@ -292,6 +290,6 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
     close_across(across);
     return rc;
   }
-  *out = (sumac_across_t){across, way, start, test, error, close_across};
+  *out = (sumac_across_t){across, way, start, test, error, close_across, sleep_on_tree};
   return 0;
 }

@@ -101,9 +101,7 @@ static int barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* bas
   hcoll_module_t* module = (hcoll_module_t*)base;
   int rc;
   if (OPAL_LIKELY(hcoll_attach(module, &rc))) {
-    hcoll_blocking = true;
     int status = sumac_team_run(module->team, &call);
-    hcoll_blocking = false;
     if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
       return MPI_SUCCESS;
     }
@@ -139,9 +137,7 @@ static int allreduce(const void* sbuf, void* rbuf, int count, struct ompi_dataty
                                .out = rbuf,
                                .bytes = (size_t)count * fold->mpi_bytes,
                                .fold = &fold->fold};
-    hcoll_blocking = true;
     int status = sumac_team_run(module->team, &call);
-    hcoll_blocking = false;
     if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
       return MPI_SUCCESS;
     }

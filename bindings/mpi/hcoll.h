@@ -185,8 +185,6 @@ int hcoll_failed(hcoll_module_t* module, enum sumac_coll coll, int status);
 /* ---- across.c ---- */
 
 /** spec.open_across; its context is the module. */
-/** True while this process is in a blocking collective: then who waits for the tree may sleep. */
-extern bool hcoll_blocking;
 int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
 
 /* ---- folds.c ---- */

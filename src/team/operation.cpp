@@ -76,14 +76,30 @@ bool step_head(sumac_team& team) {
   return false;
 }
 
+/// Some 20 us.
+constexpr int kLooksAcross = 20;
+
+/// A leader waits for other hosts: it looks a little (each look is a system call or two), then sleeps until something comes, for
+/// many hosts of a job may share these cores. A millisecond at a time, so that MPI is driven and deaths are seen. False: it can't.
+bool sleep_across(sumac_team& team, int& sleeps) {
+  if (team.across.sleep == nullptr || !team.across.sleep(team.across.context, 1)) return false;
+  if (team.waiting.progress != nullptr) team.waiting.progress(team.waiting.context);
+  if (++sleeps % 10 == 0 && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
+  return true;
+}
+
 /// Waits with the patience of shm; `step` returns true when it is over.
-template <class Ready>
-void wait_until(sumac_team& team, Ready ready) {
+template <class Ready, class IsAcross>
+void wait_until(sumac_team& team, Ready ready, IsAcross is_across) {
   sumac::shm::Patience patience(team.waiting);
   const int looks = team.waiting.crowded() ? 1 : 200;
+  int sleeps = 0;
   for (;;) {
-    for (int i = 0; i < looks; ++i)
+    for (int i = 0; i < looks; ++i) {
       if (ready()) return;
+      if (i >= kLooksAcross && is_across()) break;
+    }
+    if (is_across() && sleep_across(team, sleeps)) continue;
     // A rank of the island that died is found here also while something else is waited for: a leader's way across.
     if (patience.pause() && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
   }
@@ -98,13 +114,17 @@ void wait_until(sumac_team& team, Ready ready) {
   if (choice.way == Way::pass) return SUMAC_TEAM_PASS;
   if (is_empty(call)) return SUMAC_TEAM_OK;
   // Another thread may be moving the queue; it will not stay.
-  wait_until(team, [&] { return team.turn.try_take(); });
-  while (team.active.load(std::memory_order_relaxed) > 0) wait_until(team, [&] { return step_head(team); });
+  const auto is_here = [] { return false; };
+  wait_until(
+      team, [&] { return team.turn.try_take(); }, is_here);
+  while (team.active.load(std::memory_order_relaxed) > 0)
+    wait_until(
+        team, [&] { return step_head(team); }, is_here);
   int status = team.is_broken.load(std::memory_order_relaxed) ? SUMAC_TEAM_BROKEN : SUMAC_TEAM_PENDING;
   if (status == SUMAC_TEAM_PENDING) {
     Run run;
     run.begin(team, call, choice);
-    wait_until(team, [&] {
+    const auto is_over = [&] {
       if (team.is_broken.load(std::memory_order_relaxed)) {
         status = SUMAC_TEAM_BROKEN;
         return true;
@@ -112,7 +132,8 @@ void wait_until(sumac_team& team, Ready ready) {
       const Step step = run.advance();
       if (step != Step::waiting) status = step == Step::done ? SUMAC_TEAM_OK : SUMAC_TEAM_BROKEN;
       return step != Step::waiting;
-    });
+    };
+    wait_until(team, is_over, [&] { return run.waits_across(); });
   }
   team.turn.give();
   return status;

@@ -22,6 +22,8 @@ class Run {
   void begin(sumac_team& team, const sumac_call_t& call, const Choice& choice);
   /// `failed`: the team is broken and says why.
   shm::Step advance();
+  /// What it waits for is between hosts, and nothing of this host.
+  bool waits_across() const noexcept { return at_ == At::wait && flying_ > 0; }
 
  private:
   enum class At : std::uint8_t { direct, before, start, wait, after, finish, done };

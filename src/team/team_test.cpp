@@ -141,6 +141,27 @@ TEST(Team, ChunksOfALargeCollectiveOverlapBetweenHosts) {
             }));
 }
 
+TEST(Team, ALeaderSleepsOnTheWayAcrossInBlockingCallsAlone) {
+  const auto places = places_of(2, 1, 2);
+  EXPECT_EQ("", as_threads(4, 7, [&](World& world) -> std::string {
+              world.across.looks_least = 200;  // many more than a waiting leader looks before it sleeps
+              const auto options = options_with({});
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              const bool leads = world.rank % 2 == 0;
+              const sumac_call_t barrier{.coll = SUMAC_COLL_BARRIER};
+              sumac_op_t* op = nullptr;
+              if (sumac_team_post(team, &barrier, nullptr, nullptr, &op) != SUMAC_TEAM_OK) return "post";
+              while (sumac_op_test(op) == SUMAC_TEAM_PENDING) ::sched_yield();
+              sumac_op_free(op);
+              if (world.across.sleeps != 0) return "slept in a test of a nonblocking operation";
+              if (sumac_team_run(team, &barrier) != SUMAC_TEAM_OK) return "run";
+              if ((world.across.sleeps > 0) != leads) return fmt::format("slept {} times", world.across.sleeps);
+              sumac_team_destroy(team);
+              return "";
+            }));
+}
+
 TEST(Team, PersistentOperationsStartAgainAndAgain) {
   const auto places = places_of(2, 1, 2);
   const auto options = options_with({{"SUMAC_TEAM_CHUNK", "1k"}});

@@ -66,6 +66,8 @@ class SlowAcross {
   int answer = SUMAC_ACROSS_NEXT;      ///< What way() says.
   std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
   int most_in_flight = 0;
+  std::uint64_t looks_least = 0;  ///< Each operation is looked at so often before it moves.
+  int sleeps = 0;                 ///< Times that somebody slept on it.
 
   sumac_across_t functions(int leaders, int me) {
     leaders_ = leaders;
@@ -82,6 +84,11 @@ class SlowAcross {
       return static_cast<SlowAcross*>(self)->test(static_cast<Request*>(request));
     };
     table.error = [](void*) { return "the network is gone"; };
+    table.sleep = [](void* self, int) {
+      ++static_cast<SlowAcross*>(self)->sleeps;
+      ::sched_yield();
+      return true;
+    };
     table.close = [](void* self) { static_cast<SlowAcross*>(self)->close(); };
     return table;
   }
@@ -95,7 +102,7 @@ class SlowAcross {
   };
 
   int start(const sumac_call_t& call, void** request) {
-    auto made = std::make_unique<Request>(Request{&call, number_++, random_.below(12), false});
+    auto made = std::make_unique<Request>(Request{&call, number_++, looks_least + random_.below(12), false});
     *request = made.get();
     requests_.push_back(std::move(made));
     most_in_flight = std::max(most_in_flight, static_cast<int>(requests_.size()));
