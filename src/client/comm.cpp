@@ -75,12 +75,12 @@ std::uint32_t fragments_of(const proto::Operation& operation, const proto::Group
 
 std::size_t kind_of(wire::Coll coll) {
   switch (coll) {
-    case wire::Coll::allreduce: return SUMAC_COLL_ALLREDUCE;
-    case wire::Coll::reduce: return SUMAC_COLL_REDUCE;
-    case wire::Coll::bcast: return SUMAC_COLL_BCAST;
-    case wire::Coll::reduce_scatter: return SUMAC_COLL_REDUCE_SCATTER;
-    case wire::Coll::allgather: return SUMAC_COLL_ALLGATHER;
-    default: return SUMAC_COLL_BARRIER;
+    case wire::Coll::allreduce: return SUMAC_STATS_ALLREDUCE;
+    case wire::Coll::reduce: return SUMAC_STATS_REDUCE;
+    case wire::Coll::bcast: return SUMAC_STATS_BCAST;
+    case wire::Coll::reduce_scatter: return SUMAC_STATS_REDUCE_SCATTER;
+    case wire::Coll::allgather: return SUMAC_STATS_ALLGATHER;
+    default: return SUMAC_STATS_BARRIER;
   }
 }
 
@@ -207,7 +207,7 @@ Comm::~Comm() {
 Outcome<Request*> Comm::post_barrier() {
   proto::Operation operation;
   operation.coll = wire::Coll::barrier;
-  return post(operation, nullptr, SUMAC_COLL_BARRIER, 0);
+  return post(operation, nullptr, SUMAC_STATS_BARRIER, 0);
 }
 
 Outcome<Request*> Comm::post(Reduction reduction) {

@@ -332,14 +332,14 @@ void Context::fill(sumac_coll_stats& stats) const {
 }
 
 namespace {
-std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_COLL_KINDS]) {
+std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS]) {
   std::string text;
   for (const auto& [kind, name] :
-       {std::pair{SUMAC_COLL_BARRIER, "barrier"}, std::pair{SUMAC_COLL_ALLREDUCE, "allreduce"},
-        std::pair{SUMAC_COLL_REDUCE, "reduce"}, std::pair{SUMAC_COLL_BCAST, "bcast"},
-        std::pair{SUMAC_COLL_REDUCE_SCATTER, "reduce_scatter"}, std::pair{SUMAC_COLL_ALLGATHER, "allgather"}}) {
+       {std::pair{SUMAC_STATS_BARRIER, "barrier"}, std::pair{SUMAC_STATS_ALLREDUCE, "allreduce"},
+        std::pair{SUMAC_STATS_REDUCE, "reduce"}, std::pair{SUMAC_STATS_BCAST, "bcast"},
+        std::pair{SUMAC_STATS_REDUCE_SCATTER, "reduce_scatter"}, std::pair{SUMAC_STATS_ALLGATHER, "allgather"}}) {
     const auto& c = counts[kind];
-    if (c.posted == 0 && kind > SUMAC_COLL_ALLREDUCE) continue;
+    if (c.posted == 0 && kind > SUMAC_STATS_ALLREDUCE) continue;
     text +=
         fmt::format("{}{}: posted:{} answered:{} failed:{} streamed:{} fragments:{} bytes:{}", text.empty() ? "" : ", ",
                     name, c.posted, c.answered, c.failed, c.streamed, c.fragments, c.bytes);
@@ -356,7 +356,7 @@ void Context::finalize() {
                fmt::format("statistics of rank {}: {}", world_rank_, stats_text()));
   if (config_.stats_dump_mode == 2) {
     struct AllCounts {
-      sumac_coll_counts of[SUMAC_COLL_KINDS];
+      sumac_coll_counts of[SUMAC_STATS_KINDS];
     } mine;
     std::copy(std::begin(counts_), std::end(counts_), std::begin(mine.of));
     if (auto all = world_oob_.gather(mine); !all) {
@@ -364,7 +364,7 @@ void Context::finalize() {
     } else if (world_rank_ == 0) {
       AllCounts sum{};
       for (const auto& one : *all)
-        for (std::size_t k = 0; k < SUMAC_COLL_KINDS; ++k) {
+        for (std::size_t k = 0; k < SUMAC_STATS_KINDS; ++k) {
           sum.of[k].posted += one.of[k].posted;
           sum.of[k].answered += one.of[k].answered;
           sum.of[k].failed += one.of[k].failed;

@@ -141,7 +141,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   RequestPool requests_;
   std::vector<Comm*> comms_, watched_;
   std::vector<std::unique_ptr<Comm>> abandoned_;
-  sumac_coll_counts counts_[SUMAC_COLL_KINDS] = {};
+  sumac_coll_counts counts_[SUMAC_STATS_KINDS] = {};
 
  public:
   sumac_coll_counts& counts(std::size_t kind) { return counts_[kind]; }

@@ -152,9 +152,9 @@ void all_kinds(Rank& rank, std::uint64_t job) {
   sumac_coll_stats stats{};
   stats.struct_bytes = sizeof stats;
   RANK_EQUAL(sumac_coll_query_stats(context, &stats), 0);
-  RANK_EQUAL(stats.per_coll[SUMAC_COLL_BCAST].answered, 3 * std::size(kSizes));
-  RANK_EQUAL(stats.per_coll[SUMAC_COLL_REDUCE].answered, std::size(kSizes));
-  RANK_CHECK(stats.per_coll[SUMAC_COLL_ALLGATHER].answered == stats.per_coll[SUMAC_COLL_REDUCE_SCATTER].answered);
+  RANK_EQUAL(stats.per_coll[SUMAC_STATS_BCAST].answered, 3 * std::size(kSizes));
+  RANK_EQUAL(stats.per_coll[SUMAC_STATS_REDUCE].answered, std::size(kSizes));
+  RANK_CHECK(stats.per_coll[SUMAC_STATS_ALLGATHER].answered == stats.per_coll[SUMAC_STATS_REDUCE_SCATTER].answered);
   RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
   RANK_EQUAL(sharp_coll_finalize(context), 0);
 }

@@ -134,9 +134,9 @@ TEST_F(World, StreamingBeginsAtTheThresholdAndIsExactAtEverySize) {
     sumac_coll_stats stats{};
     stats.struct_bytes = sizeof stats;
     RANK_EQUAL(sumac_coll_query_stats(context, &stats), 0);
-    RANK_EQUAL(stats.per_coll[SUMAC_COLL_ALLREDUCE].posted, 6u);
-    RANK_EQUAL(stats.per_coll[SUMAC_COLL_ALLREDUCE].answered, 6u);
-    RANK_EQUAL(stats.per_coll[SUMAC_COLL_ALLREDUCE].streamed, streamed + 1);
+    RANK_EQUAL(stats.per_coll[SUMAC_STATS_ALLREDUCE].posted, 6u);
+    RANK_EQUAL(stats.per_coll[SUMAC_STATS_ALLREDUCE].answered, 6u);
+    RANK_EQUAL(stats.per_coll[SUMAC_STATS_ALLREDUCE].streamed, streamed + 1);
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   };

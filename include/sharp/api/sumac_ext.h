@@ -59,14 +59,14 @@ struct sumac_comm_info {
 int sumac_comm_query_info(struct sharp_coll_comm* comm, struct sumac_comm_info* info);
 
 /** Index of sumac_coll_stats.per_coll. */
-enum sumac_coll_kind {
-  SUMAC_COLL_BARRIER = 0,
-  SUMAC_COLL_ALLREDUCE = 1,
-  SUMAC_COLL_REDUCE = 2,
-  SUMAC_COLL_BCAST = 3,
-  SUMAC_COLL_REDUCE_SCATTER = 4,
-  SUMAC_COLL_ALLGATHER = 5,
-  SUMAC_COLL_KINDS = 8 /**< places in per_coll */
+enum sumac_stats_kind {
+  SUMAC_STATS_BARRIER = 0,
+  SUMAC_STATS_ALLREDUCE = 1,
+  SUMAC_STATS_REDUCE = 2,
+  SUMAC_STATS_BCAST = 3,
+  SUMAC_STATS_REDUCE_SCATTER = 4,
+  SUMAC_STATS_ALLGATHER = 5,
+  SUMAC_STATS_KINDS = 8 /**< places in per_coll */
 };
 
 struct sumac_coll_counts {
@@ -81,7 +81,7 @@ struct sumac_coll_counts {
 /** Counted since sharp_coll_init(), over all communicators of the context, living or destroyed. */
 struct sumac_coll_stats {
   size_t struct_bytes; /**< sizeof(struct sumac_coll_stats), set by the caller */
-  struct sumac_coll_counts per_coll[SUMAC_COLL_KINDS];
+  struct sumac_coll_counts per_coll[SUMAC_STATS_KINDS];
   uint64_t messages_in, messages_out;
   uint64_t bytes_in, bytes_out;
   uint64_t system_calls; /**< of the transport */
