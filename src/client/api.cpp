@@ -10,6 +10,8 @@
 
 #include "client/comm.hpp"
 #include "client/context.hpp"
+#include "client/handles.hpp"
+#include "client/memory_registry.hpp"
 #include "client/options.hpp"
 #include "client/reduction.hpp"
 
@@ -21,8 +23,24 @@ namespace {
 using namespace sumac;
 using namespace sumac::client;
 
-Context* inside(sharp_coll_context* context) { return reinterpret_cast<Context*>(context); }
-Comm* inside(sharp_coll_comm* comm) { return reinterpret_cast<Comm*>(comm); }
+using ContextTable = HandleTable<Context, sharp_coll_context, HandleKind::context>;
+using CommTable = HandleTable<Comm, sharp_coll_comm, HandleKind::comm>;
+
+struct Tables {
+  ContextTable contexts;
+  CommTable comms;
+};
+Tables* all_tables = nullptr;
+
+/// They live as long as the library: some callers finalize in exit handlers, when static objects are gone already.
+Tables& tables() {
+  static Tables* const made = all_tables = new Tables;
+  return *made;
+}
+[[gnu::destructor]] void free_tables() { delete all_tables; }
+
+ContextTable& contexts() { return tables().contexts; }
+CommTable& comms() { return tables().comms; }
 
 /// What is said without a context.
 Logger& process_log() {
@@ -43,23 +61,37 @@ int guarded(F&& body) noexcept {
   }
 }
 
-/// For a context or what belongs to it: not NULL, and not inherited by fork().
+/// Use after destroy, mostly. NULL is not worth a line: callers know what they did not make.
+int stranger(const void* handle, const char* what) {
+  if (handle != nullptr) SUMAC_ERROR(process_log(), "{}: destroyed before, or never made: {}", what, handle);
+  return SHARP_COLL_EINVAL;
+}
+
+/// For a context or what belongs to it: not inherited by fork().
 template <class F>
-int with_context(Context* context, F&& body) noexcept {
+int within_context(Context& context, F&& body) {
+  if (!context.is_mine()) {
+    SUMAC_ERROR(process_log(), "a child of fork() can't use its parent's context; make one with sharp_coll_init");
+    return SHARP_COLL_ERROR;
+  }
+  return static_cast<int>(body(context));
+}
+
+template <class F>
+int with_context(sharp_coll_context* handle, F&& body) noexcept {
   return guarded([&] {
-    if (context == nullptr) return static_cast<int>(SHARP_COLL_EINVAL);
-    if (!context->is_mine()) {
-      SUMAC_ERROR(process_log(), "a child of fork() can't use its parent's context; make one with sharp_coll_init");
-      return static_cast<int>(SHARP_COLL_ERROR);
-    }
-    return static_cast<int>(body(*context));
+    Context* context = contexts().find(handle);
+    return context == nullptr ? stranger(handle, "context") : within_context(*context, body);
   });
 }
 
 template <class F>
-int with_comm(sharp_coll_comm* comm, F&& body) noexcept {
-  if (comm == nullptr) return SHARP_COLL_EINVAL;
-  return with_context(&inside(comm)->context(), [&](Context& context) { return body(context, *inside(comm)); });
+int with_comm(sharp_coll_comm* handle, F&& body) noexcept {
+  return guarded([&] {
+    Comm* comm = comms().find(handle);
+    if (comm == nullptr) return stranger(handle, "communicator");
+    return within_context(comm->context(), [&](Context& context) { return body(context, *comm); });
+  });
 }
 
 int misused(const char* function) {
@@ -73,12 +105,14 @@ int with_request(const char* function, void* handle, F&& body) noexcept {
   Request* request = request_table().find(handle);
   Context* context = request == nullptr ? nullptr : request->context;
   if (context == nullptr) return guarded([&] { return misused(function); });
-  return with_context(context, [&](Context& alive) {
-    {
-      auto guard = alive.lock();
-      if (request->state == Request::State::free || request->dropped) return misused(function);
-    }
-    return static_cast<int>(body(alive, *request));
+  return guarded([&] {
+    return within_context(*context, [&](Context& alive) {
+      {
+        auto guard = alive.lock();
+        if (request->state == Request::State::free || request->dropped) return misused(function);
+      }
+      return static_cast<int>(body(alive, *request));
+    });
   });
 }
 
@@ -175,23 +209,25 @@ int request_state(const char* function, void* handle, char* text, std::size_t te
     guarded([&] { return misused(function); });
     return 1;
   }
-  return with_context(context, [&](Context& alive) -> int {
-    const auto is_pending = [&] {
+  return guarded([&] {
+    return within_context(*context, [&](Context& alive) -> int {
+      const auto is_pending = [&] {
+        auto guard = alive.lock();
+        return request->state == Request::State::pending;
+      };
+      if (is_pending()) alive.look();
       auto guard = alive.lock();
-      return request->state == Request::State::pending;
-    };
-    if (is_pending()) alive.look();
-    auto guard = alive.lock();
-    switch (request->state) {
-      case Request::State::pending:
-        if (!request->dropped) return 0;
-        break;
-      case Request::State::complete: return 1;
-      case Request::State::failed: put_text(request->why, text, text_bytes); return request->status;
-      case Request::State::free: break;
-    }
-    misused(function);
-    return 1;
+      switch (request->state) {
+        case Request::State::pending:
+          if (!request->dropped) return 0;
+          break;
+        case Request::State::complete: return 1;
+        case Request::State::failed: put_text(request->why, text, text_bytes); return request->status;
+        case Request::State::free: break;
+      }
+      misused(function);
+      return 1;
+    });
   });
 }
 
@@ -206,9 +242,7 @@ int fill_sized(T* to, F&& fill) {
   return SHARP_COLL_SUCCESS;
 }
 
-// Registration has nothing to do here, and memory hooks call it from any thread at any time, even from within our own
-// allocations: no state, no lock. The handle only has to be recognisable.
-const char registered = 0;
+std::uint64_t word_of(const sharp_coll_context* handle) { return reinterpret_cast<std::uint64_t>(handle); }
 
 }  // namespace
 
@@ -227,13 +261,18 @@ int sharp_coll_init(struct sharp_coll_init_spec* spec, struct sharp_coll_context
     }
     auto context = Context::make(*spec);
     if (!context) return context.error().status;
-    *ctx = reinterpret_cast<sharp_coll_context*>(context->release());
+    *ctx = contexts().put(context->get());
+    if (*ctx == nullptr) return SHARP_COLL_ENO_RESOURCE;
+    static_cast<void>(context->release());
     return SHARP_COLL_SUCCESS;
   });
 }
 
 int sharp_coll_finalize(struct sharp_coll_context* ctx) {
-  return with_context(inside(ctx), [](Context& context) {
+  return with_context(ctx, [&](Context& context) {
+    comms().remove_if([&](Comm& comm) { return &comm.context() == &context; });
+    contexts().remove(ctx);
+    deregister_all(word_of(ctx));
     context.finalize();
     delete &context;
     return SHARP_COLL_SUCCESS;
@@ -241,7 +280,7 @@ int sharp_coll_finalize(struct sharp_coll_context* ctx) {
 }
 
 int sharp_coll_caps_query(struct sharp_coll_context* ctx, struct sharp_coll_caps* caps) {
-  return with_context(inside(ctx), [&](Context& context) {
+  return with_context(ctx, [&](Context& context) {
     if (caps == nullptr) return SHARP_COLL_EINVAL;
     const Job& job = context.job();
     *caps = {};
@@ -263,7 +302,7 @@ int sharp_coll_caps_query(struct sharp_coll_context* ctx, struct sharp_coll_caps
 }
 
 int sharp_coll_progress(struct sharp_coll_context* ctx) {
-  return with_context(inside(ctx), [](Context& context) {
+  return with_context(ctx, [](Context& context) {
     context.look();
     return SHARP_COLL_SUCCESS;
   });
@@ -271,13 +310,15 @@ int sharp_coll_progress(struct sharp_coll_context* ctx) {
 
 int sharp_coll_comm_init(struct sharp_coll_context* ctx, struct sharp_coll_comm_init_spec* spec,
                          struct sharp_coll_comm** comm) {
-  return with_context(inside(ctx), [&](Context& context) -> int {
+  return with_context(ctx, [&](Context& context) -> int {
     if (spec == nullptr || comm == nullptr || spec->size < 1 || spec->rank < 0 || spec->rank >= spec->size)
       return SHARP_COLL_EINVAL;
     if (spec->size > 1 && !context.has_oob()) return SHARP_COLL_EINVAL;
     auto made = Comm::make(context, *spec, context.oob_colls());
     if (made) {
-      *comm = reinterpret_cast<sharp_coll_comm*>(made->release());
+      *comm = comms().put(made->get());
+      if (*comm == nullptr) return SHARP_COLL_ENO_RESOURCE;
+      static_cast<void>(made->release());
       return SHARP_COLL_SUCCESS;
     }
     if (spec->rank != 0 && made.error().status != SHARP_COLL_EOOB)
@@ -291,7 +332,8 @@ int sharp_coll_comm_init(struct sharp_coll_context* ctx, struct sharp_coll_comm_
 }
 
 int sharp_coll_comm_destroy(struct sharp_coll_comm* comm) {
-  return with_comm(comm, [](Context&, Comm& dying) {
+  return with_comm(comm, [&](Context&, Comm& dying) {
+    comms().remove(comm);
     return destroy(std::unique_ptr<Comm>(&dying)) ? SHARP_COLL_SUCCESS : SHARP_COLL_ERROR;
   });
 }
@@ -366,8 +408,9 @@ int sharp_coll_req_free(void* handle) {
 }
 
 int sharp_coll_reg_mr(struct sharp_coll_context* ctx, void* buf, size_t size, void** mr) {
-  if (ctx == nullptr || mr == nullptr || (buf == nullptr && size > 0)) return SHARP_COLL_EINVAL;
-  *mr = const_cast<char*>(&registered);
+  if (mr == nullptr || (buf == nullptr && size > 0)) return SHARP_COLL_EINVAL;
+  if (contexts().find(ctx) == nullptr) return guarded([&] { return stranger(ctx, "context"); });
+  *mr = register_memory(word_of(ctx), MemoryKind::host);
   return SHARP_COLL_SUCCESS;
 }
 
@@ -375,14 +418,13 @@ int sharp_coll_reg_mr_v2(struct sharp_coll_context* ctx, void* buf, size_t size,
                          const struct sharp_coll_reg_params* params, void** mr) {
   if (params != nullptr && (params->field_mask & SHARP_COLL_REG_FIELD_DMABUF_FD) != 0 && params->dmabuf_fd >= 0)
     return SHARP_COLL_ENOT_SUPP;
-  if (ctx == nullptr || mr == nullptr || (buf == nullptr && size > 0)) return SHARP_COLL_EINVAL;
-  *mr = const_cast<char*>(&registered);
-  return SHARP_COLL_SUCCESS;
+  return sharp_coll_reg_mr(ctx, buf, size, mr);
 }
 
+// Called from memory hooks: says nothing and takes no lock, whatever it is given.
 int sharp_coll_dereg_mr(struct sharp_coll_context* ctx, void* mr) {
-  if (ctx == nullptr || (mr != nullptr && mr != &registered)) return SHARP_COLL_EINVAL;
-  return SHARP_COLL_SUCCESS;
+  if (contexts().find(ctx) == nullptr) return SHARP_COLL_EINVAL;
+  return mr == nullptr || deregister_memory(word_of(ctx), mr) ? SHARP_COLL_SUCCESS : SHARP_COLL_EINVAL;
 }
 
 // exec_name is never looked at: older callers pass two arguments, and then the third is whatever the register held.
@@ -407,7 +449,7 @@ int sharp_coll_print_config(FILE* stream, enum config_print_flags flags, const c
 const char* sharp_coll_strerror(int error) { return status_text(error); }
 
 int sharp_coll_dump_stats(struct sharp_coll_context* ctx) {
-  return with_context(inside(ctx), [](Context& context) {
+  return with_context(ctx, [](Context& context) {
     auto guard = context.lock();
     context.log().write(LogLevel::info, __FILE__, __LINE__, "",
                         fmt::format("statistics of rank {}: {}", context.world_rank(), context.stats_text()));
@@ -438,11 +480,11 @@ int sumac_comm_error(struct sharp_coll_comm* comm, char* text, size_t text_bytes
 }
 
 int sumac_coll_wait_fd(struct sharp_coll_context* ctx) {
-  return with_context(inside(ctx), [](Context& context) { return context.wake_fd(); });
+  return with_context(ctx, [](Context& context) { return context.wake_fd(); });
 }
 
 int sumac_coll_arm(struct sharp_coll_context* ctx) {
-  return with_context(inside(ctx), [](Context& context) {
+  return with_context(ctx, [](Context& context) {
     auto guard = context.lock();
     return context.arm();
   });
@@ -472,7 +514,7 @@ int sumac_comm_query_info(struct sharp_coll_comm* comm, struct sumac_comm_info* 
 }
 
 int sumac_coll_query_stats(struct sharp_coll_context* ctx, struct sumac_coll_stats* stats) {
-  return with_context(inside(ctx), [&](Context& context) {
+  return with_context(ctx, [&](Context& context) {
     auto guard = context.lock();
     return fill_sized(stats, [&](struct sumac_coll_stats& full) { context.fill(full); });
   });

@@ -57,7 +57,9 @@ Request* RequestPool::take() {
     if (batch == nullptr) return nullptr;
     batches_.push_back(batch);
     free_.reserve(batches_.size() * RequestTable::kBatch);
-    for (std::uint32_t i = RequestTable::kBatch; i > 0; --i) free_.push_back(&batch[i - 1]);
+    for (std::uint32_t i = RequestTable::kBatch; i > 0; --i)
+      if (batch[i - 1].generation.load(std::memory_order_relaxed) != 0) free_.push_back(&batch[i - 1]);
+    if (free_.empty()) return take();
   }
   Request* request = free_.back();
   free_.pop_back();
@@ -71,10 +73,10 @@ void RequestPool::put(Request* request) noexcept {
   request->comm = nullptr;
   request->staging.reset();
   request->why.reset();
-  // Never 0, or handle 0 could be somebody's. relaxed: see find().
+  // A generation never comes again: after the last one (0) the slot rests for ever. relaxed: see find().
   const auto next = request->generation.load(std::memory_order_relaxed) + 1;
-  request->generation.store(next == 0 ? 1 : next, std::memory_order_relaxed);
-  free_.push_back(request);
+  request->generation.store(next, std::memory_order_relaxed);
+  if (next != 0) free_.push_back(request);
 }
 
 }  // namespace sumac::client

@@ -44,12 +44,20 @@ TEST(Requests, HandlesOfManyAreDifferentAndSlotsComeBackWithTheirContext) {
   for (int i = 0; i < 600; ++i) EXPECT_EQ(handles.count(next.take()->handle()), 0u);
 }
 
-TEST(Requests, GenerationsSkipZeroWhenTheyWrap) {
-  RequestPool pool(nullptr);
-  Request* request = pool.take();
-  request->generation.store(0xFFFFFFFF);
-  pool.put(request);
-  EXPECT_EQ(request->generation.load(), 1u);
+TEST(Requests, ASlotThatRanOutOfGenerationsIsNeverUsedAgain) {
+  Request* worn = nullptr;
+  {
+    RequestPool pool(nullptr);
+    worn = pool.take();
+    worn->generation.store(0xFFFFFFFF);
+    void* last = worn->handle();
+    EXPECT_EQ(request_table().find(last), worn);
+    pool.put(worn);
+    EXPECT_EQ(request_table().find(last), nullptr);
+    for (int i = 0; i < 200; ++i) EXPECT_NE(pool.take(), worn);
+  }
+  RequestPool next(nullptr);  // gets the batch, with its worn slot
+  for (int i = 0; i < 200; ++i) EXPECT_NE(next.take(), worn);
 }
 
 }  // namespace
