@@ -144,27 +144,28 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
                "[group#:{}] group id: {:x} tree idx:{} rail_idx:{} group size:{} quota: ( osts:{} user_data_per_ost:{} "
                ") mgid: ( "
                "subnet prefix: 0x0 interface id: 0x0 ) mlid:0",
-               number, notice.group_id, context.job().grant.tree_index, 0, spec.size, shape.osts, shape.payload_max);
+               number, notice.group_id, context.job().trees.front().index, 0, spec.size, shape.osts, shape.payload_max);
   }
   return comm;
 }
 
 Outcome<> Comm::open_and_join(const Oob& oob, std::uint32_t group_id, std::span<const std::uint32_t> world_ranks) {
   const Job& job = context_.job();
+  const JobTree& tree = job.trees.front();
   std::vector<std::uint32_t> leaves;
   for (const auto world_rank : world_ranks) {
-    if (world_rank >= job.rank_leaf.size())
-      return failure(SHARP_COLL_EGROUP_JOIN, "world rank {} in a job of {} ranks", world_rank, job.rank_leaf.size());
-    leaves.push_back(job.rank_leaf[world_rank]);
+    if (world_rank >= tree.rank_leaf.size())
+      return failure(SHARP_COLL_EGROUP_JOIN, "world rank {} in a job of {} ranks", world_rank, tree.rank_leaf.size());
+    leaves.push_back(tree.rank_leaf[world_rank]);
   }
-  auto path = proto::compute_path(rank_, leaves, job.tree);
+  auto path = proto::compute_path(rank_, leaves, tree.nodes);
   if (!path)
     return failure(SHARP_COLL_ETREE_INFO, "path to the root: {}; check the fabric file of sharp_am",
                    path.error().context);
 
   proto::ClientGroupConfig config;
   config.job_id = job.id;
-  config.tree_id = job.grant.tree_id;
+  config.tree_id = tree.id;
   config.group_id = group_id_ = group_id;
   config.rank = rank_;
   config.world_rank = static_cast<std::uint32_t>(context_.world_rank());
@@ -290,7 +291,7 @@ const std::shared_ptr<const std::string>& Comm::end() {
 void Comm::fill(sumac_comm_info& info) const {
   const auto& shape = group_->shape();
   info.group_id = group_id_;
-  info.tree_id = context_.job().grant.tree_id;
+  info.tree_id = context_.job().trees.front().id;
   info.group_size = size_;
   info.osts = shape.osts;
   info.payload_bytes = shape.payload_max;

@@ -119,9 +119,10 @@ Outcome<> Context::attach(Session*& session) {
 }
 
 Outcome<> Context::connect() {
-  const auto leaf = job_.rank_leaf.at(static_cast<std::size_t>(world_rank_));
-  const std::string* address = job_.address_of(leaf);
-  const std::string* name = job_.name_of(leaf);
+  const JobTree& tree = job_.trees.front();
+  const auto leaf = tree.rank_leaf.at(static_cast<std::size_t>(world_rank_));
+  const std::string* address = tree.address_of(leaf);
+  const std::string* name = tree.name_of(leaf);
   if (address == nullptr) return failure(SHARP_COLL_ETREE_INFO, "node {} is not in the tree", leaf);
   net::TransportConfig config;
   config.backend = address->substr(0, address->find(':'));
@@ -144,7 +145,7 @@ Outcome<> Context::connect() {
   link.job_id = job_.id;
   link.job_key = job_.grant.job_key;
   link.world_rank = static_cast<std::uint32_t>(world_rank_);
-  link.tree_id = job_.grant.tree_id;
+  link.tree_id = job_.trees.front().id;
   link_ = std::make_unique<proto::ClientLink>(link, *this);
   link_->set_link(proto::LinkId{conn_.value}, monotonic_now());
   const auto patience = config_.job_create_timeout;
@@ -166,8 +167,9 @@ Outcome<> Context::connect() {
 }
 
 std::string Context::describe_link() const {
-  const auto leaf = job_.rank_leaf[static_cast<std::size_t>(world_rank_)];
-  return fmt::format(" (node {} at {}: {}; look at its log)", *job_.name_of(leaf), *job_.address_of(leaf),
+  const JobTree& tree = job_.trees.front();
+  const auto leaf = tree.rank_leaf[static_cast<std::size_t>(world_rank_)];
+  return fmt::format(" (node {} at {}: {}; look at its log)", *tree.name_of(leaf), *tree.address_of(leaf),
                      link_->why_closed());
 }
 

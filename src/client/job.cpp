@@ -70,7 +70,7 @@ class Reader {
   bool broken_ = false;
 };
 
-constexpr std::uint64_t kJobBlobMagic = 0x314a414d5553;  // "SUMAJ1": its layout's version
+constexpr std::uint64_t kJobBlobMagic = 0x324a414d5553;  // "SUMAJ2": its layout's version
 
 /// Each host once, in the order of first appearance, and which of them each rank is on.
 struct Hosts {
@@ -97,6 +97,30 @@ Hosts distinct_hosts(std::span<const RankHello> hellos) {
   return hosts;
 }
 
+Outcome<JobTree> tree_of(const GrantedTree& granted, const Hosts& hosts) {
+  JobTree tree;
+  const auto& body = granted.tree;
+  tree.id = body.tree_id;
+  tree.index = body.tree_index;
+  tree.root_node = body.root_node;
+  tree.rate_bits_per_s = body.rate_bits_per_s;
+  tree.delay_ns = body.delay_ns;
+  tree.member_nodes = body.member_nodes;
+  for (const auto& node : granted.nodes) {
+    tree.nodes.push_back({node.node_id, node.parent_id});
+    tree.node_name.emplace_back(wire::get_text(node.name));
+    tree.node_address.emplace_back(wire::get_text(node.address));
+  }
+  // A leaf that is no node would only be found when the first communicator is made; say it here, where the manager is the culprit.
+  for (std::size_t host = 0; host < hosts.names.size(); ++host)
+    if (tree.address_of(granted.host_leaf[host]) == nullptr)
+      return failure(SHARP_COLL_ENOTREE,
+                     "host {} hangs on node {}, which tree {} does not have; check the fabric file of sharp_am",
+                     hosts.names[host], granted.host_leaf[host], tree.id);
+  for (const auto host : hosts.of_rank) tree.rank_leaf.push_back(granted.host_leaf[host]);
+  return tree;
+}
+
 /// Rank 0's part: ask, and put the answer into the form that everybody gets.
 Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, std::uint64_t job_id,
                          const ClientConfig& config, const Logger& log) {
@@ -120,10 +144,11 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
   auto grant = session.begin_job(job_id, wish, hosts.names, config.job_create_timeout);
   if (!grant) return tl::unexpected(grant.error());
   const auto& g = grant->job.grant;
-  SUMAC_INFO(
-      log,
-      "tree_info: tree idx:{} quota: ( osts:{} user_data_per_ost:{} max_groups:{} max_qps:{} max_group_channels:{})",
-      grant->job.tree_index, g.osts, g.payload_per_ost, g.max_groups, g.max_qps, g.max_group_channels);
+  for (const auto& granted : grant->trees)
+    SUMAC_INFO(
+        log,
+        "tree_info: tree idx:{} quota: ( osts:{} user_data_per_ost:{} max_groups:{} max_qps:{} max_group_channels:{})",
+        granted.tree.tree_index, g.osts, g.payload_per_ost, g.max_groups, g.max_qps, g.max_group_channels);
 
   Job job;
   job.id = job_id;
@@ -131,21 +156,16 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
   job.enable_sat = config.enable_sat;
   job.sat_threshold = config.sat_threshold.count;
   job.osts_per_group = config.osts_per_group;
-  for (const auto& node : grant->nodes) {
-    job.tree.push_back({node.node_id, node.parent_id});
-    job.node_name.emplace_back(wire::get_text(node.name));
-    job.node_address.emplace_back(wire::get_text(node.address));
-  }
-  for (const auto host : hosts.of_rank) job.rank_leaf.push_back(grant->host_leaf[host]);
-  // A leaf that is no node would only be found when the first communicator is made; say it here, where the manager is the culprit.
-  for (std::size_t rank = 0; rank < job.rank_leaf.size(); ++rank) {
-    if (job.address_of(job.rank_leaf[rank]) != nullptr) continue;
-    const auto named = failure(
-        SHARP_COLL_ENOTREE, "host {} hangs on node {}, which tree {} does not have; check the fabric file of sharp_am",
-        hosts.names[hosts.of_rank[rank]], job.rank_leaf[rank], job.grant.tree_id);
-    if (auto ended = session.end_job(job_id, config.job_create_timeout); !ended)
-      SUMAC_WARN(log, "{}", ended.error().text);
-    return named;
+  job.fabric = {grant->job.host_rate_bits_per_s, static_cast<std::uint32_t>(hosts.names.size()), grant->job.rails,
+                grant->job.nodes_on_member_hosts};
+  for (const auto& granted : grant->trees) {
+    auto tree = tree_of(granted, hosts);
+    if (!tree) {
+      if (auto ended = session.end_job(job_id, config.job_create_timeout); !ended)
+        SUMAC_WARN(log, "{}", ended.error().text);
+      return tl::unexpected(tree.error());
+    }
+    job.trees.push_back(*std::move(tree));
   }
   return job;
 }
@@ -158,17 +178,56 @@ std::uint32_t Job::group_osts() const {
   return osts_per_group == 0 ? cap : std::min(osts_per_group, std::max(1u, grant.grant.osts));
 }
 
-const std::string* Job::address_of(std::uint32_t node_id) const {
-  for (std::size_t i = 0; i < tree.size(); ++i)
-    if (tree[i].node_id == node_id) return &node_address[i];
+const std::string* JobTree::address_of(std::uint32_t node_id) const {
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].node_id == node_id) return &node_address[i];
   return nullptr;
 }
 
-const std::string* Job::name_of(std::uint32_t node_id) const {
-  for (std::size_t i = 0; i < tree.size(); ++i)
-    if (tree[i].node_id == node_id) return &node_name[i];
+const std::string* JobTree::name_of(std::uint32_t node_id) const {
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].node_id == node_id) return &node_name[i];
   return nullptr;
 }
+
+namespace {
+
+void put_tree(Writer& out, const JobTree& tree) {
+  out.put(tree.id);
+  out.put(tree.index);
+  out.put(tree.root_node);
+  out.put(tree.member_nodes);
+  out.put(tree.rate_bits_per_s);
+  out.put(tree.delay_ns);
+  out.put(static_cast<std::uint32_t>(tree.nodes.size()));
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+    out.put(tree.nodes[i]);
+    out.put_text(tree.node_name[i]);
+    out.put_text(tree.node_address[i]);
+  }
+  out.put(static_cast<std::uint32_t>(tree.rank_leaf.size()));
+  for (const auto leaf : tree.rank_leaf) out.put(leaf);
+}
+
+JobTree get_tree(Reader& in) {
+  JobTree tree;
+  tree.id = in.get<std::uint32_t>();
+  tree.index = in.get<std::uint32_t>();
+  tree.root_node = in.get<std::uint32_t>();
+  tree.member_nodes = in.get<std::uint32_t>();
+  tree.rate_bits_per_s = in.get<std::uint64_t>();
+  tree.delay_ns = in.get<std::uint64_t>();
+  for (auto nodes = in.get<std::uint32_t>(); nodes > 0 && !in.broken(); --nodes) {
+    tree.nodes.push_back(in.get<proto::NodeParent>());
+    tree.node_name.push_back(in.get_text());
+    tree.node_address.push_back(in.get_text());
+  }
+  for (auto ranks = in.get<std::uint32_t>(); ranks > 0 && !in.broken(); --ranks)
+    tree.rank_leaf.push_back(in.get<std::uint32_t>());
+  return tree;
+}
+
+}  // namespace
 
 std::vector<std::byte> encode_job(const Job& job) {
   Writer out;
@@ -178,14 +237,12 @@ std::vector<std::byte> encode_job(const Job& job) {
   out.put(static_cast<std::uint32_t>(job.enable_sat));
   out.put(job.osts_per_group);
   out.put(job.sat_threshold);
-  out.put(static_cast<std::uint32_t>(job.tree.size()));
-  for (std::size_t i = 0; i < job.tree.size(); ++i) {
-    out.put(job.tree[i]);
-    out.put_text(job.node_name[i]);
-    out.put_text(job.node_address[i]);
-  }
-  out.put(static_cast<std::uint32_t>(job.rank_leaf.size()));
-  for (const auto leaf : job.rank_leaf) out.put(leaf);
+  out.put(job.fabric.host_rate_bits_per_s);
+  out.put(job.fabric.hosts);
+  out.put(job.fabric.rails);
+  out.put(job.fabric.nodes_on_member_hosts);
+  out.put(static_cast<std::uint32_t>(job.trees.size()));
+  for (const auto& tree : job.trees) put_tree(out, tree);
   return out.take();
 }
 
@@ -200,14 +257,17 @@ Outcome<Job> decode_job(std::span<const std::byte> bytes) {
   job.enable_sat = in.get<std::uint32_t>() != 0;
   job.osts_per_group = in.get<std::uint32_t>();
   job.sat_threshold = in.get<std::uint64_t>();
-  for (auto nodes = in.get<std::uint32_t>(); nodes > 0 && !in.broken(); --nodes) {
-    job.tree.push_back(in.get<proto::NodeParent>());
-    job.node_name.push_back(in.get_text());
-    job.node_address.push_back(in.get_text());
-  }
-  for (auto ranks = in.get<std::uint32_t>(); ranks > 0 && !in.broken(); --ranks)
-    job.rank_leaf.push_back(in.get<std::uint32_t>());
+  job.fabric.host_rate_bits_per_s = in.get<std::uint64_t>();
+  job.fabric.hosts = in.get<std::uint32_t>();
+  job.fabric.rails = in.get<std::uint32_t>();
+  job.fabric.nodes_on_member_hosts = in.get<std::uint32_t>();
+  for (auto trees = in.get<std::uint32_t>(); trees > 0 && !in.broken(); --trees) job.trees.push_back(get_tree(in));
   if (!in.whole()) return failure(SHARP_COLL_ETREE_INFO, "job data of world rank 0 are cut short or too long");
+  if (job.trees.empty()) return failure(SHARP_COLL_ENOTREE, "the job of world rank 0 has no tree");
+  for (const auto& tree : job.trees)
+    if (tree.rank_leaf.size() != job.trees.front().rank_leaf.size())
+      return failure(SHARP_COLL_ETREE_INFO,
+                     "the trees of world rank 0's job have places for different numbers of ranks");
   return job;
 }
 

@@ -13,6 +13,31 @@
 
 namespace sumac::client {
 
+/// One of the job's trees, cut down to the nodes that its hosts need.
+struct JobTree {
+  std::uint32_t id = 0, index = 0, root_node = 0;
+  /// What a vector passes it with, each way, when nothing else uses its links: a node on a host with k children has one link
+  /// for all of them. 0: not limited by it.
+  std::uint64_t rate_bits_per_s = 0;
+  std::uint64_t delay_ns = 0;      ///< Of the links from the farthest host to the root.
+  std::uint32_t member_nodes = 0;  ///< Of its nodes, those that share the link of a host of the job.
+  std::vector<proto::NodeParent> nodes;
+  std::vector<std::string> node_name, node_address;  ///< Beside `nodes`.
+  std::vector<std::uint32_t> rank_leaf;              ///< Leaf node of each world rank.
+
+  const std::string* address_of(std::uint32_t node_id) const;
+  const std::string* name_of(std::uint32_t node_id) const;
+};
+
+/// What the bound of each way of a large message (through the trees, or from host to host) needs to know of the fabric. The
+/// trees bring their own numbers.
+struct FabricBounds {
+  std::uint64_t host_rate_bits_per_s = 0;   ///< Of the slowest port of the job's hosts; 0: not known, or no limit.
+  std::uint32_t hosts = 0;                  ///< Of the job.
+  std::uint32_t rails = 0;                  ///< Ports of the host that has fewest; 0: not known.
+  std::uint32_t nodes_on_member_hosts = 0;  ///< Of all trees together, each node once.
+};
+
 /// The same at all ranks: what the manager granted, and what rank 0's environment settles for everybody.
 struct Job {
   std::uint64_t id = 0;
@@ -20,13 +45,10 @@ struct Job {
   bool enable_sat = false;
   std::uint64_t sat_threshold = 0;
   std::uint32_t osts_per_group = 0;  ///< SHARP_COLL_OSTS_PER_GROUP; 0: the share.
-  std::vector<proto::NodeParent> tree;
-  std::vector<std::string> node_name, node_address;  ///< Beside `tree`.
-  std::vector<std::uint32_t> rank_leaf;              ///< Leaf node of each world rank.
+  FabricBounds fabric;
+  std::vector<JobTree> trees;  ///< By their index; at least one, each with a leaf for every rank.
 
   std::uint32_t group_osts() const;  ///< Cap of one group: max(2, OSTs / groups), or what the user set.
-  const std::string* address_of(std::uint32_t node_id) const;
-  const std::string* name_of(std::uint32_t node_id) const;
 };
 
 /// As it travels from rank 0 to the others; decode believes nothing (a rank with another version of the library).

@@ -9,14 +9,29 @@ Job sample() {
   Job job;
   job.id = 0x1122334455667788;
   job.grant.grant = {128, 1024, 8, 2, 1, 1};
-  job.grant.tree_id = 3;
   job.grant.stream_window = 16;
   job.enable_sat = true;
   job.sat_threshold = 16384;
-  job.tree = {{1, 1}, {2, 1}};
-  job.node_name = {"root", "leaf"};
-  job.node_address = {"tcp:10.0.0.1:7", "tcp:10.0.0.2:7"};
-  job.rank_leaf = {2, 2, 1};
+  job.fabric = {25'000'000'000, 2, 1, 1};
+  JobTree tree;
+  tree.id = 3;
+  tree.root_node = 1;
+  tree.nodes = {{1, 1}, {2, 1}};
+  tree.node_name = {"root", "leaf"};
+  tree.node_address = {"tcp:10.0.0.1:7", "tcp:10.0.0.2:7"};
+  tree.rank_leaf = {2, 2, 1};
+  job.trees.push_back(tree);
+  tree.id = 4;
+  tree.index = 1;
+  tree.root_node = 2;
+  tree.rate_bits_per_s = 12'500'000'000;
+  tree.delay_ns = 1'500;
+  tree.member_nodes = 1;
+  tree.nodes = {{2, 2}};
+  tree.node_name = {"leaf"};
+  tree.node_address = {"tcp:10.0.0.2:8"};
+  tree.rank_leaf = {2, 2, 2};
+  job.trees.push_back(tree);
   return job;
 }
 
@@ -28,11 +43,32 @@ TEST(Job, TravelsWhole) {
   EXPECT_EQ(back->grant.grant.payload_per_ost, 1024u);
   EXPECT_TRUE(back->enable_sat);
   EXPECT_EQ(back->sat_threshold, 16384u);
-  EXPECT_EQ(back->rank_leaf, job.rank_leaf);
-  ASSERT_NE(back->address_of(2), nullptr);
-  EXPECT_EQ(*back->address_of(2), "tcp:10.0.0.2:7");
-  EXPECT_EQ(*back->name_of(1), "root");
-  EXPECT_EQ(back->address_of(9), nullptr);
+  EXPECT_EQ(back->fabric.host_rate_bits_per_s, 25'000'000'000u);
+  EXPECT_EQ(back->fabric.hosts, 2u);
+  EXPECT_EQ(back->fabric.rails, 1u);
+  EXPECT_EQ(back->fabric.nodes_on_member_hosts, 1u);
+  ASSERT_EQ(back->trees.size(), 2u);
+  const auto &first = back->trees[0], &second = back->trees[1];
+  EXPECT_EQ(first.rank_leaf, job.trees[0].rank_leaf);
+  ASSERT_NE(first.address_of(2), nullptr);
+  EXPECT_EQ(*first.address_of(2), "tcp:10.0.0.2:7");
+  EXPECT_EQ(*first.name_of(1), "root");
+  EXPECT_EQ(first.address_of(9), nullptr);
+  EXPECT_EQ(second.id, 4u);
+  EXPECT_EQ(second.index, 1u);
+  EXPECT_EQ(second.root_node, 2u);
+  EXPECT_EQ(second.rate_bits_per_s, 12'500'000'000u);
+  EXPECT_EQ(second.delay_ns, 1'500u);
+  EXPECT_EQ(second.member_nodes, 1u);
+  EXPECT_EQ(*second.address_of(2), "tcp:10.0.0.2:8") << "a node has an address for each tree";
+}
+
+TEST(Job, AJobWithoutTreesOrWithTreesOfDifferentRanksIsRefused) {
+  auto job = sample();
+  job.trees[1].rank_leaf.pop_back();
+  EXPECT_EQ(decode_job(encode_job(job)).error().status, SHARP_COLL_ETREE_INFO);
+  job.trees.clear();
+  EXPECT_EQ(decode_job(encode_job(job)).error().status, SHARP_COLL_ENOTREE);
 }
 
 TEST(Job, AnyCutIsNoticed) {

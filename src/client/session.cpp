@@ -69,6 +69,24 @@ Result<std::vector<Entry>> Session::receive_list(HostKind kind, std::uint32_t wa
   return list;
 }
 
+Result<GrantedTree> Session::receive_tree(std::uint32_t index, std::uint32_t hosts, std::uint64_t job_id,
+                                          Time deadline) {
+  auto message = sharpd_.receive(left_until(deadline));
+  if (!message) return tl::unexpected(message.error());
+  GrantedTree granted;
+  if (message->header.kind == HostKind::job_tree) granted.tree = wire::host_entry<wire::JobTreeBody>(*message);
+  if (message->header.kind != HostKind::job_tree || message->header.job_id != job_id ||
+      granted.tree.tree_index != index)
+    return fail(Errc::invalid, "sharpd sent {} where tree {} was due", wire::describe(message->header), index);
+  auto nodes = receive_list<wire::JobNodeEntry>(HostKind::job_node, granted.tree.node_count, job_id, deadline);
+  if (!nodes) return tl::unexpected(nodes.error());
+  auto leaves = receive_list<wire::JobLeafEntry>(HostKind::job_leaf, hosts, job_id, deadline);
+  if (!leaves) return tl::unexpected(leaves.error());
+  granted.nodes = *std::move(nodes);
+  for (const auto& leaf : *leaves) granted.host_leaf.push_back(leaf.node_id);
+  return granted;
+}
+
 Outcome<Grant> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody& wish,
                                   const std::vector<std::string>& hosts, Duration patience) {
   const Time deadline = deadline_after(monotonic_now(), patience);
@@ -99,13 +117,11 @@ Outcome<Grant> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody
 
   Grant grant;
   grant.job = wire::host_entry<wire::JobGrantedBody>(*answer);
-  auto nodes = receive_list<wire::JobNodeEntry>(HostKind::job_node, grant.job.node_count, job_id, deadline);
-  if (!nodes) return broken(nodes.error());
-  auto leaves =
-      receive_list<wire::JobLeafEntry>(HostKind::job_leaf, static_cast<std::uint32_t>(hosts.size()), job_id, deadline);
-  if (!leaves) return broken(leaves.error());
-  grant.nodes = *std::move(nodes);
-  for (const auto& leaf : *leaves) grant.host_leaf.push_back(leaf.node_id);
+  for (std::uint32_t i = 0; i < grant.job.tree_count; ++i) {
+    auto tree = receive_tree(i, static_cast<std::uint32_t>(hosts.size()), job_id, deadline);
+    if (!tree) return broken(tree.error());
+    grant.trees.push_back(*std::move(tree));
+  }
   return grant;
 }
 

@@ -12,10 +12,14 @@
 
 namespace sumac::client {
 
+struct GrantedTree {
+  wire::JobTreeBody tree;
+  std::vector<wire::JobNodeEntry> nodes;  ///< Every node of the job's part of the tree.
+  std::vector<std::uint32_t> host_leaf;   ///< Leaf node of each host, in the order of job_begin's hosts.
+};
 struct Grant {
   wire::JobGrantedBody job;
-  std::vector<wire::JobNodeEntry> nodes;  ///< Every node of the tree.
-  std::vector<std::uint32_t> host_leaf;   ///< Leaf node of each host, in the order of job_begin's hosts.
+  std::vector<GrantedTree> trees;  ///< By their index; at least one.
 };
 
 class Session {
@@ -32,6 +36,7 @@ class Session {
 
  private:
   explicit Session(net::HostClient sharpd) : sharpd_(std::move(sharpd)) {}
+  Result<GrantedTree> receive_tree(std::uint32_t index, std::uint32_t hosts, std::uint64_t job_id, Time deadline);
   /// All entries of a list, `want` of them in order.
   template <class Entry>
   Result<std::vector<Entry>> receive_list(wire::HostKind kind, std::uint32_t want, std::uint64_t job_id, Time deadline);

@@ -126,16 +126,23 @@ TEST(Session, SilenceEndsAtTheDeadline) {
   EXPECT_THAT(session.error().text, HasSubstr("no answer in time"));
 }
 
-void grant(Peer& peer, std::uint64_t job_id, std::uint32_t nodes) {
+void grant(Peer& peer, std::uint64_t job_id, std::uint32_t trees) {
   wire::JobGrantedBody body;
   body.grant = {51, 128, 51, 0, 1, 1};
-  body.node_count = nodes;
-  body.tree_count = 1;
-  body.root_node = 1;
+  body.tree_count = trees;
   body.stream_window = 16;
   body.chunk_bytes = 65536;
   body.features = SHARP_FEATURE_LLT;
   peer.say(wire::host_message(HostKind::job_granted, body, job_id));
+}
+
+void tree(Peer& peer, std::uint64_t job_id, std::uint32_t index, std::uint32_t nodes) {
+  wire::JobTreeBody body;
+  body.tree_id = 5 + index;
+  body.tree_index = index;
+  body.root_node = 1;
+  body.node_count = nodes;
+  peer.say(wire::host_message(HostKind::job_tree, body, job_id));
 }
 
 void node(Peer& peer, std::uint64_t job_id, std::uint32_t index, std::uint32_t total) {
@@ -160,13 +167,16 @@ TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
       heard += message.header.entries;
     }
     grant(p, 99, 2);
-    node(p, 99, 0, 2);
-    node(p, 99, 1, 2);
-    const std::vector<wire::JobLeafEntry> leaves(kHosts, wire::JobLeafEntry{2});
-    for (std::uint32_t at = 0; at < kHosts;) {
-      const auto n = std::min(kHosts - at, wire::host_entries_max(HostKind::job_leaf));
-      p.say(wire::host_list<wire::JobLeafEntry>(HostKind::job_leaf, std::span(leaves).subspan(at, n), at, kHosts, 99));
-      at += n;
+    for (const std::uint32_t nodes : {2, 1}) {
+      tree(p, 99, 2 - nodes, nodes);
+      for (std::uint32_t i = 0; i < nodes; ++i) node(p, 99, i, nodes);
+      const std::vector<wire::JobLeafEntry> leaves(kHosts, wire::JobLeafEntry{nodes});
+      for (std::uint32_t at = 0; at < kHosts;) {
+        const auto n = std::min(kHosts - at, wire::host_entries_max(HostKind::job_leaf));
+        p.say(
+            wire::host_list<wire::JobLeafEntry>(HostKind::job_leaf, std::span(leaves).subspan(at, n), at, kHosts, 99));
+        at += n;
+      }
     }
     p.hear();
     p.say(wire::host_message(HostKind::job_ended, 99));
@@ -180,8 +190,12 @@ TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
   const auto granted = session->begin_job(99, wish, hosts, 5s);
   ASSERT_TRUE(granted) << granted.error().text;
   EXPECT_EQ(granted->job.grant.osts, 51u);
-  ASSERT_EQ(granted->nodes.size(), 2u);
-  EXPECT_EQ(granted->host_leaf, std::vector<std::uint32_t>(kHosts, 2));
+  ASSERT_EQ(granted->trees.size(), 2u);
+  ASSERT_EQ(granted->trees[0].nodes.size(), 2u);
+  EXPECT_EQ(granted->trees[0].tree.tree_id, 5u);
+  EXPECT_EQ(granted->trees[0].host_leaf, std::vector<std::uint32_t>(kHosts, 2));
+  EXPECT_EQ(granted->trees[1].tree.tree_id, 6u);
+  EXPECT_EQ(granted->trees[1].host_leaf, std::vector<std::uint32_t>(kHosts, 1));
   const auto ended = session->end_job(99, 5s);
   EXPECT_TRUE(ended) << ended.error().text;
 }
@@ -217,7 +231,8 @@ TEST(Session, AListOutOfOrderIsNotBelieved) {
     p.welcome();
     p.hear();
     p.hear();
-    grant(p, 5, 2);
+    grant(p, 5, 1);
+    tree(p, 5, 0, 2);
     node(p, 5, 1, 2);
     p.wait_for_hangup();
   });

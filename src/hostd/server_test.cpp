@@ -115,7 +115,8 @@ TEST(Sharpd, carries_a_job_from_begin_to_end) {
   const auto granted = client.begin(7);
   ASSERT_EQ(granted.header.kind, HostKind::job_granted);
   EXPECT_EQ(wire::host_entry<wire::JobGrantedBody>(granted).grant.osts, 51u);
-  EXPECT_EQ(wire::host_entry<wire::JobGrantedBody>(granted).node_count, 3u);
+  EXPECT_EQ(wire::host_entry<wire::JobGrantedBody>(granted).tree_count, 1u);
+  EXPECT_EQ(client.receive().header.kind, HostKind::job_tree);
   for (std::uint32_t node = 0; node < 3; ++node) EXPECT_EQ(client.receive().header.kind, HostKind::job_node);
   EXPECT_EQ(client.receive().header.kind, HostKind::job_leaf);
   client.send(wire::host_message(HostKind::job_end, std::uint64_t{7}));

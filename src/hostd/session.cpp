@@ -37,36 +37,50 @@ void add_list(Actions& out, HostKind kind, const std::vector<Entry>& entries, st
   }
 }
 
+bool add_tree(Actions& out, std::uint64_t job_id, const control::v1::GrantedTree& tree, std::uint32_t index) {
+  wire::JobTreeBody body;
+  body.tree_id = tree.tree_id();
+  body.tree_index = index;
+  body.root_node = tree.root_node();
+  body.node_count = static_cast<std::uint32_t>(tree.nodes_size());
+  body.rate_bits_per_s = tree.rate_bits_per_s();
+  body.delay_ns = tree.delay_ns();
+  body.member_nodes = tree.member_nodes();
+  std::vector<wire::JobNodeEntry> nodes;
+  for (const auto& node : tree.nodes()) {
+    wire::JobNodeEntry entry;
+    entry.node_id = node.node_id();
+    entry.parent_id = node.parent_id();
+    const std::string name = node.name().substr(0, entry.name.size() - 1);
+    if (!wire::put_text(entry.name, name) || !wire::put_text(entry.address, node.address())) return false;
+    nodes.push_back(entry);
+  }
+  std::vector<wire::JobLeafEntry> leaves;
+  for (const auto leaf : tree.leaves()) leaves.push_back({leaf});
+  if (nodes.empty() || leaves.empty()) return false;
+  out.push_back(ToClient{wire::host_message(HostKind::job_tree, body, job_id)});
+  add_list(out, HostKind::job_node, nodes, job_id);
+  add_list(out, HostKind::job_leaf, leaves, job_id);
+  return true;
+}
+
 /// Nothing if the manager sent what does not fit our messages.
 std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1::JobGranted& granted) {
   wire::JobGrantedBody body;
   const auto& quota = granted.grant();
   body.grant = {quota.osts(),    quota.payload_per_ost(),    quota.max_groups(),
                 quota.max_qps(), quota.max_group_channels(), quota.num_trees()};
-  body.tree_id = granted.tree_id();
-  body.tree_index = granted.tree_index();
-  body.tree_count = granted.tree_count();
-  body.node_count = static_cast<std::uint32_t>(granted.nodes_size());
-  body.root_node = granted.root_node();
+  body.tree_count = static_cast<std::uint32_t>(granted.trees_size());
+  body.rails = granted.fabric().rails();
+  body.nodes_on_member_hosts = granted.fabric().nodes_on_member_hosts();
+  body.host_rate_bits_per_s = granted.fabric().host_rate_bits_per_s();
   body.stream_window = granted.stream_window();
   body.chunk_bytes = granted.chunk_bytes();
   body.features = granted.features();
-  std::vector<wire::JobNodeEntry> nodes;
-  for (const auto& node : granted.nodes()) {
-    wire::JobNodeEntry entry;
-    entry.node_id = node.node_id();
-    entry.parent_id = node.parent_id();
-    const std::string name = node.name().substr(0, entry.name.size() - 1);
-    if (!wire::put_text(entry.name, name) || !wire::put_text(entry.address, node.address())) return std::nullopt;
-    nodes.push_back(entry);
-  }
-  std::vector<wire::JobLeafEntry> leaves;
-  for (const auto leaf : granted.leaves()) leaves.push_back({leaf});
-  if (nodes.empty() || leaves.empty()) return std::nullopt;
   Actions out;
   out.push_back(ToClient{wire::host_message(HostKind::job_granted, body, job_id)});
-  add_list(out, HostKind::job_node, nodes, job_id);
-  add_list(out, HostKind::job_leaf, leaves, job_id);
+  for (int i = 0; i < granted.trees_size(); ++i)
+    if (!add_tree(out, job_id, granted.trees(i), static_cast<std::uint32_t>(i))) return std::nullopt;
   // Our own decoder is the judge: what the client would refuse must not be sent to it.
   for (const auto& action : out)
     if (wire::flaw_of_host_message(wire::encoded(std::get<ToClient>(action).message)) != nullptr) return std::nullopt;
@@ -93,6 +107,7 @@ Actions Session::received(const HostMessage& message) {
     case HostKind::job_end: return end(message);
     case HostKind::attached:
     case HostKind::job_granted:
+    case HostKind::job_tree:
     case HostKind::job_node:
     case HostKind::job_leaf:
     case HostKind::job_refused:

@@ -56,16 +56,16 @@ struct Attached {
     grant->mutable_grant()->set_max_qps(1);
     grant->mutable_grant()->set_max_group_channels(1);
     grant->mutable_grant()->set_num_trees(1);
-    grant->set_tree_id(1);
-    grant->set_tree_count(1);
-    grant->set_root_node(1);
     grant->set_features(1);
-    auto* node = grant->add_nodes();
+    auto* tree = grant->add_trees();
+    tree->set_tree_id(1);
+    tree->set_root_node(1);
+    auto* node = tree->add_nodes();
     node->set_node_id(1);
     node->set_parent_id(1);
     node->set_name("an");
     node->set_address("tcp:127.0.0.1:7");
-    grant->add_leaves(1);
+    tree->add_leaves(1);
     return down;
   }
   Actions last_actions;
@@ -85,13 +85,14 @@ TEST(Session, a_job_begins_when_its_last_host_is_named_and_goes_to_the_manager_w
   EXPECT_THAT(client.session.held(), testing::ElementsAre(asked->ticket)) << "to be released even before the answer";
 
   const auto answer = client.session.answered(asked->ticket, Attached::granted());
-  ASSERT_EQ(answer.size(), 3u);
+  ASSERT_EQ(answer.size(), 4u);
   const auto& granted = std::get<ToClient>(answer[0]).message;
   EXPECT_EQ(granted.header.kind, HostKind::job_granted);
   EXPECT_EQ(wire::host_entry<wire::JobGrantedBody>(granted).grant.osts, 51u);
-  const auto& node = std::get<ToClient>(answer[1]).message;
+  EXPECT_EQ(std::get<ToClient>(answer[1]).message.header.kind, HostKind::job_tree);
+  const auto& node = std::get<ToClient>(answer[2]).message;
   EXPECT_EQ(wire::get_text(wire::host_entry<wire::JobNodeEntry>(node).address), "tcp:127.0.0.1:7");
-  EXPECT_EQ(std::get<ToClient>(answer[2]).message.header.kind, HostKind::job_leaf);
+  EXPECT_EQ(std::get<ToClient>(answer[3]).message.header.kind, HostKind::job_leaf);
 }
 
 TEST(Session, what_breaks_the_rules_is_an_offence_by_name) {
@@ -231,16 +232,23 @@ TEST(Session, a_long_list_is_cut_into_messages_that_the_client_accepts) {
   client.session.received(begin(7, 1));
   client.session.received(host(7, 0, 1, "h1"));
   auto down = Attached::granted();
-  down.mutable_granted()->clear_leaves();
-  for (int i = 0; i < 1000; ++i) down.mutable_granted()->add_leaves(1);
-  std::uint32_t leaves = 0;
+  auto* trees = down.mutable_granted()->mutable_trees();
+  trees->Mutable(0)->clear_leaves();
+  for (int i = 0; i < 1000; ++i) trees->Mutable(0)->add_leaves(1);
+  *trees->Add() = trees->Get(0);
+  std::uint32_t leaves = 0, count = 0;
   for (const auto& action : client.session.answered(1, down)) {
     const auto& message = std::get<ToClient>(action).message;
     EXPECT_EQ(wire::flaw_of_host_message(wire::encoded(message)), nullptr);
+    if (message.header.kind == HostKind::job_tree) {
+      EXPECT_EQ(wire::host_entry<wire::JobTreeBody>(message).tree_index, count++);
+      EXPECT_EQ(std::exchange(leaves, 0), count == 1 ? 0u : 1000u);
+    }
     if (message.header.kind != HostKind::job_leaf) continue;
     EXPECT_EQ(message.header.index, leaves);
     leaves += message.header.entries;
   }
+  EXPECT_EQ(count, 2u);
   EXPECT_EQ(leaves, 1000u);
 }
 

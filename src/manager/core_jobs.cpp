@@ -324,22 +324,21 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
   grant->set_max_qps(record.grant.max_qps);
   grant->set_max_group_channels(record.grant.max_group_channels);
   grant->set_num_trees(record.grant.num_trees);
-  message.set_tree_id(record.tree_id);
-  message.set_tree_index(0);
-  message.set_tree_count(1);
-  message.set_root_node(id_of(root_));
   message.set_stream_window(record.grant.stream_window);
   message.set_chunk_bytes(record.grant.chunk_bytes);
   message.set_features(record.grant.features);
+  auto* tree = message.add_trees();
+  tree->set_tree_id(record.tree_id);
+  tree->set_root_node(id_of(root_));
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (!nodes_[i].in_tree) continue;
-    auto* node = message.add_nodes();
+    auto* node = tree->add_nodes();
     node->set_node_id(id_of(i));
     node->set_parent_id(nodes_[i].parent < 0 ? id_of(i) : id_of(static_cast<std::size_t>(nodes_[i].parent)));
     node->set_name(nodes_[i].name);
     node->set_address(nodes_[i].who.address());
   }
-  for (const auto leaf : record.leaves) message.add_leaves(id_of(leaf));
+  for (const auto leaf : record.leaves) tree->add_leaves(id_of(leaf));
   return message;
 }
 

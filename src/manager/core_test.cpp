@@ -100,11 +100,11 @@ TEST(Core, a_job_is_granted_when_every_node_has_acknowledged_and_not_before) {
   EXPECT_EQ(granted.grant().osts(), 51u);
   EXPECT_EQ(granted.grant().max_groups(), 51u);
   EXPECT_EQ(granted.grant().payload_per_ost(), 128u);
-  ASSERT_EQ(granted.nodes_size(), 3);
-  EXPECT_EQ(granted.root_node(), 1u);
-  EXPECT_EQ(granted.nodes(0).parent_id(), granted.nodes(0).node_id()) << "the root is its own parent";
-  EXPECT_EQ(granted.nodes(1).parent_id(), granted.root_node());
-  EXPECT_THAT(granted.leaves(), testing::ElementsAre(2u, 2u, 3u));
+  ASSERT_EQ(granted.trees(0).nodes_size(), 3);
+  EXPECT_EQ(granted.trees(0).root_node(), 1u);
+  EXPECT_EQ(granted.trees(0).nodes(0).parent_id(), granted.trees(0).nodes(0).node_id()) << "the root is its own parent";
+  EXPECT_EQ(granted.trees(0).nodes(1).parent_id(), granted.trees(0).root_node());
+  EXPECT_THAT(granted.trees(0).leaves(), testing::ElementsAre(2u, 2u, 3u));
 }
 
 TEST(Core, an_acknowledgement_of_something_older_does_not_count) {
@@ -300,7 +300,7 @@ TEST(Core, a_root_that_is_a_new_process_makes_a_new_tree_and_one_that_only_lost_
   EXPECT_EQ(only<ToNode>(world.add(3, "an-leaf2"))[0].message.registered().tree_id(), tree);
   world.link(2);
   world.link(3);
-  EXPECT_EQ(world.begin_and_ack(100, test_begin(7))->granted().tree_id(), tree);
+  EXPECT_EQ(world.begin_and_ack(100, test_begin(7))->granted().trees(0).tree_id(), tree);
 
   world.core.node_stream_ended(1, world.now);
   const auto same = only<ToNode>(world.core.node_registers(4, test_register("an-root"), world.now));
@@ -440,7 +440,7 @@ TEST(Core, a_node_without_a_place_in_the_tree_keeps_nobody_waiting_and_its_hosts
   core.node_acks(1, sent[0].message.sequence(), now);
   const auto granted = answers_in(core.node_acks(2, sent[1].message.sequence(), now));
   ASSERT_EQ(granted.size(), 1u);
-  EXPECT_EQ(granted[0].message.granted().nodes_size(), 2);
+  EXPECT_EQ(granted[0].message.granted().trees(0).nodes_size(), 2);
 }
 
 TEST(Core, after_a_restart_a_begin_waits_for_nodes_that_are_on_their_way_back_but_not_for_ever) {

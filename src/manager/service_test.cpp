@@ -51,7 +51,7 @@ TEST(Service, grants_and_ends_a_job_over_real_streams) {
   EXPECT_TRUE(root.registered.is_root());
   Job job(*manager.stub, test_begin(7));
   ASSERT_TRUE(job.answer.has_granted()) << job.answer.refused().text();
-  EXPECT_EQ(job.answer.granted().nodes_size(), 3);
+  EXPECT_EQ(job.answer.granted().trees(0).nodes_size(), 3);
   Job twin(*manager.stub, test_begin(7));
   EXPECT_THAT(twin.answer.refused().text(), HasSubstr("running already"));
   EXPECT_TRUE(job.end());

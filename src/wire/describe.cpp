@@ -34,7 +34,7 @@ std::string_view to_string(Coll coll) noexcept {
 }
 
 std::string_view to_string(Field field) noexcept {
-  static constexpr std::string_view kNames[] = {"none",  "coll",  "op",    "dtype",        "tag_dtype",
+  static constexpr std::string_view kNames[] = {"none",  "coll",  "op",    "dtype",         "tag_dtype",
                                                 "count", "first", "flags", "payload_bytes", "root"};
   const auto i = static_cast<std::size_t>(field);
   return i < std::size(kNames) ? kNames[i] : "?";

@@ -6,7 +6,8 @@
 //                   attach                  ->
 //                                           <-   attached (this host's name as the manager knows it)
 //   rank 0 only:    job_begin, job_host...  ->
-//                                           <-   job_granted, job_node..., job_leaf...   or   job_refused
+//                                           <-   job_granted, and for each tree job_tree, job_node..., job_leaf...
+//                                                or   job_refused
 //   rank 0 only:    job_end                 ->
 //                                           <-   job_ended
 // A list (job_host, job_node, job_leaf) is `total` entries numbered by `index`, several to a message where they are small.
@@ -19,7 +20,7 @@
 namespace sumac::wire {
 
 inline constexpr std::uint16_t kHostMagic = 0x4853;  // "SH"
-inline constexpr std::uint8_t kHostVersion = 1;
+inline constexpr std::uint8_t kHostVersion = 2;
 inline constexpr std::size_t kHostMessageBytes = 1024;
 inline constexpr std::size_t kHostBodyBytes = kHostMessageBytes - 24;
 inline constexpr std::size_t kHostNameMax = 64;  ///< With the closing zero.
@@ -36,6 +37,7 @@ enum class HostKind : std::uint8_t {
   job_refused = 8,
   job_end = 9,
   job_ended = 10,
+  job_tree = 11,
 };
 
 struct HostHeader {
@@ -69,12 +71,23 @@ struct JobBeginBody {
 struct JobHostEntry {
   std::array<char, kHostNameMax> host{};
 };
+/// `grant` is given on each of `tree_count` trees; the rest is what the bounds of large messages need to know of the fabric.
 struct JobGrantedBody {
   Quota grant;
-  std::uint32_t tree_id = 0, tree_index = 0, tree_count = 0, node_count = 0;
-  std::uint32_t root_node = 0, stream_window = 0, chunk_bytes = 0, reserved = 0;
+  std::uint32_t tree_count = 0, stream_window = 0, chunk_bytes = 0;
+  std::uint32_t rails = 0;                  ///< Ports of the job's host that has fewest.
+  std::uint32_t nodes_on_member_hosts = 0;  ///< Of all trees together, each node once.
+  std::uint32_t reserved = 0;
+  std::uint64_t host_rate_bits_per_s = 0;  ///< Of the slowest port of the job's hosts; 0: not known, or no limit.
   std::uint64_t features = 0;
   std::array<std::uint8_t, 16> job_key{};
+};
+struct JobTreeBody {
+  std::uint32_t tree_id = 0, tree_index = 0, root_node = 0, node_count = 0;
+  std::uint64_t rate_bits_per_s = 0;  ///< Of a vector through the tree, each way; 0: not limited by it.
+  std::uint64_t delay_ns = 0;         ///< Of the links from the farthest host to the root.
+  std::uint32_t member_nodes = 0;     ///< Of its nodes, those on hosts of the job.
+  std::uint32_t reserved = 0;
 };
 struct JobNodeEntry {
   std::uint32_t node_id = 0, parent_id = 0;  ///< The root is its own parent.
@@ -96,5 +109,7 @@ struct HostMessage {
 };
 static_assert(sizeof(HostMessage) == kHostMessageBytes);
 static_assert(sizeof(JobNodeEntry) <= kHostBodyBytes && sizeof(JobGrantedBody) <= kHostBodyBytes);
+/// More trees than a fabric has planes and spare hosts: a bound for what a peer can make us keep.
+inline constexpr std::uint32_t kTreesMax = 64;
 
 }  // namespace sumac::wire

@@ -43,10 +43,17 @@ const char* flaw(const JobGrantedBody& b) noexcept {
   if (b.grant.osts == 0 || b.grant.max_groups == 0) return "job_granted: a grant without OSTs or groups";
   if (b.grant.payload_per_ost == 0 || b.grant.payload_per_ost > kPayloadMax)
     return "job_granted: payload_per_ost is out of range";
-  if (b.tree_index >= b.tree_count) return "job_granted: tree_index is not below tree_count";
-  if (b.node_count == 0 || b.node_count > kListMax) return "job_granted: node_count is out of range";
+  if (b.tree_count == 0 || b.tree_count > kTreesMax) return "job_granted: tree_count is out of range";
   if (b.chunk_bytes > kPayloadMax) return "job_granted: chunk_bytes is out of range";
   if (b.reserved != 0) return "job_granted: reserved is not zero";
+  return nullptr;
+}
+
+const char* flaw(const JobTreeBody& b) noexcept {
+  if (b.tree_index >= kTreesMax) return "job_tree: tree_index is out of range";
+  if (b.node_count == 0 || b.node_count > kListMax) return "job_tree: node_count is out of range";
+  if (b.member_nodes > b.node_count) return "job_tree: more nodes on member hosts than nodes";
+  if (b.reserved != 0) return "job_tree: reserved is not zero";
   return nullptr;
 }
 
@@ -90,7 +97,7 @@ const char* flaw(const HostMessage& message) noexcept {
   const HostHeader& h = message.header;
   if (h.magic != kHostMagic) return "magic is not 0x4853";
   if (h.version != kHostVersion) return "version is not spoken here";
-  if (h.kind < HostKind::attach || h.kind > HostKind::job_ended) return "kind is unknown";
+  if (h.kind < HostKind::attach || h.kind > HostKind::job_tree) return "kind is unknown";
   if (const char* what = flaw_of_list(h); what != nullptr) return what;
   if (const char* what = flaw_of_job_id(h); what != nullptr) return what;
   const std::size_t entries = is_list(h.kind) ? h.entries : 1;
@@ -103,6 +110,7 @@ const char* flaw(const HostMessage& message) noexcept {
     case HostKind::job_begin: return flaw_of_entries<JobBeginBody>(message, entries);
     case HostKind::job_host: return flaw_of_entries<JobHostEntry>(message, entries);
     case HostKind::job_granted: return flaw_of_entries<JobGrantedBody>(message, entries);
+    case HostKind::job_tree: return flaw_of_entries<JobTreeBody>(message, entries);
     case HostKind::job_node: return flaw_of_entries<JobNodeEntry>(message, entries);
     case HostKind::job_leaf: return flaw_of_entries<JobLeafEntry>(message, entries);
     case HostKind::job_refused: return flaw_of_entries<JobRefusedBody>(message, entries);
@@ -159,6 +167,7 @@ std::string_view to_string(HostKind kind) noexcept {
     case HostKind::job_begin: return "job_begin";
     case HostKind::job_host: return "job_host";
     case HostKind::job_granted: return "job_granted";
+    case HostKind::job_tree: return "job_tree";
     case HostKind::job_node: return "job_node";
     case HostKind::job_leaf: return "job_leaf";
     case HostKind::job_refused: return "job_refused";

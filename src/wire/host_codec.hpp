@@ -26,6 +26,7 @@ constexpr std::size_t host_entry_bytes(HostKind kind) noexcept {
     case HostKind::job_begin: return sizeof(JobBeginBody);
     case HostKind::job_host: return sizeof(JobHostEntry);
     case HostKind::job_granted: return sizeof(JobGrantedBody);
+    case HostKind::job_tree: return sizeof(JobTreeBody);
     case HostKind::job_node: return sizeof(JobNodeEntry);
     case HostKind::job_leaf: return sizeof(JobLeafEntry);
     case HostKind::job_refused: return sizeof(JobRefusedBody);
@@ -119,6 +120,8 @@ template <>
 std::span<const FieldRow> layout<JobHostEntry>() noexcept;
 template <>
 std::span<const FieldRow> layout<JobGrantedBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<JobTreeBody>() noexcept;
 template <>
 std::span<const FieldRow> layout<JobNodeEntry>() noexcept;
 template <>

@@ -9,7 +9,7 @@ namespace {
 constexpr auto header_rows() {
   using Self = HostHeader;
   return std::array{F(magic, "0x4853, \"SH\""),
-                    F(version, "1"),
+                    F(version, "2"),
                     F(kind, "HostKind, table above"),
                     F(index, "first entry of a list in this message; no list: 0"),
                     F(total, "entries of the whole list; no list: 0"),
@@ -37,17 +37,27 @@ constexpr auto job_host_rows() {
 }
 constexpr auto job_granted_rows() {
   using Self = JobGrantedBody;
-  return std::array{F(grant, "what was given, per tree, in the order of the wish"),
-                    F(tree_id, "the tree"),
-                    F(tree_index, "of the trees granted, from 0"),
-                    F(tree_count, "trees granted"),
-                    F(node_count, "entries that follow in job_node"),
-                    F(root_node, "id of the tree's root"),
+  return std::array{F(grant, "what was given on each tree, in the order of the wish"),
+                    F(tree_count, "trees granted: as many job_tree follow"),
                     F(stream_window, "streaming chunks in flight; 0: no streaming"),
                     F(chunk_bytes, "bytes of a streaming chunk"),
+                    F(rails, "ports of the job's host that has fewest; 0: not known"),
+                    F(nodes_on_member_hosts, "nodes on hosts of the job, of all trees, each once"),
                     F(reserved, "zero"),
+                    F(host_rate_bits_per_s, "slowest port of the job's hosts; 0: no limit, or not known"),
                     F(features, "bits granted"),
                     F(job_key, "zero until keys come with the secured control plane")};
+}
+constexpr auto job_tree_rows() {
+  using Self = JobTreeBody;
+  return std::array{F(tree_id, "the tree"),
+                    F(tree_index, "of the trees granted, from 0"),
+                    F(root_node, "id of the tree's root"),
+                    F(node_count, "entries that follow in job_node"),
+                    F(rate_bits_per_s, "of a vector through the tree, each way; 0: not limited by it"),
+                    F(delay_ns, "of the links from the farthest host to the root"),
+                    F(member_nodes, "of its nodes, those on hosts of the job"),
+                    F(reserved, "zero")};
 }
 constexpr auto job_node_rows() {
   using Self = JobNodeEntry;
@@ -81,6 +91,7 @@ SUMAC_LAYOUT(AttachedBody, attached_rows)
 SUMAC_LAYOUT(JobBeginBody, job_begin_rows)
 SUMAC_LAYOUT(JobHostEntry, job_host_rows)
 SUMAC_LAYOUT(JobGrantedBody, job_granted_rows)
+SUMAC_LAYOUT(JobTreeBody, job_tree_rows)
 SUMAC_LAYOUT(JobNodeEntry, job_node_rows)
 SUMAC_LAYOUT(JobLeafEntry, job_leaf_rows)
 SUMAC_LAYOUT(JobRefusedBody, job_refused_rows)
@@ -93,6 +104,7 @@ std::span<const FieldRow> host_layout(HostKind kind) noexcept {
     case HostKind::job_begin: return layout<JobBeginBody>();
     case HostKind::job_host: return layout<JobHostEntry>();
     case HostKind::job_granted: return layout<JobGrantedBody>();
+    case HostKind::job_tree: return layout<JobTreeBody>();
     case HostKind::job_node: return layout<JobNodeEntry>();
     case HostKind::job_leaf: return layout<JobLeafEntry>();
     case HostKind::job_refused: return layout<JobRefusedBody>();

@@ -135,14 +135,15 @@ std::vector<Sample> host_samples() {
   constexpr std::uint64_t kJob = 0x1122334455667788;
   JobGrantedBody granted;
   granted.grant = {51, 1024, 8, 64, 1, 1};
-  granted.tree_id = 3;
-  granted.tree_count = 1;
-  granted.node_count = 3;
-  granted.root_node = 22;
+  granted.tree_count = 2;
   granted.stream_window = 16;
   granted.chunk_bytes = 65536;
   granted.features = 1;
   for (std::size_t i = 0; i < granted.job_key.size(); ++i) granted.job_key[i] = static_cast<std::uint8_t>(0xA0 + i);
+  granted.rails = 1;
+  granted.nodes_on_member_hosts = 2;
+  granted.host_rate_bits_per_s = 25'000'000'000;
+  JobTreeBody tree{3, 1, 22, 3, 12'500'000'000, 1'500, 1, 0};
   const JobHostEntry hosts[] = {{text<kHostNameMax>("n1")}, {text<kHostNameMax>("n2")}};
   const JobNodeEntry nodes[] = {{21, 22, text<kHostNameMax>("leaf-1"), text<kAddressMax>("tcp:10.1.0.5:7000")}};
   const JobLeafEntry leaves[] = {{21}, {21}, {20}};
@@ -152,6 +153,7 @@ std::vector<Sample> host_samples() {
       host(host_message(HostKind::job_begin, JobBeginBody{{51, 1024, 8, 0, 0, 1}, 16, 2, 1}, kJob)),
       host(host_list<JobHostEntry>(HostKind::job_host, hosts, 0, 2, kJob)),
       host(host_message(HostKind::job_granted, granted, kJob)),
+      host(host_message(HostKind::job_tree, tree, kJob)),
       host(host_list<JobNodeEntry>(HostKind::job_node, nodes, 2, 3, kJob)),
       host(host_list<JobLeafEntry>(HostKind::job_leaf, leaves, 0, 16, kJob)),
       host(host_message(HostKind::job_refused, JobRefusedBody{35, 0, text<512>("51 OSTs asked, 12 left")}, kJob)),

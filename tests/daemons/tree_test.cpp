@@ -138,12 +138,13 @@ struct Holder {
     }
     const auto granted = wire::host_entry<wire::JobGrantedBody>(answer);
     job.job_id = job_id;
-    job.tree_id = granted.tree_id;
     job.osts = std::max(2u, granted.grant.osts / granted.grant.max_groups);
     job.payload = granted.grant.payload_per_ost;
     job.stream_window = granted.stream_window;
     job.chunk = granted.chunk_bytes;
-    for (std::uint32_t i = 0; i < granted.node_count; ++i) {
+    const auto tree_body = wire::host_entry<wire::JobTreeBody>(receive());
+    job.tree_id = tree_body.tree_id;
+    for (std::uint32_t i = 0; i < tree_body.node_count; ++i) {
       const auto entry = wire::host_entry<wire::JobNodeEntry>(receive());
       job.tree.push_back({entry.node_id, entry.parent_id});
       job.address[entry.node_id] = wire::get_text(entry.address);
