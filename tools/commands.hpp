@@ -13,11 +13,14 @@ struct Subcommand {
   int (*run)(const Arguments& arguments);  ///< Returns the exit status; has printed why, if it is not 0.
 };
 
+int down_command(const Arguments& arguments);
 int doctor_command(const Arguments& arguments);
 int fabric_command(const Arguments& arguments);
 int lab_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
+int status_command(const Arguments& arguments);
 int tune_command(const Arguments& arguments);
+int up_command(const Arguments& arguments);
 
 /// "sumac: TEXT" on stderr; returns 1. For wrong usage: 2.
 int complain(const std::string& text, int status = 1);

@@ -13,6 +13,9 @@ namespace {
 
 constexpr Subcommand kSubcommands[] = {
     {"run", "run a program with manager, node and sharpd of its own, on this machine", run_command},
+    {"up", "manager, one node and sharpd on this machine, until `sumac down`", up_command},
+    {"down", "end what `sumac up` started", down_command},
+    {"status", "what `sumac up` started, whether it runs, and where its logs are", status_command},
     {"fabric", "what a fabric file says, and the trees that come of it: show", fabric_command},
     {"tune", "measure this machine and write which algorithm serves which sizes inside a host", tune_command},
     {"lab", "an emulated fabric on this machine: up, exec, mpirun, status, down", lab_command},

@@ -11,11 +11,12 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "tools/commands.hpp"
+#include "tools/local_daemons.hpp"
 #include "tools/run_children.hpp"
 #include "tools/run_environment.hpp"
+#include "tools/run_signals.hpp"
 
 namespace sumac::tools {
 
@@ -38,39 +39,6 @@ constexpr const char* kUsage =
     "Variables that it sets unless you did are printed first.\n";
 
 constexpr int kGraceMs = 10'000;  ///< Between a signal passed on and SIGKILL.
-
-/// Blocked in this process and read from a descriptor, so that nothing is interrupted half-way.
-Result<UniqueFd> make_signal_fd() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) ::sigaddset(&set, each);
-  if (::sigprocmask(SIG_BLOCK, &set, nullptr) < 0) return fail_errno("sigprocmask");
-  UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (fd.get() < 0) return fail_errno("signalfd");
-  return fd;
-}
-
-/// While daemons start, an early SIGCHLD is a daemon's end, which its pipe tells better: only what a person sends counts.
-Result<UniqueFd> make_interrupt_fd() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&set, each);
-  UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (fd.get() < 0) return fail_errno("signalfd");
-  return fd;
-}
-
-Result<> write_fabric(const std::string& path) {
-  std::ofstream file(path);
-  file << "# One machine: its host and its node hang on one switch.\n"
-          "name: run\n"
-          "switches: [here]\n"
-          "hosts: {localhost: {leaf: here}}\n"
-          "nodes: {node: {switch: here}}\n"
-          "manager: {switch: here}\n";
-  if (!file.flush()) return fail(Errc::io, "{}: can't be written", path);
-  return {};
-}
 
 struct RunOptions {
   bool keep_logs = false;
@@ -101,40 +69,14 @@ struct Daemons {
   }
 };
 
-/// What the node is to offer: the program's own SUMAC_TRANSPORT would refuse any other. Empty: sharp_an's own default.
-std::string transport_of_environment() {
-  for (const char* name : {"SUMAC_NODE_TRANSPORT", "SUMAC_TRANSPORT"}) {
-    const char* set = std::getenv(name);
-    const std::string_view text = set == nullptr ? "" : set;
-    if (text == "tcp" || text == "ucx") return std::string(text);
-  }
-  return {};
-}
-
-/// UCX reaches an address only from the device it belongs to, so node and program must use the same: loopback, unless told.
-std::string device_of_environment() {
-  const char* set = std::getenv("SUMAC_NET_DEVICE");
-  return set == nullptr || *set == '\0' ? "lo" : set;
-}
-
 Result<> start_daemons(Daemons& daemons, const std::string& directory, const std::string& transport, int interrupt_fd) {
-  const std::string bin = bin_directory();
-  const std::string fabric = directory + "/fabric.yaml", manager = "unix:" + directory + "/manager.sock";
-  if (auto written = write_fabric(fabric); !written) return written;
-  std::vector<std::pair<std::string, std::vector<std::string>>> commands = {
-      {"sharp_am", {bin + "/sharp_am", "--fabric", fabric, "--listen", manager}},
-      {"sharp_an",
-       {bin + "/sharp_an", "--name", "node", "--manager", manager, "--listen", "127.0.0.1:0", "--device", "lo"}},
-      {"sharpd",
-       {bin + "/sharpd", "--host", "localhost", "--manager", manager, "--socket", directory + "/sharpd.sock"}},
-  };
-  auto& node = commands[1].second;
-  if (transport == "ucx") node.back() = device_of_environment();
-  if (!transport.empty()) node.insert(node.end(), {"--transport", transport});
-  for (const auto& [name, command] : commands)
-    if (::access(command[0].c_str(), X_OK) < 0)
-      return fail(Errc::invalid, "{} is not there: build it, or install the daemons beside `sumac`", command[0]);
-  for (const auto& [name, command] : commands) {
+  auto commands = local_daemon_commands({.fabric = directory + "/fabric.yaml",
+                                         .manager_socket = directory + "/manager.sock",
+                                         .sharpd_socket = directory + "/sharpd.sock",
+                                         .transport = transport});
+  if (!commands) return tl::unexpected(commands.error());
+  if (auto written = write_local_fabric(directory + "/fabric.yaml"); !written) return written;
+  for (const auto& [name, command] : *commands) {
     auto daemon = RunDaemon::start(name, command, directory + "/" + name + ".log", interrupt_fd);
     if (!daemon) return tl::unexpected(daemon.error());
     daemons.list.push_back(*std::move(daemon));

@@ -140,7 +140,22 @@ RunDirectory::~RunDirectory() {
 
 Result<RunDaemon> RunDaemon::start(const std::string& name, std::vector<std::string> command, const std::string& log,
                                    int signal_fd) {
-  std::array<int, 2> ends{};
+  return launch(name, std::move(command), log, signal_fd, {});
+}
+
+Result<pid_t> start_lasting(const std::string& name, std::vector<std::string> command, const std::string& log,
+                            int signal_fd, const std::function<Result<>(pid_t)>& recorded) {
+  auto daemon = RunDaemon::launch(name, std::move(command), log, signal_fd, recorded);
+  if (!daemon) return tl::unexpected(daemon.error());
+  return std::exchange(daemon->pid_, -1);
+}
+
+Result<RunDaemon> RunDaemon::launch(const std::string& name, std::vector<std::string> command, const std::string& log,
+                                    int signal_fd, const std::function<Result<>(pid_t)>& recorded) {
+  std::array<int, 2> ends{}, leave{};
+  if (::pipe2(leave.data(), O_CLOEXEC) < 0) return fail_errno("pipe");
+  const UniqueFd wait_leave(leave[0]);
+  UniqueFd give_leave(leave[1]);
   if (::pipe2(ends.data(), O_CLOEXEC) < 0) return fail_errno("pipe");
   UniqueFd ready(ends[0]), say_ready(ends[1]);
   UniqueFd output(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
@@ -151,8 +166,15 @@ Result<RunDaemon> RunDaemon::start(const std::string& name, std::vector<std::str
   const pid_t child = ::fork();
   if (child < 0) return fail_errno("fork");
   if (child == 0) {
-    die_with(parent, SIGKILL);
-    ::setpgid(0, 0);  // Ctrl-C at the terminal ends the program; daemons end after it
+    if (recorded) {
+      ::setsid();
+      give_leave = UniqueFd();
+      char byte = 0;
+      if (::chdir("/") < 0 || ::read(wait_leave.get(), &byte, 1) != 1) ::_exit(127);
+    } else {
+      die_with(parent, SIGKILL);
+      ::setpgid(0, 0);  // Ctrl-C at the terminal ends the program; daemons end after it
+    }
     unblock_signals();
     const UniqueFd nothing(::open("/dev/null", O_RDONLY));
     // The ready pipe may lie on one of 0..3 itself: move it up before those are taken.
@@ -169,6 +191,11 @@ Result<RunDaemon> RunDaemon::start(const std::string& name, std::vector<std::str
   daemon.log_ = log;
   daemon.pid_ = child;
   say_ready = UniqueFd();
+  if (recorded) {
+    if (auto done = recorded(child); !done) return tl::unexpected(done.error());
+    const char go = 1;
+    if (::write(give_leave.get(), &go, 1) != 1) return fail_errno(name);
+  }
   std::array<pollfd, 2> wait{pollfd{ready.get(), POLLIN, 0}, pollfd{signal_fd, POLLIN, 0}};
   const int got = ::poll(wait.data(), wait.size(), kReadyWaitMs);
   if (got > 0 && wait[1].revents != 0) return fail(Errc::interrupted, "interrupted while {} started", name);

@@ -2,6 +2,7 @@
 // The processes of one `sumac run`: daemons with their logs, the program, and a guardian that tidies up if we are killed.
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,10 +48,20 @@ class RunDaemon {
   std::optional<std::string> obituary();
 
  private:
+  friend Result<pid_t> start_lasting(const std::string&, std::vector<std::string>, const std::string&, int,
+                                     const std::function<Result<>(pid_t)>&);
+  /// `recorded`: empty for a daemon that dies with us.
+  static Result<RunDaemon> launch(const std::string& name, std::vector<std::string> command, const std::string& log,
+                                  int signal_fd, const std::function<Result<>(pid_t)>& recorded);
   RunDaemon() = default;
   std::string name_, log_;
   pid_t pid_ = -1;
 };
+
+/// A daemon that outlives us: in a session of its own, started as RunDaemon::start does. `recorded` is called with its pid before it may
+/// begin; should we be killed before that, it ends. On an error it has been ended.
+Result<pid_t> start_lasting(const std::string& name, std::vector<std::string> command, const std::string& log,
+                            int signal_fd, const std::function<Result<>(pid_t)>& recorded);
 
 /// Errc::not_found with the remedy if execvp() would not find it.
 Result<> check_program(const std::string& program);

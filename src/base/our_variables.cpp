@@ -7,6 +7,7 @@ namespace {
 
 constexpr LooseVariable kLoose[] = {
     {"SUMAC_LAB", "`sumac lab`: which lab is meant where several are up; `--name` goes before it."},
+    {"SUMAC_RUN_DIR", "`sumac up`, `down`, `status`: the directory of what they start, instead of the user's own."},
     {"SUMAC_SEED", "`sumac-seeds`: this seed alone, to see a failure again."},
     {"SUMAC_SETUP", "`make`: `no` installs no packages."},
     {"SUMAC_BUILD", "Tests of the component: the build folder."},

@@ -30,7 +30,7 @@ variables at each `sharp_coll_init`; those of world rank 0 decide what all ranks
 **A variable that nobody knows** is a warning and no more, with the name that was probably meant: of a daemon for those with its own prefix, of
 world rank 0 for the rest (one line each).
 
-**`sumac run` and `sumac lab up`** hand their environment to the daemons they start, so `SUMAC_NODE_SPIN=0 sumac run ./client` works. Where
+**`sumac run`, `sumac up` and `sumac lab up`** hand their environment to the daemons they start, so `SUMAC_NODE_SPIN=0 sumac run ./client` works. Where
 `sumac run` starts daemons (`--tree`, HCOLL_ENABLE_SHARP from 1 to 4, or a program that is not `mpirun`) it sets for the program, unless it is
 set already, and prints: `SHARP_COLL_ENABLE_SAT=1`, `SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST=1024`, `SHARP_COLL_JOB_QUOTA_OSTS=128`,
 `SHARP_COLL_JOB_QUOTA_MAX_GROUPS=8`; for the tree also `HCOLL_ENABLE_SHARP=1`, `HCOLL_SHARP_NP=1`.
