@@ -3,6 +3,7 @@
  *
  * The thread moves teams and nothing else: it calls no function of MPI, so it leaves teams alone that have MPI's collectives between
  * hosts, and what it has brought to an end the callback tells MPI. While nothing is posted it sleeps. */
+#define _GNU_SOURCE /* SCHED_BATCH */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -81,19 +82,34 @@ static void leave_mpi_when_idle(void) {
   }
 }
 
-/* Moves all teams. Whoever finds the lock taken has nothing to do here: another thread moves them, or this one does, further up. */
+/* Moves all teams. Whoever finds the lock taken has nothing to do here: another thread moves them, or this one does, further up.
+ *
+ * With a thread of ours there are more threads than cores as a rule, and MPI waits without letting go of its core: whoever calls
+ * in vain lets the others run, for what it waits for may be their work. */
 static int callback(void) {
+  const bool shares_cores = mca_coll_hcoll_component.settings.progress_thread;
   if (hcoll_threads ? 0 != pthread_mutex_trylock(&progress.lock) : progress.inside) {
+    if (shares_cores) {
+      sched_yield();
+    }
     return 0;
   }
   progress.inside = true;
+  int moved = 0;
   for (hcoll_module_t* module = progress.active; NULL != module; module = module->active_next) {
-    (void)sumac_team_progress(module->team);
+    moved += sumac_team_progress(module->team);
   }
+  const bool waits = NULL != progress.active && 0 == moved;
   leave_mpi_when_idle();
   progress.inside = false;
   hcoll_unlock(&progress.lock);
-  return NULL == atomic_load(&done_stack) ? 0 : finish_done();
+  if (NULL != atomic_load(&done_stack)) {
+    return finish_done();
+  }
+  if (waits && shares_cores) {
+    sched_yield();
+  }
+  return 0;
 }
 
 static int64_t now_us(void) {
@@ -144,6 +160,10 @@ static void rest(int64_t idle_us) {
 
 static void* thread_main(void* argument) {
   (void)argument;
+  /* It may share its core with the rank's own thread, which a wake-up of this one must not put aside in mid-post. If the system
+   * refuses, posting takes longer now and then. */
+  const struct sched_param none = {0};
+  (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
   pthread_mutex_lock(&progress.lock);
   int64_t last_moved = now_us();
   unsigned posts = progress.posts;
@@ -226,8 +246,8 @@ void hcoll_progress_kick(hcoll_module_t* module) {
   }
   hcoll_lock(&progress.lock);
   ++progress.posts;
-  pthread_cond_signal(&progress.work);
   hcoll_unlock(&progress.lock);
+  pthread_cond_signal(&progress.work); /* without the lock, or the thread wakes up only to wait for it */
 }
 
 void hcoll_progress_forget(hcoll_module_t* module) {
