@@ -67,7 +67,7 @@ Command command_from_here(std::vector<std::string> arguments) {
   command.arguments = std::move(arguments);
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view text = *each;
-    // UCX has its one device here. What an mpirun set for its own process must not reach another one's start (no rsh or
+    // UCX has the place's own devices here: the place names them. What an mpirun set for its own process must not reach another one's start (no rsh or
     // ssh would carry it): it would take itself for a child of that mpirun.
     if (text.starts_with("UCX_TLS=") || text.starts_with("UCX_NET_DEVICES=") || text.starts_with("PMIX_") ||
         text.starts_with("ORTE_") || text.starts_with("OMPI_MCA_ess_") || text.starts_with("OMPI_MCA_orte_")) {
@@ -81,7 +81,6 @@ Command command_from_here(std::vector<std::string> arguments) {
     command.environment.emplace_back(text);
   }
   command.environment.emplace_back("UCX_TLS=tcp");
-  command.environment.push_back(fmt::format("UCX_NET_DEVICES={}", kDevice));
   return command;
 }
 

@@ -17,26 +17,42 @@ Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const P
     }
   }
   const auto& manager = place_of(plan, fabric.manager->place, "manager");
-  const auto address = fmt::format("{}:{}", ip_text(manager.ip), fabric.manager->port);
+  // With ports in several planes it listens in all of them.
+  const auto own = manager.port_count > 1 ? "0.0.0.0" : ip_text(plan.first_port_of(manager).ip);
+  const auto listen = fmt::format("{}:{}", own, fabric.manager->port);
+  const auto address_for = [&](const Place& place) -> Result<std::string> {
+    const auto ip = plan.address_for(place, manager);
+    if (!ip)
+      return fail(Errc::invalid,
+                  "{}: {} and the manager have no plane in common: give the manager's host a port there, "
+                  "or place the manager at a switch",
+                  fabric_file, place.name);
+    return fmt::format("{}:{}", ip_text(*ip), fabric.manager->port);
+  };
   std::vector<DaemonSpec> daemons;
   daemons.push_back(
       {"sharp_am",
        manager.name,
-       {program("sharp_am"), "--fabric", fabric_file, "--listen", address, "--allow-insecure", "--ready-fd", "3"},
+       {program("sharp_am"), "--fabric", fabric_file, "--listen", listen, "--allow-insecure", "--ready-fd", "3"},
        "sharp_am.log"});
   for (const auto& node : fabric.nodes) {
     const auto& place = place_of(plan, node.place, node.name);
-    std::vector<std::string> command{program("sharp_an"), "--name", node.name,         "--manager", address,
-                                     "--device",          kDevice,  "--allow-insecure"};
+    const auto address = address_for(place);
+    if (!address) return tl::unexpected(address.error());
+    const auto& device = plan.first_port_of(place).device;
+    std::vector<std::string> command{program("sharp_an"), "--name", node.name,         "--manager", *address,
+                                     "--device",          device,   "--allow-insecure"};
     if (!options.transport.empty()) command.insert(command.end(), {"--transport", options.transport});
     command.insert(command.end(), {"--ready-fd", "3"});
     daemons.push_back({"sharp_an " + node.name, place.name, std::move(command), "sharp_an." + node.name + ".log"});
   }
   for (const auto& host : fabric.hosts) {
     if (!host.compute) continue;
+    const auto address = address_for(*find_place(plan, host.name));
+    if (!address) return tl::unexpected(address.error());
     daemons.push_back({"sharpd " + host.name,
                        host.name,
-                       {program("sharpd"), "--manager", address, "--allow-insecure", "--ready-fd", "3"},
+                       {program("sharpd"), "--manager", *address, "--allow-insecure", "--ready-fd", "3"},
                        "sharpd." + host.name + ".log"});
   }
   return daemons;

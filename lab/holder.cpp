@@ -130,18 +130,24 @@ class Lab {
       const UniqueFd its_network{
           ::open(fmt::format("/proc/{}/ns/net", places_.back().pid).c_str(), O_RDONLY | O_CLOEXEC)};
       if (!its_network) return fail_errno(fmt::format("open the network namespace of {}", place.name));
-      const auto port = fmt::format("p{}", i);
-      Mac switch_mac = place.mac;
-      switch_mac[3] = 1;
-      if (auto ok = netlink->make_veth({port, switch_mac}, {kDevice, place.mac}, its_network.get(), plan_.mtu_bytes);
-          !ok)
-        return ok;
-      if (!plan_.offload) {
-        if (auto ok = disable_segmentation_offloads(port); !ok) return ok;
-      }
-      if (auto ok = netlink->set_up(port); !ok) return ok;
-      device_index_.push_back(::if_nametoindex(port.c_str()));
+      for (const auto& port : plan_.ports_of(place))
+        if (auto ok = make_device(*netlink, port, its_network.get()); !ok) return within(place.name, ok.error());
     }
+    return {};
+  }
+
+  /// One end of the pair is the place's device, the other one the switch's.
+  Result<> make_device(Netlink& netlink, const Port& port, int its_network) {
+    const auto ours = fmt::format("p{}", device_index_.size());
+    Mac switch_mac = port.mac;
+    switch_mac[3] = 1;
+    if (auto ok = netlink.make_veth({ours, switch_mac}, {port.device, port.mac}, its_network, plan_.mtu_bytes); !ok)
+      return ok;
+    if (!plan_.offload) {
+      if (auto ok = disable_segmentation_offloads(ours); !ok) return ok;
+    }
+    if (auto ok = netlink.set_up(ours); !ok) return ok;
+    device_index_.push_back(::if_nametoindex(ours.c_str()));
     return {};
   }
 
@@ -155,7 +161,12 @@ class Lab {
         return within(fmt::format("place {}", plan_.places[i].name), ok.error());
       const auto& place = plan_.places[i];
       const char* kind = place.kind == PlaceKind::host ? "host" : place.kind == PlaceKind::node ? "node" : "manager";
-      say(fmt::format("+ {} {} {} at {}", kind, place.name, ip_text(place.ip), place.at));
+      std::string where;
+      for (const auto& port : plan_.ports_of(place)) {
+        const auto device = place.port_count > 1 ? port.device + " " : "";
+        where += fmt::format("{}{}{} at {}", where.empty() ? " " : ", ", device, ip_text(port.ip), port.at);
+      }
+      say(fmt::format("+ {} {}{}", kind, place.name, where));
     }
     say(fmt::format("+ switch for {} links, mtu {}, segmentation offload {}, {}", plan_.links.size() / 2,
                     plan_.mtu_bytes, plan_.offload ? "on" : "off",

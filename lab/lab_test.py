@@ -162,6 +162,58 @@ def scenario_reach():
             server.communicate(timeout=20)
 
 
+def scenario_rails():
+    """A port in each plane: named as the file says, its own addresses, its own link; and no way from one plane to the other."""
+    with lab(FABRICS / "test-2rails.yaml") as l:
+        status = l.status()
+        places = {p["name"]: p for p in status["places"]}
+        assert sorted(places) == ["an-a", "an-b", "h1", "h2", "manager", "x1"], places
+        ports = {name: [(p["device"], p["at"], p["address"]) for p in place["ports"]] for name, place in places.items()}
+        assert ports["h2"] == [("mlx5_0", "a", "10.77.0.2"), ("mlx5_1", "b", "10.78.0.2")], ports
+        assert ports["x1"] == [("lab0", "b", "10.78.0.3")] and ports["an-a"] == [("lab0", "a", "10.77.0.3")], ports
+        assert ports["an-b"] == [("lab0", "b", "10.78.0.4")], ports
+        assert [device for device, _, _ in ports["manager"]] == ["lab0", "lab1"], ports
+        devices = "import socket; print(' '.join(name for _, name in socket.if_nameindex()))"
+        assert set(l.python("h1", devices).split()) >= {"mlx5_0", "mlx5_1"}
+        assert l.exec("h1", "sh", "-c", "echo $UCX_NET_DEVICES").stdout == "mlx5_0,mlx5_1\n"
+        servers = [l.start(name, sys.executable, "-c", ECHO) for name in ("h2", "an-b", "x1", "manager")]
+        for server in servers:
+            assert server.stdout.readline() == "ready\n"
+        count = lambda: {(link["from"], link["to"]): link["bytes"] for link in l.status()["links"]}
+        before = count()
+        # An address of plane b goes out of the port in plane b: 300 us a link there, 100 us in plane a.
+        for address, us, link in (("10.77.0.2", 400, "a"), ("10.78.0.2", 1200, "b"), ("10.78.0.4", 600, "b"),
+                                  (ports["manager"][1][2], 600, "b")):
+            out = l.python("h1", ROUND_TRIP, "20000", address).split()
+            assert us <= float(out[1]), (address, out)
+            now = count()
+            went = {to: now["h1", to] - before["h1", to] for to in "ab"}
+            # Five times 20,000 bytes; the other port may still see the end of an earlier connection.
+            assert went.pop(link) > 100_000 and sum(went.values()) < 2_000, (address, now, before)
+            before = now
+        assert all(set(link) >= {"dropped", "lost"} for link in l.status()["links"])
+        alone = "import socket; s = socket.socket(); s.settimeout(5); print(s.connect_ex(('10.77.0.2', 7000)))"
+        assert l.python("x1", alone) == "101\n", "the network is unreachable from plane b"
+        for server in servers:
+            server.terminate()
+            server.communicate(timeout=20)
+
+
+def scenario_spare():
+    """Hosts without ranks carry nodes; daemons find the manager in whatever plane they are."""
+    programs = [pathlib.Path(SUMAC).parent / name for name in ("sharp_am", "sharp_an", "sharpd")]
+    missing = [p for p in programs if not p.exists()]
+    if missing:
+        raise Skip(f"{missing[0].name} is not built")
+    with lab(FABRICS / "test-2rails.yaml", words=()) as l:
+        status = l.status()
+        assert {d["name"]: d["place"] for d in status["daemons"]} == {
+            "sharp_am": "manager", "sharp_an an-a": "an-a", "sharp_an an-b": "an-b", "sharp_an an-x1": "x1",
+            "sharpd h1": "h1", "sharpd h2": "h2"}, status["daemons"]
+        assert all(d["alive"] for d in status["daemons"]), status["daemons"]
+        assert [(h["name"], h["compute"]) for h in status["hosts"]] == [("h1", True), ("h2", True), ("x1", False)]
+
+
 def scenario_isolation():
     """Hosts share neither memory, sockets, processes nor names; the machine's own stay untouched."""
     hosts_before = open("/etc/hosts").read()

@@ -75,7 +75,7 @@ struct PacketSwitch::Batches {
   std::array<mmsghdr, kBatch> out{};
   std::array<iovec, kBatch> out_iov{};
   std::array<Frame*, kBatch> out_frame{};
-  std::vector<sockaddr_ll> to;  // one for each place
+  std::vector<sockaddr_ll> to;  // one for each port
 };
 
 PacketSwitch::PacketSwitch(const Plan& plan) : plan_(plan), fabric_(plan_) {}
@@ -118,8 +118,8 @@ Result<std::unique_ptr<PacketSwitch>> PacketSwitch::open(const Plan& plan, const
   made->batches_ = std::make_unique<Batches>();
   auto& b = *made->batches_;
   for (std::size_t i = 0; i < device_index.size(); ++i) {
-    if (made->place_by_device_.size() <= device_index[i]) made->place_by_device_.resize(device_index[i] + 1, -1);
-    made->place_by_device_[device_index[i]] = static_cast<std::int32_t>(i);
+    if (made->port_by_device_.size() <= device_index[i]) made->port_by_device_.resize(device_index[i] + 1, -1);
+    made->port_by_device_[device_index[i]] = static_cast<std::int32_t>(i);
     sockaddr_ll to{};
     to.sll_family = AF_PACKET;
     to.sll_protocol = htons(ETH_P_IP);
@@ -191,15 +191,19 @@ void PacketSwitch::read_all() {
     for (unsigned i = 0; i < static_cast<unsigned>(count); ++i) {
       const auto bytes = b.in[i].msg_len;
       const auto device = static_cast<std::size_t>(b.in_from[i].sll_ifindex);
-      const auto from = device < place_by_device_.size() ? place_by_device_[device] : -1;
+      const auto from = device < port_by_device_.size() ? port_by_device_[device] : -1;
       Frame* frame = b.in_frame[i];
       const auto* mac = frame->data() + kVnetHeaderBytes;
       if (from < 0 || bytes < kVnetHeaderBytes + ETH_HLEN || bytes > receive_bytes_ || (mac[0] & 1U) != 0 ||
-          place_index_of(mac) >= plan_.places.size()) {
+          port_index_of(mac) >= plan_.ports.size()) {
         LinkCounters::add(counters_.ignored, 1);
         continue;
       }
-      const auto to = place_index_of(mac);
+      const auto to = port_index_of(mac);
+      if (plan_.ports[static_cast<std::size_t>(from)].plane != plan_.ports[to].plane) {  // no link leads there
+        LinkCounters::add(counters_.ignored, 1);
+        continue;
+      }
       VnetHeader header{};
       std::memcpy(&header, frame->data(), sizeof header);
       const auto wire = wire_size(header, mac, bytes - kVnetHeaderBytes);

@@ -25,7 +25,7 @@ struct SwitchCounters {
 
 class PacketSwitch {
  public:
-  /// Opens the socket in the network namespace of the calling thread, which holds `device_index[i]` for place i.
+  /// Opens the socket in the network namespace of the calling thread, which holds `device_index[i]` for port i.
   static Result<std::unique_ptr<PacketSwitch>> open(const Plan& plan, const std::vector<unsigned>& device_index);
   ~PacketSwitch();
   PacketSwitch(const PacketSwitch&) = delete;
@@ -56,8 +56,8 @@ class PacketSwitch {
   SwitchCounters counters_;
   UniqueFd socket_;
   UniqueFd stop_;
-  std::vector<unsigned> device_index_;                     ///< Of each place.
-  std::vector<std::int32_t> place_by_device_;              ///< The way back; -1: none of ours.
+  std::vector<unsigned> device_index_;                     ///< Of each port.
+  std::vector<std::int32_t> port_by_device_;               ///< The way back; -1: none of ours.
   std::uint32_t receive_bytes_ = FramePool::kFullBytes;    ///< Memory that a receiving slot needs.
   std::uint32_t copy_bytes_max_ = FramePool::kSmallBytes;  ///< Up to here a frame moves to memory of its own size.
   std::int64_t read_at_ns_ = 0;

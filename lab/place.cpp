@@ -35,19 +35,31 @@ Result<> set_up(const Plan& plan, const Place& place, const PlaceOptions& option
   return netlink->set_up("lo");
 }
 
-Result<> set_up_device(const Plan& plan, const Place& place) {
+Result<> set_up_device(const Plan& plan, const Port& port) {
   auto netlink = Netlink::open();
   if (!netlink) return tl::unexpected(netlink.error());
   if (!plan.offload) {
-    if (auto ok = disable_segmentation_offloads(kDevice); !ok) return ok;
+    if (auto ok = disable_segmentation_offloads(port.device); !ok) return ok;
   }
-  if (auto ok = netlink->add_address(kDevice, place.ip, kPrefixBits); !ok) return ok;
-  if (auto ok = netlink->set_up(kDevice); !ok) return ok;
-  for (const auto& other : plan.places) {
-    if (other.ip == place.ip) continue;
-    if (auto ok = netlink->add_neighbour(kDevice, other.ip, other.mac); !ok) return ok;
+  if (auto ok = netlink->add_address(port.device, port.ip, kPrefixBits); !ok) return ok;
+  if (auto ok = netlink->set_up(port.device); !ok) return ok;
+  for (const auto& other : plan.ports) {
+    if (other.plane != port.plane || other.place == port.place) continue;
+    if (auto ok = netlink->add_neighbour(port.device, other.ip, other.mac); !ok) return ok;
   }
-  return Netlink::await_running(kDevice);
+  return Netlink::await_running(port.device);
+}
+
+Result<> set_up_devices(const Plan& plan, const Place& place) {
+  for (const auto& port : plan.ports_of(place))
+    if (auto ok = set_up_device(plan, port); !ok) return within(port.device, ok.error());
+  return {};
+}
+
+std::string device_list(const Plan& plan, const Place& place) {
+  std::string list;
+  for (const auto& port : plan.ports_of(place)) list += (list.empty() ? "" : ",") + port.device;
+  return list;
 }
 
 /// The life of a place's first process.
@@ -69,9 +81,9 @@ Result<> set_up_device(const Plan& plan, const Place& place) {
   }
   answer({}, {listener->get()});
   if (!receive_message(channel.get())) ::_exit(0);  // the parent gave up
-  answer(set_up_device(plan, place));
+  answer(set_up_devices(plan, place));
   listener->reset();
-  serve_place(channel.get());
+  serve_place(channel.get(), device_list(plan, place));
 }
 
 Result<Message> expect_ok(const RunningPlace& place) {

@@ -30,7 +30,7 @@ struct RunningPlace {
 /// Makes the namespaces and waits until the place has set itself up, but for its device. Call from the thread that lives as
 /// long as the lab: the place dies with it.
 Result<RunningPlace> start_place(const Plan& plan, std::size_t index, const PlaceOptions& options);
-/// To be called once the device kDevice is in its network namespace: address, neighbours, up.
+/// To be called once its devices are in its network namespace: addresses, neighbours, up.
 Result<> connect_place(RunningPlace& place);
 
 /// In the place, before anything else: private /dev/shm, /tmp, /run, /proc, /sys and /etc/hosts.

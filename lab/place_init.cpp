@@ -35,7 +35,7 @@ struct Program {
 }
 
 /// In the new process: becomes the program.
-[[noreturn]] void become(const Message& request) {
+[[noreturn]] void become(const Message& request, const std::string& devices) {
   const int connection = request.fds[0].get();
   const auto command = unpack(request.fds[1].get());
   if (!command) fail_start(connection, command.error().context, 126);
@@ -64,6 +64,7 @@ struct Program {
   arguments.push_back(nullptr);
   ::clearenv();
   for (const auto& text : command->environment) ::putenv(const_cast<char*>(text.c_str()));
+  ::setenv("UCX_NET_DEVICES", devices.c_str(), 1);
   if (auto ok = send_message(connection, "started"); !ok) ::_exit(126);  // the starter is gone
   ::execvp(arguments[0], arguments.data());
   const int code = errno;
@@ -77,7 +78,7 @@ void signal_program(pid_t pid, int number) {
 
 class Init {
  public:
-  explicit Init(int channel) : channel_(channel) {
+  Init(int channel, const std::string& devices) : channel_(channel), devices_(devices) {
     sigset_t child;
     ::sigemptyset(&child);
     ::sigaddset(&child, SIGCHLD);
@@ -118,7 +119,7 @@ class Init {
     if (request->fds.size() < 5 || request->fds.size() > 6) return;
     static_assert(kReadyFd == 3, "the sixth descriptor of a request becomes number 3");
     const auto pid = ::fork();
-    if (pid == 0) become(*request);
+    if (pid == 0) become(*request, devices_);
     if (pid < 0) {
       (void)send_message(request->fds[0].get(), std::string("failed no process: ") + std::strerror(errno));
       return;
@@ -151,14 +152,15 @@ class Init {
   }
 
   int channel_;
+  const std::string& devices_;
   UniqueFd children_;
   std::vector<Program> programs_;
 };
 
 }  // namespace
 
-void serve_place(int channel) {
-  Init init(channel);
+void serve_place(int channel, const std::string& devices) {
+  Init init(channel, devices);
   for (;;) init.turn();
 }
 

@@ -34,7 +34,7 @@ Result<> write_hosts_file(const Plan& plan) {
   const std::string path = "/run/sumac/hosts";
   std::ofstream file(path);
   file << "127.0.0.1 localhost\n";
-  for (const auto& place : plan.places) file << ip_text(place.ip) << ' ' << place.name << '\n';
+  for (const auto& place : plan.places) file << ip_text(plan.first_port_of(place).ip) << ' ' << place.name << '\n';
   file.close();
   if (!file) return fail(Errc::io, "write {}: the place's /run is full or not writable", path);
   return bind_over(path, "/etc/hosts");

@@ -9,18 +9,83 @@ namespace sumac::lab {
 
 namespace {
 
-// 10.77/16 is ours alone: the namespaces have no way out, so it can't meet an address of the machine.
-constexpr std::uint32_t kNetwork = 10U << 24U | 77U << 16U;
+// 10.77/16 and the following ones are ours alone: the namespaces have no way out, so they can't meet an address of the machine.
+// One for each plane, and numbers within it in the order of the places.
+constexpr std::uint32_t kNetwork = 10U << 24U;
+constexpr std::uint32_t kFirstPlane = 77;
 
-std::uint32_t ip_of(std::size_t place_index) {  // .0 and .255 are left out: some programs refuse them
-  const auto i = static_cast<std::uint32_t>(place_index);
-  return kNetwork | (i / 254) << 8U | (i % 254 + 1);
+std::uint32_t ip_of(std::uint32_t plane, std::uint32_t i) {  // .0 and .255 are left out: some programs refuse them
+  return kNetwork | (kFirstPlane + plane) << 16U | (i / 254) << 8U | (i % 254 + 1);
 }
+
+/// Adds places and their ports, and knows which plane a switch belongs to.
+class Builder {
+ public:
+  Builder(const topo::Graph& graph, const topo::Fabric& fabric, Plan& plan) : graph_(graph), plan_(plan) {
+    const auto switches = static_cast<std::uint32_t>(fabric.switches.size());
+    constexpr auto kNone = topo::kUnreachable;
+    plane_of_.assign(switches, kNone);
+    for (std::uint32_t i = 0; i < switches; ++i) {
+      if (plane_of_[i] != kNone) continue;
+      for (std::uint32_t j = i; j < switches; ++j)
+        if (graph.distance(i, j) != kNone) plane_of_[j] = static_cast<std::uint32_t>(first_of_.size());
+      first_of_.push_back(i);
+    }
+    next_in_.assign(first_of_.size(), 0);
+  }
+
+  void place(const std::string& name, PlaceKind kind) { plan_.places.push_back({name, kind, plan_.ports.size(), 0}); }
+
+  /// A port of the place made last. `edge`: its link; none: it stands at the switch itself.
+  void port(const std::string& device, std::uint32_t at_switch, const std::string& switch_name,
+            std::optional<std::uint32_t> edge) {
+    auto& place = plan_.places.back();
+    const auto plane = plane_of_[at_switch];
+    plan_.ports.push_back({device.empty() ? fmt::format("lab{}", place.port_count) : device, plan_.places.size() - 1,
+                           switch_name, plane, ip_of(plane, next_in_[plane]++), mac_of(plan_.ports.size())});
+    ++place.port_count;
+    ends_.push_back({at_switch, edge});
+  }
+
+  const std::vector<std::uint32_t>& first_switch_of_planes() const { return first_of_; }
+  std::uint32_t plane_of(std::uint32_t at_switch) const { return plane_of_[at_switch]; }
+
+  void paths() {
+    for (std::size_t from = 0; from < ends_.size(); ++from)
+      for (std::size_t to = 0; to < ends_.size(); ++to) plan_.paths.push_back(path(from, to));
+  }
+
+ private:
+  struct End {
+    std::uint32_t at;
+    std::optional<std::uint32_t> edge;
+  };
+
+  std::vector<std::uint16_t> path(std::size_t from, std::size_t to) const {
+    std::vector<std::uint16_t> links;
+    if (from == to || plan_.ports[from].plane != plan_.ports[to].plane) return links;
+    // Index of an edge's direction in Plan::links; of a host's link the way up is the forward one.
+    const auto cross = [&](std::uint32_t edge, bool forward) {
+      links.push_back(static_cast<std::uint16_t>(2 * edge + (forward ? 0 : 1)));
+    };
+    if (ends_[from].edge) cross(*ends_[from].edge, true);
+    for (const auto& hop : graph_.route(ends_[from].at, ends_[to].at)) cross(hop.edge, hop.forward);
+    if (ends_[to].edge) cross(*ends_[to].edge, false);
+    return links;
+  }
+
+  const topo::Graph& graph_;
+  Plan& plan_;
+  std::vector<std::uint32_t> plane_of_;  // by switch
+  std::vector<std::uint32_t> first_of_;  // by plane: its first switch
+  std::vector<std::uint32_t> next_in_;   // by plane: the next address
+  std::vector<End> ends_;                // by port
+};
 
 }  // namespace
 
-Mac mac_of(std::size_t place_index) {
-  return {0x02, 0x53, 0x4d, 0x00, static_cast<std::uint8_t>(place_index >> 8U), static_cast<std::uint8_t>(place_index)};
+Mac mac_of(std::size_t port_index) {
+  return {0x02, 0x53, 0x4d, 0x00, static_cast<std::uint8_t>(port_index >> 8U), static_cast<std::uint8_t>(port_index)};
 }
 
 std::string ip_text(std::uint32_t ip) {
@@ -32,37 +97,51 @@ Plan make_plan(const topo::Fabric& fabric) {
   Plan plan;
   plan.seed = fabric.seed;
   plan.offload = fabric.offload;
-  std::vector<std::uint32_t> vertices;
-  const auto add = [&](const std::string& name, PlaceKind kind, const std::string& at) {
-    const auto index = plan.places.size();
-    plan.places.push_back({name, kind, at, ip_of(index), mac_of(index)});
-    vertices.push_back(*graph.find(kind == PlaceKind::host ? name : at));
+  Builder builder{graph, fabric, plan};
+  for (std::size_t i = 0; i < graph.ports().size(); ++i) {
+    const auto& port = graph.ports()[i];
+    const auto& host = fabric.hosts[port.host];
+    if (port.rail == 0) builder.place(host.name, PlaceKind::host);
+    builder.port(port.rail == 0 ? host.device : host.rails[port.rail - 1].device, port.leaf,
+                 fabric.switches[port.leaf].name, port.edge);
+  }
+  const auto stands_at = [&](const std::string& name) {
+    const auto at = *graph.find(name);
+    builder.port("", at, name, {});
+    return builder.plane_of(at);
   };
-  for (const auto& host : fabric.hosts) add(host.name, PlaceKind::host, host.leaf);
   for (const auto& node : fabric.nodes) {
-    if (!node.place.at_switch.empty()) add(node.name, PlaceKind::node, node.place.at_switch);
+    if (node.place.at_switch.empty()) continue;
+    builder.place(node.name, PlaceKind::node);
+    stands_at(node.place.at_switch);
   }
   if (fabric.manager && !fabric.manager->place.at_switch.empty()) {
-    add("manager", PlaceKind::manager, fabric.manager->place.at_switch);
+    builder.place("manager", PlaceKind::manager);
+    const auto own = stands_at(fabric.manager->place.at_switch);
+    // Control traffic of real fabrics goes over a network of its own: here nodes of other planes find the manager at theirs.
+    for (const auto at : builder.first_switch_of_planes())
+      if (builder.plane_of(at) != own) stands_at(fabric.switches[at].name);
   }
   for (std::uint32_t edge = 0; edge < graph.edge_count(); ++edge) {
     const bool between_switches = edge < fabric.links.size();
-    const auto& a = between_switches ? fabric.links[edge].a : fabric.hosts[edge - fabric.links.size()].name;
-    const auto& b = between_switches ? fabric.links[edge].b : fabric.hosts[edge - fabric.links.size()].leaf;
+    const auto* port = between_switches ? nullptr : &graph.ports()[edge - fabric.links.size()];
+    const auto& a = port == nullptr ? fabric.links[edge].a : fabric.hosts[port->host].name;
+    const auto& b = port == nullptr ? fabric.links[edge].b : fabric.switches[port->leaf].name;
     const auto& spec = graph.spec(edge);
     if (spec.loss > 0) plan.offload = false;
     plan.links.push_back({a, b, spec});
     plan.links.push_back({b, a, spec});
     plan.mtu_bytes = edge == 0 ? spec.mtu_bytes : std::min(plan.mtu_bytes, spec.mtu_bytes);
   }
-  for (const auto from : vertices) {
-    for (const auto to : vertices) {
-      auto& path = plan.paths.emplace_back();
-      for (const auto& hop : graph.route(from, to))
-        path.push_back(static_cast<std::uint16_t>(2 * hop.edge + (hop.forward ? 0 : 1)));
-    }
-  }
+  builder.paths();
   return plan;
+}
+
+std::optional<std::uint32_t> Plan::address_for(const Place& from, const Place& to) const {
+  for (const auto& theirs : ports_of(to))
+    for (const auto& ours : ports_of(from))
+      if (ours.plane == theirs.plane) return theirs.ip;
+  return std::nullopt;
 }
 
 const Place* find_place(const Plan& plan, const std::string& name) {

@@ -1,7 +1,9 @@
 #pragma once
-// From a fabric to what the lab makes of it: places (one set of namespaces each), links in each direction, and for each
-// pair of places the links that a frame takes. All known beforehand: the switch looks nothing up and learns nothing.
+// From a fabric to what the lab makes of it: places (one set of namespaces each) with their ports, links in each direction, and
+// for each pair of ports the links that a frame takes. All known beforehand: the switch looks nothing up and learns nothing.
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,15 +12,24 @@
 
 namespace sumac::lab {
 
-inline constexpr const char* kDevice = "lab0";  ///< The network device of each place.
-
 enum class PlaceKind { host, node, manager };
 
-/// Somebody with an address: a host, or a node or the manager that stands at a switch.
+/// Somebody with addresses: a host, or a node or the manager that stands at a switch. Ports of one place are neighbours in
+/// Plan::ports.
 struct Place {
   std::string name;
   PlaceKind kind = PlaceKind::host;
+  std::size_t first_port = 0;
+  std::size_t port_count = 0;
+};
+
+/// One network device of a place. Parts of the fabric that no link joins are planes: each has addresses of its own, so the
+/// kernel's routing finds the port that leads there.
+struct Port {
+  std::string device;  ///< "lab0", "lab1", ... or what the fabric file calls it.
+  std::size_t place = 0;
   std::string at;  ///< The switch it hangs on.
+  std::uint32_t plane = 0;
   std::uint32_t ip = 0;
   Mac mac{};
 };
@@ -31,15 +42,22 @@ struct DirectedLink {
 
 struct Plan {
   std::vector<Place> places;
+  std::vector<Port> ports;
   std::vector<DirectedLink> links;
-  std::vector<std::vector<std::uint16_t>> paths;  ///< [from * places + to]: indices into links.
+  std::vector<std::vector<std::uint16_t>> paths;  ///< [from * ports + to]: indices into links; of one plane.
   std::uint32_t mtu_bytes = 9000;                 ///< The least of all links: every device has it.
   std::uint64_t seed = 1;
   bool offload = true;  ///< See topo::Fabric; off where a link loses frames, since losses are drawn frame by frame.
 
   const std::vector<std::uint16_t>& path(std::size_t from, std::size_t to) const {
-    return paths[from * places.size() + to];
+    return paths[from * ports.size() + to];
   }
+  std::span<const Port> ports_of(const Place& place) const {
+    return std::span(ports).subspan(place.first_port, place.port_count);
+  }
+  const Port& first_port_of(const Place& place) const { return ports[place.first_port]; }
+  /// The address under which `from` reaches `to`: of the first plane that both are in. None: they share no plane.
+  std::optional<std::uint32_t> address_for(const Place& from, const Place& to) const;
 };
 
 inline constexpr unsigned kPrefixBits = 16;
@@ -52,8 +70,8 @@ const Place& place_of(const Plan& plan, const topo::Placement& placement, const 
 const Place* find_place(const Plan& plan, const std::string& name);
 
 std::string ip_text(std::uint32_t ip);
-/// 02:53:4d:00 and the index of the place in two bytes: the switch reads it back without a table.
-Mac mac_of(std::size_t place_index);
-inline std::size_t place_index_of(const std::uint8_t* mac) { return std::size_t{mac[4]} << 8U | mac[5]; }
+/// 02:53:4d:00 and the index of the port in two bytes: the switch reads it back without a table.
+Mac mac_of(std::size_t port_index);
+inline std::size_t port_index_of(const std::uint8_t* mac) { return std::size_t{mac[4]} << 8U | mac[5]; }
 
 }  // namespace sumac::lab

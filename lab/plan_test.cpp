@@ -25,10 +25,11 @@ TEST(Plan, hosts_and_what_stands_at_switches_are_places_of_their_own) {
   const auto plan = make_plan(small());
   ASSERT_EQ(plan.places.size(), 4U);
   EXPECT_EQ(plan.places[0].name, "h1");
-  EXPECT_EQ(ip_text(plan.places[0].ip), "10.77.0.1");
+  EXPECT_EQ(ip_text(plan.first_port_of(plan.places[0]).ip), "10.77.0.1");
+  EXPECT_EQ(plan.first_port_of(plan.places[0]).device, "lab0");
   EXPECT_EQ(plan.places[2].name, "an-root");
   EXPECT_EQ(plan.places[3].name, "manager");
-  EXPECT_EQ(place_index_of(plan.places[3].mac.data()), 3U);
+  EXPECT_EQ(port_index_of(plan.first_port_of(plan.places[3]).mac.data()), 3U);
   const auto fabric = small();
   EXPECT_EQ(place_of(plan, fabric.nodes[0].place, "an-root").name, "an-root");
   EXPECT_EQ(place_of(plan, fabric.nodes[1].place, "an-x").name, "x1") << "a node on a host is that host";
@@ -43,6 +44,66 @@ TEST(Plan, paths_cross_the_links_in_order_and_none_at_a_switch) {
   EXPECT_TRUE(plan.path(2, 3).empty());
   EXPECT_EQ(plan.links[3].from, "leaf");
   EXPECT_EQ(plan.links[3].to, "h1");
+}
+
+/// h1 and h2 with a port in each of two planes; a node in each; the manager stands in the first.
+topo::Fabric two_planes() {
+  auto fabric = small();
+  fabric.switches.emplace_back("other");
+  for (auto& host : fabric.hosts) {
+    host.device = "mlx5_0";
+    host.rails = {{"other", {}, 0, 0, host.name == "h1" ? "mlx5_1" : ""}};
+  }
+  fabric.nodes.push_back({"an-other", {"other", ""}, {}});
+  return fabric;
+}
+
+TEST(Plan, a_rail_is_a_port_with_an_address_of_its_plane) {
+  const auto plan = make_plan(two_planes());
+  ASSERT_EQ(plan.places.size(), 5U) << "h1, x1, an-root, an-other, manager";
+  const auto& h1 = plan.places[0];
+  ASSERT_EQ(h1.port_count, 2U);
+  EXPECT_EQ(plan.ports[0].device, "mlx5_0");
+  EXPECT_EQ(ip_text(plan.ports[0].ip), "10.77.0.1");
+  EXPECT_EQ(plan.ports[1].device, "mlx5_1");
+  EXPECT_EQ(plan.ports[1].at, "other");
+  EXPECT_EQ(ip_text(plan.ports[1].ip), "10.78.0.1");
+  EXPECT_EQ(plan.ports[3].device, "lab1") << "what the file leaves unnamed";
+  const auto& node = *find_place(plan, "an-other");
+  EXPECT_EQ(node.port_count, 1U);
+  EXPECT_EQ(ip_text(plan.first_port_of(node).ip), "10.78.0.3");
+  EXPECT_EQ(ip_text(*plan.address_for(h1, node)), "10.78.0.3");
+  EXPECT_FALSE(plan.address_for(*find_place(plan, "an-root"), node));
+}
+
+TEST(Plan, planes_share_no_link) {
+  const auto plan = make_plan(two_planes());
+  // Links: 0 leaf>root, 2 h1>leaf, 4 h1>other, 6 x1>leaf, 8 x1>other; the odd ones are the ways back. Ports 0 1: h1; 2 3: x1.
+  EXPECT_EQ(plan.path(0, 2), (std::vector<std::uint16_t>{2, 7}));
+  EXPECT_EQ(plan.path(1, 3), (std::vector<std::uint16_t>{4, 9}));
+  EXPECT_EQ(plan.links[4].from, "h1");
+  EXPECT_EQ(plan.links[4].to, "other");
+  EXPECT_NE(plan.ports[0].plane, plan.ports[1].plane);
+  EXPECT_TRUE(plan.path(0, 3).empty());
+}
+
+TEST(Plan, everybody_finds_the_manager_in_its_own_plane) {
+  const auto plan = make_plan(two_planes());
+  const auto& manager = *find_place(plan, "manager");
+  EXPECT_EQ(manager.port_count, 2U);
+  EXPECT_EQ(ip_text(*plan.address_for(plan.places[0], manager)), "10.77.0.4");
+  EXPECT_EQ(ip_text(*plan.address_for(*find_place(plan, "an-other"), manager)), "10.78.0.4");
+}
+
+TEST(Plan, two_ports_in_one_plane_have_an_address_and_a_link_each) {
+  auto fabric = small();
+  fabric.hosts[0].rails = {{"root", {}, 0, 0, ""}};
+  const auto plan = make_plan(fabric);
+  EXPECT_EQ(ip_text(plan.ports[0].ip), "10.77.0.1");
+  EXPECT_EQ(ip_text(plan.ports[1].ip), "10.77.0.2");
+  // Links: 0 leaf>root, 2 h1>leaf, 4 h1>root, 6 x1>leaf. Ports 0 1: h1; 2: x1.
+  EXPECT_EQ(plan.path(0, 2), (std::vector<std::uint16_t>{2, 7}));
+  EXPECT_EQ(plan.path(1, 2), (std::vector<std::uint16_t>{4, 1, 7})) << "not by the other port";
 }
 
 TEST(Plan, every_device_has_the_least_mtu) {
@@ -65,8 +126,8 @@ TEST(Plan, addresses_do_not_end_with_0_or_255) {
     fabric.hosts.back().name = fmt::format("h{}", i);
   }
   const auto plan = make_plan(fabric);
-  EXPECT_EQ(ip_text(plan.places[253].ip), "10.77.0.254");
-  EXPECT_EQ(ip_text(plan.places[254].ip), "10.77.1.1");
+  EXPECT_EQ(ip_text(plan.ports[253].ip), "10.77.0.254");
+  EXPECT_EQ(ip_text(plan.ports[254].ip), "10.77.1.1");
 }
 
 }  // namespace

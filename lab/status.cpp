@@ -25,6 +25,13 @@ const char* to_text(PlaceKind kind) {
   return "?";
 }
 
+nlohmann::ordered_json ports_json(const Plan& plan, const Place& place) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& port : plan.ports_of(place))
+    list.push_back({{"device", port.device}, {"at", port.at}, {"plane", port.plane}, {"address", ip_text(port.ip)}});
+  return list;
+}
+
 }  // namespace
 
 std::string status_json(const std::string& lab_name, const std::string& fabric_file, const topo::Fabric& fabric,
@@ -33,15 +40,17 @@ std::string status_json(const std::string& lab_name, const std::string& fabric_f
   out["name"] = lab_name;
   out["fabric"] = fabric_file;
   out["pid"] = ::getpid();
-  out["device"] = kDevice;
+  out["device"] = plan.first_port_of(plan.places.front()).device;
   out["mtu"] = plan.mtu_bytes;
   out["offload"] = plan.offload;
   out["drops"] = packet_switch.drops();
   auto& hosts = out["hosts"] = nlohmann::ordered_json::array();
   for (const auto& host : fabric.hosts) {
+    const auto& place = *find_place(plan, host.name);
     hosts.push_back({{"name", host.name},
-                     {"address", ip_text(find_place(plan, host.name)->ip)},
+                     {"address", ip_text(plan.first_port_of(place).ip)},
                      {"leaf", host.leaf},
+                     {"ports", ports_json(plan, place)},
                      {"slots", host.slots},
                      {"compute", host.compute}});
   }
@@ -50,18 +59,22 @@ std::string status_json(const std::string& lab_name, const std::string& fabric_f
     const auto& place = place_of(plan, node.place, node.name);
     nodes.push_back({{"name", node.name},
                      {"place", place.name},
-                     {"at", node.place.at_host.empty() ? place.at : node.place.at_host},
-                     {"address", ip_text(place.ip)}});
+                     {"at", node.place.at_host.empty() ? plan.first_port_of(place).at : node.place.at_host},
+                     {"address", ip_text(plan.first_port_of(place).ip)}});
   }
   out["manager"] = nullptr;
   if (fabric.manager) {
     const auto& place = place_of(plan, fabric.manager->place, "manager");
-    out["manager"] = {{"place", place.name}, {"address", ip_text(place.ip)}, {"port", fabric.manager->port}};
+    out["manager"] = {
+        {"place", place.name}, {"address", ip_text(plan.first_port_of(place).ip)}, {"port", fabric.manager->port}};
   }
   auto& places = out["places"] = nlohmann::ordered_json::array();
   for (const auto& place : plan.places) {
-    places.push_back(
-        {{"name", place.name}, {"kind", to_text(place.kind)}, {"at", place.at}, {"address", ip_text(place.ip)}});
+    places.push_back({{"name", place.name},
+                      {"kind", to_text(place.kind)},
+                      {"at", plan.first_port_of(place).at},
+                      {"address", ip_text(plan.first_port_of(place).ip)},
+                      {"ports", ports_json(plan, place)}});
   }
   auto& started = out["daemons"] = nlohmann::ordered_json::array();
   for (const auto& daemon : daemons) {

@@ -122,6 +122,31 @@ void print_summary(const Fabric& fabric) {
   if (!rates.empty()) fmt::print("links between switches: {}\n", speeds.substr(2));
 }
 
+/// Hosts with several ports, those that look alike in one line: "ports of h1 h2: mlx5_0 at a (40 Mbit/s), mlx5_1 at b (...)".
+void print_rails(const Fabric& fabric) {
+  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> alike;
+  for (std::uint32_t i = 0; i < fabric.hosts.size(); ++i) {
+    const auto& host = fabric.hosts[i];
+    if (host.rails.empty()) continue;
+    std::string ports;
+    const auto add = [&](const std::string& device, const std::string& leaf, const topo::LinkSpec& link) {
+      const auto rate = link.rate_bits_per_s == 0
+                            ? std::string("no limit")
+                            : fmt::format("{:g} Mbit/s", static_cast<double>(link.rate_bits_per_s) / 1e6);
+      ports +=
+          fmt::format("{}{}{}at {} ({})", ports.empty() ? "" : ", ", device, device.empty() ? "" : " ", leaf, rate);
+    };
+    add(host.device, host.leaf, host.link);
+    for (const auto& rail : host.rails) add(rail.device, rail.leaf, rail.link);
+    const auto same = std::find_if(alike.begin(), alike.end(), [&](const auto& each) { return each.first == ports; });
+    if (same == alike.end())
+      alike.push_back({ports, {i}});
+    else
+      same->second.push_back(i);
+  }
+  for (const auto& [ports, hosts] : alike) fmt::print("ports of{}: {}\n", names(fabric, hosts), ports);
+}
+
 void print_tree(const Fabric& fabric, const AggregationTree& tree) {
   std::vector<std::vector<std::uint32_t>> hosts(tree.nodes.size());
   std::size_t served = 0;
@@ -234,6 +259,7 @@ Result<> show(const Wish& wish) {
       jobs.push_back(std::move(*job));
     }
   print_summary(*fabric);
+  print_rails(*fabric);
   for (std::size_t i = 0; i < trees->size(); ++i) {
     if (jobs.empty()) {
       print_tree(*fabric, (*trees)[i]);

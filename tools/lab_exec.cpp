@@ -32,8 +32,11 @@ void print_status(const nlohmann::json& lab) {
   fmt::print("lab {} ({}), parent pid {}\n", lab["name"].get<std::string>(), lab["fabric"].get<std::string>(),
              lab["pid"].get<int>());
   for (const auto& place : lab["places"]) {
-    fmt::print("  {:8} {:12} {:15} at {}\n", place["kind"].get<std::string>(), place["name"].get<std::string>(),
-               place["address"].get<std::string>(), place["at"].get<std::string>());
+    const bool several = place["ports"].size() > 1;
+    for (const auto& port : place["ports"])
+      fmt::print("  {:8} {:12} {:15} at {}{}\n", place["kind"].get<std::string>(), place["name"].get<std::string>(),
+                 port["address"].get<std::string>(), port["at"].get<std::string>(),
+                 several ? " by " + port["device"].get<std::string>() : "");
   }
   for (const auto& daemon : lab["daemons"]) {
     fmt::print("  daemon   {} on {}, pid {}{}\n", daemon["name"].get<std::string>(), daemon["place"].get<std::string>(),

@@ -50,14 +50,20 @@ int lab_mpirun(const Arguments& arguments) {
   const auto status = nlohmann::json::parse(*text);
   std::string hosts;
   std::string first;
+  std::string device;   // of the first host, as those of the others
+  std::string devices;  // all of its ports: MPI's own traffic may use every rail
   for (const auto& host : status["hosts"]) {
     if (!host["compute"].get<bool>()) continue;
     const auto host_name = host["name"].get<std::string>();
-    if (first.empty()) first = host_name;
+    if (first.empty()) {
+      first = host_name;
+      device = host["ports"][0]["device"].get<std::string>();
+      for (const auto& port : host["ports"])
+        devices += (devices.empty() ? "" : ",") + port["device"].get<std::string>();
+    }
     hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", host_name, host["slots"].get<unsigned>());
   }
   if (first.empty()) return complain("lab mpirun: no host of this lab takes ranks: all say 'compute: false'");
-  const auto device = status["device"].get<std::string>();
   Arguments command{"mpirun"};
   if (!has(given, {"--allow-run-as-root"})) command.emplace_back("--allow-run-as-root");
   if (!has(given, {"--host", "-host", "-H", "--hostfile", "-hostfile", "--machinefile", "-machinefile"})) {
@@ -66,7 +72,7 @@ int lab_mpirun(const Arguments& arguments) {
   // Every host counts the machine's same few cores as its own: bound, the ranks of all hosts would share the first.
   if (!has(given, {"--bind-to", "-bind-to"})) command.insert(command.end(), {"--bind-to", "none"});
   add_mca(command, given, "plm_rsh_agent", bin_directory() + "/sumac lab rsh");
-  add_mca(command, given, "btl_tcp_if_include", device);
+  add_mca(command, given, "btl_tcp_if_include", devices);
   add_mca(command, given, "oob_tcp_if_include", device);
   command.insert(command.end(), given.begin(), given.end());
   // Open MPI 4.1 warns when the agent that it forked was quicker to run than it was itself to put the agent into a process

@@ -234,12 +234,18 @@ class Reader {
     return at(name, "there is no switch {}: add it to 'switches' or mend the name", name.Scalar());
   }
 
-  Result<> port(const YAML::Node& map, std::string_view whose, std::string& leaf, LinkSpec& link) const {
+  Result<> port(const YAML::Node& map, std::string_view whose, std::string& leaf, LinkSpec& link,
+                std::string& device) const {
     if (!map["leaf"]) return at(map, "{} has no leaf: add 'leaf: SWITCH'", whose);
     auto name = text(map["leaf"], "leaf");
     if (!name) return tl::unexpected(name.error());
     leaf = *name;
     if (!switches_.contains(leaf)) return unknown_switch(map["leaf"]);
+    if (map["device"]) {
+      auto name_of_it = text(map["device"], "device");
+      if (!name_of_it) return tl::unexpected(name_of_it.error());
+      device = *name_of_it;
+    }
     return link_spec(map, link);
   }
 
@@ -250,20 +256,24 @@ class Reader {
     for (const auto& entry : map) {
       const auto& value = entry.second;
       if (auto ok = keys(value, fmt::format("host {}", entry.first.Scalar()),
-                         {"leaf", "delay", "rate", "mtu", "buffer", "loss", "slots", "compute", "rails"});
+                         {"leaf", "device", "delay", "rate", "mtu", "buffer", "loss", "slots", "compute", "rails"});
           !ok) {
         return ok;
       }
       topo::Host host;
       host.link = defaults_;
-      if (auto ok = port(value, fmt::format("host {}", entry.first.Scalar()), host.leaf, host.link); !ok) return ok;
+      if (auto ok = port(value, fmt::format("host {}", entry.first.Scalar()), host.leaf, host.link, host.device); !ok)
+        return ok;
       if (const auto rails = value["rails"]) {
         if (!rails.IsSequence()) return at(rails, "rails must be a list of {{leaf: SWITCH}}");
         for (const auto& each : rails) {
-          if (auto ok = keys(each, "a rail", {"leaf", "delay", "rate", "mtu", "buffer", "loss"}); !ok) return ok;
+          if (auto ok = keys(each, "a rail", {"leaf", "device", "delay", "rate", "mtu", "buffer", "loss"}); !ok)
+            return ok;
           topo::Rail rail;
           rail.link = host.link;
-          if (auto ok = port(each, fmt::format("a rail of host {}", entry.first.Scalar()), rail.leaf, rail.link); !ok)
+          if (auto ok =
+                  port(each, fmt::format("a rail of host {}", entry.first.Scalar()), rail.leaf, rail.link, rail.device);
+              !ok)
             return ok;
           host.rails.push_back(std::move(rail));
         }

@@ -101,7 +101,7 @@ TEST(FabricFile, planes_rails_roots_and_trees) {
 defaults: {rate: 100Gbit/s}
 switches: [s1, s2]
 hosts:
-  h[1-2]: {leaf: s1, rails: [{leaf: s2, rate: 50Gbit/s}]}
+  h[1-2]: {leaf: s1, device: mlx5_0, rails: [{leaf: s2, rate: 50Gbit/s, device: mlx5_1}]}
 nodes: {an1: {switch: s1}, an2: {switch: s2}}
 root: [an1, s2]
 trees: 2
@@ -114,6 +114,8 @@ radix: 40
   EXPECT_EQ(fabric->radix, 40U);
   ASSERT_EQ(fabric->hosts[1].rails.size(), 1U);
   EXPECT_EQ(fabric->hosts[1].rails[0].leaf, "s2");
+  EXPECT_EQ(fabric->hosts[1].device, "mlx5_0");
+  EXPECT_EQ(fabric->hosts[1].rails[0].device, "mlx5_1");
   EXPECT_EQ(fabric->hosts[1].rails[0].link.rate_bits_per_s, 50'000'000'000U);
 }
 

@@ -33,6 +33,25 @@ TEST(Graph, a_route_names_links_and_directions_in_order) {
   EXPECT_TRUE(graph.route(0, 0).empty());
 }
 
+TEST(Graph, a_host_with_ports_in_two_planes_joins_them_for_nobody_else) {
+  auto fabric = two_leaves();
+  fabric.switches.emplace_back("other");
+  fabric.hosts[0].rails = {{"other", {}, 0, 0, ""}};
+  fabric.hosts[1].rails = {{"other", {}, 0, 0, ""}};
+  const Graph graph{fabric};
+  // Edges: 0 leaf1-root, 1 leaf2-root, 2 h1-leaf1, 3 h1-other, 4 h2-leaf1, 5 h2-other, 6 h3-leaf2.
+  ASSERT_EQ(graph.ports().size(), 5U);
+  EXPECT_EQ(graph.edge_count(), 7U);
+  EXPECT_EQ(graph.ports()[3].host, 1U);
+  EXPECT_EQ(graph.ports()[3].rail, 1U);
+  EXPECT_EQ(graph.edge_name(graph.ports()[3].edge), "h2-other");
+  EXPECT_EQ(graph.edge_name(6), "h3-leaf2");
+  EXPECT_EQ(graph.distance(*graph.find("root"), *graph.find("other")), kUnreachable);
+  EXPECT_TRUE(graph.route(*graph.find("root"), *graph.find("other")).empty());
+  EXPECT_EQ(graph.distance(*graph.find("h1"), *graph.find("other")), 1U);
+  EXPECT_EQ(graph.distance(*graph.find("h3"), *graph.find("other")), kUnreachable) << "not through h1";
+}
+
 TEST(Graph, an_unknown_name_is_not_found) {
   const auto fabric = two_leaves();
   EXPECT_FALSE(Graph{fabric}.find("nobody"));

@@ -181,6 +181,26 @@ Result<> check_sizes(const Fabric& fabric) {
   return {};
 }
 
+/// Linux takes any name of up to 15 bytes for a network device but for those with a slash or a space. What the file leaves
+/// unnamed is called lab0, lab1, ...
+Result<> check_devices(const Host& host) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i <= host.rails.size(); ++i) {
+    const auto& said = i == 0 ? host.device : host.rails[i - 1].device;
+    const auto name = said.empty() ? fmt::format("lab{}", i) : said;
+    if (name.size() > 15 || !is_name(name, "._"))
+      return fail(
+          Errc::invalid,
+          "host {}: device '{}' is no name of a network device: letters, digits, '.', '_' and '-' only, at most "
+          "15",
+          host.name, name);
+    if (!seen.insert(name).second)
+      return fail(Errc::invalid, "host {}: two ports are called {}: give each 'device' a name of its own", host.name,
+                  name);
+  }
+  return {};
+}
+
 /// The way from `from` to `to` over the links accepted so far: with the link that closes it, it is the loop.
 std::vector<std::uint32_t> way(const std::vector<std::vector<std::uint32_t>>& adjacent, std::uint32_t from,
                                std::uint32_t to) {
@@ -247,9 +267,7 @@ Result<> validate_for_lab(const Fabric& fabric) {
   if (auto ok = check_name(fabric.name); !ok) return ok;
   for (const auto& host : fabric.hosts) {
     if (auto ok = check_name(host.name); !ok) return ok;
-    if (!host.rails.empty())
-      return fail(Errc::invalid, "host {} has several ports: the lab gives a host one: leave out its 'rails'",
-                  host.name);
+    if (auto ok = check_devices(host); !ok) return ok;
   }
   for (const auto& node : fabric.nodes) {
     if (auto ok = check_name(node.name); !ok) return ok;
@@ -268,10 +286,6 @@ Result<> validate_for_lab(const Fabric& fabric) {
     adjacent[a].push_back(b);
     adjacent[b].push_back(a);
   }
-  for (std::uint32_t i = 1; i < fabric.switches.size(); ++i)
-    if (way(adjacent, 0, i).empty())
-      return fail(Errc::invalid, "switch {} has no way to switch {}: in a lab all switches are joined: add a link",
-                  fabric.switches[i].name, fabric.switches[0].name);
   return {};
 }
 

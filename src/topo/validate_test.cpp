@@ -129,13 +129,14 @@ TEST(Validate, a_lab_wants_a_tree_of_switches_and_names_of_machines) {
        "the links form a loop: root - leaf1 - root: in a lab the switches must form a tree, remove one of these links"},
       {"a name that is no host name", [](Fabric& f) { f.hosts[0].name = "h_1"; },
        "the name 'h_1' is no name of a machine: in a lab letters, digits and '-' only"},
-      {"several ports",
+      {"two ports of one name",
        [](Fabric& f) {
-         f.hosts[0].rails = {{"leaf2", {}}};
+         f.hosts[0].rails = {{"leaf2", {}, 0, 0, "lab0"}};
        },
-       "host h1 has several ports: the lab gives a host one: leave out its 'rails'"},
-      {"two planes", [](Fabric& f) { f.links.pop_back(); },
-       "switch leaf2 has no way to switch root: in a lab all switches are joined: add a link"},
+       "host h1: two ports are called lab0: give each 'device' a name of its own"},
+      {"a device that Linux would not take", [](Fabric& f) { f.hosts[0].device = "mlx5_0-port-one!"; },
+       "host h1: device 'mlx5_0-port-one!' is no name of a network device: letters, digits, '.', '_' and '-' only, at "
+       "most 15"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -145,6 +146,17 @@ TEST(Validate, a_lab_wants_a_tree_of_switches_and_names_of_machines) {
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().context, row.message);
   }
+}
+
+TEST(Validate, a_lab_takes_planes_and_named_ports) {
+  auto fabric = two_leaves();
+  fabric.switches.emplace_back("other");
+  for (auto& each : fabric.hosts) {
+    each.device = "mlx5_0";
+    each.rails = {{"other", {}, 0, 0, "fifteen-bytes_1"}};
+  }
+  EXPECT_TRUE(validate(fabric));
+  EXPECT_TRUE(validate_for_lab(fabric));
 }
 
 TEST(Validate, both_sides_of_each_boundary) {
