@@ -18,6 +18,7 @@ int doctor_command(const Arguments& arguments);
 int fabric_command(const Arguments& arguments);
 int lab_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
+int run_host_command(const Arguments& arguments);
 int status_command(const Arguments& arguments);
 int tune_command(const Arguments& arguments);
 int up_command(const Arguments& arguments);

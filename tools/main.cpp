@@ -12,7 +12,8 @@ namespace sumac::tools {
 namespace {
 
 constexpr Subcommand kSubcommands[] = {
-    {"run", "run a program with manager, node and sharpd of its own, on this machine", run_command},
+    {"run", "run a program with manager, nodes and sharpds of its own, on this machine or on several hosts",
+     run_command},
     {"up", "manager, one node and sharpd on this machine, until `sumac down`", up_command},
     {"down", "end what `sumac up` started", down_command},
     {"status", "what `sumac up` started, whether it runs, and where its logs are", status_command},
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
     print_help();
     return all.empty() ? 2 : 0;
   }
+  if (all[0] == "run-host") return run_host_command({all.begin() + 1, all.end()});  // not for people
   for (const auto& each : kSubcommands) {
     if (all[0] == each.name) return each.run({all.begin() + 1, all.end()});
   }

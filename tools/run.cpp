@@ -1,4 +1,4 @@
-// `sumac run PROGRAM ...`: one machine, no root, no daemon running. An MPI program's collectives go through shared memory, which needs
+// `sumac run PROGRAM ...`: no root, no daemon running; on this machine, or on the hosts that are named. An MPI program's collectives go through shared memory, which needs
 // nobody else; for the tree, and for clients of libsharp_coll, a manager, a node and a sharpd are started for this job alone.
 #include <fmt/format.h>
 #include <poll.h>
@@ -9,13 +9,19 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
 
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
 #include "tools/run_children.hpp"
 #include "tools/run_environment.hpp"
+#include "tools/run_several.hpp"
 #include "tools/run_signals.hpp"
 
 namespace sumac::tools {
@@ -23,8 +29,9 @@ namespace sumac::tools {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: sumac run [--tree] [--keep-logs] [--transport tcp|ucx] PROGRAM [ARGUMENTS...]\n\n"
-    "Runs PROGRAM with the Open MPI component and libsharp_coll.so in reach, on this machine and without root. What "
+    "usage: sumac run [--tree] [--keep-logs] [--transport tcp|ucx] [--hosts LIST | --hostfile FILE] PROGRAM "
+    "[ARGUMENTS...]\n\n"
+    "Runs PROGRAM with the Open MPI component and libsharp_coll.so in reach, without root. What "
     "mpirun, mpiexec or\n"
     "orterun start does its collectives through shared memory. With the tree, and for any other program, sharp_am, one "
     "sharp_an and sharpd\n"
@@ -36,6 +43,19 @@ constexpr const char* kUsage =
     "  --tree        use the tree; so does HCOLL_ENABLE_SHARP from 1 to 4\n"
     "  --keep-logs   leave the daemons' logs and say where\n"
     "  --transport   how data travels to and from the node; else SUMAC_TRANSPORT says, else tcp\n\n"
+    "On several hosts, where Sumac is installed at the same place, it starts manager here, a sharpd on each and a node "
+    "on the "
+    "first:\n\n"
+    "  sumac run --hosts a:4,b:4 --allow-insecure mpirun -n 8 ./program\n"
+    "  salloc -N 4 sumac run --tree --allow-insecure mpirun ./program      # the hosts of the Slurm allocation, by "
+    "srun\n\n"
+    "  --hosts LIST       a,b:SLOTS,n[01-16]          --hostfile FILE   a host a line, NAME [slots=N], as mpirun's\n"
+    "  --launcher CMD     instead of `ssh -o BatchMode=yes`: CMD HOST WORDS... runs WORDS there; {host} in CMD is the "
+    "name\n"
+    "  --nodes N          aggregation nodes, on the first N hosts [1]\n"
+    "  --address ADDR     where the hosts reach this machine, if it is not the way to the first of them\n"
+    "  --allow-insecure   daemons talk in clear text between the hosts: on a network that is yours alone\n"
+    "  --local            this machine only, also in a Slurm allocation\n\n"
     "Variables that it sets unless you did are printed first.\n";
 
 constexpr int kGraceMs = 10'000;  ///< Between a signal passed on and SIGKILL.
@@ -44,6 +64,8 @@ struct RunOptions {
   bool keep_logs = false;
   bool tree = false;
   std::string transport;
+  bool local = false;
+  std::optional<SeveralHosts> several;
 };
 
 /// In the program's own words.
@@ -64,7 +86,9 @@ bool is_mpi_launcher(const std::string& program) {
 
 struct Daemons {
   std::vector<RunDaemon> list;  // ended in the reverse order: sharpd releases the job while the manager is still there
+  RunHosts hosts;
   ~Daemons() {
+    hosts.end();
     while (!list.empty()) list.pop_back();
   }
 };
@@ -88,6 +112,7 @@ Result<> start_daemons(Daemons& daemons, const std::string& directory, const std
 std::optional<int> reap(pid_t program, Daemons& daemons) {
   for (auto& daemon : daemons.list)
     if (const auto words = daemon.obituary()) fmt::print(stderr, "sumac run: {}\n", *words);
+  for (const auto& news : daemons.hosts.take_news()) fmt::print(stderr, "sumac run: {}\n", news);
   int status = 0;
   if (::waitpid(program, &status, WNOHANG) == program) return status;
   return std::nullopt;
@@ -98,8 +123,9 @@ int attend(pid_t program, Daemons& daemons, GroupWitness& witness, int signal_fd
   int wait_ms = -1;
   for (;;) {
     if (const auto status = reap(program, daemons)) return *status;
-    pollfd wait{signal_fd, POLLIN, 0};
-    if (::poll(&wait, 1, wait_ms) == 0) {
+    std::vector<pollfd> wait{{signal_fd, POLLIN, 0}};
+    for (const int fd : daemons.hosts.descriptors()) wait.push_back({fd, POLLIN, 0});
+    if (::poll(wait.data(), wait.size(), wait_ms) == 0) {
       fmt::print(stderr, "sumac run: the program did not end in {} s: killed\n", kGraceMs / 1000);
       ::kill(program, SIGKILL);
       wait_ms = -1;
@@ -126,21 +152,33 @@ Result<int> run_program(const Arguments& command, const RunOptions& options) {
   if (!directory) return tl::unexpected(directory.error());
   if (options.keep_logs) directory->keep();
   Daemons daemons;
-  if (options.tree || !is_mpi_launcher(command[0])) {
+  std::string socket;
+  if (options.several) {
+    if (auto started =
+            start_several(*options.several, daemons.list, daemons.hosts, directory->path(), interrupts->get());
+        !started)
+      return tl::unexpected(started.error());
+    socket = directory->path() + kHostsSuffix + "/sharpd.sock";
+  } else if (options.tree || !is_mpi_launcher(command[0])) {
     if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
       return tl::unexpected(started.error());
+    socket = directory->path() + "/sharpd.sock";
   }
   const std::string libraries = std::filesystem::path(bin_directory()).parent_path().string() + "/lib";
-  auto environment = make_run_environment({.socket = daemons.list.empty() ? "" : directory->path() + "/sharpd.sock",
+  auto environment = make_run_environment({.socket = socket,
                                            .libraries = libraries,
                                            .open_mpi = open_mpi_component_folder(),
-                                           .tree = options.tree},
+                                           .tree = options.tree,
+                                           .one_host = !options.several || options.several->hosts.size() == 1},
                                           own_environment());
-  if (options.transport == "ucx") environment.set_unless_there("SUMAC_NET_DEVICE", device_of_environment());
+  if (options.transport == "ucx" && !options.several)
+    environment.set_unless_there("SUMAC_NET_DEVICE", device_of_environment());
   if (!environment.set.empty()) fmt::print(stderr, "sumac run: {}\n", fmt::join(environment.set, " "));
   auto witness = GroupWitness::start();
   if (!witness) return tl::unexpected(witness.error());
-  auto program = start_program(command, environment.variables);
+  const bool spread = options.several && is_mpi_launcher(command[0]);
+  auto program = start_program(spread ? mpirun_on(*options.several, command, environment.variables) : command,
+                               environment.variables);
   if (!program) return tl::unexpected(program.error());
   const int status = attend(*program, daemons, *witness, signals->get());
   if (options.keep_logs) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
@@ -149,9 +187,63 @@ Result<int> run_program(const Arguments& command, const RunOptions& options) {
 
 }  // namespace
 
+namespace {
+
+Result<std::vector<HostEntry>> read_hostfile(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) return fail(Errc::io, "--hostfile {}: can't be read", path);
+  return parse_hostfile(text.str(), path);
+}
+
+/// What is said of hosts on the command line, taken together with the batch system's word. `said` has the values of the options below.
+Result<> choose_hosts(RunOptions& options, const std::map<std::string, std::string>& said, bool needs_daemons) {
+  const auto get = [&](const char* name) { return said.contains(name) ? said.at(name) : std::string(); };
+  if (said.contains("--hosts") && said.contains("--hostfile"))
+    return fail(Errc::invalid, "--hosts and --hostfile: give one of them");
+  if (options.local && (said.contains("--hosts") || said.contains("--hostfile")))
+    return fail(Errc::invalid, "--local and a list of hosts contradict each other");
+  if (said.contains("--hosts") || said.contains("--hostfile")) {
+    auto hosts = said.contains("--hosts") ? parse_host_list(get("--hosts")) : read_hostfile(get("--hostfile"));
+    if (!hosts) return tl::unexpected(hosts.error());
+    options.several = SeveralHosts{.hosts = *std::move(hosts), .launcher = "ssh -o BatchMode=yes"};
+    options.tree = true;  // what else would there be to start on them
+  } else if (!options.local && (needs_daemons || options.tree)) {
+    auto slurm = slurm_allocation();
+    if (!slurm) return tl::unexpected(slurm.error());
+    if (*slurm && (*slurm)->hosts.size() > 1) options.several = *std::move(*slurm);
+  }
+  for (const char* name : {"--launcher", "--nodes", "--address"})
+    if (said.contains(name) && !options.several)
+      return fail(Errc::invalid, "{} is for several hosts: give --hosts or --hostfile too", name);
+  if (!options.several) return {};
+  auto& several = *options.several;
+  if (said.contains("--launcher")) {
+    several.launcher = get("--launcher");
+    several.own_launcher = true;
+    if (several.launcher.find_first_not_of(' ') == std::string::npos) return fail(Errc::invalid, "--launcher is empty");
+  }
+  if (said.contains("--nodes")) {
+    const auto text = get("--nodes");
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), several.nodes);
+    if (error != std::errc{} || end != text.data() + text.size() || several.nodes == 0 ||
+        several.nodes > several.hosts.size())
+      return fail(Errc::invalid, "--nodes {}: a number from 1 to {}, that of the hosts", text, several.hosts.size());
+  }
+  several.address = get("--address");
+  several.allow_insecure = said.contains("--allow-insecure");
+  several.transport = options.transport;
+  several.keep_logs = options.keep_logs;
+  return {};
+}
+
+}  // namespace
+
 int run_command(const Arguments& arguments) {
   auto at = arguments.begin();
   RunOptions options{.tree = tree_by_environment(), .transport = transport_of_environment()};
+  std::map<std::string, std::string> said;
   for (; at != arguments.end() && at->starts_with("-"); ++at) {
     if (*at == "--help" || *at == "-h") {
       fmt::print("{}", kUsage);
@@ -161,20 +253,31 @@ int run_command(const Arguments& arguments) {
       ++at;
       break;
     }
-    if (*at == "--keep-logs") {
+    const auto& word = *at;
+    if (word == "--keep-logs") {
       options.keep_logs = true;
-    } else if (*at == "--tree") {
+    } else if (word == "--tree") {
       options.tree = true;
-    } else if (*at == "--transport") {
+    } else if (word == "--local") {
+      options.local = true;
+    } else if (word == "--allow-insecure") {
+      said[word] = "1";
+    } else if (word == "--hosts" || word == "--hostfile" || word == "--launcher" || word == "--nodes" ||
+               word == "--address") {
+      if (at + 1 == arguments.end()) return complain(fmt::format("run: {} needs a value", word), 2);
+      said[word] = *++at;
+    } else if (word == "--transport") {
       if (++at == arguments.end() || (*at != "tcp" && *at != "ucx"))
         return complain("run: --transport is tcp or ucx", 2);
       options.transport = *at;
       options.tree = true;  // of what else would it be the transport
     } else {
-      return complain(fmt::format("run: no option {}: see `sumac run --help`", *at), 2);
+      return complain(fmt::format("run: no option {}: see `sumac run --help`", word), 2);
     }
   }
   if (at == arguments.end()) return complain("run: which program? `sumac run mpirun -n 4 ./program`", 2);
+  if (auto chosen = choose_hosts(options, said, !is_mpi_launcher(*at)); !chosen)
+    return complain("run: " + chosen.error().context, 2);
   auto status = run_program({at, arguments.end()}, options);
   if (status) return *status;
   switch (status.error().code) {  // as a shell would say it

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -96,11 +97,22 @@ Result<> check_program(const std::string& program) {
 Result<RunDirectory> RunDirectory::make() {
   const char* base = std::getenv("TMPDIR");
   std::string path = fmt::format("{}/sumac-run-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp");
-  if (path.size() + sizeof "/manager.sock" > sizeof(sockaddr_un::sun_path))
+  if (path.size() + sizeof kHostsSuffix + sizeof "/manager.sock" > sizeof(sockaddr_un::sun_path))
     return fail(Errc::invalid, "{} is too long for the sockets in it: set TMPDIR to a shorter path, such as /tmp",
                 path);
   if (::mkdtemp(path.data()) == nullptr)
     return fail_errno(fmt::format("a directory {} (set TMPDIR to one you may write in)", path));
+  return guarded(path);
+}
+
+Result<RunDirectory> RunDirectory::make_at(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) < 0)
+    return errno == EEXIST ? fail(Errc::io, "{} is there already: is this host named twice, by two names?", path)
+                           : fail_errno(fmt::format("a directory {} (set TMPDIR to one that all hosts have)", path));
+  return guarded(path);
+}
+
+Result<RunDirectory> RunDirectory::guarded(const std::string& path) {
   RunDirectory directory;
   directory.path_ = path;
   std::array<int, 2> ends{};

@@ -12,11 +12,16 @@
 
 namespace sumac::tools {
 
+/// Behind the name of a run's directory: the one that each of its hosts has.
+inline constexpr char kHostsSuffix[] = ".host";
+
 /// A private directory of this run, mode 0700, gone when the object goes. Should this very process be killed (SIGKILL), a guardian
 /// process sees it and removes the directory; daemons and program die by their parent-death signal.
 class RunDirectory {
  public:
   static Result<RunDirectory> make();
+  /// With this very name; Errc::io if it is there already.
+  static Result<RunDirectory> make_at(const std::string& path);
   RunDirectory(RunDirectory&& other) noexcept;
   RunDirectory& operator=(RunDirectory&&) = delete;
   ~RunDirectory();
@@ -25,6 +30,7 @@ class RunDirectory {
   void keep() noexcept { keep_ = true; }  ///< For people who want to read the logs.
 
  private:
+  static Result<RunDirectory> guarded(const std::string& path);
   RunDirectory() = default;
   std::string path_;
   UniqueFd guardian_pipe_;

@@ -18,8 +18,7 @@ struct Setting {
   const char* value;
 };
 
-// One host, so a group of one host must do.
-constexpr Setting kTree[] = {{"HCOLL_ENABLE_SHARP", "1"}, {"HCOLL_SHARP_NP", "1"}};
+constexpr Setting kTree = {"HCOLL_ENABLE_SHARP", "1"}, kOneHost = {"HCOLL_SHARP_NP", "1"};
 // The job has the node for itself.
 constexpr Setting kJob[] = {
     {"SHARP_COLL_ENABLE_SAT", "1"},
@@ -59,8 +58,8 @@ RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<s
       *other = ours;
     else
       variables.push_back(ours);
-    if (places.tree)
-      for (const auto& setting : kTree) result.set_unless_there(setting.name, setting.value);
+    if (places.tree) result.set_unless_there(kTree.name, kTree.value);
+    if (places.tree && places.one_host) result.set_unless_there(kOneHost.name, kOneHost.value);
     for (const auto& setting : kJob) result.set_unless_there(setting.name, setting.value);
   }
   if (auto* path = find(variables, "LD_LIBRARY_PATH"); path != nullptr)

@@ -18,6 +18,7 @@ struct RunPlaces {
   std::string libraries;  ///< Where libsharp_coll.so and openmpi/ lie.
   std::string open_mpi;   ///< The distribution's component folder, or empty.
   bool tree = false;      ///< MPI's collectives are to use the tree.
+  bool one_host = true;   ///< So a group of one host must do.
 };
 RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited);
 
