@@ -60,7 +60,7 @@ set(SUMAC_MAY_hostd base wire net control)
 set(SUMAC_MAY_sim base wire topo reduce coll proto)
 set(SUMAC_MAY_lab base topo fabricfile)
 set(SUMAC_MAY_tools base wire topo reduce proto net machine shm team fabricfile control lab)
-set(SUMAC_MAY_bench base wire net control hostd client)
+set(SUMAC_MAY_bench base wire proto net control hostd client node)
 set_property(GLOBAL PROPERTY SUMAC_ARROWS "")
 
 function(sumac_check_arrows name)

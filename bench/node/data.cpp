@@ -1,0 +1,76 @@
+// node-data: the data path of sharp_an as it is, in the loop that sharp_an runs it in, with the grant of one job from the command
+// line instead of a manager's.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+
+#include "net/waiter.hpp"
+#include "node/data_path.hpp"
+
+namespace {
+
+using namespace sumac;
+
+volatile std::sig_atomic_t stop = 0;
+
+struct Options {
+  std::uint32_t osts = 16, window = 16, spin_us = 100, spin_percent = 10, groups = 1;
+  std::uint32_t payload = 128, chunk = 64u << 10;
+  unsigned limit_s = 120;
+};
+
+Result<> run(const Options& o) {
+  BufferPool pool(std::size_t{1} << 30);
+  Logger log(Logger::Form::daemon, LogLevel::warn);
+  net::TransportConfig net;
+  net.listen = "127.0.0.1:0";
+  net.message_max = wire::kPayloadMax + 256;
+  auto transport = net::make_transport(net, pool);
+  if (!transport) return tl::unexpected(transport.error());
+  node::DataPathConfig config;
+  config.limits.payload_max = std::max(config.limits.payload_max, o.payload);
+  config.limits.stream_window_max = 64;
+  node::DataPath data(config, *std::move(transport), pool, log);
+  data.identify(1, 1, true, monotonic_now());
+  proto::JobGrant grant;
+  grant.job_id = 7;
+  grant.osts = o.osts;
+  grant.max_groups = o.groups;
+  grant.payload = o.payload;
+  grant.stream_window = o.window;
+  grant.chunk = o.chunk;
+  if (auto granted = data.grant(grant); !granted) return granted;
+  std::printf("ready %s\n", data.transport().address().substr(4).c_str());
+  std::fflush(stdout);
+  net::Waiter waiter(
+      {.spin = Micros(o.spin_us), .yields = 3, .sleep_max = Millis(100), .cpu_share = o.spin_percent / 100.0});
+  while (stop == 0) {
+    const std::size_t events = data.progress(monotonic_now());
+    waiter.wait(events, data.transport(), data.next_due());
+  }
+  std::printf("%s\n", data.statistics_json().c_str());
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app{
+      "sharp_an's data path with a job granted by hand. Prints `ready ADDR:PORT`, and its statistics at SIGTERM.",
+      "node-data"};
+  app.add_option("--osts", o.osts, "OSTs of the job")->check(CLI::Range(1, 512));
+  app.add_option("--window", o.window, "Streaming chunks in flight of a group")->check(CLI::Range(1, 64));
+  app.add_option("--payload", o.payload, "Bytes of an OST")->check(CLI::Range(8, 1 << 20));
+  app.add_option("--chunk", o.chunk, "Bytes of a streaming chunk")->check(CLI::Range(1024, 64 << 10));
+  app.add_option("--spin", o.spin_us, "SUMAC_NODE_SPIN in us")->check(CLI::Range(0, 1'000'000));
+  app.add_option("--spin-percent", o.spin_percent, "SUMAC_NODE_SPIN_PERCENT")->check(CLI::Range(0, 100));
+  app.add_option("--limit", o.limit_s, "Give up after so many seconds")->check(CLI::Range(1, 3600));
+  CLI11_PARSE(app, argc, argv);
+  for (const int number : {SIGTERM, SIGINT}) ::signal(number, [](int) { stop = 1; });
+  ::alarm(o.limit_s);
+  if (const auto done = run(o); !done) return std::fprintf(stderr, "node-data: %s\n", done.error().context.c_str()), 1;
+  return 0;
+}

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""What a node costs beside a bare loop that receives 8 messages and sends 8 results, per CPU second of its thread.
+
+usage: bench/node/run.py [--build build/dev] [--json] [--case NAME ...] [--pairs 5] [--seconds 1.5]
+"""
+import argparse
+import dataclasses
+import json
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    bytes: int
+    window: int
+    what: str
+    streaming: bool = False
+    gather: bool = False  # the bare loop takes all there is in one call
+    least: float | None = None
+
+    def load(self) -> list[str]:
+        return ["--bytes", str(self.bytes), "--window", str(self.window), *(["--stream"] if self.streaming else [])]
+
+
+CASES = [
+    Case("node-stream-8c", 64 << 10, 16, "64 KiB chunks, 16 in flight", streaming=True, least=0.85),
+    Case("node-small-8c", 8, 1, "8 B, one operation at a time", least=0.70),
+    Case("node-small-8c-pipelined", 8, 16, "8 B, 16 in flight; the bare loop one message a call"),
+    Case("node-small-8c-gathered", 8, 16, "8 B, 16 in flight; the bare loop reads and writes all there is in one call", gather=True),
+]
+
+
+class Server:
+    """A process that says `ready ADDR:PORT`, and is gone when the block ends, however it ends."""
+
+    def __init__(self, words: list[str]):
+        self.words = words
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, text=True)
+        word, _, address = self.process.stdout.readline().strip().partition(" ")
+        if word != "ready":
+            self.process.kill()
+            self.process.wait()
+            raise RuntimeError(f"{self.words[0]} did not start")
+        self.address = address
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.output, _ = self.process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+
+
+def measure(bin_dir: pathlib.Path, case: Case, sumac: bool, seconds: float, more: list[str]) -> dict:
+    if sumac:
+        words = [str(bin_dir / "node-data"), *more]
+    else:
+        words = [str(bin_dir / "node-bare"), "--bytes", str(case.bytes), *(["--gather"] if case.gather else [])]
+    with Server(words) as server:
+        load = subprocess.run([bin_dir / "node-load", "--to", server.address, "--pid", str(server.process.pid), "--speak",
+                               "sumac" if sumac else "bare", "--seconds", str(seconds), *case.load()],
+                              capture_output=True, text=True, timeout=60 + seconds)
+    if load.returncode != 0:
+        raise RuntimeError(load.stderr.strip())
+    line = json.loads(load.stdout)
+    if sumac and line["checked"] == 0:
+        raise RuntimeError("node-load compared no result")
+    return line
+
+
+def compare(bin_dir: pathlib.Path, case: Case, pairs: int, seconds: float, more: list[str]) -> dict:
+    bare, sumac, ratios = [], [], []
+    for _ in range(pairs):
+        bare.append(measure(bin_dir, case, False, seconds, more)["per_cpu_s"])
+        sumac.append(measure(bin_dir, case, True, seconds, more)["per_cpu_s"])
+        ratios.append(sumac[-1] / bare[-1])
+        print(f"  {case.name}: pair {len(ratios)} of {pairs}: {ratios[-1]:.3f}", file=sys.stderr, flush=True)
+    return {"case": case.name, "bare": round(statistics.median(bare), 1), "sumac": round(statistics.median(sumac), 1),
+            "ratio": round(statistics.median(ratios), 4), "ratio_min": round(min(ratios), 4), "ratio_max": round(max(ratios), 4),
+            "unit": "operations per CPU second", "least": case.least}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build/dev", help="where bin/node-load lies")
+    parser.add_argument("--json", action="store_true", help="one line of JSON for each case")
+    parser.add_argument("--case", action="append", choices=[case.name for case in CASES], help="only these")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.5, help="measured time of one half of a pair")
+    parser.add_argument("--node", default="", help="more options for node-data, e.g. '--spin 0'")
+    options = parser.parse_args()
+    bin_dir = pathlib.Path(options.build) / "bin"
+    if not (bin_dir / "node-load").exists():
+        print(f"run.py: no {bin_dir}/node-load: build first (make, or --build)", file=sys.stderr)
+        return 2
+    failed = False
+    for case in CASES:
+        if options.case and case.name not in options.case:
+            continue
+        try:
+            line = compare(bin_dir, case, options.pairs, options.seconds, options.node.split())
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            print(f"run.py: {case.name}: {error}", file=sys.stderr)
+            return 1
+        failed |= case.least is not None and line["ratio"] < case.least
+        if options.json:
+            print(json.dumps(line), flush=True)
+        else:
+            wanted = f" (at least {case.least:.2f})" if case.least is not None else ""
+            print(f"{case.name}: {case.what}: bare {line['bare']:.0f}/s, sumac {line['sumac']:.0f}/s, "
+                  f"{line['ratio']:.3f}{wanted}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
