@@ -242,27 +242,36 @@ void TcpTransport::on_socket(TcpConnection& conn, std::uint32_t what) {
   ended(conn);
 }
 
-void TcpTransport::poll_sockets(std::size_t budget) {
+/// Messages are delivered connection by connection, while they are still in the cache.
+std::size_t TcpTransport::poll_sockets(TransportEvents& events, std::size_t budget) {
   epoll_event reports[kReportsPerPass];
   ++stats_.system_calls;
   const int count = epoll_wait(epoll_.get(), reports, kReportsPerPass, 0);
+  std::size_t delivered = 0;
   for (int i = 0; i < count; ++i) {
     if (reports[i].data.u64 == 0) {
       accept_some();
     } else if (TcpConnection* conn = find(ConnId{static_cast<std::uint32_t>(reports[i].data.u64)}); conn != nullptr) {
       on_socket(*conn, reports[i].events);
     }
-    if (events_.size() >= budget) return;  // the others stay ready: epoll reports them first next time
+    delivered += deliver(events, budget - delivered);
+    if (delivered >= budget) break;  // the others stay ready: epoll reports them first next time
   }
+  return delivered;
+}
+
+std::size_t TcpTransport::deliver(TransportEvents& events, std::size_t budget) {
+  return events_.empty() ? 0 : events_.deliver(table_, events, budget, [&](TcpConnection& conn) { drop(conn); });
 }
 
 std::size_t TcpTransport::progress(TransportEvents& events, std::size_t budget) {
   if (next_due_ != kNever) now_ = monotonic_now();  // a watch is always due some time
   ++corked_;
   if (!stalled_.empty()) resume_stalled();
-  if (events_.empty()) poll_sockets(budget);
+  std::size_t delivered = deliver(events, budget);
+  if (events_.empty() && delivered < budget) delivered += poll_sockets(events, budget - delivered);
   if (next_due_ != kNever && now_ >= next_due_) check_times(now_);
-  const std::size_t delivered = events_.deliver(table_, events, budget, [&](TcpConnection& conn) { drop(conn); });
+  if (delivered < budget) delivered += deliver(events, budget - delivered);
   uncork();
   return delivered;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// The tcp backend: one epoll set, one thread (the caller's), no surprise. A pass of progress() first does the I/O that epoll
-// reports and notes what happened as events, then delivers the events, then sends what the callbacks queued. So a callback may
-// close any connection: nothing is in the middle of using it.
+// The tcp backend: one epoll set, one thread (the caller's), no surprise. A pass of progress() takes the connections that epoll
+// reports in turn: it does the I/O of one and notes what happened as events, then delivers these. At the end it sends what the
+// callbacks queued. So a callback may close any connection: nothing is in the middle of using it.
 #include <memory>
 #include <vector>
 
@@ -46,7 +46,8 @@ class TcpTransport final : public Transport {
   bool watch_fd(TcpConnection& conn, bool in, bool out, bool fresh = false);
   void arm_output(TcpConnection& conn, bool on);
 
-  void poll_sockets(std::size_t budget);
+  std::size_t poll_sockets(TransportEvents& events, std::size_t budget);
+  std::size_t deliver(TransportEvents& events, std::size_t budget);
   void on_socket(TcpConnection& conn, std::uint32_t what);
   void accept_some();
   void finish_connect(TcpConnection& conn);

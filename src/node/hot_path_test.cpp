@@ -1,0 +1,134 @@
+// What a message may cost a node in steady state: no allocation, and no system call but one to read and one to write it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "node/data_path.hpp"
+#include "node/test_member.hpp"
+
+namespace {
+
+// One thread: counts only while the node has its turn, because the members of this test share the process.
+bool counting = false;
+std::size_t allocations = 0;
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  if (counting) ++allocations;
+  void* const memory = alignment <= alignof(std::max_align_t)
+                           ? std::malloc(bytes)
+                           : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes, 1); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted(bytes, 1); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace sumac::node {
+namespace {
+
+struct Solo {
+  Solo() : log(Logger::Form::daemon, LogLevel::error), pool(64u << 20) {
+    net::TransportConfig net;
+    net.listen = "127.0.0.1:0";
+    net.device = "lo";
+    data.emplace(DataPathConfig{}, net::make_transport(net, pool).value(), pool, log);
+    data->identify(1, 1, true, monotonic_now());
+    job.job_id = 7;
+    job.stream_window = 8;
+    job.chunk = 16384;
+    job.tree = {{1, 1}};
+    job.address[1] = data->transport().address();
+    job.leaf_of_rank.assign(8, 1);
+    EXPECT_TRUE(
+        data->grant({.job_id = 7, .osts = 16, .max_groups = 1, .payload = 128, .stream_window = 8, .chunk = 16384}));
+  }
+  void progress() {
+    ++passes;
+    counting = true;
+    data->progress(monotonic_now());
+    counting = false;
+  }
+
+  Logger log;
+  BufferPool pool;
+  std::optional<DataPath> data;
+  TestJob job;
+  std::uint64_t passes = 0;
+};
+
+/// Queues grow once to the depth that they turn out to need: how deep is the kernel's affair, that it is not per message is ours.
+constexpr std::size_t kGrowthMax = 100;
+
+struct Cost {
+  std::size_t allocations = 0;
+  std::uint64_t messages = 0, calls = 0;  ///< Calls: but the one look at epoll of each pass.
+};
+
+Cost cost_of(Solo& node, const std::function<void()>& work) {
+  const auto before = node.data->transport().stats();
+  const auto passes = node.passes;
+  allocations = 0;
+  work();
+  const auto after = node.data->transport().stats();
+  return {allocations, after.messages_in - before.messages_in + after.messages_out - before.messages_out,
+          after.system_calls - before.system_calls - (node.passes - passes)};
+}
+
+TEST(HotPath, small_messages_cost_no_allocation_and_one_call_each_way) {
+  Solo node;
+  TestGroup group(node.job, [&] { node.progress(); });
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(group.allreduce(1, i));  // queues and free lists grow to what they need
+  const Cost cost = cost_of(node, [&] {
+    for (int i = 0; i < 300; ++i) ASSERT_TRUE(group.allreduce(1, i));
+  });
+  EXPECT_EQ(cost.allocations, 0u);
+  EXPECT_EQ(cost.messages, 300u * 16);
+  EXPECT_LE(cost.calls, cost.messages);
+}
+
+TEST(HotPath, many_fragments_share_system_calls) {
+  Solo node;
+  TestGroup group(node.job, [&] { node.progress(); });
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  constexpr std::size_t kCount = 16 * 64;  // 64 fragments of 128 bytes
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(kCount, i));
+  // How many frames one read finds is the kernel's affair; that a frame never costs a call more than its own is ours.
+  const Cost cost = cost_of(node, [&] {
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(group.allreduce(kCount, i));
+  });
+  EXPECT_LE(cost.allocations, kGrowthMax);
+  EXPECT_EQ(cost.messages, 50u * 64 * 16);
+  EXPECT_LE(cost.calls, cost.messages);
+}
+
+TEST(HotPath, streaming_allocates_nothing_once_its_buffers_are_there) {
+  Solo node;
+  TestGroup group(node.job, [&] { node.progress(); });
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  // All the buffers that the windows of 8 children can ask for, so that no later interleaving needs one more.
+  node.pool.reserve(16384 + 64, 8 * 2 * 8 + 8);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(group.allreduce(50'000, i, true));
+  const Cost cost = cost_of(node, [&] {
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(50'000, i, true));
+  });
+  EXPECT_GT(cost.messages, 20 * kGrowthMax);
+  EXPECT_LE(cost.allocations, kGrowthMax);
+}
+
+}  // namespace
+}  // namespace sumac::node
