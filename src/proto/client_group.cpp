@@ -392,6 +392,7 @@ class ClientGroup::Impl {
     if (h.first == 0) h.flags |= wire::kFlagFirst;
     if (h.first + elements == h.count) h.flags |= wire::kFlagLast;
     if (operation.streaming) h.flags |= wire::kFlagStreaming;
+    if (operation.reproducible && wire::order_matters(h)) h.flags |= wire::kFlagReproducible;
     return h;
   }
 

@@ -64,7 +64,10 @@ struct Operation {
   std::uint32_t root = 0;            ///< reduce, bcast: group rank.
   /// allgather: no fragment goes beyond the elements of one member, which has `block` of them, the first one `first_block`.
   std::uint64_t block = 0, first_block = 0;
-  bool streaming = false;   ///< In chunks of chunk_max instead of payload_max. All members choose alike.
+  bool streaming = false;  ///< In chunks of chunk_max instead of payload_max. All members choose alike.
+  /// The same bits on every tree and in every order of arrival; for what has them anyway (order_matters()) it changes nothing. All
+  /// members choose alike.
+  bool reproducible = false;
   std::uint64_t token = 0;  ///< The caller's, handed back in Completion.
 };
 

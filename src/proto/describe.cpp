@@ -56,6 +56,8 @@ constexpr GuardText kGuards[] = {
     {"beyond_window", "a number that an honest child cannot have reached costs the connection"},
     {"kept_until_proof", "a result is kept until every child has shown that it has it"},
     {"resend_up", "what the parent did not answer is said again"},
+    {"partial_duplicate", "a partial sum that is in already is not added again"},
+    {"whole_sibling", "reproducible sums are added only to the whole of the sibling in the canonical tree"},
     {"epoch", "messages of another epoch are not of this group's life"},
     {"condemned", "numbers from the verdict on are answered with it, never added up"},
     {"first_verdict", "the first verdict stands"},

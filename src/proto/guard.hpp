@@ -10,14 +10,16 @@ namespace sumac::proto {
 
 enum class Guard : std::uint8_t {
   // A number at a node.
-  duplicate,         ///< A child that is in already is not added again.
-  answered_again,    ///< A child that asks again for an answered number gets the kept result.
-  result_expected,   ///< A result is taken only by the number that waits for it.
-  agreement,         ///< Members that differ in operation, type or size are found out.
-  late_number,       ///< A number that every child has completed is a late copy.
-  beyond_window,     ///< A number that an honest child cannot have reached costs the connection.
-  kept_until_proof,  ///< A result is kept until every child has shown that it has it.
-  resend_up,         ///< What the parent did not answer is said again.
+  duplicate,          ///< A child that is in already is not added again.
+  answered_again,     ///< A child that asks again for an answered number gets the kept result.
+  result_expected,    ///< A result is taken only by the number that waits for it.
+  agreement,          ///< Members that differ in operation, type or size are found out.
+  late_number,        ///< A number that every child has completed is a late copy.
+  beyond_window,      ///< A number that an honest child cannot have reached costs the connection.
+  kept_until_proof,   ///< A result is kept until every child has shown that it has it.
+  resend_up,          ///< What the parent did not answer is said again.
+  partial_duplicate,  ///< A partial sum that is in already is not added again.
+  whole_sibling,      ///< Reproducible sums are added only to the whole of the sibling in the canonical tree.
   // Verdict and leave.
   epoch,               ///< Messages of another epoch are not of this group's life.
   condemned,           ///< Numbers from the verdict on are answered with it, never added up.

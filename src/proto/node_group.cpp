@@ -281,6 +281,8 @@ void NodeGroup::retire() {
   children_.clear();
   child_set_ = {};
   slots_.clear();
+  partials_.clear();
+  blocks_.clear();
   reported_.reset();
   report_again_at_ = kNever;
 }

@@ -8,6 +8,7 @@
 #include "proto/group_life.hpp"
 #include "proto/node_context.hpp"
 #include "proto/node_number.hpp"
+#include "proto/partial_sums.hpp"
 #include "proto/window.hpp"
 #include "reduce/reduce.hpp"
 
@@ -90,6 +91,11 @@ class NodeGroup {
     return (header.flags & wire::kFlagStreaming) != 0 ? joined_.stream_window : joined_.osts;
   }
   Flaw check_contribution(const Child& child, const wire::AggHeader& header) const noexcept;
+  Flaw check_partial(std::uint16_t index, const wire::AggHeader& header);
+  PartialSums& partial(const Slot& at) noexcept { return partials_[at.sequence & (slots_.size() - 1)]; }
+  void add_partial(Slot& at, const wire::AggHeader& header, BufferRef& frame);
+  void send_partials_up(const Slot& at, const wire::AggHeader& header);
+  BufferRef own(BufferRef&& frame);
   void advance(Slot& at, const node_number::Event& event, std::uint32_t child, const wire::AggHeader* header,
                BufferRef* frame, Time now);
   void take(Slot& at, std::uint32_t child, const wire::AggHeader& header, BufferRef& frame);
@@ -122,6 +128,9 @@ class NodeGroup {
   wire::JoinedBody joined_{};
 
   std::vector<Slot> slots_;
+  std::vector<PartialSums> partials_;  ///< Beside slots_, from the first reproducible number on.
+  BlockMap blocks_;
+  std::uint32_t block_ = BlockMap::kNone;  ///< Of the partial sum that is being handled.
   std::uint32_t kept_from_ = 0, first_unanswered_ = 0;
   std::uint32_t leave_sequence_ = 0;
   std::optional<wire::VerdictBody> verdict_;

@@ -49,8 +49,8 @@ bool NodeGroup::decides(Coll coll) const noexcept {
 }
 
 NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const AggHeader& header) const noexcept {
-  if ((header.flags & wire::kFlagReproducible) != 0) return "contribute: this node has no reproducible mode";
-  if (header.members != child.members || header.origin != child.lowest_rank)
+  if ((header.members != child.members || header.origin != child.lowest_rank) &&
+      (header.flags & wire::kFlagReproducible) == 0)
     return "contribute: not the members that this connection joined with";
   const bool streaming = (header.flags & wire::kFlagStreaming) != 0;
   if (streaming && joined_.stream_window == 0) return "contribute: streaming was not granted to this group";
@@ -86,6 +86,9 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   if (slots_.empty()) return is<group_life::Departing>() ? nullptr : "contribute: before the group stands";
   Child& child = children_[link.child_of[number_]];
   if (Flaw flaw = check_contribution(child, header); flaw != nullptr) return flaw;
+  const bool is_partial = (header.flags & wire::kFlagReproducible) != 0;
+  if (is_partial)
+    if (Flaw flaw = check_partial(link.child_of[number_], header); flaw != nullptr) return flaw;
   ++child.messages;
   child.bytes += header.payload_bytes;
 
@@ -115,7 +118,9 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
 
   Slot& at = slot(header.sequence);
   node_number::Contribution event{.child = link.child_of[number_], .members = header.members, .origin = header.origin};
+  event.partial = is_partial;
   if (std::holds_alternative<node_number::Collecting>(at.state)) {
+    event.repeated = is_partial && partial(at).has(block_);
     const Difference difference = first_difference(at.agreed, header);
     event.differs = difference.field;
     if (difference.field != Field::none) {
@@ -142,7 +147,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
 void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t child, const AggHeader* header,
                         BufferRef* frame, Time now) {
   const Coll coll = header != nullptr ? header->coll : at.agreed.coll;
-  const node_number::Limits limits{child_set_, decides(coll), ctx_.config.limits.resend_after};
+  const node_number::Limits limits{child_set_, members_, decides(coll), ctx_.config.limits.resend_after};
   auto [state, actions] = node_number::step(at.state, event, now, limits);
   at.state = state;
   for (const auto& action : actions) {
@@ -151,6 +156,8 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
       case Kind::add:
         if (wire::has_one_source(*header)) {
           if (header->payload_bytes != 0) keep_source(at, child, *header, *frame);
+        } else if ((header->flags & wire::kFlagReproducible) != 0) {
+          add_partial(at, *header, *frame);
         } else if (header->payload_bytes != 0)
           at.kernel(at.data.data(), frame->data() + kHeaderBytes, header->payload_bytes / at.kernel.element_bytes());
         break;
@@ -160,6 +167,11 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
         if (coll == Coll::leave) {
           leave_sequence_ = at.sequence;
           return live(group_life::LeaveAnswered{}, now);
+        }
+        if ((at.agreed.flags & wire::kFlagReproducible) != 0) {
+          // All ranks are in here, so they have become one sum; or the parent has it.
+          if (action.kind == Kind::answer_all) at.data = std::move(partial(at).sum(blocks_.at(0)).data);
+          partial(at).clear();
         }
         // An empty result says that the data came from below: then this node has kept them.
         if (action.kind == Kind::forward && (header->payload_bytes != 0 || at.source == kNoChild)) {
@@ -183,6 +195,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
         at.data.reset();
         at.source = kNoChild;
         at.kernel = {};
+        if ((at.agreed.flags & wire::kFlagReproducible) != 0) partial(at).clear();
         break;
       case Kind::ignore: ++ctx_.stats.late_copies; break;
     }
@@ -205,14 +218,50 @@ void NodeGroup::take(Slot& at, std::uint32_t child, const AggHeader& header, Buf
   if (header.payload_bytes == 0) return;
   if (wire::has_one_source(header)) return keep_source(at, child, header, frame);
   at.kernel = reduce::kernel_for(header.op, header.dtype, header.tag_dtype);
-  if (!frame.unique()) {
-    // The frame is somebody else's as well (never so with our transports): adding into it would change what they read.
-    BufferRef copy = ctx_.copies.acquire(frame.size());
-    std::memcpy(copy.data(), frame.data(), frame.size());
-    ++ctx_.stats.buffer_copies;
-    frame = std::move(copy);
-  }
-  at.data = BufferSlice(std::move(frame), kHeaderBytes, header.payload_bytes);
+  if ((header.flags & wire::kFlagReproducible) != 0) return add_partial(at, header, frame);
+  at.data = BufferSlice(own(std::move(frame)), kHeaderBytes, header.payload_bytes);
+}
+
+/// A buffer that may be added into.
+BufferRef NodeGroup::own(BufferRef&& frame) {
+  if (frame.unique()) return std::move(frame);
+  // The frame is somebody else's as well (never so with our transports): adding into it would change what they read.
+  BufferRef copy = ctx_.copies.acquire(frame.size());
+  std::memcpy(copy.data(), frame.data(), frame.size());
+  ++ctx_.stats.buffer_copies;
+  return copy;
+}
+
+// ---- reproducible mode: partial sums of the canonical tree ------------------------------------------------
+
+/// Is it one that this child may give, and always gives like this?
+NodeGroup::Flaw NodeGroup::check_partial(std::uint16_t index, const AggHeader& header) {
+  const Child& child = children_[index];
+  const Block block{header.origin, header.members};
+  if (child.members == 1 && block != Block{child.lowest_rank, 1})
+    return "contribute: not the members that this connection joined with";
+  if (block.count > child.members || block.first < child.lowest_rank || !is_canonical(block, group_size_))
+    return "contribute: a partial sum of ranks that are no block of the canonical tree, or not its own";
+  block_ = blocks_.index(index, child.members, block, group_size_);
+  if (block_ == BlockMap::kNone) return "contribute: a partial sum of other ranks than before, or of another's";
+  if (partials_.empty()) partials_.resize(slots_.size());
+  return nullptr;
+}
+
+void NodeGroup::add_partial(Slot& at, const AggHeader& header, BufferRef& frame) {
+  PartialSums& sums = partial(at);
+  sums.add(blocks_, block_, {header.origin, header.members},
+           BufferSlice(own(std::move(frame)), kHeaderBytes, header.payload_bytes), group_size_, at.kernel);
+}
+
+void NodeGroup::send_partials_up(const Slot& at, const AggHeader& header) {
+  if (!ctx_.parent) return;
+  AggHeader h = header;
+  partial(at).each([&](const PartialSums::Sum& sum) {
+    h.origin = sum.block.first;
+    h.members = sum.block.count;
+    ctx_.data(ctx_.parent, h, sum.data);
+  });
 }
 
 void NodeGroup::send_number_up(Slot& at, Time now) {
@@ -225,10 +274,17 @@ void NodeGroup::send_number_up(Slot& at, Time now) {
     leave_sequence_ = h.sequence;
     if (ctx_.parent_lost) return live(group_life::ParentClosed{true}, now);
   }
-  if (ctx_.parent) ctx_.data(ctx_.parent, h, at.data);
+  const bool is_partial = (h.flags & wire::kFlagReproducible) != 0;
+  if (is_partial) {
+    send_partials_up(at, h);
+  } else if (ctx_.parent) {
+    ctx_.data(ctx_.parent, h, at.data);
+  }
   ctx_.expect_answer(now);
   // Nothing asks for it again where the hop is reliable: the parent's loss ends the epoch. One member's data don't come back.
-  if (ctx_.config.limits.resend_after.count() == 0 && at.source == kNoChild) at.data.reset();
+  if (ctx_.config.limits.resend_after.count() != 0) return;
+  if (at.source == kNoChild) at.data.reset();
+  if (is_partial) partial(at).clear();
 }
 
 /// at.data is the result: to all children, and kept. Numbers may be answered out of turn after reordering.

@@ -17,10 +17,11 @@ Time resend_time(Time now, const Limits& limits) {
 /// `first` is take or add; the last child in sends the sum on.
 Step collect(const Collecting& before, const Contribution& e, Kind first, Time now, const Limits& limits) {
   Collecting after = before;
-  after.in.add(e.child);
   after.members += e.members;
   after.origin = std::min(after.origin, e.origin);
-  if (!after.in.covers(limits.children)) return {after, {{first, e.child}}};
+  if (!e.partial) after.in.add(e.child);
+  if (e.partial ? after.members != limits.members : !after.in.covers(limits.children))
+    return {after, {{first, e.child}}};
   if (limits.decides) return {Answered{}, {{first, e.child}, {Kind::answer_all}}};
   return {AwaitingParent{after.members, after.origin, resend_time(now, limits)}, {{first, e.child}, {Kind::send_up}}};
 }
@@ -35,7 +36,8 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
       overloaded{
           [&](const Idle&, const Contribution& e) -> Step { return collect({}, e, Kind::take, now, limits); },
           [&](const Collecting& s, const Contribution& e) -> Step {
-            if (guard(Guard::duplicate, s.in.has(e.child))) return ignore(s);
+            if (guard(Guard::duplicate, !e.partial && s.in.has(e.child))) return ignore(s);
+            if (guard(Guard::partial_duplicate, e.repeated)) return ignore(s);
             if (guard(Guard::agreement, e.differs != wire::Field::none)) return {s, {{Kind::report, e.child}}};
             return collect(s, e, Kind::add, now, limits);
           },

@@ -1,5 +1,6 @@
 #pragma once
 // For tests: one or more nodes and clients joined by perfect wires, delivered in order by run(). No timers.
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -77,6 +78,11 @@ class TestTree {
   }
 
   void run() {
+    run([](std::size_t) { return std::size_t{0}; });
+  }
+  /// `pick` chooses among what is under way; each direction of a wire keeps its order.
+  template <class Pick>
+  void run(const Pick& pick) {
     while (!queue_.empty() || !closed_.empty()) {
       if (!closed_.empty()) {
         const auto [index, link] = closed_.front();
@@ -84,8 +90,11 @@ class TestTree {
         close_at(index, link);
         continue;
       }
-      Message message = std::move(queue_.front());
-      queue_.pop_front();
+      auto next = queue_.begin() + static_cast<std::ptrdiff_t>(pick(queue_.size()));
+      next = std::find_if(queue_.begin(), next,
+                          [&](const Message& m) { return m.link == next->link && m.to == next->to; });
+      Message message = std::move(*next);
+      queue_.erase(next);
       if (!wires_[message.link.value].open) continue;
       End& to = *ends_[message.to];
       if (to.node)

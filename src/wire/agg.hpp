@@ -52,10 +52,10 @@ enum class Coll : std::uint8_t {
 };
 
 enum AggFlag : std::uint16_t {
-  kFlagFirst = 1u << 0,      ///< First fragment of an operation.
-  kFlagLast = 1u << 1,       ///< Last fragment of an operation.
-  kFlagStreaming = 1u << 2,  ///< SAT: payload up to the chunk size instead of the OST's payload.
-  kFlagReproducible = 1u << 3,
+  kFlagFirst = 1u << 0,         ///< First fragment of an operation.
+  kFlagLast = 1u << 1,          ///< Last fragment of an operation.
+  kFlagStreaming = 1u << 2,     ///< SAT: payload up to the chunk size instead of the OST's payload.
+  kFlagReproducible = 1u << 3,  ///< Added along the canonical tree of ranks (docs/protocol.md).
   kFlagsKnown = 0x000F,
 };
 
@@ -85,6 +85,11 @@ static_assert(sizeof(AggHeader) == 64 && std::has_unique_object_representations_
 /// bcast and allgather (but for the allgather that adds up with `bor`): each fragment is one member's data, for everybody else.
 constexpr bool has_one_source(const AggHeader& header) noexcept {
   return header.coll == Coll::bcast || (header.coll == Coll::allgather && header.op == Op::null);
+}
+
+/// Floating-point sums and products: the only ones whose bits depend on the order of adding (docs/types.md).
+constexpr bool order_matters(const AggHeader& header) noexcept {
+  return (header.op == Op::sum || header.op == Op::prod) && is_float(header.dtype) && header.count != 0;
 }
 
 /// a is before b in the circle of 2^32 numbers.

@@ -45,6 +45,7 @@ bool may_be_empty(const AggHeader& h) noexcept {
 const char* flaw_of_data(const AggHeader& h) noexcept {
   const std::size_t element = element_of(h);
   if (element == 0) return "type, operation and tag type do not go together";
+  if ((h.flags & kFlagReproducible) != 0 && !order_matters(h)) return "reproducible, though no order matters to it";
   if (h.payload_bytes % element != 0) return "payload_bytes is not a whole number of elements";
   const std::uint64_t elements = h.payload_bytes / element;
   if (h.first > h.count) return "first is behind the end of the operation";
@@ -67,6 +68,7 @@ const char* flaw_of_empty(const AggHeader& h) noexcept {
   if (h.count != 0 || h.first != 0) return "an operation without data has elements";
   if (h.payload_bytes != 0) return "an operation without data carries a payload";
   if ((h.flags & kFlagStreaming) != 0) return "an operation without data is streaming";
+  if ((h.flags & kFlagReproducible) != 0) return "an operation without data is reproducible";
   return nullptr;
 }
 
