@@ -1,5 +1,6 @@
 #include "sim/data.hpp"
 
+#include <cmath>
 #include <cstring>
 
 #include "reduce/reference.hpp"
@@ -7,8 +8,8 @@
 namespace sumac::sim {
 namespace {
 
-/// A float of this type with a small whole value.
-void put_float(std::byte* at, Dtype dtype, int value) {
+/// A float of this type near the value.
+void put_float(std::byte* at, Dtype dtype, double value) {
   switch (dtype) {
     case Dtype::float32: {
       const auto v = static_cast<float>(value);
@@ -16,8 +17,7 @@ void put_float(std::byte* at, Dtype dtype, int value) {
       return;
     }
     case Dtype::float64: {
-      const auto v = static_cast<double>(value);
-      std::memcpy(at, &v, sizeof v);
+      std::memcpy(at, &value, sizeof value);
       return;
     }
     case Dtype::float16: {
@@ -31,6 +31,13 @@ void put_float(std::byte* at, Dtype dtype, int value) {
       return;
     }
   }
+}
+
+/// Every order of adding gives other bits.
+void put_order_sensitive(std::byte* at, Dtype dtype, Op op, std::uint64_t noise) {
+  const double x = 1 + static_cast<double>(noise >> 11) * 0x1p-53;
+  const double size = op == Op::prod ? x / 1.5 : std::ldexp(x, static_cast<int>(noise % 7));
+  put_float(at, dtype, noise % 16 < 8 ? size : -size);
 }
 
 void put_value(std::byte* at, Dtype dtype, Op op, std::uint64_t noise) {
@@ -55,6 +62,7 @@ std::size_t element_of(const OpPlan& op) noexcept {
 proto::Operation make_operation(const OpPlan& op, std::uint32_t index, std::uint32_t size, std::uint32_t rank) {
   proto::Operation o{.coll = op.coll, .op = op.op, .dtype = op.dtype, .tag_dtype = op.tag, .count = op.count};
   o.streaming = op.streaming;
+  o.reproducible = op.reproducible;
   o.token = index;
   const proto::Range whole{0, op.count}, none{};
   const proto::Range mine{rank * op.count, (rank + 1) * op.count};
@@ -97,7 +105,10 @@ std::vector<std::byte> make_input(const proto::Operation& operation, std::uint64
     // Gathered by adding up: zero where it is somebody else's.
     const std::uint64_t index = from + at / element;
     if (operation.coll == wire::Coll::allgather && operation.op == Op::bor && index / operation.block != rank) continue;
-    put_value(bytes.data() + at, operation.dtype, flavour, noise.next());
+    if (operation.reproducible)
+      put_order_sensitive(bytes.data() + at, operation.dtype, flavour, noise.next());
+    else
+      put_value(bytes.data() + at, operation.dtype, flavour, noise.next());
     if (!is_pair(operation.op)) continue;
     const std::uint64_t tag = noise.next() & 0x7F;
     // Without a tag type: 32 bits in a slot as wide as the value, whose rest stays zero.
@@ -107,12 +118,30 @@ std::vector<std::byte> make_input(const proto::Operation& operation, std::uint64
   return bytes;
 }
 
+namespace {
+
+/// Along the canonical tree of docs/protocol.md: split at the largest power of two below the length.
+std::vector<std::byte> canonical_result(const OpPlan& op, std::uint64_t session_key, std::uint32_t index,
+                                        std::uint32_t size, std::uint32_t first, std::uint32_t count) {
+  if (count == 1) return make_input(make_operation(op, index, size, first), session_key, first);
+  std::uint32_t left = 1;
+  while (left * 2 < count) left *= 2;
+  auto sum = canonical_result(op, session_key, index, size, first, left);
+  const auto right = canonical_result(op, session_key, index, size, first + left, count - left);
+  if (!sum.empty())
+    reduce::reference_reduce(op.op, op.dtype, op.tag, sum.data(), right.data(), sum.size() / width(op.dtype));
+  return sum;
+}
+
+}  // namespace
+
 std::vector<std::byte> make_result(const OpPlan& op, std::uint64_t session_key, std::uint32_t index,
                                    std::uint32_t size) {
   if (op.coll == wire::Coll::bcast) {
     const std::uint32_t root = op.root % size;
     return make_input(make_operation(op, index, size, root), session_key, root);
   }
+  if (op.reproducible) return canonical_result(op, session_key, index, size, 0, size);
   std::vector<std::byte> result;
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     const auto operation = make_operation(op, index, size, rank);

@@ -1,6 +1,7 @@
 #pragma once
 // The numbers that members contribute, and what must come out, computed from the inputs alone with the plain reference.
-// Values are chosen so that every order of adding gives the same bits: small integers, also in floats.
+// Values are chosen so that every order of adding gives the same bits: small integers, also in floats. But for reproducible
+// operations: there every order gives other bits, and the canonical one must come out.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -57,6 +57,12 @@ OpPlan make_op(Random& r, const Plan& plan) {
                                                           : Op::null;
     op.tag = is_pair(op.op) && r.chance(0.6) ? pick_dtype(r) : Dtype::null;
   } while (op.op != Op::null && !legal(op.dtype, op.op, op.tag));
+  // Of all types and operations only few depend on the order: they get a larger share.
+  if ((op.op == Op::sum || op.op == Op::prod) && op.coll != Coll::allgather && r.chance(0.7)) {
+    constexpr Dtype kFloats[] = {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64};
+    op.dtype = kFloats[r.below(std::size(kFloats))];
+    op.reproducible = true;
+  }
   const std::uint64_t element = op.op == Op::null ? width(op.dtype) : element_bytes(op.dtype, op.op, op.tag);
   op.streaming = plan.grant.stream_window != 0 && r.chance(0.15);
   const std::uint64_t unit = (op.streaming ? kChunk : kPayload) / element;
@@ -188,6 +194,10 @@ OpPlan another(const OpPlan& op, Random& r, const Plan& plan) {
     }
     if (op.coll == wire::Coll::allreduce && r.chance(0.7)) {
       other = op;
+      if (op.reproducible && op.count != 0 && r.chance(0.5)) {
+        other.reproducible = false;
+        return other;
+      }
       switch (r.below(3)) {
         case 0: other.count = op.count + 1; break;
         case 1:
@@ -196,6 +206,7 @@ OpPlan another(const OpPlan& op, Random& r, const Plan& plan) {
           break;
         default: other.dtype = op.dtype == Dtype::int32 ? Dtype::uint32 : Dtype::int32; break;
       }
+      other.reproducible = op.reproducible && is_float(other.dtype) && other.op == op.op;
     }
     const bool differs = other.coll != op.coll || other.op != op.op || other.dtype != op.dtype || other.tag != op.tag ||
                          other.count != op.count;

@@ -41,6 +41,7 @@ struct OpPlan {
   std::uint64_t count = 0;  ///< Elements; reduce_scatter, allgather: of one member.
   std::uint32_t root = 0;   ///< reduce, bcast: group rank, modulo the group's size.
   bool streaming = false;
+  bool reproducible = false;  ///< Of floats whose sum or product shows in its last bits who was added to whom.
 };
 
 struct SessionPlan {                   ///< One group, from Open to Leave.
