@@ -17,7 +17,7 @@ constexpr LooseVariable kLoose[] = {
     {"SUMAC_WRITE_GOLDEN", "Tests of the messages' bytes, and of docs/wire.md, write them instead of comparing."},
 };
 
-constexpr std::string_view kClient[] = {"SUMAC_TRANSPORT", "SUMAC_NET_DEVICE"};
+constexpr std::string_view kClient[] = {"SUMAC_TRANSPORT", "SUMAC_NET_DEVICE", "SUMAC_REPRODUCIBLE"};
 constexpr std::string_view kTeam[] = {"SUMAC_EXPLAIN", "SUMAC_TUNING_FILE", "SUMAC_PROGRESS_THREAD"};
 constexpr std::string_view kPrograms[] = {"SUMAC_AM_",   "SUMAC_NODE_", "SUMAC_HOSTD_",
                                           "SUMAC_COLL_", "SUMAC_SHM_",  "SUMAC_TEAM_"};

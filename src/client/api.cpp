@@ -292,6 +292,7 @@ int sharp_coll_caps_query(struct sharp_coll_context* ctx, struct sharp_coll_caps
     caps->support_mask.reduce_ops = (std::uint64_t{1} << kOpCount) - 1;
     caps->support_mask.feature_mask = SHARP_FEATURE_LLT;
     if (job.enable_sat && job.grant.stream_window > 0) caps->support_mask.feature_mask |= SHARP_FEATURE_SAT;
+    if (job.reproducible()) caps->support_mask.feature_mask |= SHARP_FEATURE_REPRODUCIBLE;
     caps->resources.max_osts = static_cast<int>(job.grant.grant.osts);
     caps->resources.user_data_per_ost = static_cast<int>(job.grant.grant.payload_per_ost);
     caps->resources.max_groups = static_cast<int>(job.grant.grant.max_groups);

@@ -135,7 +135,8 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
                std::max(config.quota_trees, 1u)};
   wish.world_size = static_cast<std::uint32_t>(hellos.size());
   wish.host_count = static_cast<std::uint32_t>(hosts.names.size());
-  wish.features = SHARP_FEATURE_LLT | (config.enable_sat ? SHARP_FEATURE_SAT : 0);
+  wish.features = SHARP_FEATURE_LLT | (config.enable_sat ? SHARP_FEATURE_SAT : 0) |
+                  (config.reproducible ? SHARP_FEATURE_REPRODUCIBLE : 0);
   SUMAC_INFO(log,
              "job (ID: {}) resource request quota: ( osts:{} user_data_per_ost:{} max_groups:{} max_qps:{} "
              "max_group_channels:{}, num_trees:{})",
@@ -143,6 +144,16 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
              wish.wish.max_group_channels, wish.wish.num_trees);
   auto grant = session.begin_job(job_id, wish, hosts.names, config.job_create_timeout);
   if (!grant) return tl::unexpected(grant.error());
+  const auto give_back = [&] {
+    if (auto ended = session.end_job(job_id, config.job_create_timeout); !ended)
+      SUMAC_WARN(log, "{}", ended.error().text);
+  };
+  if (config.reproducible && (grant->job.features & SHARP_FEATURE_REPRODUCIBLE) == 0) {
+    give_back();
+    return failure(
+        SHARP_COLL_ENOT_SUPP,
+        "SUMAC_REPRODUCIBLE=1, but sharp_am does not grant reproducible sums: update sharp_am and sharpd, or unset it");
+  }
   const auto& g = grant->job.grant;
   for (const auto& granted : grant->trees)
     SUMAC_INFO(
@@ -161,8 +172,7 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
   for (const auto& granted : grant->trees) {
     auto tree = tree_of(granted, hosts);
     if (!tree) {
-      if (auto ended = session.end_job(job_id, config.job_create_timeout); !ended)
-        SUMAC_WARN(log, "{}", ended.error().text);
+      give_back();
       return tl::unexpected(tree.error());
     }
     job.trees.push_back(*std::move(tree));
@@ -171,6 +181,8 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
 }
 
 }  // namespace
+
+bool Job::reproducible() const { return (grant.features & SHARP_FEATURE_REPRODUCIBLE) != 0; }
 
 std::uint32_t Job::group_osts() const {
   const auto share = std::max(2u, grant.grant.osts / std::max(1u, grant.grant.max_groups));

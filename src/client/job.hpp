@@ -48,6 +48,7 @@ struct Job {
   FabricBounds fabric;
   std::vector<JobTree> trees;  ///< By their index; at least one, each with a leaf for every rank.
 
+  bool reproducible() const;         ///< SUMAC_REPRODUCIBLE.
   std::uint32_t group_osts() const;  ///< Cap of one group: max(2, OSTs / groups), or what the user set.
 };
 

@@ -42,6 +42,9 @@ constexpr Option<C> kTable[] = {
                            "Stream large operations in chunks of 64 KiB. Rank 0 decides."),
     option<&C::sat_threshold>("SHARP_COLL_SAT_THRESHOLD", "16384",
                               "Bytes from which an allreduce streams, if streaming is enabled. Rank 0 decides."),
+    option<&C::reproducible>("SUMAC_REPRODUCIBLE", "0",
+                             "Floating-point sums and products have the same bits on every tree and in every order of "
+                             "arrival: they are added along a fixed tree of the communicator's ranks. Rank 0 decides."),
     option<&C::stats_dump_mode>(
         "SHARP_COLL_STATS_DUMP_MODE", "0",
         "At finalize: 0 nothing, 1 each rank logs its counts, 2 rank 0 logs the sum over all ranks "

@@ -20,6 +20,7 @@ struct ClientConfig {
   std::uint32_t pipeline_depth;
   bool enable_sat;
   Bytes sat_threshold;
+  bool reproducible;
   // Surroundings.
   std::string sharpd_socket;
   std::string transport;

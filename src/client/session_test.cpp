@@ -10,6 +10,7 @@
 #include <functional>
 #include <thread>
 
+#include "client/job.hpp"
 #include "wire/host_codec.hpp"
 
 namespace sumac::client {
@@ -152,6 +153,34 @@ void node(Peer& peer, std::uint64_t job_id, std::uint32_t index, std::uint32_t t
   ASSERT_TRUE(wire::put_text(entry.name, fmt::format("an-{}", index)));
   ASSERT_TRUE(wire::put_text(entry.address, "tcp:127.0.0.1:7000"));
   peer.say(wire::host_list<wire::JobNodeEntry>(HostKind::job_node, {&entry, 1}, index, total, job_id));
+}
+
+TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) {
+  Peer peer([](Peer& p) {
+    p.welcome();
+    const auto begin = p.hear();
+    EXPECT_EQ(begin.header.kind, HostKind::job_begin);
+    wire::JobBeginBody wish;
+    wire::load(wish, begin.body.data());
+    EXPECT_EQ(wish.features, SHARP_FEATURE_LLT | SHARP_FEATURE_REPRODUCIBLE);
+    EXPECT_EQ(p.hear().header.kind, HostKind::job_host);
+    grant(p, 99, 1);  // as one does that never heard of it
+    tree(p, 99, 0, 1);
+    node(p, 99, 0, 1);
+    const wire::JobLeafEntry leaf{1};
+    p.say(wire::host_list<wire::JobLeafEntry>(HostKind::job_leaf, {&leaf, 1}, 0, 1, 99));
+    EXPECT_EQ(p.hear().header.kind, HostKind::job_end);
+    p.say(wire::host_message(HostKind::job_ended, 99));
+  });
+  auto session = attach(peer);
+  ASSERT_TRUE(session) << session.error().text;
+  auto config = load_client_config();
+  ASSERT_TRUE(config);
+  config->reproducible = true;
+  const auto job = begin_job(Oob({}, nullptr, 0, 1), {}, &*session, 99, *config, Logger(Logger::Form::library, LogLevel::fatal));
+  ASSERT_FALSE(job);
+  EXPECT_EQ(job.error().status, SHARP_COLL_ENOT_SUPP);
+  EXPECT_THAT(job.error().text, HasSubstr("SUMAC_REPRODUCIBLE=1, but sharp_am does not grant"));
 }
 
 TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {

@@ -58,7 +58,7 @@ Result<Allocation> allocate(const QuotaRules& rules, const Capacity& capacity, c
   // A process has one connection to its leaf node, whatever is asked for; the numbers are echoed because clients print them.
   grant.max_qps = std::max(wish.max_qps, 1u);
   grant.max_group_channels = std::max(wish.max_group_channels, 1u);
-  grant.features = (wish.features & kFeatureSat) | kFeatureLlt;
+  grant.features = (wish.features & (kFeatureSat | kFeatureReproducible)) | kFeatureLlt;
   if ((wish.features & kFeatureSat) != 0) {
     grant.stream_window = rules.stream_window;
     grant.chunk_bytes = rules.chunk_bytes;

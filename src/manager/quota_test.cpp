@@ -33,6 +33,20 @@ TEST(Quota, what_a_job_gets) {
   }
 }
 
+TEST(Quota, what_is_granted_of_the_features_asked) {
+  const struct {
+    std::uint64_t asked, granted;
+  } rows[] = {{0, kFeatureLlt},
+              {kFeatureSat, kFeatureLlt | kFeatureSat},
+              {kFeatureReproducible, kFeatureLlt | kFeatureReproducible},
+              {kFeatureSatExclusiveLock | 1u << 20, kFeatureLlt}};
+  for (const auto& row : rows) {
+    const auto grant = allocate({}, {}, {}, {0, 0, 0, 0, 0, 0, row.asked});
+    ASSERT_TRUE(grant) << grant.error().context;
+    EXPECT_EQ(grant->features, row.granted) << row.asked;
+  }
+}
+
 TEST(Quota, a_refusal_says_what_was_short_and_what_to_change) {
   const struct {
     const char* name;

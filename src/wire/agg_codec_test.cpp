@@ -93,6 +93,19 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"a barrier with a type", "contribute-barrier", [](auto& h) { h.dtype = Dtype::int8; }, "has a type"},
       {"a barrier with elements", "contribute-barrier", [](auto& h) { h.count = 1; }, "has elements"},
       {"a barrier that streams", "contribute-barrier", [](auto& h) { h.flags |= kFlagStreaming; }, "streaming"},
+      {"a barrier that is reproducible", "contribute-barrier", [](auto& h) { h.flags |= kFlagReproducible; },
+       "reproducible"},
+      {"a reproducible product", "contribute-reproducible", [](auto& h) { h.op = Op::prod; }, nullptr},
+      {"a reproducible maximum", "contribute-reproducible", [](auto& h) { h.op = Op::max; }, "no order matters"},
+      {"a reproducible sum of integers", "contribute-reproducible", [](auto& h) { h.dtype = Dtype::int32; },
+       "no order matters"},
+      {"a reproducible bcast", "contribute-bcast", [](auto& h) { h.flags |= kFlagReproducible; }, "no order matters"},
+      {"a reproducible sum of nothing", "contribute-reproducible",
+       [](auto& h) {
+         h.count = h.first = 0;
+         h.flags |= kFlagFirst;
+       },
+       "no order matters"},
       {"an unknown flag", "contribute", [](auto& h) { h.flags |= 16; }, "flags"},
       {"a root of an allreduce", "contribute", [](auto& h) { h.root = 1; }, "root is set"},
       {"a root of a bcast", "contribute-bcast", [](auto& h) { h.root = 1; }, nullptr},

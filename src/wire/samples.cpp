@@ -101,8 +101,11 @@ std::vector<Sample> agg_samples() {
   pairs.op = Op::minloc;
   pairs.dtype = Dtype::float64;
   pairs.tag_dtype = Dtype::int32;
-  pairs.flags = kFlagFirst | kFlagLast | kFlagStreaming | kFlagReproducible;
+  pairs.flags = kFlagFirst | kFlagLast | kFlagStreaming;
   pairs.count = 2;
+  AggHeader partial = reduction(AggKind::contribute);
+  partial.flags |= kFlagReproducible;
+  partial.origin = 8;
   AggHeader bcast = data(AggKind::contribute, Coll::bcast);
   bcast.dtype = Dtype::uint8;
   bcast.flags = kFlagFirst;
@@ -122,6 +125,7 @@ std::vector<Sample> agg_samples() {
       with_body("void_epoch", control(AggKind::void_epoch, 0x00010007), VoidBody{VoidReason::lost_node, 21}),
       with_data("contribute", reduction(AggKind::contribute), 16),
       with_data("contribute-pairs", pairs, 24),
+      with_data("contribute-reproducible", partial, 16),
       with_data("contribute-bcast", bcast, 10),
       with_data("contribute-barrier", barrier, 0),
       with_data("supply", reduction(AggKind::supply), 16),
