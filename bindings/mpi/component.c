@@ -50,12 +50,25 @@ static void check_environment(void) {
   }
 }
 
+/* All ranks of a host mostly have one environment, and one of them tells what is wrong with it. The parts of `mpirun -n 2 a : -n 2 b`
+ * may have one each: then everybody speaks for itself. */
+static bool speaks_for_host(void) {
+  const char* programs = getenv("OMPI_NUM_APP_CTX");
+  return 0 == ompi_process_info.my_local_rank || (NULL != programs && 0 != strcmp(programs, "1"));
+}
+
+static int refuse(const char* why) {
+  if (speaks_for_host()) {
+    HCOLL_SAY("%s", why);
+  }
+  return OMPI_ERR_BAD_PARAM;
+}
+
 static int read_team_options(void) {
   char why[512] = "";
   int status = sumac_team_options_read(&mca_coll_hcoll_component.options, why, sizeof(why));
   if (SUMAC_TEAM_OK != status) {
-    HCOLL_SAY("%s", why);
-    return OMPI_ERR_BAD_PARAM;
+    return refuse(why);
   }
   if ('\0' != why[0] && 0 == ORTE_PROC_MY_NAME->vpid) {
     say_warning(why);
@@ -69,8 +82,7 @@ static int hcoll_open(void) {
   }
   const char* wrong = hcoll_settings_read(&mca_coll_hcoll_component.settings);
   if (NULL != wrong) {
-    HCOLL_SAY("%s", wrong);
-    return OMPI_ERR_BAD_PARAM;
+    return refuse(wrong);
   }
   int rc = read_team_options();
   if (OMPI_SUCCESS != rc) {

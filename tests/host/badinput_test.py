@@ -42,9 +42,9 @@ class BadInput(unittest.TestCase):
         self.assertEqual(done.code, 0, done.text)
         self.assertIn(f"{cases} cases on {ranks} ranks right", done.out, done.text)
 
-    def one_line(self, done, words, most=1):
+    def one_line(self, done, words):
         lines = [line for line in done.err.splitlines() if words in line]
-        self.assertTrue(1 <= len(lines) <= most, f"{len(lines)} lines with: {words}\n{done.text}")
+        self.assertEqual(len(lines), 1, f"lines with: {words}\n{done.text}")
 
 
 class Settings(BadInput):
@@ -62,7 +62,7 @@ class Settings(BadInput):
             with self.subTest(settings):
                 done = common.run(2, "host-cases", *CASES, env=settings)
                 self.right(done, 2)
-                self.one_line(done, words, most=2)
+                self.one_line(done, words)
                 self.assertIsNone(done.tally, f"we are off\n{done.text}")
 
     def test_a_mistyped_variable_is_told(self):
