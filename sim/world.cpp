@@ -277,7 +277,7 @@ class World {
                                     .world_rank = client.world_rank,
                                     .group_size = static_cast<std::uint32_t>(leaves.size()),
                                     .path = *path,
-                                    .osts = 64,
+                                    .osts = proto::ost_share(plan_.grant.osts, plan_.grant.max_groups),
                                     .stream_window = plan_.grant.stream_window,
                                     .payload_max = plan_.grant.payload,
                                     .chunk_max = plan_.grant.chunk,

@@ -167,12 +167,11 @@ using Reader = Outcome<Reduction> (*)(const Spec&, const Ways&);
 
 template <class Spec>
 Outcome<Request*> post(Context& context, Comm& comm, const Spec& spec, Reader<Spec> read) {
-  const auto& shape = comm.group().shape();
-  const auto& config = comm.group().config();
+  const auto& shape = comm.shape();
   auto operation = read(spec, {.can_stream = shape.stream_window > 0,
                                .stream_threshold = context.job().sat_threshold,
-                               .rank = config.rank,
-                               .size = config.group_size,
+                               .rank = comm.rank(),
+                               .size = comm.size(),
                                .payload_max = shape.payload_max});
   if (!operation) return tl::unexpected(operation.error());
   return comm.post(*std::move(operation));

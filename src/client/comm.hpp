@@ -1,12 +1,17 @@
 #pragma once
-// One communicator: a group on the tree, and the requests posted on it.
+// One communicator: a group on each tree of the job (more, if asked for), and the requests posted on them. What is larger than one OST's
+// payload is cut into stripes (stripes.hpp), what is smaller goes to the groups in turn; requests complete in the order of posting all
+// the same. With one group, which is the usual thing, nothing of that is in the way.
 #include <sharp/api/sharp_coll.h>
 #include <sharp/api/sumac_ext.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/context.hpp"
+#include "client/open_groups.hpp"
+#include "client/stripes.hpp"
 #include "proto/client_group.hpp"
 
 namespace sumac::client {
@@ -25,7 +30,10 @@ class Comm {
   ~Comm();
 
   Context& context() { return context_; }
-  proto::ClientGroup& group() { return *group_; }
+  std::uint32_t rank() const { return rank_; }
+  std::uint32_t size() const { return size_; }
+  /// What every group can do: the least of them.
+  const proto::GroupShape& shape() const { return shape_; }
 
   // With the lock held.
   Outcome<Request*> post_barrier();
@@ -33,29 +41,57 @@ class Comm {
   /// Leave after everything posted; the request (may be null) completes with it.
   void leave(Request* request);
   bool is_leaving() const { return is_leaving_; }
-  bool has_left() const { return group_->phase() == proto::ClientGroup::Phase::left; }
-  std::uint32_t outstanding() const { return group_->outstanding(); }
+  bool has_left() const;
+  std::uint32_t outstanding() const {
+    return channels_.size() == 1 ? channels_.front().group->outstanding() : in_order_tail_ - in_order_head_;
+  }
   /// Takes what is over. False: nothing more to expect for now.
   bool drain();
-  /// Set once the group has ended; logs at that moment. Null: it lives.
+  /// Set once a group has ended, and with it all of them; logs at that moment. Null: it lives.
   const std::shared_ptr<const std::string>& end();
+  /// Its groups get no message any more.
+  void detach() noexcept;
   void fill(sumac_comm_info& info) const;
 
   bool is_watched = false;  ///< Of Context::watch().
 
  private:
+  /// One of its groups.
+  struct Channel {
+    std::uint32_t tree = 0;  ///< Index into Job::trees.
+    std::uint32_t depth = 0;
+    std::unique_ptr<proto::ClientGroup> group;
+  };
+
   Comm(Context& context, std::uint32_t size, std::uint32_t rank) : context_(context), size_(size), rank_(rank) {}
-  Outcome<> open_and_join(const Oob& oob, std::uint32_t group_id, std::span<const std::uint32_t> world_ranks);
+  Outcome<> join(const OpenedGroups& opened, std::span<const std::uint32_t> world_ranks);
+  Outcome<Channel> make_channel(const OpenedGroup& opened, std::span<const std::uint32_t> world_ranks);
+  Outcome<> standing(const Channel& channel) const;
+  void settle_on_shape();
+  void announce() const;
+  TreeLink& link_of(const Channel& channel) const { return *context_.links()[channel.tree]; }
+
   Outcome<Request*> post(proto::Operation& operation, std::unique_ptr<Staging> staging, std::size_t kind,
                          std::uint64_t bytes);
+  tl::expected<std::uint32_t, Errc> post_striped(const proto::Operation& operation, Request& request);
+  void take(Channel& channel, const proto::Completion& over);
+  void end_by(const Channel& channel);
 
   Context& context_;
   const std::uint32_t size_, rank_;
-  std::uint32_t group_id_ = 0, depth_ = 0;
-  std::unique_ptr<proto::ClientGroup> group_;
+  std::vector<Channel> channels_;
+  proto::GroupShape shape_{};
   bool is_leaving_ = false;
   Request* leave_request_ = nullptr;
   std::shared_ptr<const std::string> end_;
+  bool end_follows_ = false;  ///< It tells of somebody who left; better words may come.
+
+  // With several groups only.
+  StripeRule rule_;
+  std::uint32_t turn_ =
+      0;  ///< Where the next operation begins: posting is collective, so it is the same at all members.
+  std::vector<Request*> in_order_;  ///< Ring of kOperationsMax, so that requests complete in the order of posting.
+  std::uint32_t in_order_head_ = 0, in_order_tail_ = 0;
 };
 
 /// Without the lock: leave and wait for the others at most coll_timeout; false if they did not come (it is then kept aside).

@@ -23,9 +23,10 @@ Outcome<> check_device(const std::string& device) {
   return failure(SHARP_COLL_EDEV, "SUMAC_NET_DEVICE={}: this host has no such interface; `ip link` lists them", device);
 }
 
-/// A worker's address of ucx is 200 letters of hex, which tell a person nothing.
-std::string for_people(const std::string& address) {
-  return address.size() <= 64 ? address : address.substr(0, 20) + "...";
+/// What is no place on a host was never set.
+std::uint32_t channel_of(const sharp_coll_init_spec& spec) {
+  const int channel = spec.group_channel_idx;
+  return channel > 0 && channel < spec.world_size ? static_cast<std::uint32_t>(channel) : 0;
 }
 
 }  // namespace
@@ -84,7 +85,8 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
       SUMAC_DEBUG(context->log_, "{}", why.text);
     return tl::unexpected(why);
   };
-  auto bytes = begin_job(context->world_oob_, local, session, spec.job_id, context->config_, context->log_);
+  auto bytes =
+      begin_job(context->world_oob_, local, session, spec.job_id, channel_of(spec), context->config_, context->log_);
   if (!bytes) return report(bytes.error());
 
   // 3. Everybody to its leaf node.
@@ -119,63 +121,40 @@ Outcome<> Context::attach(Session*& session) {
 }
 
 Outcome<> Context::connect() {
-  const JobTree& tree = job_.trees.front();
-  const auto leaf = tree.rank_leaf.at(static_cast<std::size_t>(world_rank_));
-  const std::string* address = tree.address_of(leaf);
-  const std::string* name = tree.name_of(leaf);
-  if (address == nullptr) return failure(SHARP_COLL_ETREE_INFO, "node {} is not in the tree", leaf);
+  const auto rank = static_cast<std::uint32_t>(world_rank_);
+  const auto backend = common_backend(job_, rank, config_.transport);
+  if (!backend) return tl::unexpected(backend.error());
   net::TransportConfig config;
-  config.backend = address->substr(0, address->find(':'));
-  if (config_.transport != "auto" && config_.transport != config.backend)
-    return failure(SHARP_COLL_ECONN_TREE,
-                   "SUMAC_TRANSPORT={}, but node {} offers {}; unset it, or start sharp_an with that transport",
-                   config_.transport, *name, config.backend);
+  config.backend = *backend;
   config.device = config_.net_device;
   config.queue_max = kQueueBytes;
   config.handshake_timeout = config_.job_create_timeout;
   auto transport = net::make_transport(config, pool_);
   if (!transport) return failure(SHARP_COLL_ECONN_TREE, "{}", transport.error().context);
   transport_ = *std::move(transport);
-  auto conn = transport_->connect(*address);
-  if (!conn)
-    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {}: {}", *name, conn.error().context);
-  conn_ = *conn;
-
-  proto::ClientLinkConfig link;
-  link.job_id = job_.id;
-  link.job_key = job_.grant.job_key;
-  link.world_rank = static_cast<std::uint32_t>(world_rank_);
-  link.tree_id = job_.trees.front().id;
-  link_ = std::make_unique<proto::ClientLink>(link, *this);
-  link_->set_link(proto::LinkId{conn_.value}, monotonic_now());
+  for (const auto& tree : job_.trees) {
+    auto link = TreeLink::begin(job_, tree, rank, *transport_, *this);
+    if (!link) return tl::unexpected(link.error());
+    links_.push_back(*std::move(link));
+  }
   const auto patience = config_.job_create_timeout;
-  wait_until([&] { return is_connected_ || link_->closed(); }, deadline_after(monotonic_now(), patience));
-  if (link_->closed())
-    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {}: {}; is sharp_an running there?",
-                   *name, for_people(*address), link_->why_closed());
-  if (!is_connected_)
-    return failure(SHARP_COLL_ECONN_TREE,
-                   "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
-                   *name, for_people(*address), patience.count());
-  // A frozen node must not hang the job for ever; one that is only slow (many processes on few cores) must not end it.
-  const auto ask_every = std::clamp(config_.node_lost_after / 4, Millis{25}, Millis{1'000});
-  if (const auto watched = transport_->watch(conn_, ask_every, config_.node_lost_after);
-      watched != Errc::ok && watched != Errc::unsupported)
-    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {} is gone again", *name,
-                   for_people(*address));
+  wait_until([&] { return std::ranges::all_of(links_, [](const auto& link) { return link->settled(); }); },
+             deadline_after(monotonic_now(), patience));
+  for (const auto& link : links_)
+    if (auto stands = link->check(*transport_, patience, config_.node_lost_after); !stands) return stands;
   return {};
 }
 
-std::string Context::describe_link() const {
-  const JobTree& tree = job_.trees.front();
-  const auto leaf = tree.rank_leaf[static_cast<std::size_t>(world_rank_)];
-  return fmt::format(" (node {} at {}: {}; look at its log)", *tree.name_of(leaf), *tree.address_of(leaf),
-                     link_->why_closed());
+TreeLink& Context::link_of(net::ConnId conn) noexcept {
+  for (const auto& link : links_)
+    if (link->conn() == conn) return *link;
+  return *links_.front();  // the transport has no other connections
 }
 
 void Context::progress() {
   events_ = transport_->progress(*this);
-  if (broken_) link_->on_closed(*std::exchange(broken_, std::nullopt), monotonic_now());
+  if (!broken_.empty())
+    for (const auto& broken : std::exchange(broken_, {})) link_of(broken.conn).on_closed(broken.why);
   if (!watched_.empty()) drain();
 }
 
@@ -215,7 +194,7 @@ void Context::abandon(std::unique_ptr<Comm> comm) { abandoned_.push_back(std::mo
 void Context::remove(Comm& comm) noexcept {
   std::erase(comms_, &comm);
   std::erase(watched_, &comm);
-  link_->detach(comm.group());
+  comm.detach();
   // Requests of a communicator that goes: nothing will ever end them.
   requests_.each([&](Request& request) {
     if (request.comm != &comm || request.state == Request::State::free) return;
@@ -292,16 +271,18 @@ void Context::Patience::rest(std::size_t events, Time deadline) {
   user_due_ = monotonic_now() + kUserProgressEvery;
 }
 
-void Context::on_message(net::ConnId, BufferRef frame) { link_->on_message(std::move(frame), monotonic_now()); }
+void Context::on_message(net::ConnId conn, BufferRef frame) {
+  link_of(conn).engine().on_message(std::move(frame), monotonic_now());
+}
 
-void Context::on_closed(net::ConnId, const Error& why) { link_->on_closed(why, monotonic_now()); }
+void Context::on_closed(net::ConnId conn, const Error& why) { link_of(conn).on_closed(why); }
 
 void Context::queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data) {
   const auto sent = transport_->send(net::ConnId{to.value}, head, data);
   // lost: on_closed() says so to everybody. Anything else would leave a hole in the sequence, so it ends the connection.
   if (sent == Errc::ok || sent == Errc::lost) return;
   transport_->close(net::ConnId{to.value});
-  broken_ = Error{sent, fmt::format("a message could not be sent: {}", to_string(sent))};
+  broken_.push_back({net::ConnId{to.value}, {sent, fmt::format("a message could not be sent: {}", to_string(sent))}});
 }
 
 void Context::send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) {

@@ -1,5 +1,5 @@
 #pragma once
-// One job in one process: the session with sharpd, one connection to the leaf node, the communicators on it. It is the shell around
+// One job in one process: the session with sharpd, a connection to the leaf node of each tree, the communicators on them. It is the shell around
 // src/proto: it carries bytes between the transport and the engines, and turns their ends into requests of the C interface.
 //
 // Calls of the C interface take the lock (if the caller asked for thread support) around each step, never around the caller's
@@ -18,6 +18,7 @@
 #include "client/fork_guard.hpp"
 #include "client/job.hpp"
 #include "client/requests.hpp"
+#include "client/tree_link.hpp"
 #include "net/transport.hpp"
 #include "net/waiter.hpp"
 #include "proto/client_link.hpp"
@@ -54,9 +55,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
 
   // With the lock held.
   void progress();
-  proto::ClientLink& link() { return *link_; }
-  std::string describe_link() const;  ///< " (node an-leaf1 at tcp:10.0.0.1:7000: silent for 2000 ms)"
-  proto::LinkId link_id() const { return link_->link(); }
+  std::vector<std::unique_ptr<TreeLink>>& links() { return links_; }  ///< As Job::trees.
   std::uint64_t next_token() { return static_cast<std::uint64_t>(world_rank_) << 32 | ++tokens_; }
   std::uint32_t next_group_number() { return groups_made_++; }
   Request* take_request() { return requests_.take(); }
@@ -71,7 +70,9 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   /// Keeps a communicator whose members did not all come in time, until they do or the job ends.
   void abandon(std::unique_ptr<Comm> comm);
   /// Nothing borrowed from the user is read any more by what is still queued.
-  void forget_borrowed() { transport_->detach(conn_); }
+  void forget_borrowed() {
+    for (const auto& link : links_) transport_->detach(link->conn());
+  }
   /// Between them what is sent is gathered: fewer system calls for an operation of many fragments.
   void cork() { transport_->cork(); }
   void uncork() { transport_->uncork(); }
@@ -95,10 +96,11 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void drain();
   // net::TransportEvents
   void on_accepted(net::ConnId) override {}
-  void on_connected(net::ConnId) override { is_connected_ = true; }
+  void on_connected(net::ConnId conn) override { link_of(conn).on_connected(); }
   void on_message(net::ConnId conn, BufferRef frame) override;
   void on_closed(net::ConnId conn, const Error& why) override;
   void on_writable(net::ConnId) override {}
+  TreeLink& link_of(net::ConnId conn) noexcept;
   void queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data);
 
   /// How one blocking call waits. Each has a Waiter of its own while it waits, as threads may wait at once and it learns per thread.
@@ -129,11 +131,13 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   Job job_;
   BufferPool pool_;
   std::unique_ptr<net::Transport> transport_;
-  net::ConnId conn_;
-  bool is_connected_ = false;
-  std::optional<Error> broken_;  ///< Sending failed for good: told to the engine at the next progress.
-  std::unique_ptr<proto::ClientLink> link_;
-  std::size_t events_ = 0;  ///< Of the last progress.
+  std::vector<std::unique_ptr<TreeLink>> links_;  ///< As Job::trees.
+  struct Broken {
+    net::ConnId conn;
+    Error why;
+  };
+  std::vector<Broken> broken_;  ///< Sending failed for good: told to the engine at the next progress.
+  std::size_t events_ = 0;      ///< Of the last progress.
   std::uint32_t tokens_ = 0, groups_made_ = 0;
   std::uint64_t sleeps_ = 0;
   std::uint32_t idle_looks_ = 0;                       ///< Of look(), in a row.

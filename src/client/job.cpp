@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "proto/client_group.hpp"
 #include "wire/host_codec.hpp"
 
 namespace sumac::client {
@@ -12,6 +13,7 @@ namespace {
 struct RankHello {
   Report report;
   std::array<char, wire::kHostNameMax> host{};
+  std::uint32_t channel = 0;
 };
 
 /// What follows: the job's bytes, if the report is a success.
@@ -121,18 +123,34 @@ Outcome<JobTree> tree_of(const GrantedTree& granted, const Hosts& hosts) {
   return tree;
 }
 
+/// SHARP_COLL_GROUP_RESOURCE_POLICY: the most OSTs that one group may take of the job's; 0: the equal share.
+std::uint32_t osts_by_policy(const ClientConfig& config, std::uint32_t granted) {
+  if (config.osts_per_group != 0) return config.osts_per_group;
+  switch (config.group_resource_policy) {
+    case 0: return granted;
+    case 2:
+      return config.group_quota_percent == 0
+                 ? 0
+                 : std::max<std::uint32_t>(
+                       1, static_cast<std::uint32_t>(std::uint64_t{granted} * config.group_quota_percent / 100));
+    default: return 0;
+  }
+}
+
 /// Rank 0's part: ask, and put the answer into the form that everybody gets.
 Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, std::uint64_t job_id,
                          const ClientConfig& config, const Logger& log) {
   const Hosts hosts = distinct_hosts(hellos);
   wire::JobBeginBody wish;
+  std::uint32_t channels = 1;
+  for (const auto& hello : hellos) channels = std::max(channels, hello.channel + 1);
   // What the library knows by itself it asks for; only shares (0) are the manager's to fill in.
   wish.wish = {config.quota_osts,
                config.quota_payload,
                config.quota_groups,
                config.quota_qps != 0 ? config.quota_qps : hosts.most_ranks(),
-               1,
-               std::max(config.quota_trees, 1u)};
+               channels,
+               config.quota_trees != 0 ? config.quota_trees : config.groups_per_comm};
   wish.world_size = static_cast<std::uint32_t>(hellos.size());
   wish.host_count = static_cast<std::uint32_t>(hosts.names.size());
   wish.features = SHARP_FEATURE_LLT | (config.enable_sat ? SHARP_FEATURE_SAT : 0) |
@@ -166,7 +184,7 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
   job.grant = grant->job;
   job.enable_sat = config.enable_sat;
   job.sat_threshold = config.sat_threshold.count;
-  job.osts_per_group = config.osts_per_group;
+  job.osts_per_group = osts_by_policy(config, g.osts);
   job.fabric = {grant->job.host_rate_bits_per_s, static_cast<std::uint32_t>(hosts.names.size()), grant->job.rails,
                 grant->job.nodes_on_member_hosts};
   for (const auto& granted : grant->trees) {
@@ -185,7 +203,7 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
 bool Job::reproducible() const { return (grant.features & SHARP_FEATURE_REPRODUCIBLE) != 0; }
 
 std::uint32_t Job::group_osts() const {
-  const auto share = std::max(2u, grant.grant.osts / std::max(1u, grant.grant.max_groups));
+  const auto share = proto::ost_share(grant.grant.osts, grant.grant.max_groups);
   const auto cap = std::min(share, std::max(1u, grant.grant.osts));
   return osts_per_group == 0 ? cap : std::min(osts_per_group, std::max(1u, grant.grant.osts));
 }
@@ -284,8 +302,10 @@ Outcome<Job> decode_job(std::span<const std::byte> bytes) {
 }
 
 Outcome<std::vector<std::byte>> begin_job(const Oob& oob, const Outcome<>& local, Session* session,
-                                          std::uint64_t job_id, const ClientConfig& config, const Logger& log) {
+                                          std::uint64_t job_id, std::uint32_t channel, const ClientConfig& config,
+                                          const Logger& log) {
   RankHello hello;
+  hello.channel = channel;
   hello.report = Report::of(local);
   if (local && !wire::put_text(hello.host, session->host()))
     hello.report = Report::of(failure(SHARP_COLL_ESESS_INIT, "sharpd gives this host the name '{}'", session->host()));

@@ -169,6 +169,18 @@ TEST_F(World, EveryKindIsExactWhenItStreams) {
   expect_well(3, [&](Rank& rank) { all_kinds(rank, job); }, {{"SHARP_COLL_ENABLE_SAT", "1"}});
 }
 
+TEST_F(World, EveryKindIsExactWhenItIsStripedOverThreeGroups) {
+  const auto job = new_job_id();
+  expect_well(3, [&](Rank& rank) { all_kinds(rank, job); },
+              {{"SHARP_COLL_GROUPS_PER_COMM", "3"}, {"SHARP_COLL_JOB_NUM_TREES", "1"}});
+}
+
+TEST_F(World, EveryKindIsExactWhenItStreamsOverThreeGroups) {
+  const auto job = new_job_id();
+  expect_well(3, [&](Rank& rank) { all_kinds(rank, job); },
+              {{"SHARP_COLL_GROUPS_PER_COMM", "3"}, {"SHARP_COLL_JOB_NUM_TREES", "1"}, {"SHARP_COLL_ENABLE_SAT", "1"}});
+}
+
 TEST_F(World, RanksThatDisagreeOnTheRootGetAVerdict) {
   const auto job = new_job_id();
   const auto ended = run_ranks(on(*daemons_, 3), [&](Rank& rank) {

@@ -1,6 +1,7 @@
 #include "client/options.hpp"
 
 #include "base/our_variables.hpp"
+#include "client/stripes.hpp"
 
 namespace sumac::client {
 namespace {
@@ -28,7 +29,7 @@ constexpr Option<C> kTable[] = {
                           "Connections per port to ask for; 0: ranks of the fullest host.")
         .between(0, 65535),
     option<&C::quota_trees>("SHARP_COLL_JOB_NUM_TREES", "0",
-                            "Trees to ask for; 0: as many as the job can use (1 for now).")
+                            "Trees to ask for; 0: as many as SHARP_COLL_GROUPS_PER_COMM.")
         .between(0, 64),
     option<&C::job_create_timeout>("SHARP_COLL_JOB_CREATE_TIMEOUT", "10000",
                                    "Milliseconds to wait for sharpd, for the manager and for the aggregation node.")
@@ -36,6 +37,21 @@ constexpr Option<C> kTable[] = {
     option<&C::osts_per_group>("SHARP_COLL_OSTS_PER_GROUP", "0",
                                "Most fragments of a communicator in flight; 0: its share, max(2, OSTs / groups).")
         .between(0, 65535),
+    option<&C::group_resource_policy>(
+        "SHARP_COLL_GROUP_RESOURCE_POLICY", "1",
+        "How the job's OSTs are shared among its groups: 0 first come, first served; 1 "
+        "equally; 2 SHARP_COLL_USER_GROUP_QUOTA_PERCENT of them for each. Rank 0 decides.")
+        .between(0, 2),
+    option<&C::group_quota_percent>("SHARP_COLL_USER_GROUP_QUOTA_PERCENT", "0",
+                                    "Share of the job's OSTs that a group may have under policy 2, in percent; 0: the "
+                                    "equal share. Rank 0 decides.")
+        .between(0, 100),
+    option<&C::groups_per_comm>(
+        "SHARP_COLL_GROUPS_PER_COMM", "1",
+        "Groups of a communicator, and how many trees the job asks for unless "
+        "SHARP_COLL_JOB_NUM_TREES says. Large operations are striped over them, small ones take "
+        "turns. It is never fewer than the job has trees. Rank 0 of the communicator decides.")
+        .between(1, kChannelsMax),
     option<&C::pipeline_depth>("SHARP_COLL_PIPELINE_DEPTH", "64", "Most fragments of one operation in flight.")
         .between(1, 65535),
     option<&C::enable_sat>("SHARP_COLL_ENABLE_SAT", "0",
@@ -81,12 +97,6 @@ constexpr Option<C> kTable[] = {
                                       "No effect: results come by the tree's links only."),
     ignored<&C::ignored_group_is_target>("SHARP_COLL_GROUP_IS_TARGET", "1",
                                          "No effect: results always come by reliable links."),
-    ignored<&C::ignored_group_resource_policy>("SHARP_COLL_GROUP_RESOURCE_POLICY", "1",
-                                               "No effect: groups share the job's operations equally."),
-    ignored<&C::ignored_user_group_quota_percent>("SHARP_COLL_USER_GROUP_QUOTA_PERCENT", "0",
-                                                  "No effect: groups share the job's operations equally."),
-    ignored<&C::ignored_groups_per_comm>("SHARP_COLL_GROUPS_PER_COMM", "1",
-                                         "No effect: one tree for each communicator."),
     ignored<&C::ignored_check_group_leave_errors>("SHARP_COLL_CHECK_GROUP_LEAVE_ERRORS", "0",
                                                   "No effect: errors when leaving are always reported."),
     ignored<&C::ignored_enable_global_error_sync>("SHARP_COLL_ENABLE_GLOBAL_ERROR_SYNC", "1",

@@ -17,6 +17,8 @@ struct ClientConfig {
   Millis job_create_timeout;
   // Groups and operations.
   std::uint32_t osts_per_group;
+  std::uint32_t groups_per_comm;
+  std::uint32_t group_resource_policy, group_quota_percent;
   std::uint32_t pipeline_depth;
   bool enable_sat;
   Bytes sat_threshold;
@@ -31,7 +33,6 @@ struct ClientConfig {
   std::string ignored_buffer_pool_size, ignored_max_payload_size, ignored_max_inline_size, ignored_num_req,
       ignored_max_send_wr, ignored_max_recv_wr, ignored_max_rx_fill_size, ignored_rx_prepost_threshold,
       ignored_rx_prepost_threshold_soft, ignored_enable_mcast_target, ignored_enable_mcast, ignored_group_is_target,
-      ignored_group_resource_policy, ignored_user_group_quota_percent, ignored_groups_per_comm,
       ignored_check_group_leave_errors, ignored_enable_global_error_sync, ignored_enable_group_trim,
       ignored_job_create_polling_delay, ignored_error_check_interval, ignored_poll_batch, ignored_sat_lock_batch_size,
       ignored_lock_on_comm_init, ignored_job_req_exclusive_lock_mode, ignored_num_coll_group_resource_alloc_threshold,

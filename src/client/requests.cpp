@@ -71,6 +71,8 @@ void RequestPool::put(Request* request) noexcept {
   request->state = Request::State::free;
   request->dropped = request->streamed = request->is_leave = false;
   request->comm = nullptr;
+  request->parts = 0;
+  request->status = 0;
   request->staging.reset();
   request->why.reset();
   // A generation never comes again: after the last one (0) the slot rests for ever. relaxed: see find().

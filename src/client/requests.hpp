@@ -36,7 +36,8 @@ struct Request {
   bool dropped = false;  ///< Freed by the caller while pending: the slot returns when the operation is over.
   bool streamed = false;
   bool is_leave = false;
-  std::uint8_t kind = 0;  ///< Index of sumac_coll_stats.per_coll.
+  std::uint8_t kind = 0;    ///< Index of sumac_coll_stats.per_coll.
+  std::uint16_t parts = 0;  ///< Of a communicator with several groups: stripes that are not over.
   std::uint32_t fragments = 0;
   std::uint32_t index = 0;  ///< Of this slot in the table.
   int status = 0;

@@ -32,6 +32,12 @@ struct ClientGroupConfig {
   Duration resend_after{0};           ///< 0: never repeat by timer (tcp, ucx).
 };
 
+/// What a member wishes where nobody said otherwise: the job's pool shared evenly among its groups, at least 2.
+constexpr std::uint32_t ost_share(std::uint32_t job_osts, std::uint32_t max_groups) noexcept {
+  const std::uint32_t share = max_groups == 0 ? 0 : job_osts / max_groups;
+  return share < 2 ? 2 : share;
+}
+
 /// What the whole group agreed on in Joined.
 struct GroupShape {
   std::uint32_t osts = 0, stream_window = 0, payload_max = 0, chunk_max = 0;

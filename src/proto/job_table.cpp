@@ -54,7 +54,7 @@ Job* JobTable::find_active(std::uint64_t job_id) noexcept {
 }
 
 std::uint32_t JobTable::reserve(Job& job, std::uint32_t wish) noexcept {
-  std::uint32_t osts = std::min(wish, ost_cap(job.grant.osts, job.grant.max_groups));
+  std::uint32_t osts = wish;
   if (guard(Guard::pool, osts > job.osts_free)) osts = job.osts_free;
   job.osts_free -= osts;
   return osts;

@@ -25,7 +25,7 @@ class JobTable {
   Job* find(std::uint64_t job_id) noexcept;
   /// The job if it may begin something new: granted and not revoked.
   Job* find_active(std::uint64_t job_id) noexcept;
-  /// OSTs for one group: at most `wish` and the cap, 0 if the job's pool is empty.
+  /// OSTs for one group: at most `wish` (how a job shares its pool among its groups is its own affair), 0 if the pool is empty.
   std::uint32_t reserve(Job& job, std::uint32_t wish) noexcept;
   void give_back(std::uint64_t job_id, std::uint32_t osts) noexcept;
   /// Forgets jobs that are revoked and have nothing left here. Invalidates Job pointers.
@@ -36,11 +36,5 @@ class JobTable {
   NodeLimits limits_;
   std::vector<Job> jobs_;  // few; looked up when something is set up, never per message
 };
-
-/// The most OSTs that one group gets of a grant: the pool shared evenly, at least 2 (as far as the pool goes).
-constexpr std::uint32_t ost_cap(std::uint32_t job_osts, std::uint32_t max_groups) noexcept {
-  const std::uint32_t share = max_groups == 0 ? 0 : job_osts / max_groups;
-  return share < 2 ? 2 : share;
-}
 
 }  // namespace sumac::proto

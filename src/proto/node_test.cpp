@@ -158,6 +158,15 @@ TEST(Node, shares_a_jobs_osts_evenly_and_gives_them_back) {
   EXPECT_EQ(world.node.node->jobs()[0].groups_used, 0u);
 }
 
+TEST(Node, gives_a_group_what_it_wishes_as_far_as_the_jobs_pool_goes) {
+  StandingGroup world(2, {}, test::grant(32, 4));
+  world.wish = 30;  // 8 are taken already
+  const auto first = std::move(world.groups);
+  world.make();
+  EXPECT_EQ(world.groups[0]->shape().osts, 24u);
+  EXPECT_EQ(world.node.node->jobs()[0].osts_free, 0u);
+}
+
 TEST(Node, refuses_with_the_reason_and_the_number_that_was_short) {
   {
     StandingGroup world(1, {}, test::grant(32, 1));

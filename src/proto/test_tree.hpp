@@ -159,7 +159,7 @@ inline JobGrant grant(std::uint32_t osts = 32, std::uint32_t max_groups = 4) {
 struct StandingGroup {
   explicit StandingGroup(std::uint32_t size, NodeLimits limits = {}, JobGrant job = grant(),
                          std::uint32_t pipeline_depth = 64)
-      : node(tree.add_node(100, true, limits)) {
+      : wish(ost_share(job.osts, job.max_groups)), node(tree.add_node(100, true, limits)) {
     if (auto granted = node.node->grant(job); !granted) throw std::runtime_error(granted.error().context);
     for (std::uint32_t rank = 0; rank < size; ++rank) clients.push_back(&tree.add_client(node, rank));
     make(pipeline_depth);
@@ -188,7 +188,7 @@ struct StandingGroup {
                         .rank = rank,
                         .world_rank = rank,
                         .group_size = size,
-                        .osts = 512,
+                        .osts = wish,
                         .stream_window = 4,
                         .payload_max = 128,
                         .chunk_max = 512,
@@ -198,6 +198,7 @@ struct StandingGroup {
     return c;
   }
 
+  std::uint32_t wish;
   TestTree tree;
   TestTree::End& node;
   std::vector<TestTree::End*> clients;

@@ -55,6 +55,8 @@ struct sumac_comm_info {
   uint64_t stream_threshold; /**< bytes from which an allreduce streams; meaningless if stream_window is 0 */
   uint32_t root_node;        /**< id of the node that answers */
   uint32_t depth;            /**< nodes between this member and the answer, 1 or more */
+  uint32_t groups;           /**< groups over which large operations are striped; the numbers above are the first one's */
+  uint32_t reserved;
 };
 int sumac_comm_query_info(struct sharp_coll_comm* comm, struct sumac_comm_info* info);
 

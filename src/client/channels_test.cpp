@@ -1,0 +1,219 @@
+// A communicator with several groups, through real daemons: what is large is striped over them, what is small takes turns, requests
+// complete in the order of posting, and the end of one group is the end of all.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstring>
+#include <vector>
+
+#include "client/test_world.hpp"
+
+namespace sumac::client::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::size_t times(const std::string& text, const std::string& what) {
+  std::size_t n = 0;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+/// Sums of `count` numbers, checked.
+void add_up(Rank& rank, sharp_coll_comm* comm, std::size_t count) {
+  std::vector<std::int32_t> in(count), out(count, -1);
+  for (std::size_t i = 0; i < count; ++i) in[i] = static_cast<std::int32_t>(i * 3) + rank.rank;
+  auto spec = reduce_spec(in.data(), out.data(), count, Dtype::int32, Op::sum);
+  RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+  const int ranks = rank.size;
+  for (std::size_t i = 0; i < count; ++i)
+    RANK_EQUAL(out[i], ranks * static_cast<std::int32_t>(i * 3) + ranks * (ranks - 1) / 2);
+}
+
+TEST_F(World, ACommunicatorOfThreeGroupsSaysSoAndAddsUpEverySize) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 3);
+  config.environment = {{"SHARP_COLL_GROUPS_PER_COMM", "3"},
+                        {"SHARP_COLL_JOB_NUM_TREES", "1"},
+                        {"SHARP_COLL_ENABLE_SAT", "1"},
+                        {"SHARP_COLL_LOG_LEVEL", "3"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    sumac_comm_info info{};
+    info.struct_bytes = sizeof info;
+    RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+    RANK_EQUAL(info.groups, 3u);
+    for (const std::size_t count : {0, 1, 31, 32, 33, 64, 95, 96, 97, 1000, 4095, 4096, 16385, 70'000, 1'000'003})
+      add_up(rank, comm, count);
+    for (int i = 0; i < 10; ++i) RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    auto* again = rank.comm(context);  // the ids are back
+    add_up(rank, again, 1000);
+    RANK_EQUAL(sharp_coll_comm_destroy(again), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  for (const auto* line : {"[group#:0] group id: ", "[group#:1] group id: ", "[group#:2] group id: "})
+    EXPECT_EQ(times(ended[0].err, line), 2u) << ended[0].err;
+}
+
+TEST_F(World, RequestsOnSeveralGroupsCompleteInTheOrderOfPosting) {
+  const auto job = new_job_id();
+  expect_well(3,
+              [&](Rank& rank) {
+                auto* context = rank.init(job);
+                auto* comm = rank.comm(context);
+                // Large ones between small ones: those behind them are through in their own group long before.
+                constexpr std::size_t kRequests = 60, kLarge = 20'000;
+                std::vector<std::vector<std::int32_t>> in(kRequests), out(kRequests);
+                std::vector<void*> handles(kRequests);
+                for (std::size_t i = 0; i < kRequests; ++i) {
+                  in[i].assign(i % 10 == 0 ? kLarge : 1, static_cast<std::int32_t>(i) + rank.rank);
+                  out[i].resize(in[i].size());
+                  auto spec = reduce_spec(in[i].data(), out[i].data(), in[i].size(), Dtype::int32, Op::sum);
+                  RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &spec, &handles[i]), 0);
+                }
+                std::size_t complete = 0;
+                while (complete < kRequests) {
+                  RANK_EQUAL(sharp_coll_progress(context), 0);
+                  // From the last to the first: whatever completes between two looks, an earlier one can't be seen pending then.
+                  bool later_is_complete = false;
+                  for (std::size_t i = kRequests; i > complete; --i) {
+                    const bool is_complete = sumac_req_status(handles[i - 1], nullptr, 0) == 1;
+                    RANK_CHECK(is_complete || !later_is_complete);
+                    later_is_complete = is_complete;
+                  }
+                  while (complete < kRequests && sumac_req_status(handles[complete], nullptr, 0) == 1) ++complete;
+                }
+                for (std::size_t i = 0; i < kRequests; ++i) {
+                  RANK_EQUAL(out[i].back(), 3 * static_cast<std::int32_t>(i) + 3);
+                  RANK_EQUAL(sharp_coll_req_free(handles[i]), 0);
+                }
+                RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+                RANK_EQUAL(sharp_coll_finalize(context), 0);
+              },
+              {{"SHARP_COLL_GROUPS_PER_COMM", "2"}, {"SHARP_COLL_JOB_NUM_TREES", "1"}});
+}
+
+TEST_F(World, CountsThatDifferEndEveryGroupOfACommunicatorAndNobodyWaits) {
+  const auto job = new_job_id();
+  // 30 and 40 differ in whether they are striped at all, 1000 and 1001 in the last stripe alone, 0 and 100 in everything.
+  for (const auto& [usual, different] : {std::pair<std::size_t, std::size_t>{40, 30}, {1000, 1001}, {100, 0}}) {
+    const auto ended = run_ranks(
+        [&] {
+          auto config = on(*daemons_, 3);
+          config.environment = {{"SHARP_COLL_GROUPS_PER_COMM", "2"}, {"SHARP_COLL_JOB_NUM_TREES", "1"}};
+          return config;
+        }(),
+        [&, usual = usual, different = different](Rank& rank) {
+          auto* context = rank.init(job + usual);
+          auto* comm = rank.comm(context);
+          const std::size_t count = rank.rank == 2 ? different : usual;
+          std::vector<std::int32_t> in(count, 1), out(count);
+          auto spec = reduce_spec(in.data(), out.data(), count, Dtype::int32, Op::sum);
+          RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), SHARP_COLL_ERROR);
+          char text[256];
+          RANK_EQUAL(sumac_comm_error(comm, text, sizeof text), SHARP_COLL_ERROR);
+          RANK_CHECK(std::strstr(text, "differs") != nullptr);
+          RANK_EQUAL(sharp_coll_do_barrier(comm), SHARP_COLL_ERROR);
+          RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+          auto* other = rank.comm(context);  // the job lives on, and nothing of the group is left behind
+          add_up(rank, other, 500);
+          RANK_EQUAL(sharp_coll_comm_destroy(other), 0);
+          RANK_EQUAL(sharp_coll_finalize(context), 0);
+        });
+    EXPECT_EQ(complaint(ended), "") << usual << " and " << different << "\n" << daemons_->log();
+  }
+}
+
+TEST_F(World, AGroupThatEndsBetweenOperationsEndsTheOthersToo) {
+  const auto job = new_job_id();
+  expect_well(3,
+              [&](Rank& rank) {
+                auto* context = rank.init(job);
+                auto* comm = rank.comm(context);
+                // The first goes to group 0 and fails there, the next ones to both in turn: posted before anybody knows, or refused.
+                std::int32_t in[2] = {1, 1}, out[2] = {};
+                std::vector<void*> handles;
+                auto spec = reduce_spec(in, out, rank.rank == 1 ? 1 : 2, Dtype::int32, Op::sum);
+                void* first = nullptr;
+                RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &spec, &first), 0);
+                for (int i = 0; i < 5; ++i) {
+                  void* handle = nullptr;
+                  const int posted = sharp_coll_do_barrier_nb(comm, &handle);
+                  RANK_CHECK(posted == 0 || posted == SHARP_COLL_ERROR);
+                  if (posted == 0) handles.push_back(handle);
+                  RANK_EQUAL(sharp_coll_progress(context), 0);
+                }
+                RANK_EQUAL(sharp_coll_req_wait(first), SHARP_COLL_ERROR);
+                for (void* handle : handles) {
+                  const int status = sharp_coll_req_wait(handle);
+                  RANK_CHECK(status == 0 || status == SHARP_COLL_ERROR);
+                }
+                RANK_EQUAL(sharp_coll_do_barrier(comm), SHARP_COLL_ERROR);
+                RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+                RANK_EQUAL(sharp_coll_finalize(context), 0);
+              },
+              {{"SHARP_COLL_GROUPS_PER_COMM", "2"}, {"SHARP_COLL_JOB_NUM_TREES", "1"}});
+}
+
+TEST_F(World, WhereATreeHasFewerGroupsLeftThanWantedACommunicatorMakesDo) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 2);
+  config.environment = {
+      {"SHARP_COLL_GROUPS_PER_COMM", "2"}, {"SHARP_COLL_JOB_NUM_TREES", "1"}, {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "3"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* two = rank.comm(context);
+    auto* one = rank.comm(context);
+    sumac_comm_info info{};
+    info.struct_bytes = sizeof info;
+    RANK_EQUAL(sumac_comm_query_info(one, &info), 0);
+    RANK_EQUAL(info.groups, 1u);
+    add_up(rank, two, 3000);
+    add_up(rank, one, 3000);
+    sharp_coll_comm_init_spec spec;
+    std::memset(&spec, 0, sizeof spec);
+    spec.rank = rank.rank;
+    spec.size = rank.size;
+    spec.oob_ctx = &rank;
+    sharp_coll_comm* none = nullptr;
+    RANK_EQUAL(sharp_coll_comm_init(context, &spec, &none), SHARP_COLL_EGROUP_ALLOC);
+    RANK_EQUAL(sharp_coll_comm_destroy(two), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(one), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  EXPECT_THAT(ended[0].err, HasSubstr("a communicator has 1 groups instead of 2: "));
+}
+
+TEST_F(World, TheResourcePolicySaysHowManyOstsAGroupHas) {
+  const struct {
+    const char *policy, *percent;
+    unsigned osts;
+  } rows[] = {{"1", "0", 8}, {"1", "50", 8}, {"2", "50", 16}, {"2", "0", 8}, {"0", "0", 32}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(std::string(row.policy) + ", " + row.percent);
+    const auto job = new_job_id();
+    expect_well(2,
+                [&](Rank& rank) {
+                  auto* context = rank.init(job);
+                  auto* comm = rank.comm(context);
+                  sumac_comm_info info{};
+                  info.struct_bytes = sizeof info;
+                  RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+                  RANK_EQUAL(info.osts, row.osts);
+                  RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+                  RANK_EQUAL(sharp_coll_finalize(context), 0);
+                },
+                {{"SHARP_COLL_JOB_QUOTA_OSTS", "32"},
+                 {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "4"},
+                 {"SHARP_COLL_GROUP_RESOURCE_POLICY", row.policy},
+                 {"SHARP_COLL_USER_GROUP_QUOTA_PERCENT", row.percent}});
+  }
+}
+
+}  // namespace
+}  // namespace sumac::client::test

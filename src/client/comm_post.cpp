@@ -1,0 +1,135 @@
+// Posting on a communicator's groups, and taking what is over.
+#include <algorithm>
+#include <array>
+
+#include "client/comm.hpp"
+#include "client/reduction.hpp"
+
+namespace sumac::client {
+namespace {
+
+std::size_t kind_of(wire::Coll coll) {
+  switch (coll) {
+    case wire::Coll::allreduce: return SUMAC_STATS_ALLREDUCE;
+    case wire::Coll::reduce: return SUMAC_STATS_REDUCE;
+    case wire::Coll::bcast: return SUMAC_STATS_BCAST;
+    case wire::Coll::reduce_scatter: return SUMAC_STATS_REDUCE_SCATTER;
+    case wire::Coll::allgather: return SUMAC_STATS_ALLGATHER;
+    default: return SUMAC_STATS_BARRIER;
+  }
+}
+
+}  // namespace
+
+Outcome<Request*> Comm::post_barrier() {
+  proto::Operation operation;
+  operation.coll = wire::Coll::barrier;
+  return post(operation, nullptr, SUMAC_STATS_BARRIER, 0);
+}
+
+Outcome<Request*> Comm::post(Reduction reduction) {
+  const auto bytes = reduction.operation.src.size();
+  reduction.operation.reproducible = context_.job().reproducible();
+  return post(reduction.operation, std::move(reduction.staging), kind_of(reduction.operation.coll), bytes);
+}
+
+Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Staging> staging, std::size_t kind,
+                             std::uint64_t bytes) {
+  if (is_leaving_) return failure(SHARP_COLL_EINVAL, "the group was left already");
+  Request* request = context_.take_request();
+  if (request == nullptr)
+    return failure(SHARP_COLL_ENO_RESOURCE, "too many requests in this process: free completed ones");
+  operation.token = reinterpret_cast<std::uint64_t>(request->handle());
+  auto fragments = fragments_of(operation, shape_);
+  if (fragments > 1) context_.cork();
+  Errc posted = Errc::ok;
+  if (channels_.size() == 1) {
+    if (const auto done = channels_.front().group->post(operation, monotonic_now()); !done) posted = done.error();
+  } else if (const auto done = post_striped(operation, *request)) {
+    fragments = *done;
+  } else {
+    posted = done.error();
+  }
+  if (fragments > 1) context_.uncork();
+  if (posted != Errc::ok) {
+    context_.drop_request(*request);
+    switch (posted) {
+      case Errc::again:
+        return failure(SHARP_COLL_ENO_RESOURCE, "{} operations are outstanding: complete some first",
+                       proto::kOperationsMax);
+      case Errc::unsupported: return failure(SHARP_COLL_ENOT_SUPP, "the group can't do it");
+      case Errc::verdict:
+      case Errc::lost:
+      case Errc::refused: return failure(SHARP_COLL_ERROR, "{}", end() ? *end() : std::string("the group has ended"));
+      default: return failure(SHARP_COLL_EINVAL, "operation refused: {}", to_string(posted));
+    }
+  }
+  request->comm = this;
+  request->kind = static_cast<std::uint8_t>(kind);
+  request->streamed = operation.streaming;
+  request->fragments = fragments;
+  request->bytes = bytes;
+  request->staging = std::move(staging);
+  ++context_.counts(kind).posted;
+  context_.watch(*this);
+  return request;
+}
+
+/// All stripes or none: what a group could refuse is asked of all of them first. Gives the number of fragments.
+tl::expected<std::uint32_t, Errc> Comm::post_striped(const proto::Operation& operation, Request& request) {
+  if (end()) return tl::unexpected(Errc::lost);
+  if (in_order_tail_ - in_order_head_ >= proto::kOperationsMax) return tl::unexpected(Errc::again);
+  const auto element = element_bytes_of(operation);
+  if (operation.coll != wire::Coll::barrier &&
+      (element == 0 || element > shape_.payload_max || (operation.streaming && element > shape_.chunk_max)))
+    return tl::unexpected(Errc::unsupported);
+  std::array<Stripe, kChannelsMax> stripes;
+  std::uint32_t turn = turn_, fragments = 0;
+  const auto count = cut(rule_, operation, element, turn, stripes);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& stripe = stripes[i];
+    auto& group = *channels_[stripe.channel].group;
+    const auto part = count == 1 ? operation : part_of(operation, element, stripe.elements);
+    if (const auto posted = group.post(part, monotonic_now()); !posted) return tl::unexpected(posted.error());
+    fragments += fragments_of(part, group.shape());
+  }
+  turn_ = turn;
+  request.parts = static_cast<std::uint16_t>(count);
+  in_order_[in_order_tail_++ % proto::kOperationsMax] = &request;
+  return fragments;
+}
+
+void Comm::take(Channel& channel, const proto::Completion& over) {
+  Request* request = request_table().find(reinterpret_cast<void*>(over.token));
+  int status = over.status == Errc::ok ? SHARP_COLL_SUCCESS : SHARP_COLL_ERROR;
+  if (status != SHARP_COLL_SUCCESS) {
+    // A failed operation's buffers go back to the user, who may free them: what is still queued must not read them.
+    context_.forget_borrowed();
+    end_by(channel);
+  }
+  if (request == nullptr) return;
+  if (!in_order_.empty()) {
+    --request->parts;
+    if (status != SHARP_COLL_SUCCESS) request->status = status;
+    return;
+  }
+  if (status == SHARP_COLL_SUCCESS && request->staging) scatter(*request->staging);
+  context_.finish(*request, status, status == SHARP_COLL_SUCCESS ? nullptr : end_);
+}
+
+bool Comm::drain() {
+  for (auto& channel : channels_)
+    while (auto over = channel.group->next_completion()) take(channel, *over);
+  for (; in_order_head_ != in_order_tail_; ++in_order_head_) {
+    Request& request = *in_order_[in_order_head_ % proto::kOperationsMax];
+    if (request.parts > 0) break;
+    const int status = request.status;
+    if (status == SHARP_COLL_SUCCESS && request.staging) scatter(*request.staging);
+    context_.finish(request, status, status == SHARP_COLL_SUCCESS ? nullptr : end_);
+  }
+  if (is_leaving_ && has_left() && leave_request_ != nullptr)
+    context_.finish(*std::exchange(leave_request_, nullptr), SHARP_COLL_SUCCESS, nullptr);
+  return outstanding() > 0 || (is_leaving_ && !has_left());
+}
+
+}  // namespace sumac::client

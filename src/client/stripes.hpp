@@ -1,0 +1,53 @@
+#pragma once
+// How an operation of a communicator with several groups is spread over them. Up to one OST's payload it goes to one group, and the next
+// one to the next group; a larger one is cut into contiguous stripes of whole elements, in proportion to the rates of the trees.
+// Every member must cut alike, so nothing counts here but the operation, what the groups agreed on in Joined, and the job.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "proto/client_group.hpp"
+
+namespace sumac::client {
+
+inline constexpr std::uint32_t kChannelsMax = 64;  ///< Groups of one communicator.
+
+/// Elements [from, to) of the operation, for the communicator's group number `channel`.
+struct Stripe {
+  std::uint32_t channel = 0;
+  proto::Range elements{};
+};
+
+struct StripeRule {
+  /// Of each group: its part of what is striped, in any unit. See weights_of().
+  std::vector<std::uint64_t> weights;
+  std::uint64_t payload_max = 0;        ///< One OST's.
+  std::uint64_t stream_stripe_min = 0;  ///< Streaming: a stripe of fewer bytes costs more than it saves.
+};
+
+/// A tree's rate is that of its slowest node; 0: none is known (nodes in switches), so the hosts' ports are the limit. A tree's
+/// rate is shared by the groups on it.
+struct ChannelRate {
+  std::uint32_t tree = 0;
+  std::uint64_t rate_bits_per_s = 0;
+};
+std::vector<std::uint64_t> weights_of(std::span<const ChannelRate> channels);
+
+/// Bytes that a tree of this rate carries in the time that one more message costs its sender and its node; 0: not known.
+std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint64_t chunk_max);
+
+/// Writes the stripes, in the order of the vector; returns how many (1 to the number of groups; `out` has room for all of them).
+/// `turn`: which group begins; moved on.
+std::size_t cut(const StripeRule& rule, const proto::Operation& operation, std::uint64_t element_bytes,
+                std::uint32_t& turn, std::span<Stripe> out);
+
+/// Bytes of one element of the operation; 0: type and operation don't go together (or it has no elements: barrier).
+std::uint64_t element_bytes_of(const proto::Operation& operation);
+
+/// The operation on these elements alone, as a group takes it: ranges, spans and blocks counted from `elements.from`.
+proto::Operation part_of(const proto::Operation& operation, std::uint64_t element_bytes, proto::Range elements);
+
+/// Into how many numbers a group cuts an operation.
+std::uint32_t fragments_of(const proto::Operation& operation, const proto::GroupShape& shape);
+
+}  // namespace sumac::client

@@ -1,0 +1,85 @@
+#include "client/tree_link.hpp"
+
+#include <algorithm>
+
+namespace sumac::client {
+namespace {
+
+/// A worker's address of ucx is 200 letters of hex, which tell a person nothing.
+std::string for_people(const std::string& address) {
+  return address.size() <= 64 ? address : address.substr(0, 20) + "...";
+}
+
+struct Leaf {
+  const std::string* name;
+  const std::string* address;
+};
+
+Outcome<Leaf> leaf_of(const JobTree& tree, std::uint32_t world_rank) {
+  const auto leaf = tree.rank_leaf.at(world_rank);
+  const Leaf found{tree.name_of(leaf), tree.address_of(leaf)};
+  if (found.address == nullptr) return failure(SHARP_COLL_ETREE_INFO, "node {} is not in tree {}", leaf, tree.id);
+  return found;
+}
+
+}  // namespace
+
+Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, const std::string& wanted) {
+  std::string backend, from;
+  for (const auto& tree : job.trees) {
+    const auto leaf = leaf_of(tree, world_rank);
+    if (!leaf) return tl::unexpected(leaf.error());
+    const auto offered = leaf->address->substr(0, leaf->address->find(':'));
+    if (wanted != "auto" && wanted != offered)
+      return failure(SHARP_COLL_ECONN_TREE,
+                     "SUMAC_TRANSPORT={}, but node {} offers {}; unset it, or start sharp_an with that transport",
+                     wanted, *leaf->name, offered);
+    if (!backend.empty() && backend != offered)
+      return failure(SHARP_COLL_ECONN_TREE, "node {} offers {}, but node {} {}; start all sharp_an with one transport",
+                     from, backend, *leaf->name, offered);
+    backend = offered;
+    from = *leaf->name;
+  }
+  return backend;
+}
+
+Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
+                                                   net::Transport& transport, proto::Outbox& outbox) {
+  const auto leaf = leaf_of(tree, world_rank);
+  if (!leaf) return tl::unexpected(leaf.error());
+  auto conn = transport.connect(*leaf->address);
+  if (!conn)
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {}: {}", *leaf->name, conn.error().context);
+  std::unique_ptr<TreeLink> link(new TreeLink(tree, *leaf->name, *leaf->address, *conn));
+  proto::ClientLinkConfig config;
+  config.job_id = job.id;
+  config.job_key = job.grant.job_key;
+  config.world_rank = world_rank;
+  config.tree_id = tree.id;
+  link->engine_ = std::make_unique<proto::ClientLink>(config, outbox);
+  link->engine_->set_link(link->id(), monotonic_now());
+  return link;
+}
+
+Outcome<> TreeLink::check(net::Transport& transport, Millis patience, Millis silent_after) {
+  if (closed())
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {}: {}; is sharp_an running there?",
+                   node_, for_people(address_), engine_->why_closed());
+  if (!is_connected_)
+    return failure(SHARP_COLL_ECONN_TREE,
+                   "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
+                   node_, for_people(address_), patience.count());
+  // A frozen node must not hang the job for ever; one that is only slow (many processes on few cores) must not end it.
+  const auto ask_every = std::clamp(silent_after / 4, Millis{25}, Millis{1'000});
+  if (const auto watched = transport.watch(conn_, ask_every, silent_after);
+      watched != Errc::ok && watched != Errc::unsupported)
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {} is gone again", node_,
+                   for_people(address_));
+  return {};
+}
+
+std::string TreeLink::describe() const {
+  return fmt::format(" (node {} at {}: {}; look at its log)", node_, address_, engine_->why_closed());
+}
+
+}  // namespace sumac::client

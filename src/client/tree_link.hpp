@@ -1,0 +1,49 @@
+#pragma once
+// This process's connection to its leaf node in one tree of the job. A job of several trees (several nodes to stripe over, or a tree
+// for each rail) has one of them for each tree, all over the one transport of the context.
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/job.hpp"
+#include "client/status.hpp"
+#include "net/transport.hpp"
+#include "proto/client_link.hpp"
+
+namespace sumac::client {
+
+class TreeLink {
+ public:
+  /// Starts connecting. `tree` stays where it is as long as the link.
+  static Outcome<std::unique_ptr<TreeLink>> begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
+                                                  net::Transport& transport, proto::Outbox& outbox);
+  /// After connecting: it stands, or why it does not after `patience`. Watched from now on.
+  Outcome<> check(net::Transport& transport, Millis patience, Millis silent_after);
+
+  net::ConnId conn() const noexcept { return conn_; }
+  proto::LinkId id() const noexcept { return proto::LinkId{conn_.value}; }
+  proto::ClientLink& engine() noexcept { return *engine_; }
+  const JobTree& tree() const noexcept { return tree_; }
+  bool closed() const noexcept { return engine_->closed(); }
+  const std::string& why_closed() const noexcept { return engine_->why_closed(); }
+  bool settled() const noexcept { return is_connected_ || closed(); }
+  /// " (node an-leaf1 at tcp:10.0.0.1:7000: silent for 2000 ms; look at its log)"
+  std::string describe() const;
+
+  void on_connected() noexcept { is_connected_ = true; }
+  void on_closed(const Error& why) { engine_->on_closed(why, monotonic_now()); }
+
+ private:
+  TreeLink(const JobTree& tree, const std::string& node, const std::string& address, net::ConnId conn)
+      : tree_(tree), node_(node), address_(address), conn_(conn) {}
+  const JobTree& tree_;
+  const std::string &node_, &address_;  ///< Of the leaf; they live in the job.
+  const net::ConnId conn_;
+  bool is_connected_ = false;
+  std::unique_ptr<proto::ClientLink> engine_;
+};
+
+/// The backend that all leaves of this rank offer ("tcp"). One transport carries them all.
+Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, const std::string& wanted);
+
+}  // namespace sumac::client
