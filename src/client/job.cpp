@@ -203,7 +203,7 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
 bool Job::reproducible() const { return (grant.features & SHARP_FEATURE_REPRODUCIBLE) != 0; }
 
 std::uint32_t Job::group_osts() const {
-  const auto share = proto::ost_share(grant.grant.osts, grant.grant.max_groups);
+  const auto share = proto::ost_share(grant.grant.osts, std::max(1u, grant.grant.max_groups));
   const auto cap = std::min(share, std::max(1u, grant.grant.osts));
   return osts_per_group == 0 ? cap : std::min(osts_per_group, std::max(1u, grant.grant.osts));
 }
