@@ -64,5 +64,47 @@ def skip_or_fail(reason):
     sys.exit(77)
 
 
+TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]  # all there is between the hosts of a lab
+YIELD = ["--mca", "mpi_yield_when_idle", "1"]  # many ranks share few processors
+
+
+class Lab:
+    """The small emulated fabric of one test program: `lab("mpirun", ...)` is `sumac lab mpirun --name OURS ...`."""
+
+    FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
+
+    def __init__(self, prefix):
+        self.name = f"{prefix}-{os.getpid()}"
+
+    def command(self, verb, *words):
+        return [str(word) for word in (SUMAC, "lab", verb, "--name", self.name, *words)]
+
+    def __call__(self, verb, *words, env=None, seconds=120):
+        return start(self.command(verb, *words), env, seconds)
+
+    def up(self, *words):
+        done = self("up", self.FABRIC, *words)
+        if done.code != 0:
+            skip_or_fail(done.err.strip().splitlines()[-1] if done.err.strip() else "sumac lab up failed")
+
+    def down(self):
+        self("down")
+
+
+class OnLab(unittest.TestCase):
+    """One lab for all cases of a class, that leave it as it was."""
+
+    lab: Lab
+    up_words: tuple[str, ...] = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.lab.up(*cls.up_words)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.lab.down()
+
+
 def main():
     unittest.main(verbosity=2)

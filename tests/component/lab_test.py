@@ -4,15 +4,13 @@ Each level of HCOLL_ENABLE_SHARP is held to its promise, with and without a mana
 
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import unittest
 
 import case
 
-FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
-NAME = f"component-{os.getpid()}"
+lab = case.Lab("component")
 
 ON = {
     "HCOLL_ENABLE_SHARP": "3",
@@ -21,17 +19,12 @@ ON = {
     "SHARP_COLL_JOB_QUOTA_OSTS": "128",
     "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "8",
 }
-YIELD = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "mpi_yield_when_idle", "1"]
-
-
-def lab(*words, env=None, seconds=120):
-    return case.start([case.SUMAC, "lab", words[0], "--name", NAME, *words[1:]], env, seconds)
 
 
 def command(program, *args, ranks=4, settings=None, mpirun=()):
     settings = {**ON, **(settings or {})}
     exported = [word for name in settings for word in ("-x", name)]
-    words = ["mpirun", "-n", str(ranks), *YIELD, *mpirun, *case.component_flags(), *exported, str(case.PROGRAMS / program), *args]
+    words = ["mpirun", "-n", str(ranks), *case.TCP, *case.YIELD, *mpirun, *case.component_flags(), *exported, str(case.PROGRAMS / program), *args]
     return words, settings
 
 
@@ -40,18 +33,8 @@ def run(program, *args, seconds=180, **kwargs):
     return lab(*words, env=settings, seconds=seconds)
 
 
-class WithTree(unittest.TestCase):
-    """One lab for the cases that leave it as it was."""
-
-    @classmethod
-    def setUpClass(cls):
-        up = lab("up", FABRIC)
-        if up.code != 0:
-            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
-
-    @classmethod
-    def tearDownClass(cls):
-        lab("down")
+class WithTree(case.OnLab):
+    lab = lab
 
     def test_every_type_and_operation_is_right_between_hosts(self):
         done = run("matrix", "quick", seconds=300)
@@ -120,16 +103,9 @@ class WithTree(unittest.TestCase):
         self.assertRegex(done.err, r"SHArP: rank 3 has other HCOLL settings", done.text)
 
 
-class WithoutManager(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        up = lab("up", FABRIC, "--bare")
-        if up.code != 0:
-            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
-
-    @classmethod
-    def tearDownClass(cls):
-        lab("down")
+class WithoutManager(case.OnLab):
+    lab = lab
+    up_words = ("--bare",)
 
     def test_level_1_goes_on_and_says_so_once(self):
         done = run("churn", "3", settings={"HCOLL_ENABLE_SHARP": "1"})
@@ -146,12 +122,8 @@ class WithoutManager(unittest.TestCase):
 
 class NodeDies(unittest.TestCase):
     def setUp(self):
-        up = lab("up", FABRIC)
-        if up.code != 0:
-            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
-
-    def tearDown(self):
-        lab("down")
+        lab.up()
+        self.addCleanup(lab.down)
 
     @staticmethod
     def kill(role):
@@ -167,8 +139,7 @@ class NodeDies(unittest.TestCase):
 
     def test_in_the_middle_every_rank_fails_with_the_reason(self):
         words, settings = command("killed")
-        whole = [str(word) for word in [case.SUMAC, "lab", words[0], "--name", NAME, *words[1:]]]
-        job = subprocess.Popen(whole, env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        job = subprocess.Popen(lab.command(*words), env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
         try:
             line = job.stdout.readline()
             while line and "killed: ready" not in line:

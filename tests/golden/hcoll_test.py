@@ -7,15 +7,10 @@ import os
 import pathlib
 import re
 import sys
-import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "component"))
 import case  # noqa: E402
-
-FABRIC = HERE.parents[1] / "lab" / "fabrics" / "test-4h.yaml"
-NAME = f"golden-{os.getpid()}"
-YIELD = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "mpi_yield_when_idle", "1"]
 
 MASKS = [
     (re.compile(r"^\[[^\[\]:]+:0:\d+ - \w+\.cpp:\d+\]"), "[HOST:0:PID - FILE:LINE]"),
@@ -25,10 +20,6 @@ MASKS = [
     (re.compile(r"\(node \d+\)"), "(node NODE)"),
     (re.compile(r"\[group#:\d+\]"), "[group#:NUMBER]"),
 ]
-
-
-def lab(*words, env=None, seconds=120):
-    return case.start([case.SUMAC, "lab", words[0], "--name", NAME, *words[1:]], env, seconds)
 
 
 def lines_of(text):
@@ -41,23 +32,14 @@ def lines_of(text):
     return lines
 
 
-class Lines(unittest.TestCase):
+class Lines(case.OnLab):
     maxDiff = None
-
-    @classmethod
-    def setUpClass(cls):
-        up = lab("up", FABRIC)
-        if up.code != 0:
-            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
-
-    @classmethod
-    def tearDownClass(cls):
-        lab("down")
+    lab = case.Lab("golden")
 
     def check(self, level, ends_well):
         settings = {"HCOLL_ENABLE_SHARP": str(level), "SHARP_COLL_LOG_LEVEL": "3", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "1"}
         exported = [word for name in settings for word in ("-x", name)]
-        done = lab("mpirun", "-n", "4", *YIELD, *case.component_flags(), *exported, str(case.PROGRAMS / "churn"), "1", env=settings)
+        done = self.lab("mpirun", "-n", "4", *case.TCP, *case.YIELD, *case.component_flags(), *exported, str(case.PROGRAMS / "churn"), "1", env=settings)
         self.assertEqual(done.code == 0, ends_well, done.text)
         file = HERE / f"hcoll-enable-sharp-{level}.golden"
         found = "".join(line + "\n" for line in lines_of(done.err))

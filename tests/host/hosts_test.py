@@ -1,37 +1,17 @@
 #!/usr/bin/env python3
 """The differential test over several hosts of an emulated fabric, two ranks and more on each: shared memory inside, MPI's own or the tree across."""
 
-import os
-import pathlib
-import unittest
-
 import common
 from common import case
 
-FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
-NAME = f"host-cases-{os.getpid()}"
-TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
 
-
-def lab(*words, env=None, seconds=300):
-    return case.start([case.SUMAC, "lab", words[0], "--name", NAME, *words[1:]], env, seconds)
-
-
-class Hosts(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        up = lab("up", FABRIC)
-        if up.code != 0:
-            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
-
-    @classmethod
-    def tearDownClass(cls):
-        lab("down")
+class Hosts(case.OnLab):
+    lab = case.Lab("host-cases")
 
     def right(self, ranks, cases, settings, *mpirun, seed=1):
-        words = common.command(ranks, "host-cases", "--tame", "--seed", str(seed), "--cases", str(cases), env=settings, mpirun=[*TCP, *mpirun])
+        words = common.command(ranks, "host-cases", "--tame", "--seed", str(seed), "--cases", str(cases), env=settings, mpirun=[*case.TCP, *mpirun])
         words = [word for word in words if word not in common.ROOT]  # the lab says so itself, and must say it first
-        done = lab(*words, env={**settings, "SUMAC_TUNING_FILE": "none"})
+        done = self.lab(*words, env={**settings, "SUMAC_TUNING_FILE": "none"}, seconds=300)
         self.assertEqual(done.code, 0, done.text)
         self.assertIn(f"{cases} cases on {ranks} ranks right", done.out, done.text)
         return done
