@@ -347,8 +347,9 @@ class ClientGroup::Impl {
       Entry& entry = this->entry(number);
       entry.state = member_number::Waiting{};
       entry.record = cut_;
-      entry.elements = next_elements(record);
-      entry.header = fragment(record, number, entry.elements);
+      const Piece piece = next_piece(record);
+      entry.elements = piece.elements;
+      entry.header = fragment(record, number, piece);
       record.sent += entry.elements;
       ++record.in_flight;
       if (record.sent == record.operation.count) ++cut_;
@@ -356,22 +357,32 @@ class ClientGroup::Impl {
     }
   }
 
-  /// How many elements the next fragment has.
-  static std::uint32_t next_elements(const Record& record) noexcept {
+  /// Where the next fragment begins, and how many elements it has.
+  ///
+  /// Whole blocks of all members (allgather) go in turns, a piece of each: with one block after the other only one member's link
+  /// upwards would work at a time, and its own link downwards would stand idle meanwhile.
+  struct Piece {
+    std::uint64_t first;
+    std::uint32_t elements;
+  };
+  static Piece next_piece(const Record& record) noexcept {
     const Operation& operation = record.operation;
-    std::uint64_t elements = std::min<std::uint64_t>(record.per_fragment, operation.count - record.sent);
-    if (operation.block != 0) {
-      const std::uint64_t at = record.sent;
-      const std::uint64_t edge =
-          at < operation.first_block
-              ? operation.first_block
-              : operation.first_block + ((at - operation.first_block) / operation.block + 1) * operation.block;
-      elements = std::min(elements, edge - at);
+    const std::uint64_t per = record.per_fragment, count = operation.count, block = operation.block, sent = record.sent;
+    if (block == 0) return {sent, static_cast<std::uint32_t>(std::min(per, count - sent))};
+    if (operation.first_block == 0 && count % block == 0) {
+      const std::uint64_t blocks = count / block, turn = sent / (blocks * std::min(per, block));
+      const std::uint64_t elements = std::min(per, block - turn * per);  // the last turn's pieces are shorter
+      const std::uint64_t whose = (sent - turn * blocks * per) / elements;
+      return {whose * block + turn * per, static_cast<std::uint32_t>(elements)};
     }
-    return static_cast<std::uint32_t>(elements);
+    // A window whose first or last block is cut: as it comes, up to the next edge.
+    const std::uint64_t edge = sent < operation.first_block
+                                   ? operation.first_block
+                                   : operation.first_block + ((sent - operation.first_block) / block + 1) * block;
+    return {sent, static_cast<std::uint32_t>(std::min({per, count - sent, edge - sent}))};
   }
 
-  AggHeader fragment(const Record& record, std::uint32_t number, std::uint32_t elements) const noexcept {
+  AggHeader fragment(const Record& record, std::uint32_t number, const Piece& piece) const noexcept {
     const Operation& operation = record.operation;
     AggHeader h = head(AggKind::contribute);
     h.sequence = number;
@@ -384,13 +395,13 @@ class ClientGroup::Impl {
     h.dtype = operation.dtype;
     h.tag_dtype = operation.tag_dtype;
     h.count = operation.count;
-    h.first = record.sent;
+    h.first = piece.first;
     if (operation.coll == Coll::reduce || operation.coll == Coll::bcast)
       h.root = static_cast<std::uint16_t>(operation.root);
-    if (operation.give.covers(h.first)) h.payload_bytes = elements * record.element;
+    if (operation.give.covers(h.first)) h.payload_bytes = piece.elements * record.element;
     h.flags = 0;
     if (h.first == 0) h.flags |= wire::kFlagFirst;
-    if (h.first + elements == h.count) h.flags |= wire::kFlagLast;
+    if (h.first + piece.elements == h.count) h.flags |= wire::kFlagLast;
     if (operation.streaming) h.flags |= wire::kFlagStreaming;
     if (operation.reproducible && wire::order_matters(h)) h.flags |= wire::kFlagReproducible;
     return h;

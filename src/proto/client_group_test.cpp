@@ -109,6 +109,57 @@ TEST(ClientGroup, sends_no_more_than_its_window_and_depth) {
   }
 }
 
+TEST(ClientGroup, parts_of_an_allgather_go_in_turns_so_that_every_members_link_works) {
+  const struct {
+    const char* name;
+    std::uint64_t block, first_block, count;
+    std::vector<std::uint64_t> firsts;
+  } rows[] = {
+      {"two pieces and a short one of each", 70, 0, 210, {0, 70, 140, 32, 102, 172, 64, 134, 204}},
+      {"one piece exactly", 32, 0, 96, {0, 32, 64}},
+      {"less than a piece", 5, 0, 15, {0, 5, 10}},
+      {"a window that begins within a block goes as it comes", 70, 20, 160, {0, 20, 52, 84, 90, 122, 154}},
+      {"a window that ends within a block goes as it comes", 70, 0, 150, {0, 32, 64, 70, 102, 134, 140}},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    StandingGroup world(3);
+    std::vector<std::vector<std::int32_t>> parts, all(3, std::vector<std::int32_t>(row.count, -1));
+    for (std::uint64_t rank = 0; rank < 3; ++rank) {
+      const auto edge = [&](std::uint64_t i) {
+        return i == 0 ? 0
+                      : std::min(row.count, (row.first_block == 0 ? row.block : row.first_block) + (i - 1) * row.block);
+      };
+      const Range give{edge(rank), edge(rank + 1)};
+      auto& mine = parts.emplace_back(give.size());
+      std::iota(mine.begin(), mine.end(), static_cast<std::int32_t>(give.from));
+      const std::size_t before = world.clients[rank]->sent.size();
+      ASSERT_TRUE(world.groups[rank]->post({.coll = Coll::allgather,
+                                            .op = Op::null,
+                                            .dtype = Dtype::int32,
+                                            .count = row.count,
+                                            .give = give,
+                                            .src = std::as_bytes(std::span(mine)),
+                                            .dst = std::as_writable_bytes(std::span(all[rank])),
+                                            .block = row.block,
+                                            .first_block = row.first_block},
+                                           {}));
+      if (rank != 2) continue;
+      world.tree.run();
+      std::vector<std::uint64_t> firsts;
+      for (std::size_t i = before; i < world.clients[rank]->sent.size(); ++i)
+        firsts.push_back(world.clients[rank]->sent[i].first);
+      EXPECT_EQ(firsts, row.firsts);
+    }
+    std::vector<std::int32_t> expected(row.count);
+    std::iota(expected.begin(), expected.end(), 0);
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(world.groups[rank]->next_completion()->status, Errc::ok);
+      EXPECT_EQ(all[rank], expected) << rank;
+    }
+  }
+}
+
 TEST(ClientGroup, holds_512_outstanding_operations_and_not_one_more) {
   StandingGroup world(2);
   for (std::uint32_t i = 0; i < kOperationsMax; ++i) {
