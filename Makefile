@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 60
 FABRIC ?= lab/fabrics/test-4h.yaml
 HOST_SEED ?= 1
 
-.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-control host-cases mpi4py fuzz asan tsan clean
+.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-control host-cases mpi4py fuzz asan tsan clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -50,6 +50,10 @@ bench: setup configure ## the long form of the demo's table (build/bench.json)
 bench-host: setup-bench configure ## shared memory against every MPI, inside this host (build/host.json); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/host/run.py --build $(BUILD) --out build/host.json --case "$(CASE)"
+
+bench-fabric: setup-bench configure ## the tree beside Open MPI and MPICH in an emulated fabric (build/fabric.json, 40 minutes); CASE=name for one
+	@cmake --build $(BUILD) -j $(JOBS) --target programs
+	@python3 bench/fabric/run.py --build $(BUILD) --out build/fabric.json --case "$(CASE)"
 
 bench-control: setup-dev configure ## the manager under load and under deaths: 1,000 to 10,000 simulated hosts (build/control.json)
 	@cmake --build $(BUILD) -j $(JOBS) --target control-bench tree-bench golden_test

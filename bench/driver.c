@@ -93,10 +93,42 @@ typedef struct {
   int iterations, warmup;
 } cell;
 
+/* An untimed barrier before each call, where ranks would otherwise start apart; barrier, allreduce and allgather come back to back. */
+static int wants_barrier(bench_shape shape) { return shape == kBenchSumPart; }
+
+static void fill(const cell* c, const bench_pattern* pattern, const bench_call* a, int iteration, void* send) {
+  if (c->collective->shape == kBenchGather)
+    bench_pattern_fill_part(pattern, my_rank, iteration, (size_t)my_rank * a->block, a->block, send);
+  else if (c->collective->shape != kBenchNothing)
+    bench_pattern_fill(pattern, my_rank, iteration, send);
+}
+
+/* Elements that are wrong; the first one in `wrong`. `scratch` holds one block. */
+static size_t check(const cell* c, const bench_pattern* pattern, const bench_call* a, int iteration, void* scratch,
+                    bench_mismatch* wrong) {
+  const size_t width = bench_type_bytes(c->type);
+  switch (c->collective->shape) {
+    case kBenchNothing: return 0;
+    case kBenchAllSum: return bench_pattern_check(pattern, iteration, a->receive, wrong);
+    case kBenchSumPart:
+      return bench_pattern_check_part(pattern, iteration, (size_t)my_rank * a->block, a->block, a->receive, wrong);
+    case kBenchGather:
+      for (int rank = 0; rank < a->ranks; ++rank) {
+        const size_t at = (size_t)rank * a->block;
+        bench_pattern_fill_part(pattern, rank, iteration, at, a->block, scratch);
+        if (memcmp((const char*)a->receive + at * width, scratch, a->block * width) == 0) continue;
+        *wrong = (bench_mismatch){.element = at};  // the block that holds it
+        return a->block;
+      }
+      return 0;
+  }
+  return 0;
+}
+
 /* Runs one cell on every rank. @return failed checks, at every rank. */
 static long run_cell(const cell* c) {
   const int total = c->warmup + c->iterations;
-  const int has_data = c->collective->has_data;
+  const int has_data = c->collective->shape != kBenchNothing;
   const size_t elements = has_data ? c->bytes / bench_type_bytes(c->type) : 0;
   const size_t slots = (size_t)total * (my_rank == 0 ? (size_t)rank_count : 1);
   int64_t *entered = calloc((size_t)total, sizeof *entered), *left = calloc((size_t)total, sizeof *left);
@@ -104,19 +136,25 @@ static long run_cell(const cell* c) {
   double* means = calloc((size_t)c->iterations, sizeof *means);
   bench_pattern* pattern = has_data ? bench_pattern_new(c->type, rank_count, elements) : NULL;
   void *send = has_data ? malloc(c->bytes) : NULL, *receive = has_data ? calloc(1, c->bytes) : NULL;
-  if (!entered || !left || !all_entered || !all_left || !means || (has_data && (!pattern || !send || !receive)))
+  void* scratch = has_data ? malloc(c->bytes) : NULL;
+  if (!entered || !left || !all_entered || !all_left || !means ||
+      (has_data && (!pattern || !send || !receive || !scratch)))
     die_alone("out of memory: use smaller sizes or fewer iterations");
-  const bench_call arguments = {send, receive, elements, c->type};
+  const bench_call arguments = {send, receive, elements, elements / (size_t)rank_count, rank_count, c->type};
 
   long errors = 0;
+  int64_t cpu_ns = 0;
   MPI_Barrier(MPI_COMM_WORLD);
   for (int i = 0; i < total; ++i) {
-    if (has_data) bench_pattern_fill(pattern, my_rank, i, send);
+    fill(c, pattern, &arguments, i, send);
+    if (wants_barrier(c->collective->shape)) MPI_Barrier(MPI_COMM_WORLD);
+    const int64_t cpu_before = bench_cpu_ns();
     entered[i] = bench_now_ns();
     call_once(c->collective, &arguments, i, c->bytes);
     left[i] = bench_now_ns();
+    if (i >= c->warmup) cpu_ns += bench_cpu_ns() - cpu_before;
     bench_mismatch wrong;
-    if (!has_data || bench_pattern_check(pattern, i, receive, &wrong) == 0) continue;
+    if (check(c, pattern, &arguments, i, scratch, &wrong) == 0) continue;
     if (errors++ == 0)
       fprintf(stderr,
               "%s: rank %d, %s of %zu bytes (%s), iteration %d, element %zu: got %.17g, expected %.17g within %.3g\n",
@@ -128,6 +166,8 @@ static long run_cell(const cell* c) {
   gather_times(left, total, all_left);
   long all_errors = 0;
   MPI_Reduce(&errors, &all_errors, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+  int64_t all_cpu_ns = 0;
+  MPI_Reduce(&cpu_ns, &all_cpu_ns, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
   if (my_rank == 0) {
     long verified = (long)total * rank_count;
     if (!has_data && !clock_shared)
@@ -145,11 +185,12 @@ static long run_cell(const cell* c) {
                                  .warmup = c->warmup,
                                  .verified = verified,
                                  .errors = all_errors,
-                                 .ms = bench_summarise(means, (size_t)c->iterations)};
+                                 .ms = bench_summarise(means, (size_t)c->iterations),
+                                 .cpu_ms = (double)all_cpu_ns / rank_count / c->iterations / 1e6};
     bench_print_json(stdout, &result);
   }
   MPI_Bcast(&all_errors, 1, MPI_LONG, 0, MPI_COMM_WORLD);
-  free(entered), free(left), free(all_entered), free(all_left), free(means), free(send), free(receive);
+  free(entered), free(left), free(all_entered), free(all_left), free(means), free(send), free(receive), free(scratch);
   bench_pattern_free(pattern);
   return all_errors;
 }
@@ -163,7 +204,9 @@ static void print_help(void) {
       "any result was wrong.\n"
       "\n"
       "  --case NAME[:SIZES[:ITERATIONS[:WARMUP]]]\n"
-      "                NAME: barrier or allreduce. SIZES: bytes per rank, such as 8,64K,16M.\n"
+      "                NAME: barrier, allreduce, reduce_scatter or allgather. SIZES: bytes of the whole vector, such "
+      "as\n"
+      "                8,64K,16M; of the last two each rank gets or gives its part.\n"
       "                ITERATIONS: 200 up to 64 KiB, 10 up to 16 MiB, 5 above, unless given.\n"
       "                WARMUP: further iterations before, dropped: 10 %% of ITERATIONS, at least 5, unless given.\n"
       "  --type TYPE   int32, int64, float, double, or auto (default): int64 up to 64 KiB (int32 if the size is no\n"
@@ -182,10 +225,14 @@ static void add_case(const bench_case* one, int automatic, bench_type type, cell
     c.iterations = one->iterations > 0 ? one->iterations : bench_default_iterations(c.bytes);
     c.warmup = one->warmup >= 0 ? one->warmup : bench_default_warmup(c.iterations);
     const size_t width = bench_type_bytes(c.type);
-    if (collective->has_data && (c.bytes == 0 || c.bytes % width != 0 || c.bytes / width > INT32_MAX))
+    const int has_data = collective->shape != kBenchNothing;
+    if (has_data && (c.bytes == 0 || c.bytes % width != 0 || c.bytes / width > INT32_MAX))
       die_together("%s of %zu bytes: the size must be a multiple of %zu (%s), from 1 to 2^31-1 elements", one->name,
                    c.bytes, width, bench_type_name(c.type));
-    if (!collective->has_data && c.bytes != 0)
+    if ((collective->shape == kBenchSumPart || collective->shape == kBenchGather) &&
+        c.bytes / width % (size_t)rank_count != 0)
+      die_together("%s of %zu bytes: %d ranks do not get equal parts of it", one->name, c.bytes, rank_count);
+    if (!has_data && c.bytes != 0)
       die_together("%s carries no data: give no size (%s::ITERATIONS)", one->name, one->name);
     if (*cell_count == max) die_together("too many cells: split them over two starts");
     cells[(*cell_count)++] = c;

@@ -11,13 +11,23 @@
 typedef struct {
   const void* send;
   void* receive;
-  size_t count;
+  size_t count; /**< Elements of the whole vector. */
+  size_t block; /**< Of one rank's part of it: count / ranks. */
+  int ranks;
   bench_type type;
 } bench_call;
 
+/** What the ranks give and get. The size of a case is that of the whole vector. */
+typedef enum {
+  kBenchNothing, /**< barrier */
+  kBenchAllSum,  /**< allreduce: vectors in, their sum out */
+  kBenchSumPart, /**< reduce_scatter: vectors in, the rank's block of their sum out */
+  kBenchGather,  /**< allgather: a block in, the vector of all blocks out */
+} bench_shape;
+
 typedef struct {
   const char* name;
-  int has_data;
+  bench_shape shape;
   int (*call)(const bench_call* arguments); /**< 0: done; else a code for bench_program.explain. */
 } bench_collective;
 

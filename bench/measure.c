@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <time.h>
 
 int bench_parse_bytes(const char* text, size_t* bytes) {
@@ -107,6 +108,13 @@ int64_t bench_now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int64_t bench_cpu_ns(void) {
+  struct rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  return ((int64_t)used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000 +
+         ((int64_t)used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
+}
+
 void bench_print_json(FILE* out, const bench_result* r) {
   fprintf(out, "{\"program\":\"%s\",\"case\":\"%s\",\"bytes\":%zu,", r->program, r->collective, r->bytes);
   if (r->type != NULL)
@@ -116,6 +124,8 @@ void bench_print_json(FILE* out, const bench_result* r) {
   fprintf(out, "\"ranks\":%d,\"iterations\":%d,\"warmup\":%d,\"unit\":\"ms\",", r->ranks, r->iterations, r->warmup);
   fprintf(out, "\"median\":%.6f,\"mean\":%.6f,\"min\":%.6f,\"max\":%.6f,\"p90\":%.6f,", r->ms.median, r->ms.mean,
           r->ms.min, r->ms.max, r->ms.p90);
+  if (r->cpu_ms > 0) fprintf(out, "\"cpu_ms\":%.6f,", r->cpu_ms);
+  if (r->server_cpu_ms > 0) fprintf(out, "\"server_cpu_ms\":%.6f,", r->server_cpu_ms);
   if (r->verified >= 0)
     fprintf(out, "\"verified\":%ld,\"errors\":%ld}\n", r->verified, r->errors);
   else

@@ -47,6 +47,8 @@ void bench_mean_over_ranks_ms(const int64_t* ns, int ranks, int stride, int firs
 
 /** CLOCK_MONOTONIC in ns. */
 int64_t bench_now_ns(void);
+/** Processor time of this process so far, user and system (getrusage). */
+int64_t bench_cpu_ns(void);
 
 typedef struct {
   const char* program;
@@ -59,6 +61,8 @@ typedef struct {
   long verified; /**< Checks made, over all ranks and iterations; -1: this program does not check. */
   long errors;   /**< Checks failed. */
   bench_summary ms;
+  double cpu_ms;        /**< Processor time of a call, mean over ranks and iterations; 0: not measured. */
+  double server_cpu_ms; /**< The same of the program that served the ranks, per call; 0: not measured. */
 } bench_result;
 
 /** One line of JSON, flushed, so that whoever reads the pipe sees progress. */

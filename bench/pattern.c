@@ -91,13 +91,17 @@ void bench_pattern_free(bench_pattern* p) {
 }
 
 void bench_pattern_fill(const bench_pattern* p, int rank, int iteration, void* out) {
+  bench_pattern_fill_part(p, rank, iteration, 0, p->count, out);
+}
+
+void bench_pattern_fill_part(const bench_pattern* p, int rank, int iteration, size_t first, size_t count, void* out) {
   const uint64_t w = weight(p, rank, iteration);
-  const size_t from = offset(iteration);
-#define FILL(T)                                                   \
-  do {                                                            \
-    const T* base = (const T*)p->bases + from;                    \
-    T* to = out;                                                  \
-    for (size_t i = 0; i < p->count; ++i) to[i] = (T)w * base[i]; \
+  const size_t from = offset(iteration) + first;
+#define FILL(T)                                                \
+  do {                                                         \
+    const T* base = (const T*)p->bases + from;                 \
+    T* to = out;                                               \
+    for (size_t i = 0; i < count; ++i) to[i] = (T)w * base[i]; \
   } while (0)
   switch (p->type) {
     case kBenchInt32: FILL(int32_t); break;
@@ -116,8 +120,8 @@ void bench_pattern_fill(const bench_pattern* p, int rank, int iteration, void* o
   do {                                                                                             \
     const T *base = (const T*)p->bases + from, *got = result;                                      \
     const WIDE sum = (WIDE)w;                                                                      \
-    for (size_t i = 0; i < p->count; ++i) wrong += WRONG(got[i], sum * (WIDE)base[i]);             \
-    for (size_t i = 0; wrong != 0 && first != NULL && i < p->count; ++i) {                         \
+    for (size_t i = 0; i < count; ++i) wrong += WRONG(got[i], sum * (WIDE)base[i]);                \
+    for (size_t i = 0; wrong != 0 && first != NULL && i < count; ++i) {                            \
       const WIDE expected = sum * (WIDE)base[i];                                                   \
       if (!(WRONG(got[i], expected))) continue;                                                    \
       *first = (bench_mismatch){i, (double)got[i], (double)expected, relative * (double)expected}; \
@@ -130,8 +134,13 @@ void bench_pattern_fill(const bench_pattern* p, int rank, int iteration, void* o
 #define FAR_LONG(got, expected) (!(fabsl((long double)(got) - (expected)) <= (long double)relative * (expected)))
 
 size_t bench_pattern_check(const bench_pattern* p, int iteration, const void* result, bench_mismatch* first) {
+  return bench_pattern_check_part(p, iteration, 0, p->count, result, first);
+}
+
+size_t bench_pattern_check_part(const bench_pattern* p, int iteration, size_t begin, size_t count, const void* result,
+                                bench_mismatch* first) {
   const uint64_t w = weight_sum(p, iteration);
-  const size_t from = offset(iteration);
+  const size_t from = offset(iteration) + begin;
   double relative = bench_error_bound(p->type, p->ranks);
   if (LDBL_MANT_DIG < 64 && p->type == kBenchDouble) relative += kTypes[p->type].unit;
   size_t wrong = 0;

@@ -38,6 +38,9 @@ void bench_pattern_free(bench_pattern* pattern);
 
 /** What `rank` contributes in `iteration`, into out[count]. */
 void bench_pattern_fill(const bench_pattern* pattern, int rank, int iteration, void* out);
+/** The same of elements first, first + 1, ... alone: out[count]. */
+void bench_pattern_fill_part(const bench_pattern* pattern, int rank, int iteration, size_t first, size_t count,
+                             void* out);
 
 typedef struct {
   size_t element; /**< The first wrong one. */
@@ -46,6 +49,9 @@ typedef struct {
 
 /** @return how many of result[count] are not the sum over all ranks; the first is told in `first` (may be NULL). */
 size_t bench_pattern_check(const bench_pattern* pattern, int iteration, const void* result, bench_mismatch* first);
+/** The same for the part of the sum that begins with element `begin`; what is told in `first` counts from there. */
+size_t bench_pattern_check_part(const bench_pattern* pattern, int iteration, size_t begin, size_t count,
+                                const void* result, bench_mismatch* first);
 
 #ifdef __cplusplus
 }

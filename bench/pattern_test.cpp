@@ -146,4 +146,18 @@ TEST(PatternBound, Names) {
   EXPECT_EQ(bench_parse_type("half", &type), -1);
 }
 
+TEST(Pattern, a_part_is_the_same_as_that_part_of_the_whole) {
+  const Job<float> job(3, 1000);
+  const auto whole = job.contribution(1, 7);
+  std::vector<float> part(200);
+  bench_pattern_fill_part(job.pattern.get(), 1, 7, 300, part.size(), part.data());
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + 300));
+
+  const auto sum = job.sum(job.everybody(), 7);
+  bench_mismatch first{};
+  EXPECT_EQ(bench_pattern_check_part(job.pattern.get(), 7, 300, 200, sum.data() + 300, &first), 0U);
+  EXPECT_GT(bench_pattern_check_part(job.pattern.get(), 7, 301, 200, sum.data() + 300, &first), 150U)
+      << "shifted by one";
+}
+
 }  // namespace

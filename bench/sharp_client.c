@@ -7,59 +7,16 @@
 #include <sharp/api/sharp_coll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "bench/driver.h"
+#include "bench/sharp_start.h"
 
 static struct sharp_coll_context* context;
 static struct sharp_coll_comm* comm;
 
-static int oob_bcast(void* unused, void* buffer, int length, int root) {
-  (void)unused;
-  return MPI_Bcast(buffer, length, MPI_BYTE, root, MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : -1;
-}
-
-static int oob_barrier(void* unused) {
-  (void)unused;
-  return MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : -1;
-}
-
-static int oob_gather(void* unused, int root, void* send, void* receive, int length) {
-  (void)unused;
-  return MPI_Gather(send, length, MPI_BYTE, receive, length, MPI_BYTE, root, MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : -1;
-}
-
 static int start(void) {
-  int rank = 0, size = 0, local_rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Comm local;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &local);
-  MPI_Comm_rank(local, &local_rank);
-  MPI_Comm_free(&local);
-  uint64_t job_id =
-      ((uint64_t)time(NULL) << 20) ^ (uint64_t)getpid();  // need only differ from other jobs of this fabric
-  MPI_Bcast(&job_id, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-
-  struct sharp_coll_init_spec init;
-  memset(&init, 0, sizeof init);
-  init.job_id = job_id;
-  init.world_rank = rank;
-  init.world_size = size;
-  init.world_local_rank = local_rank;
-  init.config = sharp_coll_default_config;
-  init.config.ib_dev_list = "";
-  init.oob_colls.bcast = oob_bcast;
-  init.oob_colls.barrier = oob_barrier;
-  init.oob_colls.gather = oob_gather;
-  const int code = sharp_coll_init(&init, &context);
-  if (code != SHARP_COLL_SUCCESS) return code;
-  struct sharp_coll_comm_init_spec group;
-  memset(&group, 0, sizeof group);
-  group.rank = rank;
-  group.size = size;
-  return sharp_coll_comm_init(context, &group, &comm);
+  const int code = sharp_start(&context);
+  return code != SHARP_COLL_SUCCESS ? code : sharp_group(context, &comm);
 }
 
 static int stop(void) {
@@ -78,16 +35,6 @@ static enum sharp_datatype sharp_type(bench_type type) {
   return SHARP_DTYPE_NULL;
 }
 
-static struct sharp_coll_data_desc describe(void* buffer, size_t bytes) {
-  struct sharp_coll_data_desc d;
-  memset(&d, 0, sizeof d);
-  d.type = SHARP_DATA_BUFFER;
-  d.mem_type = SHARP_MEM_TYPE_HOST;
-  d.buffer.ptr = buffer;
-  d.buffer.length = bytes;
-  return d;
-}
-
 static int call_barrier(const bench_call* a) {
   (void)a;
   return sharp_coll_do_barrier(comm);
@@ -96,8 +43,8 @@ static int call_barrier(const bench_call* a) {
 static int call_allreduce(const bench_call* a) {
   struct sharp_coll_reduce_spec spec;
   memset(&spec, 0, sizeof spec);
-  spec.sbuf_desc = describe((void*)a->send, a->count * bench_type_bytes(a->type));
-  spec.rbuf_desc = describe(a->receive, a->count * bench_type_bytes(a->type));
+  spec.sbuf_desc = sharp_describe((void*)a->send, a->count * bench_type_bytes(a->type));
+  spec.rbuf_desc = sharp_describe(a->receive, a->count * bench_type_bytes(a->type));
   spec.dtype = sharp_type(a->type);
   spec.length = a->count;
   spec.op = SHARP_OP_SUM;
@@ -106,9 +53,34 @@ static int call_allreduce(const bench_call* a) {
   return sharp_coll_do_allreduce(comm, &spec);
 }
 
+static int call_reduce_scatter(const bench_call* a) {
+  struct sharp_coll_reduce_spec spec;
+  memset(&spec, 0, sizeof spec);
+  spec.sbuf_desc = sharp_describe((void*)a->send, a->count * bench_type_bytes(a->type));
+  spec.rbuf_desc = sharp_describe(a->receive, a->block * bench_type_bytes(a->type));
+  spec.dtype = sharp_type(a->type);
+  spec.length = a->block;
+  spec.op = SHARP_OP_SUM;
+  spec.tag_dtype = SHARP_DTYPE_NULL;
+  spec.aggr_mode = SHARP_AGGREGATION_NONE;
+  return sharp_coll_do_reduce_scatter(comm, &spec);
+}
+
+static int call_allgather(const bench_call* a) {
+  struct sharp_coll_gather_spec spec;
+  memset(&spec, 0, sizeof spec);
+  spec.sbuf_desc = sharp_describe((void*)a->send, a->block * bench_type_bytes(a->type));
+  spec.rbuf_desc = sharp_describe(a->receive, a->count * bench_type_bytes(a->type));
+  spec.dtype = sharp_type(a->type);
+  spec.size = a->block;
+  return sharp_coll_do_allgather(comm, &spec);
+}
+
 static const bench_collective kCollectives[] = {
-    {"barrier", 0, call_barrier},
-    {"allreduce", 1, call_allreduce},
+    {"barrier", kBenchNothing, call_barrier},
+    {"allreduce", kBenchAllSum, call_allreduce},
+    {"reduce_scatter", kBenchSumPart, call_reduce_scatter},
+    {"allgather", kBenchGather, call_allgather},
 };
 
 int main(int argc, char** argv) {

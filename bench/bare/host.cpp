@@ -33,13 +33,15 @@ Result<> run_host(Link parent, const Plan& plan) {
   if (!waiter) return tl::unexpected(waiter.error());
   if (auto added = waiter->add(parent); !added) return added;
   for (const Case& c : plan.cases) {
-    std::vector<std::int64_t> report(static_cast<std::size_t>(c.total()) + 1);
+    std::vector<std::int64_t> report(static_cast<std::size_t>(c.total()) + 2);
     report[0] = 1;  // one host in this sum
     parent.begin(kHeaderBytes + c.chunk);
     for (int i = 0; i < c.total(); ++i) {
+      const auto cpu_before = bench_cpu_ns();
       const auto start = bench_now_ns();
       if (auto done = one_operation(parent, *waiter, c, static_cast<std::uint64_t>(i) * c.chunks); !done) return done;
       report[static_cast<std::size_t>(i) + 1] = bench_now_ns() - start;
+      if (i >= c.warmup) report.back() += bench_cpu_ns() - cpu_before;
     }
     if (auto sent = parent.write_all(std::as_bytes(std::span(report))); !sent) return sent;
   }

@@ -10,7 +10,7 @@ class Fabric:
     """A file of lab/fabrics and the tree in it: the root node, and each leaf node with the hosts below it."""
 
     name: str
-    root: str
+    root: str  # None: no lab, everything runs on this machine
     leaves: tuple  # ((leaf node, (host, ...)), ...)
 
     @property
@@ -33,8 +33,18 @@ class Case:
     limit_why: str
     over_limit: float = None  # Sumac must be at most this many times the limit
     over_bare: float = None  # ... and this many times bare
-    share_min: float = None  # of a share: at least
+    share_min: float = None  # of a share or a ratio: at least
+    bare_share: float = None  # of a rate: at least this share of the bare one's
     unit: str = "ms"
+    group: str = ""  # cases of a fabric with the same word are started together
+    iterations: tuple = None  # (iterations, warm-up) instead of the form's
+    wire_limit: float = None  # the limit with every header, as the links count
+    field: str = "median"  # of our programs' JSON lines: what is compared
+    may_refuse: bool = False  # it also holds if Sumac says beforehand that it would lose, and why
+    environment: tuple = ()  # ((name, value), ...) that Sumac runs with, beside what it always does
+
+    def iterations_of(self, form):
+        return self.iterations or (form.small if self.size <= 64 << 10 else form.large)
 
     @property
     def must(self):
@@ -44,7 +54,9 @@ class Case:
         if self.over_bare:
             parts.append(f"<= {self.over_bare:.2f} x bare")
         if self.share_min:
-            parts.append(f">= {self.share_min} and own checks pass")
+            parts.append(f">= {self.share_min}" + (" and own checks pass" if self.unit == "share" else ""))
+        if self.bare_share:
+            parts.append(f">= {100 * self.bare_share:.0f} % of bare")
         return ", ".join(parts) or "reported"
 
 
@@ -114,6 +126,8 @@ class Tuned:
 
 
 OMPI_DEFAULT = "Open MPI default"
+MPICH = "MPICH"
+PEERS = ("Open MPI", MPICH)  # how their columns begin
 
 
 @dataclass(frozen=True)
@@ -146,6 +160,6 @@ FULL = Form("full", 5, 5, (200, 20), (10, 5), _ALL_TUNED,
 
 def program_case(case, form):
     """The --case text of collbench, sharp-client and baretree."""
-    iterations, warmup = form.small if case.size <= 64 << 10 else form.large
+    iterations, warmup = case.iterations_of(form)
     size = "" if case.collective == "barrier" else str(case.size)
     return f"{case.collective}:{size}:{iterations}:{warmup}"

@@ -2,7 +2,7 @@
 
 import json
 
-from .cases import OMPI_DEFAULT
+from .cases import OMPI_DEFAULT, PEERS
 
 PASS, FAIL, OPEN, REPORTED = "pass", "FAIL", "open", "reported"
 
@@ -18,6 +18,17 @@ def verdict(case, results):
     if case.share_min is not None:
         return (PASS if value >= case.share_min else FAIL), f"{value:.3f} of {case.share_min}"
     why, ok, judged = [], True, False
+    if case.bare_share is not None:
+        column = results.bare(case.name)
+        if column is None:
+            return OPEN, "bare has no number to compare with"
+        share = value / results.value(case.name, column)
+        return (PASS if share >= case.bare_share else FAIL), f"{100 * share:.0f} % of bare, wanted {100 * case.bare_share:.0f} %"
+    refused = results.notes.get(case.name, {}).get("refused")
+    if case.may_refuse and refused:
+        return PASS, f"refused: {refused}"
+    if case.over_limit is not None and case.limit is None:
+        return OPEN, "its limit is not known"
     if case.over_limit is not None:
         ratio, judged = value / case.limit, True
         ok = ok and ratio <= case.over_limit
@@ -45,8 +56,9 @@ def rows(cases, results):
             "case": case.name,
             "unit": case.unit,
             "sumac": results.value(case.name, "sumac"),
-            "peers": {c: cell.value for c, cell in cells.items() if c.startswith("Open MPI")},
-            "limit": round(case.limit, 3),
+            "peers": {c: cell.value for c, cell in cells.items() if c.startswith(PEERS)},
+            "limit": round(case.limit, 3) if case.limit is not None else None,
+            "wire_limit": round(case.wire_limit, 3) if case.wire_limit is not None else None,
             "bare": results.value(case.name, bare) if bare else None,
             "bare_wait": bare,
             "sumac_lib": results.value(case.name, "sumac-lib"),
@@ -70,10 +82,12 @@ def number(value, unit="ms"):
         return "-"
     if unit == "share":
         return f"{value:.3f}"
+    if unit in ("bytes", "1/s"):
+        return f"{value / 1e6:.2f}M" if value >= 1e6 else f"{value / 1e3:.1f}k" if value >= 1e4 else f"{value:.0f}"
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _cell_text(results, case, column):
+def cell_text(results, case, column):
     if column is None:
         return "-"
     cell = results.cells.get(case.name, {}).get(column)
@@ -89,7 +103,7 @@ def _cell_text(results, case, column):
     return text + (f" [{cell.void} void]" if cell.void else "")
 
 
-def _ratio(value, base):
+def ratio_text(value, base):
     return f"{value / base:.2f}" if value is not None and base else "-"
 
 
@@ -102,19 +116,23 @@ def table(cases, results):
     for case in cases:
         bare, best = results.bare(case.name), results.best_tuned(case.name)
         value = results.value(case.name, "sumac")
-        tuned = _cell_text(results, case, best)
+        tuned = cell_text(results, case, best)
         if best:
             tuned += f" [{best.removeprefix('Open MPI ')}]"
         is_time = case.unit == "ms"
-        body.append((case.name, number(case.limit, case.unit), _cell_text(results, case, bare),
-                     _cell_text(results, case, OMPI_DEFAULT), tuned, _cell_text(results, case, "sumac-lib"),
-                     _cell_text(results, case, "sumac"), _ratio(value, case.limit) if is_time else "-",
-                     _ratio(value, results.value(case.name, bare)) if is_time and bare else "-", case.must,
+        body.append((case.name, number(case.limit, case.unit), cell_text(results, case, bare),
+                     cell_text(results, case, OMPI_DEFAULT), tuned, cell_text(results, case, "sumac-lib"),
+                     cell_text(results, case, "sumac"), ratio_text(value, case.limit) if is_time else "-",
+                     ratio_text(value, results.value(case.name, bare)) if is_time and bare else "-", case.must,
                      verdict(case, results)[0]))
-    widths = [max(len(row[i]) for row in [HEAD, *body]) for i in range(len(HEAD))]
+    return markdown(HEAD, body)
+
+
+def markdown(head, body):
+    widths = [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
     rule = ["-" * width for width in widths]
     return ["| " + " | ".join(text.ljust(width) for text, width in zip(row, widths)) + " |"
-            for row in [HEAD, rule, *body]]
+            for row in [head, rule, *body]]
 
 
 def write(path, entries, lines, picture=""):

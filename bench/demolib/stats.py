@@ -31,6 +31,7 @@ class Results:
 
     def __init__(self):
         self.cells = {}
+        self.rates = set()  # names of the cases where more is better
         self.notes = {}  # case name -> column -> words, e.g. "not built yet"
 
     def cell(self, case, column):
@@ -43,9 +44,10 @@ class Results:
         self.notes.setdefault(case, {})[column] = words
 
     def bare(self, case):
-        """The faster way of waiting, as a column name; None if neither ran."""
+        """The better way of waiting, as a column name; None if neither ran."""
         values = {c: self.value(case, c) for c in ("bare spin", "bare epoll") if self.value(case, c) is not None}
-        return min(values, key=values.get) if values else None
+        best = max if case in self.rates else min
+        return best(values, key=values.get) if values else None
 
     def best_tuned(self, case):
         """The fastest of the tuned algorithms, as a column name; None if none ran."""

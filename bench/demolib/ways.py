@@ -41,8 +41,13 @@ class NotBuilt(Exception):
     """The program or component does not exist in this build: the column stays empty."""
 
 
-def sumac_environment(given=os.environ):
-    return {name: given.get(name, value) for name, value in SUMAC_ENVIRONMENT.items()}
+def sumac_environment(given=os.environ, more=()):
+    """What Sumac runs with; `more` are a case's own settings. The user's word goes first."""
+    return {name: given.get(name, value) for name, value in {**SUMAC_ENVIRONMENT, **dict(more)}.items()}
+
+
+def environment_flags(more=()):
+    return [word for name, value in sumac_environment(more=more).items() for word in ("-x", f"{name}={value}")]
 
 
 def parse_results(text, program):
@@ -64,7 +69,7 @@ def take(found, cases):
             raise WayFailed(f"no result for {case.name}")
         if entry["errors"]:
             raise WayFailed(f"{entry['errors']} wrong results in {case.name}")
-        numbers[case.name] = entry["median"]
+        numbers[case.name] = entry[case.field]
     return numbers
 
 
@@ -84,7 +89,7 @@ class Tools:
     def daemons(self):
         return all((self.bin / name).exists() for name in ("sharp_am", "sharp_an", "sharpd"))
 
-    def sumac_flags(self):
+    def sumac_flags(self, more=()):
         if not self.daemons() or not (self.components / "mca_coll_hcoll.so").exists():
             raise NotBuilt("not built yet")
         system = subprocess.run(["ompi_info", "--parsable", "--path", "pkglibdir"], capture_output=True, text=True,
@@ -93,9 +98,7 @@ class Tools:
             raise WayFailed("ompi_info names no component directory: install openmpi-bin")
         flags = ["--mca", "mca_base_component_path", f"{self.components}:{system}", "--mca", "coll_hcoll_enable", "1",
                  "--mca", "coll_hcoll_np", "0"]
-        for name, value in sumac_environment().items():
-            flags += ["-x", f"{name}={value}"]
-        return flags
+        return flags + environment_flags(more)
 
 
 def run_mpi(lab, ranks, flags, argv, seconds, cwd=None):
@@ -169,12 +172,13 @@ class Bare:
 
 
 def wait_for_ready(process, place, deadline):
-    """A node says when its children may come."""
+    """A node says when its children may come, and at which port."""
     if not wait_readable(process.stdout, deadline.left()):
         raise WayFailed(f"the bare node at {place} did not start")
     line = process.stdout.readline()
     if not line.startswith("ready "):
         raise WayFailed(f"the bare node at {place}: {last_words(process.stderr.read())}")
+    return int(line.split()[1])
 
 
 HPCC_INPUT = """HPLinpack benchmark input file
@@ -273,10 +277,7 @@ def ways(cases, form):
     return out
 
 
-def lib_flags(tools):
+def lib_flags(tools, more=()):
     if not tools.daemons():
         raise NotBuilt("not built yet")
-    flags = []
-    for name, value in sumac_environment().items():
-        flags += ["-x", f"{name}={value}"]
-    return flags
+    return environment_flags(more)

@@ -1,28 +1,18 @@
 """Who is compared: where each MPI comes from, how hostbench is compiled for it, and how it is started."""
 
-import hashlib
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from demolib.lab import last_words
+from demolib.compiling import Absent, compile_once, first_of, run_quietly
 
 from . import plan as P
 
 HERE = Path(__file__).resolve().parent
-SOURCE = HERE.parents[1]
 SOURCES = ["bench/host/hostbench.c", "bench/host/cell.c", "bench/host/area.c", "bench/measure.c"]
 HEADERS = ["bench/host/area.h", "bench/host/cell.h", "bench/host/ticks.h", "bench/host/world.h", "bench/measure.h", "bench/pattern.h"]
-FLAGS = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wshadow", f"-I{SOURCE}"]
-VECTORS = ("bench/pattern.c", "bench/host/world_naive.c")  # plain loops over megabytes: -O3, as in bench/CMakeLists.txt
-
-
-class Absent(Exception):
-    """This program cannot be had here; the text says why."""
 
 
 @dataclass
@@ -31,18 +21,6 @@ class Mpi:
     launcher: str
     family: str  # "openmpi" or "mpich"
     version: str
-
-
-def run_quietly(argv, seconds, what):
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=seconds, check=False)
-    except FileNotFoundError as missing:
-        raise Absent(f"{what}: {argv[0]} is missing") from missing
-    except subprocess.TimeoutExpired as late:
-        raise Absent(f"{what}: not done after {seconds} s") from late
-    if done.returncode != 0:
-        raise Absent(f"{what}: {last_words(done.stderr + done.stdout)}")
-    return done.stdout
 
 
 def installed(package, folder):
@@ -59,13 +37,6 @@ def installed(package, folder):
     return place
 
 
-def first_of(*names):
-    for name in names:
-        if shutil.which(name):
-            return shutil.which(name)
-    raise Absent(f"{names[0]} is missing: packaging/install packaging/apt-bench.txt")
-
-
 def find_mpi(name, folder):
     if name in (P.OMPI5, P.OMPI5_SM):
         place = installed("openmpi", folder)
@@ -79,25 +50,8 @@ def find_mpi(name, folder):
 
 
 def compile_for(key, compiler, world, folder):
-    """hostbench for one library; the name holds what it was made of, so that it is made again when that changes."""
-    files = [*SOURCES, world, "bench/pattern.c"]
-    digest = hashlib.sha256(" ".join([str(compiler), *FLAGS]).encode())
-    for name in files + HEADERS:
-        digest.update((SOURCE / name).read_bytes())
-    folder.mkdir(parents=True, exist_ok=True)
-    program = folder / f"hostbench-{key}-{digest.hexdigest()[:12]}"
-    if program.exists():
-        return program
-    for old in folder.glob(f"hostbench-{key}-*"):
-        old.unlink()
-    with tempfile.TemporaryDirectory() as place:
-        for name in files:
-            run_quietly([compiler, *FLAGS, *(["-O3"] if name in VECTORS else []), "-c", SOURCE / name, "-o",
-                         f"{place}/{Path(name).stem}.o"], 120, f"compiling for {key}")
-        run_quietly([compiler, *[f"{place}/{Path(name).stem}.o" for name in files], "-lm", "-o", f"{place}/program"], 120,
-                    f"linking for {key}")
-        shutil.copy(f"{place}/program", program)  # complete or not there
-    return program
+    """hostbench for one library."""
+    return compile_once(f"hostbench-{key}", compiler, [*SOURCES, world, "bench/pattern.c"], HEADERS, folder)
 
 
 class Program:

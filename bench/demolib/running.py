@@ -1,0 +1,232 @@
+"""The run itself: which column comes when, progress, what goes void, and the state of the machine meanwhile."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from . import cases as C
+from . import report
+from .lab import Lab, LabError
+from .stats import Results
+from .ways import NotBuilt, WayFailed
+
+SOURCE = Path(__file__).resolve().parents[2]
+START_S = 1.5  # of one mpirun in the lab, until measured
+CLOSE = 1.1  # a tuned algorithm this near to the best one stays in the race
+
+
+class Step:
+    """One way on one fabric in one run."""
+
+    def __init__(self, run, fabric, way, guess_s):
+        self.run, self.fabric, self.way, self.guess_s = run, fabric, way, guess_s
+        self.key = (fabric.name, way.column, tuple(case.name for case in way.cases))
+
+
+def plan(cases, form, ways):
+    """Steps by group: [(fabric, cases, [step, ...])]; a group is a fabric's cases that are started together. The order of
+    columns rotates from run to run. A way may say how many runs it takes part in (`runs`)."""
+    out = []
+    for fabric, group in dict.fromkeys((case.fabric, case.group) for case in cases):
+        own = [case for case in cases if case.fabric is fabric and case.group == group]
+        columns = ways(own, form)
+        steps = []
+        for run in range(form.runs_of(own[0])):
+            turn = run % len(columns)
+            steps += [Step(run, fabric, way, guess_seconds(way, form)) for way in columns[turn:] + columns[:turn]
+                      if run < getattr(way, "runs", run + 1)]
+        out.append((fabric, own, steps))
+    return out
+
+
+def guess_seconds(way, form):
+    """For the progress line only, and only until the step has run once."""
+    if hasattr(way, "guess_s"):
+        return way.guess_s
+    times = 3.5 if way.column in (C.OMPI_DEFAULT, C.MPICH) else 2.4 if way.column.startswith("Open MPI") else 1.2
+    total = START_S + way.cases[0].fabric.hosts / 8
+    for case in way.cases:
+        if case.collective == "hpcc":
+            return 30.0
+        iterations, warmup = case.iterations_of(form)
+        total += times * (case.limit or 200.0) / 1e3 * (iterations + warmup)
+    return total
+
+
+class Progress:
+    """Which step is running, elapsed and what is about left."""
+
+    def __init__(self, steps):
+        self.start, self.waiting, self.seen = time.monotonic(), list(steps), {}
+        self.absent = set()
+
+    def left_s(self):
+        return sum(self.seen.get(s.key, s.guess_s) for s in self.waiting if s.key not in self.absent)
+
+    def begin(self, step):
+        now = time.monotonic() - self.start
+        text = f"[{clock(now)}, about {clock(self.left_s())} left] {step.fabric.name} run {step.run + 1}: {step.way.column}"
+        print(f"{text:<78}", end=" ", flush=True)
+        self.waiting.remove(step)
+        self.began = time.monotonic()
+
+    def done(self, step, words):
+        self.seen[step.key] = time.monotonic() - self.began
+        print(words, flush=True)
+
+
+def clock(seconds):
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def run_step(step, lab, tools, results, progress):
+    """Runs one step and files its numbers: a value, a void run, a failure, or a note that it is not built."""
+    progress.begin(step)
+    seconds = 60 if step.way.cases[0].collective == "hpcc" else 60 + 3 * step.guess_s
+    try:
+        before = lab.drops()
+        numbers = step.way.run(lab, tools, seconds)
+        drops = lab.drops() - before
+    except NotBuilt as missing:
+        progress.absent.add(step.key)
+        for case in step.way.cases:
+            results.note(case.name, step.way.column, str(missing))
+        return progress.done(step, str(missing))
+    except WayFailed as failure:
+        for case in step.way.cases:
+            results.cell(case.name, step.way.column).failures.append(str(failure))
+        return progress.done(step, f"FAILED: {failure}")
+    if drops:
+        for case, column in numbers:
+            results.cell(case, column).void += 1
+        return progress.done(step, f"void: the fabric dropped {drops} frames")
+    for (case, column), value in numbers.items():
+        results.cell(case, column).values.append(value)
+    for (case, column), words in getattr(step.way, "notes", {}).items():
+        results.note(case, column, words)
+    units = {case.name: case.unit for case in step.way.cases}
+    words = ", ".join(f"{case}: {report.number(value, units.get(case, 'ms'))}" for (case, _), value in numbers.items())
+    progress.done(step, words or "passed its own checks")
+
+
+def is_out_of_the_race(step, results):
+    """After the first run, whether all of a tuned way's columns are clearly behind the best one."""
+    way = step.way
+    if step.run == 0 or not getattr(way, "races", False):
+        return False
+    for case in way.cases:
+        best, own = results.best_tuned(case.name), results.value(case.name, way.peers(case.collective))
+        if own is not None and own <= CLOSE * results.value(case.name, best):
+            return False
+    return True
+
+
+def cacheline_ns(tools):
+    done = subprocess.run([tools.program("cacheline")], capture_output=True, text=True, check=False)
+    return json.loads(done.stdout)["cacheline_ns"] if done.returncode == 0 else None
+
+
+class NoLab:
+    """In place of a lab where nothing travels: nothing can be dropped."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def drops(self):
+        return 0
+
+
+def bring_up(fabric, tools, log_folder):
+    if fabric.root is None:
+        return NoLab()
+    file = SOURCE / "lab" / "fabrics" / f"{fabric.name}.yaml"
+    return Lab(tools.program("sumac"), file, f"{fabric.name}-{os.getpid()}", log_folder / f"lab-{fabric.name}.log",
+               bare=not tools.daemons())
+
+
+def run_group(fabric, cases, steps, tools, results, progress, log_folder):
+    with bring_up(fabric, tools, log_folder) as lab:
+        last_run = None
+        for step in steps:
+            if step.run != last_run:
+                last_run, ns = step.run, cacheline_ns(tools)
+                for case in cases:
+                    if ns is not None:
+                        results.cell(case.name, "cacheline_ns").values.append(ns)
+            if step.key in progress.absent or is_out_of_the_race(step, results):
+                progress.waiting.remove(step)
+                continue
+            run_step(step, lab, tools, results, progress)
+
+
+LOAD_BEFORE = os.getloadavg()[0]  # later it is our own ranks that spin
+
+
+def machine(results):
+    """The state of the machine, for beside the table."""
+    lines = [ns for cells in results.cells.values() if "cacheline_ns" in cells for ns in cells["cacheline_ns"].values]
+    about = f"{len(os.sched_getaffinity(0))} cores, load before {LOAD_BEFORE:.1f}"
+    return about + (f", cache line to and fro {min(lines):.0f}..{max(lines):.0f} ns" if lines else "")
+
+
+def measure(program, cases, form, ways, tools, log_folder):
+    """Everything, with progress; leaves the program with one line if the lab does not come up or somebody interrupts."""
+
+    def stop(number, _):
+        raise KeyboardInterrupt(number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)  # as Ctrl-C: the lab goes down on the way out
+    log_folder.mkdir(parents=True, exist_ok=True)
+    results = Results()
+    results.rates = {case.name for case in cases if case.bare_share}
+    print(f"{form.name} form: {len(cases)} cases; {machine(results)}")
+    groups = plan(cases, form, ways)
+    progress = Progress([step for _, _, steps in groups for step in steps])
+    try:
+        for fabric, own, steps in groups:
+            run_group(fabric, own, steps, tools, results, progress, log_folder)
+    except LabError as error:
+        sys.exit(f"{program}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(f"{program}: interrupted; the lab is down, nothing was written")
+    return results
+
+
+def need(program, tools, build, names):
+    for name in names:
+        if not (tools.bin / name).exists():
+            sys.exit(f"{program}: {tools.bin / name} is missing: build it first (cmake --build {build} --target programs)")
+
+
+def choose(program, only, known):
+    """The cases named in `only`, a list with commas; all if it is empty."""
+    if not only:
+        return list(known)
+    wanted = only.split(",")
+    unknown = [name for name in wanted if name not in {case.name for case in known}]
+    if unknown:
+        sys.exit(f"{program}: no case '{unknown[0]}': {', '.join(case.name for case in known)}")
+    return [case for case in known if case.name in wanted]
+
+
+def verdicts(cases, results):
+    """Prints what failed; the exit status of the whole. That a peer failed is told and is not our failure."""
+    status = 0
+    for case in cases:
+        word, why = report.verdict(case, results)
+        for column, cell in results.cells.get(case.name, {}).items():
+            if cell.failures and column != "sumac":
+                print(f"{case.name}: {column}: {cell.failures[0]}")
+                status = status if column.startswith(C.PEERS) else 1
+        if word == report.FAIL or (word == report.OPEN and results.value(case.name, "sumac") is not None):
+            print(f"{case.name}: must hold {case.must}: {why}")
+            status = 1
+    return status

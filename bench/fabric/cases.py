@@ -1,0 +1,103 @@
+"""What `make bench-fabric` compares: fabrics, cases, bounds and what must hold."""
+
+from dataclasses import dataclass
+
+from demolib import cases as C
+
+MIB = C.MIB
+CHUNK, HEADER = 64 << 10, 64  # of a stream: payload of one message, and the header before each message
+MTU, FRAME_EXTRA, TCP_IP = 9000, 66, 52  # a frame's own bytes: Ethernet 14 and TCP/IP with time stamps 52
+
+
+@dataclass(frozen=True)
+class FabricCase(C.Case):
+    kind: str = "calls"  # which columns: see columns.py
+    runs: int = 5
+    peer_runs: int = 2  # of the default and of the algorithms still in the race; their spread is small, their calls are long
+    peer_iterations: tuple = None  # where a peer's calls are so long that the case's own number of them would take minutes
+    tuned: tuple = ()  # the peer's algorithms tried
+    mpich: bool = True
+
+
+def wire_bytes(payload):
+    """What a link carries, one way, for a stream of `payload` bytes."""
+    messages = -(-payload // CHUNK)
+    stream = payload + messages * HEADER
+    return stream + -(-stream // (MTU - TCP_IP)) * FRAME_EXTRA
+
+
+def stream_bounds(size, rate_mbit, times=1.0):
+    """(payload bound, wire bound) in ms of a link that carries `times` x size one way."""
+    return {"limit": C.stream_limit_ms(size, rate_mbit, times), "wire_limit": C.stream_limit_ms(wire_bytes(size), rate_mbit, times)}
+
+
+def latency_bounds(links, delay_ms, size, rate_mbit=1000):
+    limit = C.latency_limit_ms(links, delay_ms)
+    return {"limit": limit, "wire_limit": limit + links * 8 * (size + HEADER + FRAME_EXTRA) / (rate_mbit * 1e3)}
+
+
+def ring_bound_ms(hosts, size, rate_mbit):
+    """A ring's: each link carries 2 (n-1)/n of the vector each way."""
+    return C.stream_limit_ms(size, rate_mbit, 2 * (hosts - 1) / hosts)
+
+
+def pipeline_ms(fragments, depth, round_trip_ms):
+    """The closed form where delay is all: fragments go in turns of `depth`, and each turn takes one trip up and down."""
+    return -(-fragments // depth) * round_trip_ms
+
+
+F_64H = C.Fabric("fabric-64h-10ms", "an-root", C._leaves(8, 8))
+F_8H_5MS = C.Fabric("fabric-8h-5ms", "an-root", C._leaves(2, 4))
+F_RAILS = C.Fabric("fabric-8h-2rails", "an-root-a", C._leaves(2, 4))
+F_SPARE = C.Fabric("fabric-8h-8spare", "an-x1", C._leaves(1, 8))
+F_ONHOSTS = C.Fabric("fabric-8h-onhosts", "an-h1", C._leaves(1, 8))
+F_LOCAL = C.Fabric("this machine", None, C._leaves(1, 8))
+
+_5MS = {"group": "latency", "iterations": (40, 5), "over_limit": 1.06, "tuned": (C.Tuned(1, 1), C.Tuned(2, 2), C.Tuned(3, 3),
+        C.Tuned(4, 4), C.Tuned(5, 6), C.Tuned(6, None)), "peer_iterations": (20, 3)}
+_500US = {**_5MS, "iterations": (200, 20), "over_limit": None, "over_bare": 1.10, "peer_iterations": (100, 10), "peer_runs": 3}
+_STREAM = (C.Tuned(2, None), C.Tuned(3, None), C.Tuned(4, None), C.Tuned(5, None), C.Tuned(5, None, 64 << 10), C.Tuned(6, None))
+_16MIB = {"iterations": (5, 2), "peer_iterations": (3, 1)}
+_RAILS = (("HCOLL_MAIN_IB", "mlx5_0:1,mlx5_1:1"), ("SHARP_COLL_GROUPS_PER_COMM", "2"))
+_8TREES = (("SHARP_COLL_GROUPS_PER_COMM", "8"),)
+
+CASES = (
+    FabricCase("allreduce-8B-16h-5ms", C.F_5MS, "allreduce", 8, limit_why="2 links up, 2 down", **latency_bounds(4, 5.0, 8), **_5MS),
+    FabricCase("barrier-16h-5ms", C.F_5MS, "barrier", 0, limit_why="2 links up, 2 down", **latency_bounds(4, 5.0, 0), **_5MS),
+    FabricCase("allreduce-8B-16h-500us", C.F_500US, "allreduce", 8, limit_why="2 links up, 2 down", **latency_bounds(4, 0.5, 8),
+               **_500US),
+    FabricCase("barrier-16h-500us", C.F_500US, "barrier", 0, limit_why="2 links up, 2 down", **latency_bounds(4, 0.5, 0), **_500US),
+    FabricCase("allreduce-8B-64h-10ms", F_64H, "allreduce", 8, limit_why="2 links up, 2 down", **latency_bounds(4, 10.0, 8),
+               over_limit=1.10, iterations=(20, 4), tuned=(C.Tuned(3, None), C.Tuned(6, None)), peer_runs=1, peer_iterations=(6, 1)),
+    FabricCase("allreduce-16MiB-8h", C.F_STREAM, "allreduce", 16 * MIB, limit_why="M / rate", **stream_bounds(16 * MIB, 200),
+               group="16MiB", over_limit=1.07, tuned=_STREAM, **_16MIB),
+    FabricCase("allreduce-64MiB-8h", C.F_STREAM, "allreduce", 64 * MIB, limit_why="M / rate", **stream_bounds(64 * MIB, 200),
+               group="64MiB", over_limit=1.05, iterations=(3, 1), peer_runs=1, peer_iterations=(2, 1), mpich=False,
+               tuned=(C.Tuned(4, None), C.Tuned(5, None, 64 << 10))),
+    FabricCase("reduce_scatter-16MiB-8h", C.F_STREAM, "reduce_scatter", 16 * MIB, limit_why="M / rate: whole vectors go up",
+               **stream_bounds(16 * MIB, 200), group="reduce_scatter", kind="parts", over_limit=1.10, **_16MIB),
+    FabricCase("allgather-16MiB-8h", C.F_STREAM, "allgather", 16 * MIB, limit_why="(n-1)/n M / rate: a rank has its own part",
+               **stream_bounds(16 * MIB, 200, 7 / 8), group="allgather", kind="parts", over_limit=1.10, **_16MIB),
+    FabricCase("allreduce-16MiB-8h-2rails", F_RAILS, "allreduce", 16 * MIB, limit_why="M / (2 rate)",
+               **stream_bounds(16 * MIB, 40, 1 / 2), kind="striped", over_limit=1.10, environment=_RAILS,
+               tuned=(C.Tuned(4, None), C.Tuned(5, None, 64 << 10)), iterations=(3, 1), peer_iterations=(2, 1), peer_runs=1),
+    FabricCase("allreduce-16MiB-8h-8spare", F_SPARE, "allreduce", 16 * MIB, limit_why="n M / (m rate), n = m = 8",
+               **stream_bounds(16 * MIB, 60), kind="striped", over_limit=1.15, environment=_8TREES,
+               tuned=(C.Tuned(4, None), C.Tuned(5, None, 64 << 10)), iterations=(3, 1), peer_iterations=(2, 1), peer_runs=1),
+    FabricCase("allreduce-16MiB-8h-onhosts", F_ONHOSTS, "allreduce", 16 * MIB, limit_why="a ring's: 2 (n-1)/n M / rate",
+               limit=ring_bound_ms(8, 16 * MIB, 60), wire_limit=ring_bound_ms(8, wire_bytes(16 * MIB), 60), kind="striped",
+               over_limit=1.2, environment=_8TREES, tuned=(C.Tuned(4, None), C.Tuned(5, None, 64 << 10)), iterations=(3, 1),
+               peer_iterations=(2, 1), peer_runs=1, may_refuse=True),
+    FabricCase("pipeline-2KiB", F_8H_5MS, "allreduce", 2048, unit="ratio", kind="pipeline", iterations=(20, 3), share_min=7.2,
+               limit=pipeline_ms(16, 2, 20.0) / pipeline_ms(8, 8, 20.0), limit_why="8 turns of 2 fragments over 1 turn of 8"),
+    FabricCase("node-stream-8c", F_LOCAL, "allreduce", 16 * MIB, unit="1/s", kind="node", iterations=(12, 3), limit=None,
+               limit_why="64 KiB results for 8 children, per processor second of the node's thread", bare_share=0.85),
+    FabricCase("node-small-8c", F_LOCAL, "allreduce", 8, unit="1/s", kind="node", iterations=(20000, 1000), limit=None,
+               limit_why="8 B results for 8 children, per processor second of the node's thread", bare_share=0.70),
+    FabricCase("client-cpu-4MiB", C.F_STREAM, "allreduce", 4 * MIB, kind="client-cpu", group="cpu", field="cpu_ms",
+               iterations=(10, 3), limit=None, limit_why="processor time of a client (getrusage) per call", over_bare=1.15),
+    FabricCase("memory-client", C.F_STREAM, "memory", 0, unit="bytes", kind="memory", group="memory", runs=1, over_limit=1.0,
+               limit=float(2 << 20), limit_why="per group, beside registered buffers and retained results"),
+    FabricCase("memory-node", C.F_STREAM, "memory", 0, unit="bytes", kind="memory", group="memory", runs=1, over_limit=1.0,
+               limit=None, limit_why="the bound that the node prints"),
+)

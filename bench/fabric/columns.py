@@ -1,0 +1,139 @@
+"""How each column of a case is run in the lab. A way serves the cases of a group with one start and gives back numbers."""
+
+import re
+
+from demolib import cases as C
+from demolib.ways import (Bare, Mpi, SUMMARY, Tools, WayFailed, lib_flags, parse_results, run_mpi)
+
+from . import local, mpich
+from .cases import pipeline_ms
+
+BOTH_WAITS = ("spin", "epoll")
+# Open MPI's rings, by their numbers: the only algorithms that move no more than a ring does.
+RING = {"reduce_scatter": ("Open MPI reduce_scatter 2", "coll_tuned_reduce_scatter_algorithm", "2"),
+        "allgather": ("Open MPI allgather 4", "coll_tuned_allgather_algorithm", "4")}
+
+
+class Peer(Mpi):
+    """A way that takes part in fewer runs and has its own number of iterations; `races`: only while it is near the best."""
+
+    def __init__(self, column, cases, form, races=False, **more):
+        short = [with_iterations(case, case.peer_iterations or case.iterations) for case in cases]
+        super().__init__(column, short, form, **more)
+        self.runs, self.races = cases[0].peer_runs, races
+
+
+def with_iterations(case, iterations):
+    return type(case)(**{**case.__dict__, "iterations": iterations})
+
+
+def tuned_ways(cases, form):
+    for tuned in cases[0].tuned:
+        served = [case for case in cases if tuned.serves(case.collective)]
+        if served:
+            yield Peer(tuned.peer(served[0].collective), served, form, races=True, flags=lambda _, t=tuned: t.flags(),
+                       peers=tuned.peer)
+
+
+def sumac_ways(cases, form, library_only=False):
+    more = cases[0].environment
+    library = Mpi("sumac" if library_only else "sumac-lib", cases, form, program="sharp-client",
+                  flags=lambda tools: lib_flags(tools, more))
+    if library_only:
+        return [library]
+    return [library, Mpi("sumac", cases, form, flags=lambda tools: Tools.sumac_flags(tools, more))]
+
+
+def calls(cases, form):
+    out = [Bare(wait, cases, form) for wait in (BOTH_WAITS if cases[0].size <= 64 << 10 else ("epoll",))]
+    out.append(Peer(C.OMPI_DEFAULT, cases, form))
+    out += tuned_ways(cases, form)
+    if cases[0].mpich:
+        out.append(mpich.Mpich(cases, form))
+    return out + sumac_ways(cases, form)
+
+
+def parts(cases, form):
+    """Open MPI's component of ours leaves these two to the next module: it is the library that is measured."""
+    column, parameter, number = RING[cases[0].collective]
+    flags = ["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", parameter, number]
+    return [Peer(C.OMPI_DEFAULT, cases, form), Peer(column, cases, form, flags=lambda _: flags), mpich.Mpich(cases, form),
+            *sumac_ways(cases, form, library_only=True)]
+
+
+class OrRefused(Mpi):
+    """Striped over several trees; or the library says beforehand that the trees would lose, and why."""
+
+    def run(self, lab, tools, seconds):
+        numbers = super().run(lab, tools, seconds)
+        found = SUMMARY.search(getattr(self, "summary", "") or "")
+        if found and int(found["tree"]) == 0 and found["why"]:
+            self.notes = {(self.cases[0].name, "refused"): found["why"]}
+        return numbers
+
+
+def striped(cases, form):
+    more = cases[0].environment + (("SUMAC_EXPLAIN", "1"),)
+    return [Peer(C.OMPI_DEFAULT, cases, form), *tuned_ways(cases, form),
+            Mpi("sumac-lib", cases, form, program="sharp-client", flags=lambda tools: lib_flags(tools, cases[0].environment)),
+            OrRefused("sumac", cases, form, flags=lambda tools: Tools.sumac_flags(tools, more))]
+
+
+# What group 0 was granted, as the library says at level 3: "quota: ( osts:2 user_data_per_ost:128 )".
+GROUP_QUOTA = re.compile(r"group id: \S+ tree idx:.*quota: \( osts:(\d+) user_data_per_ost:(\d+) \)")
+
+
+class Pipeline:
+    """The same 2 KiB in 16 fragments of 128 B, 2 in flight, and in 8 of 256 B, 8 in flight; both within one step."""
+
+    WAYS = ((128, 2, (("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "128"), ("SHARP_COLL_JOB_QUOTA_OSTS", "2"),
+                      ("SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "1"))),
+            (256, 8, (("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "256"), ("SHARP_COLL_JOB_QUOTA_OSTS", "128"),
+                      ("SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "16"))))
+    COMMON = (("SHARP_COLL_ENABLE_SAT", "0"), ("SHARP_COLL_LOG_LEVEL", "3"))
+
+    def __init__(self, column, cases, form):
+        self.column, self.cases, self.form = column, cases, form
+        self.guess_s = 15.0
+
+    def run(self, lab, tools, seconds):
+        case, took = self.cases[0], []
+        for payload, osts, more in self.WAYS:
+            text = C.program_case(case, self.form)
+            out, err = run_mpi(lab, case.fabric.hosts, lib_flags(tools, more + self.COMMON),
+                               [tools.program("sharp-client"), "--case", text], seconds)
+            granted = GROUP_QUOTA.search(err) or GROUP_QUOTA.search(out)
+            if granted is None or granted.groups() != (str(osts), str(payload)):
+                raise WayFailed(f"asked for {osts} OSTs of {payload} B, granted {granted.groups() if granted else 'nobody says what'}")
+            entry = parse_results(out, "sharp-client").get((case.collective, case.size))
+            if entry is None or entry["errors"]:
+                raise WayFailed(f"{osts} OSTs of {payload} B: no or wrong results")
+            took.append(entry["median"])
+            print(f"{case.size // payload} fragments, {osts} in flight: {entry['median']:.1f} ms, predicted "
+                  f"{pipeline_ms(case.size // payload, osts, 20.0):.0f};", end=" ", flush=True)
+        return {(case.name, self.column): took[0] / took[1]}
+
+
+def pipeline(cases, form):
+    return [Pipeline("sumac", cases, form)]
+
+
+def client_cpu(cases, form):
+    return [*[Bare(wait, cases, form) for wait in BOTH_WAITS], *sumac_ways(cases, form, library_only=True)]
+
+
+def node(cases, form):
+    """One case at a time: its number is per processor second of a process that serves nothing else."""
+    return [way for case in cases for way in (*[local.BareNode(wait, case, form) for wait in BOTH_WAITS], local.Node(case, form))]
+
+
+def memory(cases, form):
+    return [local.Memory(cases)]
+
+
+KINDS = {"calls": calls, "parts": parts, "striped": striped, "pipeline": pipeline, "client-cpu": client_cpu, "node": node,
+         "memory": memory}
+
+
+def columns(cases, form):
+    return KINDS[cases[0].kind](cases, form)

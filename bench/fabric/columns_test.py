@@ -1,0 +1,51 @@
+import unittest
+
+from demolib import cases as C
+from demolib import running
+from demolib.stats import Results
+
+from . import cases, columns, local
+from .run import form_of
+
+FORM = form_of("usual")
+
+
+class Columns(unittest.TestCase):
+    def test_every_case_has_sumac_and_somebody_to_compare_with(self):
+        for fabric, own, steps in running.plan(cases.CASES, FORM, columns.columns):
+            names = {step.way.column for step in steps}
+            self.assertTrue(any(name.startswith("sumac") for name in names), own)
+            if own[0].kind in ("calls", "parts", "striped"):
+                self.assertIn(C.OMPI_DEFAULT, names)
+                self.assertTrue(any(name.startswith("Open MPI ") and name != C.OMPI_DEFAULT for name in names), own)
+
+    def test_sumac_has_every_run_and_peers_some(self):
+        (_, _, steps), = running.plan([case for case in cases.CASES if case.name == "allreduce-16MiB-8h"], FORM, columns.columns)
+        runs = {name: sum(step.way.column == name for step in steps) for name in ("sumac", "bare epoll", C.OMPI_DEFAULT, C.MPICH)}
+        self.assertEqual(runs, {"sumac": 5, "bare epoll": 5, C.OMPI_DEFAULT: 2, C.MPICH: 1})
+
+    def test_after_the_first_run_only_what_is_near_the_best_goes_on(self):
+        name = "allreduce-16MiB-8h"
+        (_, _, steps), = running.plan([case for case in cases.CASES if case.name == name], FORM, columns.columns)
+        results = Results()
+        for column, value in (("Open MPI allreduce 4", 1600.0), ("Open MPI allreduce 5", 1700.0), ("Open MPI allreduce 6", 3200.0)):
+            results.cell(name, column).values.append(value)
+        out = {step.way.column for step in steps if running.is_out_of_the_race(step, results)}
+        self.assertEqual(out & {"Open MPI allreduce 4", "Open MPI allreduce 5", "Open MPI allreduce 6"}, {"Open MPI allreduce 6"})
+        self.assertFalse({"sumac", C.OMPI_DEFAULT, "bare epoll"} & out)
+        self.assertFalse(any(running.is_out_of_the_race(step, results) for step in steps if step.run == 0))
+
+    def test_what_the_library_grants_is_read_from_its_own_line(self):
+        line = ("[h1:0:12 - comm.c:417] INFO [group#:0] group id: 1 tree idx:0 rail_idx:0 group size:8 quota: ( osts:2 "
+                "user_data_per_ost:128 ) mgid: ( subnet prefix: 0x0 interface id: 0x0 ) mlid:0")
+        self.assertEqual(columns.GROUP_QUOTA.search(line).groups(), ("2", "128"))
+
+    def test_a_call_of_a_stream_is_many_results(self):
+        wanted = {"node-stream-8c": 256, "node-small-8c": 1}
+        for case in cases.CASES:
+            if case.name in wanted:
+                self.assertEqual(local.results_per_call(case), wanted[case.name])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""`make bench-fabric` for real: one case in its quick form, what it writes, and what cannot work. No timing is judged."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+BUILD, CASE = Path(sys.argv[1]), "barrier-16h-500us"
+RUN = [sys.executable, "-B", str(Path(__file__).with_name("run.py")), "--build", str(BUILD)]
+SKIPPED = 77
+
+
+class Run(unittest.TestCase):
+    def start(self, folder, *words):
+        return subprocess.Popen([*RUN, "--out", f"{folder}/fabric.json", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
+
+    def test_one_case_fills_its_row(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out, err = self.start(folder, "--quick", "--case", CASE).communicate(timeout=300)
+            self.assertIn("demo-16h-500us run 1: bare epoll", out, err)
+            (row,) = json.loads(Path(folder, "fabric.json").read_text())
+            self.assertEqual((row["case"], row["unit"], row["limit"]), (CASE, "ms", 2.0))
+            self.assertGreater(row["wire_limit"], row["limit"])
+            for number in (row["bare"], row["peers"]["Open MPI default"], row["sumac"], row["sumac_lib"]):
+                self.assertGreater(number, 2.0, "nobody beats the limit")
+            self.assertIn(f"| {CASE} ", Path(folder, "fabric.txt").read_text())
+
+    def test_the_list_names_what_must_hold(self):
+        out, _ = self.start("/nonesuch", "--list").communicate(timeout=60)
+        self.assertIn("allreduce-16MiB-8h-2rails    <= 1.10 x limit", out)
+
+    def test_what_cannot_work_is_one_clear_line(self):
+        for words, message in ((("--case", "nonesuch"), "no case 'nonesuch'"),
+                               (("--build", "/nonesuch"), "/nonesuch/bin/sumac is missing: build it first")):
+            process = self.start("/nonesuch", *words)
+            _, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, err.count("\n")), (1, 1), err)
+            self.assertIn(message, err)
+
+
+def lab_comes_up():
+    """Why not, in one line; None if it does."""
+    sumac, fabric = BUILD / "bin" / "sumac", Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
+    name = ["--name", f"can-it-{os.getpid()}"]
+    up = subprocess.run([sumac, "lab", "up", "--bare", *name, fabric], capture_output=True, text=True, check=False, timeout=60)
+    subprocess.run([sumac, "lab", "down", *name], capture_output=True, check=False, timeout=60)
+    return None if up.returncode == 0 else up.stderr.strip()
+
+
+if __name__ == "__main__":
+    trouble = lab_comes_up()
+    if trouble and os.environ.get("CI") != "true":
+        print(f"skipped, no lab here: {trouble}")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1])

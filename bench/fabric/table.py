@@ -1,0 +1,20 @@
+"""The table of `make bench-fabric` and its notes."""
+
+from demolib import report
+from demolib.cases import MPICH, OMPI_DEFAULT
+from demolib.report import cell_text, number, ratio_text
+
+HEAD = ("case", "payload limit", "wire limit", "bare", OMPI_DEFAULT, "best tuned", MPICH, "sumac-lib", "Sumac", "/ limit", "/ bare",
+        "must hold", "")
+
+
+def table(cases, results):
+    body = []
+    for case in cases:
+        bare, best, value = results.bare(case.name), results.best_tuned(case.name), results.value(case.name, "sumac")
+        tuned = cell_text(results, case, best) + (f" [{best.removeprefix('Open MPI ')}]" if best else "")
+        body.append((case.name, number(case.limit, case.unit), number(case.wire_limit, case.unit), cell_text(results, case, bare),
+                     cell_text(results, case, OMPI_DEFAULT), tuned, cell_text(results, case, MPICH),
+                     cell_text(results, case, "sumac-lib"), cell_text(results, case, "sumac"), ratio_text(value, case.limit),
+                     ratio_text(value, results.value(case.name, bare)) if bare else "-", case.must, report.verdict(case, results)[0]))
+    return report.markdown(HEAD, body)
