@@ -1,7 +1,6 @@
 #pragma once
 // A client's connection to its leaf node: hello, Open (a group id of the tree's root), and messages sorted to their
 // groups.
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,6 +8,7 @@
 #include "base/buffer.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "base/secret.hpp"
 #include "proto/client_group.hpp"
 #include "proto/link.hpp"
 
@@ -16,7 +16,7 @@ namespace sumac::proto {
 
 struct ClientLinkConfig {
   std::uint64_t job_id = 0;
-  std::array<std::uint8_t, 16> job_key{};
+  Secret job_key{};
   std::uint32_t world_rank = 0;
   std::uint32_t tree_id = 0;
   std::uint32_t message_max = wire::kPayloadMax;  ///< Largest data behind a Result that is believed.

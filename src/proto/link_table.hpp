@@ -1,12 +1,12 @@
 #pragma once
 // The child links of a node, found by the shell's number on every message: open addressing, no allocation but at
 // set-up.
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/secret.hpp"
 #include "proto/link.hpp"
 
 namespace sumac::proto {
@@ -19,7 +19,7 @@ struct Link {
   wire::Role role = wire::Role::client;
   std::uint64_t job_id = 0;
   std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
-  std::array<std::uint8_t, 16> key{};
+  Secret key{};
   std::vector<std::uint16_t> child_of;  ///< [group number]: which child this link is there.
 };
 

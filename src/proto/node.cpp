@@ -55,6 +55,7 @@ class Node::Impl {
     wire::HelloBody hello;
     hello.role = wire::Role::node;
     hello.id = ctx_.config.node_id;
+    hello.job_key = ctx_.config.node_key;
     ctx_.control(parent, ctx_.header(AggKind::hello, 0, 0), hello);
     for (const auto& [key, note] : notes_.all()) ctx_.control(parent, ctx_.header(AggKind::open, 0, 0), note.body);
     for (auto& group : groups_)
@@ -128,6 +129,10 @@ class Node::Impl {
         const bool same = link.role == body.role && link.job_id == body.job_id && link.peer == body.id;
         return same ? nullptr : "hello: a second one that differs";
       }
+      if (body.role == wire::Role::node && !same_secret(body.job_key, ctx_.config.node_key))
+        return "hello: not the key of this fabric's nodes";
+      if (const Job* job = body.role == wire::Role::client ? ctx_.jobs.find(body.job_id) : nullptr; job != nullptr)
+        if (!same_secret(body.job_key, job->grant.key)) return wrong_key(link, body.job_id, AggKind::hello, 0);
       link.greeted = true;
       link.role = body.role;
       link.job_id = body.job_id;
@@ -135,6 +140,17 @@ class Node::Impl {
       link.key = body.job_key;
       return nullptr;
     });
+  }
+
+  /// Said and done with before anything is made or changed for this link: nobody else notices.
+  Flaw wrong_key(Link& link, std::uint64_t job_id, AggKind what, std::uint64_t token) {
+    refuse(link.id, job_id, token, RefuseReason::bad_key, what, 0, 0);
+    return "it does not have the key of its job";
+  }
+
+  /// The job may have been granted only after the link said hello.
+  bool has_key(const Link& link, const Job& job) const noexcept {
+    return link.role == wire::Role::node || same_secret(link.key, job.grant.key);
   }
 
   Flaw open(Link& link, const wire::OpenBody& body) {
@@ -146,8 +162,7 @@ class Node::Impl {
       refuse(link.id, body.job_id, body.token, reason, AggKind::open, limit, 1);
       return nullptr;
     };
-    if (job != nullptr && link.role == wire::Role::client && link.key != job->grant.key)
-      return no(RefuseReason::bad_key, 0);
+    if (job != nullptr && !has_key(link, *job)) return wrong_key(link, body.job_id, AggKind::open, body.token);
     if (!ctx_.config.root) {
       if (job == nullptr) return no(RefuseReason::unknown_job, 0);
       notes_.put(link.id, body);
@@ -168,6 +183,8 @@ class Node::Impl {
   Flaw join(Link& link, const AggHeader& header, const wire::JoinBody& body, Time now) {
     const std::uint32_t number = id_number(header.group_id);
     if (number == 0) return "join: group number is 0";
+    if (const Job* job = ctx_.jobs.find(link.job_id); job != nullptr && !has_key(link, *job))
+      return wrong_key(link, link.job_id, AggKind::join, 0);
     const auto no = [&](RefuseReason reason, std::uint32_t limit) {
       AggHeader h = ctx_.header(AggKind::refused, header.group_id, header.epoch);
       ctx_.control(link.id, h, refusal(body.job_id, 0, reason, AggKind::join, limit, number));
@@ -359,6 +376,7 @@ Node::~Node() = default;
 
 Result<> Node::grant(const JobGrant& grant) { return impl_->ctx_.jobs.grant(grant); }
 bool Node::revoke(std::uint64_t job_id, Time) { return impl_->revoke(job_id); }
+void Node::set_node_key(const Secret& key) { impl_->ctx_.config.node_key = key; }
 void Node::set_parent_link(LinkId parent, Time now) { impl_->set_parent(parent, now); }
 void Node::on_link_up(LinkId link, Time) {
   if (link && impl_->ctx_.links.find(link) == nullptr) impl_->ctx_.links.add(link, impl_->ctx_.config.limits.groups);

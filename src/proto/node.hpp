@@ -3,7 +3,6 @@
 // It holds what jobs were granted, forms groups from Joins, adds up numbers and passes results down. It owns the
 // received buffers while it needs them: the first contribution's buffer is the accumulator, the result goes to every
 // child by reference.
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "base/buffer.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "base/secret.hpp"
 #include "proto/link.hpp"
 
 namespace sumac::proto {
@@ -32,6 +32,7 @@ struct NodeConfig {
   std::uint32_t tree_id = 0;
   bool root = false;  ///< Of the tree: it hands out group ids. Others get a parent by set_parent_link().
   NodeLimits limits{};
+  Secret node_key{};  ///< What other nodes of the fabric show: without it anybody could speak for all jobs.
 };
 
 /// What the manager gave a job on this tree.
@@ -42,7 +43,7 @@ struct JobGrant {
   std::uint32_t payload = 0;        ///< Bytes of one OST.
   std::uint32_t stream_window = 0;  ///< 0: no streaming.
   std::uint32_t chunk = 0;
-  std::array<std::uint8_t, 16> key{};
+  Secret key{};  ///< Members show it.
   friend bool operator==(const JobGrant&, const JobGrant&) = default;
 };
 
@@ -98,6 +99,8 @@ class Node {
   /// Refuses new Opens and Joins of the job at once; groups that stand live on until they have left, then the grant
   /// is gone. false: no such job.
   bool revoke(std::uint64_t job_id, Time now);
+  /// The manager was started anew: links that stand stay, later ones show this key.
+  void set_node_key(const Secret& key);
 
   /// The connection to the parent: says hello on it, then repeats what is unanswered. It may still be connecting.
   /// Before this call what should go up waits (as state, not as a queue).

@@ -152,7 +152,7 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
   group_life::Join event{.counted = link.child_of[number_] != kNoChild};
   if (joining) {
     if (is<group_life::Absent>()) note_shape(header, body);
-    if (const auto reason = objection(link, header, body, event.counted)) {
+    if (const auto reason = objection(header, body, event.counted)) {
       event.objected = true;
       refused_ = refusal(*reason, 0, 0);
     } else {
@@ -181,12 +181,10 @@ void NodeGroup::note_shape(const AggHeader& header, const wire::JoinBody& body) 
   shape_ = body;
 }
 
-std::optional<RefuseReason> NodeGroup::objection(const Link& link, const AggHeader& header, const wire::JoinBody& body,
-                                                 bool counted) {
+std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const wire::JoinBody& body, bool counted) {
   if (counted && guard(Guard::join_duplicate, true)) return std::nullopt;
   const Job* job = ctx_.jobs.find_active(body.job_id);
   if (job == nullptr) return RefuseReason::unknown_job;
-  if (link.role == wire::Role::client && link.key != job->grant.key) return RefuseReason::bad_key;
   if (body.payload_max > job->grant.payload || body.chunk_max > job->grant.chunk)
     return RefuseReason::payload_too_large;
   if (header.epoch != epoch_) return RefuseReason::wrong_epoch;

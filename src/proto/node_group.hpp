@@ -75,8 +75,7 @@ class NodeGroup {
   }
 
   // Joining.
-  std::optional<wire::RefuseReason> objection(const Link& link, const wire::AggHeader& header,
-                                              const wire::JoinBody& body, bool counted);
+  std::optional<wire::RefuseReason> objection(const wire::AggHeader& header, const wire::JoinBody& body, bool counted);
   void note_shape(const wire::AggHeader& header, const wire::JoinBody& body);
   void count_join(Link& link, const wire::JoinBody& body);
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;

@@ -40,8 +40,10 @@ class TestTree {
     }
     void drop(LinkId link, const Error& why) override {
       drops.push_back(why.context);
+      for (Message& message : tree->queue_)
+        if (message.link.value == link.value && message.to != index) message.last_words = true;
       tree->wires_[link.value].open = false;
-      tree->closed_.push_back({tree->other(link, index), link});
+      tree->queue_.push_back({tree->other(link, index), link, {}});  // behind what was said before: like a socket
     }
   };
 
@@ -50,10 +52,10 @@ class TestTree {
     end.node = std::make_unique<Node>(NodeConfig{.node_id = id, .tree_id = kTree, .root = root, .limits = limits}, end);
     return end;
   }
-  End& add_client(End& leaf, std::uint32_t world_rank) {
+  End& add_client(End& leaf, std::uint32_t world_rank, const Secret& key = {}) {
     End& end = add_end();
-    end.client =
-        std::make_unique<ClientLink>(ClientLinkConfig{.job_id = kJob, .world_rank = world_rank, .tree_id = kTree}, end);
+    end.client = std::make_unique<ClientLink>(
+        ClientLinkConfig{.job_id = kJob, .job_key = key, .world_rank = world_rank, .tree_id = kTree}, end);
     end.up = connect(end, leaf);
     end.client->set_link(end.up, now);
     return end;
@@ -83,19 +85,17 @@ class TestTree {
   /// `pick` chooses among what is under way; each direction of a wire keeps its order.
   template <class Pick>
   void run(const Pick& pick) {
-    while (!queue_.empty() || !closed_.empty()) {
-      if (!closed_.empty()) {
-        const auto [index, link] = closed_.front();
-        closed_.pop_front();
-        close_at(index, link);
-        continue;
-      }
+    while (!queue_.empty()) {
       auto next = queue_.begin() + static_cast<std::ptrdiff_t>(pick(queue_.size()));
       next = std::find_if(queue_.begin(), next,
                           [&](const Message& m) { return m.link == next->link && m.to == next->to; });
       Message message = std::move(*next);
       queue_.erase(next);
-      if (!wires_[message.link.value].open) continue;
+      if (!message.frame) {
+        close_at(message.to, message.link);
+        continue;
+      }
+      if (!wires_[message.link.value].open && !message.last_words) continue;
       End& to = *ends_[message.to];
       if (to.node)
         to.node->on_message(message.link, std::move(message.frame), now);
@@ -122,7 +122,8 @@ class TestTree {
   struct Message {
     std::uint32_t to = 0;
     LinkId link{};
-    BufferRef frame;
+    BufferRef frame;  ///< None: the other end closed.
+    bool last_words = false;
   };
   End& add_end() {
     ends_.push_back(std::make_unique<End>());
@@ -148,7 +149,6 @@ class TestTree {
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Wire> wires_{1};
   std::deque<Message> queue_;
-  std::deque<std::pair<std::uint32_t, LinkId>> closed_;
 };
 
 inline JobGrant grant(std::uint32_t osts = 32, std::uint32_t max_groups = 4) {

@@ -99,7 +99,7 @@ enum class Role : std::uint32_t { client = 1, node = 2 };
 
 struct HelloBody {
   std::uint64_t job_id = 0;                ///< Clients only; a node speaks for all jobs.
-  std::array<std::uint8_t, 16> job_key{};  ///< Zero until keys come with the secured control plane.
+  std::array<std::uint8_t, 16> job_key{};  ///< Of the job; a node shows the key of the fabric's nodes.
   Role role = Role::client;
   std::uint32_t id = 0;  ///< World rank of a client, node id of a node.
   std::uint16_t version_min = kAggVersion, version_max = kAggVersion;

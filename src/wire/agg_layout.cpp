@@ -35,7 +35,7 @@ constexpr auto hello_rows() {
   using Self = HelloBody;
   return std::array{
       F(job_id, "a client's job; 0 from a node, which speaks for all jobs"),
-      F(job_key, "zero until keys come with the secured control plane"),
+      F(job_key, "of the job; from a node the key of the fabric's nodes. Dumps don't show it"),
       F(role, "1 client, 2 node"),
       F(id, "world rank of a client, node id of a node"),
       F(version_min, "lowest version spoken"),

@@ -46,7 +46,7 @@ constexpr auto job_granted_rows() {
                     F(reserved, "zero"),
                     F(host_rate_bits_per_s, "slowest port of the job's hosts; 0: no limit, or not known"),
                     F(features, "bits granted"),
-                    F(job_key, "zero until keys come with the secured control plane")};
+                    F(job_key, "what members show to the nodes. Dumps don't show it")};
 }
 constexpr auto job_tree_rows() {
   using Self = JobTreeBody;

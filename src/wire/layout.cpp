@@ -28,6 +28,9 @@ std::string text_or_hex(std::span<const std::byte> bytes) {
   return length == 0 ? "0" : "0x" + hex(bytes.first(length), "");
 }
 
+/// Keys of jobs: a dump is shown around, a key is not.
+bool is_secret(const FieldRow& row) { return row.name == "job_key"; }
+
 }  // namespace
 
 std::string dump_fields(std::span<const std::byte> bytes, std::span<const FieldRow> rows) {
@@ -38,7 +41,9 @@ std::string dump_fields(std::span<const std::byte> bytes, std::span<const FieldR
     if (!text.empty()) text += ' ';
     text += row.name;
     text += ' ';
-    if (row.bytes == row.number_bytes) {
+    if (is_secret(row)) {
+      text += std::all_of(field.begin(), field.end(), [](std::byte b) { return b == std::byte{0}; }) ? "none" : "set";
+    } else if (row.bytes == row.number_bytes) {
       text += fmt::format("{}", number_at(field));
     } else if (row.number_bytes == 1) {
       text += text_or_hex(field);
