@@ -36,8 +36,11 @@ class ClientStreams {
   };
 
   /// `method` starts the call: `stub.async()->Job(context, reactor)`. `wake` is set whenever take() has something.
-  ClientStreams(std::string endpoint, Method method, WakeEvent& wake)
-      : endpoint_(std::move(endpoint)), method_(method), shared_(std::make_shared<Shared>(wake)) {}
+  ClientStreams(std::string endpoint, Method method, WakeEvent& wake, std::shared_ptr<Tls> tls = {})
+      : endpoint_(std::move(endpoint)),
+        method_(method),
+        tls_(std::move(tls)),
+        shared_(std::make_shared<Shared>(wake)) {}
 
   /// Cancels every stream and waits until gRPC has let go of them.
   ~ClientStreams() {
@@ -51,7 +54,7 @@ class ClientStreams {
   ClientStreams& operator=(const ClientStreams&) = delete;
 
   void open(Ticket ticket, Up first) {
-    auto* stream = new Stream(shared_, ticket, endpoint_);
+    auto* stream = new Stream(shared_, ticket, endpoint_, tls_.get());
     const std::lock_guard lock(shared_->mutex);
     shared_->streams[ticket] = stream;
     stream->start(method_, std::move(first));
@@ -109,11 +112,11 @@ class ClientStreams {
   // threads, which it would join (1.51: "assertion failed: prior > 0", one start in three). The loop's thread destroys it.
   class Stream final : public Reactor {
    public:
-    Stream(std::shared_ptr<Shared> shared, Ticket ticket, const std::string& endpoint)
+    Stream(std::shared_ptr<Shared> shared, Ticket ticket, const std::string& endpoint, Tls* tls)
         : shared_(std::move(shared)),
           ticket_(ticket),
           endpoint_(endpoint),
-          stub_(v1::Manager::NewStub(make_channel(endpoint))) {}
+          stub_(v1::Manager::NewStub(make_channel(endpoint, tls))) {}
 
     void start(Method method, Up first) {
       queue_.push_back(std::move(first));
@@ -162,7 +165,9 @@ class ClientStreams {
       answer.ticket = ticket_;
       answer.over = true;
       answer.why = from_status(status);
-      if (answer.why.code == Errc::lost)
+      if (answer.why.context.starts_with(kTlsFailure))
+        answer.why.context = fmt::format("the manager at {}: {}", endpoint_, answer.why.context);
+      else if (answer.why.code == Errc::lost)
         answer.why.context =
             fmt::format("no manager at {} ({}): start sharp_am, or mend --manager", endpoint_, answer.why.context);
       shared->streams.erase(ticket_);
@@ -189,6 +194,7 @@ class ClientStreams {
 
   std::string endpoint_;
   Method method_;
+  std::shared_ptr<Tls> tls_;
   std::shared_ptr<Shared> shared_;
 };
 

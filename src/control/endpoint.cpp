@@ -7,11 +7,13 @@
 #include <grpc/support/log.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 
+#include "base/clock.hpp"
 #include "base/fd.hpp"
 
 namespace sumac::control {
@@ -33,13 +35,28 @@ Parts split(std::string_view endpoint) noexcept {
   return {host, endpoint.substr(colon + 1)};
 }
 
+/// A refused handshake reaches nobody but gRPC's log; the manager's operator wants to know, though not of every attempt.
+std::atomic<bool> g_serves_tls = false;
+void note_handshake(std::string_view message) {
+  static std::atomic<std::int64_t> next_s = 0;
+  const auto now_s = std::chrono::duration_cast<std::chrono::seconds>(monotonic_now().time_since_epoch()).count();
+  if (auto due = next_s.load(); now_s < due || !next_s.compare_exchange_strong(due, now_s + 60)) return;
+  const bool clear =
+      message.find("wrong version number") != message.npos || message.find("http request") != message.npos;
+  fmt::print(
+      stderr, "turned away at the TLS handshake: {} (told once a minute)\n",
+      clear ? "somebody who speaks clear text" : "somebody whose certificate is not of this authority, or expired");
+}
+
 /// gRPC prints its own account of failures that we report in one line. Who wants it sets GRPC_VERBOSITY, as ever.
 void quiet_grpc() {
   static const bool once = [] {
     if (std::getenv("GRPC_VERBOSITY") == nullptr)
       gpr_set_log_function([](gpr_log_func_args* args) {
+        const std::string_view message = args->message;
+        if (g_serves_tls && message.find("Handshake failed") != message.npos) note_handshake(message);
         // ... but why it aborts the process must be seen.
-        if (std::string_view(args->message).find("assertion") != std::string_view::npos)
+        if (message.find("assertion") != message.npos)
           fmt::print(stderr, "gRPC {}:{}: {}\n", args->file, args->line, args->message);
       });
     return true;
@@ -65,6 +82,25 @@ bool is_port(std::string_view text) noexcept {
   return !text.empty() && error == std::errc{} && end == text.data() + text.size() && port <= 65535;
 }
 
+/// What gRPC says of a connection that failed in its handshake, in words that help. Null: it was something else.
+const char* tls_failure(std::string_view words) {
+  const auto has = [&](std::string_view part) { return words.find(part) != words.npos; };
+  if (has("certificate verify failed") || has("Peer name"))
+    return "who answers there has no manager's certificate of our authority: --tls-ca here and sharp_am's --tls-cert "
+           "must "
+           "come from one `sumac pki` directory, and not have expired";
+  if (has("wrong version number"))
+    return "who answers there speaks clear text: give sharp_am --tls-ca, --tls-cert and --tls-key, or leave them away "
+           "here";
+  if (has("Ssl handshake failed") || has("alert"))
+    return "the handshake failed: see what sharp_am says, and whether our certificate has expired";
+  if (has("failed to connect") && has("Socket closed"))
+    return "it closes the connection at once: it wants --tls-ca, --tls-cert and --tls-key, or does not like what it "
+           "was "
+           "given there";
+  return nullptr;
+}
+
 }  // namespace
 
 bool is_local(std::string_view endpoint) noexcept {
@@ -75,7 +111,7 @@ bool is_local(std::string_view endpoint) noexcept {
   return host.find_first_not_of("0123456789.") == std::string_view::npos;  // not "127.example.org"
 }
 
-Result<> check_endpoint(std::string_view endpoint, bool allow_insecure) {
+Result<> check_endpoint(std::string_view endpoint, bool allow_insecure, const Tls* tls) {
   if (endpoint.starts_with("unix:")) {
     const auto path = endpoint.substr(5);
     if (path.empty()) return fail(Errc::invalid, "{}: a path belongs behind unix:", endpoint);
@@ -87,15 +123,16 @@ Result<> check_endpoint(std::string_view endpoint, bool allow_insecure) {
   const auto [host, port] = split(endpoint);
   if (host.empty() || !is_port(port))
     return fail(Errc::invalid, "{} is no address: write ADDR:PORT such as 127.0.0.1:6126, or unix:PATH", endpoint);
-  if (!is_local(endpoint) && !allow_insecure)
+  if (!is_local(endpoint) && !allow_insecure && tls == nullptr)
     return fail(
         Errc::invalid,
-        "{} is not on this machine, and daemons talk in clear text: add --allow-insecure if the network is yours alone",
+        "{} is not on this machine, and clear text would leave it: give --tls-ca, --tls-cert and --tls-key (`sumac "
+        "pki` makes them), or add --allow-insecure if the network is yours alone",
         endpoint);
   return {};
 }
 
-std::shared_ptr<grpc::Channel> make_channel(const std::string& endpoint) {
+std::shared_ptr<grpc::Channel> make_channel(const std::string& endpoint, Tls* tls) {
   quiet_grpc();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
@@ -107,10 +144,12 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& endpoint) {
   // A machine that loses its power sends no farewell. Generous: a busy one must not pass for dead.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 15000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
-  return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments);
+  if (tls == nullptr) return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments);
+  arguments.SetSslTargetNameOverride(kManagerDnsName);
+  return grpc::CreateCustomChannel(endpoint, tls->for_client(), arguments);
 }
 
-Result<Server> Server::start(const std::string& endpoint, grpc::Service& service) {
+Result<Server> Server::start(const std::string& endpoint, grpc::Service& service, const Tls* tls) {
   quiet_grpc();
   if (somebody_answers(endpoint))
     return fail(Errc::io, "cannot listen on {}: another process does: stop it or choose another with --listen",
@@ -120,7 +159,7 @@ Result<Server> Server::start(const std::string& endpoint, grpc::Service& service
   const bool unix_socket = endpoint.starts_with("unix:");
   // 077: a socket file that others can't even connect to. Only gRPC's bind runs under it; no thread of ours creates files yet.
   const mode_t mask = unix_socket ? ::umask(077) : 0;
-  builder.AddListeningPort(endpoint, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(endpoint, tls == nullptr ? grpc::InsecureServerCredentials() : tls->for_server(), &port);
   builder.SetMaxReceiveMessageSize(kMessageBytesMax);
   builder.RegisterService(&service);
   // Otherwise a second manager on the same port would quietly take half of the connections.
@@ -128,6 +167,7 @@ Result<Server> Server::start(const std::string& endpoint, grpc::Service& service
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 15000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+  if (tls != nullptr) g_serves_tls = true;
   auto server = builder.BuildAndStart();
   if (unix_socket) ::umask(mask);
   if (!server)
@@ -171,6 +211,7 @@ Error from_status(const grpc::Status& status) {
   if (const auto at = words.rfind(kLastWords); at != std::string::npos) words.erase(0, at + kLastWords.size());
   for (auto& c : words)
     if (c == '\n') c = ' ';
+  if (const char* why = tls_failure(words)) words = fmt::format("{}{}", kTlsFailure, why);
   return Error{code, std::move(words)};
 }
 

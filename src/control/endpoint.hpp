@@ -1,6 +1,6 @@
 #pragma once
-// Ends of the conversation between daemons. It is clear text until keys come with the secured control plane, so it stays on
-// this machine (loopback or a unix socket) unless the operator says that the network is his own.
+// Ends of the conversation between daemons: mutual TLS, or clear text, which stays on this machine (loopback or a unix socket)
+// unless the operator says that the network is his own.
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "control/tls.hpp"
 
 namespace sumac::control {
 
@@ -17,16 +18,17 @@ inline constexpr int kMessageBytesMax = 8 << 20;  ///< 65536 hosts in one JobBeg
 bool is_local(std::string_view endpoint) noexcept;
 
 /// Errc::invalid with the remedy: not ADDR:PORT or unix:PATH, or clear text off this machine without leave.
-Result<> check_endpoint(std::string_view endpoint, bool allow_insecure);
+Result<> check_endpoint(std::string_view endpoint, bool allow_insecure, const Tls* tls = nullptr);
 
 /// To the manager. Connects by itself and again after a loss, at most a second apart; no proxy whatever the environment says.
-std::shared_ptr<grpc::Channel> make_channel(const std::string& endpoint);
+/// With `tls`: whoever answers must have the manager's certificate.
+std::shared_ptr<grpc::Channel> make_channel(const std::string& endpoint, Tls* tls = nullptr);
 
 /// A serving endpoint; `port` is what was bound (0 for unix sockets). The destructor ends all calls.
 class Server {
  public:
   /// Errc::io: the address is in use or not ours.
-  static Result<Server> start(const std::string& endpoint, grpc::Service& service);
+  static Result<Server> start(const std::string& endpoint, grpc::Service& service, const Tls* tls = nullptr);
   Server(Server&&) = default;
   Server& operator=(Server&&) = default;
   ~Server() { stop(); }
@@ -43,7 +45,10 @@ class Server {
   int port_ = 0;
 };
 
-/// A failed call in our words: lost, timeout, invalid, refused, exhausted.
+/// How the words of an error begin that came of a TLS handshake (Errc::lost: it may be mended while we try again).
+inline constexpr std::string_view kTlsFailure = "TLS: ";
+
+/// A failed call in our words: lost, timeout, invalid, refused, exhausted, denied.
 Error from_status(const grpc::Status& status);
 
 }  // namespace sumac::control

@@ -9,6 +9,7 @@ namespace sumac::hostd {
 struct Config {
   std::string manager;
   bool allow_insecure = false;
+  std::string tls_ca, tls_cert, tls_key;
   std::string socket;
   std::string host;
   Millis manager_timeout{};
@@ -23,6 +24,14 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::allow_insecure>("SUMAC_HOSTD_ALLOW_INSECURE", "0",
                                     "Talk in clear text beyond this machine: only on a network that is yours alone.")
         .alias("allow_insecure"),
+    option<&Config::tls_ca>("SUMAC_HOSTD_TLS_CA", "",
+                            "Mutual TLS: certificate of the authority (PEM); with tls_cert and tls_key, or not at all.")
+        .alias("tls_ca"),
+    option<&Config::tls_cert>("SUMAC_HOSTD_TLS_CERT", "",
+                              "Mutual TLS: certificate of this host, as `sumac pki` makes it.")
+        .alias("tls_cert"),
+    option<&Config::tls_key>("SUMAC_HOSTD_TLS_KEY", "", "Mutual TLS: its private key; nobody else may read it.")
+        .alias("tls_key"),
     option<&Config::socket>("SHARP_COLL_SHARPD_SOCKET_NAME", "/run/sumac/sharpd.sock",
                             "The socket that programs on this host connect to; they read the same variable.")
         .alias("socket"),

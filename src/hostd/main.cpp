@@ -33,13 +33,15 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   if (!wake) return tl::unexpected(wake.error());
   auto epoll = Server::make_epoll();
   if (!epoll) return tl::unexpected(epoll.error());
-  if (auto legal = control::check_endpoint(config.manager, config.allow_insecure); !legal)
-    return within("--manager", legal.error());
   auto host = host_name(config);
   if (!host) return tl::unexpected(host.error());
+  auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key}, control::CertRole::host, *host);
+  if (!tls) return tl::unexpected(tls.error());
+  if (auto legal = control::check_endpoint(config.manager, config.allow_insecure, tls->get()); !legal)
+    return within("--manager", legal.error());
   auto sockets = net::HostServer::listen(config.socket, config.clients_max);
   if (!sockets) return tl::unexpected(sockets.error());
-  Server server({*host, config.manager, config.manager_timeout, draw_life()}, *std::move(sockets), *wake,
+  Server server({*host, config.manager, config.manager_timeout, draw_life(), *tls}, *std::move(sockets), *wake,
                 *std::move(epoll), log);
   SUMAC_INFO(log, "sharpd {} of host {} listens at {}; manager {}", control::version_text(), *host, config.socket,
              config.manager);

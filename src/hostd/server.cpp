@@ -24,7 +24,7 @@ Server::Server(ServerConfig config, net::HostServer sockets, control::WakeEvent&
       wake_(wake),
       log_(log),
       epoll_(std::move(epoll)),
-      manager_(config_.manager, control::start_host_stream, wake),
+      manager_(config_.manager, control::start_host_stream, wake, config_.tls),
       uplink_({.host = config_.host,
                .manager = config_.manager,
                .life = config_.life,

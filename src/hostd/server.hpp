@@ -19,6 +19,7 @@ struct ServerConfig {
   std::string manager;
   Duration manager_timeout = Seconds(15);  ///< A manager that says nothing of a job for so long is given up.
   std::uint64_t life = 0;                  ///< Of this process: draw_life().
+  std::shared_ptr<control::Tls> tls{};
 };
 
 class Server final : private net::HostServerEvents {

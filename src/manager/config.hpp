@@ -10,6 +10,7 @@ struct Config {
   std::string fabric;
   std::string listen;
   bool allow_insecure = false;
+  std::string tls_ca, tls_cert, tls_key;
   std::string state_dir;
   Millis lease{}, renew{};
   std::uint32_t default_percent = 0;
@@ -31,6 +32,14 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::allow_insecure>("SUMAC_AM_ALLOW_INSECURE", "0",
                                     "Talk in clear text beyond this machine: only on a network that is yours alone.")
         .alias("allow_insecure"),
+    option<&Config::tls_ca>("SUMAC_AM_TLS_CA", "",
+                            "Mutual TLS: certificate of the authority (PEM); with tls_cert and tls_key, or not at all.")
+        .alias("tls_ca"),
+    option<&Config::tls_cert>("SUMAC_AM_TLS_CERT", "",
+                              "Mutual TLS: certificate of this manager, as `sumac pki` makes it.")
+        .alias("tls_cert"),
+    option<&Config::tls_key>("SUMAC_AM_TLS_KEY", "", "Mutual TLS: its private key; nobody else may read it.")
+        .alias("tls_key"),
     option<&Config::state_dir>(
         "SUMAC_AM_STATE_DIR", "",
         "Directory of the state that survives a restart; none: a restarted manager knows no jobs.")

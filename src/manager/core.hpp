@@ -9,7 +9,9 @@
 // A job lives while the sharpd that began it renews its lease. A broken stream ends nothing: sharpd comes back and says what it
 // holds, or the lease ends. A restarted manager gives every job that it finds in the journal a whole lease.
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -19,6 +21,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "base/secret.hpp"
 #include "control/control.pb.h"
 #include "manager/journal.hpp"
 #include "manager/policy.hpp"
@@ -54,11 +57,18 @@ struct Say {
 using Action = std::variant<ToNode, ToHost, Refuse, Say>;
 using Actions = std::vector<Action>;
 
+/// Who asks how things stand: jobs of others he sees only in the totals.
+struct Viewer {
+  bool everything = true;
+  std::optional<std::uint32_t> uid;
+};
+
 struct CoreRules {
   QuotaRules quota;
   UserLimits user;
   Duration grant_timeout = Seconds(5);  ///< A node that has not acknowledged a grant by then fails the job's begin.
   Duration lease = Seconds(8), renew_every = Seconds(2);
+  std::function<Result<Secret>()> draw_secret = sumac::draw_secret;  ///< Keys of jobs and of the nodes.
   Duration settle = Seconds(5);  ///< So long after a restart a begin waits for nodes that have not come back yet.
 };
 
@@ -88,7 +98,7 @@ class Core {
   Time next_deadline() const;
 
   /// For people and programs: nodes, jobs, what is free. `heard`: messages so far, but for renewals.
-  std::string status_json(Time now, std::uint64_t heard = 0) const;
+  std::string status_json(Time now, std::uint64_t heard = 0, const Viewer& viewer = {}) const;
 
  private:
   struct Node {
@@ -156,6 +166,8 @@ class Core {
   std::unordered_map<StreamId, std::size_t> node_by_stream_;
   std::unordered_map<StreamId, Host> hosts_;
   std::unordered_map<std::uint64_t, StreamId> stream_of_life_;
+  /// Drawn with the first node that registers. Not kept: after a restart nodes are told another one, and links that stand stay.
+  std::optional<Secret> node_key_;
   Jobs jobs_;                                                                   ///< By job id.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> by_ticket_;  ///< Life and ticket: job id.
   std::vector<HeldBegin> held_;

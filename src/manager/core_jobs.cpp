@@ -103,9 +103,11 @@ Actions Core::host_stream_ended(StreamId stream, Time) {
 }
 
 Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& begin) const {
-  if (const auto old = jobs_.find(begin.job_id()); old != jobs_.end())
+  if (const auto old = jobs_.find(begin.job_id()); old != jobs_.end()) {
+    const bool own = begin.uid() == old->second.record.uid;  // of others' jobs nobody hears who and where
     return fail(Errc::exists, "job id {} is running already (begun by {}): choose another", begin.job_id(),
-                old->second.record.holder);
+                own ? old->second.record.holder : "another user");
+  }
   if (begin.hosts().empty()) return fail(Errc::invalid, "the job names no host");
   if (begin.world_size() < static_cast<std::uint32_t>(begin.hosts_size()))
     return fail(Errc::invalid, "{} ranks can't be on {} hosts", begin.world_size(), begin.hosts_size());
@@ -189,11 +191,17 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
     refuse_job(out, stream, begin, admitted.error().context);
     return;
   }
+  auto key = rules_.draw_secret();
+  if (!key) {
+    refuse_job(out, stream, begin, fmt::format("the manager can't draw a key: {}", key.error().context));
+    return;
+  }
   if (jobs_.empty()) looked_ = now;
   Job& job = jobs_[begin.job_id()] = *std::move(admitted);
   auto& record = job.record;
   record.number = ++last_number_;
   record.tree_id = tree_id_;
+  record.key.assign(key->begin(), key->end());
   job.begun = now;
   job.deadline = deadline_after(now, rules_.grant_timeout);
   job.lease_until = now + rules_.lease;
@@ -339,6 +347,7 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
     node->set_address(nodes_[i].who.address());
   }
   for (const auto leaf : record.leaves) tree->add_leaves(id_of(leaf));
+  message.set_key(record.key.data(), record.key.size());
   return message;
 }
 

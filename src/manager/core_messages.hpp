@@ -17,6 +17,7 @@ inline control::v1::Grant grant_message(const JobRecord& job) {
   message.set_stream_window(job.grant.stream_window);
   message.set_chunk_max(job.grant.chunk_bytes);
   message.set_features(job.grant.features);
+  message.set_key(job.key.data(), job.key.size());
   return message;
 }
 

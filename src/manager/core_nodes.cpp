@@ -72,6 +72,11 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
     return refuse(Errc::not_found,
                   fmt::format("the fabric has no node of that name: --name is one of {}", join(known).substr(0, 400)));
   }
+  if (!node_key_) {
+    auto key = rules_.draw_secret();
+    if (!key) return refuse(key.error().code, fmt::format("the manager can't draw a key: {}", key.error().context));
+    node_key_ = *key;
+  }
   if (who.address().empty() || who.address().size() >= wire::kAddressMax)
     return refuse(Errc::invalid, fmt::format("its address has {} bytes, legal are 1 to {}", who.address().size(),
                                              wire::kAddressMax - 1));
@@ -96,6 +101,7 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   if (found->second == root_) note_root(out, node);
   NodeDown message;
   auto* registered = message.mutable_registered();
+  registered->set_node_key(node_key_->data(), node_key_->size());
   registered->set_node_id(id_of(found->second));
   registered->set_tree_id(tree_id_);
   registered->set_is_root(found->second == root_);

@@ -14,6 +14,7 @@ namespace {
 
 using control::v1::HostDown;
 using testing::HasSubstr;
+using testing::Not;
 
 template <class T>
 std::vector<T> only(const Actions& actions) {
@@ -473,6 +474,72 @@ TEST(Core, a_sharpd_of_another_version_is_refused) {
   ASSERT_EQ(refused.size(), 1u);
   EXPECT_EQ(refused[0].why.code, Errc::unsupported);
   EXPECT_THAT(refused[0].why.context, HasSubstr("install the same version everywhere"));
+}
+
+/// Keys that a text would show: "KEY-0000-of-many", the next "KEY-0001-of-many".
+CoreRules rules_with_readable_keys() {
+  CoreRules rules;
+  rules.draw_secret = [drawn = 0]() mutable -> Result<Secret> {
+    Secret key{};
+    fmt::format_to(key.begin(), "KEY-{:04}-of-many", drawn++);
+    return key;
+  };
+  return rules;
+}
+
+TEST(Core, a_jobs_key_is_its_own_and_goes_to_the_nodes_and_to_whoever_began_it) {
+  World world(rules_with_readable_keys());
+  world.up();
+  Actions all = world.begin(100, test_begin(7));
+  std::set<std::string> at_nodes;
+  for (const auto& to : only<ToNode>(all)) at_nodes.insert(to.message.grant().key());
+  ASSERT_EQ(at_nodes.size(), 1u);
+  EXPECT_EQ(at_nodes.begin()->size(), 16u);
+  for (const StreamId node : {1u, 2u, 3u})
+    for (auto& action : world.ack(node)) all.push_back(std::move(action));
+  for (const auto& to : answers_in(all)) {
+    EXPECT_EQ(to.stream, 100u);
+    EXPECT_EQ(to.message.granted().key(), *at_nodes.begin());
+  }
+  const auto other = world.begin_and_ack(101, test_begin(8));
+  EXPECT_NE(other->granted().key(), *at_nodes.begin());
+
+  World next(rules_with_readable_keys());
+  for (auto& action : next.core.restore(world.journal.state, next.now)) all.push_back(std::move(action));
+  const auto told = only<ToNode>(next.add(1, "an-root")).at(0).message.registered();
+  ASSERT_EQ(told.grants_size(), 2);
+  EXPECT_EQ(told.grants(0).key(), *at_nodes.begin()) << "a restarted manager knows it";
+
+  for (auto& action : world.core.job_begins(102, test_begin(7), world.now)) all.push_back(std::move(action));
+  for (auto& action : world.pass(Seconds(20))) all.push_back(std::move(action));  // the leases end
+  for (const auto& say : only<Say>(all)) EXPECT_THAT(say.text, Not(HasSubstr("KEY-"))) << "nobody reads it in a log";
+  EXPECT_THAT(next.core.status_json(next.now), Not(HasSubstr("KEY-")));
+}
+
+TEST(Core, every_node_hears_the_same_key_of_nodes_which_is_no_jobs) {
+  World world(rules_with_readable_keys());
+  std::set<std::string> keys;
+  for (const auto& [stream, name] : {std::pair{1u, "an-root"}, {2u, "an-leaf1"}, {3u, "an-leaf2"}})
+    for (const auto& to : only<ToNode>(world.add(stream, name)))
+      if (to.message.has_registered()) keys.insert(to.message.registered().node_key());
+  ASSERT_EQ(keys.size(), 1u);
+  EXPECT_EQ(keys.begin()->size(), 16u);
+  world.link(2);
+  world.link(3);
+  EXPECT_NE(world.begin_and_ack(100, test_begin(7))->granted().key(), *keys.begin());
+}
+
+TEST(Core, without_randomness_there_is_no_job) {
+  CoreRules rules;
+  rules.draw_secret = [drawn = 0]() mutable -> Result<Secret> {
+    if (drawn++ == 0) return Secret{};  // the nodes'
+    return fail(Errc::io, "getrandom: Function not implemented");
+  };
+  World world(rules);
+  world.up();
+  const auto answers = answers_in(world.begin(100, test_begin(7)));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_THAT(answers[0].message.refused().text(), HasSubstr("can't draw a key: getrandom"));
 }
 
 TEST(Core, status_is_json_with_nodes_jobs_and_what_is_free) {

@@ -67,7 +67,9 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   if (!fabric) return tl::unexpected(fabric.error());
   auto tree = topo::build_tree(*fabric);
   if (!tree) return within(config.fabric, tree.error());
-  if (auto legal = control::check_endpoint(config.listen, config.allow_insecure); !legal)
+  auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key}, control::CertRole::manager, "");
+  if (!tls) return tl::unexpected(tls.error());
+  if (auto legal = control::check_endpoint(config.listen, config.allow_insecure, tls->get()); !legal)
     return within("--listen", legal.error());
 
   if (config.renew * 2 > config.lease)
@@ -89,11 +91,12 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   Service service(Core(*fabric, *tree, rules, *state->journal), log, [&wake] { wake->set(); });
   service.restore(state->saved);
   service.set_reservations(*std::move(reservations));
-  auto server = control::Server::start(config.listen, service);
+  auto server = control::Server::start(config.listen, service, tls->get());
   if (!server) return tl::unexpected(server.error());
-  SUMAC_INFO(log, "sharp_am {} listens on {}; fabric {}: {} hosts, {} nodes, root {}", control::version_text(),
-             server->endpoint(), config.fabric, fabric->hosts.size(), fabric->nodes.size(),
-             tree->nodes[tree->root].name);
+  service.listens_on(server->endpoint(), *tls != nullptr);
+  SUMAC_INFO(log, "sharp_am {} listens on {}{}; fabric {}: {} hosts, {} nodes, root {}", control::version_text(),
+             server->endpoint(), *tls ? " with mutual TLS" : "", config.fabric, fabric->hosts.size(),
+             fabric->nodes.size(), tree->nodes[tree->root].name);
   if (config.state_dir.empty()) SUMAC_INFO(log, "no --state-dir: jobs are forgotten when this process ends");
   if (auto said = control::announce_ready(ready_fd); !said) return said;
 

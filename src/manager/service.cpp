@@ -20,6 +20,7 @@ grpc::Status status_of(const Error& error) {
       case Errc::not_found: return grpc::StatusCode::NOT_FOUND;
       case Errc::unsupported: return grpc::StatusCode::UNIMPLEMENTED;
       case Errc::lost: return grpc::StatusCode::UNAVAILABLE;
+      case Errc::denied: return grpc::StatusCode::PERMISSION_DENIED;
       default: return grpc::StatusCode::INVALID_ARGUMENT;
     }
   }();
@@ -33,14 +34,15 @@ grpc::Status status_of(const Error& error) {
 template <class Up, class Down>
 class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
  public:
-  Stream(Service& service, StreamId stream_id) : id(stream_id), service_(service) {}
+  Stream(Service& service, StreamId stream_id, control::Caller who)
+      : id(stream_id), caller(std::move(who)), service_(service) {}
 
   void start() { this->StartRead(&up_); }
 
   void OnReadDone(bool ok) override {
     const std::lock_guard lock(service_.mutex_);
     if (ok && !closing_) {
-      service_.received(id, up_);
+      service_.received(*this, up_);
       if (!closing_) {
         this->StartRead(&up_);
         return;
@@ -84,6 +86,7 @@ class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
   }
 
   const StreamId id;
+  const control::Caller caller;
 
  private:
   void write_next() {
@@ -109,23 +112,52 @@ Service::Service(Core core, Logger& log, std::function<void()> deadline_moved)
 
 Service::~Service() = default;
 
-grpc::ServerBidiReactor<NodeUp, NodeDown>* Service::Node(grpc::CallbackServerContext*) {
+void Service::listens_on(const std::string& endpoint, bool tls) {
   const std::lock_guard lock(mutex_);
-  auto* stream = new NodeStream(*this, ++last_id_);
-  nodes_[stream->id] = stream;
-  stream->start();
+  endpoint_ = endpoint;
+  tls_ = tls;
+}
+
+Result<control::Caller> Service::caller_of(const grpc::CallbackServerContext& context) const {
+  if (endpoint_.empty()) return fail(Errc::lost, "the manager is still starting");
+  return control::caller_of(context, endpoint_, tls_);
+}
+
+template <class S>
+S* Service::accept(std::unordered_map<StreamId, S*>& streams, const grpc::CallbackServerContext& context) {
+  const std::lock_guard lock(mutex_);
+  auto caller = caller_of(context);
+  auto* stream = new S(*this, ++last_id_, caller ? *caller : control::Caller{});
+  streams[stream->id] = stream;
+  if (caller) {
+    stream->start();
+  } else {
+    if (caller.error().code != Errc::lost) SUMAC_WARN(log_, "sent {} away: {}", context.peer(), caller.error().context);
+    stream->close(status_of(caller.error()));
+  }
   return stream;
 }
 
-grpc::ServerBidiReactor<HostUp, HostDown>* Service::Host(grpc::CallbackServerContext*) {
-  const std::lock_guard lock(mutex_);
-  auto* stream = new HostStream(*this, ++last_id_);
-  hosts_[stream->id] = stream;
-  stream->start();
-  return stream;
+grpc::ServerBidiReactor<NodeUp, NodeDown>* Service::Node(grpc::CallbackServerContext* context) {
+  return accept(nodes_, *context);
 }
 
-void Service::received(StreamId id, const NodeUp& message) {
+grpc::ServerBidiReactor<HostUp, HostDown>* Service::Host(grpc::CallbackServerContext* context) {
+  return accept(hosts_, *context);
+}
+
+template <class S>
+bool Service::is_who_it_says(S& stream, control::CertRole role, const std::string& name) {
+  const auto may = stream.caller.may_be(role, name);
+  if (may) return true;
+  SUMAC_WARN(log_, "sent away who called itself {} {:.64}: {}", control::to_string(role), name, may.error().context);
+  stream.close(status_of(may.error()));
+  return false;
+}
+
+void Service::received(NodeStream& stream, const NodeUp& message) {
+  const StreamId id = stream.id;
+  if (message.has_register_() && !is_who_it_says(stream, control::CertRole::node, message.register_().name())) return;
   const Time now = monotonic_now();
   ++heard_;
   switch (message.what_case()) {
@@ -139,7 +171,9 @@ void Service::received(StreamId id, const NodeUp& message) {
                    "a message of a kind that this manager does not know: install the same version everywhere"});
 }
 
-void Service::received(StreamId id, const HostUp& message) {
+void Service::received(HostStream& stream, const HostUp& message) {
+  const StreamId id = stream.id;
+  if (message.has_register_() && !is_who_it_says(stream, control::CertRole::host, message.register_().host())) return;
   const Time now = monotonic_now();
   if (!message.has_renew()) ++heard_;
   switch (message.what_case()) {
@@ -202,9 +236,9 @@ Time Service::next_deadline() const {
   return core_.next_deadline();
 }
 
-std::string Service::status_json() const {
+std::string Service::status_json(const Viewer& viewer) const {
   const std::lock_guard lock(mutex_);
-  return core_.status_json(monotonic_now(), heard_);
+  return core_.status_json(monotonic_now(), heard_, viewer);
 }
 
 grpc::ServerUnaryReactor* Service::Ping(grpc::CallbackServerContext* context, const control::v1::PingRequest*,
@@ -219,8 +253,16 @@ grpc::ServerUnaryReactor* Service::Ping(grpc::CallbackServerContext* context, co
 
 grpc::ServerUnaryReactor* Service::Status(grpc::CallbackServerContext* context, const control::v1::StatusRequest*,
                                           control::v1::StatusReply* reply) {
-  reply->set_json(status_json());
   auto* reactor = context->DefaultReactor();
+  const auto caller = [&] {
+    const std::lock_guard lock(mutex_);
+    return caller_of(*context);
+  }();
+  if (!caller) {
+    reactor->Finish(status_of(caller.error()));
+    return reactor;
+  }
+  reply->set_json(status_json({.everything = caller->is_operator(), .uid = caller->uid}));
   reactor->Finish(grpc::Status::OK);
   return reactor;
 }

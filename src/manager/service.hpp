@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/log.hpp"
+#include "control/caller.hpp"
 #include "control/control.grpc.pb.h"
 #include "manager/core.hpp"
 
@@ -30,12 +31,15 @@ class Service final : public control::v1::Manager::CallbackService {
   grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const control::v1::StatusRequest* request,
                                    control::v1::StatusReply* reply) override;
 
+  /// Once the server runs. Until then nobody's word is taken: who calls can't be known yet.
+  void listens_on(const std::string& endpoint, bool tls);
+
   void tick(Time now);
   /// Before anybody connects.
   void restore(const SavedState& saved);
   void set_reservations(Reservations reservations);
   Time next_deadline() const;
-  std::string status_json() const;
+  std::string status_json(const Viewer& viewer = {}) const;
 
  private:
   template <class Up, class Down>
@@ -43,18 +47,25 @@ class Service final : public control::v1::Manager::CallbackService {
   using NodeStream = Stream<control::v1::NodeUp, control::v1::NodeDown>;
   using HostStream = Stream<control::v1::HostUp, control::v1::HostDown>;
 
-  void received(StreamId id, const control::v1::NodeUp& message);
-  void received(StreamId id, const control::v1::HostUp& message);
+  void received(NodeStream& stream, const control::v1::NodeUp& message);
+  void received(HostStream& stream, const control::v1::HostUp& message);
   void ended(NodeStream& stream);
   void ended(HostStream& stream);
   void forget(NodeStream& stream);
   void forget(HostStream& stream);
   void run(Actions actions);
   void refuse(StreamId id, const Error& why);
+  Result<control::Caller> caller_of(const grpc::CallbackServerContext& context) const;
+  template <class S>
+  S* accept(std::unordered_map<StreamId, S*>& streams, const grpc::CallbackServerContext& context);
+  template <class S>
+  bool is_who_it_says(S& stream, control::CertRole role, const std::string& name);
 
   mutable std::mutex mutex_;
   Core core_;
   Logger& log_;
+  std::string endpoint_;
+  bool tls_ = false;
   std::function<void()> deadline_moved_;
   const Time started_ = monotonic_now();
   StreamId last_id_ = 0;

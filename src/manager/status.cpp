@@ -6,7 +6,7 @@
 
 namespace sumac::manager {
 
-std::string Core::status_json(Time now, std::uint64_t heard) const {
+std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewer) const {
   using nlohmann::json;
   json nodes = json::array(), jobs = json::array();
   bool all_registered = true;
@@ -28,6 +28,7 @@ std::string Core::status_json(Time now, std::uint64_t heard) const {
     nodes.push_back(std::move(entry));
   }
   for (const auto& [id, job] : jobs_) {
+    if (!viewer.everything && viewer.uid != job.record.uid) continue;
     jobs.push_back({{"id", id},
                     {"number", job.record.number},
                     {"holder", job.record.holder},
@@ -46,6 +47,7 @@ std::string Core::status_json(Time now, std::uint64_t heard) const {
            {"sharpds", hosts_.size()},   {"nodes", std::move(nodes)},     {"jobs", std::move(jobs)},
            {"osts_granted", used_.osts}, {"groups_granted", used_.groups}};
   top["messages"] = heard;
+  top["jobs_total"] = jobs_.size();
   if (all_registered) {
     const auto least = capacity();
     top["osts_free"] = least.osts - std::min(used_.osts, least.osts);

@@ -30,7 +30,9 @@ struct TestManager {
                 }),
         server(control::Server::start("127.0.0.1:0", service).value()),
         stub(control::v1::Manager::NewStub(control::make_channel(server.endpoint()))),
-        clock([this] { run_clock(); }) {}
+        clock([this] { run_clock(); }) {
+    service.listens_on(server.endpoint(), false);
+  }
   ~TestManager() {
     {
       const std::lock_guard lock(clock_mutex);

@@ -15,6 +15,7 @@ struct Config {
   std::string name;
   std::string manager;
   bool allow_insecure = false;
+  std::string tls_ca, tls_cert, tls_key;
   std::string listen;
   std::string device;
   Backend transport = Backend::tcp;
@@ -36,6 +37,14 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::allow_insecure>("SUMAC_NODE_ALLOW_INSECURE", "0",
                                     "Talk in clear text beyond this machine: only on a network that is yours alone.")
         .alias("allow_insecure"),
+    option<&Config::tls_ca>("SUMAC_NODE_TLS_CA", "",
+                            "Mutual TLS: certificate of the authority (PEM); with tls_cert and tls_key, or not at all.")
+        .alias("tls_ca"),
+    option<&Config::tls_cert>("SUMAC_NODE_TLS_CERT", "",
+                              "Mutual TLS: certificate of this node, as `sumac pki` makes it.")
+        .alias("tls_cert"),
+    option<&Config::tls_key>("SUMAC_NODE_TLS_KEY", "", "Mutual TLS: its private key; nobody else may read it.")
+        .alias("tls_key"),
     option<&Config::listen>("SUMAC_NODE_LISTEN", "0.0.0.0:0", "Where children connect: ADDR:PORT; port 0 picks one.")
         .alias("listen"),
     option<&Config::device>("SUMAC_NODE_DEVICE", "",

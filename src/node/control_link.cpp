@@ -23,7 +23,17 @@ std::uint64_t draw_life() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-proto::JobGrant grant_of(const control::v1::Grant& message) {
+/// None for a job that began before there were keys.
+Result<Secret> key_of(const std::string& bytes) {
+  Secret key{};
+  if (!bytes.empty() && bytes.size() != key.size())
+    return fail(Errc::unsupported, "the manager sends a key of {} bytes: install the same version everywhere",
+                bytes.size());
+  std::copy(bytes.begin(), bytes.end(), key.begin());
+  return key;
+}
+
+Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
   proto::JobGrant grant;
   grant.job_id = message.job_id();
   grant.osts = message.osts();
@@ -31,6 +41,9 @@ proto::JobGrant grant_of(const control::v1::Grant& message) {
   grant.payload = message.payload_max();
   grant.stream_window = message.stream_window();
   grant.chunk = message.chunk_max();
+  auto key = key_of(message.key());
+  if (!key) return tl::unexpected(key.error());
+  grant.key = *key;
   return grant;
 }
 
@@ -42,7 +55,7 @@ ControlLink::ControlLink(ControlConfig config, control::WakeEvent& wake, DataPat
       data_(data),
       limits_(limits),
       log_(log),
-      streams_(config_.manager, control::start_node_stream, wake),
+      streams_(config_.manager, control::start_node_stream, wake, config_.tls),
       life_(draw_life()) {}
 
 Result<> ControlLink::progress(Time now) {
@@ -105,7 +118,7 @@ Result<> ControlLink::stream_over(const Error& why, Time now) {
 Result<> ControlLink::heard(const NodeDown& down, Time now) {
   switch (down.what_case()) {
     case NodeDown::kRegistered:
-      apply(down.registered(), now);
+      if (auto applied = apply(down.registered(), now); !applied) return applied;
       acknowledge(down.sequence());
       return {};
     case NodeDown::kTree:
@@ -118,10 +131,13 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       data_.set_parent(down.parent().name(), down.parent().address(), now);
       acknowledge(down.sequence());
       return {};
-    case NodeDown::kGrant:
+    case NodeDown::kGrant: {
       if (!data_.identified()) break;
-      try_grant(down.sequence(), grant_of(down.grant()));
+      auto grant = grant_of(down.grant());
+      if (!grant) return tl::unexpected(grant.error());
+      try_grant(down.sequence(), *grant);
       return {};
+    }
     case NodeDown::kRevoke:
       if (!data_.identified()) break;
       std::erase_if(waiting_, [&](const Waiting& w) { return w.grant.job_id == down.revoke().job_id(); });
@@ -142,14 +158,17 @@ void ControlLink::enter_tree(std::uint32_t tree_id, Time now) {
   data_.identify(node_id_, tree_id, root_, now);
 }
 
-void ControlLink::apply(const control::v1::Registered& who, Time now) {
+Result<> ControlLink::apply(const control::v1::Registered& who, Time now) {
+  auto key = key_of(who.node_key());
+  if (!key) return tl::unexpected(key.error());
+  data_.set_node_key(*key);
   node_id_ = who.node_id();
   root_ = who.is_root();
   SUMAC_INFO(log_, "registered as node id {}{}; tree {:#x}", node_id_, root_ ? ", the root" : "", who.tree_id());
   registered_ = true;
   complained_ = false;
   if (!root_) tell_link(parent_);
-  if (who.tree_id() == 0) return;  // the root has not registered yet: Tree follows
+  if (who.tree_id() == 0) return {};  // the root has not registered yet: Tree follows
   enter_tree(who.tree_id(), now);
   // Its list is the whole truth: what it does not name ended while we did not hear it.
   for (const auto& job : data_.node()->jobs()) {
@@ -159,7 +178,12 @@ void ControlLink::apply(const control::v1::Registered& who, Time now) {
       data_.revoke(job.grant.job_id, now);
     }
   }
-  for (const auto& grant : who.grants()) try_grant(0, grant_of(grant));
+  for (const auto& message : who.grants()) {
+    auto grant = grant_of(message);
+    if (!grant) return tl::unexpected(grant.error());
+    try_grant(0, *grant);
+  }
+  return {};
 }
 
 void ControlLink::try_grant(std::uint64_t sequence, const proto::JobGrant& grant) {

@@ -13,6 +13,7 @@ namespace sumac::node {
 struct ControlConfig {
   std::string name;
   std::string manager;
+  std::shared_ptr<control::Tls> tls{};
   Millis retry{500};
 };
 
@@ -34,7 +35,7 @@ class ControlLink {
     proto::JobGrant grant;
   };
   Result<> heard(const control::v1::NodeDown& down, Time now);
-  void apply(const control::v1::Registered& who, Time now);
+  Result<> apply(const control::v1::Registered& who, Time now);
   void enter_tree(std::uint32_t tree_id, Time now);
   Result<> stream_over(const Error& why, Time now);
   void try_grant(std::uint64_t sequence, const proto::JobGrant& grant);

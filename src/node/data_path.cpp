@@ -49,8 +49,14 @@ void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root,
   config.tree_id = tree_id;
   config.root = root;
   config.limits = config_.limits;
+  config.node_key = node_key_;
   node_ = std::make_unique<proto::Node>(config, static_cast<proto::Outbox&>(*this));
   if (!parent_address_.empty()) connect_parent(now);
+}
+
+void DataPath::set_node_key(const Secret& key) {
+  node_key_ = key;
+  if (node_ != nullptr) node_->set_node_key(key);
 }
 
 void DataPath::set_parent(const std::string& name, const std::string& address, Time now) {

@@ -37,6 +37,8 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   /// The manager's word on who this node is. If it was another, or of another tree, before: everything of that is over, children
   /// lose their connections and come again.
   void identify(std::uint32_t node_id, std::uint32_t tree_id, bool root, Time now);
+  /// What nodes show each other; before identify(), and again when the manager was started anew.
+  void set_node_key(const Secret& key);
   bool identified() const noexcept { return node_ != nullptr; }
 
   /// Where the parent is; called again when it moved. Connects, and again after a loss, at longer and longer intervals.
@@ -74,6 +76,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   DataPathConfig config_;
   Logger& log_;
   BufferPool& pool_;
+  Secret node_key_{};
   std::unique_ptr<net::Transport> transport_;
   std::unique_ptr<proto::Node> node_;
   Time now_{};

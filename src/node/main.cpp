@@ -23,9 +23,8 @@ constexpr std::size_t kQueueMax = std::size_t{1} << 30;
 /// While operations come, signals are looked for so often only: each look is a system call.
 constexpr Duration kSignalsEvery = Millis(1);
 
-Result<> check(const Config& config) {
-  if (config.name.empty()) return fail(Errc::invalid, "no name: give --name NODE as in the fabric file");
-  if (auto legal = control::check_endpoint(config.manager, config.allow_insecure); !legal)
+Result<> check(const Config& config, const control::Tls* tls) {
+  if (auto legal = control::check_endpoint(config.manager, config.allow_insecure, tls); !legal)
     return within("--manager", legal.error());
   if (config.lost_after < 2 * config.heartbeat)
     return fail(Errc::invalid, "--lost-after {} ms must be at least twice --heartbeat {} ms", config.lost_after.count(),
@@ -55,7 +54,10 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   if (!signals) return tl::unexpected(signals.error());
   auto wake = control::WakeEvent::make();
   if (!wake) return tl::unexpected(wake.error());
-  if (auto legal = check(config); !legal) return legal;
+  if (config.name.empty()) return fail(Errc::invalid, "no name: give --name NODE as in the fabric file");
+  auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key}, control::CertRole::node, config.name);
+  if (!tls) return tl::unexpected(tls.error());
+  if (auto legal = check(config, tls->get()); !legal) return legal;
 
   BufferPool pool(config.memory.count);
   net::TransportConfig net;
@@ -76,7 +78,7 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   path.heartbeat = config.heartbeat;
   path.lost_after = config.lost_after;
   DataPath data(path, *std::move(transport), pool, log);
-  ControlLink control({config.name, config.manager}, *wake, data, path.limits, log);
+  ControlLink control({config.name, config.manager, *tls}, *wake, data, path.limits, log);
   const UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return fail_errno("epoll_create1");
   for (const int fd : {signals->fd(), wake->fd()})

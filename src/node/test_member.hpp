@@ -22,15 +22,19 @@ struct TestJob {
   std::vector<proto::NodeParent> tree;
   std::map<std::uint32_t, std::string> address;  ///< Of each node.
   std::vector<std::uint32_t> leaf_of_rank;
+  Secret key{};
 };
 
 class TestMember final : private net::TransportEvents, private proto::Outbox {
  public:
-  TestMember(const TestJob& job, std::uint32_t rank) : job_(job), rank_(rank), pool_(64u << 20) {
+  /// `is_stranger`: one that the node is to send away.
+  TestMember(const TestJob& job, std::uint32_t rank, bool is_stranger = false)
+      : job_(job), rank_(rank), expects_to_be_served_(!is_stranger), pool_(64u << 20) {
     net::TransportConfig config;
     transport_ = net::make_transport(config, pool_).value();
     proto::ClientLinkConfig link;
     link.job_id = job.job_id;
+    link.job_key = job.key;
     link.world_rank = rank;
     link.tree_id = job.tree_id;
     link_ = std::make_unique<proto::ClientLink>(link, static_cast<proto::Outbox&>(*this));
@@ -79,12 +83,13 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
     EXPECT_NE(transport_->send({to.value}, frame, {}), Errc::invalid);
   }
   void drop(proto::LinkId link, const Error& why) override {
-    ADD_FAILURE() << "the node broke a rule: " << why.context;
+    if (expects_to_be_served_) ADD_FAILURE() << "the node broke a rule: " << why.context;
     transport_->close({link.value});
   }
 
   const TestJob& job_;
   std::uint32_t rank_;
+  const bool expects_to_be_served_;
   BufferPool pool_;
   std::unique_ptr<net::Transport> transport_;
   net::ConnId conn_;

@@ -1,0 +1,77 @@
+#include "control/caller.hpp"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.hpp"
+
+namespace sumac::control {
+namespace {
+
+/// A TCP connection of this machine, and both its ends in words.
+struct Connection {
+  UniqueFd listener, client;
+  std::string peer, server;
+
+  Connection()
+      : listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+        client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(listener.get(), any, size), 0);
+    EXPECT_EQ(::listen(listener.get(), 1), 0);
+    EXPECT_EQ(::getsockname(listener.get(), any, &size), 0);
+    server = fmt::format("127.0.0.1:{}", ::ntohs(address.sin_port));
+    EXPECT_EQ(::connect(client.get(), any, size), 0);
+    EXPECT_EQ(::getsockname(client.get(), any, &size), 0);
+    peer = fmt::format("ipv4:127.0.0.1:{}", ::ntohs(address.sin_port));
+  }
+};
+
+TEST(Caller, the_kernel_says_whose_a_connection_is) {
+  const Connection connection;
+  const auto uid = uid_of_peer(connection.peer, connection.server);
+  if (!uid) GTEST_SKIP() << "this kernel has no NETLINK_SOCK_DIAG for TCP";
+  EXPECT_EQ(*uid, ::geteuid());
+  EXPECT_EQ(uid_of_peer(connection.peer, "0.0.0.0" + connection.server.substr(9)), ::geteuid()) << "on all addresses";
+  for (const auto* peer : {"", "unix:", "ipv4:127.0.0.1:1", "ipv4:127.0.0.1", "ipv4:nonsense:5", "ipv4:127.0.0.1:99999",
+                           "ipv6:%5B::1%5D:1", "ipv6:%5B"})
+    EXPECT_FALSE(uid_of_peer(peer, connection.server)) << peer;
+}
+
+TEST(Caller, may_be_only_what_its_certificate_or_the_kernel_says) {
+  const auto me = ::geteuid();
+  const struct {
+    const char* name;
+    Caller who;
+    bool sees_all, may_be_node, may_be_host;
+  } rows[] = {
+      {"root", {{}, 0}, true, true, true},
+      {"whoever runs the manager", {{}, me}, true, true, true},
+      {"another user of this machine", {{}, me + 1000}, false, false, false},
+      {"another machine in clear text", {{}, {}}, false, true, true},
+      {"the node's certificate", {Identity{CertRole::node, "x"}, {}}, false, true, false},
+      {"another node's", {Identity{CertRole::node, "y"}, {}}, false, false, false},
+      {"the host's", {Identity{CertRole::host, "x"}, {}}, false, false, true},
+      {"an administrator's", {Identity{CertRole::admin, "x"}, {}}, true, false, false},
+      {"the manager's", {Identity{CertRole::manager, "x"}, {}}, true, false, false},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    EXPECT_EQ(row.who.is_operator(), row.sees_all);
+    EXPECT_EQ(row.who.may_be(CertRole::node, "x").has_value(), row.may_be_node);
+    EXPECT_EQ(row.who.may_be(CertRole::host, "x").has_value(), row.may_be_host);
+  }
+  EXPECT_THAT(Caller({Identity{CertRole::node, "y"}, {}}).may_be(CertRole::node, "x").error().context,
+              testing::HasSubstr("its certificate is for node y, it says it is node x"));
+}
+
+}  // namespace
+}  // namespace sumac::control

@@ -1,0 +1,143 @@
+#include "control/pki.hpp"
+
+#include <openssl/bn.h>
+
+#include <array>
+
+#include "control/openssl.hpp"
+
+namespace sumac::control {
+namespace {
+
+Error openssl_error(std::string_view what) {
+  return Error{Errc::internal, fmt::format("{}: OpenSSL: {}", what, openssl_words())};
+}
+
+/// 127 random bits: two certificates of one authority never have the same.
+bool set_serial(X509* certificate) {
+  const Openssl<BIGNUM> number(BN_new());
+  return number && BN_rand(number.get(), 127, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) == 1 &&
+         BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) != nullptr;
+}
+
+bool add_extension(X509* certificate, X509* issuer, int nid, const std::string& value) {
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+  const Openssl<X509_EXTENSION> extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
+  return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
+}
+
+bool set_name(X509* certificate, std::string_view unit, std::string_view common_name) {
+  X509_NAME* name = X509_get_subject_name(certificate);
+  const auto add = [&](const char* field, std::string_view text) {
+    return X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(text.data()),
+                                      static_cast<int>(text.size()), -1, 0) == 1;
+  };
+  return add("O", "Sumac") && add("OU", unit) && add("CN", common_name);
+}
+
+/// An unsigned certificate of a fresh key.
+struct Draft {
+  Openssl<X509> certificate;
+  Openssl<EVP_PKEY> key;
+
+  static Result<Draft> make(std::string_view unit, std::string_view name, const Validity& when) {
+    Draft draft{Openssl<X509>(X509_new()), Openssl<EVP_PKEY>(EVP_EC_gen("P-256"))};
+    X509* x = draft.certificate.get();
+    if (!x || !draft.key || X509_set_version(x, X509_VERSION_3) != 1 || !set_serial(x) || !set_name(x, unit, name) ||
+        ASN1_TIME_set(X509_getm_notBefore(x), when.from) == nullptr ||
+        ASN1_TIME_set(X509_getm_notAfter(x), when.until) == nullptr || X509_set_pubkey(x, draft.key.get()) != 1)
+      return tl::unexpected(openssl_error("a certificate for " + std::string(name)));
+    return draft;
+  }
+
+  Result<CertAndKey> sign(X509* issuer, EVP_PKEY* issuer_key) {
+    if (X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer)) != 1 ||
+        X509_sign(certificate.get(), issuer_key, EVP_sha256()) == 0)
+      return tl::unexpected(openssl_error("signing"));
+    const Openssl<BIO> certificate_text(BIO_new(BIO_s_mem())), key_text(BIO_new(BIO_s_mem()));
+    if (PEM_write_bio_X509(certificate_text.get(), certificate.get()) != 1 ||
+        PEM_write_bio_PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1)
+      return tl::unexpected(openssl_error("writing PEM"));
+    const auto text = [](BIO* bio) {
+      char* data = nullptr;
+      const long size = BIO_get_mem_data(bio, &data);
+      return std::string(data, static_cast<std::size_t>(size));
+    };
+    return CertAndKey{text(certificate_text.get()), text(key_text.get())};
+  }
+};
+
+}  // namespace
+
+Validity Validity::days(int count) {
+  const auto now = std::time(nullptr);
+  return {now - 3600, now + std::time_t{count} * 86400};
+}
+
+Result<CertAndKey> make_authority(std::string_view name, const Validity& when) {
+  if (!is_certificate_name(name))
+    return fail(Errc::invalid, "'{:.80}' is no name: letters, digits, '.', '-' and '_', at most 63", name);
+  auto draft = Draft::make("authority", name, when);
+  if (!draft) return tl::unexpected(draft.error());
+  X509* x = draft->certificate.get();
+  // pathlen 0: what this authority signs can't sign in turn.
+  if (!add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
+      !add_extension(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") ||
+      !add_extension(x, x, NID_subject_key_identifier, "hash"))
+    return tl::unexpected(openssl_error("the authority's certificate"));
+  X509* self = x;
+  if (X509_set_issuer_name(x, X509_get_subject_name(x)) != 1) return tl::unexpected(openssl_error("the authority"));
+  return draft->sign(self, draft->key.get());
+}
+
+Result<CertificateView> view_certificate(std::string_view pem) {
+  const auto text = memory_of(pem);
+  const Openssl<X509> x(PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr));
+  if (!x) {
+    ERR_clear_error();
+    return fail(Errc::invalid, "it holds no certificate in PEM");
+  }
+  CertificateView view;
+  if (const auto who = identity_in(x.get())) {
+    view.who = describe(*who);
+  } else if (X509_check_ca(x.get()) != 0) {
+    char name[128] = "";
+    X509_NAME_get_text_by_NID(X509_get_subject_name(x.get()), NID_commonName, name, sizeof name);
+    view.who = fmt::format("authority {}", name);
+  } else {
+    return tl::unexpected(who.error());
+  }
+  view.until = date_text(X509_get0_notAfter(x.get()));
+  view.over = X509_cmp_current_time(X509_get0_notAfter(x.get())) < 0;
+  return view;
+}
+
+Result<CertAndKey> issue_certificate(const CertAndKey& authority, const Identity& who, const Validity& when) {
+  if (!is_certificate_name(who.name))
+    return fail(Errc::invalid, "'{:.80}' is no name: letters, digits, '.', '-' and '_', at most 63", who.name);
+  const auto issuer_text = memory_of(authority.certificate), issuer_key_text = memory_of(authority.key);
+  const Openssl<X509> issuer(PEM_read_bio_X509(issuer_text.get(), nullptr, nullptr, nullptr));
+  if (!issuer) return tl::unexpected(openssl_error("the authority's certificate can't be read"));
+  const Openssl<EVP_PKEY> issuer_key(PEM_read_bio_PrivateKey(issuer_key_text.get(), nullptr, nullptr, nullptr));
+  if (!issuer_key) return tl::unexpected(openssl_error("the authority's key can't be read"));
+  if (X509_check_private_key(issuer.get(), issuer_key.get()) != 1)
+    return fail(Errc::invalid, "the authority's certificate and key don't belong together");
+  auto draft = Draft::make(to_string(who.role), who.name, when);
+  if (!draft) return tl::unexpected(draft.error());
+  X509* x = draft->certificate.get();
+  const bool is_manager = who.role == CertRole::manager;
+  std::string names = "URI:" + to_uri(who);
+  if (is_manager) names += fmt::format(",DNS:{}", kManagerDnsName);
+  if (!add_extension(x, issuer.get(), NID_basic_constraints, "critical,CA:FALSE") ||
+      !add_extension(x, issuer.get(), NID_key_usage, "critical,digitalSignature") ||
+      !add_extension(x, issuer.get(), NID_ext_key_usage, is_manager ? "serverAuth,clientAuth" : "clientAuth") ||
+      !add_extension(x, issuer.get(), NID_subject_key_identifier, "hash") ||
+      !add_extension(x, issuer.get(), NID_authority_key_identifier, "keyid:always") ||
+      !add_extension(x, issuer.get(), NID_subject_alt_name, names))
+    return tl::unexpected(openssl_error("the certificate of " + describe(who)));
+  return draft->sign(issuer.get(), issuer_key.get());
+}
+
+}  // namespace sumac::control

@@ -1,0 +1,49 @@
+#pragma once
+// For tests: an authority and certificates in a directory, as `sumac pki` lays them out, also such as it never would.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "control/pki.hpp"
+#include "control/tls.hpp"
+
+namespace sumac::control {
+
+struct TestPki {
+  std::string path = testing::TempDir() + "sumac-pki-XXXXXX";
+  CertAndKey authority;
+
+  explicit TestPki(const Validity& when = Validity::days(2)) {
+    EXPECT_NE(::mkdtemp(path.data()), nullptr);
+    authority = make_authority("test", when).value();
+    file("ca.crt", authority.certificate);
+  }
+  ~TestPki() { std::filesystem::remove_all(path); }
+  TestPki(const TestPki&) = delete;
+  TestPki& operator=(const TestPki&) = delete;
+
+  std::string file(const std::string& name, const std::string& text, unsigned mode = 0600) const {
+    const auto full = path + "/" + name;
+    std::ofstream(full) << text;
+    EXPECT_EQ(::chmod(full.c_str(), mode), 0);
+    return full;
+  }
+  /// Files of somebody with a certificate of this authority.
+  TlsFiles files(CertRole role, const std::string& name, const Validity& when = Validity::days(1),
+                 const std::string& file_name = {}) const {
+    const auto pair = issue_certificate(authority, {role, name}, when).value();
+    const auto stem = file_name.empty() ? std::string(to_string(role)) + "-" + name : file_name;
+    return {path + "/ca.crt", file(stem + ".crt", pair.certificate), file(stem + ".key", pair.key)};
+  }
+  std::shared_ptr<Tls> tls(CertRole role, const std::string& name) const {
+    auto loaded = Tls::load(files(role, name), role, name);
+    EXPECT_TRUE(loaded) << loaded.error().context;
+    return loaded ? *loaded : nullptr;
+  }
+};
+
+}  // namespace sumac::control

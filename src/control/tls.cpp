@@ -1,0 +1,171 @@
+#include "control/tls.hpp"
+
+#include <fcntl.h>
+#include <grpc/grpc_security_constants.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/fd.hpp"
+#include "control/openssl.hpp"
+
+namespace sumac::control {
+namespace {
+
+constexpr std::size_t kFileMax = 1 << 20;
+
+Result<std::string> read_file(const char* option, const std::string& path, bool is_key) {
+  const auto layer = fmt::format("--{} {}", option, path);
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) {
+    const int error = errno;
+    if (error == ENOENT)
+      return fail(Errc::not_found, "{}: there is no such file: `sumac pki` makes it, see docs/security.md", layer);
+    if (error == EACCES)
+      return fail(Errc::denied, "{}: not readable for user {}: chown it to whom the daemon runs as", layer,
+                  ::geteuid());
+    errno = error;
+    return within(layer, fail_errno("open").value());
+  }
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return within(layer, fail_errno("stat").value());
+  if (!S_ISREG(info.st_mode)) return fail(Errc::invalid, "{}: it is no file", layer);
+  if (is_key && (info.st_mode & 027) != 0)
+    return fail(Errc::denied, "{}: others may read or change this key (mode {:04o}): chmod 600 it", layer,
+                info.st_mode & 07777);
+  if (static_cast<std::size_t>(info.st_size) > kFileMax)
+    return fail(Errc::invalid, "{}: {} bytes are too long for PEM", layer, info.st_size);
+  std::string text(static_cast<std::size_t>(info.st_size), '\0');
+  for (std::size_t have = 0; have < text.size();) {
+    const auto got = ::read(fd.get(), text.data() + have, text.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return within(layer, fail_errno("read").value());
+    if (got == 0) text.resize(have);
+    have += static_cast<std::size_t>(got);
+  }
+  return text;
+}
+
+/// A passphrase is asked of nobody: who starts a daemon is not there.
+int no_passphrase(char*, int, int, void*) { return -1; }
+
+Result<> verify(const std::string& ca_text, X509* certificate, CertRole role, const std::string& ca_layer,
+                const std::string& layer) {
+  const Openssl<X509_STORE> store(X509_STORE_new());
+  const auto bio = memory_of(ca_text);
+  int authorities = 0;
+  while (const Openssl<X509> one{PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr)}) {
+    X509_STORE_add_cert(store.get(), one.get());
+    ++authorities;
+  }
+  ERR_clear_error();  // the end of the file
+  if (authorities == 0) return fail(Errc::invalid, "{}: it holds no certificate in PEM", ca_layer);
+  const Openssl<X509_STORE_CTX> context(X509_STORE_CTX_new());
+  if (!context || X509_STORE_CTX_init(context.get(), store.get(), certificate, nullptr) != 1)
+    return fail(Errc::internal, "{}: OpenSSL: {}", layer, openssl_words());
+  X509_STORE_CTX_set_purpose(context.get(),
+                             role == CertRole::manager ? X509_PURPOSE_SSL_SERVER : X509_PURPOSE_SSL_CLIENT);
+  if (X509_verify_cert(context.get()) == 1) return {};
+  const int error = X509_STORE_CTX_get_error(context.get());
+  const bool of_authority = X509_STORE_CTX_get_error_depth(context.get()) > 0;
+  const auto& whose = of_authority ? ca_layer : layer;
+  const X509* current = X509_STORE_CTX_get_current_cert(context.get());
+  switch (error) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return fail(Errc::denied, "{}: it expired on {}: {}", whose, date_text(X509_get0_notAfter(current)),
+                  of_authority ? "make a new authority with `sumac pki init`"
+                               : "make a new one with `sumac pki issue --renew`");
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return fail(Errc::denied, "{}: it is valid from {} on: is this machine's clock right?", whose,
+                  date_text(X509_get0_notBefore(current)));
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+      return fail(Errc::denied, "{}: it is not of the authority in {}: take both from one `sumac pki` directory", layer,
+                  ca_layer);
+    default:
+      return fail(Errc::denied, "{}: {}: make a new one with `sumac pki issue --renew`", whose,
+                  X509_verify_cert_error_string(error));
+  }
+}
+
+}  // namespace
+
+Result<std::pair<Tls::Texts, Identity>> Tls::read(const TlsFiles& files, CertRole role, std::string_view name) {
+  const struct {
+    const char* option;
+    const std::string& path;
+  } wanted[] = {{"tls-ca", files.ca}, {"tls-cert", files.cert}, {"tls-key", files.key}};
+  for (const auto& one : wanted)
+    if (one.path.empty())
+      return fail(Errc::invalid, "--{} is missing: TLS needs --tls-ca, --tls-cert and --tls-key together", one.option);
+  Texts texts;
+  for (auto [option, path, text] : {std::tuple{"tls-ca", &files.ca, &texts.ca},
+                                    {"tls-cert", &files.cert, &texts.cert},
+                                    {"tls-key", &files.key, &texts.key}}) {
+    auto read = read_file(option, *path, text == &texts.key);
+    if (!read) return tl::unexpected(read.error());
+    *text = *std::move(read);
+  }
+  const auto ca_layer = "--tls-ca " + files.ca, cert_layer = "--tls-cert " + files.cert,
+             key_layer = "--tls-key " + files.key;
+  const auto cert_bio = memory_of(texts.cert), key_bio = memory_of(texts.key);
+  const Openssl<X509> certificate(PEM_read_bio_X509(cert_bio.get(), nullptr, no_passphrase, nullptr));
+  if (!certificate) {
+    ERR_clear_error();
+    return fail(Errc::invalid, "{}: it holds no certificate in PEM", cert_layer);
+  }
+  const Openssl<EVP_PKEY> key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, no_passphrase, nullptr));
+  if (!key) {
+    ERR_clear_error();
+    return fail(Errc::invalid, "{}: it holds no private key in PEM without a passphrase", key_layer);
+  }
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+    ERR_clear_error();
+    return fail(Errc::invalid, "{}: it is not the key of --tls-cert {}", key_layer, files.cert);
+  }
+  auto self = identity_in(certificate.get());
+  if (!self) return within(cert_layer, self.error());
+  if (self->role != role || (!name.empty() && self->name != name)) {
+    const auto wish = name.empty() ? fmt::format("{} NAME", to_string(role)) : describe({role, std::string(name)});
+    return fail(Errc::denied, "{}: it is for {}, this is {}: `sumac pki issue DIR {}` makes the right one", cert_layer,
+                describe(*self), wish, wish);
+  }
+  if (auto good = verify(texts.ca, certificate.get(), role, ca_layer, cert_layer); !good)
+    return tl::unexpected(good.error());
+  return std::pair{std::move(texts), *std::move(self)};
+}
+
+Result<std::shared_ptr<Tls>> Tls::load(const TlsFiles& files, CertRole role, std::string_view name) {
+  if (files.none()) return std::shared_ptr<Tls>();
+  auto read = Tls::read(files, role, name);
+  if (!read) return tl::unexpected(read.error());
+  return std::shared_ptr<Tls>(new Tls(files, std::move(read->first), std::move(read->second)));
+}
+
+std::shared_ptr<grpc::ServerCredentials> Tls::for_server() const {
+  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = texts_.ca;
+  options.pem_key_cert_pairs.push_back({texts_.key, texts_.cert});
+  return grpc::SslServerCredentials(options);
+}
+
+std::shared_ptr<grpc::ChannelCredentials> Tls::for_client() {
+  const std::lock_guard lock(mutex_);
+  if (auto again = read(files_, self_.role, self_.name)) texts_ = std::move(again->first);
+  return grpc::SslCredentials(
+      {.pem_root_certs = texts_.ca, .pem_private_key = texts_.key, .pem_cert_chain = texts_.cert});
+}
+
+Result<Identity> identity_of(const grpc::AuthContext& context) {
+  if (!context.IsPeerAuthenticated()) return fail(Errc::denied, "it has shown no certificate");
+  for (const auto& uri : context.FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME))
+    return parse_uri({uri.data(), uri.size()});
+  return fail(Errc::denied, "its certificate names no role and name of Sumac's");
+}
+
+}  // namespace sumac::control

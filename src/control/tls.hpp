@@ -1,0 +1,48 @@
+#pragma once
+// Mutual TLS between daemons: three files (PEM) on each machine, made by `sumac pki`. What can be known to be wrong with them is said
+// at the start, in one line with the remedy; whether the other side is who it should be is seen at each connection.
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "control/identity.hpp"
+
+namespace sumac::control {
+
+/// As the options tls_ca, tls_cert and tls_key say: all of them, or none.
+struct TlsFiles {
+  std::string ca, cert, key;
+  bool none() const noexcept { return ca.empty() && cert.empty() && key.empty(); }
+};
+
+class Tls {
+ public:
+  /// Reads and checks. The certificate must be for `role`, and for `name` unless that is empty. None given: null.
+  static Result<std::shared_ptr<Tls>> load(const TlsFiles& files, CertRole role, std::string_view name);
+
+  std::shared_ptr<grpc::ServerCredentials> for_server() const;
+  /// Reads the files again, so that a new certificate needs no restart; what can't be used is left aside for what was good before.
+  std::shared_ptr<grpc::ChannelCredentials> for_client();
+
+  const Identity& self() const noexcept { return self_; }
+
+ private:
+  struct Texts {
+    std::string ca, cert, key;
+  };
+  Tls(TlsFiles files, Texts texts, Identity self)
+      : files_(std::move(files)), texts_(std::move(texts)), self_(std::move(self)) {}
+  static Result<std::pair<Texts, Identity>> read(const TlsFiles& files, CertRole role, std::string_view name);
+
+  TlsFiles files_;
+  std::mutex mutex_;
+  Texts texts_;
+  Identity self_;
+};
+
+/// Who the certificate of a call's other end is for. Errc::denied: it has none of Sumac's.
+Result<Identity> identity_of(const grpc::AuthContext& context);
+
+}  // namespace sumac::control

@@ -1,0 +1,169 @@
+#include "control/tls.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "control/control.grpc.pb.h"
+#include "control/endpoint.hpp"
+#include "control/test_pki.hpp"
+
+namespace sumac::control {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Identity, is_read_as_it_is_written_and_nothing_else_is) {
+  for (const auto role : {CertRole::manager, CertRole::node, CertRole::host, CertRole::admin}) {
+    const Identity who{role, "an-leaf1.rack_7"};
+    EXPECT_EQ(parse_uri(to_uri(who)).value(), who);
+  }
+  for (const auto* text : {"", "sumac://", "sumac://node", "sumac://node/", "sumac://root/x", "http://node/x",
+                           "sumac://node/a/b", "sumac://node/a b", "sumac:/node/x", "SUMAC://node/x"})
+    EXPECT_FALSE(parse_uri(text)) << text;
+  EXPECT_TRUE(is_certificate_name(std::string(63, 'x')));
+  EXPECT_FALSE(is_certificate_name(std::string(64, 'x')));
+  EXPECT_FALSE(issue_certificate({}, {CertRole::node, "x,URI:sumac://admin/y"}, Validity::days(1)));
+}
+
+TEST(Tls, files_that_can_not_be_used_are_told_at_the_start_with_the_remedy) {
+  const TestPki pki, other;
+  const auto node = pki.files(CertRole::node, "an-root"), manager = pki.files(CertRole::manager, "am");
+  const auto text_of = [](const std::string& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const auto now = std::time(nullptr);
+  auto with = [&](auto change) {
+    auto files = node;
+    change(files);
+    return files;
+  };
+  const struct {
+    const char* name;
+    TlsFiles files;
+    std::vector<const char*> says;
+  } rows[] = {
+      {"no key", with([](auto& f) { f.key.clear(); }), {"--tls-key is missing", "together"}},
+      {"no certificate", with([](auto& f) { f.cert.clear(); }), {"--tls-cert is missing"}},
+      {"no authority", with([](auto& f) { f.ca.clear(); }), {"--tls-ca is missing"}},
+      {"a file that is not there",
+       with([](auto& f) { f.cert = "/nowhere/x.crt"; }),
+       {"--tls-cert /nowhere/x.crt: there is no such file", "sumac pki"}},
+      {"a directory", with([&](auto& f) { f.ca = pki.path; }), {"it is no file"}},
+      {"a key that others can read",
+       with([&](auto& f) { f.key = pki.file("open.key", text_of(node.key), 0644); }),
+       {"others may read", "chmod 600"}},
+      {"a key that is none", with([&](auto& f) { f.key = pki.file("x.key", "hello"); }), {"no private key in PEM"}},
+      {"an empty certificate", with([&](auto& f) { f.cert = pki.file("x.crt", ""); }), {"no certificate in PEM"}},
+      {"an authority that is none",
+       with([&](auto& f) { f.ca = pki.file("x.ca", "hello"); }),
+       {"--tls-ca", "no certificate in PEM"}},
+      {"somebody else's key", with([&](auto& f) { f.key = manager.key; }), {"it is not the key of --tls-cert"}},
+      {"another authority",
+       with([&](auto& f) { f.ca = other.path + "/ca.crt"; }),
+       {"it is not of the authority in", "from one `sumac pki` directory"}},
+      {"a manager's certificate",
+       manager,
+       {"it is for manager am, this is node an-root", "sumac pki issue DIR node an-root"}},
+      {"another node's", pki.files(CertRole::node, "an-leaf"), {"it is for node an-leaf, this is node an-root"}},
+      {"expired",
+       pki.files(CertRole::node, "an-root", {now - 7200, now - 3600}, "expired"),
+       {"it expired on 20", "--renew"}},
+      {"not yet valid", pki.files(CertRole::node, "an-root", {now + 3600, now + 7200}, "early"), {"clock right?"}},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const auto loaded = Tls::load(row.files, CertRole::node, "an-root");
+    ASSERT_FALSE(loaded);
+    for (const auto* words : row.says) EXPECT_THAT(loaded.error().context, HasSubstr(words));
+    EXPECT_THAT(loaded.error().context, Not(HasSubstr("\n")));
+  }
+  EXPECT_EQ(Tls::load({}, CertRole::node, "x").value(), nullptr) << "none given: clear text";
+}
+
+TEST(Tls, an_expired_authority_is_told) {
+  const auto now = std::time(nullptr);
+  const TestPki pki({now - 7200, now - 60});
+  const auto loaded = Tls::load(pki.files(CertRole::node, "an"), CertRole::node, "an");
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.error().context,
+              AllOf(HasSubstr("--tls-ca"), HasSubstr("it expired on"), HasSubstr("sumac pki init")));
+}
+
+/// Who calls, as the server sees it.
+struct Echo final : v1::Manager::Service {
+  grpc::Status Ping(grpc::ServerContext* context, const v1::PingRequest*, v1::PingReply* reply) override {
+    const auto who = identity_of(*context->auth_context());
+    reply->set_version(who ? describe(*who) : who.error().context);
+    return grpc::Status::OK;
+  }
+};
+
+/// What came of a call: who the server takes us for, or our words for its failure.
+std::string call(const std::string& endpoint, Tls* tls) {
+  const auto stub = v1::Manager::NewStub(make_channel(endpoint, tls));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  v1::PingReply reply;
+  const auto status = stub->Ping(&context, {}, &reply);
+  return status.ok() ? reply.version() : "failed: " + from_status(status).context;
+}
+
+TEST(Tls, each_side_knows_the_other_and_strangers_are_not_heard) {
+  const TestPki pki, other;
+  Echo service;
+  auto server = Server::start("127.0.0.1:0", service, pki.tls(CertRole::manager, "am").get());
+  ASSERT_TRUE(server) << server.error().context;
+  for (const auto role : {CertRole::node, CertRole::host, CertRole::admin, CertRole::manager})
+    EXPECT_EQ(call(server->endpoint(), pki.tls(role, "x").get()), fmt::format("{} x", to_string(role)));
+  EXPECT_THAT(call(server->endpoint(), other.tls(CertRole::node, "x").get()),
+              HasSubstr("failed: TLS: who answers there has no manager's certificate of our authority"));
+  EXPECT_THAT(call(server->endpoint(), nullptr), HasSubstr("failed: TLS: it closes the connection at once"))
+      << "clear text to TLS";
+}
+
+TEST(Tls, who_serves_without_the_managers_certificate_is_not_believed) {
+  const TestPki pki, other;
+  Echo service;
+  // The real daemon would not start with it; whoever stole a node's key has a program of his own.
+  auto node = Server::start("127.0.0.1:0", service, pki.tls(CertRole::node, "an-root").get());
+  auto stranger = Server::start("127.0.0.1:0", service, other.tls(CertRole::manager, "am").get());
+  auto clear = Server::start("127.0.0.1:0", service);
+  ASSERT_TRUE(node && stranger && clear);
+  const auto us = pki.tls(CertRole::host, "h1");
+  for (const auto* server : {&*node, &*stranger})
+    EXPECT_THAT(call(server->endpoint(), us.get()), HasSubstr("TLS: who answers there has no manager's certificate"));
+  EXPECT_THAT(call(clear->endpoint(), us.get()), HasSubstr("TLS: who answers there speaks clear text"));
+}
+
+TEST(Tls, somebody_who_trusts_the_manager_but_whom_it_does_not_know_is_turned_away) {
+  const TestPki pki, other;
+  Echo service;
+  auto server = Server::start("127.0.0.1:0", service, pki.tls(CertRole::manager, "am").get());
+  ASSERT_TRUE(server);
+  // What no daemon would start with: another authority's certificate beside this one's.
+  auto files = other.files(CertRole::node, "x");
+  files.ca = pki.file("both.crt", pki.authority.certificate + other.authority.certificate);
+  const auto tls = Tls::load(files, CertRole::node, "x");
+  ASSERT_TRUE(tls) << tls.error().context;
+  EXPECT_THAT(call(server->endpoint(), tls->get()), HasSubstr("failed: TLS: "));
+}
+
+TEST(Tls, a_new_certificate_needs_no_restart_and_a_broken_one_changes_nothing) {
+  const TestPki pki;
+  Echo service;
+  auto server = Server::start("127.0.0.1:0", service, pki.tls(CertRole::manager, "am").get());
+  ASSERT_TRUE(server);
+  const auto files = pki.files(CertRole::node, "an");
+  const auto tls = Tls::load(files, CertRole::node, "an").value();
+  EXPECT_EQ(call(server->endpoint(), tls.get()), "node an");
+  pki.file("node-an.crt", "half of a fi");
+  EXPECT_EQ(call(server->endpoint(), tls.get()), "node an") << "what was good before is used";
+  pki.files(CertRole::node, "an");
+  EXPECT_EQ(call(server->endpoint(), tls.get()), "node an");
+}
+
+}  // namespace
+}  // namespace sumac::control

@@ -1,0 +1,161 @@
+#pragma once
+// A tree of real processes for tests: manager, three nodes, sharpd of host h1; and what the client library says to sharpd.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "control/control.grpc.pb.h"
+#include "control/endpoint.hpp"
+#include "net/unix_seqpacket.hpp"
+#include "node/test_member.hpp"
+#include "tests/daemons/daemon_process.hpp"
+#include "wire/host_codec.hpp"
+
+namespace sumac::tests {
+
+inline constexpr const char* kFabric = R"(name: test
+switches: [root, leaf1, leaf2]
+links: [{a: leaf1, b: root}, {a: leaf2, b: root}]
+hosts: {h1: {leaf: leaf1}, h2: {leaf: leaf1}, h3: {leaf: leaf2}}
+nodes: {an-root: {switch: root}, an-leaf1: {switch: leaf1}, an-leaf2: {switch: leaf2}}
+)";
+
+struct Tree {
+  Scratch scratch;
+  std::string manager = "unix:" + scratch.file("am.sock");
+  std::string listen = "127.0.0.1:0";  ///< Of the nodes' data paths.
+  std::vector<std::string> manager_options;
+  std::optional<DaemonProcess> am, root, one, two, hostd;
+
+  Tree() { start_all(); }
+  /// A tree on a machine that has IPv6 only, as far as it can tell.
+  struct Ipv6 {};
+  explicit Tree(Ipv6) {
+    listen = "[::1]:0";
+    manager = "[::1]:0";
+    start_manager();
+    const auto text = am->output();
+    const auto at = text.find("listens on [::1]:");
+    if (at == std::string::npos) return;
+    manager = text.substr(at + 11, text.find(';', at) - at - 11);
+    start_others();
+  }
+  /// A manager that keeps its state.
+  struct Durable {};
+  explicit Tree(Durable) {
+    manager_options = {"--state-dir", scratch.file("state")};
+    start_all();
+  }
+  /// ... long enough for a busy machine.
+  struct ShortLeases {};
+  explicit Tree(ShortLeases) {
+    manager_options = {"--lease", "4s", "--renew", "1s"};
+    start_all();
+  }
+  void start_all() {
+    start_manager();
+    start_others();
+  }
+  void start_others() {
+    start(one, "an-leaf1");  // before its parent, as may happen
+    start(two, "an-leaf2");
+    start(root, "an-root");
+    start_hostd();
+  }
+  void start_hostd() {
+    hostd.emplace(
+        "sharpd",
+        std::vector<std::string>{"--manager", manager, "--host", "h1", "--socket", scratch.file("sharpd.sock")},
+        scratch.file("sharpd.log"));
+  }
+  void start_manager() {
+    std::vector<std::string> arguments{"--fabric", scratch.file("fabric.yaml", kFabric), "--listen", manager};
+    arguments.insert(arguments.end(), manager_options.begin(), manager_options.end());
+    am.emplace("sharp_am", arguments, scratch.file("am.log"));
+  }
+  void start(std::optional<DaemonProcess>& daemon, const std::string& name) {
+    daemon.emplace("sharp_an",
+                   std::vector<std::string>{"--name", name, "--manager", manager, "--listen", listen, "--log-level",
+                                            "3", "--stats-file", scratch.file(name + ".json")},
+                   scratch.file(name + ".log"));
+  }
+  /// Waits until the manager has all nodes back; false after a time that only a failure reaches.
+  bool all_registered() const {
+    const auto stub = control::v1::Manager::NewStub(control::make_channel(manager));
+    for (const Time end = monotonic_now() + Seconds(20); monotonic_now() < end; ::poll(nullptr, 0, 5)) {
+      grpc::ClientContext context;
+      control::v1::StatusReply reply;
+      if (!stub->Status(&context, {}, &reply).ok()) continue;
+      const auto status = nlohmann::json::parse(reply.json());
+      if (std::ranges::all_of(status["nodes"],
+                              [](const auto& node) { return node["registered"] && node.value("link_up", false); }))
+        return true;
+    }
+    return false;
+  }
+  nlohmann::json statistics(DaemonProcess& daemon, const std::string& name) {
+    EXPECT_EQ(daemon.stop(), 0) << daemon.output();
+    std::ifstream file(scratch.file(name + ".json"));
+    return nlohmann::json::parse(file);
+  }
+};
+
+/// The library's conversation with sharpd; holds the job until it goes out of scope.
+struct Holder {
+  net::HostClient socket;
+  node::TestJob job;
+  std::string refused;
+  std::uint32_t status = 0;
+
+  Holder(Tree& tree, std::uint64_t job_id, std::uint64_t features = 0, std::uint32_t osts = 64)
+      : socket(net::HostClient::connect(tree.scratch.file("sharpd.sock"), Seconds(20)).value()) {
+    send(wire::host_message(wire::HostKind::attach, wire::AttachBody{.world_size = 3}));
+    EXPECT_EQ(receive().header.kind, wire::HostKind::attached);
+    wire::JobBeginBody begin;
+    begin.world_size = begin.host_count = 3;
+    begin.wish.osts = osts;
+    begin.wish.max_groups = 4;
+    begin.wish.payload_per_ost = 256;
+    begin.features = features;
+    send(wire::host_message(wire::HostKind::job_begin, begin, job_id));
+    const char* names[] = {"h1", "h2", "h3"};
+    std::vector<wire::JobHostEntry> hosts(3);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(wire::put_text(hosts[i].host, names[i]));
+    send(wire::host_list<wire::JobHostEntry>(wire::HostKind::job_host, hosts, 0, 3, job_id));
+    const auto answer = receive();
+    if (answer.header.kind == wire::HostKind::job_refused) {
+      const auto body = wire::host_entry<wire::JobRefusedBody>(answer);
+      refused = wire::get_text(body.text);
+      status = body.status;
+      return;
+    }
+    const auto granted = wire::host_entry<wire::JobGrantedBody>(answer);
+    job.job_id = job_id;
+    job.key = granted.job_key;
+    job.osts = std::max(2u, granted.grant.osts / granted.grant.max_groups);
+    job.payload = granted.grant.payload_per_ost;
+    job.stream_window = granted.stream_window;
+    job.chunk = granted.chunk_bytes;
+    const auto tree_body = wire::host_entry<wire::JobTreeBody>(receive());
+    job.tree_id = tree_body.tree_id;
+    for (std::uint32_t i = 0; i < tree_body.node_count; ++i) {
+      const auto entry = wire::host_entry<wire::JobNodeEntry>(receive());
+      job.tree.push_back({entry.node_id, entry.parent_id});
+      job.address[entry.node_id] = wire::get_text(entry.address);
+    }
+    const auto leaves = receive();
+    for (std::uint32_t i = 0; i < leaves.header.entries; ++i)
+      job.leaf_of_rank.push_back(wire::host_entry<wire::JobLeafEntry>(leaves, i).node_id);
+  }
+  void send(const wire::HostMessage& message) { EXPECT_TRUE(socket.send(message, Seconds(20))); }
+  wire::HostMessage receive() { return socket.receive(Seconds(20)).value(); }
+  bool end() {
+    send(wire::host_message(wire::HostKind::job_end, job.job_id));
+    return receive().header.kind == wire::HostKind::job_ended;
+  }
+};
+
+}  // namespace sumac::tests
