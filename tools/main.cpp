@@ -20,6 +20,7 @@ constexpr Subcommand kSubcommands[] = {
     {"fabric", "what a fabric file says, and the trees that come of it: show", fabric_command},
     {"tune", "measure this machine and write which algorithm serves which sizes inside a host", tune_command},
     {"lab", "an emulated fabric on this machine: up, exec, mpirun, status, down", lab_command},
+    {"pki", "certificates for daemons that talk over a network: init, issue, show", pki_command},
     {"doctor", "what this machine grants and what runs on it, and what to mend", doctor_command},
 };
 

@@ -1,0 +1,265 @@
+// `sumac pki`: a private authority in a directory, and the certificates of the daemons that talk over a network (docs/security.md).
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/fd.hpp"
+#include "control/pki.hpp"
+#include "fabricfile/fabricfile.hpp"
+#include "tools/commands.hpp"
+
+namespace sumac::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using control::CertAndKey;
+using control::CertRole;
+using control::Identity;
+
+constexpr const char* kUsage =
+    "usage: sumac pki init DIR [--fabric FILE] [--cluster NAME] [--days N]\n"
+    "       sumac pki issue [--renew] [--days N] DIR ROLE NAME...\n"
+    "       sumac pki show DIR\n\n"
+    "  init    makes a private certificate authority in DIR, a manager's and an administrator's certificate, and with "
+    "--fabric\n"
+    "          those of all nodes and hosts that the file names\n"
+    "  issue   makes certificates of that authority; ROLE is manager, node, host or admin, NAME as in the fabric file\n"
+    "  show    lists the certificates in DIR: for whom, until when\n\n"
+    "  --cluster NAME  what the authority is called (sumac)\n"
+    "  --days N        how long it is valid (init: 3650; issue: 825)\n"
+    "  --renew         put a new certificate in place of one that exists\n\n"
+    "What exists is never overwritten without --renew. Keys are readable for their owner only. docs/security.md says "
+    "who needs what.\n";
+
+constexpr int kAuthorityDays = 3650, kDays = 825;
+
+struct Wish {
+  std::string verb, fabric, cluster = "sumac";
+  int days = 0;
+  bool renew = false;
+  std::vector<std::string> words;
+};
+
+Result<Wish> parse(const Arguments& arguments) {
+  Wish wish;
+  wish.verb = arguments[0];
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const auto& word = arguments[i];
+    if (word == "--renew" && wish.verb == "issue") {
+      wish.renew = true;
+    } else if (word == "--days" || ((word == "--fabric" || word == "--cluster") && wish.verb == "init")) {
+      if (++i == arguments.size()) return fail(Errc::invalid, "{} needs a value", word);
+      const auto& value = arguments[i];
+      if (word == "--fabric") wish.fabric = value;
+      if (word == "--cluster") wish.cluster = value;
+      if (word != "--days") continue;
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), wish.days);
+      if (error != std::errc{} || end != value.data() + value.size() || wish.days < 1 || wish.days > 36500)
+        return fail(Errc::invalid, "--days {}: a number of 1 to 36500", value);
+    } else if (word.starts_with("-")) {
+      return fail(Errc::invalid, "{}: no such option of `pki {}`: see `sumac pki --help`", word, wish.verb);
+    } else {
+      wish.words.push_back(word);
+    }
+  }
+  return wish;
+}
+
+Result<> write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const auto n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("write");
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+/// A new file, whole or not at all.
+Result<> create(const std::string& path, const std::string& text, mode_t mode) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (!fd && errno == EEXIST)
+    return fail(Errc::exists, "{} exists: it is left as it is; --renew replaces a certificate and its key", path);
+  if (!fd) return within(path, fail_errno("open").value());
+  auto written = write_all(fd.get(), text);
+  if (written && ::fsync(fd.get()) != 0) written = fail_errno("fsync");
+  if (written) return {};
+  ::unlink(path.c_str());
+  return within(path, written.error());
+}
+
+Result<> replace(const std::string& path, const std::string& text, mode_t mode) {
+  const auto fresh = path + ".new";
+  ::unlink(fresh.c_str());  // of a run that was killed
+  if (auto made = create(fresh, text, mode); !made) return made;
+  if (::rename(fresh.c_str(), path.c_str()) != 0) return within(path, fail_errno("rename").value());
+  return {};
+}
+
+Result<std::string> read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(Errc::not_found, "{}: {}", path, ::strerror(errno));
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::string stem_of(const std::string& directory, const Identity& who) {
+  return fmt::format("{}/{}-{}", directory, to_string(who.role), who.name);
+}
+
+Result<> issue(const std::string& directory, const CertAndKey& authority, const Identity& who, int days, bool renew) {
+  const auto stem = stem_of(directory, who);
+  for (const char* end : {".crt", ".key"})
+    if (!renew && fs::exists(stem + end))
+      return fail(Errc::exists, "{}{} exists: it is left as it is; `sumac pki issue --renew` replaces it", stem, end);
+  auto pair = control::issue_certificate(authority, who, control::Validity::days(days));
+  if (!pair) return tl::unexpected(pair.error());
+  const auto put = renew ? replace : create;
+  if (auto made = put(stem + ".key", pair->key, 0600); !made) return made;
+  if (auto made = put(stem + ".crt", pair->certificate, 0644); !made) {
+    if (!renew) ::unlink((stem + ".key").c_str());
+    return made;
+  }
+  return {};
+}
+
+/// A directory that is ours; made if it does not exist.
+Result<> own_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0) return {};
+  if (errno != EEXIST) return within(path, fail_errno("mkdir").value());
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return within(path, fail_errno("stat").value());
+  if (!S_ISDIR(info.st_mode)) return fail(Errc::invalid, "{}: it is a file: name a directory", path);
+  if ((info.st_mode & 022) != 0)
+    return fail(Errc::denied, "{}: others may write to it (mode {:04o}): chmod 700 {}", path, info.st_mode & 07777,
+                path);
+  return {};
+}
+
+Result<> init(const Wish& wish) {
+  if (wish.words.size() != 1) return fail(Errc::invalid, "init takes one directory: see `sumac pki --help`");
+  const auto& directory = wish.words[0];
+  // Everything that can be wrong is found before anything is made.
+  std::vector<Identity> all{{CertRole::manager, "am"}, {CertRole::admin, "admin"}};
+  if (!wish.fabric.empty()) {
+    auto fabric = load_fabric(wish.fabric);
+    if (!fabric) return tl::unexpected(fabric.error());
+    for (const auto& node : fabric->nodes) all.push_back({CertRole::node, node.name});
+    for (const auto& host : fabric->hosts) all.push_back({CertRole::host, host.name});
+  }
+  for (const auto& who : all)
+    if (!control::is_certificate_name(who.name))
+      return fail(Errc::invalid, "{} '{}': a certificate's name has letters, digits, '.', '-' and '_', at most 63",
+                  to_string(who.role), who.name);
+  auto authority =
+      control::make_authority(wish.cluster, control::Validity::days(wish.days != 0 ? wish.days : kAuthorityDays));
+  if (!authority) return tl::unexpected(authority.error());
+  if (auto own = own_directory(directory); !own) return own;
+  for (const char* name : {"/ca.crt", "/ca.key"})
+    if (fs::exists(directory + name))
+      return fail(
+          Errc::exists,
+          "{}{} exists: this authority is left as it is; `sumac pki issue` makes more certificates, and to begin "
+          "anew move the directory away",
+          directory, name);
+  if (auto made = create(directory + "/ca.key", authority->key, 0600); !made) return made;
+  if (auto made = create(directory + "/ca.crt", authority->certificate, 0644); !made) return made;
+  std::size_t done = 0;
+  for (const auto& who : all) {
+    if (auto made = issue(directory, *authority, who, kDays, false); !made)
+      return within(fmt::format("after the authority and {} certificates were made", done), made.error());
+    if (++done % 1000 == 0) fmt::print(stderr, "sumac: pki: {} of {} certificates\n", done, all.size());
+  }
+  fmt::print(
+      "made {0}/ca.crt, which every machine needs, and {0}/ca.key, which stays here: whoever has it makes "
+      "certificates\n",
+      directory);
+  for (const auto& [role, word] : {std::pair{CertRole::manager, "manager"},
+                                   {CertRole::admin, "administrator"},
+                                   {CertRole::node, "nodes"},
+                                   {CertRole::host, "hosts"}}) {
+    const auto count = std::count_if(all.begin(), all.end(), [&](const Identity& who) { return who.role == role; });
+    if (count > 0)
+      fmt::print("made {} of {}: {}-NAME.crt and {}-NAME.key\n", count, word, to_string(role), to_string(role));
+  }
+  if (wish.fabric.empty())
+    fmt::print(
+        "next: sumac pki issue {0} node NAME..., sumac pki issue {0} host NAME..., with names as in the fabric file\n",
+        directory);
+  fmt::print(
+      "then: copy ca.crt and the two files of its own to each machine; start its daemon with --tls-ca ca.crt "
+      "--tls-cert ROLE-NAME.crt --tls-key ROLE-NAME.key\n");
+  return {};
+}
+
+Result<> issue_all(const Wish& wish) {
+  if (wish.words.size() < 3)
+    return fail(Errc::invalid, "issue takes a directory, a role and names: see `sumac pki --help`");
+  const auto& directory = wish.words[0];
+  auto role = control::parse_role(wish.words[1]);
+  if (!role) return tl::unexpected(role.error());
+  auto certificate = read(directory + "/ca.crt"), key = read(directory + "/ca.key");
+  for (const auto* text : {&certificate, &key})
+    if (!*text)
+      return fail(Errc::not_found, "{}: `sumac pki init {}` makes an authority", text->error().context, directory);
+  const CertAndKey authority{*certificate, *key};
+  for (std::size_t i = 2; i < wish.words.size(); ++i) {
+    const Identity who{*role, wish.words[i]};
+    if (auto made = issue(directory, authority, who, wish.days != 0 ? wish.days : kDays, wish.renew); !made)
+      return made;
+    fmt::print("made {0}.crt and {0}.key\n", stem_of(directory, who));
+  }
+  fmt::print("next: copy them and {}/ca.crt to that machine; its daemon takes --tls-ca, --tls-cert and --tls-key\n",
+             directory);
+  return {};
+}
+
+Result<> show(const Wish& wish) {
+  if (wish.words.size() != 1) return fail(Errc::invalid, "show takes one directory: see `sumac pki --help`");
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(wish.words[0], error))
+    if (entry.path().extension() == ".crt") paths.push_back(entry.path().string());
+  if (error) return fail(Errc::io, "{}: {}", wish.words[0], error.message());
+  if (paths.empty())
+    return fail(Errc::not_found, "{}: no certificate here: `sumac pki init` makes some", wish.words[0]);
+  std::sort(paths.begin(), paths.end());
+  for (const auto& path : paths) {
+    const auto text = read(path);
+    const auto view = text ? control::view_certificate(*text) : tl::unexpected(text.error());
+    if (view)
+      fmt::print("{:40} {:30} {} {}\n", path, view->who, view->over ? "EXPIRED" : "until", view->until);
+    else
+      fmt::print("{:40} {}\n", path, view.error().context);
+  }
+  return {};
+}
+
+}  // namespace
+
+int pki_command(const Arguments& arguments) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
+    fmt::print("{}", kUsage);
+    return arguments.empty() ? 2 : 0;
+  }
+  const auto wish = parse(arguments);
+  if (!wish) return complain("pki: " + wish.error().context, 2);
+  Result<> done;
+  if (wish->verb == "init")
+    done = init(*wish);
+  else if (wish->verb == "issue")
+    done = issue_all(*wish);
+  else if (wish->verb == "show")
+    done = show(*wish);
+  else
+    return complain(fmt::format("pki: no '{}': see `sumac pki --help`", wish->verb), 2);
+  return done ? 0 : complain("pki: " + done.error().context);
+}
+
+}  // namespace sumac::tools
