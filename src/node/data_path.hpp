@@ -72,6 +72,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void connect_parent(Time now);
   void parent_down(const Error& why, Time now);
   void tell_full();
+  std::string name_of_child(const proto::ChildView& child) const;
 
   DataPathConfig config_;
   Logger& log_;

@@ -76,6 +76,39 @@ TEST(DataPath, adds_up_a_tree_over_real_connections) {
   EXPECT_EQ(statistics["node"]["buffer_copies"], 0);
 }
 
+TEST(DataPath, statistics_name_the_child_that_the_others_wait_for) {
+  Tree tree({2, 2, 2});
+  TestGroup group(tree.job, [&] { tree.progress(); });
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  const auto statistics = [&] { return nlohmann::json::parse(tree.one.data->statistics_json()); };
+  std::vector<std::int64_t> in(1, 1), out(3);
+  const auto post = [&](std::size_t rank) {
+    proto::Operation operation;
+    operation.coll = wire::Coll::allreduce;
+    operation.op = Op::sum;
+    operation.dtype = Dtype::int64;
+    operation.count = 1;
+    operation.src = std::as_bytes(std::span(in));
+    operation.dst = std::as_writable_bytes(std::span(out).subspan(rank, 1));
+    ASSERT_TRUE(group.members[rank]->group().post(operation, monotonic_now()));
+  };
+  post(0);
+  post(2);
+  ASSERT_TRUE(group.until([&] { return statistics()["node"]["messages_in"] == 2; }));
+  const Time slow_until = monotonic_now() + Millis(3);
+  ASSERT_TRUE(group.until([&] { return monotonic_now() > slow_until; }));
+  post(1);
+  ASSERT_TRUE(group.until([&] { return group.all([](auto& m) { return m.group().next_completion().has_value(); }); }));
+  EXPECT_EQ(out, (std::vector<std::int64_t>{3, 3, 3}));
+  const auto text = statistics();
+  const auto& seen = text["groups"][0];
+  EXPECT_THAT(seen["slowest"].get<std::string>(), testing::StartsWith("rank 1 at 127.0.0.1:"));
+  EXPECT_GE(seen["waited_us"], 3000);
+  EXPECT_EQ(seen["messages"], 3);
+  EXPECT_EQ(seen["bytes"], 24);
+  for (const auto& child : seen["children"]) EXPECT_EQ(child["came_last"], child["lowest_rank"] == 1 ? 1 : 0);
+}
+
 TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
   Tree tree({2, 3});
   {

@@ -6,6 +6,8 @@
 namespace sumac::node {
 namespace {
 
+using nlohmann::json;
+
 const char* to_string(proto::GroupView::Phase phase) {
   using Phase = proto::GroupView::Phase;
   switch (phase) {
@@ -19,10 +21,56 @@ const char* to_string(proto::GroupView::Phase phase) {
   return "?";
 }
 
+std::int64_t micros(Duration time) { return std::chrono::duration_cast<Micros>(time).count(); }
+
+/// `slowest`: the child that the others waited for longest; none if nobody waited.
+template <class Name>
+json describe(const proto::GroupView& group, const Name& name) {
+  json children = json::array();
+  const proto::ChildView* slowest = nullptr;
+  Duration waited{0};
+  std::uint64_t messages = 0, bytes = 0;
+  for (const auto& child : group.children) {
+    children.push_back({{"name", name(child)},
+                        {"lowest_rank", child.lowest_rank},
+                        {"members", child.members},
+                        {"messages", child.messages},
+                        {"bytes", child.bytes},
+                        {"came_last", child.came_last},
+                        {"kept_waiting_us", micros(child.kept_waiting)},
+                        {"left", child.left}});
+    messages += child.messages;
+    bytes += child.bytes;
+    waited += child.kept_waiting;
+    if (slowest == nullptr || child.kept_waiting > slowest->kept_waiting) slowest = &child;
+  }
+  json text = {{"id", group.group_id},
+               {"job", group.job_id},
+               {"phase", to_string(group.phase)},
+               {"root", group.root},
+               {"size", group.group_size},
+               {"members", group.members},
+               {"osts", group.osts},
+               {"stream_window", group.stream_window},
+               {"operations", group.operations},
+               {"streaming_operations", group.streaming_operations},
+               {"messages", messages},
+               {"bytes", bytes},
+               {"waited_us", micros(waited)},
+               {"children", std::move(children)}};
+  if (waited.count() > 0) text["slowest"] = name(*slowest);
+  return text;
+}
+
 }  // namespace
 
+/// "rank 5 at 10.0.0.7:41022": the world rank of a client; a group that is over may name a connection that is closed.
+std::string DataPath::name_of_child(const proto::ChildView& child) const {
+  return fmt::format("{} {} at {}", child.role == wire::Role::node ? "node" : "rank", child.peer,
+                     transport_->peer({child.link.value}));
+}
+
 std::string DataPath::statistics_json() const {
-  using nlohmann::json;
   json top;
   const auto& net = transport_->stats();
   top["transport"] = {{"address", transport_->address()}, {"messages_in", net.messages_in},
@@ -53,27 +101,11 @@ std::string DataPath::statistics_json() const {
                            {"groups_used", job.groups_used},
                            {"operations", job.operations},
                            {"streaming_operations", job.streaming_operations}});
+  const auto name = [&](const proto::ChildView& child) { return name_of_child(child); };
   top["groups"] = json::array();
-  for (const auto& group : node_->groups()) {
-    json children = json::array();
-    for (const auto& child : group.children)
-      children.push_back({{"lowest_rank", child.lowest_rank},
-                          {"members", child.members},
-                          {"messages", child.messages},
-                          {"bytes", child.bytes},
-                          {"left", child.left}});
-    top["groups"].push_back({{"id", group.group_id},
-                             {"job", group.job_id},
-                             {"phase", to_string(group.phase)},
-                             {"root", group.root},
-                             {"size", group.group_size},
-                             {"members", group.members},
-                             {"osts", group.osts},
-                             {"stream_window", group.stream_window},
-                             {"operations", group.operations},
-                             {"streaming_operations", group.streaming_operations},
-                             {"children", std::move(children)}});
-  }
+  for (const auto& group : node_->groups()) top["groups"].push_back(describe(group, name));
+  top["finished_groups"] = json::array();
+  for (const auto& group : node_->finished()) top["finished_groups"].push_back(describe(group, name));
   return top.dump(2);
 }
 

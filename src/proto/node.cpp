@@ -397,6 +397,8 @@ std::vector<GroupView> Node::groups() const {
   return views;
 }
 
+std::vector<GroupView> Node::finished() const { return {impl_->ctx_.finished.begin(), impl_->ctx_.finished.end()}; }
+
 bool Node::idle() const noexcept {
   for (const auto& group : impl_->groups_)
     if (group && group->active()) return false;

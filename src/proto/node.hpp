@@ -62,8 +62,12 @@ struct NodeStats {
 /// For people and tests.
 struct ChildView {
   LinkId link{};
+  wire::Role role = wire::Role::client;
+  std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
   std::uint32_t lowest_rank = 0, members = 0;
   std::uint64_t messages = 0, bytes = 0;  ///< Contributions that came.
+  std::uint64_t came_last = 0;            ///< Numbers that had waited for this child alone.
+  Duration kept_waiting{0};               ///< From the first contribution to such a number to this child's.
   bool closed = false, left = false;
 };
 struct GroupView {
@@ -116,6 +120,7 @@ class Node {
   const NodeConfig& config() const noexcept;
   const NodeStats& stats() const noexcept;
   std::vector<GroupView> groups() const;
+  std::vector<GroupView> finished() const;  ///< The last ones that are over, as they were at their end.
   std::vector<JobView> jobs() const;
   std::uint32_t links() const noexcept;
   bool idle() const noexcept;  ///< No group in any phase: nothing is under way.

@@ -2,6 +2,7 @@
 // Inside this folder only: what a node's groups share.
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "proto/id_pool.hpp"
 #include "proto/job_table.hpp"
@@ -10,6 +11,8 @@
 #include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
+
+inline constexpr std::size_t kFinishedKept = 16;
 
 struct NodeContext {
   NodeContext(const NodeConfig& c, Outbox& o)
@@ -21,6 +24,7 @@ struct NodeContext {
   JobTable jobs;
   IdPool ids;
   LinkTable links;
+  std::deque<GroupView> finished;  ///< The last kFinishedKept groups that are over, as they were then.
   LinkId parent{};
   bool parent_lost = false;  ///< There was one; until the shell brings the next, nothing goes up.
   Time due = kNever;         ///< Nothing has to be repeated before.

@@ -220,7 +220,8 @@ void NodeGroup::count_join(Link& link, const wire::JoinBody& body) {
     if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) ++job->groups_here, counted_in_job_ = true;
   }
   const auto child = static_cast<std::uint16_t>(children_.size());
-  children_.push_back({.link = link.id, .lowest_rank = body.rank, .members = body.members});
+  children_.push_back(
+      {.link = link.id, .role = link.role, .peer = link.peer, .lowest_rank = body.rank, .members = body.members});
   child_set_.add(child);
   link.child_of[number_] = child;
   members_ += body.members;
@@ -269,6 +270,11 @@ void NodeGroup::stand(Time now) {
 }
 
 void NodeGroup::retire() {
+  // People ask who was slow when the run is over. Only of groups that worked, and of few.
+  if (!slots_.empty()) {
+    if (ctx_.finished.size() == kFinishedKept) ctx_.finished.pop_front();
+    ctx_.finished.push_back(view());
+  }
   ctx_.jobs.give_back(job_id_, reserved_);
   reserved_ = 0;
   if (counted_in_job_)
@@ -488,8 +494,17 @@ GroupView NodeGroup::view() const {
   v.operations = operations_;
   v.streaming_operations = streaming_operations_;
   for (const Child& child : children_)
-    v.children.push_back({child.link, child.lowest_rank, child.members, child.messages, child.bytes, child.closed,
-                          child.leaving || child.departed});
+    v.children.push_back({.link = child.link,
+                          .role = child.role,
+                          .peer = child.peer,
+                          .lowest_rank = child.lowest_rank,
+                          .members = child.members,
+                          .messages = child.messages,
+                          .bytes = child.bytes,
+                          .came_last = child.came_last,
+                          .kept_waiting = child.kept_waiting,
+                          .closed = child.closed,
+                          .left = child.leaving || child.departed});
   return v;
 }
 

@@ -51,15 +51,20 @@ class NodeGroup {
  private:
   struct Child {
     LinkId link{};
+    wire::Role role = wire::Role::client;
+    std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
     std::uint32_t lowest_rank = 0, members = 0;
     bool closed = false;
     bool leaving = false;   ///< It has contributed its Leave.
     bool departed = false;  ///< It has left after the verdict.
     std::uint64_t messages = 0, bytes = 0;
+    std::uint64_t came_last = 0;
+    Duration kept_waiting{0};
   };
   struct Slot {
     node_number::State state;
     std::uint32_t sequence = 0;
+    Time opened_at{};  ///< When the first contribution came.
     wire::AggHeader agreed{};
     reduce::Kernel kernel{};
     BufferSlice data;                 ///< The accumulator, then the result.

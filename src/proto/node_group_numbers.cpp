@@ -135,11 +135,15 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   }
   const bool was_open = !std::holds_alternative<node_number::AwaitingParent>(at.state) &&
                         !std::holds_alternative<node_number::Answered>(at.state);
+  if (std::holds_alternative<node_number::Idle>(at.state)) at.opened_at = now;
   if (header.coll == Coll::leave) child.leaving = true;
   advance(at, event, event.child, &header, &frame, now);
   if (slots_.empty() || verdict_) return nullptr;
   const bool all_in = was_open && !std::holds_alternative<node_number::Collecting>(at.state);
-  if (all_in) prove(header.sequence, span, now);
+  if (!all_in) return nullptr;
+  ++child.came_last;
+  child.kept_waiting += now - at.opened_at;
+  prove(header.sequence, span, now);
   return nullptr;
 }
 

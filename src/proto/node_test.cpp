@@ -122,6 +122,51 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   EXPECT_EQ(node.stats().buffer_copies, 0u);
 }
 
+TEST(Node, says_which_child_the_others_waited_for) {
+  StandingGroup world(3);
+  std::vector<float> in(32), out(32);
+  const auto contribute = [&](std::uint32_t rank, Millis at) {
+    world.tree.now = Time{} + at;
+    Operation operation;
+    operation.coll = wire::Coll::allreduce;
+    operation.op = Op::sum;
+    operation.dtype = Dtype::float32;
+    operation.count = in.size();
+    operation.src = std::as_bytes(std::span(in));
+    operation.dst = std::as_writable_bytes(std::span(out));
+    ASSERT_TRUE(world.groups[rank]->post(operation, world.tree.now));
+    world.tree.run();
+  };
+  // Two numbers at once: each has its own first contribution.
+  contribute(0, Millis(10));
+  contribute(2, Millis(12));
+  contribute(0, Millis(20));
+  contribute(1, Millis(30));  // number 0, 20 ms after the first
+  contribute(1, Millis(31));
+  contribute(2, Millis(35));  // number 1, 15 ms
+  for (const bool over : {false, true}) {
+    SCOPED_TRACE(over ? "a group that has left is remembered" : "a group that stands");
+    if (over) {
+      for (std::uint32_t rank = 0; rank < 3; ++rank) world.clients[rank]->client->detach(*world.groups[rank]);
+      for (auto* client : world.clients) world.tree.cut(client->up);
+      world.tree.run();
+      ASSERT_TRUE(world.node.node->groups().empty());
+    }
+    const auto views = over ? world.node.node->finished() : world.node.node->groups();
+    ASSERT_EQ(views.size(), 1u);
+    const auto& children = views[0].children;
+    ASSERT_EQ(children.size(), 3u);
+    EXPECT_EQ(children[0].came_last, 0u);
+    EXPECT_EQ(children[0].kept_waiting, Duration(0));
+    EXPECT_EQ(children[1].came_last, 1u);
+    EXPECT_EQ(children[1].kept_waiting, Duration(Millis(20)));
+    EXPECT_EQ(children[1].peer, 1u);
+    EXPECT_EQ(children[2].came_last, 1u);
+    EXPECT_EQ(children[2].kept_waiting, Duration(Millis(15)));
+    EXPECT_EQ(children[2].bytes, 256u);
+  }
+}
+
 TEST(Node, grants_nothing_twice) {
   TestTree tree;
   auto& node = *tree.add_node(1, true, {.osts = 100, .groups = 10}).node;
