@@ -8,6 +8,7 @@
 
 #include "net/waiter.hpp"
 #include "node/data_path.hpp"
+#include "node/memory_bound.hpp"
 
 namespace {
 
@@ -18,20 +19,21 @@ volatile std::sig_atomic_t stop = 0;
 struct Options {
   std::uint32_t osts = 16, window = 16, spin_us = 100, spin_percent = 10, groups = 1;
   std::uint32_t payload = 128, chunk = 64u << 10;
+  std::size_t memory_mib = 1024;
   unsigned limit_s = 120;
 };
 
 Result<> run(const Options& o) {
-  BufferPool pool(std::size_t{1} << 30);
+  BufferPool pool(o.memory_mib << 20);
   Logger log(Logger::Form::daemon, LogLevel::warn);
   net::TransportConfig net;
   net.listen = "127.0.0.1:0";
-  net.message_max = wire::kPayloadMax + 256;
-  auto transport = net::make_transport(net, pool);
-  if (!transport) return tl::unexpected(transport.error());
   node::DataPathConfig config;
   config.limits.payload_max = std::max(config.limits.payload_max, o.payload);
   config.limits.stream_window_max = 64;
+  const auto bound = node::bound_memory(o.memory_mib << 20, net, config.limits);
+  auto transport = net::make_transport(net, pool);
+  if (!transport) return tl::unexpected(transport.error());
   node::DataPath data(config, *std::move(transport), pool, log);
   data.identify(1, 1, true, monotonic_now());
   proto::JobGrant grant;
@@ -42,7 +44,7 @@ Result<> run(const Options& o) {
   grant.stream_window = o.window;
   grant.chunk = o.chunk;
   if (auto granted = data.grant(grant); !granted) return granted;
-  std::printf("ready %s\n", data.transport().address().substr(4).c_str());
+  std::printf("bound %zu\nready %s\n", bound.total(), data.transport().address().substr(4).c_str());
   std::fflush(stdout);
   net::Waiter waiter(
       {.spin = Micros(o.spin_us), .yields = 3, .sleep_max = Millis(100), .cpu_share = o.spin_percent / 100.0});
@@ -59,7 +61,8 @@ Result<> run(const Options& o) {
 int main(int argc, char** argv) {
   Options o;
   CLI::App app{
-      "sharp_an's data path with a job granted by hand. Prints `ready ADDR:PORT`, and its statistics at SIGTERM.",
+      "sharp_an's data path with a job granted by hand. Prints `bound BYTES`, `ready ADDR:PORT`, and at SIGTERM its "
+      "statistics.",
       "node-data"};
   app.add_option("--osts", o.osts, "OSTs of the job")->check(CLI::Range(1, 512));
   app.add_option("--window", o.window, "Streaming chunks in flight of a group")->check(CLI::Range(1, 64));
@@ -67,6 +70,7 @@ int main(int argc, char** argv) {
   app.add_option("--chunk", o.chunk, "Bytes of a streaming chunk")->check(CLI::Range(1024, 64 << 10));
   app.add_option("--spin", o.spin_us, "SUMAC_NODE_SPIN in us")->check(CLI::Range(0, 1'000'000));
   app.add_option("--spin-percent", o.spin_percent, "SUMAC_NODE_SPIN_PERCENT")->check(CLI::Range(0, 100));
+  app.add_option("--memory", o.memory_mib, "SUMAC_NODE_MEMORY in MiB")->check(CLI::Range(1, 1 << 20));
   app.add_option("--limit", o.limit_s, "Give up after so many seconds")->check(CLI::Range(1, 3600));
   CLI11_PARSE(app, argc, argv);
   for (const int number : {SIGTERM, SIGINT}) ::signal(number, [](int) { stop = 1; });

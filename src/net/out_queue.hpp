@@ -1,5 +1,5 @@
 #pragma once
-// What one connection still has to send: a ring of messages, each a small copied head (frame header included) and a body that is
+// What one connection still has to send: a ring of messages, each a short copied head (frame header included) and a body that is
 // referenced. The ring grows to the depth that a connection once needed and stays there: no allocation per message.
 #include <sys/uio.h>
 
@@ -16,13 +16,14 @@
 namespace sumac::net {
 
 inline constexpr std::size_t kHeadMax = 256;  ///< What Transport::send() takes as head.
-inline constexpr std::size_t kFramedHeadMax = kHeadMax + 8;
+/// What stands in front of user data, the frame's header included. A longer head is that of a rare message, and allocated.
+inline constexpr std::size_t kShortHead = 80;
 
 struct OutMessage {
-  std::array<std::byte, kFramedHeadMax> head;
+  std::array<std::byte, kShortHead> head;
   std::size_t head_bytes = 0;
   Payload body;
-  std::vector<std::byte> copy;  ///< Of a borrowed body, after detach().
+  std::vector<std::byte> copy;  ///< Of a borrowed body, after detach(); or the whole message, if its head is long.
 
   std::size_t bytes() const noexcept { return head_bytes + body.bytes.size(); }
 };
@@ -30,6 +31,7 @@ struct OutMessage {
 class OutQueue {
  public:
   bool empty() const noexcept { return count_ == 0; }
+  std::size_t count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return bytes_; }  ///< Not yet accepted by the kernel.
 
   /// A message whose first `sent` bytes are out already.
@@ -38,8 +40,17 @@ class OutQueue {
     assert(sent == 0 || empty());
     if (count_ == ring_.size()) grow();
     OutMessage& m = at(count_++);
-    fill(m, frame_header, head);
-    m.body = body;
+    if (frame_header.size() + head.size() <= m.head.size()) {
+      std::copy(head.begin(), head.end(), std::copy(frame_header.begin(), frame_header.end(), m.head.begin()));
+      m.head_bytes = frame_header.size() + head.size();
+      m.body = body;
+    } else {
+      m.head_bytes = 0;
+      m.copy.clear();
+      m.copy.reserve(frame_header.size() + head.size() + body.bytes.size());
+      for (const auto part : {frame_header, head, body.bytes}) m.copy.insert(m.copy.end(), part.begin(), part.end());
+      m.body = {m.copy, {}};
+    }
     if (count_ == 1) sent_ = sent;
     bytes_ += m.bytes() - sent;
   }
@@ -99,12 +110,6 @@ class OutQueue {
 
  private:
   OutMessage& at(std::size_t i) noexcept { return ring_[(first_ + i) % ring_.size()]; }
-
-  static void fill(OutMessage& m, std::span<const std::byte> a, std::span<const std::byte> b) noexcept {
-    assert(a.size() + b.size() <= m.head.size());
-    std::copy(b.begin(), b.end(), std::copy(a.begin(), a.end(), m.head.begin()));
-    m.head_bytes = a.size() + b.size();
-  }
 
   void grow() {
     std::vector<OutMessage> larger(std::max<std::size_t>(4, ring_.size() * 2));

@@ -67,6 +67,8 @@ class TcpConnection {
   bool dirty = false;                       ///< On the list of those to flush.
   bool tell_writable = false;               ///< send() answered `again`.
   bool stalled = false;                     ///< On the list of those that wait for a buffer.
+  bool muted = false;                       ///< Not read until the peer has taken answers.
+  bool pong_owed = false;                   ///< One is in the queue: it answers all pings so far.
   bool disowned = false;   ///< close(flush): the queue goes out, then the peer's end of stream is awaited.
   bool shut = false;       ///< Our direction has ended.
   Time deadline = kNever;  ///< Of connecting, greeting and flushing.

@@ -49,6 +49,11 @@ void TcpTransport::flush(TcpConnection& conn) {
     default: return ended(conn);
   }
   if (conn.state == TcpState::dead) return;
+  if (conn.out.empty()) conn.pong_owed = false;
+  if (conn.muted && conn.out.count() <= config_.answers_max / 2) {
+    conn.muted = false;
+    if (!conn.stalled && !watch_fd(conn, true, conn.out_armed)) return ended(conn);
+  }
   if (conn.tell_writable && conn.out.bytes() <= config_.queue_max / 2) {
     conn.tell_writable = false;
     events_.note(Kind::writable, conn.id);

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +14,7 @@ namespace {
 
 inline constexpr int kAcceptsPerPass = 16;  // a flood of connects must not starve those that are there
 inline constexpr int kReadsPerPass = 8;     // nor a fast sender its neighbours
+inline constexpr std::size_t kMessagesPerTurn = 64;
 inline constexpr int kReportsPerPass = 64;
 
 }  // namespace
@@ -46,6 +48,14 @@ Result<> TcpTransport::open_listener() {
   listener_ = std::move(*listener);
   address_ = "tcp:" + format_address(*bound);
   return {};
+}
+
+std::size_t queue_bytes_max(const TransportConfig& config) noexcept {
+  // Answers that wait when reading stops, those to the messages of a last turn, and those of its last read, were they all short.
+  constexpr std::size_t kLeastMessage = kFrameHeaderBytes + 64, kAnswer = 136;
+  const std::size_t messages = config.answers_max + kMessagesPerTurn + kLandingBytes / kLeastMessage;
+  return config.connections_max *
+         (sizeof(TcpConnection) + kLandingBytes + std::bit_ceil(messages) * sizeof(OutMessage) + messages * kAnswer);
 }
 
 // ---- connections and their slots
@@ -179,8 +189,8 @@ void TcpTransport::take(TcpConnection& conn, Frame&& frame) {
       conn.deadline = kNever;
       return events_.note(conn.is_connector ? Kind::connected : Kind::accepted, conn.id);
     case FrameType::ping:
-      // A peer that only pings and never reads gets no answer once its queue is full, and no memory of ours.
-      if (conn.out.bytes() < config_.queue_max) conn.out.push_urgent(encode_frame_header(FrameType::pong, 0));
+      // A peer that only pings and never reads gets one answer for all, and no memory of ours.
+      if (!std::exchange(conn.pong_owed, true)) conn.out.push_urgent(encode_frame_header(FrameType::pong, 0));
       return mark_dirty(conn);
     case FrameType::pong: return;
   }
@@ -204,13 +214,22 @@ bool TcpTransport::settle(TcpConnection& conn, TcpConnection::Read read) {
   return false;
 }
 
+/// True: this peer has enough answers waiting, it is read again when it has taken some.
+bool TcpTransport::mute(TcpConnection& conn) {
+  if (config_.answers_max == 0 || conn.is_connector || conn.out.count() <= config_.answers_max) return false;
+  conn.muted = true;
+  if (conn.in_armed && !watch_fd(conn, false, conn.out_armed)) ended(conn);
+  return true;
+}
+
 void TcpTransport::receive(TcpConnection& conn) {
   if (conn.watch_every.count() > 0) {
     conn.heard_at = now_;
     if (conn.asked_at != kNever) due_by(now_ + conn.watch_every);
     conn.asked_at = kNever;
   }
-  for (int i = 0; i < kReadsPerPass; ++i) {
+  for (int i = 0; i < kReadsPerPass && events_.size() < kMessagesPerTurn; ++i) {
+    if (mute(conn)) return;
     const auto read = conn.receive(landing_, stats_, [&](Frame&& frame) { take(conn, std::move(frame)); });
     if (!settle(conn, read)) return;
   }
@@ -224,7 +243,8 @@ void TcpTransport::resume_stalled() {
     if (conn == nullptr || conn->state == TcpState::dead) continue;
     conn->stalled = false;
     if (settle(*conn, conn->resume([&](Frame&& frame) { take(*conn, std::move(frame)); })) || conn->stalled) continue;
-    if (conn->state != TcpState::dead && !conn->in_armed && !watch_fd(*conn, true, conn->out_armed)) ended(*conn);
+    if (conn->state != TcpState::dead && !conn->in_armed && !conn->muted && !watch_fd(*conn, true, conn->out_armed))
+      ended(*conn);
   }
 }
 
@@ -236,9 +256,11 @@ void TcpTransport::on_socket(TcpConnection& conn, std::uint32_t what) {
     if (conn.state == TcpState::dead) return;
   }
   if ((what & (EPOLLIN | EPOLLERR | EPOLLHUP)) == 0) return;
-  if (!conn.stalled) return receive(conn);
-  // Bytes that came earlier still wait for a buffer, so nothing may be read behind them; and epoll reports the end for ever.
-  conn.fail_with(Errc::lost, "connection lost while its messages waited for a buffer");
+  if (!conn.stalled && !conn.muted) return receive(conn);
+  // What came earlier still waits for a buffer, or for the peer to take answers: nothing may be read behind it; and epoll reports
+  // the end for ever.
+  conn.fail_with(Errc::lost, conn.stalled ? "connection lost while its messages waited for a buffer"
+                                          : "connection lost before it had taken its answers");
   ended(conn);
 }
 

@@ -52,6 +52,7 @@ class TcpTransport final : public Transport {
   void accept_some();
   void finish_connect(TcpConnection& conn);
   void receive(TcpConnection& conn);
+  bool mute(TcpConnection& conn);
   void take(TcpConnection& conn, Frame&& frame);
   bool settle(TcpConnection& conn, TcpConnection::Read read);
   void resume_stalled();

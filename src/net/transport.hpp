@@ -94,11 +94,18 @@ struct TransportConfig {
       device;  ///< Interface whose address is published ("eth0"); empty: the first one that is not loopback, else lo.
   std::size_t message_max = (1u << 20) + 256;  ///< A longer frame costs its sender the connection.
   std::size_t queue_max = 8u << 20;            ///< Bytes queued on one connection before send() answers `again`.
-  std::size_t connections_max = 4096;          ///< Further ones are closed as soon as they are accepted.
-  Millis handshake_timeout{5000};              ///< From connect() or accept to the peer's greeting.
-  Millis linger{2000};                         ///< What close(flush) may take at most.
-  Millis user_timeout{20000};  ///< tcp: bytes unacknowledged for so long close the connection (cable pulled).
+  /// Messages that wait to go out on an accepted connection; above, nothing more is read from it until its peer has taken half of
+  /// them. For who answers: a peer that asks and never reads costs itself. 0: no such bound. tcp only. Never set on both ends
+  /// of a connection: each would wait for the other.
+  std::size_t answers_max = 0;
+  std::size_t connections_max = 4096;  ///< Further ones are closed as soon as they are accepted.
+  Millis handshake_timeout{5000};      ///< From connect() or accept to the peer's greeting.
+  Millis linger{2000};                 ///< What close(flush) may take at most.
+  Millis user_timeout{20000};          ///< tcp: bytes unacknowledged for so long close the connection (cable pulled).
 };
+
+/// Most that connections and their queues can take beside the pool, provided answers_max is set.
+std::size_t queue_bytes_max(const TransportConfig& config) noexcept;
 
 /// Errc::unsupported: the backend is not built in or can't run here; the text says which and what to do.
 Result<std::unique_ptr<Transport>> make_transport(const TransportConfig& config, BufferPool& pool);

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fd.hpp"
+#include "net/tcp_frame.hpp"
+#include "node/memory_bound.hpp"
 #include "node/test_member.hpp"
 
 namespace sumac::node {
@@ -22,8 +24,8 @@ struct TestNode {
     net::TransportConfig net;
     net.listen = "127.0.0.1:0";
     net.device = "lo";
-    net.message_max = wire::kPayloadMax + 256;
     DataPathConfig config;
+    bound_memory(256u << 20, net, config.limits);
     config.retry_min = config.retry_max = Millis(5);
     data.emplace(config, net::make_transport(net, pool).value(), pool, log);
     data->identify(id, 1, root, monotonic_now());
@@ -177,6 +179,67 @@ TEST(DataPath, malformed_data_costs_its_sender_the_connection_and_nobody_else) {
     }));
   }
   EXPECT_TRUE(group.allreduce(100, 5));
+}
+
+TEST(DataPath, a_peer_that_asks_and_never_reads_costs_itself) {
+  Tree tree({2, 2, 2});
+  TestGroup group(tree.job, [&] { tree.progress(); });
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  const auto address = tree.one.data->transport().address();
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  UniqueFd raw(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int small = 4096;
+  ASSERT_EQ(::setsockopt(raw.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+  ASSERT_EQ(::connect(raw.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+
+  std::vector<std::byte> first, question;
+  const auto add = [](std::vector<std::byte>& out, const auto& bytes) {
+    out.insert(out.end(), bytes.begin(), bytes.end());
+  };
+  const auto message = [&](std::vector<std::byte>& out, wire::AggKind kind, const auto& body) {
+    wire::AggHeader header;
+    header.kind = kind;
+    header.tree_id = 1;
+    const auto bytes = wire::encoded(header, body);
+    add(out, net::encode_frame_header(net::FrameType::data, bytes.size()));
+    add(out, bytes);
+  };
+  add(first, net::encode_greeting(net::FrameType::hello, 1u << 20));
+  message(first, wire::AggKind::hello, wire::HelloBody{.job_id = 99, .id = 0});
+  message(question, wire::AggKind::open,
+          wire::OpenBody{.job_id = 99, .token = 1, .group_size = 1});  // refused, every time
+  ASSERT_EQ(::send(raw.get(), first.data(), first.size(), 0), static_cast<ssize_t>(first.size()));
+  std::vector<std::byte> flood;
+  for (int i = 0; i < 600; ++i) add(flood, question);
+
+  // Goes on until the node has stopped reading: what is in the sockets' buffers is all that it took.
+  constexpr std::size_t kFar = 64u << 20;
+  std::size_t sent = 0;
+  for (int quiet = 0; quiet < 200 && sent < kFar; ++quiet) {
+    const std::size_t at = sent % flood.size();
+    const auto n = ::send(raw.get(), flood.data() + at, flood.size() - at, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0) {
+      ASSERT_EQ(errno, EAGAIN) << "its connection was closed: " << tree.one.lines;
+    } else {
+      sent += static_cast<std::size_t>(n);
+      quiet = 0;
+    }
+    tree.progress();
+  }
+  EXPECT_LT(sent, kFar) << "the node reads on although its answers are not taken";
+  EXPECT_TRUE(group.allreduce(100, 5)) << "others go on";
+
+  // When it takes its answers it is read again.
+  const auto heard = tree.one.data->transport().stats().messages_in;
+  EXPECT_TRUE(group.until([&] {
+    char answers[65536];
+    while (::recv(raw.get(), answers, sizeof answers, MSG_DONTWAIT) > 0) {
+    }
+    return tree.one.data->transport().stats().messages_in > heard + 100;
+  }));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "node/config.hpp"
 #include "node/control_link.hpp"
 #include "node/data_path.hpp"
+#include "node/memory_bound.hpp"
 #include "wire/agg.hpp"
 
 namespace sumac::node {
@@ -18,7 +19,8 @@ namespace {
 const control::DaemonText kText{
     "sharp_an", "an aggregation node: adds up what its children send", "SUMAC_NODE_", {"allow_insecure"}};
 
-/// A message waiting for room costs its peer the link, so the queue of a link has room for what the windows allow.
+/// A message waiting for room costs its peer the link, so the queue of a link has room for what the windows allow: references into
+/// the pool, which has its own bound.
 constexpr std::size_t kQueueMax = std::size_t{1} << 30;
 /// While operations come, signals are looked for so often only: each look is a system call.
 constexpr Duration kSignalsEvery = Millis(1);
@@ -64,17 +66,17 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   net.backend = config.transport == Backend::ucx ? "ucx" : "tcp";
   net.listen = config.listen;
   net.device = config.device;
-  net.message_max = wire::kPayloadMax + 256;
   net.queue_max = kQueueMax;
-  auto transport = net::make_transport(net, pool);
-  if (!transport) return tl::unexpected(transport.error());
-
   DataPathConfig path;
   path.limits.osts = config.ost_count;
   path.limits.groups = config.group_count;
   path.limits.payload_max = static_cast<std::uint32_t>(config.payload_max.count);
   path.limits.chunk_max = static_cast<std::uint32_t>(config.chunk_max.count);
   path.limits.stream_window_max = config.stream_window_max;
+  const MemoryBound bound = bound_memory(static_cast<std::size_t>(config.memory.count), net, path.limits);
+  auto transport = net::make_transport(net, pool);
+  if (!transport) return tl::unexpected(transport.error());
+
   path.heartbeat = config.heartbeat;
   path.lost_after = config.lost_after;
   DataPath data(path, *std::move(transport), pool, log);
@@ -88,6 +90,8 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   SUMAC_INFO(log, "sharp_an {} {} listens on {}; manager {}", control::version_text(), config.name,
              data.transport().address(), config.manager);
 
+  // UCX has buffers of its own that nobody can bound from outside.
+  if (config.transport == Backend::tcp) SUMAC_INFO(log, "{}", describe(bound));
   Time look_at_signals{};
   std::uint64_t slept = 0;
   for (bool said_ready = false, takes_data = false;;) {

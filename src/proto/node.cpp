@@ -397,6 +397,13 @@ std::vector<GroupView> Node::groups() const {
   return views;
 }
 
+std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept {
+  // Streaming rings are as long as the widest window, LLT rings share the node's OSTs.
+  const std::size_t groups = limits.groups + kFinishedKept;
+  return groups * NodeGroup::bytes(1, limits.stream_window_max) + NodeGroup::bytes(limits.osts, 0) +
+         links * (sizeof(Link) + (limits.groups + 1) * sizeof(std::uint16_t) + 64);
+}
+
 std::vector<GroupView> Node::finished() const { return {impl_->ctx_.finished.begin(), impl_->ctx_.finished.end()}; }
 
 bool Node::idle() const noexcept {

@@ -23,6 +23,8 @@ struct NodeLimits {
   std::uint32_t payload_max = 1024;
   std::uint32_t chunk_max = 64 * 1024;
   std::uint32_t stream_window_max = 16;
+  /// Memory that streaming windows of all groups together may need. A group that finds less gets a smaller window, or none.
+  std::size_t stream_bytes = static_cast<std::size_t>(-1);
   Duration resend_after{0};  ///< 0: never repeat by timer (tcp, ucx). Else repeat what is unanswered for so long.
   std::uint32_t first_sequence = 0;  ///< First number of a new group; tests start just before the wrap.
 };
@@ -34,6 +36,14 @@ struct NodeConfig {
   NodeLimits limits{};
   Secret node_key{};  ///< What other nodes of the fabric show: without it anybody could speak for all jobs.
 };
+
+/// What a number of a streaming window may hold: the sum or the result, and as much again until every child has shown that it has it.
+constexpr std::size_t stream_bytes_of(std::uint32_t window, std::uint32_t chunk) noexcept {
+  constexpr std::size_t kBesideChunk = 512;  // header of message and buffer, rounding to the pool's sizes
+  return 2 * static_cast<std::size_t>(window) * (chunk + kBesideChunk);
+}
+/// Of the tables, not of the messages: groups with their numbers, and what `links` connections may be children of.
+std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept;
 
 /// What the manager gave a job on this tree.
 struct JobGrant {

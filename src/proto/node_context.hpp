@@ -23,6 +23,7 @@ struct NodeContext {
   NodeStats stats{};
   JobTable jobs;
   IdPool ids;
+  std::size_t stream_bytes = 0;  ///< Reserved so far, of limits.stream_bytes.
   LinkTable links;
   std::deque<GroupView> finished;  ///< The last kFinishedKept groups that are over, as they were then.
   LinkId parent{};

@@ -164,6 +164,8 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
           event.objected = true;
           refused_ = refusal(RefuseReason::no_ost, job->grant.osts, body.osts);
         }
+        shape_.stream_window = reserve_stream(std::min(shape_.stream_window, body.stream_window),
+                                              std::min(shape_.chunk_max, body.chunk_max));
       }
     }
   } else if (!event.counted && active() && !is<group_life::Refusing>()) {
@@ -245,6 +247,16 @@ void NodeGroup::send_join_up(Time now) {
   ctx_.expect_answer(now);
 }
 
+/// Reserved before the group stands, as OSTs are: what a node has promised it can always hold, so it never waits in mid-operation.
+std::uint32_t NodeGroup::reserve_stream(std::uint32_t window, std::uint32_t chunk) noexcept {
+  ctx_.stream_bytes -= std::exchange(stream_reserved_, 0);
+  const std::size_t left = ctx_.config.limits.stream_bytes - ctx_.stream_bytes;
+  const auto fits = static_cast<std::uint32_t>(std::min<std::size_t>(window, left / stream_bytes_of(1, chunk)));
+  stream_reserved_ = stream_bytes_of(fits, chunk);
+  ctx_.stream_bytes += stream_reserved_;
+  return fits;
+}
+
 void NodeGroup::stand(Time now) {
   if (life_limits().group_root) {
     const Job* job = ctx_.jobs.find(job_id_);
@@ -260,6 +272,7 @@ void NodeGroup::stand(Time now) {
   }
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
+  reserve_stream(joined_.stream_window, joined_.chunk_max);  // never more than before
   kept_from_ = first_unanswered_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
@@ -277,6 +290,7 @@ void NodeGroup::retire() {
   }
   ctx_.jobs.give_back(job_id_, reserved_);
   reserved_ = 0;
+  ctx_.stream_bytes -= std::exchange(stream_reserved_, 0);
   if (counted_in_job_)
     if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) --job->groups_here;
   counted_in_job_ = false;
@@ -470,6 +484,10 @@ Time NodeGroup::tick(Time now) {
         due = std::min(due, waiting->resend_at);
     }
   return due;
+}
+
+std::size_t NodeGroup::bytes(std::uint32_t osts, std::uint32_t stream_window) noexcept {
+  return sizeof(NodeGroup) + ring_size(osts, stream_window) * sizeof(Slot) + kChildrenMax * sizeof(Child);
 }
 
 GroupView NodeGroup::view() const {

@@ -45,6 +45,8 @@ class NodeGroup {
   void end_by_reuse(Time now);
   Time tick(Time now);  ///< Returns when it is due again.
   GroupView view() const;
+  /// Of the tables of one group with these windows.
+  static std::size_t bytes(std::uint32_t osts, std::uint32_t stream_window) noexcept;
   /// A number of a group that is over: Leave has its answer, anything else is told that nothing will come.
   void answer_over(LinkId to, const wire::AggHeader& request);
 
@@ -85,6 +87,8 @@ class NodeGroup {
   void count_join(Link& link, const wire::JoinBody& body);
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
   void stand(Time now);
+  std::uint32_t reserve_stream(std::uint32_t window,
+                               std::uint32_t chunk) noexcept;  ///< The window that there is room for.
   void send_join_up(Time now);
   void answer_leave(LinkId to, const wire::AggHeader& request);
   void retire();  ///< OSTs and buffers go back, the children are forgotten.
@@ -124,6 +128,7 @@ class NodeGroup {
   std::uint32_t group_size_ = 0, expected_ = 0, members_ = 0, lowest_rank_ = wire::kNoRank;
   wire::JoinBody shape_{};  ///< What all joins so far agree on; its sizes are the least of them.
   std::uint32_t reserved_ = 0;
+  std::size_t stream_reserved_ = 0;  ///< Bytes.
   std::vector<Child> children_;
   ChildSet child_set_;
   wire::JoinBody pending_join_{};

@@ -212,6 +212,25 @@ TEST(Node, gives_a_group_what_it_wishes_as_far_as_the_jobs_pool_goes) {
   EXPECT_EQ(world.node.node->jobs()[0].osts_free, 0u);
 }
 
+TEST(Node, promises_streaming_windows_only_as_far_as_its_memory_goes) {
+  NodeLimits limits;
+  limits.stream_bytes = stream_bytes_of(5, 512);
+  StandingGroup world(2, limits, test::grant(32, 4));
+  EXPECT_EQ(world.groups[0]->shape().stream_window, 4u);
+  auto first = std::move(world.groups);
+  world.make();
+  EXPECT_EQ(world.groups[0]->shape().stream_window, 1u) << "room for one more chunk";
+  auto second = std::move(world.groups);
+  world.make();
+  EXPECT_EQ(world.groups[0]->phase(), ClientGroup::Phase::standing);
+  EXPECT_EQ(world.groups[0]->shape().stream_window, 0u) << "no room: the group stands without streaming";
+  auto third = std::move(world.groups);
+  for (auto& group : first) group->leave({});
+  world.tree.run();
+  world.make();
+  EXPECT_EQ(world.groups[0]->shape().stream_window, 4u) << "what the first group had is free again";
+}
+
 TEST(Node, refuses_with_the_reason_and_the_number_that_was_short) {
   {
     StandingGroup world(1, {}, test::grant(32, 1));

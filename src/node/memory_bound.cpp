@@ -1,0 +1,34 @@
+#include "node/memory_bound.hpp"
+
+#include <algorithm>
+
+namespace sumac::node {
+namespace {
+
+constexpr std::size_t kProgramBytes = 48u << 20;  // gRPC and the program itself
+
+std::size_t mib(std::size_t bytes) { return (bytes + (1u << 20) - 1) >> 20; }
+
+}  // namespace
+
+MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::NodeLimits& limits) {
+  net.message_max = std::max(limits.payload_max, limits.chunk_max) + 256;
+  net.answers_max = kAnswersMax;
+  // The other half is for what is on its way in: a part of a message for each connection, and LLT.
+  limits.stream_bytes = memory / 2;
+  return {.messages = memory,
+          .queues = net::queue_bytes_max(net),
+          .tables = proto::table_bytes(limits, net.connections_max),
+          .program = kProgramBytes,
+          .connections = net.connections_max};
+}
+
+std::string describe(const MemoryBound& bound) {
+  return fmt::format(
+      "memory: at most {} MiB: {} of messages (SUMAC_NODE_MEMORY), {} of queues to {} connections, {} of tables, "
+      "{} of the program",
+      mib(bound.total()), mib(bound.messages), mib(bound.queues), bound.connections, mib(bound.tables),
+      mib(bound.program));
+}
+
+}  // namespace sumac::node
