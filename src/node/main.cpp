@@ -90,8 +90,8 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   SUMAC_INFO(log, "sharp_an {} {} listens on {}; manager {}", control::version_text(), config.name,
              data.transport().address(), config.manager);
 
-  // UCX has buffers of its own that nobody can bound from outside.
-  if (config.transport == Backend::tcp) SUMAC_INFO(log, "{}", describe(bound));
+  // Whatever the log's level: who sizes a host or a cgroup needs it. UCX has buffers of its own that nobody can bound from outside.
+  if (config.transport == Backend::tcp) log.write(LogLevel::info, __FILE__, __LINE__, "GENERAL", describe(bound));
   Time look_at_signals{};
   std::uint64_t slept = 0;
   for (bool said_ready = false, takes_data = false;;) {

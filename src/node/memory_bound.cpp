@@ -25,10 +25,9 @@ MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::N
 
 std::string describe(const MemoryBound& bound) {
   return fmt::format(
-      "memory: at most {} MiB: {} of messages (SUMAC_NODE_MEMORY), {} of queues to {} connections, {} of tables, "
+      "memory: at most {} bytes: {} MiB of messages (SUMAC_NODE_MEMORY), {} of queues to {} connections, {} of tables, "
       "{} of the program",
-      mib(bound.total()), mib(bound.messages), mib(bound.queues), bound.connections, mib(bound.tables),
-      mib(bound.program));
+      bound.total(), mib(bound.messages), mib(bound.queues), bound.connections, mib(bound.tables), mib(bound.program));
 }
 
 }  // namespace sumac::node
