@@ -1,4 +1,5 @@
-// `sumac fabric show FILE`: what a fabric file says, and the trees that the manager would build of it.
+// `sumac fabric show FILE`: what a fabric file says, and the trees that the manager would build of it. `sumac fabric bounds FILE`: what
+// they are worth (fabric_bounds.cpp).
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -8,6 +9,7 @@
 #include "fabricfile/fabricfile.hpp"
 #include "fabricfile/ibnetdiscover.hpp"
 #include "tools/commands.hpp"
+#include "tools/fabric_bounds.hpp"
 #include "topo/job_tree.hpp"
 #include "topo/tree.hpp"
 
@@ -19,15 +21,20 @@ using topo::AggregationTree;
 using topo::Fabric;
 
 constexpr const char* kUsage =
-    "usage: sumac fabric show FILE [--trees N] [--radix N] [--root-guids FILE] [--hosts A,B,...] [--dot]\n\n"
+    "usage: sumac fabric show FILE [--trees N] [--radix N] [--root-guids FILE] [--hosts A,B,...] [--dot]\n"
+    "       sumac fabric bounds FILE [--trees N] [--radix N] [--root-guids FILE] [--hosts A,B,...]\n\n"
+    "  show               the fabric and the trees that the manager would build of it\n"
+    "  bounds             the least time of an allreduce through these trees, through other ones, and without any\n"
     "  FILE               YAML (docs/fabric.md), or what ibnetdiscover printed\n"
     "  --trees N          so many trees, instead of what the file says\n"
     "  --radix N          children of one node, hosts and nodes together; 0: no limit\n"
     "  --root-guids FILE  roots only at these switches, one GUID a line\n"
-    "  --hosts A,B,...    only what a job on these hosts needs of each tree\n"
+    "  --hosts A,B,...    a job on these hosts: what it needs of each tree, and its bounds; bounds: all but spare "
+    "ones\n"
     "  --dot              for graphviz: sumac fabric show FILE --dot | dot -Tsvg > fabric.svg\n";
 
 struct Wish {
+  std::string verb;  ///< "show" or "bounds"
   std::string file;
   std::string root_guids;
   std::vector<std::string> hosts;
@@ -36,23 +43,25 @@ struct Wish {
   bool dot = false;
 };
 
-Result<std::uint32_t> count(const std::string& option, const std::string& text, std::uint32_t least,
-                            std::uint32_t most) {
+Result<std::uint32_t> count(const std::string& verb, const std::string& option, const std::string& text,
+                            std::uint32_t least, std::uint32_t most) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most)
-    return fail(Errc::invalid, "fabric show: {} {}: a number of {} to {}", option, text, least, most);
+    return fail(Errc::invalid, "fabric {}: {} {}: a number of {} to {}", verb, option, text, least, most);
   return value;
 }
 
 Result<Wish> parse(const Arguments& arguments) {
   Wish wish;
+  wish.verb = arguments[0];
+  const auto& verb = wish.verb;
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     const auto& word = arguments[i];
-    if (word == "--dot") {
+    if (word == "--dot" && verb == "show") {
       wish.dot = true;
     } else if (word == "--trees" || word == "--radix" || word == "--root-guids" || word == "--hosts") {
-      if (++i == arguments.size()) return fail(Errc::invalid, "fabric show: {} needs a value", word);
+      if (++i == arguments.size()) return fail(Errc::invalid, "fabric {}: {} needs a value", verb, word);
       const auto& value = arguments[i];
       if (word == "--root-guids") {
         wish.root_guids = value;
@@ -63,19 +72,20 @@ Result<Wish> parse(const Arguments& arguments) {
           begin = end + 1;
         }
       } else {
-        auto number = word == "--trees" ? count(word, value, 1, 1024) : count(word, value, 0, 65'535);
+        auto number = word == "--trees" ? count(verb, word, value, 1, 1024) : count(verb, word, value, 0, 65'535);
         if (!number) return tl::unexpected(number.error());
         (word == "--trees" ? wish.trees : wish.radix) = *number;
       }
     } else if (word.starts_with("-") || !wish.file.empty()) {
-      return fail(Errc::invalid, "fabric show: '{}' is not understood: see `sumac fabric help`", word);
+      return fail(Errc::invalid, "fabric {}: '{}' is not understood: see `sumac fabric help`", verb, word);
     } else {
       wish.file = word;
     }
   }
   if (wish.dot && !wish.hosts.empty())
     return fail(Errc::invalid, "fabric show: --dot draws whole trees: leave out --hosts");
-  if (wish.file.empty()) return fail(Errc::invalid, "fabric show: name a fabric file, like lab/fabrics/test-4h.yaml");
+  if (wish.file.empty())
+    return fail(Errc::invalid, "fabric {}: name a fabric file, like lab/fabrics/test-4h.yaml", verb);
   return wish;
 }
 
@@ -251,6 +261,10 @@ Result<> show(const Wish& wish) {
     print_dot(*fabric, *trees);
     return {};
   }
+  if (wish.verb == "bounds" && hosts->empty())
+    for (std::uint32_t i = 0; i < fabric->hosts.size(); ++i)
+      if (fabric->hosts[i].compute) hosts->push_back(i);
+  if (wish.verb == "bounds" && hosts->empty()) return fail(Errc::not_found, "{}: no host gets ranks", wish.file);
   std::vector<topo::JobTree> jobs;
   if (!hosts->empty())
     for (const auto& tree : *trees) {
@@ -258,6 +272,10 @@ Result<> show(const Wish& wish) {
       if (!job) return within(wish.file, job.error());
       jobs.push_back(std::move(*job));
     }
+  if (wish.verb == "bounds") {
+    print_bounds(*fabric, *trees, jobs);
+    return {};
+  }
   print_summary(*fabric);
   print_rails(*fabric);
   for (std::size_t i = 0; i < trees->size(); ++i) {
@@ -277,7 +295,7 @@ int fabric_command(const Arguments& arguments) {
     fmt::print("{}", kUsage);
     return arguments.empty() ? 2 : 0;
   }
-  if (arguments[0] != "show")
+  if (arguments[0] != "show" && arguments[0] != "bounds")
     return complain(fmt::format("there is no command 'fabric {}': see `sumac fabric help`", arguments[0]), 2);
   if (std::find(arguments.begin(), arguments.end(), "--help") != arguments.end()) {
     fmt::print("{}", kUsage);

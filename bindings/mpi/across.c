@@ -235,6 +235,22 @@ static int group_of_leaders(struct across* across) {
   return status < 0 ? status : 0;
 }
 
+/* SUMAC_EXPLAIN=1: what decides up to which size the tree is used. */
+static void say_what_pays(const struct across* across) {
+  const hcoll_module_t* module = across->module;
+  if (0 != module->rank || NULL == across->group || !sumac_team_options_explain(mca_coll_hcoll_component.options)) {
+    return;
+  }
+  char text[256] = "";
+  hcoll_tree_explain(across->group, text, sizeof(text));
+  if (INT64_MAX == across->tree_bytes_max) {
+    HCOLL_SAY("SHArP: communicator %s: allreduce of any size is for the tree (%s)", module->comm->c_name, text);
+  } else {
+    HCOLL_SAY("SHArP: communicator %s: allreduce up to %lld bytes is for the tree (%s)", module->comm->c_name,
+              (long long)across->tree_bytes_max, text);
+  }
+}
+
 /* The leaders join the tree's group; everybody must know whether they could, and the limit that holds. */
 static int open_tree(struct across* across, bool leads) {
   hcoll_module_t* module = across->module;
@@ -253,7 +269,9 @@ static int open_tree(struct across* across, bool leads) {
   }
   across->tree = agreed[0] >= 0;
   across->tree_bytes_max = agreed[1];
-  if (!across->tree) {
+  if (across->tree) {
+    say_what_pays(across);
+  } else {
     if (NULL != across->group) {
       hcoll_group_leave(across->group);
       across->group = NULL;

@@ -191,7 +191,7 @@ int64_t hcoll_group_bytes_max(struct sharp_coll_comm* group) {
   if (settings->allreduce_bytes_max >= 0) {
     return settings->allreduce_bytes_max;
   }
-  return hcoll_tree_bytes_in_flight(group);
+  return hcoll_tree_bytes_max(group);
 }
 
 /* Unlinks and frees what has left. Called with the lock held. */

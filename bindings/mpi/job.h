@@ -27,7 +27,7 @@ struct hcoll_group_oob {
 };
 /** A group of all ranks of oob->comm; collective over them. Returns libsharp_coll's status. */
 int hcoll_group_make(struct hcoll_group_oob* oob, struct sharp_coll_comm** group_p);
-/** Largest allreduce for a group: as set, else what it can have in flight at once; streaming has no limit. */
+/** Largest allreduce for a group: as set, else hcoll_tree_bytes_max(). */
 int64_t hcoll_group_bytes_max(struct sharp_coll_comm* group);
 /** Takes over a group whose communicator is going: its Leave is posted now and waited for at the end of the job. */
 void hcoll_group_leave(struct sharp_coll_comm* group);

@@ -71,7 +71,9 @@ const struct hcoll_variable hcoll_variables[] = {
      .legal = "bytes such as 2048, 64K or inf, or auto",
      .doc = "Largest allreduce that is sent to the tree. auto: what a group has in flight at once (OSTs x payload), "
             "without limit where "
-            "streaming is on. HCOLL_ENABLE_SHARP=4 ignores it.",
+            "streaming is on; but no more than what the tree carries faster than the hosts do by themselves, by the "
+            "rates of the fabric's links and where its nodes are (SUMAC_EXPLAIN=1 shows the numbers). "
+            "HCOLL_ENABLE_SHARP=4 ignores it.",
      .read = read_bytes,
      .offset = offsetof(struct hcoll_settings, allreduce_bytes_max)},
     {.name = "HCOLL_SHARP_UPROGRESS_NUM_POLLS",

@@ -13,8 +13,11 @@ struct sharp_coll_context;
 int hcoll_tree_request_status(void* request, char* text, size_t text_bytes);
 /** sumac_comm_leave_nb(). */
 int hcoll_tree_leave(struct sharp_coll_comm* group, void** request_p);
-/** What a group can have in flight at once, in bytes; INT64_MAX where it streams, 0 where it does not say. */
-int64_t hcoll_tree_bytes_in_flight(struct sharp_coll_comm* group);
+/** Largest allreduce that is for the tree: what the group can have in flight at once (no limit where it streams), and no more than
+ * what the tree carries faster than the hosts do by themselves. 0 where it does not say. */
+int64_t hcoll_tree_bytes_max(struct sharp_coll_comm* group);
+/** The numbers behind it, for people. */
+void hcoll_tree_explain(struct sharp_coll_comm* group, char* text, size_t text_bytes);
 /** Sleeps until something happens or `ms` have passed. */
 void hcoll_tree_wait(struct sharp_coll_context* context, int ms);
 

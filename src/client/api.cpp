@@ -14,6 +14,7 @@
 #include "client/memory_registry.hpp"
 #include "client/options.hpp"
 #include "client/reduction.hpp"
+#include "client/tree_pays.hpp"
 
 // For others only: a program may define a symbol of this name itself, and then ours is not what this library would see.
 const struct sharp_coll_config sharp_coll_default_config = {"", 128, -1, 0, {0, 0, 0}};
@@ -510,6 +511,15 @@ int sumac_comm_query_info(struct sharp_coll_comm* comm, struct sumac_comm_info* 
   return with_comm(comm, [&](Context& context, Comm& group) {
     auto guard = context.lock();
     return fill_sized(info, [&](struct sumac_comm_info& full) { group.fill(full); });
+  });
+}
+
+int sumac_comm_explain(struct sharp_coll_comm* comm, char* text, size_t text_bytes) {
+  put_text(nullptr, text, text_bytes);
+  return with_comm(comm, [&](Context& context, Comm& group) {
+    put_text(std::make_shared<const std::string>(topo::explain(ways_of(context.job(), group.size()))), text,
+             text_bytes);
+    return SHARP_COLL_SUCCESS;
   });
 }
 

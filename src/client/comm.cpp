@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "client/tree_pays.hpp"
+
 namespace sumac::client {
 namespace {
 
@@ -259,6 +261,7 @@ void Comm::fill(sumac_comm_info& info) const {
   info.root_node = shape_.root_node;
   info.depth = first.depth;
   info.groups = static_cast<std::uint32_t>(channels_.size());
+  info.allreduce_bytes_max = static_cast<std::uint64_t>(topo::tree_bytes_max(ways_of(context_.job(), size_)));
 }
 
 bool destroy(std::unique_ptr<Comm> comm) {

@@ -1,5 +1,6 @@
 """`sumac fabric show` on good files, bad files and wrong words."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -55,6 +56,39 @@ class Good(unittest.TestCase):
             self.assertEqual((drawn.returncode, drawn.stderr), (0, ""))
 
 
+class Bounds(unittest.TestCase):
+    FILES = ("fabric-8h-8spare", "fabric-8h-onhosts", "fabric-8h-2rails", "demo-16h-5ms")
+
+    def bounds(self, *words):
+        done = fabric("bounds", *words)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_the_table_of_the_docs_is_what_the_command_prints(self):
+        """SUMAC_UPDATE_DOCS=1 writes it."""
+        text = "\n".join(f"```\n$ sumac fabric bounds lab/fabrics/{name}.yaml\n"
+                         f"{self.bounds(ROOT / 'lab/fabrics' / (name + '.yaml'))}```\n" for name in self.FILES)
+        path = ROOT / "docs/crossover.md"
+        before, rest = path.read_text().split("<!-- bounds:begin -->\n")
+        written, after = rest.split("<!-- bounds:end -->")
+        if os.environ.get("SUMAC_UPDATE_DOCS"):
+            path.write_text(before + "<!-- bounds:begin -->\n" + text + "<!-- bounds:end -->" + after)
+            written = text
+        self.assertEqual(written, text)
+
+    def test_one_node_on_a_host_loses_and_says_from_where_on(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write('name: one\ndefaults: {rate: 60Mbit/s, delay: 50us}\nswitches: [s1]\n'
+                       'hosts: {"h[1-8]": {leaf: s1}, x1: {leaf: s1, compute: false}}\nnodes: {an: {host: x1}}\n')
+            file.flush()
+            text = self.bounds(file.name)
+        self.assertRegex(text, r"this file's 1 tree .* up to 150 B\n")
+        self.assertIn("16 MiB: tree 17895.9 ms, ring of 8 hosts 3916.1 ms; beyond 150 B the hosts' own algorithms are faster\n", text)
+
+    def test_a_part_of_the_hosts(self):
+        self.assertIn(": 2 hosts with 1 port of ", self.bounds(SMALL, "--hosts", "h1,h3").splitlines()[0])
+
+
 class Bad(unittest.TestCase):
     def refused(self, status, pattern, *words):
         done = fabric(*words)
@@ -71,6 +105,8 @@ class Bad(unittest.TestCase):
                 ("fabric show: --trees 0: a number of 1 to 1024", "show", SMALL, "--trees", 0),
                 ("fabric show: --trees 99999999999: a number of 1 to 1024", "show", SMALL, "--trees", 99999999999),
                 ("fabric show: --radix x: a number of 0 to 65535", "show", SMALL, "--radix", "x"),
+                ("fabric bounds: '--dot' is not understood", "bounds", SMALL, "--dot"),
+                ("fabric bounds: name a fabric file", "bounds"),
                 ("fabric show: --dot draws whole trees", "show", SMALL, "--dot", "--hosts", "h1")):
             self.refused(2, pattern, *words)
 

@@ -57,8 +57,13 @@ struct sumac_comm_info {
   uint32_t depth;            /**< nodes between this member and the answer, 1 or more */
   uint32_t groups;           /**< groups over which large operations are striped; the numbers above are the first one's */
   uint32_t reserved;
+  uint64_t allreduce_bytes_max; /**< beyond it the hosts' own algorithms are faster, by the rates of the fabric's links and where its
+                                     nodes are; INT64_MAX: the tree doesn't lose, or the rates are not known */
 };
 int sumac_comm_query_info(struct sharp_coll_comm* comm, struct sumac_comm_info* info);
+
+/** Why `allreduce_bytes_max` is what it is, with the numbers: one sentence, cut to `text_bytes` with the closing zero. */
+int sumac_comm_explain(struct sharp_coll_comm* comm, char* text, size_t text_bytes);
 
 /** Index of sumac_coll_stats.per_coll. */
 enum sumac_stats_kind {

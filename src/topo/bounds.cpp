@@ -1,0 +1,132 @@
+#include "topo/bounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace sumac::topo {
+namespace {
+
+constexpr std::uint64_t kLarge = std::uint64_t{16} << 20;  ///< What explain() compares.
+constexpr double kEqual = 1.001;  ///< Nodes on all hosts take what a ring takes: equal, whatever the last digit says.
+
+double per_byte(double bits_per_s) { return bits_per_s > 0 ? 8 / bits_per_s : 0; }
+double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+/// Rounds of halving or doubling among n.
+unsigned rounds(std::uint32_t n) { return n <= 1 ? 0 : static_cast<unsigned>(std::bit_width(n - 1)); }
+
+double rails_of(const WaysFabric& fabric) { return std::max(1u, fabric.rails); }
+double port_rate(const WaysFabric& fabric) { return static_cast<double>(fabric.port_rate_bits_per_s); }
+
+/// Seconds for each byte of a vector that passes this tree alone.
+double alone(const WaysFabric& fabric, const TreeBound& tree) {
+  return std::max(per_byte(static_cast<double>(tree.rate_bits_per_s)), per_byte(port_rate(fabric)));
+}
+
+}  // namespace
+
+Line tree_line(const WaysFabric& fabric) {
+  if (fabric.trees.empty()) return {};
+  double speed = 0;  // bytes per second of all trees
+  std::uint32_t member_parts = 0;
+  Line line;
+  for (const auto& tree : fabric.trees) {
+    const double cost = alone(fabric, tree);
+    if (cost > 0) speed += 1 / cost;
+    member_parts += tree.member_nodes;
+    line.fixed_s = std::max(line.fixed_s, 2 * seconds(tree.delay_ns));
+  }
+  if (speed == 0) return line;
+  // A node that has a part in several trees carries them all over its one link.
+  const double parts = fabric.nodes_on_member_hosts == 0
+                           ? 1
+                           : std::max(1.0, static_cast<double>(member_parts) / fabric.nodes_on_member_hosts);
+  std::vector<double> rail_share(std::max(1u, fabric.rails));
+  for (std::size_t i = 0; i < fabric.trees.size(); ++i) {
+    const auto& tree = fabric.trees[i];
+    const double share = 1 / alone(fabric, tree) / speed;
+    rail_share[i % rail_share.size()] += share;
+    double cost = share * per_byte(static_cast<double>(tree.rate_bits_per_s));
+    // The host whose port the node shares sends the other stripes to the other trees over it.
+    if (tree.member_nodes > 0) cost = parts * cost + (1 - share) * per_byte(port_rate(fabric) * rails_of(fabric));
+    line.per_byte_s = std::max(line.per_byte_s, cost);
+  }
+  for (const double share : rail_share)
+    line.per_byte_s = std::max(line.per_byte_s, share * per_byte(port_rate(fabric)));
+  return line;
+}
+
+Line halving_line(const WaysFabric& fabric) {
+  const double n = std::max(1u, fabric.hosts);
+  return {2 * rounds(fabric.hosts) * seconds(fabric.hop_delay_ns),
+          2 * (n - 1) / n * per_byte(port_rate(fabric) * rails_of(fabric))};
+}
+
+Line ring_line(const WaysFabric& fabric) {
+  auto line = halving_line(fabric);
+  line.fixed_s = 2 * (std::max(1u, fabric.hosts) - 1) * seconds(fabric.hop_delay_ns);
+  return line;
+}
+
+Line doubling_line(const WaysFabric& fabric) {
+  return {rounds(fabric.hosts) * seconds(fabric.hop_delay_ns),
+          rounds(fabric.hosts) * per_byte(port_rate(fabric) * rails_of(fabric))};
+}
+
+WaysFabric with_spare_hosts(WaysFabric fabric, std::uint32_t spares) {
+  const auto rate = fabric.port_rate_bits_per_s * std::max(1u, fabric.rails) / std::max(1u, fabric.hosts);
+  fabric.trees.assign(spares, {rate, fabric.hop_delay_ns, 0});
+  fabric.nodes_on_member_hosts = 0;
+  return fabric;
+}
+
+WaysFabric with_nodes_on_hosts(WaysFabric fabric, std::uint32_t nodes) {
+  // The contribution of the node's own host does not pass its link.
+  const auto children = std::max(1u, fabric.hosts - std::min(fabric.hosts, 1u));
+  const auto rate = fabric.port_rate_bits_per_s * std::max(1u, fabric.rails) / children;
+  fabric.trees.assign(nodes, {rate, fabric.hop_delay_ns, 1});
+  fabric.nodes_on_member_hosts = nodes;
+  return fabric;
+}
+
+WaysFabric with_nodes_at_switches(WaysFabric fabric) {
+  fabric.trees.assign(std::max(1u, fabric.rails), {0, fabric.hop_delay_ns / 2, 0});
+  fabric.nodes_on_member_hosts = 0;
+  return fabric;
+}
+
+std::int64_t tree_bytes_max(const WaysFabric& fabric) {
+  if (fabric.hosts < 2 || fabric.trees.empty() || fabric.port_rate_bits_per_s == 0) return kNoLimit;
+  const Line tree = tree_line(fabric);
+  double most = static_cast<double>(kNoLimit);
+  for (const Line& own : {halving_line(fabric), doubling_line(fabric)}) {
+    if (tree.per_byte_s <= own.per_byte_s * kEqual) continue;  // what it may lose in delay it doesn't lose in bytes
+    most = std::min(most, std::max(0.0, (own.fixed_s - tree.fixed_s) / (tree.per_byte_s - own.per_byte_s)));
+  }
+  return most >= static_cast<double>(kNoLimit) ? kNoLimit : static_cast<std::int64_t>(most);
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  if (bytes < 1024 * 1024) return fmt::format("{:.3g} KiB", static_cast<double>(bytes) / 1024);
+  return fmt::format("{:.4g} MiB", static_cast<double>(bytes) / (1024 * 1024));
+}
+
+std::string explain(const WaysFabric& fabric) {
+  if (fabric.trees.empty()) return "no tree";
+  if (fabric.port_rate_bits_per_s == 0)
+    return "the rate of the hosts' ports is not known: tree and hosts are not compared";
+  const auto most = tree_bytes_max(fabric);
+  const auto numbers =
+      fmt::format("{}: {} {:.1f} ms, ring of {} hosts {:.1f} ms", bytes_text(kLarge),
+                  fabric.trees.size() == 1 ? "tree" : fmt::format("{} trees", fabric.trees.size()),
+                  tree_line(fabric).at(kLarge) * 1e3, fabric.hosts, ring_line(fabric).at(kLarge) * 1e3);
+  if (most == kNoLimit) return numbers + "; the tree does not lose at any size";
+  return fmt::format("{}; beyond {} the hosts' own algorithms are faster", numbers,
+                     bytes_text(static_cast<std::uint64_t>(most)));
+}
+
+}  // namespace sumac::topo

@@ -1,0 +1,64 @@
+// `sumac fabric bounds FILE`: the least time of an allreduce each way, on the hosts and trees of a fabric file, and for other places of
+// the nodes. The same function decides at run time (src/topo/bounds.hpp).
+#include <array>
+
+#include "tools/fabric_bounds.hpp"
+#include "topo/bounds_fabric.hpp"
+
+namespace sumac::tools {
+namespace {
+
+using topo::Line;
+using topo::WaysFabric;
+
+constexpr std::array<std::uint64_t, 5> kSizes = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20};
+
+std::string time_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.4g} us", seconds * 1e6);
+  return seconds < 1 ? fmt::format("{:.4g} ms", seconds * 1e3) : fmt::format("{:.4g} s", seconds);
+}
+
+void row(const std::string& name, const Line& line, const std::string& last = "") {
+  fmt::print("  {:<40}", name);
+  for (const auto bytes : kSizes) fmt::print("{:>11}", time_text(line.at(bytes)));
+  fmt::print("{}{}\n", last.empty() ? "" : "  ", last);
+}
+
+void trees(const std::string& name, const WaysFabric& fabric) {
+  const auto most = topo::tree_bytes_max(fabric);
+  row(name, topo::tree_line(fabric),
+      most == topo::kNoLimit ? "any size" : "up to " + topo::bytes_text(static_cast<std::uint64_t>(most)));
+}
+
+std::string count(std::size_t n, const std::string& what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+
+}  // namespace
+
+void print_bounds(const topo::Fabric& fabric, std::span<const topo::AggregationTree> built,
+                  std::span<const topo::JobTree> jobs) {
+  const auto ways = topo::ways_fabric(fabric, built, jobs);
+  const auto rate = ways.port_rate_bits_per_s == 0
+                        ? std::string("no known rate")
+                        : fmt::format("{:g} Mbit/s", static_cast<double>(ways.port_rate_bits_per_s) / 1e6);
+  fmt::print("fabric {}: {} with {} of {}, {} from host to host\n\n", fabric.name, count(ways.hosts, "host"),
+             count(ways.rails, "port"), rate, time_text(static_cast<double>(ways.hop_delay_ns) * 1e-9));
+  fmt::print("least time of an allreduce, payload alone\n  {:<40}", "");
+  for (const auto bytes : kSizes) fmt::print("{:>11}", topo::bytes_text(bytes));
+  fmt::print("  at least as fast as the hosts alone\n");
+  const auto shared = ways.nodes_on_member_hosts;
+  trees(fmt::format("this file's {}{}", count(built.size(), "tree"), shared == 0 ? "" : ", nodes on its hosts"), ways);
+  trees("a tree per port, nodes at switches", topo::with_nodes_at_switches(ways));
+  const auto n = ways.hosts;
+  for (const auto m : {1u, n / 2, n})
+    if (m > 0 && (m == 1 || m == n || (m > 1 && m < n)))
+      trees(fmt::format("{} as nodes", count(m, "spare host")), topo::with_spare_hosts(ways, m));
+  for (const auto m : {1u, n})
+    if (m > 0)
+      trees(fmt::format("nodes on {}", m == n ? "all hosts" : "one of the hosts"), topo::with_nodes_on_hosts(ways, m));
+  row("no tree: ring", topo::ring_line(ways));
+  row("no tree: recursive halving, doubling", topo::halving_line(ways));
+  row("no tree: recursive doubling", topo::doubling_line(ways));
+  fmt::print("\n{}\n", topo::explain(ways));
+}
+
+}  // namespace sumac::tools
