@@ -118,6 +118,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
     int polls_ = 0;
   };
 
+  net::WaiterConfig waiter_config() const;
+
   const unsigned long mark_;
   Logger log_;
   ClientConfig config_;
