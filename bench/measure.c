@@ -125,7 +125,6 @@ void bench_print_json(FILE* out, const bench_result* r) {
   fprintf(out, "\"median\":%.6f,\"mean\":%.6f,\"min\":%.6f,\"max\":%.6f,\"p90\":%.6f,", r->ms.median, r->ms.mean,
           r->ms.min, r->ms.max, r->ms.p90);
   if (r->cpu_ms > 0) fprintf(out, "\"cpu_ms\":%.6f,", r->cpu_ms);
-  if (r->server_cpu_ms > 0) fprintf(out, "\"server_cpu_ms\":%.6f,", r->server_cpu_ms);
   if (r->verified >= 0)
     fprintf(out, "\"verified\":%ld,\"errors\":%ld}\n", r->verified, r->errors);
   else

@@ -61,8 +61,7 @@ typedef struct {
   long verified; /**< Checks made, over all ranks and iterations; -1: this program does not check. */
   long errors;   /**< Checks failed. */
   bench_summary ms;
-  double cpu_ms;        /**< Processor time of a call, mean over ranks and iterations; 0: not measured. */
-  double server_cpu_ms; /**< The same of the program that served the ranks, per call; 0: not measured. */
+  double cpu_ms; /**< Processor time of a call, mean over ranks and iterations; 0: not measured. */
 } bench_result;
 
 /** One line of JSON, flushed, so that whoever reads the pipe sees progress. */

@@ -46,7 +46,7 @@ Result<> echo(std::vector<Link>& children, std::optional<Link>& parent, Waiter& 
   }
 }
 
-void print(const Case& c, const std::vector<std::int64_t>& sum, bool spin, std::int64_t own_cpu_ns) {
+void print(const Case& c, const std::vector<std::int64_t>& sum, bool spin) {
   std::vector<double> ms;
   for (int i = c.warmup; i < c.total(); ++i)
     ms.push_back(static_cast<double>(sum[static_cast<std::size_t>(i) + 1]) / static_cast<double>(sum[0]) / 1e6);
@@ -61,8 +61,7 @@ void print(const Case& c, const std::vector<std::int64_t>& sum, bool spin, std::
       .verified = -1,
       .errors = 0,
       .ms = bench_summarise(ms.data(), ms.size()),
-      .cpu_ms = static_cast<double>(sum.back()) / static_cast<double>(sum[0]) / c.iterations / 1e6,
-      .server_cpu_ms = static_cast<double>(own_cpu_ns) / c.total() / 1e6};
+      .cpu_ms = static_cast<double>(sum.back()) / static_cast<double>(sum[0]) / c.iterations / 1e6};
   bench_print_json(stdout, &result);
 }
 
@@ -76,16 +75,14 @@ Result<> run_node(std::vector<Link> children, std::optional<Link> parent, const 
   if (parent)
     if (auto added = waiter->add(*parent); !added) return added;
   for (const Case& c : plan.cases) {
-    const auto cpu_before = bench_cpu_ns();
     if (auto done = echo(children, parent, *waiter, c); !done) return within(c.name, done.error());
-    const auto own_cpu_ns = bench_cpu_ns() - cpu_before;
     std::vector<std::int64_t> sum(static_cast<std::size_t>(c.total()) + 2), one(sum.size());
     for (auto& child : children) {
       if (auto got = child.read_all(std::as_writable_bytes(std::span(one))); !got) return got;
       std::transform(sum.begin(), sum.end(), one.begin(), sum.begin(), std::plus<>());
     }
     if (!parent)
-      print(c, sum, plan.spin, own_cpu_ns);
+      print(c, sum, plan.spin);
     else if (auto sent = parent->write_all(std::as_bytes(std::span(sum))); !sent)
       return sent;
   }

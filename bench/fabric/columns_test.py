@@ -4,7 +4,7 @@ from demolib import cases as C
 from demolib import running
 from demolib.stats import Results
 
-from . import cases, columns, local
+from . import cases, columns
 from .run import form_of
 
 FORM = form_of("usual")
@@ -39,12 +39,6 @@ class Columns(unittest.TestCase):
         line = ("[h1:0:12 - comm.c:417] INFO [group#:0] group id: 1 tree idx:0 rail_idx:0 group size:8 quota: ( osts:2 "
                 "user_data_per_ost:128 ) mgid: ( subnet prefix: 0x0 interface id: 0x0 ) mlid:0")
         self.assertEqual(columns.GROUP_QUOTA.search(line).groups(), ("2", "128"))
-
-    def test_a_call_of_a_stream_is_many_results(self):
-        wanted = {"node-stream-8c": 256, "node-small-8c": 1}
-        for case in cases.CASES:
-            if case.name in wanted:
-                self.assertEqual(local.results_per_call(case), wanted[case.name])
 
 
 if __name__ == "__main__":

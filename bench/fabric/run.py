@@ -5,6 +5,7 @@ Most cases run in an emulated fabric (`sumac lab`) on this machine; all columns 
 runs, and a run in which the fabric dropped a frame is void."""
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -76,6 +77,7 @@ def main():
     form = form_of("full" if arguments.full else "quick" if arguments.quick else "usual")
     tools, started = Tools(arguments.build), time.monotonic()
     running.need("bench-fabric", tools, arguments.build, NEEDED)
+    os.environ.setdefault("SUMAC_NODE_LOG_LEVEL", "3")  # nodes say what memory they will hold at most
     results = running.measure("bench-fabric", cases, form, columns, tools, arguments.out.resolve().parent)
 
     cases = [case if case.limit is not None else type(case)(**{**case.__dict__, "limit": results.value(case.name, "limit")})
