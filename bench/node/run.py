@@ -43,13 +43,16 @@ class Server:
 
     def __enter__(self):
         self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, text=True)
-        word, _, address = self.process.stdout.readline().strip().partition(" ")
-        if word != "ready":
-            self.process.kill()
-            self.process.wait()
-            raise RuntimeError(f"{self.words[0]} did not start")
-        self.address = address
-        return self
+        self.bound = None
+        for line in self.process.stdout:
+            word, _, rest = line.strip().partition(" ")
+            if word == "bound":
+                self.bound = int(rest)
+            if word == "ready":
+                self.address = rest
+                return self
+        self.process.wait()
+        raise RuntimeError(f"{self.words[0]} did not start")
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)

@@ -25,6 +25,7 @@ struct Config {
   Micros spin{};
   std::uint32_t spin_percent = 0;
   Millis heartbeat{}, lost_after{};
+  std::string pin;
   std::string stats_file;
   std::uint32_t log_level = 0;
   std::string log_file;
@@ -87,6 +88,10 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::lost_after>("SUMAC_NODE_LOST_AFTER", "10s", "Silence of a neighbour node: its link is given up.")
         .alias("lost_after")
         .between(20, 3'600'000),
+    option<&Config::pin>(
+        "SUMAC_NODE_PIN", "",
+        "Processors for the data path's threads, one each in turn (2 or 0,4-7); none: the system chooses.")
+        .alias("pin"),
     option<&Config::stats_file>("SUMAC_NODE_STATS_FILE", "",
                                 "Statistics as JSON are written here at the end and on SIGUSR1.")
         .alias("stats_file"),

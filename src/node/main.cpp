@@ -11,6 +11,7 @@
 #include "node/control_link.hpp"
 #include "node/data_path.hpp"
 #include "node/memory_bound.hpp"
+#include "node/pin.hpp"
 #include "wire/agg.hpp"
 
 namespace sumac::node {
@@ -61,6 +62,8 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   if (!tls) return tl::unexpected(tls.error());
   if (auto legal = check(config, tls->get()); !legal) return legal;
 
+  const auto processors = parse_processors(config.pin);
+  if (!processors) return within("--pin", processors.error());
   BufferPool pool(config.memory.count);
   net::TransportConfig net;
   net.backend = config.transport == Backend::ucx ? "ucx" : "tcp";
@@ -104,6 +107,8 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
     if (data.identified() && !takes_data) {
       // Before that the node takes nothing from its sockets: children that come early wait in the backlog.
       takes_data = true;
+      // Only now: threads that gRPC started before this inherit nothing.
+      if (auto pinned = pin_this_thread(*processors, 0); !pinned) return pinned;
       if (auto watched = watch(epoll, data.transport().wake_fd()); !watched) return watched;
     }
     const std::size_t events = data.progress(now);
