@@ -122,7 +122,34 @@ static int agree_on_id(struct hcoll_group_oob* oob) {
   return rc < 0 ? OMPI_ERROR : OMPI_SUCCESS;
 }
 
-static int begin(struct hcoll_group_oob* oob) {
+/* Which of its host's members between hosts this process is or may be: the number of its socket, or of itself, on the host. */
+static int channel_of(const hcoll_module_t* world) {
+  int leaders = sumac_team_options_leaders(mca_coll_hcoll_component.options);
+  if (SUMAC_LEADERS_OF_HOSTS == leaders) {
+    return 0;
+  }
+  sumac_place_t* places = malloc(sizeof(*places) * (size_t)world->size);
+  if (NULL == places || OMPI_SUCCESS != hcoll_presence_places(world->comm, places)) {
+    free(places);
+    return 0;
+  }
+  const sumac_place_t* mine = &places[world->rank];
+  int channel = 0;
+  for (int rank = 0; rank < world->size; ++rank) {
+    if (places[rank].host != mine->host) {
+      continue;
+    }
+    bool before_me = SUMAC_LEADERS_ALL == leaders ? rank < world->rank : places[rank].socket < mine->socket;
+    for (int other = 0; before_me && SUMAC_LEADERS_OF_SOCKETS == leaders && other < rank; ++other) {
+      before_me = places[other].host != mine->host || places[other].socket != places[rank].socket;
+    }
+    channel += before_me;
+  }
+  free(places);
+  return channel;
+}
+
+static int begin(const hcoll_module_t* world, struct hcoll_group_oob* oob) {
   const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
   struct sharp_coll_init_spec spec;
   memset(&spec, 0, sizeof(spec));
@@ -135,6 +162,7 @@ static int begin(struct hcoll_group_oob* oob) {
   spec.config.coll_timeout = -1;
   spec.oob_colls = oob_colls;
   spec.oob_ctx = oob;
+  spec.group_channel_idx = channel_of(world);
   spec.world_local_rank = ompi_process_info.my_local_rank;
   spec.enable_thread_support = ompi_mpi_thread_multiple;
   return sharp_coll_init(&spec, &job.context);
@@ -166,7 +194,7 @@ int hcoll_job_begin(hcoll_module_t* world) {
   if (OMPI_SUCCESS != rc) {
     return rc;
   }
-  int status = begin(&oob);
+  int status = begin(world, &oob);
   if (status < 0) {
     job.context = NULL;
     say_refused(world, status);

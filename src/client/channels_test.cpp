@@ -189,6 +189,38 @@ TEST_F(World, WhereATreeHasFewerGroupsLeftThanWantedACommunicatorMakesDo) {
   EXPECT_THAT(ended[0].err, HasSubstr("a communicator has 1 groups instead of 2: "));
 }
 
+/// What rank 0 prints of a job of four ranks on two hosts, two of each of which are members of the group.
+std::string lines_of_two_hosts(const Daemons& daemons, int channels, const std::string& groups) {
+  const auto job = new_job_id();
+  auto config = on(daemons, 2 * channels);
+  config.environment = {
+      {"SHARP_COLL_LOG_LEVEL", "3"}, {"SHARP_COLL_GROUPS_PER_COMM", groups}, {"SHARP_COLL_JOB_NUM_TREES", "1"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto spec = rank.init_spec(job);
+    spec.group_channel_idx = rank.rank / 2;  // ranks go to the hosts in turns
+    sharp_coll_context* context = nullptr;
+    RANK_EQUAL(sharp_coll_init(&spec, &context), 0);
+    auto* comm = rank.comm(context);
+    for (const std::size_t count : {1, 20, 1000, 30'000}) add_up(rank, comm, count);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+  return ended[0].err;
+}
+
+TEST_F(World, OneChannelAndTwoChannelsOnOnePortSayWhatTheyAre) {
+  const auto one = lines_of_two_hosts(*daemons_, 1, "1");
+  EXPECT_THAT(one, HasSubstr("max_qps:1 max_group_channels:1, num_trees:1)"));
+  EXPECT_THAT(one, testing::ContainsRegex("tree_info: tree idx:0 quota: .* max_qps:1 max_group_channels:1\\)"));
+  EXPECT_THAT(one, testing::ContainsRegex("\\[group#:0\\] group id: [0-9a-f]+ tree idx:0 rail_idx:0 group size:2 "));
+  const auto two = lines_of_two_hosts(*daemons_, 2, "1");
+  EXPECT_THAT(two, HasSubstr("max_qps:2 max_group_channels:2, num_trees:1)"));
+  EXPECT_THAT(two, testing::ContainsRegex("tree_info: tree idx:0 quota: .* max_qps:2 max_group_channels:2\\)"));
+  EXPECT_THAT(two, testing::ContainsRegex("\\[group#:0\\] group id: [0-9a-f]+ tree idx:0 rail_idx:0 group size:4 "));
+  EXPECT_EQ(times(two, "[group#:"), 1u);
+}
+
 TEST_F(World, TheResourcePolicySaysHowManyOstsAGroupHas) {
   const struct {
     const char *policy, *percent;

@@ -1,4 +1,6 @@
 // The C face of the option table.
+#include <algorithm>
+
 #include "team/options.hpp"
 
 #include <cstring>
@@ -123,6 +125,15 @@ void sumac_team_options_check(void (*say)(const char* sentence)) {
     if (unknown.name.starts_with("HCOLL_")) continue;
     say(sumac::to_string(unknown).c_str());
   }
+}
+
+int sumac_team_options_leaders(const sumac_team_options_t* options) {
+  const auto& levels = as_handle(options)->levels;
+  const auto has = [&](sumac::topo::Sbgp sbgp) {
+    return std::ranges::any_of(levels, [&](const auto& level) { return level.sbgp == sbgp; });
+  };
+  if (has(sumac::topo::Sbgp::basesmuma)) return SUMAC_LEADERS_OF_HOSTS;
+  return has(sumac::topo::Sbgp::basesmsocket) ? SUMAC_LEADERS_OF_SOCKETS : SUMAC_LEADERS_ALL;
 }
 
 int sumac_team_options_explain(const sumac_team_options_t* options) {

@@ -71,6 +71,10 @@ void sumac_team_options_check(void (*say)(const char* sentence));
 /** True (1) if SUMAC_EXPLAIN asks for the text of sumac_team_explain(). */
 int sumac_team_options_explain(const sumac_team_options_t* options);
 
+/** Who goes between hosts: one rank of each host, one of each socket (multi-channel), or every rank. */
+enum sumac_leaders { SUMAC_LEADERS_OF_HOSTS = 0, SUMAC_LEADERS_OF_SOCKETS = 1, SUMAC_LEADERS_ALL = 2 };
+int sumac_team_options_leaders(const sumac_team_options_t* options);
+
 /* ---- folds: what a reduction does with two elements ---- */
 
 /** out[i] = a[i] op b[i]. Fill it once per (type, operation) with one of the two functions below and keep it as long as
