@@ -9,7 +9,7 @@ import unittest
 
 COLLBENCH, BROKEN = sys.argv[1:3]
 KEYS = {"program", "case", "bytes", "type", "ranks", "iterations", "warmup", "unit", "median", "mean", "min", "max", "p90",
-        "verified", "errors"}
+        "cpu_ms", "verified", "errors"}
 
 
 def collbench(*words, ranks=4, broken=None):
@@ -39,6 +39,13 @@ class Collbench(unittest.TestCase):
         for kind in ("int32", "int64", "float", "double"):
             status, lines, err = collbench("--type", kind, "--case", "allreduce:8,64K,1M:3:1", ranks=3)
             self.assertEqual((status, [line["errors"] for line in lines]), (0, [0, 0, 0]), f"{kind}: {err}")
+
+    def test_parts_of_a_vector(self):
+        for kind in ("int32", "double"):
+            status, lines, err = collbench("--type", kind, "--case", "reduce_scatter:24,96K:3:1", "--case", "allgather:24,96K:3:1", ranks=3)
+            self.assertEqual((status, [line["errors"] for line in lines]), (0, [0] * 4), f"{kind}: {err}")
+        _, _, err = collbench("--type", "int32", "--case", "allgather:16", ranks=3)
+        self.assertIn("allgather of 16 bytes: 3 ranks do not get equal parts of it", err)
 
     def test_a_wrong_sum_is_found_and_named(self):
         status, lines, err = collbench("--case", "allreduce:1K:10:0", broken="sum")

@@ -124,7 +124,7 @@ void bench_print_json(FILE* out, const bench_result* r) {
   fprintf(out, "\"ranks\":%d,\"iterations\":%d,\"warmup\":%d,\"unit\":\"ms\",", r->ranks, r->iterations, r->warmup);
   fprintf(out, "\"median\":%.6f,\"mean\":%.6f,\"min\":%.6f,\"max\":%.6f,\"p90\":%.6f,", r->ms.median, r->ms.mean,
           r->ms.min, r->ms.max, r->ms.p90);
-  if (r->cpu_ms > 0) fprintf(out, "\"cpu_ms\":%.6f,", r->cpu_ms);
+  fprintf(out, "\"cpu_ms\":%.6f,", r->cpu_ms);
   if (r->verified >= 0)
     fprintf(out, "\"verified\":%ld,\"errors\":%ld}\n", r->verified, r->errors);
   else

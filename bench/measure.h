@@ -61,7 +61,7 @@ typedef struct {
   long verified; /**< Checks made, over all ranks and iterations; -1: this program does not check. */
   long errors;   /**< Checks failed. */
   bench_summary ms;
-  double cpu_ms; /**< Processor time of a call, mean over ranks and iterations; 0: not measured. */
+  double cpu_ms; /**< Processor time of a call, mean over ranks and iterations. */
 } bench_result;
 
 /** One line of JSON, flushed, so that whoever reads the pipe sees progress. */
