@@ -167,15 +167,16 @@ std::string node_numbers() {
       {"contribution of child 0 again", Contribution{0, 1, 4}},
       {"contribution of child 2 that differs", Contribution{2, 1, 2, wire::Field::count}},
       {"a partial sum of child 2", Contribution{.child = 2, .origin = 2, .partial = true}},
+      {"the last partial sum", Contribution{.child = 2, .origin = 2, .partial = true, .last = true}},
       {"a partial sum of child 2 again", Contribution{.child = 2, .origin = 2, .partial = true, .repeated = true}},
       {"the parent's result", ParentResult{}},
       {"condemned", Condemned{}},
       {"proven", Proven{}},
       {"timeout", Timeout{}}};
   print<State, Event>(out, "a number at a node of three children", states, events,
-                      Limits{set_of({0, 1, 2}), 3, false, kResend}, step);
-  print<State, Event>(out, "a number at the group's root", states, events,
-                      Limits{set_of({0, 1, 2}), 3, true, Duration{0}}, step);
+                      Limits{set_of({0, 1, 2}), false, kResend}, step);
+  print<State, Event>(out, "a number at the group's root", states, events, Limits{set_of({0, 1, 2}), true, Duration{0}},
+                      step);
   return out;
 }
 
@@ -284,7 +285,7 @@ TEST(Machines, every_state_with_every_event_is_as_the_golden_file_says) {
 }
 
 TEST(Machines, nothing_is_repeated_where_the_hop_is_reliable) {
-  const node_number::Limits reliable{set_of({0}), 1, false, Duration{0}};
+  const node_number::Limits reliable{set_of({0}), false, Duration{0}};
   const auto step = node_number::step(node_number::Idle{}, node_number::Contribution{}, kNow, reliable);
   EXPECT_EQ(std::get<node_number::AwaitingParent>(step.state).resend_at, kNever);
   const auto join = group_life::step(group_life::Absent{}, group_life::Join{.completes = true}, kNow, {});

@@ -101,6 +101,8 @@ class NodeGroup {
   Flaw check_contribution(const Child& child, const wire::AggHeader& header) const noexcept;
   Flaw check_partial(std::uint16_t index, const wire::AggHeader& header);
   PartialSums& partial(const Slot& at) noexcept { return partials_[at.sequence & (slots_.size() - 1)]; }
+  const PartialSums& partial(const Slot& at) const noexcept { return partials_[at.sequence & (slots_.size() - 1)]; }
+  void note_partial(const Slot& at, node_number::Contribution& event) const;
   void add_partial(Slot& at, const wire::AggHeader& header, BufferRef& frame);
   void send_partials_up(const Slot& at, const wire::AggHeader& header);
   BufferRef own(BufferRef&& frame);

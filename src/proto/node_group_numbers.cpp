@@ -48,7 +48,7 @@ bool NodeGroup::decides(Coll coll) const noexcept {
   return group_root;
 }
 
-NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const AggHeader& header) const noexcept {
+inline NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const AggHeader& header) const noexcept {
   if ((header.members != child.members || header.origin != child.lowest_rank) &&
       (header.flags & wire::kFlagReproducible) == 0)
     return "contribute: not the members that this connection joined with";
@@ -118,9 +118,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
 
   Slot& at = slot(header.sequence);
   node_number::Contribution event{.child = link.child_of[number_], .members = header.members, .origin = header.origin};
-  event.partial = is_partial;
   if (std::holds_alternative<node_number::Collecting>(at.state)) {
-    event.repeated = is_partial && partial(at).has(block_);
     const Difference difference = first_difference(at.agreed, header);
     event.differs = difference.field;
     if (difference.field != Field::none) {
@@ -133,6 +131,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
       heard_.other_value = difference.mine;
     }
   }
+  if (is_partial) note_partial(at, event);
   const bool was_open = !std::holds_alternative<node_number::AwaitingParent>(at.state) &&
                         !std::holds_alternative<node_number::Answered>(at.state);
   if (std::holds_alternative<node_number::Idle>(at.state)) at.opened_at = now;
@@ -151,7 +150,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
 void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t child, const AggHeader* header,
                         BufferRef* frame, Time now) {
   const Coll coll = header != nullptr ? header->coll : at.agreed.coll;
-  const node_number::Limits limits{child_set_, members_, decides(coll), ctx_.config.limits.resend_after};
+  const node_number::Limits limits{child_set_, decides(coll), ctx_.config.limits.resend_after};
   auto [state, actions] = node_number::step(at.state, event, now, limits);
   at.state = state;
   for (const auto& action : actions) {
@@ -250,6 +249,13 @@ NodeGroup::Flaw NodeGroup::check_partial(std::uint16_t index, const AggHeader& h
   if (block_ == BlockMap::kNone) return "contribute: a partial sum of other ranks than before, or of another's";
   if (partials_.empty()) partials_.resize(slots_.size());
   return nullptr;
+}
+
+void NodeGroup::note_partial(const Slot& at, node_number::Contribution& event) const {
+  const auto* collecting = std::get_if<node_number::Collecting>(&at.state);
+  event.partial = true;
+  event.repeated = collecting != nullptr && partial(at).has(block_);
+  event.last = (collecting != nullptr ? collecting->members : 0) + event.members == members_;
 }
 
 void NodeGroup::add_partial(Slot& at, const AggHeader& header, BufferRef& frame) {

@@ -39,6 +39,7 @@ struct Contribution {
   wire::Field differs = wire::Field::none;  ///< The first field in which it differs from what the slot agreed on.
   bool partial = false;                     ///< Reproducible: the sum of some of the child's members.
   bool repeated = false;                    ///< Such a one, and it is in already.
+  bool last = false;                        ///< Such a one, and with it all members are in.
 };
 struct ParentResult {};
 struct Condemned {};  ///< A verdict says that this number completes nowhere.
@@ -47,10 +48,9 @@ struct Timeout {};
 using Event = std::variant<Contribution, ParentResult, Condemned, Proven, Timeout>;
 
 struct Limits {
-  ChildSet children;          ///< All of the group's at this node.
-  std::uint32_t members = 0;  ///< For whom they speak.
-  bool decides = false;       ///< This node answers the number; else its parent does.
-  Duration resend_after{0};   ///< 0: never.
+  ChildSet children;         ///< All of the group's at this node.
+  bool decides = false;      ///< This node answers the number; else its parent does.
+  Duration resend_after{0};  ///< 0: never.
 };
 
 struct Action {
