@@ -120,6 +120,24 @@ TEST(Session, WhatIsNoSharpdIsNoSession) {
   }
 }
 
+TEST(Session, ASharpdOfAnotherVersionIsNamedWithBothVersions) {
+  for (const int other : {wire::kHostVersion - 1, wire::kHostVersion + 1}) {
+    Peer peer([other](Peer& p) {
+      p.hear();
+      auto message = wire::host_message(HostKind::attached, 0);
+      message.header.version = static_cast<std::uint8_t>(other);
+      p.say(message);
+    });
+    const auto session = attach(peer);
+    ASSERT_FALSE(session);
+    EXPECT_EQ(session.error().status, SHARP_COLL_ESESS_INIT);
+    EXPECT_THAT(session.error().text,
+                HasSubstr(fmt::format("the other side speaks version {} of the messages between sharpd "
+                                      "and library, this one {}",
+                                      other, wire::kHostVersion)));
+  }
+}
+
 TEST(Session, SilenceEndsAtTheDeadline) {
   Peer peer([](Peer& p) { p.hear(), p.wait_for_hangup(); });
   const auto session = attach(peer, 20ms);

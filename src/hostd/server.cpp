@@ -100,7 +100,7 @@ void Server::on_message(net::HostClientId id, const wire::HostMessage& message) 
 }
 
 void Server::on_closed(net::HostClientId id, const Error& why) {
-  if (why.code == Errc::invalid) {
+  if (why.code == Errc::invalid || why.code == Errc::unsupported) {
     const auto found = clients_.find(id);
     SUMAC_WARN(log_, "client {}: {}", found == clients_.end() ? "?" : found->second.session.describe(), why.context);
   }

@@ -114,6 +114,25 @@ TEST_F(Seqpacket, MalformedMessagesEndTheirClientOnly) {
   ASSERT_TRUE(drive(server, [&] { return notes.messages.size() == 1; }));
 }
 
+TEST_F(Seqpacket, AClientOfAnotherVersionIsToldOursBeforeItsEnd) {
+  auto server = listen();
+  auto client = HostClient::connect(path, Seconds{5});
+  ASSERT_TRUE(client) << client.error().context;
+  auto message = attach(1);
+  message.header.version = wire::kHostVersion + 1;
+  ASSERT_TRUE(client->send(message, Seconds{5}));
+  ASSERT_TRUE(drive(server, [&] { return notes.closed.size() == 1; }));
+  EXPECT_EQ(
+      notes.closed[0].context,
+      fmt::format("the other side speaks version {} of the messages between sharpd and library, this one {}: install "
+                  "the same version of both",
+                  wire::kHostVersion + 1, wire::kHostVersion));
+  // It is of our version here, so it reads our answer; to itself its version would be the odd one.
+  std::array<std::byte, wire::kHostMessageBytes> heard;
+  ASSERT_EQ(recv(client->fd(), heard.data(), heard.size(), 0), static_cast<ssize_t>(heard.size()));
+  EXPECT_EQ(std::to_integer<int>(heard[2]), wire::kHostVersion);
+}
+
 TEST_F(Seqpacket, ADeadServersFileIsReplacedALivingOnesIsNot) {
   {
     // A server that was killed leaves its file: bind without ever unlinking.

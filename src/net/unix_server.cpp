@@ -164,7 +164,10 @@ std::size_t HostServer::read_some(HostClientId id, HostServerEvents& events, std
       events.on_message(id, message);
       continue;
     } else {
-      why = Error{Errc::invalid, wire::describe_host_message(bytes)};
+      why = wire::decode_host_message(bytes).error();
+      // Its library learns from any header of ours which versions met; if its socket is full it has to do without.
+      const auto ours = wire::encoded(wire::host_message(wire::HostKind::attached, 0));
+      if (why.code == Errc::unsupported) (void)::send(fd, ours.data(), ours.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }
     forget(id);
     events.on_closed(id, why);

@@ -142,6 +142,13 @@ Errc decode(std::span<const std::byte> bytes, HostMessage& out) noexcept {
 
 Result<HostMessage> decode_host_message(std::span<const std::byte> bytes) {
   HostMessage message;
+  if (bytes.size() == kHostMessageBytes) read_message(bytes, message);
+  if (message.header.magic == kHostMagic && message.header.version != kHostVersion)
+    return fail(
+        Errc::unsupported,
+        "the other side speaks version {} of the messages between sharpd and library, this one {}: install the same "
+        "version of both",
+        message.header.version, kHostVersion);
   if (decode(bytes, message) != Errc::ok) return fail(Errc::invalid, "{}", describe_host_message(bytes));
   return message;
 }
