@@ -50,6 +50,13 @@ struct Member {
   std::optional<wire::RefusedBody> refusal;
 };
 
+/// Where somebody of the group speaks an older version there are no reproducible sums, and all members have heard so.
+inline OpPlan planned(const Member& member, std::uint32_t index) {
+  OpPlan op = member.session->plan->ops[index];
+  op.reproducible = op.reproducible && member.group->shape().reproducible;
+  return op;
+}
+
 struct Client : proto::Outbox {
   explicit Client(Network& n, EndId e) : network(n), end(e) {}
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override {

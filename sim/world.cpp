@@ -68,8 +68,12 @@ class World {
     const auto node_count = static_cast<EndId>(plan_.parent.size());
     for (EndId i = 0; i < node_count; ++i) {
       nodes_.push_back(std::make_unique<NodeBox>(network_, i));
-      nodes_[i]->engine = std::make_unique<proto::Node>(
-          proto::NodeConfig{.node_id = 100 + i, .tree_id = kTree, .root = i == 0, .limits = plan_.limits}, *nodes_[i]);
+      nodes_[i]->engine = std::make_unique<proto::Node>(proto::NodeConfig{.node_id = 100 + i,
+                                                                          .tree_id = kTree,
+                                                                          .root = i == 0,
+                                                                          .limits = plan_.limits,
+                                                                          .versions = {1, plan_.node_version[i]}},
+                                                        *nodes_[i]);
       if (auto granted = nodes_[i]->engine->grant(plan_.grant); !granted) fail("grant: " + granted.error().context);
       tree_.push_back({100 + i, 100 + plan_.parent[i]});
     }
@@ -96,13 +100,7 @@ class World {
     client->node = node;
     client->link = network_.connect(client->end, node);
     nodes_[node]->engine->on_link_up(client->link, network_.now());
-    client->engine =
-        std::make_unique<proto::ClientLink>(proto::ClientLinkConfig{.job_id = plan_.grant.job_id,
-                                                                    .world_rank = world_rank,
-                                                                    .tree_id = kTree,
-                                                                    .message_max = plan_.grant.chunk,
-                                                                    .resend_after = plan_.limits.resend_after},
-                                            *client);
+    client->engine = std::make_unique<proto::ClientLink>(plan_.link_config(world_rank, kTree), *client);
     client->engine->set_link(client->link, network_.now());
     clients_.push_back(std::move(client));
     return *clients_.back();
@@ -345,7 +343,7 @@ class World {
 
   void post(Member& member, Client& client, Time now) {
     const std::uint32_t index = member.posted;
-    OpPlan op = member.session->plan->ops[index];
+    OpPlan op = planned(member, index);
     if (is(Scenario::disagree) && index == plan_.victim_op && victim_ != nullptr &&
         member.session == victim_->session &&
         (&member == victim_ || (plan_.more_victims && member.rank % 3 == plan_.victim % 3)))
@@ -385,7 +383,7 @@ class World {
     Posted& buffers = member.buffers[index];
     auto& dst = buffers.in_place ? buffers.src : buffers.dst;
     if (completion.status == Errc::ok) {
-      const OpPlan& op = session.plan->ops[index];
+      const OpPlan op = planned(member, index);
       auto& result = session.expected[index];
       const auto size = static_cast<std::uint32_t>(session.members.size());
       if (result.empty()) result = make_result(op, session.key, index, size);

@@ -114,6 +114,7 @@ Result<std::uint32_t> form_group(const std::vector<UniqueFd>& children, const Ta
     hello.job_id = kJob;
     hello.id = rank;
     if (auto sent = say(fd, header_of(AggKind::hello), hello); !sent) return tl::unexpected(sent.error());
+    if (auto welcome = hear<wire::HelloBody>(fd, AggKind::welcome); !welcome) return within("hello", welcome.error());
   }
   const wire::OpenBody open{kJob, 1, talk.children, 0};
   if (auto sent = say(children[0].get(), header_of(AggKind::open), open); !sent) return tl::unexpected(sent.error());

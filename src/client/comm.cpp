@@ -156,7 +156,13 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const std::uint32_t> 
 Outcome<> Comm::standing(const Channel& channel) const {
   const auto id = channel.group->config().group_id;
   switch (channel.group->phase()) {
-    case Phase::standing: return {};
+    case Phase::standing:
+      if (context_.job().reproducible() && !channel.group->shape().reproducible)
+        return failure(
+            SHARP_COLL_ENOT_SUPP,
+            "SUMAC_REPRODUCIBLE=1, but a member or a node on its way speaks wire version 1: update libsharp_coll "
+            "and sharp_an everywhere, or unset it");
+      return {};
     case Phase::joining:
       return failure(SHARP_COLL_EGROUP_JOIN,
                      "group {} of {} members: no answer to join in {} ms; is a member or a node missing?", id, size_,

@@ -28,6 +28,7 @@ Outcome<Request*> Comm::post_barrier() {
 }
 
 Outcome<Request*> Comm::post(Reduction reduction) {
+  reduction.operation.reproducible = context_.job().reproducible();
   const auto bytes = reduction.operation.src.size();
   reduction.operation.reproducible = context_.job().reproducible();
   return post(reduction.operation, std::move(reduction.staging), kind_of(reduction.operation.coll), bytes);

@@ -135,7 +135,7 @@ Outcome<> Context::connect() {
   if (!transport) return failure(SHARP_COLL_ECONN_TREE, "{}", transport.error().context);
   transport_ = *std::move(transport);
   for (const auto& tree : job_.trees) {
-    auto link = TreeLink::begin(job_, tree, rank, *transport_, *this);
+    auto link = TreeLink::begin(job_, tree, rank, *transport_, *this, config_.wire_version_max);
     if (!link) return tl::unexpected(link.error());
     links_.push_back(*std::move(link));
   }

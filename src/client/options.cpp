@@ -2,6 +2,7 @@
 
 #include "base/our_variables.hpp"
 #include "client/stripes.hpp"
+#include "wire/agg.hpp"
 
 namespace sumac::client {
 namespace {
@@ -71,6 +72,9 @@ constexpr Option<C> kTable[] = {
     option<&C::transport>("SUMAC_TRANSPORT", "auto", "tcp, ucx, or auto: what the aggregation node offers."),
     option<&C::net_device>("SUMAC_NET_DEVICE", "",
                            "Network interface to use, such as eth0; empty: the system's choice."),
+    option<&C::wire_version_max>("SUMAC_COLL_WIRE_VERSION_MAX", "2",
+                                 "Speak at most this version of the messages to nodes (docs/upgrade.md).")
+        .between(wire::kAggVersionMin, wire::kAggVersionMax),
     option<&C::node_lost_after>("SUMAC_COLL_NODE_LOST_AFTER", "20s",
                                 "Silence of the aggregation node that ends the job's operations; tcp only.")
         .between(100, 3600000),

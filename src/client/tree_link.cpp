@@ -44,7 +44,8 @@ Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, co
 }
 
 Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
-                                                   net::Transport& transport, proto::Outbox& outbox) {
+                                                   net::Transport& transport, proto::Outbox& outbox,
+                                                   std::uint32_t wire_version_max) {
   const auto leaf = leaf_of(tree, world_rank);
   if (!leaf) return tl::unexpected(leaf.error());
   auto conn = transport.connect(*leaf->address);
@@ -56,6 +57,7 @@ Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree
   config.job_key = job.grant.job_key;
   config.world_rank = world_rank;
   config.tree_id = tree.id;
+  config.versions.max = static_cast<std::uint16_t>(wire_version_max);
   link->engine_ = std::make_unique<proto::ClientLink>(config, outbox);
   link->engine_->set_link(link->id(), monotonic_now());
   return link;
@@ -63,9 +65,9 @@ Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree
 
 Outcome<> TreeLink::check(net::Transport& transport, Millis patience, Millis silent_after) {
   if (closed())
-    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {}: {}; is sharp_an running there?",
-                   node_, for_people(address_), engine_->why_closed());
-  if (!is_connected_)
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {}: {}{}", node_, for_people(address_),
+                   engine_->why_closed(), is_connected_ ? "" : "; is sharp_an running there?");
+  if (engine_->version() == 0)
     return failure(SHARP_COLL_ECONN_TREE,
                    "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
                    node_, for_people(address_), patience.count());

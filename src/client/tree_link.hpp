@@ -16,7 +16,8 @@ class TreeLink {
  public:
   /// Starts connecting. `tree` stays where it is as long as the link.
   static Outcome<std::unique_ptr<TreeLink>> begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
-                                                  net::Transport& transport, proto::Outbox& outbox);
+                                                  net::Transport& transport, proto::Outbox& outbox,
+                                                  std::uint32_t wire_version_max);
   /// After connecting: it stands, or why it does not after `patience`. Watched from now on.
   Outcome<> check(net::Transport& transport, Millis patience, Millis silent_after);
 
@@ -26,7 +27,8 @@ class TreeLink {
   const JobTree& tree() const noexcept { return tree_; }
   bool closed() const noexcept { return engine_->closed(); }
   const std::string& why_closed() const noexcept { return engine_->why_closed(); }
-  bool settled() const noexcept { return is_connected_ || closed(); }
+  /// The node's welcome is its word that both speak a version in common; a refusal names both ranges.
+  bool settled() const noexcept { return engine_->version() != 0 || closed(); }
   /// " (node an-leaf1 at tcp:10.0.0.1:7000: silent for 2000 ms; look at its log)"
   std::string describe() const;
 

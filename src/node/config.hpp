@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/options.hpp"
+#include "wire/agg.hpp"
 
 namespace sumac::node {
 
@@ -22,6 +23,7 @@ struct Config {
   std::uint32_t ost_count = 0, group_count = 0;
   Bytes payload_max{}, chunk_max{}, memory{};
   std::uint32_t stream_window_max = 0;
+  std::uint32_t wire_version_max = 0;
   Micros spin{};
   std::uint32_t spin_percent = 0;
   Millis heartbeat{}, lost_after{};
@@ -70,6 +72,11 @@ inline constexpr Option<Config> kOptions[] = {
                                        "Most streaming chunks in flight of one group.")
         .alias("stream_window_max")
         .between(1, 64),
+    option<&Config::wire_version_max>("SUMAC_NODE_WIRE_VERSION_MAX", "2",
+                                      "Speak at most this version of the messages between nodes and ranks "
+                                      "(docs/upgrade.md).")
+        .alias("wire_version_max")
+        .between(wire::kAggVersionMin, wire::kAggVersionMax),
     option<&Config::memory>("SUMAC_NODE_MEMORY", "1GiB",
                             "Bound of the buffers for messages; at the bound the node reads no further.")
         .alias("memory")

@@ -50,6 +50,7 @@ void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root,
   config.root = root;
   config.limits = config_.limits;
   config.node_key = node_key_;
+  config.versions = config_.versions;
   node_ = std::make_unique<proto::Node>(config, static_cast<proto::Outbox&>(*this));
   if (!parent_address_.empty()) connect_parent(now);
 }

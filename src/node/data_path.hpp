@@ -17,6 +17,7 @@ namespace sumac::node {
 
 struct DataPathConfig {
   proto::NodeLimits limits;
+  wire::VersionRange versions{};
   Millis heartbeat{1000};  ///< Between nodes; a node that hears nothing for so long asks.
   Millis lost_after{
       10'000};  ///< Silence of a neighbour node: its link is given up. Generous: there is no other tree to go to yet.

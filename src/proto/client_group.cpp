@@ -73,6 +73,7 @@ class ClientGroup::Impl {
                 body.payload_max > config_.payload_max || body.chunk_max > config_.chunk_max)
               return Errc::invalid;
             joined_ = body;
+            joined_reproducible_ = (header.flags & wire::kFlagReproducible) != 0;
           }
           live(membership::JoinedCame{}, now);
           drain(now);
@@ -241,6 +242,7 @@ class ClientGroup::Impl {
       if (give.size() != 0 && (!is_edge(give.from) || !is_edge(give.to))) return Errc::invalid;
     }
     if (operation.root >= config_.group_size) return Errc::invalid;
+    if (operation.reproducible && !shape_.reproducible && wire::order_matters(operation)) return Errc::unsupported;
     if (operation.streaming && (shape_.stream_window == 0 || shape_.chunk_max < element)) return Errc::unsupported;
     return shape_.payload_max < element ? Errc::unsupported : Errc::ok;
   }
@@ -285,7 +287,8 @@ class ClientGroup::Impl {
   }
 
   void stand() {
-    shape_ = {joined_.osts, joined_.stream_window, joined_.payload_max, joined_.chunk_max, joined_.root_node};
+    shape_ = {joined_.osts,      joined_.stream_window, joined_.payload_max,
+              joined_.chunk_max, joined_.root_node,     joined_reproducible_};
     done_ = next_ = joined_.low;
     // Twice the window, so that a number beyond it (which the window forbids) never meets one that is under way.
     ring_ = std::vector<Entry>(std::bit_ceil(2 * std::max(shape_.osts, shape_.stream_window)));
@@ -403,7 +406,7 @@ class ClientGroup::Impl {
     if (h.first == 0) h.flags |= wire::kFlagFirst;
     if (h.first + piece.elements == h.count) h.flags |= wire::kFlagLast;
     if (operation.streaming) h.flags |= wire::kFlagStreaming;
-    if (operation.reproducible && wire::order_matters(h)) h.flags |= wire::kFlagReproducible;
+    if (operation.reproducible && wire::order_matters(h)) wire::say_reproducible(h);
     return h;
   }
 
@@ -496,6 +499,7 @@ class ClientGroup::Impl {
 
   membership::State life_;
   wire::JoinedBody joined_{};
+  bool joined_reproducible_ = false;
   bool settled_ = false;
   std::vector<Entry> ring_;
   std::array<Record, kOperationsMax> records_{};

@@ -42,6 +42,7 @@ constexpr std::uint32_t ost_share(std::uint32_t job_osts, std::uint32_t max_grou
 struct GroupShape {
   std::uint32_t osts = 0, stream_window = 0, payload_max = 0, chunk_max = 0;
   std::uint32_t root_node = 0;
+  bool reproducible = false;  ///< All members, and all nodes on their ways, speak a version that has it.
 };
 
 /// Elements [from, to) of an operation's vector.

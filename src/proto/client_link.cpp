@@ -21,11 +21,14 @@ class ClientLink::Impl {
     leaf_ = leaf;
     closed_ = false;
     why_.clear();
+    version_ = 0;
     wire::HelloBody hello;
     hello.job_id = config_.job_id;
     hello.job_key = config_.job_key;
     hello.role = wire::Role::client;
     hello.id = config_.world_rank;
+    hello.version_min = config_.versions.min;
+    hello.version_max = config_.versions.max;
     control(AggKind::hello, hello);
     for (auto& [token, request] : opens_)
       if (std::holds_alternative<open_request::Asking>(request.state)) send_open(token, request, now);
@@ -89,6 +92,12 @@ class ClientLink::Impl {
       case AggKind::joined:
       case AggKind::verdict:
       case AggKind::void_epoch: status = to_group(header, frame, now); break;
+      case AggKind::welcome:
+        status = with_body<wire::HelloBody>(frame, [&](const wire::HelloBody& body) {
+          version_ = wire::common_version(config_.versions, {body.version_min, body.version_max});
+          return version_ == 0 ? Errc::invalid : Errc::ok;
+        });
+        break;
       case AggKind::opened:
         status = with_body<wire::OpenedBody>(frame, [&](const wire::OpenedBody& body) {
           if (body.job_id != config_.job_id) return Errc::invalid;
@@ -145,6 +154,7 @@ class ClientLink::Impl {
   Outbox& outbox_;
   LinkId leaf_{};
   bool closed_ = false;
+  std::uint16_t version_ = 0;
   std::string why_;
   struct Request {
     std::uint32_t group_size = 0;
@@ -213,6 +223,7 @@ ClientLink::ClientLink(const ClientLinkConfig& config, Outbox& outbox)
 ClientLink::~ClientLink() = default;
 void ClientLink::set_link(LinkId leaf, Time now) { impl_->set_link(leaf, now); }
 LinkId ClientLink::link() const noexcept { return impl_->leaf_; }
+std::uint16_t ClientLink::version() const noexcept { return impl_->version_; }
 bool ClientLink::closed() const noexcept { return impl_->closed_; }
 const std::string& ClientLink::why_closed() const noexcept { return impl_->why_; }
 void ClientLink::open(std::uint64_t token, std::uint32_t group_size, Time now) { impl_->open(token, group_size, now); }

@@ -21,6 +21,7 @@ struct ClientLinkConfig {
   std::uint32_t tree_id = 0;
   std::uint32_t message_max = wire::kPayloadMax;  ///< Largest data behind a Result that is believed.
   Duration resend_after{0};                       ///< 0: never repeat by timer (tcp, ucx).
+  wire::VersionRange versions{};                  ///< Spoken with the leaf.
 };
 
 /// What became of an Open.
@@ -40,6 +41,8 @@ class ClientLink {
   /// Says hello on this link (it may still be connecting) and repeats pending Opens. Once per connection.
   void set_link(LinkId leaf, Time now);
   LinkId link() const noexcept;
+  std::uint16_t version()
+      const noexcept;            ///< Of the wire, the highest that both speak; 0: the node has not said welcome.
   bool closed() const noexcept;  ///< on_closed() was called, or the node refused us or broke a rule.
   const std::string& why_closed() const noexcept;
 

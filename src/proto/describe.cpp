@@ -21,9 +21,11 @@ std::string describe(const wire::RefusedBody& r) {
       return fmt::format("payload or chunk is over the job's grant (node {})", r.node_id);
     case RefuseReason::wrong_epoch: return fmt::format("members disagree on the group's epoch (node {})", r.node_id);
     case RefuseReason::bad_key: return fmt::format("node {} does not accept the key of job {}", r.node_id, r.job_id);
-    case RefuseReason::version:
-      return fmt::format("node {} speaks wire version {}, this side {}: update the older one", r.node_id, r.limit,
-                         r.asked);
+    case RefuseReason::version: {
+      const auto theirs = wire::unpacked_versions(r.limit), ours = wire::unpacked_versions(r.asked);
+      return fmt::format("no wire version in common: node {} speaks {} to {}, this side {} to {}: update the older one",
+                         r.node_id, theirs.min, theirs.max, ours.min, ours.max);
+    }
     case RefuseReason::node_limit: return fmt::format("node {} is at its limit of {}", r.node_id, r.limit);
     case RefuseReason::member_lost: return fmt::format("a member or node was lost while joining (node {})", r.node_id);
   }

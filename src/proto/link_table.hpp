@@ -18,7 +18,8 @@ struct Link {
   bool greeted = false;  ///< It has said hello.
   wire::Role role = wire::Role::client;
   std::uint64_t job_id = 0;
-  std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
+  std::uint16_t version = 0;  ///< Of the wire: the highest that both speak.
+  std::uint32_t peer = 0;     ///< World rank of a client, node id of a node.
   Secret key{};
   std::vector<std::uint16_t> child_of;  ///< [group number]: which child this link is there.
 };

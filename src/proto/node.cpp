@@ -1,6 +1,7 @@
 // Messages and links of a node, sorted to its groups.
 #include "proto/node.hpp"
 
+#include "proto/client_link.hpp"
 #include "proto/guard.hpp"
 #include "proto/node_group.hpp"
 #include "proto/open_notes.hpp"
@@ -25,17 +26,19 @@ class Node::Impl {
     AggHeader header;
     const bool is_parent = from == ctx_.parent;
     Link* link = is_parent ? nullptr : ctx_.links.find(from);
-    if (!is_parent && link == nullptr) return;  // closed or dropped: what was still on its way
+    if (!is_parent && link == nullptr && from != greeting_) return;  // closed or dropped: what was still on its way
     if (wire::decode(frame.bytes(), payload_max_, header) != Errc::ok) return malformed(from, frame, now);
     if (header.tree_id != ctx_.config.tree_id) return drop(from, "message of another tree", header, now);
-    const Flaw flaw = is_parent ? from_parent(header, frame, now) : from_child(*link, header, frame, now);
+    const Flaw flaw = is_parent         ? from_parent(header, frame, now)
+                      : link != nullptr ? from_child(*link, header, frame, now)
+                                        : greeted(header, frame, now);
     if (flaw != nullptr) drop(from, flaw, header, now);
     if (any_revoked_) ctx_.jobs.sweep();
   }
 
   void link_closed(LinkId id, Time now) {
-    if (id == ctx_.parent) {
-      ctx_.parent = {};
+    if (id && (id == ctx_.parent || id == greeting_)) {
+      ctx_.parent = greeting_ = {};
       ctx_.parent_lost = true;
       for (auto& group : groups_)
         if (group) group->parent_closed(now);
@@ -50,14 +53,35 @@ class Node::Impl {
 
   void set_parent(LinkId parent, Time now) {
     if (ctx_.parent && !(ctx_.parent == parent)) link_closed(ctx_.parent, now);
-    ctx_.parent = parent;
-    ctx_.parent_lost = false;
-    wire::HelloBody hello;
-    hello.role = wire::Role::node;
-    hello.id = ctx_.config.node_id;
+    ctx_.parent = {};
+    greeting_ = parent;
+    wire::HelloBody hello = card();
     hello.job_key = ctx_.config.node_key;
     ctx_.control(parent, ctx_.header(AggKind::hello, 0, 0), hello);
-    for (const auto& [key, note] : notes_.all()) ctx_.control(parent, ctx_.header(AggKind::open, 0, 0), note.body);
+  }
+
+  /// The new parent's first message. Nothing went up before: what a join says depends on the parent's version.
+  Flaw greeted(const AggHeader& header, const BufferRef& frame, Time now) {
+    if (header.kind == AggKind::refused)
+      return with_body<wire::RefusedBody>(frame, [&](const auto& body) { return turned_away(body); });
+    if (header.kind != AggKind::welcome) return "a parent says welcome first";
+    return with_body<wire::HelloBody>(frame, [&](const wire::HelloBody& body) -> Flaw {
+      ctx_.parent_version = wire::common_version(ctx_.config.versions, {body.version_min, body.version_max});
+      if (ctx_.parent_version == 0) return "welcome: no wire version in common";
+      ctx_.parent = std::exchange(greeting_, LinkId{});
+      ctx_.parent_lost = false;
+      say_again_above(now);
+      return nullptr;
+    });
+  }
+
+  Flaw turned_away(const wire::RefusedBody& body) {
+    if (body.what == AggKind::hello) why_ = ": " + describe(body);
+    return "the parent refuses this node";
+  }
+
+  void say_again_above(Time now) {
+    for (const auto& [key, note] : notes_.all()) ctx_.control(ctx_.parent, ctx_.header(AggKind::open, 0, 0), note.body);
     for (auto& group : groups_)
       if (group) group->parent_ready(now);
   }
@@ -118,16 +142,30 @@ class Node::Impl {
     return "a child does not say this";
   }
 
+  /// What this node says of itself, up and down.
+  wire::HelloBody card() const noexcept {
+    wire::HelloBody body;
+    body.role = wire::Role::node;
+    body.id = ctx_.config.node_id;
+    body.version_min = ctx_.config.versions.min;
+    body.version_max = ctx_.config.versions.max;
+    return body;
+  }
+
   Flaw hello(Link& link, const BufferRef& frame, Time) {
     return with_body<wire::HelloBody>(frame, [&](const wire::HelloBody& body) -> Flaw {
-      if (body.version_min > wire::kAggVersion || body.version_max < wire::kAggVersion) {
-        if (body.job_id != 0)
-          refuse(link.id, body.job_id, 0, RefuseReason::version, AggKind::hello, wire::kAggVersion, body.version_max);
-        return "hello: no wire version in common; update the older side";
+      const wire::VersionRange ours = ctx_.config.versions, theirs{body.version_min, body.version_max};
+      const auto version = wire::common_version(ours, theirs);
+      if (version == 0) {
+        refuse(link.id, body.job_id, 0, RefuseReason::version, AggKind::hello, packed(ours), packed(theirs));
+        why_ = fmt::format(": {} {} speaks {} to {}, this node {} to {}: update the older one",
+                           body.role == wire::Role::node ? "node" : "world rank", body.id, theirs.min, theirs.max,
+                           ours.min, ours.max);
+        return "hello: no wire version in common";
       }
       if (link.greeted) {
         const bool same = link.role == body.role && link.job_id == body.job_id && link.peer == body.id;
-        return same ? nullptr : "hello: a second one that differs";
+        if (!same) return "hello: a second one that differs";
       }
       if (body.role == wire::Role::node && !same_secret(body.job_key, ctx_.config.node_key))
         return "hello: not the key of this fabric's nodes";
@@ -138,6 +176,8 @@ class Node::Impl {
       link.job_id = body.job_id;
       link.peer = body.id;
       link.key = body.job_key;
+      link.version = version;
+      ctx_.control(link.id, ctx_.header(AggKind::welcome, 0, 0), card());
       return nullptr;
     });
   }
@@ -250,7 +290,7 @@ class Node::Impl {
         });
       case AggKind::refused:
         return with_body<wire::RefusedBody>(frame, [&](const auto& body) -> Flaw {
-          if (body.what == AggKind::hello) return "the parent refuses this node";
+          if (body.what == AggKind::hello) return turned_away(body);
           if (body.what == AggKind::open) return open_refused(body);
           if (group == nullptr) return late();
           group->refused_above(header, body, now);
@@ -266,6 +306,7 @@ class Node::Impl {
           group->void_epoch(header, now);
           return nullptr;
         });
+      case AggKind::welcome: return late();
       default: return "a parent does not say this";
     }
   }
@@ -362,11 +403,14 @@ class Node::Impl {
 
   void drop(LinkId from, Flaw flaw, const AggHeader& header, Time now) {
     ++ctx_.stats.offences;
-    ctx_.outbox.drop(from, Error{Errc::invalid, fmt::format("{} ({})", flaw, wire::describe(header))});
+    ctx_.outbox.drop(from, Error{Errc::invalid, fmt::format("{}{} ({})", flaw, why_, wire::describe(header))});
+    why_.clear();
     link_closed(from, now);
   }
 
   OpenNotes notes_;
+  LinkId greeting_{};  ///< The parent to be: it has not said welcome yet.
+  std::string why_;    ///< More words on the flaw that is being reported.
   const std::uint32_t payload_max_;
   bool any_revoked_ = false;
 };

@@ -34,7 +34,8 @@ struct NodeConfig {
   std::uint32_t tree_id = 0;
   bool root = false;  ///< Of the tree: it hands out group ids. Others get a parent by set_parent_link().
   NodeLimits limits{};
-  Secret node_key{};  ///< What other nodes of the fabric show: without it anybody could speak for all jobs.
+  Secret node_key{};              ///< What other nodes of the fabric show: without it anybody could speak for all jobs.
+  wire::VersionRange versions{};  ///< Spoken with children and parent.
 };
 
 /// What a number of a streaming window may hold: the sum or the result, and as much again until every child has shown that it has it.

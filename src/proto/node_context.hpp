@@ -27,8 +27,9 @@ struct NodeContext {
   LinkTable links;
   std::deque<GroupView> finished;  ///< The last kFinishedKept groups that are over, as they were then.
   LinkId parent{};
-  bool parent_lost = false;  ///< There was one; until the shell brings the next, nothing goes up.
-  Time due = kNever;         ///< Nothing has to be repeated before.
+  std::uint16_t parent_version = 0;  ///< Of the wire: the highest that both speak.
+  bool parent_lost = false;          ///< There was one; until the shell brings the next, nothing goes up.
+  Time due = kNever;                 ///< Nothing has to be repeated before.
   BufferPool copies{static_cast<std::size_t>(-1) / 2};  ///< For accumulators whose frame somebody else holds as well.
 
   /// Something was sent that is to be repeated.

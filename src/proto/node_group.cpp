@@ -53,7 +53,7 @@ void NodeGroup::perform(group_life::Action action, Time now) {
     case Action::count: return count_join(*pending_link_, pending_join_);
     case Action::join_up: return send_join_up(now);
     case Action::stand: return stand(now);
-    case Action::joined_one: ++ctx_.stats.resends; return ctx_.control(speaker_, head(AggKind::joined), joined_);
+    case Action::joined_one: ++ctx_.stats.resends; return ctx_.control(speaker_, joined_header(), joined_);
     case Action::refuse_all:
       ++ctx_.stats.groups_refused;
       to_children([&](LinkId link) { ctx_.control(link, head(AggKind::refused), refused_); });
@@ -149,6 +149,9 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
   }
   pending_join_ = body;
   pending_link_ = &link;
+  // A client speaks for itself, and its hello said all; a node says what it found below.
+  pending_capable_ =
+      link.version >= 2 && (link.role == wire::Role::client || (header.flags & wire::kFlagReproducible) != 0);
   group_life::Join event{.counted = link.child_of[number_] != kNoChild};
   if (joining) {
     if (is<group_life::Absent>()) note_shape(header, body);
@@ -181,6 +184,8 @@ void NodeGroup::note_shape(const AggHeader& header, const wire::JoinBody& body) 
   group_size_ = body.group_size;
   expected_ = body.path[0].expected_members;
   shape_ = body;
+  capable_ = true;
+  reproducible_ = false;
 }
 
 std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const wire::JoinBody& body, bool counted) {
@@ -227,6 +232,7 @@ void NodeGroup::count_join(Link& link, const wire::JoinBody& body) {
   child_set_.add(child);
   link.child_of[number_] = child;
   members_ += body.members;
+  capable_ &= pending_capable_;
   lowest_rank_ = std::min(lowest_rank_, body.rank);
   shape_.osts = std::min(shape_.osts, body.osts);
   shape_.stream_window = std::min(shape_.stream_window, body.stream_window);
@@ -243,7 +249,9 @@ void NodeGroup::send_join_up(Time now) {
   --body.path_length;
   std::copy(shape_.path.begin() + 1, shape_.path.end(), body.path.begin());
   body.path.back() = {};
-  if (ctx_.parent) ctx_.control(ctx_.parent, ctx_.header(AggKind::join, id_, epoch_), body);
+  AggHeader h = ctx_.header(AggKind::join, id_, epoch_);
+  if (capable_ && ctx_.parent_version >= 2) wire::say_reproducible(h);
+  if (ctx_.parent) ctx_.control(ctx_.parent, h, body);
   ctx_.expect_answer(now);
 }
 
@@ -269,6 +277,7 @@ void NodeGroup::stand(Time now) {
     if (joined_.chunk_max == 0) joined_.stream_window = 0;
     joined_.low = joined_.high = ctx_.config.limits.first_sequence;
     joined_.root_node = ctx_.config.node_id;
+    reproducible_ = capable_;
   }
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
@@ -277,9 +286,15 @@ void NodeGroup::stand(Time now) {
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
   for (const Child& child : children_)
-    if (!child.closed) ctx_.control(child.link, ctx_.header(AggKind::joined, id_, epoch_), joined_);
+    if (!child.closed) ctx_.control(child.link, joined_header(), joined_);
   for (std::uint16_t child = 0; child < children_.size(); ++child)
     if (children_[child].closed) return child_closed(children_[child].link, child, now);
+}
+
+AggHeader NodeGroup::joined_header() const noexcept {
+  AggHeader h = ctx_.header(AggKind::joined, id_, epoch_);
+  if (reproducible_) wire::say_reproducible(h);
+  return h;
 }
 
 void NodeGroup::retire() {
@@ -319,6 +334,7 @@ NodeGroup::Flaw NodeGroup::joined(const AggHeader& header, const wire::JoinedBod
       body.stream_window > shape_.stream_window)
     return "joined: more than was asked for";
   joined_ = body;
+  reproducible_ = capable_ && (header.flags & wire::kFlagReproducible) != 0;
   live(group_life::JoinedAbove{}, now);
   return nullptr;
 }

@@ -90,6 +90,7 @@ class NodeGroup {
   std::uint32_t reserve_stream(std::uint32_t window,
                                std::uint32_t chunk) noexcept;  ///< The window that there is room for.
   void send_join_up(Time now);
+  wire::AggHeader joined_header() const noexcept;
   void answer_leave(LinkId to, const wire::AggHeader& request);
   void retire();  ///< OSTs and buffers go back, the children are forgotten.
 
@@ -133,8 +134,11 @@ class NodeGroup {
   std::size_t stream_reserved_ = 0;  ///< Bytes.
   std::vector<Child> children_;
   ChildSet child_set_;
+  bool capable_ = false;       ///< Everybody below can add reproducibly.
+  bool reproducible_ = false;  ///< The group can: its root says so.
   wire::JoinBody pending_join_{};
   Link* pending_link_ = nullptr;
+  bool pending_capable_ = false;
   wire::RefusedBody refused_{};
   wire::JoinedBody joined_{};
 

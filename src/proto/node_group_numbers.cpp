@@ -240,6 +240,7 @@ BufferRef NodeGroup::own(BufferRef&& frame) {
 /// Is it one that this child may give, and always gives like this?
 NodeGroup::Flaw NodeGroup::check_partial(std::uint16_t index, const AggHeader& header) {
   const Child& child = children_[index];
+  if (!reproducible_) return "contribute: reproducible, which somebody of the group does not speak";
   const Block block{header.origin, header.members};
   if (child.members == 1 && block != Block{child.lowest_rank, 1})
     return "contribute: not the members that this connection joined with";

@@ -20,8 +20,7 @@ Step collect(const Collecting& before, const Contribution& e, Kind first, Time n
   after.members += e.members;
   after.origin = std::min(after.origin, e.origin);
   if (!e.partial) after.in.add(e.child);
-  if (e.partial ? !e.last : !after.in.covers(limits.children))
-    return {after, {{first, e.child}}};
+  if (e.partial ? !e.last : !after.in.covers(limits.children)) return {after, {{first, e.child}}};
   if (limits.decides) return {Answered{}, {{first, e.child}, {Kind::answer_all}}};
   return {AwaitingParent{after.members, after.origin, resend_time(now, limits)}, {{first, e.child}, {Kind::send_up}}};
 }

@@ -322,7 +322,8 @@ TEST(Reproducible, a_partial_sum_that_a_child_cannot_give_costs_its_connection) 
       h.coll = wire::Coll::allreduce;
       h.op = Op::sum;
       h.dtype = Dtype::float32;
-      h.flags = wire::kFlagFirst | wire::kFlagLast | wire::kFlagReproducible;
+      h.flags = wire::kFlagFirst | wire::kFlagLast;
+      wire::say_reproducible(h);
       h.count = 1;
       h.payload_bytes = 4;
       h.origin = block.first;

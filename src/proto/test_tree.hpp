@@ -47,15 +47,18 @@ class TestTree {
     }
   };
 
-  End& add_node(std::uint32_t id, bool root = true, NodeLimits limits = {}) {
+  End& add_node(std::uint32_t id, bool root = true, NodeLimits limits = {}, wire::VersionRange versions = {}) {
     End& end = add_end();
-    end.node = std::make_unique<Node>(NodeConfig{.node_id = id, .tree_id = kTree, .root = root, .limits = limits}, end);
+    end.node = std::make_unique<Node>(
+        NodeConfig{.node_id = id, .tree_id = kTree, .root = root, .limits = limits, .versions = versions}, end);
     return end;
   }
-  End& add_client(End& leaf, std::uint32_t world_rank, const Secret& key = {}) {
+  End& add_client(End& leaf, std::uint32_t world_rank, const Secret& key = {}, wire::VersionRange versions = {}) {
     End& end = add_end();
     end.client = std::make_unique<ClientLink>(
-        ClientLinkConfig{.job_id = kJob, .job_key = key, .world_rank = world_rank, .tree_id = kTree}, end);
+        ClientLinkConfig{
+            .job_id = kJob, .job_key = key, .world_rank = world_rank, .tree_id = kTree, .versions = versions},
+        end);
     end.up = connect(end, leaf);
     end.client->set_link(end.up, now);
     return end;

@@ -14,7 +14,9 @@
 namespace sumac::wire {
 
 inline constexpr std::uint16_t kAggMagic = 0x4153;  // "SA"
-inline constexpr std::uint8_t kAggVersion = 1;
+/// Versions that this code speaks, lowest and highest. 2: reproducible sums. Peers tell theirs in hello and welcome, and use the
+/// highest that both speak; a message says the lowest version in which it means what it says (version_of).
+inline constexpr std::uint16_t kAggVersionMin = 1, kAggVersionMax = 2;
 inline constexpr std::uint32_t kPathMax = 8;            ///< Depth of a tree, in nodes, from a leaf to the root.
 inline constexpr std::uint32_t kPayloadMax = 1u << 20;  ///< Never more behind one header, whatever a job was granted.
 inline constexpr std::uint32_t kNoRank = 0xFFFFFFFFu;
@@ -36,6 +38,7 @@ enum class AggKind : std::uint8_t {
   result = 19,  ///< One number's result, for every member; empty where the collective gives it no data.
   verdict = 20,     ///< From the root: the first number that nobody completes, and why (VerdictBody). Ends the group.
   void_epoch = 21,  ///< This epoch is over: ask for the next (VoidBody).
+  welcome = 22,     ///< Answer to hello: who the parent is, and the versions that it speaks (HelloBody).
 };
 
 /// What a sequence number is for. All members must agree on it.
@@ -61,7 +64,7 @@ enum AggFlag : std::uint16_t {
 
 struct AggHeader {
   std::uint16_t magic = kAggMagic;  ///< Turns away a stray peer before anything else is believed.
-  std::uint8_t version = kAggVersion;
+  std::uint8_t version = 1;         ///< version_of(); in hello and welcome any.
   AggKind kind = AggKind::hello;
   std::uint32_t tree_id = 0;
   std::uint32_t group_id = 0;  ///< 0 before Opened.
@@ -88,8 +91,35 @@ constexpr bool has_one_source(const AggHeader& header) noexcept {
 }
 
 /// Floating-point sums and products: the only ones whose bits depend on the order of adding (docs/types.md).
-constexpr bool order_matters(const AggHeader& header) noexcept {
-  return (header.op == Op::sum || header.op == Op::prod) && is_float(header.dtype) && header.count != 0;
+template <class T>
+constexpr bool order_matters(const T& operation) noexcept {
+  return (operation.op == Op::sum || operation.op == Op::prod) && is_float(operation.dtype) && operation.count != 0;
+}
+
+/// The lowest version in which this message means what it says.
+constexpr std::uint8_t version_of(const AggHeader& header) noexcept {
+  return (header.flags & kFlagReproducible) != 0 ? 2 : 1;
+}
+/// Sets the flag, and the version with it.
+constexpr void say_reproducible(AggHeader& header) noexcept {
+  header.flags |= kFlagReproducible;
+  header.version = version_of(header);
+}
+
+struct VersionRange {
+  std::uint16_t min = kAggVersionMin, max = kAggVersionMax;
+};
+/// The highest that both speak; 0: none.
+constexpr std::uint16_t common_version(VersionRange a, VersionRange b) noexcept {
+  const std::uint16_t highest = a.max < b.max ? a.max : b.max;
+  return highest >= a.min && highest >= b.min ? highest : 0;
+}
+/// As two numbers of RefusedBody carry it.
+constexpr std::uint32_t packed(VersionRange range) noexcept {
+  return static_cast<std::uint32_t>(range.min) << 16 | range.max;
+}
+constexpr VersionRange unpacked_versions(std::uint32_t range) noexcept {
+  return {static_cast<std::uint16_t>(range >> 16), static_cast<std::uint16_t>(range)};
 }
 
 /// a is before b in the circle of 2^32 numbers.
@@ -102,7 +132,7 @@ struct HelloBody {
   std::array<std::uint8_t, 16> job_key{};  ///< Of the job; a node shows the key of the fabric's nodes.
   Role role = Role::client;
   std::uint32_t id = 0;  ///< World rank of a client, node id of a node.
-  std::uint16_t version_min = kAggVersion, version_max = kAggVersion;
+  std::uint16_t version_min = kAggVersionMin, version_max = kAggVersionMax;
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(HelloBody) == 40 && std::has_unique_object_representations_v<HelloBody>);
@@ -170,7 +200,7 @@ enum class RefuseReason : std::uint32_t {
   payload_too_large = 6,
   wrong_epoch = 7,
   bad_key = 8,
-  version = 9,  ///< No wire version in common.
+  version = 9,  ///< No wire version in common: limit = the node's range, asked = the other's (packed()).
   node_limit = 10,
   member_lost = 11,  ///< A member's connection closed before the group stood.
 };

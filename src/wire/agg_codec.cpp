@@ -5,7 +5,7 @@ namespace {
 
 bool known(AggKind kind) noexcept {
   const auto value = static_cast<unsigned>(kind);
-  return (value >= 1 && value <= 7) || (value >= 16 && value <= 21);
+  return (value >= 1 && value <= 7) || (value >= 16 && value <= 22);
 }
 
 /// null is a value of both enums and stands right behind the last real one.
@@ -99,10 +99,14 @@ const char* flaw_of_control(const AggHeader& h) noexcept {
   if (h.payload_bytes != body_bytes(h.kind)) return "payload_bytes is not the size of this kind's body";
   if (h.coll != Coll::none || h.op != Op::null || h.dtype != Dtype::null || h.tag_dtype != Dtype::null)
     return "a control message names an operation";
-  if (h.flags != 0 || h.count != 0 || h.first != 0) return "a control message has flags or elements";
+  // Of a group that is formed: everybody below can add reproducibly; or, on the way down, the group does.
+  const bool of_group = h.kind == AggKind::join || h.kind == AggKind::joined;
+  if ((h.flags & ~(of_group ? unsigned{kFlagReproducible} : 0u)) != 0 || h.count != 0 || h.first != 0)
+    return "a control message has flags or elements";
   if (h.kind != AggKind::trouble && (h.origin != kNoRank || h.members != 0)) return "a control message names an origin";
   switch (h.kind) {
     case AggKind::hello:
+    case AggKind::welcome:
     case AggKind::open:
     case AggKind::opened: return h.group_id == 0 ? nullptr : "group_id is set before there is one";
     case AggKind::refused: return nullptr;  // of an Open it has none, of a Join it has one
@@ -115,8 +119,10 @@ const char* flaw_of_control(const AggHeader& h) noexcept {
 const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_max) noexcept {
   if (h.magic != kAggMagic) return "magic is not 0x4153";
   if (!known(h.kind)) return "kind is unknown";
-  // Hello has the same bytes in every version, for ever, so that a node can still tell a newer peer "no version in common".
-  if (h.kind == AggKind::hello ? h.version == 0 : h.version != kAggVersion) return "version is not spoken here";
+  // Hello, welcome and the refusal of a hello have the same bytes in every version, for ever, so that two peers that have no version in
+  // common can still say so.
+  const bool greets = h.kind == AggKind::hello || h.kind == AggKind::welcome || h.kind == AggKind::refused;
+  if (h.version != version_of(h) && (h.version == 0 || !greets)) return "version is not that of what the message says";
   if (h.payload_bytes != payload) return "payload_bytes is not what follows the header";
   if (!in_range(h.op)) return "op is unknown";
   if (!in_range(h.dtype)) return "dtype is unknown";
@@ -203,7 +209,7 @@ const char* flaw(const JoinedBody& b) noexcept {
 }
 
 const char* flaw(const RefusedBody& b) noexcept {
-  if (b.job_id == 0) return "refused: job_id is zero";
+  if (b.job_id == 0 && b.what != AggKind::hello) return "refused: job_id is zero";
   const auto reason = static_cast<std::uint32_t>(b.reason);
   if (reason < 1 || reason > static_cast<std::uint32_t>(RefuseReason::member_lost)) return "refused: reason is unknown";
   if (b.what != AggKind::hello && b.what != AggKind::open && b.what != AggKind::join)

@@ -67,7 +67,8 @@ Result<Body> decode_body(std::span<const std::byte> bytes) {
 /// Bytes of the body that a kind carries; 0 for the kinds that carry user data.
 constexpr std::uint32_t body_bytes(AggKind kind) noexcept {
   switch (kind) {
-    case AggKind::hello: return sizeof(HelloBody);
+    case AggKind::hello:
+    case AggKind::welcome: return sizeof(HelloBody);
     case AggKind::open: return sizeof(OpenBody);
     case AggKind::opened: return sizeof(OpenedBody);
     case AggKind::join: return sizeof(JoinBody);

@@ -68,7 +68,12 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
     const char* flaw;  // null: legal
   } rows[] = {
       {"magic", "contribute", [](auto& h) { h.magic ^= 1; }, "magic"},
-      {"a newer version", "contribute", [](auto& h) { h.version = 2; }, "version"},
+      {"a newer version", "contribute", [](auto& h) { h.version = 3; }, "version"},
+      {"version 2 and nothing that needs it", "contribute", [](auto& h) { h.version = 2; }, "version"},
+      {"version 1 and something that needs 2", "contribute-reproducible", [](auto& h) { h.version = 1; }, "version"},
+      {"welcome may come from a newer version", "welcome", [](auto& h) { h.version = 200; }, nullptr},
+      {"a refused hello too", "refused-hello", [](auto& h) { h.version = 200; }, nullptr},
+      {"an open that is reproducible", "open", [](auto& h) { say_reproducible(h); }, "flags or elements"},
       {"hello may come from a newer version", "hello", [](auto& h) { h.version = 200; }, nullptr},
       {"but not from version 0", "hello", [](auto& h) { h.version = 0; }, "version"},
       {"kind 0", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(0); }, "kind"},
@@ -93,13 +98,12 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"a barrier with a type", "contribute-barrier", [](auto& h) { h.dtype = Dtype::int8; }, "has a type"},
       {"a barrier with elements", "contribute-barrier", [](auto& h) { h.count = 1; }, "has elements"},
       {"a barrier that streams", "contribute-barrier", [](auto& h) { h.flags |= kFlagStreaming; }, "streaming"},
-      {"a barrier that is reproducible", "contribute-barrier", [](auto& h) { h.flags |= kFlagReproducible; },
-       "reproducible"},
+      {"a barrier that is reproducible", "contribute-barrier", [](auto& h) { say_reproducible(h); }, "reproducible"},
       {"a reproducible product", "contribute-reproducible", [](auto& h) { h.op = Op::prod; }, nullptr},
       {"a reproducible maximum", "contribute-reproducible", [](auto& h) { h.op = Op::max; }, "no order matters"},
       {"a reproducible sum of integers", "contribute-reproducible", [](auto& h) { h.dtype = Dtype::int32; },
        "no order matters"},
-      {"a reproducible bcast", "contribute-bcast", [](auto& h) { h.flags |= kFlagReproducible; }, "no order matters"},
+      {"a reproducible bcast", "contribute-bcast", [](auto& h) { say_reproducible(h); }, "no order matters"},
       {"a reproducible sum of nothing", "contribute-reproducible",
        [](auto& h) {
          h.count = h.first = 0;

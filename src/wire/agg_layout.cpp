@@ -10,17 +10,19 @@ constexpr auto header_rows() {
   using Self = AggHeader;
   return std::array{
       F(magic, "0x4153, \"SA\": turns away a stray peer"),
-      F(version, "1; in `hello` any (its body says which are spoken)"),
+      F(version, "1, and 2 where flags say reproducible; in `hello`, `welcome` and `refused` any"),
       F(kind, "AggKind, table above"),
       F(tree_id, "tree of the group"),
-      F(group_id, "0 in hello, open, opened and in a refused open"),
+      F(group_id, "0 in hello, welcome, open, opened and in a refused open"),
       F(epoch, "raised at each re-join; older messages are dropped"),
       F(sequence, "number in the group, wraps; trouble, verdict: the number they speak of"),
       F(coll, "0 none, 1 barrier, 2 allreduce, 3 reduce, 4 bcast, 5 reduce_scatter, 6 allgather, 7 close, 8 leave"),
       F(op, "operation as in sharp_coll.h, 12 none"),
       F(dtype, "type as in sharp_coll.h, 12 none"),
       F(tag_dtype, "type of the tags of MINLOC and MAXLOC, else 12"),
-      F(flags, "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible"),
+      F(flags,
+        "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible; in join, joined: that all below, the group "
+        "can"),
       F(root, "reduce, bcast: group rank of the root, modulo 65536; else zero"),
       F(payload_bytes, "bytes that follow the header"),
       F(count, "elements of the whole result; reduce_scatter: of the input"),
@@ -34,10 +36,10 @@ constexpr auto header_rows() {
 constexpr auto hello_rows() {
   using Self = HelloBody;
   return std::array{
-      F(job_id, "a client's job; 0 from a node, which speaks for all jobs"),
-      F(job_key, "of the job; from a node the key of the fabric's nodes. Dumps don't show it"),
+      F(job_id, "a client's job; 0 from and to a node, which speaks for all jobs"),
+      F(job_key, "of the job; from a node the key of the fabric's nodes; in welcome zero. Dumps don't show it"),
       F(role, "1 client, 2 node"),
-      F(id, "world rank of a client, node id of a node"),
+      F(id, "world rank of a client, node id of a node (in welcome of who answers)"),
       F(version_min, "lowest version spoken"),
       F(version_max, "highest version spoken"),
       F(reserved, "zero"),

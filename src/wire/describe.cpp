@@ -10,6 +10,7 @@ namespace sumac::wire {
 std::string_view to_string(AggKind kind) noexcept {
   switch (kind) {
     case AggKind::hello: return "hello";
+    case AggKind::welcome: return "welcome";
     case AggKind::open: return "open";
     case AggKind::join: return "join";
     case AggKind::contribute: return "contribute";
@@ -92,7 +93,8 @@ std::string describe_body(std::span<const std::byte> bytes) {
 
 std::string describe_payload(AggKind kind, std::span<const std::byte> bytes) {
   switch (kind) {
-    case AggKind::hello: return describe_body<HelloBody>(bytes);
+    case AggKind::hello:
+    case AggKind::welcome: return describe_body<HelloBody>(bytes);
     case AggKind::open: return describe_body<OpenBody>(bytes);
     case AggKind::opened: return describe_body<OpenedBody>(bytes);
     case AggKind::join: return describe_body<JoinBody>(bytes);

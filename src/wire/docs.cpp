@@ -24,6 +24,7 @@ constexpr KindRow kKinds[] = {
     {AggKind::result, "down", "user data", "one number's result, for every member"},
     {AggKind::verdict, "down", "TroubleBody", "first number that nobody completes, and why; ends the group"},
     {AggKind::void_epoch, "down", "VoidBody", "this epoch is over"},
+    {AggKind::welcome, "down", "HelloBody", "answer to hello: the parent's id and versions"},
 };
 
 constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {

@@ -94,6 +94,8 @@ std::vector<Sample> agg_samples() {
   RefusedBody refused{kJob, 9, RefuseReason::no_ost, 21, 51, 2, AggKind::join, {}};
   TroubleBody trouble{TroubleReason::disagree, Field::count, 5, 2, 1000, 2000};
 
+  AggHeader reproducible_joined = control(AggKind::joined, 0x00010007);
+  say_reproducible(reproducible_joined);
   AggHeader trouble_header = control(AggKind::trouble, 0x00010007);
   trouble_header.origin = 5;
   trouble_header.members = 4;
@@ -104,7 +106,7 @@ std::vector<Sample> agg_samples() {
   pairs.flags = kFlagFirst | kFlagLast | kFlagStreaming;
   pairs.count = 2;
   AggHeader partial = reduction(AggKind::contribute);
-  partial.flags |= kFlagReproducible;
+  say_reproducible(partial);
   partial.origin = 8;
   AggHeader bcast = data(AggKind::contribute, Coll::bcast);
   bcast.dtype = Dtype::uint8;
@@ -115,10 +117,14 @@ std::vector<Sample> agg_samples() {
 
   return {
       with_body("hello", control(AggKind::hello, 0), hello),
+      with_body("welcome", control(AggKind::welcome, 0), HelloBody{0, {}, Role::node, 21, 1, 2, 0}),
+      with_body("refused-hello", control(AggKind::refused, 0),
+                RefusedBody{0, 0, RefuseReason::version, 21, packed({1, 2}), packed({3, 4}), AggKind::hello, {}}),
       with_body("open", control(AggKind::open, 0), OpenBody{kJob, 9, 16, 0}),
       with_body("opened", control(AggKind::opened, 0), OpenedBody{kJob, 9, 0x00010007, 0}),
       with_body("join", control(AggKind::join, 0x00010007), join()),
       with_body("joined", control(AggKind::joined, 0x00010007), joined),
+      with_body("joined-reproducible", reproducible_joined, joined),
       with_body("refused", control(AggKind::refused, 0x00010007), refused),
       with_body("trouble", trouble_header, trouble),
       with_body("verdict", control(AggKind::verdict, 0x00010007), trouble),
