@@ -15,8 +15,10 @@ ALL ?=
 FUZZ_SECONDS ?= 60
 FABRIC ?= lab/fabrics/test-4h.yaml
 HOST_SEED ?= 1
+# make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
+SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-control host-cases mpi4py fuzz asan tsan clean
+.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-control soak-control host-cases mpi4py fuzz asan tsan clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -58,6 +60,10 @@ bench-fabric: setup-bench configure ## the tree beside Open MPI and MPICH in an 
 bench-control: setup-dev configure ## the manager under load and under deaths: 1,000 to 10,000 simulated hosts (build/control.json)
 	@cmake --build $(BUILD) -j $(JOBS) --target control-bench tree-bench golden_test
 	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am --also $(BUILD)/bin/tree-bench --golden $(BUILD)/tests/golden_test --out build/control.json
+
+soak-control: setup-dev configure ## an hour of jobs that come and go under deaths, and a manager that does not grow; SECONDS=n for another time
+	@cmake --build $(BUILD) -j $(JOBS) --target control-bench
+	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am --only soak --soak-seconds $(SOAK_SECONDS) --out build/soak.json
 
 host-cases: setup configure ## 20,000 random collectives against what they must give, on 2 to 16 ranks; HOST_SEED=n for others
 	@cmake --build $(BUILD) -j $(JOBS) --target programs host_cases

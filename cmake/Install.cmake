@@ -4,6 +4,7 @@
 #   lib/openmpi/          the component for Open MPI
 #   lib/sumac/examples/   an example to try it with
 #   include/sharp/api/    the C headers
+#   share/man/            the manual pages
 #   share/sumac/          fabric files for the lab, the example's source;  share/doc/sumac/: what a reader needs
 # The tree can be moved as a whole: programs find each other, the libraries and the backend beside themselves.
 
@@ -17,9 +18,10 @@ function(sumac_install)
   if(SUMAC_FUZZ)
     return()
   endif()
-  install(TARGETS sumac sharp_am sharp_an sharpd sharp_coll_dump_config sharp_hello sharp_mpi_test RUNTIME DESTINATION bin)
+  install(TARGETS sumac sharp_am sharp_an sharpd sharp_cmd sharp_coll_dump_config sharp_hello sharp_mpi_test RUNTIME DESTINATION bin)
   install(PROGRAMS ${CMAKE_SOURCE_DIR}/tools/sharp/sharp_benchmark.sh ${CMAKE_SOURCE_DIR}/tools/sharp/sharp_daemons_setup.sh
           DESTINATION bin)
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION share/man FILES_MATCHING PATTERN "*.[18]")
   install(TARGETS sharp_coll sharp LIBRARY DESTINATION lib)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libsharp_coll.so.4 DESTINATION lib)
   install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/sharp.pc DESTINATION lib/pkgconfig)

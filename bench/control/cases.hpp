@@ -16,6 +16,7 @@ struct Scale {
   std::uint64_t growth = 1u << 20;  ///< Bytes that a daemon may grow by for them: its caches and arenas.
   std::size_t kills = 200, jobs = 50, releases = 200;
   std::uint64_t seed = 1;
+  Duration soak = Seconds(3600);
 };
 
 Result<> begin_latency(const std::string& am, const Scale& scale, Report& report);
@@ -24,6 +25,8 @@ Result<> memory(const std::string& am, const Scale& scale, Report& report);
 Result<> restarts(const std::string& am, const Scale& scale, Report& report);
 /// With the real daemons and the real library: programs of the folder that `am` lies in.
 Result<> communicators(const std::string& am, const Scale& scale, Report& report);
+/// Only when it is asked for: it takes an hour.
+Result<> soak(const std::string& am, const Scale& scale, Report& report);
 Result<> releases(const std::string& am, const Scale& scale, Report& report);
 
 }  // namespace sumac::bench

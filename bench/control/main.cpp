@@ -15,11 +15,13 @@ int main(int argc, char** argv) {
   Scale scale;
   app.add_option("--am", am, "The sharp_am to start")->required();
   app.add_option("--out", out, "Where the figures go, as JSON");
-  app.add_option("--only", only, "Some of: begin, throughput, restart, release, comms, memory");
+  app.add_option("--only", only, "Some of: begin, throughput, restart, release, comms, memory; and soak");
   app.add_option("--also", also, "Programs that print a case of their own as last line");
   app.add_option("--golden", golden, "The test of the log lines");
   app.add_option("--seed", scale.seed, "Of the kill points");
   app.add_option("--kills", scale.kills, "Restarts of the manager");
+  std::uint32_t soak_seconds = 3600;
+  app.add_option("--soak-seconds", soak_seconds, "How long the soak takes")->check(CLI::Range(1, 1'000'000));
   app.add_flag("--quick", quick, "A few trials of everything: does it hold together?");
   CLI11_PARSE(app, argc, argv);
   if (quick) {
@@ -31,7 +33,9 @@ int main(int argc, char** argv) {
     scale.comms = 300;
     scale.growth = 16u << 20;  // so few find the arenas cold: only what is gross shows
     scale.releases = 10;
+    soak_seconds = 2;
   }
+  scale.soak = sumac::Seconds(soak_seconds);
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
@@ -52,6 +56,7 @@ int main(int argc, char** argv) {
   run("release", releases);
   run("comms", communicators);
   run("memory", memory);
+  if (quick || std::ranges::find(only, "soak") != only.end()) run("soak", soak);
   const auto other = [&](const std::string& program, auto function) {
     if (auto done = function(program, report); !done) {
       fmt::print(stderr, "control-bench: {}: {}\n", program, done.error().context);

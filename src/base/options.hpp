@@ -35,7 +35,8 @@ struct Option {
   std::string_view default_text;
   std::string_view doc;
   std::array<std::string_view, kAliasesMax> aliases{};
-  bool is_hidden = false;  ///< Accepted and known, but shown only when asked for.
+  bool is_hidden = false;     ///< Accepted and known, but shown only when asked for.
+  bool is_updatable = false;  ///< A running daemon takes a new value over on SIGHUP.
   detail::Limits limits{};
   Result<> (*parse)(Config&, std::string_view text, const detail::Limits&) = nullptr;
   std::string (*print)(const Config&, bool bare) = nullptr;
@@ -53,6 +54,11 @@ struct Option {
   constexpr Option hidden() const {
     Option copy = *this;
     copy.is_hidden = true;
+    return copy;
+  }
+  constexpr Option updatable() const {
+    Option copy = *this;
+    copy.is_updatable = true;
     return copy;
   }
   /// Both ends are legal, in the member's unit: elements, bytes, milliseconds of a Millis.
@@ -185,6 +191,7 @@ std::string dump(std::type_identity_t<std::span<const Option<Config>>> table, co
     if (style.doc) {
       text += fmt::format("\n# {}\n# Legal: {}. Default: {}\n", option.doc, option.legal(option.limits),
                           option.default_text.empty() ? "none" : option.default_text);
+      if (option.is_updatable) text += "# May change at run time: SIGHUP.\n";
       for (const auto alias : option.aliases)
         if (!alias.empty()) text += fmt::format("# Also: {}\n", alias);
     }
@@ -203,7 +210,8 @@ std::string document(std::type_identity_t<std::span<const Option<Config>>> table
     for (const auto alias : option.aliases)
       if (!alias.empty()) name += fmt::format(", `{}`", alias);
     const std::string value = option.default_text.empty() ? "" : fmt::format("`{}`", option.default_text);
-    text += fmt::format("| {} | {} | {} | {} |\n", name, value, option.legal(option.limits), option.doc);
+    text += fmt::format("| {} | {} | {} | {}{} |\n", name, value, option.legal(option.limits), option.doc,
+                        option.is_updatable ? " *SIGHUP*" : "");
   }
   return text;
 }

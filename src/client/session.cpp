@@ -1,5 +1,6 @@
 #include "client/session.hpp"
 
+#include <poll.h>
 #include <sharp/api/sharp_coll.h>
 
 #include <algorithm>
@@ -12,6 +13,9 @@ namespace {
 using wire::HostKind;
 
 constexpr std::string_view kNoDaemon = "failed to open sharp session with SHARPD daemon. please check daemon status";
+
+constexpr Duration kRestartWithin = Seconds(3);  ///< systemd waits one before it starts a service again.
+constexpr int kAskAgainMs = 20;
 
 Duration left_until(Time deadline) { return std::max<Duration>(Duration{0}, deadline - monotonic_now()); }
 
@@ -37,7 +41,7 @@ Outcome<Session> Session::attach(const std::string& path, const wire::AttachBody
   const Time deadline = deadline_after(monotonic_now(), patience);
   auto sharpd = net::HostClient::connect(path, patience);
   if (!sharpd) return no_daemon(sharpd.error());
-  Session session(*std::move(sharpd));
+  Session session(*std::move(sharpd), path, who);
   if (auto said = session.sharpd_.send(wire::host_message(HostKind::attach, who), left_until(deadline)); !said)
     return no_daemon(said.error());
   auto answer = session.sharpd_.receive(left_until(deadline));
@@ -125,11 +129,32 @@ Outcome<Grant> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody
   return grant;
 }
 
+Result<wire::HostMessage> Session::ask_end(std::uint64_t job_id, Time deadline) {
+  if (auto said = sharpd_.send(wire::host_message(HostKind::job_end, job_id), left_until(deadline)); !said)
+    return tl::unexpected(said.error());
+  return sharpd_.receive(left_until(deadline));
+}
+
+/// A sharpd that was restarted knows by the kernel's word which jobs this process holds (src/hostd/held_file.hpp).
+Outcome<> Session::attach_again(Time deadline) {
+  for (;;) {
+    auto again = attach(path_, who_, left_until(deadline));
+    if (again) {
+      *this = *std::move(again);
+      return {};
+    }
+    if (monotonic_now() >= deadline) return tl::unexpected(again.error());
+    ::poll(nullptr, 0, kAskAgainMs);  // nobody is there who could wake us
+  }
+}
+
 Outcome<> Session::end_job(std::uint64_t job_id, Duration patience) {
   const Time deadline = deadline_after(monotonic_now(), patience);
-  auto said = sharpd_.send(wire::host_message(HostKind::job_end, job_id), left_until(deadline));
-  if (!said) return failure(SHARP_COLL_ESESS_INIT, "end of job {}: {}", job_id, said.error().context);
-  auto answer = sharpd_.receive(left_until(deadline));
+  auto answer = ask_end(job_id, deadline);
+  if (!answer && answer.error().code == Errc::lost) {
+    const Time back_by = std::min(deadline, deadline_after(monotonic_now(), kRestartWithin));
+    if (attach_again(back_by)) answer = ask_end(job_id, deadline);
+  }
   if (!answer) return failure(SHARP_COLL_ESESS_INIT, "end of job {}: {}", job_id, answer.error().context);
   if (answer->header.kind != HostKind::job_ended)
     return failure(SHARP_COLL_ESESS_INIT, "end of job {}: sharpd answers with {}", job_id,

@@ -32,16 +32,22 @@ class Session {
   /// SHARP_COLL_EJOB_CREATE, SHARP_COLL_ENOTREE, SHARP_COLL_ETREE_INFO or SHARP_COLL_ESESS_INIT.
   Outcome<Grant> begin_job(std::uint64_t job_id, const wire::JobBeginBody& wish, const std::vector<std::string>& hosts,
                            Duration patience);
+  /// Should sharpd have been restarted since, the process attaches to the new one first.
   Outcome<> end_job(std::uint64_t job_id, Duration patience);
 
  private:
-  explicit Session(net::HostClient sharpd) : sharpd_(std::move(sharpd)) {}
+  Session(net::HostClient sharpd, std::string path, const wire::AttachBody& who)
+      : sharpd_(std::move(sharpd)), path_(std::move(path)), who_(who) {}
+  Result<wire::HostMessage> ask_end(std::uint64_t job_id, Time deadline);
+  Outcome<> attach_again(Time deadline);
   Result<GrantedTree> receive_tree(std::uint32_t index, std::uint32_t hosts, std::uint64_t job_id, Time deadline);
   /// All entries of a list, `want` of them in order.
   template <class Entry>
   Result<std::vector<Entry>> receive_list(wire::HostKind kind, std::uint32_t want, std::uint64_t job_id, Time deadline);
 
   net::HostClient sharpd_;
+  std::string path_;
+  wire::AttachBody who_;
   std::string host_;
 };
 

@@ -3,6 +3,7 @@
 //   -O FILE  read a configuration file        -c FILE  write one with all defaults and stop
 //   --show-config   --help   --version (-v)   --ready-fd N  write "ready" there when it can be used
 // The command line wins over the environment, that over the file.
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/result.hpp"
+#include "control/reload.hpp"
 
 namespace sumac::control {
 
@@ -60,6 +62,7 @@ Result<> check_keys(const KeyValues& file, const std::string& path, std::span<co
 template <class Config>
 struct Started {
   Config config{};
+  std::optional<Reloader<Config>> reloader;
   int ready_fd = -1;
   bool done = false;
   int status = 0;
@@ -100,16 +103,11 @@ Started<Config> start_daemon(std::span<const Option<Config>> table, const Daemon
     detail::print(fmt::format("{} {}\n", text.program, version_text()));
     return stop(0);
   }
-  std::vector<Source> sources{line->source(), environment()};
-  if (!line->config_file.empty()) {
-    auto file = KeyValues::read_file(line->config_file);
-    if (!file) return stop(detail::complain(text, file.error()));
-    if (auto known = detail::check_keys(*file, line->config_file, names); !known)
-      return stop(detail::complain(text, known.error()));
-    sources.push_back(file->source());
-  }
+  started.reloader.emplace(table, line->source(), line->config_file);
+  auto sources = started.reloader->sources();
+  if (!sources) return stop(detail::complain(text, sources.error()));
   detail::warn_unknown_variables(text, names);
-  auto config = load_from<Config>(table, sources);
+  auto config = load_from<Config>(table, *sources);
   if (!config) return stop(detail::complain(text, config.error()));
   if (!line->write_config.empty()) {
     auto defaults = load<Config>(table);
@@ -120,8 +118,10 @@ Started<Config> start_daemon(std::span<const Option<Config>> table, const Daemon
       if (option.is_hidden) continue;
       const auto key = option.aliases[0].empty() ? option.name : option.aliases[0];
       const auto value = option.print(*defaults, option.prints_bare());
-      lines += fmt::format("# {}\n# Legal: {}. Also: {}\n{}{} {}\n\n", option.doc, option.legal(option.limits),
-                           option.name, value.empty() ? "#" : "", key, value.empty() ? "..." : value);
+      lines +=
+          fmt::format("# {}\n# Legal: {}. Also: {}. {}\n{}{} {}\n\n", option.doc, option.legal(option.limits),
+                      option.name, option.is_updatable ? "May change at run time (SIGHUP)." : "Read at start only.",
+                      value.empty() ? "#" : "", key, value.empty() ? "..." : value);
     }
     if (auto written = detail::write_file(line->write_config, lines); !written)
       return stop(detail::complain(text, written.error()));
@@ -136,7 +136,7 @@ Started<Config> start_daemon(std::span<const Option<Config>> table, const Daemon
   return started;
 }
 
-/// A daemon's life from its command line to its exit status. `serve(config, ready_fd, log)` is the daemon itself and returns when it
+/// A daemon's life from its command line to its exit status. `serve(config, ready_fd, log, reloader)` is the daemon itself and returns when it
 /// was told to stop; its error is the last line on stderr. Config has `log_level` and `log_file` (empty: stderr).
 template <class Config, class Serve>
 int run_daemon(std::span<const Option<Config>> table, const DaemonText& text, int argc, char** argv, Serve serve) {
@@ -145,7 +145,7 @@ int run_daemon(std::span<const Option<Config>> table, const DaemonText& text, in
   auto sink = detail::log_sink(started.config.log_file);
   if (!sink) return detail::complain(text, sink.error());
   Logger log(Logger::Form::daemon, log_level_from(started.config.log_level), *std::move(sink));
-  const Result<> served = serve(started.config, started.ready_fd, log);
+  const Result<> served = serve(started.config, started.ready_fd, log, *started.reloader);
   return served ? 0 : detail::complain(text, served.error());
 }
 

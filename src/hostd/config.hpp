@@ -41,12 +41,14 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::manager_timeout>("SUMAC_HOSTD_MANAGER_TIMEOUT", "15s",
                                      "A manager silent for so long about a job is given up.")
         .alias("manager_timeout")
+        .updatable()
         .between(10, 600'000),
     option<&Config::clients_max>("SUMAC_HOSTD_CLIENTS_MAX", "4096", "Processes attached at once.")
         .alias("clients_max")
         .between(1, 65536),
     option<&Config::log_level>("SUMAC_HOSTD_LOG_LEVEL", "2", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")
         .alias("log_verbosity")
+        .updatable()
         .alias("sharpd_log_level")
         .alias("log_level")
         .between(1, 5),

@@ -26,8 +26,8 @@ Result<std::string> host_name(const Config& config) {
   return name;
 }
 
-Result<> serve(const Config& config, int ready_fd, Logger& log) {
-  auto signals = control::Signals::block({SIGTERM, SIGINT});
+Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
+  auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP});
   if (!signals) return tl::unexpected(signals.error());
   auto wake = control::WakeEvent::make();
   if (!wake) return tl::unexpected(wake.error());
@@ -41,14 +41,32 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
     return within("--manager", legal.error());
   auto sockets = net::HostServer::listen(config.socket, config.clients_max);
   if (!sockets) return tl::unexpected(sockets.error());
-  Server server({*host, config.manager, config.manager_timeout, draw_life(), *tls}, *std::move(sockets), *wake,
-                *std::move(epoll), log);
+  const auto held_file = config.socket + ".jobs";
+  auto held = load_held(held_file);
+  if (!held) SUMAC_WARN(log, "what a former sharpd held is lost: {}", held.error().context);
+  const bool inherits = held && *held;
+  Server server({*host, config.manager, config.manager_timeout, inherits ? (*held)->life : draw_life(), *tls, held_file},
+                *std::move(sockets), *wake, *std::move(epoll), log);
+  if (inherits) {
+    const auto count = server.take_over(**held);
+    SUMAC_WARN(log, "{} of {} jobs of the former sharpd go on", count, (*held)->jobs.size());
+  }
   SUMAC_INFO(log, "sharpd {} of host {} listens at {}; manager {}", control::version_text(), *host, config.socket,
              config.manager);
   if (auto said = control::announce_ready(ready_fd); !said) return said;
   for (;;) {
     if (auto ran = server.run_once(signals->fd()); !ran) return ran;
     if (const auto signal = signals->take()) {
+      if (*signal == SIGHUP) {
+        if (auto again = reloader.read(config)) {
+          config = again->config;
+          server.set_manager_timeout(config.manager_timeout);
+          again->tell(log);
+        } else {
+          SUMAC_ERROR(log, "SIGHUP: nothing changed: {}", again.error().context);
+        }
+        continue;
+      }
       SUMAC_INFO(log, "signal {}: stopping", *signal);
       return {};
     }

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,10 @@
 namespace sumac::hostd {
 namespace {
 constexpr Duration kTellFullEvery = Seconds(60);
+/// In what the epoll set says: a ticket of an orphan, not a client's number.
+constexpr std::uint64_t kOrphanBit = std::uint64_t{1} << 63;
+/// Tickets that the former process gave out and did not write down.
+constexpr Ticket kTicketGap = 1 << 20;
 }  // namespace
 
 Result<UniqueFd> Server::make_epoll() {
@@ -47,7 +52,13 @@ Result<> Server::run_once(int extra, Time deadline) {
   tell_full();
   epoll_event dead[16];
   const int count = ::epoll_wait(epoll_.get(), dead, 16, 0);
-  for (int i = 0; i < count; ++i) client_died(net::HostClientId{dead[i].data.u64});
+  for (int i = 0; i < count; ++i) {
+    const auto which = dead[i].data.u64;
+    if ((which & kOrphanBit) != 0)
+      orphan_died(which & ~kOrphanBit);
+    else
+      client_died(net::HostClientId{which});
+  }
   if (fds[2].revents != 0) wake_.clear();
   take_answers();
   run(uplink_.tick(monotonic_now()));
@@ -67,7 +78,7 @@ void Server::tell_full() {
 }
 
 void Server::on_client(net::HostClientId id, const net::PeerIdentity& who) {
-  Client client{Session(Peer{who.pid, who.uid, who.gid}, config_.host, [this] { return ++last_ticket_; }), {}};
+  Client client{Session(Peer{who.pid, who.uid, who.gid}, config_.host, [this] { return ++last_ticket_; }), {}, {}};
   auto pidfd = net::peer_pidfd(sockets_.socket_of(id));
   if (!pidfd && pidfd.error().code == Errc::exhausted) {
     ++unwatched_;
@@ -91,7 +102,74 @@ void Server::on_client(net::HostClientId id, const net::PeerIdentity& who) {
     return;
   }
   SUMAC_DEBUG(log_, "client {} connected", client.session.describe());
+  client.mark = mark_of(who.pid).value_or(ProcessMark{});
   clients_.emplace(id, std::move(client));
+  if (!orphans_.empty()) adopt_for(id);
+}
+
+std::size_t Server::take_over(const Held& held) {
+  last_ticket_ = held.last_ticket + kTicketGap;
+  for (const auto& job : held.jobs) {
+    // The descriptor first: what it names can't become another process while we look at its mark.
+    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, job.holder.pid, 0)));
+    if (!pidfd || mark_of(job.holder.pid) != job.holder)
+      continue;  // died meanwhile: not named to the manager, so released
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = kOrphanBit | job.ticket;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, pidfd.get(), &event) < 0) continue;
+    uplink_.adopt(job.ticket, job.job_id);
+    held_[job.ticket] = job;
+    orphans_.emplace(job.ticket, Orphan{job, std::move(pidfd)});
+  }
+  save();
+  return orphans_.size();
+}
+
+/// The process has come back: it speaks for its jobs itself again.
+void Server::adopt_for(net::HostClientId id) {
+  auto& client = clients_.at(id);
+  for (auto at = orphans_.begin(); at != orphans_.end();) {
+    const auto& job = at->second.job;
+    if (job.holder != client.mark) {
+      ++at;
+      continue;
+    }
+    client.session.adopt(job.job_id, job.ticket);
+    begun_[job.ticket] = {id, job.job_id};
+    SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "client {} is back and holds job {}", client.session.describe(),
+                 job.job_id);
+    at = orphans_.erase(at);
+  }
+}
+
+void Server::orphan_died(Ticket ticket) {
+  const auto found = orphans_.find(ticket);
+  if (found == orphans_.end()) return;
+  const auto why = fmt::format("pid {} died", found->second.job.holder.pid);
+  SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "{} and holds job {}: released", why, found->second.job.job_id);
+  orphans_.erase(found);
+  forget(ticket);
+  run(uplink_.drop(ticket, why, monotonic_now()));
+}
+
+void Server::keep(Ticket ticket, const HeldJob& job) {
+  held_[ticket] = job;
+  save();
+}
+
+void Server::forget(Ticket ticket) {
+  if (held_.erase(ticket) != 0) save();
+}
+
+void Server::save() {
+  if (config_.held_file.empty()) return;
+  Held held{config_.life, last_ticket_, {}};
+  for (const auto& [ticket, job] : held_) held.jobs.push_back(job);
+  const auto saved = save_held(config_.held_file, held);
+  if (!saved && !save_failed_)
+    SUMAC_WARN(log_, "{}: should sharpd be restarted, jobs that run are over 8 s later", saved.error().context);
+  save_failed_ = !saved;
 }
 
 void Server::on_message(net::HostClientId id, const wire::HostMessage& message) {
@@ -117,11 +195,12 @@ void Server::release(net::HostClientId id, std::string_view why) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   for (const auto ticket : found->second.session.held()) {
+    forget(ticket);
     SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "client {} {} and holds a job: released",
                  found->second.session.describe(), why);
     run(uplink_.drop(ticket, fmt::format("{} {}", found->second.session.describe(), why), monotonic_now()));
   }
-  std::erase_if(begun_, [&](const auto& entry) { return entry.second == id; });
+  std::erase_if(begun_, [&](const auto& entry) { return entry.second.client == id; });
   clients_.erase(found);
 }
 
@@ -133,7 +212,7 @@ void Server::run(net::HostClientId id, Actions actions) {
       sockets_.close(id);
       return;
     } else if (const auto* begin = std::get_if<BeginJob>(&action)) {
-      begun_[begin->ticket] = id;
+      begun_[begin->ticket] = {id, begin->begin.job_id()};
       SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} of {}: asked of the manager", begin->begin.job_id(),
                    begin->begin.holder());
       run(uplink_.begin(begin->ticket, begin->begin, monotonic_now()));
@@ -168,15 +247,24 @@ void Server::run(UplinkActions actions) {
                    },
                    [&](Answer& answer) {
                      const auto begun = begun_.find(answer.ticket);
-                     if (begun == begun_.end()) return;  // released since
-                     const auto id = begun->second;
+                     if (begun == begun_.end()) {  // released since, or its holder has not called since the restart
+                       if (answer.lost && orphans_.erase(answer.ticket) != 0) forget(answer.ticket);
+                       return;
+                     }
+                     const auto [id, job_id] = begun->second;
                      const auto client = clients_.find(id);
                      if (client == clients_.end()) return;
                      if (answer.lost)
                        SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "a job of {}: {}", client->second.session.describe(),
                                     answer.why.context);
                      const bool over = answer.lost || !answer.down.has_granted();
-                     if (over) begun_.erase(begun);
+                     // Written down before the client hears of it: from then on it counts on the job.
+                     if (over) {
+                       begun_.erase(begun);
+                       forget(answer.ticket);
+                     } else {
+                       keep(answer.ticket, {answer.ticket, job_id, client->second.mark});
+                     }
                      run(id, answer.lost ? client->second.session.manager_lost(answer.ticket, answer.why)
                                          : client->second.session.answered(answer.ticket, answer.down));
                    },

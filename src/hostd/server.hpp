@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "control/client_streams.hpp"
 #include "control/signals.hpp"
+#include "hostd/held_file.hpp"
 #include "hostd/session.hpp"
 #include "hostd/uplink.hpp"
 #include "net/unix_seqpacket.hpp"
@@ -18,8 +19,9 @@ struct ServerConfig {
   std::string host;
   std::string manager;
   Duration manager_timeout = Seconds(15);  ///< A manager that says nothing of a job for so long is given up.
-  std::uint64_t life = 0;                  ///< Of this process: draw_life().
+  std::uint64_t life = 0;                  ///< Of this process: draw_life(), or its forerunner's (held_file.hpp).
   std::shared_ptr<control::Tls> tls{};
+  std::string held_file{};                 ///< Where the next process finds what is held here; empty: nowhere.
 };
 
 class Server final : private net::HostServerEvents {
@@ -28,6 +30,10 @@ class Server final : private net::HostServerEvents {
 
   static Result<UniqueFd> make_epoll();
 
+  /// What the former process of this life left: of holders that run, the jobs go on. Returns how many.
+  std::size_t take_over(const Held& held);
+  /// Of jobs that are asked for from now on.
+  void set_manager_timeout(Duration timeout) { uplink_.set_timeout(timeout); }
   /// Waits for something to do, at most until `deadline`, and does it. `extra` beside it: a descriptor (signals) that ends the wait.
   Result<> run_once(int extra, Time deadline = kNever);
   std::size_t clients() const noexcept { return clients_.size(); }
@@ -37,11 +43,26 @@ class Server final : private net::HostServerEvents {
   struct Client {
     Session session;
     UniqueFd pidfd;
+    ProcessMark mark;
+  };
+  /// Holds a job of the former process's, and has not called since.
+  struct Orphan {
+    HeldJob job;
+    UniqueFd pidfd;
+  };
+  struct Begun {
+    net::HostClientId client;
+    std::uint64_t job_id = 0;
   };
   void on_client(net::HostClientId client, const net::PeerIdentity& who) override;
   void on_message(net::HostClientId client, const wire::HostMessage& message) override;
   void on_closed(net::HostClientId client, const Error& why) override;
   void client_died(net::HostClientId client);
+  void orphan_died(Ticket ticket);
+  void adopt_for(net::HostClientId client);
+  void keep(Ticket ticket, const HeldJob& job);
+  void forget(Ticket ticket);
+  void save();
   void release(net::HostClientId client, std::string_view why);
   void run(net::HostClientId client, Actions actions);
   void run(UplinkActions actions);
@@ -58,7 +79,10 @@ class Server final : private net::HostServerEvents {
   Uplink uplink_;
   Ticket last_ticket_ = 0;
   std::map<net::HostClientId, Client> clients_;
-  std::unordered_map<Ticket, net::HostClientId> begun_;
+  std::unordered_map<Ticket, Begun> begun_;
+  std::map<Ticket, Orphan> orphans_;
+  std::map<Ticket, HeldJob> held_;  ///< As the next process is to find it.
+  bool save_failed_ = false;
   std::uint64_t unwatched_ = 0;    ///< Clients refused for want of a descriptor to watch them by.
   std::uint64_t turned_away_ = 0;  ///< As far as it was told.
   Time tell_full_at_{};

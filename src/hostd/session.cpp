@@ -99,6 +99,13 @@ std::string Session::describe() const {
                      attached_ ? fmt::format(" rank {}", world_rank_) : "");
 }
 
+void Session::adopt(std::uint64_t job_id, Ticket ticket) {
+  Job job;
+  job.phase = Phase::held;
+  job.ticket = ticket;
+  jobs_.emplace(job_id, std::move(job));
+}
+
 Actions Session::received(const HostMessage& message) {
   const auto kind = message.header.kind;
   if (kind != HostKind::attach && !attached_) return {Offence{fmt::format("{} before attach", to_string(kind))}};

@@ -49,6 +49,8 @@ class Session {
   /// `next_ticket`: shared by all sessions of the process.
   Session(Peer peer, std::string host, std::function<Ticket()> next_ticket);
 
+  /// The process holds this job already: a former sharpd of this life began it for it.
+  void adopt(std::uint64_t job_id, Ticket ticket);
   Actions received(const wire::HostMessage& message);
   /// The manager's answer to a ticket of this session; unknown tickets are ignored.
   Actions answered(Ticket ticket, const control::v1::HostDown& down);

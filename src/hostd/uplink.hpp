@@ -54,6 +54,10 @@ class Uplink {
  public:
   explicit Uplink(UplinkRules rules) : rules_(std::move(rules)) {}
 
+  void set_timeout(Duration timeout) { rules_.timeout = timeout; }
+
+  /// Before anything else: a job that the former process of this life holds. The manager is told of it with the first message.
+  void adopt(Ticket ticket, std::uint64_t job_id);
   UplinkActions begin(Ticket ticket, control::v1::JobBegin begin, Time now);
   /// The owner ended it: the answer comes, from the manager or, while that is away, at once.
   UplinkActions end(Ticket ticket, Time now);

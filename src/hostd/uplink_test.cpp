@@ -72,6 +72,26 @@ TEST(Uplink, registers_at_once_and_renews_what_it_holds_every_two_seconds) {
   EXPECT_THAT(renewed[0].message.renew().tickets(), testing::ElementsAre(1u));
 }
 
+TEST(Uplink, what_a_former_process_held_is_named_at_once_and_renewed) {
+  Line line;
+  line.uplink.adopt(1'000'007, 70);
+  const auto first = only<OpenStream>(line.uplink.tick(line.now));
+  ASSERT_EQ(first.size(), 1u);
+  const auto& who = first[0].first.register_();
+  EXPECT_EQ(who.life(), 5u);
+  ASSERT_EQ(who.jobs_size(), 1);
+  EXPECT_EQ(who.jobs(0).ticket(), 1'000'007u);
+  EXPECT_EQ(who.jobs(0).job_id(), 70u);
+  EXPECT_TRUE(who.jobs(0).granted());
+  line.up();
+  const auto renewed = only<SendUp>(line.pass(Seconds(2)));
+  ASSERT_FALSE(renewed.empty());
+  EXPECT_EQ(renewed[0].message.renew().tickets(0), 1'000'007u);
+  const auto ends = only<SendUp>(line.uplink.end(1'000'007, line.now));
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].message.end().job_id(), 70u);
+}
+
 TEST(Uplink, a_held_job_outlives_the_stream_and_is_named_when_it_comes_back) {
   Line line;
   line.hold();

@@ -53,35 +53,43 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("smx_keepalive_interval")
         .between(20, 1'800'000),
     option<&Config::user_jobs_max>("SUMAC_AM_USER_JOBS_MAX", "0", "Most jobs of one user at once; 0: no limit.")
-        .alias("user_jobs_max"),
+        .alias("user_jobs_max")
+        .updatable(),
     option<&Config::user_share_max>("SUMAC_AM_USER_SHARE_MAX_PERCENT", "100",
                                     "Share of OSTs and of groups that one user's jobs may hold together, in percent.")
         .alias("user_share_max_percent")
+        .updatable()
         .between(1, 100),
     option<&Config::reservation_mode>("SUMAC_AM_RESERVATION_MODE", "0",
                                       "Jobs run only on hosts that one reservation names (reservations).")
-        .alias("reservation_mode"),
-    option<&Config::reservations>(
-        "SUMAC_AM_RESERVATIONS", "",
-        "File of reservations, one a line: NAME [uid=N]: HOST HOST ...; read again on SIGHUP.")
-        .alias("reservations"),
+        .alias("reservation_mode")
+        .updatable(),
+    option<&Config::reservations>("SUMAC_AM_RESERVATIONS", "",
+                                  "File of reservations, one a line: NAME [uid=N]: HOST HOST ....")
+        .alias("reservations")
+        .updatable(),
     option<&Config::default_percent>("SUMAC_AM_DEFAULT_QUOTA_PERCENT", "10",
                                      "Share of OSTs and groups of a job that asks for none, in percent.")
         .alias("default_quota_percent")
+        .updatable()
         .alias("per_prio_default_quota")
         .between(1, 100),
     option<&Config::grant_timeout>("SUMAC_AM_GRANT_TIMEOUT", "5s",
                                    "A node silent for so long fails the begin of a job.")
         .alias("grant_timeout")
+        .updatable()
         .between(10, 600'000),
     option<&Config::stream_window>("SUMAC_AM_STREAM_WINDOW", "16", "Streaming chunks in flight of one group.")
         .alias("stream_window")
+        .updatable()
         .between(1, 64),
     option<&Config::chunk>("SUMAC_AM_CHUNK", "64KiB", "Bytes of one streaming chunk.")
         .alias("chunk")
+        .updatable()
         .between(1024, 1 << 20),
     option<&Config::log_level>("SUMAC_AM_LOG_LEVEL", "3", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")
         .alias("log_verbosity")
+        .updatable()
         .alias("log_level")
         .between(1, 5),
     option<&Config::log_file>("SUMAC_AM_LOG_FILE", "", "Log file; none: stderr.").alias("log_file"),

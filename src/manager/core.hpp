@@ -81,6 +81,12 @@ class Core {
   Actions restore(const SavedState& saved, Time now);
   /// May be called at any time; jobs that run go on.
   void set_reservations(Reservations reservations) { reservations_ = std::move(reservations); }
+  /// The same; leases stay what sharpds were told.
+  void set_rules(const CoreRules& rules) {
+    rules_.quota = rules.quota;
+    rules_.user = rules.user;
+    rules_.grant_timeout = rules.grant_timeout;
+  }
 
   Actions node_registers(StreamId stream, const control::v1::Register& who, Time now);
   Actions node_acks(StreamId stream, std::uint64_t sequence, Time now);

@@ -57,7 +57,33 @@ struct State {
   }
 };
 
-Result<> serve(const Config& config, int ready_fd, Logger& log) {
+/// What the core decides by, of the options that may change while it runs; the rest of `rules` stays.
+void take_options(CoreRules& rules, const Config& config) {
+  rules.quota.default_percent = config.default_percent;
+  rules.quota.stream_window = config.stream_window;
+  rules.quota.chunk_bytes = static_cast<std::uint32_t>(config.chunk.count);
+  rules.grant_timeout = config.grant_timeout;
+  rules.user = {config.user_jobs_max, config.user_share_max};
+}
+
+/// All of it or nothing. Jobs that run keep what they were granted.
+Result<> reload(Config& config, CoreRules& rules, Service& service, Logger& log,
+                const control::Reloader<Config>& reloader) {
+  auto again = reloader.read(config);
+  if (!again) return tl::unexpected(again.error());
+  auto reservations = read_reservations(again->config);
+  if (!reservations) return tl::unexpected(reservations.error());
+  config = again->config;
+  take_options(rules, config);
+  service.set_rules(rules);
+  const auto count = reservations->count();
+  service.set_reservations(*std::move(reservations));
+  again->tell(log);
+  SUMAC_INFO(log, "SIGHUP: {} reservations read; the fabric is read at start only", count);
+  return {};
+}
+
+Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
   auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP});
   if (!signals) return tl::unexpected(signals.error());
   auto wake = control::WakeEvent::make();
@@ -79,13 +105,9 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   if (!reservations) return tl::unexpected(reservations.error());
 
   CoreRules rules;
-  rules.quota.default_percent = config.default_percent;
-  rules.quota.stream_window = config.stream_window;
-  rules.quota.chunk_bytes = static_cast<std::uint32_t>(config.chunk.count);
-  rules.grant_timeout = config.grant_timeout;
+  take_options(rules, config);
   rules.lease = config.lease;
   rules.renew_every = config.renew;
-  rules.user = {config.user_jobs_max, config.user_share_max};
   auto state = State::open(config.state_dir);
   if (!state) return tl::unexpected(state.error());
   Service service(Core(*fabric, *tree, rules, *state->journal), log, [&wake] { wake->set(); });
@@ -107,12 +129,8 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
     service.tick(monotonic_now());
     while (const auto signal = signals->take()) {
       if (*signal == SIGHUP) {
-        if (auto again = read_reservations(config)) {
-          SUMAC_INFO(log, "SIGHUP: {} reservations read; the fabric is read at start only", again->count());
-          service.set_reservations(*std::move(again));
-        } else {
-          SUMAC_ERROR(log, "SIGHUP: nothing changed: {}", again.error().context);
-        }
+        if (auto done = reload(config, rules, service, log, reloader); !done)
+          SUMAC_ERROR(log, "SIGHUP: nothing changed: {}", done.error().context);
         continue;
       }
       SUMAC_INFO(log, "signal {}: stopping", *signal);

@@ -226,6 +226,11 @@ void Service::set_reservations(Reservations reservations) {
   core_.set_reservations(std::move(reservations));
 }
 
+void Service::set_rules(const CoreRules& rules) {
+  const std::lock_guard lock(mutex_);
+  core_.set_rules(rules);
+}
+
 void Service::tick(Time now) {
   const std::lock_guard lock(mutex_);
   if (core_.next_deadline() <= now) run(core_.tick(now));

@@ -38,6 +38,7 @@ class Service final : public control::v1::Manager::CallbackService {
   /// Before anybody connects.
   void restore(const SavedState& saved);
   void set_reservations(Reservations reservations);
+  void set_rules(const CoreRules& rules);
   Time next_deadline() const;
   std::string status_json(const Viewer& viewer = {}) const;
 

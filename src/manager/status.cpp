@@ -48,6 +48,11 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
            {"osts_granted", used_.osts}, {"groups_granted", used_.groups}};
   top["messages"] = heard;
   top["jobs_total"] = jobs_.size();
+  top["rules"] = {{"default_quota_percent", rules_.quota.default_percent},
+                  {"user_jobs_max", rules_.user.jobs_max},
+                  {"user_share_max_percent", rules_.user.share_max_percent},
+                  {"reservation_mode", reservations_.on()},
+                  {"reservations", reservations_.count()}};
   if (all_registered) {
     const auto least = capacity();
     top["osts_free"] = least.osts - std::min(used_.osts, least.osts);

@@ -104,6 +104,7 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("stats_file"),
     option<&Config::log_level>("SUMAC_NODE_LOG_LEVEL", "2", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")
         .alias("log_verbosity")
+        .updatable()
         .alias("log_level")
         .between(1, 5),
     option<&Config::log_file>("SUMAC_NODE_LOG_FILE", "", "Log file; none: stderr.").alias("log_file"),

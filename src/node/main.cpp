@@ -52,8 +52,8 @@ void report(const DataPath& data, const Config& config, Logger& log) {
   }
 }
 
-Result<> serve(const Config& config, int ready_fd, Logger& log) {
-  auto signals = control::Signals::block({SIGTERM, SIGINT, SIGUSR1});
+Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
+  auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP, SIGUSR1});
   if (!signals) return tl::unexpected(signals.error());
   auto wake = control::WakeEvent::make();
   if (!wake) return tl::unexpected(wake.error());
@@ -118,6 +118,15 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
       look_at_signals = now + kSignalsEvery;
       wake->clear();
       while (const auto signal = signals->take()) {
+        if (*signal == SIGHUP) {
+          if (auto again = reloader.read(config)) {
+            config = again->config;
+            again->tell(log);
+          } else {
+            SUMAC_ERROR(log, "SIGHUP: nothing changed: {}", again.error().context);
+          }
+          continue;
+        }
         if (*signal == SIGUSR1 || !config.stats_file.empty()) report(data, config, log);
         if (*signal == SIGUSR1) continue;
         SUMAC_INFO(log, "signal {}: stopping", *signal);

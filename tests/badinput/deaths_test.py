@@ -1,6 +1,7 @@
 """Somebody dies in the middle: daemons, ranks, `sumac run` itself. Whoever is left goes on or fails with the reason, in bounded time; what the
 dead held serves the next job; and nothing is left behind."""
 
+import json
 import os
 import pathlib
 import re
@@ -67,6 +68,66 @@ class Daemons(ground.Scenario):
         self.one_line(err, r"end of job \d+: sharpd closed the connection")
         self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket)
         self.released("has not renewed it")
+
+    def restart_sharpd(self, number):
+        self.house.kill("sharpd", number)
+        self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket, "--log-level", "3")
+
+    def lease_ms(self):
+        done = ground.start([BIN / "sharp_cmd", "jobs", "--json", "--manager", self.house.manager])
+        self.assertEqual(done.code, 0, done.text)
+        jobs = json.loads(done.out)["jobs"]
+        self.assertEqual(len(jobs), 1, done.out + self.house.log("sharp_am"))
+        return jobs[0]["lease_ms"]
+
+    def test_sharpd_restarted_under_a_job(self):
+        """The new one renews what the former held; the job ends through it, as if nothing had been."""
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(number):
+                job = self.house.steady()
+                self.restart_sharpd(number)
+                self.house.says("sharpd", "1 of 1 jobs of the former sharpd go on")
+                before = self.lease_ms()
+                ground.until(lambda: self.lease_ms() > before, "the lease is renewed")  # pylint: disable=cell-var-from-loop
+                code, out, err = job.end()
+                self.assertEqual((code, out.count("done after"), err), (0, 3, ""), out + err)
+                self.house.says("sharpd", r"client localhost pid \d+ uid \d+ is back and holds job \d+")
+                self.good_job(self.house)
+                self.assertEqual([path.name for path in self.house.folder.glob("*.jobs*")], [])
+                self.house.kill("sharpd", signal.SIGTERM)
+                (self.house.folder / "sharpd.log").unlink()
+                self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket, "--log-level", "3")
+
+    def test_sharpd_restarted_and_then_the_holder_dies(self):
+        """Nobody has called the new sharpd yet; it watches the holder all the same."""
+        job = self.house.steady(4)
+        self.restart_sharpd(signal.SIGKILL)
+        self.house.says("sharpd", "1 of 1 jobs of the former sharpd go on")
+        os.kill(job.pids[0], signal.SIGKILL)
+        job.ended()
+        self.house.says("sharpd", r"pid \d+ died and holds job \d+: released")
+        self.released("released: ")
+
+    def test_sharpd_restarted_after_the_holder_died(self):
+        job = self.house.steady(4)
+        self.house.kill("sharpd")
+        os.kill(job.pids[0], signal.SIGKILL)
+        job.ended()
+        self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket, "--log-level", "3")
+        self.house.says("sharpd", "0 of 1 jobs of the former sharpd go on")
+        self.released("released|end job")
+
+    def test_what_the_former_sharpd_left_is_damaged(self):
+        """Then it is a sharpd like any other: the job's lease ends, and the next one is served."""
+        job = self.house.steady()
+        self.house.kill("sharpd")
+        (self.house.folder / "sharpd.sock.jobs").write_text("rubbish")
+        self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket)
+        self.house.says("sharpd", r"what a former sharpd held is lost: \S+sharpd.sock.jobs: not to be understood")
+        self.good_job(self.house)
+        code, out, err = job.end()
+        self.assertEqual((code, out.count("done after")), (0, 3), out + err)
+        self.one_line(err, r"end of job \d+: sharpd closed the connection")
 
     def test_the_node(self):
         job = self.house.steady()

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 
 WANTED = """
-bin/sumac bin/sharp_am bin/sharp_an bin/sharpd
+bin/sumac bin/sharp_am bin/sharp_an bin/sharpd bin/sharp_cmd share/man/man8/sharp_am.8 share/man/man1/sumac.1
 lib/libsharp_coll.so lib/libsharp_coll.so.4 lib/libsharp_coll.so.5 lib/libsharp_coll.so.5.0.0 lib/libsharp.so lib/libsharp.so.5
 lib/pkgconfig/sharp.pc lib/sumac/examples/example-allreduce
 include/sharp/api/sharp.h include/sharp/api/sharp_coll.h include/sharp/api/version.h include/sharp/api/sumac_ext.h

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -147,6 +148,14 @@ class DaemonsSetup(unittest.TestCase):
             shown = run(self.prefix / "bin" / name, "-O", config, "--show-config")
             self.assertEqual(shown.returncode, 0, shown.stderr)
 
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "no systemd-analyze here")
+    def test_systemd_accepts_the_units(self):
+        for name in ("sharpd", "sharp_am", "sharp_an"):
+            self.assertEqual(self.setup("-s", self.prefix, "-d", name).returncode, 0)
+            done = run("systemd-analyze", "verify", "--man=no", self.root / "etc/systemd/system" / f"{name}.service")
+            about_it = [line for line in done.stderr.splitlines() if name in line]  # of the machine's own units it may complain too
+            self.assertEqual((done.returncode, about_it), (0, []))
+
     def test_a_configuration_that_is_there_stays(self):
         (self.prefix / "conf").mkdir()
         mine = self.prefix / "conf/sharpd.conf"
@@ -162,6 +171,49 @@ class DaemonsSetup(unittest.TestCase):
             done = self.setup(*words)
             self.assertEqual(done.returncode, 1, words)
             self.assertIn(said, done.stderr)
+
+
+class Cmd(unittest.TestCase):
+    """sharp_cmd, with a job under it that it can see."""
+
+    def views(self, *words):
+        """Every view while a job runs: the job is the one that asks."""
+        script = "; ".join(f"'{BIN}/sharp_cmd' {view} {' '.join(words)} || exit 9; echo ----" for view in ("topology", "trees", "jobs", "quotas"))
+        with tempfile.TemporaryDirectory() as folder:
+            env = {"SUMAC_RUN_DIR": folder + "/up"}
+            up = run(BIN / "sumac", "up", environment=env)
+            self.assertEqual(up.returncode, 0, up.stderr)
+            try:
+                done = run("sh", "-c", script, environment=env)
+            finally:
+                self.assertEqual(run(BIN / "sumac", "down", environment=env).returncode, 0)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.split("----\n")[:4]
+
+    def test_tables(self):
+        topology, trees, jobs, quotas = self.views()
+        self.assertRegex(topology, r"1 hosts in the fabric, 1 sharpds connected\nNODE +ID +PARENT +STATE .*\nnode +1 +- +root +up +tcp:127\.0\.0\.1:\d+ +512 +512\n")
+        self.assertRegex(trees, r"root node\n  node\n")
+        self.assertEqual(jobs, "no job\n")
+        self.assertRegex(quotas, r"OSTs +0 +512\ngroups +0 +512\n")
+        self.assertIn("default_quota_percent 10\n", quotas)
+
+    def test_json(self):
+        topology, trees, jobs, quotas = map(json.loads, self.views("--json"))
+        self.assertEqual((topology["hosts"], topology["nodes"][0]["name"], topology["nodes"][0]["registered"]), (1, "node", True))
+        self.assertEqual(trees["nodes"], [{"id": 1, "name": "node", "parent": None, "registered": True}])
+        self.assertEqual(jobs, {"jobs": []})
+        self.assertEqual((quotas["osts_granted"], quotas["osts_free"], quotas["users"]), (0, 512, []))
+
+    def test_wrong_words_and_no_manager(self):
+        for words, status, says in (([], 2, "say what: topology, trees, jobs or quotas"), (["job"], 2, "there is no 'job': did you mean jobs?"),
+                                    (["jobs", "--manager"], 2, "--manager needs a value"), (["jobs", "trees"], 2, "'trees' is not understood"),
+                                    (["jobs", "--manager", "127.0.0.1:1"], 1, "no manager at 127.0.0.1:1: start sharp_am"),
+                                    (["jobs", "--manager", "nonsense"], 1, "nonsense")):
+            done = run(BIN / "sharp_cmd", *words)
+            self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+            self.assertIn(says, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
 
 class Doctor(unittest.TestCase):

@@ -1,0 +1,82 @@
+#pragma once
+// SIGHUP: the configuration is read again while the daemon runs. What its option table calls updatable is taken over; what else has changed
+// stays as it was and is said in one line, so that nobody believes in a setting that is not in force.
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "base/our_variables.hpp"
+#include "base/result.hpp"
+
+namespace sumac::control {
+
+namespace detail {
+Result<> check_keys(const KeyValues& file, const std::string& path, std::span<const std::string> names);
+}
+
+template <class Config>
+struct Reloaded {
+  Config config{};                       ///< The running one with what could change.
+  std::vector<std::string> taken, kept;  ///< A line for each option that was found to be another.
+
+  /// After the daemon has taken `config` over.
+  void tell(Logger& log) const {
+    log.set_level(log_level_from(config.log_level));
+    for (const auto& line : taken) SUMAC_INFO(log, "SIGHUP: {}", line);
+    for (const auto& line : kept) SUMAC_WARN(log, "SIGHUP: {}", line);
+    if (taken.empty() && kept.empty()) SUMAC_INFO(log, "SIGHUP: no option has changed");
+  }
+};
+
+template <class Config>
+class Reloader {
+ public:
+  /// `command_line` and the environment go before `file`, as at the start. An empty `file`: there is none.
+  Reloader(std::span<const Option<Config>> table, Source command_line, std::string file)
+      : table_(table), command_line_(std::move(command_line)), file_(std::move(file)) {}
+
+  /// The sources in force, the file read anew.
+  Result<std::vector<Source>> sources() const {
+    std::vector<Source> all{command_line_, environment()};
+    if (file_.empty()) return all;
+    auto file = KeyValues::read_file(file_);
+    if (!file) return tl::unexpected(file.error());
+    std::vector<std::string> names;
+    append_names<Config>(table_, names);
+    if (auto known = detail::check_keys(*file, file_, names); !known) return tl::unexpected(known.error());
+    all.push_back(file->source());
+    return all;
+  }
+
+  /// An error: nothing of it may be taken over.
+  Result<Reloaded<Config>> read(const Config& running) const {
+    auto all = sources();
+    if (!all) return tl::unexpected(all.error());
+    auto wanted = load_from<Config>(table_, *all);
+    if (!wanted) return tl::unexpected(wanted.error());
+    Reloaded<Config> result{running, {}, {}};
+    for (const auto& option : table_) {
+      const auto was = option.print(running, option.prints_bare()), is = option.print(*wanted, option.prints_bare());
+      if (was == is) continue;
+      const auto name = option.aliases[0].empty() ? option.name : option.aliases[0];
+      if (!option.is_updatable) {
+        result.kept.push_back(
+            fmt::format("{} can't change while this runs: it stays '{}'; restart for '{}'", name, was, is));
+        continue;
+      }
+      if (auto parsed = option.parse(result.config, is, option.limits); !parsed) return within(name, parsed.error());
+      result.taken.push_back(fmt::format("{} is '{}' now, it was '{}'", name, is, was));
+    }
+    return result;
+  }
+
+ private:
+  std::span<const Option<Config>> table_;
+  Source command_line_;
+  std::string file_;
+};
+
+}  // namespace sumac::control

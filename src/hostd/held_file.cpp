@@ -1,0 +1,88 @@
+#include "hostd/held_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/fd.hpp"
+
+namespace sumac::hostd {
+namespace {
+
+constexpr const char* kHead = "sumac-held-jobs 1";
+
+/// A number of another boot says nothing of this one's processes.
+std::string boot() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  file >> text;
+  return text;
+}
+
+}  // namespace
+
+std::optional<ProcessMark> mark_of(int pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto name_end = text.rfind(')');  // the name before it may hold anything
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string field;
+  for (int number = 3; number < 22; ++number) fields >> field;
+  ProcessMark mark{pid, 0};
+  if (!(fields >> mark.started)) return std::nullopt;
+  return mark;
+}
+
+Result<std::optional<Held>> load_held(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return std::optional<Held>{};
+  if (!fd) return fail_errno(path);
+  struct stat info {};
+  if (::fstat(fd.get(), &info) < 0) return fail_errno(path);
+  if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0)
+    return fail(Errc::invalid, "{}: not a file of ours alone", path);
+  std::ifstream file(fmt::format("/proc/self/fd/{}", fd.get()));
+  std::string head, word, of_boot;
+  Held held;
+  std::size_t count = 0;
+  std::getline(file, head);
+  const bool ours = head == kHead && (file >> word >> of_boot) && word == "boot" && (file >> word >> held.life) &&
+                    word == "life" && (file >> word >> held.last_ticket) && word == "ticket" &&
+                    (file >> word >> count) && word == "jobs";
+  for (std::size_t i = 0; ours && i < count; ++i) {
+    HeldJob job;
+    if (!(file >> job.ticket >> job.job_id >> job.holder.pid >> job.holder.started)) break;
+    held.jobs.push_back(job);
+  }
+  if (!ours || held.jobs.size() != count || !(file >> word) || word != "end")
+    return fail(Errc::invalid, "{}: not to be understood", path);
+  if (of_boot != boot()) return std::optional<Held>{};
+  return std::optional<Held>(std::move(held));
+}
+
+Result<> save_held(const std::string& path, const Held& held) {
+  if (held.jobs.empty()) {
+    if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_errno(path);
+    return {};
+  }
+  std::string text = fmt::format("{}\nboot {}\nlife {}\nticket {}\njobs {}\n", kHead, boot(), held.life,
+                                 held.last_ticket, held.jobs.size());
+  for (const auto& job : held.jobs)
+    text += fmt::format("{} {} {} {}\n", job.ticket, job.job_id, job.holder.pid, job.holder.started);
+  text += "end\n";
+  const auto fresh = path + ".new";
+  {
+    const UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!fd) return fail_errno(fresh);
+    // Not forced to the disk: it is for another process of this boot, and a reboot makes it worthless anyhow.
+    if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return fail_errno(fresh);
+  }
+  if (::rename(fresh.c_str(), path.c_str()) < 0) return fail_errno(path);
+  return {};
+}
+
+}  // namespace sumac::hostd

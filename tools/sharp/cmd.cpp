@@ -1,0 +1,208 @@
+// sharp_cmd: what the manager knows, for people (tables) and programs (--json).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/options.hpp"
+#include "tools/manager_status.hpp"
+
+namespace sumac::tools {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kHelp =
+    "usage: sharp_cmd topology|trees|jobs|quotas [--json] [--manager ADDR:PORT|unix:PATH]\n"
+    "\n"
+    "Asks the aggregation manager (sharp_am) and prints what it answers.\n"
+    "\n"
+    "  topology   the aggregation nodes: where they are, what they hold, whether they and their links are up\n"
+    "  trees      who aggregates for whom, from the root down\n"
+    "  jobs       the jobs that run, who began them, what they were granted, and how long their lease lasts\n"
+    "  quotas     what is granted, what is left, and the limits that a new job meets\n"
+    "\n"
+    "  --json     the same as JSON, for programs\n"
+    "  --manager  where sharp_am is; else SUMAC_HOSTD_MANAGER says, else what `sumac up` started, else 127.0.0.1:6126\n"
+    "  --ib-dev DEVICE[:PORT]   accepted for scripts written for the hardware, without effect\n"
+    "  -h, --help this text\n"
+    "\n"
+    "Exit status 0: printed. 1: no manager answers. 2: wrong usage.\n";
+
+using Rows = std::vector<std::vector<std::string>>;
+
+/// Columns as wide as their widest word; the first row is the head.
+void print_table(const Rows& rows) {
+  std::vector<std::size_t> width(rows[0].size());
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], width[i]);
+    fmt::print("{}\n", line);
+  }
+}
+
+/// A field as text; "-" where the manager says nothing of it.
+std::string text(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return "-";
+  if (found->is_string()) return found->get<std::string>().empty() ? "-" : found->get<std::string>();
+  if (found->is_boolean()) return found->get<bool>() ? "yes" : "no";
+  return found->dump();
+}
+
+bool is(const json& object, const char* key) { return object.value(key, false); }
+
+json pick(const json& from, std::initializer_list<const char*> keys) {
+  json result = json::object();
+  for (const char* key : keys)
+    if (from.contains(key)) result[key] = from[key];
+  return result;
+}
+
+json list_of(const json& top, const char* key) { return top.contains(key) ? top[key] : json::array(); }
+
+json topology(const json& top) { return pick(top, {"hosts", "sharpds", "root", "nodes"}); }
+void print_topology(const json& top) {
+  fmt::print("{} hosts in the fabric, {} sharpds connected\n", text(top, "hosts"), text(top, "sharpds"));
+  Rows rows{{"NODE", "ID", "PARENT", "STATE", "LINK", "ADDRESS", "OSTS", "GROUPS"}};
+  for (const auto& node : list_of(top, "nodes")) {
+    const std::string state = !is(node, "registered") ? "missing" : is(node, "root") ? "root" : "registered";
+    const std::string link = !is(node, "registered") ? "-"
+                             : is(node, "link_up")   ? "up"
+                                                     : "down: " + text(node, "link_why");
+    rows.push_back({text(node, "name"), text(node, "id"), text(node, "parent"), state, link, text(node, "address"),
+                    text(node, "osts"), text(node, "groups")});
+  }
+  print_table(rows);
+}
+
+json trees(const json& top) {
+  json result = top.contains("trees") ? pick(top, {"trees"}) : pick(top, {"tree_id", "root"});
+  for (const auto& node : list_of(top, "nodes"))
+    result["nodes"].push_back(pick(node, {"id", "name", "parent", "registered"}));
+  return result;
+}
+void print_trees(const json& top) {
+  const auto nodes = list_of(top, "nodes");
+  std::multimap<std::string, const json*> children;
+  for (const auto& node : nodes) children.emplace(text(node, "parent"), &node);
+  std::size_t printed = 0;
+  const std::function<void(const json&, std::size_t)> print = [&](const json& node, std::size_t depth) {
+    if (++printed > nodes.size()) return;  // a manager that answers with a loop must not hang us
+    fmt::print("{:>{}}{}{}\n", "", 2 * depth, text(node, "name"), is(node, "registered") ? "" : "  (not registered)");
+    const auto [begin, end] = children.equal_range(text(node, "name"));
+    for (auto child = begin; child != end; ++child) print(*child->second, depth + 1);
+  };
+  for (const auto& tree : list_of(top, "trees"))
+    fmt::print("tree {} id {}: root {}\n", text(tree, "index"), text(tree, "id"), text(tree, "root"));
+  if (!top.contains("trees")) fmt::print("tree id {}: root {}\n", text(top, "tree_id"), text(top, "root"));
+  for (const auto& node : nodes)
+    if (text(node, "parent") == "-") print(node, 1);
+}
+
+json jobs(const json& top) { return pick(top, {"jobs"}); }
+void print_jobs(const json& top) {
+  const auto all = list_of(top, "jobs");
+  if (all.empty()) return fmt::print("no job\n");
+  Rows rows{{"JOB", "STATE", "HOLDER", "UID", "RESERVATION", "HOSTS", "OSTS", "GROUPS", "PAYLOAD", "AGE s", "LEASE s"}};
+  const auto seconds = [](const json& job, const char* key) {
+    return job.contains(key) && job[key].is_number() ? fmt::format("{:.1f}", job[key].get<double>() / 1000) : "-";
+  };
+  for (const auto& job : all)
+    rows.push_back({text(job, "id"), is(job, "running") ? "runs" : "begins", text(job, "holder"), text(job, "uid"),
+                    text(job, "reservation"), text(job, "hosts"), text(job, "osts"), text(job, "groups"),
+                    text(job, "payload"), seconds(job, "age_ms"), seconds(job, "lease_ms")});
+  print_table(rows);
+}
+
+json quotas(const json& top) {
+  auto result = pick(top, {"osts_granted", "osts_free", "groups_granted", "groups_free", "rules"});
+  std::map<std::string, std::array<std::uint64_t, 3>> users;
+  for (const auto& job : list_of(top, "jobs")) {
+    auto& user = users[text(job, "uid")];
+    user[0] += 1;
+    user[1] += job.value("osts", std::uint64_t{0});
+    user[2] += job.value("groups", std::uint64_t{0});
+  }
+  result["users"] = json::array();
+  for (const auto& [uid, held] : users)
+    result["users"].push_back({{"uid", uid}, {"jobs", held[0]}, {"osts", held[1]}, {"groups", held[2]}});
+  return result;
+}
+void print_quotas(const json& top) {
+  const auto all = quotas(top);
+  print_table({{"", "GRANTED", "FREE"},
+               {"OSTs", text(all, "osts_granted"), text(all, "osts_free")},
+               {"groups", text(all, "groups_granted"), text(all, "groups_free")}});
+  if (all.contains("rules"))
+    for (const auto& [name, value] : all["rules"].items()) fmt::print("{} {}\n", name, value.dump());
+  if (all["users"].empty()) return;
+  Rows rows{{"UID", "JOBS", "OSTS", "GROUPS"}};
+  for (const auto& user : all["users"])
+    rows.push_back({text(user, "uid"), text(user, "jobs"), text(user, "osts"), text(user, "groups")});
+  print_table(rows);
+}
+
+constexpr struct {
+  std::string_view name;
+  json (*pick)(const json&);
+  void (*print)(const json&);
+} kViews[] = {{"topology", topology, print_topology},
+              {"trees", trees, print_trees},
+              {"jobs", jobs, print_jobs},
+              {"quotas", quotas, print_quotas}};
+
+int wrong(const std::string& why) {
+  fmt::print(stderr, "sharp_cmd: {}: see sharp_cmd --help\n", why);
+  return 2;
+}
+
+int run(const std::vector<std::string>& words) {
+  std::string view, manager = manager_of_environment();
+  bool as_json = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto& word = words[i];
+    if (word == "-h" || word == "--help") return fmt::print("{}", kHelp), 0;
+    if (word == "--json") {
+      as_json = true;
+    } else if (word == "--manager" || word == "--ib-dev") {
+      if (i + 1 >= words.size()) return wrong(word + " needs a value");
+      if (word == "--manager") manager = words[i + 1];
+      ++i;
+    } else if (!word.starts_with("-") && view.empty()) {
+      view = word;
+    } else {
+      return wrong(fmt::format("'{}' is not understood", word));
+    }
+  }
+  if (view.empty()) return wrong("say what: topology, trees, jobs or quotas");
+  const auto* found = std::ranges::find(kViews, view, [](const auto& each) { return each.name; });
+  if (found == std::end(kViews)) {
+    const auto near =
+        unknown_names(std::vector<std::string>{view}, std::vector<std::string>{"topology", "trees", "jobs", "quotas"});
+    const bool has_near = !near.empty() && !near[0].nearest.empty();
+    return wrong(fmt::format("there is no '{}'{}", view, has_near ? ": did you mean " + near[0].nearest + "?" : ""));
+  }
+  auto status = ask_manager(manager);
+  if (!status) {
+    fmt::print(stderr, "sharp_cmd: {}\n", status.error().context);
+    return 1;
+  }
+  if (as_json)
+    fmt::print("{}\n", found->pick(*status).dump(2, ' ', false, json::error_handler_t::replace));
+  else
+    found->print(*status);
+  return 0;
+}
+
+}  // namespace
+}  // namespace sumac::tools
+
+int main(int argc, char** argv) { return sumac::tools::run({argv + 1, argv + argc}); }
