@@ -45,8 +45,9 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   auto held = load_held(held_file);
   if (!held) SUMAC_WARN(log, "what a former sharpd held is lost: {}", held.error().context);
   const bool inherits = held && *held;
-  Server server({*host, config.manager, config.manager_timeout, inherits ? (*held)->life : draw_life(), *tls, held_file},
-                *std::move(sockets), *wake, *std::move(epoll), log);
+  Server server(
+      {*host, config.manager, config.manager_timeout, inherits ? (*held)->life : draw_life(), *tls, held_file},
+      *std::move(sockets), *wake, *std::move(epoll), log);
   if (inherits) {
     const auto count = server.take_over(**held);
     SUMAC_WARN(log, "{} of {} jobs of the former sharpd go on", count, (*held)->jobs.size());

@@ -21,7 +21,7 @@ struct ServerConfig {
   Duration manager_timeout = Seconds(15);  ///< A manager that says nothing of a job for so long is given up.
   std::uint64_t life = 0;                  ///< Of this process: draw_life(), or its forerunner's (held_file.hpp).
   std::shared_ptr<control::Tls> tls{};
-  std::string held_file{};                 ///< Where the next process finds what is held here; empty: nowhere.
+  std::string held_file{};  ///< Where the next process finds what is held here; empty: nowhere.
 };
 
 class Server final : private net::HostServerEvents {
