@@ -31,7 +31,12 @@ inline Errc code_of(int sqlite) noexcept {
 }
 
 inline tl::unexpected<Error> failure(sqlite3* db, std::string_view what) {
-  return fail(code_of(sqlite3_errcode(db)), "{}: {}", what, sqlite3_errmsg(db));
+  // One line, also of a statement of several, or of a file whose names have line ends.
+  std::string text;
+  for (const char c : fmt::format("{:.200}: {}", what, sqlite3_errmsg(db)))
+    if (const bool blank = static_cast<unsigned char>(c) <= ' '; !blank || (!text.empty() && text.back() != ' '))
+      text += blank ? ' ' : c;
+  return fail(code_of(sqlite3_errcode(db)), "{}", text);
 }
 
 inline Result<> execute(sqlite3* db, const char* text) {

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 
@@ -121,7 +122,10 @@ Result<> Store::check_whole() const {
   sql::Statement check(db_.get(), "PRAGMA integrity_check(1)");
   auto row = check.step();
   if (!row) return tl::unexpected(row.error());
-  if (auto said = check.text(0); said != "ok") return fail(Errc::invalid, "it is damaged ({:.200})", said);
+  if (auto said = check.text(0); said != "ok") {
+    std::replace(said.begin(), said.end(), '\n', ' ');
+    return fail(Errc::invalid, "it is damaged ({:.200})", said);
+  }
   return {};
 }
 
