@@ -91,7 +91,9 @@ Finding sharpd() {
 Finding manager_at(const std::string& address) {
   if (const auto legal = control::check_endpoint(address, true); !legal)
     return {"sharp_am", Health::bad, legal.error().context, ""};
-  const auto stub = control::v1::Manager::NewStub(control::make_channel(address));
+  const auto tls = control::Tls::of_environment();
+  if (!tls) return {"sharp_am", Health::bad, tls.error().context, ""};
+  const auto stub = control::v1::Manager::NewStub(control::make_channel(address, tls->get()));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
   control::v1::PingReply reply;

@@ -13,7 +13,9 @@ namespace sumac::tools {
 
 Result<nlohmann::json> ask_manager(const std::string& endpoint) {
   if (const auto legal = control::check_endpoint(endpoint, true); !legal) return tl::unexpected(legal.error());
-  const auto stub = control::v1::Manager::NewStub(control::make_channel(endpoint));
+  const auto tls = control::Tls::of_environment();
+  if (!tls) return tl::unexpected(tls.error());
+  const auto stub = control::v1::Manager::NewStub(control::make_channel(endpoint, tls->get()));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
   control::v1::StatusReply reply;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "base/fd.hpp"
 #include "control/openssl.hpp"
@@ -95,7 +96,8 @@ Result<> verify(const std::string& ca_text, X509* certificate, CertRole role, co
 
 }  // namespace
 
-Result<std::pair<Tls::Texts, Identity>> Tls::read(const TlsFiles& files, CertRole role, std::string_view name) {
+Result<std::pair<Tls::Texts, Identity>> Tls::read(const TlsFiles& files, std::optional<CertRole> role,
+                                                  std::string_view name) {
   const struct {
     const char* option;
     const std::string& path;
@@ -130,12 +132,12 @@ Result<std::pair<Tls::Texts, Identity>> Tls::read(const TlsFiles& files, CertRol
   }
   auto self = identity_in(certificate.get());
   if (!self) return within(cert_layer, self.error());
-  if (self->role != role || (!name.empty() && self->name != name)) {
-    const auto wish = name.empty() ? fmt::format("{} NAME", to_string(role)) : describe({role, std::string(name)});
+  if (role && (self->role != *role || (!name.empty() && self->name != name))) {
+    const auto wish = name.empty() ? fmt::format("{} NAME", to_string(*role)) : describe({*role, std::string(name)});
     return fail(Errc::denied, "{}: it is for {}, this is {}: `sumac pki issue DIR {}` makes the right one", cert_layer,
                 describe(*self), wish, wish);
   }
-  if (auto good = verify(texts.ca, certificate.get(), role, ca_layer, cert_layer); !good)
+  if (auto good = verify(texts.ca, certificate.get(), self->role, ca_layer, cert_layer); !good)
     return tl::unexpected(good.error());
   return std::pair{std::move(texts), *std::move(self)};
 }
@@ -144,6 +146,18 @@ Result<std::shared_ptr<Tls>> Tls::load(const TlsFiles& files, CertRole role, std
   if (files.none()) return std::shared_ptr<Tls>();
   auto read = Tls::read(files, role, name);
   if (!read) return tl::unexpected(read.error());
+  return std::shared_ptr<Tls>(new Tls(files, std::move(read->first), std::move(read->second)));
+}
+
+Result<std::shared_ptr<Tls>> Tls::of_environment() {
+  const auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  const TlsFiles files{set("SUMAC_TLS_CA"), set("SUMAC_TLS_CERT"), set("SUMAC_TLS_KEY")};
+  if (files.none()) return std::shared_ptr<Tls>();
+  auto read = Tls::read(files, std::nullopt, "");
+  if (!read) return within("SUMAC_TLS_CA, SUMAC_TLS_CERT, SUMAC_TLS_KEY", read.error());
   return std::shared_ptr<Tls>(new Tls(files, std::move(read->first), std::move(read->second)));
 }
 

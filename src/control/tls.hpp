@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "control/identity.hpp"
@@ -21,6 +22,8 @@ class Tls {
  public:
   /// Reads and checks. The certificate must be for `role`, and for `name` unless that is empty. None given: null.
   static Result<std::shared_ptr<Tls>> load(const TlsFiles& files, CertRole role, std::string_view name);
+  /// A person's: SUMAC_TLS_CA, SUMAC_TLS_CERT and SUMAC_TLS_KEY, whatever the certificate is for.
+  static Result<std::shared_ptr<Tls>> of_environment();
 
   std::shared_ptr<grpc::ServerCredentials> for_server() const;
   /// Reads the files again, so that a new certificate needs no restart; what can't be used is left aside for what was good before.
@@ -34,7 +37,8 @@ class Tls {
   };
   Tls(TlsFiles files, Texts texts, Identity self)
       : files_(std::move(files)), texts_(std::move(texts)), self_(std::move(self)) {}
-  static Result<std::pair<Texts, Identity>> read(const TlsFiles& files, CertRole role, std::string_view name);
+  static Result<std::pair<Texts, Identity>> read(const TlsFiles& files, std::optional<CertRole> role,
+                                                 std::string_view name);
 
   TlsFiles files_;
   std::mutex mutex_;

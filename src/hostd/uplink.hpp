@@ -17,7 +17,7 @@
 
 namespace sumac::hostd {
 
-/// Not a secret: it only has to differ from that of the process before.
+/// Differs from that of the process before, and is told to nobody but the manager: who knows it speaks for the jobs of this process.
 std::uint64_t draw_life();
 
 struct UplinkRules {

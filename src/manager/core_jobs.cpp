@@ -41,6 +41,12 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
     return out;
   }
   if (const auto old = stream_of_life_.find(who.life()); old != stream_of_life_.end()) {
+    if (const auto& name = hosts_.at(old->second).name; name != who.host()) {
+      const auto why = fmt::format("host {:.64} says it is the process that host {:.64} runs", who.host(), name);
+      out.push_back(Say{LogLevel::error, "GENERAL", why});
+      out.push_back(Refuse{stream, Error{Errc::denied, why}});
+      return out;
+    }
     hosts_.erase(old->second);
     out.push_back(Refuse{old->second, Error{Errc::lost, "the same sharpd has come back on another connection"}});
   }

@@ -466,6 +466,45 @@ TEST(Core, after_a_restart_a_begin_waits_for_nodes_that_are_on_their_way_back_bu
   }
 }
 
+TEST(Core, one_host_does_not_speak_for_anothers_jobs) {
+  World world;
+  world.up();
+  const auto begin = test_begin(7);
+  ASSERT_TRUE(world.begin_and_ack(100, begin)->has_granted());
+  auto thief = test_host(100);
+  thief.set_host("h2");
+  const auto refused = only<Refuse>(world.core.host_registers(200, thief, world.now));
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].stream, 200u);
+  EXPECT_EQ(refused[0].why.code, Errc::denied);
+  // One with a life of its own that names the other's ticket and job reaches nothing either.
+  world.core.host_registers(201, test_host(201), world.now);
+  world.core.job_ends(201, test_end(begin), world.now);
+  EXPECT_THAT(world.core.status_json(world.now), HasSubstr("\"jobs_total\": 1"));
+}
+
+TEST(Core, another_user_sees_the_totals_and_his_own_jobs_only) {
+  World world;
+  world.up();
+  auto begin = test_begin(7);
+  begin.set_uid(1000);
+  ASSERT_TRUE(world.begin_and_ack(100, begin)->has_granted());
+  const struct {
+    Viewer who;
+    std::size_t jobs;
+  } rows[] = {{{}, 1}, {{false, 1000}, 1}, {{false, 1001}, 0}, {{false, std::nullopt}, 0}};
+  for (const auto& row : rows) {
+    const auto status = nlohmann::json::parse(world.core.status_json(world.now, 0, row.who));
+    EXPECT_EQ(status["jobs"].size(), row.jobs);
+    EXPECT_EQ(status["jobs_total"], 1);
+    EXPECT_EQ(status["osts_granted"], 51);
+  }
+  auto twin = test_begin(7);
+  twin.set_uid(1001);
+  const auto refused = world.begin_and_ack(101, twin)->refused().text();
+  EXPECT_THAT(refused, HasSubstr("running already (begun by another user)"));
+}
+
 TEST(Core, a_sharpd_of_another_version_is_refused) {
   World world;
   auto who = test_host(5);

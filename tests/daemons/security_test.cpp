@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/bytes.hpp"
+#include "control/command_line.hpp"
 #include "tests/daemons/test_tree.hpp"
 
 namespace sumac::tests {
@@ -127,6 +128,249 @@ TEST(JobKeys, nothing_that_people_read_has_a_key) {
   struct stat info {};
   ASSERT_EQ(::stat(tree.scratch.file("state").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 077, 0u) << "where the manager keeps it nobody else looks";
+}
+
+/// What somebody with these credentials is told of the jobs.
+nlohmann::json status_for(const std::string& manager, control::Tls* tls) {
+  const auto stub = control::v1::Manager::NewStub(control::make_channel(manager, tls));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  control::v1::StatusReply reply;
+  const auto status = stub->Status(&context, {}, &reply);
+  if (!status.ok()) return {{"refused", control::from_status(status).context}};
+  return nlohmann::json::parse(reply.json());
+}
+
+/// How a stream ends whose first message is this.
+grpc::Status registration(control::v1::Manager::Stub& stub, const control::v1::NodeUp& up) {
+  grpc::ClientContext context;
+  const auto stream = stub.Node(&context);
+  stream->Write(up);
+  control::v1::NodeDown down;
+  EXPECT_FALSE(stream->Read(&down));
+  return stream->Finish();
+}
+grpc::Status registration(control::v1::Manager::Stub& stub, const control::v1::HostUp& up) {
+  grpc::ClientContext context;
+  const auto stream = stub.Host(&context);
+  stream->Write(up);
+  control::v1::HostDown down;
+  EXPECT_FALSE(stream->Read(&down));
+  return stream->Finish();
+}
+control::v1::HostUp host_called(const std::string& name) {
+  control::v1::HostUp up;
+  up.mutable_register_()->set_version(control::kControlVersion);
+  up.mutable_register_()->set_host(name);
+  up.mutable_register_()->set_life(77);
+  return up;
+}
+control::v1::NodeUp node_called(const std::string& name) {
+  control::v1::NodeUp up;
+  up.mutable_register_()->set_version(control::kControlVersion);
+  up.mutable_register_()->set_name(name);
+  up.mutable_register_()->set_address("tcp:127.0.0.1:1");
+  return up;
+}
+
+TEST(MutualTls, a_tree_of_daemons_with_certificates_serves_a_job) {
+  Tree tree{Tree::OverTcp{}};
+  EXPECT_THAT(tree.am->output(), HasSubstr("with mutual TLS"));
+  Holder holder(tree, 1);
+  ASSERT_EQ(holder.refused, "");
+  TestGroup group(holder.job);
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  for (std::int64_t i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(100, i));
+
+  using control::CertRole;
+  for (const auto role : {CertRole::admin, CertRole::manager})
+    EXPECT_EQ(status_for(tree.manager, tree.pki->tls(role, "x").get())["jobs"][0]["id"], 1);
+  for (const auto role : {CertRole::host, CertRole::node}) {
+    const auto seen = status_for(tree.manager, tree.pki->tls(role, "x").get());
+    EXPECT_TRUE(seen["jobs"].empty()) << seen.dump();
+    EXPECT_EQ(seen["jobs_total"], 1);
+  }
+  EXPECT_THAT(status_for(tree.manager, nullptr)["refused"].get<std::string>(), HasSubstr("TLS: "));
+  EXPECT_TRUE(group.leave());
+}
+
+TEST(MutualTls, nobody_registers_as_another_than_his_certificate_says) {
+  Tree tree{Tree::OverTcp{}};
+  using control::CertRole;
+  const struct {
+    const char* name;
+    CertRole role;
+    std::string of, as_node, as_host;
+  } rows[] = {
+      {"a node as another node", CertRole::node, "an-leaf1", "an-leaf2", ""},
+      {"a host as another host", CertRole::host, "h2", "", "h1"},
+      {"a host as a node", CertRole::host, "an-leaf1", "an-leaf1", ""},
+      {"a node as a host", CertRole::node, "h1", "", "h1"},
+      {"an administrator as a node", CertRole::admin, "an-leaf1", "an-leaf1", ""},
+      {"an administrator as a host", CertRole::admin, "h1", "", "h1"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const auto tls = tree.pki->tls(row.role, row.of);
+    const auto stub = control::v1::Manager::NewStub(control::make_channel(tree.manager, tls.get()));
+    const auto status = row.as_node.empty() ? registration(*stub, host_called(row.as_host))
+                                            : registration(*stub, node_called(row.as_node));
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_THAT(status.error_message(),
+                HasSubstr(fmt::format("its certificate is for {} {}", to_string(row.role), row.of)));
+  }
+  EXPECT_TRUE(tree.am->says("sent away who called itself host h1: its certificate is for admin h1"));
+  EXPECT_TRUE(tree.all_registered()) << "the true ones stay";
+}
+
+TEST(MutualTls, a_node_of_another_authority_says_which_side_to_look_at_and_goes_on_trying) {
+  Tree tree{Tree::OverTcp{}};
+  const control::TestPki other;
+  auto files = other.files(control::CertRole::node, "an-leaf1");
+  const auto start = [&](const std::string& log) {
+    return std::make_unique<DaemonProcess>(
+        "sharp_an",
+        std::vector<std::string>{"--name", "an-leaf1", "--manager", tree.manager, "--listen", "127.0.0.1:0", "--tls-ca",
+                                 files.ca, "--tls-cert", files.cert, "--tls-key", files.key},
+        tree.scratch.file(log), false);
+  };
+  const auto stranger = start("stranger.log");
+  EXPECT_TRUE(stranger->says("TLS: who answers there has no manager's certificate of our authority"));
+  // It trusts our manager, which does not know it.
+  files.ca = other.file("both.crt", tree.pki->authority.certificate + other.authority.certificate);
+  const auto unknown = start("unknown.log");
+  EXPECT_TRUE(unknown->says("TLS: "));
+  EXPECT_TRUE(tree.am->says("turned away at the TLS handshake: somebody whose certificate is not of this authority"));
+  Holder holder(tree, 1);
+  EXPECT_EQ(holder.refused, "") << "nobody else notices";
+}
+
+TEST(MutualTls, a_certificate_that_can_not_be_right_is_told_at_the_start) {
+  const control::TestPki pki;
+  Scratch scratch;
+  const auto fabric = scratch.file("fabric.yaml", kFabric);
+  using control::CertRole;
+  const struct {
+    const char* program;
+    std::vector<std::string> options;
+    CertRole has, needs;
+    std::string name;
+  } rows[] = {
+      {"sharp_am", {"--fabric", fabric, "--listen", "127.0.0.1:0"}, CertRole::node, CertRole::manager, "NAME"},
+      {"sharp_an", {"--name", "an-root"}, CertRole::host, CertRole::node, "an-root"},
+      {"sharpd", {"--host", "h1", "--socket", scratch.file("s")}, CertRole::manager, CertRole::host, "h1"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.program);
+    const auto files = pki.files(row.has, "x");
+    auto options = row.options;
+    options.insert(options.end(), {"--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key});
+    DaemonProcess daemon(row.program, options, scratch.file(std::string(row.program) + ".log"), false);
+    EXPECT_EQ(daemon.wait(), 1);
+    EXPECT_THAT(daemon.output(), HasSubstr(fmt::format("it is for {} x, this is {} {}", to_string(row.has),
+                                                       to_string(row.needs), row.name)));
+  }
+}
+
+TEST(MutualTls, a_manager_with_certificates_may_listen_everywhere) {
+  const control::TestPki pki;
+  Scratch scratch;
+  const auto files = pki.files(control::CertRole::manager, "am");
+  DaemonProcess am("sharp_am",
+                   {"--fabric", scratch.file("fabric.yaml", kFabric), "--listen", "0.0.0.0:0", "--tls-ca", files.ca,
+                    "--tls-cert", files.cert, "--tls-key", files.key},
+                   scratch.file("am.log"));
+  EXPECT_THAT(am.output(), HasSubstr("listens on 0.0.0.0:"));
+}
+
+// ---- two users of one machine ---------------------------------------------------------------------------------------------
+
+constexpr uid_t kOther = 65534;
+
+/// Runs one of the tests below as another user: this very program, started anew.
+int as_another_user(const std::string& test, const Tree& tree) {
+  const UniqueFd self(::open("/proc/self/exe", O_PATH | O_CLOEXEC));
+  const std::string filter = "--gtest_filter=AnotherUser.DISABLED_" + test;
+  const char* const arguments[] = {"another-user", filter.c_str(), "--gtest_also_run_disabled_tests", "--gtest_brief=1",
+                                   nullptr};
+  const std::string manager = "TEST_MANAGER=" + tree.manager,
+                    socket = "TEST_SHARPD=" + tree.scratch.path + "/sharpd.sock";
+  const char* const environment[] = {manager.c_str(), socket.c_str(), nullptr};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::setresgid(kOther, kOther, kOther) != 0 || ::setresuid(kOther, kOther, kOther) != 0) ::_exit(126);
+    ::fexecve(self.get(), const_cast<char**>(arguments), const_cast<char**>(environment));
+    ::_exit(127);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string given(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+TEST(AnotherUser, DISABLED_sees_totals_only_and_is_no_daemon) {
+  ASSERT_EQ(::geteuid(), kOther);
+  const auto manager = given("TEST_MANAGER");
+  const auto seen = status_for(manager, nullptr);
+  EXPECT_TRUE(seen["jobs"].empty()) << seen.dump();
+  EXPECT_EQ(seen["jobs_total"], 1);
+  const auto stub = control::v1::Manager::NewStub(control::make_channel(manager));
+  for (const auto& status : {registration(*stub, host_called("h1")), registration(*stub, node_called("an-leaf1"))}) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_THAT(status.error_message(), HasSubstr("only root and user"));
+  }
+}
+
+TEST(AnotherUser, DISABLED_can_neither_end_nor_take_over_a_job) {
+  ASSERT_EQ(::geteuid(), kOther);
+  const auto connect = [&] {
+    auto socket = net::HostClient::connect(given("TEST_SHARPD"), Seconds(20)).value();
+    EXPECT_TRUE(
+        socket.send(wire::host_message(wire::HostKind::attach, wire::AttachBody{.world_size = 1}), Seconds(20)));
+    EXPECT_EQ(socket.receive(Seconds(20)).value().header.kind, wire::HostKind::attached);
+    return socket;
+  };
+  {
+    auto socket = connect();
+    EXPECT_TRUE(socket.send(wire::host_message(wire::HostKind::job_end, 1), Seconds(20)));
+    EXPECT_FALSE(socket.receive(Seconds(20))) << "sent away";
+  }
+  auto socket = connect();
+  wire::JobBeginBody begin;
+  begin.world_size = begin.host_count = 1;
+  EXPECT_TRUE(socket.send(wire::host_message(wire::HostKind::job_begin, begin, 1), Seconds(20)));
+  std::vector<wire::JobHostEntry> hosts(1);
+  EXPECT_TRUE(wire::put_text(hosts[0].host, "h1"));
+  EXPECT_TRUE(socket.send(wire::host_list<wire::JobHostEntry>(wire::HostKind::job_host, hosts, 0, 1, 1), Seconds(20)));
+  const auto answer = socket.receive(Seconds(20));
+  ASSERT_TRUE(answer && answer->header.kind == wire::HostKind::job_refused);
+  const auto refusal = wire::host_entry<wire::JobRefusedBody>(*answer);
+  const std::string text(wire::get_text(refusal.text));
+  EXPECT_THAT(text, HasSubstr("running already (begun by another user)"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("pid"))) << "and does not say who";
+}
+
+TEST(Users, one_does_not_see_end_or_join_anothers_job) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be two users";
+  Tree tree{Tree::OverTcp{.tls = false}};
+  ASSERT_EQ(::chmod(tree.scratch.path.c_str(), 0711), 0);  // the other user reaches sharpd's socket, as in /run
+  Holder holder(tree, 1);
+  ASSERT_EQ(holder.refused, "");
+  if (const auto us = status_for(tree.manager, nullptr); us["jobs"].empty())
+    GTEST_SKIP() << "this kernel does not say whose a connection is (NETLINK_SOCK_DIAG)";
+  TestGroup group(holder.job);
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  EXPECT_EQ(as_another_user("sees_totals_only_and_is_no_daemon", tree), 0);
+  EXPECT_EQ(as_another_user("can_neither_end_nor_take_over_a_job", tree), 0);
+  EXPECT_TRUE(tree.hostd->says("end of job 1, which this process does not hold"));
+  for (std::int64_t i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(100, i)) << "its job goes on";
+  EXPECT_TRUE(group.leave());
+  EXPECT_TRUE(holder.end());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "control/control.grpc.pb.h"
 #include "control/endpoint.hpp"
+#include "control/test_pki.hpp"
 #include "net/unix_seqpacket.hpp"
 #include "node/test_member.hpp"
 #include "tests/daemons/daemon_process.hpp"
@@ -28,6 +29,8 @@ struct Tree {
   std::string manager = "unix:" + scratch.file("am.sock");
   std::string listen = "127.0.0.1:0";  ///< Of the nodes' data paths.
   std::vector<std::string> manager_options;
+  /// Certificates, if the daemons have any: of the authority here, `--tls-...` for each by role and name.
+  std::optional<control::TestPki> pki;
   std::optional<DaemonProcess> am, root, one, two, hostd;
 
   Tree() { start_all(); }
@@ -41,6 +44,21 @@ struct Tree {
     const auto at = text.find("listens on [::1]:");
     if (at == std::string::npos) return;
     manager = text.substr(at + 11, text.find(';', at) - at - 11);
+    start_others();
+  }
+  /// Daemons that talk over TCP: in clear text, or with certificates.
+  struct OverTcp {
+    bool tls = true;
+  };
+  explicit Tree(OverTcp how) {
+    if (how.tls) pki.emplace();
+    manager = "127.0.0.1:0";
+    manager_options = {"--log-level", "4"};
+    start_manager();
+    const auto text = am->output();
+    const auto at = text.find("listens on 127.0.0.1:");
+    if (at == std::string::npos) return;
+    manager = text.substr(at + 11, text.find_first_of("; ", at + 11) - at - 11);
     start_others();
   }
   /// A manager that keeps its state.
@@ -65,26 +83,34 @@ struct Tree {
     start(root, "an-root");
     start_hostd();
   }
+  std::vector<std::string> with_tls(control::CertRole role, const std::string& name, std::vector<std::string> options) {
+    if (!pki) return options;
+    const auto files = pki->files(role, name);
+    options.insert(options.end(), {"--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key});
+    return options;
+  }
   void start_hostd() {
-    hostd.emplace(
-        "sharpd",
-        std::vector<std::string>{"--manager", manager, "--host", "h1", "--socket", scratch.file("sharpd.sock")},
-        scratch.file("sharpd.log"));
+    hostd.emplace("sharpd",
+                  with_tls(control::CertRole::host, "h1",
+                           {"--manager", manager, "--host", "h1", "--socket", scratch.file("sharpd.sock")}),
+                  scratch.file("sharpd.log"));
   }
   void start_manager() {
     std::vector<std::string> arguments{"--fabric", scratch.file("fabric.yaml", kFabric), "--listen", manager};
     arguments.insert(arguments.end(), manager_options.begin(), manager_options.end());
-    am.emplace("sharp_am", arguments, scratch.file("am.log"));
+    am.emplace("sharp_am", with_tls(control::CertRole::manager, "am", arguments), scratch.file("am.log"));
   }
   void start(std::optional<DaemonProcess>& daemon, const std::string& name) {
     daemon.emplace("sharp_an",
-                   std::vector<std::string>{"--name", name, "--manager", manager, "--listen", listen, "--log-level",
-                                            "3", "--stats-file", scratch.file(name + ".json")},
+                   with_tls(control::CertRole::node, name,
+                            {"--name", name, "--manager", manager, "--listen", listen, "--log-level", "3",
+                             "--stats-file", scratch.file(name + ".json")}),
                    scratch.file(name + ".log"));
   }
   /// Waits until the manager has all nodes back; false after a time that only a failure reaches.
   bool all_registered() const {
-    const auto stub = control::v1::Manager::NewStub(control::make_channel(manager));
+    const auto tls = pki ? pki->tls(control::CertRole::admin, "test") : nullptr;
+    const auto stub = control::v1::Manager::NewStub(control::make_channel(manager, tls.get()));
     for (const Time end = monotonic_now() + Seconds(20); monotonic_now() < end; ::poll(nullptr, 0, 5)) {
       grpc::ClientContext context;
       control::v1::StatusReply reply;
