@@ -83,10 +83,10 @@ docs: setup-tools configure ## redraw the folder arrows in docs/architecture.md 
 	@python3 docs/arrows.py --dot $(BUILD)/arrows.dot --write
 	@dot -Tsvg docs/pieces.dot -o docs/pieces.svg
 
-fuzz: setup-tools ## every libFuzzer program for FUZZ_SECONDS=60
+fuzz: setup-fuzz ## every libFuzzer program for FUZZ_SECONDS=60, as many at once as there are processors
 	@cmake --preset fuzz --log-level=WARNING
 	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
-	@.ci/fuzz build/fuzz $(FUZZ_SECONDS)
+	@.ci/fuzz build/fuzz $(FUZZ_SECONDS) $(JOBS)
 
 asan: ## make test under AddressSanitizer and UBSan
 	@$(MAKE) test PRESET=asan
@@ -103,7 +103,10 @@ setup-dev: ## the same and what the tests need
 setup-bench: ## packages for bench-host: the peers that Debian has
 	@packaging/install packaging/apt.txt packaging/apt-bench.txt
 
-setup-tools: ## the same and what lint, fuzz and docs need
+setup-fuzz: ## the same and what fuzz needs
+	@packaging/install packaging/apt.txt packaging/apt-fuzz.txt
+
+setup-tools: ## the same and what lint and docs need
 	@packaging/install packaging/apt.txt packaging/apt-dev.txt packaging/apt-tools.txt
 
 setup-mpi4py: ## the same and what mpi4py is built with

@@ -1,0 +1,19 @@
+// Any bytes as a fabric file in YAML: reading must not crash, what is believed is a good fabric, and trees come of it or a reason.
+#include "base/fuzz_input.hpp"
+#include "fabricfile/fabricfile.hpp"
+#include "topo/tree.hpp"
+#include "topo/validate.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace sumac;
+  using fuzz::must;
+  const auto fabric = parse_fabric({reinterpret_cast<const char*>(data), size}, "fuzz");
+  if (!fabric) {
+    must(fabric.error().context.starts_with("fuzz"), "a refusal begins with the file's name");
+    return 0;
+  }
+  must(static_cast<bool>(topo::validate(*fabric)), "what is believed is good");
+  const auto tree = topo::build_tree(*fabric);
+  must(tree || !tree.error().context.empty(), "no tree has a reason");
+  return 0;
+}

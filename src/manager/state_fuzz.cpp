@@ -1,0 +1,92 @@
+// Any bytes as the manager's state file: it is refused in one line, or everything that is read of it can be used. The first byte says
+// how: as the file itself, or as SQL that changes a good one, which reaches far more of our own code.
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/fuzz_input.hpp"
+#include "manager/store.hpp"
+#include "manager/test_tree.hpp"
+
+namespace {
+
+using namespace sumac;
+using namespace sumac::manager;
+
+/// One directory for all runs of the process, in memory where there is such a place.
+const std::string& directory() {
+  static const std::string path = [] {
+    std::string name =
+        (::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") + std::string("/sumac-state-fuzz-XXXXXX");
+    fuzz::must(::mkdtemp(name.data()) != nullptr, "mkdtemp");
+    static const std::string made = name;
+    std::atexit([] { std::filesystem::remove_all(made); });
+    return name;
+  }();
+  return path;
+}
+
+void clear() {
+  for (const auto& entry : std::filesystem::directory_iterator(directory())) std::filesystem::remove(entry.path());
+}
+
+JobRecord job(std::uint64_t id) {
+  JobRecord record;
+  record.job_id = id;
+  record.number = static_cast<std::uint32_t>(id);
+  record.life = record.ticket = id;
+  record.tree_id = 5;
+  record.grant = {51, 128, 51, 1, 1, 1, 16, 65536, 0};
+  record.leaves = {1, 1, 2};
+  record.key.assign(16, 7);
+  return record;
+}
+
+void change_good_file(const std::string& path, std::string_view sql) {
+  {
+    auto store = Store::open(directory());
+    fuzz::must(store && store->set_tree("a<- b<a", 5) && store->put(job(1)) && store->put(job(2)), "a good file");
+  }
+  sqlite3* db = nullptr;
+  fuzz::must(sqlite3_open(path.c_str(), &db) == SQLITE_OK, "sqlite3_open");
+  sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);  // no other file of this machine
+  sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
+  std::uint64_t steps = 0;
+  sqlite3_progress_handler(
+      db, 1000, [](void* count) { return ++*static_cast<std::uint64_t*>(count) > 100 ? 1 : 0; }, &steps);
+  sqlite3_exec(db, std::string(sql).c_str(), nullptr, nullptr, nullptr);  // most of it is none
+  sqlite3_close(db);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Input in(data, size);
+  const auto path = directory() + "/" + Store::kFileName;
+  clear();
+  if ((in.byte() & 1) != 0) {
+    change_good_file(path, in.rest());
+  } else {
+    std::ofstream(path, std::ios::binary) << in.rest();
+    fuzz::must(::chmod(path.c_str(), 0600) == 0, "chmod");
+  }
+  auto store = Store::open(directory());
+  if (!store) {
+    fuzz::must(!store.error().context.empty() && store.error().context.find('\n') == std::string::npos, "one line");
+    return 0;
+  }
+  const auto saved = store->load();
+  if (!saved) return 0;
+  // What was read is used as main does.
+  const Time now = Time{} + Seconds(10);
+  Core core = test_core({}, *store);
+  core.restore(*saved, now);
+  for (const auto* name : {"an-root", "an-leaf1", "an-leaf2"})
+    core.node_registers(static_cast<StreamId>(name[3]), test_register(name), now);
+  fuzz::must(!core.status_json(now).empty(), "a status");
+  core.tick(now + Seconds(3600));
+  return 0;
+}

@@ -1,0 +1,75 @@
+// Bytes become what a node says to two members of a group: headers of the right shape with fields of the fuzzer's choice, mostly of
+// their group. Whatever it says, the members neither break nor wait for ever: when the link closes, every operation has ended.
+#include "base/fuzz_input.hpp"
+#include "proto/test_tree.hpp"
+
+namespace {
+
+using namespace sumac;
+using namespace sumac::proto;
+
+constexpr wire::AggKind kDown[] = {wire::AggKind::result,     wire::AggKind::joined,    wire::AggKind::verdict,
+                                   wire::AggKind::void_epoch, wire::AggKind::opened,    wire::AggKind::refused,
+                                   wire::AggKind::hello,      wire::AggKind::contribute};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Input in(data, size);
+  test::StandingGroup world(2);
+  std::vector<std::vector<std::byte>> src(2, std::vector<std::byte>(512)), dst = src;
+  // Rank 0 waits for rank 1, which says nothing: all answers that come are the fuzzer's.
+  for (int i = 0; i < 3; ++i) {
+    Operation operation;
+    operation.coll = wire::Coll::allreduce;
+    operation.op = Op::sum;
+    operation.dtype = Dtype::int64;
+    operation.count = 64;
+    operation.src = src[0];
+    operation.dst = dst[0];
+    (void)world.groups[0]->post(operation, world.tree.now);
+  }
+  world.clients[0]->client->open(77, 2, world.tree.now);
+  world.tree.run();
+  while (!in.empty()) {
+    const auto who = in.byte();
+    auto& to = *world.clients[who & 1];
+    wire::AggHeader h;
+    h.kind = kDown[in.byte() % std::size(kDown)];
+    h.tree_id = (who & 0x02) != 0 ? in.byte() : test::kTree;
+    h.group_id = (who & 0x04) != 0 ? in.word() : world.group_id;
+    h.sequence = static_cast<std::uint32_t>(static_cast<std::int8_t>(in.byte()));
+    h.epoch = (who & 0x08) != 0 ? in.byte() : 0;
+    std::vector<std::byte> body;
+    if (wire::carries_data(h.kind)) {
+      h.coll = static_cast<wire::Coll>(in.byte() % 10);
+      h.op = Op::sum;
+      h.dtype = (who & 0x10) != 0 ? static_cast<Dtype>(in.byte() % 13) : Dtype::int64;
+      h.count = in.byte();
+      h.first = in.byte();
+      h.flags = in.byte() & 0x0F;
+      if (h.coll == wire::Coll::barrier || h.coll == wire::Coll::leave)
+        h.op = Op::null, h.dtype = Dtype::null, h.count = h.first = 0;
+      body.resize(in.word() % 600);
+    } else {
+      body.resize(wire::body_bytes(h.kind));
+      const auto bytes = in.bytes(body.size());
+      std::memcpy(body.data(), bytes.data(), bytes.size());
+      const std::uint64_t job = test::kJob;
+      if ((who & 0x20) != 0 && body.size() >= sizeof job) std::memcpy(body.data(), &job, sizeof job);
+    }
+    h.payload_bytes = static_cast<std::uint32_t>(body.size());
+    world.tree.inject(world.node, to.up, h, body);
+    world.tree.run();
+  }
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    world.tree.cut(world.clients[rank]->up);
+    auto& group = *world.groups[rank];
+    while (group.next_completion()) {
+    }
+    fuzz::must(group.outstanding() == 0, "nothing is waited for on a link that has closed");
+    group.leave(world.tree.now);
+    world.tree.run();
+  }
+  return 0;
+}

@@ -1,0 +1,42 @@
+// Any bytes as a tuning file, and any JSON as the content of one whose checksum is right: what is believed comes back as it was when
+// it is written again.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/fuzz_input.hpp"
+#include "team/tuning_file.hpp"
+
+namespace {
+
+using namespace sumac;
+using fuzz::must;
+
+void read(std::string_view text) {
+  const auto file = team::parse_tuning(text);
+  if (!file) return must(!file.error().context.empty(), "a refusal has a reason");
+  const auto again = team::parse_tuning(team::print_tuning(*file));
+  must(again && *again == *file, "what was read can be written");
+  must(team::digest(*again) == team::digest(*file), "and is the same choices");
+  for (const auto& choice : file->choices)
+    for (const auto& found : team::choices_for(*file, choice.collective, choice.ranks, choice.oversubscribed))
+      must(found.ranks <= choice.ranks, "choices of fewer ranks, or of so many");
+}
+
+/// As src/team/tuning_file.cpp has it: no fuzzer finds a checksum.
+std::string with_checksum(const nlohmann::json& content) {
+  const auto text = content.dump();
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return fmt::format(R"({{"sumac_tuning": 1, "content": {}, "checksum": "{:016x}"}})", text, hash);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  read(text);
+  const auto content = nlohmann::json::parse(text, nullptr, false);
+  if (!content.is_discarded()) read(with_checksum(content));
+  return 0;
+}
