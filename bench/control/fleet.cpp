@@ -129,7 +129,8 @@ void Fleet::take_nodes(Time now) {
     auto* who = up.mutable_register_();
     who->set_version(control::kControlVersion);
     who->set_name(node.name);
-    who->set_address("tcp:127.0.0.1:9");
+    auto* listening = who->add_trees();  // of the one tree: told before it is asked
+    listening->set_address("tcp:127.0.0.1:9");
     who->set_osts(kOsts);
     who->set_groups(kGroups);
     who->set_payload_max(1024);
@@ -155,8 +156,16 @@ void Fleet::heard(Node& node, const control::v1::NodeDown& down) {
   if (down.has_registered()) {
     node.registered = true;
     node.grants.clear();
-    for (const auto& grant : down.registered().grants()) node.grants[grant.job_id()] = grant;
+    for (const auto& tree : down.registered().trees())
+      for (const auto& grant : tree.grants()) node.grants[grant.job_id()] = grant;
     check_sum(node);
+  }
+  if (down.has_tree()) {
+    node.grants.clear();
+    for (const auto& grant : down.tree().grants()) node.grants[grant.job_id()] = grant;
+    check_sum(node);
+  }
+  if (down.has_registered() || down.has_parent()) {
     control::v1::NodeUp up;
     up.mutable_link()->set_up(true);
     node_streams_.send(node.stream, std::move(up));

@@ -98,7 +98,7 @@ TEST_F(World, AKilledNodeIsAnErrorAndNoHang) {
   std::thread killer([&] {  // once both ranks have a group
     char two[2];
     for (int got = 0; got < 2;) got += static_cast<int>(::read(ready[0], two, 2));
-    daemons_->signal("an-leaf2", SIGKILL);
+    daemons_->signal("an-root", SIGKILL);
   });
   const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
@@ -126,15 +126,15 @@ TEST_F(World, AFrozenNodeIsAnErrorAndNoHang) {
   std::thread freezer([&] {
     char two[2];
     for (int got = 0; got < 2;) got += static_cast<int>(::read(ready[0], two, 2));
-    daemons_->signal("an-leaf1", SIGSTOP);
+    daemons_->signal("an-root", SIGSTOP);
   });
   const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
     RANK_EQUAL(::write(ready[1], "x", 1), 1);
     if (rank.rank == 1) {
-      // The other leaf's rank learns it from its own node, which waits for the frozen one by its own clock: don't wait for that
-      // here. It only lives on until rank 0 is done, or its death would be what rank 0 hears of.
+      // It learns it by its own clock: don't wait for that here. It only lives on until rank 0 is done, or its death would be
+      // what rank 0 hears of.
       char done;
       RANK_EQUAL(::read(over[0], &done, 1), 1);
       return;
@@ -147,7 +147,7 @@ TEST_F(World, AFrozenNodeIsAnErrorAndNoHang) {
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
   freezer.join();
-  daemons_->signal("an-leaf1", SIGCONT);
+  daemons_->signal("an-root", SIGCONT);
   for (const int end : {ready[0], ready[1], over[0], over[1]}) ::close(end);
   EXPECT_EQ(complaint(ended), "") << daemons_->log();
   EXPECT_THAT(ended[0].err, HasSubstr("silent"));

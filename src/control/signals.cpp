@@ -5,7 +5,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 
 namespace sumac::control {
 
@@ -27,6 +29,12 @@ std::optional<int> Signals::take() noexcept {
   signalfd_siginfo info{};
   if (::read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
   return static_cast<int>(info.ssi_signo);
+}
+
+int poll_timeout(Time now, Time deadline) noexcept {
+  if (deadline == kNever) return -1;
+  if (deadline <= now) return 0;
+  return static_cast<int>(std::min<std::int64_t>(std::chrono::ceil<Millis>(deadline - now).count(), 86'400'000));
 }
 
 Result<WakeEvent> WakeEvent::make() {

@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <optional>
 
+#include "base/clock.hpp"
 #include "base/fd.hpp"
 #include "base/result.hpp"
 
@@ -21,6 +22,9 @@ class Signals {
   explicit Signals(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
   UniqueFd fd_;
 };
+
+/// Milliseconds for poll() until `deadline`, -1 for kNever: rounded up, or a deadline would be met by spinning through its last one.
+int poll_timeout(Time now, Time deadline) noexcept;
 
 /// Wakes a thread that sleeps in epoll: set() from any thread, clear() in the one that was woken.
 class WakeEvent {

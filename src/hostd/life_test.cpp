@@ -180,7 +180,8 @@ class World {
       const auto& message = to.message;
       if (message.has_registered()) {
         std::set<std::uint64_t> told;
-        for (const auto& grant : message.registered().grants()) told.insert(grant.job_id());
+        for (const auto& tree : message.registered().trees())
+          for (const auto& grant : tree.grants()) told.insert(grant.job_id());
         node.jobs = told;
       }
       if (message.has_grant()) node.jobs.insert(message.grant().job_id());

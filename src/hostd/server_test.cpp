@@ -79,7 +79,8 @@ struct Client {
   }
   void send(const wire::HostMessage& message) { EXPECT_TRUE(socket.send(message, Seconds(20))); }
   wire::HostMessage receive() { return socket.receive(Seconds(20)).value(); }
-  wire::HostMessage begin(std::uint64_t job_id, std::vector<std::string> names = {"h1", "h3"}, std::uint32_t osts = 0) {
+  wire::HostMessage begin(std::uint64_t job_id, std::vector<std::string> names = {"h1", "h2", "h3", "h4"},
+                          std::uint32_t osts = 0) {
     wire::JobBeginBody body;
     body.world_size = body.host_count = static_cast<std::uint32_t>(names.size());
     body.wish.osts = osts;

@@ -7,12 +7,13 @@
 namespace sumac::manager {
 
 struct Config {
-  std::string fabric;
+  std::string fabric, root_guids;
+  std::uint32_t trees = 0, radix = 0;
   std::string listen;
   bool allow_insecure = false;
   std::string tls_ca, tls_cert, tls_key;
   std::string state_dir;
-  Millis lease{}, renew{};
+  Millis lease{}, renew{}, node_away{};
   std::uint32_t default_percent = 0;
   std::uint32_t user_jobs_max = 0, user_share_max = 0;
   bool reservation_mode = false;
@@ -25,7 +26,26 @@ struct Config {
 };
 
 inline constexpr Option<Config> kOptions[] = {
-    option<&Config::fabric>("SUMAC_AM_FABRIC", "", "The fabric file (YAML): switches, hosts, nodes.").alias("fabric"),
+    option<&Config::fabric>(
+        "SUMAC_AM_FABRIC", "",
+        "The fabric file, YAML or what ibnetdiscover printed, read again on SIGHUP; none: the fabric "
+        "is what registers, all at one switch.")
+        .alias("fabric")
+        .alias("fabric_lst_file"),
+    option<&Config::root_guids>("SUMAC_AM_ROOT_GUIDS_FILE", "",
+                                "File of GUIDs, one a line, of switches (or nodes) where roots of trees may be.")
+        .alias("root_guids_file"),
+    option<&Config::trees>("SUMAC_AM_TREES", "0", "Trees of the fabric; 0: as the fabric file says.")
+        .alias("trees")
+        .between(0, 64),
+    option<&Config::radix>("SUMAC_AM_RADIX", "0", "Children of one node; 0: as the fabric file says.")
+        .alias("radix")
+        .alias("max_tree_radix")
+        .between(0, 65535),
+    option<&Config::node_away>("SUMAC_AM_NODE_AWAY", "3s",
+                               "A node that the manager has not heard of for so long is down: trees do without it.")
+        .alias("node_away")
+        .between(10, 3'600'000),
     option<&Config::listen>("SUMAC_AM_LISTEN", "127.0.0.1:6126",
                             "Where nodes and sharpd find the manager: ADDR:PORT or unix:PATH.")
         .alias("listen"),

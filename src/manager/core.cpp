@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "manager/core_messages.hpp"
+#include "manager/saved_tree.hpp"
 
 namespace sumac::manager {
 namespace {
@@ -12,70 +13,148 @@ constexpr Duration kLook = Seconds(1);
 /// ... and what it did not hear meanwhile is nobody's fault.
 constexpr Duration kStoodStill = Seconds(2);
 
-/// The tree in one line: jobs of another one than today's can't go on.
-std::string text_of(const topo::AggregationTree& tree) {
-  std::string text;
-  for (const auto& node : tree.nodes)
-    text += fmt::format("{}{}<{}", text.empty() ? "" : " ", node.name,
-                        !node.in_tree     ? "!"
-                        : node.parent < 0 ? "-"
-                                          : tree.nodes[static_cast<std::size_t>(node.parent)].name);
-  return text;
-}
-
 }  // namespace
 
-Core::Core(const topo::Fabric& fabric, const topo::AggregationTree& tree, CoreRules rules, Journal& journal)
-    : rules_(rules), journal_(journal), fabric_text_(text_of(tree)), root_(tree.root) {
-  for (const auto& node : tree.nodes) {
-    node_by_name_[node.name] = nodes_.size();
-    nodes_.push_back(Node{.name = node.name, .parent = node.parent, .in_tree = node.in_tree});
+Core::Core(topo::Fabric fabric, CoreRules rules, Journal& journal)
+    : rules_(rules), journal_(journal), fabric_(std::move(fabric)), fabric_text_(text_of(fabric_)) {
+  for (std::size_t i = 0; i < fabric_.hosts.size(); ++i)
+    host_by_name_[fabric_.hosts[i].name] = static_cast<std::uint32_t>(i);
+  build_trees();
+  for (const auto& node : fabric_.nodes) add_node(node.name);
+  for (std::uint32_t i = 0; i < trees_.size(); ++i) {
+    const auto works = working(trees_[i]);
+    for (std::size_t n = 0; n < nodes_.size(); ++n) nodes_[n].parts[i].works = works[n];
   }
-  for (std::size_t i = 0; i < fabric.hosts.size(); ++i) leaf_of_host_[fabric.hosts[i].name] = tree.leaf_of_host[i];
 }
 
 Actions Core::restore(const SavedState& saved, Time now) {
   Actions out;
   last_number_ = saved.last_number;
   looked_ = now;
+  expect_nodes(now);
+  if (saved.dropped_jobs != 0)
+    out.push_back(Say{
+        LogLevel::warn, "JOBS",
+        fmt::format("{} jobs that an older sharp_am had granted are released: start them again", saved.dropped_jobs)});
   if (saved.fabric.empty()) return out;  // a first life
+  restarted_ = true;
   settled_at_ = now + rules_.settle;
-  if (saved.fabric != fabric_text_) {
+  const auto drop_all = [&](const char* why) {
     // Nodes hear of no such job when they register, and revoke it; its ranks leave what they have in their own time.
-    for (const auto& record : saved.jobs)
-      out.push_back(Say{LogLevel::warn, "JOBS",
-                        fmt::format("job_id_external: {} job_id_sharp: {} released: the fabric's tree is another one "
-                                    "than when it began",
-                                    record.job_id, record.number)});
-    return out;  // the journal forgets them when the root registers
+    for (const auto& record : saved.jobs) {
+      out.push_back(
+          Say{LogLevel::warn, "JOBS",
+              fmt::format("job_id_external: {} job_id_sharp: {} released: {}", record.job_id, record.number, why)});
+      if (auto removed = journal_.remove(record.job_id); !removed)
+        out.push_back(Say{LogLevel::error, "JOBS", removed.error().context});
+    }
+    keep_trees(out);
+    return out;
+  };
+  if (rules_.open && fabric_.nodes.empty() && fabric_.hosts.empty()) open_fabric_of(saved.fabric);
+  if (saved.fabric != fabric_text_) return drop_all("the fabric is another one than when it began");
+  std::vector<Tree> trees;
+  for (const auto& one : saved.trees) {
+    Tree tree;
+    if (!one.shape.empty()) {
+      auto shape = tree_of(one.shape, fabric_);
+      if (!shape) return drop_all("its tree as it was written down does not fit the fabric");
+      tree.shape = *std::move(shape);
+      tree.shape.id = next_shape_++;
+      tree.id = one.id;
+      tree.lost = false;
+    }
+    trees.push_back(std::move(tree));
   }
-  tree_id_ = saved.tree_id;
-  for (const auto& record : saved.jobs) {
-    Job job;
-    job.record = record;
-    job.wait_for.assign(nodes_.size(), 0);
-    job.granted = true;
-    job.begun = now;
-    job.lease_until = now + rules_.lease;
-    use(job, true);
-    by_ticket_[{record.life, record.ticket}] = record.job_id;
-    jobs_.emplace(record.job_id, std::move(job));
+  if (!saved.jobs.empty()) {
+    trees_ = std::move(trees);
+    patched_ = true;
+  } else {
+    for (std::size_t i = 0; i < trees.size() && i < trees_.size(); ++i)
+      if (!trees[i].lost && !trees_[i].lost && trees[i].shape.root == trees_[i].shape.root) trees_[i].id = trees[i].id;
   }
+  for (auto& node : nodes_) node.parts.assign(trees_.size(), {});
+  for (std::uint32_t i = 0; i < trees_.size(); ++i) {
+    const auto works = working(trees_[i]);
+    for (std::size_t n = 0; n < nodes_.size(); ++n) nodes_[n].parts[i].works = works[n];
+  }
+  // A node that no tree has was down when this was written.
+  for (std::size_t n = 0; n < nodes_.size() && !saved.jobs.empty(); ++n) {
+    if (in_a_tree(n)) continue;
+    fabric_.nodes[n].up = false;
+    nodes_[n].away_at = kNever;
+  }
+  for (const auto& record : saved.jobs) restore_job(out, record, now);
+  expect_nodes(now);
+  keep_trees(out);
   out.push_back(Say{LogLevel::info, "GENERAL",
                     fmt::format("restarted: tree {:#x} and {} jobs are known; their sharpds have {} ms to renew them",
-                                tree_id_, jobs_.size(), std::chrono::duration_cast<Millis>(rules_.lease).count())});
+                                trees_.empty() ? 0 : trees_[0].id, jobs_.size(),
+                                std::chrono::duration_cast<Millis>(rules_.lease).count())});
   return out;
 }
 
-void Core::use(const Job& job, bool more) {
+void Core::restore_job(Actions& out, const JobRecord& record, Time now) {
+  Job job;
+  job.record = record;
+  for (const auto& share : record.shares) {
+    const auto known = [&](std::uint32_t n) { return n < nodes_.size() && nodes_[n].parts[share.tree].works; };
+    const bool is_sound = share.tree < trees_.size() && !trees_[share.tree].lost && trees_[share.tree].id == share.id &&
+                          std::all_of(share.nodes.begin(), share.nodes.end(), known) &&
+                          std::all_of(record.hosts.begin(), record.hosts.end(),
+                                      [&](std::uint32_t host) { return host < fabric_.hosts.size(); });
+    if (!is_sound) {
+      out.push_back(Say{LogLevel::warn, "JOBS",
+                        fmt::format("job_id_external: {} job_id_sharp: {} released: its tree {} is another one now",
+                                    record.job_id, record.number, share.tree + 1)});
+      if (auto removed = journal_.remove(record.job_id); !removed)
+        out.push_back(Say{LogLevel::error, "JOBS", removed.error().context});
+      return;
+    }
+    job.trees.push_back(job_tree_of(share, record.hosts));
+    job.reserved.push_back(reserved_for(share));
+  }
+  job.granted = true;
+  job.begun = now;
+  job.lease_until = now + rules_.lease;
+  use(job, true);
+  by_ticket_[{record.life, record.ticket}] = record.job_id;
+  jobs_.emplace(record.job_id, std::move(job));
+}
+
+/// A fabric that nobody described is what has registered; the journal names it in order.
+void Core::open_fabric_of(const std::string& saved) {
+  for (std::size_t at = 0; at < saved.size();) {
+    const auto end = std::min(saved.find('\n', at), saved.size());
+    const auto line = std::string_view(saved).substr(at, end - at);
+    at = end + 1;
+    const auto name = [&](std::size_t from) { return std::string(line.substr(from, line.find(' ', from) - from)); };
+    if (line.starts_with("node "))
+      add_open_node(name(5));
+    else if (line.starts_with("host "))
+      add_open_host(name(5));
+  }
+  fabric_text_ = text_of(fabric_);
+}
+
+void Core::use_nodes(const Job& job, std::size_t share, const std::vector<std::uint32_t>& nodes, bool more) {
   const auto& grant = job.record.grant;
+  for (const auto n : nodes) {
+    auto& used = nodes_[n].parts[job.record.shares[share].tree].used;
+    used.osts = more ? used.osts + grant.osts : used.osts - grant.osts;
+    used.groups = more ? used.groups + grant.max_groups : used.groups - grant.max_groups;
+  }
+}
+
+void Core::use(const Job& job, bool more) {
+  for (std::size_t i = 0; i < job.record.shares.size(); ++i) use_nodes(job, i, job.reserved[i], more);
+  const auto& grant = job.record.grant;
+  const auto trees = static_cast<std::uint32_t>(job.record.shares.size());
   auto& user = users_[job.record.uid];
   const auto move = [&](std::uint32_t& held, std::uint32_t by) { held = more ? held + by : held - by; };
-  move(used_.osts, grant.osts);
-  move(used_.groups, grant.max_groups);
   move(user.jobs, 1);
-  move(user.osts, grant.osts);
-  move(user.groups, grant.max_groups);
+  move(user.osts, grant.osts * trees);
+  move(user.groups, grant.max_groups * trees);
   if (user.jobs == 0) users_.erase(job.record.uid);
 }
 
@@ -100,6 +179,7 @@ Actions Core::tick(Time now) {
     else if (!job->second.granted && job->second.deadline <= now)
       fail_begin(out, job, missing_for(job->second));
   }
+  give_up_absent(out, now);
   if (settled_at_ <= now) retry_held(out, now);
   return out;
 }
@@ -107,6 +187,7 @@ Actions Core::tick(Time now) {
 Time Core::next_deadline() const {
   Time next = held_.empty() ? kNever : settled_at_;
   if (!jobs_.empty()) next = std::min(next, looked_ + kLook);
+  for (const auto& node : nodes_) next = std::min(next, node.away_at);
   for (const auto& [id, job] : jobs_) {
     next = std::min(next, job.lease_until);
     if (!job.granted) next = std::min(next, job.deadline);

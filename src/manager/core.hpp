@@ -6,6 +6,11 @@
 // every node has acknowledged it. What an ended job held counts as free here at once; a node whose groups of that job still
 // have members acknowledges the next grant only when they have left, so nothing is held twice anywhere.
 //
+// Trees follow the fabric: a node that stays away is down, what registers again or comes anew joins, and when no job runs the
+// trees are built anew, so that they are the best there are. A job goes on as long as its own part of its trees is as it was;
+// otherwise it is released and its sharpd is told why. Each of a node's trees is a shard of it with OSTs, groups, an address and
+// a parent of its own (docs/adr/0022).
+//
 // A job lives while the sharpd that began it renews its lease. A broken stream ends nothing: sharpd comes back and says what it
 // holds, or the lease ends. A restarted manager gives every job that it finds in the journal a whole lease.
 #include <cstdint>
@@ -27,7 +32,8 @@
 #include "manager/policy.hpp"
 #include "manager/quota.hpp"
 #include "topo/fabric.hpp"
-#include "topo/tree.hpp"
+#include "topo/forest.hpp"
+#include "topo/job_tree.hpp"
 
 namespace sumac::manager {
 
@@ -69,13 +75,17 @@ struct CoreRules {
   Duration grant_timeout = Seconds(5);  ///< A node that has not acknowledged a grant by then fails the job's begin.
   Duration lease = Seconds(8), renew_every = Seconds(2);
   std::function<Result<Secret>()> draw_secret = sumac::draw_secret;  ///< Keys of jobs and of the nodes.
-  Duration settle = Seconds(5);  ///< So long after a restart a begin waits for nodes that have not come back yet.
+  Duration settle = Seconds(5);  ///< So long after a start nodes are expected; after a restart a begin waits for them.
+  Duration node_away = Seconds(3);  ///< A node whose stream ended and that is not back by then is down.
+  bool open = false;                ///< No fabric was described: it is made of what registers.
 };
 
 class Core {
  public:
-  /// The fabric must have been validated and its tree built by topo::build_tree(). `journal` outlives the core.
-  Core(const topo::Fabric& fabric, const topo::AggregationTree& tree, CoreRules rules, Journal& journal);
+  /// The fabric must have been validated; its trees and radix are asked of topo. `journal` outlives the core.
+  Core(topo::Fabric fabric, CoreRules rules, Journal& journal);
+  /// Errc::exhausted, not_found: why this fabric has no trees.
+  Result<> check() const;
 
   /// Before anything else, at most once: what the journal of a former life holds.
   Actions restore(const SavedState& saved, Time now);
@@ -87,11 +97,14 @@ class Core {
     rules_.user = rules.user;
     rules_.grant_timeout = rules.grant_timeout;
   }
+  /// The fabric's description has changed: trees follow, jobs that don't notice go on.
+  Actions fabric_changes(const topo::Fabric& described, Time now);
 
   Actions node_registers(StreamId stream, const control::v1::Register& who, Time now);
   Actions node_acks(StreamId stream, std::uint64_t sequence, Time now);
   Actions node_defers(StreamId stream, const control::v1::Deferred& deferred);
   Actions node_link(StreamId stream, const control::v1::Link& link, Time now);
+  Actions node_listens(StreamId stream, const control::v1::Listening& listening, Time now);
   Actions node_stream_ended(StreamId stream, Time now);
 
   Actions host_registers(StreamId stream, const control::v1::HostRegister& who, Time now);
@@ -107,15 +120,35 @@ class Core {
   std::string status_json(Time now, std::uint64_t heard = 0, const Viewer& viewer = {}) const;
 
  private:
+  /// A node's part in one tree.
+  struct Part {
+    bool works = false;   ///< It is on the way of some host: it has a shard.
+    std::string address;  ///< Of its data path; empty: not told yet.
+    std::string why;      ///< It can't listen.
+    bool link_up = false;
+    std::string link_why;
+    Usage used;
+  };
   struct Node {
     std::string name;
-    std::int32_t parent = -1;
-    bool in_tree = true;  ///< false: the tree has no place for it; jobs do without it.
     StreamId stream = 0;  ///< 0: not registered.
     control::v1::Register who;
     std::uint64_t sent = 0;
-    bool link_up = false;
-    std::string link_why;
+    bool described = true;    ///< By the fabric as it was last read.
+    bool seen = false;        ///< It has registered in this life of the manager.
+    Time away_at = kNever;    ///< Not registered: when it is taken for down.
+    std::vector<Part> parts;  ///< By tree.
+  };
+  struct Tree {
+    topo::AggregationTree shape;
+    bool lost = true;  ///< No node is left for it.
+    std::uint32_t id =
+        0;  ///< Of the life of its root's process: group ids come from there. 0: that has never registered.
+  };
+  /// A grant that a node has not acknowledged yet.
+  struct Awaited {
+    std::uint32_t node = 0;
+    std::uint64_t sequence = 0;
   };
   struct Host {
     std::string name;
@@ -123,8 +156,11 @@ class Core {
   };
   struct Job {
     JobRecord record;
-    std::vector<std::uint64_t> wait_for;  ///< Per node: the sequence that carries the grant; 0: acknowledged.
-    std::string deferred;                 ///< Why a node could not acknowledge yet.
+    std::vector<topo::JobTree> trees;  ///< Beside record.shares.
+    std::vector<std::vector<std::uint32_t>>
+        reserved;  ///< For each: the nodes that hold it, and those up to the tree's root.
+    std::vector<Awaited> wait_for;
+    std::string deferred;  ///< Why a node could not acknowledge yet.
     bool granted = false;
     Time begun{}, deadline{}, lease_until{};
   };
@@ -136,12 +172,43 @@ class Core {
   using Jobs = std::map<std::uint64_t, Job>;
 
   static std::uint32_t id_of(std::size_t index) { return static_cast<std::uint32_t>(index + 1); }
-  Node* registered(StreamId stream);
-  void send(Actions& out, Node& node, control::v1::NodeDown message);
-  void send_parent(Actions& out, Node& child);
-  void note_root(Actions& out, const Node& root);
-  std::string missing_nodes() const;
+  // core_trees.cpp
+  topo::TreeOptions tree_options() const;
+  void build_trees();
+  void take_forest(const topo::Forest& forest);
+  void follow(Actions& out, const std::string& why, Time now);
+  void adopt(Actions& out, const std::vector<Tree>& before);
+  void lose_jobs(Actions& out, const std::vector<topo::TreeChange>& changes, const std::string& why);
+  void set_ways_up(Actions& out);
+  void keep_trees(Actions& out);
+  std::vector<std::uint32_t> way_up(std::uint32_t tree, std::uint32_t from) const;
+  std::vector<std::uint32_t> reserved_for(const JobShare& share) const;
+  std::uint32_t id_for(std::uint32_t tree) const;
+  std::vector<bool> working(const Tree& tree) const;
+  bool in_a_tree(std::size_t node) const;
+  std::uint32_t parent_of(std::uint32_t tree, std::size_t node) const;
+  void expect_nodes(Time now);
+  void give_up_absent(Actions& out, Time now);
 
+  // core_nodes.cpp
+  Node* registered(StreamId stream);
+  Node& add_node(const std::string& name);
+  void add_open_node(const std::string& name);
+  void add_open_host(const std::string& name);
+  void open_fabric_of(const std::string& saved);
+  void restore_job(Actions& out, const JobRecord& record, Time now);
+  void send(Actions& out, Node& node, control::v1::NodeDown message);
+  control::v1::NodeTree part_message(std::uint32_t tree, std::size_t node) const;
+  void send_part(Actions& out, std::uint32_t tree, Node& node);
+  void send_parent(Actions& out, std::uint32_t tree, Node& child);
+  void send_parents_of_children(Actions& out, std::uint32_t tree, std::size_t parent);
+  void note_root(Actions& out, std::uint32_t tree);
+  std::size_t index_of(const Node& node) const { return static_cast<std::size_t>(&node - nodes_.data()); }
+  std::string missing_nodes() const;
+  std::string describe_missing(const std::vector<std::uint32_t>& nodes) const;
+  std::optional<std::string> flaw_of(const control::v1::Register& who) const;
+
+  // core_jobs.cpp
   const Host* host_of(Actions& out, StreamId stream) const;
   void to_holder(Actions& out, const Job& job, control::v1::HostDown message) const;
   void refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text) const;
@@ -154,20 +221,27 @@ class Core {
   void drop(Actions& out, Jobs::iterator at, const std::string& why);
   void retry_held(Actions& out, Time now);
   Result<Job> admit(const Host& host, const control::v1::JobBegin& begin) const;
+  Result<std::vector<std::uint32_t>> hosts_of(const control::v1::JobBegin& begin) const;
+  Result<> give_trees(Job& job, const control::v1::JobBegin& begin) const;
   std::string missing_for(const Job& job) const;
   control::v1::JobGranted granted_message(const Job& job) const;
-  Capacity capacity() const;
+  /// What the weakest of these nodes holds in a tree, and what is taken of it where least is left.
+  std::pair<Capacity, Usage> capacity(std::uint32_t tree, const std::vector<std::uint32_t>& nodes) const;
+  Capacity user_capacity() const;
   void use(const Job& job, bool more);
+  void use_nodes(const Job& job, std::size_t share, const std::vector<std::uint32_t>& nodes, bool more);
 
   CoreRules rules_;
   Journal& journal_;
   Reservations reservations_;
+  topo::Fabric fabric_;
   std::string fabric_text_;
-  std::vector<Node> nodes_;
-  std::uint32_t root_ = 0;
-  /// The life of the root's process: group ids come from there. 0: no root has ever registered.
-  std::uint32_t tree_id_ = 0;
-  std::unordered_map<std::string, std::uint32_t> leaf_of_host_;
+  std::vector<Tree> trees_;
+  std::uint32_t next_shape_ = 1;  ///< topo's ids of shapes; ours are those of lives.
+  Error no_trees_{};              ///< Why there is none; Errc::ok otherwise.
+  bool patched_ = false;          ///< Trees were mended since they were built: build them anew when nobody runs.
+  std::vector<Node> nodes_;       ///< As Fabric::nodes.
+  std::unordered_map<std::string, std::uint32_t> host_by_name_;
   std::unordered_map<std::string, std::size_t> node_by_name_;
   std::unordered_map<StreamId, std::size_t> node_by_stream_;
   std::unordered_map<StreamId, Host> hosts_;
@@ -177,10 +251,10 @@ class Core {
   Jobs jobs_;                                                                   ///< By job id.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> by_ticket_;  ///< Life and ticket: job id.
   std::vector<HeldBegin> held_;
-  Usage used_;
   std::map<std::uint32_t, UserUsage> users_;  ///< By uid.
   std::uint32_t last_number_ = 0;
-  Time settled_at_{};  ///< Until then nodes may still be on their way back.
+  bool restarted_ = false;
+  Time settled_at_{};  ///< After a restart: until then nodes may still be on their way back.
   Time looked_{};      ///< When tick() last ran.
 };
 

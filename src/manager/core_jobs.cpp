@@ -6,6 +6,9 @@
 #include "control/command_line.hpp"
 #include "manager/core.hpp"
 #include "manager/core_messages.hpp"
+#include "manager/saved_tree.hpp"
+#include "topo/job_numbers.hpp"
+#include "wire/host.hpp"
 
 namespace sumac::manager {
 
@@ -52,7 +55,10 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
   }
   hosts_[stream] = Host{who.host().substr(0, 200), who.life()};
   stream_of_life_[who.life()] = stream;
-  if (!leaf_of_host_.contains(who.host()))
+  if (rules_.open && who.host().size() < wire::kHostNameMax && !host_by_name_.contains(who.host())) {
+    add_open_host(who.host());
+    follow(out, fmt::format("host {} has come", who.host()), now);
+  } else if (!host_by_name_.contains(who.host()))
     out.push_back(
         Say{LogLevel::warn, "GENERAL",
             fmt::format("sharpd pid {} calls its host {:.64}, which is not in the fabric: add it to the fabric "
@@ -124,35 +130,123 @@ Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& beg
   record.ticket = begin.ticket();
   record.uid = begin.uid();
   record.holder = begin.holder().substr(0, 200);
-  std::set<std::string_view> seen;
-  for (const auto& name : begin.hosts()) {
-    const auto leaf = leaf_of_host_.find(name);
-    if (leaf == leaf_of_host_.end())
-      return fail(Errc::not_found,
-                  "host {:.64} is not in the fabric: add it to sharp_am's fabric file, or give its sharpd --host NAME",
-                  name);
-    if (leaf->second >= nodes_.size())
-      return fail(Errc::not_found, "host {:.64} hangs on no node of the tree: see the fabric file of sharp_am", name);
-    if (!seen.insert(name).second) return fail(Errc::invalid, "host {:.64} is named twice", name);
-    record.leaves.push_back(leaf->second);
-  }
+  auto hosts = hosts_of(begin);
+  if (!hosts) return tl::unexpected(hosts.error());
+  record.hosts = *std::move(hosts);
   auto reservation = reservations_.covering({begin.hosts().begin(), begin.hosts().end()}, begin.uid());
   if (!reservation) return tl::unexpected(reservation.error());
   record.reservation = *std::move(reservation);
-  if (auto absent = missing_nodes(); !absent.empty()) return fail(Errc::lost, "{}", absent);
+  if (auto given = give_trees(job, begin); !given) return tl::unexpected(given.error());
+  auto whole = record.grant;
+  whole.osts *= record.grant.num_trees;
+  whole.max_groups *= record.grant.num_trees;
+  const auto user = users_.find(begin.uid());
+  if (auto may = check_user(rules_.user, user_capacity(), user == users_.end() ? UserUsage{} : user->second,
+                            begin.uid(), whole);
+      !may)
+    return tl::unexpected(may.error());
+  return job;
+}
+
+Result<std::vector<std::uint32_t>> Core::hosts_of(const control::v1::JobBegin& begin) const {
+  std::vector<std::uint32_t> hosts;
+  std::set<std::string_view> seen;
+  for (const auto& name : begin.hosts()) {
+    const auto host = host_by_name_.find(name);
+    if (host == host_by_name_.end() && rules_.open)
+      return fail(Errc::not_found, "host {:.64} has not registered: start its sharpd, or give it --host NAME", name);
+    if (host == host_by_name_.end())
+      return fail(Errc::not_found,
+                  "host {:.64} is not in the fabric: add it to sharp_am's fabric file, or give its sharpd --host NAME",
+                  name);
+    if (!seen.insert(name).second) return fail(Errc::invalid, "host {:.64} is named twice", name);
+    hosts.push_back(host->second);
+  }
+  return hosts;
+}
+
+/// As many of the trees as it asks for and there are; those where least is taken, so that jobs spread over roots and links.
+Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
   const auto& asked = begin.wish();
   const Wish wish{asked.osts(),    asked.payload_per_ost(),    asked.max_groups(),
                   asked.max_qps(), asked.max_group_channels(), asked.num_trees(),
                   begin.features()};
-  auto grant = allocate(rules_.quota, capacity(), used_, wish);
+  struct Choice {
+    JobShare share;
+    topo::JobTree tree;
+    std::vector<std::uint32_t> reserved;
+    Capacity capacity;
+    Usage used;
+  };
+  std::vector<Choice> choices;
+  Error why{Errc::not_found, no_trees_.code == Errc::ok ? "the fabric has no tree" : no_trees_.context};
+  bool has_why = false;
+  const auto note = [&](Error error) {
+    if (!std::exchange(has_why, true)) why = std::move(error);
+  };
+  if (no_trees_.code == Errc::not_found) {
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) all.push_back(n);
+    if (auto who = describe_missing(all); !who.empty()) note({Errc::lost, std::move(who)});
+    if (nodes_.empty()) note({Errc::lost, "no node has registered: start a sharp_an"});
+  }
+  for (std::uint32_t i = 0; i < trees_.size(); ++i) {
+    if (trees_[i].lost) continue;
+    // Ranks of several channels of a host are added up at its leaf, even if no other host is there.
+    auto part = topo::prune(fabric_, trees_[i].shape, job.record.hosts, {.lift = wish.max_group_channels <= 1});
+    const auto is_crowded = [&](const topo::JobNode& node) {
+      return node.children.size() + node.hosts.size() > (fabric_.radix != 0 ? fabric_.radix : topo::kFlatMax);
+    };
+    if (part && std::any_of(part->nodes.begin(), part->nodes.end(), is_crowded))
+      part = topo::prune(fabric_, trees_[i].shape, job.record.hosts, {.lift = false});
+    if (!part) {
+      note({part.error().code, part.error().context});
+      continue;
+    }
+    Choice choice;
+    choice.share = share_of(*part, i, trees_[i].id);
+    choice.tree = *std::move(part);
+    choice.reserved = reserved_for(choice.share);
+    if (auto absent = describe_missing(choice.reserved); !absent.empty()) {
+      note({Errc::lost, std::move(absent)});
+      continue;
+    }
+    std::tie(choice.capacity, choice.used) = capacity(i, choice.reserved);
+    choices.push_back(std::move(choice));
+  }
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const Choice& a, const Choice& b) { return a.used.groups < b.used.groups; });
+  std::vector<Choice> taken;
+  for (auto& choice : choices) {
+    if (taken.size() >= std::max(wish.num_trees, 1u)) break;
+    if (auto fits = allocate(rules_.quota, choice.capacity, choice.used, wish); fits)
+      taken.push_back(std::move(choice));
+    else
+      note(fits.error());
+  }
+  if (taken.empty()) return tl::unexpected(why);
+  std::sort(taken.begin(), taken.end(), [](const Choice& a, const Choice& b) { return a.share.tree < b.share.tree; });
+  // What is given is the same of each: what all of them have.
+  Capacity least = taken.front().capacity;
+  std::uint32_t osts_free = UINT32_MAX, groups_free = UINT32_MAX;
+  for (const auto& one : taken) {
+    least.osts = std::min(least.osts, one.capacity.osts);
+    least.groups = std::min(least.groups, one.capacity.groups);
+    least.payload_max = std::min(least.payload_max, one.capacity.payload_max);
+    osts_free = std::min(osts_free, one.capacity.osts - one.used.osts);
+    groups_free = std::min(groups_free, one.capacity.groups - one.used.groups);
+  }
+  const Usage used{least.osts - std::min(osts_free, least.osts), least.groups - std::min(groups_free, least.groups)};
+  auto grant = allocate(rules_.quota, least, used, wish);
   if (!grant) return tl::unexpected(grant.error());
-  const auto user = users_.find(begin.uid());
-  if (auto may =
-          check_user(rules_.user, capacity(), user == users_.end() ? UserUsage{} : user->second, begin.uid(), *grant);
-      !may)
-    return tl::unexpected(may.error());
-  record.grant = *grant;
-  return job;
+  job.record.grant = *grant;
+  job.record.grant.num_trees = static_cast<std::uint32_t>(taken.size());
+  for (auto& one : taken) {
+    job.record.shares.push_back(std::move(one.share));
+    job.trees.push_back(std::move(one.tree));
+    job.reserved.push_back(std::move(one.reserved));
+  }
+  return {};
 }
 
 Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Time now) {
@@ -192,6 +286,7 @@ void Core::retry_held(Actions& out, Time now) {
 }
 
 void Core::begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now) {
+  if (patched_ && jobs_.empty()) follow(out, "nobody runs", now);  // the best trees again
   auto admitted = admit(host, begin);
   if (!admitted) {
     refuse_job(out, stream, begin, admitted.error().context);
@@ -206,30 +301,28 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
   Job& job = jobs_[begin.job_id()] = *std::move(admitted);
   auto& record = job.record;
   record.number = ++last_number_;
-  record.tree_id = tree_id_;
   record.key.assign(key->begin(), key->end());
   job.begun = now;
   job.deadline = deadline_after(now, rules_.grant_timeout);
   job.lease_until = now + rules_.lease;
   by_ticket_[{record.life, record.ticket}] = record.job_id;
   use(job, true);
-  for (auto& node : nodes_) {
-    if (!node.in_tree) {
-      job.wait_for.push_back(0);
-      continue;
+  for (std::size_t i = 0; i < record.shares.size(); ++i)
+    for (const auto n : job.reserved[i]) {
+      NodeDown message;
+      *message.mutable_grant() = grant_message(record, record.shares[i].tree);
+      send(out, nodes_[n], std::move(message));
+      job.wait_for.push_back({n, nodes_[n].sent});
     }
-    NodeDown message;
-    *message.mutable_grant() = grant_message(record);
-    send(out, node, std::move(message));
-    job.wait_for.push_back(node.sent);
-  }
+  std::string ids;
+  for (const auto& share : record.shares) ids += fmt::format("{}{}", ids.empty() ? "" : ",", share.id);
   out.push_back(Say{
       LogLevel::info, "JOBS",
       fmt::format("job_id_external: {} reservation_key: {} job_id_sharp: {} allocation: {{ q:{}, ud:{} o:{} g:{} }} "
                   "w:{} tree_id: {}",
                   record.job_id, record.reservation.empty() ? "none" : record.reservation, record.number,
                   record.grant.max_qps, record.grant.payload_per_ost, record.grant.osts, record.grant.max_groups,
-                  record.grant.stream_window, record.tree_id)});
+                  record.grant.stream_window, ids)});
 }
 
 void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin,
@@ -251,13 +344,15 @@ void Core::drop(Actions& out, Jobs::iterator at, const std::string& why) {
                         fmt::format("job_id_external: {} ended, and the journal still names it: {}", record.job_id,
                                     removed.error().context)});
   use(at->second, false);
-  for (auto& node : nodes_) {
-    if (!node.in_tree || node.stream == 0) continue;
-    NodeDown message;
-    message.mutable_revoke()->set_job_id(record.job_id);
-    message.mutable_revoke()->set_why(why);
-    send(out, node, std::move(message));
-  }
+  for (std::size_t i = 0; i < record.shares.size(); ++i)
+    for (const auto n : at->second.reserved[i]) {
+      if (nodes_[n].stream == 0) continue;
+      NodeDown message;
+      message.mutable_revoke()->set_tree(record.shares[i].tree);
+      message.mutable_revoke()->set_job_id(record.job_id);
+      message.mutable_revoke()->set_why(why);
+      send(out, nodes_[n], std::move(message));
+    }
   by_ticket_.erase({record.life, record.ticket});
   jobs_.erase(at);
 }
@@ -286,21 +381,32 @@ void Core::release(Actions& out, Jobs::iterator at, const std::string& why) {
 }
 
 std::string Core::missing_for(const Job& job) const {
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (job.wait_for[i] != 0) {
-      if (!job.deferred.empty())
-        return fmt::format("{}: ranks of a former job still hold them: wait until they end, or ask for less",
-                           job.deferred);
-      return fmt::format(
-          "node {} has not acknowledged the grant in {} ms: is its process stopped, or its machine overloaded?",
-          nodes_[i].name, std::chrono::duration_cast<Millis>(rules_.grant_timeout).count());
+  if (!job.wait_for.empty()) {
+    if (!job.deferred.empty())
+      return fmt::format("{}: ranks of a former job still hold them: wait until they end, or ask for less",
+                         job.deferred);
+    return fmt::format(
+        "node {} has not acknowledged the grant in {} ms: is its process stopped, or its machine overloaded?",
+        nodes_[job.wait_for.front().node].name, std::chrono::duration_cast<Millis>(rules_.grant_timeout).count());
+  }
+  for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
+    const auto tree = job.record.shares[i].tree;
+    for (const auto n : job.reserved[i]) {
+      const auto& node = nodes_[n];
+      const auto& part = node.parts[tree];
+      if (part.address.empty())
+        return fmt::format("node {} does not listen for tree {}: {}", node.name, tree + 1,
+                           part.why.empty() ? "it has not said where" : part.why);
     }
-  for (const auto& node : nodes_)
-    if (node.parent >= 0 && !node.link_up) {
-      const auto& parent = nodes_[static_cast<std::size_t>(node.parent)];
-      return fmt::format("node {} is not connected to its parent {} at {}: {}", node.name, parent.name,
-                         parent.who.address(), node.link_why);
+    for (const auto n : job.reserved[i]) {
+      const auto& node = nodes_[n];
+      const auto& part = node.parts[tree];
+      const auto parent = parent_of(tree, n);
+      if (parent != topo::kNone && !part.link_up)
+        return fmt::format("node {} is not connected to its parent {} at {}: {}", node.name, nodes_[parent].name,
+                           nodes_[parent].parts[tree].address, part.link_why);
     }
+  }
   return {};
 }
 
@@ -319,12 +425,14 @@ void Core::finish_if_ready(Actions& out, Jobs::iterator at) {
     return;
   }
   job.granted = true;
+  std::set<std::uint32_t> nodes;
+  for (const auto& share : job.record.shares) nodes.insert(share.nodes.begin(), share.nodes.end());
   HostDown message;
   *message.mutable_granted() = granted_message(job);
   to_holder(out, job, std::move(message));
   out.push_back(Say{LogLevel::info, "JOBS",
                     fmt::format("job_id_external: {} job_id_sharp: {} runs on {} nodes", at->first, job.record.number,
-                                nodes_.size())});
+                                nodes.size())});
 }
 
 control::v1::JobGranted Core::granted_message(const Job& job) const {
@@ -341,19 +449,35 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
   message.set_stream_window(record.grant.stream_window);
   message.set_chunk_bytes(record.grant.chunk_bytes);
   message.set_features(record.grant.features);
-  auto* tree = message.add_trees();
-  tree->set_tree_id(record.tree_id);
-  tree->set_root_node(id_of(root_));
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (!nodes_[i].in_tree) continue;
-    auto* node = tree->add_nodes();
-    node->set_node_id(id_of(i));
-    node->set_parent_id(nodes_[i].parent < 0 ? id_of(i) : id_of(static_cast<std::size_t>(nodes_[i].parent)));
-    node->set_name(nodes_[i].name);
-    node->set_address(nodes_[i].who.address());
+  std::set<std::uint32_t> on_members;
+  for (std::size_t i = 0; i < record.shares.size(); ++i) {
+    const auto& share = record.shares[i];
+    const auto numbers = topo::numbers_of(fabric_, trees_[share.tree].shape, job.trees[i]);
+    auto* tree = message.add_trees();
+    tree->set_tree_id(share.id);
+    tree->set_root_node(id_of(share.nodes.front()));
+    tree->set_rate_bits_per_s(numbers.rate_bits_per_s);
+    tree->set_delay_ns(numbers.delay_ns);
+    tree->set_member_nodes(numbers.member_nodes);
+    for (std::size_t n = 0; n < share.nodes.size(); ++n) {
+      const auto& node = nodes_[share.nodes[n]];
+      auto* entry = tree->add_nodes();
+      entry->set_node_id(id_of(share.nodes[n]));
+      entry->set_parent_id(id_of(share.nodes[share.parents[n] == 0 ? 0 : share.parents[n] - 1]));
+      entry->set_name(node.name);
+      entry->set_address(node.parts[share.tree].address);
+      const auto on = host_by_name_.find(fabric_.nodes[share.nodes[n]].place.at_host);
+      if (on != host_by_name_.end() &&
+          std::find(record.hosts.begin(), record.hosts.end(), on->second) != record.hosts.end())
+        on_members.insert(share.nodes[n]);
+    }
+    for (const auto leaf : share.leaves) tree->add_leaves(id_of(share.nodes[leaf]));
   }
-  for (const auto leaf : record.leaves) tree->add_leaves(id_of(leaf));
   message.set_key(record.key.data(), record.key.size());
+  const auto hosts = topo::numbers_of(fabric_, record.hosts);
+  message.mutable_fabric()->set_host_rate_bits_per_s(hosts.rate_bits_per_s);
+  message.mutable_fabric()->set_rails(hosts.rails);
+  message.mutable_fabric()->set_nodes_on_member_hosts(static_cast<std::uint32_t>(on_members.size()));
   return message;
 }
 

@@ -8,8 +8,9 @@
 
 namespace sumac::manager {
 
-inline control::v1::Grant grant_message(const JobRecord& job) {
+inline control::v1::Grant grant_message(const JobRecord& job, std::uint32_t tree) {
   control::v1::Grant message;
+  message.set_tree(tree);
   message.set_job_id(job.job_id);
   message.set_osts(job.grant.osts);
   message.set_groups(job.grant.max_groups);

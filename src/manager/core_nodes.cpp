@@ -5,6 +5,7 @@
 #include "control/command_line.hpp"
 #include "manager/core.hpp"
 #include "manager/core_messages.hpp"
+#include "topo/changes.hpp"
 #include "wire/agg.hpp"
 #include "wire/host.hpp"
 
@@ -22,35 +23,109 @@ void Core::send(Actions& out, Node& node, NodeDown message) {
   out.push_back(ToNode{node.stream, std::move(message)});
 }
 
-void Core::send_parent(Actions& out, Node& child) {
-  if (child.stream == 0 || child.parent < 0) return;
-  const Node& parent = nodes_[static_cast<std::size_t>(child.parent)];
-  if (parent.stream == 0) return;
+Core::Node& Core::add_node(const std::string& name) {
+  node_by_name_[name] = nodes_.size();
+  auto& node = nodes_.emplace_back();
+  node.name = name;
+  node.parts.resize(trees_.size());
+  return node;
+}
+
+void Core::add_open_node(const std::string& name) {
+  topo::Node added;
+  added.name = name;
+  added.place.at_switch = topo::kAnywhere;
+  fabric_.nodes.push_back(std::move(added));
+  add_node(name);
+}
+
+void Core::add_open_host(const std::string& name) {
+  topo::Host added;
+  added.name = name;
+  added.leaf = topo::kAnywhere;
+  host_by_name_[name] = static_cast<std::uint32_t>(fabric_.hosts.size());
+  fabric_.hosts.push_back(std::move(added));
+}
+
+control::v1::NodeTree Core::part_message(std::uint32_t tree, std::size_t node) const {
+  control::v1::NodeTree message;
+  message.set_tree(tree);
+  message.set_tree_id(trees_[tree].id);
+  message.set_is_root(trees_[tree].shape.root == node);
+  message.set_over(!nodes_[node].parts[tree].works);
+  // A job that was still beginning when this node was away has been refused.
+  for (const auto& [id, job] : jobs_)
+    for (std::size_t i = 0; i < job.record.shares.size(); ++i)
+      if (job.granted && job.record.shares[i].tree == tree &&
+          std::find(job.reserved[i].begin(), job.reserved[i].end(), node) != job.reserved[i].end())
+        *message.add_grants() = grant_message(job.record, tree);
+  return message;
+}
+
+void Core::send_part(Actions& out, std::uint32_t tree, Node& node) {
+  if (node.stream == 0) return;
   NodeDown message;
-  message.mutable_parent()->set_node_id(id_of(static_cast<std::size_t>(child.parent)));
-  message.mutable_parent()->set_name(parent.name);
-  message.mutable_parent()->set_address(parent.who.address());
+  *message.mutable_tree() = part_message(tree, index_of(node));
+  send(out, node, std::move(message));
+}
+
+void Core::send_parent(Actions& out, std::uint32_t tree, Node& child) {
+  const auto parent = parent_of(tree, index_of(child));
+  if (child.stream == 0 || parent == topo::kNone || trees_[tree].id == 0 || !child.parts[tree].works) return;
+  const Node& above = nodes_[parent];
+  if (above.stream == 0 || above.parts[tree].address.empty()) return;
+  NodeDown message;
+  message.mutable_parent()->set_tree(tree);
+  message.mutable_parent()->set_node_id(id_of(parent));
+  message.mutable_parent()->set_name(above.name);
+  message.mutable_parent()->set_address(above.parts[tree].address);
   send(out, child, std::move(message));
 }
 
-/// The root has registered: in the same life as before, or the tree is a new one.
-void Core::note_root(Actions& out, const Node& root) {
-  // 31 bits of the life, for the looks of it in people's logs; 0 is none.
-  const auto id = std::max<std::uint32_t>(static_cast<std::uint32_t>(root.who.life() >> 33), 1);
-  if (id == std::exchange(tree_id_, id)) return;
-  if (auto saved = journal_.set_tree(fabric_text_, id); !saved)
-    out.push_back(
-        Say{LogLevel::error, "GENERAL", fmt::format("the tree's id could not be kept: {}", saved.error().context)});
-  for (const auto& [job_id, job] : jobs_)
-    out.push_back(
-        Say{LogLevel::warn, "JOBS",
-            fmt::format("job_id_external: {} can't go on: the tree's root {} is a new process", job_id, root.name)});
-  for (auto& node : nodes_) {
-    if (node.stream == 0 || &node == &root) continue;
-    NodeDown message;
-    message.mutable_tree()->set_tree_id(tree_id_);
-    send(out, node, std::move(message));
+void Core::send_parents_of_children(Actions& out, std::uint32_t tree, std::size_t parent) {
+  for (std::size_t n = 0; n < nodes_.size(); ++n)
+    if (parent_of(tree, n) == parent) send_parent(out, tree, nodes_[n]);
+}
+
+/// The root of a tree has registered: in the same life as before, or the tree is a new one.
+void Core::note_root(Actions& out, std::uint32_t tree) {
+  const auto id = id_for(tree);
+  if (id == std::exchange(trees_[tree].id, id)) return;
+  auto& root = nodes_[trees_[tree].shape.root];
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    const auto job = at++;
+    const auto& shares = job->second.record.shares;
+    if (std::none_of(shares.begin(), shares.end(), [&](const JobShare& share) { return share.tree == tree; })) continue;
+    const auto why =
+        fmt::format("the root {} of its tree {} is a new process: start the job again", root.name, tree + 1);
+    if (job->second.granted)
+      release(out, job, why);
+    else
+      fail_begin(out, job, why);
   }
+  keep_trees(out);
+  for (auto& node : nodes_)
+    if (&node != &root && node.parts[tree].works) send_part(out, tree, node);
+  // Children of the root hear where it is from whoever called; the others have waited for the id.
+  for (auto& node : nodes_)
+    if (parent_of(tree, index_of(node)) != index_of(root)) send_parent(out, tree, node);
+}
+
+/// What is wrong with a registration by itself.
+std::optional<std::string> Core::flaw_of(const control::v1::Register& who) const {
+  for (const auto& listening : who.trees())
+    if (listening.address().empty() || listening.address().size() >= wire::kAddressMax)
+      return fmt::format("its address has {} bytes, legal are 1 to {}", listening.address().size(),
+                         wire::kAddressMax - 1);
+  if (who.osts() == 0 || who.groups() == 0 || who.groups() > 0xFFFF || who.payload_max() == 0 ||
+      who.payload_max() > wire::kPayloadMax)
+    return fmt::format("its capacity makes no sense: {} OSTs, {} groups, payload {}", who.osts(), who.groups(),
+                       who.payload_max());
+  if (rules_.open && (who.name().empty() || who.name().size() >= wire::kHostNameMax ||
+                      who.name().find_first_of(" \t\n") != std::string::npos))
+    return fmt::format("its name has {} bytes, or blanks: 1 to {} without blanks are legal", who.name().size(),
+                       wire::kHostNameMax - 1);
+  return std::nullopt;
 }
 
 Actions Core::node_registers(StreamId stream, const control::v1::Register& who, Time now) {
@@ -65,54 +140,86 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
                   fmt::format("it speaks version {} of the control messages, the manager {}: install the same "
                               "version everywhere",
                               who.version(), control::kControlVersion));
-  const auto found = node_by_name_.find(who.name());
-  if (found == node_by_name_.end()) {
+  if (auto flaw = flaw_of(who)) return refuse(Errc::invalid, *std::move(flaw));
+  auto found = node_by_name_.find(who.name());
+  const bool is_new = found == node_by_name_.end();
+  if ((is_new || !nodes_[found->second].described) && !rules_.open) {
     std::vector<std::string> known;
-    for (const auto& node : nodes_) known.push_back(node.name);
+    for (const auto& node : nodes_)
+      if (node.described) known.push_back(node.name);
     return refuse(Errc::not_found,
                   fmt::format("the fabric has no node of that name: --name is one of {}", join(known).substr(0, 400)));
+  }
+  if (!is_new && nodes_[found->second].stream != 0) {
+    const auto& node = nodes_[found->second];
+    return refuse(Errc::exists, fmt::format("node {} is registered already, by pid {}: stop one of the two", node.name,
+                                            node.who.pid()));
   }
   if (!node_key_) {
     auto key = rules_.draw_secret();
     if (!key) return refuse(key.error().code, fmt::format("the manager can't draw a key: {}", key.error().context));
     node_key_ = *key;
   }
-  if (who.address().empty() || who.address().size() >= wire::kAddressMax)
-    return refuse(Errc::invalid, fmt::format("its address has {} bytes, legal are 1 to {}", who.address().size(),
-                                             wire::kAddressMax - 1));
-  if (who.osts() == 0 || who.groups() == 0 || who.groups() > 0xFFFF || who.payload_max() == 0 ||
-      who.payload_max() > wire::kPayloadMax)
-    return refuse(Errc::invalid, fmt::format("its capacity makes no sense: {} OSTs, {} groups, payload {}", who.osts(),
-                                             who.groups(), who.payload_max()));
-  Node& node = nodes_[found->second];
-  if (node.stream != 0)
-    return refuse(Errc::exists, fmt::format("node {} is registered already, by pid {} at {}: stop one of the two",
-                                            node.name, node.who.pid(), node.who.address()));
+  if (is_new) {
+    add_open_node(who.name());
+    found = node_by_name_.find(who.name());
+  }
+  const auto index = found->second;
+  nodes_[index].away_at = kNever;
+  if (is_new || !std::exchange(fabric_.nodes[index].up, true))
+    follow(out, fmt::format("node {} has come", who.name()), now);  // it hears of its own part below
 
-  node.stream = stream;
-  node_by_stream_[stream] = found->second;
+  Node& node = nodes_[index];
+  node.seen = true;
   node.who = who;
-  node.sent = 0;
-  node.link_up = false;
-  node.link_why = "not connected yet";
+  for (auto& part : node.parts) {
+    part.address.clear();
+    part.why.clear();
+    part.link_up = false;
+    part.link_why = "not connected yet";
+  }
+  for (const auto& listening : who.trees())
+    if (listening.tree() < node.parts.size()) node.parts[listening.tree()].address = listening.address();
   out.push_back(Say{LogLevel::info, "GENERAL",
-                    fmt::format("node {} registered: node id {}, {}, {} OSTs, {} groups", node.name,
-                                id_of(found->second), who.address(), who.osts(), who.groups())});
-  if (found->second == root_) note_root(out, node);
+                    fmt::format("node {} registered: node id {}, {} OSTs, {} groups", node.name, id_of(index),
+                                who.osts(), who.groups())});
+  for (std::uint32_t i = 0; i < trees_.size(); ++i)
+    if (!trees_[i].lost && trees_[i].shape.root == index) note_root(out, i);
+  node.stream = stream;  // not before: the first thing it hears is what follows
+  node.sent = 0;
+  node_by_stream_[stream] = index;
   NodeDown message;
   auto* registered = message.mutable_registered();
   registered->set_node_key(node_key_->data(), node_key_->size());
-  registered->set_node_id(id_of(found->second));
-  registered->set_tree_id(tree_id_);
-  registered->set_is_root(found->second == root_);
-  // A job that was still beginning when this node was away has been refused.
-  for (const auto& [id, job] : jobs_)
-    if (job.granted && job.record.tree_id == tree_id_) *registered->add_grants() = grant_message(job.record);
+  registered->set_node_id(id_of(index));
+  for (std::uint32_t i = 0; i < trees_.size(); ++i)
+    if (node.parts[i].works) *registered->add_trees() = part_message(i, index);
   send(out, node, std::move(message));
-  send_parent(out, node);
-  for (auto& child : nodes_)
-    if (child.parent >= 0 && static_cast<std::size_t>(child.parent) == found->second) send_parent(out, child);
+  for (std::uint32_t i = 0; i < trees_.size(); ++i) {
+    send_parent(out, i, node);
+    if (node.parts[i].works) send_parents_of_children(out, i, index);
+  }
   retry_held(out, now);
+  return out;
+}
+
+Actions Core::node_listens(StreamId stream, const control::v1::Listening& listening, Time) {
+  Actions out;
+  Node* node = registered(stream);
+  if (node == nullptr) return out;
+  if (listening.tree() >= node->parts.size() || listening.address().size() >= wire::kAddressMax) {
+    out.push_back(Refuse{stream, Error{Errc::invalid, "it listens for a tree that is not there, or at no address"}});
+    return out;
+  }
+  auto& part = node->parts[listening.tree()];
+  part.why = listening.why().substr(0, 300);
+  if (listening.address().empty())
+    out.push_back(Say{LogLevel::error, "GENERAL",
+                      fmt::format("node {} can't listen for tree {}: {}", node->name, listening.tree() + 1, part.why)});
+  if (part.address == listening.address()) return out;
+  part.address = listening.address();
+  send_parents_of_children(out, listening.tree(), index_of(*node));
+  finish_ready(out);
   return out;
 }
 
@@ -125,12 +232,12 @@ Actions Core::node_acks(StreamId stream, std::uint64_t sequence, Time) {
         Refuse{stream, Error{Errc::invalid, fmt::format("acknowledged {}, only {} was sent", sequence, node->sent)}});
     return out;
   }
-  const auto index = static_cast<std::size_t>(node - nodes_.data());
+  const auto index = static_cast<std::uint32_t>(index_of(*node));
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     const auto job = at++;  // the job may be gone afterwards
-    if (job->second.granted || job->second.wait_for[index] != sequence) continue;
-    job->second.wait_for[index] = 0;
-    finish_if_ready(out, job);
+    if (job->second.granted) continue;
+    const auto is_it = [&](const Awaited& one) { return one.node == index && one.sequence == sequence; };
+    if (std::erase_if(job->second.wait_for, is_it) != 0) finish_if_ready(out, job);
   }
   return out;
 }
@@ -139,9 +246,10 @@ Actions Core::node_defers(StreamId stream, const control::v1::Deferred& deferred
   Actions out;
   Node* node = registered(stream);
   if (node == nullptr) return out;
-  const auto index = static_cast<std::size_t>(node - nodes_.data());
+  const auto index = static_cast<std::uint32_t>(index_of(*node));
   for (auto& [id, job] : jobs_) {
-    if (job.granted || deferred.sequence() == 0 || job.wait_for[index] != deferred.sequence()) continue;
+    const auto is_it = [&](const Awaited& one) { return one.node == index && one.sequence == deferred.sequence(); };
+    if (job.granted || std::none_of(job.wait_for.begin(), job.wait_for.end(), is_it)) continue;
     job.deferred = fmt::format("node {}: {:.300}", node->name, deferred.why());
     out.push_back(Say{LogLevel::info, "JOBS", fmt::format("job_id_external: {} waits for {}", id, job.deferred)});
   }
@@ -151,46 +259,59 @@ Actions Core::node_defers(StreamId stream, const control::v1::Deferred& deferred
 Actions Core::node_link(StreamId stream, const control::v1::Link& link, Time) {
   Actions out;
   Node* node = registered(stream);
-  if (node == nullptr || node->parent < 0) return out;
-  if (node->link_up != link.up()) {
-    const auto& parent = nodes_[static_cast<std::size_t>(node->parent)].name;
-    out.push_back(link.up() ? Say{LogLevel::info, "GENERAL",
-                                  fmt::format("node {} is connected to its parent {}", node->name, parent)}
-                            : Say{LogLevel::warn, "GENERAL",
-                                  fmt::format("node {} lost its parent {}: {:.200}", node->name, parent, link.why())});
+  if (node == nullptr || link.tree() >= trees_.size()) return out;
+  const auto parent = parent_of(link.tree(), index_of(*node));
+  if (parent == topo::kNone) return out;
+  auto& part = node->parts[link.tree()];
+  if (part.link_up != link.up()) {
+    const auto& above = nodes_[parent].name;
+    const auto where = trees_.size() == 1 ? "" : fmt::format(" in tree {}", link.tree() + 1);
+    out.push_back(
+        link.up() ? Say{LogLevel::info, "GENERAL",
+                        fmt::format("node {} is connected to its parent {}{}", node->name, above, where)}
+                  : Say{LogLevel::warn, "GENERAL",
+                        fmt::format("node {} lost its parent {}{}: {:.200}", node->name, above, where, link.why())});
   }
-  node->link_up = link.up();
-  node->link_why = link.why().substr(0, 300);
+  part.link_up = link.up();
+  part.link_why = link.why().substr(0, 300);
   finish_ready(out);
   return out;
 }
 
-Actions Core::node_stream_ended(StreamId stream, Time) {
+Actions Core::node_stream_ended(StreamId stream, Time now) {
   Actions out;
   Node* node = registered(stream);
   if (node == nullptr) return out;
+  const auto index = static_cast<std::uint32_t>(index_of(*node));
   node_by_stream_.erase(stream);
   node->stream = 0;
-  node->link_up = false;
+  node->away_at = now + rules_.node_away;
+  for (auto& part : node->parts) part.link_up = false;
+  const auto uses = [&](const Job& job) {
+    return std::any_of(job.reserved.begin(), job.reserved.end(), [&](const std::vector<std::uint32_t>& nodes) {
+      return std::find(nodes.begin(), nodes.end(), index) != nodes.end();
+    });
+  };
   std::string running;
   for (const auto& [id, job] : jobs_)
-    if (job.granted) running += fmt::format(" {}", id);
+    if (job.granted && uses(job)) running += fmt::format(" {}", id);
   out.push_back(Say{LogLevel::warn, "GENERAL",
                     fmt::format("node {} is down: its stream ended; jobs on it:{}", node->name,
                                 running.empty() ? " none" : running)});
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     const auto job = at++;
-    if (!job->second.granted)
+    if (!job->second.granted && uses(job->second))
       fail_begin(out, job,
                  fmt::format("node {} went down while the job began: start it again, see its log", node->name));
   }
   return out;
 }
 
-std::string Core::missing_nodes() const {
+/// Of these nodes, those that have not registered, in words; empty: none.
+std::string Core::describe_missing(const std::vector<std::uint32_t>& nodes) const {
   std::vector<std::string> absent;
-  for (const auto& node : nodes_)
-    if (node.in_tree && node.stream == 0) absent.push_back(node.name);
+  for (const auto n : nodes)
+    if (nodes_[n].stream == 0) absent.push_back(nodes_[n].name);
   if (absent.empty()) return {};
   if (absent.size() == 1)
     return fmt::format("node {} has not registered: start its sharp_an, or see its log", absent[0]);
@@ -198,15 +319,43 @@ std::string Core::missing_nodes() const {
                      join(absent).substr(0, 300));
 }
 
-Capacity Core::capacity() const {
+/// Nodes with work in any tree that are not there.
+std::string Core::missing_nodes() const {
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n)
+    if (std::any_of(nodes_[n].parts.begin(), nodes_[n].parts.end(), [](const Part& part) { return part.works; }))
+      all.push_back(n);
+  return describe_missing(all);
+}
+
+std::pair<Capacity, Usage> Core::capacity(std::uint32_t tree, const std::vector<std::uint32_t>& nodes) const {
   Capacity least{UINT32_MAX, UINT32_MAX, UINT32_MAX};
-  for (const auto& node : nodes_) {
-    if (!node.in_tree || node.stream == 0) continue;
-    least.osts = std::min(least.osts, node.who.osts());
-    least.groups = std::min(least.groups, node.who.groups());
-    least.payload_max = std::min(least.payload_max, node.who.payload_max());
+  std::uint32_t osts_free = UINT32_MAX, groups_free = UINT32_MAX;
+  for (const auto n : nodes) {
+    const auto& who = nodes_[n].who;
+    const auto& used = nodes_[n].parts[tree].used;
+    least.osts = std::min(least.osts, who.osts());
+    least.groups = std::min(least.groups, who.groups());
+    least.payload_max = std::min(least.payload_max, who.payload_max());
+    osts_free = std::min(osts_free, who.osts() - std::min(used.osts, who.osts()));
+    groups_free = std::min(groups_free, who.groups() - std::min(used.groups, who.groups()));
   }
-  return least;
+  return {least, {least.osts - std::min(osts_free, least.osts), least.groups - std::min(groups_free, least.groups)}};
+}
+
+/// What a user's share is a share of: all trees together, each as wide as its weakest node.
+Capacity Core::user_capacity() const {
+  Capacity all{0, 0, 0};
+  for (std::uint32_t i = 0; i < trees_.size(); ++i) {
+    std::vector<std::uint32_t> nodes;
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n)
+      if (nodes_[n].parts[i].works && nodes_[n].stream != 0) nodes.push_back(n);
+    if (nodes.empty()) continue;
+    const auto least = capacity(i, nodes).first;
+    all.osts += least.osts;
+    all.groups += least.groups;
+  }
+  return all;
 }
 
 }  // namespace sumac::manager

@@ -1,5 +1,5 @@
 #pragma once
-// What a manager must still know after it was killed: which job holds what, and of which tree. The core writes it down before
+// What a manager must still know after it was killed: which job holds what, and of which trees. The core writes it down before
 // anybody hears of it, so that a restarted manager never grants a second time what a running job holds.
 #include <cstdint>
 #include <string>
@@ -10,6 +10,17 @@
 
 namespace sumac::manager {
 
+/// A job's part of one tree. Nodes and hosts by their index in the fabric.
+struct JobShare {
+  std::uint32_t tree = 0;              ///< Index of the tree.
+  std::uint32_t id = 0;                ///< Its id when the job began: with another one the job can't go on.
+  std::vector<std::uint32_t> nodes;    ///< The root first, parents before children.
+  std::vector<std::uint32_t> parents;  ///< Index into nodes, plus 1; 0 at the root.
+  std::vector<std::uint32_t> leaves;   ///< Of each of the job's hosts: index into nodes.
+
+  bool operator==(const JobShare&) const = default;
+};
+
 /// A job that was granted. Times are not kept: a restarted manager gives every job a whole lease.
 struct JobRecord {
   std::uint64_t job_id = 0;
@@ -19,19 +30,28 @@ struct JobRecord {
   std::uint32_t uid = 0;
   std::string holder;  ///< For people.
   std::string reservation;
-  std::uint32_t tree_id = 0;
   Allocation grant;
-  std::vector<std::uint32_t> leaves;  ///< Index of the leaf node of each host.
-  std::vector<std::uint8_t> key;      ///< 16 bytes that members show to the nodes.
+  std::vector<std::uint32_t> hosts;  ///< In the order in which it named them.
+  std::vector<JobShare> shares;      ///< By tree.
+  std::vector<std::uint8_t> key;     ///< 16 bytes that members show to the nodes.
 
   bool operator==(const JobRecord&) const = default;
 };
 
+/// One tree as it was: its id and its shape, a list of numbers (saved_tree.hpp).
+struct SavedTree {
+  std::uint32_t id = 0;  ///< 0: its root has never registered.
+  std::vector<std::uint32_t> shape;
+
+  bool operator==(const SavedTree&) const = default;
+};
+
 struct SavedState {
-  std::string fabric;         ///< The tree that the jobs run on, as text: another one is not theirs.
-  std::uint32_t tree_id = 0;  ///< 0: no root has ever registered.
+  std::string fabric;  ///< Names of nodes, hosts and links, in order: with others the indices mean something else.
   std::uint32_t last_number = 0;
+  std::vector<SavedTree> trees;
   std::vector<JobRecord> jobs;
+  std::uint32_t dropped_jobs = 0;  ///< That an older version had written, and that can't go on under this one.
 
   bool operator==(const SavedState&) const = default;
 };
@@ -41,8 +61,7 @@ class Journal {
   virtual ~Journal() = default;
   virtual Result<> put(const JobRecord& job) = 0;
   virtual Result<> remove(std::uint64_t job_id) = 0;
-  /// Forgets all jobs if `fabric` is another one than before.
-  virtual Result<> set_tree(const std::string& fabric, std::uint32_t tree_id) = 0;
+  virtual Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) = 0;
 };
 
 /// Remembers nothing: for a manager that is told to keep no state.
@@ -50,7 +69,7 @@ class NoJournal final : public Journal {
  public:
   Result<> put(const JobRecord&) override { return {}; }
   Result<> remove(std::uint64_t) override { return {}; }
-  Result<> set_tree(const std::string&, std::uint32_t) override { return {}; }
+  Result<> set_trees(const std::string&, const std::vector<SavedTree>&) override { return {}; }
 };
 
 }  // namespace sumac::manager

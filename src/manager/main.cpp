@@ -10,9 +10,12 @@
 #include "control/endpoint.hpp"
 #include "control/signals.hpp"
 #include "fabricfile/fabricfile.hpp"
+#include "fabricfile/ibnetdiscover.hpp"
 #include "manager/config.hpp"
 #include "manager/service.hpp"
 #include "manager/store.hpp"
+#include "topo/changes.hpp"
+#include "wire/host.hpp"
 
 namespace sumac::manager {
 namespace {
@@ -21,13 +24,6 @@ const control::DaemonText kText{"sharp_am",
                                 "the aggregation manager: trees, jobs and their quotas",
                                 "SUMAC_AM_",
                                 {"allow_insecure", "reservation_mode"}};
-
-/// Milliseconds for poll(): rounded up, or a deadline would be met by spinning through its last one.
-int poll_timeout(Time now, Time deadline) {
-  if (deadline == kNever) return -1;
-  if (deadline <= now) return 0;
-  return static_cast<int>(std::chrono::ceil<Millis>(deadline - now).count());
-}
 
 Result<Reservations> read_reservations(const Config& config) {
   if (!config.reservation_mode) return Reservations{};
@@ -40,6 +36,29 @@ Result<Reservations> read_reservations(const Config& config) {
   auto parsed = Reservations::parse(text.str());
   if (!parsed) return within("reservations " + config.reservations, parsed.error());
   return parsed;
+}
+
+/// The fabric as its file describes it now; without a file one switch, at which stands what registers.
+Result<topo::Fabric> read_fabric(const Config& config) {
+  const auto finish = [&](topo::Fabric fabric) -> Result<topo::Fabric> {
+    if (config.trees != 0) fabric.trees = config.trees;
+    if (config.radix != 0) fabric.radix = config.radix;
+    if (fabric.trees > wire::kTreesMax)
+      return fail(Errc::invalid, "{}: {} trees asked, sharp_am serves at most {}", config.fabric, fabric.trees,
+                  wire::kTreesMax);
+    if (fabric.radix == 1) return fail(Errc::invalid, "--radix 1 makes no tree: give 2 or more, or 0 for no limit");
+    return fabric;
+  };
+  if (config.fabric.empty()) {
+    if (!config.root_guids.empty())
+      return fail(Errc::invalid, "--root-guids-file speaks of a fabric that no file describes: give --fabric too");
+    return finish(topo::registered_fabric("registered"));
+  }
+  auto fabric = load_fabric(config.fabric);
+  if (!fabric) return tl::unexpected(fabric.error());
+  if (!config.root_guids.empty())
+    if (auto used = use_root_guids(*fabric, config.root_guids); !used) return tl::unexpected(used.error());
+  return finish(*std::move(fabric));
 }
 
 /// Where this manager writes down what it grants, and what its former life wrote there.
@@ -73,13 +92,16 @@ Result<> reload(Config& config, CoreRules& rules, Service& service, Logger& log,
   if (!again) return tl::unexpected(again.error());
   auto reservations = read_reservations(again->config);
   if (!reservations) return tl::unexpected(reservations.error());
+  auto described = read_fabric(again->config);
+  if (!described) return tl::unexpected(described.error());
   config = again->config;
   take_options(rules, config);
   service.set_rules(rules);
   const auto count = reservations->count();
   service.set_reservations(*std::move(reservations));
   again->tell(log);
-  SUMAC_INFO(log, "SIGHUP: {} reservations read; the fabric is read at start only", count);
+  if (!rules.open) service.fabric_changes(*described);
+  SUMAC_INFO(log, "SIGHUP: {} reservations read{}", count, rules.open ? "" : ", and the fabric");
   return {};
 }
 
@@ -88,11 +110,8 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (!signals) return tl::unexpected(signals.error());
   auto wake = control::WakeEvent::make();
   if (!wake) return tl::unexpected(wake.error());
-  if (config.fabric.empty()) return fail(Errc::invalid, "no fabric file: give --fabric FILE.yaml");
-  auto fabric = load_fabric(config.fabric);
+  auto fabric = read_fabric(config);
   if (!fabric) return tl::unexpected(fabric.error());
-  auto tree = topo::build_tree(*fabric);
-  if (!tree) return within(config.fabric, tree.error());
   auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key}, control::CertRole::manager, "");
   if (!tls) return tl::unexpected(tls.error());
   if (auto legal = control::check_endpoint(config.listen, config.allow_insecure, tls->get()); !legal)
@@ -108,23 +127,32 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   take_options(rules, config);
   rules.lease = config.lease;
   rules.renew_every = config.renew;
+  rules.node_away = config.node_away;
+  rules.open = config.fabric.empty();
+  rules.user = {config.user_jobs_max, config.user_share_max};
   auto state = State::open(config.state_dir);
   if (!state) return tl::unexpected(state.error());
-  Service service(Core(*fabric, *tree, rules, *state->journal), log, [&wake] { wake->set(); });
+  Core core(*fabric, rules, *state->journal);
+  if (auto has_trees = core.check(); !has_trees && !rules.open) return within(config.fabric, has_trees.error());
+  Service service(std::move(core), log, [&wake] { wake->set(); });
   service.restore(state->saved);
   service.set_reservations(*std::move(reservations));
   auto server = control::Server::start(config.listen, service, tls->get());
   if (!server) return tl::unexpected(server.error());
   service.listens_on(server->endpoint(), *tls != nullptr);
-  SUMAC_INFO(log, "sharp_am {} listens on {}{}; fabric {}: {} hosts, {} nodes, root {}", control::version_text(),
-             server->endpoint(), *tls ? " with mutual TLS" : "", config.fabric, fabric->hosts.size(),
-             fabric->nodes.size(), tree->nodes[tree->root].name);
+  const auto* how = *tls ? " with mutual TLS" : "";
+  if (rules.open)
+    SUMAC_INFO(log, "sharp_am {} listens on {}{}; no fabric file: the fabric is what registers",
+               control::version_text(), server->endpoint(), how);
+  else
+    SUMAC_INFO(log, "sharp_am {} listens on {}{}; fabric {}: {} hosts, {} nodes, {} trees", control::version_text(),
+               server->endpoint(), how, config.fabric, fabric->hosts.size(), fabric->nodes.size(), fabric->trees);
   if (config.state_dir.empty()) SUMAC_INFO(log, "no --state-dir: jobs are forgotten when this process ends");
   if (auto said = control::announce_ready(ready_fd); !said) return said;
 
   for (;;) {
     pollfd fds[] = {{signals->fd(), POLLIN, 0}, {wake->fd(), POLLIN, 0}};
-    ::poll(fds, 2, poll_timeout(monotonic_now(), service.next_deadline()));
+    ::poll(fds, 2, control::poll_timeout(monotonic_now(), service.next_deadline()));
     wake->clear();
     service.tick(monotonic_now());
     while (const auto signal = signals->take()) {

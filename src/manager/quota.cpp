@@ -44,10 +44,7 @@ Result<Allocation> allocate(const QuotaRules& rules, const Capacity& capacity, c
   grant.payload_per_ost =
       wish.payload_per_ost != 0 ? wish.payload_per_ost : std::min(rules.payload_default, payload_max);
 
-  if (wish.num_trees > rules.trees)
-    return fail(Errc::invalid, "{} trees asked, the fabric has {}: lower SHARP_COLL_JOB_NUM_TREES", wish.num_trees,
-                rules.trees);
-  grant.num_trees = 1;
+  grant.num_trees = 1;  // of one tree; whoever gives several of them says how many
 
   auto osts = take(kOsts, wish.osts, rules.default_percent, capacity.osts, used.osts);
   if (!osts) return tl::unexpected(osts.error());

@@ -1,6 +1,6 @@
 #pragma once
-// How much of the tree a job gets. What is granted to one job is never granted to another: the sum over jobs stays within
-// what the weakest node holds. Pure arithmetic; a refusal says what was short and which variable to change.
+// How much of a tree a job gets. What is granted to one job is never granted to another: at each node of the tree the sum over
+// its jobs stays within what the node's shard for that tree holds. Pure arithmetic; a refusal says what was short and which variable to change.
 #include <cstdint>
 
 #include "base/result.hpp"
@@ -15,15 +15,14 @@ struct QuotaRules {
   std::uint32_t default_percent = 10;
   std::uint32_t payload_default = 128, payload_min = 128, payload_max = 1024;
   std::uint32_t stream_window = 16, chunk_bytes = 64u << 10;
-  std::uint32_t trees = 1;
 };
 
-/// What every node of the tree has: the least over nodes.
+/// What every node of the job's part of the tree has: the least over nodes.
 struct Capacity {
   std::uint32_t osts = 512, groups = 512, payload_max = 1024;
 };
 
-/// What all running jobs hold together.
+/// What running jobs hold together, at the node where least is left.
 struct Usage {
   std::uint32_t osts = 0, groups = 0;
 };

@@ -79,7 +79,6 @@ TEST(Quota, a_refusal_says_what_was_short_and_what_to_change) {
        Errc::invalid,
        "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST must be 0 or 128 to 1024"},
       {"a payload above the most", {}, {1, 1025, 1}, Errc::invalid, "1025 bytes asked"},
-      {"trees that are not there", {}, {1, 0, 1, 0, 0, 2}, Errc::invalid, "lower SHARP_COLL_JOB_NUM_TREES"},
       {"a wish near the end of its type", {1, 1}, {0xFFFFFFFFu}, Errc::invalid, "a node has 512"},
   };
   for (const auto& row : rows) {

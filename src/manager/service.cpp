@@ -165,6 +165,7 @@ void Service::received(NodeStream& stream, const NodeUp& message) {
     case NodeUp::kAck: return run(core_.node_acks(id, message.ack().sequence(), now));
     case NodeUp::kDeferred: return run(core_.node_defers(id, message.deferred()));
     case NodeUp::kLink: return run(core_.node_link(id, message.link(), now));
+    case NodeUp::kListening: return run(core_.node_listens(id, message.listening(), now));
     case NodeUp::WHAT_NOT_SET: break;
   }
   refuse(id, Error{Errc::invalid,
@@ -229,6 +230,9 @@ void Service::set_reservations(Reservations reservations) {
 void Service::set_rules(const CoreRules& rules) {
   const std::lock_guard lock(mutex_);
   core_.set_rules(rules);
+void Service::fabric_changes(const topo::Fabric& described) {
+  const std::lock_guard lock(mutex_);
+  run(core_.fabric_changes(described, monotonic_now()));
 }
 
 void Service::tick(Time now) {

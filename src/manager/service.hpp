@@ -39,6 +39,7 @@ class Service final : public control::v1::Manager::CallbackService {
   void restore(const SavedState& saved);
   void set_reservations(Reservations reservations);
   void set_rules(const CoreRules& rules);
+  void fabric_changes(const topo::Fabric& described);
   Time next_deadline() const;
   std::string status_json(const Viewer& viewer = {}) const;
 

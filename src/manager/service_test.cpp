@@ -48,7 +48,7 @@ struct Job {
 TEST(Service, grants_and_ends_a_job_over_real_streams) {
   TestManager manager;
   ControlNode root(*manager.stub, "an-root"), one(*manager.stub, "an-leaf1"), two(*manager.stub, "an-leaf2");
-  EXPECT_TRUE(root.registered.is_root());
+  EXPECT_TRUE(root.registered.trees(0).is_root());
   Job job(*manager.stub, test_begin(7));
   ASSERT_TRUE(job.answer.has_granted()) << job.answer.refused().text();
   EXPECT_EQ(job.answer.granted().trees(0).nodes_size(), 3);

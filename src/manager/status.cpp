@@ -8,24 +8,70 @@ namespace sumac::manager {
 
 std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewer) const {
   using nlohmann::json;
-  json nodes = json::array(), jobs = json::array();
-  bool all_registered = true;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const auto& node = nodes_[i];
-    const bool registered = node.stream != 0;
-    all_registered &= registered || !node.in_tree;
-    json entry{{"id", id_of(i)}, {"name", node.name}, {"registered", registered}, {"root", i == root_}};
-    entry["in_tree"] = node.in_tree;
-    entry["parent"] = node.parent < 0 ? json() : json(nodes_[static_cast<std::size_t>(node.parent)].name);
-    if (registered) {
-      entry["address"] = node.who.address();
+  json nodes = json::array(), jobs = json::array(), trees = json::array();
+  bool all_registered = missing_nodes().empty();
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    const auto& node = nodes_[n];
+    json entry{{"id", id_of(n)}, {"name", node.name}, {"registered", node.stream != 0}};
+    // Of the first tree by themselves, as there mostly is one; of all of them in a list.
+    entry["root"] = !trees_.empty() && !trees_[0].lost && trees_[0].shape.root == n;
+    entry["in_tree"] = in_a_tree(n);
+    const auto above = trees_.empty() ? topo::kNone : parent_of(0, n);
+    entry["parent"] = above == topo::kNone ? json() : json(nodes_[above].name);
+    if (node.stream != 0) {
       entry["pid"] = node.who.pid();
       entry["osts"] = node.who.osts();
       entry["groups"] = node.who.groups();
-      entry["link_up"] = node.parent < 0 || node.link_up;
-      if (node.parent >= 0 && !node.link_up) entry["link_why"] = node.link_why;
+      entry["link_up"] = true;
+    }
+    entry["trees"] = json::array();
+    for (std::uint32_t i = 0; i < trees_.size(); ++i) {
+      const auto& part = node.parts[i];
+      if (!part.works) continue;
+      const auto parent = parent_of(i, n);
+      json one{{"tree", i},
+               {"parent", parent == topo::kNone ? json() : json(nodes_[parent].name)},
+               {"address", part.address},
+               {"link_up", node.stream != 0 && (parent == topo::kNone || part.link_up)},
+               {"osts_granted", part.used.osts},
+               {"groups_granted", part.used.groups}};
+      if (!one["link_up"] && node.stream != 0) {
+        entry["link_up"] = false;
+        entry["link_why"] = one["link_why"] = part.link_why;
+      }
+      if (!entry.contains("address") && !part.address.empty()) entry["address"] = part.address;
+      entry["trees"].push_back(std::move(one));
     }
     nodes.push_back(std::move(entry));
+  }
+  // What the fullest node of a tree has granted, and what a job on all of its hosts could get.
+  std::uint32_t osts_granted = 0, groups_granted = 0, osts_free = 0, groups_free = 0;
+  for (std::uint32_t i = 0; i < trees_.size(); ++i) {
+    json entry{{"tree", i}, {"id", trees_[i].id}, {"lost", trees_[i].lost}};
+    std::vector<std::uint32_t> at;
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n)
+      if (nodes_[n].parts[i].works) at.push_back(n);
+    entry["nodes"] = at.size();
+    if (!trees_[i].lost) entry["root"] = nodes_[trees_[i].shape.root].name;
+    Usage most;
+    for (const auto n : at) {
+      most.osts = std::max(most.osts, nodes_[n].parts[i].used.osts);
+      most.groups = std::max(most.groups, nodes_[n].parts[i].used.groups);
+    }
+    entry["osts_granted"] = most.osts;
+    entry["groups_granted"] = most.groups;
+    osts_granted = std::max(osts_granted, most.osts);
+    groups_granted = std::max(groups_granted, most.groups);
+    if (describe_missing(at).empty() && !at.empty()) {
+      const auto [least, used] = capacity(i, at);
+      entry["osts_free"] = least.osts - used.osts;
+      entry["groups_free"] = least.groups - used.groups;
+      osts_free = std::max(osts_free, least.osts - used.osts);
+      groups_free = std::max(groups_free, least.groups - used.groups);
+    } else {
+      all_registered = false;
+    }
+    trees.push_back(std::move(entry));
   }
   for (const auto& [id, job] : jobs_) {
     if (!viewer.everything && viewer.uid != job.record.uid) continue;
@@ -35,7 +81,8 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
                     {"uid", job.record.uid},
                     {"reservation", job.record.reservation},
                     {"running", job.granted},
-                    {"hosts", job.record.leaves.size()},
+                    {"hosts", job.record.hosts.size()},
+                    {"trees", job.record.shares.size()},
                     {"osts", job.record.grant.osts},
                     {"groups", job.record.grant.max_groups},
                     {"payload", job.record.grant.payload_per_ost},
@@ -43,9 +90,16 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
                     {"age_ms", std::chrono::duration_cast<Millis>(now - job.begun).count()},
                     {"lease_ms", std::chrono::duration_cast<Millis>(job.lease_until - now).count()}});
   }
-  json top{{"tree_id", tree_id_},        {"root", nodes_[root_].name},    {"hosts", leaf_of_host_.size()},
-           {"sharpds", hosts_.size()},   {"nodes", std::move(nodes)},     {"jobs", std::move(jobs)},
-           {"osts_granted", used_.osts}, {"groups_granted", used_.groups}};
+  const bool has_tree = !trees_.empty() && !trees_[0].lost;
+  json top{{"tree_id", has_tree ? trees_[0].id : 0},
+           {"root", has_tree ? nodes_[trees_[0].shape.root].name : ""},
+           {"hosts", host_by_name_.size()},
+           {"sharpds", hosts_.size()},
+           {"nodes", std::move(nodes)},
+           {"trees", std::move(trees)},
+           {"jobs", std::move(jobs)},
+           {"osts_granted", osts_granted},
+           {"groups_granted", groups_granted}};
   top["messages"] = heard;
   top["jobs_total"] = jobs_.size();
   top["rules"] = {{"default_quota_percent", rules_.quota.default_percent},
@@ -54,9 +108,8 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
                   {"reservation_mode", reservations_.on()},
                   {"reservations", reservations_.count()}};
   if (all_registered) {
-    const auto least = capacity();
-    top["osts_free"] = least.osts - std::min(used_.osts, least.osts);
-    top["groups_free"] = least.groups - std::min(used_.groups, least.groups);
+    top["osts_free"] = osts_free;
+    top["groups_free"] = groups_free;
   }
   // Names come from other processes: what is no UTF-8 must not throw here.
   return top.dump(2, ' ', false, json::error_handler_t::replace);

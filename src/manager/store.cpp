@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "manager/saved_tree.hpp"
 #include "manager/sql.hpp"
 
 namespace sumac::manager {
@@ -48,24 +49,27 @@ Result<std::uint64_t> pragma(sqlite3* db, const char* text) {
   return query.number(0);
 }
 
-std::string leaves_text(const std::vector<std::uint32_t>& leaves) {
+std::string numbers_text(const std::vector<std::uint32_t>& numbers) {
   std::string text;
-  for (const auto leaf : leaves) text += fmt::format("{}{}", text.empty() ? "" : " ", leaf);
+  for (const auto number : numbers) {
+    if (!text.empty()) text += ' ';
+    text += std::to_string(number);
+  }
   return text;
 }
 
-Result<std::vector<std::uint32_t>> leaves_of(std::string_view text) {
-  std::vector<std::uint32_t> leaves;
+Result<std::vector<std::uint32_t>> numbers_in(std::string_view text) {
+  std::vector<std::uint32_t> numbers;
   const char *at = text.data(), *end = text.data() + text.size();
   while (at != end) {
-    std::uint32_t leaf = 0;
-    const auto [after, error] = std::from_chars(at, end, leaf);
+    std::uint32_t number = 0;
+    const auto [after, error] = std::from_chars(at, end, number);
     if (error != std::errc{} || (after != end && *after != ' '))
-      return fail(Errc::invalid, "'{:.40}' is no list of leaf nodes", text);
-    leaves.push_back(leaf);
+      return fail(Errc::invalid, "'{:.40}' is no list of numbers", text);
+    numbers.push_back(number);
     at = after == end ? end : after + 1;
   }
-  return leaves;
+  return numbers;
 }
 
 }  // namespace
@@ -156,6 +160,22 @@ Result<> Store::migrate(int from) {
           ALTER TABLE jobs ADD COLUMN key BLOB NOT NULL DEFAULT x'';)");
         !added)
       return added;
+  if (from < 3) {
+    // 3: several trees, and of each job its part of them. What older versions knew of a job is not enough to go on with it, and
+    // their nodes and sharpds are refused by this version's manager: its jobs end here, counted so that the log can say it.
+    if (auto made = sql::execute(db, R"(
+          CREATE TABLE state(one INTEGER PRIMARY KEY CHECK (one = 1), fabric TEXT NOT NULL, last_number INTEGER NOT NULL,
+                             dropped_jobs INTEGER NOT NULL) STRICT;
+          INSERT INTO state SELECT 1, '', last_number, (SELECT count(*) FROM jobs) FROM tree;
+          DROP TABLE tree;
+          CREATE TABLE trees(tree INTEGER PRIMARY KEY, id INTEGER NOT NULL, shape TEXT NOT NULL) STRICT;
+          DELETE FROM jobs;
+          ALTER TABLE jobs DROP COLUMN tree_id;
+          ALTER TABLE jobs DROP COLUMN leaves;
+          ALTER TABLE jobs ADD COLUMN shares TEXT NOT NULL DEFAULT '';)");
+        !made)
+      return made;
+  }
   const auto stamp =
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, static_cast<int>(kVersion));
   if (auto stamped = sql::execute(db, stamp.c_str()); !stamped) return stamped;
@@ -164,17 +184,27 @@ Result<> Store::migrate(int from) {
 
 Result<SavedState> Store::load() const {
   SavedState saved;
-  sql::Statement tree(db_.get(), "SELECT fabric, tree_id, last_number FROM tree");
-  auto row = tree.step();
+  sql::Statement state(db_.get(), "SELECT fabric, last_number, dropped_jobs FROM state");
+  auto row = state.step();
   if (!row) return within(path_, row.error());
-  if (!*row) return fail(Errc::invalid, "{}: it lacks its tree: {}", path_, kRemedy);
-  saved.fabric = tree.text(0);
-  saved.tree_id = tree.small(1);
-  saved.last_number = tree.small(2);
-  sql::Statement jobs(
-      db_.get(),
-      "SELECT job_id, number, life, ticket, uid, holder, reservation, tree_id, osts, payload, groups, qps, "
-      "channels, trees, stream_window, chunk, features, leaves, key FROM jobs ORDER BY number");
+  if (!*row) return fail(Errc::invalid, "{}: it lacks its first row: {}", path_, kRemedy);
+  saved.fabric = state.text(0);
+  saved.last_number = state.small(1);
+  saved.dropped_jobs = state.small(2);
+  sql::Statement trees(db_.get(), "SELECT tree, id, shape FROM trees ORDER BY tree");
+  for (;;) {
+    row = trees.step();
+    if (!row) return within(path_, row.error());
+    if (!*row) break;
+    if (trees.number(0) != saved.trees.size())
+      return fail(Errc::invalid, "{}: tree {} is missing: {}", path_, saved.trees.size(), kRemedy);
+    auto shape = numbers_in(trees.text(2));
+    if (!shape) return within(fmt::format("{}: tree {}", path_, saved.trees.size()), shape.error());
+    saved.trees.push_back({trees.small(1), *std::move(shape)});
+  }
+  sql::Statement jobs(db_.get(),
+                      "SELECT job_id, number, life, ticket, uid, holder, reservation, osts, payload, groups, qps, "
+                      "channels, trees, stream_window, chunk, features, shares, key FROM jobs ORDER BY number");
   for (;;) {
     row = jobs.step();
     if (!row) return within(path_, row.error());
@@ -187,13 +217,13 @@ Result<SavedState> Store::load() const {
     job.uid = jobs.small(4);
     job.holder = jobs.text(5);
     job.reservation = jobs.text(6);
-    job.tree_id = jobs.small(7);
-    job.grant = {jobs.small(8),  jobs.small(9),  jobs.small(10), jobs.small(11), jobs.small(12),
-                 jobs.small(13), jobs.small(14), jobs.small(15), jobs.number(16)};
-    auto leaves = leaves_of(jobs.text(17));
-    if (!leaves) return within(fmt::format("{}: job {}", path_, job.job_id), leaves.error());
-    job.leaves = *std::move(leaves);
-    job.key = jobs.blob(18);
+    job.grant = {jobs.small(7),  jobs.small(8),  jobs.small(9),  jobs.small(10), jobs.small(11),
+                 jobs.small(12), jobs.small(13), jobs.small(14), jobs.number(15)};
+    auto numbers = numbers_in(jobs.text(16));
+    if (!numbers) return within(fmt::format("{}: job {}", path_, job.job_id), numbers.error());
+    if (auto read = read_numbers(*numbers, job); !read)
+      return within(fmt::format("{}: job {}", path_, job.job_id), read.error());
+    job.key = jobs.blob(17);
     saved.jobs.push_back(std::move(job));
   }
 }
@@ -201,19 +231,18 @@ Result<SavedState> Store::load() const {
 Result<> Store::put(const JobRecord& job) {
   auto all = sql::Transaction::begin(db_.get());
   if (!all) return tl::unexpected(all.error());
-  sql::Statement insert(
-      db_.get(),
-      "INSERT INTO jobs(job_id, number, life, ticket, uid, holder, reservation, tree_id, osts, payload, "
-      "groups, qps, channels, trees, stream_window, chunk, features, leaves, key) "
-      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  sql::Statement insert(db_.get(),
+                        "INSERT INTO jobs(job_id, number, life, ticket, uid, holder, reservation, osts, payload, "
+                        "groups, qps, channels, trees, stream_window, chunk, features, shares, key) "
+                        "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const auto& g = job.grant;
   insert.bind(job.job_id).bind(job.number).bind(job.life).bind(job.ticket).bind(job.uid);
-  insert.bind(std::string_view(job.holder)).bind(std::string_view(job.reservation)).bind(job.tree_id);
+  insert.bind(std::string_view(job.holder)).bind(std::string_view(job.reservation));
   insert.bind(g.osts).bind(g.payload_per_ost).bind(g.max_groups).bind(g.max_qps).bind(g.max_group_channels);
   insert.bind(g.num_trees).bind(g.stream_window).bind(g.chunk_bytes).bind(g.features);
-  insert.bind(std::string_view(leaves_text(job.leaves))).bind(std::span(job.key));
+  insert.bind(std::string_view(numbers_text(numbers_of(job)))).bind(std::span(job.key));
   if (auto done = insert.run(); !done) return done;
-  sql::Statement number(db_.get(), "UPDATE tree SET last_number = max(last_number, ?)");
+  sql::Statement number(db_.get(), "UPDATE state SET last_number = max(last_number, ?)");
   if (auto done = number.bind(job.number).run(); !done) return done;
   return all->commit();
 }
@@ -222,13 +251,17 @@ Result<> Store::remove(std::uint64_t job_id) {
   return sql::Statement(db_.get(), "DELETE FROM jobs WHERE job_id = ?").bind(job_id).run();
 }
 
-Result<> Store::set_tree(const std::string& fabric, std::uint32_t tree_id) {
+Result<> Store::set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) {
   auto all = sql::Transaction::begin(db_.get());
   if (!all) return tl::unexpected(all.error());
-  sql::Statement other(db_.get(), "DELETE FROM jobs WHERE (SELECT fabric FROM tree) <> ?");
-  if (auto done = other.bind(std::string_view(fabric)).run(); !done) return done;
-  sql::Statement update(db_.get(), "UPDATE tree SET fabric = ?, tree_id = ?");
-  if (auto done = update.bind(std::string_view(fabric)).bind(tree_id).run(); !done) return done;
+  sql::Statement update(db_.get(), "UPDATE state SET fabric = ?, dropped_jobs = 0");
+  if (auto done = update.bind(std::string_view(fabric)).run(); !done) return done;
+  if (auto done = sql::execute(db_.get(), "DELETE FROM trees"); !done) return done;
+  for (std::size_t i = 0; i < trees.size(); ++i) {
+    sql::Statement insert(db_.get(), "INSERT INTO trees VALUES(?, ?, ?)");
+    insert.bind(static_cast<std::uint64_t>(i)).bind(trees[i].id);
+    if (auto done = insert.bind(std::string_view(numbers_text(trees[i].shape))).run(); !done) return done;
+  }
   return all->commit();
 }
 

@@ -13,7 +13,7 @@ namespace sumac::manager {
 class Store final : public Journal {
  public:
   /// Raised when the meaning of a table changes; open() brings older ones up to it in one transaction.
-  static constexpr int kVersion = 2;
+  static constexpr int kVersion = 3;
   static constexpr const char* kFileName = "sharp_am.state";
 
   /// `directory` is made (0700) if its parent is there. Errc::not_found: no such directory; denied: others may write to it;
@@ -23,7 +23,7 @@ class Store final : public Journal {
   Result<SavedState> load() const;
   Result<> put(const JobRecord& job) override;
   Result<> remove(std::uint64_t job_id) override;
-  Result<> set_tree(const std::string& fabric, std::uint32_t tree_id) override;
+  Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) override;
 
   const std::string& path() const noexcept { return path_; }
 

@@ -33,9 +33,9 @@ JobRecord job(std::uint64_t id) {
   record.uid = 1000;
   record.holder = "h1 pid 5 uid 1000";
   record.reservation = "weather";
-  record.tree_id = 0x7FFFFFFF;
   record.grant = {51, 128, 51, 1, 1, 1, 16, 65536, 5};
-  record.leaves = {1, 1, 2};
+  record.hosts = {4, 0, 2};
+  record.shares = {{0, 0x7FFFFFFF, {3, 1, 2}, {0, 1, 1}, {1, 1, 2}}, {2, 9, {5}, {0}, {0, 0, 0}}};
   record.key = {1, 2, 3};
   return record;
 }
@@ -59,7 +59,7 @@ TEST(Store, gives_back_what_was_put) {
     auto store = Store::open(dir.path);
     ASSERT_TRUE(store) << store.error().context;
     EXPECT_TRUE(store->load()->fabric.empty()) << "a first life";
-    ASSERT_TRUE(store->set_tree("root<-", 7));
+    ASSERT_TRUE(store->set_trees("node a\n", {{7, {1, 2, 3}}, {0, {}}}));
     ASSERT_TRUE(store->put(one));
     ASSERT_TRUE(store->put(other));
     ASSERT_TRUE(store->put(job(2)));
@@ -68,8 +68,8 @@ TEST(Store, gives_back_what_was_put) {
   }
   const auto saved = Store::open(dir.path)->load();
   ASSERT_TRUE(saved) << saved.error().context;
-  EXPECT_EQ(saved->fabric, "root<-");
-  EXPECT_EQ(saved->tree_id, 7u);
+  EXPECT_EQ(saved->fabric, "node a\n");
+  EXPECT_THAT(saved->trees, testing::ElementsAre(SavedTree{7, {1, 2, 3}}, SavedTree{0, {}}));
   EXPECT_EQ(saved->last_number, std::max({one.number, other.number, 2u})) << "a number is not used again";
   EXPECT_THAT(saved->jobs, testing::UnorderedElementsAre(one, other));
   struct stat info {};
@@ -77,23 +77,12 @@ TEST(Store, gives_back_what_was_put) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST(Store, another_fabric_forgets_the_jobs_of_the_former) {
-  StateDirectory dir;
-  auto store = Store::open(dir.path);
-  ASSERT_TRUE(store->set_tree("root<-", 7));
-  ASSERT_TRUE(store->put(job(1)));
-  ASSERT_TRUE(store->set_tree("root<-", 8));
-  EXPECT_EQ(store->load()->jobs.size(), 1u);
-  ASSERT_TRUE(store->set_tree("other<-", 9));
-  EXPECT_TRUE(store->load()->jobs.empty());
-}
-
 TEST(Store, what_is_written_survives_a_death_without_a_goodbye) {
   StateDirectory dir;
   const pid_t child = ::fork();
   if (child == 0) {
     auto store = Store::open(dir.path);
-    if (!store || !store->set_tree("root<-", 7) || !store->put(job(1))) ::_exit(1);
+    if (!store || !store->set_trees("node a\n", {{7, {1, 2, 3}}, {0, {}}}) || !store->put(job(1))) ::_exit(1);
     ::kill(::getpid(), SIGKILL);
   }
   int status = 0;
@@ -153,11 +142,15 @@ TEST(Store, refuses_a_file_that_is_damaged_or_not_ours_and_leaves_it_as_it_is) {
       {"another program's", [](const auto& f) { meddle(f, "PRAGMA application_id=77"); }, Errc::invalid,
        "of another program"},
       {"a newer version", [](const auto& f) { meddle(f, "PRAGMA user_version=99"); }, Errc::unsupported,
-       "written by a newer sharp_am (version 99, this one knows 2)"},
+       "written by a newer sharp_am (version 99, this one knows 3)"},
       {"a missing table", [](const auto& f) { meddle(f, "DROP TABLE jobs"); }, Errc::invalid, "no such table"},
-      {"a missing row", [](const auto& f) { meddle(f, "DELETE FROM tree"); }, Errc::invalid, "lacks its tree"},
-      {"leaves that are no numbers", [](const auto& f) { meddle(f, "UPDATE jobs SET leaves='1 x'"); }, Errc::invalid,
-       "no list of leaf nodes"},
+      {"a missing row", [](const auto& f) { meddle(f, "DELETE FROM state"); }, Errc::invalid, "lacks its first row"},
+      {"shares that are no numbers", [](const auto& f) { meddle(f, "UPDATE jobs SET shares='1 x'"); }, Errc::invalid,
+       "no list of numbers"},
+      {"shares that are cut short", [](const auto& f) { meddle(f, "UPDATE jobs SET shares='1 4 0 7 2 1'"); },
+       Errc::invalid, "makes no sense"},
+      {"a tree too few", [](const auto& f) { meddle(f, "DELETE FROM trees WHERE tree = 0"); }, Errc::invalid,
+       "tree 0 is missing"},
       {"its second half gone",
        [](const auto& f) { std::filesystem::resize_file(f, std::filesystem::file_size(f) / 2); }, Errc::invalid, ""},
       {"rubbish in the middle",
@@ -173,7 +166,7 @@ TEST(Store, refuses_a_file_that_is_damaged_or_not_ours_and_leaves_it_as_it_is) {
     StateDirectory dir;
     {
       auto store = Store::open(dir.path);
-      ASSERT_TRUE(store->set_tree("root<-", 7));
+      ASSERT_TRUE(store->set_trees("node a\n", {{7, {1, 2, 3}}, {0, {}}}));
       for (std::uint64_t id = 1; id <= 50; ++id) ASSERT_TRUE(store->put(job(id)));
     }
     row.harm(dir.file());
@@ -188,23 +181,43 @@ TEST(Store, refuses_a_file_that_is_damaged_or_not_ours_and_leaves_it_as_it_is) {
   }
 }
 
-TEST(Store, brings_an_older_file_up_to_date_with_all_its_jobs) {
-  StateDirectory dir;
-  auto old = job(9);
-  {
+TEST(Store, brings_an_older_file_up_to_date_and_says_how_many_jobs_that_ended) {
+  for (const int version : {1, 2}) {
+    SCOPED_TRACE(version);
+    StateDirectory dir;
+    const std::string whose = version == 1 ? ""
+                                           : ", uid INTEGER NOT NULL DEFAULT 0, reservation TEXT NOT NULL DEFAULT '', "
+                                             "key BLOB NOT NULL DEFAULT x''";
+    meddle(dir.file(), fmt::format(R"(
+        CREATE TABLE tree(one INTEGER PRIMARY KEY CHECK (one = 1), fabric TEXT NOT NULL, tree_id INTEGER NOT NULL,
+                          last_number INTEGER NOT NULL) STRICT;
+        CREATE TABLE jobs(job_id INTEGER PRIMARY KEY, number INTEGER NOT NULL, life INTEGER NOT NULL,
+                          ticket INTEGER NOT NULL, holder TEXT NOT NULL, tree_id INTEGER NOT NULL,
+                          osts INTEGER NOT NULL, payload INTEGER NOT NULL, groups INTEGER NOT NULL,
+                          qps INTEGER NOT NULL, channels INTEGER NOT NULL, trees INTEGER NOT NULL,
+                          stream_window INTEGER NOT NULL, chunk INTEGER NOT NULL, features INTEGER NOT NULL,
+                          leaves TEXT NOT NULL{}) STRICT;
+        INSERT INTO tree VALUES(1, 'an-root<-', 77, 41);
+        INSERT INTO jobs(job_id, number, life, ticket, holder, tree_id, osts, payload, groups, qps, channels, trees,
+                         stream_window, chunk, features, leaves) VALUES(9, 41, 5, 3, 'h1', 77, 51, 128, 51, 1, 1, 1, 0, 0,
+                         1, '1 2');
+        PRAGMA application_id=1398099267; PRAGMA user_version={})",
+                                   whose, version)
+                           .c_str());
     auto store = Store::open(dir.path);
-    ASSERT_TRUE(store->set_tree("root<-", 7));
-    ASSERT_TRUE(store->put(old));
+    ASSERT_TRUE(store) << store.error().context;
+    auto saved = store->load();
+    ASSERT_TRUE(saved) << saved.error().context;
+    EXPECT_EQ(saved->dropped_jobs, 1u);
+    EXPECT_TRUE(saved->jobs.empty());
+    EXPECT_TRUE(saved->fabric.empty()) << "as in a first life";
+    EXPECT_EQ(saved->last_number, 41u) << "a number is not used again";
+    ASSERT_TRUE(store->set_trees("node a\n", {{7, {1}}}));
+    ASSERT_TRUE(store->put(job(1)));
+    saved = store->load();
+    EXPECT_EQ(saved->dropped_jobs, 0u) << "it has been said";
+    EXPECT_THAT(saved->jobs, testing::ElementsAre(job(1)));
   }
-  meddle(dir.file(),
-         "ALTER TABLE jobs DROP COLUMN uid; ALTER TABLE jobs DROP COLUMN reservation; ALTER TABLE jobs DROP COLUMN key;"
-         "PRAGMA user_version=1");
-  const auto store = Store::open(dir.path);
-  ASSERT_TRUE(store) << store.error().context;
-  old.uid = 0;
-  old.reservation.clear();
-  old.key.clear();
-  EXPECT_THAT(store->load()->jobs, testing::ElementsAre(old));
 }
 
 }  // namespace

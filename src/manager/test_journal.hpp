@@ -20,10 +20,9 @@ struct TestJournal final : Journal {
     std::erase_if(state.jobs, [&](const auto& job) { return job.job_id == job_id; });
     return {};
   }
-  Result<> set_tree(const std::string& fabric, std::uint32_t tree_id) override {
-    if (fabric != state.fabric) state.jobs.clear();
+  Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) override {
     state.fabric = fabric;
-    state.tree_id = tree_id;
+    state.trees = trees;
     return {};
   }
 };

@@ -1,5 +1,5 @@
 #pragma once
-// The fabric of this folder's tests: an-root with an-leaf1 (h1, h2) and an-leaf2 (h3).
+// The fabric of this folder's tests: an-root with an-leaf1 (h1, h2) and an-leaf2 (h3, h4).
 #include "control/command_line.hpp"
 #include "manager/core.hpp"
 #include "topo/validate.hpp"
@@ -11,7 +11,7 @@ inline topo::Fabric test_fabric() {
   fabric.name = "test";
   fabric.switches = {"root", "leaf1", "leaf2"};
   fabric.links = {{"leaf1", "root", {}}, {"leaf2", "root", {}}};
-  for (const auto& [name, leaf] : {std::pair{"h1", "leaf1"}, {"h2", "leaf1"}, {"h3", "leaf2"}}) {
+  for (const auto& [name, leaf] : {std::pair{"h1", "leaf1"}, {"h2", "leaf1"}, {"h3", "leaf2"}, {"h4", "leaf2"}}) {
     topo::Host host;
     host.name = name;
     host.leaf = leaf;
@@ -21,16 +21,14 @@ inline topo::Fabric test_fabric() {
   return fabric;
 }
 
-inline Core test_core(CoreRules rules, Journal& journal) {
-  const auto fabric = test_fabric();
-  return Core(fabric, *topo::build_tree(fabric), rules, journal);
-}
+inline Core test_core(CoreRules rules, Journal& journal) { return Core(test_fabric(), rules, journal); }
 
 inline control::v1::Register test_register(const std::string& name, std::uint32_t osts = 512) {
   control::v1::Register who;
   who.set_version(control::kControlVersion);
   who.set_name(name);
-  who.set_address("tcp:10.0.0.1:" + std::to_string(7000 + name.size()));
+  auto* listening = who.add_trees();  // as if it had been told already: saves a round
+  listening->set_address("tcp:10.0.0.1:" + std::to_string(7000 + name.size()));
   who.set_life((name.size() + 1) << 40);
   who.set_osts(osts);
   who.set_groups(512);
@@ -38,7 +36,8 @@ inline control::v1::Register test_register(const std::string& name, std::uint32_
   return who;
 }
 
-inline control::v1::JobBegin test_begin(std::uint64_t job_id, std::vector<std::string> hosts = {"h1", "h2", "h3"}) {
+inline control::v1::JobBegin test_begin(std::uint64_t job_id,
+                                        std::vector<std::string> hosts = {"h1", "h2", "h3", "h4"}) {
   control::v1::JobBegin begin;
   begin.set_job_id(job_id);
   begin.set_ticket(job_id + 1000);

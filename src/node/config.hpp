@@ -48,17 +48,21 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("tls_cert"),
     option<&Config::tls_key>("SUMAC_NODE_TLS_KEY", "", "Mutual TLS: its private key; nobody else may read it.")
         .alias("tls_key"),
-    option<&Config::listen>("SUMAC_NODE_LISTEN", "0.0.0.0:0", "Where children connect: ADDR:PORT; port 0 picks one.")
+    option<&Config::listen>(
+        "SUMAC_NODE_LISTEN", "0.0.0.0:0",
+        "Where children connect: ADDR:PORT; port 0 picks one. A node in several trees counts up from here.")
         .alias("listen"),
     option<&Config::device>("SUMAC_NODE_DEVICE", "",
                             "Interface whose address children are told (eth0); none: the first that is not loopback.")
         .alias("device"),
     option<&Config::transport>("SUMAC_NODE_TRANSPORT", "tcp", "How data travels; the whole tree uses the same.")
         .alias("transport"),
-    option<&Config::ost_count>("SUMAC_NODE_OST_COUNT", "512", "OSTs (operations in flight) held at once for all jobs.")
+    option<&Config::ost_count>("SUMAC_NODE_OST_COUNT", "512",
+                               "OSTs (operations in flight) held at once for all jobs, in each tree.")
         .alias("ost_count")
         .between(1, 65535),
-    option<&Config::group_count>("SUMAC_NODE_GROUP_COUNT", "512", "Groups (communicators) held at once for all jobs.")
+    option<&Config::group_count>("SUMAC_NODE_GROUP_COUNT", "512",
+                                 "Groups (communicators) held at once for all jobs, in each tree.")
         .alias("group_count")
         .between(1, 65535),
     option<&Config::payload_max>("SUMAC_NODE_PAYLOAD_MAX", "1KiB",
@@ -78,7 +82,7 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("wire_version_max")
         .between(wire::kAggVersionMin, wire::kAggVersionMax),
     option<&Config::memory>("SUMAC_NODE_MEMORY", "1GiB",
-                            "Bound of the buffers for messages; at the bound the node reads no further.")
+                            "Bound of the buffers for messages, in each tree; at the bound the node reads no further.")
         .alias("memory")
         .between(1 << 20, std::int64_t{1} << 40),
     option<&Config::spin>("SUMAC_NODE_SPIN", "100us",

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "control/command_line.hpp"
@@ -49,14 +50,15 @@ Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
 
 }  // namespace
 
-ControlLink::ControlLink(ControlConfig config, control::WakeEvent& wake, DataPath& data,
-                         const proto::NodeLimits& limits, Logger& log)
+ControlLink::ControlLink(ControlConfig config, control::WakeEvent& wake, std::unique_ptr<Shard> first,
+                         MakeShard make_shard, const proto::NodeLimits& limits, Logger& log)
     : config_(std::move(config)),
-      data_(data),
       limits_(limits),
       log_(log),
+      make_shard_(std::move(make_shard)),
       streams_(config_.manager, control::start_node_stream, wake, config_.tls),
-      life_(draw_life()) {}
+      life_(draw_life()),
+      spare_(std::move(first)) {}
 
 Result<> ControlLink::progress(Time now) {
   if (!open_ && now >= retry_at_) open_stream();
@@ -69,25 +71,34 @@ Result<> ControlLink::progress(Time now) {
         return done;
       }
     }
-  if (auto change = data_.take_parent_change()) {
-    parent_ = *std::move(change);
-    tell_link(parent_);
-  }
-  if (!waiting_.empty() && now >= retry_at_) {
+  for (auto& [index, tree] : trees_)
+    if (auto change = tree.shard->take_parent_change()) {
+      tree.parent = *std::move(change);
+      if (!tree.root) tell_link(index, tree.parent);
+    }
+  if (any_waiting() && now >= retry_at_) {
     retry_waiting();
     retry_at_ = now + kGrantRetry;
   }
   return {};
 }
 
-Time ControlLink::next_due() const noexcept { return open_ && waiting_.empty() ? kNever : retry_at_; }
+bool ControlLink::any_waiting() const noexcept {
+  return std::any_of(trees_.begin(), trees_.end(), [](const auto& entry) { return !entry.second.waiting.empty(); });
+}
+
+Time ControlLink::next_due() const noexcept { return open_ && !any_waiting() ? kNever : retry_at_; }
 
 void ControlLink::open_stream() {
   NodeUp up;
   auto* who = up.mutable_register_();
   who->set_version(control::kControlVersion);
   who->set_name(config_.name);
-  who->set_address(data_.transport().address());
+  for (const auto& [index, tree] : trees_) {
+    auto* listening = who->add_trees();
+    listening->set_tree(index);
+    listening->set_address(tree.shard->address());
+  }
   who->set_osts(limits_.osts);
   who->set_groups(limits_.groups);
   who->set_payload_max(limits_.payload_max);
@@ -99,7 +110,7 @@ void ControlLink::open_stream() {
 
 Result<> ControlLink::stream_over(const Error& why, Time now) {
   open_ = false;
-  waiting_.clear();  // their sequences meant something in that stream only
+  for (auto& [index, tree] : trees_) tree.waiting.clear();  // their sequences meant something in that stream only
   retry_at_ = now + config_.retry;
   switch (why.code) {
     case Errc::ok:
@@ -123,29 +134,40 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       return {};
     case NodeDown::kTree:
       if (!registered_) break;
-      enter_tree(down.tree().tree_id(), now);
+      if (auto entered = enter(down.tree(), now); !entered) return entered;
       acknowledge(down.sequence());
       return {};
-    case NodeDown::kParent:
-      if (!data_.identified()) break;
-      data_.set_parent(down.parent().name(), down.parent().address(), now);
+    case NodeDown::kParent: {
+      if (!registered_) break;
+      if (Tree* tree = standing(down.parent().tree()); tree != nullptr)  // none: it can't listen, the manager knows
+        tree->shard->call(
+            [parent = down.parent(), now](DataPath& data) { data.set_parent(parent.name(), parent.address(), now); });
       acknowledge(down.sequence());
-      return {};
-    case NodeDown::kGrant: {
-      if (!data_.identified()) break;
-      auto grant = grant_of(down.grant());
-      if (!grant) return tl::unexpected(grant.error());
-      try_grant(down.sequence(), *grant);
       return {};
     }
-    case NodeDown::kRevoke:
-      if (!data_.identified()) break;
-      std::erase_if(waiting_, [&](const Waiting& w) { return w.grant.job_id == down.revoke().job_id(); });
-      data_.revoke(down.revoke().job_id(), now);
-      SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} revoked: {:.200}", down.revoke().job_id(),
-                   down.revoke().why());
+    case NodeDown::kGrant: {
+      if (!registered_) break;
+      auto grant = grant_of(down.grant());
+      if (!grant) return tl::unexpected(grant.error());
+      Tree* tree = standing(down.grant().tree());
+      if (tree == nullptr) {
+        defer(down.sequence(), fmt::format("it does not listen for tree {}: see its log", down.grant().tree() + 1));
+        return {};
+      }
+      try_grant(down.grant().tree(), *tree, down.sequence(), *grant);
+      return {};
+    }
+    case NodeDown::kRevoke: {
+      if (!registered_) break;
+      const auto job_id = down.revoke().job_id();
+      if (Tree* tree = standing(down.revoke().tree()); tree != nullptr) {
+        std::erase_if(tree->waiting, [&](const Waiting& w) { return w.grant.job_id == job_id; });
+        tree->shard->call([job_id, now](DataPath& data) { data.revoke(job_id, now); });
+        SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} revoked: {:.200}", job_id, down.revoke().why());
+      }
       acknowledge(down.sequence());
       return {};
+    }
     case NodeDown::WHAT_NOT_SET:
       return fail(Errc::unsupported,
                   "the manager says what this node does not know: install the same version everywhere");
@@ -153,64 +175,123 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
   return fail(Errc::invalid, "the manager at {} speaks before it has registered this node", config_.manager);
 }
 
-void ControlLink::enter_tree(std::uint32_t tree_id, Time now) {
-  waiting_.clear();  // of a former tree
-  data_.identify(node_id_, tree_id, root_, now);
-}
-
 Result<> ControlLink::apply(const control::v1::Registered& who, Time now) {
   auto key = key_of(who.node_key());
   if (!key) return tl::unexpected(key.error());
-  data_.set_node_key(*key);
+  node_key_ = *key;
   node_id_ = who.node_id();
-  root_ = who.is_root();
-  SUMAC_INFO(log_, "registered as node id {}{}; tree {:#x}", node_id_, root_ ? ", the root" : "", who.tree_id());
   registered_ = true;
   complained_ = false;
-  if (!root_) tell_link(parent_);
-  if (who.tree_id() == 0) return {};  // the root has not registered yet: Tree follows
-  enter_tree(who.tree_id(), now);
-  // Its list is the whole truth: what it does not name ended while we did not hear it.
-  for (const auto& job : data_.node()->jobs()) {
-    const auto known = [&](const auto& grant) { return grant.job_id() == job.grant.job_id; };
-    if (!job.revoked && std::none_of(who.grants().begin(), who.grants().end(), known)) {
-      SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "job {} is unknown to the manager: revoked", job.grant.job_id);
-      data_.revoke(job.grant.job_id, now);
-    }
+  SUMAC_INFO(log_, "registered as node id {}, in {} trees", node_id_, who.trees_size());
+  std::set<std::uint32_t> named;
+  for (const auto& told : who.trees()) {
+    named.insert(told.tree());
+    if (auto entered = enter(told, now); !entered) return entered;
   }
-  for (const auto& message : who.grants()) {
-    auto grant = grant_of(message);
-    if (!grant) return tl::unexpected(grant.error());
-    try_grant(0, *grant);
+  for (auto at = trees_.begin(); at != trees_.end();) {
+    const auto tree = at++;
+    if (!named.contains(tree->first)) leave(tree);
   }
   return {};
 }
 
-void ControlLink::try_grant(std::uint64_t sequence, const proto::JobGrant& grant) {
-  const auto done = data_.grant(grant);
+ControlLink::Tree* ControlLink::make_tree(std::uint32_t index) {
+  std::set<std::uint32_t> taken;
+  for (const auto& [other, tree] : trees_) taken.insert(tree.k);
+  std::uint32_t k = 0;
+  while (taken.contains(k)) ++k;
+  auto shard = k == 0 && spare_ ? Result<std::unique_ptr<Shard>>(std::move(spare_)) : make_shard_(k);
+  if (!shard) {
+    SUMAC_ERROR(log_, "tree {}: {}", index + 1, shard.error().context);
+    tell_listening(index, {}, shard.error().context);
+    return nullptr;
+  }
+  auto& tree = trees_[index];
+  tree.shard = *std::move(shard);
+  tree.k = k;
+  SUMAC_INFO(log_, "tree {}: listens on {}", index + 1, tree.shard->address());
+  tell_listening(index, tree.shard->address(), {});
+  return &tree;
+}
+
+/// A tree that this node knows its part of.
+ControlLink::Tree* ControlLink::standing(std::uint32_t index) {
+  const auto found = trees_.find(index);
+  return found == trees_.end() || found->second.id == 0 ? nullptr : &found->second;
+}
+
+void ControlLink::leave(Trees::iterator at) {
+  SUMAC_WARN(log_, "tree {}: this node has no part in it any more", at->first + 1);
+  trees_.erase(at);  // ends the shard's thread; children and members lose their links
+}
+
+Result<> ControlLink::enter(const control::v1::NodeTree& told, Time now) {
+  const auto index = told.tree();
+  const auto found = trees_.find(index);
+  if (told.over()) {
+    if (found != trees_.end()) leave(found);
+    return {};
+  }
+  Tree* tree = found != trees_.end() ? &found->second : make_tree(index);
+  if (tree == nullptr) return {};
+  if (tree->id != told.tree_id()) tree->waiting.clear();  // of a former tree
+  tree->root = told.is_root();
+  if (!tree->root) tell_link(index, tree->parent);
+  SUMAC_INFO(log_, "tree {}: id {:#x}{}", index + 1, told.tree_id(), tree->root ? ", this node is its root" : "");
+  if (told.tree_id() == 0) return {};  // the root has not registered yet: it is told again
+  tree->id = told.tree_id();
+  std::vector<std::uint64_t> over;
+  tree->shard->call([&](DataPath& data) {
+    data.set_node_key(node_key_);
+    data.identify(node_id_, tree->id, tree->root, now);
+    // Its list is the whole truth: what it does not name ended while we did not hear it.
+    for (const auto& job : data.node()->jobs()) {
+      const auto known = [&](const auto& grant) { return grant.job_id() == job.grant.job_id; };
+      if (job.revoked || std::any_of(told.grants().begin(), told.grants().end(), known)) continue;
+      over.push_back(job.grant.job_id);
+      data.revoke(job.grant.job_id, now);
+    }
+  });
+  for (const auto job_id : over)
+    SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "job {} is unknown to the manager: revoked", job_id);
+  for (const auto& message : told.grants()) {
+    auto grant = grant_of(message);
+    if (!grant) return tl::unexpected(grant.error());
+    try_grant(index, *tree, 0, *grant);
+  }
+  return {};
+}
+
+void ControlLink::try_grant(std::uint32_t index, Tree& tree, std::uint64_t sequence, const proto::JobGrant& grant) {
+  const auto done = tree.shard->call([&](DataPath& data) { return data.grant(grant); });
   if (done) {
-    SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} granted: osts {} groups {} payload {} stream window {}",
-                 grant.job_id, grant.osts, grant.max_groups, grant.payload, grant.stream_window);
+    SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} granted: tree {} osts {} groups {} payload {} stream window {}",
+                 grant.job_id, index + 1, grant.osts, grant.max_groups, grant.payload, grant.stream_window);
     if (sequence != 0) acknowledge(sequence);
     return;
   }
   SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} must wait: {}", grant.job_id, done.error().context);
-  waiting_.push_back({sequence, grant});
+  tree.waiting.push_back({sequence, grant});
   retry_at_ = monotonic_now() + kGrantRetry;
-  if (sequence == 0) return;
+  if (sequence != 0) defer(sequence, done.error().context);
+}
+
+void ControlLink::defer(std::uint64_t sequence, const std::string& why) {
   NodeUp up;
   up.mutable_deferred()->set_sequence(sequence);
-  up.mutable_deferred()->set_why(done.error().context);
+  up.mutable_deferred()->set_why(why.substr(0, 300));
   streams_.send(ticket_, std::move(up));
 }
 
 void ControlLink::retry_waiting() {
-  std::erase_if(waiting_, [&](const Waiting& w) {
-    if (!data_.grant(w.grant)) return false;
-    SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} granted after a wait", w.grant.job_id);
-    if (w.sequence != 0) acknowledge(w.sequence);
-    return true;
-  });
+  for (auto& [index, tree] : trees_) {
+    std::erase_if(tree.waiting, [&](const Waiting& w) {
+      if (!tree.shard->call([&](DataPath& data) { return data.grant(w.grant); })) return false;
+      SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} granted after a wait", w.grant.job_id);
+      if (w.sequence != 0) acknowledge(w.sequence);
+      return true;
+    });
+  }
 }
 
 void ControlLink::acknowledge(std::uint64_t sequence) {
@@ -219,11 +300,31 @@ void ControlLink::acknowledge(std::uint64_t sequence) {
   streams_.send(ticket_, std::move(up));
 }
 
-void ControlLink::tell_link(const ParentState& state) {
+void ControlLink::tell_listening(std::uint32_t index, const std::string& address, const std::string& why) {
   NodeUp up;
+  up.mutable_listening()->set_tree(index);
+  up.mutable_listening()->set_address(address);
+  up.mutable_listening()->set_why(why.substr(0, 300));
+  streams_.send(ticket_, std::move(up));
+}
+
+void ControlLink::tell_link(std::uint32_t index, const ParentState& state) {
+  NodeUp up;
+  up.mutable_link()->set_tree(index);
   up.mutable_link()->set_up(state.up);
   up.mutable_link()->set_why(state.why.substr(0, 300));
   streams_.send(ticket_, std::move(up));
+}
+
+std::string ControlLink::statistics_json() {
+  auto trees = nlohmann::json::array();
+  for (auto& [index, tree] : trees_) {
+    auto one = nlohmann::json::parse(tree.shard->call([](DataPath& data) { return data.statistics_json(); }));
+    one["tree"] = index;
+    one["tree_id"] = tree.id;
+    trees.push_back(std::move(one));
+  }
+  return nlohmann::json{{"name", config_.name}, {"trees", std::move(trees)}}.dump(2);
 }
 
 }  // namespace sumac::node

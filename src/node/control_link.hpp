@@ -1,12 +1,16 @@
 #pragma once
-// The node's conversation with the manager: registers, applies what it is told to the data path, acknowledges. The data path
-// goes on when the manager is away; the stream is opened again until the manager is back.
+// The node's conversation with the manager: registers, hears which trees it is in, keeps a shard for each, applies what it is told
+// to them, acknowledges. The data path goes on when the manager is away; the stream is opened again until the manager is back.
 #include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
 #include <string>
 
 #include "base/log.hpp"
 #include "control/client_streams.hpp"
-#include "node/data_path.hpp"
+#include "node/shard.hpp"
 
 namespace sumac::node {
 
@@ -19,44 +23,65 @@ struct ControlConfig {
 
 class ControlLink {
  public:
-  ControlLink(ControlConfig config, control::WakeEvent& wake, DataPath& data, const proto::NodeLimits& limits,
-              Logger& log);
+  /// Makes the k-th shard of this process, from 0.
+  using MakeShard = std::function<Result<std::unique_ptr<Shard>>(std::uint32_t k)>;
+
+  /// `first` is shard 0: it listens already, so that an address in use is found when the process starts.
+  ControlLink(ControlConfig config, control::WakeEvent& wake, std::unique_ptr<Shard> first, MakeShard make_shard,
+              const proto::NodeLimits& limits, Logger& log);
 
   /// Takes what came from the manager, opens the stream again when it is time, and retries grants that had to wait.
   /// Errc::ok, or why this node can't be what it was told to be: give up.
   Result<> progress(Time now);
-  bool pending() const noexcept { return streams_.pending(); }
   Time next_due() const noexcept;
   bool registered() const noexcept { return registered_; }
+  /// Of all trees, as JSON.
+  std::string statistics_json();
 
  private:
   struct Waiting {
     std::uint64_t sequence = 0;
     proto::JobGrant grant;
   };
+  struct Tree {
+    std::unique_ptr<Shard> shard;
+    std::uint32_t k = 0;  ///< Which shard of the process it is.
+    std::uint32_t id = 0;
+    bool root = false;
+    ParentState parent;
+    std::deque<Waiting> waiting;
+  };
+  using Trees = std::map<std::uint32_t, Tree>;
+
   Result<> heard(const control::v1::NodeDown& down, Time now);
   Result<> apply(const control::v1::Registered& who, Time now);
-  void enter_tree(std::uint32_t tree_id, Time now);
+  Result<> enter(const control::v1::NodeTree& told, Time now);
+  void leave(Trees::iterator at);
+  Tree* make_tree(std::uint32_t index);
+  Tree* standing(std::uint32_t index);
   Result<> stream_over(const Error& why, Time now);
-  void try_grant(std::uint64_t sequence, const proto::JobGrant& grant);
+  void try_grant(std::uint32_t index, Tree& tree, std::uint64_t sequence, const proto::JobGrant& grant);
   void retry_waiting();
+  bool any_waiting() const noexcept;
   void open_stream();
   void acknowledge(std::uint64_t sequence);
-  void tell_link(const ParentState& state);
+  void defer(std::uint64_t sequence, const std::string& why);
+  void tell_listening(std::uint32_t index, const std::string& address, const std::string& why);
+  void tell_link(std::uint32_t index, const ParentState& state);
 
   ControlConfig config_;
-  DataPath& data_;
   proto::NodeLimits limits_;
   Logger& log_;
+  MakeShard make_shard_;
   control::NodeStreams streams_;
   control::Ticket ticket_ = 0;
   bool open_ = false, registered_ = false, complained_ = false;
   Time retry_at_{};  // at once
-  ParentState parent_;
   std::uint32_t node_id_ = 0;
-  bool root_ = false;
+  Secret node_key_{};  ///< What the nodes of this fabric show each other.
   const std::uint64_t life_;
-  std::deque<Waiting> waiting_;
+  std::unique_ptr<Shard> spare_;  ///< Shard 0 while no tree has it.
+  Trees trees_;                   ///< By the manager's index.
 };
 
 }  // namespace sumac::node

@@ -52,6 +52,10 @@ void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root,
   config.node_key = node_key_;
   config.versions = config_.versions;
   node_ = std::make_unique<proto::Node>(config, static_cast<proto::Outbox&>(*this));
+  if (root) {
+    parent_address_.clear();  // of a time when it had one
+    retry_at_ = kNever;
+  }
   if (!parent_address_.empty()) connect_parent(now);
 }
 

@@ -28,6 +28,10 @@ Result<> set_link_up(Fabric& fabric, std::string_view a, std::string_view b, boo
 Result<> set_host_up(Fabric& fabric, std::string_view name, bool up);
 Result<> set_node_up(Fabric& fabric, std::string_view name, bool up);
 
+/// Makes `fabric` what `described` says and keeps its indices: what is not described any more is down, what is, is as described,
+/// what is new stands behind. Both must have been validated.
+void become(Fabric& fabric, const Fabric& described);
+
 inline Result<> remove_switch(Fabric& fabric, std::string_view name) { return set_switch_up(fabric, name, false); }
 inline Result<> remove_link(Fabric& fabric, std::string_view a, std::string_view b) {
   return set_link_up(fabric, a, b, false);

@@ -7,6 +7,8 @@
 // - The root is the node whose farthest host is nearest; of equals the one nearest to all, the fastest, the first name.
 // - Of several shortest ways the one is taken that soonest meets a node, then whose links carry least for their rate,
 //   then whose node has fewest children, over all trees that were built.
+// - A node on a host with a limited link adds up for other trees than its own only where the root would have too many
+//   children without it: the way past it is shorter, and its link is its own tree's. So m spare hosts make m flat trees.
 // - Several trees have different roots as long as there are nodes, and take turns over the planes of the fabric and over
 //   the ports of a host.
 // Nothing depends on anything but the fabric: the same description gives the same trees everywhere.
@@ -19,6 +21,9 @@
 #include "topo/switch_graph.hpp"
 
 namespace sumac::topo {
+
+/// More children than one node should have where a deeper tree would spare it: a node serves 256 of one group at most.
+inline constexpr std::uint32_t kFlatMax = 64;
 
 struct TreeNode {
   std::string name;

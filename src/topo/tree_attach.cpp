@@ -182,7 +182,8 @@ void TreeBuilder::attach_idle(Draft& draft) {
   }
   std::vector<std::uint32_t> own(fabric_.hosts.size(), kNone);
   for (std::uint32_t i = 0; i < node_host_.size(); ++i)
-    if (node_host_[i] != kNone && draft.links[i] != kNone) own[node_host_[i]] = i;
+    if (node_host_[i] != kNone && draft.links[i] != kNone && (draft.slots[i] != 0 || i == draft.root))
+      own[node_host_[i]] = i;  // one without work would be at work for a host without ranks alone
   for (std::uint32_t host = 0; host < draft.leaf.size(); ++host) {
     const auto at = draft.host_switch[host];
     if (draft.leaf[host] != kNone || at == kNone || walk.distance[at] == kNone || fabric_.hosts[host].compute) continue;

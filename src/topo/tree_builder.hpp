@@ -70,6 +70,10 @@ class TreeBuilder {
   static std::vector<std::vector<std::uint32_t>> children_of(const Draft& draft);
 
  private:
+  /// `spares_host_links`: nodes that share the link of a host take nothing but as the root. `is_crowded`: that left the root
+  /// with more children than it should have, and the draft is none.
+  Result<Draft> grow(std::uint32_t plane, std::uint32_t turn, bool spares_host_links, bool& is_crowded);
+  bool shares_host_link(std::uint32_t node) const { return node_host_[node] != kNone && rate_rank(node) != 0; }
   std::uint32_t choose_root(std::uint32_t plane, const Draft& draft) const;
   std::vector<std::uint32_t> heads_at(std::uint32_t at, std::uint32_t root) const;
   /// Links from one switch to another that is `row` links away, by the least loaded ones.

@@ -27,6 +27,18 @@ std::vector<std::uint32_t> way_up(const std::vector<Up>& ups, std::uint32_t from
 }  // namespace
 
 Result<Draft> TreeBuilder::grow(std::uint32_t plane, std::uint32_t turn) {
+  bool is_crowded = false;
+  const auto kept = streams_;
+  bool any_on_host = false;
+  for (std::uint32_t i = 0; i < node_host_.size(); ++i) any_on_host = any_on_host || shares_host_link(i);
+  if (!any_on_host) return grow(plane, turn, false, is_crowded);
+  auto draft = grow(plane, turn, true, is_crowded);
+  if (draft && !is_crowded) return draft;
+  streams_ = kept;
+  return grow(plane, turn, false, is_crowded);
+}
+
+Result<Draft> TreeBuilder::grow(std::uint32_t plane, std::uint32_t turn, bool spares_host_links, bool& is_crowded) {
   auto draft = blank(plane, turn);
   draft.root = choose_root(plane, draft);
   const auto root_switch = node_switch_[draft.root];
@@ -75,6 +87,9 @@ Result<Draft> TreeBuilder::grow(std::uint32_t plane, std::uint32_t turn) {
     if (flows.size() > 1 || flows.front().is_host) {
       for (const auto head : heads_at(at, draft.root)) {
         if (taken == flows.size()) break;
+        // The way past a node that shares a host's link is shorter by that link, there and back, and leaves the link to the
+        // tree whose root it is.
+        if (spares_host_links && shares_host_link(head)) continue;
         const auto room = std::min<std::size_t>(free_slots(draft, head), flows.size() - taken);
         for (std::size_t i = 0; i < room; ++i) take(head, flows[taken++]);
         onwards.push_back({false, head});
@@ -98,6 +113,8 @@ Result<Draft> TreeBuilder::grow(std::uint32_t plane, std::uint32_t turn) {
   }
 
   auto flows = std::move(arrived[root_switch]);
+  is_crowded = spares_host_links && flows.size() > (radix_ == 0 ? kFlatMax : radix_);
+  if (is_crowded) return draft;
   draft.links[draft.root] = 0;
   if (radix_ == 0 || flows.size() <= radix_) {
     for (const auto& flow : flows) take(draft.root, flow);

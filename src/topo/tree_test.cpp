@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "topo/test_fabric.hpp"
 
 namespace sumac::topo {
@@ -93,6 +95,53 @@ TEST(Tree, children_know_their_parent_and_parents_their_children) {
   ASSERT_TRUE(tree);
   EXPECT_EQ(tree->root, 0U);
   EXPECT_EQ(tree->nodes[0].children, (std::vector<std::uint32_t>{1, 2}));
+}
+
+/// Two leaves under a root switch, n hosts at each, all with a link of 60 Mbit/s.
+Fabric hosts_at_two_leaves(std::uint32_t n) {
+  Fabric fabric;
+  fabric.name = "stripes";
+  fabric.switches = {"root", "leaf1", "leaf2"};
+  fabric.links = {{"leaf1", "root", {}}, {"leaf2", "root", {}}};
+  for (std::uint32_t i = 0; i < 2 * n; ++i) {
+    fabric.hosts.push_back(host("h" + std::to_string(i), i < n ? "leaf1" : "leaf2"));
+    fabric.hosts.back().link.rate_bits_per_s = 60'000'000;
+  }
+  return fabric;
+}
+
+TEST(Tree, nodes_with_a_hosts_link_are_the_roots_of_flat_trees_and_work_in_no_other) {
+  for (const bool spare : {true, false}) {
+    SCOPED_TRACE(spare ? "on spare hosts" : "on the hosts themselves");
+    auto fabric = hosts_at_two_leaves(spare ? 8 : 4);  // of 16, every second one is spare
+    for (std::uint32_t i = 0; i < fabric.hosts.size(); ++i) {
+      if (spare && i % 2 == 0) continue;
+      fabric.hosts[i].compute = !spare;
+      fabric.nodes.push_back({"an" + std::to_string(i), {"", fabric.hosts[i].name}, {}});
+    }
+    ASSERT_EQ(fabric.nodes.size(), 8u);
+    const auto trees = build_trees(fabric, {8, 0});
+    ASSERT_TRUE(trees) << trees.error().context;
+    std::set<std::uint32_t> roots;
+    for (const auto& tree : *trees) {
+      roots.insert(tree.root);
+      for (std::uint32_t i = 0; i < fabric.hosts.size(); ++i) EXPECT_EQ(tree.leaf_of_host[i], tree.root);
+    }
+    EXPECT_EQ(roots.size(), 8u) << "each is the root of one";
+  }
+}
+
+TEST(Tree, nodes_on_hosts_share_the_work_where_one_would_have_too_many_children) {
+  auto fabric = hosts_at_two_leaves(100);
+  for (const std::uint32_t i : {0u, 100u}) {
+    fabric.hosts[i].compute = false;
+    fabric.nodes.push_back({"an" + std::to_string(i), {"", fabric.hosts[i].name}, {}});
+  }
+  const auto tree = build_tree(fabric);
+  ASSERT_TRUE(tree) << tree.error().context;
+  EXPECT_EQ(tree->levels(), 2u);
+  const auto radix = build_trees(hosts_at_two_leaves(4), {1, 4});
+  EXPECT_FALSE(radix) << "no node at all";
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ class Ports(ground.Scenario):
         before = self.house.descriptors_of("sharp_an")
         good = list(messages("agg").values())
         hello = messages("agg")["hello"]
-        tree = int(re.search(r"registered as node id \d+.* tree (0x[0-9a-f]+|\d+)", self.house.log("sharp_an"))[1], 0)
+        tree = int(re.search(r"tree 1: id (0x[0-9a-f]+)", self.house.log("sharp_an"))[1], 0)
         ours = [message[:4] + struct.pack("<I", tree) + message[8:] for message in good]
         hello = hello[:4] + struct.pack("<I", tree) + hello[8:]
         for message in [*good, *ours, *mutations(good, 100, SEED), *mutations(ours, 200, SEED + 1)]:

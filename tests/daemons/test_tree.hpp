@@ -20,8 +20,18 @@ namespace sumac::tests {
 inline constexpr const char* kFabric = R"(name: test
 switches: [root, leaf1, leaf2]
 links: [{a: leaf1, b: root}, {a: leaf2, b: root}]
-hosts: {h1: {leaf: leaf1}, h2: {leaf: leaf1}, h3: {leaf: leaf2}}
+hosts: {h1: {leaf: leaf1}, h2: {leaf: leaf1}, h3: {leaf: leaf2}, h4: {leaf: leaf2}}
 nodes: {an-root: {switch: root}, an-leaf1: {switch: leaf1}, an-leaf2: {switch: leaf2}}
+)";
+
+/// The same in two trees: the nodes at the root switch and at the first leaf are the roots.
+inline constexpr const char* kTwoTrees = R"(name: test
+switches: [root, leaf1, leaf2]
+links: [{a: leaf1, b: root}, {a: leaf2, b: root}]
+hosts: {h1: {leaf: leaf1}, h2: {leaf: leaf1}, h3: {leaf: leaf2}, h4: {leaf: leaf2}}
+nodes: {an-root: {switch: root}, an-leaf1: {switch: leaf1}, an-leaf2: {switch: leaf2}}
+root: [root, leaf1]
+trees: 2
 )";
 
 struct Tree {
@@ -31,6 +41,7 @@ struct Tree {
   std::vector<std::string> manager_options;
   /// Certificates, if the daemons have any: of the authority here, `--tls-...` for each by role and name.
   std::optional<control::TestPki> pki;
+  const char* fabric = kFabric;
   std::optional<DaemonProcess> am, root, one, two, hostd;
 
   Tree() { start_all(); }
@@ -61,6 +72,8 @@ struct Tree {
     manager = text.substr(at + 11, text.find_first_of("; ", at + 11) - at - 11);
     start_others();
   }
+  struct TwoTrees {};
+  explicit Tree(TwoTrees) : fabric(kTwoTrees) { start_all(); }
   /// A manager that keeps its state.
   struct Durable {};
   explicit Tree(Durable) {
@@ -96,7 +109,7 @@ struct Tree {
                   scratch.file("sharpd.log"));
   }
   void start_manager() {
-    std::vector<std::string> arguments{"--fabric", scratch.file("fabric.yaml", kFabric), "--listen", manager};
+    std::vector<std::string> arguments{"--fabric", scratch.file("fabric.yaml", fabric), "--listen", manager};
     arguments.insert(arguments.end(), manager_options.begin(), manager_options.end());
     am.emplace("sharp_am", with_tls(control::CertRole::manager, "am", arguments), scratch.file("am.log"));
   }
@@ -125,32 +138,35 @@ struct Tree {
   nlohmann::json statistics(DaemonProcess& daemon, const std::string& name) {
     EXPECT_EQ(daemon.stop(), 0) << daemon.output();
     std::ifstream file(scratch.file(name + ".json"));
-    return nlohmann::json::parse(file);
+    return nlohmann::json::parse(file)["trees"][0];
   }
 };
 
 /// The library's conversation with sharpd; holds the job until it goes out of scope.
 struct Holder {
   net::HostClient socket;
-  node::TestJob job;
+  node::TestJob job;                 ///< Of the first tree.
+  std::vector<node::TestJob> trees;  ///< Of all.
   std::string refused;
   std::uint32_t status = 0;
 
-  Holder(Tree& tree, std::uint64_t job_id, std::uint64_t features = 0, std::uint32_t osts = 64)
+  Holder(Tree& tree, std::uint64_t job_id, std::uint64_t features = 0, std::uint32_t osts = 64,
+         std::uint32_t num_trees = 1)
       : socket(net::HostClient::connect(tree.scratch.file("sharpd.sock"), Seconds(20)).value()) {
-    send(wire::host_message(wire::HostKind::attach, wire::AttachBody{.world_size = 3}));
+    send(wire::host_message(wire::HostKind::attach, wire::AttachBody{.world_size = 4}));
     EXPECT_EQ(receive().header.kind, wire::HostKind::attached);
     wire::JobBeginBody begin;
-    begin.world_size = begin.host_count = 3;
+    begin.world_size = begin.host_count = 4;
     begin.wish.osts = osts;
     begin.wish.max_groups = 4;
+    begin.wish.num_trees = num_trees;
     begin.wish.payload_per_ost = 256;
     begin.features = features;
     send(wire::host_message(wire::HostKind::job_begin, begin, job_id));
-    const char* names[] = {"h1", "h2", "h3"};
-    std::vector<wire::JobHostEntry> hosts(3);
-    for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(wire::put_text(hosts[i].host, names[i]));
-    send(wire::host_list<wire::JobHostEntry>(wire::HostKind::job_host, hosts, 0, 3, job_id));
+    const char* names[] = {"h1", "h2", "h3", "h4"};
+    std::vector<wire::JobHostEntry> hosts(4);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(wire::put_text(hosts[i].host, names[i]));
+    send(wire::host_list<wire::JobHostEntry>(wire::HostKind::job_host, hosts, 0, 4, job_id));
     const auto answer = receive();
     if (answer.header.kind == wire::HostKind::job_refused) {
       const auto body = wire::host_entry<wire::JobRefusedBody>(answer);
@@ -165,16 +181,21 @@ struct Holder {
     job.payload = granted.grant.payload_per_ost;
     job.stream_window = granted.stream_window;
     job.chunk = granted.chunk_bytes;
-    const auto tree_body = wire::host_entry<wire::JobTreeBody>(receive());
-    job.tree_id = tree_body.tree_id;
-    for (std::uint32_t i = 0; i < tree_body.node_count; ++i) {
-      const auto entry = wire::host_entry<wire::JobNodeEntry>(receive());
-      job.tree.push_back({entry.node_id, entry.parent_id});
-      job.address[entry.node_id] = wire::get_text(entry.address);
+    for (std::uint32_t t = 0; t < granted.tree_count; ++t) {
+      auto one = job;
+      const auto tree_body = wire::host_entry<wire::JobTreeBody>(receive());
+      one.tree_id = tree_body.tree_id;
+      for (std::uint32_t i = 0; i < tree_body.node_count; ++i) {
+        const auto entry = wire::host_entry<wire::JobNodeEntry>(receive());
+        one.tree.push_back({entry.node_id, entry.parent_id});
+        one.address[entry.node_id] = wire::get_text(entry.address);
+      }
+      const auto leaves = receive();
+      for (std::uint32_t i = 0; i < leaves.header.entries; ++i)
+        one.leaf_of_rank.push_back(wire::host_entry<wire::JobLeafEntry>(leaves, i).node_id);
+      trees.push_back(std::move(one));
     }
-    const auto leaves = receive();
-    for (std::uint32_t i = 0; i < leaves.header.entries; ++i)
-      job.leaf_of_rank.push_back(wire::host_entry<wire::JobLeafEntry>(leaves, i).node_id);
+    job = trees.front();
   }
   void send(const wire::HostMessage& message) { EXPECT_TRUE(socket.send(message, Seconds(20))); }
   wire::HostMessage receive() { return socket.receive(Seconds(20)).value(); }

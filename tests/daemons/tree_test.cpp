@@ -9,12 +9,13 @@ namespace {
 
 using node::TestGroup;
 using testing::HasSubstr;
+using wire::HostKind;
 
 TEST(Daemons, allreduces_are_exact_from_the_manager_to_the_sum) {
   Tree tree;
   Holder holder(tree, 0xFFFF'0000'1111'2222, /*SAT*/ 1u << 2);
   ASSERT_EQ(holder.refused, "");
-  ASSERT_EQ(holder.job.leaf_of_rank.size(), 3u);
+  ASSERT_EQ(holder.job.leaf_of_rank.size(), 4u);
   EXPECT_EQ(holder.job.payload, 256u);
   EXPECT_EQ(holder.job.stream_window, 16u);
   EXPECT_EQ(holder.job.chunk, 65536u);
@@ -33,6 +34,73 @@ TEST(Daemons, allreduces_are_exact_from_the_manager_to_the_sum) {
   EXPECT_EQ(root["node"]["buffer_copies"], 0);
   EXPECT_EQ(root["node"]["offences"], 0);
   EXPECT_EQ(root["jobs"].size(), 0u) << "the job ended: " << root.dump();
+}
+
+TEST(Daemons, two_trees_over_three_nodes_add_up_side_by_side) {
+  Tree tree{Tree::TwoTrees{}};
+  Holder holder(tree, 1, 0, 64, 2);
+  ASSERT_EQ(holder.refused, "");
+  ASSERT_EQ(holder.trees.size(), 2u);
+  EXPECT_NE(holder.trees[0].tree_id, holder.trees[1].tree_id);
+  EXPECT_NE(holder.trees[0].tree.front().node_id, holder.trees[1].tree.front().node_id) << "two roots";
+  for (const auto& [node, address] : holder.trees[0].address)
+    if (holder.trees[1].address.contains(node)) {
+      EXPECT_NE(address, holder.trees[1].address.at(node)) << "a shard for each";
+    }
+  {
+    TestGroup one(holder.trees[0]), other(holder.trees[1]);
+    ASSERT_EQ(one.form(1).state, proto::OpenOutcome::State::opened);
+    ASSERT_EQ(other.form(2).state, proto::OpenOutcome::State::opened);
+    for (std::int64_t i = 0; i < 20; ++i) {
+      ASSERT_TRUE(one.allreduce(1 + static_cast<std::size_t>(i), i)) << i;
+      ASSERT_TRUE(other.allreduce(1 + static_cast<std::size_t>(i), -i)) << i;
+    }
+    EXPECT_TRUE(one.leave());
+    EXPECT_TRUE(other.leave());
+  }
+  EXPECT_TRUE(holder.end());
+  tree.root->stop();
+  std::ifstream file(tree.scratch.file("an-root.json"));
+  const auto statistics = nlohmann::json::parse(file);
+  ASSERT_GE(statistics["trees"].size(), 1u);
+  EXPECT_EQ(statistics["trees"][0]["node"]["groups_formed"], 1);
+}
+
+TEST(Daemons, a_root_that_stays_away_loses_its_tree_and_the_other_tree_goes_on) {
+  Tree tree{Tree::TwoTrees{}};
+  Holder holder(tree, 1, 0, 64, 2);
+  ASSERT_EQ(holder.trees.size(), 2u) << holder.refused;
+  tree.root->stop(SIGKILL);
+  ASSERT_TRUE(tree.am->says("node an-root stays away: trees do without"));
+  ASSERT_TRUE(tree.am->says("job_id_external: 1 job_id_sharp: 1 released: node an-root stays away"));
+  Holder next(tree, 2, 0, 64, 2);
+  ASSERT_EQ(next.refused, "");
+  for (const auto& one : next.trees) {
+    TestGroup group(one);
+    ASSERT_EQ(group.form(3).state, proto::OpenOutcome::State::opened);
+    EXPECT_TRUE(group.allreduce(100, 5));
+    EXPECT_TRUE(group.leave());
+  }
+}
+
+TEST(Daemons, without_a_fabric_file_the_fabric_is_what_registers) {
+  Scratch scratch;
+  const std::string manager = "unix:" + scratch.file("am.sock");
+  DaemonProcess am("sharp_am", {"--listen", manager}, scratch.file("am.log"));
+  DaemonProcess node("sharp_an", {"--name", "an", "--manager", manager, "--listen", "127.0.0.1:0"},
+                     scratch.file("an.log"));
+  DaemonProcess hostd("sharpd", {"--manager", manager, "--host", "h1", "--socket", scratch.file("sharpd.sock")},
+                      scratch.file("sharpd.log"));
+  auto socket = net::HostClient::connect(scratch.file("sharpd.sock"), Seconds(20)).value();
+  EXPECT_TRUE(socket.send(wire::host_message(HostKind::attach, wire::AttachBody{.world_size = 1}), Seconds(20)));
+  EXPECT_EQ(socket.receive(Seconds(20)).value().header.kind, HostKind::attached);
+  wire::JobBeginBody begin;
+  begin.world_size = begin.host_count = 1;
+  EXPECT_TRUE(socket.send(wire::host_message(HostKind::job_begin, begin, 5), Seconds(20)));
+  wire::JobHostEntry host;
+  ASSERT_TRUE(wire::put_text(host.host, "h1"));
+  EXPECT_TRUE(socket.send(wire::host_list<wire::JobHostEntry>(HostKind::job_host, {&host, 1}, 0, 1, 5), Seconds(20)));
+  EXPECT_EQ(socket.receive(Seconds(20)).value().header.kind, HostKind::job_granted);
 }
 
 TEST(Daemons, a_node_killed_before_the_job_is_named_and_may_come_back) {

@@ -29,7 +29,7 @@ TEST(WrongStart, says_what_is_wrong_in_one_line) {
     int status;
     const char* says;
   } rows[] = {
-      {"no fabric", "sharp_am", {}, 1, "give --fabric FILE.yaml"},
+      {"GUIDs of roots without a fabric", "sharp_am", {"--root-guids-file", good}, 1, "give --fabric too"},
       {"a fabric that is not there", "sharp_am", {"--fabric", "/nowhere.yaml"}, 1, "/nowhere.yaml"},
       {"a link with one end", "sharp_am", {"--fabric", selfish}, 1, "not one with itself"},
       {"an unknown host", "sharp_am", {"--fabric", unknown}, 1, "there is no host x"},

@@ -90,7 +90,6 @@ TEST_F(World, AJobThatIsRefusedNamesTheLimitAndTheVariable) {
   const std::pair<const char*, Environment> cases[] = {
       {"refused-osts", {{"SHARP_COLL_JOB_QUOTA_OSTS", "600"}}},
       {"refused-groups", {{"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "600"}}},
-      {"refused-trees", {{"SHARP_COLL_JOB_NUM_TREES", "2"}}},
   };
   for (const auto& [name, environment] : cases) {
     SCOPED_TRACE(name);

@@ -1,0 +1,262 @@
+// The trees: built of the fabric, following it, and what that means for nodes and jobs.
+#include <algorithm>
+#include <set>
+
+#include "manager/core.hpp"
+#include "manager/core_messages.hpp"
+#include "manager/saved_tree.hpp"
+#include "topo/changes.hpp"
+#include "wire/host.hpp"
+
+namespace sumac::manager {
+
+using control::v1::NodeDown;
+using topo::kNone;
+
+topo::TreeOptions Core::tree_options() const { return {std::min(fabric_.trees, wire::kTreesMax), fabric_.radix}; }
+
+void Core::take_forest(const topo::Forest& forest) {
+  next_shape_ = forest.next_id;
+  std::size_t next = 0;
+  for (auto& tree : trees_) {
+    if (tree.lost) continue;
+    tree.shape = forest.trees.at(next++);
+  }
+}
+
+/// Trees as they are best for the fabric as it is.
+void Core::build_trees() {
+  patched_ = false;
+  no_trees_ = Error{Errc::ok, {}};
+  auto forest = topo::build_forest(fabric_, tree_options());
+  trees_.resize(std::max<std::size_t>(trees_.size(), tree_options().count));
+  for (auto& tree : trees_) tree.lost = true;
+  if (!forest) {
+    no_trees_ = forest.error();
+    return;
+  }
+  for (std::size_t i = 0; i < forest->trees.size(); ++i) trees_[i].lost = false;
+  take_forest(*forest);
+}
+
+Result<> Core::check() const {
+  if (no_trees_.code != Errc::ok) return tl::unexpected(no_trees_);
+  return {};
+}
+
+std::vector<std::uint32_t> Core::way_up(std::uint32_t tree, std::uint32_t from) const {
+  std::vector<std::uint32_t> nodes;
+  const auto& shape = trees_[tree].shape;
+  for (auto at = shape.nodes[from].parent; at >= 0; at = shape.nodes[static_cast<std::size_t>(at)].parent)
+    nodes.push_back(static_cast<std::uint32_t>(at));
+  return nodes;
+}
+
+/// The nodes of the job, and those above: opens and leaves of its groups go up to the tree's root, which gives the ids.
+std::vector<std::uint32_t> Core::reserved_for(const JobShare& share) const {
+  auto nodes = share.nodes;
+  const auto above = way_up(share.tree, share.nodes.front());
+  nodes.insert(nodes.end(), above.begin(), above.end());
+  return nodes;
+}
+
+/// Nodes on the way of some host; the others have nothing to add up and need no shard.
+std::vector<bool> Core::working(const Tree& tree) const {
+  std::vector<bool> works(nodes_.size(), false);
+  if (tree.lost) return works;
+  works[tree.shape.root] = true;
+  for (const auto leaf : tree.shape.leaf_of_host)
+    for (auto at = leaf == kNone ? -1 : static_cast<std::int32_t>(leaf);
+         at >= 0 && !works[static_cast<std::size_t>(at)]; at = tree.shape.nodes[static_cast<std::size_t>(at)].parent)
+      works[static_cast<std::size_t>(at)] = true;
+  return works;
+}
+
+bool Core::in_a_tree(std::size_t node) const {
+  return std::any_of(trees_.begin(), trees_.end(), [&](const Tree& tree) {
+    return !tree.lost && node < tree.shape.nodes.size() && tree.shape.nodes[node].in_tree;
+  });
+}
+
+/// kNone: it is the root, or not in the tree.
+std::uint32_t Core::parent_of(std::uint32_t tree, std::size_t node) const {
+  if (trees_[tree].lost || node >= trees_[tree].shape.nodes.size()) return kNone;
+  const auto parent = trees_[tree].shape.nodes[node].parent;
+  return parent < 0 ? kNone : static_cast<std::uint32_t>(parent);
+}
+
+/// Of the life of the root's process, for the looks of it in people's logs; with the tree's index in it, as a node may be the
+/// root of several. As long as the root has not registered: what is known of it.
+std::uint32_t Core::id_for(std::uint32_t tree) const {
+  const auto& root = nodes_[trees_[tree].shape.root];
+  if (!root.seen) return trees_[tree].id;
+  const auto life = static_cast<std::uint32_t>(root.who.life() >> 33) & ~(wire::kTreesMax - 1);
+  return std::max<std::uint32_t>(life | tree, 1);
+}
+
+void Core::keep_trees(Actions& out) {
+  std::vector<SavedTree> saved;
+  for (const auto& tree : trees_)
+    saved.push_back({tree.id, tree.lost ? std::vector<std::uint32_t>{} : shape_of(tree.shape)});
+  if (auto kept = journal_.set_trees(fabric_text_, saved); !kept)
+    out.push_back(
+        Say{LogLevel::error, "GENERAL", fmt::format("the trees could not be written down: {}", kept.error().context)});
+}
+
+/// The fabric has changed: so do the trees, and everybody who has a part in them hears of it.
+void Core::follow(Actions& out, const std::string& why, Time) {
+  const auto before = trees_;
+  fabric_text_ = text_of(fabric_);
+  const bool any = std::any_of(trees_.begin(), trees_.end(), [](const Tree& tree) { return !tree.lost; });
+  if (jobs_.empty() || !any) {
+    build_trees();
+  } else {
+    patched_ = true;
+    topo::Forest forest;
+    forest.next_id = next_shape_;
+    std::vector<std::uint32_t> index;
+    for (std::uint32_t i = 0; i < trees_.size(); ++i)
+      if (!trees_[i].lost) {
+        forest.trees.push_back(trees_[i].shape);
+        index.push_back(i);
+      }
+    auto update = topo::update_forest(fabric_, forest, tree_options());
+    std::vector<topo::TreeChange> changes(trees_.size());
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      changes[index[i]] = update.changes[i];
+      trees_[index[i]].lost = update.changes[i].fate == topo::Fate::lost;
+    }
+    lose_jobs(out, changes, why);
+    take_forest(update.forest);
+  }
+  adopt(out, before);
+}
+
+/// Jobs that notice: a node of theirs is gone or has another parent, or the tree has another root, and group ids with it.
+void Core::lose_jobs(Actions& out, const std::vector<topo::TreeChange>& changes, const std::string& why) {
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    const auto job = at++;
+    const auto& record = job->second.record;
+    for (std::size_t i = 0; i < record.shares.size(); ++i) {
+      const auto& change = changes[record.shares[i].tree];
+      const bool over = change.fate == topo::Fate::rebuilt || change.fate == topo::Fate::lost;
+      if (!over && (change.fate != topo::Fate::repaired || !topo::notices(job->second.trees[i], change))) continue;
+      const auto text =
+          fmt::format("{}, and tree {} is another one for this job: start it again", why, record.shares[i].tree + 1);
+      if (job->second.granted)
+        release(out, job, text);
+      else
+        fail_begin(out, job, text);
+      break;
+    }
+  }
+}
+
+/// Tells the nodes what is another one than `before`; first the children lose what they had, then parents are named.
+void Core::adopt(Actions& out, const std::vector<Tree>& before) {
+  for (std::uint32_t i = 0; i < trees_.size(); ++i) {
+    auto& tree = trees_[i];
+    const Tree none;
+    const auto& old = i < before.size() ? before[i] : none;
+    tree.id = tree.lost ? 0 : id_for(i);
+    if (!tree.lost && !old.lost && tree.shape.root != old.shape.root && !nodes_[tree.shape.root].seen) tree.id = 0;
+    const auto works = working(tree);
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      auto& node = nodes_[n];
+      node.parts.resize(trees_.size());
+      auto& part = node.parts[i];
+      const bool was_root = !old.lost && old.shape.root == n, is_root = !tree.lost && tree.shape.root == n;
+      const auto old_parent =
+          old.lost || n >= old.shape.nodes.size() ? kNone : static_cast<std::uint32_t>(old.shape.nodes[n].parent);
+      const auto parent = parent_of(i, n);
+      if (!works[n] && !part.works) continue;
+      const bool same = part.works && works[n] && tree.id == old.id && was_root == is_root;
+      part.works = works[n];
+      if (!same) {
+        send_part(out, i, node);
+        if (!works[n]) part.address.clear();
+      }
+      if (works[n] && (!same || old_parent != parent)) {
+        part.link_up = false;
+        part.link_why = "not connected yet";
+        send_parent(out, i, node);
+      }
+    }
+  }
+  set_ways_up(out);
+  keep_trees(out);
+  finish_ready(out);
+}
+
+/// Above a job's own root the tree may have changed without its noticing: nodes that are new there learn of it.
+void Core::set_ways_up(Actions& out) {
+  for (auto& [id, job] : jobs_) {
+    for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
+      const auto& share = job.record.shares[i];
+      auto now = reserved_for(share);
+      if (now == job.reserved[i]) continue;
+      const std::set<std::uint32_t> old(job.reserved[i].begin(), job.reserved[i].end()), next(now.begin(), now.end());
+      use_nodes(job, i, job.reserved[i], false);
+      use_nodes(job, i, now, true);
+      job.reserved[i] = std::move(now);
+      for (const auto n : old) {
+        if (next.contains(n) || nodes_[n].stream == 0 || !nodes_[n].parts[share.tree].works) continue;
+        NodeDown message;
+        message.mutable_revoke()->set_tree(share.tree);
+        message.mutable_revoke()->set_job_id(id);
+        message.mutable_revoke()->set_why("it is not on the job's way to the root any more");
+        send(out, nodes_[n], std::move(message));
+      }
+      for (const auto n : next) {
+        if (old.contains(n) || nodes_[n].stream == 0 || !nodes_[n].parts[share.tree].works) continue;
+        NodeDown message;
+        *message.mutable_grant() = grant_message(job.record, share.tree);
+        send(out, nodes_[n], std::move(message));
+        if (!job.granted) job.wait_for.push_back({n, nodes_[n].sent});
+      }
+    }
+  }
+}
+
+/// From now on nodes of the fabric that are not there are waited for, but not for ever.
+void Core::expect_nodes(Time now) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i].stream == 0 && fabric_.nodes[i].up && nodes_[i].away_at == kNever)
+      nodes_[i].away_at = now + rules_.settle;
+}
+
+void Core::give_up_absent(Actions& out, Time now) {
+  std::vector<std::string> gone;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    auto& node = nodes_[i];
+    if (node.away_at > now) continue;
+    node.away_at = kNever;
+    fabric_.nodes[i].up = false;
+    gone.push_back(node.name);
+  }
+  if (gone.empty()) return;
+  const auto why = fmt::format("node{} {} {} away", gone.size() == 1 ? "" : "s", join(gone).substr(0, 300),
+                               gone.size() == 1 ? "stays" : "stay");
+  out.push_back(Say{LogLevel::warn, "GENERAL", fmt::format("{}: trees do without", why)});
+  follow(out, why, now);
+}
+
+Actions Core::fabric_changes(const topo::Fabric& described, Time now) {
+  Actions out;
+  topo::become(fabric_, described);
+  for (std::size_t i = 0; i < fabric_.nodes.size(); ++i) {
+    if (i == nodes_.size()) add_node(fabric_.nodes[i].name);
+    // Described and there: up. Described and never seen: expected. Not described: down, whatever it says.
+    nodes_[i].described = fabric_.nodes[i].up;
+    if (nodes_[i].described && nodes_[i].stream == 0 && nodes_[i].seen)
+      fabric_.nodes[i].up = nodes_[i].away_at != kNever;
+  }
+  host_by_name_.clear();
+  for (std::size_t i = 0; i < fabric_.hosts.size(); ++i)
+    if (fabric_.hosts[i].up) host_by_name_[fabric_.hosts[i].name] = static_cast<std::uint32_t>(i);
+  expect_nodes(now);
+  follow(out, "the fabric's description has changed", now);
+  return out;
+}
+
+}  // namespace sumac::manager

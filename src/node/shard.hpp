@@ -1,0 +1,75 @@
+#pragma once
+// A node in one tree: a data path with an address and a thread of its own. Shards share nothing but the log, so no lock and no
+// other thread is on the way of a message; what the control link wants of one is handed to its thread and waited for, which
+// happens when a job or a group's grant comes or goes, never for a message.
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "control/signals.hpp"
+#include "net/waiter.hpp"
+#include "node/data_path.hpp"
+
+namespace sumac::node {
+
+struct ShardConfig {
+  net::TransportConfig net;
+  DataPathConfig path;
+  std::size_t memory_bytes = std::size_t{1} << 30;  ///< Bound of the buffers for messages, of this shard.
+  net::WaiterConfig waiting;
+};
+
+class Shard {
+ public:
+  /// Listens, and takes data as soon as the data path knows who it is. `tell` is set when take_parent_change() has something.
+  static Result<std::unique_ptr<Shard>> start(const ShardConfig& config, control::WakeEvent& tell, Logger& log);
+  ~Shard();
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  const std::string& address() const noexcept { return address_; }
+  std::optional<ParentState> take_parent_change();
+
+  /// Runs `work(DataPath&)` on the shard's thread and returns what it returned.
+  template <class Work>
+  auto call(Work work) {
+    using Task = std::packaged_task<std::invoke_result_t<Work&, DataPath&>(DataPath&)>;
+    auto task = std::make_shared<Task>(std::move(work));
+    auto result = task->get_future();
+    post([task](DataPath& data) { (*task)(data); });
+    return result.get();
+  }
+
+ private:
+  Shard(const ShardConfig& config, control::WakeEvent wake, UniqueFd epoll, control::WakeEvent& tell, Logger& log);
+  void post(std::function<void(DataPath&)> work);
+  void run();
+  void work_off();
+
+  BufferPool pool_;
+  std::unique_ptr<DataPath> data_;  ///< Of the thread alone, once that runs.
+  net::Waiter waiter_;
+  control::WakeEvent wake_;
+  UniqueFd epoll_;
+  control::WakeEvent& tell_;
+  std::string address_;
+
+  std::mutex mutex_;
+  std::vector<std::function<void(DataPath&)>> posted_;
+  std::optional<ParentState> parent_change_;
+  std::atomic<bool> has_posted_ = false, stopping_ = false;
+  std::thread thread_;  // last: everything it uses stands before it
+};
+
+/// The address of the k-th listener of a process: the port is counted up from the first one's, unless any port will do.
+Result<std::string> listen_address(const std::string& first, std::uint32_t k);
+
+}  // namespace sumac::node
