@@ -77,6 +77,7 @@ Result<> serve(const Config& config, int ready_fd, Logger& log) {
   path.limits.chunk_max = static_cast<std::uint32_t>(config.chunk_max.count);
   path.limits.stream_window_max = config.stream_window_max;
   path.versions.max = static_cast<std::uint16_t>(config.wire_version_max);
+  path.limits.streams = config.streams;
   const MemoryBound bound = bound_memory(static_cast<std::size_t>(config.memory.count), net, path.limits);
   auto transport = net::make_transport(net, pool);
   if (!transport) return tl::unexpected(transport.error());
