@@ -126,6 +126,12 @@ int refused(const Context& context, const Failure& why) {
   return why.status;
 }
 
+/// A call that goes no further than this member. Where the others may be waiting for it, they are told.
+tl::unexpected<Failure> refuse(Comm& comm, const Failure& why) {
+  if (why.is_alike || comm.refuse()) return tl::unexpected(why);
+  return failure(SHARP_COLL_ENO_RESOURCE, "{} operations are outstanding: complete some first", proto::kOperationsMax);
+}
+
 /// Waits, then frees.
 int wait_and_free(Context& context, Request& request) {
   context.wait_until([&] { return request.state != Request::State::pending; });
@@ -152,10 +158,11 @@ int blocking(Context& context, Comm& comm, Post&& post) {
 }
 
 template <class Post>
-int nonblocking(Context& context, void** handle, Post&& post) {
-  if (handle == nullptr) return SHARP_COLL_EINVAL;
-  *handle = nullptr;  // callers test and free what a failed post left behind
+int nonblocking(Context& context, Comm& comm, void** handle, Post&& post) {
   auto guard = context.lock();
+  if (handle == nullptr)
+    return refused(context, refuse(comm, Failure{SHARP_COLL_EINVAL, "there is no place for the handle"}).value());
+  *handle = nullptr;  // callers test and free what a failed post left behind
   Outcome<Request*> posted = post();
   if (!posted) return refused(context, posted.error());
   *handle = (*posted)->handle();
@@ -167,30 +174,37 @@ template <class Spec>
 using Reader = Outcome<Reduction> (*)(const Spec&, const Ways&);
 
 template <class Spec>
-Outcome<Request*> post(Context& context, Comm& comm, const Spec& spec, Reader<Spec> read) {
+Outcome<Request*> post(Context& context, Comm& comm, const Spec* spec, Reader<Spec> read) {
+  if (spec == nullptr) return refuse(comm, Failure{SHARP_COLL_EINVAL, "the spec is NULL"});
   const auto& shape = comm.shape();
-  auto operation = read(spec, {.can_stream = shape.stream_window > 0,
-                               .stream_threshold = context.job().sat_threshold,
-                               .rank = comm.rank(),
-                               .size = comm.size(),
-                               .payload_max = shape.payload_max});
-  if (!operation) return tl::unexpected(operation.error());
-  return comm.post(*std::move(operation));
+  const Ways ways{.can_stream = shape.stream_window > 0,
+                  .stream_threshold = context.job().sat_threshold,
+                  .rank = comm.rank(),
+                  .size = comm.size(),
+                  .payload_max = shape.payload_max,
+                  .enable_cuda = context.config().enable_cuda};
+  try {
+    auto operation = read(*spec, ways);
+    if (!operation) return refuse(comm, operation.error());
+    if (operation->staging && operation->staging->cuda)  // the first copies begin
+      if (auto begun = operation->staging->cuda->advance(); !begun) return refuse(comm, begun.error());
+    return comm.post(*std::move(operation));
+  } catch (const std::bad_alloc&) {
+    return refuse(comm, Failure{SHARP_COLL_ENOMEM, "out of memory for the copy of an operation's buffers"});
+  }
 }
 
 template <class Spec>
 int do_blocking(sharp_coll_comm* comm, const Spec* spec, Reader<Spec> read) noexcept {
-  if (spec == nullptr) return SHARP_COLL_EINVAL;
   return with_comm(comm, [&](Context& context, Comm& group) {
-    return blocking(context, group, [&] { return post(context, group, *spec, read); });
+    return blocking(context, group, [&] { return post(context, group, spec, read); });
   });
 }
 
 template <class Spec>
 int do_nonblocking(sharp_coll_comm* comm, const Spec* spec, void** handle, Reader<Spec> read) noexcept {
-  if (spec == nullptr) return SHARP_COLL_EINVAL;
   return with_comm(comm, [&](Context& context, Comm& group) {
-    return nonblocking(context, handle, [&] { return post(context, group, *spec, read); });
+    return nonblocking(context, group, handle, [&] { return post(context, group, spec, read); });
   });
 }
 
@@ -275,6 +289,7 @@ int sharp_coll_finalize(struct sharp_coll_context* ctx) {
     deregister_all(word_of(ctx));
     context.finalize();
     delete &context;
+    cuda::trim();
     return SHARP_COLL_SUCCESS;
   });
 }
@@ -291,7 +306,10 @@ int sharp_coll_caps_query(struct sharp_coll_context* ctx, struct sharp_coll_caps
     }
     caps->support_mask.reduce_ops = (std::uint64_t{1} << kOpCount) - 1;
     caps->support_mask.feature_mask = SHARP_FEATURE_LLT;
-    if (job.enable_sat && job.grant.stream_window > 0) caps->support_mask.feature_mask |= SHARP_FEATURE_SAT;
+    if (job.enable_sat && job.grant.stream_window > 0) {
+      caps->support_mask.feature_mask |= SHARP_FEATURE_SAT;
+      if (job.lock_batch != 0) caps->support_mask.feature_mask |= SHARP_FEATURE_SAT_EXCLUSIVE_LOCK;
+    }
     if (job.reproducible()) caps->support_mask.feature_mask |= SHARP_FEATURE_REPRODUCIBLE;
     caps->resources.max_osts = static_cast<int>(job.grant.grant.osts);
     caps->resources.user_data_per_ost = static_cast<int>(job.grant.grant.payload_per_ost);
@@ -347,7 +365,7 @@ int sharp_coll_do_barrier(struct sharp_coll_comm* comm) {
 
 int sharp_coll_do_barrier_nb(struct sharp_coll_comm* comm, void** handle) {
   return with_comm(comm, [&](Context& context, Comm& group) {
-    return nonblocking(context, handle, [&] { return group.post_barrier(); });
+    return nonblocking(context, group, handle, [&] { return group.post_barrier(); });
   });
 }
 
@@ -411,8 +429,9 @@ int sharp_coll_req_free(void* handle) {
 int sharp_coll_reg_mr(struct sharp_coll_context* ctx, void* buf, size_t size, void** mr) {
   if (mr == nullptr || (buf == nullptr && size > 0)) return SHARP_COLL_EINVAL;
   if (contexts().find(ctx) == nullptr) return guarded([&] { return stranger(ctx, "context"); });
-  *mr = register_memory(word_of(ctx), MemoryKind::host);
-  return SHARP_COLL_SUCCESS;
+  // What the memory is, is asked now: an allgather has only this handle to go by.
+  *mr = register_memory(word_of(ctx), cuda::is_device(buf) ? MemoryKind::cuda : MemoryKind::host);
+  return *mr != nullptr ? SHARP_COLL_SUCCESS : SHARP_COLL_ENO_RESOURCE;
 }
 
 int sharp_coll_reg_mr_v2(struct sharp_coll_context* ctx, void* buf, size_t size,

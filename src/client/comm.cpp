@@ -121,6 +121,7 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
   config.stream_window = job.enable_sat ? job.grant.stream_window : 0;
   config.chunk_max = job.enable_sat ? job.grant.chunk_bytes : 0;
   config.pipeline_depth = context_.config().pipeline_depth;
+  config.lock_batch = job.lock_batch;
   auto group = ClientGroup::make(config, context_, context_.links()[opened.tree]->id());
   if (!group) return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", opened.id, group.error().context);
   return Channel{opened.tree, path->length, *std::move(group)};
@@ -147,9 +148,13 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const std::uint32_t> 
     return std::ranges::all_of(channels_, [](const auto& channel) { return channel.group->phase() != Phase::joining; });
   };
   context_.wait_until(settled, deadline_after(monotonic_now(), patience));
-  auto guard = context_.lock();
-  for (const auto& channel : channels_)
-    if (auto stands = standing(channel); !stands) return stands;
+  {
+    auto guard = context_.lock();
+    for (const auto& channel : channels_)
+      if (auto stands = standing(channel); !stands) return stands;
+  }
+  const Job& job = context_.job();
+  if (job.enable_sat && job.lock_on_comm_init && job.lock_batch != 0) return take_stream_locks();
   return {};
 }
 

@@ -38,6 +38,9 @@ class Comm {
   // With the lock held.
   Outcome<Request*> post_barrier();
   Outcome<Request*> post(Reduction reduction);
+  /// This member's next call is refused before it is sent: takes a number in each group, so that the others hear of it instead of
+  /// waiting. If all refuse, the groups go on. False: kOperationsMax are outstanding.
+  bool refuse();
   /// Leave after everything posted; the request (may be null) completes with it.
   void leave(Request* request);
   bool is_leaving() const { return is_leaving_; }
@@ -67,6 +70,10 @@ class Comm {
   Outcome<> join(const OpenedGroups& opened, std::span<const std::uint32_t> world_ranks);
   Outcome<Channel> make_channel(const OpenedGroup& opened, std::span<const std::uint32_t> world_ranks);
   Outcome<> standing(const Channel& channel) const;
+  Outcome<> take_stream_locks();
+  void tell_of_lock();
+  void advance_copies();
+  void complete(Request& request, int status);
   void settle_on_shape();
   void announce() const;
   TreeLink& link_of(const Channel& channel) const { return *context_.links()[channel.tree]; }
@@ -82,7 +89,9 @@ class Comm {
   std::vector<Channel> channels_;
   proto::GroupShape shape_{};
   bool is_leaving_ = false;
+  bool has_told_of_lock_ = false;
   Request* leave_request_ = nullptr;
+  std::vector<Request*> copying_;  ///< What they give is still on its way from a GPU.
   std::shared_ptr<const std::string> end_;
   bool end_follows_ = false;  ///< It tells of somebody who left; better words may come.
 

@@ -71,6 +71,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
   request->fragments = fragments;
   request->bytes = bytes;
   request->staging = std::move(staging);
+  if (operation.ready_until != nullptr) copying_.push_back(request);
   ++context_.counts(kind).posted;
   context_.watch(*this);
   return request;
@@ -100,10 +101,54 @@ tl::expected<std::uint32_t, Errc> Comm::post_striped(const proto::Operation& ope
   return fragments;
 }
 
+bool Comm::refuse() {
+  if (is_leaving_ || end()) return true;  // nobody waits in it
+  if (outstanding() >= proto::kOperationsMax) return false;
+  proto::Operation operation;
+  operation.coll = wire::Coll::refusal;  // of no request: nobody waits for its end
+  for (auto& channel : channels_)
+    if (const auto posted = channel.group->post(operation, monotonic_now()); !posted && posted.error() == Errc::again)
+      return false;
+  context_.watch(*this);
+  return true;
+}
+
+/// What lies in GPU memory goes on as far as it was copied.
+void Comm::advance_copies() {
+  if (copying_.empty()) return;
+  context_.busy();
+  std::erase_if(copying_, [&](Request* request) {
+    auto arrived = request->staging->cuda->advance();
+    if (arrived) return *arrived;
+    SUMAC_ERROR(context_.log(), "{}", arrived.error().text);
+    for (auto& channel : channels_) channel.group->give_up();
+    return true;
+  });
+  for (auto& channel : channels_) channel.group->wake(monotonic_now());
+}
+
+void Comm::complete(Request& request, int status) {
+  std::erase(copying_, &request);
+  if (status == SHARP_COLL_SUCCESS && request.staging) {
+    if (auto scattered = scatter(*request.staging); !scattered) {
+      SUMAC_ERROR(context_.log(), "{}", scattered.error().text);
+      return context_.finish(request, scattered.error().status,
+                             std::make_shared<const std::string>(scattered.error().text));
+    }
+  }
+  const bool has_ended = status != SHARP_COLL_SUCCESS && status != SHARP_COLL_ELOCK_FAILED;
+  context_.finish(request, status, has_ended ? end_ : nullptr);
+}
+
 void Comm::take(Channel& channel, const proto::Completion& over) {
   Request* request = request_table().find(reinterpret_cast<void*>(over.token));
-  int status = over.status == Errc::ok ? SHARP_COLL_SUCCESS : SHARP_COLL_ERROR;
-  if (status != SHARP_COLL_SUCCESS) {
+  const bool lacks_lock = over.status == Errc::again;
+  int status = over.status == Errc::ok ? SHARP_COLL_SUCCESS : lacks_lock ? SHARP_COLL_ELOCK_FAILED : SHARP_COLL_ERROR;
+  if (request != nullptr && request->streamed && !over.streamed && (lacks_lock || status == SHARP_COLL_SUCCESS)) {
+    request->streamed = false;
+    tell_of_lock();
+  }
+  if (status != SHARP_COLL_SUCCESS && !lacks_lock) {
     // A failed operation's buffers go back to the user, who may free them: what is still queued must not read them.
     context_.forget_borrowed();
     end_by(channel);
@@ -114,19 +159,17 @@ void Comm::take(Channel& channel, const proto::Completion& over) {
     if (status != SHARP_COLL_SUCCESS) request->status = status;
     return;
   }
-  if (status == SHARP_COLL_SUCCESS && request->staging) scatter(*request->staging);
-  context_.finish(*request, status, status == SHARP_COLL_SUCCESS ? nullptr : end_);
+  complete(*request, status);
 }
 
 bool Comm::drain() {
+  advance_copies();
   for (auto& channel : channels_)
     while (auto over = channel.group->next_completion()) take(channel, *over);
   for (; in_order_head_ != in_order_tail_; ++in_order_head_) {
     Request& request = *in_order_[in_order_head_ % proto::kOperationsMax];
     if (request.parts > 0) break;
-    const int status = request.status;
-    if (status == SHARP_COLL_SUCCESS && request.staging) scatter(*request.staging);
-    context_.finish(request, status, status == SHARP_COLL_SUCCESS ? nullptr : end_);
+    complete(request, request.status);
   }
   if (is_leaving_ && has_left() && leave_request_ != nullptr)
     context_.finish(*std::exchange(leave_request_, nullptr), SHARP_COLL_SUCCESS, nullptr);

@@ -69,6 +69,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void watch(Comm& comm);
   /// Keeps a communicator whose members did not all come in time, until they do or the job ends.
   void abandon(std::unique_ptr<Comm> comm);
+  /// Something moves that no descriptor tells of (copies from a GPU): waiting calls look again soon.
+  void busy() noexcept { ++events_; }
   /// Nothing borrowed from the user is read any more by what is still queued.
   void forget_borrowed() {
     for (const auto& link : links_) transport_->detach(link->conn());

@@ -72,7 +72,7 @@ class Reader {
   bool broken_ = false;
 };
 
-constexpr std::uint64_t kJobBlobMagic = 0x324a414d5553;  // "SUMAJ2": its layout's version
+constexpr std::uint64_t kJobBlobMagic = 0x334a414d5553;  // "SUMAJ3": its layout's version
 
 /// Each host once, in the order of first appearance, and which of them each rank is on.
 struct Hosts {
@@ -185,6 +185,8 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
   job.enable_sat = config.enable_sat;
   job.sat_threshold = config.sat_threshold.count;
   job.osts_per_group = osts_by_policy(config, g.osts);
+  job.lock_batch = config.sat_lock_batch;
+  job.lock_on_comm_init = config.lock_on_comm_init;
   job.fabric = {grant->job.host_rate_bits_per_s, static_cast<std::uint32_t>(hosts.names.size()), grant->job.rails,
                 grant->job.nodes_on_member_hosts};
   for (const auto& granted : grant->trees) {
@@ -266,6 +268,8 @@ std::vector<std::byte> encode_job(const Job& job) {
   out.put(job.grant);
   out.put(static_cast<std::uint32_t>(job.enable_sat));
   out.put(job.osts_per_group);
+  out.put(job.lock_batch);
+  out.put(static_cast<std::uint32_t>(job.lock_on_comm_init));
   out.put(job.sat_threshold);
   out.put(job.fabric.host_rate_bits_per_s);
   out.put(job.fabric.hosts);
@@ -286,6 +290,8 @@ Outcome<Job> decode_job(std::span<const std::byte> bytes) {
   job.grant = in.get<wire::JobGrantedBody>();
   job.enable_sat = in.get<std::uint32_t>() != 0;
   job.osts_per_group = in.get<std::uint32_t>();
+  job.lock_batch = in.get<std::uint32_t>();
+  job.lock_on_comm_init = in.get<std::uint32_t>() != 0;
   job.sat_threshold = in.get<std::uint64_t>();
   job.fabric.host_rate_bits_per_s = in.get<std::uint64_t>();
   job.fabric.hosts = in.get<std::uint32_t>();

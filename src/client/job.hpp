@@ -44,7 +44,9 @@ struct Job {
   wire::JobGrantedBody grant;
   bool enable_sat = false;
   std::uint64_t sat_threshold = 0;
-  std::uint32_t osts_per_group = 0;  ///< SHARP_COLL_OSTS_PER_GROUP; 0: the share.
+  std::uint32_t osts_per_group = 0;  ///< SHARP_COLL_OSTS_PER_GROUP, or what the user's policy gives; 0: the share.
+  std::uint32_t lock_batch = 0;      ///< As in proto::ClientGroupConfig.
+  bool lock_on_comm_init = false;
   FabricBounds fabric;
   std::vector<JobTree> trees;  ///< By their index; at least one, each with a leaf for every rank.
 

@@ -62,6 +62,15 @@ constexpr Option<C> kTable[] = {
     option<&C::reproducible>("SUMAC_REPRODUCIBLE", "0",
                              "Floating-point sums and products have the same bits on every tree and in every order of "
                              "arrival: they are added along a fixed tree of the communicator's ranks. Rank 0 decides."),
+    option<&C::sat_lock_batch>("SHARP_COLL_SAT_LOCK_BATCH_SIZE", "inf",
+                               "Streaming operations per streaming lock; 1: communicators take turns; inf: held until "
+                               "comm_destroy; 0: no lock. Rank 0 decides.")
+        .between(0, 4294967295),
+    option<&C::lock_on_comm_init>(
+        "SHARP_COLL_LOCK_ON_COMM_INIT", "0",
+        "Take the streaming lock in comm_init, which fails without it (-18). Rank 0 decides."),
+    option<&C::enable_cuda>("SHARP_COLL_ENABLE_CUDA", "1",
+                            "Take buffers in CUDA memory, through pinned host memory; 0: refuse them (-2)."),
     option<&C::stats_dump_mode>(
         "SHARP_COLL_STATS_DUMP_MODE", "0",
         "At finalize: 0 nothing, 1 each rank logs its counts, 2 rank 0 logs the sum over all ranks "
@@ -112,18 +121,15 @@ constexpr Option<C> kTable[] = {
     ignored<&C::ignored_error_check_interval>("SHARP_COLL_ERROR_CHECK_INTERVAL", "180000",
                                               "No effect: errors are told at once."),
     ignored<&C::ignored_poll_batch>("SHARP_COLL_POLL_BATCH", "4", "No effect: a poll takes what is there."),
-    ignored<&C::ignored_sat_lock_batch_size>("SHARP_COLL_SAT_LOCK_BATCH_SIZE", "inf",
-                                             "No effect: streaming takes turns chunk by chunk."),
-    ignored<&C::ignored_lock_on_comm_init>("SHARP_COLL_LOCK_ON_COMM_INIT", "0", "No effect: streaming needs no lock."),
-    ignored<&C::ignored_job_req_exclusive_lock_mode>("SHARP_COLL_JOB_REQ_EXCLUSIVE_LOCK_MODE", "0",
-                                                     "No effect: streaming needs no lock."),
+    ignored<&C::ignored_job_req_exclusive_lock_mode>(
+        "SHARP_COLL_JOB_REQ_EXCLUSIVE_LOCK_MODE", "0",
+        "No effect: how many groups stream at once is each node's (SUMAC_NODE_STREAMS=1: one)."),
     ignored<&C::ignored_num_coll_group_resource_alloc_threshold>("SHARP_COLL_NUM_COLL_GROUP_RESOURCE_ALLOC_THRESHOLD",
                                                                  "0", "No effect: a group is made in comm_init."),
     ignored<&C::ignored_job_member_list_type>("SHARP_COLL_JOB_MEMBER_LIST_TYPE", "2",
                                               "No effect: the manager gets the list of hosts."),
-    ignored<&C::ignored_enable_cuda>("SHARP_COLL_ENABLE_CUDA", "0", "No effect: host memory only."),
     ignored<&C::ignored_enable_gpu_direct_rdma>("SHARP_COLL_ENABLE_GPU_DIRECT_RDMA", "0",
-                                                "No effect: host memory only."),
+                                                "No effect: CUDA memory goes through host memory."),
     ignored<&C::ignored_enable_pci_relaxed_ordering>("SHARP_COLL_ENABLE_PCI_RELAXED_ORDERING", "0",
                                                      "No effect: no adapter is driven directly."),
 };

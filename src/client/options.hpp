@@ -23,6 +23,9 @@ struct ClientConfig {
   bool enable_sat;
   Bytes sat_threshold;
   bool reproducible;
+  std::uint32_t sat_lock_batch;  ///< proto::kLockForEver: "inf".
+  bool lock_on_comm_init;
+  bool enable_cuda;
   // Surroundings.
   std::string sharpd_socket;
   std::string transport;
@@ -35,10 +38,9 @@ struct ClientConfig {
       ignored_max_send_wr, ignored_max_recv_wr, ignored_max_rx_fill_size, ignored_rx_prepost_threshold,
       ignored_rx_prepost_threshold_soft, ignored_enable_mcast_target, ignored_enable_mcast, ignored_group_is_target,
       ignored_check_group_leave_errors, ignored_enable_global_error_sync, ignored_enable_group_trim,
-      ignored_job_create_polling_delay, ignored_error_check_interval, ignored_poll_batch, ignored_sat_lock_batch_size,
-      ignored_lock_on_comm_init, ignored_job_req_exclusive_lock_mode, ignored_num_coll_group_resource_alloc_threshold,
-      ignored_job_member_list_type, ignored_enable_cuda, ignored_enable_gpu_direct_rdma,
-      ignored_enable_pci_relaxed_ordering;
+      ignored_job_create_polling_delay, ignored_error_check_interval, ignored_poll_batch,
+      ignored_job_req_exclusive_lock_mode, ignored_num_coll_group_resource_alloc_threshold,
+      ignored_job_member_list_type, ignored_enable_gpu_direct_rdma, ignored_enable_pci_relaxed_ordering;
 };
 
 std::span<const Option<ClientConfig>> client_options();

@@ -1,7 +1,10 @@
 #include "client/reduction.hpp"
 
+#include <unistd.h>
+
 #include <cstring>
 
+#include "client/memory_registry.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::client {
@@ -10,27 +13,76 @@ namespace {
 using proto::Range;
 using wire::Coll;
 
+/// Where a side's memory is said to be.
+enum class Said {
+  by_mem_type,
+  by_handle,  ///< allgather: real clients leave mem_type unset, so the registration or the pointer decides.
+};
+
 /// Of one side of an operation; errors say which.
 struct Side {
   const sharp_coll_data_desc& desc;
   Coll coll;
   const char* name;  ///< "sbuf"
+  Said said = Said::by_mem_type;
 
   bool is_list() const { return desc.type == SHARP_DATA_IOV; }
+  std::span<const sharp_data_iov> pieces() const { return {desc.iov.vector, desc.iov.count}; }
 
-  Outcome<> check_memory() const {
+  template <class Visit>
+  void each_piece(Visit&& visit) const {
+    if (!is_list()) return visit(desc.buffer.ptr, desc.buffer.length, desc.buffer.mem_handle);
+    for (const auto& piece : pieces()) visit(piece.ptr, piece.length, piece.mem_handle);
+  }
+
+  Outcome<> check_memory(const Ways& ways) const {
     const auto type = static_cast<unsigned>(desc.type);
-    const auto memory = static_cast<unsigned>(desc.mem_type);
+    const auto mem_type = static_cast<unsigned>(desc.mem_type);
     if (type != SHARP_DATA_BUFFER && type != SHARP_DATA_IOV)
       return failure(SHARP_COLL_EINVAL, "{}: {} is neither a buffer nor a list (type {})", to_string(coll), name, type);
-    if (memory != SHARP_MEM_TYPE_HOST)
-      return failure(SHARP_COLL_ENOT_SUPP, "{}: {} lies in memory of type {}; only host memory is supported",
-                     to_string(coll), name, memory);
+    if (said == Said::by_mem_type && mem_type != SHARP_MEM_TYPE_HOST && mem_type != SHARP_MEM_TYPE_CUDA)
+      return failure(SHARP_COLL_ENOT_SUPP, "{}: {} lies in memory of type {}; there is host memory (0) and CUDA (1)",
+                     to_string(coll), name, mem_type);
     if (type == SHARP_DATA_IOV &&
         (desc.iov.count > SHARP_COLL_DATA_MAX_IOV || (desc.iov.count > 0 && desc.iov.vector == nullptr)))
       return failure(SHARP_COLL_EINVAL, "{}: {} is a list of {} pieces; at most {}", to_string(coll), name,
                      desc.iov.count, SHARP_COLL_DATA_MAX_IOV);
-    return {};
+    if (auto legal = check_pieces(); !legal) return legal;
+    if (memory(ways) != MemoryKind::cuda) return {};
+    if (!ways.enable_cuda)
+      return failure(SHARP_COLL_ENOT_SUPP, "{}: {} lies in CUDA memory, and SHARP_COLL_ENABLE_CUDA is 0",
+                     to_string(coll), name);
+    return cuda::require_driver();
+  }
+
+  /// Handles that were taken back, and what no buffer can be.
+  Outcome<> check_pieces() const {
+    Outcome<> legal;
+    std::uint64_t bytes = 0;
+    each_piece([&](const void* ptr, std::size_t length, const void* handle) {
+      if (find_registration(handle) == Registration::gone)
+        legal = failure(SHARP_COLL_EINVAL, "{}: the mem_handle of {} was taken back by sharp_coll_dereg_mr",
+                        to_string(coll), name);
+      if (is_list() && ptr == nullptr && length > 0)
+        legal = failure(SHARP_COLL_EINVAL, "{}: a piece of {} bytes of {} is NULL", to_string(coll), length, name);
+      if (length > SIZE_MAX - bytes)
+        legal = failure(SHARP_COLL_EINVAL, "{}: {} has more bytes than there are addresses", to_string(coll), name);
+      bytes += length;
+    });
+    return legal;
+  }
+
+  /// After check_memory().
+  MemoryKind memory(const Ways& ways) const {
+    if (said == Said::by_mem_type) return desc.mem_type == SHARP_MEM_TYPE_CUDA ? MemoryKind::cuda : MemoryKind::host;
+    MemoryKind kind = MemoryKind::host;
+    each_piece([&](const void* ptr, std::size_t length, const void* handle) {
+      if (length == 0) return;
+      const auto registration = find_registration(handle);
+      if (registration == Registration::cuda || (registration == Registration::none && ways.is_device(ptr)))
+        kind = MemoryKind::cuda;
+    });
+    return kind;
   }
 
   std::uint64_t length() const {
@@ -50,6 +102,12 @@ struct Side {
   }
 };
 
+/// Decided by what all members pass alike.
+template <class... Args>
+[[nodiscard]] tl::unexpected<Failure> not_offered(fmt::format_string<Args...> format, Args&&... args) {
+  return tl::unexpected(Failure{SHARP_COLL_ENOT_SUPP, fmt::format(format, std::forward<Args>(args)...), true});
+}
+
 /// The tag's type of a pair, or nothing if there is none like it.
 Outcome<Dtype> tag_of(const sharp_coll_reduce_spec& spec) {
   const auto tag = static_cast<unsigned>(spec.tag_dtype);
@@ -63,10 +121,13 @@ Outcome<std::uint64_t> read_types(const sharp_coll_reduce_spec& spec, Coll coll,
   const auto dtype = static_cast<unsigned>(spec.dtype);
   const auto op = static_cast<unsigned>(spec.op);
   if (!is_dtype(dtype) || !is_op(op))
-    return failure(SHARP_COLL_ENOT_SUPP, "{}: there is no datatype {} or no operation {}", to_string(coll), dtype, op);
+    return not_offered("{}: there is no datatype {} or no operation {}", to_string(coll), dtype, op);
   o.coll = coll;
   o.dtype = static_cast<Dtype>(dtype);
   o.op = static_cast<Op>(op);
+  // Said before the tag is looked at: some callers leave it as garbage, which differs from member to member.
+  if (!is_pair(o.op) && !legal(o.dtype, o.op))
+    return not_offered("{}: {} of {} is not supported", to_string(coll), to_string(o.op), to_string(o.dtype));
   if (is_pair(o.op)) {
     auto tag = tag_of(spec);
     if (!tag) return tl::unexpected(tag.error());
@@ -87,10 +148,9 @@ Outcome<> choose_way(sharp_aggregation_mode mode, std::uint64_t bytes, const Way
     case SHARP_AGGREGATION_DATAGRAM: return {};
     case SHARP_AGGREGATION_STREAMING:
       if (!ways.can_stream)
-        return failure(SHARP_COLL_ENOT_SUPP,
-                       "{}: streaming was asked for, but the job has none; set SHARP_COLL_ENABLE_SAT=1",
-                       to_string(o.coll));
-      o.streaming = bytes > 0;
+        return not_offered("{}: streaming was asked for, but the job has none; set SHARP_COLL_ENABLE_SAT=1",
+                           to_string(o.coll));
+      o.streaming = o.must_stream = bytes > 0;
       return {};
     default:
       return failure(SHARP_COLL_EINVAL, "{}: no aggregation mode {}", to_string(o.coll), static_cast<unsigned>(mode));
@@ -102,32 +162,126 @@ Staging& staging_of(Reduction& reduction) {
   return *reduction.staging;
 }
 
-/// The first `bytes` of a side are what the operation gives.
-void give(const Side& side, std::uint64_t bytes, Reduction& reduction) {
-  if (!side.is_list()) {
-    reduction.operation.src = {static_cast<const std::byte*>(side.desc.buffer.ptr), bytes};
-    return;
-  }
-  auto& in = staging_of(reduction).in;
-  in.reserve(bytes);
-  for (unsigned i = 0; i < side.desc.iov.count && in.size() < bytes; ++i) {
-    const auto* from = static_cast<const std::byte*>(side.desc.iov.vector[i].ptr);
-    in.insert(in.end(), from, from + std::min<std::uint64_t>(side.desc.iov.vector[i].length, bytes - in.size()));
-  }
-  reduction.operation.src = in;
+/// More than the machine has is not even tried: the system would promise it, and kill somebody when it is touched.
+Outcome<> check_staged(std::uint64_t bytes) {
+  static const auto kMemory =
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (bytes <= kMemory) return {};
+  return failure(SHARP_COLL_ENOMEM, "{} bytes would have to be copied, and this host has {}", bytes, kMemory);
 }
 
-/// The first `bytes` of a side take what the operation keeps.
-void keep(const Side& side, std::uint64_t bytes, Reduction& reduction) {
-  if (!side.is_list()) {
-    reduction.operation.dst = {static_cast<std::byte*>(side.desc.buffer.ptr), bytes};
-    return;
+/// The first `bytes` of a side's device memory.
+std::vector<cuda::Piece> device_pieces(const Side& side, std::uint64_t bytes) {
+  std::vector<cuda::Piece> found;
+  side.each_piece([&](void* ptr, std::size_t length, const void*) {
+    const auto taken = std::min<std::uint64_t>(length, bytes);
+    if (taken > 0) found.push_back({ptr, taken});
+    bytes -= taken;
+  });
+  return found;
+}
+
+Outcome<cuda::Stage*> stage_of(const void* device, Reduction& reduction) {
+  auto& staging = staging_of(reduction);
+  if (!staging.cuda) {
+    auto stage = cuda::Stage::make(device);
+    if (!stage) return tl::unexpected(stage.error());
+    staging.cuda = *std::move(stage);
   }
+  return staging.cuda.get();
+}
+
+/// Copies the first bytes of a side at once.
+Outcome<> fetch(const Side& side, MemoryKind memory, std::span<std::byte> to) {
+  Outcome<> fetched;
+  side.each_piece([&](const void* ptr, std::size_t length, const void*) {
+    const auto now = to.first(std::min(length, to.size()));
+    to = to.subspan(now.size());
+    if (now.empty() || !fetched) return;
+    if (memory == MemoryKind::cuda)
+      fetched = cuda::Stage::fetch(ptr, now);
+    else
+      std::memcpy(now.data(), ptr, now.size());
+  });
+  return fetched;
+}
+
+/// The first `bytes` of a side are what the operation gives.
+Outcome<> give(const Side& side, std::uint64_t bytes, const Ways& ways, Reduction& reduction) {
+  auto& operation = reduction.operation;
+  if (bytes == 0) return {};
+  if (side.memory(ways) == MemoryKind::cuda) {
+    if (auto fits = check_staged(bytes); !fits) return fits;
+    auto pieces = device_pieces(side, bytes);
+    auto stage = stage_of(pieces.front().device, reduction);
+    if (!stage) return tl::unexpected(stage.error());
+    auto memory = (*stage)->give(std::move(pieces));
+    if (!memory) return tl::unexpected(memory.error());
+    operation.src = *memory;
+    operation.ready_until = (*stage)->ready_until();
+    return {};
+  }
+  if (!side.is_list()) {
+    operation.src = {static_cast<const std::byte*>(side.desc.buffer.ptr), bytes};
+    return {};
+  }
+  if (auto fits = check_staged(bytes); !fits) return fits;
+  auto& in = staging_of(reduction).in;
+  in.resize(bytes);
+  operation.src = in;
+  return fetch(side, MemoryKind::host, in);
+}
+
+/// The first `bytes` of a side take what the operation keeps. `in_place`: it may be the very memory that is given.
+Outcome<> keep(const Side& side, std::uint64_t bytes, const Ways& ways, bool in_place, Reduction& reduction) {
+  auto& operation = reduction.operation;
+  if (bytes == 0) return {};
+  if (side.memory(ways) == MemoryKind::cuda) {
+    if (auto fits = check_staged(bytes); !fits) return fits;
+    auto pieces = device_pieces(side, bytes);
+    auto stage = stage_of(pieces.front().device, reduction);
+    if (!stage) return tl::unexpected(stage.error());
+    auto memory = (*stage)->keep(std::move(pieces), in_place);
+    if (!memory) return tl::unexpected(memory.error());
+    operation.dst = *memory;
+    return {};
+  }
+  if (!side.is_list()) {
+    operation.dst = {static_cast<std::byte*>(side.desc.buffer.ptr), bytes};
+    return {};
+  }
+  if (auto fits = check_staged(bytes); !fits) return fits;
   auto& staging = staging_of(reduction);
   staging.out.resize(bytes);
-  reduction.operation.dst = staging.out;
-  for (unsigned i = 0; i < side.desc.iov.count; ++i)
-    staging.scatter.push_back({side.desc.iov.vector[i].ptr, side.desc.iov.vector[i].length});
+  operation.dst = staging.out;
+  for (const auto& piece : side.pieces()) staging.scatter.push_back({piece.ptr, piece.length});
+  return {};
+}
+
+/// Two buffers may be disjoint, or lie over each other so that `out` begins `from` bytes behind the beginning of `in` (in place). Lists
+/// are copied on their way in, so only their own pieces may not overlap when they take the result.
+Outcome<> check_overlap(const Side& in, std::uint64_t in_bytes, const Side& out, std::uint64_t out_bytes,
+                        std::ptrdiff_t from, std::ptrdiff_t or_from) {
+  const auto overlap = [](const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
+    const auto x = reinterpret_cast<std::uint64_t>(a), y = reinterpret_cast<std::uint64_t>(b);
+    return a_bytes > 0 && b_bytes > 0 && x < y + b_bytes && y < x + a_bytes;
+  };
+  const auto refused = [&](std::string_view what) {
+    return failure(SHARP_COLL_EINVAL, "{}: {}; use the same buffer, or separate ones", to_string(out.coll), what);
+  };
+  if (out.is_list()) {
+    const auto pieces = out.pieces();
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      for (std::size_t j = i + 1; j < pieces.size(); ++j)
+        if (overlap(pieces[i].ptr, pieces[i].length, pieces[j].ptr, pieces[j].length))
+          return refused(fmt::format("pieces {} and {} of {} overlap", i, j, out.name));
+    return {};
+  }
+  if (in.is_list() || !overlap(in.desc.buffer.ptr, in_bytes, out.desc.buffer.ptr, out_bytes)) return {};
+  const auto behind =
+      static_cast<const std::byte*>(out.desc.buffer.ptr) - static_cast<const std::byte*>(in.desc.buffer.ptr);
+  if (behind == from || behind == or_from) return {};
+  return refused(fmt::format("{} and {} overlap in part", in.name, out.name));
 }
 
 /// Elements of [begin, begin + size) of a longer vector that lie in its window, counted from the window's start.
@@ -150,9 +304,9 @@ Outcome<Reduction> read_whole(const sharp_coll_reduce_spec& spec, const Ways& wa
   auto element = read_types(spec, coll, o);
   if (!element) return tl::unexpected(element.error());
   const Side in{spec.sbuf_desc, coll, "sbuf"}, out{spec.rbuf_desc, coll, "rbuf"};
-  if (auto legal = in.check_memory(); !legal) return tl::unexpected(legal.error());
+  if (auto legal = in.check_memory(ways); !legal) return tl::unexpected(legal.error());
   if (keeps)
-    if (auto legal = out.check_memory(); !legal) return tl::unexpected(legal.error());
+    if (auto legal = out.check_memory(ways); !legal) return tl::unexpected(legal.error());
   if (spec.length > SIZE_MAX / *element)
     return failure(SHARP_COLL_EINVAL, "{}: {} elements of {} bytes", to_string(coll), spec.length, *element);
   const std::uint64_t bytes = spec.length * *element;
@@ -161,11 +315,14 @@ Outcome<Reduction> read_whole(const sharp_coll_reduce_spec& spec, const Ways& wa
     if (auto enough = out.check_length(bytes); !enough) return tl::unexpected(enough.error());
   if (auto chosen = choose_way(spec.aggr_mode, bytes, ways, o); !chosen) return tl::unexpected(chosen.error());
   o.count = spec.length;
-  give(in, bytes, reduction);
+  const bool same_kind = keeps && !in.is_list() && !out.is_list() && in.memory(ways) == out.memory(ways);
   if (keeps)
-    keep(out, bytes, reduction);
-  else
+    if (auto apart = check_overlap(in, bytes, out, bytes, 0, 0); !apart) return tl::unexpected(apart.error());
+  if (auto given = give(in, bytes, ways, reduction); !given) return tl::unexpected(given.error());
+  if (!keeps)
     o.keep = {0, 0};
+  else if (auto kept = keep(out, bytes, ways, same_kind, reduction); !kept)
+    return tl::unexpected(kept.error());
   return reduction;
 }
 
@@ -191,7 +348,7 @@ Outcome<Reduction> read_reduce_scatter(const sharp_coll_reduce_spec& spec, const
   if (!element) return tl::unexpected(element.error());
   const Side in{spec.sbuf_desc, kColl, "sbuf"}, out{spec.rbuf_desc, kColl, "rbuf"};
   for (const auto* side : {&in, &out})
-    if (auto legal = side->check_memory(); !legal) return tl::unexpected(legal.error());
+    if (auto legal = side->check_memory(ways); !legal) return tl::unexpected(legal.error());
   const std::uint64_t part = out.length(), window = in.length();
   if (part % *element != 0 || window % *element != 0 || spec.offset % *element != 0)
     return failure(SHARP_COLL_EINVAL,
@@ -206,8 +363,11 @@ Outcome<Reduction> read_reduce_scatter(const sharp_coll_reduce_spec& spec, const
   o.keep = in_window(ways.rank * part / *element, part / *element, spec.offset / *element, o.count);
   const std::uint64_t kept = o.keep.size() * *element;
   if (auto enough = out.check_length(kept); !enough) return tl::unexpected(enough.error());
-  give(in, window, reduction);
-  keep(out, kept, reduction);
+  // In place: the part where it lies in the window, or (as MPI has it) at the beginning of the buffer.
+  const auto part_at = static_cast<std::ptrdiff_t>(o.keep.from * *element);
+  if (auto apart = check_overlap(in, window, out, kept, part_at, 0); !apart) return tl::unexpected(apart.error());
+  if (auto given = give(in, window, ways, reduction); !given) return tl::unexpected(given.error());
+  if (auto taken = keep(out, kept, ways, false, reduction); !taken) return tl::unexpected(taken.error());
   return reduction;
 }
 
@@ -219,7 +379,7 @@ Outcome<Reduction> read_bcast(const sharp_coll_bcast_spec& spec, const Ways& way
   auto root = read_root(spec.root, o.coll, ways);
   if (!root) return tl::unexpected(root.error());
   const Side buffer{spec.buf_desc, o.coll, "buf"};
-  if (auto legal = buffer.check_memory(); !legal) return tl::unexpected(legal.error());
+  if (auto legal = buffer.check_memory(ways); !legal) return tl::unexpected(legal.error());
   if (auto enough = buffer.check_length(spec.size); !enough) return tl::unexpected(enough.error());
   if (auto chosen = choose_way(SHARP_AGGREGATION_NONE, spec.size, ways, o); !chosen)
     return tl::unexpected(chosen.error());
@@ -227,10 +387,11 @@ Outcome<Reduction> read_bcast(const sharp_coll_bcast_spec& spec, const Ways& way
   o.root = *root;
   if (ways.rank == *root) {
     o.keep = {0, 0};
-    give(buffer, spec.size, reduction);
+    if (auto given = give(buffer, spec.size, ways, reduction); !given) return tl::unexpected(given.error());
   } else {
     o.give = {0, 0};
-    keep(buffer, spec.size, reduction);
+    if (auto apart = check_overlap(buffer, 0, buffer, spec.size, 0, 0); !apart) return tl::unexpected(apart.error());
+    if (auto kept = keep(buffer, spec.size, ways, false, reduction); !kept) return tl::unexpected(kept.error());
   }
   return reduction;
 }
@@ -240,9 +401,9 @@ Outcome<Reduction> read_allgather(const sharp_coll_gather_spec& spec, const Ways
   auto& o = reduction.operation;
   o.coll = Coll::allgather;
   o.dtype = Dtype::uint8;
-  const Side in{spec.sbuf_desc, o.coll, "sbuf"}, out{spec.rbuf_desc, o.coll, "rbuf"};
+  const Side in{spec.sbuf_desc, o.coll, "sbuf", Said::by_handle}, out{spec.rbuf_desc, o.coll, "rbuf", Said::by_handle};
   for (const auto* side : {&in, &out})
-    if (auto legal = side->check_memory(); !legal) return tl::unexpected(legal.error());
+    if (auto legal = side->check_memory(ways); !legal) return tl::unexpected(legal.error());
   const std::uint64_t part = in.length(), window = out.length();
   if (part > SIZE_MAX / ways.size || spec.offset > part * ways.size || window > part * ways.size - spec.offset)
     return failure(SHARP_COLL_EINVAL, "allgather: window of {} bytes at {} is not within {} x {} bytes", window,
@@ -253,34 +414,37 @@ Outcome<Reduction> read_allgather(const sharp_coll_gather_spec& spec, const Ways
   o.give = in_window(ways.rank * part, part, spec.offset, window);
   const Range mine = o.give;
   if (auto enough = in.check_length(mine.size()); !enough) return tl::unexpected(enough.error());
-  keep(out, window, reduction);
+  const auto part_at = static_cast<std::ptrdiff_t>(mine.from);
+  if (auto apart = check_overlap(in, mine.size(), out, window, -part_at, -part_at); !apart)
+    return tl::unexpected(apart.error());
+  if (auto kept = keep(out, window, ways, false, reduction); !kept) return tl::unexpected(kept.error());
   if (part < ways.payload_max && !o.streaming) {
     // Parts smaller than a payload: added up with zeros they share numbers, instead of taking one each.
-    Reduction part_only;
-    give(in, mine.size(), part_only);
-    std::vector<std::byte> whole(window);
-    if (mine.size() > 0) std::memcpy(whole.data() + mine.from, part_only.operation.src.data(), mine.size());
-    auto& staged = staging_of(reduction).in;
-    staged = std::move(whole);
-    o.src = staged;
+    if (auto fits = check_staged(window); !fits) return tl::unexpected(fits.error());
+    auto& whole = staging_of(reduction).in;
+    whole.assign(window, std::byte{0});
+    if (auto own = fetch(in, in.memory(ways), std::span(whole).subspan(mine.from, mine.size())); !own)
+      return tl::unexpected(own.error());
+    o.src = whole;
     o.op = Op::bor;
     o.give = {};
     o.give.to = proto::kToTheEnd;
   } else {
     o.block = part;
     o.first_block = part == 0 ? 0 : (part - spec.offset % part) % part;
-    give(in, mine.size(), reduction);
+    if (auto given = give(in, mine.size(), ways, reduction); !given) return tl::unexpected(given.error());
   }
   return reduction;
 }
 
-void scatter(const Staging& staging) {
+Outcome<> scatter(const Staging& staging) {
   std::size_t at = 0;
   for (const auto& piece : staging.scatter) {
     const auto bytes = std::min(piece.bytes, staging.out.size() - at);
     if (bytes > 0) std::memcpy(piece.to, staging.out.data() + at, bytes);
     at += bytes;
   }
+  return staging.cuda ? staging.cuda->finish() : Outcome<>{};
 }
 
 }  // namespace sumac::client

@@ -12,9 +12,12 @@ struct Ways {
   std::uint64_t stream_threshold = 0;
   std::uint32_t rank = 0, size = 1;
   std::uint32_t payload_max = 0;  ///< Bytes of one OST.
+  bool enable_cuda = true;
+  bool (*is_device)(const void*) noexcept = cuda::is_device;
 };
 
-// Each: SHARP_COLL_ENOT_SUPP or SHARP_COLL_EINVAL, decided by the spec alone, so alike at all members that pass the same.
+// Each: SHARP_COLL_ENOT_SUPP, decided by what all members pass alike (Failure::is_alike: then nothing is sent); or a code for what may be
+// wrong at this member alone, mostly SHARP_COLL_EINVAL (then the others must be told, Comm::refuse()).
 Outcome<Reduction> read_allreduce(const sharp_coll_reduce_spec& spec, const Ways& ways);
 Outcome<Reduction> read_reduce(const sharp_coll_reduce_spec& spec, const Ways& ways);
 /// B = bytes of rbuf, N ranks, N x B bytes in all; sbuf holds the window [offset, offset + its length). A rank gets what of its part
@@ -26,6 +29,6 @@ Outcome<Reduction> read_bcast(const sharp_coll_bcast_spec& spec, const Ways& way
 Outcome<Reduction> read_allgather(const sharp_coll_gather_spec& spec, const Ways& ways);
 
 /// After completion: what was staged goes to the caller's pieces.
-void scatter(const Staging& staging);
+Outcome<> scatter(const Staging& staging);
 
 }  // namespace sumac::client

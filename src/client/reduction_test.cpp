@@ -44,6 +44,121 @@ TEST(Reduction, GarbageInFieldsThatClientsLeaveUnsetChangesNothing) {
   EXPECT_EQ(read->staging, nullptr);
 }
 
+/// Each kind, with only those fields set that every known client sets; all else is `pattern`.
+std::vector<proto::Operation> with_garbage(int pattern) {
+  static std::array<std::byte, 4096> in, out;
+  const Ways ways{.can_stream = true, .stream_threshold = 16384, .rank = 1, .size = 3, .payload_max = 128};
+  const auto describe = [](sharp_coll_data_desc& desc, void* memory, std::size_t bytes, bool says_where) {
+    desc.type = SHARP_DATA_BUFFER;
+    if (says_where) desc.mem_type = SHARP_MEM_TYPE_HOST;  // the NCCL plugin does not for an allgather
+    desc.buffer.ptr = memory;
+    desc.buffer.length = bytes;
+    desc.buffer.mem_handle = nullptr;
+  };
+  std::vector<proto::Operation> operations;
+  const auto take = [&](const Outcome<Reduction>& read) {
+    EXPECT_TRUE(read) << (read ? "" : read.error().text);
+    if (read) operations.push_back(read->operation);
+  };
+  sharp_coll_reduce_spec reduce;
+  std::memset(&reduce, pattern, sizeof reduce);
+  describe(reduce.sbuf_desc, in.data(), 400, true);
+  describe(reduce.rbuf_desc, out.data(), 400, true);
+  reduce.dtype = SHARP_DTYPE_INT;
+  reduce.op = SHARP_OP_SUM;
+  reduce.length = 100;
+  reduce.aggr_mode = SHARP_AGGREGATION_NONE;
+  take(read_allreduce(reduce, ways));  // unset: root, tag_dtype, stream_lock_batch_size, offset, reserved
+
+  std::memset(&reduce.rbuf_desc, pattern, sizeof reduce.rbuf_desc);
+  reduce.root = 0;
+  take(read_reduce(reduce, ways));  // unset at other ranks than the root: the whole receive descriptor
+
+  describe(reduce.rbuf_desc, out.data(), 40, true);
+  describe(reduce.sbuf_desc, in.data(), 120, true);
+  std::memset(&reduce.root, pattern, sizeof reduce.root);
+  std::memset(&reduce.length, pattern, sizeof reduce.length);  // callers don't agree on what it means
+  reduce.offset = 0;
+  take(read_reduce_scatter(reduce, ways));
+
+  sharp_coll_gather_spec gather;
+  std::memset(&gather, pattern, sizeof gather);
+  describe(gather.sbuf_desc, in.data(), 400, false);
+  describe(gather.rbuf_desc, out.data(), 1200, false);
+  gather.offset = 0;
+  take(read_allgather(gather, ways));  // unset: size, dtype, mem_type
+
+  sharp_coll_bcast_spec bcast;
+  std::memset(&bcast, pattern, sizeof bcast);
+  describe(bcast.buf_desc, in.data(), 401, true);
+  bcast.root = 1;
+  bcast.size = 401;
+  take(read_bcast(bcast, ways));
+  return operations;
+}
+
+TEST(Reduction, NoUnsetFieldOfAnyKindIsRead) {
+  const auto expected = with_garbage(0);
+  ASSERT_EQ(expected.size(), 5u);
+  for (const int pattern : {0x01, 0x7F, 0xA5, 0xEE, 0xFF}) {
+    SCOPED_TRACE(pattern);
+    const auto read = with_garbage(pattern);
+    ASSERT_EQ(read.size(), expected.size());
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      SCOPED_TRACE(i);
+      EXPECT_EQ(read[i].coll, expected[i].coll);
+      EXPECT_EQ(read[i].op, expected[i].op);
+      EXPECT_EQ(read[i].dtype, expected[i].dtype);
+      EXPECT_EQ(read[i].tag_dtype, expected[i].tag_dtype);
+      EXPECT_EQ(read[i].count, expected[i].count);
+      EXPECT_EQ(read[i].root, expected[i].root);
+      EXPECT_EQ(read[i].streaming, expected[i].streaming);
+      EXPECT_EQ(read[i].src.data(), expected[i].src.data());
+      EXPECT_EQ(read[i].src.size(), expected[i].src.size());
+      EXPECT_EQ(read[i].dst.data(), expected[i].dst.data());
+      EXPECT_EQ(read[i].dst.size(), expected[i].dst.size());
+      EXPECT_EQ(read[i].keep.from, expected[i].keep.from);
+      EXPECT_EQ(read[i].keep.to, expected[i].keep.to);
+    }
+  }
+}
+
+TEST(Reduction, BuffersThatOverlapInPartAreRefused) {
+  std::array<std::byte, 400> memory{};
+  const struct {
+    const char* name;
+    std::ptrdiff_t behind;  // rbuf after sbuf, bytes
+    bool legal[3];          // allreduce of 100 bytes; reduce_scatter of 3 x 100; allgather to 3 x 100, by rank 1
+  } rows[] = {
+      {"the same", 0, {true, true, false}},        {"one behind", 1, {false, false, false}},
+      {"one before", -1, {false, false, false}},   {"a part behind", 100, {true, true, true}},
+      {"a part before", -100, {true, true, true}}, {"half a part before", -50, {false, false, false}},
+  };
+  const Ways ways{.can_stream = false, .stream_threshold = 16384, .rank = 1, .size = 3, .payload_max = 16};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    Poisoned p(100, SHARP_DTYPE_UINT8);
+    const auto put = [&](std::size_t in, std::size_t out) {
+      p.spec.sbuf_desc.buffer.ptr = memory.data() + 100;
+      p.spec.rbuf_desc.buffer.ptr = memory.data() + 100 + row.behind;
+      p.spec.sbuf_desc.buffer.length = in;
+      p.spec.rbuf_desc.buffer.length = out;
+    };
+    put(100, 100);
+    EXPECT_EQ(read_allreduce(p.spec, ways).has_value(), row.legal[0]);
+    put(300, 100);
+    p.spec.offset = 0;
+    EXPECT_EQ(read_reduce_scatter(p.spec, ways).has_value(), row.legal[1]);
+    put(100, 300);
+    sharp_coll_gather_spec gather;
+    std::memset(&gather, 0xA5, sizeof gather);
+    gather.sbuf_desc = p.spec.sbuf_desc;
+    gather.rbuf_desc = p.spec.rbuf_desc;
+    gather.offset = 0;
+    EXPECT_EQ(read_allgather(gather, ways).has_value(), row.legal[2]);
+  }
+}
+
 TEST(Reduction, MinlocWithAnUnsetTagTypeIsNotSupported) {
   Poisoned p(10, SHARP_DTYPE_INT, SHARP_OP_MINLOC);
   const auto read = read_allreduce(p.spec, kLltOnly);
@@ -112,7 +227,8 @@ TEST(Reduction, BadBuffersAreRefused) {
       {"receive buffer one byte short", [](auto& s) { s.rbuf_desc.buffer.length = 39; }, SHARP_COLL_EINVAL},
       {"exactly enough", [](auto& s) { s.rbuf_desc.buffer.length = 40; }, 0},
       {"no buffer", [](auto& s) { s.sbuf_desc.buffer.ptr = nullptr; }, SHARP_COLL_EINVAL},
-      {"GPU memory", [](auto& s) { s.rbuf_desc.mem_type = SHARP_MEM_TYPE_CUDA; }, SHARP_COLL_ENOT_SUPP},
+      {"GPU memory where there is no driver", [](auto& s) { s.rbuf_desc.mem_type = SHARP_MEM_TYPE_CUDA; },
+       SHARP_COLL_ENOT_SUPP},
       {"unknown memory", [](auto& s) { s.sbuf_desc.mem_type = static_cast<sharp_data_memory_type>(77); },
        SHARP_COLL_ENOT_SUPP},
       {"neither buffer nor list", [](auto& s) { s.sbuf_desc.type = static_cast<sharp_data_buffer_type>(2); },

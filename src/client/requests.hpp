@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "client/cuda.hpp"
 
 namespace sumac::client {
 
 class Context;
 class Comm;
 
-/// User data that is not one contiguous range: gathered before, scattered after (SHARP_DATA_IOV).
+/// User data that is not one contiguous range of host memory: gathered before, scattered after.
 struct Staging {
   struct Piece {
     void* to;
@@ -26,6 +27,7 @@ struct Staging {
   std::vector<std::byte> in;   ///< What the operation gives.
   std::vector<std::byte> out;  ///< What it keeps, until it goes to the pieces.
   std::vector<Piece> scatter;
+  std::unique_ptr<cuda::Stage> cuda;  ///< Of what lies in GPU memory.
 };
 
 struct Request {

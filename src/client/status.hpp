@@ -11,6 +11,8 @@ namespace sumac::client {
 struct Failure {
   int status = 0;    ///< Negative, of enum sharp_error_no.
   std::string text;  ///< Lower case, one line, names the thing and the remedy.
+  /// Of a refused operation: decided by what all members pass alike (type, operation, mode), so nobody waits for this one.
+  bool is_alike = false;
 };
 
 template <class T = void>

@@ -22,7 +22,7 @@ struct Config {
   Backend transport = Backend::tcp;
   std::uint32_t ost_count = 0, group_count = 0;
   Bytes payload_max{}, chunk_max{}, memory{};
-  std::uint32_t stream_window_max = 0;
+  std::uint32_t stream_window_max = 0, streams = 0;
   std::uint32_t wire_version_max = 0;
   Micros spin{};
   std::uint32_t spin_percent = 0;
@@ -81,6 +81,10 @@ inline constexpr Option<Config> kOptions[] = {
                                       "(docs/upgrade.md).")
         .alias("wire_version_max")
         .between(wire::kAggVersionMin, wire::kAggVersionMax),
+    option<&Config::streams>("SUMAC_NODE_STREAMS", "64",
+                             "Groups that may stream at once (hold the streaming lock); 0: none may.")
+        .alias("streams")
+        .between(0, 65535),
     option<&Config::memory>("SUMAC_NODE_MEMORY", "1GiB",
                             "Bound of the buffers for messages, in each tree; at the bound the node reads no further.")
         .alias("memory")

@@ -53,6 +53,7 @@ ShardConfig shard_config(const Config& config, MemoryBound& bound) {
   shard.path.limits.payload_max = static_cast<std::uint32_t>(config.payload_max.count);
   shard.path.limits.chunk_max = static_cast<std::uint32_t>(config.chunk_max.count);
   shard.path.limits.stream_window_max = config.stream_window_max;
+  shard.path.limits.streams = config.streams;
   bound = bound_memory(shard.memory_bytes, shard.net, shard.path.limits);
   shard.path.versions.max = static_cast<std::uint16_t>(config.wire_version_max);
   shard.path.heartbeat = config.heartbeat;

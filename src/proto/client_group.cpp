@@ -6,8 +6,10 @@
 
 #include "proto/client_link.hpp"
 #include "proto/guard.hpp"
+#include "proto/lock_keeper.hpp"
 #include "proto/member_number.hpp"
 #include "proto/membership.hpp"
+#include "proto/operation_rules.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
@@ -29,7 +31,7 @@ class ClientGroup::Impl {
   tl::expected<OpId, Errc> post(const Operation& operation, Time now) {
     if (const auto* standing = std::get_if<membership::Standing>(&life_); standing == nullptr || standing->leaving)
       return tl::unexpected(why_not());
-    const Errc legal = check(operation);
+    const Errc legal = check(operation, config_.group_size, shape_);
     if (legal != Errc::ok) return tl::unexpected(legal);
     if (tail_ - head_ >= kOperationsMax) return tl::unexpected(Errc::again);
     Record& record = records_[tail_ % kOperationsMax];
@@ -37,15 +39,7 @@ class ClientGroup::Impl {
     if (operation.count == 0) record.operation.streaming = false;
     record.operation.give = within(operation.give, operation.count);
     record.operation.keep = within(operation.keep, operation.count);
-    if (operation.coll != Coll::barrier) {
-      const std::size_t element = element_of(operation);
-      record.element = static_cast<std::uint32_t>(element);
-      record.per_fragment =
-          static_cast<std::uint32_t>((record.operation.streaming ? shape_.chunk_max : shape_.payload_max) / element);
-      record.window = record.operation.streaming ? shape_.stream_window : shape_.osts;
-    } else {
-      record.window = shape_.osts;
-    }
+    plan(record);
     const OpId id{tail_++};
     pump(now);
     return id;
@@ -54,7 +48,33 @@ class ClientGroup::Impl {
   std::optional<Completion> next_completion() {
     if (head_ == finished_) return std::nullopt;
     const Record& record = records_[head_ % kOperationsMax];
-    return Completion{OpId{head_++}, record.operation.token, record.status};
+    return Completion{OpId{head_++}, record.operation.token, record.status, record.operation.streaming};
+  }
+
+  Errc ask_for_lock(Time now) {
+    if (const auto* standing = std::get_if<membership::Standing>(&life_); standing == nullptr || standing->leaving)
+      return why_not();
+    if (shape_.stream_window == 0) return Errc::unsupported;
+    lock_.ask();
+    pump(now);
+    return Errc::ok;
+  }
+
+  void wake(Time now) { pump(now); }
+
+  void give_up() {
+    if (!std::holds_alternative<membership::Standing>(life_) || verdict_) return;
+    wire::TroubleBody body;
+    body.reason = wire::TroubleReason::gave_up;
+    body.culprit = config_.rank;
+    AggHeader h = head(AggKind::trouble);
+    h.sequence = done_;
+    h.origin = config_.rank;
+    h.members = 1;
+    h.payload_bytes = sizeof body;
+    std::byte bytes[sizeof body];
+    wire::store(bytes, body);
+    outbox_.send_control(leaf_, h, {bytes, sizeof bytes});
   }
 
   void leave(Time now) {
@@ -155,6 +175,7 @@ class ClientGroup::Impl {
   std::optional<wire::RefusedBody> refusal_;
   std::string lost_why_;
   Time due_ = kNever;
+  LockKeeper lock_{config_.lock_batch};
   std::uint32_t done_ = 0;                                      ///< First number that is not complete.
   std::uint32_t next_ = 0;                                      ///< The next one to send.
   std::uint32_t head_ = 0, finished_ = 0, cut_ = 0, tail_ = 0;  // operations: taken <= finished <= being cut <= posted
@@ -166,11 +187,13 @@ class ClientGroup::Impl {
     std::uint32_t in_flight = 0;
     std::uint64_t sent = 0;  ///< Elements.
     Errc status = Errc::ok;
+    bool ends_batch = false;  ///< Of the streaming lock.
   };
   struct Entry {
     member_number::State state;
     std::uint32_t record = 0;
     std::uint32_t elements = 0;  ///< Of this fragment, also where we contribute none of them.
+    bool is_ours = false;        ///< lock and unlock: of no operation of the caller's.
     AggHeader header{};          ///< As contributed.
     BufferRef stash;
   };
@@ -200,51 +223,13 @@ class ClientGroup::Impl {
     }
   }
 
-  static Range within(Range range, std::uint64_t count) noexcept {
-    return {std::min(range.from, count), std::min(range.to, count)};
-  }
-  /// Bytes of one element; 0 if type and operation don't go with the kind.
-  static std::size_t element_of(const Operation& operation) noexcept {
-    const bool adds = operation.op != Op::null;
-    if (!is_pair(operation.op) && operation.tag_dtype != Dtype::null) return 0;
-    switch (operation.coll) {
-      case Coll::allreduce:
-      case Coll::reduce:
-      case Coll::reduce_scatter: return element_bytes(operation.dtype, operation.op, operation.tag_dtype);
-      case Coll::bcast: return adds ? 0 : width(operation.dtype);
-      case Coll::allgather:
-        return !adds || (operation.op == Op::bor && is_integer(operation.dtype)) ? width(operation.dtype) : 0;
-      default: return 0;
-    }
-  }
-  static bool has_one_source(const Operation& operation) noexcept {
-    return operation.coll == Coll::bcast || (operation.coll == Coll::allgather && operation.op == Op::null);
-  }
-
-  Errc check(const Operation& operation) const noexcept {
-    if (operation.coll == Coll::barrier) return Errc::ok;
-    if (operation.coll == Coll::none || operation.coll == Coll::close || operation.coll == Coll::leave)
-      return Errc::unsupported;
-    const std::size_t element = element_of(operation);
-    const Range give = within(operation.give, operation.count), keep = within(operation.keep, operation.count);
-    if (element == 0 || give.from > give.to || keep.from > keep.to || give.size() > operation.src.size() / element ||
-        keep.size() > operation.dst.size() / element)
-      return Errc::invalid;
-    const bool gives_all = give.from == 0 && give.to == operation.count;
-    if (!has_one_source(operation) && !gives_all) return Errc::invalid;
-    if (operation.coll == Coll::allgather && !gives_all) {
-      // What we give must be whole blocks, or a fragment would be half ours.
-      const auto is_edge = [&](std::uint64_t at) {
-        return at == 0 || at == operation.count ||
-               (operation.block != 0 && at >= operation.first_block &&
-                (at - operation.first_block) % operation.block == 0);
-      };
-      if (give.size() != 0 && (!is_edge(give.from) || !is_edge(give.to))) return Errc::invalid;
-    }
-    if (operation.root >= config_.group_size) return Errc::invalid;
-    if (operation.reproducible && !shape_.reproducible && wire::order_matters(operation)) return Errc::unsupported;
-    if (operation.streaming && (shape_.stream_window == 0 || shape_.chunk_max < element)) return Errc::unsupported;
-    return shape_.payload_max < element ? Errc::unsupported : Errc::ok;
+  /// How the record's operation is cut.
+  void plan(Record& record) const noexcept {
+    const bool streams = record.operation.streaming;
+    record.window = streams ? shape_.stream_window : shape_.osts;
+    if (has_no_data(record.operation.coll)) return;
+    record.element = static_cast<std::uint32_t>(element_of(record.operation));
+    record.per_fragment = (streams ? shape_.chunk_max : shape_.payload_max) / record.element;
   }
 
   // ---- life -----------------------------------------------------------------------------------------------
@@ -306,7 +291,7 @@ class ClientGroup::Impl {
 
   /// All posted operations are over: if the caller wants to leave, now is the time.
   void drain(Time now) {
-    if (finished_ != tail_ || (verdict_ && !settled_)) return;
+    if (finished_ != tail_ || done_ != next_ || (verdict_ && !settled_)) return;
     live(membership::Drained{next_}, now);
   }
 
@@ -337,27 +322,75 @@ class ClientGroup::Impl {
     for (; finished_ != tail_; ++finished_) records_[finished_ % kOperationsMax].status = status;
     cut_ = tail_;
     next_ = done_;
+    lock_.over();
   }
 
   // ---- numbers --------------------------------------------------------------------------------------------
 
   void pump(Time now) {
-    while (cut_ != tail_ && !verdict_ && !ring_.empty()) {
+    while (!verdict_ && !ring_.empty()) {
+      if (const Coll due = lock_.due(); due != Coll::none) {
+        if (!room_for_our_own()) return;
+        lock_.sent();
+        send_our_own(due, now);
+      }
+      if (cut_ == tail_) return;
       Record& record = records_[cut_ % kOperationsMax];
+      if (record.sent == 0 && record.operation.streaming) {
+        const auto way = lock_.next_operation();
+        if (way == LockKeeper::Way::without) go_without_lock(record);
+        if (way == LockKeeper::Way::wait && lock_.due() == Coll::none) return;  // the answer decides
+        if (way == LockKeeper::Way::wait) continue;
+      }
       if (guard(Guard::member_window, next_ - done_ >= record.window) || next_ - done_ >= ring_.size()) return;
       if (!record.operation.streaming && record.in_flight >= config_.pipeline_depth) return;
+      if (!is_ready(record)) return;
       const std::uint32_t number = next_++;
       Entry& entry = this->entry(number);
       entry.state = member_number::Waiting{};
       entry.record = cut_;
+      entry.is_ours = false;
       const Piece piece = next_piece(record);
       entry.elements = piece.elements;
       entry.header = fragment(record, number, piece);
       record.sent += entry.elements;
       ++record.in_flight;
-      if (record.sent == record.operation.count) ++cut_;
+      if (record.sent == record.operation.count) {
+        ++cut_;
+        record.ends_batch = record.operation.streaming && lock_.streamed();
+      }
       advance(entry, number, member_number::Room{}, nullptr, nullptr, now);
     }
+  }
+
+  // ---- the streaming lock -----------------------------------------------------------------------------------
+
+  /// Its lock was denied: another way, or none.
+  void go_without_lock(Record& record) {
+    if (record.operation.must_stream) {
+      record.status = Errc::again;
+      record.operation = Operation{.coll = Coll::barrier, .token = record.operation.token};
+    }
+    record.operation.streaming = false;
+    plan(record);
+  }
+
+  bool room_for_our_own() const noexcept {
+    return !guard(Guard::member_window, next_ - done_ >= shape_.osts) && next_ - done_ < ring_.size();
+  }
+
+  void send_our_own(Coll coll, Time now) {
+    const std::uint32_t number = next_++;
+    Entry& entry = this->entry(number);
+    entry = Entry{.state = member_number::Waiting{}, .is_ours = true};
+    AggHeader& h = entry.header;
+    h = head(AggKind::contribute);
+    h.sequence = number;
+    h.coll = coll;
+    h.origin = config_.rank;
+    h.members = 1;
+    h.flags = wire::kFlagFirst | wire::kFlagLast;
+    advance(entry, number, member_number::Room{}, nullptr, nullptr, now);
   }
 
   /// Where the next fragment begins, and how many elements it has.
@@ -385,6 +418,16 @@ class ClientGroup::Impl {
     return {sent, static_cast<std::uint32_t>(std::min({per, count - sent, edge - sent}))};
   }
 
+  /// Is what we give of the next fragment there?
+  static bool is_ready(const Record& record) noexcept {
+    const Operation& operation = record.operation;
+    if (operation.ready_until == nullptr) return true;
+    const Piece piece = next_piece(record);
+    if (!operation.give.covers(piece.first)) return true;
+    const std::uint64_t end = piece.first + piece.elements - operation.give.from;
+    return operation.src.data() + end * record.element <= *operation.ready_until;
+  }
+
   AggHeader fragment(const Record& record, std::uint32_t number, const Piece& piece) const noexcept {
     const Operation& operation = record.operation;
     AggHeader h = head(AggKind::contribute);
@@ -393,7 +436,7 @@ class ClientGroup::Impl {
     h.origin = config_.rank;
     h.members = 1;
     h.flags = wire::kFlagFirst | wire::kFlagLast;
-    if (operation.coll == Coll::barrier) return h;
+    if (has_no_data(operation.coll)) return h;
     h.op = operation.op;
     h.dtype = operation.dtype;
     h.tag_dtype = operation.tag_dtype;
@@ -421,10 +464,13 @@ class ClientGroup::Impl {
     if (!wire::seq_before(number, next_)) return Errc::invalid;
     Entry& entry = this->entry(number);
     const AggHeader& asked = entry.header;
+    const auto answer = asked.coll == Coll::lock ? wire::kFlagDenied : 0;
     if (header.coll != asked.coll || header.op != asked.op || header.dtype != asked.dtype ||
-        header.count != asked.count || header.first != asked.first || header.flags != asked.flags ||
-        header.root != asked.root || header.payload_bytes != result_bytes(entry))
+        header.count != asked.count || header.first != asked.first ||
+        (header.flags | answer) != (asked.flags | answer) || header.root != asked.root ||
+        header.payload_bytes != result_bytes(entry))
       return Errc::invalid;
+    if (answer != 0) entry.header.flags = header.flags;
     if (!advance(entry, number, member_number::Result{number == done_}, &header, &frame, now)) return Errc::invalid;
     // The ones behind it may have waited for it.
     while (done_ != next_ && std::holds_alternative<member_number::Stashed>(this->entry(done_).state)) {
@@ -439,6 +485,7 @@ class ClientGroup::Impl {
 
   /// Where one member's data go to everybody else, they don't come back to it.
   std::uint32_t result_bytes(const Entry& at) const noexcept {
+    if (at.is_ours) return 0;
     const Record& record = records_[at.record % kOperationsMax];
     const bool is_ours = wire::has_one_source(at.header) && at.header.payload_bytes != 0;
     return is_ours ? 0 : at.elements * record.element;
@@ -461,6 +508,11 @@ class ClientGroup::Impl {
   }
 
   void send(const Entry& at, Time now) {
+    if (at.is_ours) {
+      outbox_.send(leaf_, at.header, {});
+      due_ = std::min(due_, resend_time(now));
+      return;
+    }
     const Record& record = record_of(at);
     const std::size_t from = (at.header.first - std::min(at.header.first, record.operation.give.from)) * record.element;
     const auto bytes = at.header.payload_bytes;
@@ -469,6 +521,13 @@ class ClientGroup::Impl {
   }
 
   void deliver(Entry& at, std::uint32_t number, const BufferRef& frame) {
+    if (at.is_ours) {
+      at.stash.reset();
+      done_ = number + 1;
+      if (at.header.coll == Coll::unlock) ++finished_;
+      if (at.header.coll == Coll::lock) lock_.answered((at.header.flags & wire::kFlagDenied) != 0);
+      return;
+    }
     Record& record = record_of(at);
     const Operation& operation = record.operation;
     const std::uint64_t from = std::max(at.header.first, operation.keep.from);
@@ -486,7 +545,7 @@ class ClientGroup::Impl {
     --record.in_flight;
     done_ = number + 1;
     // Operations follow one another in numbers, so the one whose last number this is, is the oldest.
-    if ((at.header.flags & wire::kFlagLast) != 0) ++finished_;
+    if ((at.header.flags & wire::kFlagLast) != 0 && !record.ends_batch) ++finished_;
   }
 
   template <class Body, class Use>
@@ -506,27 +565,20 @@ class ClientGroup::Impl {
 };
 
 Result<std::unique_ptr<ClientGroup>> ClientGroup::make(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf) {
-  if (config.job_id == 0 || config.group_id == 0)
-    return fail(Errc::invalid, "group: job {} and group {} must not be 0", config.job_id, config.group_id);
-  if (config.group_size == 0 || config.rank >= config.group_size)
-    return fail(Errc::invalid, "group: rank {} of {} members", config.rank, config.group_size);
-  if (config.path.length == 0 || config.path.length > wire::kPathMax)
-    return fail(Errc::invalid, "group: a path of {} nodes; 1 to {} are possible", config.path.length, wire::kPathMax);
-  if (config.osts == 0 || config.payload_max == 0 || config.payload_max > wire::kPayloadMax ||
-      config.chunk_max > wire::kPayloadMax)
-    return fail(Errc::invalid, "group: {} OSTs of {} bytes, chunk {}: out of range", config.osts, config.payload_max,
-                config.chunk_max);
-  if (config.pipeline_depth == 0) return fail(Errc::invalid, "group: pipeline depth is 0");
+  if (auto legal = check(config); !legal) return tl::unexpected(legal.error());
   return std::unique_ptr<ClientGroup>(new ClientGroup(std::make_unique<Impl>(config, outbox, leaf)));
 }
 
 ClientGroup::ClientGroup(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ClientGroup::~ClientGroup() = default;
-
 void ClientGroup::start(Time now) { impl_->start(now); }
 tl::expected<OpId, Errc> ClientGroup::post(const Operation& operation, Time now) { return impl_->post(operation, now); }
 std::optional<Completion> ClientGroup::next_completion() { return impl_->next_completion(); }
 std::uint32_t ClientGroup::outstanding() const noexcept { return impl_->tail_ - impl_->head_; }
+Errc ClientGroup::ask_for_lock(Time now) { return impl_->ask_for_lock(now); }
+StreamLock ClientGroup::stream_lock() const noexcept { return impl_->lock_.state(); }
+void ClientGroup::wake(Time now) { impl_->wake(now); }
+void ClientGroup::give_up() { impl_->give_up(); }
 void ClientGroup::leave(Time now) { impl_->leave(now); }
 Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Time now) {
   return impl_->on_message(header, frame, now);
@@ -546,19 +598,6 @@ std::string ClientGroup::why() const {
   if (impl_->verdict_) return describe(impl_->verdict_->body);
   if (impl_->refusal_) return describe(*impl_->refusal_);
   return impl_->lost_why_;
-}
-
-const char* to_string(ClientGroup::Phase phase) noexcept {
-  switch (phase) {
-    case ClientGroup::Phase::joining: return "joining";
-    case ClientGroup::Phase::standing: return "standing";
-    case ClientGroup::Phase::condemned: return "condemned";
-    case ClientGroup::Phase::leaving: return "leaving";
-    case ClientGroup::Phase::left: return "left";
-    case ClientGroup::Phase::refused: return "refused";
-    case ClientGroup::Phase::lost: return "lost";
-  }
-  return "?";
 }
 
 }  // namespace sumac::proto

@@ -24,10 +24,12 @@ struct ClientGroupConfig {
   std::uint32_t epoch = 0;
   std::uint32_t rank = 0, world_rank = 0, group_size = 0;
   GroupPath path{};
-  std::uint32_t osts = 0;             ///< Wish: the cap of this group; the node may give less.
-  std::uint32_t stream_window = 0;    ///< Wish; 0: no streaming.
-  std::uint32_t payload_max = 0;      ///< Granted bytes of one OST.
-  std::uint32_t chunk_max = 0;        ///< Granted bytes of one streaming chunk.
+  std::uint32_t osts = 0;           ///< Wish: the cap of this group; the node may give less.
+  std::uint32_t stream_window = 0;  ///< Wish; 0: no streaming.
+  std::uint32_t payload_max = 0;    ///< Granted bytes of one OST.
+  std::uint32_t chunk_max = 0;      ///< Granted bytes of one streaming chunk.
+  /// Streaming operations per streaming lock; 0: without locks; kLockForEver: held until the group ends. The same at all members.
+  std::uint32_t lock_batch = 0;
   std::uint32_t pipeline_depth = 64;  ///< SHARP_COLL_PIPELINE_DEPTH: fragments of one LLT operation in flight.
   Duration resend_after{0};           ///< 0: never repeat by timer (tcp, ucx).
 };
@@ -37,6 +39,10 @@ constexpr std::uint32_t ost_share(std::uint32_t job_osts, std::uint32_t max_grou
   const std::uint32_t share = max_groups == 0 ? 0 : job_osts / max_groups;
   return share < 2 ? 2 : share;
 }
+inline constexpr std::uint32_t kLockForEver = 0xFFFFFFFFu;
+
+/// Of the streaming lock. All members see the same at the same number.
+enum class StreamLock : std::uint8_t { none, asked, held, denied };
 
 /// What the whole group agreed on in Joined.
 struct GroupShape {
@@ -67,14 +73,18 @@ struct Operation {
   Range give{0, kToTheEnd};       ///< kToTheEnd: count.
   Range keep{0, kToTheEnd};
   std::span<const std::byte> src{};  ///< The elements of `give`; unchanged until the operation completes.
-  std::span<std::byte> dst{};        ///< Those of `keep`; allreduce: may be src itself.
-  std::uint32_t root = 0;            ///< reduce, bcast: group rank.
+  /// Null, or how much of `src` is there already: what lies before *ready_until. When it moves on, call ClientGroup::wake().
+  const std::byte* const* ready_until = nullptr;
+  std::span<std::byte> dst{};  ///< Those of `keep`; allreduce: may be src itself.
+  std::uint32_t root = 0;      ///< reduce, bcast: group rank.
   /// allgather: no fragment goes beyond the elements of one member, which has `block` of them, the first one `first_block`.
   std::uint64_t block = 0, first_block = 0;
   bool streaming = false;  ///< In chunks of chunk_max instead of payload_max. All members choose alike.
   /// The same bits on every tree and in every order of arrival; for what has them anyway (order_matters()) it changes nothing. All
   /// members choose alike.
   bool reproducible = false;
+  bool must_stream =
+      false;  ///< Without the streaming lock it fails with Errc::again; else it goes in fragments of payload_max.
   std::uint64_t token = 0;  ///< The caller's, handed back in Completion.
 };
 
@@ -83,11 +93,12 @@ struct OpId {
   friend bool operator==(OpId, OpId) = default;
 };
 
-/// ok: the result is in dst. verdict: see ClientGroup::verdict(). lost: the connection or the node's epoch; see why().
+/// ok: the result is in dst. again: it must stream, and the lock was denied; nothing was sent. verdict: see ClientGroup::verdict(). lost: the connection or the node's epoch; see why().
 struct Completion {
   OpId id{};
   std::uint64_t token = 0;
   Errc status = Errc::ok;
+  bool streamed = false;  ///< It went in chunks.
 };
 
 struct Verdict {
@@ -119,10 +130,16 @@ class ClientGroup {
   /// first. invalid: not legal, or spans too short. unsupported: streaming where the group has none, another
   /// collective. verdict, lost, refused: the group has ended. denied: leave() was called, or still joining.
   tl::expected<OpId, Errc> post(const Operation& operation, Time now);
+  /// Asks for the streaming lock now, not with the first streaming operation. stream_lock() tells how it went. Same errors as post().
+  Errc ask_for_lock(Time now);
+  StreamLock stream_lock() const noexcept;
   /// The next operation that is over, in the order of posting; nothing: none is.
   std::optional<Completion> next_completion();
   std::uint32_t outstanding() const noexcept;  ///< Posted and not yet taken by next_completion().
 
+  void wake(Time now);  ///< More of an operation's data is there.
+  /// This member can't go on: the group ends for all, with a verdict that names us. Said once: not repeated by timer.
+  void give_up();
   /// After everything posted so far. Repeated calls do nothing.
   void leave(Time now);
 

@@ -32,15 +32,46 @@ std::string describe(const wire::RefusedBody& r) {
   return "refused";
 }
 
+namespace {
+/// What one member did at the number of a verdict.
+std::string deed(std::uint32_t rank, std::uint64_t coll) {
+  if (coll == static_cast<std::uint64_t>(wire::Coll::refusal))
+    return fmt::format("rank {} refused its own call (its log says why)", rank);
+  return fmt::format("rank {} called {}", rank, wire::to_string(static_cast<wire::Coll>(coll)));
+}
+
+std::string describe_kinds(const wire::VerdictBody& v) {
+  // Who refused a call has the blame, whoever came first.
+  const bool other_refused = v.other_value == static_cast<std::uint64_t>(wire::Coll::refusal);
+  const auto culprit = deed(v.culprit, v.culprit_value), other = deed(v.other, v.other_value);
+  return other_refused ? other + ", " + culprit : culprit + ", " + other;
+}
+}  // namespace
+
 std::string describe(const wire::VerdictBody& v) {
   switch (v.reason) {
     case wire::TroubleReason::disagree:
+      if (v.field == wire::Field::coll) return describe_kinds(v);
       return fmt::format("rank {} differs from rank {} in {}: {}, not {}", v.culprit, v.other, wire::to_string(v.field),
                          v.culprit_value, v.other_value);
     case wire::TroubleReason::lost_connection: return fmt::format("rank {} lost its connection to the tree", v.culprit);
+    case wire::TroubleReason::gave_up: return fmt::format("rank {} gave up (its log says why)", v.culprit);
     case wire::TroubleReason::dead_rank: return fmt::format("rank {} is dead", v.culprit);
   }
   return "verdict";
+}
+
+const char* to_string(ClientGroup::Phase phase) noexcept {
+  switch (phase) {
+    case ClientGroup::Phase::joining: return "joining";
+    case ClientGroup::Phase::standing: return "standing";
+    case ClientGroup::Phase::condemned: return "condemned";
+    case ClientGroup::Phase::leaving: return "leaving";
+    case ClientGroup::Phase::left: return "left";
+    case ClientGroup::Phase::refused: return "refused";
+    case ClientGroup::Phase::lost: return "lost";
+  }
+  return "?";
 }
 
 namespace {

@@ -25,6 +25,8 @@ struct NodeLimits {
   std::uint32_t stream_window_max = 16;
   /// Memory that streaming windows of all groups together may need. A group that finds less gets a smaller window, or none.
   std::size_t stream_bytes = static_cast<std::size_t>(-1);
+  /// Groups that may hold the streaming lock at once; the others' large operations go without.
+  std::uint32_t streams = 64;
   Duration resend_after{0};  ///< 0: never repeat by timer (tcp, ucx). Else repeat what is unanswered for so long.
   std::uint32_t first_sequence = 0;  ///< First number of a new group; tests start just before the wrap.
 };
@@ -67,7 +69,9 @@ struct NodeStats {
   std::uint64_t offences = 0;                     ///< Links dropped for what they sent.
   std::uint64_t verdicts = 0;                     ///< Given here as a group's root.
   std::uint64_t groups_formed = 0, groups_refused = 0, groups_left = 0;
-  std::uint64_t buffer_copies = 0;  ///< Accumulators whose frame somebody else held as well: 0 in the product.
+  std::uint64_t streams_held = 0,
+                streams_denied = 0;  ///< Groups with the streaming lock now; locks denied here so far.
+  std::uint64_t buffer_copies = 0;   ///< Accumulators whose frame somebody else held as well: 0 in the product.
 };
 
 /// For people and tests.

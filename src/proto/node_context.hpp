@@ -32,6 +32,15 @@ struct NodeContext {
   Time due = kNever;                 ///< Nothing has to be repeated before.
   BufferPool copies{static_cast<std::size_t>(-1) / 2};  ///< For accumulators whose frame somebody else holds as well.
 
+  bool take_stream() noexcept {
+    if (stats.streams_held >= config.limits.streams) {
+      ++stats.streams_denied;
+      return false;
+    }
+    ++stats.streams_held;
+    return true;
+  }
+
   /// Something was sent that is to be repeated.
   void expect_answer(Time now) noexcept {
     if (config.limits.resend_after.count() != 0) due = std::min(due, deadline_after(now, config.limits.resend_after));

@@ -306,6 +306,7 @@ void NodeGroup::retire() {
   ctx_.jobs.give_back(job_id_, reserved_);
   reserved_ = 0;
   ctx_.stream_bytes -= std::exchange(stream_reserved_, 0);
+  end_stream();
   if (counted_in_job_)
     if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) --job->groups_here;
   counted_in_job_ = false;

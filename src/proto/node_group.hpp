@@ -114,6 +114,8 @@ class NodeGroup {
   void answer(std::uint32_t child, const Slot& at, wire::AggHeader header);
   void send_number_up(Slot& at, Time now);
   void answer_all(Slot& at, Time now);
+  void try_lock(Slot& at);
+  void end_stream() noexcept;
   void prove(std::uint32_t sequence, std::uint32_t window, Time now);
   void condemn(Time now);
   bool decides(wire::Coll coll) const noexcept;
@@ -132,6 +134,7 @@ class NodeGroup {
   wire::JoinBody shape_{};  ///< What all joins so far agree on; its sizes are the least of them.
   std::uint32_t reserved_ = 0;
   std::size_t stream_reserved_ = 0;  ///< Bytes.
+  bool streams_ = false;  ///< It holds one of the node's streaming places.
   std::vector<Child> children_;
   ChildSet child_set_;
   bool capable_ = false;       ///< Everybody below can add reproducibly.

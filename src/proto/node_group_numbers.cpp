@@ -30,7 +30,9 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   if (mine.tag_dtype != theirs.tag_dtype) return at(Field::tag_dtype, mine.tag_dtype, theirs.tag_dtype);
   if (mine.count != theirs.count) return at(Field::count, mine.count, theirs.count);
   if (mine.first != theirs.first) return at(Field::first, mine.first, theirs.first);
-  if (mine.flags != theirs.flags) return at(Field::flags, mine.flags, theirs.flags);
+  // What each asks of the lock is alike; only what it got on its way may differ.
+  const auto denied = mine.coll == Coll::lock ? wire::kFlagDenied : 0;
+  if ((mine.flags | denied) != (theirs.flags | denied)) return at(Field::flags, mine.flags, theirs.flags);
   if (mine.root != theirs.root) return at(Field::root, mine.root, theirs.root);
   // Where data come from one member, those of a second would be one too many.
   const bool sizes_differ = wire::has_one_source(mine) ? mine.payload_bytes != 0 && theirs.payload_bytes != 0
@@ -157,6 +159,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
     switch (action.kind) {
       case Kind::take: take(at, child, *header, *frame); break;
       case Kind::add:
+        at.agreed.flags |= header->flags & wire::kFlagDenied;
         if (wire::has_one_source(*header)) {
           if (header->payload_bytes != 0) keep_source(at, child, *header, *frame);
         } else if ((header->flags & wire::kFlagReproducible) != 0) {
@@ -164,7 +167,10 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
         } else if (header->payload_bytes != 0)
           at.kernel(at.data.data(), frame->data() + kHeaderBytes, header->payload_bytes / at.kernel.element_bytes());
         break;
-      case Kind::send_up: return send_number_up(at, now);  // always the last action
+      case Kind::send_up:
+        if (coll == Coll::lock && header != nullptr)
+          try_lock(at);                  // without a header it is said again: the place is ours
+        return send_number_up(at, now);  // always the last action
       case Kind::answer_all:
       case Kind::forward: {
         if (coll == Coll::leave) {
@@ -176,6 +182,12 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
           if (action.kind == Kind::answer_all) at.data = std::move(partial(at).sum(blocks_.at(0)).data);
           partial(at).clear();
         }
+        if (coll == Coll::lock) {
+          if (action.kind == Kind::answer_all) try_lock(at);
+          if (action.kind == Kind::forward) at.agreed.flags |= header->flags & wire::kFlagDenied;
+          if ((at.agreed.flags & wire::kFlagDenied) != 0) end_stream();
+        }
+        if (coll == Coll::unlock) end_stream();
         // An empty result says that the data came from below: then this node has kept them.
         if (action.kind == Kind::forward && (header->payload_bytes != 0 || at.source == kNoChild)) {
           at.data = BufferSlice(*frame, kHeaderBytes, header->payload_bytes);
@@ -296,6 +308,17 @@ void NodeGroup::send_number_up(Slot& at, Time now) {
   if (ctx_.config.limits.resend_after.count() != 0) return;
   if (at.source == kNoChild) at.data.reset();
   if (is_partial) partial(at).clear();
+}
+
+/// All children have asked: if none was denied below, a place is taken here, and given back should one be denied above.
+void NodeGroup::try_lock(Slot& at) {
+  if ((at.agreed.flags & wire::kFlagDenied) != 0 || streams_) return;
+  streams_ = ctx_.take_stream();
+  if (!streams_) at.agreed.flags |= wire::kFlagDenied;
+}
+
+void NodeGroup::end_stream() noexcept {
+  if (std::exchange(streams_, false)) --ctx_.stats.streams_held;
 }
 
 /// at.data is the result: to all children, and kept. Numbers may be answered out of turn after reordering.

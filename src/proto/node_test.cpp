@@ -192,7 +192,7 @@ TEST(Node, grants_nothing_twice) {
       << "a revoked job without groups is gone";
 }
 
-TEST(Node, shares_a_jobs_osts_evenly_and_gives_them_back) {
+TEST(Node, gives_a_group_the_osts_it_wishes_and_takes_them_back) {
   StandingGroup world(2, {}, test::grant(32, 4));
   EXPECT_EQ(world.groups[0]->shape().osts, 8u);
   EXPECT_EQ(world.node.node->jobs()[0].osts_free, 24u);

@@ -52,6 +52,11 @@ enum class Coll : std::uint8_t {
   allgather = 6,
   close = 7,  ///< Payload-free number after the last fragment of a large operation (recovery rule 2).
   leave = 8,  ///< Payload-free last number of a member (recovery rule 11).
+  // Payload-free as well:
+  refusal =
+      9,  ///< A member's own call was refused before it was sent. If all say so the group goes on, else they disagree.
+  lock = 10,    ///< May this group stream? Asked before its first streaming operation; kFlagDenied in the answer: no.
+  unlock = 11,  ///< It streams no more for now.
 };
 
 enum AggFlag : std::uint16_t {
@@ -59,7 +64,8 @@ enum AggFlag : std::uint16_t {
   kFlagLast = 1u << 1,          ///< Last fragment of an operation.
   kFlagStreaming = 1u << 2,     ///< SAT: payload up to the chunk size instead of the OST's payload.
   kFlagReproducible = 1u << 3,  ///< Added along the canonical tree of ranks (docs/protocol.md).
-  kFlagsKnown = 0x000F,
+  kFlagDenied = 1u << 4,  ///< lock only: a node on the way has no streaming place left. Not something to agree on.
+  kFlagsKnown = 0x001F,
 };
 
 struct AggHeader {
@@ -216,7 +222,12 @@ struct RefusedBody {
 };
 static_assert(sizeof(RefusedBody) == 40 && std::has_unique_object_representations_v<RefusedBody>);
 
-enum class TroubleReason : std::uint32_t { dead_rank = 1, disagree = 2, lost_connection = 3 };
+enum class TroubleReason : std::uint32_t {
+  dead_rank = 1,
+  disagree = 2,
+  lost_connection = 3,
+  gave_up = 4,  ///< The culprit itself says that it can't contribute; its log says why.
+};
 /// Where two members differ; the first that differs in this order is named.
 enum class Field : std::uint32_t {
   none = 0,

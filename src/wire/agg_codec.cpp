@@ -30,7 +30,10 @@ std::size_t element_of(const AggHeader& h) noexcept {
     case Coll::none:
     case Coll::barrier:
     case Coll::close:
-    case Coll::leave: return 0;
+    case Coll::leave:
+    case Coll::refusal:
+    case Coll::lock:
+    case Coll::unlock: return 0;
   }
   return 0;
 }
@@ -84,7 +87,10 @@ const char* flaw_of_number(const AggHeader& h, std::uint32_t payload_max) noexce
   switch (h.coll) {
     case Coll::barrier:
     case Coll::close:
-    case Coll::leave: return flaw_of_empty(h);
+    case Coll::leave:
+    case Coll::refusal:
+    case Coll::lock:
+    case Coll::unlock: return flaw_of_empty(h);
     case Coll::allreduce:
     case Coll::reduce:
     case Coll::bcast:
@@ -128,6 +134,8 @@ const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_
   if (!in_range(h.dtype)) return "dtype is unknown";
   if (!in_range(h.tag_dtype)) return "tag_dtype is unknown";
   if ((h.flags & ~static_cast<unsigned>(kFlagsKnown)) != 0) return "flags are unknown";
+  if ((h.flags & kFlagDenied) != 0 && h.coll != Coll::lock)
+    return "flag denied is set for a kind that asks for nothing";
   if (h.root != 0 && h.coll != Coll::reduce && h.coll != Coll::bcast) return "root is set for a kind that has none";
   if (h.reserved != 0) return "reserved is not zero";
   if (!carries_data(h.kind)) return flaw_of_control(h);
@@ -221,8 +229,7 @@ const char* flaw(const RefusedBody& b) noexcept {
 
 const char* flaw(const TroubleBody& b) noexcept {
   const auto reason = static_cast<std::uint32_t>(b.reason);
-  if (reason < 1 || reason > static_cast<std::uint32_t>(TroubleReason::lost_connection))
-    return "trouble: reason is unknown";
+  if (reason < 1 || reason > static_cast<std::uint32_t>(TroubleReason::gave_up)) return "trouble: reason is unknown";
   if (static_cast<std::uint32_t>(b.field) > static_cast<std::uint32_t>(Field::root)) return "trouble: field is unknown";
   if (b.culprit == kNoRank) return "trouble: culprit is no rank";
   if (b.reason == TroubleReason::disagree && (b.field == Field::none || b.other == kNoRank))

@@ -261,7 +261,7 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
                              [](auto& b) { b.what = AggKind::contribute; }, [](auto& b) { b.reserved[6] = 1; }});
   expect_flaws<TroubleBody>("trouble",
                             {[](auto& b) { b.reason = static_cast<TroubleReason>(0); },
-                             [](auto& b) { b.reason = static_cast<TroubleReason>(4); },
+                             [](auto& b) { b.reason = static_cast<TroubleReason>(5); },
                              [](auto& b) { b.field = static_cast<Field>(10); }, [](auto& b) { b.culprit = kNoRank; },
                              [](auto& b) { b.field = Field::none; }, [](auto& b) { b.other = kNoRank; }});
   expect_flaws<VoidBody>("void_epoch", {[](auto& b) { b.reason = static_cast<VoidReason>(0); },

@@ -16,13 +16,16 @@ constexpr auto header_rows() {
       F(group_id, "0 in hello, welcome, open, opened and in a refused open"),
       F(epoch, "raised at each re-join; older messages are dropped"),
       F(sequence, "number in the group, wraps; trouble, verdict: the number they speak of"),
-      F(coll, "0 none, 1 barrier, 2 allreduce, 3 reduce, 4 bcast, 5 reduce_scatter, 6 allgather, 7 close, 8 leave"),
+      F(coll,
+        "0 none, 1 barrier, 2 allreduce, 3 reduce, 4 bcast, 5 reduce_scatter, 6 allgather, 7 close, 8 leave, "
+        "9 refusal, 10 lock, 11 unlock"),
       F(op, "operation as in sharp_coll.h, 12 none"),
       F(dtype, "type as in sharp_coll.h, 12 none"),
       F(tag_dtype, "type of the tags of MINLOC and MAXLOC, else 12"),
       F(flags,
-        "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible; in join, joined: that all below, the group "
-        "can"),
+        "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible, 16 denied (lock); in join, joined: that all "
+        "below, "
+        "the group can"),
       F(root, "reduce, bcast: group rank of the root, modulo 65536; else zero"),
       F(payload_bytes, "bytes that follow the header"),
       F(count, "elements of the whole result; reduce_scatter: of the input"),

@@ -114,6 +114,8 @@ std::vector<Sample> agg_samples() {
   bcast.count = 100;
   AggHeader barrier = data(AggKind::contribute, Coll::barrier);
   barrier.flags = kFlagFirst | kFlagLast;
+  AggHeader denied = data(AggKind::result, Coll::lock);
+  denied.flags = kFlagFirst | kFlagLast | kFlagDenied;
 
   return {
       with_body("hello", control(AggKind::hello, 0), hello),
@@ -138,6 +140,7 @@ std::vector<Sample> agg_samples() {
       with_data("skip", reduction(AggKind::skip), 0),
       with_data("result", reduction(AggKind::result), 16),
       with_data("result-leave", data(AggKind::result, Coll::leave), 0),
+      with_data("result-lock-denied", denied, 0),
   };
 }
 

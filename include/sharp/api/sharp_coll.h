@@ -85,8 +85,8 @@ enum sharp_error_no {
   SHARP_COLL_EOOB = -15,         /**< an out-of-band function of the caller failed */
   SHARP_COLL_EGROUP_MCAST = -16, /**< multicast of results can't be set up */
   SHARP_COLL_EGROUP_TRIM = -17,  /**< the group could not be cut down to the nodes it needs */
-  SHARP_COLL_ELOCK_FAILED = -18, /**< the streaming lock is taken: try again */
-  SHARP_COLL_ELOCK_DENIED = -19, /**< the streaming lock is not permitted */
+  SHARP_COLL_ELOCK_FAILED = -18, /**< other communicators hold the streaming lock: try again */
+  SHARP_COLL_ELOCK_DENIED = -19, /**< this job was granted no streaming, so there is nothing to lock */
   SHARP_COLL_ENO_RESOURCE = -20  /**< something is used up for the moment */
 };
 
@@ -112,7 +112,7 @@ enum sharp_data_buffer_type {
 
 enum sharp_data_memory_type {
   SHARP_MEM_TYPE_HOST = 0,
-  SHARP_MEM_TYPE_CUDA = 1, /**< not offered: SHARP_COLL_ENOT_SUPP */
+  SHARP_MEM_TYPE_CUDA = 1, /**< goes through pinned host memory; without a CUDA driver SHARP_COLL_ENOT_SUPP */
   SHARP_MEM_TYPE_LAST = 2
 };
 
@@ -219,7 +219,10 @@ struct sharp_coll_data_desc {
   enum sharp_data_buffer_type type;
   enum sharp_data_memory_type mem_type;
   int reserved[2];
-  union {
+#if defined(__GNUC__) && !defined(__cplusplus)
+  __extension__ /* C99 has no unnamed unions, and its compilers have them all the same */
+#endif
+      union {
     struct {
       void* ptr;
       size_t length;
@@ -242,8 +245,8 @@ struct sharp_coll_reduce_spec {
   enum sharp_reduce_op op;
   enum sharp_datatype tag_dtype; /**< MINLOC and MAXLOC only, see sharp_coll_do_allreduce() */
   enum sharp_aggregation_mode aggr_mode;
-  int stream_lock_batch_size;
-  size_t offset; /**< reduce_scatter only: where the window begins, bytes */
+  int stream_lock_batch_size; /**< not read: real clients leave it unset; SHARP_COLL_SAT_LOCK_BATCH_SIZE counts */
+  size_t offset;              /**< reduce_scatter only: where the window begins, bytes */
   int reserved[2];
 };
 
@@ -301,7 +304,8 @@ int sharp_coll_progress(struct sharp_coll_context* ctx);
 
 /** Make a group of `spec->size` members. Collective over them, with out-of-band calls; all return the same code.
  *  @retval SHARP_COLL_EGROUP_ALLOC  No group left in the job's grant.
- *  @retval SHARP_COLL_EGROUP_JOIN   A node refused (no outstanding operation left, say) or did not answer in time. */
+ *  @retval SHARP_COLL_EGROUP_JOIN   A node refused (no outstanding operation left, say) or did not answer in time.
+ *  @retval SHARP_COLL_ELOCK_FAILED, SHARP_COLL_ELOCK_DENIED  With SHARP_COLL_LOCK_ON_COMM_INIT=1: no streaming lock. */
 int sharp_coll_comm_init(struct sharp_coll_context* ctx, struct sharp_coll_comm_init_spec* spec,
                          struct sharp_coll_comm** comm);
 
@@ -320,8 +324,16 @@ int sharp_coll_do_barrier_nb(struct sharp_coll_comm* comm, void** handle);
  *  Pairs (MAXLOC, MINLOC): value and tag interleaved. With an integer tag_dtype the tag follows the value directly;
  *  with SHARP_DTYPE_NULL the tag's slot is as wide as the value (4 or 8 bytes) and begins with a 32-bit signed tag.
  *
- *  @retval SHARP_COLL_ENOT_SUPP  Type, operation, tag or memory not offered; nothing was sent, on any member.
- *  @retval SHARP_COLL_EINVAL     A buffer is shorter than `length` elements.
+ *  @retval SHARP_COLL_ENOT_SUPP  Type and operation don't go together, or no streaming: nothing was sent, on any member. Or the
+ *                                tag type or memory is not offered.
+ *  @retval SHARP_COLL_EINVAL     A buffer is shorter than `length` elements, NULL, or overlaps the other one in part.
+ *  @retval SHARP_COLL_ENOMEM     A list or GPU buffer does not fit into this host's memory.
+ *  @retval SHARP_COLL_ELOCK_FAILED  SHARP_AGGREGATION_STREAMING, and other communicators hold the streaming lock; nothing was done,
+ *                                at all members alike. (With SHARP_AGGREGATION_NONE it goes in small fragments then.)
+ *
+ *  A call that is refused for another reason than its type, operation and mode takes its turn in the group all the same: if all
+ *  members refuse it, the group goes on; if only this one does, the others get SHARP_COLL_ERROR and a sentence that names it, instead
+ *  of waiting.
  *  @retval SHARP_COLL_ERROR      The group has ended; the receive buffer is undefined. The log names who and why.
  *  @retval SHARP_COLL_ENO_RESOURCE  Nonblocking only: 512 operations of this communicator are outstanding.
  *

@@ -1,0 +1,273 @@
+// CUDA buffers against a library that stands in for the driver: exact, in every kind and mixture with host memory, never touched as host
+// memory; each of the driver's calls failing once; no driver at all.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "client/fake_cuda.hpp"
+#include "client/test_world.hpp"
+
+namespace sumac::client::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// In a rank: loads the stand-in, under the name by which the real one is known.
+struct Fake {
+  Fake() {
+    void* library = ::dlopen(SUMAC_BINARY_DIR "/tests/fake-cuda/libcuda.so.1", RTLD_NOW);
+    if (library == nullptr) std::fprintf(stderr, "%s\n", ::dlerror());
+    RANK_CHECK(library != nullptr);
+    const auto take = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+      RANK_CHECK(function != nullptr);
+    };
+    take(malloc, "fake_cuda_malloc");
+    take(free, "fake_cuda_free");
+    take(view, "fake_cuda_view");
+    take(fail, "fake_cuda_fail");
+    take(counts, "fake_cuda_counts");
+  }
+  decltype(&fake_cuda_malloc) malloc;
+  decltype(&fake_cuda_free) free;
+  decltype(&fake_cuda_view) view;
+  decltype(&fake_cuda_fail) fail;
+  decltype(&fake_cuda_counts) counts;
+};
+
+/// `count` numbers in device memory (or the host's), as the test may look at them.
+struct Numbers {
+  Numbers(const Fake& fake, std::size_t count, bool on_device)
+      : fake_(fake),
+        pointer(on_device ? fake.malloc(count * 4 + 4) : ::operator new(count * 4 + 4)),
+        data(static_cast<std::int32_t*>(on_device ? fake.view(pointer) : pointer)),
+        on_device_(on_device) {}
+  ~Numbers() {
+    if (on_device_)
+      fake_.free(pointer);
+    else
+      ::operator delete(pointer);
+  }
+  sharp_coll_data_desc desc(std::size_t count) const {
+    return {
+        SHARP_DATA_BUFFER, on_device_ ? SHARP_MEM_TYPE_CUDA : SHARP_MEM_TYPE_HOST, {}, {{pointer, count * 4, nullptr}}};
+  }
+  const Fake& fake_;
+  void* pointer;
+  std::int32_t* data;
+  bool on_device_;
+};
+
+std::int32_t value(int rank, std::size_t i) { return static_cast<std::int32_t>(i * 13 + 7) * (rank + 1); }
+std::int32_t sum(int size, std::size_t i) {
+  std::int32_t all = 0;
+  for (int rank = 0; rank < size; ++rank) all += value(rank, i);
+  return all;
+}
+
+sharp_coll_reduce_spec spec_of(const Numbers& in, const Numbers& out, std::size_t count) {
+  auto spec = reduce_spec(nullptr, nullptr, count, Dtype::int32, Op::sum);
+  spec.sbuf_desc = in.desc(count);
+  spec.rbuf_desc = out.desc(count);
+  return spec;
+}
+
+void every_kind(Rank& rank, const Fake& fake, sharp_coll_context* context, sharp_coll_comm* comm, std::size_t count,
+                bool in_device, bool out_device) {
+  const auto fill = [&](const Numbers& numbers, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) numbers.data[i] = value(rank.rank, i);
+  };
+  const auto size = static_cast<std::size_t>(rank.size);
+  Numbers in(fake, count, in_device), out(fake, count, out_device);
+  fill(in, count);
+  auto spec = spec_of(in, out, count);
+  RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(out.data[i], sum(rank.size, i));
+  spec = spec_of(in, in, count);  // in place
+  RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(in.data[i], sum(rank.size, i));
+
+  fill(in, count);
+  std::memset(out.data, 0xEE, count * 4);
+  spec = spec_of(in, out, count);
+  spec.root = rank.size - 1;
+  RANK_EQUAL(sharp_coll_do_reduce(comm, &spec), 0);
+  for (std::size_t i = 0; i < count; ++i)
+    RANK_EQUAL(out.data[i], rank.rank == spec.root ? sum(rank.size, i) : static_cast<std::int32_t>(0xEEEEEEEE));
+
+  sharp_coll_bcast_spec bcast{};
+  bcast.root = 1;
+  bcast.size = count * 4;
+  bcast.buf_desc = in.desc(count);
+  RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), 0);
+  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(in.data[i], value(1, i));
+
+  Numbers whole(fake, count * size, in_device);
+  fill(whole, count * size);
+  spec = spec_of(whole, out, count);
+  spec.sbuf_desc = whole.desc(count * size);
+  spec.offset = 0;
+  RANK_EQUAL(sharp_coll_do_reduce_scatter(comm, &spec), 0);
+  const std::size_t mine = static_cast<std::size_t>(rank.rank) * count;
+  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(out.data[i], sum(rank.size, mine + i));
+
+  // The descriptors of an allgather have no memory type that could be believed: by handle, and without one.
+  Numbers gathered(fake, count * size, out_device);
+  fill(in, count);
+  void *from = nullptr, *to = nullptr;
+  RANK_EQUAL(sharp_coll_reg_mr(context, in.pointer, count * 4, &from), 0);
+  RANK_EQUAL(sharp_coll_reg_mr(context, gathered.pointer, count * 4 * size, &to), 0);
+  for (const bool by_handle : {true, false}) {
+    sharp_coll_gather_spec gather;
+    std::memset(&gather, 0xA5, sizeof gather);
+    gather.sbuf_desc.type = gather.rbuf_desc.type = SHARP_DATA_BUFFER;
+    gather.sbuf_desc.buffer = {in.pointer, count * 4, by_handle ? from : nullptr};
+    gather.rbuf_desc.buffer = {gathered.pointer, count * 4 * size, by_handle ? to : nullptr};
+    gather.offset = 0;
+    std::memset(gathered.data, 0xEE, count * 4 * size);
+    RANK_EQUAL(sharp_coll_do_allgather(comm, &gather), 0);
+    for (std::size_t i = 0; i < count * size; ++i)
+      RANK_EQUAL(gathered.data[i], value(static_cast<int>(i / count), i % count));
+  }
+  RANK_EQUAL(sharp_coll_dereg_mr(context, from), 0);
+  RANK_EQUAL(sharp_coll_dereg_mr(context, to), 0);
+}
+
+TEST_F(World, CudaBuffersAreExactInEveryKind) {
+  for (const char* sat : {"0", "1"}) {
+    const auto job = new_job_id();
+    expect_well(3,
+                [&](Rank& rank) {
+                  const Fake fake;
+                  auto* context = rank.init(job);
+                  auto* comm = rank.comm(context);
+                  for (const std::size_t count : {1, 20, 40, 1000, 600'000}) {
+                    if (count > 1000 && *sat == '0') continue;
+                    // Each rank in its own way: where a member's data lie is nobody else's business.
+                    for (int way = 0; way < 4; ++way) {
+                      const int mine = (way + rank.rank) % 4;
+                      every_kind(rank, fake, context, comm, count, mine % 2 == 0, mine / 2 == 0);
+                    }
+                  }
+                  RANK_CHECK(fake.counts().to_host > 0 && fake.counts().to_device > 0);
+                  RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+                  RANK_EQUAL(sharp_coll_finalize(context), 0);
+                  const auto left = fake.counts();
+                  RANK_CHECK(left.pinned == 0 && left.streams == 0 && left.events == 0);
+                },
+                {{"SHARP_COLL_ENABLE_SAT", sat}});
+  }
+}
+
+TEST_F(World, CopiesFromTheDeviceGoOnWhileEarlierChunksTravel) {
+  const auto job = new_job_id();
+  expect_well(2,
+              [&](Rank& rank) {
+                const Fake fake;
+                auto* context = rank.init(job);
+                auto* comm = rank.comm(context);
+                const std::size_t count = 6 << 20;  // 24 MiB: 24 copies, 4 at a time
+                Numbers in(fake, count, true);
+                for (std::size_t i = 0; i < count; ++i) in.data[i] = value(rank.rank, i);
+                auto spec = spec_of(in, in, count);
+                void* handle = nullptr;
+                RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &spec, &handle), 0);
+                // Another one behind it, small, of host memory: order among operations stays as it was posted.
+                std::int32_t one = 1, ones = 0;
+                auto small = reduce_spec(&one, &ones, 1, Dtype::int32, Op::sum);
+                RANK_EQUAL(sharp_coll_do_allreduce(comm, &small), 0);
+                RANK_EQUAL(ones, 2);
+                sumac_coll_stats stats{};
+                stats.struct_bytes = sizeof stats;
+                RANK_EQUAL(sharp_coll_req_wait(handle), 0);
+                for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(in.data[i], sum(2, i));
+                RANK_EQUAL(fake.counts().to_host, 24);
+                RANK_EQUAL(fake.counts().to_device, 1);
+                RANK_CHECK(fake.counts().not_ready > 0);
+                RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+                RANK_EQUAL(sharp_coll_finalize(context), 0);
+              },
+              {{"SHARP_COLL_ENABLE_SAT", "1"}});
+}
+
+TEST_F(World, EachCallOfTheDriverMayFail) {
+  const struct {
+    const char* function;
+    int after;
+    int status;           ///< At the rank whose driver fails.
+    bool reaches_others;  ///< They get a verdict; else the result.
+  } rows[] = {
+      {"cuCtxPushCurrent", 0, SHARP_COLL_ENOMEM, true},   {"cuMemHostAlloc", 0, SHARP_COLL_ENOMEM, true},
+      {"cuStreamCreate", 0, SHARP_COLL_ENOMEM, true},     {"cuEventCreate", 2, SHARP_COLL_ENOMEM, true},
+      {"cuEventRecord", 0, SHARP_COLL_ENOMEM, true},      {"cuMemcpyDtoHAsync", 0, SHARP_COLL_ENOMEM, true},
+      {"cuEventQuery", 6, SHARP_COLL_ERROR, true},        {"cuMemcpyDtoHAsync", 5, SHARP_COLL_ERROR, true},
+      {"cuMemcpyHtoDAsync", 0, SHARP_COLL_ENOMEM, false}, {"cuStreamSynchronize", 0, SHARP_COLL_ENOMEM, false},
+  };
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 2);
+  config.environment = {{"SHARP_COLL_ENABLE_SAT", "1"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    const Fake fake;
+    auto* context = rank.init(job);
+    for (const auto& row : rows) {
+      auto* comm = rank.comm(context);
+      const std::size_t count = 3 << 20;  // 12 copies
+      Numbers in(fake, count, true), out(fake, count, true);
+      std::fill(in.data, in.data + count, rank.rank + 1);
+      auto spec = spec_of(in, out, count);
+      if (rank.rank == 1) fake.fail(row.function, row.after);
+      const int status = sharp_coll_do_allreduce(comm, &spec);
+      const int expected = rank.rank == 1 ? row.status : row.reaches_others ? SHARP_COLL_ERROR : 0;
+      if (status != expected) std::fprintf(stderr, "%s after %d\n", row.function, row.after);
+      RANK_EQUAL(status, expected);
+      if (status == 0) RANK_CHECK(out.data[0] == 3 && out.data[count - 1] == 3);
+      RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    }
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+    const auto left = fake.counts();
+    RANK_CHECK(left.pinned == 0 && left.streams == 0 && left.events == 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  EXPECT_THAT(ended[1].err, HasSubstr("cuMemcpyDtoHAsync: out of memory (2)"));
+  EXPECT_THAT(ended[0].err, HasSubstr("rank 1 gave up (its log says why)"));
+}
+
+TEST_F(World, WithoutADriverCudaMemoryIsNotSupported) {
+  if (void* real = ::dlopen("libcuda.so.1", RTLD_NOW); real != nullptr) GTEST_SKIP() << "this host has a driver";
+  const auto job = new_job_id();
+  expect_well(2, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    std::int32_t in = 1, out = 0;
+    auto spec = reduce_spec(&in, &out, 1, Dtype::int32, Op::sum);
+    spec.sbuf_desc.mem_type = SHARP_MEM_TYPE_CUDA;
+    RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), SHARP_COLL_ENOT_SUPP);
+    spec.sbuf_desc.mem_type = SHARP_MEM_TYPE_HOST;
+    RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+    RANK_EQUAL(out, 2);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+}
+
+TEST_F(World, HostMemorySaidToBeCudaIsFoundOut) {
+  const auto job = new_job_id();
+  const auto ended = run_ranks(on(*daemons_, 2), [&](Rank& rank) {
+    const Fake fake;
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    std::int32_t in = 1, out = 0;
+    auto spec = reduce_spec(&in, &out, 1, Dtype::int32, Op::sum);
+    spec.sbuf_desc.mem_type = SHARP_MEM_TYPE_CUDA;
+    RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), SHARP_COLL_EINVAL);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  EXPECT_THAT(ended[0].err, HasSubstr("is said to be CUDA memory"));
+}
+
+}  // namespace
+}  // namespace sumac::client::test

@@ -1,0 +1,159 @@
+// The streaming lock through real daemons whose nodes have one streaming place: who gets it, who goes without, who is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "client/test_world.hpp"
+
+namespace sumac::client::test {
+namespace {
+
+using testing::HasSubstr;
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+class OneStream : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("SUMAC_NODE_STREAMS", "1", 1);
+    daemons_ = std::make_unique<Daemons>(kTwoLeaves);
+    ::unsetenv("SUMAC_NODE_STREAMS");
+  }
+  std::vector<Ended> run(int size, Environment environment, const std::function<void(Rank&)>& body) {
+    auto config = on(*daemons_, size);
+    environment.emplace_back("SHARP_COLL_ENABLE_SAT", "1");
+    config.environment = std::move(environment);
+    auto ended = run_ranks(config, body);
+    EXPECT_EQ(complaint(ended), "") << daemons_->log();
+    return ended;
+  }
+  std::unique_ptr<Daemons> daemons_;
+};
+
+/// Allreduce of 256 KiB; exact wherever it succeeds.
+int large(sharp_coll_comm* comm, const Rank& rank, sharp_aggregation_mode mode) {
+  std::vector<std::int32_t> in(65536, rank.rank + 1), out(65536, -1);
+  auto spec = reduce_spec(in.data(), out.data(), in.size(), Dtype::int32, Op::sum);
+  spec.aggr_mode = mode;
+  const int status = sharp_coll_do_allreduce(comm, &spec);
+  const int sum = rank.size * (rank.size + 1) / 2;
+  RANK_CHECK(out == std::vector<std::int32_t>(65536, status == 0 ? sum : -1));
+  return status;
+}
+
+std::uint64_t streamed(sharp_coll_context* context) {
+  sumac_coll_stats stats{};
+  stats.struct_bytes = sizeof stats;
+  RANK_EQUAL(sumac_coll_query_stats(context, &stats), 0);
+  return stats.per_coll[SUMAC_STATS_ALLREDUCE].streamed;
+}
+
+TEST_F(OneStream, WhoComesSecondGoesInFragmentsOrIsTold) {
+  const auto job = new_job_id();
+  const auto ended = run(3, {}, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto *first = rank.comm(context), *second = rank.comm(context);
+    RANK_EQUAL(large(first, rank, SHARP_AGGREGATION_NONE), 0);
+    RANK_EQUAL(streamed(context), 1u);
+    RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_NONE), 0);
+    RANK_EQUAL(streamed(context), 1u);
+    RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_STREAMING), SHARP_COLL_ELOCK_FAILED);
+    RANK_EQUAL(sharp_coll_do_barrier(second), 0);  // the group lives on
+    // Small ones of the second go on while the first one streams.
+    std::vector<std::int32_t> in(1 << 20, 1), out(1 << 20);
+    auto spec = reduce_spec(in.data(), out.data(), in.size(), Dtype::int32, Op::sum);
+    void* stream = nullptr;
+    RANK_EQUAL(sharp_coll_do_allreduce_nb(first, &spec, &stream), 0);
+    for (int i = 0; i < 10; ++i) RANK_EQUAL(sharp_coll_do_barrier(second), 0);
+    RANK_EQUAL(sharp_coll_req_wait(stream), 0);
+    RANK_EQUAL(streamed(context), 2u);
+    RANK_EQUAL(sharp_coll_comm_destroy(first), 0);
+    RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_STREAMING), 0);
+    RANK_EQUAL(streamed(context), 3u);
+    RANK_EQUAL(sharp_coll_comm_destroy(second), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_THAT(ended[0].err, HasSubstr("SHARP_COLL_SAT_LOCK_BATCH_SIZE=1")) << "said once, with the remedy";
+  EXPECT_EQ(ended[1].err, "");
+}
+
+TEST_F(OneStream, ABatchOfOneTakesTurns) {
+  const auto job = new_job_id();
+  run(2, {{"SHARP_COLL_SAT_LOCK_BATCH_SIZE", "1"}}, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto *first = rank.comm(context), *second = rank.comm(context);
+    for (int i = 0; i < 5; ++i)
+      for (auto* comm : {first, second}) RANK_EQUAL(large(comm, rank, SHARP_AGGREGATION_STREAMING), 0);
+    RANK_EQUAL(streamed(context), 10u);
+    RANK_EQUAL(sharp_coll_comm_destroy(first), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(second), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+}
+
+TEST_F(OneStream, CommInitTakesTheLockOrFailsEverywhere) {
+  const auto job = new_job_id();
+  const auto ended = run(3, {{"SHARP_COLL_LOCK_ON_COMM_INIT", "1"}}, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* first = rank.comm(context);
+    sharp_coll_comm_init_spec spec{};
+    spec.rank = rank.rank;
+    spec.size = rank.size;
+    spec.oob_ctx = &rank;
+    sharp_coll_comm* second = nullptr;
+    RANK_EQUAL(sharp_coll_comm_init(context, &spec, &second), SHARP_COLL_ELOCK_FAILED);
+    RANK_EQUAL(large(first, rank, SHARP_AGGREGATION_STREAMING), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(first), 0);
+    RANK_EQUAL(sharp_coll_comm_init(context, &spec, &second), 0);
+    RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_STREAMING), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(second), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_THAT(ended[0].err, HasSubstr("Failed to lock SAT tree(ID:0x"));
+}
+
+TEST_F(World, WithoutLocksEverybodyStreams) {
+  const auto job = new_job_id();
+  expect_well(2,
+              [&](Rank& rank) {
+                auto* context = rank.init(job);
+                auto *first = rank.comm(context), *second = rank.comm(context);
+                RANK_EQUAL(large(first, rank, SHARP_AGGREGATION_STREAMING), 0);
+                RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_STREAMING), 0);
+                RANK_EQUAL(sharp_coll_comm_destroy(first), 0);
+                RANK_EQUAL(sharp_coll_comm_destroy(second), 0);
+                RANK_EQUAL(sharp_coll_finalize(context), 0);
+              },
+              {{"SHARP_COLL_ENABLE_SAT", "1"}, {"SHARP_COLL_SAT_LOCK_BATCH_SIZE", "0"}});
+}
+
+TEST_F(World, AUserPolicyGivesAPercentOfTheOsts) {
+  const struct {
+    const char* policy;
+    const char* percent;
+    std::uint32_t osts;
+  } rows[] = {{"1", "50", 4}, {"2", "50", 16}, {"2", "1", 1}, {"2", "0", 4}, {"2", "100", 32}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(std::string(row.policy) + " " + row.percent);
+    const auto job = new_job_id();
+    expect_well(2,
+                [&](Rank& rank) {
+                  auto* context = rank.init(job);
+                  auto* comm = rank.comm(context);
+                  sumac_comm_info info{};
+                  info.struct_bytes = sizeof info;
+                  RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+                  RANK_EQUAL(info.osts, row.osts);
+                  RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+                  RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+                  RANK_EQUAL(sharp_coll_finalize(context), 0);
+                },
+                {{"SHARP_COLL_JOB_QUOTA_OSTS", "32"},
+                 {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "8"},
+                 {"SHARP_COLL_GROUP_RESOURCE_POLICY", row.policy},
+                 {"SHARP_COLL_USER_GROUP_QUOTA_PERCENT", row.percent}});
+  }
+}
+
+}  // namespace
+}  // namespace sumac::client::test

@@ -1,0 +1,49 @@
+// The streaming lock of a communicator: taken when it is made, if asked for, and what is said when there is none.
+#include <algorithm>
+#include <utility>
+
+#include "client/comm.hpp"
+
+namespace sumac::client {
+
+Outcome<> Comm::take_stream_locks() {
+  using Phase = proto::ClientGroup::Phase;
+  using proto::StreamLock;
+  const auto failed = [&](int status, std::string_view why) {
+    return failure(status, "Failed to lock SAT tree(ID:0x{:x} ret:0x{:x}): {}",
+                   channels_.front().group->config().tree_id, -status, why);
+  };
+  bool is_granted = true;
+  {
+    auto guard = context_.lock();
+    for (auto& channel : channels_)
+      if (channel.group->ask_for_lock(monotonic_now()) == Errc::unsupported) is_granted = false;
+  }
+  if (!is_granted)
+    return failed(SHARP_COLL_ELOCK_DENIED, "no streaming was granted to this job; ask for less, or see sharp_am's log");
+  const auto settled = [&] {
+    return std::ranges::all_of(channels_, [](const auto& channel) {
+      return channel.group->phase() != Phase::standing || channel.group->stream_lock() != StreamLock::asked;
+    });
+  };
+  const auto patience = context_.config().job_create_timeout;
+  const bool answered = context_.wait_until(settled, deadline_after(monotonic_now(), patience));
+  auto guard = context_.lock();
+  for (const auto& channel : channels_) {
+    if (!answered || channel.group->phase() != Phase::standing) return failed(SHARP_COLL_ELOCK_FAILED, "no answer");
+    if (channel.group->stream_lock() == StreamLock::denied)
+      return failed(SHARP_COLL_ELOCK_FAILED,
+                    "other communicators hold it; destroy one, set SHARP_COLL_SAT_LOCK_BATCH_SIZE=1 for all, or raise "
+                    "SUMAC_NODE_STREAMS of sharp_an");
+  }
+  return {};
+}
+
+void Comm::tell_of_lock() {
+  if (std::exchange(has_told_of_lock_, true) || rank_ != 0) return;
+  SUMAC_WARN(context_.log(),
+             "Streaming Tree lock failed: other communicators hold it, so large operations go in small fragments; set "
+             "SHARP_COLL_SAT_LOCK_BATCH_SIZE=1 for all, or raise SUMAC_NODE_STREAMS of sharp_an");
+}
+
+}  // namespace sumac::client

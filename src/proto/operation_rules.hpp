@@ -1,0 +1,75 @@
+#pragma once
+// Inside this folder only: what goes with which kind of operation.
+#include <algorithm>
+
+#include "proto/client_group.hpp"
+
+namespace sumac::proto {
+
+inline Range within(Range range, std::uint64_t count) noexcept {
+  return {std::min(range.from, count), std::min(range.to, count)};
+}
+/// Bytes of one element; 0 if type and operation don't go with the kind.
+inline std::size_t element_of(const Operation& operation) noexcept {
+  const bool adds = operation.op != Op::null;
+  if (!is_pair(operation.op) && operation.tag_dtype != Dtype::null) return 0;
+  switch (operation.coll) {
+    case wire::Coll::allreduce:
+    case wire::Coll::reduce:
+    case wire::Coll::reduce_scatter: return element_bytes(operation.dtype, operation.op, operation.tag_dtype);
+    case wire::Coll::bcast: return adds ? 0 : width(operation.dtype);
+    case wire::Coll::allgather:
+      return !adds || (operation.op == Op::bor && is_integer(operation.dtype)) ? width(operation.dtype) : 0;
+    default: return 0;
+  }
+}
+inline bool is_kind(wire::Coll coll) noexcept { return coll >= wire::Coll::allreduce && coll <= wire::Coll::allgather; }
+inline bool has_no_data(wire::Coll coll) noexcept { return coll == wire::Coll::barrier || coll == wire::Coll::refusal; }
+
+inline bool has_one_source(const Operation& operation) noexcept {
+  return operation.coll == wire::Coll::bcast || (operation.coll == wire::Coll::allgather && operation.op == Op::null);
+}
+
+/// May a group of this size and shape do it?
+inline Errc check(const Operation& operation, std::uint32_t group_size, const GroupShape& shape) noexcept {
+  if (has_no_data(operation.coll)) return Errc::ok;
+  const std::size_t element = element_of(operation);
+  if (element == 0) return is_kind(operation.coll) ? Errc::invalid : Errc::unsupported;
+  const Range give = within(operation.give, operation.count), keep = within(operation.keep, operation.count);
+  if (give.from > give.to || keep.from > keep.to || give.size() > operation.src.size() / element ||
+      keep.size() > operation.dst.size() / element)
+    return Errc::invalid;
+  const bool gives_all = give.from == 0 && give.to == operation.count;
+  if (!has_one_source(operation) && !gives_all) return Errc::invalid;
+  if (operation.coll == wire::Coll::allgather && !gives_all) {
+    // What we give must be whole blocks, or a fragment would be half ours.
+    const auto is_edge = [&](std::uint64_t at) {
+      return at == 0 || at == operation.count ||
+             (operation.block != 0 && at >= operation.first_block &&
+              (at - operation.first_block) % operation.block == 0);
+    };
+    if (give.size() != 0 && (!is_edge(give.from) || !is_edge(give.to))) return Errc::invalid;
+  }
+  if (operation.root >= group_size) return Errc::invalid;
+  if (operation.reproducible && !shape.reproducible && wire::order_matters(operation)) return Errc::unsupported;
+  if (operation.streaming && (shape.stream_window == 0 || shape.chunk_max < element)) return Errc::unsupported;
+  return shape.payload_max < element ? Errc::unsupported : Errc::ok;
+}
+
+/// Can there be such a group?
+inline Result<> check(const ClientGroupConfig& config) {
+  if (config.job_id == 0 || config.group_id == 0)
+    return fail(Errc::invalid, "group: job {} and group {} must not be 0", config.job_id, config.group_id);
+  if (config.group_size == 0 || config.rank >= config.group_size)
+    return fail(Errc::invalid, "group: rank {} of {} members", config.rank, config.group_size);
+  if (config.path.length == 0 || config.path.length > wire::kPathMax)
+    return fail(Errc::invalid, "group: a path of {} nodes; 1 to {} are possible", config.path.length, wire::kPathMax);
+  if (config.osts == 0 || config.payload_max == 0 || config.payload_max > wire::kPayloadMax ||
+      config.chunk_max > wire::kPayloadMax)
+    return fail(Errc::invalid, "group: {} OSTs of {} bytes, chunk {}: out of range", config.osts, config.payload_max,
+                config.chunk_max);
+  if (config.pipeline_depth == 0) return fail(Errc::invalid, "group: pipeline depth is 0");
+  return {};
+}
+
+}  // namespace sumac::proto

@@ -1,0 +1,39 @@
+/* What the client programs share: out-of-band functions over MPI as real clients have them, and the words with which one ends. */
+#ifndef SUMAC_TESTS_CLIENTS_OOB_H
+#define SUMAC_TESTS_CLIENTS_OOB_H
+
+#include <mpi.h>
+#include <sharp/api/sharp_coll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MUST(condition)                                                         \
+  do {                                                                          \
+    if (!(condition)) {                                                         \
+      fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                             \
+    }                                                                           \
+  } while (0)
+
+/* Clears nothing: what a client leaves unset is whatever the stack held. */
+#define POISON(object) memset(&(object), 0xA5, sizeof(object))
+
+/* The context of each function is an MPI_Comm*. */
+static int oob_bcast(void* comm, void* buffer, int length, int root) {
+  return MPI_Bcast(buffer, length, MPI_BYTE, root, *(MPI_Comm*)comm) == MPI_SUCCESS ? 0 : -1;
+}
+static int oob_barrier(void* comm) { return MPI_Barrier(*(MPI_Comm*)comm) == MPI_SUCCESS ? 0 : -1; }
+static int oob_gather(void* comm, int root, void* mine, void* all, int length) {
+  return MPI_Gather(mine, length, MPI_BYTE, all, length, MPI_BYTE, root, *(MPI_Comm*)comm) == MPI_SUCCESS ? 0 : -1;
+}
+
+/* A number that no other job has, as the clients make it: rank 0's, told to all. */
+static uint64_t job_id_of(MPI_Comm comm) {
+  static uint64_t count = 0;
+  uint64_t id = ((uint64_t)(uintptr_t)&count << 20) ^ ((uint64_t)(MPI_Wtime() * 1e6) << 8) ^ ++count;
+  MPI_Bcast(&id, 1, MPI_UINT64_T, 0, comm);
+  return id;
+}
+
+#endif

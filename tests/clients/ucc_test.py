@@ -1,0 +1,45 @@
+"""UCC's own MPI test over our library, where SUMAC_UCC_SRC names a tree that was built like this:
+
+    ./autogen.sh && ./configure --with-sharp=PREFIX --with-ucx --with-mpi && make -j     # PREFIX: of an installed Sumac
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+BUILD = pathlib.Path(os.environ["SUMAC_BUILD"])
+SKIPPED = 77
+
+
+def main():
+    tree = os.environ.get("SUMAC_UCC_SRC")
+    if not tree:
+        print("skipped: SUMAC_UCC_SRC is not set; it names a UCC tree built with --with-sharp")
+        return SKIPPED
+    tree = pathlib.Path(tree)
+    programs = [path for path in (tree / "test/mpi/ucc_test_mpi", tree / "test/mpi/.libs/ucc_test_mpi") if path.is_file()]
+    module = list(tree.glob("src/components/tl/sharp/.libs/libucc_tl_sharp.so*"))
+    if not programs or not module:
+        missing = "test/mpi/ucc_test_mpi" if not programs else "src/components/tl/sharp (configure --with-sharp)"
+        print(f"{tree} is not built: {missing} is missing")
+        return 1
+    environment = {**os.environ, "LD_LIBRARY_PATH": f"{BUILD / 'lib'}:{tree / 'src/.libs'}:{os.environ.get('LD_LIBRARY_PATH', '')}",
+                   "UCC_COMPONENT_PATH": str(tree / "src/components"), "UCC_CL_BASIC_TLS": "ucp,sharp", "UCC_TL_SHARP_TUNE": "inf",
+                   "UCC_TL_SHARP_MIN_TEAM_SIZE": "2", "UCC_TL_SHARP_TEAM_MAX_PPN": "16", "UCC_TL_SHARP_DEVICES": "", "SHARP_COLL_ENABLE_SAT": "1",
+                   "SHARP_COLL_STATS_DUMP_MODE": "1", "SHARP_COLL_LOG_LEVEL": "3"}
+    command = [BUILD / "bin/sumac", "run", "mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "coll", "^hcoll,ucc", "-n", "3",
+               programs[0], "--colls", "barrier,allreduce,bcast", "--mtypes", "host", "--teams", "world", "--inplace", "2"]
+    done = subprocess.run([str(word) for word in command], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=500, check=False)
+    print(done.stdout + done.stderr)
+    if done.returncode != 0:
+        return 1
+    # It must have gone over our library, or nothing was tested.
+    if "statistics of rank 0: " not in done.stderr or "allreduce: posted:0" in done.stderr:
+        print("UCC did not use the tree: see the lines above")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+/* In the manner of the shipped example: everything that caps advertises, sizes doubling, 512 operations outstanding, lists of up to 15
+ * pieces, groups of the world, of it reversed, and of parts whose sizes are no powers of two. */
+#include "oob.h"
+
+#define OUTSTANDING 512
+
+static int drive(void) {
+  int flag = 0;
+
+  return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS ? flag : -1;
+}
+
+static size_t width_of(int type) {
+  switch (type) {
+    case SHARP_DTYPE_UNSIGNED_LONG:
+    case SHARP_DTYPE_LONG:
+    case SHARP_DTYPE_DOUBLE: return 8;
+    case SHARP_DTYPE_UNSIGNED:
+    case SHARP_DTYPE_INT:
+    case SHARP_DTYPE_FLOAT: return 4;
+    case SHARP_DTYPE_UINT8:
+    case SHARP_DTYPE_INT8: return 1;
+    default: return 2;
+  }
+}
+static int is_float(int type) {
+  return type == SHARP_DTYPE_FLOAT || type == SHARP_DTYPE_DOUBLE || type == SHARP_DTYPE_FLOAT_SHORT ||
+         type == SHARP_DTYPE_BFLOAT16;
+}
+
+static void describe(struct sharp_coll_data_desc* desc, void* buffer, size_t bytes) {
+  desc->type = SHARP_DATA_BUFFER;
+  desc->mem_type = SHARP_MEM_TYPE_HOST;
+  desc->buffer.ptr = buffer;
+  desc->buffer.length = bytes;
+  desc->buffer.mem_handle = NULL;
+}
+
+/* rank + 1 in each element; as its test does, a raw bit pattern for 16-bit floats, whose sum is that of the patterns only if
+ * subnormal numbers are honoured. */
+static void put(void* data, int type, size_t i, long value) {
+  unsigned char* at = (unsigned char*)data + i * width_of(type);
+  const float f = (float)value;
+  const double d = (double)value;
+  if (type == SHARP_DTYPE_FLOAT)
+    memcpy(at, &f, sizeof f);
+  else if (type == SHARP_DTYPE_DOUBLE)
+    memcpy(at, &d, sizeof d);
+  else
+    memcpy(at, &value, width_of(type)); /* little-endian: the low bytes */
+}
+
+/* What `size` members with rank + 1 each get. */
+static long expected(int op, int size) {
+  long all = 1;
+  switch (op) {
+    case SHARP_OP_MAX: return size;
+    case SHARP_OP_MIN: return 1;
+    case SHARP_OP_SUM: return (long)size * (size + 1) / 2;
+    case SHARP_OP_PROD:
+      for (int i = 2; i <= size; ++i) all *= i;
+      return all;
+    case SHARP_OP_LAND:
+    case SHARP_OP_LOR: return 1;
+    case SHARP_OP_LXOR: return size % 2;
+    default: break;
+  }
+  for (int i = 2; i <= size; ++i) all = op == SHARP_OP_BAND ? (all & i) : op == SHARP_OP_BOR ? (all | i) : (all ^ i);
+  return all;
+}
+
+/* Every type with every operation; what does not go together is refused everywhere. */
+static int complex_mode(struct sharp_coll_comm* group, const struct sharp_coll_caps* caps, int rank, int size) {
+  int ran = 0;
+  for (int type = 0; type < SHARP_DTYPE_NULL; ++type)
+    for (int op = 0; op <= SHARP_OP_BXOR; ++op) {
+      if ((caps->support_mask.dtypes >> type & 1) == 0 || (caps->support_mask.reduce_ops >> op & 1) == 0) continue;
+      const int is_half = type == SHARP_DTYPE_FLOAT_SHORT || type == SHARP_DTYPE_BFLOAT16;
+      if (is_half && op == SHARP_OP_PROD) continue; /* the product of two tiny numbers is none */
+      for (size_t bytes = 8; bytes <= 4096; bytes *= 2) {
+        const size_t count = bytes / width_of(type);
+        unsigned char in[4096], out[4096], want[4096];
+        for (size_t i = 0; i < count; ++i) put(in, type, i, rank + 1), put(want, type, i, expected(op, size));
+        struct sharp_coll_reduce_spec spec;
+        POISON(spec);
+        describe(&spec.sbuf_desc, in, bytes);
+        describe(&spec.rbuf_desc, out, bytes);
+        spec.dtype = (enum sharp_datatype)type;
+        spec.op = (enum sharp_reduce_op)op;
+        spec.length = count;
+        spec.aggr_mode = SHARP_AGGREGATION_NONE;
+        const int status = sharp_coll_do_allreduce(group, &spec);
+        if (is_float(type) && op > SHARP_OP_PROD) {
+          MUST(status == SHARP_COLL_ENOT_SUPP);
+          continue;
+        }
+        if (status != 0 || memcmp(out, want, bytes) != 0)
+          fprintf(stderr, "type %d op %d %zu bytes: %d\n", type, op, bytes, status);
+        MUST(status == SHARP_COLL_SUCCESS && memcmp(out, want, bytes) == 0);
+        ++ran;
+      }
+    }
+  return ran;
+}
+
+static void outstanding(struct sharp_coll_comm* group, int size) {
+  static int in[OUTSTANDING][15], out[OUTSTANDING][15];
+  static struct sharp_data_iov from[OUTSTANDING][15], to[OUTSTANDING][15];
+  void* handles[OUTSTANDING];
+  for (int n = 0; n < OUTSTANDING; ++n) {
+    const unsigned pieces = (unsigned)n % 15 + 1;
+    for (unsigned i = 0; i < pieces; ++i) {
+      in[n][i] = n + (int)i;
+      from[n][i].ptr = &in[n][i];
+      to[n][pieces - 1 - i].ptr = &out[n][i]; /* turned round on its way */
+      from[n][i].length = to[n][pieces - 1 - i].length = sizeof(int);
+      from[n][i].mem_handle = to[n][pieces - 1 - i].mem_handle = NULL;
+    }
+    struct sharp_coll_reduce_spec spec;
+    POISON(spec);
+    spec.sbuf_desc.type = spec.rbuf_desc.type = SHARP_DATA_IOV;
+    spec.sbuf_desc.mem_type = spec.rbuf_desc.mem_type = SHARP_MEM_TYPE_HOST;
+    spec.sbuf_desc.iov.count = spec.rbuf_desc.iov.count = pieces;
+    spec.sbuf_desc.iov.vector = from[n];
+    spec.rbuf_desc.iov.vector = to[n];
+    spec.dtype = SHARP_DTYPE_INT;
+    spec.op = SHARP_OP_SUM;
+    spec.length = pieces;
+    spec.aggr_mode = SHARP_AGGREGATION_NONE;
+    MUST(sharp_coll_do_allreduce_nb(group, &spec, &handles[n]) == SHARP_COLL_SUCCESS);
+  }
+  for (int n = OUTSTANDING - 1; n >= 0; --n) MUST(sharp_coll_req_wait(handles[n]) == SHARP_COLL_SUCCESS);
+  for (int n = 0; n < OUTSTANDING; ++n)
+    for (int i = 0; i <= n % 15; ++i) MUST(out[n][n % 15 - i] == size * (n + i));
+  void* barrier = NULL;
+  MUST(sharp_coll_do_barrier_nb(group, &barrier) == SHARP_COLL_SUCCESS);
+  MUST(sharp_coll_req_wait(barrier) == SHARP_COLL_SUCCESS);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, size = 0;
+  MPI_Comm world = MPI_COMM_WORLD;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &size);
+  struct sharp_coll_init_spec init;
+  memset(&init, 0, sizeof init);
+  init.progress_func = drive;
+  init.job_id = job_id_of(world);
+  init.world_rank = rank;
+  init.world_size = size;
+  init.world_local_rank = rank;
+  init.oob_colls.bcast = oob_bcast;
+  init.oob_colls.barrier = oob_barrier;
+  init.oob_colls.gather = oob_gather;
+  init.oob_ctx = &world;
+  init.config = sharp_coll_default_config;
+  struct sharp_coll_context* context = NULL;
+  MUST(sharp_coll_init(&init, &context) == SHARP_COLL_SUCCESS);
+  struct sharp_coll_caps caps;
+  MUST(sharp_coll_caps_query(context, &caps) == SHARP_COLL_SUCCESS);
+  MPI_Comm groups[4];
+  MPI_Comm_dup(world, &groups[0]);
+  MPI_Comm_split(world, 0, -rank, &groups[1]);              /* reversed */
+  MPI_Comm_split(world, rank < size / 2, rank, &groups[2]); /* halves, of 5: 2 and 3 */
+  MPI_Comm_split(world, rank == 0, rank, &groups[3]);       /* one alone, and the rest */
+  int ran = 0;
+  for (int g = 0; g < 4; ++g) {
+    int me = 0, members = 0;
+    MPI_Comm_rank(groups[g], &me);
+    MPI_Comm_size(groups[g], &members);
+    struct sharp_coll_comm_init_spec spec;
+    memset(&spec, 0, sizeof spec);
+    spec.rank = me;
+    spec.size = members;
+    spec.oob_ctx = &groups[g];
+    struct sharp_coll_comm* group = NULL;
+    MUST(sharp_coll_comm_init(context, &spec, &group) >= 0);
+    ran += complex_mode(group, &caps, me, members);
+    outstanding(group, members);
+    MUST(sharp_coll_do_barrier(group) == SHARP_COLL_SUCCESS);
+    MUST(sharp_coll_comm_destroy(group) == SHARP_COLL_SUCCESS);
+    MPI_Comm_free(&groups[g]);
+  }
+  MUST(ran > 4 * 900);
+  MUST(sharp_coll_finalize(context) == SHARP_COLL_SUCCESS);
+  if (rank == 0) puts("vendor-style: passed");
+  MPI_Finalize();
+  return 0;
+}
