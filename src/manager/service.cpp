@@ -230,6 +230,8 @@ void Service::set_reservations(Reservations reservations) {
 void Service::set_rules(const CoreRules& rules) {
   const std::lock_guard lock(mutex_);
   core_.set_rules(rules);
+}
+
 void Service::fabric_changes(const topo::Fabric& described) {
   const std::lock_guard lock(mutex_);
   run(core_.fabric_changes(described, monotonic_now()));

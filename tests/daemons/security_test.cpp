@@ -169,7 +169,7 @@ control::v1::NodeUp node_called(const std::string& name) {
   control::v1::NodeUp up;
   up.mutable_register_()->set_version(control::kControlVersion);
   up.mutable_register_()->set_name(name);
-  up.mutable_register_()->set_address("tcp:127.0.0.1:1");
+  up.mutable_register_()->add_trees()->set_address("tcp:127.0.0.1:1");
   return up;
 }
 
