@@ -193,6 +193,7 @@ TEST_F(World, WhereATreeHasFewerGroupsLeftThanWantedACommunicatorMakesDo) {
 std::string lines_of_two_hosts(const Daemons& daemons, int channels, const std::string& groups) {
   const auto job = new_job_id();
   auto config = on(daemons, 2 * channels);
+  config.sockets.resize(2);
   config.environment = {
       {"SHARP_COLL_LOG_LEVEL", "3"}, {"SHARP_COLL_GROUPS_PER_COMM", groups}, {"SHARP_COLL_JOB_NUM_TREES", "1"}};
   const auto ended = run_ranks(config, [&](Rank& rank) {

@@ -98,7 +98,7 @@ TEST_F(World, AKilledNodeIsAnErrorAndNoHang) {
   std::thread killer([&] {  // once both ranks have a group
     char two[2];
     for (int got = 0; got < 2;) got += static_cast<int>(::read(ready[0], two, 2));
-    daemons_->signal("an-root", SIGKILL);
+    daemons_->signal("an-leaf1", SIGKILL);
   });
   const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
@@ -126,7 +126,7 @@ TEST_F(World, AFrozenNodeIsAnErrorAndNoHang) {
   std::thread freezer([&] {
     char two[2];
     for (int got = 0; got < 2;) got += static_cast<int>(::read(ready[0], two, 2));
-    daemons_->signal("an-root", SIGSTOP);
+    daemons_->signal("an-leaf1", SIGSTOP);
   });
   const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
@@ -147,7 +147,7 @@ TEST_F(World, AFrozenNodeIsAnErrorAndNoHang) {
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
   freezer.join();
-  daemons_->signal("an-root", SIGCONT);
+  daemons_->signal("an-leaf1", SIGCONT);
   for (const int end : {ready[0], ready[1], over[0], over[1]}) ::close(end);
   EXPECT_EQ(complaint(ended), "") << daemons_->log();
   EXPECT_THAT(ended[0].err, HasSubstr("silent"));

@@ -10,7 +10,8 @@
 
 namespace sumac::client::test {
 
-inline const Shape kTwoLeaves{.leaves = {"leaf1", "leaf2"}};
+/// Two hosts on each leaf: one alone would be attached to the root.
+inline const Shape kTwoLeaves{.leaves = {"leaf1", "leaf2"}, .hosts_per_leaf = 2};
 
 inline RanksConfig on(const Daemons& daemons, int size) {
   RanksConfig config;

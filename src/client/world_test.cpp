@@ -116,7 +116,7 @@ TEST_F(World, StreamingBeginsAtTheThresholdAndIsExactAtEverySize) {
     RANK_EQUAL(info.stream_window, 16u);
     RANK_EQUAL(info.chunk_bytes, 65536u);
     RANK_EQUAL(info.group_size, 3u);
-    RANK_EQUAL(info.depth, 2u);
+    RANK_EQUAL(info.depth, rank.rank < 2 ? 2u : 1u);  // the third is alone on its leaf
     std::uint64_t streamed = 0;
     for (const std::size_t count : {4095u, 4096u, 16384u, 16385u, 1'500'000u}) {
       std::vector<std::int32_t> in(count), out(count);
