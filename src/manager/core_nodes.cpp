@@ -152,8 +152,10 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   }
   if (!is_new && nodes_[found->second].stream != 0) {
     const auto& node = nodes_[found->second];
-    return refuse(Errc::exists, fmt::format("node {} is registered already, by pid {}: stop one of the two", node.name,
-                                            node.who.pid()));
+    const auto told = std::ranges::find_if(node.parts, [](const auto& part) { return !part.address.empty(); });
+    const auto where = told == node.parts.end() ? std::string() : " at " + told->address;
+    return refuse(Errc::exists, fmt::format("node {} is registered already, by pid {}{}: stop one of the two",
+                                            node.name, node.who.pid(), where));
   }
   if (!node_key_) {
     auto key = rules_.draw_secret();

@@ -35,10 +35,7 @@ class ClientGroup::Impl {
     if (legal != Errc::ok) return tl::unexpected(legal);
     if (tail_ - head_ >= kOperationsMax) return tl::unexpected(Errc::again);
     Record& record = records_[tail_ % kOperationsMax];
-    record = Record{.operation = operation};
-    if (operation.count == 0) record.operation.streaming = false;
-    record.operation.give = within(operation.give, operation.count);
-    record.operation.keep = within(operation.keep, operation.count);
+    record = Record{.operation = bounded(operation)};
     plan(record);
     const OpId id{tail_++};
     pump(now);

@@ -9,6 +9,13 @@ namespace sumac::proto {
 inline Range within(Range range, std::uint64_t count) noexcept {
   return {std::min(range.from, count), std::min(range.to, count)};
 }
+/// As a group keeps it: its ranges end where the vector does, and nothing streams where there is nothing.
+inline Operation bounded(Operation operation) noexcept {
+  if (operation.count == 0) operation.streaming = false;
+  operation.give = within(operation.give, operation.count);
+  operation.keep = within(operation.keep, operation.count);
+  return operation;
+}
 /// Bytes of one element; 0 if type and operation don't go with the kind.
 inline std::size_t element_of(const Operation& operation) noexcept {
   const bool adds = operation.op != Op::null;
