@@ -12,16 +12,9 @@ if not (case.BUILD / "lib" / "libsumac_net_ucx.so").exists():
     case.skip_or_fail("built without UCX (libucx-dev)")
 
 
-class InTheLab(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        up = fabric.lab("up", fabric.FABRIC, "--transport", "ucx")
-        if up.code != 0:
-            case.skip_or_fail(up.err.strip().splitlines()[-1] if up.err.strip() else "sumac lab up failed")
-
-    @classmethod
-    def tearDownClass(cls):
-        fabric.lab("down")
+class InTheLab(case.OnLab):
+    lab = fabric.lab
+    up_words = ("--transport", "ucx")
 
     def test_every_type_and_operation_is_right(self):
         done = fabric.run("matrix", "quick", seconds=300)
@@ -57,7 +50,7 @@ class OnOneHost(unittest.TestCase):
         self.assertEqual(done.tally["next"], 0, done.text)
 
     def test_a_transport_that_is_none_is_refused_before_anything_starts(self):
-        for words in (["run", "--transport", "rdma", "true"], ["run", "--transport"], ["lab", "up", fabric.FABRIC, "--transport", "rdma"]):
+        for words in (["run", "--transport", "rdma", "true"], ["run", "--transport"], ["lab", "up", case.Lab.FABRIC, "--transport", "rdma"]):
             done = case.start([case.SUMAC, *words])
             self.assertEqual(done.code, 2, done.text)
             self.assertRegex(done.err, r"^sumac: .*--transport.*tcp or ucx\n$")
