@@ -73,6 +73,7 @@ class Comm {
   Outcome<> take_stream_locks();
   void tell_of_lock();
   void advance_copies();
+  bool has_room() const;
   void complete(Request& request, int status);
   void settle_on_shape();
   void announce() const;

@@ -28,7 +28,6 @@ Outcome<Request*> Comm::post_barrier() {
 }
 
 Outcome<Request*> Comm::post(Reduction reduction) {
-  reduction.operation.reproducible = context_.job().reproducible();
   const auto bytes = reduction.operation.src.size();
   reduction.operation.reproducible = context_.job().reproducible();
   return post(reduction.operation, std::move(reduction.staging), kind_of(reduction.operation.coll), bytes);
@@ -80,7 +79,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
 /// All stripes or none: what a group could refuse is asked of all of them first. Gives the number of fragments.
 tl::expected<std::uint32_t, Errc> Comm::post_striped(const proto::Operation& operation, Request& request) {
   if (end()) return tl::unexpected(Errc::lost);
-  if (in_order_tail_ - in_order_head_ >= proto::kOperationsMax) return tl::unexpected(Errc::again);
+  if (!has_room()) return tl::unexpected(Errc::again);
   const auto element = element_bytes_of(operation);
   if (operation.coll != wire::Coll::barrier &&
       (element == 0 || element > shape_.payload_max || (operation.streaming && element > shape_.chunk_max)))
@@ -101,14 +100,20 @@ tl::expected<std::uint32_t, Errc> Comm::post_striped(const proto::Operation& ope
   return fragments;
 }
 
+/// Refusals take places in the groups alone, requests also in the order in which they complete.
+bool Comm::has_room() const {
+  if (in_order_tail_ - in_order_head_ >= proto::kOperationsMax) return false;
+  return std::ranges::all_of(channels_,
+                             [](const auto& channel) { return channel.group->outstanding() < proto::kOperationsMax; });
+}
+
 bool Comm::refuse() {
   if (is_leaving_ || end()) return true;  // nobody waits in it
-  if (outstanding() >= proto::kOperationsMax) return false;
+  if (!has_room()) return false;
   proto::Operation operation;
   operation.coll = wire::Coll::refusal;  // of no request: nobody waits for its end
-  for (auto& channel : channels_)
-    if (const auto posted = channel.group->post(operation, monotonic_now()); !posted && posted.error() == Errc::again)
-      return false;
+  // A group that has ended takes nothing, and tells why by itself.
+  for (auto& channel : channels_) static_cast<void>(channel.group->post(operation, monotonic_now()));
   context_.watch(*this);
   return true;
 }
