@@ -135,6 +135,17 @@ struct Tree {
     }
     return false;
   }
+  /// Waits until the node has heard that its jobs ended, which nobody waits for who ends one; false after a time that only a failure
+  /// reaches.
+  bool without_jobs(const DaemonProcess& daemon, const std::string& name) const {
+    for (const Time end = monotonic_now() + Seconds(20); monotonic_now() < end; ::poll(nullptr, 0, 5)) {
+      daemon.signal(SIGUSR1);
+      std::ifstream file(scratch.file(name + ".json"));
+      const auto all = nlohmann::json::parse(file, nullptr, false);
+      if (!all.is_discarded() && all["trees"][0]["jobs"].empty()) return true;
+    }
+    return false;
+  }
   nlohmann::json statistics(DaemonProcess& daemon, const std::string& name) {
     EXPECT_EQ(daemon.stop(), 0) << daemon.output();
     std::ifstream file(scratch.file(name + ".json"));
