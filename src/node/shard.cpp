@@ -46,12 +46,13 @@ Result<std::unique_ptr<Shard>> Shard::start(const ShardConfig& config, control::
   return shard;
 }
 
-Shard::Shard(const ShardConfig& config, control::WakeEvent wake, UniqueFd epoll, control::WakeEvent& tell, Logger&)
+Shard::Shard(const ShardConfig& config, control::WakeEvent wake, UniqueFd epoll, control::WakeEvent& tell, Logger& log)
     : pool_(config.memory_bytes),
       waiter_(config.waiting),
       wake_(std::move(wake)),
       epoll_(std::move(epoll)),
-      tell_(tell) {}
+      tell_(tell),
+      log_(log) {}
 
 Shard::~Shard() {
   if (!thread_.joinable()) return;
@@ -85,7 +86,7 @@ void Shard::work_off() {
 }
 
 void Shard::run() {
-  bool takes_data = false;
+  bool takes_data = false, complained = false;
   std::uint64_t slept = 0;
   while (!stopping_.load(std::memory_order_acquire)) {
     if (waiter_.sleeps() != slept) {
@@ -95,7 +96,12 @@ void Shard::run() {
     }
     if (has_posted_.load(std::memory_order_acquire)) work_off();
     // Before that the node takes nothing from its sockets: children that come early wait in the backlog.
-    if (data_->identified() && !takes_data) takes_data = watch(epoll_, data_->transport().wake_fd()).has_value();
+    if (data_->identified() && !takes_data) {
+      const auto watched = watch(epoll_, data_->transport().wake_fd());
+      takes_data = watched.has_value();
+      if (!takes_data && !std::exchange(complained, true))  // it is tried again at each turn
+        SUMAC_ERROR(log_, "{} takes no data: {}", address_, watched.error().context);
+    }
     const std::size_t events = data_->progress(monotonic_now());
     if (auto change = data_->take_parent_change()) {
       const std::lock_guard lock(mutex_);

@@ -60,6 +60,7 @@ class Shard {
   control::WakeEvent wake_;
   UniqueFd epoll_;
   control::WakeEvent& tell_;
+  Logger& log_;
   std::string address_;
 
   std::mutex mutex_;
