@@ -21,10 +21,7 @@ Core::Core(topo::Fabric fabric, CoreRules rules, Journal& journal)
     host_by_name_[fabric_.hosts[i].name] = static_cast<std::uint32_t>(i);
   build_trees();
   for (const auto& node : fabric_.nodes) add_node(node.name);
-  for (std::uint32_t i = 0; i < trees_.size(); ++i) {
-    const auto works = working(trees_[i]);
-    for (std::size_t n = 0; n < nodes_.size(); ++n) nodes_[n].parts[i].works = works[n];
-  }
+  note_who_works();
 }
 
 Actions Core::restore(const SavedState& saved, Time now) {
@@ -73,11 +70,7 @@ Actions Core::restore(const SavedState& saved, Time now) {
     for (std::size_t i = 0; i < trees.size() && i < trees_.size(); ++i)
       if (!trees[i].lost && !trees_[i].lost && trees[i].shape.root == trees_[i].shape.root) trees_[i].id = trees[i].id;
   }
-  for (auto& node : nodes_) node.parts.assign(trees_.size(), {});
-  for (std::uint32_t i = 0; i < trees_.size(); ++i) {
-    const auto works = working(trees_[i]);
-    for (std::size_t n = 0; n < nodes_.size(); ++n) nodes_[n].parts[i].works = works[n];
-  }
+  note_who_works();
   // A node that no tree has was down when this was written.
   for (std::size_t n = 0; n < nodes_.size() && !saved.jobs.empty(); ++n) {
     if (in_a_tree(n)) continue;

@@ -176,7 +176,8 @@ class Core {
   topo::TreeOptions tree_options() const;
   void build_trees();
   void take_forest(const topo::Forest& forest);
-  void follow(Actions& out, const std::string& why, Time now);
+  void follow(Actions& out, const std::string& why);
+  void note_who_works();
   void adopt(Actions& out, const std::vector<Tree>& before);
   void lose_jobs(Actions& out, const std::vector<topo::TreeChange>& changes, const std::string& why);
   void set_ways_up(Actions& out);

@@ -57,7 +57,7 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
   stream_of_life_[who.life()] = stream;
   if (rules_.open && who.host().size() < wire::kHostNameMax && !host_by_name_.contains(who.host())) {
     add_open_host(who.host());
-    follow(out, fmt::format("host {} has come", who.host()), now);
+    follow(out, fmt::format("host {} has come", who.host()));
   } else if (!host_by_name_.contains(who.host()))
     out.push_back(
         Say{LogLevel::warn, "GENERAL",
@@ -286,7 +286,7 @@ void Core::retry_held(Actions& out, Time now) {
 }
 
 void Core::begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now) {
-  if (patched_ && jobs_.empty()) follow(out, "nobody runs", now);  // the best trees again
+  if (patched_ && jobs_.empty()) follow(out, "nobody runs");  // the best trees again
   auto admitted = admit(host, begin);
   if (!admitted) {
     refuse_job(out, stream, begin, admitted.error().context);

@@ -169,7 +169,7 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   const auto index = found->second;
   nodes_[index].away_at = kNever;
   if (is_new || !std::exchange(fabric_.nodes[index].up, true))
-    follow(out, fmt::format("node {} has come", who.name()), now);  // it hears of its own part below
+    follow(out, fmt::format("node {} has come", who.name()));  // it hears of its own part below
 
   Node& node = nodes_[index];
   node.seen = true;

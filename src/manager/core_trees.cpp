@@ -72,6 +72,15 @@ std::vector<bool> Core::working(const Tree& tree) const {
   return works;
 }
 
+/// Of nodes that have not been told anything yet.
+void Core::note_who_works() {
+  for (auto& node : nodes_) node.parts.assign(trees_.size(), {});
+  for (std::uint32_t i = 0; i < trees_.size(); ++i) {
+    const auto works = working(trees_[i]);
+    for (std::size_t n = 0; n < nodes_.size(); ++n) nodes_[n].parts[i].works = works[n];
+  }
+}
+
 bool Core::in_a_tree(std::size_t node) const {
   return std::any_of(trees_.begin(), trees_.end(), [&](const Tree& tree) {
     return !tree.lost && node < tree.shape.nodes.size() && tree.shape.nodes[node].in_tree;
@@ -104,7 +113,7 @@ void Core::keep_trees(Actions& out) {
 }
 
 /// The fabric has changed: so do the trees, and everybody who has a part in them hears of it.
-void Core::follow(Actions& out, const std::string& why, Time) {
+void Core::follow(Actions& out, const std::string& why) {
   const auto before = trees_;
   fabric_text_ = text_of(fabric_);
   const bool any = std::any_of(trees_.begin(), trees_.end(), [](const Tree& tree) { return !tree.lost; });
@@ -238,7 +247,7 @@ void Core::give_up_absent(Actions& out, Time now) {
   const auto why = fmt::format("node{} {} {} away", gone.size() == 1 ? "" : "s", join(gone).substr(0, 300),
                                gone.size() == 1 ? "stays" : "stay");
   out.push_back(Say{LogLevel::warn, "GENERAL", fmt::format("{}: trees do without", why)});
-  follow(out, why, now);
+  follow(out, why);
 }
 
 Actions Core::fabric_changes(const topo::Fabric& described, Time now) {
@@ -255,7 +264,7 @@ Actions Core::fabric_changes(const topo::Fabric& described, Time now) {
   for (std::size_t i = 0; i < fabric_.hosts.size(); ++i)
     if (fabric_.hosts[i].up) host_by_name_[fabric_.hosts[i].name] = static_cast<std::uint32_t>(i);
   expect_nodes(now);
-  follow(out, "the fabric's description has changed", now);
+  follow(out, "the fabric's description has changed");
   return out;
 }
 
