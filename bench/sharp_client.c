@@ -40,29 +40,27 @@ static int call_barrier(const bench_call* a) {
   return sharp_coll_do_barrier(comm);
 }
 
-static int call_allreduce(const bench_call* a) {
+/* Everybody gives a->count elements and keeps `kept` of the sum. */
+static struct sharp_coll_reduce_spec sum_of(const bench_call* a, size_t kept) {
   struct sharp_coll_reduce_spec spec;
   memset(&spec, 0, sizeof spec);
   spec.sbuf_desc = sharp_describe((void*)a->send, a->count * bench_type_bytes(a->type));
-  spec.rbuf_desc = sharp_describe(a->receive, a->count * bench_type_bytes(a->type));
+  spec.rbuf_desc = sharp_describe(a->receive, kept * bench_type_bytes(a->type));
   spec.dtype = sharp_type(a->type);
-  spec.length = a->count;
+  spec.length = kept;
   spec.op = SHARP_OP_SUM;
   spec.tag_dtype = SHARP_DTYPE_NULL;
   spec.aggr_mode = SHARP_AGGREGATION_NONE;
+  return spec;
+}
+
+static int call_allreduce(const bench_call* a) {
+  struct sharp_coll_reduce_spec spec = sum_of(a, a->count);
   return sharp_coll_do_allreduce(comm, &spec);
 }
 
 static int call_reduce_scatter(const bench_call* a) {
-  struct sharp_coll_reduce_spec spec;
-  memset(&spec, 0, sizeof spec);
-  spec.sbuf_desc = sharp_describe((void*)a->send, a->count * bench_type_bytes(a->type));
-  spec.rbuf_desc = sharp_describe(a->receive, a->block * bench_type_bytes(a->type));
-  spec.dtype = sharp_type(a->type);
-  spec.length = a->block;
-  spec.op = SHARP_OP_SUM;
-  spec.tag_dtype = SHARP_DTYPE_NULL;
-  spec.aggr_mode = SHARP_AGGREGATION_NONE;
+  struct sharp_coll_reduce_spec spec = sum_of(a, a->block);
   return sharp_coll_do_reduce_scatter(comm, &spec);
 }
 
