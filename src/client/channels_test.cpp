@@ -226,7 +226,8 @@ TEST_F(World, TheResourcePolicySaysHowManyOstsAGroupHas) {
   const struct {
     const char *policy, *percent;
     unsigned osts;
-  } rows[] = {{"1", "0", 8}, {"1", "50", 8}, {"2", "50", 16}, {"2", "0", 8}, {"0", "0", 32}};
+  } rows[] = {{"1", "0", 8}, {"1", "50", 8},   {"2", "50", 16}, {"2", "1", 1},
+              {"2", "0", 8}, {"2", "100", 32}, {"0", "0", 32}};
   for (const auto& row : rows) {
     SCOPED_TRACE(std::string(row.policy) + ", " + row.percent);
     const auto job = new_job_id();
@@ -238,6 +239,7 @@ TEST_F(World, TheResourcePolicySaysHowManyOstsAGroupHas) {
                   info.struct_bytes = sizeof info;
                   RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
                   RANK_EQUAL(info.osts, row.osts);
+                  RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
                   RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
                   RANK_EQUAL(sharp_coll_finalize(context), 0);
                 },

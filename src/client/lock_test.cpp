@@ -127,33 +127,5 @@ TEST_F(World, WithoutLocksEverybodyStreams) {
               {{"SHARP_COLL_ENABLE_SAT", "1"}, {"SHARP_COLL_SAT_LOCK_BATCH_SIZE", "0"}});
 }
 
-TEST_F(World, AUserPolicyGivesAPercentOfTheOsts) {
-  const struct {
-    const char* policy;
-    const char* percent;
-    std::uint32_t osts;
-  } rows[] = {{"1", "50", 4}, {"2", "50", 16}, {"2", "1", 1}, {"2", "0", 4}, {"2", "100", 32}};
-  for (const auto& row : rows) {
-    SCOPED_TRACE(std::string(row.policy) + " " + row.percent);
-    const auto job = new_job_id();
-    expect_well(2,
-                [&](Rank& rank) {
-                  auto* context = rank.init(job);
-                  auto* comm = rank.comm(context);
-                  sumac_comm_info info{};
-                  info.struct_bytes = sizeof info;
-                  RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
-                  RANK_EQUAL(info.osts, row.osts);
-                  RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
-                  RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-                  RANK_EQUAL(sharp_coll_finalize(context), 0);
-                },
-                {{"SHARP_COLL_JOB_QUOTA_OSTS", "32"},
-                 {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "8"},
-                 {"SHARP_COLL_GROUP_RESOURCE_POLICY", row.policy},
-                 {"SHARP_COLL_USER_GROUP_QUOTA_PERCENT", row.percent}});
-  }
-}
-
 }  // namespace
 }  // namespace sumac::client::test
