@@ -10,9 +10,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from demolib import testing
+
 BUILD, CASE = Path(sys.argv[1]), "barrier-16h-500us"
 DEMO = [sys.executable, "-B", str(Path(__file__).with_name("demo.py")), "--build", str(BUILD)]
-SKIPPED = 77
 
 
 def lab_answers(pid):
@@ -60,18 +61,5 @@ class Demo(unittest.TestCase):
             self.assertIn(message, err)
 
 
-def lab_comes_up():
-    """Why not, in one line; None if it does."""
-    sumac, fabric = BUILD / "bin" / "sumac", Path(__file__).resolve().parents[1] / "lab" / "fabrics" / "test-4h.yaml"
-    name = ["--name", f"can-it-{os.getpid()}"]
-    up = subprocess.run([sumac, "lab", "up", "--bare", *name, fabric], capture_output=True, text=True, check=False, timeout=60)
-    subprocess.run([sumac, "lab", "down", *name], capture_output=True, check=False, timeout=60)
-    return None if up.returncode == 0 else up.stderr.strip()
-
-
 if __name__ == "__main__":
-    trouble = lab_comes_up()
-    if trouble and os.environ.get("CI") != "true":
-        print(f"skipped, no lab here: {trouble}")
-        sys.exit(SKIPPED)
-    unittest.main(argv=sys.argv[:1])
+    testing.main(BUILD)

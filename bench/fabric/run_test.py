@@ -10,10 +10,10 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from demolib import testing  # noqa: E402
 
 BUILD, CASE = Path(sys.argv[1]), "barrier-16h-500us"
 RUN = [sys.executable, "-B", str(Path(__file__).with_name("run.py")), "--build", str(BUILD)]
-SKIPPED = 77
 
 
 class Run(unittest.TestCase):
@@ -45,18 +45,5 @@ class Run(unittest.TestCase):
             self.assertIn(message, err)
 
 
-def lab_comes_up():
-    """Why not, in one line; None if it does."""
-    sumac, fabric = BUILD / "bin" / "sumac", Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
-    name = ["--name", f"can-it-{os.getpid()}"]
-    up = subprocess.run([sumac, "lab", "up", "--bare", *name, fabric], capture_output=True, text=True, check=False, timeout=60)
-    subprocess.run([sumac, "lab", "down", *name], capture_output=True, check=False, timeout=60)
-    return None if up.returncode == 0 else up.stderr.strip()
-
-
 if __name__ == "__main__":
-    trouble = lab_comes_up()
-    if trouble and os.environ.get("CI") != "true":
-        print(f"skipped, no lab here: {trouble}")
-        sys.exit(SKIPPED)
-    unittest.main(argv=sys.argv[:1])
+    testing.main(BUILD)
