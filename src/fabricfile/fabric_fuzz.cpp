@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   must(static_cast<bool>(topo::validate(*fabric)), "what is believed is good");
-  const auto tree = topo::build_tree(*fabric);
-  must(tree || !tree.error().context.empty(), "no tree has a reason");
+  const auto trees = topo::build_trees(*fabric, topo::tree_options(*fabric));
+  must(trees || !trees.error().context.empty(), "no tree has a reason");
   return 0;
 }

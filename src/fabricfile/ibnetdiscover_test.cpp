@@ -154,7 +154,7 @@ TEST(Ibnetdiscover, files_of_real_tools_are_read) {
     EXPECT_EQ(fabric->links.size(), row.links) << row.name;
     EXPECT_EQ(fabric->hosts.size(), row.hosts) << row.name;
     EXPECT_EQ(fabric->nodes.size(), row.nodes) << row.name;
-    EXPECT_TRUE(topo::build_tree(*fabric)) << row.name;
+    EXPECT_TRUE(topo::build_trees(*fabric, {1, fabric->radix})) << row.name;
   }
 }
 

@@ -419,7 +419,7 @@ TEST(Trees, without_a_fabric_file_the_fabric_is_what_registers) {
 
 TEST(Trees, what_is_written_down_of_a_tree_is_believed_only_if_it_fits) {
   const auto fabric = two_spines();
-  const auto tree = topo::build_tree(fabric).value();
+  const auto tree = topo::build_trees(fabric, {1, fabric.radix}).value().front();
   const auto shape = shape_of(tree);
   const auto back = tree_of(shape, fabric);
   ASSERT_TRUE(back);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "topo/sample_fabrics.hpp"
+#include "topo/test_fabric.hpp"
 
 namespace sumac::topo {
 namespace {

@@ -1,8 +1,15 @@
 #pragma once
-// Fabrics that the tests of this folder share.
+// Fabrics that the tests of this folder share, and their first tree.
 #include "topo/fabric.hpp"
+#include "topo/tree.hpp"
 
 namespace sumac::topo {
+
+inline Result<AggregationTree> build_tree(const Fabric& fabric) {
+  auto trees = build_trees(fabric, {1, fabric.radix});
+  if (!trees) return tl::unexpected(trees.error());
+  return std::move(trees->front());
+}
 
 inline Host host(std::string name, std::string leaf) {
   Host made;

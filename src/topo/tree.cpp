@@ -54,10 +54,4 @@ Result<std::vector<AggregationTree>> build_trees(const Fabric& fabric, const Tre
   return trees;
 }
 
-Result<AggregationTree> build_tree(const Fabric& fabric) {
-  auto trees = build_trees(fabric, {1, fabric.radix});
-  if (!trees) return tl::unexpected(trees.error());
-  return std::move(trees->front());
-}
-
 }  // namespace sumac::topo

@@ -60,9 +60,6 @@ TreeOptions tree_options(const Fabric& fabric);
 /// Errc::not_found: it has no node that is up. Errc::exhausted: the radix leaves hosts without a place.
 Result<std::vector<AggregationTree>> build_trees(const Fabric& fabric, const TreeOptions& options);
 
-/// The first of them, with the fabric's own radix.
-Result<AggregationTree> build_tree(const Fabric& fabric);
-
 /// The rate of a node's own link: what the file says, else that of the host it is on, else 0 (at a switch: no limit).
 std::uint64_t link_rate_bits_per_s(const Fabric& fabric, const Node& node);
 
