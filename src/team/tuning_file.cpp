@@ -21,12 +21,6 @@ constexpr int kVersion = 1;
 constexpr std::size_t kFileBytesMax = 4 << 20;
 constexpr const char* kRemedy = "run `sumac tune` again";
 
-std::uint64_t fnv1a(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
-
 Json content_of(const TuningFile& file) {
   Json choices = Json::array();
   for (const auto& choice : file.choices)
@@ -39,7 +33,7 @@ Json content_of(const TuningFile& file) {
 }
 
 /// nlohmann keeps the keys of an object in alphabetical order, so equal content is equal text.
-std::string checksum_of(const Json& content) { return fmt::format("{:016x}", fnv1a(content.dump())); }
+std::string checksum_of(const Json& content) { return fmt::format("{:016x}", tuning_checksum(content.dump())); }
 
 /// Members are looked up without exceptions: a missing or mistyped one is an answer, not an accident.
 const Json* member(const Json& object, const char* key) {
@@ -109,6 +103,12 @@ Result<> make_folders(const std::string& path) {
 }
 
 }  // namespace
+
+std::uint64_t tuning_checksum(std::string_view text) {  // FNV-1a
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
 
 std::string print_tuning(const TuningFile& file) {
   const Json content = content_of(file);
@@ -204,7 +204,7 @@ std::vector<TunedChoice> choices_for(const TuningFile& file, std::string_view co
 }
 
 std::uint64_t digest(const TuningFile& file) {
-  return file.choices.empty() ? 0 : std::max<std::uint64_t>(1, fnv1a(content_of(file)["choices"].dump()));
+  return file.choices.empty() ? 0 : std::max<std::uint64_t>(1, tuning_checksum(content_of(file)["choices"].dump()));
 }
 
 }  // namespace sumac::team

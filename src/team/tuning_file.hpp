@@ -35,6 +35,8 @@ struct TuningFile {
 };
 
 std::string print_tuning(const TuningFile& file);
+/// Of "content" as nlohmann::json writes it without spaces; in the file with 16 hexadecimal digits.
+std::uint64_t tuning_checksum(std::string_view text);
 /// Errors name what is wrong, not where: load_tuning() puts the path in front. Names of collectives and algorithms are
 /// not looked at here.
 Result<TuningFile> parse_tuning(std::string_view text);

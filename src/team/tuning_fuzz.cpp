@@ -23,12 +23,11 @@ void read(std::string_view text) {
       must(found.ranks <= choice.ranks, "choices of fewer ranks, or of so many");
 }
 
-/// As src/team/tuning_file.cpp has it: no fuzzer finds a checksum.
+/// No fuzzer finds a checksum.
 std::string with_checksum(const nlohmann::json& content) {
   const auto text = content.dump();
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return fmt::format(R"({{"sumac_tuning": 1, "content": {}, "checksum": "{:016x}"}})", text, hash);
+  return fmt::format(R"({{"sumac_tuning": 1, "content": {}, "checksum": "{:016x}"}})", text,
+                     team::tuning_checksum(text));
 }
 
 }  // namespace
