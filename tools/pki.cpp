@@ -1,5 +1,4 @@
 // `sumac pki`: a private authority in a directory, and the certificates of the daemons that talk over a network (docs/security.md).
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,10 +9,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/fd.hpp"
 #include "control/pki.hpp"
 #include "fabricfile/fabricfile.hpp"
 #include "tools/commands.hpp"
+#include "tools/new_file.hpp"
 
 namespace sumac::tools {
 namespace {
@@ -72,27 +71,11 @@ Result<Wish> parse(const Arguments& arguments) {
   return wish;
 }
 
-Result<> write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const auto n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno("write");
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return {};
-}
-
-/// A new file, whole or not at all.
 Result<> create(const std::string& path, const std::string& text, mode_t mode) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
-  if (!fd && errno == EEXIST)
-    return fail(Errc::exists, "{} exists: it is left as it is; --renew replaces a certificate and its key", path);
-  if (!fd) return within(path, fail_errno("open").value());
-  auto written = write_all(fd.get(), text);
-  if (written && ::fsync(fd.get()) != 0) written = fail_errno("fsync");
-  if (written) return {};
-  ::unlink(path.c_str());
-  return within(path, written.error());
+  auto made = create_file(path, text, mode);
+  if (!made && made.error().code == Errc::exists)
+    return fail(Errc::exists, "{}; --renew replaces a certificate and its key", made.error().context);
+  return made;
 }
 
 Result<> replace(const std::string& path, const std::string& text, mode_t mode) {

@@ -20,6 +20,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/run_pki.hpp"
+
 namespace sumac::tools {
 
 namespace {
@@ -140,7 +142,7 @@ RunDirectory::RunDirectory(RunDirectory&& other) noexcept
 RunDirectory::~RunDirectory() {
   if (path_.empty()) return;
   std::error_code failed;
-  if (!keep_) std::filesystem::remove_all(path_, failed);
+  std::filesystem::remove_all(keep_ ? path_ + kTlsSuffix : path_, failed);
   if (failed) fmt::print(stderr, "sumac run: {} is left: {}\n", path_, failed.message());
   if (guardian_ > 0) {
     const char done = 1;

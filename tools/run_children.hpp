@@ -27,7 +27,7 @@ class RunDirectory {
   ~RunDirectory();
 
   const std::string& path() const noexcept { return path_; }
-  void keep() noexcept { keep_ = true; }  ///< For people who want to read the logs.
+  void keep() noexcept { keep_ = true; }  ///< For people who want to read the logs; keys go all the same.
 
  private:
   static Result<RunDirectory> guarded(const std::string& path);

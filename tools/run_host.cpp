@@ -1,7 +1,9 @@
 // `sumac run-host`: the part of `sumac run` on one host of several. It is told what to start on its standard input and lives until that
 // ends: whatever becomes of the program, of the one who typed it, or of the connection, the daemons here end.
 //
-// In:   "KEY VALUE" lines, then "go".    Out:   "up", or "failed WHY"; later perhaps "died WHICH AND HOW".
+// In:   "KEY VALUE" lines, a value of several lines under its key again and again, then "go". "tls/FILE" is a file for the daemons: certificates
+//       and keys come this way and no other.
+// Out:   "up", or "failed WHY"; later perhaps "died WHICH AND HOW".
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,6 +16,7 @@
 #include "tools/addresses.hpp"
 #include "tools/commands.hpp"
 #include "tools/run_children.hpp"
+#include "tools/run_pki.hpp"
 #include "tools/run_signals.hpp"
 
 namespace sumac::tools {
@@ -49,15 +52,28 @@ Result<Settings> read_settings(int interrupt_fd) {
       if (line == "go") return settings;
       const auto space = line.find(' ');
       if (space == std::string::npos) return fail(Errc::invalid, "'{}' is not understood: install one version", line);
-      settings[line.substr(0, space)] = line.substr(space + 1);
+      auto& value = settings[line.substr(0, space)];
+      value += (value.empty() ? "" : "\n") + line.substr(space + 1);
     }
     if (text.size() > 65536) return fail(Errc::invalid, "a line without end");
   }
 }
 
+TlsTexts tls_texts(const Settings& settings) {
+  constexpr std::string_view kFile = "tls/";
+  TlsTexts texts;
+  for (const auto& [key, value] : settings)
+    if (key.starts_with(kFile) && key.find('/', kFile.size()) == std::string::npos)
+      texts[key.substr(kFile.size())] = value + "\n";
+  return texts;
+}
+
 Result<std::vector<RunDaemon>> start(const Settings& settings, const std::string& directory, int interrupt_fd) {
   const auto bin = bin_directory();
   const auto manager = get(settings, "manager");
+  const auto tls = tls_texts(settings);
+  if (!tls.empty())
+    if (auto written = write_tls(directory, tls); !written) return tl::unexpected(written.error());
   std::vector<std::pair<std::string, std::vector<std::string>>> commands;
   if (const auto node = get(settings, "node"); !node.empty()) {
     const auto manager_host = manager.substr(0, manager.rfind(':'));
@@ -77,6 +93,8 @@ Result<std::vector<RunDaemon>> start(const Settings& settings, const std::string
   std::vector<RunDaemon> daemons;
   for (auto& [name, command] : commands) {
     if (get(settings, "allow_insecure") == "1") command.emplace_back("--allow-insecure");
+    if (!tls.empty())
+      for (auto& word : tls_options(directory, name)) command.push_back(std::move(word));
     if (::access(command[0].c_str(), X_OK) < 0)
       return fail(Errc::invalid, "{} is not there: install Sumac at the same place on every host", command[0]);
     auto daemon = RunDaemon::start(name, command, fmt::format("{}/{}.log", directory, name), interrupt_fd);

@@ -82,7 +82,10 @@ Result<RunHosts::Host> RunHosts::launch(const HostStart& start, const std::strin
     ::_exit(127);
   }
   std::string text;
-  for (const auto& [key, value] : start.settings) text += fmt::format("{} {}\n", key, value);
+  for (const auto& [key, value] : start.settings) {
+    std::istringstream lines(value);
+    for (std::string line; std::getline(lines, line);) text += fmt::format("{} {}\n", key, line);
+  }
   text += "go\n";
   // Less than a pipe holds, so it does not block; a launcher that is gone already is found out by reading.
   const auto ignore = ::signal(SIGPIPE, SIG_IGN);

@@ -9,6 +9,7 @@
 
 #include "tools/addresses.hpp"
 #include "tools/commands.hpp"
+#include "tools/run_pki.hpp"
 
 namespace sumac::tools {
 namespace {
@@ -18,6 +19,8 @@ std::string set_in_environment(const char* name) {
   return set == nullptr ? "" : set;
 }
 
+std::string node_on(const std::string& host) { return "node-" + host; }
+
 /// One switch stands for the network between them; nobody has told us more.
 Result<> write_fabric(const SeveralHosts& several, const std::string& path) {
   std::ofstream file(path);
@@ -26,7 +29,7 @@ Result<> write_fabric(const SeveralHosts& several, const std::string& path) {
   for (const auto& host : several.hosts) file << "  " << host.name << ": {leaf: network}\n";
   file << "nodes:\n";
   for (unsigned i = 0; i < several.nodes; ++i)
-    file << "  node-" << several.hosts[i].name << ": {host: " << several.hosts[i].name << "}\n";
+    file << "  " << node_on(several.hosts[i].name) << ": {host: " << several.hosts[i].name << "}\n";
   file << "manager: {switch: network}\n";
   if (!file.flush()) return fail(Errc::io, "{}: can't be written", path);
   return {};
@@ -50,9 +53,28 @@ Result<std::string> listening(const std::string& log) {
   constexpr std::string_view kSays = " listens on ";
   std::ifstream file(log);
   for (std::string line; std::getline(file, line);)
-    if (const auto at = line.find(kSays); at != std::string::npos)
-      return line.substr(at + kSays.size(), line.find(';', at) - at - kSays.size());
+    if (const auto at = line.find(kSays); at != std::string::npos) {
+      const auto from = at + kSays.size();
+      return line.substr(from, line.find_first_of(" ;", from) - from);
+    }
   return fail(Errc::internal, "{}: sharp_am does not say where it listens", log);
+}
+
+/// The manager has its own when this returns; nothing where clear text was asked for.
+Result<std::optional<RunAuthority>> give_certificates(const SeveralHosts& several, const std::string& directory) {
+  if (several.allow_insecure) return std::optional<RunAuthority>();
+  auto authority = RunAuthority::make();
+  if (!authority) return tl::unexpected(authority.error());
+  auto texts = authority->issue({{"sharp_am", {control::CertRole::manager, "run"}}});
+  if (!texts) return tl::unexpected(texts.error());
+  if (auto written = write_tls(directory, *texts); !written) return tl::unexpected(written.error());
+  return std::optional(*std::move(authority));
+}
+
+Result<TlsTexts> host_certificates(const RunAuthority& authority, const std::string& host, bool has_node) {
+  std::vector<RunAuthority::Holder> holders{{"sharpd", {control::CertRole::host, host}}};
+  if (has_node) holders.push_back({"sharp_an", {control::CertRole::node, node_on(host)}});
+  return authority.issue(holders);
 }
 
 bool has(const std::vector<std::string>& words, std::initializer_list<std::string_view> flags) {
@@ -87,11 +109,6 @@ Result<> start_several(const SeveralHosts& several, std::vector<RunDaemon>& daem
   const auto fabric = directory + "/fabric.yaml", log = directory + "/sharp_am.log";
   auto own = manager_address(several);
   if (!own) return tl::unexpected(own.error());
-  if (!own->loopback && !several.allow_insecure)
-    return fail(
-        Errc::invalid,
-        "the daemons on {} hosts would talk to {} in clear text: give --allow-insecure if the network is yours alone",
-        several.hosts.size(), own->ip);
   if (auto written = write_fabric(several, fabric); !written) return written;
   std::vector<std::string> manager{bin_directory() + "/sharp_am",
                                    "--fabric",
@@ -103,6 +120,10 @@ Result<> start_several(const SeveralHosts& several, std::vector<RunDaemon>& daem
                                    "--log-file",
                                    log};
   if (several.allow_insecure) manager.emplace_back("--allow-insecure");
+  auto authority = give_certificates(several, directory);
+  if (!authority) return tl::unexpected(authority.error());
+  if (*authority)
+    for (auto& word : tls_options(directory, "sharp_am")) manager.push_back(std::move(word));
   if (::access(manager[0].c_str(), X_OK) < 0)
     return fail(Errc::invalid, "{} is not there: build it, or install the daemons beside `sumac`", manager[0]);
   auto started = RunDaemon::start("sharp_am", manager, log, interrupt_fd);
@@ -114,10 +135,15 @@ Result<> start_several(const SeveralHosts& several, std::vector<RunDaemon>& daem
   for (std::size_t i = 0; i < several.hosts.size(); ++i) {
     const auto& name = several.hosts[i].name;
     HostStart start{name, {{"directory", directory + kHostsSuffix}, {"host", name}, {"manager", *endpoint}}};
-    if (i < several.nodes) start.settings["node"] = "node-" + name;
+    if (i < several.nodes) start.settings["node"] = node_on(name);
     if (!several.transport.empty()) start.settings["transport"] = several.transport;
     if (several.allow_insecure) start.settings["allow_insecure"] = "1";
     if (several.keep_logs) start.settings["keep_logs"] = "1";
+    if (*authority) {
+      auto texts = host_certificates(**authority, name, i < several.nodes);
+      if (!texts) return within(fmt::format("host {}", name), texts.error());
+      for (auto& [file, text] : *texts) start.settings["tls/" + file] = std::move(text);
+    }
     starts.push_back(std::move(start));
   }
   return hosts.start(starts, several.launcher, directory, interrupt_fd);

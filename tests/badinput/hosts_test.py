@@ -4,6 +4,7 @@ ends, ends everywhere."""
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import unittest
@@ -71,6 +72,18 @@ class Words(ground.Scenario):
         done = run("--hosts", "a,b", "--address", "127.0.0.1", "--launcher", script("here", 'shift; exec "$@"\n'), "true")
         self.assertEqual(done.code, 1, done.text)
         self.one_line(done.err, "host [ab]: .* is there already: is this host named twice")
+
+    def test_keys_go_where_logs_stay(self):
+        here = script("here", 'shift; exec "$@"\n')
+        done = run("--hosts", "a", "--keep-logs", "--address", "127.0.0.1", "--launcher", here, BIN / "sharp_hello")
+        self.assertEqual(done.code, 0, done.text)
+        directory = pathlib.Path(re.search(r"logs are in (\S+)", done.err)[1])
+        kept = {directory: "host-a.log", directory.with_name(directory.name + ".host"): "sharpd.log"}
+        for folder, log in kept.items():
+            self.assertTrue((folder / log).is_file(), list(folder.iterdir()))
+            self.assertFalse((folder / "tls").exists())
+            shutil.rmtree(folder)
+        self.nothing_left()
 
     def test_one_host_and_every_way_to_end(self):
         """By itself, by Ctrl-C, by SIGTERM, by kill -9 of `sumac run`."""
@@ -143,7 +156,7 @@ class Lab(ground.Scenario):
                     hosts.write_text("h1 slots=1\nh2 slots=1 # the second\nh3\n")
                     self.addCleanup(hosts.unlink)
                     words = ["--hostfile", hosts]
-                done = self.run_on(*words, "--launcher", RSH, "--allow-insecure", *self.MPIRUN, case.PROGRAMS / "churn", "2", env={"HCOLL_ENABLE_SHARP": "3"})
+                done = self.run_on(*words, "--launcher", RSH, *self.MPIRUN, case.PROGRAMS / "churn", "2", env={"HCOLL_ENABLE_SHARP": "3"})
                 self.assertEqual(done.code, 0, done.text)
                 self.assertIn("churn: 2 rounds passed", done.out)
                 self.assertGreater(done.tally["tree"], 0, done.text)
@@ -157,35 +170,78 @@ class Lab(ground.Scenario):
         self.addCleanup(lambda: (share.joinpath("srun").unlink(), share.rmdir()))
         srun.rename(share / "srun")
         env = {"SLURM_JOB_NODELIST": "h[1-3]", "PATH": f"{share}:{os.environ['PATH']}"}
-        done = self.run_on("--allow-insecure", BIN / "sharp_hello", env=env)
-        self.assertEqual(done.code, 0, done.text)
-        self.assertIn("Test Passed.", done.out)
-        refused = self.run_on(BIN / "sharp_hello", env=env)
-        self.assertEqual((refused.code, refused.out), (1, ""), refused.text)
-        self.one_line(refused.err, r"daemons on 3 hosts would talk to 10\.\S+ in clear text: give --allow-insecure")
+        for words in ([], ["--allow-insecure"]):
+            done = self.run_on(*words, BIN / "sharp_hello", env=env)
+            self.assertEqual(done.code, 0, done.text)
+            self.assertIn("Test Passed.", done.out)
         local = self.run_on("--local", BIN / "sharp_hello", env=env)
         self.assertEqual(local.code, 0, local.text)
 
     def test_a_host_that_does_not_exist(self):
-        done = self.run_on("--hosts", "h1,h9", "--launcher", RSH, "--allow-insecure", "--address", "h1", "true")
+        done = self.run_on("--hosts", "h1,h9", "--launcher", RSH, "--address", "h1", "true")
         self.assertEqual(done.code, 1, done.text)
         self.one_line(done.err, "host h9: .*ended with status")
 
-    def test_what_dies_is_named_by_its_host(self):
-        process = subprocess.Popen([str(word) for word in (SUMAC, "lab", "exec", "--name", ground.MARK, "h1", "--", SUMAC, "run", "--hosts", "h1,h2,h3",
-                                    "--launcher", RSH, "--allow-insecure", "cat")], env=ground.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def begun(self, *more):
+        """`sumac run` of a program that goes on until its standard input ends, once it does."""
+        words = (SUMAC, "lab", "exec", "--name", ground.MARK, "h1", "--", SUMAC, "run", "--hosts", "h1,h2,h3", "--launcher", RSH, *more, "cat")
+        process = subprocess.Popen([str(word) for word in words], env=ground.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         process.stdin.write("begun\n")
         process.stdin.flush()
         self.assertEqual(process.stdout.readline(), "begun\n")
+        return process
 
-        def one(pattern):
-            found = [pid for pid, words in ground.marked().items() if re.search(pattern, words)]
-            self.assertEqual(len(found), 1, ground.marked())
-            return found[0]
+    @staticmethod
+    def one_process(pattern):
+        found = [pid for pid, words in ground.marked().items() if re.search(pattern, words)]
+        if len(found) != 1:
+            raise AssertionError(f"{pattern}: {ground.marked()}")
+        return found[0]
 
-        os.kill(one(r"/sharpd .*--host h2 "), signal.SIGKILL)
-        os.kill(one(r"lab rsh --name \S+ h3 "), signal.SIGKILL)
+    def test_certificates_and_who_has_them(self):
+        """Each host its own, for their owner's eyes; keys in no command and no environment; and what shows none is turned away."""
+        process = self.begun()
+        expected = {
+            "h1": {"sharp_am.crt", "sharp_am.key", "sharp_an.crt", "sharp_an.key", "sharpd.crt", "sharpd.key", "ca.crt"},
+            "h2": {"sharpd.crt", "sharpd.key", "ca.crt"},
+            "h3": {"sharpd.crt", "sharpd.key", "ca.crt"},
+        }
+        keys, authorities = set(), set()
+        for host, names in expected.items():
+            listed = self.on(host, "sh", "-c", "stat -c '%a %n' /tmp/sumac-run-*/tls /tmp/sumac-run-*/tls/*").out.split("\n")[:-1]
+            modes = {path: mode for mode, path in (line.split() for line in listed)}
+            self.assertEqual({pathlib.Path(path).name for path in modes} - {"tls"}, names, listed)
+            self.assertEqual({mode for path, mode in modes.items() if path.endswith("/tls")}, {"700"}, listed)
+            self.assertEqual({mode for path, mode in modes.items() if not path.endswith("/tls")}, {"600"}, listed)
+            listed_folder = next(path for path in modes if path.endswith("/tls"))
+            for path in modes:
+                if path.endswith(".key"):
+                    keys.add(self.on(host, "cat", path).out)
+                if path.endswith("ca.crt"):
+                    authorities.add(self.on(host, "cat", path).out)
+        self.assertEqual((len(keys), len(authorities)), (5, 1), "every key is another, the authority the same")
+        secrets = [line.encode() for key in keys for line in key.split("\n")[1:-2]]
+        self.assertGreaterEqual(len(secrets), 10, keys)
+        for pid in ground.marked():
+            seen = ground.read(f"/proc/{pid}/cmdline") + ground.read(f"/proc/{pid}/environ")
+            self.assertFalse([secret for secret in secrets if secret in seen], seen)
+        log = self.on("h1", "sh", "-c", "cat /tmp/sumac-run-*/sharp_am.log").out
+        endpoint = re.search(r"listens on (\S+) with mutual TLS", log)[1]
+        own = {f"SUMAC_TLS_{key}": f"{listed_folder}/{name}" for key, name in (("CA", "ca.crt"), ("CERT", "sharpd.crt"), ("KEY", "sharpd.key"))}
+        for env, code, says in ((own, 0, "node-h1"), ({}, 1, "--tls-ca")):
+            asked = self.on("h3", BIN / "sharp_cmd", "topology", env={"SUMAC_HOSTD_MANAGER": endpoint, **env})
+            self.assertEqual(asked.code, code, asked.text)
+            self.assertIn(says, asked.text)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (0, ""), err)
+        self.nobody_left()
+
+    def test_what_dies_is_named_by_its_host(self):
+        process = self.begun()
+
+        os.kill(self.one_process(r"/sharpd .*--host h2 "), signal.SIGKILL)
+        os.kill(self.one_process(r"lab rsh --name \S+ h3 "), signal.SIGKILL)
         said = ""
         for line in process.stderr:
             said += line
@@ -197,12 +253,7 @@ class Lab(ground.Scenario):
         self.assertEqual((process.returncode, out, err), (0, "", ""))
 
     def test_kill_9_of_it_ends_all_hosts(self):
-        process = subprocess.Popen([str(word) for word in (SUMAC, "lab", "exec", "--name", ground.MARK, "h1", "--", SUMAC, "run", "--hosts", "h1,h2,h3",
-                                    "--launcher", RSH, "--allow-insecure", "cat")], env=ground.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.DEVNULL, text=True)
-        process.stdin.write("begun\n")
-        process.stdin.flush()
-        self.assertEqual(process.stdout.readline(), "begun\n")
+        process = self.begun()
         victim = [pid for pid, words in ground.marked().items() if re.match(rf"{SUMAC} run --hosts", words) and pid not in self.before]
         os.kill(min(victim), signal.SIGKILL)
         process.communicate(timeout=60)
