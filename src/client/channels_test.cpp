@@ -59,6 +59,26 @@ TEST_F(World, ACommunicatorOfThreeGroupsSaysSoAndAddsUpEverySize) {
     EXPECT_EQ(times(ended[0].err, line), 2u) << ended[0].err;
 }
 
+// Where the rate of a node's link is known, less than a chunk is worth striping: one fragment before it is cut, several after. That it is
+// corked was once decided twice, before and after, and nothing was ever sent again.
+TEST(SlowNodes, WhatIsStripedThoughItFitsIntoOneChunkIsSentAndSoIsWhatFollows) {
+  auto shape = kTwoLeaves;
+  shape.link_rate = "60Mbit/s";
+  const Daemons daemons(shape);
+  const auto job = new_job_id();
+  auto config = on(daemons, 2);
+  config.environment = {
+      {"SHARP_COLL_GROUPS_PER_COMM", "2"}, {"SHARP_COLL_JOB_NUM_TREES", "1"}, {"SHARP_COLL_ENABLE_SAT", "1"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    for (const std::size_t count : {5000, 5000, 16'384, 1, 20'000, 5000}) add_up(rank, comm, count);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+}
+
 TEST_F(World, RequestsOnSeveralGroupsCompleteInTheOrderOfPosting) {
   const auto job = new_job_id();
   expect_well(3,

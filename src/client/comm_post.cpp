@@ -41,7 +41,8 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
     return failure(SHARP_COLL_ENO_RESOURCE, "too many requests in this process: free completed ones");
   operation.token = reinterpret_cast<std::uint64_t>(request->handle());
   auto fragments = fragments_of(operation, shape_);
-  if (fragments > 1) context_.cork();
+  const bool corks = fragments > 1;  // decided once: stripes make more fragments of it
+  if (corks) context_.cork();
   Errc posted = Errc::ok;
   if (channels_.size() == 1) {
     if (const auto done = channels_.front().group->post(operation, monotonic_now()); !done) posted = done.error();
@@ -50,7 +51,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
   } else {
     posted = done.error();
   }
-  if (fragments > 1) context_.uncork();
+  if (corks) context_.uncork();
   if (posted != Errc::ok) {
     context_.drop_request(*request);
     switch (posted) {

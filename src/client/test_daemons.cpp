@@ -34,7 +34,8 @@ std::string fabric_text(const Shape& shape, std::vector<std::string>& hosts, std
   text += "nodes:\n";
   if (deep) nodes.push_back("an-root");
   for (const auto& leaf : shape.leaves) nodes.push_back("an-" + leaf);
-  for (const auto& node : nodes) text += fmt::format("  {}: {{switch: {}}}\n", node, node.substr(3));
+  const auto rate = shape.link_rate.empty() ? "" : ", link_rate: " + shape.link_rate;
+  for (const auto& node : nodes) text += fmt::format("  {}: {{switch: {}{}}}\n", node, node.substr(3), rate);
   text += fmt::format("root: {}\nmanager: {{switch: root}}\n", nodes.front());
   return text;
 }

@@ -12,6 +12,7 @@ namespace sumac::client::test {
 struct Shape {
   std::vector<std::string> leaves = {"leaf1"};  ///< Besides the root if there is more than one.
   unsigned hosts_per_leaf = 1;
+  std::string link_rate;  ///< Of each node, as "60Mbit/s"; empty: no limit is known.
   bool manager = true, nodes = true;
   std::vector<std::string> without_sharpd;  ///< Hosts that have none.
 };

@@ -2,6 +2,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <cassert>
+
 #include "net/tcp_transport.hpp"
 
 namespace sumac::net {
@@ -81,6 +83,7 @@ void TcpTransport::flush_dirty() {
 }
 
 void TcpTransport::uncork() {
+  assert(corked_ > 0 && "uncork without cork: nothing would ever be sent again");
   if (--corked_ == 0 && !dirty_.empty()) flush_dirty();
 }
 
