@@ -19,6 +19,15 @@ enum class Said {
   by_handle,  ///< allgather: real clients leave mem_type unset, so the registration or the pointer decides.
 };
 
+/// What a C program left in a field of an enum type; it may be anything, which C++ lets nobody read as that enum.
+template <class Enum>
+unsigned value_in(const Enum& field) {
+  static_assert(sizeof field == sizeof(unsigned));
+  unsigned value = 0;
+  std::memcpy(&value, &field, sizeof value);
+  return value;
+}
+
 /// Of one side of an operation; errors say which.
 struct Side {
   const sharp_coll_data_desc& desc;
@@ -26,7 +35,7 @@ struct Side {
   const char* name;  ///< "sbuf"
   Said said = Said::by_mem_type;
 
-  bool is_list() const { return desc.type == SHARP_DATA_IOV; }
+  bool is_list() const { return value_in(desc.type) == SHARP_DATA_IOV; }
   std::span<const sharp_data_iov> pieces() const { return {desc.iov.vector, desc.iov.count}; }
 
   template <class Visit>
@@ -36,11 +45,11 @@ struct Side {
   }
 
   Outcome<> check_memory(const Ways& ways) const {
-    const auto type = static_cast<unsigned>(desc.type);
-    const auto mem_type = static_cast<unsigned>(desc.mem_type);
+    const auto type = value_in(desc.type);
     if (type != SHARP_DATA_BUFFER && type != SHARP_DATA_IOV)
       return failure(SHARP_COLL_EINVAL, "{}: {} is neither a buffer nor a list (type {})", to_string(coll), name, type);
-    if (said == Said::by_mem_type && mem_type != SHARP_MEM_TYPE_HOST && mem_type != SHARP_MEM_TYPE_CUDA)
+    if (const auto mem_type = said == Said::by_mem_type ? value_in(desc.mem_type) : unsigned{SHARP_MEM_TYPE_HOST};
+        mem_type != SHARP_MEM_TYPE_HOST && mem_type != SHARP_MEM_TYPE_CUDA)
       return failure(SHARP_COLL_ENOT_SUPP, "{}: {} lies in memory of type {}; there is host memory (0) and CUDA (1)",
                      to_string(coll), name, mem_type);
     if (type == SHARP_DATA_IOV &&
@@ -74,7 +83,8 @@ struct Side {
 
   /// After check_memory().
   MemoryKind memory(const Ways& ways) const {
-    if (said == Said::by_mem_type) return desc.mem_type == SHARP_MEM_TYPE_CUDA ? MemoryKind::cuda : MemoryKind::host;
+    if (said == Said::by_mem_type)
+      return value_in(desc.mem_type) == SHARP_MEM_TYPE_CUDA ? MemoryKind::cuda : MemoryKind::host;
     MemoryKind kind = MemoryKind::host;
     each_piece([&](const void* ptr, std::size_t length, const void* handle) {
       if (length == 0) return;
@@ -110,7 +120,7 @@ template <class... Args>
 
 /// The tag's type of a pair, or nothing if there is none like it.
 Outcome<Dtype> tag_of(const sharp_coll_reduce_spec& spec) {
-  const auto tag = static_cast<unsigned>(spec.tag_dtype);
+  const auto tag = value_in(spec.tag_dtype);
   if (tag == SHARP_DTYPE_NULL) return Dtype::null;
   if (is_dtype(tag) && is_integer(static_cast<Dtype>(tag))) return static_cast<Dtype>(tag);
   return failure(SHARP_COLL_ENOT_SUPP, "tag_dtype {} is not an integer type; set it for MINLOC and MAXLOC", tag);
@@ -118,8 +128,8 @@ Outcome<Dtype> tag_of(const sharp_coll_reduce_spec& spec) {
 
 /// Kind, type and operation; gives the bytes of one element.
 Outcome<std::uint64_t> read_types(const sharp_coll_reduce_spec& spec, Coll coll, proto::Operation& o) {
-  const auto dtype = static_cast<unsigned>(spec.dtype);
-  const auto op = static_cast<unsigned>(spec.op);
+  const auto dtype = value_in(spec.dtype);
+  const auto op = value_in(spec.op);
   if (!is_dtype(dtype) || !is_op(op))
     return not_offered("{}: there is no datatype {} or no operation {}", to_string(coll), dtype, op);
   o.coll = coll;
@@ -140,8 +150,8 @@ Outcome<std::uint64_t> read_types(const sharp_coll_reduce_spec& spec, Coll coll,
   return element;
 }
 
-Outcome<> choose_way(sharp_aggregation_mode mode, std::uint64_t bytes, const Ways& ways, proto::Operation& o) {
-  switch (static_cast<unsigned>(mode)) {
+Outcome<> choose_way(unsigned mode, std::uint64_t bytes, const Ways& ways, proto::Operation& o) {
+  switch (mode) {
     case SHARP_AGGREGATION_NONE:
       o.streaming = ways.can_stream && bytes >= ways.stream_threshold && bytes > 0;
       return {};
@@ -152,8 +162,7 @@ Outcome<> choose_way(sharp_aggregation_mode mode, std::uint64_t bytes, const Way
                            to_string(o.coll));
       o.streaming = o.must_stream = bytes > 0;
       return {};
-    default:
-      return failure(SHARP_COLL_EINVAL, "{}: no aggregation mode {}", to_string(o.coll), static_cast<unsigned>(mode));
+    default: return failure(SHARP_COLL_EINVAL, "{}: no aggregation mode {}", to_string(o.coll), mode);
   }
 }
 
@@ -313,7 +322,8 @@ Outcome<Reduction> read_whole(const sharp_coll_reduce_spec& spec, const Ways& wa
   if (auto enough = in.check_length(bytes); !enough) return tl::unexpected(enough.error());
   if (keeps)
     if (auto enough = out.check_length(bytes); !enough) return tl::unexpected(enough.error());
-  if (auto chosen = choose_way(spec.aggr_mode, bytes, ways, o); !chosen) return tl::unexpected(chosen.error());
+  if (auto chosen = choose_way(value_in(spec.aggr_mode), bytes, ways, o); !chosen)
+    return tl::unexpected(chosen.error());
   o.count = spec.length;
   const bool same_kind = keeps && !in.is_list() && !out.is_list() && in.memory(ways) == out.memory(ways);
   if (keeps)
@@ -358,7 +368,8 @@ Outcome<Reduction> read_reduce_scatter(const sharp_coll_reduce_spec& spec, const
     return failure(SHARP_COLL_EINVAL, "reduce_scatter: window of {} bytes at {} is not within {} x {} bytes", window,
                    spec.offset, ways.size, part);
   if (auto enough = in.check_length(window); !enough) return tl::unexpected(enough.error());
-  if (auto chosen = choose_way(spec.aggr_mode, window, ways, o); !chosen) return tl::unexpected(chosen.error());
+  if (auto chosen = choose_way(value_in(spec.aggr_mode), window, ways, o); !chosen)
+    return tl::unexpected(chosen.error());
   o.count = window / *element;
   o.keep = in_window(ways.rank * part / *element, part / *element, spec.offset / *element, o.count);
   const std::uint64_t kept = o.keep.size() * *element;
