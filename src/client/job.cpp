@@ -178,6 +178,9 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
         log,
         "tree_info: tree idx:{} quota: ( osts:{} user_data_per_ost:{} max_groups:{} max_qps:{} max_group_channels:{})",
         granted.tree.tree_index, g.osts, g.payload_per_ost, g.max_groups, g.max_qps, g.max_group_channels);
+  if (grant->trees.size() < wish.wish.num_trees)
+    SUMAC_INFO(log, "{} of {} trees granted: no more of them reach all hosts of the job and have room",
+               grant->trees.size(), wish.wish.num_trees);
 
   Job job;
   job.id = job_id;

@@ -29,8 +29,10 @@ constexpr Option<C> kTable[] = {
     option<&C::quota_qps>("SHARP_COLL_JOB_QUOTA_MAX_QPS_PER_PORT", "0",
                           "Connections per port to ask for; 0: ranks of the fullest host.")
         .between(0, 65535),
-    option<&C::quota_trees>("SHARP_COLL_JOB_NUM_TREES", "0",
-                            "Trees to ask for; 0: as many as SHARP_COLL_GROUPS_PER_COMM.")
+    option<&C::quota_trees>(
+        "SHARP_COLL_JOB_NUM_TREES", "0",
+        "Trees to ask for; 0: as many as SHARP_COLL_GROUPS_PER_COMM. Where there are fewer the job gets "
+        "those.")
         .between(0, 64),
     option<&C::job_create_timeout>("SHARP_COLL_JOB_CREATE_TIMEOUT", "10000",
                                    "Milliseconds to wait for sharpd, for the manager and for the aggregation node.")

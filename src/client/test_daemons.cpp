@@ -51,6 +51,7 @@ Daemons::Daemons(const Shape& shape) {
   dir_ = dir;
   std::vector<std::string> nodes;
   std::ofstream(dir_ + "/fabric.yaml") << fabric_text(shape, hosts_, nodes);
+  if (!shape.stranger.empty()) hosts_.push_back(shape.stranger);
   const std::string manager = "unix:" + dir_ + "/am.sock";
   if (shape.manager) start("sharp_am", {"sharp_am", "--fabric", dir_ + "/fabric.yaml", "--listen", manager});
   if (shape.nodes)

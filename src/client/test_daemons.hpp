@@ -15,6 +15,7 @@ struct Shape {
   std::string link_rate;  ///< Of each node, as "60Mbit/s"; empty: no limit is known.
   bool manager = true, nodes = true;
   std::vector<std::string> without_sharpd;  ///< Hosts that have none.
+  std::string stranger{};  ///< One host more, which has a sharpd and stands in no fabric file: the last.
 };
 
 class Daemons {

@@ -86,6 +86,36 @@ TEST_F(World, MoreCommunicatorsThanGroups) {
   expect_golden("max-groups-1", ended[0].err);
 }
 
+TEST_F(World, AJobThatAsksForMoreTreesThanThereAreGetsThoseAndIsTold) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 2);
+  config.environment = {{"SHARP_COLL_JOB_NUM_TREES", "4"}, {"SHARP_COLL_LOG_LEVEL", "3"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  expect_golden("more-trees-than-there-are", ended[0].err);
+}
+
+TEST(Stranger, AJobWithAHostThatNobodyKnowsIsRefusedByItsName) {
+  const Daemons daemons(Shape{.leaves = {"leaf1"}, .hosts_per_leaf = 1, .stranger = "n17"});
+  const auto job = new_job_id();
+  auto config = on(daemons, 2);
+  config.environment = {{"SHARP_COLL_LOG_LEVEL", "3"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto spec = rank.init_spec(job);
+    sharp_coll_context* context = nullptr;
+    RANK_EQUAL(sharp_coll_init(&spec, &context), SHARP_COLL_EJOB_CREATE);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+  expect_golden("refused-unknown-host", ended[0].err);
+  EXPECT_EQ(ended[1].err, "") << "rank 0 speaks for all";
+}
+
 TEST_F(World, AJobThatIsRefusedNamesTheLimitAndTheVariable) {
   const std::pair<const char*, Environment> cases[] = {
       {"refused-osts", {{"SHARP_COLL_JOB_QUOTA_OSTS", "600"}}},
