@@ -9,6 +9,12 @@
 namespace sumac::tests {
 namespace {
 
+std::string read(const char* path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
 TEST(WrongStart, says_what_is_wrong_in_one_line) {
   Scratch scratch;
   const auto good =
@@ -21,7 +27,14 @@ TEST(WrongStart, says_what_is_wrong_in_one_line) {
   const auto leafless =
       scratch.file("leafless.yaml", "name: t\nswitches: [s]\nhosts: {h: {}}\nnodes: {an: {switch: s}}\n");
   const auto nodeless = scratch.file("nodeless.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\n");
-  const auto config = scratch.file("wrong.cfg", "fabrik x\n");
+  const auto twice = scratch.file(
+      "twice.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}, h: {leaf: s}}\nnodes: {an: {switch: s}}\n");
+  const auto absurd = scratch.file(
+      "absurd.yaml", "name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an: {switch: s}}\ntrees: 5000000000\n");
+  const auto config = scratch.file("wrong.cfg", "log_level 3\nfabrik x\n");
+  const auto discovered = read(SUMAC_SOURCE_DIR "/tests/corpus/ibnetdiscover/two-rails.lst");
+  const auto cut = scratch.file("cut.lst", discovered.substr(0, 1500));
+  const auto one_guid = scratch.file("one-guid.lst", discovered + "\n" + discovered);
   const struct {
     const char* name;
     const char* program;
@@ -63,7 +76,26 @@ TEST(WrongStart, says_what_is_wrong_in_one_line) {
        1,
        "line 1: host h is named twice"},
       {"an unknown option", "sharp_am", {"--fabrik", good}, 2, "did you mean --fabric?"},
-      {"an unknown key in a file", "sharp_am", {"-O", config}, 1, "unknown key fabrik: did you mean fabric?"},
+      {"an unknown key in a file",
+       "sharp_am",
+       {"-O", config},
+       1,
+       "wrong.cfg:2: unknown key fabrik: did you mean fabric?"},
+      {"a file of ibnetdiscover that is cut short",
+       "sharp_am",
+       {"--fabric", cut},
+       1,
+       ":33: not a line of ibnetdiscover, or cut short"},
+      {"two devices of one GUID", "sharp_am", {"--fabric", one_guid}, 1, "in line 10: two devices have one GUID"},
+      {"a host listed twice", "sharp_am", {"--fabric", twice}, 1, "the name h is used twice, for a host and a host"},
+      {"more trees than anybody has", "sharp_am", {"--fabric", absurd}, 1, "'5000000000' is not a number that fits"},
+      {"chunks beyond all sense", "sharp_am", {"--fabric", good, "--chunk", "4g"}, 1, "chunk=4g"},
+      {"OSTs beyond all sense", "sharp_an", {"--name", "an", "--ost-count", "4294967295"}, 1, "from 1 to 65535"},
+      {"memory beyond what numbers hold",
+       "sharp_an",
+       {"--name", "an", "--memory", "99999999999999t"},
+       1,
+       "memory=99999999999999t"},
       {"a node without a name", "sharp_an", {}, 1, "give --name NODE"},
       {"a node's manager beyond the machine",
        "sharp_an",
