@@ -40,12 +40,35 @@ static int call_allgather(const bench_call* a) {
   return MPI_Allgather(a->send, (int)a->block, type, a->receive, (int)a->block, type, MPI_COMM_WORLD);
 }
 
+static int call_reduce_scatter_block(const bench_call* a) {
+  return MPI_Reduce_scatter_block(a->send, a->receive, (int)a->block, mpi_type(a->type), MPI_SUM, MPI_COMM_WORLD);
+}
+
+static int call_alltoall(const bench_call* a) {
+  const MPI_Datatype type = mpi_type(a->type);
+  return MPI_Alltoall(a->send, (int)a->block, type, a->receive, (int)a->block, type, MPI_COMM_WORLD);
+}
+
+/* Equal blocks, so that its cells stand beside those of alltoall. */
+static int call_alltoallv(const bench_call* a) {
+  static int counts[kBenchRanksMax], displacements[kBenchRanksMax];
+  const MPI_Datatype type = mpi_type(a->type);
+  for (int rank = 0; rank < a->ranks; ++rank) {
+    counts[rank] = (int)a->block;
+    displacements[rank] = rank * (int)a->block;
+  }
+  return MPI_Alltoallv(a->send, counts, displacements, type, a->receive, counts, displacements, type, MPI_COMM_WORLD);
+}
+
 /* The next collective is one more row and its call. */
 static const bench_collective kCollectives[] = {
     {"barrier", kBenchNothing, call_barrier},
     {"allreduce", kBenchAllSum, call_allreduce},
     {"reduce_scatter", kBenchSumPart, call_reduce_scatter},
     {"allgather", kBenchGather, call_allgather},
+    {"reduce_scatter_block", kBenchSumPart, call_reduce_scatter_block},
+    {"alltoall", kBenchExchange, call_alltoall},
+    {"alltoallv", kBenchExchange, call_alltoallv},
 };
 
 static const char* explain(int code) {

@@ -42,8 +42,9 @@ class Collbench(unittest.TestCase):
 
     def test_parts_of_a_vector(self):
         for kind in ("int32", "double"):
-            status, lines, err = collbench("--type", kind, "--case", "reduce_scatter:24,96K:3:1", "--case", "allgather:24,96K:3:1", ranks=3)
-            self.assertEqual((status, [line["errors"] for line in lines]), (0, [0] * 4), f"{kind}: {err}")
+            status, lines, err = collbench("--type", kind, "--case", "reduce_scatter:24,96K:3:1", "--case", "allgather:24,96K:3:1",
+                                          "--case", "reduce_scatter_block:24,96K:3:1", "--case", "alltoall:24,96K:3:1", "--case", "alltoallv:24,96K:3:1", ranks=3)
+            self.assertEqual((status, [line["errors"] for line in lines]), (0, [0] * 10), f"{kind}: {err}")
         _, _, err = collbench("--type", "int32", "--case", "allgather:16", ranks=3)
         self.assertIn("allgather of 16 bytes: 3 ranks do not get equal parts of it", err)
 

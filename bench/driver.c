@@ -121,6 +121,14 @@ static size_t check(const cell* c, const bench_pattern* pattern, const bench_cal
         return a->block;
       }
       return 0;
+    case kBenchExchange:
+      for (int rank = 0; rank < a->ranks; ++rank) {
+        bench_pattern_fill_part(pattern, rank, iteration, (size_t)my_rank * a->block, a->block, scratch);
+        if (memcmp((const char*)a->receive + (size_t)rank * a->block * width, scratch, a->block * width) == 0) continue;
+        *wrong = (bench_mismatch){.element = (size_t)rank * a->block};  // the block that holds it
+        return a->block;
+      }
+      return 0;
   }
   return 0;
 }
@@ -204,9 +212,10 @@ static void print_help(void) {
       "any result was wrong.\n"
       "\n"
       "  --case NAME[:SIZES[:ITERATIONS[:WARMUP]]]\n"
-      "                NAME: barrier, allreduce, reduce_scatter or allgather. SIZES: bytes of the whole vector, such "
+      "                NAME: barrier, allreduce or what else the program names. SIZES: bytes of the whole vector, such "
       "as\n"
-      "                8,64K,16M; of the last two each rank gets or gives its part.\n"
+      "                8,64K,16M; of reduce_scatter(_block) and allgather each rank gets or gives its part, of\n"
+      "                alltoall(v) a part to everybody.\n"
       "                ITERATIONS: 200 up to 64 KiB, 10 up to 16 MiB, 5 above, unless given.\n"
       "                WARMUP: further iterations before, dropped: 10 %% of ITERATIONS, at least 5, unless given.\n"
       "  --type TYPE   int32, int64, float, double, or auto (default): int64 up to 64 KiB (int32 if the size is no\n"
@@ -229,7 +238,8 @@ static void add_case(const bench_case* one, int automatic, bench_type type, cell
     if (has_data && (c.bytes == 0 || c.bytes % width != 0 || c.bytes / width > INT32_MAX))
       die_together("%s of %zu bytes: the size must be a multiple of %zu (%s), from 1 to 2^31-1 elements", one->name,
                    c.bytes, width, bench_type_name(c.type));
-    if ((collective->shape == kBenchSumPart || collective->shape == kBenchGather) &&
+    if ((collective->shape == kBenchSumPart || collective->shape == kBenchGather ||
+         collective->shape == kBenchExchange) &&
         c.bytes / width % (size_t)rank_count != 0)
       die_together("%s of %zu bytes: %d ranks do not get equal parts of it", one->name, c.bytes, rank_count);
     if (!has_data && c.bytes != 0)

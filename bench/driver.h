@@ -23,6 +23,7 @@ typedef enum {
   kBenchAllSum,  /**< allreduce: vectors in, their sum out */
   kBenchSumPart, /**< reduce_scatter: vectors in, the rank's block of their sum out */
   kBenchGather,  /**< allgather: a block in, the vector of all blocks out */
+  kBenchExchange /**< alltoall: the vector of blocks for all in, the vector of blocks from all out */
 } bench_shape;
 
 typedef struct {

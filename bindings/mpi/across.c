@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "job.h"
+#include "ompi/mca/coll/base/coll_tags.h"
+#include "ompi/mca/pml/pml.h"
 #include "tree.h"
 
 struct across {
@@ -14,16 +16,22 @@ struct across {
   struct sharp_coll_comm* group;     /* at leaders, if there is one */
   bool tree;                         /* every leader is in the group */
   bool all_lead;                     /* then MPI's own collectives are better than ours around them */
-  int64_t tree_bytes_max;
-  int on_tree; /* requests that are started and not yet done */
+  int64_t tree_bytes_max;            /* largest allreduce for the tree, */
+  int64_t tree_scatter_max;          /* and vector of a reduce_scatter_block */
+  int on_tree;                       /* requests that are started and not yet done */
   char error[512];
 };
 
 struct across_request {
-  void* tree;            /* of libsharp_coll, or */
-  ompi_request_t* next;  /* of Open MPI */
-  ompi_datatype_t* unit; /* made for this one, or NULL */
+  void* tree;                /* of libsharp_coll, or */
+  ompi_request_t* next;      /* of Open MPI */
+  ompi_datatype_t* units[2]; /* made for this one, or NULL */
+  int count;                 /* messages from rank to rank: these in the place of `next` */
+  ompi_request_t* messages[];
 };
+
+/* Blocks that go from rank to rank use the communicator of the program. Open MPI keeps this range of tags for components of our name. */
+#define TAG_DIRECT MCA_COLL_BASE_TAG_HCOLL_BASE
 
 static int way(void* context, int coll, size_t bytes, const sumac_fold_t* fold) {
   const struct across* across = context;
@@ -32,6 +40,10 @@ static int way(void* context, int coll, size_t bytes, const sumac_fold_t* fold) 
   }
   if (across->tree && SUMAC_COLL_ALLREDUCE == coll && fold->op < SHARP_OP_NULL &&
       (int64_t)bytes <= across->tree_bytes_max) {
+    return SUMAC_ACROSS_TREE;
+  }
+  if (across->tree && SUMAC_COLL_REDUCE_SCATTER_BLOCK == coll && fold->op < SHARP_OP_NULL &&
+      (int64_t)bytes <= across->tree_scatter_max) {
     return SUMAC_ACROSS_TREE;
   }
   /* Counts of MPI are ints. */
@@ -61,7 +73,7 @@ static int start_tree(struct across* across, const sumac_call_t* call, void** ha
 }
 
 /* The type of one unit of the v-forms. */
-static ompi_datatype_t* unit_type(struct across_request* request, size_t unit) {
+static ompi_datatype_t* unit_type(struct across_request* request, int which, size_t unit) {
   switch (unit) {
     case 1: return &ompi_mpi_byte.dt;
     case 2: return &ompi_mpi_int16_t.dt;
@@ -74,7 +86,7 @@ static ompi_datatype_t* unit_type(struct across_request* request, size_t unit) {
       OMPI_SUCCESS != ompi_datatype_commit(&made)) {
     return NULL;
   }
-  request->unit = made;
+  request->units[which] = made;
   return made;
 }
 
@@ -97,12 +109,22 @@ static int start_next(struct across* across, const sumac_call_t* call, struct ac
                                coll->coll_ibcast_module);
     case SUMAC_COLL_ALLGATHERV: {
       const sumac_blocks_t* blocks = &call->out_blocks;
-      ompi_datatype_t* unit = unit_type(request, blocks->unit);
+      ompi_datatype_t* unit = unit_type(request, 0, blocks->unit);
       if (NULL == unit) {
         return OMPI_ERR_OUT_OF_RESOURCE;
       }
       return coll->coll_iallgatherv(in, blocks->counts[ompi_comm_rank(comm)], unit, call->out, blocks->counts,
                                     blocks->displacements, unit, comm, out, coll->coll_iallgatherv_module);
+    }
+    case SUMAC_COLL_ALLTOALLV: {
+      const sumac_blocks_t *from = &call->in_blocks, *to = &call->out_blocks;
+      ompi_datatype_t* in_unit = unit_type(request, 0, from->unit);
+      ompi_datatype_t* out_unit = unit_type(request, 1, to->unit);
+      if (NULL == in_unit || NULL == out_unit) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+      }
+      return coll->coll_ialltoallv(call->in, from->counts, from->displacements, in_unit, call->out, to->counts,
+                                   to->displacements, out_unit, comm, out, coll->coll_ialltoallv_module);
     }
     default: return OMPI_ERR_NOT_SUPPORTED;
   }
@@ -110,8 +132,10 @@ static int start_next(struct across* across, const sumac_call_t* call, struct ac
 
 static void drop(struct across* across, struct across_request* request) {
   across->on_tree -= NULL != request->tree;
-  if (NULL != request->unit) {
-    OMPI_DATATYPE_RELEASE(request->unit);
+  for (int i = 0; i < 2; ++i) {
+    if (NULL != request->units[i]) {
+      OMPI_DATATYPE_RELEASE(request->units[i]);
+    }
   }
   free(request);
 }
@@ -140,6 +164,72 @@ static int start(void* context, const sumac_call_t* call, void** request_p) {
   return 0;
 }
 
+/* All messages at once, each rank beginning with another peer. */
+static int start_messages(struct across* across, const sumac_call_t* call, struct across_request* request) {
+  hcoll_module_t* module = across->module;
+  const sumac_blocks_t *from = &call->in_blocks, *to = &call->out_blocks;
+  ompi_datatype_t* in_unit = unit_type(request, 0, from->unit);
+  ompi_datatype_t* out_unit = unit_type(request, 1, to->unit);
+  if (NULL == in_unit || NULL == out_unit) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  for (int i = 1; i < module->size; ++i) {
+    int peer = (module->rank - i + module->size) % module->size;
+    if (0 == to->counts[peer]) {
+      continue;
+    }
+    char* at = (char*)call->out + (ptrdiff_t)to->displacements[peer] * (ptrdiff_t)to->unit;
+    int rc = MCA_PML_CALL(
+        irecv(at, to->counts[peer], out_unit, peer, TAG_DIRECT, module->comm, &request->messages[request->count]));
+    if (OMPI_SUCCESS != rc) {
+      return rc;
+    }
+    ++request->count;
+  }
+  for (int i = 1; i < module->size; ++i) {
+    int peer = (module->rank + i) % module->size;
+    if (0 == from->counts[peer]) {
+      continue;
+    }
+    const char* at = (const char*)call->in + (ptrdiff_t)from->displacements[peer] * (ptrdiff_t)from->unit;
+    int rc = MCA_PML_CALL(isend(at, from->counts[peer], in_unit, peer, TAG_DIRECT, MCA_PML_BASE_SEND_STANDARD,
+                                module->comm, &request->messages[request->count]));
+    if (OMPI_SUCCESS != rc) {
+      return rc;
+    }
+    ++request->count;
+  }
+  return OMPI_SUCCESS;
+}
+
+static int start_direct(void* context, const sumac_call_t* call, void** request_p) {
+  struct across* across = context;
+  size_t most = 2 * (size_t)across->module->size;
+  struct across_request* request = calloc(1, sizeof(*request) + most * sizeof(request->messages[0]));
+  if (NULL == request) {
+    snprintf(across->error, sizeof(across->error), "out of memory");
+    return SUMAC_TEAM_NO_MEMORY;
+  }
+  int rc = start_messages(across, call, request);
+  if (OMPI_SUCCESS != rc) {
+    snprintf(across->error, sizeof(across->error), "Open MPI's messages from rank to rank refused: error %d", rc);
+    /* What has been started still uses the request: it is never freed, and the team has ended. */
+    return SUMAC_TEAM_BROKEN;
+  }
+  *request_p = request;
+  return 0;
+}
+
+static int test_messages(struct across* across, struct across_request* request) {
+  int complete = 0;
+  int rc = ompi_request_test_all((size_t)request->count, request->messages, &complete, MPI_STATUSES_IGNORE);
+  if (OMPI_SUCCESS != rc) {
+    snprintf(across->error, sizeof(across->error), "Open MPI's messages from rank to rank failed: error %d", rc);
+    return SUMAC_TEAM_BROKEN;
+  }
+  return complete ? SUMAC_TEAM_OK : SUMAC_TEAM_PENDING;
+}
+
 static int test_next(struct across* across, struct across_request* request) {
   int complete = 0;
   int rc = ompi_request_test(&request->next, &complete, MPI_STATUS_IGNORE);
@@ -166,7 +256,9 @@ static int test_tree(struct across* across, struct across_request* request) {
 
 static int test(void* context, void* handle) {
   struct across_request* request = handle;
-  int status = NULL != request->tree ? test_tree(context, request) : test_next(context, request);
+  int status = request->count > 0      ? test_messages(context, request)
+               : NULL != request->tree ? test_tree(context, request)
+                                       : test_next(context, request);
   if (SUMAC_TEAM_PENDING != status) {
     drop(context, request);
   }
@@ -269,6 +361,7 @@ static int open_tree(struct across* across, bool leads) {
   }
   across->tree = agreed[0] >= 0;
   across->tree_bytes_max = agreed[1];
+  across->tree_scatter_max = agreed[1];
   if (across->tree) {
     say_what_pays(across);
   } else {
@@ -308,6 +401,6 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
     close_across(across);
     return rc;
   }
-  *out = (sumac_across_t){across, way, start, test, error, close_across, sleep_on_tree};
+  *out = (sumac_across_t){across, way, start, start_direct, test, error, close_across, sleep_on_tree};
   return 0;
 }

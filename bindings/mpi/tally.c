@@ -135,8 +135,11 @@ static void put_next(struct text* text, const struct tally* sum, bool of_tree) {
 /* "; shared memory 40 (bcast 30, reduce 10)" */
 static void put_way(struct text* text, const struct tally* sum, enum sumac_way way, const char* name) {
   uint64_t all = 0;
+  bool wanted[SUMAC_COLLS];
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    all += sum->teams.calls[coll][way];
+    /* The line begins with what the tree did of these. */
+    wanted[coll] = sum->teams.calls[coll][way] > 0 && !(SUMAC_WAY_TREE == way && has_tree(coll));
+    all += wanted[coll] ? sum->teams.calls[coll][way] : 0;
   }
   if (0 == all) {
     return;
@@ -144,7 +147,7 @@ static void put_way(struct text* text, const struct tally* sum, enum sumac_way w
   put(text, "; %s %" PRIu64 " (", name, all);
   const char* separator = "";
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    if (sum->teams.calls[coll][way] > 0) {
+    if (wanted[coll]) {
       put(text, "%s%s %" PRIu64, separator, sumac_coll_name(coll), sum->teams.calls[coll][way]);
       separator = ", ";
     }
@@ -164,6 +167,7 @@ static void print(const struct tally* sum, uint64_t job_id) {
   put_next(&text, sum, true);
   put_way(&text, sum, SUMAC_WAY_HOST, "shared memory");
   put_way(&text, sum, SUMAC_WAY_LEADERS, "shared memory and leaders");
+  put_way(&text, sum, SUMAC_WAY_TREE, "the tree as well");
   uint64_t others = 0, early = 0;
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
     others += has_tree(coll) ? 0 : next_of(sum, coll);

@@ -34,15 +34,18 @@ const sumac::shm::Algorithm* algorithm_of(const sumac_team_t& team, int coll, st
   auto part = static_cast<Coll>(coll);
   if (choice.way != Way::host) {  // what the island does first
     if (part == Coll::allgather) part = Coll::allgatherv;
-    if (part == Coll::allreduce || part == Coll::barrier) part = Coll::reduce;
+    if (part == Coll::alltoall) part = Coll::alltoallv;
+    if (part == Coll::reduce_scatter_block) bytes *= static_cast<std::size_t>(team.layout.size);
+    if (part == Coll::allreduce || part == Coll::barrier || part == Coll::reduce_scatter_block) part = Coll::reduce;
     bytes = std::min<std::size_t>(bytes, team.options->options.chunk.count);
   }
   return team.island_group->tuning().pick(part, bytes);
 }
 
 Choice choice_of(const sumac_team_t& team, int coll, std::size_t bytes, const sumac_fold_t* fold) {
-  const bool gathers = coll == SUMAC_COLL_ALLGATHER || coll == SUMAC_COLL_ALLGATHERV;
-  return team.choose(coll, bytes, gathers ? bytes * static_cast<std::size_t>(team.layout.size) : bytes, fold);
+  const bool of_all =
+      coll == SUMAC_COLL_ALLGATHER || coll == SUMAC_COLL_ALLGATHERV || coll == SUMAC_COLL_REDUCE_SCATTER_BLOCK;
+  return team.choose(coll, bytes, of_all ? bytes * static_cast<std::size_t>(team.layout.size) : bytes, fold);
 }
 
 std::string sentence(const sumac_team_t& team, const Choice& choice, const sumac::shm::Algorithm* algorithm) {

@@ -38,6 +38,7 @@ struct Options {
   Steps steps = Steps::automatic;
   Bytes chunk{};
   std::uint32_t depth = 0;
+  Bytes alltoall_max{};
   std::string barrier, allreduce, reduce, bcast, allgather, allgatherv, alltoall, alltoallv, reduce_scatter_block;
 
   std::array<bool, kColls> disabled() const {
@@ -118,6 +119,11 @@ inline constexpr Option<Options> kOptions[] = {
         .between(1024, 1 << 30),
     option<&Options::depth>("SUMAC_TEAM_DEPTH", "4", "Pieces of one collective that are between hosts at once.")
         .between(1, 16),
+    option<&Options::alltoall_max>(
+        "SUMAC_TEAM_ALLTOALL_MAX", "1KiB",
+        "Over several hosts blocks of alltoall and alltoallv up to this size go by the hosts' leaders, one message for "
+        "each pair of hosts; larger ones go from rank to rank. 0: both collectives are the next module's.")
+        .between(0, 1 << 20),
     detail::force<&Options::barrier>("SUMAC_SHM_BARRIER", detail::kForce),
     detail::force<&Options::allreduce>("SUMAC_SHM_ALLREDUCE", detail::kForce),
     detail::force<&Options::reduce>("SUMAC_SHM_REDUCE", detail::kForce),

@@ -30,6 +30,8 @@ void Run::begin(sumac_team& team, const sumac_call_t& call, const Choice& choice
   chunk_ = 0;
   is_prepared_ = false;
   for (Flight& flight : flights_) flight.is_done = true;
+  direct_.is_done = true;
+  parcels_ = nullptr;
   const bool is_wide = team.layout.islands.size() > 1;
   if (!is_wide && !choice.by_steps) {
     at_ = At::direct;
@@ -42,6 +44,10 @@ void Run::begin(sumac_team& team, const sumac_call_t& call, const Choice& choice
   const auto coll = static_cast<Coll>(call.coll);
   if (coll == Coll::allgather || coll == Coll::allgatherv) {
     begin_gather();
+    return;
+  }
+  if (coll == Coll::alltoall || coll == Coll::alltoallv || coll == Coll::reduce_scatter_block) {
+    begin_parcels(choice);
     return;
   }
   if (coll == Coll::barrier) {
@@ -109,6 +115,24 @@ void Run::begin_gather() {
   }
 }
 
+void Run::begin_parcels(const Choice& choice) {
+  const Layout& layout = team_->layout;
+  if (static_cast<Coll>(call_->coll) != Coll::reduce_scatter_block) {
+    plan_ = schedule_alltoall(layout, static_cast<Coll>(call_->coll) == Coll::alltoallv);
+    if (!team_->exchange) team_->exchange = std::make_unique<Exchange>(layout, team_->shape.exchange_max);
+    team_->exchange->begin(*call_);
+    parcels_ = team_->exchange.get();
+    chunks_ = depth_ = 1;
+    return;
+  }
+  plan_ = schedule_reduce_scatter_block(layout, choice.way == Way::tree);
+  if (!team_->reduce_scatter) team_->reduce_scatter = std::make_unique<ReduceScatter>(layout);
+  chunks_ = team_->reduce_scatter->begin(*call_, choice.way == Way::tree, team_->options->options.chunk.count,
+                                         std::min<std::size_t>(team_->options->options.depth, kDepthMax));
+  depth_ = team_->reduce_scatter->depth();
+  parcels_ = team_->reduce_scatter.get();
+}
+
 /// Counts and displacements, in units: first of my island's blocks inside `stage`, then of the islands.
 void Run::place_blocks() {
   const Layout& layout = team_->layout;
@@ -152,6 +176,11 @@ void Run::prepare(const Phase& phase, std::size_t chunk) {
   shm_call_ = {};
   shm_call_.coll = phase.coll;
   shm_call_.root = phase.root;
+  if (phase.errand != Errand::none) {
+    parcels_->fill(phase, chunk, shm_call_);
+    shm::prepare(*team_->groups[static_cast<std::size_t>(phase.group)], shm_call_, operation_);
+    return;
+  }
   shm_call_.in = at(phase.in, chunk);
   shm_call_.out = at(phase.out, chunk);
   shm_call_.bytes = chunk_bytes(chunk);
@@ -178,7 +207,7 @@ bool Run::walk(const PhaseList& list, std::size_t chunk, Step& step) {
       return false;
     }
     if (step == Step::waiting) {
-      if (flying_ > 0 && !poll_across()) step = Step::failed;
+      if ((flying_ > 0 || !direct_.is_done) && !poll_across()) step = Step::failed;
       return false;
     }
     is_prepared_ = false;
@@ -195,27 +224,48 @@ bool Run::start_across(std::size_t chunk) {
   flight.call.root = plan_.across.root;
   flight.is_done = false;
   flight.request = nullptr;
-  if (plan_.across.coll == Coll::allgatherv) {
+  describe_across(chunk, flight.call);
+  if (!is_well(team_->across.start(team_->across.context, &flight.call, &flight.request),
+               "a collective among the leaders did not start"))
+    return false;
+  flight.is_done = flight.request == nullptr;  // done while it was started
+  if (!flight.is_done) ++flying_;
+  return true;
+}
+
+void Run::describe_across(std::size_t chunk, sumac_call_t& call) const {
+  if (parcels_ != nullptr) {
+    parcels_->fill_across(chunk, call);
+  } else if (plan_.across.coll == Coll::allgatherv) {
     const bool is_v = static_cast<Coll>(call_->coll) == Coll::allgatherv;
     const std::size_t islands = team_->layout.islands.size();
     const std::size_t own = team_->gather_counts.size() - islands;
-    flight.call.out = stage_;
-    flight.call.out_blocks = {team_->gather_counts.data() + own, team_->gather_displacements.data() + own,
-                              is_v ? call_->out_blocks.unit : call_->bytes};
+    call.out = stage_;
+    call.out_blocks = {team_->gather_counts.data() + own, team_->gather_displacements.data() + own,
+                       is_v ? call_->out_blocks.unit : call_->bytes};
   } else if (plan_.across.coll != Coll::barrier) {
-    flight.call.in = at(plan_.across.in, chunk);
-    flight.call.out = at(plan_.across.out, chunk);
-    flight.call.bytes = chunk_bytes(chunk);
-    flight.call.fold = call_->fold;
+    call.in = at(plan_.across.in, chunk);
+    call.out = at(plan_.across.out, chunk);
+    call.bytes = chunk_bytes(chunk);
+    call.fold = call_->fold;
   }
-  if (team_->across.start(team_->across.context, &flight.call, &flight.request) == 0) {
-    flight.is_done = flight.request == nullptr;  // done while it was started
-    if (!flight.is_done) ++flying_;
-    return true;
-  }
+}
+
+bool Run::start_direct() {
+  direct_.call = {};
+  direct_.request = nullptr;
+  if (parcels_ != team_->exchange.get() || !team_->exchange->fill_direct(direct_.call)) return true;
+  if (!is_well(team_->across.start_direct(team_->across.context, &direct_.call, &direct_.request),
+               "blocks between ranks of two hosts did not start"))
+    return false;
+  direct_.is_done = direct_.request == nullptr;
+  return true;
+}
+
+bool Run::is_well(int answer, const char* otherwise) {
+  if (answer == SUMAC_TEAM_OK || answer == SUMAC_TEAM_PENDING) return true;
   const char* words = team_->across.error != nullptr ? team_->across.error(team_->across.context) : nullptr;
-  team_->fail(Errc::lost,
-              words != nullptr && words[0] != '\0' ? words : "a collective among the leaders did not start");
+  team_->fail(Errc::lost, words != nullptr && words[0] != '\0' ? words : otherwise);
   return false;
 }
 
@@ -229,12 +279,12 @@ bool Run::poll_across() {
     if (answer == SUMAC_TEAM_PENDING) continue;
     flight.is_done = true;
     --flying_;
-    if (answer == 0) continue;
-    const char* words = team_->across.error != nullptr ? team_->across.error(team_->across.context) : nullptr;
-    team_->fail(Errc::lost, words != nullptr && words[0] != '\0' ? words : "a collective among the leaders failed");
-    return false;
+    if (!is_well(answer, "a collective among the leaders failed")) return false;
   }
-  return true;
+  if (direct_.is_done) return true;
+  const int answer = team_->across.test(team_->across.context, direct_.request);
+  direct_.is_done = answer != SUMAC_TEAM_PENDING;
+  return is_well(answer, "blocks between ranks of two hosts were lost");
 }
 
 void Run::unpack() {
@@ -265,22 +315,34 @@ Step Run::advance() {
         break;
       case At::start:
         if (chunk_ < chunks_ && plan_.across.takes_part && !start_across(chunk_)) return Step::failed;
+        if (chunk_ == 0 && parcels_ != nullptr && !start_direct()) return Step::failed;
+        at_ = At::meanwhile;
+        break;
+      case At::meanwhile:
+        if (chunk_ < chunks_ && !walk(plan_.meanwhile, chunk_, step)) return step;
         at_ = At::wait;
         break;
       case At::wait:
         if (plan_.across.takes_part && chunk_ + 1 >= depth_) {
           if (flying_ > 0 && !poll_across()) return Step::failed;
           if (!flights_[(chunk_ + 1 - depth_) % depth_].is_done) return Step::waiting;
+          if (parcels_ != nullptr) parcels_->arrived(chunk_ + 1 - depth_);
         }
         at_ = At::after;
         break;
       case At::after:
         if (chunk_ + 1 >= depth_ && !walk(plan_.after, chunk_ + 1 - depth_, step)) return step;
         ++chunk_;
-        at_ = chunk_ == chunks_ + depth_ - 1 ? At::finish : At::before;
+        at_ = chunk_ == chunks_ + depth_ - 1 ? At::direct_rest : At::before;
+        break;
+      case At::direct_rest:
+        if (!direct_.is_done && !poll_across()) return Step::failed;
+        if (!direct_.is_done) return Step::waiting;
+        at_ = At::finish;
         break;
       case At::finish:
         unpack();
+        if (parcels_ != nullptr) parcels_->finish();
         at_ = At::done;
         break;
       case At::done: return Step::done;

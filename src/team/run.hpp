@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shm/operation.hpp"
+#include "team/parcels.hpp"
 #include "team/schedule.hpp"
 #include "team/select.hpp"
 #include "team/team.h"
@@ -23,10 +24,10 @@ class Run {
   /// `failed`: the team is broken and says why.
   shm::Step advance();
   /// What it waits for is between hosts, and nothing of this host.
-  bool waits_across() const noexcept { return at_ == At::wait && flying_ > 0; }
+  bool waits_across() const noexcept { return (at_ == At::wait && flying_ > 0) || at_ == At::direct_rest; }
 
  private:
-  enum class At : std::uint8_t { direct, before, start, wait, after, finish, done };
+  enum class At : std::uint8_t { direct, before, start, meanwhile, wait, after, direct_rest, finish, done };
   /// A chunk between hosts.
   struct Flight {
     sumac_call_t call;
@@ -37,12 +38,18 @@ class Run {
   void begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide);
   void begin_gather();
   void place_blocks();
+  void begin_parcels(const Choice& choice);
   std::byte* at(Where where, std::size_t chunk) const;
   std::size_t chunk_bytes(std::size_t chunk) const;
   void prepare(const Phase& phase, std::size_t chunk);
   /// True when all phases of the list are done for the chunk; otherwise `step` says what to return.
   bool walk(const PhaseList& list, std::size_t chunk, shm::Step& step);
   bool start_across(std::size_t chunk);
+  void describe_across(std::size_t chunk, sumac_call_t& call) const;
+  /// Every rank, once: the blocks that no leader carries.
+  bool start_direct();
+  /// The step that `answer` of start() or test() leads to: false, and the team is broken.
+  bool is_well(int answer, const char* otherwise);
   /// Moves all that is between hosts, so that it goes on while shared memory is waited for. False: it failed.
   bool poll_across();
   void unpack();
@@ -64,6 +71,8 @@ class Run {
   shm::Call shm_call_;
   shm::Operation operation_;
   std::array<Flight, kDepthMax> flights_;
+  Parcels* parcels_;  ///< Of the collectives that have some.
+  Flight direct_;
 };
 
 }  // namespace sumac::team

@@ -35,6 +35,12 @@ Phase phase(const Part& part, Coll coll, int root, Where in, Where out) {
   return {coll, static_cast<std::int16_t>(part.group), static_cast<std::int16_t>(root), in, out};
 }
 
+Phase errand(const Part& part, Coll coll, Errand what) {
+  Phase made = phase(part, coll, 0, Where::none, Where::none);
+  made.errand = what;
+  return made;
+}
+
 bool has_across(const Layout& layout) { return layout.islands.size() > 1 && layout.leads(); }
 
 /// Sums inwards to the leader, across, and the result back. A barrier is the same without bytes (run.hpp gives it one).
@@ -129,6 +135,29 @@ Schedule schedule_allgather(const Layout& layout) {
   if (layout.island_part) plan.before.add(phase(layout.island_part, Coll::allgatherv, 0, Where::user_in, Where::stage));
   if (has_across(layout)) plan.across = {true, Coll::allgatherv, 0, Where::stage, Where::stage};
   if (layout.island_part) plan.after.add(phase(layout.island_part, Coll::bcast, 0, Where::none, Where::stage));
+  return plan;
+}
+
+Schedule schedule_alltoall(const Layout& layout, bool with_counts) {
+  Schedule plan;
+  if (layout.island_part) {
+    if (with_counts) plan.before.add(errand(layout.island_part, Coll::alltoallv, Errand::counts));
+    plan.before.add(errand(layout.island_part, Coll::alltoallv, Errand::gather));
+    plan.meanwhile.add(errand(layout.island_part, Coll::alltoallv, Errand::local));
+    plan.after.add(errand(layout.island_part, Coll::alltoallv, Errand::deal));
+  }
+  if (has_across(layout)) plan.across = {true, Coll::alltoallv, 0, Where::none, Where::none};
+  return plan;
+}
+
+Schedule schedule_reduce_scatter_block(const Layout& layout, bool by_tree) {
+  Schedule plan;
+  if (layout.island_part) {
+    plan.before.add(errand(layout.island_part, Coll::reduce, Errand::sum));
+    plan.after.add(errand(layout.island_part, Coll::alltoallv, Errand::deal));
+  }
+  if (has_across(layout))
+    plan.across = {true, by_tree ? Coll::allreduce : Coll::alltoallv, 0, Where::none, Where::none};
   return plan;
 }
 

@@ -23,12 +23,23 @@ namespace sumac::team {
 /// Where the bytes of a phase lie. `scratch` has room for the chunks in flight; `stage` for all blocks of an allgather.
 enum class Where : std::uint8_t { none, user_in, user_out, scratch, stage };
 
+/// What a phase of alltoall(v) or reduce_scatter_block moves; where its blocks lie is said by parcels.hpp.
+enum class Errand : std::uint8_t {
+  none,
+  counts,  ///< alltoallv: the leader hears how much each member has for, and gets from, whom.
+  gather,  ///< What goes to other islands, to the leader.
+  local,   ///< What stays on the island, from member to member.
+  sum,     ///< The island's sum, to the leader.
+  deal,    ///< What came from the other islands, from the leader to its receivers.
+};
+
 /// One call on a group of the segment.
 struct Phase {
   shm::Coll coll = shm::Coll::barrier;
   std::int16_t group = -1;  ///< Number in Layout::groups.
   std::int16_t root = 0;    ///< Index in the group.
   Where in = Where::none, out = Where::none;
+  Errand errand = Errand::none;
 
   bool operator==(const Phase&) const = default;
 };
@@ -53,6 +64,7 @@ struct AcrossPhase {
 
 struct Schedule {
   PhaseList before, after;
+  PhaseList meanwhile;  ///< Inside the island, while the leaders' phase is on its way.
   AcrossPhase across;
   bool uses_scratch = false;  ///< A rank that passes sums on and has no buffer of its own for them.
 };
@@ -62,5 +74,13 @@ Schedule schedule(const Layout& layout, shm::Coll coll, int root, bool by_steps)
 
 /// Allgather and allgatherv over several islands: the island's blocks, then all islands' blocks, then all of it back.
 Schedule schedule_allgather(const Layout& layout);
+
+/// Alltoall and alltoallv (`with_counts`) over several islands: what leaves the island goes by its leader, one message for
+/// each pair of islands, and meanwhile the island's own blocks change hands.
+Schedule schedule_alltoall(const Layout& layout, bool with_counts);
+
+/// Reduce_scatter_block over several islands: the island's sum, then either the sums change hands so that every leader
+/// adds up what its island is to get, or (`by_tree`) all leaders get the whole; then everybody's block from the leader.
+Schedule schedule_reduce_scatter_block(const Layout& layout, bool by_tree);
 
 }  // namespace sumac::team

@@ -241,7 +241,9 @@ TEST(Layout, ATeamThatIsWiderThanItsLevelsIsRefused) {
 
 TEST(Select, WaysAndReasons) {
   const Shape one{}, sockets{.has_steps = true}, hosts{.islands = 2, .island_size_max = 4},
-      lone{.islands = 4, .island_size_max = 1}, crowded{.has_steps = true, .crowded = true};
+      lone{.islands = 4, .island_size_max = 1}, exchange{.islands = 2, .island_size_max = 4, .exchange_max = 64},
+      lone_exchange{.islands = 4, .island_size_max = 1, .exchange_max = 64},
+      crowded{.has_steps = true, .crowded = true};
   const struct {
     const char* name;
     Shape shape;
@@ -275,10 +277,34 @@ TEST(Select, WaysAndReasons) {
        hosts,
        {Coll::alltoall, 8, false, Steps::automatic, Across::tree},
        {Way::pass, false, Why::no_hierarchy}},
+      {"alltoall over hosts, a block at the limit",
+       exchange,
+       {Coll::alltoall, 64, false, Steps::automatic, Across::next},
+       {Way::leaders, false, Why::by_leaders}},
+      {"alltoall over hosts, a block beyond it",
+       exchange,
+       {Coll::alltoall, 65, false, Steps::automatic, Across::next},
+       {Way::pass, false, Why::no_hierarchy}},
+      {"alltoallv over hosts, block by block",
+       exchange,
+       {Coll::alltoallv, 0, false, Steps::automatic, Across::next},
+       {Way::leaders, false, Why::some_direct}},
+      {"alltoallv over hosts, not wanted",
+       hosts,
+       {Coll::alltoallv, 0, false, Steps::automatic, Across::next},
+       {Way::pass, false, Why::no_hierarchy}},
+      {"alltoall over hosts of one rank",
+       lone_exchange,
+       {Coll::alltoall, 8, false, Steps::automatic, Across::next},
+       {Way::pass, false, Why::nothing_inside}},
       {"reduce_scatter_block over hosts",
        hosts,
        {Coll::reduce_scatter_block, 8, false, Steps::automatic, Across::next},
-       {Way::pass, false, Why::no_hierarchy}},
+       {Way::leaders, false, Why::across_next}},
+      {"reduce_scatter_block over hosts and a tree",
+       hosts,
+       {Coll::reduce_scatter_block, 8, false, Steps::automatic, Across::tree},
+       {Way::tree, false, Why::across_tree}},
       {"a rank per host",
        lone,
        {Coll::allreduce, 8, false, Steps::automatic, Across::next},
@@ -295,6 +321,13 @@ TEST(Select, WaysAndReasons) {
     EXPECT_EQ(choice.by_steps, row.choice.by_steps);
     EXPECT_EQ(words_for(choice.why), words_for(row.choice.why));
   }
+}
+
+TEST(Select, TheLimitOfABlockComesDownWhereTheLeaderWouldHoldTooMuch) {
+  EXPECT_EQ(exchange_limit(1024, 8, 64), 1024u);
+  EXPECT_EQ(exchange_limit(1024, 64, 1024), 1024u);
+  EXPECT_EQ(exchange_limit(1024, 64, 4096), 256u);
+  EXPECT_EQ(exchange_limit(0, 2, 4), 0u);
 }
 
 }  // namespace

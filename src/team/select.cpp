@@ -1,5 +1,7 @@
 #include "team/select.hpp"
 
+#include <algorithm>
+
 namespace sumac::team {
 namespace {
 
@@ -8,9 +10,7 @@ bool has_steps_form(shm::Coll coll) {
          coll == shm::Coll::bcast;
 }
 
-bool has_across_form(shm::Coll coll) {
-  return has_steps_form(coll) || coll == shm::Coll::allgather || coll == shm::Coll::allgatherv;
-}
+bool is_exchange(shm::Coll coll) { return coll == shm::Coll::alltoall || coll == shm::Coll::alltoallv; }
 
 /// Level by level, and why or why not.
 std::pair<bool, Why> step_choice(const Shape& shape, const Question& question) {
@@ -29,15 +29,23 @@ Choice choose(const Shape& shape, const Question& question) {
   if (question.disabled) return {Way::pass, false, Why::disabled};
   const auto [by_steps, why_steps] = step_choice(shape, question);
   if (shape.islands == 1) return {Way::host, by_steps, why_steps};
-  if (!has_across_form(question.coll)) return {Way::pass, false, Why::no_hierarchy};
+  if (is_exchange(question.coll) && (shape.exchange_max == 0 || question.bytes > shape.exchange_max))
+    return {Way::pass, false, Why::no_hierarchy};
   switch (question.across) {
     case Across::none: return {Way::pass, false, Why::no_across};
     case Across::tree: return {Way::tree, by_steps, Why::across_tree};
     case Across::next:
       if (shape.island_size_max == 1) return {Way::pass, false, Why::nothing_inside};
+      if (question.coll == shm::Coll::alltoall) return {Way::leaders, false, Why::by_leaders};
+      if (question.coll == shm::Coll::alltoallv) return {Way::leaders, false, Why::some_direct};
       return {Way::leaders, by_steps, Why::across_next};
   }
   return {Way::pass, false, Why::no_across};
+}
+
+std::size_t exchange_limit(std::size_t wanted, int island_size_max, int ranks) {
+  const auto blocks = static_cast<std::size_t>(island_size_max) * static_cast<std::size_t>(ranks);
+  return std::min(wanted, kExchangeBytesMax / blocks);
 }
 
 std::string_view words_for(Why why) {
@@ -49,7 +57,9 @@ std::string_view words_for(Why why) {
     case Why::across_tree: return "shared memory inside the hosts, the aggregation tree between them";
     case Why::across_next: return "shared memory inside the hosts, the MPI's own collective among their leaders";
     case Why::disabled: return "switched off by HCOLL_ML_DISABLE_<COLL>";
-    case Why::no_hierarchy: return "over several hosts leaders would move more than they save";
+    case Why::by_leaders: return "small blocks: one message for each pair of hosts, by their leaders";
+    case Why::some_direct: return "small blocks in one message for each pair of hosts, large ones directly";
+    case Why::no_hierarchy: return "large blocks over several hosts: leaders would move more than they save";
     case Why::no_across: return "nothing here moves it between hosts";
     case Why::nothing_inside: return "one rank per host and no tree for it: nothing is left to do here";
     case Why::too_many_bytes: return "more units than an int can count";

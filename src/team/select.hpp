@@ -26,7 +26,9 @@ enum class Why : std::uint8_t {
   across_tree,
   across_next,
   disabled,
-  no_hierarchy,  ///< alltoall and its like over several hosts: what leaders could save is less than what they add.
+  by_leaders,    ///< alltoall over several hosts, blocks small enough for one message per pair of hosts.
+  some_direct,   ///< alltoallv: the same block by block.
+  no_hierarchy,  ///< alltoall over several hosts, large blocks: what leaders could save is less than what they add.
   no_across,
   nothing_inside,  ///< One rank per island and MPI's own collective across: that is the next module.
   too_many_bytes,  ///< Counts that no int holds together.
@@ -37,6 +39,8 @@ struct Shape {
   int island_size_max = 1;
   bool has_steps = false;  ///< The island has several sockets.
   bool crowded = false;    ///< More ranks than processors on the host.
+  /// Largest block of an alltoall(v) that goes by the islands' leaders; 0: none. exchange_limit() has it.
+  std::size_t exchange_max = 0;
 };
 
 struct Question {
@@ -60,6 +64,12 @@ struct Choice {
 inline constexpr std::size_t kStepBytesMax = 4096;
 
 Choice choose(const Shape& shape, const Question& question);
+
+/// What a leader has of all its island's alltoall blocks at a time, at most: beyond it the limit of a block comes down.
+inline constexpr std::size_t kExchangeBytesMax = std::size_t{64} << 20;
+
+/// Shape::exchange_max for teams of `ranks`, from what the options say.
+std::size_t exchange_limit(std::size_t wanted, int island_size_max, int ranks);
 
 std::string_view words_for(Why why);
 

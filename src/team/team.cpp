@@ -48,13 +48,15 @@ Choice sumac_team::choose(int coll, std::size_t bytes, std::size_t across_bytes,
     // What would be started: an allgather's islands have blocks of different sizes.
     const int started = coll == SUMAC_COLL_ALLGATHER ? SUMAC_COLL_ALLGATHERV : coll;
     question.across = static_cast<Across>(across.way(across.context, started, across_bytes, fold));
+    if (coll == SUMAC_COLL_ALLTOALLV && across.start_direct == nullptr) question.across = Across::none;
   }
   return sumac::team::choose(shape, question);
 }
 
 Choice sumac_team::choose(const sumac_call_t& call) const {
   std::size_t bytes = call.bytes, across_bytes = call.bytes;
-  if (call.coll == SUMAC_COLL_ALLGATHER) across_bytes = call.bytes * static_cast<std::size_t>(layout.size);
+  if (call.coll == SUMAC_COLL_ALLGATHER || call.coll == SUMAC_COLL_REDUCE_SCATTER_BLOCK)
+    across_bytes = call.bytes * static_cast<std::size_t>(layout.size);
   if (call.coll == SUMAC_COLL_ALLGATHERV) {
     std::int64_t units = 0;
     int largest = 0;

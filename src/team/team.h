@@ -179,18 +179,24 @@ enum sumac_across_way {
 };
 
 /** The collectives among the leaders (one rank of each host, or of each socket where HCOLL_SBGP leaves out basesmuma).
- *  All of them are nonblocking. What is started is barrier, allreduce, reduce, bcast or allgatherv, with ranks and root
- *  being *indices of leaders*; all leaders start the same ones in the same order; several may be in flight. */
+ *  All of them are nonblocking. What is started is barrier, allreduce, reduce, bcast, allgatherv or alltoallv, with ranks
+ *  and root being *indices of leaders*; all leaders start the same ones in the same order; several may be in flight. */
 typedef struct sumac_across {
   void* context;
   /** Which way would a collective go? Asked at every rank, also at those that lead nothing: the answer must be the same
    *  everywhere, so it may depend on (coll, bytes, fold) and on what was agreed, and it may not change during the
    *  team's life. An allgather is asked for as SUMAC_COLL_ALLGATHERV; bytes of an allgatherv are those of all blocks
-   *  together. A large collective is started in chunks: the way of a chunk may differ from the way of the whole. */
+   *  together. A large collective is started in chunks: the way of a chunk may differ from the way of the whole.
+   *  reduce_scatter_block: bytes of the whole vector; it is started as an alltoallv of the islands' sums, or, where the
+   *  answer is the tree, as an allreduce. alltoall: bytes of a block; it is started as an alltoallv. */
   int (*way)(void* context, int coll, size_t bytes, const sumac_fold_t* fold);
   /** Leaders only. Returns 0 and sets *request_p (NULL: done already), or an error: then the team is broken at every
    *  rank. `call`, its buffers and its fold stay valid until test() says it is done. */
   int (*start)(void* context, const sumac_call_t* call, void** request_p);
+  /** Every rank: an alltoallv over the whole team, indices being ranks of the team, in which a block without bytes is not
+   *  sent. What two ranks exchange so they both know, and nothing else is asked of the others: who has no such block at
+   *  all does not call it. In the order of the team's operations. NULL: alltoallv over hosts passes through. */
+  int (*start_direct)(void* context, const sumac_call_t* call, void** request_p);
   /** 0: done, the request is gone. SUMAC_TEAM_PENDING: not yet. Negative: failed, the request is gone. Moves the
    *  request on. */
   int (*test)(void* context, void* request);

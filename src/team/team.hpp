@@ -10,8 +10,10 @@
 #include "shm/segment.hpp"
 #include "shm/waiting.hpp"
 #include "team/board.hpp"
+#include "team/exchange.hpp"
 #include "team/layout.hpp"
 #include "team/options_handle.hpp"
+#include "team/reduce_scatter.hpp"
 #include "team/run.hpp"
 #include "team/select.hpp"
 #include "team/team.h"
@@ -71,7 +73,9 @@ struct sumac_team {
 
   // ---- Room that only the oldest operation uses.
   std::vector<std::byte> scratch, stage;
-  std::vector<int> gather_counts, gather_displacements;  ///< Of the island's blocks, then of the islands.
+  std::vector<int> gather_counts, gather_displacements;        ///< Of the island's blocks, then of the islands.
+  std::unique_ptr<sumac::team::Exchange> exchange;             ///< Made by the first one.
+  std::unique_ptr<sumac::team::ReduceScatter> reduce_scatter;  ///< The same.
 
   // ---- The end of it.
   std::atomic<bool> is_broken{false};

@@ -49,22 +49,34 @@ constexpr Shapes kShapes[] = {
     {"hosts in turn", 3, 1, 2, true, "", "auto"},
     {"multi-channel", 2, 2, 2, false, "basesmsocket,p2p", "auto"},
     {"multi-channel on one host", 1, 2, 2, false, "basesmsocket,p2p", "auto"},
+    {"sockets in turn, each with a leader", 2, 2, 2, true, "basesmsocket,p2p", "auto"},
     {"p2p alone", 2, 2, 1, false, "p2p", "auto"},
+    {"hosts of four, one and three ranks", 0, 0, 0, false, "", "auto"},
 };
+
+std::vector<sumac_place_t> places_for(const Shapes& shape) {
+  if (shape.hosts > 0) return places_of(shape.hosts, shape.sockets, shape.cores, shape.cyclic);
+  std::vector<sumac_place_t> places;
+  for (const int host : {0, 1, 0, 0, 2, 0, 2, 2}) places.push_back({host, 0, 0, static_cast<int>(places.size())});
+  return places;
+}
 
 class Collectives : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(Collectives, BlockingNonblockingAndPersistentGiveWhatTheReferenceGives) {
-  const Shapes& shape = kShapes[GetParam()];
-  const auto places = places_of(shape.hosts, shape.sockets, shape.cores, shape.cyclic);
+  const Shapes& shape = kShapes[GetParam() / 2];
+  const bool by_tree = GetParam() % 2 == 0;
+  const auto places = places_for(shape);
   const auto options = options_with({{"HCOLL_SBGP", shape.sbgp},
                                      {"SUMAC_TEAM_LEVELS", shape.steps},
                                      {"SUMAC_TEAM_CHUNK", "1k"},
-                                     {"SUMAC_TEAM_DEPTH", "3"}});
+                                     {"SUMAC_TEAM_DEPTH", "3"},
+                                     {"SUMAC_TEAM_ALLTOALL_MAX", "800"}});
   const std::uint64_t seed = 2000 + GetParam();
   EXPECT_EQ("", as_threads(static_cast<int>(places.size()), seed,
                            [&](World& world) -> std::string {
-                             world.across.answer = SUMAC_ACROSS_TREE;  // so that p2p alone has something to do
+                             // The tree also where every rank is a leader; MPI's own would be left to itself there.
+                             if (by_tree) world.across.answer = SUMAC_ACROSS_TREE;
                              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
                              if (team == nullptr) return world.why;
                              Random shared(seed);
@@ -121,7 +133,7 @@ TEST_P(Collectives, BlockingNonblockingAndPersistentGiveWhatTheReferenceGives) {
       << shape.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Collectives, testing::Range<std::size_t>(0, std::size(kShapes)));
+INSTANTIATE_TEST_SUITE_P(Layouts, Collectives, testing::Range<std::size_t>(0, 2 * std::size(kShapes)));
 
 TEST(Team, ChunksOfALargeCollectiveOverlapBetweenHosts) {
   const auto places = places_of(2, 1, 2);
@@ -254,10 +266,13 @@ TEST(Team, ExplainNamesEveryCollectiveAndWhy) {
               if (sumac_team_explain(team, text.data(), text.size()) != text.size()) return "another length";
               for (const char* needed : {"communicator test: 4 ranks on 2 hosts", "barrier", "allreduce", "alltoallv",
                                          "switched off by HCOLL_ML_DISABLE_<COLL>", "leaders: shared memory inside",
-                                         "over several hosts leaders would move more"})
+                                         "one message for each pair of hosts, by their leaders",
+                                         "large blocks over several hosts: leaders would move more"})
                 if (text.find(needed) == std::string::npos) return fmt::format("\"{}\" is not in:\n{}", needed, text);
               sumac_choice_t choice;
               sumac_team_choice(team, SUMAC_COLL_ALLTOALL, 8, nullptr, &choice);
+              if (choice.way != SUMAC_WAY_LEADERS) return choice.reason;
+              sumac_team_choice(team, SUMAC_COLL_ALLTOALL, 1 << 20, nullptr, &choice);
               if (choice.way != SUMAC_WAY_PASS) return choice.reason;
               sumac_team_choice(team, SUMAC_COLL_BARRIER, 0, nullptr, &choice);
               if (choice.way != SUMAC_WAY_LEADERS || choice.how[0] == '\0') return choice.reason;

@@ -25,6 +25,7 @@
 namespace sumac::team {
 
 inline constexpr std::size_t kSlots = 32, kSlotBytes = 96 * 1024, kLeadersMax = 8, kOobBytes = 1 << 18;
+inline constexpr std::size_t kRanksMax = 16, kMailBytes = 16 * 1024;
 
 /// What all ranks share; made before they start.
 struct Common {
@@ -35,6 +36,12 @@ struct Common {
     std::byte data[kLeadersMax][kSlotBytes];
   };
   Slot slots[kSlots];
+  /// From rank to rank: a mailbox of one block, full while `length` is not 0.
+  struct Mail {
+    std::atomic<std::uint64_t> length;
+    std::byte data[kMailBytes];
+  };
+  Mail mail[kRanksMax][kRanksMax];
   std::atomic<std::uint64_t> notes[64];  ///< For the tests themselves.
 };
 
@@ -61,12 +68,14 @@ inline CommonMemory make_common(int size) {
 /// The leaders' collectives. Sequence numbers go on from team to team of one world.
 class SlowAcross {
  public:
-  SlowAcross(Common& common, std::uint64_t seed) : common_(common), random_(seed) {}
+  SlowAcross(Common& common, int rank, std::uint64_t seed) : common_(common), random_(seed), rank_(rank) {}
 
   int answer = SUMAC_ACROSS_NEXT;      ///< What way() says.
   std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
   int most_in_flight = 0;
   std::uint64_t looks_least = 0;  ///< Each operation is looked at so often before it moves.
+  int ranks = 0;                  ///< Of the world.
+  int directs = 0;                ///< Times that blocks went from rank to rank.
   int sleeps = 0;                 ///< Times that somebody slept on it.
 
   sumac_across_t functions(int leaders, int me) {
@@ -79,6 +88,9 @@ class SlowAcross {
     };
     table.start = [](void* self, const sumac_call_t* call, void** request) {
       return static_cast<SlowAcross*>(self)->start(*call, request);
+    };
+    table.start_direct = [](void* self, const sumac_call_t* call, void** request) {
+      return static_cast<SlowAcross*>(self)->start_direct(*call, request);
     };
     table.test = [](void* self, void* request) {
       return static_cast<SlowAcross*>(self)->test(static_cast<Request*>(request));
@@ -99,14 +111,50 @@ class SlowAcross {
     std::uint64_t number;
     std::uint64_t looks;
     bool is_posted;
+    std::vector<int> sends, gets;  ///< Direct: who is still to be served.
   };
 
   int start(const sumac_call_t& call, void** request) {
-    auto made = std::make_unique<Request>(Request{&call, number_++, looks_least + random_.below(12), false});
+    auto made = std::make_unique<Request>(Request{&call, number_++, looks_least + random_.below(12), false, {}, {}});
     *request = made.get();
     requests_.push_back(std::move(made));
     most_in_flight = std::max(most_in_flight, static_cast<int>(requests_.size()));
     return 0;
+  }
+  int start_direct(const sumac_call_t& call, void** request) {
+    auto made = std::make_unique<Request>(Request{&call, 0, 0, false, {}, {}});
+    for (int r = 0; r < ranks; ++r) {
+      if (call.in_blocks.counts[r] > 0) made->sends.push_back(r);
+      if (call.out_blocks.counts[r] > 0) made->gets.push_back(r);
+    }
+    if (made->sends.empty() && made->gets.empty()) std::abort();  // then nobody asks for it
+    ++directs;
+    *request = made.get();
+    requests_.push_back(std::move(made));
+    return 0;
+  }
+  bool send_one(const sumac_call_t& call, int to) {
+    Common::Mail& box = common_.mail[rank_][to];
+    if (box.length.load(std::memory_order_acquire) != 0) return false;
+    const std::size_t bytes = as_shm(call).in_blocks.bytes(to);
+    if (bytes > kMailBytes) std::abort();
+    std::memcpy(box.data, static_cast<const std::byte*>(call.in) + as_shm(call).in_blocks.offset(to), bytes);
+    box.length.store(bytes, std::memory_order_release);
+    return true;
+  }
+  bool get_one(const sumac_call_t& call, int from) {
+    Common::Mail& box = common_.mail[from][rank_];
+    const std::uint64_t length = box.length.load(std::memory_order_acquire);
+    if (length == 0) return false;
+    if (length != as_shm(call).out_blocks.bytes(from)) std::abort();
+    std::memcpy(static_cast<std::byte*>(call.out) + as_shm(call).out_blocks.offset(from), box.data, length);
+    box.length.store(0, std::memory_order_release);
+    return true;
+  }
+  int test_direct(Request* request) {
+    std::erase_if(request->sends, [&](int r) { return send_one(*request->call, r); });
+    std::erase_if(request->gets, [&](int r) { return get_one(*request->call, r); });
+    return request->sends.empty() && request->gets.empty() ? drop(request, 0) : SUMAC_TEAM_PENDING;
   }
   Common::Slot& slot(const Request& request) { return common_.slots[request.number % kSlots]; }
   bool all(const std::atomic<std::uint64_t>* marks, std::uint64_t least) const {
@@ -114,7 +162,12 @@ class SlowAcross {
       if (marks[l].load(std::memory_order_acquire) < least) return false;
     return true;
   }
+  /// Where in a leader's slot its block for another one lies.
+  std::size_t part(int leader) const {
+    return static_cast<std::size_t>(leader) * (kSlotBytes / static_cast<std::size_t>(leaders_));
+  }
   static std::size_t own_bytes(const sumac_call_t& call, int me) {
+    if (call.coll == SUMAC_COLL_ALLTOALLV) return 0;
     return call.coll == SUMAC_COLL_ALLGATHERV ? as_shm(call).out_blocks.bytes(me) : call.bytes;
   }
   void post(Request& request) {
@@ -124,6 +177,11 @@ class SlowAcross {
     if (call.coll == SUMAC_COLL_ALLGATHERV)
       from = static_cast<std::byte*>(call.out) + as_shm(call).out_blocks.offset(me_);
     if (call.coll == SUMAC_COLL_BCAST) from = call.out;
+    for (int l = 0; call.coll == SUMAC_COLL_ALLTOALLV && l < leaders_; ++l) {
+      const std::size_t bytes = as_shm(call).in_blocks.bytes(l);
+      if (bytes > part(1)) std::abort();
+      std::memcpy(mine + part(l), static_cast<const std::byte*>(call.in) + as_shm(call).in_blocks.offset(l), bytes);
+    }
     if (own_bytes(call, me_) > kSlotBytes) std::abort();
     if (own_bytes(call, me_) > 0) std::memcpy(mine, from, own_bytes(call, me_));
     slot(request).posted[me_].store(request.number + 1, std::memory_order_release);
@@ -139,10 +197,13 @@ class SlowAcross {
       const shm::Fold& fold = *as_shm(call.fold);
       for (int l = 1; l < leaders_; ++l) fold.combine(out, out, from.data[l], call.bytes / fold.element_bytes);
     }
+    for (int l = 0; call.coll == SUMAC_COLL_ALLTOALLV && l < leaders_; ++l)
+      std::memcpy(out + as_shm(call).out_blocks.offset(l), from.data[l] + part(me_), as_shm(call).out_blocks.bytes(l));
     for (int l = 0; call.coll == SUMAC_COLL_ALLGATHERV && l < leaders_; ++l)
       std::memcpy(out + as_shm(call).out_blocks.offset(l), from.data[l], own_bytes(call, l));
   }
   int test(Request* request) {
+    if (!request->sends.empty() || !request->gets.empty()) return test_direct(request);
     Common::Slot& at = slot(*request);
     if (request->number == fail_at) return drop(request, SUMAC_TEAM_BROKEN);
     if (!request->is_posted) {
@@ -168,6 +229,7 @@ class SlowAcross {
 
   Common& common_;
   Random random_;
+  const int rank_;
   int leaders_ = 0, me_ = -1;
   std::uint64_t number_ = 0;
   std::vector<std::unique_ptr<Request>> requests_;
@@ -177,7 +239,7 @@ class SlowAcross {
 class World {
  public:
   World(Common& memory, int me, int ranks, std::uint64_t seed)
-      : rank(me), size(ranks), common(memory), across(memory, seed * 977 + static_cast<std::uint64_t>(me)) {}
+      : rank(me), size(ranks), common(memory), across(memory, me, seed * 977 + static_cast<std::uint64_t>(me)) {}
 
   const int rank, size;
   Common& common;
@@ -207,6 +269,7 @@ class World {
     spec.open_across = [](void* self, const int*, int leaders, int me, sumac_across_t* table) {
       auto& world = *static_cast<World*>(self);
       if (world.refuse_across) return -1;
+      world.across.ranks = world.size;
       *table = world.across.functions(leaders, me);
       return 0;
     };

@@ -16,7 +16,8 @@ TALLY = re.compile(
     r"sumac: job \d+: tree (?P<tree>\d+) of (?P<all>\d+) calls "
     r"\(barrier (?P<barrier>\d+)/(?P<barriers>\d+), allreduce (?P<allreduce>\d+)/(?P<allreduces>\d+)\), next module (?P<next>\d+)(?P<rest>.*)"
 )
-WAYS = {"shared": r"; shared memory (\d+)", "leaders": r"; shared memory and leaders (\d+)", "others": r"; of the others next module (\d+)",
+WAYS = {"shared": r"; shared memory (\d+)", "leaders": r"; shared memory and leaders (\d+)", "tree_others": r"; the tree as well (\d+)",
+        "others": r"; of the others next module (\d+)",
         "early": r"; nonblocking before the first blocking call (\d+)"}
 
 

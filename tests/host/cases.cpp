@@ -4,7 +4,8 @@
 //
 //   mpirun -n 4 host-cases --seed 1 --cases 1500     many cases; a failing one prints its own seed
 //   mpirun -n 4 host-cases --case 0x1234             that one alone; --verbose: each case before it runs; --tame:
-//                                                  without what Open MPI's own collectives get wrong
+//                                                  without what Open MPI's own collectives get wrong; --only
+//                                                  alltoall,bcast: these collectives and no others
 #include <fmt/format.h>
 #include <mpi.h>
 #include <signal.h>
@@ -151,24 +152,25 @@ class Run {
   std::vector<std::size_t> pending_again_;
 };
 
-void run_case(std::uint64_t seed, const World& world, Communicators& communicators, bool is_verbose, bool is_tame) {
-  const Scenario scenario = draw_scenario(seed, world.size, is_tame);
+struct Wishes {
+  std::uint64_t seed = 1, cases = 1500;
+  std::optional<std::uint64_t> one;
+  bool is_verbose = false, is_tame = false;
+  std::vector<Coll> only;
+};
+
+void run_case(std::uint64_t seed, const World& world, Communicators& communicators, const Wishes& wishes) {
+  const Scenario scenario = draw_scenario(seed, world.size, wishes.is_tame, wishes.only);
   const std::string name = name_of(scenario, world);
   std::snprintf(now_running, sizeof now_running, "host-cases: rank %d hangs in %s\n", world.rank, name.c_str());
   ::alarm(kHangsAfterSeconds);
-  if (is_verbose && world.rank == 0) {
+  if (wishes.is_verbose && world.rank == 0) {
     fmt::print("{}\n", name);
     std::fflush(stdout);
   }
   const MPI_Comm comm = communicators.get(scenario.where, seed);
   if (comm != MPI_COMM_NULL) Run(scenario, world, comm).all();
 }
-
-struct Wishes {
-  std::uint64_t seed = 1, cases = 1500;
-  std::optional<std::uint64_t> one;
-  bool is_verbose = false, is_tame = false;
-};
 
 std::optional<std::uint64_t> number(std::string_view text) {
   const bool is_hex = text.substr(0, 2) == "0x";
@@ -177,6 +179,20 @@ std::optional<std::uint64_t> number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, is_hex ? 16 : 10);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+/// "alltoall,bcast"; empty: one of them is no collective.
+std::vector<Coll> collectives(std::string_view list) {
+  std::vector<Coll> found;
+  while (!list.empty()) {
+    const std::string_view name = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), name.size() + 1));
+    int c = 0;
+    while (c < kColls && to_string(static_cast<Coll>(c)) != name) ++c;
+    if (c == kColls) return {};
+    found.push_back(static_cast<Coll>(c));
+  }
+  return found;
 }
 
 std::optional<Wishes> read_arguments(int argc, char** argv) {
@@ -189,6 +205,11 @@ std::optional<Wishes> read_arguments(int argc, char** argv) {
     }
     if (word == "--tame") {
       wishes.is_tame = true;
+      continue;
+    }
+    if (word == "--only") {
+      if (i + 1 < argc) wishes.only = collectives(argv[++i]);
+      if (wishes.only.empty()) return std::nullopt;
       continue;
     }
     const auto value = i + 1 < argc ? number(argv[++i]) : std::nullopt;
@@ -213,7 +234,8 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const auto wishes = read_arguments(argc, argv);
   if (!wishes) {
-    fmt::print(stderr, "usage: host-cases [--seed N] [--cases N] [--case SEED] [--verbose] [--tame]\n");
+    fmt::print(stderr,
+               "usage: host-cases [--seed N] [--cases N] [--case SEED] [--only COLLECTIVE,...] [--verbose] [--tame]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   ::signal(SIGALRM, tell_what_hangs);
@@ -226,8 +248,7 @@ int main(int argc, char** argv) {
   {
     Communicators communicators;
     for (std::uint64_t i = 0; i < (wishes->one ? 1 : wishes->cases); ++i)
-      run_case(wishes->one ? *wishes->one : mix(wishes->seed, i), world, communicators, wishes->is_verbose,
-               wishes->is_tame);
+      run_case(wishes->one ? *wishes->one : mix(wishes->seed, i), world, communicators, *wishes);
   }
   free_tables();
   MPI_Barrier(MPI_COMM_WORLD);

@@ -5,11 +5,14 @@ import common
 from common import case
 
 
+BLOCKS = ("--only", "alltoall,alltoallv,reduce_scatter_block")
+
+
 class Hosts(case.OnLab):
     lab = case.Lab("host-cases")
 
-    def right(self, ranks, cases, settings, *mpirun, seed=1):
-        words = common.command(ranks, "host-cases", "--tame", "--seed", str(seed), "--cases", str(cases), env=settings, mpirun=[*case.TCP, *mpirun])
+    def right(self, ranks, cases, settings, *mpirun, seed=1, which=("--tame",)):
+        words = common.command(ranks, "host-cases", *which, "--seed", str(seed), "--cases", str(cases), env=settings, mpirun=[*case.TCP, *mpirun])
         words = [word for word in words if word not in common.ROOT]  # the lab says so itself, and must say it first
         done = self.lab(*words, env={**settings, "SUMAC_TUNING_FILE": "none"}, seconds=300)
         self.assertEqual(done.code, 0, done.text)
@@ -33,6 +36,20 @@ class Hosts(case.OnLab):
         settings = {"HCOLL_ENABLE_SHARP": "2", "SHARP_COLL_ENABLE_SAT": "1"}
         done = self.right(8, 60, settings, "--map-by", "node", seed=4)
         self.assertGreater(done.tally["tree"], 20, done.text)
+
+    def test_blocks_for_all_on_hosts_of_all_kinds(self):
+        """alltoall(v) and reduce_scatter_block in all their forms, sizes on both sides of the limit of a block, vectors of many chunks."""
+        settings = {"SUMAC_TEAM_ALLTOALL_MAX": "512", "SUMAC_TEAM_CHUNK": "2k", "SUMAC_TEAM_DEPTH": "3"}
+        for name, ranks, by in (("dealt out in turn", 8, "node"), ("in order, one host with one rank", 7, "ppr:2:node"),
+                                ("four, four and one", 9, "ppr:4:node")):
+            with self.subTest(name):
+                done = self.right(ranks, 60, settings, "--map-by", by, seed=5, which=BLOCKS)
+                self.assertGreater(done.tally["leaders"], 60, done.text)
+
+    def test_parts_of_a_sum_by_the_tree(self):
+        settings = {"HCOLL_ENABLE_SHARP": "2", "SHARP_COLL_ENABLE_SAT": "1", "SUMAC_TEAM_CHUNK": "4k"}
+        done = self.right(7, 60, settings, "--map-by", "ppr:2:node", seed=6, which=("--only", "reduce_scatter_block"))
+        self.assertGreater(done.tally["tree_others"], 10, done.text)
 
 
 if __name__ == "__main__":

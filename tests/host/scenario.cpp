@@ -46,10 +46,11 @@ std::size_t draw_count(Random& random, Coll coll, std::size_t width, std::size_t
   return std::min(count, kCaseBytesMax / (width * blocks));
 }
 
-Step draw_step(Random& random, std::size_t ranks) {
+Step draw_step(Random& random, std::size_t ranks, const std::vector<Coll>& only) {
   Step step;
   // Barrier has no sizes to try: one case in twenty.
   step.coll = random.below(20) == 0 ? Coll::barrier : static_cast<Coll>(1 + random.below(kColls - 1));
+  if (!only.empty()) step.coll = only[random.below(only.size())];
   step.form = static_cast<Form>(std::max<int>(0, static_cast<int>(random.below(5)) - 2));
   step.key = random.next();
   step.root_draw = static_cast<std::uint32_t>(random.next() >> 40);
@@ -80,7 +81,7 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64
   return second.next() ^ (d * 0xa0761d6478bd642fU);
 }
 
-Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame) {
+Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame, const std::vector<Coll>& only) {
   Random random{seed};
   Scenario scenario;
   scenario.seed = seed;
@@ -89,7 +90,7 @@ Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame) {
   scenario.is_skewed = random.below(8) == 0;
   const std::uint64_t steps = random.below(3) == 0 ? 2 + random.below(3) : 1;
   for (std::uint64_t i = 0; i < steps; ++i)
-    scenario.steps.push_back(draw_step(random, static_cast<std::size_t>(ranks)));
+    scenario.steps.push_back(draw_step(random, static_cast<std::size_t>(ranks), only));
   if (is_tame) {
     for (auto& step : scenario.steps) {
       step.has_own_types = false;

@@ -53,7 +53,8 @@ struct Scenario {
 /// runs where some of them pass through. Where types differ from rank to rank allgatherv and bcast decide differently and
 /// hang, and a large alltoall into types with gaps aborts ("buffer overflow detected"); nonblocking and persistent ones mixed
 /// on one communicator (a persistent alltoallv in place, later an ireduce) wait for each other for ever.
-Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame = false);
+/// `only`: no other collectives than these.
+Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame = false, const std::vector<Coll>& only = {});
 
 std::string to_string(Coll coll);
 std::string to_string(Form form);

@@ -1,0 +1,74 @@
+#pragma once
+// Alltoall(v) over several islands. P ranks of which n share an island would send n x (P - n) messages from each host;
+// here the leader collects what its island has for the others and sends one message to each of them:
+//
+//   counts   (v)  every member tells the leader its row of sizes, for what it sends and for what it gets
+//   gather        member m -> leader: its blocks for all remote ranks, in the order of islands
+//   (sort)        leader: member by member -> island by island; across: one alltoallv
+//   local         meanwhile: the island's own blocks, straight between the users' buffers
+//   (sort)        leader: island by island -> receiver by receiver
+//   deal          leader -> member: what all remote ranks have for it
+//
+// Each byte is copied four times more, which only small blocks repay. So a block above the limit goes directly from rank
+// to rank: of an alltoall all or none, of an alltoallv each by itself, for the two ranks concerned both know its size. No
+// rank has to know what the others exchange, and no message is spent on agreeing.
+#include <cstdint>
+
+#include "team/layout.hpp"
+#include "team/parcels.hpp"
+
+namespace sumac::team {
+
+class Exchange final : public Parcels {
+ public:
+  Exchange(const Layout& layout, std::size_t limit);
+
+  void begin(const sumac_call_t& call);
+  void fill(const Phase& phase, std::size_t chunk, shm::Call& call) override;
+  void fill_across(std::size_t chunk, sumac_call_t& call) override;
+  void arrived(std::size_t chunk) override;
+  void finish() override;
+  /// The blocks above the limit; false: this rank has none.
+  bool fill_direct(sumac_call_t& call);
+
+ private:
+  std::size_t to_bytes(int rank) const;
+  std::size_t from_bytes(int rank) const;
+  const std::byte* to(int rank) const;
+  std::byte* from(int rank) const;
+  void note_sizes();
+  void pack();
+  void copy_own();
+  /// Sizes of member m's blocks for, or from, the remote ranks.
+  const std::uint32_t* sends(std::size_t m) const { return rows_of(m); }
+  const std::uint32_t* gets(std::size_t m) const { return rows_of(m) + remote_.size(); }
+  const std::uint32_t* rows_of(std::size_t m) const { return sizes_.data() + (is_v_ ? m * 2 * remote_.size() : 0); }
+  static std::size_t sum(const std::uint32_t* sizes, std::size_t count);
+  void fill_counts(shm::Call& call);
+  void fill_gather(shm::Call& call);
+  void fill_local(shm::Call& call);
+  void fill_deal(shm::Call& call);
+
+  const Layout& layout_;
+  const std::size_t limit_;
+  std::vector<int> remote_;          ///< Ranks of the other islands, island by island.
+  std::vector<std::size_t> begins_;  ///< [islands + 1] Where each island begins in remote_; the own one is empty.
+  std::size_t members_, me_;
+
+  const sumac_call_t* call_ = nullptr;
+  bool is_v_ = false, in_place_ = false;
+  std::vector<std::uint32_t>
+      sizes_;             ///< Row of what is sent, row of what is got; alltoallv at a leader: of each member.
+  Row in_row_, out_row_;  ///< Of the phase in hand.
+  Row leaves_, comes_;    ///< Of the leaders' collective, that other phases overlap.
+  Row direct_in_, direct_out_;
+  Room packed_;   ///< A member's blocks for remote ranks; at the leader those of all members.
+  Room leaving_;  ///< Leader: the same, island by island.
+  Room arrived_;  ///< Leader: from the other islands.
+  Room sorted_;   ///< What is for each member; at a member its own.
+  Room direct_;   ///< In place: what leaves directly is copied first, for its place is where something arrives.
+  std::vector<std::size_t> cursors_;
+  std::byte nothing_[8] = {};
+};
+
+}  // namespace sumac::team

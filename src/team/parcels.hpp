@@ -1,0 +1,57 @@
+#pragma once
+// Collectives whose blocks differ from receiver to receiver: alltoall(v) and reduce_scatter_block over several islands.
+// A schedule says which phases they have; a Parcels says where the blocks of each phase lie, and does what is to be done
+// between phases: sorting at the leader, adding up, packing and unpacking. Run calls it in this order, for each chunk:
+//
+//   fill()                        before each phase of shared memory
+//   fill_across(), arrived()      leaders: before their collective starts, and after it is done
+//   finish()                      once, when all chunks are through
+//
+// A team has one of each kind, for only its oldest operation moves; their memory stays from one operation to the next.
+#include <cstddef>
+#include <vector>
+
+#include "shm/call.hpp"
+#include "team/schedule.hpp"
+#include "team/team.h"
+
+namespace sumac::team {
+
+class Parcels {
+ public:
+  virtual ~Parcels() = default;
+
+  virtual void fill(const Phase& phase, std::size_t chunk, shm::Call& call) = 0;
+  virtual void fill_across(std::size_t chunk, sumac_call_t& call) = 0;
+  virtual void arrived(std::size_t chunk) = 0;
+  virtual void finish() = 0;
+};
+
+/// Bytes for each of several receivers or senders, one behind the other, as a v-form wants them.
+struct Row {
+  std::vector<int> counts, displacements;
+
+  void reset(std::size_t size) {
+    counts.assign(size, 0);
+    displacements.assign(size, 0);
+  }
+  void set(std::size_t i, std::size_t bytes, std::size_t offset) {
+    counts[i] = static_cast<int>(bytes);
+    displacements[i] = static_cast<int>(offset);
+  }
+  shm::Blocks blocks() const { return {counts.data(), displacements.data(), 1}; }
+  sumac_blocks_t c_blocks() const { return {counts.data(), displacements.data(), 1}; }
+};
+
+/// Memory that only grows, and always has an address: to a call no address means "in place".
+struct Room {
+  std::vector<std::byte> bytes = std::vector<std::byte>(1);
+
+  std::byte* need(std::size_t size) {
+    if (bytes.size() < size) bytes.resize(size);
+    return bytes.data();
+  }
+  std::byte* data() { return bytes.data(); }
+};
+
+}  // namespace sumac::team

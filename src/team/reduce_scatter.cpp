@@ -1,0 +1,131 @@
+#include "team/reduce_scatter.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "shm/layout.hpp"
+#include "team/c_types.hpp"
+
+namespace sumac::team {
+
+ReduceScatter::ReduceScatter(const Layout& layout)
+    : layout_(layout),
+      ranks_(static_cast<std::size_t>(layout.size)),
+      members_(layout.island_members().size()),
+      me_(static_cast<std::size_t>(layout.island_index())),
+      first_(0) {
+  for (int j = 0; j < layout.island(); ++j) first_ += island_size(static_cast<std::size_t>(j));
+  int next = 0;
+  std::size_t largest = 0;
+  for (const auto& island : layout.islands) largest = std::max(largest, island.size());
+  spread_ = std::max(ranks_, largest * layout.islands.size());
+  for (const auto& island : layout.islands)
+    for (const int r : island) in_order_ = in_order_ && r == next++;
+}
+
+std::size_t ReduceScatter::begin(const sumac_call_t& call, bool by_tree, std::size_t vector_bytes,
+                                 std::size_t depth_max) {
+  call_ = &call;
+  by_tree_ = by_tree;
+  in_ = static_cast<const std::byte*>(call.in == nullptr ? call.out : call.in);
+  // Whole cache lines, which also keeps together what MPI counts as one element and we as two (complex numbers).
+  const std::size_t element = call.fold->element_bytes;
+  const std::size_t unit = shm::kCacheLine % element == 0 ? shm::kCacheLine : element;
+  step_ = call.bytes;
+  if (call.bytes * spread_ > vector_bytes)
+    step_ = std::min(call.bytes, std::max<std::size_t>(vector_bytes / spread_ / unit, 1) * unit);
+  chunks_ = (call.bytes + step_ - 1) / step_;
+  depth_ = std::min(depth_max, chunks_);
+  if (layout_.leads()) {
+    sums_.need(depth_ * ranks_ * step_);
+    if (!by_tree_) parts_.need(depth_ * layout_.islands.size() * members_ * step_);
+    if (across_.size() < 2 * depth_) across_.resize(2 * depth_);
+  }
+  return chunks_;
+}
+
+std::size_t ReduceScatter::bytes_of(std::size_t chunk) const { return std::min(step_, call_->bytes - chunk * step_); }
+std::byte* ReduceScatter::sums(std::size_t chunk) { return sums_.data() + chunk % depth_ * ranks_ * step_; }
+std::byte* ReduceScatter::parts(std::size_t chunk) {
+  return parts_.data() + chunk % depth_ * layout_.islands.size() * members_ * step_;
+}
+
+/// The chunk's columns of all blocks, in the order of islands.
+const std::byte* ReduceScatter::pack(std::size_t chunk, std::byte* to) const {
+  const std::size_t bytes = bytes_of(chunk);
+  std::byte* at = to;
+  for (const auto& island : layout_.islands)
+    for (const int r : island) {
+      std::memcpy(at, in_ + static_cast<std::size_t>(r) * call_->bytes + chunk * step_, bytes);
+      at += bytes;
+    }
+  return to;
+}
+
+void ReduceScatter::fill(const Phase& phase, std::size_t chunk, shm::Call& call) {
+  const std::size_t bytes = bytes_of(chunk);
+  if (phase.errand == Errand::sum) {
+    call.bytes = bytes * ranks_;
+    call.in = in_order_ && chunks_ == 1 ? in_ : pack(chunk, packed_.need(ranks_ * step_));
+    call.out = me_ == 0 ? sums(chunk) : nullptr;
+    call.fold = as_shm(call_->fold);
+    return;
+  }
+  in_row_.reset(members_);
+  out_row_.reset(members_);
+  if (me_ == 0)
+    for (std::size_t m = 0; m < members_; ++m) in_row_.set(m, bytes, m * bytes);
+  out_row_.set(0, bytes, 0);
+  call.bytes = 0;
+  call.in = me_ == 0 ? dealt_ : nothing_;
+  call.out = static_cast<std::byte*>(call_->out) + chunk * step_;
+  call.in_blocks = in_row_.blocks();
+  call.out_blocks = out_row_.blocks();
+}
+
+void ReduceScatter::fill_across(std::size_t chunk, sumac_call_t& call) {
+  const std::size_t bytes = bytes_of(chunk);
+  if (!layout_.island_part) pack(chunk, sums(chunk));
+  call.in = call.out = sums(chunk);
+  if (by_tree_) {
+    call.bytes = bytes * ranks_;
+    call.fold = call_->fold;
+    return;
+  }
+  const std::size_t islands = layout_.islands.size();
+  Row& leaves = across_[chunk % depth_ * 2];
+  Row& comes = across_[chunk % depth_ * 2 + 1];
+  leaves.reset(islands);
+  comes.reset(islands);
+  std::size_t at = 0;
+  for (std::size_t j = 0; j < islands; ++j) {
+    if (static_cast<int>(j) != layout_.island()) {
+      leaves.set(j, island_size(j) * bytes, at);
+      comes.set(j, members_ * bytes, j * members_ * bytes);
+    }
+    at += island_size(j) * bytes;
+  }
+  call.out = parts(chunk);
+  call.in_blocks = leaves.c_blocks();
+  call.out_blocks = comes.c_blocks();
+}
+
+void ReduceScatter::arrived(std::size_t chunk) {
+  const std::size_t bytes = bytes_of(chunk), part = members_ * bytes;
+  std::byte* const own = sums(chunk) + first_ * bytes;
+  dealt_ = own;
+  if (!by_tree_) {
+    const shm::Fold& fold = *as_shm(call_->fold);
+    const auto mine = static_cast<std::size_t>(layout_.island());
+    const auto part_of = [&](std::size_t j) { return j == mine ? own : parts(chunk) + j * part; };
+    std::byte* const sum = part_of(0);
+    for (std::size_t j = 1; j < layout_.islands.size(); ++j)
+      fold.combine(sum, sum, part_of(j), part / fold.element_bytes);
+    dealt_ = sum;
+  }
+  if (!layout_.island_part) std::memcpy(static_cast<std::byte*>(call_->out) + chunk * step_, dealt_, bytes);
+}
+
+void ReduceScatter::finish() {}
+
+}  // namespace sumac::team

@@ -1,0 +1,53 @@
+#pragma once
+// Reduce_scatter_block over several islands. The vector of P blocks is put into the order of islands and cut into chunks
+// of columns: chunk c is the bytes [c * step, ...) of every block, so that each chunk is a whole reduce_scatter with equal
+// work for everybody, and chunks overlap.
+//
+//   sum           the island's sum of the chunk, at its leader
+//   across        either every leader sends each other one the part that island gets (alltoallv: each byte crosses once),
+//                 and adds up the parts that arrive, in the order of islands; or the tree's allreduce of the whole chunk
+//   deal          leader -> member: its block
+//
+// Sums of islands are added in the order of their leaders, so ranks are in order where hosts hold them in order. All
+// reductions that come here commute: a user's operation never does.
+#include "team/layout.hpp"
+#include "team/parcels.hpp"
+
+namespace sumac::team {
+
+class ReduceScatter final : public Parcels {
+ public:
+  explicit ReduceScatter(const Layout& layout);
+
+  /// How many chunks. `vector_bytes`: of a chunk, at most (but at least a cache line of each block).
+  std::size_t begin(const sumac_call_t& call, bool by_tree, std::size_t vector_bytes, std::size_t depth_max);
+  std::size_t depth() const { return depth_; }
+  void fill(const Phase& phase, std::size_t chunk, shm::Call& call) override;
+  void fill_across(std::size_t chunk, sumac_call_t& call) override;
+  void arrived(std::size_t chunk) override;
+  void finish() override;
+
+ private:
+  std::size_t bytes_of(std::size_t chunk) const;
+  const std::byte* pack(std::size_t chunk, std::byte* to) const;
+  std::byte* sums(std::size_t chunk);
+  std::byte* parts(std::size_t chunk);
+  std::size_t island_size(std::size_t island) const { return layout_.islands[island].size(); }
+
+  const Layout& layout_;
+  const std::size_t ranks_, members_, me_;
+  std::size_t first_;     ///< How many ranks stand before this island's, in the order of islands.
+  bool in_order_ = true;  ///< The order of islands is that of ranks.
+
+  const sumac_call_t* call_ = nullptr;
+  bool by_tree_ = false;
+  std::size_t step_ = 0, chunks_ = 0, depth_ = 1;
+  const std::byte* in_ = nullptr;
+  const std::byte* dealt_ = nullptr;  ///< Leader: the island's part of the chunk that has just arrived.
+  Room packed_, sums_, parts_;
+  Row in_row_, out_row_;
+  std::vector<Row> across_;  ///< In and out of each chunk in flight.
+  std::byte nothing_[8] = {};
+};
+
+}  // namespace sumac::team
