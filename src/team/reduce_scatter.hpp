@@ -36,8 +36,9 @@ class ReduceScatter final : public Parcels {
 
   const Layout& layout_;
   const std::size_t ranks_, members_, me_;
-  std::size_t first_;     ///< How many ranks stand before this island's, in the order of islands.
-  bool in_order_ = true;  ///< The order of islands is that of ranks.
+  std::size_t first_;       ///< How many ranks stand before this island's, in the order of islands.
+  std::size_t spread_ = 0;  ///< Blocks that a leader has in one chunk, at most: its own sums, or the parts that arrive.
+  bool in_order_ = true;    ///< The order of islands is that of ranks.
 
   const sumac_call_t* call_ = nullptr;
   bool by_tree_ = false;
