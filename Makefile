@@ -13,6 +13,7 @@ TESTS ?=
 CASE ?=
 ALL ?=
 FUZZ_SECONDS ?= 60
+FUZZ_SEED ?= 0
 FABRIC ?= lab/fabrics/test-4h.yaml
 HOST_SEED ?= 1
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
@@ -83,10 +84,10 @@ docs: setup-tools configure ## redraw the folder arrows in docs/architecture.md 
 	@python3 docs/arrows.py --dot $(BUILD)/arrows.dot --write
 	@dot -Tsvg docs/pieces.dot -o docs/pieces.svg
 
-fuzz: setup-fuzz ## every libFuzzer program for FUZZ_SECONDS=60, as many at once as there are processors
+fuzz: setup-fuzz ## every libFuzzer program for FUZZ_SECONDS=60, as many at once as there are processors; FUZZ_SEED=n for the same again
 	@cmake --preset fuzz --log-level=WARNING
 	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
-	@.ci/fuzz build/fuzz $(FUZZ_SECONDS) $(JOBS)
+	@.ci/fuzz build/fuzz $(FUZZ_SECONDS) $(JOBS) $(FUZZ_SEED)
 
 asan: ## make test under AddressSanitizer and UBSan
 	@$(MAKE) test PRESET=asan
