@@ -1,5 +1,7 @@
 // Any bytes as the job that rank 0 spreads, or a good job with some bytes changed or missing: refused, or whole, and then it comes back
 // as it was. First byte even: the rest is the job. Odd: a length (two bytes), then places (two bytes) and what stands there.
+#include <span>
+
 #include "base/fuzz_input.hpp"
 #include "client/job.hpp"
 
@@ -33,9 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Input in(data, size);
   std::vector<std::byte> bytes;
   if ((in.byte() & 1) == 0) {
-    const auto rest = in.rest();
-    bytes.resize(rest.size());
-    std::memcpy(bytes.data(), rest.data(), rest.size());
+    const auto rest = std::as_bytes(std::span(in.rest()));
+    bytes.assign(rest.begin(), rest.end());
   } else {
     bytes = good_job();
     bytes.resize(bytes.size() - in.word() % 16);
