@@ -144,6 +144,7 @@ class Core {
     bool lost = true;  ///< No node is left for it.
     std::uint32_t id =
         0;  ///< Of the life of its root's process: group ids come from there. 0: that has never registered.
+    std::uint32_t next_number = 0;  ///< Of groups: where the next job's begin, so that just ended ones rest.
   };
   /// A grant that a node has not acknowledged yet.
   struct Awaited {
@@ -224,6 +225,7 @@ class Core {
   Result<Job> admit(const Host& host, const control::v1::JobBegin& begin) const;
   Result<std::vector<std::uint32_t>> hosts_of(const control::v1::JobBegin& begin) const;
   Result<> give_trees(Job& job, const control::v1::JobBegin& begin) const;
+  Result<> give_group_numbers(Job& job);
   std::string missing_for(const Job& job) const;
   control::v1::JobGranted granted_message(const Job& job) const;
   /// What the weakest of these nodes holds in a tree, and what is taken of it where least is left.

@@ -249,6 +249,47 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
   return {};
 }
 
+/// What the ids of its groups may be, in each of its trees: numbers of no other job there, so that a node needs to ask nobody whose
+/// an id is. Those that every node has room for are taken last, since jobs on the smallest nodes can have no others.
+Result<> Core::give_group_numbers(Job& job) {
+  for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
+    auto& share = job.record.shares[i];
+    auto& tree = trees_[share.tree];
+    const auto limit = capacity(share.tree, job.reserved[i]).first.groups;
+    std::vector<bool> taken(limit + 1, false);
+    for (const auto& [id, other] : jobs_)
+      for (const auto& theirs : other.record.shares)
+        for (std::size_t k = 0; theirs.tree == share.tree && k + 1 < theirs.numbers.size(); k += 2)
+          for (auto n = theirs.numbers[k]; n <= limit && n < theirs.numbers[k] + theirs.numbers[k + 1]; ++n)
+            taken[n] = true;
+    std::uint32_t least = limit;
+    for (const auto& node : nodes_)
+      if (node.stream != 0 && node.parts[share.tree].works) least = std::min(least, node.who.groups());
+    std::vector<std::uint32_t> mine;
+    const auto take_from = [&](std::uint32_t low, std::uint32_t high) {  // in a circle, from where the last job's ended
+      const auto size = high - low;
+      for (std::uint32_t k = 0; k < size && mine.size() < job.record.grant.max_groups; ++k) {
+        const auto n = low + 1 + (tree.next_number + k) % size;
+        if (!taken[n]) mine.push_back(n);
+      }
+    };
+    take_from(least, limit);
+    take_from(0, least);
+    if (mine.size() < job.record.grant.max_groups)
+      return fail(Errc::exhausted,
+                  "{} groups asked, the ids of {} are held by other jobs of the tree: wait for one to end",
+                  job.record.grant.max_groups, limit - mine.size());
+    tree.next_number += job.record.grant.max_groups;
+    std::sort(mine.begin(), mine.end());
+    for (const auto n : mine)
+      if (!share.numbers.empty() && n == share.numbers[share.numbers.size() - 2] + share.numbers.back())
+        ++share.numbers.back();
+      else
+        share.numbers.insert(share.numbers.end(), {n, 1});
+  }
+  return {};
+}
+
 Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Time now) {
   Actions out;
   const Host* host = host_of(out, stream);
@@ -290,6 +331,10 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
   auto admitted = admit(host, begin);
   if (!admitted) {
     refuse_job(out, stream, begin, admitted.error().context);
+    return;
+  }
+  if (auto given = give_group_numbers(*admitted); !given) {
+    refuse_job(out, stream, begin, given.error().context);
     return;
   }
   auto key = rules_.draw_secret();

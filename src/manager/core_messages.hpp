@@ -19,6 +19,8 @@ inline control::v1::Grant grant_message(const JobRecord& job, std::uint32_t tree
   message.set_chunk_max(job.grant.chunk_bytes);
   message.set_features(job.grant.features);
   message.set_key(job.key.data(), job.key.size());
+  for (const auto& share : job.shares)
+    if (share.tree == tree) message.mutable_numbers()->Assign(share.numbers.begin(), share.numbers.end());
   return message;
 }
 

@@ -17,6 +17,8 @@ struct JobShare {
   std::vector<std::uint32_t> nodes;    ///< The root first, parents before children.
   std::vector<std::uint32_t> parents;  ///< Index into nodes, plus 1; 0 at the root.
   std::vector<std::uint32_t> leaves;   ///< Of each of the job's hosts: index into nodes.
+  /// Of its group ids, which no other job in this tree has: first and count, and again. None: granted by an older version.
+  std::vector<std::uint32_t> numbers{};
 
   bool operator==(const JobShare&) const = default;
 };

@@ -129,6 +129,25 @@ Result<> read_numbers(std::span<const std::uint32_t> numbers, JobRecord& job) {
   return {};
 }
 
+std::vector<std::uint32_t> group_numbers_of(const JobRecord& job) {
+  std::vector<std::uint32_t> out;
+  for (const auto& share : job.shares) put_list(out, share.numbers);
+  return out;
+}
+
+Result<> read_group_numbers(std::span<const std::uint32_t> numbers, JobRecord& job) {
+  if (numbers.empty()) return {};
+  Numbers in(numbers);
+  for (auto& share : job.shares) {
+    share.numbers = in.list(0x10000);
+    for (std::size_t i = 0; i < share.numbers.size(); i += 2)
+      if (share.numbers.size() % 2 != 0 || share.numbers[i] == 0 || share.numbers[i + 1] == 0)
+        return fail(Errc::invalid, "its group numbers of tree {} make no sense", share.tree);
+  }
+  if (!in.whole()) return fail(Errc::invalid, "the list of its group numbers is cut short");
+  return {};
+}
+
 topo::JobTree job_tree_of(const JobShare& share, const std::vector<std::uint32_t>& hosts) {
   topo::JobTree job;
   job.tree_id = share.id;

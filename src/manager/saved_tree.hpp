@@ -20,6 +20,11 @@ std::optional<topo::AggregationTree> tree_of(std::span<const std::uint32_t> shap
 std::vector<std::uint32_t> numbers_of(const JobRecord& job);
 Result<> read_numbers(std::span<const std::uint32_t> numbers, JobRecord& job);
 
+/// Group numbers of all shares.
+std::vector<std::uint32_t> group_numbers_of(const JobRecord& job);
+/// Into the shares, which are there already. An empty list: written by an older version, none.
+Result<> read_group_numbers(std::span<const std::uint32_t> numbers, JobRecord& job);
+
 /// A share as topo knows it.
 topo::JobTree job_tree_of(const JobShare& share, const std::vector<std::uint32_t>& hosts);
 JobShare share_of(const topo::JobTree& job, std::uint32_t tree, std::uint32_t id);

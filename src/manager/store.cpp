@@ -176,6 +176,9 @@ Result<> Store::migrate(int from) {
         !made)
       return made;
   }
+  if (from < 4)  // 4: the numbers of a job's groups; jobs that run go on without
+    if (auto added = sql::execute(db, "ALTER TABLE jobs ADD COLUMN group_numbers TEXT NOT NULL DEFAULT ''"); !added)
+      return added;
   const auto stamp =
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, static_cast<int>(kVersion));
   if (auto stamped = sql::execute(db, stamp.c_str()); !stamped) return stamped;
@@ -202,9 +205,10 @@ Result<SavedState> Store::load() const {
     if (!shape) return within(fmt::format("{}: tree {}", path_, saved.trees.size()), shape.error());
     saved.trees.push_back({trees.small(1), *std::move(shape)});
   }
-  sql::Statement jobs(db_.get(),
-                      "SELECT job_id, number, life, ticket, uid, holder, reservation, osts, payload, groups, qps, "
-                      "channels, trees, stream_window, chunk, features, shares, key FROM jobs ORDER BY number");
+  sql::Statement jobs(
+      db_.get(),
+      "SELECT job_id, number, life, ticket, uid, holder, reservation, osts, payload, groups, qps, "
+      "channels, trees, stream_window, chunk, features, shares, key, group_numbers FROM jobs ORDER BY number");
   for (;;) {
     row = jobs.step();
     if (!row) return within(path_, row.error());
@@ -224,6 +228,10 @@ Result<SavedState> Store::load() const {
     if (auto read = read_numbers(*numbers, job); !read)
       return within(fmt::format("{}: job {}", path_, job.job_id), read.error());
     job.key = jobs.blob(17);
+    auto groups = numbers_in(jobs.text(18));
+    if (!groups) return within(fmt::format("{}: job {}", path_, job.job_id), groups.error());
+    if (auto read = read_group_numbers(*groups, job); !read)
+      return within(fmt::format("{}: job {}", path_, job.job_id), read.error());
     saved.jobs.push_back(std::move(job));
   }
 }
@@ -233,14 +241,15 @@ Result<> Store::put(const JobRecord& job) {
   if (!all) return tl::unexpected(all.error());
   sql::Statement insert(db_.get(),
                         "INSERT INTO jobs(job_id, number, life, ticket, uid, holder, reservation, osts, payload, "
-                        "groups, qps, channels, trees, stream_window, chunk, features, shares, key) "
-                        "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+                        "groups, qps, channels, trees, stream_window, chunk, features, shares, key, group_numbers) "
+                        "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const auto& g = job.grant;
   insert.bind(job.job_id).bind(job.number).bind(job.life).bind(job.ticket).bind(job.uid);
   insert.bind(std::string_view(job.holder)).bind(std::string_view(job.reservation));
   insert.bind(g.osts).bind(g.payload_per_ost).bind(g.max_groups).bind(g.max_qps).bind(g.max_group_channels);
   insert.bind(g.num_trees).bind(g.stream_window).bind(g.chunk_bytes).bind(g.features);
   insert.bind(std::string_view(numbers_text(numbers_of(job)))).bind(std::span(job.key));
+  insert.bind(std::string_view(numbers_text(group_numbers_of(job))));
   if (auto done = insert.run(); !done) return done;
   sql::Statement number(db_.get(), "UPDATE state SET last_number = max(last_number, ?)");
   if (auto done = number.bind(job.number).run(); !done) return done;

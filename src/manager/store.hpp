@@ -13,7 +13,7 @@ namespace sumac::manager {
 class Store final : public Journal {
  public:
   /// Raised when the meaning of a table changes; open() brings older ones up to it in one transaction.
-  static constexpr int kVersion = 3;
+  static constexpr int kVersion = 4;
   static constexpr const char* kFileName = "sharp_am.state";
 
   /// `directory` is made (0700) if its parent is there. Errc::not_found: no such directory; denied: others may write to it;

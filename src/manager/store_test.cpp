@@ -36,6 +36,7 @@ JobRecord job(std::uint64_t id) {
   record.grant = {51, 128, 51, 1, 1, 1, 16, 65536, 5};
   record.hosts = {4, 0, 2};
   record.shares = {{0, 0x7FFFFFFF, {3, 1, 2}, {0, 1, 1}, {1, 1, 2}}, {2, 9, {5}, {0}, {0, 0, 0}}};
+  record.shares[0].numbers = {3, 40, 500, 11};
   record.key = {1, 2, 3};
   return record;
 }
@@ -142,7 +143,7 @@ TEST(Store, refuses_a_file_that_is_damaged_or_not_ours_and_leaves_it_as_it_is) {
       {"another program's", [](const auto& f) { meddle(f, "PRAGMA application_id=77"); }, Errc::invalid,
        "of another program"},
       {"a newer version", [](const auto& f) { meddle(f, "PRAGMA user_version=99"); }, Errc::unsupported,
-       "written by a newer sharp_am (version 99, this one knows 3)"},
+       "written by a newer sharp_am (version 99, this one knows 4)"},
       {"a missing table", [](const auto& f) { meddle(f, "DROP TABLE jobs"); }, Errc::invalid, "no such table"},
       {"a missing row", [](const auto& f) { meddle(f, "DELETE FROM state"); }, Errc::invalid, "lacks its first row"},
       {"shares that are no numbers", [](const auto& f) { meddle(f, "UPDATE jobs SET shares='1 x'"); }, Errc::invalid,
@@ -217,6 +218,29 @@ TEST(Store, brings_an_older_file_up_to_date_and_says_how_many_jobs_that_ended) {
     saved = store->load();
     EXPECT_EQ(saved->dropped_jobs, 0u) << "it has been said";
     EXPECT_THAT(saved->jobs, testing::ElementsAre(job(1)));
+  }
+}
+
+TEST(Store, knows_a_job_of_an_older_file_without_numbers_of_its_groups) {
+  StateDirectory dir;
+  ASSERT_TRUE(Store::open(dir.path)->put(job(1)));
+  meddle(dir.file(), "ALTER TABLE jobs DROP COLUMN group_numbers; PRAGMA user_version=3");
+  const auto saved = Store::open(dir.path)->load();
+  ASSERT_TRUE(saved) << saved.error().context;
+  auto without = job(1);
+  without.shares[0].numbers.clear();
+  EXPECT_THAT(saved->jobs, testing::ElementsAre(without));
+}
+
+TEST(Store, believes_no_group_numbers_that_make_no_sense) {
+  for (const char* numbers : {"x", "3 1 2", "2 1 2", "3 1 2 3 0", "2 0 4 0", "2 4 0 0", "2 70000 1 0", "2 1 4 0 9"}) {
+    SCOPED_TRACE(numbers);
+    StateDirectory dir;
+    ASSERT_TRUE(Store::open(dir.path)->put(job(1)));
+    meddle(dir.file(), fmt::format("UPDATE jobs SET group_numbers='{}'", numbers).c_str());
+    const auto saved = Store::open(dir.path)->load();
+    ASSERT_FALSE(saved);
+    EXPECT_THAT(saved.error().context, HasSubstr("job 1"));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "proto/id_pool.hpp"
 
+#include <algorithm>
+
 #include "proto/guard.hpp"
 
 namespace sumac::proto {
@@ -8,14 +10,15 @@ IdPool::IdPool(std::uint32_t limit) : entries_(limit + 1) {
   for (std::uint32_t number = 1; number <= limit; ++number) free_.push_back(number);
 }
 
-std::uint32_t IdPool::take_number() {
-  if (!free_.empty()) {
-    const std::uint32_t number = free_.front();
-    free_.pop_front();
+std::uint32_t IdPool::take_number(const JobGrant& grant) {
+  const auto found = std::find_if(free_.begin(), free_.end(), [&](auto number) { return grant.may_be_its(number); });
+  if (found != free_.end()) {
+    const std::uint32_t number = *found;
+    free_.erase(found);
     return number;
   }
   for (std::uint32_t number = 1; number < entries_.size(); ++number)
-    if (entries_[number].in_use && entries_[number].orphan) {
+    if (entries_[number].in_use && entries_[number].orphan && grant.may_be_its(number)) {
       release(static_cast<std::uint32_t>(entries_[number].generation) << 16 | number);
       free_.pop_back();
       return number;
@@ -38,7 +41,7 @@ IdPool::Answer IdPool::open(const TokenKey& key, Job* job) {
     if (guard(Guard::token_over, known->second.over)) return {known->second.group_id};
   }
   const std::uint32_t number =
-      job == nullptr || guard(Guard::id_pool, job->ids_used >= job->grant.max_groups) ? 0 : take_number();
+      job == nullptr || guard(Guard::id_pool, job->ids_used >= job->grant.max_groups) ? 0 : take_number(job->grant);
   if (number == 0) {
     tokens_[key] = {0, true};
     remember(key);

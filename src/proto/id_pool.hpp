@@ -58,7 +58,7 @@ class IdPool {
     std::uint32_t group_id = 0;
     bool over = false;
   };
-  std::uint32_t take_number();
+  std::uint32_t take_number(const JobGrant& grant);
   void remember(const TokenKey& key);
 
   std::vector<Entry> entries_;      // [number]; 0 is unused

@@ -23,6 +23,22 @@ Result<> JobTable::grant(const JobGrant& grant) {
     if (job->grant == grant && !job->revoked) return {};
     return fail(Errc::exists, "grant of job {}: it has another one that is not over yet", grant.job_id);
   }
+  std::uint64_t numbers = 0;
+  for (const auto& range : grant.numbers) {
+    numbers += range.count;
+    if (range.first == 0 || range.count == 0 || range.first + std::uint64_t{range.count} > limits_.groups + 1u)
+      return fail(Errc::invalid, "grant of job {}: group numbers {} to {} are not of this node's 1 to {}", grant.job_id,
+                  range.first, range.first + std::uint64_t{range.count} - 1, limits_.groups);
+  }
+  if (numbers != 0 && numbers < grant.max_groups)
+    return fail(Errc::invalid, "grant of job {}: {} group numbers for {} groups", grant.job_id, numbers,
+                grant.max_groups);
+  for (const Job& other : jobs_)
+    for (const auto& theirs : other.grant.numbers)
+      for (const auto& range : grant.numbers)
+        if (range.first < theirs.first + theirs.count && theirs.first < range.first + range.count)
+          return fail(Errc::exhausted, "grant of job {}: job {} still has groups of its numbers", grant.job_id,
+                      other.grant.job_id);
   std::uint64_t osts = grant.osts, groups = grant.max_groups;
   for (const Job& job : jobs_) osts += job.grant.osts, groups += job.grant.max_groups;
   if (osts > limits_.osts)

@@ -223,8 +223,11 @@ class Node::Impl {
   Flaw join(Link& link, const AggHeader& header, const wire::JoinBody& body, Time now) {
     const std::uint32_t number = id_number(header.group_id);
     if (number == 0) return "join: group number is 0";
-    if (const Job* job = ctx_.jobs.find(link.job_id); job != nullptr && !has_key(link, *job))
-      return wrong_key(link, link.job_id, AggKind::join, 0);
+    const bool is_client = link.role == wire::Role::client;
+    const Job* job = is_client ? ctx_.jobs.find(link.job_id) : nullptr;
+    if (job != nullptr && !has_key(link, *job)) return wrong_key(link, link.job_id, AggKind::join, 0);
+    // Before a group is made for it, or one that stands is taken for an older one with this number: that is another job's affair.
+    if (job != nullptr && !job->grant.may_be_its(number)) return "join: a group number of another job";
     const auto no = [&](RefuseReason reason, std::uint32_t limit) {
       AggHeader h = ctx_.header(AggKind::refused, header.group_id, header.epoch);
       ctx_.control(link.id, h, refusal(body.job_id, 0, reason, AggKind::join, limit, number));
@@ -233,6 +236,7 @@ class Node::Impl {
     if (number >= groups_.size()) return no(RefuseReason::node_limit, ctx_.config.limits.groups);
     NodeGroup* group = find(header.group_id);
     if (group == nullptr) {
+      if (is_client && job == nullptr) return no(RefuseReason::unknown_job, 0);
       if (ctx_.config.root && !ctx_.ids.in_use(header.group_id, body.job_id)) return no(RefuseReason::unknown_group, 0);
       group = begin(header.group_id, now);
       if (group == nullptr) return no(RefuseReason::unknown_group, 0);

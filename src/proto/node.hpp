@@ -3,6 +3,7 @@
 // It holds what jobs were granted, forms groups from Joins, adds up numbers and passes results down. It owns the
 // received buffers while it needs them: the first contribution's buffer is the accumulator, the result goes to every
 // child by reference.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -48,6 +49,11 @@ constexpr std::size_t stream_bytes_of(std::uint32_t window, std::uint32_t chunk)
 /// Of the tables, not of the messages: groups with their numbers, and what `links` connections may be children of.
 std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept;
 
+struct NumberRange {
+  std::uint32_t first = 0, count = 0;
+  friend bool operator==(const NumberRange&, const NumberRange&) = default;
+};
+
 /// What the manager gave a job on this tree.
 struct JobGrant {
   std::uint64_t job_id = 0;
@@ -57,6 +63,13 @@ struct JobGrant {
   std::uint32_t stream_window = 0;  ///< 0: no streaming.
   std::uint32_t chunk = 0;
   Secret key{};  ///< Members show it.
+  /// Its groups have ids of these numbers and no other job's have, so that each node knows by itself whose an id can be. Empty: not said.
+  std::vector<NumberRange> numbers{};
+  bool may_be_its(std::uint32_t number) const noexcept {
+    return numbers.empty() || std::any_of(numbers.begin(), numbers.end(), [&](const NumberRange& range) {
+             return number >= range.first && number - range.first < range.count;
+           });
+  }
   friend bool operator==(const JobGrant&, const JobGrant&) = default;
 };
 

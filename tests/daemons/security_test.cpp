@@ -103,6 +103,41 @@ TEST(JobKeys, a_process_that_says_it_is_a_node_does_not_speak_for_all_jobs) {
   EXPECT_TRUE(group.allreduce(10, 3));
 }
 
+/// With a key that is good, of a job that is its own, or with none of any job.
+TEST(JobKeys, a_member_of_one_job_claims_no_group_of_another) {
+  Tree tree;
+  Holder one(tree, 1), two(tree, 2);
+  ASSERT_EQ(one.refused + two.refused, "");
+  TestGroup group(two.job);
+  const auto first = group.form(1);
+  ASSERT_EQ(first.state, proto::OpenOutcome::State::opened);
+  const auto next = first.group_id + 1;         // what the job will open
+  const auto newer = first.group_id + 0x10000;  // as if the group that stands had left, and its number were used again
+  auto nobody = two.job;
+  nobody.job_id = 99;
+  nobody.key = {};
+  for (const auto* job : std::vector<const node::TestJob*>{&one.job, &nobody})
+    for (const auto claim : {next, newer}) {
+      SCOPED_TRACE(fmt::format("job {} claims {:x}", job->job_id, claim));
+      TestMember stranger(*job, 1, true);
+      stranger.join(claim);
+      EXPECT_TRUE(group.until([&] {
+        stranger.progress();
+        return stranger.link().closed() || stranger.group().phase() == proto::ClientGroup::Phase::refused;
+      }));
+      stranger.link().detach(stranger.group());
+    }
+  EXPECT_TRUE(tree.one->says("join: a group number of another job"));
+  for (std::int64_t i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(100, i));
+  TestGroup second(two.job);
+  const auto opened = second.form(2);
+  ASSERT_EQ(opened.state, proto::OpenOutcome::State::opened);
+  EXPECT_EQ(opened.group_id, next) << "the claim was the right one";
+  EXPECT_TRUE(second.allreduce(10, 3));
+  EXPECT_TRUE(second.leave());
+  EXPECT_TRUE(group.leave());
+}
+
 TEST(JobKeys, nothing_that_people_read_has_a_key) {
   Tree tree{Tree::Durable{}};
   Holder holder(tree, 1);

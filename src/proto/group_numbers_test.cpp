@@ -1,0 +1,74 @@
+// Numbers of group ids that are one job's: whose claim a node believes.
+#include <gtest/gtest.h>
+
+#include "proto/id_pool.hpp"
+#include "proto/job_table.hpp"
+
+namespace sumac::proto {
+namespace {
+
+JobGrant grant(std::uint64_t job_id, std::uint32_t groups, std::vector<NumberRange> numbers) {
+  return {.job_id = job_id, .osts = 8, .max_groups = groups, .payload = 128, .numbers = std::move(numbers)};
+}
+
+TEST(GroupNumbers, are_one_jobs) {
+  const auto some = grant(1, 4, {{3, 2}, {9, 2}});
+  const auto any = grant(1, 4, {});
+  for (std::uint32_t number = 0; number < 14; ++number) {
+    EXPECT_EQ(some.may_be_its(number), number == 3 || number == 4 || number == 9 || number == 10) << number;
+    EXPECT_TRUE(any.may_be_its(number));
+  }
+}
+
+TEST(GroupNumbers, that_make_no_sense_are_refused) {
+  const struct {
+    const char* name;
+    std::vector<NumberRange> numbers;
+    Errc code;
+  } rows[] = {
+      {"all of the node's", {{1, 16}}, Errc::ok},
+      {"none said", {}, Errc::ok},
+      {"number 0", {{0, 4}}, Errc::invalid},
+      {"a range of nothing", {{2, 0}, {4, 4}}, Errc::invalid},
+      {"behind the node's last", {{14, 4}}, Errc::invalid},
+      {"behind all numbers", {{5, 0xFFFFFFFF}}, Errc::invalid},
+      {"fewer than groups", {{1, 3}}, Errc::invalid},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    JobTable jobs(NodeLimits{.osts = 64, .groups = 16});
+    const auto done = jobs.grant(grant(1, 4, row.numbers));
+    EXPECT_EQ(done ? Errc::ok : done.error().code, row.code);
+  }
+}
+
+TEST(GroupNumbers, of_a_job_that_still_has_groups_are_given_to_nobody) {
+  JobTable jobs(NodeLimits{.osts = 64, .groups = 16});
+  ASSERT_TRUE(jobs.grant(grant(1, 4, {{1, 4}})));
+  jobs.find(1)->groups_here = 1;
+  ASSERT_TRUE(jobs.revoke(1));
+  jobs.sweep();
+  EXPECT_TRUE(jobs.grant(grant(2, 4, {{5, 4}})));
+  const auto waits = jobs.grant(grant(3, 4, {{4, 1}, {10, 3}}));
+  ASSERT_FALSE(waits);
+  EXPECT_EQ(waits.error().code, Errc::exhausted);
+  jobs.find(1)->groups_here = 0;
+  jobs.sweep();
+  EXPECT_TRUE(jobs.grant(grant(3, 4, {{4, 1}, {10, 3}})));
+}
+
+TEST(GroupNumbers, are_what_opens_are_answered_with) {
+  IdPool pool(16);
+  Job one{.grant = grant(1, 2, {{7, 1}, {12, 1}})}, two{.grant = grant(2, 2, {{8, 2}})};
+  const auto numbers = [&](Job& job, std::uint64_t token) {
+    return id_number(pool.open({job.grant.job_id, token}, &job).group_id);
+  };
+  EXPECT_EQ(numbers(one, 1), 7u);
+  EXPECT_EQ(numbers(two, 1), 8u);
+  EXPECT_EQ(numbers(one, 2), 12u);
+  EXPECT_EQ(numbers(one, 3), 0u) << "none of its own is left";
+  EXPECT_EQ(numbers(two, 2), 9u);
+}
+
+}  // namespace
+}  // namespace sumac::proto
