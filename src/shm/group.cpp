@@ -18,6 +18,7 @@ Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, 
       index_(index),
       polls_(waiting.crowded() ? kPollsCrowded : kPollsAlone),
       tuning_(tuning),
+      crowd_(nullptr, size_, index_, waiting),
       waiting_(waiting),
       segment_(segment),
       members_(std::move(members)) {
@@ -25,6 +26,7 @@ Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, 
   assert(number < shape.group_sizes.size() && shape.group_sizes[number] == size_ && index < size_);
   const GroupLayout at = layout_of(shape, number);
   controls_ = reinterpret_cast<Control*>(segment.at(at.controls));
+  crowd_ = Crowd(controls_, size_, index_, waiting);
   lines_ = reinterpret_cast<Line*>(segment.at(at.lines));
   eager_ = segment.at(at.eager);
   eager_stride_ = at.eager_stride;

@@ -21,6 +21,7 @@
 
 #include "base/result.hpp"
 #include "shm/algorithms.hpp"
+#include "shm/crowd.hpp"
 #include "shm/layout.hpp"
 #include "shm/segment.hpp"
 #include "shm/waiting.hpp"
@@ -95,6 +96,9 @@ class Group {
     controls_[index_].done.value.store(round, std::memory_order_release);
   }
 
+  /// Where members are, if there are more ranks than cores.
+  Crowd& crowd() noexcept { return crowd_; }
+
   /// The process of a member, for algorithms that read its memory directly (CMA).
   const ProcessName& process(int member) const noexcept;
 
@@ -128,6 +132,7 @@ class Group {
   std::size_t large_stride_;
   std::size_t large_bytes_;
   Tuning tuning_;
+  Crowd crowd_;
 
   const Waiting& waiting_;
   Segment& segment_;

@@ -41,8 +41,10 @@ struct alignas(kCacheLine) Counter {
 struct Control {
   Counter done;  ///< The last round this member has completed: it reads nothing of earlier ones any more.
   Counter counters[kCounters];  ///< Group::counter(). They only grow; never reset.
+  /// Where it was when it last waited (crowd.hpp); 0: not known. In a line that hardly ever changes.
+  alignas(kCacheLine) std::atomic<std::int32_t> cpu_plus_one;
 };
-static_assert(sizeof(Control) == (1 + kCounters) * kCacheLine);
+static_assert(sizeof(Control) == (2 + kCounters) * kCacheLine);
 
 /// What all members of a host's team know alike before there is a segment.
 struct Shape {

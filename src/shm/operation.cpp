@@ -15,6 +15,7 @@ void prepare_for(Group& group, const Call& call, Operation& op, std::uint32_t po
   op.algorithm = group.tuning().pick(call.coll, selection_bytes(call, group.size()));
   op.polls = polls;
   op.idle = 0;
+  op.is_elsewhere = false;
   op.phase = 0;
   op.peer = 0;
   op.round = 0;
@@ -38,17 +39,35 @@ Step advance(Operation& op) noexcept {
 
 namespace {
 
+/// Calls in which everybody waits for everybody: afterwards all that members have said of themselves is new.
+constexpr bool meets_all(Coll coll) noexcept { return coll != Coll::bcast && coll != Coll::reduce; }
+
+/// For a rank among too many: true if its core is of no use to anybody else just now, and it has looked on a little.
+bool looked_on(const Operation& op, std::uint32_t& looks) noexcept {
+  if (!op.is_elsewhere || ++looks % kLooksElsewhere == 0) return false;
+  cpu_relax();
+  return true;
+}
+
 [[gnu::noinline]] Errc wait_out(Operation& op) noexcept {
   Group& group = *op.group;
   op.polls = group.waiting().crowded() ? kPollsCrowded : kPollsAlone;
   Patience patience(group.waiting());
-  for (;;) {
-    const bool look = patience.pause();
+  for (std::uint32_t looks = 0;;) {
+    bool look = false;
+    if (!looked_on(op, looks)) {
+      if (group.waiting().crowded()) group.crowd().note_here();
+      look = patience.pause();
+    }
     // Progress may have called back into this very operation, or found out that the group is broken.
     if (op.phase == kPhaseDone) return Errc::ok;
     if (group.broken() != Errc::ok) return group.broken();
+    op.is_elsewhere = false;
     const Step step = op.algorithm->step(op);
-    if (step == Step::done) return Errc::ok;
+    if (step == Step::done) {
+      if (meets_all(op.call->coll)) group.crowd().spread_now_and_then();
+      return Errc::ok;
+    }
     if (step == Step::failed) return group.broken();
     if (look && group.look_for_dead() != Errc::ok) {
       // It may have come this far before it died: what is complete is complete.

@@ -3,11 +3,13 @@
 // machines change their speed from one second to the next: compare only what one line says.
 //
 //   sumac-shmbench --ranks 2 --cores 0,1 --coll allreduce --bytes 8,64,1024 --algorithm flat
+//   sumac-shmbench --ranks 8 --cores any --coll barrier      wherever the kernel puts them; they sleep before each block
 //
 // ns are medians of blocks; back to back for barrier, allreduce, allgather, alltoall; with an untimed barrier before each
 // call, mean over ranks, for reduce and bcast.
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +47,12 @@ struct Scratch {
   double nanos[kMembersMax];
 };
 
+long switches() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
 struct Rank {
   const Settings& settings;
   Scratch& scratch;
@@ -52,6 +60,7 @@ struct Rank {
   std::uint64_t naive_round = 0;
   bool crowded = false;
   std::uint64_t ball_base = 0;
+  double switches_each = 0;  ///< Of the processor, per call of the last block.
 
   void relax() const { crowded ? static_cast<void>(sched_yield()) : cpu_relax(); }
 
@@ -97,6 +106,7 @@ struct Rank {
     const bool rooted = call.coll == Coll::bcast || call.coll == Coll::reduce;
     Call barrier;
     naive_allreduce(0);
+    const long before = switches();
     Duration timed{};
     const Time begin = monotonic_now();
     for (int i = 0; i < iterations; ++i) {
@@ -111,6 +121,7 @@ struct Rank {
       timed += monotonic_now() - from;
     }
     if (!rooted) timed = monotonic_now() - begin;
+    switches_each = static_cast<double>(switches() - before) / iterations;
     return static_cast<double>(timed.count()) / iterations;
   }
 
@@ -133,9 +144,14 @@ double median(std::vector<double> values) {
 int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int rank) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(settings.cores[static_cast<std::size_t>(rank) % settings.cores.size()]), &set);
-  if (sched_setaffinity(0, sizeof set, &set) != 0) std::perror("sumac-shmbench: pin a rank");
-  const Waiting waiting{.ranks_on_host = settings.ranks, .cpus = static_cast<double>(settings.cores.size())};
+  const bool is_pinned = !settings.cores.empty();
+  if (is_pinned) {
+    CPU_SET(static_cast<std::size_t>(settings.cores[static_cast<std::size_t>(rank) % settings.cores.size()]), &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0) std::perror("sumac-shmbench: pin a rank");
+  }
+  const Waiting waiting{
+      .ranks_on_host = settings.ranks,
+      .cpus = is_pinned ? static_cast<double>(settings.cores.size()) : machine::own_affinity().count()};
   std::vector<Member> members;
   for (int m = 0; m < settings.ranks; ++m) members.push_back({m, m});
   Tuning tuning = default_tuning({.size = settings.ranks, .crowded = waiting.crowded()});
@@ -176,21 +192,28 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
                            : bytes <= 4096          ? 2000
                            : bytes <= 65536         ? 200
                                                     : 10;
-    std::vector<double> ours, naive, trips;
+    std::vector<double> ours, naive, trips, turns;
     for (int block = 0; block < settings.blocks; ++block) {
+      if (!is_pinned) {
+        usleep(3000);  // and wake up wherever the kernel says, as after input or output
+        self.naive_allreduce(0);
+      }
       const double t = self.mean(self.call_ns(call, iterations, data));
+      const double s = self.mean(self.switches_each) * settings.ranks;
       const double n = self.mean(self.naive_ns(std::min(iterations * 10, 2000)));
       const double r = waiting.crowded() ? 0 : self.round_trip_ns(500);
       if (block < 3) continue;  // warm-up
       ours.push_back(t);
+      turns.push_back(s);
       naive.push_back(n);
       trips.push_back(r);
     }
     if (rank != 0) continue;
     const Algorithm* used = tuning.pick(call.coll, selection_bytes(call, settings.ranks));
-    std::printf("%-21s %-10s %8zu B  %2d ranks  %10.1f ns   naive 8 B %8.1f ns   line round trip %6.1f ns\n",
-                settings.coll.c_str(), std::string(used->name).c_str(), bytes, settings.ranks, median(ours),
-                median(naive), median(trips));
+    std::printf(
+        "%-21s %-10s %8zu B  %2d ranks  %10.1f ns   naive 8 B %8.1f ns   line round trip %6.1f ns   switches %.1f\n",
+        settings.coll.c_str(), std::string(used->name).c_str(), bytes, settings.ranks, median(ours), median(naive),
+        median(trips), median(turns));
     std::fflush(stdout);
   }
   return 0;
@@ -218,13 +241,13 @@ int bench_main(int argc, char** argv) {
     if (name == "--iterations") settings.iterations = std::atoi(value);
     if (name == "--cores") {
       settings.cores.clear();
-      for (const std::size_t core : numbers(value)) settings.cores.push_back(static_cast<int>(core));
+      if (std::string_view(value) != "any")
+        for (const std::size_t core : numbers(value)) settings.cores.push_back(static_cast<int>(core));
     }
   }
-  if (settings.ranks < 1 || settings.ranks > kMembersMax || settings.blocks < 4 || settings.bytes.empty() ||
-      settings.cores.empty()) {
+  if (settings.ranks < 1 || settings.ranks > kMembersMax || settings.blocks < 4 || settings.bytes.empty()) {
     std::fprintf(stderr,
-                 "usage: sumac-shmbench [--ranks 2] [--cores 0,1] [--coll allreduce] [--algorithm flat]"
+                 "usage: sumac-shmbench [--ranks 2] [--cores 0,1|any] [--coll allreduce] [--algorithm flat]"
                  " [--bytes 8,64] [--blocks 41] [--iterations n]\n");
     return 2;
   }

@@ -12,6 +12,7 @@ namespace sumac::shm {
 struct Waiting {
   int ranks_on_host = 1;              ///< All ranks of the job on this host, not only those of the group.
   double cpus = 1;                    ///< Really available to them: affinity, cgroup quota.
+  bool spreads = true;                ///< A rank may move to another core where its own has too many (crowd.hpp).
   void (*progress)(void*) = nullptr;  ///< Drives the caller's MPI; may call back into other operations.
   void* context = nullptr;
 
@@ -21,6 +22,8 @@ struct Waiting {
 /// How often a step may look before it returns `waiting` to a blocking caller.
 inline constexpr std::uint32_t kPollsAlone = 400;
 inline constexpr std::uint32_t kPollsCrowded = 1;
+/// How often a rank among too many looks before it gives the core away, if whom it waits for is on other cores (some 5 us).
+inline constexpr std::uint32_t kLooksElsewhere = 128;
 
 /// One wait. pause() is called each time a step came back without an end.
 class Patience {

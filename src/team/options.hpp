@@ -35,6 +35,7 @@ struct Options {
   std::string tuning_file;
   Backing backing = Backing::automatic;
   bool single_copy = true;
+  bool spread = true;
   Steps steps = Steps::automatic;
   Bytes chunk{};
   std::uint32_t depth = 0;
@@ -108,6 +109,10 @@ inline constexpr Option<Options> kOptions[] = {
     option<&Options::single_copy>("SUMAC_SHM_SINGLE_COPY", "1",
                                   "0: ranks of a host never read each other's memory directly (cross memory attach), "
                                   "also where the system lets them and an algorithm that does so (single) is chosen."),
+    option<&Options::spread>(
+        "SUMAC_SHM_SPREAD", "1",
+        "With more ranks than processors, a rank that finds its processor fuller than another that "
+        "it may use moves there. 0: where ranks run is left to the kernel."),
     option<&Options::steps>(
         "SUMAC_TEAM_LEVELS", "auto",
         "Small collectives go socket by socket where a host has several (always), or all its ranks meet at "
