@@ -1,5 +1,5 @@
 #pragma once
-// Ranks that share cores. Giving the core away costs 1.3 us (Linux 6.18, EPYC), a hundred looks at a flag. So what rules
+// Ranks that share cores (docs/adr/0037). Giving the core away costs 1.3 us (Linux 6.18, EPYC), a hundred looks at a flag. So what rules
 // there is how often a core changes hands and how many ranks it has to serve, and both follow from where ranks are:
 //   - Of k ranks on a core the last to arrive meets the others' numbers without a switch, and when all whom it still misses
 //     are on other cores, nobody here could go on in its place: it looks on instead of giving the core away. So a core
