@@ -22,6 +22,7 @@ constexpr Algorithm kAlgorithms[] = {
     {Coll::reduce_scatter_block, "flat", "everybody publishes, everybody folds its block", reduce_scatter_block_flat},
 
     {Coll::allreduce, "blocks", "everybody folds its block of all vectors, everybody copies all blocks", allreduce_blocks, turns_fit},
+    {Coll::allreduce, "stream", "everybody copies in chunk by chunk, and folds all", allreduce_stream, turns_fit},
     {Coll::reduce, "blocks", "everybody folds its block of all vectors, the root copies all blocks", reduce_blocks, turns_fit},
     {Coll::reduce_scatter_block, "blocks", "everybody folds its block, chunk by chunk", reduce_scatter_block_blocks, turns_fit},
     {Coll::reduce, "stream", "everybody copies in chunk by chunk, the root folds", reduce_stream, turns_fit},
@@ -97,6 +98,8 @@ std::size_t selection_bytes(const Call& call, int group_size) noexcept {
 // Where the next algorithm takes over. Measured on 2 cores of an EPYC, in both of its speed states (a line's round trip of
 // 60 and 400 ns), and with 8 ranks on them:
 //   allreduce, 2 ranks, us flat / blocks: 4 KiB 0.40 / 0.38, 8 KiB 0.66 / 0.52, 64 KiB 6.1 / 2.4, 1 MiB 104 / 51
+//   allreduce, 2 ranks, us flat / stream / blocks, fast state: 4 KiB 0.22 / 0.25 / 0.38, 8 KiB 0.34 / 0.36 / 0.50, 16 KiB 0.68 /
+//     0.60 / 0.68, 32 KiB 1.50 / 1.49 / 1.39, 48 KiB 2.24 / 2.15 / 1.95, 1 MiB stream / blocks 48 / 44; slow state 65 / 77
 //   8 ranks on 2 cores:                   8 KiB 13 / 18, 32 KiB 58 / 35, 128 KiB 232 / 96, 1 MiB 2150 / 880
 //   bcast, flat / stream:                 8 KiB 0.20 / 0.19, 64 KiB 1.24 / 1.03, 1 MiB 22.6 / 19
 //   reduce, flat / stream / blocks:       8 KiB 0.22 / 0.23 / 0.38, 64 KiB 1.56 / 1.38 / 2.1, 1 MiB 33 / 27 / 40
@@ -112,8 +115,13 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   const std::size_t one_round = input.eager_bytes;
   const std::size_t one_round_of_rows = input.eager_bytes / static_cast<std::size_t>(std::max(input.size, 1));
   set(Coll::barrier, {{SIZE_MAX, "flat"}});
-  // Who shares its core is there once instead of three times in a round of `flat`; who does not reads less in `blocks`.
-  set(Coll::allreduce, {{input.crowded ? one_round : one_round / 2, "flat"}, {SIZE_MAX, "blocks"}});
+  // Who shares its core is there once instead of three times in a round of `flat`; who does not reads less in `blocks`. Two
+  // read no more in `stream` and wait once instead of twice, until folding everything costs more than a wait.
+  if (input.size <= 2 && !input.crowded) {
+    set(Coll::allreduce, {{one_round / 2, "flat"}, {2 * one_round, "stream"}, {SIZE_MAX, "blocks"}});
+  } else {
+    set(Coll::allreduce, {{input.crowded ? one_round : one_round / 2, "flat"}, {SIZE_MAX, "blocks"}});
+  }
   set(Coll::reduce_scatter_block, {{one_round_of_rows, "flat"}, {SIZE_MAX, "blocks"}});
   // Two share the work best if one copies and goes; of more, one that folds all keeps the others waiting.
   if (input.size <= 2) {

@@ -22,6 +22,7 @@ Step reduce_blocks(Operation& op);
 Step reduce_scatter_block_blocks(Operation& op);
 Step reduce_stream(Operation& op);
 Step bcast_stream(Operation& op);
+Step allreduce_stream(Operation& op);
 Step allgather_exchange(Operation& op);
 Step allgatherv_exchange(Operation& op);
 Step alltoall_exchange(Operation& op);

@@ -1,5 +1,6 @@
-// One member's vector to the others (bcast), or theirs to one (reduce): chunk by chunk through the owner's slices, so that
-// it is read while the next chunk is written. Who only writes is away as soon as everything is in its slices.
+// One member's vector to the others (bcast), theirs to one (reduce) or to everybody (allreduce): chunk by chunk through the
+// owner's slices, so that it is read while the next chunk is written. Who only writes is away as soon as everything is in
+// its slices. In an allreduce everybody folds all in rank order, so all have the same bits.
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
 
@@ -60,6 +61,41 @@ Step reduce_stream(Operation& op) {
     }
     ++turns.taken();
     return true;
+  };
+  return drive(op, turns, move, [&] { return turns.taken() == turns.count(); });
+}
+
+Step allreduce_stream(Operation& op) {
+  Group& group = *op.group;
+  const Call& call = *op.call;
+  const Fold& fold = *call.fold;
+  Turns turns(op);
+  const int me = group.index();
+  const Chunks chunks =
+      cut(call.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), unit_for(fold.element_bytes));
+  if (op.phase == 0) turns.begin(chunks.count);
+  const auto fill = [&] {
+    const std::uint64_t turn = turns.filled();
+    if (turn == turns.count() || !turns.free(turn)) return false;
+    const std::size_t offset = turn * chunks.bytes;
+    std::memcpy(turns.slice(me, turn), in_bytes(call) + offset, part_at(offset, call.bytes, chunks.bytes));
+    turns.say(Turns::kWritten, turn);
+    ++turns.filled();
+    return true;
+  };
+  const auto take = [&] {
+    const std::uint64_t turn = turns.taken();
+    if (turn == turns.filled() || !turns.seen_all(Turns::kWritten, turn, turns.fold_peers())) return false;
+    const std::size_t offset = turn * chunks.bytes;
+    fold_pieces(group, call, part_at(offset, call.bytes, chunks.bytes), out_bytes(call) + offset, nullptr,
+                [&](int m) { return m == me ? in_bytes(call) + offset : turns.slice(m, turn); });
+    turns.say(Turns::kFinished, turn);
+    ++turns.taken();
+    return true;
+  };
+  const auto move = [&] {
+    const bool filled = fill();
+    return take() || filled;
   };
   return drive(op, turns, move, [&] { return turns.taken() == turns.count(); });
 }
