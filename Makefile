@@ -19,7 +19,7 @@ HOST_SEED ?= 1
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-control soak-control host-cases mpi4py fuzz asan tsan clean
+.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-control soak-control host-cases mpi4py fuzz asan asan-component tsan clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -91,6 +91,11 @@ fuzz: setup-fuzz ## every libFuzzer program for FUZZ_SECONDS=60, as many at once
 
 asan: ## make test under AddressSanitizer and UBSan
 	@$(MAKE) test PRESET=asan
+
+asan-component: ## the MPI component under AddressSanitizer and UBSan, in real MPI programs
+	@cmake --preset asan --log-level=WARNING
+	@cmake --build build/asan -j $(JOBS) --target mca_coll_hcoll host_cases
+	@SUMAC_BUILD=build/asan python3 tests/host/cases_test.py --sanitized
 
 tsan: ## make test under ThreadSanitizer
 	@$(MAKE) test PRESET=tsan

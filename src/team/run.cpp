@@ -123,6 +123,7 @@ void Run::begin_parcels(const Choice& choice) {
     team_->exchange->begin(*call_);
     parcels_ = team_->exchange.get();
     chunks_ = depth_ = 1;
+    at_ = At::launch;
     return;
   }
   plan_ = schedule_reduce_scatter_block(layout, choice.way == Way::tree);
@@ -254,7 +255,7 @@ void Run::describe_across(std::size_t chunk, sumac_call_t& call) const {
 bool Run::start_direct() {
   direct_.call = {};
   direct_.request = nullptr;
-  if (parcels_ != team_->exchange.get() || !team_->exchange->fill_direct(direct_.call)) return true;
+  if (!team_->exchange->fill_direct(direct_.call)) return true;
   if (!is_well(team_->across.start_direct(team_->across.context, &direct_.call, &direct_.request),
                "blocks between ranks of two hosts did not start"))
     return false;
@@ -309,13 +310,16 @@ Step Run::advance() {
         step = shm::advance(operation_);
         if (step == Step::failed) team_->fail(team_->island_group->broken(), team_->island_group->error());
         return step;
+      case At::launch:  // first of all: these wait for nothing on the island
+        if (!start_direct()) return Step::failed;
+        at_ = At::before;
+        break;
       case At::before:
         if (chunk_ < chunks_ && !walk(plan_.before, chunk_, step)) return step;
         at_ = At::start;
         break;
       case At::start:
         if (chunk_ < chunks_ && plan_.across.takes_part && !start_across(chunk_)) return Step::failed;
-        if (chunk_ == 0 && parcels_ != nullptr && !start_direct()) return Step::failed;
         at_ = At::meanwhile;
         break;
       case At::meanwhile:

@@ -27,7 +27,7 @@ class Run {
   bool waits_across() const noexcept { return (at_ == At::wait && flying_ > 0) || at_ == At::direct_rest; }
 
  private:
-  enum class At : std::uint8_t { direct, before, start, meanwhile, wait, after, direct_rest, finish, done };
+  enum class At : std::uint8_t { direct, launch, before, start, meanwhile, wait, after, direct_rest, finish, done };
   /// A chunk between hosts.
   struct Flight {
     sumac_call_t call;

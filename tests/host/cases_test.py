@@ -4,6 +4,7 @@
 Each row is one run of host-cases: ranks, cases in short and in full, settings. A failing case prints the seed that reruns it."""
 
 import argparse
+import os
 import sys
 import time
 
@@ -57,8 +58,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="the full number of cases")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sanitized", action="store_true", help="of a sanitizer's build (make asan-component)")
     args = parser.parse_args()
-    common.skip_if_sanitized()
+    if args.sanitized:
+        # Open MPI's libraries leave some 120 KiB at the end of a process, and components are unloaded before that is reported: nothing tells
+        # theirs from ours then, so lost memory is not looked for.
+        os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
+    else:
+        common.skip_if_sanitized()
     begin, total, failed = time.monotonic(), 0, 0
     for name, ranks, short, full, settings in ROWS:
         cases = full if args.all else short

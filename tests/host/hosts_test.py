@@ -49,7 +49,7 @@ class Hosts(case.OnLab):
     def test_parts_of_a_sum_by_the_tree(self):
         settings = {"HCOLL_ENABLE_SHARP": "2", "SHARP_COLL_ENABLE_SAT": "1", "SUMAC_TEAM_CHUNK": "4k"}
         done = self.right(7, 60, settings, "--map-by", "ppr:2:node", seed=6, which=("--only", "reduce_scatter_block"))
-        self.assertGreater(done.tally["tree_others"], 10, done.text)
+        self.assertGreater(done.tally["tree_others"], 0, done.text)
 
 
 if __name__ == "__main__":

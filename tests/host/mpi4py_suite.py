@@ -69,7 +69,7 @@ def run(python, tests, modules, ranks, flags, limit_s):
     """Names of the tests that failed at any rank, or of the whole piece if it did not come to its end."""
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     command = ["mpirun", *root, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *flags, "-n", str(ranks), str(python), "main.py", "-q",
-               "-i", f"^({'|'.join(modules)})$", *(word for name in sorted(LEFT_OUT) for word in ("-x", name))]
+               "-i", rf"(^|/)({'|'.join(modules)})(\.py)?$", *(word for name in sorted(LEFT_OUT) for word in ("-x", name))]
     environment = dict(os.environ, OMPI_MCA_rmaps_base_oversubscribe="1")
     try:
         done = subprocess.run(command, cwd=tests, env=environment, text=True, capture_output=True, timeout=limit_s, check=False)
@@ -79,7 +79,7 @@ def run(python, tests, modules, ranks, flags, limit_s):
     text = done.stdout + done.stderr
     failed = set(re.findall(r"^(?:FAIL|ERROR): (\S+ \(\S+\))", text, re.MULTILINE))
     ran = [int(count) for count in re.findall(r"^Ran (\d+) tests", text, re.MULTILINE)]
-    if len(ran) != ranks or (done.returncode != 0 and not failed):
+    if len(ran) != ranks or 0 in ran or (done.returncode != 0 and not failed):
         failed.add(f"{modules[0]} and the rest of its piece: exit status {done.returncode}, {len(ran)} of {ranks} ranks came to the end")
     return failed, max(ran, default=0), text
 
