@@ -10,6 +10,7 @@
 #include "fabricfile/ibnetdiscover.hpp"
 #include "tools/commands.hpp"
 #include "tools/fabric_bounds.hpp"
+#include "topo/bounds_fabric.hpp"
 #include "topo/job_tree.hpp"
 #include "topo/tree.hpp"
 
@@ -22,7 +23,7 @@ using topo::Fabric;
 
 constexpr const char* kUsage =
     "usage: sumac fabric show FILE [--trees N] [--radix N] [--root-guids FILE] [--hosts A,B,...] [--dot]\n"
-    "       sumac fabric bounds FILE [--trees N] [--radix N] [--root-guids FILE] [--hosts A,B,...]\n\n"
+    "       sumac fabric bounds FILE [--trees N] [--radix N] [--root-guids FILE] [--hosts A,B,...] [--json]\n\n"
     "  show               the fabric and the trees that the manager would build of it\n"
     "  bounds             the least time of an allreduce through these trees, through other ones, and without any\n"
     "  FILE               YAML (docs/fabric.md), or what ibnetdiscover printed\n"
@@ -31,7 +32,8 @@ constexpr const char* kUsage =
     "  --root-guids FILE  roots only at these switches, one GUID a line\n"
     "  --hosts A,B,...    a job on these hosts: what it needs of each tree, and its bounds; bounds: all but spare "
     "ones\n"
-    "  --dot              for graphviz: sumac fabric show FILE --dot | dot -Tsvg > fabric.svg\n";
+    "  --dot              for graphviz: sumac fabric show FILE --dot | dot -Tsvg > fabric.svg\n"
+    "  --json             for programs: fixed part and part per byte of each way of these hosts, in seconds\n";
 
 struct Wish {
   std::string verb;  ///< "show" or "bounds"
@@ -41,6 +43,7 @@ struct Wish {
   std::optional<std::uint32_t> trees;
   std::optional<std::uint32_t> radix;
   bool dot = false;
+  bool json = false;
 };
 
 Result<std::uint32_t> count(const std::string& verb, const std::string& option, const std::string& text,
@@ -60,6 +63,8 @@ Result<Wish> parse(const Arguments& arguments) {
     const auto& word = arguments[i];
     if (word == "--dot" && verb == "show") {
       wish.dot = true;
+    } else if (word == "--json" && verb == "bounds") {
+      wish.json = true;
     } else if (word == "--trees" || word == "--radix" || word == "--root-guids" || word == "--hosts") {
       if (++i == arguments.size()) return fail(Errc::invalid, "fabric {}: {} needs a value", verb, word);
       const auto& value = arguments[i];
@@ -273,7 +278,8 @@ Result<> show(const Wish& wish) {
       jobs.push_back(std::move(*job));
     }
   if (wish.verb == "bounds") {
-    print_bounds(*fabric, *trees, jobs);
+    const auto ways = topo::ways_fabric(*fabric, *trees, jobs);
+    wish.json ? print_bounds_json(fabric->name, ways) : print_bounds(fabric->name, ways);
     return {};
   }
   print_summary(*fabric);

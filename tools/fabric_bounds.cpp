@@ -1,9 +1,11 @@
 // `sumac fabric bounds FILE`: the least time of an allreduce each way, on the hosts and trees of a fabric file, and for other places of
 // the nodes. The same function decides at run time (src/topo/bounds.hpp).
-#include <array>
-
 #include "tools/fabric_bounds.hpp"
-#include "topo/bounds_fabric.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
 
 namespace sumac::tools {
 namespace {
@@ -34,19 +36,18 @@ std::string count(std::size_t n, const std::string& what) { return fmt::format("
 
 }  // namespace
 
-void print_bounds(const topo::Fabric& fabric, std::span<const topo::AggregationTree> built,
-                  std::span<const topo::JobTree> jobs) {
-  const auto ways = topo::ways_fabric(fabric, built, jobs);
+void print_bounds(const std::string& name, const topo::WaysFabric& ways) {
   const auto rate = ways.port_rate_bits_per_s == 0
                         ? std::string("no known rate")
                         : fmt::format("{:g} Mbit/s", static_cast<double>(ways.port_rate_bits_per_s) / 1e6);
-  fmt::print("fabric {}: {} with {} of {}, {} from host to host\n\n", fabric.name, count(ways.hosts, "host"),
+  fmt::print("fabric {}: {} with {} of {}, {} from host to host\n\n", name, count(ways.hosts, "host"),
              count(ways.rails, "port"), rate, time_text(static_cast<double>(ways.hop_delay_ns) * 1e-9));
   fmt::print("least time of an allreduce, payload alone\n  {:<40}", "");
   for (const auto bytes : kSizes) fmt::print("{:>11}", topo::bytes_text(bytes));
   fmt::print("  at least as fast as the hosts alone\n");
   const auto shared = ways.nodes_on_member_hosts;
-  trees(fmt::format("this file's {}{}", count(built.size(), "tree"), shared == 0 ? "" : ", nodes on its hosts"), ways);
+  trees(fmt::format("this file's {}{}", count(ways.trees.size(), "tree"), shared == 0 ? "" : ", nodes on its hosts"),
+        ways);
   trees("a tree per port, nodes at switches", topo::with_nodes_at_switches(ways));
   const auto n = ways.hosts;
   for (const auto m : {1u, n / 2, n})
@@ -59,6 +60,24 @@ void print_bounds(const topo::Fabric& fabric, std::span<const topo::AggregationT
   row("no tree: recursive halving, doubling", topo::halving_line(ways));
   row("no tree: recursive doubling", topo::doubling_line(ways));
   fmt::print("\n{}\n", topo::explain(ways));
+}
+
+void print_bounds_json(const std::string& name, const topo::WaysFabric& ways) {
+  const auto line = [](const Line& of) {
+    return nlohmann::json{{"fixed_s", of.fixed_s}, {"per_byte_s", of.per_byte_s}};
+  };
+  const auto most = topo::tree_bytes_max(ways);
+  const nlohmann::json out{
+      {"fabric", name},
+      {"hosts", ways.hosts},
+      {"trees", ways.trees.size()},
+      {"tree", line(topo::tree_line(ways))},
+      {"ring", line(topo::ring_line(ways))},
+      {"halving", line(topo::halving_line(ways))},
+      {"doubling", line(topo::doubling_line(ways))},
+      {"tree_bytes_max", most == topo::kNoLimit ? nlohmann::json() : nlohmann::json(most)},
+  };
+  fmt::print("{}\n", out.dump());
 }
 
 }  // namespace sumac::tools

@@ -1,13 +1,14 @@
 #pragma once
-// The table of `sumac fabric bounds`.
-#include <span>
+// What `sumac fabric bounds` prints.
+#include <string>
 
-#include "topo/job_tree.hpp"
-#include "topo/tree.hpp"
+#include "topo/bounds.hpp"
 
 namespace sumac::tools {
 
-void print_bounds(const topo::Fabric& fabric, std::span<const topo::AggregationTree> built,
-                  std::span<const topo::JobTree> jobs);
+/// The table that people read.
+void print_bounds(const std::string& name, const topo::WaysFabric& ways);
+/// What a program compares with: {"tree": {"fixed_s": 0.1, "per_byte_s": 1e-9}, "ring": ...}.
+void print_bounds_json(const std::string& name, const topo::WaysFabric& ways);
 
 }  // namespace sumac::tools

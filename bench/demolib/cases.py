@@ -12,6 +12,7 @@ class Fabric:
     name: str
     root: str  # None: no lab, everything runs on this machine
     leaves: tuple  # ((leaf node, (host, ...)), ...)
+    file: str = ""  # where it lies, if not in lab/fabrics
 
     @property
     def hosts(self):

@@ -1,5 +1,6 @@
 """The run itself: which column comes when, progress, what goes void, and the state of the machine meanwhile."""
 
+import fnmatch
 import json
 import os
 import signal
@@ -64,12 +65,14 @@ class Progress:
         self.start, self.waiting, self.seen = time.monotonic(), list(steps), {}
         self.absent = set()
 
+    def elapsed_s(self):
+        return time.monotonic() - self.start
+
     def left_s(self):
         return sum(self.seen.get(s.key, s.guess_s) for s in self.waiting if s.key not in self.absent)
 
     def begin(self, step):
-        now = time.monotonic() - self.start
-        text = f"[{clock(now)}, about {clock(self.left_s())} left] {step.fabric.name} run {step.run + 1}: {step.way.column}"
+        text = f"[{clock(self.elapsed_s())}, about {clock(self.left_s())} left] {step.fabric.name} run {step.run + 1}: {step.way.column}"
         print(f"{text:<78}", end=" ", flush=True)
         self.waiting.remove(step)
         self.began = time.monotonic()
@@ -125,6 +128,14 @@ def is_out_of_the_race(step, results):
     return True
 
 
+ENOUGH_RUNS = 3
+
+
+def is_too_late(step, progress, budget_s):
+    """Where all of it would take longer than it may, cells have at least three runs, and not all that they would have."""
+    return budget_s is not None and step.run >= ENOUGH_RUNS and progress.elapsed_s() + progress.left_s() > budget_s
+
+
 def cacheline_ns(tools):
     done = subprocess.run([tools.program("cacheline")], capture_output=True, text=True, check=False)
     return json.loads(done.stdout)["cacheline_ns"] if done.returncode == 0 else None
@@ -146,15 +157,19 @@ class NoLab:
 def bring_up(fabric, tools, log_folder):
     if fabric.root is None:
         return NoLab()
-    file = SOURCE / "lab" / "fabrics" / f"{fabric.name}.yaml"
+    file = fabric.file or SOURCE / "lab" / "fabrics" / f"{fabric.name}.yaml"
     return Lab(tools.program("sumac"), file, f"{fabric.name}-{os.getpid()}", log_folder / f"lab-{fabric.name}.log",
                bare=not tools.daemons())
 
 
-def run_group(fabric, cases, steps, tools, results, progress, log_folder):
+def run_group(fabric, cases, steps, tools, results, progress, log_folder, budget_s=None):
     with bring_up(fabric, tools, log_folder) as lab:
         last_run = None
         for step in steps:
+            if is_too_late(step, progress, budget_s):
+                progress.waiting.remove(step)
+                results.left_out += 1
+                continue
             if step.run != last_run:
                 last_run, ns = step.run, cacheline_ns(tools)
                 for case in cases:
@@ -176,8 +191,9 @@ def machine(results):
     return about + (f", cache line to and fro {min(lines):.0f}..{max(lines):.0f} ns" if lines else "")
 
 
-def measure(program, cases, form, ways, tools, log_folder):
-    """Everything, with progress; leaves the program with one line if the lab does not come up or somebody interrupts."""
+def measure(program, cases, form, ways, tools, log_folder, keeps=False, budget_s=None):
+    """Everything, with progress; leaves the program with one line if the lab does not come up or somebody interrupts. With `keeps`
+    what was measured until then is given back instead, marked `interrupted`."""
 
     def stop(number, _):
         raise KeyboardInterrupt(number)
@@ -192,11 +208,14 @@ def measure(program, cases, form, ways, tools, log_folder):
     progress = Progress([step for _, _, steps in groups for step in steps])
     try:
         for fabric, own, steps in groups:
-            run_group(fabric, own, steps, tools, results, progress, log_folder)
+            run_group(fabric, own, steps, tools, results, progress, log_folder, budget_s)
     except LabError as error:
         sys.exit(f"{program}: {error}")
     except KeyboardInterrupt:
-        sys.exit(f"{program}: interrupted; the lab is down, nothing was written")
+        if not keeps or not results.any():
+            sys.exit(f"{program}: interrupted; the lab is down, nothing was written")
+        results.interrupted = True
+        print(f"\n{program}: interrupted; the lab is down, what was measured until now is written", file=sys.stderr)
     return results
 
 
@@ -207,14 +226,14 @@ def need(program, tools, build, names):
 
 
 def choose(program, only, known):
-    """The cases named in `only`, a list with commas; all if it is empty."""
+    """The cases named in `only`, a list with commas of names or patterns as 'allreduce-*'; all if it is empty."""
     if not only:
         return list(known)
     wanted = only.split(",")
-    unknown = [name for name in wanted if name not in {case.name for case in known}]
+    unknown = [word for word in wanted if not fnmatch.filter([case.name for case in known], word)]
     if unknown:
         sys.exit(f"{program}: no case '{unknown[0]}': {', '.join(case.name for case in known)}")
-    return [case for case in known if case.name in wanted]
+    return [case for case in known if any(fnmatch.fnmatchcase(case.name, word) for word in wanted)]
 
 
 def verdicts(cases, results):

@@ -33,6 +33,11 @@ class Results:
         self.cells = {}
         self.rates = set()  # names of the cases where more is better
         self.notes = {}  # case name -> column -> words, e.g. "not built yet"
+        self.interrupted = False
+        self.left_out = 0  # steps, for lack of time
+
+    def any(self):
+        return any(cell.values for cells in self.cells.values() for column, cell in cells.items() if column != "cacheline_ns")
 
     def cell(self, case, column):
         return self.cells.setdefault(case, {}).setdefault(column, Cell())

@@ -36,13 +36,15 @@ def form_of(name):
 def sized(cases, arguments):
     """The cases as this form takes them: the method's own numbers of calls with --full, few with --quick."""
     def one(case):
+        runs = min(case.runs, arguments.runs or case.runs)
+        peer_runs = min(case.peer_runs, runs)
         if arguments.full and case.kind in ("calls", "parts", "striped"):
             return {"iterations": (200, 20) if case.size <= 64 << 10 else (10, 5) if case.size <= 16 << 20 else (5, 5),
-                    "peer_iterations": None, "peer_runs": case.runs}
+                    "peer_iterations": None, "runs": runs, "peer_runs": runs}
         if arguments.quick:
             few = (max(1, case.iterations[0] // 4), 1) if case.iterations else None
             return {"iterations": few, "peer_iterations": few and (1, 1), "runs": 1, "tuned": case.tuned[-1:]}
-        return {}
+        return {"runs": runs, "peer_runs": peer_runs}
     return [FabricCase(**{**case.__dict__, **one(case)}) for case in cases]
 
 
@@ -50,7 +52,9 @@ def footnotes(started, results):
     env = " ".join(f"{name}={value}" for name, value in sumac_environment().items())
     return [
         "ms, but for counts and ratios; median of the runs (least..most), columns taking turns; every result was verified.",
-        f"This machine: {machine(results)}; {clock(time.monotonic() - started)} min in all.",
+        f"This machine: {machine(results)}; {clock(time.monotonic() - started)} min in all"
+        + (", interrupted" if results.interrupted else "") + (f", {results.left_out} steps left out for time" if results.left_out else "")
+        + ".",
         "payload limit: links up and down x delay, or bytes on the busiest link / rate; wire limit: with every header. bare: the same "
         "messages without MPI, sums, checks or copies.",
         "best tuned: the fastest of the Open MPI algorithms tried, by its number; after the first run only those near it go on. MPICH "
@@ -63,7 +67,10 @@ def main():
     parser = argparse.ArgumentParser(prog="bench-fabric", description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--build", type=Path, default=Path("build/dev"), help="build directory (default build/dev)")
     parser.add_argument("--out", type=Path, default=Path("build/fabric.json"), help="the table goes there, as JSON and as .txt")
-    parser.add_argument("--case", metavar="CASE,...", default="", help="these cases only; --list names them")
+    parser.add_argument("--case", metavar="CASE,...", default="", help="these cases only, names or patterns as '*-500us'; --list names them")
+    parser.add_argument("--runs", type=int, help="at most so many runs of each case (default: the case's own, 5 of most)")
+    parser.add_argument("--minutes", type=float, default=40, help="in which all must be done: from the fourth run on runs are left out "
+                        "rather than taking longer (default 40; not with --full)")
     parser.add_argument("--list", action="store_true", help="the cases, what they are held against, and what must hold")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="one run with few calls: a look, not a measurement")
@@ -73,19 +80,22 @@ def main():
         for case in CASES:
             print(f"{case.name:28} {case.must:28} limit: {case.limit_why}")
         return 0
+    if arguments.runs is not None and arguments.runs < 1:
+        sys.exit(f"bench-fabric: --runs {arguments.runs}: at least 1")
     cases = sized(running.choose("bench-fabric", arguments.case, CASES), arguments)
     form = form_of("full" if arguments.full else "quick" if arguments.quick else "usual")
     tools, started = Tools(arguments.build), time.monotonic()
     running.need("bench-fabric", tools, arguments.build, NEEDED)
     os.environ.setdefault("SUMAC_NODE_LOG_LEVEL", "3")  # nodes say what memory they will hold at most
-    results = running.measure("bench-fabric", cases, form, columns, tools, arguments.out.resolve().parent)
+    results = running.measure("bench-fabric", cases, form, columns, tools, arguments.out.resolve().parent, keeps=True,
+                              budget_s=None if arguments.full else 60 * arguments.minutes)
 
     cases = [case if case.limit is not None else type(case)(**{**case.__dict__, "limit": results.value(case.name, "limit")})
              for case in cases]
     lines, notes = table.table(cases, results), footnotes(started, results)
     report.write(arguments.out, report.rows(cases, results), lines + [""] + [f"{note}  " for note in notes])
     print("\n" + "\n".join(lines) + "\n\n" + "\n".join(notes))
-    return running.verdicts(cases, results)
+    return max(running.verdicts(cases, results), int(results.interrupted))
 
 
 if __name__ == "__main__":

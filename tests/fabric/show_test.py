@@ -1,5 +1,6 @@
 """`sumac fabric show` on good files, bad files and wrong words."""
 
+import json
 import os
 import pathlib
 import re
@@ -85,6 +86,14 @@ class Bounds(unittest.TestCase):
         self.assertRegex(text, r"this file's 1 tree .* up to 150 B\n")
         self.assertIn("16 MiB: tree 17895.9 ms, ring of 8 hosts 3916.1 ms; beyond 150 B the hosts' own algorithms are faster\n", text)
 
+    def test_programs_read_it_as_json(self):
+        said = json.loads(self.bounds(ROOT / "lab/fabrics/fabric-8h-8spare.yaml", "--json"))
+        self.assertEqual((said["fabric"], said["hosts"], said["trees"], said["tree_bytes_max"]), ("fabric-8h-8spare", 8, 8, None))
+        m = 8 * (16 << 20) / 60e6
+        for way, fixed_s, vectors in (("tree", 200e-6, 1), ("ring", 1400e-6, 1.75), ("halving", 600e-6, 1.75), ("doubling", 300e-6, 3)):
+            self.assertAlmostEqual(said[way]["fixed_s"], fixed_s, 9, way)
+            self.assertAlmostEqual(said[way]["per_byte_s"] * (16 << 20), vectors * m, 6, way)
+
     def test_a_part_of_the_hosts(self):
         self.assertIn(": 2 hosts with 1 port of ", self.bounds(SMALL, "--hosts", "h1,h3").splitlines()[0])
 
@@ -106,6 +115,7 @@ class Bad(unittest.TestCase):
                 ("fabric show: --trees 99999999999: a number of 1 to 1024", "show", SMALL, "--trees", 99999999999),
                 ("fabric show: --radix x: a number of 0 to 65535", "show", SMALL, "--radix", "x"),
                 ("fabric bounds: '--dot' is not understood", "bounds", SMALL, "--dot"),
+                ("fabric show: '--json' is not understood", "show", SMALL, "--json"),
                 ("fabric bounds: name a fabric file", "bounds"),
                 ("fabric show: --dot draws whole trees", "show", SMALL, "--dot", "--hosts", "h1")):
             self.refused(2, pattern, *words)

@@ -1,0 +1,42 @@
+import io
+import unittest
+from contextlib import redirect_stderr
+
+from demolib import cases as C
+from demolib import running
+
+
+class Way:
+    column = "sumac"
+
+    def __init__(self):
+        self.cases = [C.CASES[0]]
+
+
+def steps(runs, guess_s):
+    return [running.Step(run, C.F_5MS, Way(), guess_s) for run in range(runs)]
+
+
+class Choose(unittest.TestCase):
+    def test_names_and_patterns(self):
+        for words, expected in (("", len(C.CASES)), ("barrier-16h-5ms", 1), ("*-500us", 2), ("barrier*,allreduce-8B*", 4),
+                                ("hpcc-tree-share,hpcc*", 1)):
+            self.assertEqual(len(running.choose("x", words, C.CASES)), expected, words)
+
+    def test_what_names_nothing_is_refused(self):
+        for words in ("nonesuch", "barrier*,x*"):
+            with redirect_stderr(io.StringIO()), self.assertRaisesRegex(SystemExit, r"no case '(nonesuch|x\*)': "):
+                running.choose("x", words, C.CASES)
+
+
+class Budget(unittest.TestCase):
+    def test_from_the_fourth_run_on_what_would_take_too_long_is_left_out(self):
+        all_steps = steps(5, 100.0)
+        progress = running.Progress(all_steps)
+        self.assertEqual([running.is_too_late(step, progress, 200.0) for step in all_steps], [False] * 3 + [True] * 2)
+        self.assertFalse(any(running.is_too_late(step, progress, 1e6) for step in all_steps))
+        self.assertFalse(any(running.is_too_late(step, progress, None) for step in all_steps))
+
+
+if __name__ == "__main__":
+    unittest.main()
