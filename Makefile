@@ -19,7 +19,7 @@ HOST_SEED ?= 1
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-control soak-control host-cases mpi4py fuzz asan asan-component tsan clean
+.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-crossover bench-control soak-control host-cases mpi4py fuzz asan asan-component tsan clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -57,6 +57,10 @@ bench-host: setup-bench configure ## shared memory against every MPI, inside thi
 bench-fabric: setup-bench configure ## the tree beside Open MPI and MPICH in an emulated fabric (build/fabric.json, 40 minutes); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/fabric/run.py --build $(BUILD) --out build/fabric.json --case "$(CASE)"
+
+bench-crossover: setup configure ## where a tree pays and where not: hosts, round trip, places of the nodes, size (build/crossover.json, 15 minutes); CASE='8h-500us*' for some
+	@cmake --build $(BUILD) -j $(JOBS) --target programs
+	@python3 bench/crossover/run.py --build $(BUILD) --out build/crossover.json --case "$(CASE)"
 
 bench-control: setup-dev configure ## the manager under load and under deaths: 1,000 to 10,000 simulated hosts (build/control.json)
 	@cmake --build $(BUILD) -j $(JOBS) --target control-bench tree-bench golden_test

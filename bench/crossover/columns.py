@@ -1,0 +1,74 @@
+"""How each way of an allreduce is run: Open MPI's algorithms one by one, the tree whatever it costs, and what the selection says."""
+
+import re
+
+from demolib import cases as C
+from demolib.ways import Mpi, Tools, WayFailed, run_mpi
+
+from . import grid
+
+# Open MPI's algorithms by number, and the sizes at which they can be the best: (algorithm, least, most bytes). With fewer numbers than
+# ranks 4 to 6 are recursive doubling.
+ALGORITHMS = ((C.Tuned(1), 0, 4 << 10), (C.Tuned(2), 0, 4 << 10), (C.Tuned(3), 0, 64 << 10), (C.Tuned(4), 4 << 10, 1 << 62),
+              (C.Tuned(5, None, 64 << 10), 1 << 20, 1 << 62), (C.Tuned(6), 4 << 10, 1 << 62))
+RING = C.Tuned(4).peer("allreduce")
+# What the component says with SUMAC_EXPLAIN=1 of a communicator that has a group.
+ANY_SIZE = re.compile(r"communicator MPI_COMM_WORLD: allreduce of any size is for the tree")
+UP_TO = re.compile(r"communicator MPI_COMM_WORLD: allreduce up to (\d+) bytes is for the tree")
+
+
+def tree_limit(text):
+    """Largest allreduce that goes to the tree, by the component's own words; None if it says nothing."""
+    if ANY_SIZE.search(text):
+        return 1 << 62
+    found = UP_TO.search(text)
+    return int(found.group(1)) if found else None
+
+
+def tree_settings(one):
+    return (("SHARP_COLL_GROUPS_PER_COMM", str(one.trees)),)
+
+
+class Choice:
+    """What the selection does with each size: asked of a job with a single small case."""
+
+    column, guess_s = "selection", 3.0
+
+    def __init__(self, cases, form):
+        self.cases, self.form, self.notes = cases, form, {}
+
+    def run(self, lab, tools, seconds):
+        one = self.cases[0].fabric
+        flags = Tools.sumac_flags(tools, tree_settings(one)) + ["-x", "SUMAC_EXPLAIN=1"]
+        out, err = run_mpi(lab, one.hosts, flags, [tools.program("collbench"), "--case", "allreduce:8:2:1"], seconds)
+        limit = tree_limit(err + out)
+        if limit is None:
+            raise WayFailed("the component does not say what is for the tree")
+        print("any size" if limit == 1 << 62 else f"up to {limit} B", end=" ", flush=True)
+        self.notes = {(case.name, "chose"): "tree" if case.size <= limit else "hosts" for case in self.cases}
+        return {}
+
+
+def shorter(case):
+    """A peer's number of calls follows its own bound."""
+    if case.hosts_limit is None:
+        return case
+    return type(case)(**{**case.__dict__, "limit": case.hosts_limit, "iterations": grid.calls(case.hosts_limit, 0.6, 50)})
+
+
+def peers(cases, form):
+    for tuned, least, most in ALGORITHMS:
+        served = [shorter(case) for case in cases if least <= case.size <= most]
+        if served:
+            yield Mpi(tuned.peer("allreduce"), served, form, flags=lambda _, t=tuned: t.flags())
+
+
+def columns(cases, form):
+    """Where the nodes are is nothing to Open MPI: its own algorithms run once for a number of hosts and a round trip."""
+    cases = [case for case in cases if not case.left_out]
+    one = cases[0].fabric
+    forced = tree_settings(one) + (("HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX", "inf"),)
+    out = [Mpi("sumac", cases, form, flags=lambda tools: Tools.sumac_flags(tools, forced))]
+    if one.round_trip_us != grid.FLOOR_US:
+        out.append(Choice(cases, form))
+    return out + (list(peers(cases, form)) if one.place == "switch" else [])
