@@ -59,6 +59,7 @@ void print_bounds(const std::string& name, const topo::WaysFabric& ways) {
   row("no tree: ring", topo::ring_line(ways));
   row("no tree: recursive halving, doubling", topo::halving_line(ways));
   row("no tree: recursive doubling", topo::doubling_line(ways));
+  row("no tree: all to one and back", topo::linear_line(ways));
   fmt::print("\n{}\n", topo::explain(ways));
 }
 
@@ -75,6 +76,7 @@ void print_bounds_json(const std::string& name, const topo::WaysFabric& ways) {
       {"ring", line(topo::ring_line(ways))},
       {"halving", line(topo::halving_line(ways))},
       {"doubling", line(topo::doubling_line(ways))},
+      {"linear", line(topo::linear_line(ways))},
       {"tree_bytes_max", most == topo::kNoLimit ? nlohmann::json() : nlohmann::json(most)},
   };
   fmt::print("{}\n", out.dump());

@@ -92,7 +92,7 @@ def hosts_ms(bounds, size):
     return min(ms(bounds[way], size) for way in OWN_WAYS)
 
 
-OWN_WAYS = ("halving", "doubling")
+OWN_WAYS = ("halving", "doubling", "linear")
 
 
 def why_left_out(one, size, limit):

@@ -9,7 +9,8 @@ from .run import CrossForm, C
 
 FORM = CrossForm(**{**C.SHORT.__dict__, "runs": 1})
 LINES = {"tree": {"fixed_s": 1e-4, "per_byte_s": 1.34e-7}, "ring": {"fixed_s": 7e-4, "per_byte_s": 2.3e-7},
-         "halving": {"fixed_s": 3e-4, "per_byte_s": 2.3e-7}, "doubling": {"fixed_s": 1.5e-4, "per_byte_s": 4e-7}}
+         "halving": {"fixed_s": 3e-4, "per_byte_s": 2.3e-7}, "doubling": {"fixed_s": 1.5e-4, "per_byte_s": 4e-7},
+         "linear": {"fixed_s": 2e-3, "per_byte_s": 8e-7}}
 
 
 def spot(hosts, us, place):

@@ -6,7 +6,8 @@ from demolib.stats import Results
 from . import grid, judging, table
 
 LINES = {"tree": {"fixed_s": 1e-3, "per_byte_s": 1e-7}, "ring": {"fixed_s": 1e-2, "per_byte_s": 2e-7},
-         "halving": {"fixed_s": 4e-3, "per_byte_s": 2e-7}, "doubling": {"fixed_s": 2e-3, "per_byte_s": 4e-7}}
+         "halving": {"fixed_s": 4e-3, "per_byte_s": 2e-7}, "doubling": {"fixed_s": 2e-3, "per_byte_s": 4e-7},
+         "linear": {"fixed_s": 2e-3, "per_byte_s": 8e-7}}
 
 
 def cells():

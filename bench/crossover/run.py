@@ -68,12 +68,11 @@ def recall(path, results):
         return
     old = json.loads(path.read_text())
     for case, columns_ in old["cells"].items():
-        if case in results.cells:
-            continue
         for column, (values, failures) in columns_.items():
             cell = results.cell(case, column)
-            cell.values, cell.failures = values, failures
-        results.notes.setdefault(case, {}).update(old["notes"].get(case, {}))
+            if not cell.values and not cell.failures:
+                cell.values, cell.failures = values, failures
+        results.notes[case] = {**old["notes"].get(case, {}), **results.notes.get(case, {})}
 
 
 def footnotes(started, results, rows):
@@ -96,6 +95,7 @@ def main():
     parser.add_argument("--build", type=Path, default=Path("build/dev"), help="build directory (default build/dev)")
     parser.add_argument("--out", type=Path, default=Path("build/crossover.json"), help="the table goes there, as JSON and as .txt")
     parser.add_argument("--case", metavar="FABRIC,...", default="", help="these fabrics only, as '8h-500us*'; --list names them")
+    parser.add_argument("--column", default="*", help="these columns only, as 'sumac' or 'Open MPI*'")
     parser.add_argument("--add", action="store_true", help="to what earlier runs measured: the table in several pieces")
     parser.add_argument("--runs", type=int, default=1, help="runs of each cell; its number is their median (default 1)")
     parser.add_argument("--list", action="store_true", help="the fabrics")
@@ -111,7 +111,10 @@ def main():
     running.need(PROGRAM, tools, arguments.build, NEEDED)
     cells = cells_of(tools, folder / "crossover", spots)
     form = CrossForm(**{**C.SHORT.__dict__, "name": "grid", "runs": arguments.runs})
-    results = running.measure(PROGRAM, [cell for cell in cells if cell.fabric in chosen], form, columns, tools, folder,
+    def ways(cases, form):
+        return [way for way in columns(cases, form) if fnmatch.fnmatchcase(way.column, arguments.column)]
+
+    results = running.measure(PROGRAM, [cell for cell in cells if cell.fabric in chosen], form, ways, tools, folder,
                               keeps=True)
     raw = folder / "crossover" / "raw.json"
     if arguments.add:

@@ -76,6 +76,11 @@ Line doubling_line(const WaysFabric& fabric) {
           rounds(fabric.hosts) * per_byte(port_rate(fabric) * rails_of(fabric))};
 }
 
+Line linear_line(const WaysFabric& fabric) {
+  if (fabric.hosts <= 1) return {};
+  return {2 * seconds(fabric.hop_delay_ns), 2 * (fabric.hosts - 1.0) * per_byte(port_rate(fabric) * rails_of(fabric))};
+}
+
 WaysFabric with_spare_hosts(WaysFabric fabric, std::uint32_t spares) {
   const auto rate = fabric.port_rate_bits_per_s * std::max(1u, fabric.rails) / std::max(1u, fabric.hosts);
   fabric.trees.assign(spares, {rate, fabric.hop_delay_ns, 0});
@@ -102,7 +107,7 @@ std::int64_t tree_bytes_max(const WaysFabric& fabric) {
   if (fabric.hosts < 2 || fabric.trees.empty() || fabric.port_rate_bits_per_s == 0) return kNoLimit;
   const Line tree = tree_line(fabric);
   double most = static_cast<double>(kNoLimit);
-  for (const Line& own : {halving_line(fabric), doubling_line(fabric)}) {
+  for (const Line& own : {halving_line(fabric), doubling_line(fabric), linear_line(fabric)}) {
     if (tree.per_byte_s <= own.per_byte_s * kEqual) continue;  // what it may lose in delay it doesn't lose in bytes
     most = std::min(most, std::max(0.0, (own.fixed_s - tree.fixed_s) / (tree.per_byte_s - own.per_byte_s)));
   }

@@ -40,8 +40,11 @@ Line tree_line(const WaysFabric& fabric);
 Line ring_line(const WaysFabric& fabric);
 /// Recursive halving and doubling: the bytes of the ring, in 2 log2 n steps. What the hosts do best with large messages.
 Line halving_line(const WaysFabric& fabric);
-/// Recursive doubling: log2 n steps with all bytes each. What they do best with small ones.
+/// Recursive doubling: log2 n steps with all bytes each.
 Line doubling_line(const WaysFabric& fabric);
+/// All to one, which sends the sum back to all: two steps, n - 1 vectors over its port each. What they do best where delay is all: as
+/// good as a tree on one of them.
+Line linear_line(const WaysFabric& fabric);
 
 /// m spare hosts as nodes, each of them root and only node of one tree: n x M / (m x rate), but never less than the hosts' ports take.
 WaysFabric with_spare_hosts(WaysFabric fabric, std::uint32_t spares);

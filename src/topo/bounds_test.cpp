@@ -52,6 +52,9 @@ TEST(Bounds, DelayGoesUpAndDownTheTreeOnceAndThroughTheHostsInRounds) {
   EXPECT_NEAR(doubling_line(fabric).fixed_s, 4e-3, 1e-9);
   EXPECT_NEAR(halving_line(fabric).fixed_s, 8e-3, 1e-9);
   EXPECT_NEAR(ring_line(fabric).fixed_s, 30e-3, 1e-9);
+  EXPECT_NEAR(linear_line(fabric).fixed_s, 2e-3, 1e-9) << "there and back";
+  EXPECT_NEAR(linear_line(hosts(8, 60'000'000)).at(k16MiB), 14 * kM / 6e7, 1e-6);
+  EXPECT_EQ(linear_line(hosts(1, 60'000'000, 1, 1'000)).at(k16MiB), 0);
   for (const auto& [n, rounds] : {std::pair{1u, 0}, {2u, 1}, {3u, 2}, {4u, 2}, {5u, 3}, {64u, 6}, {65u, 7}})
     EXPECT_NEAR(doubling_line(hosts(n, 0, 1, 1'000)).fixed_s, rounds * 1e-6, 1e-12) << n;
 }
