@@ -181,6 +181,12 @@ Outcome<> Comm::standing(const Channel& channel) const {
 
 void Comm::settle_on_shape() {
   shape_ = channels_.front().group->shape();
+  const auto port = context_.job().fabric.host_rate_bits_per_s;
+  for (auto& channel : channels_) {
+    const auto& tree = link_of(channel).tree();
+    const auto rate = tree.rate_bits_per_s == 0 ? port : std::min(tree.rate_bits_per_s, port == 0 ? ~port : port);
+    channel.pieces = piece_rule(rate, tree.delay_ns, channel.group->shape().stream_window, channels_.size());
+  }
   if (channels_.size() == 1) return;
   std::vector<ChannelRate> rates;
   for (const auto& channel : channels_) {

@@ -64,6 +64,7 @@ class Comm {
     std::uint32_t tree = 0;  ///< Index into Job::trees.
     std::uint32_t depth = 0;
     std::unique_ptr<proto::ClientGroup> group;
+    PieceRule pieces{};
   };
 
   Comm(Context& context, std::uint32_t size, std::uint32_t rank) : context_(context), size_(size), rank_(rank) {}
@@ -81,6 +82,7 @@ class Comm {
 
   Outcome<Request*> post(proto::Operation& operation, std::unique_ptr<Staging> staging, std::size_t kind,
                          std::uint64_t bytes);
+  void cut_finely(proto::Operation& operation, const Channel& channel) const;
   tl::expected<std::uint32_t, Errc> post_striped(const proto::Operation& operation, Request& request);
   void take(Channel& channel, const proto::Completion& over);
   void end_by(const Channel& channel);

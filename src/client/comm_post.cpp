@@ -40,6 +40,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
   if (request == nullptr)
     return failure(SHARP_COLL_ENO_RESOURCE, "too many requests in this process: free completed ones");
   operation.token = reinterpret_cast<std::uint64_t>(request->handle());
+  if (channels_.size() == 1) cut_finely(operation, channels_.front());
   auto fragments = fragments_of(operation, shape_);
   const bool corks = fragments > 1;  // decided once: stripes make more fragments of it
   if (corks) context_.cork();
@@ -77,6 +78,13 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
   return request;
 }
 
+/// Blocks of an allgather go in turns already. By what all members know alike: the operation, the job, what Joined said.
+void Comm::cut_finely(proto::Operation& operation, const Channel& channel) const {
+  if (!operation.streaming || operation.block != 0) return;
+  operation.piece =
+      piece_of(channel.pieces, operation.count * element_bytes_of(operation), channel.group->shape().chunk_max);
+}
+
 /// All stripes or none: what a group could refuse is asked of all of them first. Gives the number of fragments.
 tl::expected<std::uint32_t, Errc> Comm::post_striped(const proto::Operation& operation, Request& request) {
   if (end()) return tl::unexpected(Errc::lost);
@@ -89,9 +97,11 @@ tl::expected<std::uint32_t, Errc> Comm::post_striped(const proto::Operation& ope
   std::uint32_t turn = turn_, fragments = 0;
   const auto count = cut(rule_, operation, element, turn, stripes);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto& stripe = stripes[i];
+    // Each member begins elsewhere: all stripes of one tree at once would wait for its node's link while the others' are idle.
+    const auto& stripe = stripes[(i + rank_) % count];
     auto& group = *channels_[stripe.channel].group;
-    const auto part = count == 1 ? operation : part_of(operation, element, stripe.elements);
+    auto part = count == 1 ? operation : part_of(operation, element, stripe.elements);
+    cut_finely(part, channels_[stripe.channel]);
     if (const auto posted = group.post(part, monotonic_now()); !posted) return tl::unexpected(posted.error());
     fragments += fragments_of(part, group.shape());
   }

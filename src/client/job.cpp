@@ -72,7 +72,8 @@ class Reader {
   bool broken_ = false;
 };
 
-constexpr std::uint64_t kJobBlobMagic = 0x334a414d5553;  // "SUMAJ3": its layout's version
+/// "SUMAJ4": the version of its layout and of what members must do alike (3: streams in whole chunks).
+constexpr std::uint64_t kJobBlobMagic = 0x344a414d5553;
 
 /// Each host once, in the order of first appearance, and which of them each rank is on.
 struct Hosts {

@@ -1,6 +1,7 @@
 #include "client/stripes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace sumac::client {
 namespace {
@@ -10,6 +11,9 @@ using proto::Range;
 /// What one more message costs a client and a node together, measured on a 2-core VM (64 KiB messages: 15 to 25 us).
 constexpr std::uint64_t kMessageCostNs = 20'000;
 constexpr std::uint64_t kCacheLine = 64;
+/// What a chunk more costs all its senders, its node and its receivers on the way: five times that, for nodes with many children.
+constexpr std::uint64_t kChunkCostNs = 100'000;
+constexpr std::uint64_t kPieceMin = 1024;  ///< As the largest fragment of the low-latency tree.
 
 Range within(Range range, std::uint64_t count) { return {std::min(range.from, count), std::min(range.to, count)}; }
 
@@ -48,6 +52,21 @@ std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint
   const auto bytes =
       static_cast<std::uint64_t>(static_cast<unsigned __int128>(fastest) * kMessageCostNs / 8 / 1'000'000'000);
   return std::clamp<std::uint64_t>(bytes, kCacheLine, std::max<std::uint64_t>(kCacheLine, chunk_max));
+}
+
+PieceRule piece_rule(std::uint64_t rate_bits_per_s, std::uint64_t delay_ns, std::uint32_t window, std::size_t groups) {
+  const auto carried_in = [&](std::uint64_t ns) {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(rate_bits_per_s) * ns / 8 / 1'000'000'000);
+  };
+  // Half a window is on its way up and down, the other half is being handled.
+  return {carried_in(kChunkCostNs * groups), carried_in(2 * delay_ns) / std::max(1u, window / 2)};
+}
+
+std::uint32_t piece_of(const PieceRule& rule, std::uint64_t bytes, std::uint32_t chunk_max) {
+  if (rule.cost_bytes == 0) return 0;
+  const auto best = std::sqrt(static_cast<double>(bytes) * static_cast<double>(rule.cost_bytes));
+  const auto wanted = std::max({static_cast<std::uint64_t>(best), rule.least, kPieceMin});
+  return wanted >= chunk_max ? 0 : static_cast<std::uint32_t>(wanted / kCacheLine * kCacheLine);
 }
 
 std::uint64_t element_bytes_of(const proto::Operation& operation) {
@@ -116,8 +135,7 @@ proto::Operation part_of(const proto::Operation& operation, std::uint64_t elemen
 std::uint32_t fragments_of(const proto::Operation& operation, const proto::GroupShape& shape) {
   const auto element = element_bytes_of(operation);
   if (element == 0 || operation.count == 0) return 1;
-  const std::uint64_t room =
-      std::max<std::uint64_t>(1, (operation.streaming ? shape.chunk_max : shape.payload_max) / element);
+  const std::uint64_t room = std::max<std::uint64_t>(1, fragment_bytes(operation, shape) / element);
   const auto pieces = [room](std::uint64_t elements) { return (elements + room - 1) / room; };
   if (operation.block == 0) return static_cast<std::uint32_t>(pieces(operation.count));
   const std::uint64_t behind = operation.count - std::min(operation.first_block, operation.count);

@@ -36,6 +36,18 @@ std::vector<std::uint64_t> weights_of(std::span<const ChannelRate> channels);
 /// Bytes that a tree of this rate carries in the time that one more message costs its sender and its node; 0: not known.
 std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint64_t chunk_max);
 
+/// How finely a stream over one tree is cut. A chunk goes on only when all of it is there, so one of as many bytes as the whole message
+/// would go up first and down then, and take twice as long; but each costs its senders and nodes some time. Both are least together
+/// where a chunk has sqrt(bytes of the message x bytes that the link carries in that time).
+struct PieceRule {
+  std::uint64_t cost_bytes = 0;  ///< What the tree carries while a message is handled; 0: not known, whole chunks.
+  std::uint64_t least = 0;       ///< So many that a window of them fills the way up and down.
+};
+/// `rate_bits_per_s`: of a vector through the tree; `delay_ns`: from a host to its root; `groups`: whose chunks a member handles in turn.
+PieceRule piece_rule(std::uint64_t rate_bits_per_s, std::uint64_t delay_ns, std::uint32_t window, std::size_t groups);
+/// For a message of so many bytes: whole cache lines; 0: chunks of chunk_max.
+std::uint32_t piece_of(const PieceRule& rule, std::uint64_t bytes, std::uint32_t chunk_max);
+
 /// Writes the stripes, in the order of the vector; returns how many (1 to the number of groups; `out` has room for all of them).
 /// `turn`: which group begins; moved on.
 std::size_t cut(const StripeRule& rule, const proto::Operation& operation, std::uint64_t element_bytes,

@@ -111,6 +111,30 @@ TEST(Stripes, AStreamIsCutFromWhereTheTimeSavedIsLongerThanAMessageCosts) {
   EXPECT_EQ(stream_stripe_min(std::vector{ChannelRate{0, 1000}}, 65536), 64u) << "a cache line is the least";
 }
 
+TEST(Stripes, AStreamIsCutWhereWaitingForChunksAndHandlingThemCostLeastTogether) {
+  constexpr std::uint64_t kMbit = 1'000'000;
+  const struct {
+    const char* name;
+    std::uint64_t rate, delay_ns, bytes;
+    std::size_t groups;
+    std::uint32_t piece;
+  } rows[] = {
+      {"64 KiB at 60 Mbit/s: nine pieces", 60 * kMbit, 50'000, 65536, 1, 6976},
+      {"a quarter of the rate and of the bytes for each of four trees", 15 * kMbit, 50'000, 16384, 4, 3456},
+      {"1 MiB: more of them, larger ones", 60 * kMbit, 50'000, 1 << 20, 1, 28032},
+      {"16 MiB: whole chunks", 60 * kMbit, 50'000, 16 << 20, 1, 0},
+      {"64 KiB at 10 Gbit/s: a chunk is through before it could be handled twice", 10'000 * kMbit, 5'000, 65536, 1, 0},
+      {"a slow link: not in fragments smaller than the other tree's", kMbit / 10, 50'000, 16384, 1, 1024},
+      {"far away: a window must fill the way", 200 * kMbit, 5'000'000, 65536, 1, 31232},
+      {"no rate is known", 0, 50'000, 65536, 1, 0},
+      {"nothing to send", 60 * kMbit, 50'000, 0, 1, 1024},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    EXPECT_EQ(piece_of(piece_rule(row.rate, row.delay_ns, 16, row.groups), row.bytes, 65536), row.piece);
+  }
+}
+
 TEST(Stripes, APartGivesAndKeepsWhatTheWholeDoesThere) {
   std::vector<std::byte> in(400), out(400);
   const auto offset = [&](const std::byte* at, const std::vector<std::byte>& of) { return at - of.data(); };

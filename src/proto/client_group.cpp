@@ -226,7 +226,7 @@ class ClientGroup::Impl {
     record.window = streams ? shape_.stream_window : shape_.osts;
     if (has_no_data(record.operation.coll)) return;
     record.element = static_cast<std::uint32_t>(element_of(record.operation));
-    record.per_fragment = (streams ? shape_.chunk_max : shape_.payload_max) / record.element;
+    record.per_fragment = fragment_bytes(record.operation, shape_) / record.element;
   }
 
   // ---- life -----------------------------------------------------------------------------------------------

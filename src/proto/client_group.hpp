@@ -2,6 +2,7 @@
 // A member's side of one group: join, numbered contributions in windows, results in order, verdict, leave
 // (docs/protocol.md). No I/O and no copy of what is sent: contributions borrow the user's memory; results are copied
 // to the user's memory in turn.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -80,6 +81,8 @@ struct Operation {
   /// allgather: no fragment goes beyond the elements of one member, which has `block` of them, the first one `first_block`.
   std::uint64_t block = 0, first_block = 0;
   bool streaming = false;  ///< In chunks of chunk_max instead of payload_max. All members choose alike.
+  std::uint32_t piece =
+      0;  ///< Streaming: bytes of a chunk, if less than chunk_max; 0: chunk_max. All members choose alike.
   /// The same bits on every tree and in every order of arrival; for what has them anyway (order_matters()) it changes nothing. All
   /// members choose alike.
   bool reproducible = false;
@@ -87,6 +90,13 @@ struct Operation {
       false;  ///< Without the streaming lock it fails with Errc::again; else it goes in fragments of payload_max.
   std::uint64_t token = 0;  ///< The caller's, handed back in Completion.
 };
+
+/// Bytes of one fragment of an operation, at least one element's.
+constexpr std::uint32_t fragment_bytes(const Operation& operation, const GroupShape& shape) {
+  constexpr std::uint32_t kElementMax = 64;  // of any type and operation
+  if (!operation.streaming) return shape.payload_max;
+  return operation.piece == 0 ? shape.chunk_max : std::min(shape.chunk_max, std::max(operation.piece, kElementMax));
+}
 
 struct OpId {
   std::uint32_t value = 0;

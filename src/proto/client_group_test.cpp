@@ -15,7 +15,7 @@ using wire::Coll;
 
 struct Vectors {
   explicit Vectors(std::size_t count, float value) : src(count, value), dst(count, -1) {}
-  Operation sum(bool streaming = false, std::uint64_t token = 0) {
+  Operation sum(bool streaming = false, std::uint64_t token = 0, std::uint32_t piece = 0) {
     return {.coll = Coll::allreduce,
             .op = Op::sum,
             .dtype = Dtype::float32,
@@ -23,6 +23,7 @@ struct Vectors {
             .src = std::as_bytes(std::span(src)),
             .dst = std::as_writable_bytes(std::span(dst)),
             .streaming = streaming,
+            .piece = piece,
             .token = token};
   }
   std::vector<float> src, dst;
@@ -35,6 +36,7 @@ TEST(ClientGroup, adds_up_at_every_size_around_a_fragment) {
     std::size_t count;
     bool streaming;
     std::size_t fragments;
+    std::uint32_t piece = 0;
   } rows[] = {
       {"one element", 1, false, 1},
       {"one below the payload", 31, false, 1},
@@ -46,6 +48,11 @@ TEST(ClientGroup, adds_up_at_every_size_around_a_fragment) {
       {"one above the chunk", 129, true, 2},
       {"many chunks", 5000, true, 40},
       {"no element at all", 0, false, 1},
+      {"chunks of a quarter", 128, true, 4, 128},
+      {"and one element", 129, true, 5, 128},
+      {"pieces of more than a chunk are chunks", 129, true, 2, 4096},
+      {"a piece has room for any element", 32, true, 2, 1},
+      {"what does not stream has no pieces", 32, false, 1, 64},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -53,7 +60,7 @@ TEST(ClientGroup, adds_up_at_every_size_around_a_fragment) {
     for (std::size_t rank = 0; rank < 3; ++rank) vectors.emplace_back(row.count, static_cast<float>(rank + 1));
     const std::size_t before = world.clients[0]->sent.size();
     for (std::size_t rank = 0; rank < 3; ++rank)
-      ASSERT_TRUE(world.groups[rank]->post(vectors[rank].sum(row.streaming, 5), {}));
+      ASSERT_TRUE(world.groups[rank]->post(vectors[rank].sum(row.streaming, 5, row.piece), {}));
     world.tree.run();
     for (std::size_t rank = 0; rank < 3; ++rank) {
       const auto completion = world.groups[rank]->next_completion();
