@@ -54,10 +54,15 @@ Result<UniqueFd> listen_on(const SocketAddress& address, int backlog) {
   return fd;
 }
 
-Result<Connecting> start_connect(const SocketAddress& address, Millis user_timeout) {
+Result<Connecting> start_connect(const SocketAddress& address, Millis user_timeout, std::string_view interface) {
   Connecting result{UniqueFd{socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)}, 0};
   if (!result.fd) return fail_errno("socket");
   if (auto r = set_stream_options(result.fd.get(), user_timeout); !r) return tl::unexpected(r.error());
+  // Two ports may have addresses of one range: a source address alone would not choose between them.
+  if (!interface.empty() && setsockopt(result.fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface.data(),
+                                       static_cast<socklen_t>(interface.size())) != 0)
+    return fail_errno(fmt::format("use interface {}{}", interface,
+                                  errno == EPERM ? " (without privileges that takes Linux 5.7 or later)" : ""));
   if (connect(result.fd.get(), address.get(), address.length) != 0 && errno != EINPROGRESS && errno != EINTR)
     result.error = errno;
   return result;

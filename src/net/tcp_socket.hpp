@@ -1,5 +1,7 @@
 #pragma once
 // The sockets of the tcp backend and their options, in one place: the bare-tree benchmark uses the same.
+#include <string_view>
+
 #include "base/clock.hpp"
 #include "base/fd.hpp"
 #include "base/result.hpp"
@@ -23,7 +25,8 @@ struct Connecting {
   UniqueFd fd;
   int error = 0;
 };
-Result<Connecting> start_connect(const SocketAddress& address, Millis user_timeout);
+/// `interface`: the port that its packets leave and arrive by, whatever way the routing table likes best; empty: the table's choice.
+Result<Connecting> start_connect(const SocketAddress& address, Millis user_timeout, std::string_view interface = {});
 
 Result<SocketAddress> local_address(int fd);
 

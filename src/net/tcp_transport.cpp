@@ -105,14 +105,14 @@ void TcpTransport::ended(TcpConnection& conn) {
   events_.note(Kind::closed, conn.id);
 }
 
-Result<ConnId> TcpTransport::connect(std::string_view address) {
+Result<ConnId> TcpTransport::connect_by(std::string_view interface, std::string_view address) {
   if (!address.starts_with("tcp:"))
     return fail(Errc::invalid, "{} is no tcp address: write tcp:10.1.0.5:7000", address);
   auto to = parse_address(address.substr(4));
   if (!to) return tl::unexpected(to.error());
   if (to->port() == 0 || to->is_any()) return fail(Errc::invalid, "{}: nobody can be reached there", address);
   if (table_.full()) return fail(Errc::exhausted, "connect {}: all {} connections are in use", address, table_.limit());
-  auto started = start_connect(*to, config_.user_timeout);
+  auto started = start_connect(*to, config_.user_timeout, interface);
   if (!started) return within(fmt::format("connect {}", address), started.error());
   TcpConnection& conn = add(std::move(started->fd), true);
   conn.peer_name = format_address(*to);

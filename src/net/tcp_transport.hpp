@@ -18,7 +18,7 @@ class TcpTransport final : public Transport {
   static Result<std::unique_ptr<Transport>> make(const TransportConfig& config, BufferPool& pool);
 
   std::string address() const override { return address_; }
-  Result<ConnId> connect(std::string_view address) override;
+  Result<ConnId> connect_by(std::string_view interface, std::string_view address) override;
   Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) override;
   void detach(ConnId conn) override;
   void close(ConnId conn, bool flush) override;

@@ -53,7 +53,10 @@ class Transport {
   /// wire::kAddressMax. Empty if this transport does not accept connections.
   virtual std::string address() const = 0;
   /// Starts connecting; never blocks. on_connected or on_closed follows. Errc::invalid: not an address of this backend.
-  virtual Result<ConnId> connect(std::string_view address) = 0;
+  Result<ConnId> connect(std::string_view address) { return connect_by({}, address); }
+  /// The same by one network interface of several that lead there; empty: the system's choice. tcp; the devices of ucx are
+  /// TransportConfig::device, whatever is said here.
+  virtual Result<ConnId> connect_by(std::string_view interface, std::string_view address) = 0;
   /// Queues one message. `head` (at most 256 bytes) is copied. A `body` with an owner is kept by reference; a borrowed body must stay
   /// valid and unchanged until the peer has answered it, or until detach()/close().
   /// Errc::ok, Errc::again (queue full: wait for on_writable), Errc::lost (no such connection), Errc::invalid (over message_max).
@@ -91,7 +94,8 @@ struct TransportConfig {
   std::string backend = "tcp";  ///< "tcp" or "ucx".
   std::string listen;  ///< tcp: "ADDR:PORT" ("0.0.0.0:0" picks a port), empty: no listener. ucx: non-empty = accepts.
   std::string
-      device;  ///< Interface whose address is published ("eth0"); empty: the first one that is not loopback, else lo.
+      device;  ///< Interface whose address is published ("eth0"); empty: the first one that is not loopback, else lo. ucx:
+               ///< those it may use ("mlx5_0:1,mlx5_1:1").
   std::size_t message_max = (1u << 20) + 256;  ///< A longer frame costs its sender the connection.
   std::size_t queue_max = 8u << 20;            ///< Bytes queued on one connection before send() answers `again`.
   /// Messages that wait to go out on an accepted connection; above, nothing more is read from it until its peer has taken half of

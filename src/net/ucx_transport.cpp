@@ -163,7 +163,7 @@ Result<ucp_ep_h> UcxTransport::make_endpoint(UcxConnection& conn, std::span<cons
   return conn.endpoint;
 }
 
-Result<ConnId> UcxTransport::connect(std::string_view address) {
+Result<ConnId> UcxTransport::connect_by(std::string_view, std::string_view address) {
   if (!address.starts_with("ucx:")) return fail(Errc::invalid, "{} is no ucx address: ucx:<hex>", address);
   const auto bytes = from_hex(address.substr(4));
   if (!bytes || bytes->size() < 8 || load_le<std::uint32_t>(bytes->data()) != sum_of(std::span(*bytes).subspan(4)))

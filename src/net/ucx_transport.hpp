@@ -88,7 +88,7 @@ class UcxTransport final : public Transport {
   ~UcxTransport() override;
 
   std::string address() const override { return address_; }
-  Result<ConnId> connect(std::string_view address) override;
+  Result<ConnId> connect_by(std::string_view interface, std::string_view address) override;
   Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) override;
   void detach(ConnId) override {}  // borrowed bodies were copied
   void close(ConnId conn, bool flush) override;

@@ -1,0 +1,116 @@
+#include "net/host_ports.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace sumac::net {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names in a folder; none if there is no such folder (a machine without adapters has none).
+std::vector<std::string> entries_of(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::optional<std::string> first_line(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  if (!std::getline(in, line) || line.empty()) return std::nullopt;
+  return line;
+}
+
+std::optional<std::uint32_t> number_of(const std::string& text) {
+  std::uint32_t number = 0;
+  if (text.empty()) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+struct AdapterPort {
+  std::string adapter;
+  std::uint32_t port = 1;
+};
+
+/// By interface. An Ethernet adapter says which interface each port is; of an InfiniBand one the interfaces count their ports from 0.
+std::map<std::string, AdapterPort> adapters_by_interface(const fs::path& sysfs) {
+  std::map<std::string, AdapterPort> found;
+  const auto all = sysfs / "class" / "infiniband";
+  for (const auto& adapter : entries_of(all)) {
+    for (const auto& name : entries_of(all / adapter / "ports"))
+      if (const auto port = number_of(name))
+        if (const auto interface = first_line(all / adapter / "ports" / name / "gid_attrs" / "ndevs" / "0"))
+          found.try_emplace(*interface, AdapterPort{adapter, *port});
+    const auto net = all / adapter / "device" / "net";
+    for (const auto& interface : entries_of(net)) {
+      const auto counted = number_of(first_line(net / interface / "dev_port").value_or("0"));
+      found.try_emplace(interface, AdapterPort{adapter, counted.value_or(0) + 1});
+    }
+  }
+  return found;
+}
+
+struct IfaddrsDelete {
+  void operator()(ifaddrs* list) const noexcept { freeifaddrs(list); }
+};
+
+bool same_host(const sockaddr* a, const sockaddr* b) {
+  if (a->sa_family != b->sa_family) return false;
+  if (a->sa_family == AF_INET)
+    return reinterpret_cast<const sockaddr_in*>(a)->sin_addr.s_addr ==
+           reinterpret_cast<const sockaddr_in*>(b)->sin_addr.s_addr;
+  return a->sa_family == AF_INET6 && std::memcmp(&reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr,
+                                                 &reinterpret_cast<const sockaddr_in6*>(b)->sin6_addr, 16) == 0;
+}
+
+}  // namespace
+
+std::vector<HostPort> ports_of(std::span<const std::string> interfaces, const std::string& sysfs) {
+  const auto adapters = adapters_by_interface(sysfs);
+  std::vector<HostPort> ports;
+  for (const auto& interface : interfaces) {
+    const auto adapter = adapters.find(interface);
+    if (adapter == adapters.end())
+      ports.push_back({interface, "", 1});
+    else
+      ports.push_back({interface, adapter->second.adapter, adapter->second.port});
+  }
+  return ports;
+}
+
+Result<std::vector<HostPort>> host_ports() {
+  const std::unique_ptr<struct if_nameindex, decltype(&if_freenameindex)> list(if_nameindex(), &if_freenameindex);
+  if (!list) return fail_errno("list of interfaces");
+  std::vector<std::string> interfaces;
+  for (const auto* entry = list.get(); entry->if_index != 0; ++entry) interfaces.emplace_back(entry->if_name);
+  return ports_of(interfaces, "/sys");
+}
+
+Result<bool> is_own_address(const SocketAddress& address) {
+  if (address.family() == AF_INET && (ntohl(reinterpret_cast<const sockaddr_in*>(address.get())->sin_addr.s_addr) >>
+                                      IN_CLASSA_NSHIFT) == IN_LOOPBACKNET)
+    return true;
+  ifaddrs* raw = nullptr;
+  if (getifaddrs(&raw) != 0) return fail_errno("list of interfaces");
+  const std::unique_ptr<ifaddrs, IfaddrsDelete> list(raw);
+  for (const auto* entry = list.get(); entry != nullptr; entry = entry->ifa_next)
+    if (entry->ifa_addr != nullptr && same_host(entry->ifa_addr, address.get())) return true;
+  return false;
+}
+
+}  // namespace sumac::net
