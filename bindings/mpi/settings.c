@@ -85,8 +85,8 @@ const struct hcoll_variable hcoll_variables[] = {
     {.name = "HCOLL_MAIN_IB",
      .default_text = "",
      .legal = "text",
-     .doc = "Adapter and port of HCOLL's main rail.",
-     .no_effect = "one interface of each host is used, and SUMAC_NET_DEVICE names it",
+     .doc =
+         "Ports by which leaders join their trees, mlx5_0:1,mlx5_1:1: see SHARP_COLL_IB_DEV_LIST, which goes before.",
      .read = read_text,
      .offset = offsetof(struct hcoll_settings, devices)},
     {.name = "SUMAC_PROGRESS_THREAD",

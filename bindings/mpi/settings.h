@@ -36,7 +36,6 @@ struct hcoll_variable {
   const char* default_text; /* what is read when nobody set it */
   const char* legal;
   const char* doc;
-  const char* no_effect; /* not NULL: known from HCOLL, and why setting it changes nothing yet */
   /* Into `settings`, at `offset`. Returns 0, or -1 if `text` is not legal. */
   int (*read)(const struct hcoll_variable* variable, const char* text, struct hcoll_settings* settings);
   size_t offset;
@@ -58,8 +57,7 @@ extern const struct hcoll_parameter hcoll_parameters[HCOLL_PARAMETERS];
 /** Reads HCOLL_* from the environment. Returns NULL, or one sentence that names the variable and what is legal. */
 const char* hcoll_settings_read(struct hcoll_settings* settings);
 
-/** Tells `say` of every HCOLL_* variable of the environment that changes nothing: one that nobody knows, with the name that was probably
- *  meant, and one that we know and have no use for. One sentence each. `others` gives the names that are not in our table, one by one, NULL
+/** Tells `say` of every HCOLL_* variable of the environment that nobody knows, with the name that was probably meant. One sentence each. `others` gives the names that are not in our table, one by one, NULL
  *  after the last, and may be NULL. */
 void hcoll_settings_check(void (*say)(const char* sentence), const char* (*others)(size_t index));
 

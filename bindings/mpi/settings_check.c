@@ -66,15 +66,14 @@ static int is_called(const char* known, const char* name, size_t length) {
   return length == known_length && 0 == strncmp(name, known, length);
 }
 
-/* Its index in name_of(); -1: nobody knows it. */
-static long find(const char* name, size_t length, const char* (*others)(size_t)) {
+static int is_known(const char* name, size_t length, const char* (*others)(size_t)) {
   const char* known;
   for (size_t i = 0; NULL != (known = name_of(i, others)); ++i) {
     if (is_called(known, name, length)) {
-      return (long)i;
+      return 1;
     }
   }
-  return -1;
+  return 0;
 }
 
 void hcoll_settings_check(void (*say)(const char* sentence), const char* (*others)(size_t index)) {
@@ -85,16 +84,10 @@ void hcoll_settings_check(void (*say)(const char* sentence), const char* (*other
       continue;
     }
     size_t length = (size_t)(equals - *entry);
-    long found = find(*entry, length, others);
-    if (found < 0) {
+    if (!is_known(*entry, length, others)) {
       const char* meant = nearest(*entry, length, others);
       snprintf(sentence, sizeof(sentence), "unknown variable %.*s%s%s%s", (int)length, *entry,
                NULL == meant ? "" : ": did you mean ", NULL == meant ? "" : meant, NULL == meant ? "" : "?");
-      say(sentence);
-    } else if ((size_t)found < 2 * hcoll_variable_count && NULL != hcoll_variables[found / 2].no_effect &&
-               '\0' != equals[1]) {
-      snprintf(sentence, sizeof(sentence), "%.*s has no effect: %s", (int)length, *entry,
-               hcoll_variables[found / 2].no_effect);
       say(sentence);
     }
   }

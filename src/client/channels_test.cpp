@@ -242,6 +242,47 @@ TEST_F(World, OneChannelAndTwoChannelsOnOnePortSayWhatTheyAre) {
   EXPECT_EQ(times(two, "[group#:"), 1u);
 }
 
+TEST(Channels, MoreThanAJobMayHaveAreRefusedWithTheLimitAndItsVariable) {
+  ::setenv("SUMAC_AM_MAX_GROUP_CHANNELS", "1", 1);
+  const Daemons daemons({.hosts_per_leaf = 2});
+  ::unsetenv("SUMAC_AM_MAX_GROUP_CHANNELS");
+  const auto job = new_job_id();
+  auto config = on(daemons, 4);
+  config.sockets.resize(2);
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto spec = rank.init_spec(job);
+    spec.group_channel_idx = rank.rank / 2;
+    sharp_coll_context* context = nullptr;
+    RANK_EQUAL(sharp_coll_init(&spec, &context), SHARP_COLL_EJOB_CREATE);
+    spec.group_channel_idx = 0;
+    RANK_EQUAL(sharp_coll_init(&spec, &context), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+  EXPECT_THAT(ended[0].err, HasSubstr("2 channels asked (members of a group on one host), a job may have 1: "));
+  EXPECT_THAT(ended[0].err, HasSubstr("SUMAC_AM_MAX_GROUP_CHANNELS"));
+}
+
+TEST_F(World, ANodeOnTheHostItselfIsReachedWhateverPortsAreNamed) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 2);
+  config.environment = {{"SHARP_COLL_IB_DEV_LIST", "lo:1"}, {"SHARP_COLL_LOG_LEVEL", "3"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto spec = rank.init_spec(job);
+    char list[] = "nosuch0:1";  // the person's word goes before the program's
+    spec.config.ib_dev_list = list;
+    sharp_coll_context* context = nullptr;
+    RANK_EQUAL(sharp_coll_init(&spec, &context), 0);
+    std::memset(list, 'x', sizeof list - 1);
+    auto* comm = rank.comm(context);
+    add_up(rank, comm, 1000);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  EXPECT_THAT(ended[0].err, testing::ContainsRegex("tree idx:0 rail_idx:0 group size:2 "));
+}
+
 TEST_F(World, TheResourcePolicySaysHowManyOstsAGroupHas) {
   const struct {
     const char *policy, *percent;

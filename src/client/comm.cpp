@@ -208,8 +208,8 @@ void Comm::announce() const {
                "[group#:{}] group id: {:x} tree idx:{} rail_idx:{} group size:{} quota: ( osts:{} user_data_per_ost:{} "
                ") mgid: ( "
                "subnet prefix: 0x0 interface id: 0x0 ) mlid:0",
-               i, group.config().group_id, link_of(channels_[i]).tree().index, channels_[i].tree, size_,
-               group.shape().osts, group.shape().payload_max);
+               i, group.config().group_id, link_of(channels_[i]).tree().index, context_.rail_of(channels_[i].tree),
+               size_, group.shape().osts, group.shape().payload_max);
   }
 }
 

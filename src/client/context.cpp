@@ -1,6 +1,5 @@
 #include "client/context.hpp"
 
-#include <net/if.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -20,11 +19,6 @@ constexpr Millis kLongSleep{
 constexpr std::uint32_t kIdleLooks = 32, kPatientLooks = 32,
                         kYieldEvery = 8;  ///< A look is about 0.4 us, a lone yield less.
 
-Outcome<> check_device(const std::string& device) {
-  if (device.empty() || ::if_nametoindex(device.c_str()) != 0) return {};
-  return failure(SHARP_COLL_EDEV, "SUMAC_NET_DEVICE={}: this host has no such interface; `ip link` lists them", device);
-}
-
 /// What is no place on a host was never set.
 std::uint32_t channel_of(const sharp_coll_init_spec& spec) {
   const int channel = spec.group_channel_idx;
@@ -40,6 +34,7 @@ Context::Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel
       world_rank_(spec.world_rank),
       world_size_(spec.world_size),
       local_rank_(spec.world_local_rank),
+      channel_(channel_of(spec)),
       coll_timeout_ms_(spec.config.coll_timeout),
       polls_per_user_progress_(spec.config.user_progress_num_polls > 0 ? spec.config.user_progress_num_polls
                                                                        : kDefaultPolls),
@@ -72,9 +67,10 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   // 1. What can go wrong here alone: options, device, sharpd.
   Outcome<> local;
   if (!config) local = failure(SHARP_COLL_EINVAL, "{}", config.error().context);
-  if (local) local = check_device(context->config_.net_device);
   Session* session = nullptr;
+  if (local) local = context->find_devices(spec.config.ib_dev_list, "");
   if (local) local = context->attach(session);
+  if (local && !session->devices().empty()) local = context->find_devices(spec.config.ib_dev_list, session->devices());
 
   // 2. The job, for all.
   const auto report = [&](const Failure& why) -> tl::unexpected<Failure> {
@@ -87,8 +83,8 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
       SUMAC_DEBUG(context->log_, "{}", why.text);
     return tl::unexpected(why);
   };
-  auto bytes =
-      begin_job(context->world_oob_, local, session, spec.job_id, channel_of(spec), context->config_, context->log_);
+  auto bytes = begin_job(context->world_oob_, local, session, spec.job_id,
+                         {context->channel_, context->devices_.names()}, context->config_, context->log_);
   if (!bytes) return report(bytes.error());
 
   // 3. Everybody to its leaf node.
@@ -110,6 +106,16 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   return context;
 }
 
+Outcome<> Context::find_devices(const char* program, const std::string& host) {
+  const auto ports = net::host_ports();
+  if (!ports) return failure(SHARP_COLL_EDEV, "{}", ports.error().context);
+  auto found =
+      client::find_devices({config_.devices, program == nullptr ? "" : program, host, config_.net_device}, *ports);
+  if (!found) return tl::unexpected(found.error());
+  devices_ = *std::move(found);
+  return {};
+}
+
 Outcome<> Context::attach(Session*& session) {
   wire::AttachBody who;
   who.world_rank = static_cast<std::uint32_t>(world_rank_);
@@ -126,16 +132,21 @@ Outcome<> Context::connect() {
   const auto rank = static_cast<std::uint32_t>(world_rank_);
   const auto backend = common_backend(job_, rank, config_.transport);
   if (!backend) return tl::unexpected(backend.error());
+  auto ports = ports_to_trees(job_, rank, devices_, channel_);
+  if (!ports) return tl::unexpected(ports.error());
+  ports_ = *std::move(ports);
+  if (world_rank_ == 0) announce_trees();
   net::TransportConfig config;
   config.backend = *backend;
-  config.device = config_.net_device;
+  if (*backend == "ucx") config.device = devices_.names();
   config.queue_max = kQueueBytes;
   config.handshake_timeout = config_.job_create_timeout;
   auto transport = net::make_transport(config, pool_);
   if (!transport) return failure(SHARP_COLL_ECONN_TREE, "{}", transport.error().context);
   transport_ = *std::move(transport);
-  for (const auto& tree : job_.trees) {
-    auto link = TreeLink::begin(job_, tree, rank, *transport_, *this, config_.wire_version_max);
+  for (std::size_t i = 0; i < job_.trees.size(); ++i) {
+    auto link =
+        TreeLink::begin(job_, job_.trees[i], rank, *transport_, *this, config_.wire_version_max, ports_[i].interface);
     if (!link) return tl::unexpected(link.error());
     links_.push_back(*std::move(link));
   }
@@ -145,6 +156,29 @@ Outcome<> Context::connect() {
   for (const auto& link : links_)
     if (auto stands = link->check(*transport_, patience, config_.node_lost_after); !stands) return stands;
   return {};
+}
+
+/// Two ports of a host on one tree carry its channels between them, so the line says how many there are on each.
+void Context::announce_trees() const {
+  const auto& g = job_.grant.grant;
+  for (std::size_t i = 0; i < job_.trees.size(); ++i) {
+    const auto ports = std::max(ports_[i].leading, 1u);
+    SUMAC_INFO(
+        log_,
+        "tree_info: tree idx:{} quota: ( osts:{} user_data_per_ost:{} max_groups:{} max_qps:{} max_group_channels:{})",
+        job_.trees[i].index, g.osts, g.payload_per_ost, g.max_groups, g.max_qps,
+        (g.max_group_channels + ports - 1) / ports);
+    if (ports_[i].port >= 0)
+      SUMAC_DEBUG(log_, "tree idx:{} by {}", job_.trees[i].index,
+                  devices_.ports[static_cast<std::size_t>(ports_[i].port)].name);
+  }
+  if (job_.trees.size() < config_.trees_wished())
+    SUMAC_INFO(log_, "{} of {} trees granted: no more of them reach all hosts of the job and have room",
+               job_.trees.size(), config_.trees_wished());
+}
+
+std::uint32_t Context::rail_of(std::size_t tree) const {
+  return ports_[tree].port < 0 ? static_cast<std::uint32_t>(tree) : static_cast<std::uint32_t>(ports_[tree].port);
 }
 
 TreeLink& Context::link_of(net::ConnId conn) noexcept {

@@ -56,6 +56,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   // With the lock held.
   void progress();
   std::vector<std::unique_ptr<TreeLink>>& links() { return links_; }  ///< As Job::trees.
+  /// For people: the port of the list that this process takes to a tree, or the tree's number where it named none.
+  std::uint32_t rail_of(std::size_t tree) const;
   std::uint64_t next_token() { return static_cast<std::uint64_t>(world_rank_) << 32 | ++tokens_; }
   std::uint32_t next_group_number() { return groups_made_++; }
   Request* take_request() { return requests_.take(); }
@@ -93,8 +95,10 @@ class Context final : private net::TransportEvents, public proto::Outbox {
 
  private:
   Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel level);
+  Outcome<> find_devices(const char* program, const std::string& host);
   Outcome<> attach(Session*& session);
   Outcome<> connect();
+  void announce_trees() const;
   void drain();
   // net::TransportEvents
   void on_accepted(net::ConnId) override {}
@@ -125,13 +129,17 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   const unsigned long mark_;
   Logger log_;
   ClientConfig config_;
-  const int world_rank_, world_size_, local_rank_, coll_timeout_ms_, polls_per_user_progress_;
+  const int world_rank_, world_size_, local_rank_;
+  const std::uint32_t channel_;
+  const int coll_timeout_ms_, polls_per_user_progress_;
   int (*const user_progress_)(void);
   const sharp_coll_out_of_band_colls oob_colls_;
   const Oob world_oob_;
   const bool is_threaded_;
   std::mutex mutex_;
   std::unique_ptr<Session> session_;
+  DeviceList devices_;
+  std::vector<TreePort> ports_;  ///< As Job::trees.
   Job job_;
   BufferPool pool_;
   std::unique_ptr<net::Transport> transport_;

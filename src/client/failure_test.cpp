@@ -211,7 +211,11 @@ TEST(WorldAmiss, InitFailsAlikeOnAllRanksWithOneLine) {
 }
 
 TEST(WorldAmiss, BadSettingsAreNamed) {
-  const Failing rows[] = {{"SUMAC_NET_DEVICE=nosuch0", {}, SHARP_COLL_EDEV, "SUMAC_NET_DEVICE=nosuch0"},
+  const Failing rows[] = {{"SUMAC_NET_DEVICE=nosuch0",
+                           {},
+                           SHARP_COLL_EDEV,
+                           "SUMAC_NET_DEVICE=nosuch0: this host has no device nosuch0; there are "},
+                          {"SHARP_COLL_IB_DEV_LIST=lo,lo:1", {}, SHARP_COLL_EDEV, "lo:1 is named twice, first as lo"},
                           {"SHARP_COLL_PIPELINE_DEPTH=none", {}, SHARP_COLL_EINVAL, "SHARP_COLL_PIPELINE_DEPTH"}};
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

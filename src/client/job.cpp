@@ -140,7 +140,7 @@ std::uint32_t osts_by_policy(const ClientConfig& config, std::uint32_t granted) 
 
 /// Rank 0's part: ask, and put the answer into the form that everybody gets.
 Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, std::uint64_t job_id,
-                         const ClientConfig& config, const Logger& log) {
+                         const std::string& devices, const ClientConfig& config, const Logger& log) {
   const Hosts hosts = distinct_hosts(hellos);
   wire::JobBeginBody wish;
   std::uint32_t channels = 1;
@@ -151,11 +151,13 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
                config.quota_groups,
                config.quota_qps != 0 ? config.quota_qps : hosts.most_ranks(),
                channels,
-               config.quota_trees != 0 ? config.quota_trees : config.groups_per_comm};
+               config.trees_wished()};
   wish.world_size = static_cast<std::uint32_t>(hellos.size());
   wish.host_count = static_cast<std::uint32_t>(hosts.names.size());
   wish.features = SHARP_FEATURE_LLT | (config.enable_sat ? SHARP_FEATURE_SAT : 0) |
                   (config.reproducible ? SHARP_FEATURE_REPRODUCIBLE : 0);
+  if (!wire::put_text(wish.devices, devices))
+    return failure(SHARP_COLL_EDEV, "the list of devices {} is longer than {} letters", devices, wire::kDevicesMax - 1);
   SUMAC_INFO(log,
              "job (ID: {}) resource request quota: ( osts:{} user_data_per_ost:{} max_groups:{} max_qps:{} "
              "max_group_channels:{}, num_trees:{})",
@@ -174,15 +176,6 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
         "SUMAC_REPRODUCIBLE=1, but sharp_am does not grant reproducible sums: update sharp_am and sharpd, or unset it");
   }
   const auto& g = grant->job.grant;
-  for (const auto& granted : grant->trees)
-    SUMAC_INFO(
-        log,
-        "tree_info: tree idx:{} quota: ( osts:{} user_data_per_ost:{} max_groups:{} max_qps:{} max_group_channels:{})",
-        granted.tree.tree_index, g.osts, g.payload_per_ost, g.max_groups, g.max_qps, g.max_group_channels);
-  if (grant->trees.size() < wish.wish.num_trees)
-    SUMAC_INFO(log, "{} of {} trees granted: no more of them reach all hosts of the job and have room",
-               grant->trees.size(), wish.wish.num_trees);
-
   Job job;
   job.id = job_id;
   job.grant = grant->job;
@@ -312,10 +305,10 @@ Outcome<Job> decode_job(std::span<const std::byte> bytes) {
 }
 
 Outcome<std::vector<std::byte>> begin_job(const Oob& oob, const Outcome<>& local, Session* session,
-                                          std::uint64_t job_id, std::uint32_t channel, const ClientConfig& config,
+                                          std::uint64_t job_id, const Member& member, const ClientConfig& config,
                                           const Logger& log) {
   RankHello hello;
-  hello.channel = channel;
+  hello.channel = member.channel;
   hello.report = Report::of(local);
   if (local && !wire::put_text(hello.host, session->host()))
     hello.report = Report::of(failure(SHARP_COLL_ESESS_INIT, "sharpd gives this host the name '{}'", session->host()));
@@ -329,7 +322,7 @@ Outcome<std::vector<std::byte>> begin_job(const Oob& oob, const Outcome<>& local
     for (const auto& each : *hellos) reports.push_back(each.report);
     notice.report = first_failure(reports);
     if (notice.report.status == 0) {
-      auto job = ask_for_job(*hellos, *session, job_id, config, log);
+      auto job = ask_for_job(*hellos, *session, job_id, member.devices, config, log);
       if (job)
         blob = encode_job(*job);
       else

@@ -58,11 +58,17 @@ struct Job {
 std::vector<std::byte> encode_job(const Job& job);
 Outcome<Job> decode_job(std::span<const std::byte> bytes);
 
+/// What this process is among the members of a group.
+struct Member {
+  std::uint32_t channel = 0;  ///< Which of its host's members, where there are several (sockets' leaders).
+  std::string devices{};      ///< Ports that it wants to use, for the manager; empty: any. Rank 0's count.
+};
+
 /// Collective. `local` is what went wrong here before (bad option, no such device, no sharpd), then `session` is not used.
 /// All ranks get the same failure, or the bytes of the job, which each decodes for itself (and says in the next agreement if it
-/// can't). `channel`: which of its host's members in a group this process is, where there are several (sockets' leaders). Rank 0 holds the grant afterwards: if a later step fails it must end_job().
+/// can't). Rank 0 holds the grant afterwards: if a later step fails it must end_job().
 Outcome<std::vector<std::byte>> begin_job(const Oob& oob, const Outcome<>& local, Session* session,
-                                          std::uint64_t job_id, std::uint32_t channel, const ClientConfig& config,
+                                          std::uint64_t job_id, const Member& member, const ClientConfig& config,
                                           const Logger& log);
 
 }  // namespace sumac::client

@@ -81,8 +81,13 @@ constexpr Option<C> kTable[] = {
     option<&C::sharpd_socket>("SHARP_COLL_SHARPD_SOCKET_NAME", "/run/sumac/sharpd.sock",
                               "Where sharpd of this host listens."),
     option<&C::transport>("SUMAC_TRANSPORT", "auto", "tcp, ucx, or auto: what the aggregation node offers."),
+    option<&C::devices>("SHARP_COLL_IB_DEV_LIST", "",
+                        "Ports to use, NAME or NAME:PORT with commas between: RDMA adapters (mlx5_0:1) or network "
+                        "interfaces (eth0). Rank 0's decide which trees the job gets; of the ports that lead to a tree "
+                        "a process takes the one of its channel. Before the program's own list (HCOLL_MAIN_IB); any: "
+                        "the system's choice."),
     option<&C::net_device>("SUMAC_NET_DEVICE", "",
-                           "Network interface to use, such as eth0; empty: the system's choice."),
+                           "The same, where neither the program nor sharpd names ports; empty: the system's choice."),
     option<&C::wire_version_max>("SUMAC_COLL_WIRE_VERSION_MAX", "2",
                                  "Speak at most this version of the messages to nodes (docs/upgrade.md).")
         .between(wire::kAggVersionMin, wire::kAggVersionMax),

@@ -29,7 +29,7 @@ struct ClientConfig {
   // Surroundings.
   std::string sharpd_socket;
   std::string transport;
-  std::string net_device;
+  std::string devices, net_device;
   Millis node_lost_after;
   std::uint32_t wire_version_max;
   std::uint32_t stats_dump_mode;
@@ -41,6 +41,8 @@ struct ClientConfig {
       ignored_job_create_polling_delay, ignored_error_check_interval, ignored_poll_batch,
       ignored_job_req_exclusive_lock_mode, ignored_num_coll_group_resource_alloc_threshold,
       ignored_job_member_list_type, ignored_enable_gpu_direct_rdma, ignored_enable_pci_relaxed_ordering;
+
+  std::uint32_t trees_wished() const { return quota_trees != 0 ? quota_trees : groups_per_comm; }
 };
 
 std::span<const Option<ClientConfig>> client_options();

@@ -52,7 +52,9 @@ Outcome<Session> Session::attach(const std::string& path, const wire::AttachBody
   if (answer->header.kind != HostKind::attached)
     return failure(SHARP_COLL_ESESS_INIT, "{}: {} answers attach with {}: is it sharpd?", kNoDaemon, path,
                    wire::to_string(answer->header.kind));
-  session.host_ = wire::get_text(wire::host_entry<wire::AttachedBody>(*answer).host);
+  const auto body = wire::host_entry<wire::AttachedBody>(*answer);
+  session.host_ = wire::get_text(body.host);
+  session.devices_ = wire::get_text(body.devices);
   return session;
 }
 

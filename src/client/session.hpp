@@ -27,7 +27,8 @@ class Session {
   /// SHARP_COLL_ESESS_INIT: nobody listens there, or it is no sharpd, or it does not answer in time.
   static Outcome<Session> attach(const std::string& path, const wire::AttachBody& who, Duration patience);
 
-  const std::string& host() const { return host_; }  ///< As the manager knows this host.
+  const std::string& host() const { return host_; }        ///< As the manager knows this host.
+  const std::string& devices() const { return devices_; }  ///< Its ports for programs that name none; empty: any.
 
   /// SHARP_COLL_EJOB_CREATE, SHARP_COLL_ENOTREE, SHARP_COLL_ETREE_INFO or SHARP_COLL_ESESS_INIT.
   Outcome<Grant> begin_job(std::uint64_t job_id, const wire::JobBeginBody& wish, const std::vector<std::string>& hosts,
@@ -48,7 +49,7 @@ class Session {
   net::HostClient sharpd_;
   std::string path_;
   wire::AttachBody who_;
-  std::string host_;
+  std::string host_, devices_;
 };
 
 }  // namespace sumac::client

@@ -196,7 +196,7 @@ TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) 
   ASSERT_TRUE(config);
   config->reproducible = true;
   const auto job =
-      begin_job(Oob({}, nullptr, 0, 1), {}, &*session, 99, 0, *config, Logger(Logger::Form::library, LogLevel::fatal));
+      begin_job(Oob({}, nullptr, 0, 1), {}, &*session, 99, {}, *config, Logger(Logger::Form::library, LogLevel::fatal));
   ASSERT_FALSE(job);
   EXPECT_EQ(job.error().status, SHARP_COLL_ENOT_SUPP);
   EXPECT_THAT(job.error().text, HasSubstr("SUMAC_REPRODUCIBLE=1, but sharp_am does not grant"));

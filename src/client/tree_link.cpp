@@ -24,6 +24,33 @@ Outcome<Leaf> leaf_of(const JobTree& tree, std::uint32_t world_rank) {
 
 }  // namespace
 
+Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, std::uint32_t world_rank, const DeviceList& devices,
+                                              std::uint32_t channel) {
+  std::vector<std::vector<bool>> leads;
+  std::vector<bool> by_none;
+  for (const auto& tree : job.trees) {
+    const auto leaf = leaf_of(tree, world_rank);
+    if (!leaf) return tl::unexpected(leaf.error());
+    auto ways = ways_to(devices, *leaf->address);
+    if (!ways) return tl::unexpected(ways.error());
+    if (!devices.empty() && std::ranges::find(ways->leads, true) == ways->leads.end())
+      return failure(SHARP_COLL_ECONN_TREE,
+                     "{}: no way from there to node {} at {} of tree {}: name a port of its rail too, or "
+                     "SHARP_COLL_IB_DEV_LIST=any",
+                     devices.origin, *leaf->name, *leaf->address, tree.index);
+    leads.push_back(std::move(ways->leads));
+    by_none.push_back(ways->by_none);
+  }
+  const auto chosen = choose_ports(leads, channel);
+  std::vector<TreePort> ports;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    TreePort port{chosen[i], static_cast<std::uint32_t>(std::ranges::count(leads[i], true)), {}};
+    if (port.port >= 0 && !by_none[i]) port.interface = devices.ports[static_cast<std::size_t>(port.port)].interface;
+    ports.push_back(std::move(port));
+  }
+  return ports;
+}
+
 Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, const std::string& wanted) {
   std::string backend, from;
   for (const auto& tree : job.trees) {
@@ -45,10 +72,10 @@ Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, co
 
 Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
                                                    net::Transport& transport, proto::Outbox& outbox,
-                                                   std::uint32_t wire_version_max) {
+                                                   std::uint32_t wire_version_max, std::string_view interface) {
   const auto leaf = leaf_of(tree, world_rank);
   if (!leaf) return tl::unexpected(leaf.error());
-  auto conn = transport.connect(*leaf->address);
+  auto conn = transport.connect_by(interface, *leaf->address);
   if (!conn)
     return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {}: {}", *leaf->name, conn.error().context);
   std::unique_ptr<TreeLink> link(new TreeLink(tree, *leaf->name, *leaf->address, *conn));

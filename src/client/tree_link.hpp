@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "client/devices.hpp"
 #include "client/job.hpp"
 #include "client/status.hpp"
 #include "net/transport.hpp"
@@ -14,10 +15,10 @@ namespace sumac::client {
 
 class TreeLink {
  public:
-  /// Starts connecting. `tree` stays where it is as long as the link.
+  /// Starts connecting, by one network interface where one is named. `tree` stays where it is as long as the link.
   static Outcome<std::unique_ptr<TreeLink>> begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
                                                   net::Transport& transport, proto::Outbox& outbox,
-                                                  std::uint32_t wire_version_max);
+                                                  std::uint32_t wire_version_max, std::string_view interface);
   /// After connecting: it stands, or why it does not after `patience`. Watched from now on.
   Outcome<> check(net::Transport& transport, Millis patience, Millis silent_after);
 
@@ -44,6 +45,16 @@ class TreeLink {
   bool is_connected_ = false;
   std::unique_ptr<proto::ClientLink> engine_;
 };
+
+/// Which port of the list this rank takes to a tree.
+struct TreePort {
+  int port = -1;              ///< Index into the list; -1: the list is empty.
+  std::uint32_t leading = 0;  ///< How many ports of the list lead there.
+  std::string interface;      ///< Of the port; empty: the system's choice.
+};
+/// For each tree. SHARP_COLL_ECONN_TREE: no port of the list leads to one.
+Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, std::uint32_t world_rank, const DeviceList& devices,
+                                              std::uint32_t channel);
 
 /// The backend that all leaves of this rank offer ("tcp"). One transport carries them all.
 Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, const std::string& wanted);

@@ -11,7 +11,7 @@ struct Config {
   bool allow_insecure = false;
   std::string tls_ca, tls_cert, tls_key;
   std::string socket;
-  std::string host;
+  std::string host, devices;
   Millis manager_timeout{};
   std::uint32_t clients_max = 0;
   std::uint32_t log_level = 0;
@@ -38,6 +38,11 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::host>("SUMAC_HOSTD_HOST", "",
                           "This host's name in the fabric file; none: what the system calls it.")
         .alias("host"),
+    option<&Config::devices>("SUMAC_HOSTD_DEVICES", "",
+                             "Ports by which programs of this host join their trees unless they name others: "
+                             "mlx5_0:1,mlx5_1:1; none: the system's choice.")
+        .alias("ib_dev")
+        .alias("devices"),
     option<&Config::manager_timeout>("SUMAC_HOSTD_MANAGER_TIMEOUT", "15s",
                                      "A manager silent for so long about a job is given up.")
         .alias("manager_timeout")

@@ -39,15 +39,17 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (!tls) return tl::unexpected(tls.error());
   if (auto legal = control::check_endpoint(config.manager, config.allow_insecure, tls->get()); !legal)
     return within("--manager", legal.error());
+  if (config.devices.size() >= wire::kDevicesMax)
+    return fail(Errc::invalid, "--devices: at most {} letters", wire::kDevicesMax - 1);
   auto sockets = net::HostServer::listen(config.socket, config.clients_max);
   if (!sockets) return tl::unexpected(sockets.error());
   const auto held_file = config.socket + ".jobs";
   auto held = load_held(held_file);
   if (!held) SUMAC_WARN(log, "what a former sharpd held is lost: {}", held.error().context);
   const bool inherits = held && *held;
-  Server server(
-      {*host, config.manager, config.manager_timeout, inherits ? (*held)->life : draw_life(), *tls, held_file},
-      *std::move(sockets), *wake, *std::move(epoll), log);
+  Server server({*host, config.manager, config.manager_timeout, inherits ? (*held)->life : draw_life(), *tls, held_file,
+                 config.devices},
+                *std::move(sockets), *wake, *std::move(epoll), log);
   if (inherits) {
     const auto count = server.take_over(**held);
     SUMAC_WARN(log, "{} of {} jobs of the former sharpd go on", count, (*held)->jobs.size());

@@ -78,7 +78,10 @@ void Server::tell_full() {
 }
 
 void Server::on_client(net::HostClientId id, const net::PeerIdentity& who) {
-  Client client{Session(Peer{who.pid, who.uid, who.gid}, config_.host, [this] { return ++last_ticket_; }), {}, {}};
+  Client client{Session(
+                    Peer{who.pid, who.uid, who.gid}, config_.host, [this] { return ++last_ticket_; }, config_.devices),
+                {},
+                {}};
   auto pidfd = net::peer_pidfd(sockets_.socket_of(id));
   if (!pidfd && pidfd.error().code == Errc::exhausted) {
     ++unwatched_;

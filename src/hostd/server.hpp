@@ -22,6 +22,7 @@ struct ServerConfig {
   std::uint64_t life = 0;                  ///< Of this process: draw_life(), or its forerunner's (held_file.hpp).
   std::shared_ptr<control::Tls> tls{};
   std::string held_file{};  ///< Where the next process finds what is held here; empty: nowhere.
+  std::string devices{};    ///< Ports for programs that name none.
 };
 
 class Server final : private net::HostServerEvents {

@@ -91,8 +91,8 @@ std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1:
 
 }  // namespace
 
-Session::Session(Peer peer, std::string host, std::function<Ticket()> next_ticket)
-    : peer_(peer), host_(std::move(host)), next_ticket_(std::move(next_ticket)) {}
+Session::Session(Peer peer, std::string host, std::function<Ticket()> next_ticket, std::string devices)
+    : peer_(peer), host_(std::move(host)), next_ticket_(std::move(next_ticket)), devices_(std::move(devices)) {}
 
 std::string Session::describe() const {
   return fmt::format("{} pid {} uid {}{}", host_, peer_.pid, peer_.uid,
@@ -132,6 +132,7 @@ Actions Session::attach(const HostMessage& message) {
   wire::AttachedBody body;
   if (!wire::put_text(body.host, host_))
     return {Offence{"this host's name does not fit"}};  // main checked it: our own mistake
+  if (!wire::put_text(body.devices, devices_)) return {Offence{"this host's devices do not fit"}};  // so this
   return {ToClient{wire::host_message(HostKind::attached, body)}};
 }
 
@@ -150,6 +151,7 @@ Actions Session::begin(const HostMessage& message) {
   job.begin.set_features(body.features);
   job.begin.set_holder(describe());
   job.begin.set_uid(peer_.uid);
+  job.begin.set_devices(std::string(wire::get_text(body.devices)));
   auto* wish = job.begin.mutable_wish();
   wish->set_osts(body.wish.osts);
   wish->set_payload_per_ost(body.wish.payload_per_ost);

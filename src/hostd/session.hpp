@@ -46,8 +46,8 @@ using Actions = std::vector<Action>;
 
 class Session {
  public:
-  /// `next_ticket`: shared by all sessions of the process.
-  Session(Peer peer, std::string host, std::function<Ticket()> next_ticket);
+  /// `next_ticket`: shared by all sessions of the process. `devices`: what programs of this host use that name no port.
+  Session(Peer peer, std::string host, std::function<Ticket()> next_ticket, std::string devices = {});
 
   /// The process holds this job already: a former sharpd of this life began it for it.
   void adopt(std::uint64_t job_id, Ticket ticket);
@@ -81,6 +81,7 @@ class Session {
   Peer peer_;
   std::string host_;
   std::function<Ticket()> next_ticket_;
+  const std::string devices_;
   bool attached_ = false;
   std::uint32_t world_rank_ = 0;
   Jobs jobs_;

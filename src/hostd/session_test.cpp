@@ -95,6 +95,23 @@ TEST(Session, a_job_begins_when_its_last_host_is_named_and_goes_to_the_manager_w
   EXPECT_EQ(std::get<ToClient>(answer[3]).message.header.kind, HostKind::job_leaf);
 }
 
+TEST(Session, the_hosts_ports_are_told_and_those_of_a_job_passed_on) {
+  Session session(
+      Peer{.pid = 4711, .uid = 1000, .gid = 1000}, "h1", [] { return Ticket{1}; }, "mlx5_0:1,mlx5_1:1");
+  const auto attached = session.received(attach());
+  const auto* said = first<ToClient>(attached);
+  ASSERT_NE(said, nullptr);
+  EXPECT_EQ(wire::get_text(wire::host_entry<wire::AttachedBody>(said->message).devices), "mlx5_0:1,mlx5_1:1");
+  auto message = begin(7, 1);
+  auto body = wire::host_entry<wire::JobBeginBody>(message);
+  ASSERT_TRUE(wire::put_text(body.devices, "mlx5_1:1"));
+  session.received(wire::host_message(HostKind::job_begin, body, std::uint64_t{7}));
+  const auto actions = session.received(host(7, 0, 1, "h1"));
+  const auto* asked = first<BeginJob>(actions);
+  ASSERT_NE(asked, nullptr);
+  EXPECT_EQ(asked->begin.devices(), "mlx5_1:1");
+}
+
 TEST(Session, what_breaks_the_rules_is_an_offence_by_name) {
   const struct {
     const char* name;

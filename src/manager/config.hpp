@@ -19,6 +19,7 @@ struct Config {
   bool reservation_mode = false;
   std::string reservations;
   Millis grant_timeout{};
+  std::uint32_t group_channels_max = 0;
   std::uint32_t stream_window = 0;
   Bytes chunk{};
   std::uint32_t log_level = 0;
@@ -99,6 +100,12 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("grant_timeout")
         .updatable()
         .between(10, 600'000),
+    option<&Config::group_channels_max>(
+        "SUMAC_AM_MAX_GROUP_CHANNELS", "0",
+        "Most channels of a job: members of one of its groups on one host; 0: no limit.")
+        .alias("max_group_channels")
+        .updatable()
+        .between(0, 65535),
     option<&Config::stream_window>("SUMAC_AM_STREAM_WINDOW", "16", "Streaming chunks in flight of one group.")
         .alias("stream_window")
         .updatable()

@@ -8,6 +8,7 @@
 #include "manager/core_messages.hpp"
 #include "manager/saved_tree.hpp"
 #include "topo/job_numbers.hpp"
+#include "topo/named_ports.hpp"
 #include "wire/host.hpp"
 
 namespace sumac::manager {
@@ -178,6 +179,8 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
     Capacity capacity;
     Usage used;
   };
+  const auto ports = topo::parse_named_ports(begin.devices());
+  if (!ports) return tl::unexpected(ports.error());
   std::vector<Choice> choices;
   Error why{Errc::not_found, no_trees_.code == Errc::ok ? "the fabric has no tree" : no_trees_.context};
   bool has_why = false;
@@ -192,6 +195,12 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
   }
   for (std::uint32_t i = 0; i < trees_.size(); ++i) {
     if (trees_[i].lost) continue;
+    if (const auto host = topo::host_without_way(fabric_, trees_[i].shape, job.record.hosts, *ports)) {
+      note({Errc::not_found,
+            fmt::format("no tree is where {:.200} of host {} leads: name ports that reach a tree, or none",
+                        begin.devices(), begin.hosts(static_cast<int>(*host)))});
+      continue;
+    }
     // Ranks of several channels of a host are added up at its leaf, even if no other host is there.
     auto part = topo::prune(fabric_, trees_[i].shape, job.record.hosts, {.lift = wish.max_group_channels <= 1});
     const auto is_crowded = [&](const topo::JobNode& node) {

@@ -240,6 +240,56 @@ TEST(Trees, a_job_gets_as_many_trees_as_it_asks_for_and_there_are) {
   EXPECT_EQ(world.begin(9).granted().trees_size(), 1);
 }
 
+TEST(Trees, a_job_that_names_ports_gets_the_trees_of_their_planes) {
+  auto fabric = two_spines();
+  fabric.links = {{"l1", "s1", {}}, {"l2", "s2", {}}};  // two planes, each host with a port in both
+  for (auto& host : fabric.hosts) {
+    host.leaf = "l1";
+    host.device = "mlx5_0";
+    host.rails = {{"l2", {}, 0, 0, "mlx5_1"}};
+  }
+  World world(fabric);
+  world.up();
+  const struct {
+    const char* devices;
+    std::vector<std::string> tree_of;  // where the leaf of each tree stands
+  } rows[] = {{"mlx5_0", {"an-l1"}},
+              {"mlx5_1:1", {"an-l2"}},
+              {"mlx5_1,mlx5_0", {"an-l1", "an-l2"}},
+              {"eth7", {"an-l1", "an-l2"}},
+              {"", {"an-l1", "an-l2"}}};
+  std::uint64_t job = 0;
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.devices);
+    auto wish = test_begin(++job);
+    wish.set_ticket(job);
+    wish.mutable_wish()->set_num_trees(2);
+    wish.mutable_wish()->set_osts(8);
+    wish.mutable_wish()->set_max_groups(2);
+    wish.set_devices(row.devices);
+    world.run(world.core->job_begins(1, wish, world.now));
+    ASSERT_TRUE(world.answers[job].has_granted()) << world.answers[job].refused().text();
+    std::vector<std::string> leaves;
+    for (const auto& tree : world.answers[job].granted().trees())
+      for (const auto& node : tree.nodes())
+        if (node.node_id() == tree.leaves(0)) leaves.push_back(node.name());
+    EXPECT_EQ(leaves, row.tree_of);
+  }
+  // One host has its cables the other way round: no plane is reached by mlx5_0 of all.
+  fabric.hosts[3].device = "mlx5_1";
+  fabric.hosts[3].rails[0].device = "mlx5_0";
+  World other(fabric);
+  other.up();
+  auto wish = test_begin(1);
+  wish.set_devices("mlx5_0:1");
+  other.run(other.core->job_begins(1, wish, other.now));
+  EXPECT_EQ(other.answers[wish.ticket()].refused().text(),
+            "no tree is where mlx5_0:1 of host h4 leads: name ports that reach a tree, or none");
+  wish.set_devices("mlx5_0:x");
+  other.run(other.core->job_begins(1, wish, other.now));
+  EXPECT_THAT(other.answers[wish.ticket()].refused().text(), HasSubstr("port x is no number"));
+}
+
 TEST(Trees, jobs_with_one_tree_are_spread_over_all) {
   World world(two_spines());
   world.up();

@@ -79,6 +79,7 @@ struct State {
 /// What the core decides by, of the options that may change while it runs; the rest of `rules` stays.
 void take_options(CoreRules& rules, const Config& config) {
   rules.quota.default_percent = config.default_percent;
+  rules.quota.group_channels_max = config.group_channels_max;
   rules.quota.stream_window = config.stream_window;
   rules.quota.chunk_bytes = static_cast<std::uint32_t>(config.chunk.count);
   rules.grant_timeout = config.grant_timeout;

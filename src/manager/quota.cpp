@@ -54,6 +54,11 @@ Result<Allocation> allocate(const QuotaRules& rules, const Capacity& capacity, c
   grant.max_groups = *groups;
   // A process has one connection to its leaf node, whatever is asked for; the numbers are echoed because clients print them.
   grant.max_qps = std::max(wish.max_qps, 1u);
+  if (rules.group_channels_max != 0 && wish.max_group_channels > rules.group_channels_max)
+    return fail(Errc::invalid,
+                "{} channels asked (members of a group on one host), a job may have {}: leave basesmuma in HCOLL_SBGP, "
+                "so that a host has one leader, or raise SUMAC_AM_MAX_GROUP_CHANNELS at sharp_am",
+                wish.max_group_channels, rules.group_channels_max);
   grant.max_group_channels = std::max(wish.max_group_channels, 1u);
   grant.features = (wish.features & (kFeatureSat | kFeatureReproducible)) | kFeatureLlt;
   if ((wish.features & kFeatureSat) != 0) {

@@ -15,6 +15,7 @@ struct QuotaRules {
   std::uint32_t default_percent = 10;
   std::uint32_t payload_default = 128, payload_min = 128, payload_max = 1024;
   std::uint32_t stream_window = 16, chunk_bytes = 64u << 10;
+  std::uint32_t group_channels_max = 0;  ///< Members of one group on one host; 0: no limit.
 };
 
 /// What every node of the job's part of the tree has: the least over nodes.

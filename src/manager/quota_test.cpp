@@ -90,6 +90,19 @@ TEST(Quota, a_refusal_says_what_was_short_and_what_to_change) {
   }
 }
 
+TEST(Quota, channels_are_given_as_asked_up_to_the_limit) {
+  QuotaRules rules;
+  for (const auto asked : {1u, 2u, 64u})
+    EXPECT_EQ(allocate(rules, {}, {}, {1, 0, 1, 0, asked})->max_group_channels, asked);
+  rules.group_channels_max = 2;
+  EXPECT_EQ(allocate(rules, {}, {}, {1, 0, 1, 0, 2})->max_group_channels, 2u);
+  const auto refused = allocate(rules, {}, {}, {1, 0, 1, 0, 3});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().context,
+            "3 channels asked (members of a group on one host), a job may have 2: leave basesmuma in HCOLL_SBGP, so "
+            "that a host has one leader, or raise SUMAC_AM_MAX_GROUP_CHANNELS at sharp_am");
+}
+
 TEST(Quota, a_weak_node_bounds_everybody) {
   const auto grant = allocate({}, {.osts = 5, .groups = 3, .payload_max = 100}, {}, {});
   ASSERT_TRUE(grant);

@@ -25,6 +25,7 @@ inline constexpr std::size_t kHostMessageBytes = 1024;
 inline constexpr std::size_t kHostBodyBytes = kHostMessageBytes - 24;
 inline constexpr std::size_t kHostNameMax = 64;  ///< With the closing zero.
 inline constexpr std::size_t kAddressMax = 800;  ///< A transport address in text, with the closing zero.
+inline constexpr std::size_t kDevicesMax = 256;  ///< A list of ports, "mlx5_0:1,mlx5_1:1", with the closing zero.
 
 enum class HostKind : std::uint8_t {
   attach = 1,
@@ -61,11 +62,13 @@ struct AttachBody {
 };
 struct AttachedBody {
   std::array<char, kHostNameMax> host{};
+  std::array<char, kDevicesMax> devices{};  ///< Ports that programs of this host use which name none; empty: any.
 };
 struct JobBeginBody {
   Quota wish;
   std::uint32_t world_size = 0, host_count = 0;
   std::uint64_t features = 0;
+  std::array<char, kDevicesMax> devices{};  ///< Ports of its hosts that the job wants to use; empty: any.
 };
 /// job_host: one name per host of the job, each once; the reply's job_leaf has the same order.
 struct JobHostEntry {

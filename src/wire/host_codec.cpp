@@ -28,13 +28,16 @@ const char* flaw(const AttachBody& b) noexcept {
   return nullptr;
 }
 
-const char* flaw(const AttachedBody& b) noexcept { return is_name(b.host) ? nullptr : "attached: host is no name"; }
+const char* flaw(const AttachedBody& b) noexcept {
+  if (!is_name(b.host)) return "attached: host is no name";
+  return is_text(b.devices) ? nullptr : "attached: devices is no text";
+}
 
 const char* flaw(const JobBeginBody& b) noexcept {
   if (b.world_size == 0) return "job_begin: world_size is zero";
   if (b.host_count == 0 || b.host_count > kListMax) return "job_begin: host_count is out of range";
   if (b.host_count > b.world_size) return "job_begin: more hosts than ranks";
-  return nullptr;
+  return is_text(b.devices) ? nullptr : "job_begin: devices is no text";
 }
 
 const char* flaw(const JobHostEntry& b) noexcept { return is_name(b.host) ? nullptr : "job_host: host is no name"; }

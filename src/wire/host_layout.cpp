@@ -23,13 +23,16 @@ constexpr auto attach_rows() {
 }
 constexpr auto attached_rows() {
   using Self = AttachedBody;
-  return std::array{F(host, "this host's name as the manager knows it, closed by a zero")};
+  return std::array{
+      F(host, "this host's name as the manager knows it, closed by a zero"),
+      F(devices, "ports for programs that name none, \"mlx5_0:1,mlx5_1:1\", closed by a zero; empty: any")};
 }
 constexpr auto job_begin_rows() {
   using Self = JobBeginBody;
   return std::array{
       F(wish, "osts, payload_per_ost, max_groups, max_qps, max_group_channels, num_trees; 0: the default share"),
-      F(world_size, "ranks of the job"), F(host_count, "names that follow in job_host"), F(features, "bits asked for")};
+      F(world_size, "ranks of the job"), F(host_count, "names that follow in job_host"), F(features, "bits asked for"),
+      F(devices, "ports that the job wants to use, \"mlx5_0:1,mlx5_1:1\", closed by a zero; empty: any")};
 }
 constexpr auto job_host_rows() {
   using Self = JobHostEntry;

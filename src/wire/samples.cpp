@@ -162,8 +162,9 @@ std::vector<Sample> host_samples() {
   const JobLeafEntry leaves[] = {{21}, {21}, {20}};
   return {
       host(host_message(HostKind::attach, AttachBody{11, 16, 1, 0})),
-      host(host_message(HostKind::attached, AttachedBody{text<kHostNameMax>("n1")})),
-      host(host_message(HostKind::job_begin, JobBeginBody{{51, 1024, 8, 0, 0, 1}, 16, 2, 1}, kJob)),
+      host(host_message(HostKind::attached, AttachedBody{text<kHostNameMax>("n1"), text<kDevicesMax>("mlx5_1:1")})),
+      host(host_message(HostKind::job_begin,
+                        JobBeginBody{{51, 1024, 8, 0, 0, 1}, 16, 2, 1, text<kDevicesMax>("mlx5_0:1,mlx5_1:1")}, kJob)),
       host(host_list<JobHostEntry>(HostKind::job_host, hosts, 0, 2, kJob)),
       host(host_message(HostKind::job_granted, granted, kJob)),
       host(host_message(HostKind::job_tree, tree, kJob)),

@@ -33,7 +33,7 @@ class Programs(unittest.TestCase):
         self.passes("ucc_order", 3, SHARP_COLL_ENABLE_SAT="1")
 
     def test_nccl_plugin(self):
-        self.passes("nccl_plugin", 4)
+        self.passes("nccl_plugin", 4, SHARP_COLL_IB_DEV_LIST="any")  # it names an adapter, which this machine need not have
 
     def test_vendor_style(self):
         self.passes("vendor_style", 5)

@@ -55,21 +55,9 @@ std::string document_component() {
   std::string text = "| name | default | legal | meaning |\n|---|---|---|---|\n";
   for (std::size_t i = 0; i < hcoll_variable_count; ++i) {
     const auto& variable = hcoll_variables[i];
-    if (variable.no_effect != nullptr) continue;
     std::string name = fmt::format("`{}`", variable.name);
     if (variable.alias != nullptr) name += fmt::format(", `{}`", variable.alias);
     text += fmt::format("| {} | `{}` | {} | {} |\n", name, variable.default_text, variable.legal, variable.doc);
-  }
-  text +=
-      "\n"
-      "Known from HCOLL and without effect; setting one gives a line that says so:\n\n| name | meaning | but "
-      "|\n|---|---|---|\n";
-  for (std::size_t i = 0; i < hcoll_variable_count; ++i) {
-    const auto& variable = hcoll_variables[i];
-    if (variable.no_effect == nullptr) continue;
-    const std::string_view name(variable.name);
-    text +=
-        fmt::format("| `{}{}` | {} | {} |\n", name, name.ends_with('_') ? "*" : "", variable.doc, variable.no_effect);
   }
   text += "\nMCA parameters (`--mca coll_hcoll_np 0`):\n\n| name | default | meaning |\n|---|---|---|\n";
   for (const auto& parameter : hcoll_parameters)

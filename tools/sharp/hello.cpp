@@ -95,8 +95,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   setenv("SHARP_COLL_LOG_LEVEL", level.c_str(), 1);
-  // The library takes the interface by this name; a port says which of an adapter's it is, which a network interface is already.
-  if (!device.empty()) setenv("SUMAC_NET_DEVICE", device.substr(0, device.find(':')).c_str(), 0);
   const int result = hello(device);
   if (result == 0) std::puts("Test Passed.");
   return result;

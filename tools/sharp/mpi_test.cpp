@@ -1,6 +1,5 @@
 // sharp_mpi_test: collectives of libsharp_coll over MPI's processes, checked or timed.
 #include <cstdio>
-#include <cstdlib>
 
 #include "tools/sharp/mpi_test.hpp"
 
@@ -11,9 +10,6 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   int status = 0;
   if (const auto options = parse_options(argc, argv, rank == 0, &status)) {
-    // The library takes the interface by this name; see sharp_hello.
-    if (!options->device.empty())
-      setenv("SUMAC_NET_DEVICE", options->device.substr(0, options->device.find(':')).c_str(), 0);
     Group group;
     status = 1;
     if (make_group(*options, &group)) {

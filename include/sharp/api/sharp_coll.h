@@ -141,7 +141,7 @@ struct sharp_coll_comm;    /**< one communicator: a group on the tree */
 
 struct sharp_coll_config {
   const char*
-      ib_dev_list; /**< "dev:port,..." copied; accepted for compatibility. See SUMAC_NET_DEVICE. NULL or "": any */
+      ib_dev_list; /**< "dev:port,..." by which trees are joined, copied; SHARP_COLL_IB_DEV_LIST goes before it. NULL or "": any */
   int user_progress_num_polls; /**< a blocking call calls progress_func after so many fruitless polls */
   int coll_timeout;            /**< ms that comm_destroy waits for the other members; -1: 30 s */
   uint32_t flags;              /**< SHARP_COLL_HIDE_ERRORS, ... */

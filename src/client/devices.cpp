@@ -1,0 +1,155 @@
+#include "client/devices.hpp"
+
+#include <sharp/api/sharp_coll.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace sumac::client {
+namespace {
+
+constexpr std::string_view kAny = "any";
+
+struct Origin {
+  std::string_view list;
+  std::string_view who;
+};
+
+Origin first_of(const DeviceWishes& wishes) {
+  for (const auto& origin :
+       {Origin{wishes.variable, "SHARP_COLL_IB_DEV_LIST"},
+        Origin{wishes.program, "ib_dev_list (the program's, or HCOLL_MAIN_IB)"},
+        Origin{wishes.host, "ib_dev of this host's sharpd"}, Origin{wishes.network, "SUMAC_NET_DEVICE"}})
+    if (!origin.list.empty()) return origin;
+  return {};
+}
+
+std::string_view trim(std::string_view text) {
+  const auto first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+struct Word {
+  std::string_view device;
+  std::uint32_t port = 1;
+};
+
+/// "mlx5_0:1"; false: it is no such thing.
+bool parse(std::string_view text, Word& word) {
+  const auto colon = text.rfind(':');
+  word.device = text.substr(0, colon);
+  if (word.device.empty()) return false;
+  if (colon == std::string_view::npos) return true;
+  const auto digits = text.substr(colon + 1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), word.port);
+  return !digits.empty() && error == std::errc{} && end == digits.data() + digits.size() && word.port > 0;
+}
+
+/// "mlx5_0:1 (enp1s0), eth0:1", for who named another one.
+std::string those_there_are(std::span<const net::HostPort> ports) {
+  std::string text;
+  for (const auto& port : ports) {
+    if (!text.empty()) text += ", ";
+    text += port.adapter.empty() ? fmt::format("{}:1", port.interface)
+                                 : fmt::format("{}:{} ({})", port.adapter, port.port, port.interface);
+  }
+  return text.empty() ? "none" : text;
+}
+
+const net::HostPort* find(std::span<const net::HostPort> ports, const Word& word) {
+  for (const auto& port : ports)
+    if (port.adapter == word.device && port.port == word.port) return &port;
+  for (const auto& port : ports)
+    if (port.interface == word.device && word.port == 1) return &port;
+  return nullptr;
+}
+
+tl::unexpected<Failure> not_found(const Origin& origin, const Word& word, std::span<const net::HostPort> ports) {
+  const auto count = std::ranges::count_if(
+      ports, [&](const auto& port) { return port.adapter == word.device || port.interface == word.device; });
+  if (count == 1)
+    return failure(SHARP_COLL_EDEV, "{}={}: {} has no port {}, it has one port", origin.who, origin.list, word.device,
+                   word.port);
+  if (count > 1)
+    return failure(SHARP_COLL_EDEV, "{}={}: {} has no port {}, it has {} ports", origin.who, origin.list, word.device,
+                   word.port, count);
+  return failure(SHARP_COLL_EDEV,
+                 "{}={}: this host has no device {}; there are {}; SHARP_COLL_IB_DEV_LIST=any leaves it to the system",
+                 origin.who, origin.list, word.device, those_there_are(ports));
+}
+
+}  // namespace
+
+std::string DeviceList::names() const {
+  std::string text;
+  for (const auto& port : ports) text += (text.empty() ? "" : ",") + port.name;
+  return text;
+}
+
+Outcome<DeviceList> find_devices(const DeviceWishes& wishes, std::span<const net::HostPort> ports) {
+  const Origin origin = first_of(wishes);
+  DeviceList list;
+  if (origin.list.empty() || origin.list == kAny) return list;
+  list.origin = fmt::format("{}={}", origin.who, origin.list);
+  std::vector<std::string> written;
+  for (auto rest = std::optional(origin.list); rest;) {
+    const auto comma = rest->find(',');
+    const auto text = trim(rest->substr(0, comma));
+    rest = comma == std::string_view::npos ? std::nullopt : std::optional(rest->substr(comma + 1));
+    Word word;
+    if (!parse(text, word))
+      return failure(SHARP_COLL_EDEV, "{}: '{}' is no device: write NAME or NAME:PORT, several with commas between",
+                     list.origin, text);
+    const auto* port = find(ports, word);
+    if (port == nullptr) return not_found(origin, word, ports);
+    const auto twice = std::ranges::find(list.ports, port->interface, &DevicePort::interface);
+    if (twice != list.ports.end()) {
+      const auto& before = written[static_cast<std::size_t>(twice - list.ports.begin())];
+      return failure(SHARP_COLL_EDEV, "{}: {} is named twice{}", list.origin, text,
+                     before == text ? "" : fmt::format(", first as {}", before));
+    }
+    if (list.ports.size() == kDevicesInListMax)
+      return failure(SHARP_COLL_EDEV, "{}: more than {} devices", list.origin, kDevicesInListMax);
+    const bool is_adapter = !port->adapter.empty();
+    list.ports.push_back(
+        {port->interface, is_adapter ? fmt::format("{}:{}", port->adapter, port->port) : port->interface, is_adapter});
+    written.emplace_back(text);
+  }
+  return list;
+}
+
+std::vector<int> choose_ports(std::span<const std::vector<bool>> leads, std::uint32_t channel) {
+  std::vector<int> chosen;
+  std::map<std::vector<bool>, std::uint32_t> trees_before;  // that the same ports lead to
+  for (const auto& ports : leads) {
+    std::vector<int> candidates;
+    for (std::size_t port = 0; port < ports.size(); ++port)
+      if (ports[port]) candidates.push_back(static_cast<int>(port));
+    const auto before = trees_before[ports]++;
+    chosen.push_back(candidates.empty() ? -1 : candidates[(std::size_t{channel} + before) % candidates.size()]);
+  }
+  return chosen;
+}
+
+Outcome<PortWays> ways_to(const DeviceList& devices, std::string_view address) {
+  PortWays ways{std::vector<bool>(devices.ports.size(), true), false};
+  constexpr std::string_view kTcp = "tcp:";
+  if (devices.empty() || !address.starts_with(kTcp)) return ways;
+  const auto to = net::parse_address(address.substr(kTcp.size()));
+  if (!to) return failure(SHARP_COLL_ETREE_INFO, "{}", to.error().context);
+  const auto own = net::is_own_address(*to);
+  if (!own) return failure(SHARP_COLL_EDEV, "{}", own.error().context);
+  ways.by_none = *own;
+  for (std::size_t i = 0; !*own && i < ways.leads.size(); ++i) {
+    const auto answer = net::leads_to(devices.ports[i].interface, *to);
+    if (!answer) return failure(SHARP_COLL_EDEV, "{}: {}", devices.origin, answer.error().context);
+    ways.leads[i] = *answer;
+  }
+  return ways;
+}
+
+}  // namespace sumac::client
