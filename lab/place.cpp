@@ -30,6 +30,9 @@ Result<> set_up(const Plan& plan, const Place& place, const PlaceOptions& option
   // Without IPv6 nobody asks for neighbours by multicast. Where it can't be turned off, the switch ignores such frames.
   (void)write_file("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
   (void)write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+  // A host may have two ports in one range of addresses: what arrives by the one that answers would not leave by is no forgery.
+  (void)write_file("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
+  (void)write_file("/proc/sys/net/ipv4/conf/default/rp_filter", "0");
   auto netlink = Netlink::open();
   if (!netlink) return tl::unexpected(netlink.error());
   return netlink->set_up("lo");

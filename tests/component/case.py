@@ -74,8 +74,9 @@ class Lab:
 
     FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
 
-    def __init__(self, prefix):
+    def __init__(self, prefix, fabric=FABRIC):
         self.name = f"{prefix}-{os.getpid()}"
+        self.fabric = fabric
 
     def command(self, verb, *words):
         return [str(word) for word in (SUMAC, "lab", verb, "--name", self.name, *words)]
@@ -84,7 +85,7 @@ class Lab:
         return start(self.command(verb, *words), env, seconds)
 
     def up(self, *words):
-        done = self("up", self.FABRIC, *words)
+        done = self("up", self.fabric, *words)
         if done.code != 0:
             skip_or_fail(done.err.strip().splitlines()[-1] if done.err.strip() else "sumac lab up failed")
 

@@ -1,0 +1,127 @@
+"""Channels and rails: the five cases of docs/channels.md on hosts with several ports, each with its lines, exact sums, and the bytes on
+each port where the case says they are."""
+
+import pathlib
+import re
+import unittest
+
+import case
+
+FABRICS = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics"
+HOSTS = ("nemo01", "nemo04")  # whose ports are counted
+
+BASE = {
+    "HWLOC_SYNTHETIC": "package:2 core:1 pu:1",
+    "HCOLL_ENABLE_SHARP": "3",
+    "SHARP_COLL_LOG_LEVEL": "3",
+    "HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "inf",
+    "SHARP_COLL_ENABLE_SAT": "1",
+    "SHARP_COLL_JOB_QUOTA_OSTS": "128",
+    "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "16",
+    "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST": "256",
+}
+SOCKETS = {"HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}
+BYTES, CALLS = 1 << 20, 4
+STREAM = BYTES * CALLS  # what a member gives, and gets
+
+
+class Channels(case.OnLab):
+    ports: tuple[str, ...] = ()
+
+    def run_ranks(self, program, *args, settings, ranks=8):
+        settings = {**BASE, **settings}
+        exported = [word for name in settings for word in ("-x", name)]
+        return self.lab("mpirun", "-map-by", "node", "-np", str(ranks), *case.TCP, *case.YIELD, *case.component_flags(), *exported,
+                        case.PROGRAMS / program, *args, env=settings, seconds=180)
+
+    def counted(self):
+        """(host, port) to the bytes that it sent and received."""
+        counts = {}
+        for host in HOSTS:
+            text = self.lab("exec", host, "--", "cat", "/proc/net/dev").out
+            for name, numbers in re.findall(r"^\s*(mlx5_\d+):(.*)$", text, re.M):
+                numbers = numbers.split()
+                counts[host, name] = (int(numbers[8]), int(numbers[0]))
+        self.assertEqual({port for _, port in counts}, set(self.ports))
+        return counts
+
+    def case_of(self, devices, shares, settings=None):
+        """`shares`: of each port, how many vectors it carries each way for one of the group."""
+        before = self.counted()
+        done = self.run_ranks("sums", str(BYTES), str(CALLS), settings={"HCOLL_MAIN_IB": devices, **(settings or {})})
+        after = self.counted()
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn(f"sums: {CALLS} of {BYTES} bytes right on 8 ranks", done.out, done.text)
+        self.assertEqual(done.tally["allreduce"], CALLS, done.text)
+        for host in HOSTS:
+            for way in (0, 1):
+                moved = {port: after[host, port][way] - before[host, port][way] for port in self.ports}
+                used = [moved[port] for port in shares]
+                self.assertLess(max(used) - min(used), 0.1 * max(used), f"{host}: {moved}")
+                for port in self.ports:
+                    share = shares.get(port, 0)
+                    self.assertGreaterEqual(moved[port], share * STREAM, f"{host}: {moved}")
+                    # Headers, acknowledgements, and what MPI itself says.
+                    self.assertLess(moved[port], 1.1 * share * STREAM + (256 << 10), f"{host}: {moved}")
+        return done.err
+
+    def lines(self, err, channels, trees, per_port, groups):
+        self.assertIn(f"max_qps:2 max_group_channels:{channels}, num_trees:{trees})", err)
+        told = re.findall(r"tree_info: tree idx:(\d+) quota: \( osts:128 user_data_per_ost:256 max_groups:16 max_qps:2 max_group_channels:(\d+)\)", err)
+        self.assertEqual(told, [(str(tree), str(per_port)) for tree in range(trees)], err)
+        made = re.findall(r"\[group#:(\d+)\] group id: [0-9a-f]+ tree idx:(\d+) rail_idx:(\d+) group size:(\d+) quota: \( osts:8 user_data_per_ost:256 \)", err)
+        self.assertEqual(made, [tuple(str(number) for number in group) for group in groups], err)
+
+
+class OneTree(Channels):
+    lab = case.Lab("channels-1tree", FABRICS / "channels-1tree.yaml")
+    ports = ("mlx5_1", "mlx5_2")
+
+    def test_one_channel(self):
+        err = self.case_of("mlx5_1:1", {"mlx5_1": 1})
+        self.lines(err, channels=1, trees=1, per_port=1, groups=[(0, 0, 0, 4)])
+
+    def test_two_channels_on_one_port(self):
+        err = self.case_of("mlx5_1:1", {"mlx5_1": 2}, SOCKETS)
+        self.lines(err, channels=2, trees=1, per_port=2, groups=[(0, 0, 0, 8)])
+
+    def test_two_channels_on_two_ports_of_one_tree(self):
+        err = self.case_of("mlx5_2:1,mlx5_1:1", {"mlx5_1": 1, "mlx5_2": 1}, SOCKETS)
+        self.lines(err, channels=2, trees=1, per_port=1, groups=[(0, 0, 0, 8)])
+
+    def refused(self, devices, words):
+        done = self.run_ranks("sums", "8", settings={"HCOLL_MAIN_IB": devices}, ranks=4)
+        self.assertNotEqual(done.code, 0, done.text)
+        self.assertIn(f"={devices}: {words}", done.err, done.text)
+        self.assertEqual(done.err.count(words), 1, done.text)
+        return done
+
+    def test_a_list_that_cannot_be_is_refused_with_what_there_is(self):
+        done = self.refused("mlx5_7:1", "this host has no device mlx5_7; there are ")
+        self.assertRegex(done.err, r"there are .*mlx5_1:1, mlx5_2:1.*; SHARP_COLL_IB_DEV_LIST=any leaves it to the system")
+        self.refused("mlx5_1:2", "mlx5_1 has no port 2, it has one port")
+        self.refused("mlx5_1:1,mlx5_1", "mlx5_1 is named twice, first as mlx5_1:1")
+        self.refused("lo", "no way from there to node an-")
+
+
+class TwoTrees(Channels):
+    lab = case.Lab("channels-2trees", FABRICS / "channels-2trees.yaml")
+    ports = ("mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4")
+
+    def test_two_rails_with_a_tree_each(self):
+        err = self.case_of("mlx5_1:1,mlx5_2:1", {"mlx5_1": 0.5, "mlx5_2": 0.5}, {"SHARP_COLL_GROUPS_PER_COMM": "2"})
+        self.lines(err, channels=1, trees=2, per_port=1, groups=[(0, 0, 0, 4), (1, 1, 1, 4)])
+
+    def test_four_ports_two_trees_two_channels_on_each(self):
+        err = self.case_of("mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1", dict.fromkeys(self.ports, 0.5), {"SHARP_COLL_GROUPS_PER_COMM": "2", **SOCKETS})
+        self.lines(err, channels=2, trees=2, per_port=1, groups=[(0, 0, 0, 8), (1, 1, 1, 8)])
+
+    def test_ports_of_one_plane_get_its_tree_alone(self):
+        """Whatever tree the manager would have given otherwise; and the job is told that it is one."""
+        for port in ("mlx5_2", "mlx5_3"):
+            err = self.case_of(f"{port}:1", {port: 1}, {"SHARP_COLL_JOB_NUM_TREES": "2"})
+            self.assertIn("1 of 2 trees granted", err)
+
+
+if __name__ == "__main__":
+    case.main()
