@@ -111,6 +111,13 @@ class BufferPool {
   /// kept.
   static constexpr std::size_t kClasses[] = {256, 2048, 16384, 65536 + 256};
 
+  /// What a buffer for `size` bytes takes of the limit.
+  static constexpr std::size_t footprint(std::size_t size) noexcept {
+    for (const std::size_t capacity : kClasses)
+      if (size <= capacity) return sizeof(detail::BufferBlock) + capacity;
+    return sizeof(detail::BufferBlock) + size;
+  }
+
   /// `limit_bytes` bounds what the pool holds at any time, idle buffers included.
   explicit BufferPool(std::size_t limit_bytes);
   ~BufferPool();

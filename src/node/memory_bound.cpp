@@ -14,7 +14,8 @@ std::size_t mib(std::size_t bytes) { return (bytes + (1u << 20) - 1) >> 20; }
 MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::NodeLimits& limits) {
   net.message_max = std::max(limits.payload_max, limits.chunk_max) + 256;
   net.answers_max = kAnswersMax;
-  // The other half is for what is on its way in: a part of a message for each connection, and LLT.
+  // The rest is for what is on its way in: a part of a message for each connection.
+  limits.window_bytes = memory / 8 * 5;
   limits.stream_bytes = memory / 2;
   return {.messages = memory,
           .queues = net::queue_bytes_max(net),

@@ -1,7 +1,8 @@
 #pragma once
 // What a node never exceeds, whatever its children do: said at start, so that a host, a DPU or a cgroup can be sized for it.
-// Messages lie in a pool with a limit of its own (at the limit nothing more is read); streaming windows are promised only as far
-// as half of it goes; a child that does not take its answers is not read; everything else is a table of a size known beforehand.
+// Messages lie in a pool with a limit of its own (at the limit nothing more is read); windows are promised only as far as five eighths
+// of it go, streaming ones as half of it does; a child that does not take its answers is not read; everything else is a table of a size
+// known beforehand.
 #include <cstddef>
 #include <string>
 
@@ -19,7 +20,7 @@ struct MemoryBound {
   std::size_t total() const noexcept { return messages + queues + tables + program; }
 };
 
-/// `memory`: the pool's limit. Sets what must be set for the bound to hold: message_max, answers_max, stream_bytes.
+/// `memory`: the pool's limit. Sets what must be set for the bound to hold: message_max, answers_max, the windows' bytes.
 MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::NodeLimits& limits);
 std::string describe(const MemoryBound& bound);
 

@@ -26,7 +26,13 @@ std::string describe(const wire::RefusedBody& r) {
       return fmt::format("no wire version in common: node {} speaks {} to {}, this side {} to {}: update the older one",
                          r.node_id, theirs.min, theirs.max, ours.min, ours.max);
     }
-    case RefuseReason::node_limit: return fmt::format("node {} is at its limit of {}", r.node_id, r.limit);
+    case RefuseReason::node_limit:
+      if (r.asked == 0) return fmt::format("node {} is at its limit of {}", r.node_id, r.limit);
+      return fmt::format(
+          "node {} has no memory left for the group's OSTs: it asks for {} KiB, the windows of all groups may take {}; "
+          "destroy a "
+          "communicator, ask for less payload, or raise SUMAC_NODE_MEMORY of sharp_an",
+          r.node_id, r.asked, r.limit);
     case RefuseReason::member_lost: return fmt::format("a member or node was lost while joining (node {})", r.node_id);
   }
   return "refused";

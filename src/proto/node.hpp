@@ -24,8 +24,9 @@ struct NodeLimits {
   std::uint32_t payload_max = 1024;
   std::uint32_t chunk_max = 64 * 1024;
   std::uint32_t stream_window_max = 16;
-  /// Memory that streaming windows of all groups together may need. A group that finds less gets a smaller window, or none.
-  std::size_t stream_bytes = static_cast<std::size_t>(-1);
+  /// Memory that the windows of all groups together may need, and what streaming ones may take of it. A group that finds less gets
+  /// smaller windows, or no streaming; without room for a single OST it is refused.
+  std::size_t window_bytes = static_cast<std::size_t>(-1), stream_bytes = static_cast<std::size_t>(-1);
   /// Groups that may hold the streaming lock at once; the others' large operations go without.
   std::uint32_t streams = 64;
   Duration resend_after{0};  ///< 0: never repeat by timer (tcp, ucx). Else repeat what is unanswered for so long.
@@ -41,10 +42,10 @@ struct NodeConfig {
   wire::VersionRange versions{};  ///< Spoken with children and parent.
 };
 
-/// What a number of a streaming window may hold: the sum or the result, and as much again until every child has shown that it has it.
-constexpr std::size_t stream_bytes_of(std::uint32_t window, std::uint32_t chunk) noexcept {
-  constexpr std::size_t kBesideChunk = 512;  // header of message and buffer, rounding to the pool's sizes
-  return 2 * static_cast<std::size_t>(window) * (chunk + kBesideChunk);
+/// What each number of a window may hold, of this payload: the sum or the result, and as much again until every child has shown that
+/// it has it.
+constexpr std::size_t number_bytes(std::uint32_t payload) noexcept {
+  return 2 * BufferPool::footprint(sizeof(wire::AggHeader) + payload);
 }
 /// Of the tables, not of the messages: groups with their numbers, and what `links` connections may be children of.
 std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept;

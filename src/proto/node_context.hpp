@@ -23,7 +23,8 @@ struct NodeContext {
   NodeStats stats{};
   JobTable jobs;
   IdPool ids;
-  std::size_t stream_bytes = 0;  ///< Reserved so far, of limits.stream_bytes.
+  std::size_t window_bytes = 0,
+              stream_bytes = 0;  ///< Reserved so far, of what the limits say; the second is part of the first.
   LinkTable links;
   std::deque<GroupView> finished;  ///< The last kFinishedKept groups that are over, as they were then.
   LinkId parent{};

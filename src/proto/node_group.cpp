@@ -11,6 +11,12 @@ using wire::AggHeader;
 using wire::AggKind;
 using wire::RefuseReason;
 
+namespace {
+std::uint32_t in_kib(std::size_t bytes) noexcept {
+  return static_cast<std::uint32_t>(std::min<std::size_t>(bytes >> 10, 0xFFFFFFFFu));
+}
+}  // namespace
+
 bool NodeGroup::active() const noexcept {
   return !is<group_life::Absent>() && !is<group_life::Refused>() && !is<group_life::Left>();
 }
@@ -157,7 +163,7 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
     if (is<group_life::Absent>()) note_shape(header, body);
     if (const auto reason = objection(header, body, event.counted)) {
       event.objected = true;
-      refused_ = refusal(*reason, 0, 0);
+      refused_ = refusal(*reason, *reason == RefuseReason::node_limit ? kChildrenMax : 0, 0);
     } else {
       event.completes = members_ + body.members >= expected_;
       if (event.completes && !(event.counted && guard(Guard::join_duplicate, true))) {
@@ -166,9 +172,11 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
         if (reserved_ == 0) {
           event.objected = true;
           refused_ = refusal(RefuseReason::no_ost, job->grant.osts, body.osts);
+        } else if (!reserve_windows(body)) {
+          event.objected = true;
+          refused_ = refusal(RefuseReason::node_limit, in_kib(ctx_.config.limits.window_bytes),
+                             in_kib(reserved_ * number_bytes(body.payload_max)));
         }
-        shape_.stream_window = reserve_stream(std::min(shape_.stream_window, body.stream_window),
-                                              std::min(shape_.chunk_max, body.chunk_max));
       }
     }
   } else if (!event.counted && active() && !is<group_life::Refusing>()) {
@@ -256,13 +264,40 @@ void NodeGroup::send_join_up(Time now) {
 }
 
 /// Reserved before the group stands, as OSTs are: what a node has promised it can always hold, so it never waits in mid-operation.
-std::uint32_t NodeGroup::reserve_stream(std::uint32_t window, std::uint32_t chunk) noexcept {
-  ctx_.stream_bytes -= std::exchange(stream_reserved_, 0);
-  const std::size_t left = ctx_.config.limits.stream_bytes - ctx_.stream_bytes;
-  const auto fits = static_cast<std::uint32_t>(std::min<std::size_t>(window, left / stream_bytes_of(1, chunk)));
-  stream_reserved_ = stream_bytes_of(fits, chunk);
-  ctx_.stream_bytes += stream_reserved_;
-  return fits;
+NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk) noexcept {
+  release_memory();
+  const auto fits = [](std::uint32_t window, std::size_t each, std::size_t left) {
+    return static_cast<std::uint32_t>(std::min<std::size_t>(window, left / each));
+  };
+  const auto& limits = ctx_.config.limits;
+  const std::size_t of_ost = number_bytes(payload), of_chunk = number_bytes(chunk);
+  Windows got;
+  got.osts = fits(wish.osts, of_ost, limits.window_bytes - ctx_.window_bytes);
+  window_bytes_ = got.osts * of_ost;
+  const std::size_t left = limits.window_bytes - ctx_.window_bytes - window_bytes_;
+  got.stream = fits(wish.stream, of_chunk, std::min(left, limits.stream_bytes - ctx_.stream_bytes));
+  stream_bytes_ = got.stream * of_chunk;
+  window_bytes_ += stream_bytes_;
+  ctx_.window_bytes += window_bytes_;
+  ctx_.stream_bytes += stream_bytes_;
+  return got;
+}
+
+void NodeGroup::release_memory() noexcept {
+  ctx_.window_bytes -= std::exchange(window_bytes_, 0);
+  ctx_.stream_bytes -= std::exchange(stream_bytes_, 0);
+}
+
+/// With the last join: as far as there is memory. False: not for a single OST.
+bool NodeGroup::reserve_windows(const wire::JoinBody& last) {
+  const auto got =
+      reserve_memory({reserved_, std::min(shape_.stream_window, last.stream_window)},
+                     std::min(shape_.payload_max, last.payload_max), std::min(shape_.chunk_max, last.chunk_max));
+  if (got.osts == 0) return false;
+  ctx_.jobs.give_back(job_id_, reserved_ - got.osts);
+  reserved_ = got.osts;
+  shape_.stream_window = got.stream;
+  return true;
 }
 
 void NodeGroup::stand(Time now) {
@@ -281,7 +316,8 @@ void NodeGroup::stand(Time now) {
   }
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
-  reserve_stream(joined_.stream_window, joined_.chunk_max);  // never more than before
+  reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_max,
+                 joined_.chunk_max);  // never more than before
   kept_from_ = first_unanswered_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
@@ -305,7 +341,7 @@ void NodeGroup::retire() {
   }
   ctx_.jobs.give_back(job_id_, reserved_);
   reserved_ = 0;
-  ctx_.stream_bytes -= std::exchange(stream_reserved_, 0);
+  release_memory();
   end_stream();
   if (counted_in_job_)
     if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) --job->groups_here;

@@ -73,6 +73,10 @@ class NodeGroup {
     std::uint32_t source = kNoChild;  ///< The child that `data` came from, where they come from one member only.
   };
 
+  struct Windows {
+    std::uint32_t osts = 0, stream = 0;
+  };
+
   void live(const group_life::Event& event, Time now);
   void perform(group_life::Action action, Time now);
   group_life::Limits life_limits() const noexcept;
@@ -87,8 +91,10 @@ class NodeGroup {
   void count_join(Link& link, const wire::JoinBody& body);
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
   void stand(Time now);
-  std::uint32_t reserve_stream(std::uint32_t window,
-                               std::uint32_t chunk) noexcept;  ///< The window that there is room for.
+  /// Gives back what it held; the windows that there is room for are what it holds now.
+  Windows reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk) noexcept;
+  void release_memory() noexcept;
+  bool reserve_windows(const wire::JoinBody& last);
   void send_join_up(Time now);
   wire::AggHeader joined_header() const noexcept;
   void answer_leave(LinkId to, const wire::AggHeader& request);
@@ -133,8 +139,8 @@ class NodeGroup {
   std::uint32_t group_size_ = 0, expected_ = 0, members_ = 0, lowest_rank_ = wire::kNoRank;
   wire::JoinBody shape_{};  ///< What all joins so far agree on; its sizes are the least of them.
   std::uint32_t reserved_ = 0;
-  std::size_t stream_reserved_ = 0;  ///< Bytes.
-  bool streams_ = false;  ///< It holds one of the node's streaming places.
+  std::size_t window_bytes_ = 0, stream_bytes_ = 0;  ///< Reserved; the second is part of the first.
+  bool streams_ = false;                             ///< It holds one of the node's streaming places.
   std::vector<Child> children_;
   ChildSet child_set_;
   bool capable_ = false;       ///< Everybody below can add reproducibly.

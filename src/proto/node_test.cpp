@@ -214,7 +214,7 @@ TEST(Node, gives_a_group_what_it_wishes_as_far_as_the_jobs_pool_goes) {
 
 TEST(Node, promises_streaming_windows_only_as_far_as_its_memory_goes) {
   NodeLimits limits;
-  limits.stream_bytes = stream_bytes_of(5, 512);
+  limits.stream_bytes = 5 * number_bytes(512);
   StandingGroup world(2, limits, test::grant(32, 4));
   EXPECT_EQ(world.groups[0]->shape().stream_window, 4u);
   auto first = std::move(world.groups);
@@ -229,6 +229,31 @@ TEST(Node, promises_streaming_windows_only_as_far_as_its_memory_goes) {
   world.tree.run();
   world.make();
   EXPECT_EQ(world.groups[0]->shape().stream_window, 4u) << "what the first group had is free again";
+}
+
+TEST(Node, promises_osts_only_as_far_as_its_memory_goes) {
+  NodeLimits limits;
+  limits.window_bytes = 10 * number_bytes(128) + number_bytes(512);
+  StandingGroup world(2, limits, test::grant(32, 4));
+  EXPECT_EQ(world.groups[0]->shape().osts, 8u);
+  EXPECT_EQ(world.groups[0]->shape().stream_window, 1u) << "streaming takes what OSTs leave";
+  auto first = std::move(world.groups);
+  world.make();
+  EXPECT_EQ(world.groups[0]->shape().osts, 2u) << "room for two more OSTs";
+  EXPECT_EQ(world.groups[0]->shape().stream_window, 0u);
+  EXPECT_EQ(world.node.node->jobs()[0].osts_free, 22u) << "the job has back what it could not get";
+  auto second = std::move(world.groups);
+  world.make();
+  EXPECT_EQ(world.groups[0]->phase(), ClientGroup::Phase::refused);
+  EXPECT_EQ(world.groups[0]->why(),
+            "node 100 has no memory left for the group's OSTs: it asks for 5 KiB, the windows of all groups may take "
+            "10; destroy a "
+            "communicator, ask for less payload, or raise SUMAC_NODE_MEMORY of sharp_an");
+  EXPECT_EQ(world.node.node->jobs()[0].osts_free, 22u);
+  for (auto& group : first) group->leave({});
+  world.tree.run();
+  world.make();
+  EXPECT_EQ(world.groups[0]->shape().osts, 8u) << "what the first group had is free again";
 }
 
 TEST(Node, refuses_with_the_reason_and_the_number_that_was_short) {

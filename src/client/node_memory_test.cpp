@@ -1,0 +1,136 @@
+// A node whose memory is all taken: what it has promised goes on exactly, what it can't hold it refuses when a communicator is made,
+// with the reason, and nobody waits for it. One member runs far ahead of the other in many groups at once, so that a node has to hold
+// as much as their windows let it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "client/test_world.hpp"
+
+namespace sumac::client::test {
+namespace {
+
+using testing::HasSubstr;
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+constexpr int kGroups = 8;
+
+/// One operation of `count` numbers in each of `pieces`.
+struct Pieces {
+  sharp_coll_comm* comm = nullptr;
+  std::vector<std::vector<float>> in, out;
+  std::vector<void*> handles;
+
+  Pieces(sharp_coll_comm* group, int rank, std::size_t pieces, std::size_t count) : comm(group) {
+    for (std::size_t i = 0; i < pieces; ++i) {
+      in.emplace_back(count, static_cast<float>(i + 1) * static_cast<float>(rank + 1));
+      out.emplace_back(count, -1.0F);
+    }
+  }
+  void post() {
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      auto spec = reduce_spec(in[i].data(), out[i].data(), in[i].size(), Dtype::float32, Op::sum);
+      handles.push_back(nullptr);
+      RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &spec, &handles.back()), 0);
+    }
+  }
+  void wait(int ranks) {
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      RANK_EQUAL(sharp_coll_req_wait(handles[i]), 0);
+      const float sum = static_cast<float>(i + 1) * static_cast<float>(ranks * (ranks + 1) / 2);
+      RANK_CHECK(out[i] == std::vector<float>(in[i].size(), sum));
+    }
+  }
+};
+
+/// As many communicators as there is memory for, up to kGroups; all ranks have the same.
+std::vector<sharp_coll_comm*> make_groups(Rank& rank, sharp_coll_context* context) {
+  std::vector<sharp_coll_comm*> comms;
+  for (int i = 0; i < kGroups; ++i) {
+    sharp_coll_comm_init_spec spec{};
+    spec.rank = rank.rank;
+    spec.size = rank.size;
+    spec.oob_ctx = &rank;
+    sharp_coll_comm* comm = nullptr;
+    const int status = sharp_coll_comm_init(context, &spec, &comm);
+    RANK_CHECK(status == 0 || status == SHARP_COLL_EGROUP_JOIN);
+    if (status == 0) comms.push_back(comm);
+  }
+  RANK_CHECK(!comms.empty());
+  return comms;
+}
+
+/// All but the last rank send what their windows let them before that one begins, group after group, from the last one on.
+void run_ahead(Rank& rank, std::uint64_t job, std::size_t pieces, std::size_t count) {
+  auto* context = rank.init(job);
+  const auto comms = make_groups(rank, context);
+  for (int round = 0; round < 3; ++round) {
+    std::deque<Pieces> work;
+    for (auto* comm : comms) work.emplace_back(comm, rank.rank, pieces, count);
+    const bool is_late = rank.rank == rank.size - 1;
+    if (!is_late)
+      for (auto& one : work) one.post();
+    rank.barrier();
+    if (is_late)
+      for (auto one = work.rbegin(); one != work.rend(); ++one) one->post();
+    for (auto one = work.rbegin(); one != work.rend(); ++one) one->wait(rank.size);
+  }
+  std::fprintf(stderr, "%zu groups stood\n", comms.size());
+  for (auto* comm : comms) RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+  RANK_EQUAL(sharp_coll_finalize(context), 0);
+}
+
+class SmallNode : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("SUMAC_NODE_MEMORY", "1MiB", 1);
+    daemons_ = std::make_unique<Daemons>(kTwoLeaves);
+    ::unsetenv("SUMAC_NODE_MEMORY");
+  }
+  std::vector<Ended> run(int size, Environment environment, const std::function<void(Rank&)>& body) {
+    auto config = on(*daemons_, size);
+    config.environment = std::move(environment);
+    auto ended = run_ranks(config, body);
+    EXPECT_EQ(complaint(ended), "") << daemons_->log();
+    return ended;
+  }
+  std::unique_ptr<Daemons> daemons_;
+};
+
+const Environment kAllOsts{{"SHARP_COLL_JOB_QUOTA_OSTS", "512"},
+                           {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "8"},
+                           {"SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "1024"}};
+
+TEST_F(SmallNode, PromisesNoMoreOstsThanItCanHold) {
+  const auto job = new_job_id();
+  // 8 groups of 64 OSTs of 1 KiB would be 1 MiB and more, twice over.
+  const auto ended = run(3, kAllOsts, [&](Rank& rank) { run_ahead(rank, job, 64, 256); });
+  EXPECT_THAT(ended[0].err, HasSubstr("SUMAC_NODE_MEMORY")) << "who is refused is told what to raise";
+  EXPECT_THAT(ended[0].err, testing::Not(HasSubstr("8 groups stood")));
+}
+
+TEST_F(SmallNode, PromisesNoMoreOfAStreamThanItCanHold) {
+  const auto job = new_job_id();
+  run(3, {{"SHARP_COLL_ENABLE_SAT", "1"}}, [&](Rank& rank) { run_ahead(rank, job, 3, 70'000); });
+}
+
+TEST_F(SmallNode, GivesWhatAGroupHadToTheNextOne) {
+  const auto job = new_job_id();
+  run(2, kAllOsts, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    for (int turn = 0; turn < 20; ++turn) {
+      auto* comm = rank.comm(context);
+      sumac_comm_info info{};
+      info.struct_bytes = sizeof info;
+      RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+      RANK_EQUAL(info.osts, 64u);
+      RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+      RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    }
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+}
+
+}  // namespace
+}  // namespace sumac::client::test
