@@ -31,7 +31,17 @@ std::string fabric_text(const Shape& shape, std::vector<std::string>& hosts, std
       hosts.push_back(fmt::format("h{}", hosts.size() + 1));
       text += fmt::format("  {}: {{leaf: {}}}\n", hosts.back(), leaf);
     }
+  for (unsigned i = 1; i <= shape.spares; ++i) text += fmt::format("  s{}: {{leaf: {}}}\n", i, shape.leaves.front());
   text += "nodes:\n";
+  if (shape.spares > 0) {
+    std::string roots;
+    for (unsigned i = 1; i <= shape.spares; ++i) {
+      nodes.push_back(fmt::format("an-s{}", i));
+      text += fmt::format("  an-s{0}: {{host: s{0}, link_rate: 10Gbit/s}}\n", i);
+      roots += (i == 1 ? "" : ", ") + nodes.back();
+    }
+    return text + fmt::format("root: [{}]\ntrees: {}\nmanager: {{switch: root}}\n", roots, shape.spares);
+  }
   if (deep) nodes.push_back("an-root");
   for (const auto& leaf : shape.leaves) nodes.push_back("an-" + leaf);
   const auto rate = shape.link_rate.empty() ? "" : ", link_rate: " + shape.link_rate;
@@ -100,6 +110,11 @@ void Daemons::start(const std::string& name, std::vector<std::string> command) {
   const bool is_up = ::poll(&waiting, 1, 30'000) == 1 && ::read(ready[0], word, sizeof word) > 0;
   ::close(ready[0]);
   if (!is_up) throw std::runtime_error(name + " does not come up: " + this->log());
+}
+
+pid_t Daemons::pid(const std::string& name) const {
+  const auto found = std::ranges::find(processes_, name, &Process::name);
+  return found == processes_.end() ? 0 : found->pid;
 }
 
 void Daemons::signal(const std::string& name, int number) {

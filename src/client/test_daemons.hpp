@@ -13,6 +13,8 @@ struct Shape {
   std::vector<std::string> leaves = {"leaf1"};  ///< Besides the root if there is more than one.
   unsigned hosts_per_leaf = 1;
   std::string link_rate;  ///< Of each node, as "60Mbit/s"; empty: no limit is known.
+  /// Instead of nodes at the switches: so many on hosts of their own, an-s1, an-s2, each the root of a tree.
+  unsigned spares = 0;
   bool manager = true, nodes = true;
   std::vector<std::string> without_sharpd;  ///< Hosts that have none.
   std::string stranger{};  ///< One host more, which has a sharpd and stands in no fabric file: the last.
@@ -25,6 +27,7 @@ class Daemons {
   Daemons(const Daemons&) = delete;
   Daemons& operator=(const Daemons&) = delete;
 
+  pid_t pid(const std::string& name) const;  ///< For a rank that kills it; 0: there is none.
   std::size_t hosts() const { return hosts_.size(); }
   std::string socket_of(std::size_t host) const { return dir_ + "/" + hosts_[host] + ".sock"; }
   /// Sends a signal to "sharp_am", "an-leaf1", "sharpd-h1", and waits for its end if it is a deadly one.
