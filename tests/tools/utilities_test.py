@@ -147,6 +147,7 @@ class DaemonsSetup(unittest.TestCase):
             self.assertIn(f"ExecStart={self.prefix}/bin/{name} -O {config}\n", unit)
             shown = run(self.prefix / "bin" / name, "-O", config, "--show-config")
             self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.assertEqual("SUMAC_AM_STATE_DIR=/var/lib/sumac\n" in shown.stdout, name == "sharp_am", "a restart forgets no job")
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "no systemd-analyze here")
     def test_systemd_accepts_the_units(self):

@@ -76,6 +76,11 @@ fi
 keep=${SHARP_TMP_DIR:-}
 out=${keep:-$(mktemp -d)}
 failed=0
+# Ctrl-C and kill leave nothing of ours; what a failed test said is kept.
+clean() { if [[ -z $keep ]] && ((!failed)); then rm -rf "$out"; fi; }
+trap clean EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 for test in $tests; do
   words=("$mpirun" -np "$((host_count * ppn))" --map-by "ppr:$ppn:node")
   if [[ $hosts == "$(hostname)" ]]; then
@@ -108,7 +113,5 @@ for test in $tests; do
 done
 if ((failed)); then
   echo "$self: outputs are in $out" >&2
-elif [[ -z $keep ]]; then
-  rm -rf "$out"
 fi
 exit "$failed"

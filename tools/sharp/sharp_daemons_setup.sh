@@ -82,7 +82,12 @@ fi
 mkdir -p "${unit%/*}" "${config%/*}"
 if [[ ! -e $config ]]; then
   "$program" -c "$config"
+  # The service has a place for it, and jobs are to survive a restart of the manager.
+  sed -i 's|^#state_dir .*|state_dir /var/lib/sumac|' "$config"
   echo "wrote $config with all defaults: look at it before you rely on it"
+  if [[ $name == sharp_an ]]; then
+    echo "it does not start without a name: write 'name NODE' into it, NODE as in the fabric file, then: systemctl restart sharp_an"
+  fi
 fi
 # Written whole, then renamed: systemd never reads half a unit.
 cat >"$unit.new" <<EOF
@@ -100,6 +105,7 @@ RestartSec=1
 RuntimeDirectory=sumac
 RuntimeDirectoryPreserve=yes
 StateDirectory=sumac
+StateDirectoryMode=0700
 LimitNOFILE=65536
 NoNewPrivileges=yes
 ProtectSystem=full
