@@ -50,6 +50,7 @@ inline constexpr Option<Config> kOptions[] = {
         .between(10, 600'000),
     option<&Config::clients_max>("SUMAC_HOSTD_CLIENTS_MAX", "4096", "Processes attached at once.")
         .alias("clients_max")
+        .updatable()
         .between(1, 65536),
     option<&Config::log_level>("SUMAC_HOSTD_LOG_LEVEL", "2", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")
         .alias("log_verbosity")

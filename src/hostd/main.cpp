@@ -64,6 +64,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
         if (auto again = reloader.read(config)) {
           config = again->config;
           server.set_manager_timeout(config.manager_timeout);
+          server.set_clients_max(config.clients_max);
           again->tell(log);
         } else {
           SUMAC_ERROR(log, "SIGHUP: nothing changed: {}", again.error().context);

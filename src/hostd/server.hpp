@@ -35,6 +35,7 @@ class Server final : private net::HostServerEvents {
   std::size_t take_over(const Held& held);
   /// Of jobs that are asked for from now on.
   void set_manager_timeout(Duration timeout) { uplink_.set_timeout(timeout); }
+  void set_clients_max(std::size_t count) noexcept { sockets_.set_clients_max(count); }
   /// Waits for something to do, at most until `deadline`, and does it. `extra` beside it: a descriptor (signals) that ends the wait.
   Result<> run_once(int extra, Time deadline = kNever);
   std::size_t clients() const noexcept { return clients_.size(); }

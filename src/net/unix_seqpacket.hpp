@@ -65,6 +65,8 @@ class HostServer {
   /// The client's socket, for peer_pidfd(); -1 if it is gone.
   int socket_of(HostClientId client) const;
   std::size_t clients() const noexcept { return clients_.size(); }
+  /// Those that are there stay.
+  void set_clients_max(std::size_t count) noexcept { clients_max_ = count; }
   /// Clients that were closed at once: no descriptor left, or clients_max.
   std::uint64_t turned_away() const noexcept { return turned_away_; }
 

@@ -109,7 +109,8 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("pin"),
     option<&Config::stats_file>("SUMAC_NODE_STATS_FILE", "",
                                 "Statistics as JSON are written here at the end and on SIGUSR1.")
-        .alias("stats_file"),
+        .alias("stats_file")
+        .updatable(),
     option<&Config::log_level>("SUMAC_NODE_LOG_LEVEL", "2", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")
         .alias("log_verbosity")
         .updatable()

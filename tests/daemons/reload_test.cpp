@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "net/unix_seqpacket.hpp"
 #include "tests/daemons/daemon_process.hpp"
+#include "wire/host_codec.hpp"
 
 namespace sumac::tests {
 namespace {
@@ -84,6 +86,45 @@ TEST(Reload, node_and_sharpd_change_their_log_level) {
     ASSERT_TRUE(daemon.says("SIGHUP: nothing changed: ")) << daemon.output();
     EXPECT_EQ(daemon.stop(), 0);
   }
+}
+
+/// False: it was closed at once.
+bool attaches(net::HostClient& client) {
+  if (!client.send(wire::host_message(wire::HostKind::attach, wire::AttachBody{.world_size = 1}), Seconds(20)))
+    return false;
+  const auto answer = client.receive(Seconds(20));
+  return answer && answer->header.kind == wire::HostKind::attached;
+}
+
+TEST(Reload, sharpd_takes_more_processes_when_it_is_told_so) {
+  Scratch scratch;
+  const auto socket = scratch.file("s.sock");
+  const std::string head = "manager unix:" + scratch.file("am.sock") + "\nhost h\nlog_level 3\nsocket " + socket + "\n";
+  const auto config = scratch.file("sharpd.cfg", head + "clients_max 1\n");
+  DaemonProcess sharpd("sharpd", {"-O", config}, scratch.file("sharpd.log"));
+  auto first = net::HostClient::connect(socket, Seconds(20)).value();
+  ASSERT_TRUE(attaches(first)) << sharpd.output();
+  auto second = net::HostClient::connect(socket, Seconds(20)).value();
+  EXPECT_FALSE(attaches(second));
+  scratch.file("sharpd.cfg", head + "clients_max 2\n");
+  sharpd.signal(SIGHUP);
+  ASSERT_TRUE(sharpd.says("clients_max is '2' now, it was '1'")) << sharpd.output();
+  auto third = net::HostClient::connect(socket, Seconds(20)).value();
+  EXPECT_TRUE(attaches(third));
+  EXPECT_EQ(sharpd.stop(), 0);
+}
+
+TEST(Reload, a_node_writes_its_statistics_where_it_is_told_to) {
+  Scratch scratch;
+  const std::string head = "manager unix:" + scratch.file("am.sock") + "\nname an\nlisten 127.0.0.1:0\nlog_level 3\n";
+  const auto config = scratch.file("an.cfg", head);
+  DaemonProcess node("sharp_an", {"-O", config}, scratch.file("an.log"), false);
+  ASSERT_TRUE(node.says("listens")) << node.output();
+  scratch.file("an.cfg", head + "stats_file " + scratch.file("stats.json") + "\n");
+  node.signal(SIGHUP);
+  ASSERT_TRUE(node.says("stats_file is '" + scratch.file("stats.json") + "' now")) << node.output();
+  EXPECT_EQ(node.stop(), 0);
+  EXPECT_EQ(::access(scratch.file("stats.json").c_str(), R_OK), 0) << node.output();
 }
 
 }  // namespace
