@@ -195,6 +195,7 @@ void Comm::settle_on_shape() {
     shape_.payload_max = std::min(shape_.payload_max, shape.payload_max);
     shape_.stream_window = std::min(shape_.stream_window, shape.stream_window);
     shape_.chunk_max = std::min(shape_.chunk_max, shape.chunk_max);
+    shape_.locks = shape_.locks && shape.locks;
     rates.push_back({channel.tree, link_of(channel).tree().rate_bits_per_s});
   }
   rule_ = {weights_of(rates), shape_.payload_max, stream_stripe_min(rates, shape_.chunk_max)};

@@ -50,6 +50,7 @@ struct GroupShape {
   std::uint32_t osts = 0, stream_window = 0, payload_max = 0, chunk_max = 0;
   std::uint32_t root_node = 0;
   bool reproducible = false;  ///< All members, and all nodes on their ways, speak a version that has it.
+  bool locks = false;  ///< The same of the streaming lock and refused calls; without them streams go without a lock.
 };
 
 /// Elements [from, to) of an operation's vector.
@@ -140,7 +141,8 @@ class ClientGroup {
   /// first. invalid: not legal, or spans too short. unsupported: streaming where the group has none, another
   /// collective. verdict, lost, refused: the group has ended. denied: leave() was called, or still joining.
   tl::expected<OpId, Errc> post(const Operation& operation, Time now);
-  /// Asks for the streaming lock now, not with the first streaming operation. stream_lock() tells how it went. Same errors as post().
+  /// Asks for the streaming lock now, not with the first streaming operation. stream_lock() tells how it went. Same errors as post();
+  /// unsupported: the group has no streaming, or no locks.
   Errc ask_for_lock(Time now);
   StreamLock stream_lock() const noexcept;
   /// The next operation that is over, in the order of posting; nothing: none is.

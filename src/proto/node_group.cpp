@@ -156,8 +156,8 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
   pending_join_ = body;
   pending_link_ = &link;
   // A client speaks for itself, and its hello said all; a node says what it found below.
-  pending_capable_ =
-      link.version >= 2 && (link.role == wire::Role::client || (header.flags & wire::kFlagReproducible) != 0);
+  pending_able_ = Abilities{link.version >= 2, link.version >= 3};
+  if (link.role == wire::Role::node) pending_able_ = pending_able_ & said_in(header);
   group_life::Join event{.counted = link.child_of[number_] != kNoChild};
   if (joining) {
     if (is<group_life::Absent>()) note_shape(header, body);
@@ -192,8 +192,8 @@ void NodeGroup::note_shape(const AggHeader& header, const wire::JoinBody& body) 
   group_size_ = body.group_size;
   expected_ = body.path[0].expected_members;
   shape_ = body;
-  capable_ = true;
-  reproducible_ = false;
+  below_ = {true, true};
+  group_ = {};
 }
 
 std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const wire::JoinBody& body, bool counted) {
@@ -240,7 +240,7 @@ void NodeGroup::count_join(Link& link, const wire::JoinBody& body) {
   child_set_.add(child);
   link.child_of[number_] = child;
   members_ += body.members;
-  capable_ &= pending_capable_;
+  below_ = below_ & pending_able_;
   lowest_rank_ = std::min(lowest_rank_, body.rank);
   shape_.osts = std::min(shape_.osts, body.osts);
   shape_.stream_window = std::min(shape_.stream_window, body.stream_window);
@@ -258,7 +258,7 @@ void NodeGroup::send_join_up(Time now) {
   std::copy(shape_.path.begin() + 1, shape_.path.end(), body.path.begin());
   body.path.back() = {};
   AggHeader h = ctx_.header(AggKind::join, id_, epoch_);
-  if (capable_ && ctx_.parent_version >= 2) wire::say_reproducible(h);
+  say(h, below_ & Abilities{ctx_.parent_version >= 2, ctx_.parent_version >= 3});
   if (ctx_.parent) ctx_.control(ctx_.parent, h, body);
   ctx_.expect_answer(now);
 }
@@ -312,7 +312,7 @@ void NodeGroup::stand(Time now) {
     if (joined_.chunk_max == 0) joined_.stream_window = 0;
     joined_.low = joined_.high = ctx_.config.limits.first_sequence;
     joined_.root_node = ctx_.config.node_id;
-    reproducible_ = capable_;
+    group_ = below_;
   }
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
@@ -329,7 +329,7 @@ void NodeGroup::stand(Time now) {
 
 AggHeader NodeGroup::joined_header() const noexcept {
   AggHeader h = ctx_.header(AggKind::joined, id_, epoch_);
-  if (reproducible_) wire::say_reproducible(h);
+  say(h, group_);
   return h;
 }
 
@@ -371,7 +371,7 @@ NodeGroup::Flaw NodeGroup::joined(const AggHeader& header, const wire::JoinedBod
       body.stream_window > shape_.stream_window)
     return "joined: more than was asked for";
   joined_ = body;
-  reproducible_ = capable_ && (header.flags & wire::kFlagReproducible) != 0;
+  group_ = below_ & said_in(header);
   live(group_life::JoinedAbove{}, now);
   return nullptr;
 }

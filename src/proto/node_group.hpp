@@ -143,11 +143,24 @@ class NodeGroup {
   bool streams_ = false;                             ///< It holds one of the node's streaming places.
   std::vector<Child> children_;
   ChildSet child_set_;
-  bool capable_ = false;       ///< Everybody below can add reproducibly.
-  bool reproducible_ = false;  ///< The group can: its root says so.
+  /// What everybody below can do, and what the group can: its root says so.
+  struct Abilities {
+    bool reproducible = false, locks = false;
+    Abilities operator&(Abilities other) const noexcept {
+      return {reproducible && other.reproducible, locks && other.locks};
+    }
+  };
+  static Abilities said_in(const wire::AggHeader& header) noexcept {
+    return {(header.flags & wire::kFlagReproducible) != 0, (header.flags & wire::kFlagLocks) != 0};
+  }
+  static void say(wire::AggHeader& header, Abilities able) noexcept {
+    if (able.reproducible) wire::say_reproducible(header);
+    if (able.locks) wire::say_locks(header);
+  }
+  Abilities below_{}, group_{};
   wire::JoinBody pending_join_{};
   Link* pending_link_ = nullptr;
-  bool pending_capable_ = false;
+  Abilities pending_able_{};
   wire::RefusedBody refused_{};
   wire::JoinedBody joined_{};
 
