@@ -122,6 +122,7 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
   config.chunk_max = job.enable_sat ? job.grant.chunk_bytes : 0;
   config.pipeline_depth = context_.config().pipeline_depth;
   config.lock_batch = job.lock_batch;
+  config.reproducible = job.reproducible() && context_.links()[opened.tree]->engine().version() >= 2;
   auto group = ClientGroup::make(config, context_, context_.links()[opened.tree]->id());
   if (!group) return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", opened.id, group.error().context);
   return Channel{opened.tree, path->length, *std::move(group)};

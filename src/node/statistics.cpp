@@ -90,7 +90,8 @@ std::string DataPath::statistics_json() const {
                  {"late_copies", s.late_copies},     {"resends", s.resends},
                  {"offences", s.offences},           {"verdicts", s.verdicts},
                  {"groups_formed", s.groups_formed}, {"groups_refused", s.groups_refused},
-                 {"groups_left", s.groups_left},     {"buffer_copies", s.buffer_copies}};
+                 {"groups_left", s.groups_left},     {"buffer_copies", s.buffer_copies},
+                 {"window_bytes", s.window_bytes}};
   top["jobs"] = json::array();
   for (const auto& job : node_->jobs())
     top["jobs"].push_back({{"id", job.grant.job_id},

@@ -247,14 +247,15 @@ class ClientGroup::Impl {
 
   void send_join() {
     wire::JoinBody body{.job_id = config_.job_id, .rank = config_.rank, .world_rank = config_.world_rank};
-    body.group_size = config_.group_size;
-    body.osts = config_.osts;
+    body.group_size = config_.group_size, body.osts = config_.osts;
     body.stream_window = config_.stream_window;
     body.payload_max = config_.payload_max;
     body.chunk_max = config_.chunk_max;
     body.path_length = static_cast<std::uint16_t>(config_.path.length);
     body.path = config_.path.entries;
-    control(head(AggKind::join), body);
+    AggHeader h = head(AggKind::join);
+    if (config_.reproducible) wire::say_reproducible(h);
+    control(h, body);
   }
 
   template <class Body>

@@ -31,6 +31,8 @@ struct ClientGroupConfig {
   std::uint32_t chunk_max = 0;      ///< Granted bytes of one streaming chunk.
   /// Streaming operations per streaming lock; 0: without locks; kLockForEver: held until the group ends. The same at all members.
   std::uint32_t lock_batch = 0;
+  /// Reproducible sums are wanted: nodes keep memory for them. Only where the link's version has them (2).
+  bool reproducible = true;
   std::uint32_t pipeline_depth = 64;  ///< SHARP_COLL_PIPELINE_DEPTH: fragments of one LLT operation in flight.
   Duration resend_after{0};           ///< 0: never repeat by timer (tcp, ucx).
 };

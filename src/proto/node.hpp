@@ -42,10 +42,16 @@ struct NodeConfig {
   wire::VersionRange versions{};  ///< Spoken with children and parent.
 };
 
-/// What each number of a window may hold, of this payload: the sum or the result, and as much again until every child has shown that
-/// it has it.
-constexpr std::size_t number_bytes(std::uint32_t payload) noexcept {
-  return 2 * BufferPool::footprint(sizeof(wire::AggHeader) + payload);
+/// What each number of a window may hold, of this payload: a sum, or as many as wait for their sibling in reproducible mode, and the
+/// result until every child has shown that it has it.
+constexpr std::size_t number_bytes(std::uint32_t payload, std::uint32_t sums = 1) noexcept {
+  return (std::size_t{sums} + 1) * BufferPool::footprint(sizeof(wire::AggHeader) + payload);
+}
+/// Reproducible: most sums of so many members below a node that can't be added to one another yet. Of two siblings that are both there
+/// only their sum is left, so of all ranks of the group it is never more than half.
+constexpr std::uint32_t sums_max(std::uint32_t members, std::uint32_t group_size) noexcept {
+  const std::uint32_t half = group_size / 2 + group_size % 2;
+  return members < half ? members : half;
 }
 /// Of the tables, not of the messages: groups with their numbers, and what `links` connections may be children of.
 std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept;
@@ -85,6 +91,7 @@ struct NodeStats {
   std::uint64_t groups_formed = 0, groups_refused = 0, groups_left = 0;
   std::uint64_t streams_held = 0,
                 streams_denied = 0;  ///< Groups with the streaming lock now; locks denied here so far.
+  std::uint64_t window_bytes = 0;    ///< Memory that the windows of all groups may need now: reserved.
   std::uint64_t buffer_copies = 0;   ///< Accumulators whose frame somebody else held as well: 0 in the product.
 };
 

@@ -155,9 +155,11 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
   }
   pending_join_ = body;
   pending_link_ = &link;
-  // A client speaks for itself, and its hello said all; a node says what it found below.
+  // A node says what it found below. A client speaks for itself, and its hello said all; but memory for partial sums is kept only where
+  // they are wanted, which it says from version 3 on.
   pending_able_ = Abilities{link.version >= 2, link.version >= 3};
   if (link.role == wire::Role::node) pending_able_ = pending_able_ & said_in(header);
+  if (link.role == wire::Role::client && link.version >= 3) pending_able_.reproducible = said_in(header).reproducible;
   group_life::Join event{.counted = link.child_of[number_] != kNoChild};
   if (joining) {
     if (is<group_life::Absent>()) note_shape(header, body);
@@ -264,35 +266,37 @@ void NodeGroup::send_join_up(Time now) {
 }
 
 /// Reserved before the group stands, as OSTs are: what a node has promised it can always hold, so it never waits in mid-operation.
-NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk) noexcept {
+NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk,
+                                             bool reproducible) noexcept {
   release_memory();
   const auto fits = [](std::uint32_t window, std::size_t each, std::size_t left) {
     return static_cast<std::uint32_t>(std::min<std::size_t>(window, left / each));
   };
   const auto& limits = ctx_.config.limits;
-  const std::size_t of_ost = number_bytes(payload), of_chunk = number_bytes(chunk);
+  const std::uint32_t sums = reproducible ? sums_max(expected_, group_size_) : 1;
+  const std::size_t of_ost = number_bytes(payload, sums), of_chunk = number_bytes(chunk, sums);
   Windows got;
-  got.osts = fits(wish.osts, of_ost, limits.window_bytes - ctx_.window_bytes);
+  got.osts = fits(wish.osts, of_ost, limits.window_bytes - ctx_.stats.window_bytes);
   window_bytes_ = got.osts * of_ost;
-  const std::size_t left = limits.window_bytes - ctx_.window_bytes - window_bytes_;
+  const std::size_t left = limits.window_bytes - ctx_.stats.window_bytes - window_bytes_;
   got.stream = fits(wish.stream, of_chunk, std::min(left, limits.stream_bytes - ctx_.stream_bytes));
   stream_bytes_ = got.stream * of_chunk;
   window_bytes_ += stream_bytes_;
-  ctx_.window_bytes += window_bytes_;
+  ctx_.stats.window_bytes += window_bytes_;
   ctx_.stream_bytes += stream_bytes_;
   return got;
 }
 
 void NodeGroup::release_memory() noexcept {
-  ctx_.window_bytes -= std::exchange(window_bytes_, 0);
+  ctx_.stats.window_bytes -= std::exchange(window_bytes_, 0);
   ctx_.stream_bytes -= std::exchange(stream_bytes_, 0);
 }
 
 /// With the last join: as far as there is memory. False: not for a single OST.
 bool NodeGroup::reserve_windows(const wire::JoinBody& last) {
-  const auto got =
-      reserve_memory({reserved_, std::min(shape_.stream_window, last.stream_window)},
-                     std::min(shape_.payload_max, last.payload_max), std::min(shape_.chunk_max, last.chunk_max));
+  const auto got = reserve_memory(
+      {reserved_, std::min(shape_.stream_window, last.stream_window)}, std::min(shape_.payload_max, last.payload_max),
+      std::min(shape_.chunk_max, last.chunk_max), below_.reproducible && pending_able_.reproducible);
   if (got.osts == 0) return false;
   ctx_.jobs.give_back(job_id_, reserved_ - got.osts);
   reserved_ = got.osts;
@@ -316,8 +320,8 @@ void NodeGroup::stand(Time now) {
   }
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
-  reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_max,
-                 joined_.chunk_max);  // never more than before
+  // Never more than before.
+  reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_max, joined_.chunk_max, group_.reproducible);
   kept_from_ = first_unanswered_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;

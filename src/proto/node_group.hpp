@@ -92,7 +92,7 @@ class NodeGroup {
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
   void stand(Time now);
   /// Gives back what it held; the windows that there is room for are what it holds now.
-  Windows reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk) noexcept;
+  Windows reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk, bool reproducible) noexcept;
   void release_memory() noexcept;
   bool reserve_windows(const wire::JoinBody& last);
   void send_join_up(Time now);

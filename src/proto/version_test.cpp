@@ -59,6 +59,7 @@ struct Mixed {
                                .lock_batch = kLockForEver};
       if (rank + 1 < size) config.path.entries[config.path.length++] = {101, size - 1};
       config.path.entries[config.path.length++] = {100, size};
+      config.reproducible = clients[rank]->client->version() >= 2;
       groups.push_back(ClientGroup::make(config, *clients[rank], clients[rank]->up).value());
       clients[rank]->client->attach(*groups.back());
       groups.back()->start(tree.now);
