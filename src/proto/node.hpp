@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/buffer.hpp"
@@ -40,12 +42,15 @@ struct NodeConfig {
   NodeLimits limits{};
   Secret node_key{};              ///< What other nodes of the fabric show: without it anybody could speak for all jobs.
   wire::VersionRange versions{};  ///< Spoken with children and parent.
+  std::string name{};             ///< For people; told to the parent.
 };
 
 /// What each number of a window may hold, of this payload: a sum, or as many as wait for their sibling in reproducible mode, and the
 /// result until every child has shown that it has it.
 constexpr std::size_t number_bytes(std::uint32_t payload, std::uint32_t sums = 1) noexcept {
-  return (std::size_t{sums} + 1) * BufferPool::footprint(sizeof(wire::AggHeader) + payload);
+  // In reproducible mode also what says where its sums are: 33 bytes each in at most 4 slots for each number of the window.
+  const std::size_t notes = sums > 1 ? std::size_t{sums} * 4 * 33 : 0;
+  return (std::size_t{sums} + 1) * BufferPool::footprint(sizeof(wire::AggHeader) + payload) + notes;
 }
 /// Reproducible: most sums of so many members below a node that can't be added to one another yet. Of two siblings that are both there
 /// only their sum is left, so of all ranks of the group it is never more than half.
@@ -100,12 +105,15 @@ struct ChildView {
   LinkId link{};
   wire::Role role = wire::Role::client;
   std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
+  std::string name{};      ///< Of its host, or of the node itself; empty: it did not say.
   std::uint32_t lowest_rank = 0, members = 0;
   std::uint64_t messages = 0, bytes = 0;  ///< Contributions that came.
   std::uint64_t came_last = 0;            ///< Numbers that had waited for this child alone.
   Duration kept_waiting{0};               ///< From the first contribution to such a number to this child's.
   bool closed = false, left = false;
 };
+/// As Node::who().
+std::string who(wire::Role role, std::uint32_t peer, std::string_view name);
 struct GroupView {
   enum class Phase : std::uint8_t { collecting_joins, awaiting_joined, standing, condemned, refusing, passing_leave };
   std::uint32_t group_id = 0;
@@ -159,6 +167,8 @@ class Node {
   std::vector<GroupView> finished() const;  ///< The last ones that are over, as they were at their end.
   std::vector<JobView> jobs() const;
   std::uint32_t links() const noexcept;
+  /// "rank 5 on host h3", "node an-leaf1"; empty: nobody that has said hello.
+  std::string who(LinkId link) const;
   bool idle() const noexcept;  ///< No group in any phase: nothing is under way.
 
  private:

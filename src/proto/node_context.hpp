@@ -52,6 +52,7 @@ struct NodeContext {
     h.tree_id = config.tree_id;
     h.group_id = group_id;
     h.epoch = epoch;
+    h.version = wire::version_of(h);
     return h;
   }
 

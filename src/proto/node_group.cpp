@@ -237,8 +237,12 @@ void NodeGroup::count_join(Link& link, const wire::JoinBody& body) {
     if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) ++job->groups_here, counted_in_job_ = true;
   }
   const auto child = static_cast<std::uint16_t>(children_.size());
-  children_.push_back(
-      {.link = link.id, .role = link.role, .peer = link.peer, .lowest_rank = body.rank, .members = body.members});
+  children_.push_back({.link = link.id,
+                       .role = link.role,
+                       .peer = link.peer,
+                       .name = link.name,
+                       .lowest_rank = body.rank,
+                       .members = body.members});
   child_set_.add(child);
   link.child_of[number_] = child;
   members_ += body.members;
@@ -572,6 +576,7 @@ GroupView NodeGroup::view() const {
     v.children.push_back({.link = child.link,
                           .role = child.role,
                           .peer = child.peer,
+                          .name = std::string(wire::text_of(child.name)),
                           .lowest_rank = child.lowest_rank,
                           .members = child.members,
                           .messages = child.messages,

@@ -55,6 +55,7 @@ class NodeGroup {
     LinkId link{};
     wire::Role role = wire::Role::client;
     std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
+    wire::NameBody name{};
     std::uint32_t lowest_rank = 0, members = 0;
     bool closed = false;
     bool leaving = false;   ///< It has contributed its Leave.
