@@ -46,7 +46,7 @@ def node_bound(log):
 
 
 class Memory:
-    """Growth of a client for each group, and what the largest node holds, both beside a stream of 1 MiB in each of 4 groups."""
+    """Growth of a client for each group, and what the largest node holds, both beside streams of 1 MiB in 4 groups at once."""
 
     column, guess_s = "sumac", 15.0
     GROUPS, BYTES = 4, 1 << 20
