@@ -1,5 +1,5 @@
 /* sharp-memory: what a client of libsharp_coll costs in memory, for each group. Makes --groups communicators, streams a vector
- * through each, and tells how much this process has grown beside the buffers that it owns itself.
+ * through each, all at once, and tells how much this process has grown beside the vectors that it owns itself.
  *
  *   SHARP_COLL_ENABLE_SAT=1 mpirun -n 8 sharp-memory --groups 4 --bytes 1M */
 #include <getopt.h>
@@ -32,23 +32,32 @@ static void die(int rank, const char* what, int code) {
   exit(3);
 }
 
-static void exercise(struct sharp_coll_comm* comm, float* buffer, size_t bytes, int rank) {
-  struct sharp_coll_reduce_spec spec;
-  memset(&spec, 0, sizeof spec);
-  spec.sbuf_desc = sharp_describe(buffer, bytes);
-  spec.rbuf_desc = spec.sbuf_desc;
-  spec.dtype = SHARP_DTYPE_FLOAT;
-  spec.length = bytes / sizeof(float);
-  spec.op = SHARP_OP_MAX;
-  spec.tag_dtype = SHARP_DTYPE_NULL;
+/* Three times a vector of its own through each group, through all of them at once. */
+static void exercise(struct sharp_coll_comm** comms, int groups, float* vectors, size_t bytes, int rank) {
+  const size_t count = bytes / sizeof(float);
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
   for (int i = 0; i < 3; ++i) {
-    for (size_t k = 0; k < spec.length; ++k) buffer[k] = (float)rank;
-    const int code = sharp_coll_do_allreduce(comm, &spec);
-    if (code != SHARP_COLL_SUCCESS) die(rank, "allreduce", code);
-    int size = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (size_t k = 0; k < spec.length; ++k)
-      if (buffer[k] != (float)(size - 1)) die(rank, "allreduce gave a wrong result", SHARP_COLL_ERROR);
+    void* requests[kGroupsMax];
+    for (size_t k = 0; k < count * (size_t)groups; ++k) vectors[k] = (float)rank;
+    for (int g = 0; g < groups; ++g) {
+      struct sharp_coll_reduce_spec spec;
+      memset(&spec, 0, sizeof spec);
+      spec.sbuf_desc = sharp_describe(vectors + count * (size_t)g, bytes);
+      spec.rbuf_desc = spec.sbuf_desc;
+      spec.dtype = SHARP_DTYPE_FLOAT;
+      spec.length = count;
+      spec.op = SHARP_OP_MAX;
+      spec.tag_dtype = SHARP_DTYPE_NULL;
+      const int code = sharp_coll_do_allreduce_nb(comms[g], &spec, &requests[g]);
+      if (code != SHARP_COLL_SUCCESS) die(rank, "allreduce", code);
+    }
+    for (int g = 0; g < groups; ++g) {
+      const int code = sharp_coll_req_wait(requests[g]);
+      if (code != SHARP_COLL_SUCCESS) die(rank, "allreduce", code);
+    }
+    for (size_t k = 0; k < count * (size_t)groups; ++k)
+      if (vectors[k] != (float)(size - 1)) die(rank, "allreduce gave a wrong result", SHARP_COLL_ERROR);
   }
 }
 
@@ -74,20 +83,21 @@ int main(int argc, char** argv) {
   }
   struct sharp_coll_context* context = NULL;
   struct sharp_coll_comm* comms[kGroupsMax];
-  float* buffer = malloc(bytes);
-  if (buffer == NULL) die(rank, "no memory for the vector", SHARP_COLL_ENOMEM);
+  float* buffer = malloc(bytes * (size_t)groups);
+  if (buffer == NULL) die(rank, "no memory for the vectors", SHARP_COLL_ENOMEM);
+  memset(buffer, 1, bytes * (size_t)groups);  // in memory before anything is compared
   if ((code = sharp_start(&context)) != SHARP_COLL_SUCCESS) die(rank, "init", code);
   void* mr = NULL;
-  if ((code = sharp_coll_reg_mr(context, buffer, bytes, &mr)) != SHARP_COLL_SUCCESS) die(rank, "reg_mr", code);
+  if ((code = sharp_coll_reg_mr(context, buffer, bytes * (size_t)groups, &mr)) != SHARP_COLL_SUCCESS)
+    die(rank, "reg_mr", code);
   // The first group brings what there is once only: pages of code, arenas of the allocator.
   struct sharp_coll_comm* first = NULL;
   if ((code = sharp_group(context, &first)) != SHARP_COLL_SUCCESS) die(rank, "comm_init", code);
-  exercise(first, buffer, bytes, rank);
+  exercise(&first, 1, buffer, bytes, rank);
   const long before = anonymous_bytes();
-  for (int i = 0; i < groups; ++i) {
+  for (int i = 0; i < groups; ++i)
     if ((code = sharp_group(context, &comms[i])) != SHARP_COLL_SUCCESS) die(rank, "comm_init", code);
-    exercise(comms[i], buffer, bytes, rank);
-  }
+  exercise(comms, groups, buffer, bytes, rank);
   const long grown = anonymous_bytes() - before;
   long most = 0;
   MPI_Reduce(&grown, &most, 1, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);

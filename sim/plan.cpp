@@ -130,7 +130,10 @@ Plan make_plan(std::uint64_t seed) {
   make_faults(plan, r);
   // In every fifth seed somebody is of an older version, in the midst of an upgrade.
   const bool mixed = r.chance(0.2);
-  const auto version = [&] { return static_cast<std::uint16_t>(mixed && r.chance(0.3) ? 1 : wire::kAggVersionMax); };
+  const auto older = 1 + seed / 7 % (wire::kAggVersionMax - 1u);
+  const auto version = [&] {
+    return static_cast<std::uint16_t>(mixed && r.chance(0.3) ? older : wire::kAggVersionMax);
+  };
   for (std::size_t i = 0; i < plan.parent.size(); ++i) plan.node_version.push_back(version());
   for (std::size_t i = 0; i < plan.leaf.size(); ++i) plan.rank_version.push_back(version());
 

@@ -97,7 +97,7 @@ CASES = (
     FabricCase("client-cpu-4MiB", C.F_STREAM, "allreduce", 4 * MIB, kind="client-cpu", group="cpu", field="cpu_ms",
                iterations=(10, 3), limit=None, limit_why="processor time of a client (getrusage) per call", over_bare=1.15),
     FabricCase("memory-client", C.F_STREAM, "memory", 0, unit="bytes", kind="memory", group="memory", runs=1, over_limit=1.0,
-               limit=float(2 << 20), limit_why="per group, beside registered buffers and retained results"),
+               limit=float(2 << 20), limit_why="per group, beside its vector; no results are retained so far"),
     FabricCase("memory-node", C.F_STREAM, "memory", 0, unit="bytes", kind="memory", group="memory", runs=1, over_limit=1.0,
                limit=None, limit_why="the bound that the node prints"),
 )

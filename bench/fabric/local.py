@@ -34,19 +34,19 @@ def anonymous_bytes(pid):
     return int(found.group(1)) * 1024
 
 
-# What a node says at its start of the most that it will ever hold.
+# What a node says of the most that it will ever hold: at its start, and again when it enters more trees.
 NODE_BOUND = re.compile(r"memory: at most (\d+) bytes")
 
 
 def node_bound(log):
-    found = NODE_BOUND.search(Path(log).read_text(errors="replace"))
-    if found is None:
+    found = NODE_BOUND.findall(Path(log).read_text(errors="replace"))
+    if not found:
         raise WayFailed(f"{log}: the node does not say its memory bound")
-    return float(found.group(1))
+    return float(found[-1])
 
 
 class Memory:
-    """Growth of a client for each group, and what the largest node holds, both beside a stream of 1 MiB in each of 4 groups."""
+    """Growth of a client for each group, and what the largest node holds, both beside streams of 1 MiB in 4 groups at once."""
 
     column, guess_s = "sumac", 15.0
     GROUPS, BYTES = 4, 1 << 20

@@ -122,6 +122,7 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
   config.chunk_max = job.enable_sat ? job.grant.chunk_bytes : 0;
   config.pipeline_depth = context_.config().pipeline_depth;
   config.lock_batch = job.lock_batch;
+  config.reproducible = job.reproducible() && context_.links()[opened.tree]->engine().version() >= 2;
   auto group = ClientGroup::make(config, context_, context_.links()[opened.tree]->id());
   if (!group) return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", opened.id, group.error().context);
   return Channel{opened.tree, path->length, *std::move(group)};
@@ -195,6 +196,7 @@ void Comm::settle_on_shape() {
     shape_.payload_max = std::min(shape_.payload_max, shape.payload_max);
     shape_.stream_window = std::min(shape_.stream_window, shape.stream_window);
     shape_.chunk_max = std::min(shape_.chunk_max, shape.chunk_max);
+    shape_.locks = shape_.locks && shape.locks;
     rates.push_back({channel.tree, link_of(channel).tree().rate_bits_per_s});
   }
   rule_ = {weights_of(rates), shape_.payload_max, stream_stripe_min(rates, shape_.chunk_max)};

@@ -145,8 +145,8 @@ Outcome<> Context::connect() {
   if (!transport) return failure(SHARP_COLL_ECONN_TREE, "{}", transport.error().context);
   transport_ = *std::move(transport);
   for (std::size_t i = 0; i < job_.trees.size(); ++i) {
-    auto link =
-        TreeLink::begin(job_, job_.trees[i], rank, *transport_, *this, config_.wire_version_max, ports_[i].interface);
+    auto link = TreeLink::begin(job_, job_.trees[i], rank, session_->host(), *transport_, *this,
+                                config_.wire_version_max, ports_[i].interface);
     if (!link) return tl::unexpected(link.error());
     links_.push_back(*std::move(link));
   }

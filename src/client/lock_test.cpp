@@ -112,6 +112,104 @@ TEST_F(OneStream, CommInitTakesTheLockOrFailsEverywhere) {
   EXPECT_THAT(ended[0].err, HasSubstr("Failed to lock SAT tree(ID:0x"));
 }
 
+/// comm_init with SHARP_COLL_LOCK_ON_COMM_INIT=1 where no lock can ever be had: -19, alike at all ranks.
+void comm_init_is_denied(Rank& rank, sharp_coll_context* context) {
+  sharp_coll_comm_init_spec spec{};
+  spec.rank = rank.rank;
+  spec.size = rank.size;
+  spec.oob_ctx = &rank;
+  sharp_coll_comm* comm = nullptr;
+  RANK_EQUAL(sharp_coll_comm_init(context, &spec, &comm), SHARP_COLL_ELOCK_DENIED);
+  RANK_EQUAL(SHARP_COLL_ELOCK_DENIED, -19);
+  RANK_CHECK(comm == nullptr);
+}
+
+TEST(LockDenied, WhereNoNodeMemoryIsLeftForAWindow) {
+  ::setenv("SUMAC_NODE_MEMORY", "1MiB", 1);  // three chunks in flight, for all groups
+  Daemons daemons(kTwoLeaves);
+  ::unsetenv("SUMAC_NODE_MEMORY");
+  auto config = on(daemons, 3);
+  config.environment = {{"SHARP_COLL_ENABLE_SAT", "1"}, {"SHARP_COLL_LOCK_ON_COMM_INIT", "1"}};
+  const auto job = new_job_id();
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* first = rank.comm(context);
+    comm_init_is_denied(rank, context);
+    RANK_EQUAL(large(first, rank, SHARP_AGGREGATION_STREAMING), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(first), 0);
+    auto* second = rank.comm(context);
+    RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_STREAMING), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(second), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+  EXPECT_THAT(ended[0].err, HasSubstr("ret:0x13): no node memory is left for its window"));
+  EXPECT_THAT(ended[0].err, HasSubstr("SUMAC_NODE_MEMORY"));
+}
+
+/// Streams without a lock, as its older members do; a refused call of all harms nobody, that of one is a verdict.
+void goes_without_lock(Rank& rank, std::uint64_t job) {
+  ::unsetenv("SHARP_COLL_LOCK_ON_COMM_INIT");
+  auto* context = rank.init(job);
+  auto *first = rank.comm(context), *second = rank.comm(context);
+  RANK_EQUAL(large(first, rank, SHARP_AGGREGATION_STREAMING), 0);
+  RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_STREAMING), 0);  // there is no second place: none is asked for
+  RANK_EQUAL(streamed(context), 2u);
+  std::int32_t in = 1, out = 0;
+  auto bad = reduce_spec(&in, nullptr, 1, Dtype::int32, Op::sum);
+  RANK_EQUAL(sharp_coll_do_allreduce(first, &bad), SHARP_COLL_EINVAL);
+  RANK_EQUAL(large(first, rank, SHARP_AGGREGATION_NONE), 0);
+  auto good = reduce_spec(&in, &out, 1, Dtype::int32, Op::sum);
+  const bool is_wrong = rank.rank == 0;
+  RANK_EQUAL(sharp_coll_do_allreduce(first, is_wrong ? &bad : &good), is_wrong ? SHARP_COLL_EINVAL : SHARP_COLL_ERROR);
+  RANK_EQUAL(sharp_coll_do_barrier(second), 0);
+  RANK_EQUAL(sharp_coll_comm_destroy(first), 0);
+  RANK_EQUAL(sharp_coll_comm_destroy(second), 0);
+  RANK_EQUAL(sharp_coll_finalize(context), 0);
+}
+
+class OldAndNew : public OneStream {
+ protected:
+  void expect_no_lock(Daemons& daemons, const std::function<void(Rank&)>& grow_old) {
+    auto config = on(daemons, 4);
+    config.environment = {{"SHARP_COLL_ENABLE_SAT", "1"}, {"SHARP_COLL_LOCK_ON_COMM_INIT", "1"}};
+    const auto job = new_job_id(), other = new_job_id();
+    auto ended = run_ranks(config, [&](Rank& rank) {
+      grow_old(rank);
+      auto* context = rank.init(job);
+      comm_init_is_denied(rank, context);
+      RANK_EQUAL(sharp_coll_finalize(context), 0);
+    });
+    EXPECT_EQ(complaint(ended), "") << daemons.log();
+    EXPECT_THAT(ended[0].err, HasSubstr("a member or a node on its way speaks a wire version below 3"));
+    ended = run_ranks(config, [&](Rank& rank) {
+      grow_old(rank);
+      goes_without_lock(rank, other);
+    });
+    EXPECT_EQ(complaint(ended), "") << daemons.log();
+    EXPECT_THAT(ended[0].err, HasSubstr("rbuf is NULL"));
+  }
+};
+
+TEST_F(OldAndNew, ClientsOfVersion1AtNewNodesStreamWithoutALock) {
+  expect_no_lock(*daemons_, [](Rank&) { ::setenv("SUMAC_COLL_WIRE_VERSION_MAX", "1", 1); });
+}
+
+TEST_F(OldAndNew, OneOldClientAmongNewOnesIsEnough) {
+  expect_no_lock(*daemons_, [](Rank& rank) {
+    if (rank.rank == 3) ::setenv("SUMAC_COLL_WIRE_VERSION_MAX", "2", 1);
+  });
+}
+
+TEST_F(OldAndNew, NewClientsAtNodesOfVersion2StreamWithoutALock) {
+  ::setenv("SUMAC_NODE_STREAMS", "1", 1);
+  ::setenv("SUMAC_NODE_WIRE_VERSION_MAX", "2", 1);
+  Daemons old(kTwoLeaves);
+  ::unsetenv("SUMAC_NODE_STREAMS");
+  ::unsetenv("SUMAC_NODE_WIRE_VERSION_MAX");
+  expect_no_lock(old, [](Rank&) {});
+}
+
 TEST_F(World, WithoutLocksEverybodyStreams) {
   const auto job = new_job_id();
   expect_well(2,

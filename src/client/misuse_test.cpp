@@ -106,6 +106,24 @@ const struct WrongCall {
        return sharp_coll_do_reduce(comm, &spec);
      },
      SHARP_COLL_EINVAL},
+    {"a broadcast's root outside the group",
+     [](sharp_coll_comm* comm, Spec spec) {
+       sharp_coll_bcast_spec bcast{};
+       bcast.root = -1;
+       bcast.buf_desc = spec.rbuf_desc;
+       bcast.size = sizeof(std::int32_t);
+       return sharp_coll_do_bcast(comm, &bcast);
+     },
+     SHARP_COLL_EINVAL},
+    {"buffers of a reduce-scatter that overlap in part",
+     [](sharp_coll_comm* comm, Spec spec) {
+       spec.sbuf_desc.buffer.ptr = overlapping;
+       spec.sbuf_desc.buffer.length = 3 * sizeof(std::int32_t);
+       spec.rbuf_desc.buffer.ptr = reinterpret_cast<char*>(overlapping) + 2;
+       spec.offset = 0;
+       return sharp_coll_do_reduce_scatter(comm, &spec);
+     },
+     SHARP_COLL_EINVAL},
     {"a tag type that is garbage",
      [](sharp_coll_comm* comm, Spec spec) {
        spec.op = SHARP_OP_MINLOC;

@@ -44,10 +44,10 @@ struct Pieces {
   }
 };
 
-/// As many communicators as there is memory for, up to kGroups; all ranks have the same.
-std::vector<sharp_coll_comm*> make_groups(Rank& rank, sharp_coll_context* context) {
+/// As many communicators as there is memory for, up to `groups`; all ranks have the same.
+std::vector<sharp_coll_comm*> make_groups(Rank& rank, sharp_coll_context* context, int groups) {
   std::vector<sharp_coll_comm*> comms;
-  for (int i = 0; i < kGroups; ++i) {
+  for (int i = 0; i < groups; ++i) {
     sharp_coll_comm_init_spec spec{};
     spec.rank = rank.rank;
     spec.size = rank.size;
@@ -62,9 +62,9 @@ std::vector<sharp_coll_comm*> make_groups(Rank& rank, sharp_coll_context* contex
 }
 
 /// All but the last rank send what their windows let them before that one begins, group after group, from the last one on.
-void run_ahead(Rank& rank, std::uint64_t job, std::size_t pieces, std::size_t count) {
+void run_ahead(Rank& rank, std::uint64_t job, std::size_t pieces, std::size_t count, int groups = kGroups) {
   auto* context = rank.init(job);
-  const auto comms = make_groups(rank, context);
+  const auto comms = make_groups(rank, context, groups);
   for (int round = 0; round < 3; ++round) {
     std::deque<Pieces> work;
     for (auto* comm : comms) work.emplace_back(comm, rank.rank, pieces, count);
@@ -113,6 +113,19 @@ TEST_F(SmallNode, PromisesNoMoreOstsThanItCanHold) {
 TEST_F(SmallNode, PromisesNoMoreOfAStreamThanItCanHold) {
   const auto job = new_job_id();
   run(3, {{"SHARP_COLL_ENABLE_SAT", "1"}}, [&](Rank& rank) { run_ahead(rank, job, 3, 70'000); });
+}
+
+TEST(SmallNodes, PromiseNoMorePartialSumsThanTheyCanHold) {
+  ::setenv("SUMAC_NODE_MEMORY", "4MiB", 1);
+  Daemons daemons(kTwoLeaves);
+  ::unsetenv("SUMAC_NODE_MEMORY");
+  auto config = on(daemons, 14);
+  // Neighbours in rank sit below different leaves: nothing can be added before the root, a leaf has 7 sums for each chunk.
+  std::swap(config.sockets[1], config.sockets[2]);
+  config.environment = {{"SHARP_COLL_ENABLE_SAT", "1"}, {"SUMAC_REPRODUCIBLE", "1"}};
+  const auto job = new_job_id();
+  const auto ended = run_ranks(config, [&](Rank& rank) { run_ahead(rank, job, 2, 300'000, 1); });
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
 }
 
 TEST_F(SmallNode, GivesWhatAGroupHadToTheNextOne) {

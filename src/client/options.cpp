@@ -88,7 +88,7 @@ constexpr Option<C> kTable[] = {
                         "the system's choice."),
     option<&C::net_device>("SUMAC_NET_DEVICE", "",
                            "The same, where neither the program nor sharpd names ports; empty: the system's choice."),
-    option<&C::wire_version_max>("SUMAC_COLL_WIRE_VERSION_MAX", "2",
+    option<&C::wire_version_max>("SUMAC_COLL_WIRE_VERSION_MAX", "3",
                                  "Speak at most this version of the messages to nodes (docs/upgrade.md).")
         .between(wire::kAggVersionMin, wire::kAggVersionMax),
     option<&C::node_lost_after>("SUMAC_COLL_NODE_LOST_AFTER", "20s",

@@ -13,14 +13,21 @@ Outcome<> Comm::take_stream_locks() {
     return failure(status, "Failed to lock SAT tree(ID:0x{:x} ret:0x{:x}): {}",
                    channels_.front().group->config().tree_id, -status, why);
   };
-  bool is_granted = true;
   {
     auto guard = context_.lock();
-    for (auto& channel : channels_)
-      if (channel.group->ask_for_lock(monotonic_now()) == Errc::unsupported) is_granted = false;
+    for (auto& channel : channels_) {
+      if (context_.job().grant.stream_window == 0)
+        return failed(SHARP_COLL_ELOCK_DENIED, "no streaming was granted to this job; see sharp_am's log");
+      if (channel.group->shape().stream_window == 0)
+        return failed(
+            SHARP_COLL_ELOCK_DENIED,
+            "no node memory is left for its window; destroy a communicator, or raise SUMAC_NODE_MEMORY of sharp_an");
+      if (channel.group->ask_for_lock(monotonic_now()) == Errc::unsupported)
+        return failed(SHARP_COLL_ELOCK_DENIED,
+                      "a member or a node on its way speaks a wire version below 3: update libsharp_coll and sharp_an "
+                      "everywhere, or unset SHARP_COLL_LOCK_ON_COMM_INIT");
+    }
   }
-  if (!is_granted)
-    return failed(SHARP_COLL_ELOCK_DENIED, "no streaming was granted to this job; ask for less, or see sharp_am's log");
   const auto settled = [&] {
     return std::ranges::all_of(channels_, [](const auto& channel) {
       return channel.group->phase() != Phase::standing || channel.group->stream_lock() != StreamLock::asked;

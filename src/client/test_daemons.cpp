@@ -127,6 +127,14 @@ void Daemons::signal(const std::string& name, int number) {
   }
 }
 
+bool Daemons::says(const std::string& words) const {
+  for (int looks = 0; log().find(words) == std::string::npos; ++looks) {
+    if (looks == 4'000) return false;
+    ::poll(nullptr, 0, 5);
+  }
+  return true;
+}
+
 std::string Daemons::log() const {
   std::string text;
   for (const auto& process : processes_) {

@@ -34,6 +34,8 @@ class Daemons {
   void signal(const std::string& name, int number);
   const std::string& dir() const { return dir_; }
   std::string log() const;  ///< What all of them said, for a test that failed.
+  /// Waits until one of them has said it; false after a time that only a failure reaches.
+  bool says(const std::string& words) const;
 
  private:
   struct Process {

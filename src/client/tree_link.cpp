@@ -71,8 +71,9 @@ Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, co
 }
 
 Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
-                                                   net::Transport& transport, proto::Outbox& outbox,
-                                                   std::uint32_t wire_version_max, std::string_view interface) {
+                                                   const std::string& host, net::Transport& transport,
+                                                   proto::Outbox& outbox, std::uint32_t wire_version_max,
+                                                   std::string_view interface) {
   const auto leaf = leaf_of(tree, world_rank);
   if (!leaf) return tl::unexpected(leaf.error());
   auto conn = transport.connect_by(interface, *leaf->address);
@@ -83,6 +84,7 @@ Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree
   config.job_id = job.id;
   config.job_key = job.grant.job_key;
   config.world_rank = world_rank;
+  config.host = host;
   config.tree_id = tree.id;
   config.versions.max = static_cast<std::uint16_t>(wire_version_max);
   link->engine_ = std::make_unique<proto::ClientLink>(config, outbox);

@@ -17,8 +17,9 @@ class TreeLink {
  public:
   /// Starts connecting, by one network interface where one is named. `tree` stays where it is as long as the link.
   static Outcome<std::unique_ptr<TreeLink>> begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
-                                                  net::Transport& transport, proto::Outbox& outbox,
-                                                  std::uint32_t wire_version_max, std::string_view interface);
+                                                  const std::string& host, net::Transport& transport,
+                                                  proto::Outbox& outbox, std::uint32_t wire_version_max,
+                                                  std::string_view interface);
   /// After connecting: it stands, or why it does not after `patience`. Watched from now on.
   Outcome<> check(net::Transport& transport, Millis patience, Millis silent_after);
 

@@ -469,6 +469,20 @@ TEST_F(World, StatisticsAreSummedOverRanksWhenAskedFor) {
   EXPECT_THAT(ended[2].err, HasSubstr("statistics of rank 2: barrier: posted:5 answered:5"));
 }
 
+TEST_F(World, ANodesStatisticsNameTheHostsOfItsRanks) {
+  const auto job = new_job_id();
+  expect_well(4, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  for (const char* node : {"an-leaf2", "an-root"}) ASSERT_EQ(::kill(daemons_->pid(node), SIGUSR1), 0);
+  for (const char* words : {"rank 2 on host h3 (", "rank 3 on host h4 (", "node an-leaf1 ("})
+    EXPECT_TRUE(daemons_->says(words)) << words << daemons_->log();
+}
+
 TEST_F(World, TheLinesUsersKnowComeFromRankZeroOnly) {
   const auto job = new_job_id();
   auto config = on(*daemons_, 2);

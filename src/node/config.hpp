@@ -76,7 +76,7 @@ inline constexpr Option<Config> kOptions[] = {
                                        "Most streaming chunks in flight of one group.")
         .alias("stream_window_max")
         .between(1, 64),
-    option<&Config::wire_version_max>("SUMAC_NODE_WIRE_VERSION_MAX", "2",
+    option<&Config::wire_version_max>("SUMAC_NODE_WIRE_VERSION_MAX", "3",
                                       "Speak at most this version of the messages between nodes and ranks "
                                       "(docs/upgrade.md).")
         .alias("wire_version_max")

@@ -49,6 +49,7 @@ void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root,
   config.tree_id = tree_id;
   config.root = root;
   config.limits = config_.limits;
+  config.name = config_.name;
   config.node_key = node_key_;
   config.versions = config_.versions;
   node_ = std::make_unique<proto::Node>(config, static_cast<proto::Outbox&>(*this));
@@ -162,6 +163,7 @@ void DataPath::on_message(net::ConnId conn, BufferRef frame) {
 
 void DataPath::on_closed(net::ConnId conn, const Error& why) {
   children_.erase(conn.value);
+  const auto who = peer_of(link_of(conn));
   node_->on_link_closed(link_of(conn), now_);
   if (conn == parent_) {
     parent_ = {};
@@ -169,8 +171,14 @@ void DataPath::on_closed(net::ConnId conn, const Error& why) {
   } else if (why.code == Errc::invalid) {
     SUMAC_WARN(log_, "dropped the link to {}; only ranks and nodes of this Sumac belong here", why.context);
   } else {
-    SUMAC_DEBUG(log_, "a link closed: {}", why.context);
+    SUMAC_DEBUG(log_, "the link to {} closed: {}", who, why.context);
   }
+}
+
+std::string DataPath::peer_of(proto::LinkId link) const {
+  const auto who = node_->who(link);
+  const auto address = transport_->peer(conn_of(link));
+  return who.empty() ? address : fmt::format("{} ({})", who, address);
 }
 
 void DataPath::put(proto::LinkId to, std::span<const std::byte> head, const Payload& body) {
@@ -178,8 +186,8 @@ void DataPath::put(proto::LinkId to, std::span<const std::byte> head, const Payl
   if (sent == Errc::ok || sent == Errc::lost) return;  // lost: on_closed is on its way or was our own close
   // The windows bound what can be queued, and the queue has room for all of it: a peer that does not take its results for so
   // long is not coming back.
-  SUMAC_ERROR(log_, "gave up the link to {}: {} bytes don't go out: {}", transport_->peer(conn_of(to)),
-              head.size() + body.bytes.size(), to_string(sent));
+  SUMAC_ERROR(log_, "gave up the link to {}: {} bytes don't go out: {}", peer_of(to), head.size() + body.bytes.size(),
+              to_string(sent));
   transport_->close(conn_of(to));
   stalled_.push_back(to);
 }
@@ -197,7 +205,7 @@ void DataPath::send_control(proto::LinkId to, const wire::AggHeader& header, std
 }
 
 void DataPath::drop(proto::LinkId link, const Error& why) {
-  SUMAC_WARN(log_, "dropped the link to {}: {}", transport_->peer(conn_of(link)), why.context);
+  SUMAC_WARN(log_, "dropped the link to {}: {}", peer_of(link), why.context);
   transport_->close(conn_of(link), true);
   children_.erase(link.value);
   if (conn_of(link) == parent_) {

@@ -16,6 +16,7 @@
 namespace sumac::node {
 
 struct DataPathConfig {
+  std::string name;  ///< This node's, for the statistics of its parent.
   proto::NodeLimits limits;
   wire::VersionRange versions{};
   Millis heartbeat{1000};  ///< Between nodes; a node that hears nothing for so long asks.
@@ -74,6 +75,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void parent_down(const Error& why, Time now);
   void tell_full();
   std::string name_of_child(const proto::ChildView& child) const;
+  std::string peer_of(proto::LinkId link) const;
 
   DataPathConfig config_;
   Logger& log_;

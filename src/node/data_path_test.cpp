@@ -26,6 +26,7 @@ struct TestNode {
     net.device = "lo";
     DataPathConfig config;
     bound_memory(256u << 20, net, config.limits);
+    config.name = fmt::format("an-{}", id);
     config.retry_min = config.retry_max = Millis(5);
     data.emplace(config, net::make_transport(net, pool).value(), pool, log);
     data->identify(id, 1, root, monotonic_now());
@@ -104,11 +105,40 @@ TEST(DataPath, statistics_name_the_child_that_the_others_wait_for) {
   EXPECT_EQ(out, (std::vector<std::int64_t>{3, 3, 3}));
   const auto text = statistics();
   const auto& seen = text["groups"][0];
-  EXPECT_THAT(seen["slowest"].get<std::string>(), testing::StartsWith("rank 1 at 127.0.0.1:"));
+  EXPECT_THAT(seen["slowest"].get<std::string>(), testing::StartsWith("rank 1 on host h1 (127.0.0.1:"));
   EXPECT_GE(seen["waited_us"], 3000);
   EXPECT_EQ(seen["messages"], 3);
   EXPECT_EQ(seen["bytes"], 24);
-  for (const auto& child : seen["children"]) EXPECT_EQ(child["came_last"], child["lowest_rank"] == 1 ? 1 : 0);
+  for (const auto& child : seen["children"]) {
+    EXPECT_EQ(child["came_last"], child["lowest_rank"] == 1 ? 1 : 0);
+    EXPECT_EQ(child["host"], fmt::format("h{}", child["lowest_rank"].get<int>()));
+  }
+}
+
+TEST(DataPath, names_the_nodes_below_and_who_breaks_a_rule) {
+  Tree tree({2, 3});
+  TestGroup group(tree.job, [&] { tree.progress(); });
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  ASSERT_TRUE(group.allreduce(1, 1));
+  const auto statistics = nlohmann::json::parse(tree.root.data->statistics_json());
+  std::vector<std::string> names;
+  for (const auto& child : statistics["groups"][0]["children"]) {
+    names.push_back(child["node"]);
+    EXPECT_THAT(child["name"].get<std::string>(), testing::StartsWith("node " + names.back() + " (127.0.0.1:"));
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAre("an-2", "an-3"));
+  // A contribution to a group that it never joined.
+  wire::AggHeader h;
+  h.kind = wire::AggKind::contribute;
+  h.tree_id = 1;
+  h.group_id = 0x00010003;
+  h.coll = wire::Coll::barrier;
+  h.flags = wire::kFlagFirst | wire::kFlagLast;
+  h.origin = 1;
+  h.members = 1;
+  group.members[1]->say(h);
+  ASSERT_TRUE(group.until([&] { return tree.two.lines.find("dropped") != std::string::npos; }));
+  EXPECT_THAT(tree.two.lines, testing::HasSubstr("dropped the link to rank 1 on host h1 (127.0.0.1:"));
 }
 
 TEST(DataPath, the_parent_is_found_again_after_it_was_away) {

@@ -40,7 +40,7 @@ void report(ControlLink& control, const Config& config, Logger& log) {
   }
 }
 
-/// Of each tree; `bound` is what one never exceeds.
+/// Of each tree; `bound` is what the node never exceeds.
 ShardConfig shard_config(const Config& config, MemoryBound& bound) {
   ShardConfig shard;
   shard.memory_bytes = static_cast<std::size_t>(config.memory.count);
@@ -55,6 +55,7 @@ ShardConfig shard_config(const Config& config, MemoryBound& bound) {
   shard.path.limits.stream_window_max = config.stream_window_max;
   shard.path.limits.streams = config.streams;
   bound = bound_memory(shard.memory_bytes, shard.net, shard.path.limits);
+  shard.path.name = config.name;
   shard.path.versions.max = static_cast<std::uint16_t>(config.wire_version_max);
   shard.path.heartbeat = config.heartbeat;
   shard.path.lost_after = config.lost_after;
@@ -77,6 +78,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (!processors) return within("--pin", processors.error());
   MemoryBound bound;
   const auto base = shard_config(config, bound);
+  std::uint32_t trees_told = 0;
   const auto make_shard = [&](std::uint32_t k) -> Result<std::unique_ptr<Shard>> {
     auto listen = listen_address(config.listen, k);
     if (!listen) return tl::unexpected(listen.error());
@@ -87,14 +89,16 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     // On its own thread: those that gRPC starts inherit nothing.
     if (auto pinned = (*shard)->call([&](DataPath&) { return pin_this_thread(*processors, k); }); !pinned)
       return tl::unexpected(pinned.error());
+    // Whatever the log's level: who sizes a host or a cgroup needs it; again when the node enters more trees than before. UCX has
+    // buffers of its own that nobody can bound from outside.
+    if (config.transport == Backend::tcp && k + 1 > trees_told)
+      log.write(LogLevel::info, __FILE__, __LINE__, "GENERAL", describe(bound, trees_told = k + 1));
     return shard;
   };
   auto first = make_shard(0);
   if (!first) return tl::unexpected(first.error());
   SUMAC_INFO(log, "sharp_an {} {} listens on {}; manager {}", control::version_text(), config.name, (*first)->address(),
              config.manager);
-  // Whatever the log's level: who sizes a host or a cgroup needs it. UCX has buffers of its own that nobody can bound from outside.
-  if (config.transport == Backend::tcp) log.write(LogLevel::info, __FILE__, __LINE__, "GENERAL", describe(bound));
   ControlLink control({config.name, config.manager, *tls}, *wake, *std::move(first), make_shard, base.path.limits, log);
 
   for (bool said_ready = false;;) {

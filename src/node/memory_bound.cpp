@@ -24,11 +24,14 @@ MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::N
           .connections = net.connections_max};
 }
 
-std::string describe(const MemoryBound& bound) {
+std::string describe(const MemoryBound& bound, std::size_t trees) {
+  const std::string where = trees == 1 ? "" : fmt::format(" in {} trees", trees);
   return fmt::format(
-      "memory: at most {} bytes: {} MiB of messages (SUMAC_NODE_MEMORY), {} of queues to {} connections, {} of tables, "
+      "memory: at most {} bytes{}: {} MiB of messages (SUMAC_NODE_MEMORY), {} of queues to {} connections, {} of "
+      "tables, "
       "{} of the program",
-      bound.total(), mib(bound.messages), mib(bound.queues), bound.connections, mib(bound.tables), mib(bound.program));
+      bound.total(trees), where, mib(trees * bound.messages), mib(trees * bound.queues), trees * bound.connections,
+      mib(trees * bound.tables), mib(bound.program));
 }
 
 }  // namespace sumac::node

@@ -15,13 +15,15 @@ namespace sumac::node {
 inline constexpr std::size_t kAnswersMax = 64;
 
 struct MemoryBound {
-  std::size_t messages = 0, queues = 0, tables = 0, program = 0;  ///< Bytes.
-  std::size_t connections = 0;
-  std::size_t total() const noexcept { return messages + queues + tables + program; }
+  std::size_t messages = 0, queues = 0, tables = 0;  ///< Bytes, of each tree that the node works in.
+  std::size_t program = 0;                           ///< Once.
+  std::size_t connections = 0;                       ///< Of each tree.
+  std::size_t total(std::size_t trees) const noexcept { return trees * (messages + queues + tables) + program; }
 };
 
 /// `memory`: the pool's limit. Sets what must be set for the bound to hold: message_max, answers_max, the windows' bytes.
 MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::NodeLimits& limits);
-std::string describe(const MemoryBound& bound);
+/// Of the whole process.
+std::string describe(const MemoryBound& bound, std::size_t trees);
 
 }  // namespace sumac::node

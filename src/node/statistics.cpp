@@ -32,6 +32,7 @@ json describe(const proto::GroupView& group, const Name& name) {
   std::uint64_t messages = 0, bytes = 0;
   for (const auto& child : group.children) {
     children.push_back({{"name", name(child)},
+                        {child.role == wire::Role::node ? "node" : "host", child.name},
                         {"lowest_rank", child.lowest_rank},
                         {"members", child.members},
                         {"messages", child.messages},
@@ -64,10 +65,9 @@ json describe(const proto::GroupView& group, const Name& name) {
 
 }  // namespace
 
-/// "rank 5 at 10.0.0.7:41022": the world rank of a client; a group that is over may name a connection that is closed.
+/// "rank 5 on host h3 (10.0.0.7:41022)", "node an-leaf1 (10.0.0.2:7000)"; a group that is over may name a connection that is closed.
 std::string DataPath::name_of_child(const proto::ChildView& child) const {
-  return fmt::format("{} {} at {}", child.role == wire::Role::node ? "node" : "rank", child.peer,
-                     transport_->peer({child.link.value}));
+  return fmt::format("{} ({})", proto::who(child.role, child.peer, child.name), transport_->peer({child.link.value}));
 }
 
 std::string DataPath::statistics_json() const {
@@ -90,7 +90,8 @@ std::string DataPath::statistics_json() const {
                  {"late_copies", s.late_copies},     {"resends", s.resends},
                  {"offences", s.offences},           {"verdicts", s.verdicts},
                  {"groups_formed", s.groups_formed}, {"groups_refused", s.groups_refused},
-                 {"groups_left", s.groups_left},     {"buffer_copies", s.buffer_copies}};
+                 {"groups_left", s.groups_left},     {"buffer_copies", s.buffer_copies},
+                 {"window_bytes", s.window_bytes}};
   top["jobs"] = json::array();
   for (const auto& job : node_->jobs())
     top["jobs"].push_back({{"id", job.grant.job_id},

@@ -36,6 +36,7 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
     link.job_id = job.job_id;
     link.job_key = job.key;
     link.world_rank = rank;
+    link.host = fmt::format("h{}", rank);
     link.tree_id = job.tree_id;
     link_ = std::make_unique<proto::ClientLink>(link, static_cast<proto::Outbox&>(*this));
     conn_ = transport_->connect(job.address.at(job.leaf_of_rank.at(rank))).value();
@@ -64,6 +65,7 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
   proto::ClientGroup& group() { return *group_; }
   proto::ClientLink& link() { return *link_; }
   net::Transport& transport() { return *transport_; }
+  void say(const wire::AggHeader& header) { EXPECT_EQ(transport_->send(conn_, wire::encoded(header), {}), Errc::ok); }
   void hang_up() { transport_->close(conn_); }
   std::size_t progress() { return transport_->progress(*this); }
 

@@ -36,6 +36,8 @@ class ClientGroup::Impl {
     if (tail_ - head_ >= kOperationsMax) return tl::unexpected(Errc::again);
     Record& record = records_[tail_ % kOperationsMax];
     record = Record{.operation = bounded(operation)};
+    // Which every version knows and nobody sends: who differs is found out all the same.
+    if (operation.coll == Coll::refusal && !shape_.locks) record.operation.coll = Coll::close;
     plan(record);
     const OpId id{tail_++};
     pump(now);
@@ -51,7 +53,7 @@ class ClientGroup::Impl {
   Errc ask_for_lock(Time now) {
     if (const auto* standing = std::get_if<membership::Standing>(&life_); standing == nullptr || standing->leaving)
       return why_not();
-    if (shape_.stream_window == 0) return Errc::unsupported;
+    if (shape_.stream_window == 0 || !shape_.locks) return Errc::unsupported;
     lock_.ask();
     pump(now);
     return Errc::ok;
@@ -62,16 +64,13 @@ class ClientGroup::Impl {
   void give_up() {
     if (!std::holds_alternative<membership::Standing>(life_) || verdict_) return;
     wire::TroubleBody body;
-    body.reason = wire::TroubleReason::gave_up;
+    body.reason = shape_.locks ? wire::TroubleReason::gave_up : wire::TroubleReason::lost_connection;
     body.culprit = config_.rank;
     AggHeader h = head(AggKind::trouble);
     h.sequence = done_;
     h.origin = config_.rank;
     h.members = 1;
-    h.payload_bytes = sizeof body;
-    std::byte bytes[sizeof body];
-    wire::store(bytes, body);
-    outbox_.send_control(leaf_, h, {bytes, sizeof bytes});
+    control(h, body);
   }
 
   void leave(Time now) {
@@ -90,7 +89,7 @@ class ClientGroup::Impl {
                 body.payload_max > config_.payload_max || body.chunk_max > config_.chunk_max)
               return Errc::invalid;
             joined_ = body;
-            joined_reproducible_ = (header.flags & wire::kFlagReproducible) != 0;
+            joined_flags_ = header.flags;
           }
           live(membership::JoinedCame{}, now);
           drain(now);
@@ -211,13 +210,10 @@ class ClientGroup::Impl {
   }
 
   Errc why_not() const noexcept {
+    const Phase now = phase();
     if (verdict_) return Errc::verdict;
-    switch (phase()) {
-      case Phase::refused: return Errc::refused;
-      case Phase::lost: return Errc::lost;
-      case Phase::left: return lost_why_.empty() ? Errc::denied : Errc::lost;
-      default: return Errc::denied;
-    }
+    if (now == Phase::refused) return Errc::refused;
+    return now == Phase::lost || (now == Phase::left && !lost_why_.empty()) ? Errc::lost : Errc::denied;
   }
 
   /// How the record's operation is cut.
@@ -250,18 +246,20 @@ class ClientGroup::Impl {
   }
 
   void send_join() {
-    wire::JoinBody body;
-    body.job_id = config_.job_id;
-    body.rank = config_.rank;
-    body.world_rank = config_.world_rank;
-    body.group_size = config_.group_size;
-    body.osts = config_.osts;
+    wire::JoinBody body{.job_id = config_.job_id, .rank = config_.rank, .world_rank = config_.world_rank};
+    body.group_size = config_.group_size, body.osts = config_.osts;
     body.stream_window = config_.stream_window;
     body.payload_max = config_.payload_max;
     body.chunk_max = config_.chunk_max;
     body.path_length = static_cast<std::uint16_t>(config_.path.length);
     body.path = config_.path.entries;
     AggHeader h = head(AggKind::join);
+    if (config_.reproducible) wire::say_reproducible(h);
+    control(h, body);
+  }
+
+  template <class Body>
+  void control(AggHeader h, const Body& body) {
     h.payload_bytes = sizeof body;
     std::byte bytes[sizeof body];
     wire::store(bytes, body);
@@ -269,8 +267,10 @@ class ClientGroup::Impl {
   }
 
   void stand() {
-    shape_ = {joined_.osts,      joined_.stream_window, joined_.payload_max,
-              joined_.chunk_max, joined_.root_node,     joined_reproducible_};
+    shape_ = {joined_.osts, joined_.stream_window, joined_.payload_max, joined_.chunk_max, joined_.root_node};
+    shape_.reproducible = (joined_flags_ & wire::kFlagReproducible) != 0;
+    shape_.locks = (joined_flags_ & wire::kFlagLocks) != 0;
+    if (!shape_.locks) lock_ = LockKeeper(0);
     done_ = next_ = joined_.low;
     // Twice the window, so that a number beyond it (which the window forbids) never meets one that is under way.
     ring_ = std::vector<Entry>(std::bit_ceil(2 * std::max(shape_.osts, shape_.stream_window)));
@@ -286,7 +286,7 @@ class ClientGroup::Impl {
     outbox_.send(leaf_, h, {});
   }
 
-  /// All posted operations are over: if the caller wants to leave, now is the time.
+  /// If the caller wants to leave, now may be the time.
   void drain(Time now) {
     if (finished_ != tail_ || done_ != next_ || (verdict_ && !settled_)) return;
     live(membership::Drained{next_}, now);
@@ -364,10 +364,9 @@ class ClientGroup::Impl {
 
   /// Its lock was denied: another way, or none.
   void go_without_lock(Record& record) {
-    if (record.operation.must_stream) {
-      record.status = Errc::again;
-      record.operation = Operation{.coll = Coll::barrier, .token = record.operation.token};
-    }
+    const bool fails = record.operation.must_stream;
+    if (fails) record.status = Errc::again;
+    if (fails) record.operation = Operation{.coll = Coll::barrier, .token = record.operation.token};
     record.operation.streaming = false;
     plan(record);
   }
@@ -378,8 +377,7 @@ class ClientGroup::Impl {
 
   void send_our_own(Coll coll, Time now) {
     const std::uint32_t number = next_++;
-    Entry& entry = this->entry(number);
-    entry = Entry{.state = member_number::Waiting{}, .is_ours = true};
+    Entry& entry = this->entry(number) = Entry{.state = member_number::Waiting{}, .is_ours = true};
     AggHeader& h = entry.header;
     h = head(AggKind::contribute);
     h.sequence = number;
@@ -387,6 +385,7 @@ class ClientGroup::Impl {
     h.origin = config_.rank;
     h.members = 1;
     h.flags = wire::kFlagFirst | wire::kFlagLast;
+    h.version = wire::version_of(h);
     advance(entry, number, member_number::Room{}, nullptr, nullptr, now);
   }
 
@@ -433,6 +432,7 @@ class ClientGroup::Impl {
     h.origin = config_.rank;
     h.members = 1;
     h.flags = wire::kFlagFirst | wire::kFlagLast;
+    h.version = wire::version_of(h);
     if (has_no_data(operation.coll)) return h;
     h.op = operation.op;
     h.dtype = operation.dtype;
@@ -555,7 +555,7 @@ class ClientGroup::Impl {
 
   membership::State life_;
   wire::JoinedBody joined_{};
-  bool joined_reproducible_ = false;
+  std::uint16_t joined_flags_ = 0;
   bool settled_ = false;
   std::vector<Entry> ring_;
   std::array<Record, kOperationsMax> records_{};

@@ -94,7 +94,10 @@ class ClientLink::Impl {
       case AggKind::void_epoch: status = to_group(header, frame, now); break;
       case AggKind::welcome:
         status = with_body<wire::HelloBody>(frame, [&](const wire::HelloBody& body) {
+          const bool is_first = version_ == 0;
           version_ = wire::common_version(config_.versions, {body.version_min, body.version_max});
+          if (const auto name = wire::name_body(config_.host); is_first && name && version_ >= 3)
+            control(AggKind::name, *name);
           return version_ == 0 ? Errc::invalid : Errc::ok;
         });
         break;
@@ -173,6 +176,7 @@ class ClientLink::Impl {
     AggHeader h;
     h.kind = kind;
     h.tree_id = config_.tree_id;
+    h.version = wire::version_of(h);
     h.payload_bytes = sizeof body;
     std::byte bytes[sizeof body];
     wire::store(bytes, body);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/buffer.hpp"
 #include "base/clock.hpp"
@@ -22,6 +23,7 @@ struct ClientLinkConfig {
   std::uint32_t message_max = wire::kPayloadMax;  ///< Largest data behind a Result that is believed.
   Duration resend_after{0};                       ///< 0: never repeat by timer (tcp, ucx).
   wire::VersionRange versions{};                  ///< Spoken with the leaf.
+  std::string host{};                             ///< Its name, for the node's statistics; empty: none is told.
 };
 
 /// What became of an Open.

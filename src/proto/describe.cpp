@@ -39,16 +39,21 @@ std::string describe(const wire::RefusedBody& r) {
 }
 
 namespace {
+/// Where somebody of the group speaks an older version, `close` stands for it.
+bool is_refusal(std::uint64_t coll) {
+  return coll == static_cast<std::uint64_t>(wire::Coll::refusal) ||
+         coll == static_cast<std::uint64_t>(wire::Coll::close);
+}
+
 /// What one member did at the number of a verdict.
 std::string deed(std::uint32_t rank, std::uint64_t coll) {
-  if (coll == static_cast<std::uint64_t>(wire::Coll::refusal))
-    return fmt::format("rank {} refused its own call (its log says why)", rank);
+  if (is_refusal(coll)) return fmt::format("rank {} refused its own call (its log says why)", rank);
   return fmt::format("rank {} called {}", rank, wire::to_string(static_cast<wire::Coll>(coll)));
 }
 
 std::string describe_kinds(const wire::VerdictBody& v) {
   // Who refused a call has the blame, whoever came first.
-  const bool other_refused = v.other_value == static_cast<std::uint64_t>(wire::Coll::refusal);
+  const bool other_refused = is_refusal(v.other_value);
   const auto culprit = deed(v.culprit, v.culprit_value), other = deed(v.other, v.other_value);
   return other_refused ? other + ", " + culprit : culprit + ", " + other;
 }

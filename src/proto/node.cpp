@@ -70,6 +70,8 @@ class Node::Impl {
       if (ctx_.parent_version == 0) return "welcome: no wire version in common";
       ctx_.parent = std::exchange(greeting_, LinkId{});
       ctx_.parent_lost = false;
+      if (const auto name = wire::name_body(ctx_.config.name); name && ctx_.parent_version >= 3)
+        ctx_.control(ctx_.parent, ctx_.header(AggKind::name, 0, 0), *name);
       say_again_above(now);
       return nullptr;
     });
@@ -112,6 +114,12 @@ class Node::Impl {
 
   Flaw from_child(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
     if (header.kind == AggKind::hello) return hello(link, frame, now);
+    if (header.kind == AggKind::name)
+      return with_body<wire::NameBody>(frame, [&](const wire::NameBody& body) -> Flaw {
+        if (link.version < 3) return "name: before hello, or of a version that has none";
+        link.name = body;
+        return nullptr;
+      });
     // A link that has not said hello is a client of job 0, which no message may name: nothing else is believed of it.
     switch (header.kind) {
       case AggKind::contribute: {
@@ -437,6 +445,17 @@ const NodeConfig& Node::config() const noexcept { return impl_->ctx_.config; }
 const NodeStats& Node::stats() const noexcept { return impl_->ctx_.stats; }
 std::vector<JobView> Node::jobs() const { return impl_->ctx_.jobs.view(); }
 std::uint32_t Node::links() const noexcept { return static_cast<std::uint32_t>(impl_->ctx_.links.size()); }
+
+std::string who(wire::Role role, std::uint32_t peer, std::string_view name) {
+  if (role == wire::Role::node) return name.empty() ? fmt::format("node {}", peer) : fmt::format("node {}", name);
+  return fmt::format("rank {}{}{}", peer, name.empty() ? "" : " on host ", name);
+}
+
+std::string Node::who(LinkId id) const {
+  const Link* link = impl_->ctx_.links.find(id);
+  if (link == nullptr || !link->greeted) return {};
+  return proto::who(link->role, link->peer, wire::text_of(link->name));
+}
 
 std::vector<GroupView> Node::groups() const {
   std::vector<GroupView> views;

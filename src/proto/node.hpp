@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/buffer.hpp"
@@ -40,12 +42,21 @@ struct NodeConfig {
   NodeLimits limits{};
   Secret node_key{};              ///< What other nodes of the fabric show: without it anybody could speak for all jobs.
   wire::VersionRange versions{};  ///< Spoken with children and parent.
+  std::string name{};             ///< For people; told to the parent.
 };
 
-/// What each number of a window may hold, of this payload: the sum or the result, and as much again until every child has shown that
-/// it has it.
-constexpr std::size_t number_bytes(std::uint32_t payload) noexcept {
-  return 2 * BufferPool::footprint(sizeof(wire::AggHeader) + payload);
+/// What each number of a window may hold, of this payload: a sum, or as many as wait for their sibling in reproducible mode, and the
+/// result until every child has shown that it has it.
+constexpr std::size_t number_bytes(std::uint32_t payload, std::uint32_t sums = 1) noexcept {
+  // In reproducible mode also what says where its sums are: 33 bytes each in at most 4 slots for each number of the window.
+  const std::size_t notes = sums > 1 ? std::size_t{sums} * 4 * 33 : 0;
+  return (std::size_t{sums} + 1) * BufferPool::footprint(sizeof(wire::AggHeader) + payload) + notes;
+}
+/// Reproducible: most sums of so many members below a node that can't be added to one another yet. Of two siblings that are both there
+/// only their sum is left, so of all ranks of the group it is never more than half.
+constexpr std::uint32_t sums_max(std::uint32_t members, std::uint32_t group_size) noexcept {
+  const std::uint32_t half = group_size / 2 + group_size % 2;
+  return members < half ? members : half;
 }
 /// Of the tables, not of the messages: groups with their numbers, and what `links` connections may be children of.
 std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept;
@@ -85,6 +96,7 @@ struct NodeStats {
   std::uint64_t groups_formed = 0, groups_refused = 0, groups_left = 0;
   std::uint64_t streams_held = 0,
                 streams_denied = 0;  ///< Groups with the streaming lock now; locks denied here so far.
+  std::uint64_t window_bytes = 0;    ///< Memory that the windows of all groups may need now: reserved.
   std::uint64_t buffer_copies = 0;   ///< Accumulators whose frame somebody else held as well: 0 in the product.
 };
 
@@ -93,12 +105,15 @@ struct ChildView {
   LinkId link{};
   wire::Role role = wire::Role::client;
   std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
+  std::string name{};      ///< Of its host, or of the node itself; empty: it did not say.
   std::uint32_t lowest_rank = 0, members = 0;
   std::uint64_t messages = 0, bytes = 0;  ///< Contributions that came.
   std::uint64_t came_last = 0;            ///< Numbers that had waited for this child alone.
   Duration kept_waiting{0};               ///< From the first contribution to such a number to this child's.
   bool closed = false, left = false;
 };
+/// As Node::who().
+std::string who(wire::Role role, std::uint32_t peer, std::string_view name);
 struct GroupView {
   enum class Phase : std::uint8_t { collecting_joins, awaiting_joined, standing, condemned, refusing, passing_leave };
   std::uint32_t group_id = 0;
@@ -152,6 +167,8 @@ class Node {
   std::vector<GroupView> finished() const;  ///< The last ones that are over, as they were at their end.
   std::vector<JobView> jobs() const;
   std::uint32_t links() const noexcept;
+  /// "rank 5 on host h3", "node an-leaf1"; empty: nobody that has said hello.
+  std::string who(LinkId link) const;
   bool idle() const noexcept;  ///< No group in any phase: nothing is under way.
 
  private:

@@ -23,8 +23,7 @@ struct NodeContext {
   NodeStats stats{};
   JobTable jobs;
   IdPool ids;
-  std::size_t window_bytes = 0,
-              stream_bytes = 0;  ///< Reserved so far, of what the limits say; the second is part of the first.
+  std::size_t stream_bytes = 0;  ///< Of stats.window_bytes, for streaming windows.
   LinkTable links;
   std::deque<GroupView> finished;  ///< The last kFinishedKept groups that are over, as they were then.
   LinkId parent{};
@@ -53,6 +52,7 @@ struct NodeContext {
     h.tree_id = config.tree_id;
     h.group_id = group_id;
     h.epoch = epoch;
+    h.version = wire::version_of(h);
     return h;
   }
 

@@ -155,9 +155,11 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
   }
   pending_join_ = body;
   pending_link_ = &link;
-  // A client speaks for itself, and its hello said all; a node says what it found below.
-  pending_capable_ =
-      link.version >= 2 && (link.role == wire::Role::client || (header.flags & wire::kFlagReproducible) != 0);
+  // A node says what it found below. A client speaks for itself, and its hello said all; but memory for partial sums is kept only where
+  // they are wanted, which it says from version 3 on.
+  pending_able_ = Abilities{link.version >= 2, link.version >= 3};
+  if (link.role == wire::Role::node) pending_able_ = pending_able_ & said_in(header);
+  if (link.role == wire::Role::client && link.version >= 3) pending_able_.reproducible = said_in(header).reproducible;
   group_life::Join event{.counted = link.child_of[number_] != kNoChild};
   if (joining) {
     if (is<group_life::Absent>()) note_shape(header, body);
@@ -192,8 +194,8 @@ void NodeGroup::note_shape(const AggHeader& header, const wire::JoinBody& body) 
   group_size_ = body.group_size;
   expected_ = body.path[0].expected_members;
   shape_ = body;
-  capable_ = true;
-  reproducible_ = false;
+  below_ = {true, true};
+  group_ = {};
 }
 
 std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const wire::JoinBody& body, bool counted) {
@@ -235,12 +237,16 @@ void NodeGroup::count_join(Link& link, const wire::JoinBody& body) {
     if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) ++job->groups_here, counted_in_job_ = true;
   }
   const auto child = static_cast<std::uint16_t>(children_.size());
-  children_.push_back(
-      {.link = link.id, .role = link.role, .peer = link.peer, .lowest_rank = body.rank, .members = body.members});
+  children_.push_back({.link = link.id,
+                       .role = link.role,
+                       .peer = link.peer,
+                       .name = link.name,
+                       .lowest_rank = body.rank,
+                       .members = body.members});
   child_set_.add(child);
   link.child_of[number_] = child;
   members_ += body.members;
-  capable_ &= pending_capable_;
+  below_ = below_ & pending_able_;
   lowest_rank_ = std::min(lowest_rank_, body.rank);
   shape_.osts = std::min(shape_.osts, body.osts);
   shape_.stream_window = std::min(shape_.stream_window, body.stream_window);
@@ -258,41 +264,43 @@ void NodeGroup::send_join_up(Time now) {
   std::copy(shape_.path.begin() + 1, shape_.path.end(), body.path.begin());
   body.path.back() = {};
   AggHeader h = ctx_.header(AggKind::join, id_, epoch_);
-  if (capable_ && ctx_.parent_version >= 2) wire::say_reproducible(h);
+  say(h, below_ & Abilities{ctx_.parent_version >= 2, ctx_.parent_version >= 3});
   if (ctx_.parent) ctx_.control(ctx_.parent, h, body);
   ctx_.expect_answer(now);
 }
 
 /// Reserved before the group stands, as OSTs are: what a node has promised it can always hold, so it never waits in mid-operation.
-NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk) noexcept {
+NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk,
+                                             bool reproducible) noexcept {
   release_memory();
   const auto fits = [](std::uint32_t window, std::size_t each, std::size_t left) {
     return static_cast<std::uint32_t>(std::min<std::size_t>(window, left / each));
   };
   const auto& limits = ctx_.config.limits;
-  const std::size_t of_ost = number_bytes(payload), of_chunk = number_bytes(chunk);
+  const std::uint32_t sums = reproducible ? sums_max(expected_, group_size_) : 1;
+  const std::size_t of_ost = number_bytes(payload, sums), of_chunk = number_bytes(chunk, sums);
   Windows got;
-  got.osts = fits(wish.osts, of_ost, limits.window_bytes - ctx_.window_bytes);
+  got.osts = fits(wish.osts, of_ost, limits.window_bytes - ctx_.stats.window_bytes);
   window_bytes_ = got.osts * of_ost;
-  const std::size_t left = limits.window_bytes - ctx_.window_bytes - window_bytes_;
+  const std::size_t left = limits.window_bytes - ctx_.stats.window_bytes - window_bytes_;
   got.stream = fits(wish.stream, of_chunk, std::min(left, limits.stream_bytes - ctx_.stream_bytes));
   stream_bytes_ = got.stream * of_chunk;
   window_bytes_ += stream_bytes_;
-  ctx_.window_bytes += window_bytes_;
+  ctx_.stats.window_bytes += window_bytes_;
   ctx_.stream_bytes += stream_bytes_;
   return got;
 }
 
 void NodeGroup::release_memory() noexcept {
-  ctx_.window_bytes -= std::exchange(window_bytes_, 0);
+  ctx_.stats.window_bytes -= std::exchange(window_bytes_, 0);
   ctx_.stream_bytes -= std::exchange(stream_bytes_, 0);
 }
 
 /// With the last join: as far as there is memory. False: not for a single OST.
 bool NodeGroup::reserve_windows(const wire::JoinBody& last) {
-  const auto got =
-      reserve_memory({reserved_, std::min(shape_.stream_window, last.stream_window)},
-                     std::min(shape_.payload_max, last.payload_max), std::min(shape_.chunk_max, last.chunk_max));
+  const auto got = reserve_memory(
+      {reserved_, std::min(shape_.stream_window, last.stream_window)}, std::min(shape_.payload_max, last.payload_max),
+      std::min(shape_.chunk_max, last.chunk_max), below_.reproducible && pending_able_.reproducible);
   if (got.osts == 0) return false;
   ctx_.jobs.give_back(job_id_, reserved_ - got.osts);
   reserved_ = got.osts;
@@ -312,12 +320,12 @@ void NodeGroup::stand(Time now) {
     if (joined_.chunk_max == 0) joined_.stream_window = 0;
     joined_.low = joined_.high = ctx_.config.limits.first_sequence;
     joined_.root_node = ctx_.config.node_id;
-    reproducible_ = capable_;
+    group_ = below_;
   }
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
-  reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_max,
-                 joined_.chunk_max);  // never more than before
+  // Never more than before.
+  reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_max, joined_.chunk_max, group_.reproducible);
   kept_from_ = first_unanswered_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
@@ -329,7 +337,7 @@ void NodeGroup::stand(Time now) {
 
 AggHeader NodeGroup::joined_header() const noexcept {
   AggHeader h = ctx_.header(AggKind::joined, id_, epoch_);
-  if (reproducible_) wire::say_reproducible(h);
+  say(h, group_);
   return h;
 }
 
@@ -371,7 +379,7 @@ NodeGroup::Flaw NodeGroup::joined(const AggHeader& header, const wire::JoinedBod
       body.stream_window > shape_.stream_window)
     return "joined: more than was asked for";
   joined_ = body;
-  reproducible_ = capable_ && (header.flags & wire::kFlagReproducible) != 0;
+  group_ = below_ & said_in(header);
   live(group_life::JoinedAbove{}, now);
   return nullptr;
 }
@@ -568,6 +576,7 @@ GroupView NodeGroup::view() const {
     v.children.push_back({.link = child.link,
                           .role = child.role,
                           .peer = child.peer,
+                          .name = std::string(wire::text_of(child.name)),
                           .lowest_rank = child.lowest_rank,
                           .members = child.members,
                           .messages = child.messages,

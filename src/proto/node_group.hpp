@@ -55,6 +55,7 @@ class NodeGroup {
     LinkId link{};
     wire::Role role = wire::Role::client;
     std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
+    wire::NameBody name{};
     std::uint32_t lowest_rank = 0, members = 0;
     bool closed = false;
     bool leaving = false;   ///< It has contributed its Leave.
@@ -92,7 +93,7 @@ class NodeGroup {
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
   void stand(Time now);
   /// Gives back what it held; the windows that there is room for are what it holds now.
-  Windows reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk) noexcept;
+  Windows reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk, bool reproducible) noexcept;
   void release_memory() noexcept;
   bool reserve_windows(const wire::JoinBody& last);
   void send_join_up(Time now);
@@ -143,11 +144,24 @@ class NodeGroup {
   bool streams_ = false;                             ///< It holds one of the node's streaming places.
   std::vector<Child> children_;
   ChildSet child_set_;
-  bool capable_ = false;       ///< Everybody below can add reproducibly.
-  bool reproducible_ = false;  ///< The group can: its root says so.
+  /// What everybody below can do, and what the group can: its root says so.
+  struct Abilities {
+    bool reproducible = false, locks = false;
+    Abilities operator&(Abilities other) const noexcept {
+      return {reproducible && other.reproducible, locks && other.locks};
+    }
+  };
+  static Abilities said_in(const wire::AggHeader& header) noexcept {
+    return {(header.flags & wire::kFlagReproducible) != 0, (header.flags & wire::kFlagLocks) != 0};
+  }
+  static void say(wire::AggHeader& header, Abilities able) noexcept {
+    if (able.reproducible) wire::say_reproducible(header);
+    if (able.locks) wire::say_locks(header);
+  }
+  Abilities below_{}, group_{};
   wire::JoinBody pending_join_{};
   Link* pending_link_ = nullptr;
-  bool pending_capable_ = false;
+  Abilities pending_able_{};
   wire::RefusedBody refused_{};
   wire::JoinedBody joined_{};
 

@@ -54,6 +54,8 @@ inline NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const A
   if ((header.members != child.members || header.origin != child.lowest_rank) &&
       (header.flags & wire::kFlagReproducible) == 0)
     return "contribute: not the members that this connection joined with";
+  if (header.version >= 3 && !group_.locks)
+    return "contribute: of wire version 3, which somebody of the group does not speak";
   const bool streaming = (header.flags & wire::kFlagStreaming) != 0;
   if (streaming && joined_.stream_window == 0) return "contribute: streaming was not granted to this group";
   if (header.payload_bytes > (streaming ? joined_.chunk_max : joined_.payload_max))
@@ -252,7 +254,7 @@ BufferRef NodeGroup::own(BufferRef&& frame) {
 /// Is it one that this child may give, and always gives like this?
 NodeGroup::Flaw NodeGroup::check_partial(std::uint16_t index, const AggHeader& header) {
   const Child& child = children_[index];
-  if (!reproducible_) return "contribute: reproducible, which somebody of the group does not speak";
+  if (!group_.reproducible) return "contribute: reproducible, which somebody of the group does not speak";
   const Block block{header.origin, header.members};
   if (child.members == 1 && block != Block{child.lowest_rank, 1})
     return "contribute: not the members that this connection joined with";

@@ -31,7 +31,9 @@ inline std::size_t element_of(const Operation& operation) noexcept {
   }
 }
 inline bool is_kind(wire::Coll coll) noexcept { return coll >= wire::Coll::allreduce && coll <= wire::Coll::allgather; }
-inline bool has_no_data(wire::Coll coll) noexcept { return coll == wire::Coll::barrier || coll == wire::Coll::refusal; }
+inline bool has_no_data(wire::Coll coll) noexcept {
+  return coll == wire::Coll::barrier || coll == wire::Coll::refusal || coll == wire::Coll::close;
+}
 
 inline bool has_one_source(const Operation& operation) noexcept {
   return operation.coll == wire::Coll::bcast || (operation.coll == wire::Coll::allgather && operation.op == Op::null);
@@ -39,6 +41,8 @@ inline bool has_one_source(const Operation& operation) noexcept {
 
 /// May a group of this size and shape do it?
 inline Errc check(const Operation& operation, std::uint32_t group_size, const GroupShape& shape) noexcept {
+  // Which only we send, in the place of a refusal.
+  if (operation.coll == wire::Coll::close) return Errc::unsupported;
   if (has_no_data(operation.coll)) return Errc::ok;
   const std::size_t element = element_of(operation);
   if (element == 0) return is_kind(operation.coll) ? Errc::invalid : Errc::unsupported;

@@ -276,6 +276,76 @@ TEST(Reproducible, a_hop_carries_one_partial_sum_for_each_block_that_nothing_bel
   }
 }
 
+/// Sent, and no result is there yet: what is in use now, nodes hold.
+TEST(Reproducible, nodes_hold_no_more_than_they_have_reserved_whoever_comes_first) {
+  std::size_t beyond_one_sum = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE(seed);
+    Random chance(seed);
+    const auto parent = make_tree(static_cast<std::uint32_t>(chance.below(6)), chance);
+    std::vector<std::uint32_t> leaf(2 + chance.below(30));
+    for (auto& at : leaf) at = static_cast<std::uint32_t>(chance.below(parent.size()));
+    GroupOnTree world(parent, leaf);
+    const bool streaming = seed % 2 == 0;
+    Operation sum{.coll = wire::Coll::allreduce, .op = Op::sum, .dtype = Dtype::float32, .count = 3000};
+    sum.streaming = streaming;
+    sum.reproducible = true;
+    std::vector<Bytes> values;
+    for (std::size_t rank = 0; rank < leaf.size(); ++rank)
+      values.push_back(floats(sum.dtype, sum.op, sum.count, chance));
+    std::vector<std::uint32_t> order(leaf.size());
+    for (std::uint32_t rank = 0; rank < order.size(); ++rank) order[rank] = rank;
+    chance.shuffle(std::span(order));
+    ASSERT_EQ(world.tree.pool.stats().bytes_in_use, 0u);
+    for (const std::uint32_t rank : order) {
+      sum.src = values[rank];
+      sum.dst = values[rank];
+      ASSERT_TRUE(world.groups[rank]->post(sum, {}));
+      world.tree.run([&](std::size_t queued) { return chance.below(queued); });
+      std::size_t reserved = 0, with_one_sum = 0;
+      for (const auto* node : world.nodes) {
+        reserved += node->node->stats().window_bytes;
+        if (node->node->groups().empty()) continue;
+        const auto shape = world.groups[0]->shape();
+        with_one_sum += shape.osts * number_bytes(128) + shape.stream_window * number_bytes(512);
+      }
+      const std::size_t held = world.tree.pool.stats().bytes_in_use;
+      ASSERT_LE(held, reserved);
+      beyond_one_sum += held > with_one_sum;
+    }
+    for (auto& group : world.groups) EXPECT_EQ(group->next_completion()->status, Errc::ok);
+    for (auto& group : world.groups) group->leave({});
+    world.tree.run();
+    for (const auto* node : world.nodes) EXPECT_EQ(node->node->stats().window_bytes, 0u) << "all is given back";
+  }
+  EXPECT_GT(beyond_one_sum, 100u) << "orders in which one sum for each number would not have been enough";
+}
+
+TEST(Reproducible, keeps_memory_for_partial_sums_only_where_they_are_wanted) {
+  for (const bool wanted : {false, true}) {
+    test::StandingGroup world(4);
+    for (auto& group : world.groups) group->leave({});
+    world.tree.run();
+    world.clients[0]->client->open(77, 4, {});
+    world.tree.run();
+    world.group_id = world.clients[0]->client->open_outcome(77).group_id;
+    world.groups.clear();
+    for (std::uint32_t rank = 0; rank < 4; ++rank) {
+      auto config = world.config(rank);
+      config.reproducible = wanted || rank != 2;
+      world.groups.push_back(ClientGroup::make(config, *world.clients[rank], world.clients[rank]->up).value());
+      world.clients[rank]->client->attach(*world.groups.back());
+      world.groups.back()->start({});
+    }
+    world.tree.run();
+    const auto& shape = world.groups[0]->shape();
+    EXPECT_EQ(shape.reproducible, wanted);
+    const std::uint32_t sums = wanted ? 2 : 1;
+    EXPECT_EQ(world.node.node->stats().window_bytes,
+              shape.osts * number_bytes(128, sums) + shape.stream_window * number_bytes(512, sums));
+  }
+}
+
 TEST(Reproducible, members_that_differ_in_the_mode_are_named) {
   GroupOnTree world({0, 0, 0}, {1, 1, 2, 2});
   std::vector<Bytes> out(4, Bytes(4));

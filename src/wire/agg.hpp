@@ -14,9 +14,10 @@
 namespace sumac::wire {
 
 inline constexpr std::uint16_t kAggMagic = 0x4153;  // "SA"
-/// Versions that this code speaks, lowest and highest. 2: reproducible sums. Peers tell theirs in hello and welcome, and use the
-/// highest that both speak; a message says the lowest version in which it means what it says (version_of).
-inline constexpr std::uint16_t kAggVersionMin = 1, kAggVersionMax = 2;
+/// Versions that this code speaks, lowest and highest. 2: reproducible sums. 3: the streaming lock, refused calls that take their
+/// turn, members that give up. Peers tell theirs in hello and welcome, and use the highest that both speak; a message says the lowest
+/// version in which it means what it says (version_of).
+inline constexpr std::uint16_t kAggVersionMin = 1, kAggVersionMax = 3;
 inline constexpr std::uint32_t kPathMax = 8;            ///< Depth of a tree, in nodes, from a leaf to the root.
 inline constexpr std::uint32_t kPayloadMax = 1u << 20;  ///< Never more behind one header, whatever a job was granted.
 inline constexpr std::uint32_t kNoRank = 0xFFFFFFFFu;
@@ -30,6 +31,7 @@ enum class AggKind : std::uint8_t {
   supply = 5,      ///< Recovery: the whole result of a number that somebody has already.
   skip = 6,        ///< Recovery: "somebody else supplies this number".
   trouble = 7,     ///< To the root: a dead rank, or who disagreed and on what (TroubleBody).
+  name = 8,  ///< Behind welcome, from version 3 on: what people call the host or node that speaks here (NameBody).
   // down
   opened = 16,  ///< The group id (OpenedBody).
   joined = 17,  ///< The group stands: window and payload (JoinedBody).
@@ -52,7 +54,7 @@ enum class Coll : std::uint8_t {
   allgather = 6,
   close = 7,  ///< Payload-free number after the last fragment of a large operation (recovery rule 2).
   leave = 8,  ///< Payload-free last number of a member (recovery rule 11).
-  // Payload-free as well:
+  // Payload-free as well, from version 3 on:
   refusal =
       9,  ///< A member's own call was refused before it was sent. If all say so the group goes on, else they disagree.
   lock = 10,    ///< May this group stream? Asked before its first streaming operation; kFlagDenied in the answer: no.
@@ -65,7 +67,9 @@ enum AggFlag : std::uint16_t {
   kFlagStreaming = 1u << 2,     ///< SAT: payload up to the chunk size instead of the OST's payload.
   kFlagReproducible = 1u << 3,  ///< Added along the canonical tree of ranks (docs/protocol.md).
   kFlagDenied = 1u << 4,  ///< lock only: a node on the way has no streaming place left. Not something to agree on.
-  kFlagsKnown = 0x001F,
+  /// join: everybody below speaks version 3; joined: all of the group do, and the nodes on their ways.
+  kFlagLocks = 1u << 6,
+  kFlagsKnown = 0x005F,
 };
 
 struct AggHeader {
@@ -104,11 +108,18 @@ constexpr bool order_matters(const T& operation) noexcept {
 
 /// The lowest version in which this message means what it says.
 constexpr std::uint8_t version_of(const AggHeader& header) noexcept {
+  const bool of_three = header.coll == Coll::refusal || header.coll == Coll::lock || header.coll == Coll::unlock;
+  if (of_three || header.kind == AggKind::name || (header.flags & kFlagLocks) != 0) return 3;
   return (header.flags & kFlagReproducible) != 0 ? 2 : 1;
 }
 /// Sets the flag, and the version with it.
 constexpr void say_reproducible(AggHeader& header) noexcept {
   header.flags |= kFlagReproducible;
+  header.version = version_of(header);
+}
+
+constexpr void say_locks(AggHeader& header) noexcept {
+  header.flags |= kFlagLocks;
   header.version = version_of(header);
 }
 
@@ -142,6 +153,12 @@ struct HelloBody {
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(HelloBody) == 40 && std::has_unique_object_representations_v<HelloBody>);
+
+/// The host of a client, or a node: letters, digits and any of "-_.:", zeros behind.
+struct NameBody {
+  std::array<char, 64> text{};
+};
+static_assert(sizeof(NameBody) == 64 && std::has_unique_object_representations_v<NameBody>);
 
 struct OpenBody {
   std::uint64_t job_id = 0;
@@ -226,7 +243,7 @@ enum class TroubleReason : std::uint32_t {
   dead_rank = 1,
   disagree = 2,
   lost_connection = 3,
-  gave_up = 4,  ///< The culprit itself says that it can't contribute; its log says why.
+  gave_up = 4,  ///< The culprit itself says that it can't contribute; its log says why. From version 3 on.
 };
 /// Where two members differ; the first that differs in this order is named.
 enum class Field : std::uint32_t {

@@ -1,11 +1,13 @@
 #include "wire/agg_codec.hpp"
 
+#include <algorithm>
+
 namespace sumac::wire {
 namespace {
 
 bool known(AggKind kind) noexcept {
   const auto value = static_cast<unsigned>(kind);
-  return (value >= 1 && value <= 7) || (value >= 16 && value <= 22);
+  return (value >= 1 && value <= 8) || (value >= 16 && value <= 22);
 }
 
 /// null is a value of both enums and stands right behind the last real one.
@@ -78,6 +80,7 @@ const char* flaw_of_empty(const AggHeader& h) noexcept {
 const char* flaw_of_number(const AggHeader& h, std::uint32_t payload_max) noexcept {
   if (h.payload_bytes > payload_max) return "payload_bytes is more than was granted";
   if (h.group_id == 0) return "group_id is zero";
+  if ((h.flags & kFlagLocks) != 0) return "flags of a join are set for a number";
   if (h.kind == AggKind::result) {
     if (h.origin != kNoRank || h.members != 0) return "a result names an origin";
   } else {
@@ -105,14 +108,15 @@ const char* flaw_of_control(const AggHeader& h) noexcept {
   if (h.payload_bytes != body_bytes(h.kind)) return "payload_bytes is not the size of this kind's body";
   if (h.coll != Coll::none || h.op != Op::null || h.dtype != Dtype::null || h.tag_dtype != Dtype::null)
     return "a control message names an operation";
-  // Of a group that is formed: everybody below can add reproducibly; or, on the way down, the group does.
+  // Of a group that is formed: what everybody below can do; or, on the way down, what the group can.
   const bool of_group = h.kind == AggKind::join || h.kind == AggKind::joined;
-  if ((h.flags & ~(of_group ? unsigned{kFlagReproducible} : 0u)) != 0 || h.count != 0 || h.first != 0)
+  if ((h.flags & ~(of_group ? unsigned{kFlagReproducible} | kFlagLocks : 0u)) != 0 || h.count != 0 || h.first != 0)
     return "a control message has flags or elements";
   if (h.kind != AggKind::trouble && (h.origin != kNoRank || h.members != 0)) return "a control message names an origin";
   switch (h.kind) {
     case AggKind::hello:
     case AggKind::welcome:
+    case AggKind::name:
     case AggKind::open:
     case AggKind::opened: return h.group_id == 0 ? nullptr : "group_id is set before there is one";
     case AggKind::refused: return nullptr;  // of an Open it has none, of a Join it has one
@@ -167,6 +171,31 @@ const char* flaw(const HelloBody& b) noexcept {
   if (b.version_min == 0 || b.version_min > b.version_max) return "hello: versions are not a range";
   if (b.reserved != 0) return "hello: reserved is not zero";
   return nullptr;
+}
+
+std::string_view text_of(const NameBody& body) noexcept {
+  const std::string_view all(body.text.data(), body.text.size());
+  return all.substr(0, all.find('\0'));
+}
+
+const char* flaw(const NameBody& b) noexcept {
+  const auto text = text_of(b);
+  if (text.empty() || text.size() == b.text.size()) return "name: empty, or not closed by a zero";
+  for (const char c : text) {
+    const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!is_word && c != '-' && c != '_' && c != '.' && c != ':') return "name: other than letters, digits, - _ . :";
+  }
+  for (std::size_t i = text.size(); i < b.text.size(); ++i)
+    if (b.text[i] != 0) return "name: something behind its zero";
+  return nullptr;
+}
+
+std::optional<NameBody> name_body(std::string_view text) noexcept {
+  NameBody body;
+  if (text.size() >= body.text.size()) return std::nullopt;
+  std::copy(text.begin(), text.end(), body.text.begin());
+  if (flaw(body) != nullptr) return std::nullopt;
+  return body;
 }
 
 const char* flaw(const OpenBody& b) noexcept {

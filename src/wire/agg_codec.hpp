@@ -15,8 +15,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "wire/agg.hpp"
@@ -37,6 +39,7 @@ Result<AggHeader> decode_agg_header(std::span<const std::byte> frame, std::uint3
 const char* flaw(const AggHeader& header, std::size_t payload, std::uint32_t payload_max) noexcept;
 
 const char* flaw(const HelloBody& body) noexcept;
+const char* flaw(const NameBody& body) noexcept;
 const char* flaw(const OpenBody& body) noexcept;
 const char* flaw(const OpenedBody& body) noexcept;
 const char* flaw(const JoinBody& body) noexcept;
@@ -64,11 +67,16 @@ Result<Body> decode_body(std::span<const std::byte> bytes) {
   return body;
 }
 
+/// None: it is no name (empty, too long, other letters).
+std::optional<NameBody> name_body(std::string_view text) noexcept;
+std::string_view text_of(const NameBody& body) noexcept;
+
 /// Bytes of the body that a kind carries; 0 for the kinds that carry user data.
 constexpr std::uint32_t body_bytes(AggKind kind) noexcept {
   switch (kind) {
     case AggKind::hello:
     case AggKind::welcome: return sizeof(HelloBody);
+    case AggKind::name: return sizeof(NameBody);
     case AggKind::open: return sizeof(OpenBody);
     case AggKind::opened: return sizeof(OpenedBody);
     case AggKind::join: return sizeof(JoinBody);
@@ -145,5 +153,7 @@ template <>
 std::span<const FieldRow> layout<TroubleBody>() noexcept;
 template <>
 std::span<const FieldRow> layout<VoidBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<NameBody>() noexcept;
 
 }  // namespace sumac::wire

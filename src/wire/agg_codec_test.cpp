@@ -46,6 +46,23 @@ TEST(AggCodec, EverySampleIsBelievedAndComesBackAsItWas) {
   }
 }
 
+TEST(AggCodec, NamesAreWordsThatALogCanShow) {
+  const std::string long_enough(63, 'x');
+  for (const std::string& good : {std::string("h3"), std::string("an-leaf1"), std::string("N_7.rack:2"), long_enough}) {
+    const auto body = name_body(good);
+    ASSERT_TRUE(body) << good;
+    EXPECT_EQ(text_of(*body), good);
+  }
+  for (const std::string& bad : {std::string(), std::string("a b"), std::string("h3\n"), std::string("h\0x", 3),
+                                 std::string("\xC3\xA4"), long_enough + "y"})
+    EXPECT_FALSE(name_body(bad)) << bad;
+  NameBody behind = *name_body("h3");
+  behind.text[10] = 'x';
+  EXPECT_NE(flaw(behind), nullptr);
+  behind.text.fill('x');
+  EXPECT_NE(flaw(behind), nullptr);
+}
+
 TEST(AggCodec, ATruncatedOrLongerMessageIsNotBelieved) {
   for (const auto& s : agg_samples()) {
     SCOPED_TRACE(s.name);
@@ -68,7 +85,12 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
     const char* flaw;  // null: legal
   } rows[] = {
       {"magic", "contribute", [](auto& h) { h.magic ^= 1; }, "magic"},
-      {"a newer version", "contribute", [](auto& h) { h.version = 3; }, "version"},
+      {"a newer version", "contribute", [](auto& h) { h.version = 4; }, "version"},
+      {"version 3 and nothing that needs it", "contribute", [](auto& h) { h.version = 3; }, "version"},
+      {"a lock that says version 1", "result-lock-denied", [](auto& h) { h.version = 1; }, "version"},
+      {"a refusal that says version 2", "contribute-refusal", [](auto& h) { h.version = 2; }, "version"},
+      {"a number with the flag of a join", "contribute", [](auto& h) { say_locks(h); }, "flags of a join"},
+      {"an open with it", "open", [](auto& h) { say_locks(h); }, "flags or elements"},
       {"version 2 and nothing that needs it", "contribute", [](auto& h) { h.version = 2; }, "version"},
       {"version 1 and something that needs 2", "contribute-reproducible", [](auto& h) { h.version = 1; }, "version"},
       {"welcome may come from a newer version", "welcome", [](auto& h) { h.version = 200; }, nullptr},
@@ -77,7 +99,9 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"hello may come from a newer version", "hello", [](auto& h) { h.version = 200; }, nullptr},
       {"but not from version 0", "hello", [](auto& h) { h.version = 0; }, "version"},
       {"kind 0", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(0); }, "kind"},
-      {"kind between up and down", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(8); }, "kind"},
+      {"kind between up and down", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(9); }, "kind"},
+      {"a name with a group", "name", [](auto& h) { h.group_id = 1; }, "group_id"},
+      {"a name that says version 1", "name", [](auto& h) { h.version = 1; }, "version"},
       {"kind behind the last", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(22); }, "kind"},
       {"a contribution without group", "contribute", [](auto& h) { h.group_id = 0; }, "group_id"},
       {"a hello with a group", "hello", [](auto& h) { h.group_id = 1; }, "group_id"},

@@ -42,6 +42,7 @@ void message(std::span<const std::byte> frame, std::uint32_t payload_max) {
   switch (h.kind) {
     case AggKind::hello:
     case AggKind::welcome: return body<HelloBody>(payload);
+    case AggKind::name: return body<NameBody>(payload);
     case AggKind::open: return body<OpenBody>(payload);
     case AggKind::opened: return body<OpenedBody>(payload);
     case AggKind::join: return body<JoinBody>(payload);

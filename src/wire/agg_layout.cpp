@@ -10,10 +10,13 @@ constexpr auto header_rows() {
   using Self = AggHeader;
   return std::array{
       F(magic, "0x4153, \"SA\": turns away a stray peer"),
-      F(version, "1, and 2 where flags say reproducible; in `hello`, `welcome` and `refused` any"),
+      F(version,
+        "1; 2 where flags say reproducible; 3 where they say locks, and for name, refusal, lock, unlock; in `hello`, "
+        "`welcome` and "
+        "`refused` any"),
       F(kind, "AggKind, table above"),
       F(tree_id, "tree of the group"),
-      F(group_id, "0 in hello, welcome, open, opened and in a refused open"),
+      F(group_id, "0 in hello, welcome, name, open, opened and in a refused open"),
       F(epoch, "raised at each re-join; older messages are dropped"),
       F(sequence, "number in the group, wraps; trouble, verdict: the number they speak of"),
       F(coll,
@@ -23,9 +26,9 @@ constexpr auto header_rows() {
       F(dtype, "type as in sharp_coll.h, 12 none"),
       F(tag_dtype, "type of the tags of MINLOC and MAXLOC, else 12"),
       F(flags,
-        "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible, 16 denied (lock); in join, joined: that all "
-        "below, "
-        "the group can"),
+        "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible, 16 denied (lock), 64 locks; in join, joined: "
+        "that "
+        "all below, the group can"),
       F(root, "reduce, bcast: group rank of the root, modulo 65536; else zero"),
       F(payload_bytes, "bytes that follow the header"),
       F(count, "elements of the whole result; reduce_scatter: of the input"),
@@ -47,6 +50,11 @@ constexpr auto hello_rows() {
       F(version_max, "highest version spoken"),
       F(reserved, "zero"),
   };
+}
+
+constexpr auto name_rows() {
+  using Self = NameBody;
+  return std::array{F(text, "letters, digits and any of - _ . : with zeros behind")};
 }
 
 constexpr auto open_rows() {
@@ -122,7 +130,7 @@ constexpr auto refused_rows() {
 constexpr auto trouble_rows() {
   using Self = TroubleBody;
   return std::array{
-      F(reason, "1 dead_rank, 2 disagree, 3 lost_connection"),
+      F(reason, "1 dead_rank, 2 disagree, 3 lost_connection, 4 gave_up"),
       F(field, "0 none, 1 coll, 2 op, 3 dtype, 4 tag_dtype, 5 count, 6 first, 7 flags, 8 payload_bytes, 9 root"),
       F(culprit, "group rank; of two that disagree the one that came later"),
       F(other, "the one it disagrees with, or 0xffffffff"),
@@ -149,6 +157,7 @@ constexpr auto void_rows() {
   }
 SUMAC_LAYOUT(AggHeader, header_rows)
 SUMAC_LAYOUT(HelloBody, hello_rows)
+SUMAC_LAYOUT(NameBody, name_rows)
 SUMAC_LAYOUT(OpenBody, open_rows)
 SUMAC_LAYOUT(OpenedBody, opened_rows)
 SUMAC_LAYOUT(JoinBody, join_rows)

@@ -11,6 +11,7 @@ std::string_view to_string(AggKind kind) noexcept {
   switch (kind) {
     case AggKind::hello: return "hello";
     case AggKind::welcome: return "welcome";
+    case AggKind::name: return "name";
     case AggKind::open: return "open";
     case AggKind::join: return "join";
     case AggKind::contribute: return "contribute";
@@ -51,7 +52,7 @@ std::string_view to_string(RefuseReason reason) noexcept {
 }
 
 std::string_view to_string(TroubleReason reason) noexcept {
-  static constexpr std::string_view kNames[] = {"?", "dead_rank", "disagree", "lost_connection"};
+  static constexpr std::string_view kNames[] = {"?", "dead_rank", "disagree", "lost_connection", "gave_up"};
   const auto i = static_cast<std::size_t>(reason);
   return i < std::size(kNames) ? kNames[i] : "?";
 }
@@ -96,6 +97,7 @@ std::string describe_payload(AggKind kind, std::span<const std::byte> bytes) {
   switch (kind) {
     case AggKind::hello:
     case AggKind::welcome: return describe_body<HelloBody>(bytes);
+    case AggKind::name: return describe_body<NameBody>(bytes);
     case AggKind::open: return describe_body<OpenBody>(bytes);
     case AggKind::opened: return describe_body<OpenedBody>(bytes);
     case AggKind::join: return describe_body<JoinBody>(bytes);

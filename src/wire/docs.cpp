@@ -12,6 +12,7 @@ struct KindRow {
 };
 constexpr KindRow kKinds[] = {
     {AggKind::hello, "first", "HelloBody", "who connected: a client of a job, or a node"},
+    {AggKind::name, "up", "NameBody", "behind welcome: the name of the host or node that connected, for people"},
     {AggKind::open, "up", "OpenBody", "rank 0 of a communicator asks the tree's root for a group id"},
     {AggKind::join, "up", "JoinBody", "a member, or a node for all members below it, enters a group"},
     {AggKind::contribute, "up", "user data", "one number's data; barrier, close and leave carry none"},

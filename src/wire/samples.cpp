@@ -96,6 +96,10 @@ std::vector<Sample> agg_samples() {
 
   AggHeader reproducible_joined = control(AggKind::joined, 0x00010007);
   say_reproducible(reproducible_joined);
+  AggHeader named = control(AggKind::name, 0);
+  named.version = version_of(named);
+  AggHeader locks_joined = control(AggKind::joined, 0x00010007);
+  say_locks(locks_joined);
   AggHeader trouble_header = control(AggKind::trouble, 0x00010007);
   trouble_header.origin = 5;
   trouble_header.members = 4;
@@ -114,19 +118,25 @@ std::vector<Sample> agg_samples() {
   bcast.count = 100;
   AggHeader barrier = data(AggKind::contribute, Coll::barrier);
   barrier.flags = kFlagFirst | kFlagLast;
+  AggHeader refusal = data(AggKind::contribute, Coll::refusal);
+  refusal.flags = kFlagFirst | kFlagLast;
+  refusal.version = version_of(refusal);
   AggHeader denied = data(AggKind::result, Coll::lock);
   denied.flags = kFlagFirst | kFlagLast | kFlagDenied;
+  denied.version = version_of(denied);
 
   return {
       with_body("hello", control(AggKind::hello, 0), hello),
-      with_body("welcome", control(AggKind::welcome, 0), HelloBody{0, {}, Role::node, 21, 1, 2, 0}),
+      with_body("welcome", control(AggKind::welcome, 0), HelloBody{0, {}, Role::node, 21, 1, 3, 0}),
       with_body("refused-hello", control(AggKind::refused, 0),
                 RefusedBody{0, 0, RefuseReason::version, 21, packed({1, 2}), packed({3, 4}), AggKind::hello, {}}),
+      with_body("name", named, name_body("n1.rack-7").value()),
       with_body("open", control(AggKind::open, 0), OpenBody{kJob, 9, 16, 0}),
       with_body("opened", control(AggKind::opened, 0), OpenedBody{kJob, 9, 0x00010007, 0}),
       with_body("join", control(AggKind::join, 0x00010007), join()),
       with_body("joined", control(AggKind::joined, 0x00010007), joined),
       with_body("joined-reproducible", reproducible_joined, joined),
+      with_body("joined-locks", locks_joined, joined),
       with_body("refused", control(AggKind::refused, 0x00010007), refused),
       with_body("trouble", trouble_header, trouble),
       with_body("verdict", control(AggKind::verdict, 0x00010007), trouble),
@@ -136,6 +146,7 @@ std::vector<Sample> agg_samples() {
       with_data("contribute-reproducible", partial, 16),
       with_data("contribute-bcast", bcast, 10),
       with_data("contribute-barrier", barrier, 0),
+      with_data("contribute-refusal", refusal, 0),
       with_data("supply", reduction(AggKind::supply), 16),
       with_data("skip", reduction(AggKind::skip), 0),
       with_data("result", reduction(AggKind::result), 16),

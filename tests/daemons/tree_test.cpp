@@ -42,6 +42,7 @@ TEST(Daemons, two_trees_over_three_nodes_add_up_side_by_side) {
   ASSERT_EQ(holder.refused, "");
   ASSERT_EQ(holder.trees.size(), 2u);
   EXPECT_NE(holder.trees[0].tree_id, holder.trees[1].tree_id);
+  EXPECT_TRUE(tree.one->says(" bytes in 2 trees: ")) << "the bound of memory is the whole node's";
   EXPECT_NE(holder.trees[0].tree.front().node_id, holder.trees[1].tree.front().node_id) << "two roots";
   for (const auto& [node, address] : holder.trees[0].address)
     if (holder.trees[1].address.contains(node)) {
