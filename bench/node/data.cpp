@@ -44,7 +44,7 @@ Result<> run(const Options& o) {
   grant.stream_window = o.window;
   grant.chunk = o.chunk;
   if (auto granted = data.grant(grant); !granted) return granted;
-  std::printf("bound %zu\nready %s\n", bound.total(), data.transport().address().substr(4).c_str());
+  std::printf("bound %zu\nready %s\n", bound.total(1), data.transport().address().substr(4).c_str());
   std::fflush(stdout);
   net::Waiter waiter(
       {.spin = Micros(o.spin_us), .yields = 3, .sleep_max = Millis(100), .cpu_share = o.spin_percent / 100.0});
