@@ -127,6 +127,7 @@ class Core {
     std::string why;      ///< It can't listen.
     bool link_up = false;
     std::string link_why;
+    std::vector<std::uint32_t> held;  ///< Numbers of groups that its jobs had when it registered, in ranges.
     Usage used;
   };
   struct Node {

@@ -177,11 +177,15 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   for (auto& part : node.parts) {
     part.address.clear();
     part.why.clear();
+    part.held.clear();
     part.link_up = false;
     part.link_why = "not connected yet";
   }
   for (const auto& listening : who.trees())
-    if (listening.tree() < node.parts.size()) node.parts[listening.tree()].address = listening.address();
+    if (listening.tree() < node.parts.size()) {
+      node.parts[listening.tree()].address = listening.address();
+      node.parts[listening.tree()].held = {listening.held().begin(), listening.held().end()};
+    }
   out.push_back(Say{LogLevel::info, "GENERAL",
                     fmt::format("node {} registered: node id {}, {} OSTs, {} groups", node.name, id_of(index),
                                 who.osts(), who.groups())});

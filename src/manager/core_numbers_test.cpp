@@ -75,6 +75,25 @@ TEST(GroupNumbers, of_two_jobs_are_never_the_same) {
   }
 }
 
+TEST(GroupNumbers, that_a_node_holds_for_jobs_of_a_former_manager_are_given_last) {
+  World world;
+  auto leaf = test_register("an-leaf1");
+  auto* listens = leaf.mutable_trees(0);
+  for (const std::uint32_t word : {1u, 51u, 101u, 400u, 600u, 7u, 9u}) listens->add_held(word);  // the rest is nonsense
+  world.core.node_stream_ended(2, kNow);
+  world.core.node_registers(4, leaf, kNow);
+  control::v1::Link link;
+  link.set_up(true);
+  world.core.node_link(4, link, kNow);
+  const auto first = world.begin(1, 51, kAll);
+  ASSERT_TRUE(first);
+  EXPECT_GE(*first->begin(), 52u);
+  EXPECT_TRUE(first->upper_bound(100) == first->lower_bound(501)) << "101 to 500 are held as well";
+  const auto all = world.begin(2, 400, kAll);
+  ASSERT_TRUE(all) << "where there are no others";
+  EXPECT_EQ(all->size(), 400u);
+}
+
 TEST(GroupNumbers, that_are_scattered_still_make_a_job) {
   World world;
   for (std::uint64_t job = 1; job <= 8; ++job) ASSERT_TRUE(world.begin(job, 64, kAll));

@@ -103,6 +103,11 @@ void ControlLink::open_stream() {
     auto* listening = who->add_trees();
     listening->set_tree(index);
     listening->set_address(tree.shard->address());
+    tree.shard->call([&](DataPath& data) {
+      if (data.node() == nullptr) return;
+      for (const auto& job : data.node()->jobs())
+        for (const auto& range : job.grant.numbers) listening->add_held(range.first), listening->add_held(range.count);
+    });
   }
   who->set_osts(limits_.osts);
   who->set_groups(limits_.groups);

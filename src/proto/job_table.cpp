@@ -33,12 +33,6 @@ Result<> JobTable::grant(const JobGrant& grant) {
   if (numbers != 0 && numbers < grant.max_groups)
     return fail(Errc::invalid, "grant of job {}: {} group numbers for {} groups", grant.job_id, numbers,
                 grant.max_groups);
-  for (const Job& other : jobs_)
-    for (const auto& theirs : other.grant.numbers)
-      for (const auto& range : grant.numbers)
-        if (range.first < theirs.first + theirs.count && theirs.first < range.first + range.count)
-          return fail(Errc::exhausted, "grant of job {}: job {} still has groups of its numbers", grant.job_id,
-                      other.grant.job_id);
   std::uint64_t osts = grant.osts, groups = grant.max_groups;
   for (const Job& job : jobs_) osts += job.grant.osts, groups += job.grant.max_groups;
   if (osts > limits_.osts)
@@ -47,6 +41,12 @@ Result<> JobTable::grant(const JobGrant& grant) {
   if (groups > limits_.groups)
     return fail(Errc::exhausted, "grant of job {}: {} groups asked, {} of {} left", grant.job_id, grant.max_groups,
                 limits_.groups - (groups - grant.max_groups), limits_.groups);
+  for (const Job& other : jobs_)
+    for (const auto& theirs : other.grant.numbers)
+      for (const auto& range : grant.numbers)
+        if (range.first < theirs.first + theirs.count && theirs.first < range.first + range.count)
+          return fail(Errc::exhausted, "grant of job {}: job {} still has groups of its numbers", grant.job_id,
+                      other.grant.job_id);
   jobs_.push_back({.grant = grant, .osts_free = grant.osts});
   return {};
 }
