@@ -73,6 +73,10 @@ constexpr Option<C> kTable[] = {
         "Take the streaming lock in comm_init, which fails without it (-18). Rank 0 decides."),
     option<&C::enable_cuda>("SHARP_COLL_ENABLE_CUDA", "1",
                             "Take buffers in CUDA memory, through pinned host memory; 0: refuse them (-2)."),
+    option<&C::enable_mcast>("SHARP_COLL_ENABLE_MCAST_TARGET", "1",
+                             "Take small results from a UDP multicast as well, where the tree's root sends one and it "
+                             "comes before the link's copy; 0: from the link only.")
+        .alias("SHARP_COLL_SHARP_ENABLE_MCAST_TARGET"),
     option<&C::stats_dump_mode>(
         "SHARP_COLL_STATS_DUMP_MODE", "0",
         "At finalize: 0 nothing, 1 each rank logs its counts, 2 rank 0 logs the sum over all ranks "
@@ -83,7 +87,7 @@ constexpr Option<C> kTable[] = {
     option<&C::transport>("SUMAC_TRANSPORT", "auto", "tcp, ucx, or auto: what the aggregation node offers."),
     option<&C::net_device>("SUMAC_NET_DEVICE", "",
                            "Network interface to use, such as eth0; empty: the system's choice."),
-    option<&C::wire_version_max>("SUMAC_COLL_WIRE_VERSION_MAX", "2",
+    option<&C::wire_version_max>("SUMAC_COLL_WIRE_VERSION_MAX", "3",
                                  "Speak at most this version of the messages to nodes (docs/upgrade.md).")
         .between(wire::kAggVersionMin, wire::kAggVersionMax),
     option<&C::node_lost_after>("SUMAC_COLL_NODE_LOST_AFTER", "20s",
@@ -105,11 +109,8 @@ constexpr Option<C> kTable[] = {
                                               "No effect: a queue of InfiniBand hardware."),
     ignored<&C::ignored_rx_prepost_threshold_soft>("SHARP_COLL_RX_PREPOST_THRESHOLD_SOFT", "255",
                                                    "No effect: a queue of InfiniBand hardware."),
-    ignored<&C::ignored_enable_mcast_target>("SHARP_COLL_ENABLE_MCAST_TARGET", "1",
-                                             "No effect: results come by the tree's links only.")
-        .alias("SHARP_COLL_SHARP_ENABLE_MCAST_TARGET"),
     ignored<&C::ignored_enable_mcast>("SHARP_COLL_ENABLE_MCAST", "0",
-                                      "No effect: results come by the tree's links only."),
+                                      "No effect: an allgather goes through the tree as any operation."),
     ignored<&C::ignored_group_is_target>("SHARP_COLL_GROUP_IS_TARGET", "1",
                                          "No effect: results always come by reliable links."),
     ignored<&C::ignored_check_group_leave_errors>("SHARP_COLL_CHECK_GROUP_LEAVE_ERRORS", "0",

@@ -39,6 +39,8 @@ struct NodeConfig {
   NodeLimits limits{};
   Secret node_key{};              ///< What other nodes of the fabric show: without it anybody could speak for all jobs.
   wire::VersionRange versions{};  ///< Spoken with children and parent.
+  /// Multicast also for groups whose members are all at this node: the links' copies leave in the same moment, so it rarely pays.
+  bool multicast_to_one_level = false;
 };
 
 /// What a number of a streaming window may hold: the sum or the result, and as much again until every child has shown that it has it.
@@ -83,8 +85,9 @@ struct NodeStats {
   std::uint64_t verdicts = 0;                     ///< Given here as a group's root.
   std::uint64_t groups_formed = 0, groups_refused = 0, groups_left = 0;
   std::uint64_t streams_held = 0,
-                streams_denied = 0;  ///< Groups with the streaming lock now; locks denied here so far.
-  std::uint64_t buffer_copies = 0;   ///< Accumulators whose frame somebody else held as well: 0 in the product.
+                streams_denied = 0;                   ///< Groups with the streaming lock now; locks denied here so far.
+  std::uint64_t multicasts = 0, multicast_bytes = 0;  ///< Results that also went to a multicast address.
+  std::uint64_t buffer_copies = 0;  ///< Accumulators whose frame somebody else held as well: 0 in the product.
 };
 
 /// For people and tests.

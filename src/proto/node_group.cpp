@@ -26,6 +26,7 @@ void NodeGroup::begin(std::uint32_t group_id) {
   group_size_ = expected_ = members_ = 0;
   lowest_rank_ = wire::kNoRank;
   verdict_.reset();
+  invited_.reset();
   reported_.reset();
   report_again_at_ = kNever;
   answered_ = operations_ = streaming_operations_ = 0;
@@ -53,7 +54,10 @@ void NodeGroup::perform(group_life::Action action, Time now) {
     case Action::count: return count_join(*pending_link_, pending_join_);
     case Action::join_up: return send_join_up(now);
     case Action::stand: return stand(now);
-    case Action::joined_one: ++ctx_.stats.resends; return ctx_.control(speaker_, joined_header(), joined_);
+    case Action::joined_one:
+      ++ctx_.stats.resends;
+      invite(speaker_);
+      return ctx_.control(speaker_, joined_header(), joined_);
     case Action::refuse_all:
       ++ctx_.stats.groups_refused;
       to_children([&](LinkId link) { ctx_.control(link, head(AggKind::refused), refused_); });
@@ -278,6 +282,10 @@ void NodeGroup::stand(Time now) {
     joined_.low = joined_.high = ctx_.config.limits.first_sequence;
     joined_.root_node = ctx_.config.node_id;
     reproducible_ = capable_;
+    wire::InvitedBody where;
+    const bool wanted = ctx_.config.multicast_to_one_level ||
+                        std::ranges::any_of(children_, [](const Child& c) { return c.role == wire::Role::node; });
+    if (wanted && ctx_.config.versions.max >= 3 && ctx_.outbox.invite(id_, where)) invited_ = where;
   }
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
@@ -285,10 +293,31 @@ void NodeGroup::stand(Time now) {
   kept_from_ = first_unanswered_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
-  for (const Child& child : children_)
-    if (!child.closed) ctx_.control(child.link, joined_header(), joined_);
+  for (const Child& child : children_) {
+    if (child.closed) continue;
+    invite(child.link);
+    ctx_.control(child.link, joined_header(), joined_);
+  }
   for (std::uint16_t child = 0; child < children_.size(); ++child)
     if (children_[child].closed) return child_closed(children_[child].link, child, now);
+}
+
+/// Said before joined, so that a member knows when the group stands. Who speaks an older version gets results by its link only.
+void NodeGroup::invite(LinkId child) {
+  const Link* link = invited_ ? ctx_.links.find(child) : nullptr;
+  if (link == nullptr || link->version < 3) return;
+  AggHeader h = ctx_.header(AggKind::invited, id_, epoch_);
+  h.version = wire::version_of(h);
+  ctx_.control(child, h, *invited_);
+}
+
+void NodeGroup::invited(const AggHeader& header, const wire::InvitedBody& body) {
+  // Later than joined (a hop that reorders): the members do without.
+  if (guard(Guard::epoch, header.epoch != epoch_) || !is<group_life::AwaitingJoined>()) {
+    ++ctx_.stats.late_copies;
+    return;
+  }
+  invited_ = body;
 }
 
 AggHeader NodeGroup::joined_header() const noexcept {

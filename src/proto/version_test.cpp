@@ -125,10 +125,10 @@ TEST(Version, a_client_without_a_version_in_common_is_told_both_ranges) {
     const char *client_hears, *node_says;
   } rows[] = {
       {"too new",
-       {3, 4},
-       "no wire version in common: node 101 speaks 1 to 2, this side 3 to 4: update the older one",
-       "hello: no wire version in common: world rank 0 speaks 3 to 4, this node 1 to 2: update the older one"},
-      {"the next one only", {3, 3}, "node 101 speaks 1 to 2, this side 3 to 3", "world rank 0 speaks 3 to 3"},
+       {4, 5},
+       "no wire version in common: node 101 speaks 1 to 3, this side 4 to 5: update the older one",
+       "hello: no wire version in common: world rank 0 speaks 4 to 5, this node 1 to 3: update the older one"},
+      {"the next one only", {4, 4}, "node 101 speaks 1 to 3, this side 4 to 4", "world rank 0 speaks 4 to 4"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -150,13 +150,13 @@ TEST(Version, an_old_client_is_refused_by_a_node_that_no_longer_speaks_its_versi
 }
 
 TEST(Version, a_node_without_a_version_in_common_with_its_parent_says_so_on_both_sides) {
-  Mixed world({3, 4}, {1, 2}, {});
-  ASSERT_EQ(world.root.drops.size(), 1u + 1u) << "the node, and the client at the root, which speaks 1 to 2 as well";
-  EXPECT_THAT(world.root.drops[0], HasSubstr("node 101 speaks 1 to 2, this node 3 to 4"));
+  Mixed world({4, 5}, {1, 2}, {});
+  ASSERT_EQ(world.root.drops.size(), 1u + 1u) << "the node, and the client at the root, which speaks 1 to 3 as well";
+  EXPECT_THAT(world.root.drops[0], HasSubstr("node 101 speaks 1 to 2, this node 4 to 5"));
   ASSERT_EQ(world.leaf.drops.size(), 1u);
   EXPECT_THAT(world.leaf.drops[0],
-              HasSubstr("the parent refuses this node: no wire version in common: node 100 speaks 3 "
-                        "to 4, this side 1 to 2"));
+              HasSubstr("the parent refuses this node: no wire version in common: node 100 speaks 4 "
+                        "to 5, this side 1 to 2"));
 }
 
 TEST(Version, nothing_goes_up_before_the_parent_has_said_welcome) {

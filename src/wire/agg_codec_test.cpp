@@ -68,8 +68,12 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
     const char* flaw;  // null: legal
   } rows[] = {
       {"magic", "contribute", [](auto& h) { h.magic ^= 1; }, "magic"},
-      {"a newer version", "contribute", [](auto& h) { h.version = 3; }, "version"},
+      {"a newer version", "contribute", [](auto& h) { h.version = 4; }, "version"},
       {"version 2 and nothing that needs it", "contribute", [](auto& h) { h.version = 2; }, "version"},
+      {"version 3 and nothing that needs it", "contribute-reproducible", [](auto& h) { h.version = 3; }, "version"},
+      {"version 1 and something that needs 3", "contribute-listening", [](auto& h) { h.version = 1; }, "version"},
+      {"an invitation is of version 3", "invited", [](auto& h) { h.version = 1; }, "version"},
+      {"only who contributes listens", "result", [](auto& h) { say_listening(h, true); }, "flag listening"},
       {"version 1 and something that needs 2", "contribute-reproducible", [](auto& h) { h.version = 1; }, "version"},
       {"welcome may come from a newer version", "welcome", [](auto& h) { h.version = 200; }, nullptr},
       {"a refused hello too", "refused-hello", [](auto& h) { h.version = 200; }, nullptr},
