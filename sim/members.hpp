@@ -1,5 +1,6 @@
 #pragma once
 // Inside sim only: groups in the making and in use, as the world keeps them.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,7 @@ struct Member {
   std::unique_ptr<proto::ClientGroup> group;
   std::uint32_t posted = 0, completed = 0, depth = 1;
   Time think_until{};
+  bool asked_to_listen = false;
   bool leaving = false;
   std::vector<Posted> buffers;  ///< [operation]
   std::vector<Errc> status;     ///< [operation that is over]
@@ -51,10 +53,13 @@ struct Member {
 };
 
 /// Where somebody of the group speaks an older version there are no reproducible sums, and all members have heard so.
-inline OpPlan planned(const Member& member, std::uint32_t index) {
-  OpPlan op = member.session->plan->ops[index];
+inline OpPlan possible(const Member& member, OpPlan op) {
   op.reproducible = op.reproducible && member.group->shape().reproducible;
+  op.streaming = op.streaming && member.group->shape().stream_window != 0;
   return op;
+}
+inline OpPlan planned(const Member& member, std::uint32_t index) {
+  return possible(member, member.session->plan->ops[index]);
 }
 
 struct Client : proto::Outbox {
@@ -81,6 +86,22 @@ struct Client : proto::Outbox {
   wire::AggHeader last_sent{};
 };
 
+inline bool is_listening(const Member* member) { return member->group && member->group->listening(); }
+
+/// Four of five members do, where they are invited.
+inline void start_to_listen(Member& member, std::uint64_t seed) {
+  if (!std::exchange(member.asked_to_listen, true) && member.group->invitation())
+    member.group->listen((member.id * 7 + seed) % 5 != 0);
+}
+
+/// A datagram comes to all groups of a client: here no keys tell them apart.
+inline void hear(Client& client, const BufferRef& frame, Time now) {
+  wire::AggHeader header;
+  wire::load(header, frame.data());
+  for (Member* member : client.members)
+    if (is_listening(member)) (void)member->group->on_multicast(header, frame, now);
+}
+
 struct NodeBox : proto::Outbox {
   NodeBox(Network& n, EndId e) : network(n), end(e) {}
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override {
@@ -90,12 +111,24 @@ struct NodeBox : proto::Outbox {
     network.send(end, to, header, body);
   }
   void drop(proto::LinkId link, const Error& why) override { drops.push_back({link, why.context}); }
+  bool invite(std::uint32_t, wire::InvitedBody& to) override {
+    to.address = {0xFF, 0x12};
+    to.port = 1;
+    return listeners != nullptr;
+  }
+  bool multicast(const wire::InvitedBody&, const wire::AggHeader& header, std::span<const std::byte> data) override {
+    for (const auto& client : *listeners)
+      if (!client->dead && std::ranges::any_of(client->members, is_listening))
+        network.send_datagram(end, client->end, header, data);
+    return true;
+  }
 
   Network& network;
   EndId end;
   std::unique_ptr<proto::Node> engine;
   proto::LinkId parent{};
-  std::vector<std::pair<proto::LinkId, std::string>> drops;  ///< To be acted on once the engine has returned.
+  const std::vector<std::unique_ptr<Client>>* listeners = nullptr;  ///< Of multicasts; null: there are none.
+  std::vector<std::pair<proto::LinkId, std::string>> drops;         ///< To be acted on once the engine has returned.
 };
 
 }  // namespace sumac::sim

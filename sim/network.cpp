@@ -15,7 +15,7 @@ constexpr Duration kLateMin = Millis(200), kLateMax = Millis(3000);
 }  // namespace
 
 Network::Network(const Faults& faults, std::uint64_t seed, Handler handler)
-    : faults_(faults), random_(seed ^ 0xfeedull), handler_(std::move(handler)) {
+    : faults_(faults), random_(seed ^ 0xfeedull), datagram_random_(seed ^ 0xd47aull), handler_(std::move(handler)) {
   log_.resize(kLogSize);
 }
 
@@ -98,6 +98,26 @@ void Network::send(EndId from, proto::LinkId id, const wire::AggHeader& header, 
   log(copies == 2 ? '2' : '>', from, to, header);
 }
 
+void Network::send_datagram(EndId from, EndId to, const wire::AggHeader& header, std::span<const std::byte> body) {
+  Random& r = datagram_random_;
+  const auto soon = [&] { return now_ + Nanos(r.between(10'000, faults_.delay_max.count())); };
+  if (header.epoch > 0 && r.chance(faults_.ghost)) {
+    wire::AggHeader old = header;
+    --old.epoch;
+    BufferRef ghost = frame_of(old, body);
+    for (std::size_t i = wire::kAggHeaderBytes; i < ghost.size(); ++i) ghost.data()[i] ^= std::byte{0x5A};
+    push(soon(), to, 0, std::move(ghost));
+    log('g', from, to, old);
+  }
+  if (r.chance(faults_.late_copy))
+    push(now_ + Nanos(r.between(kLateMin.count(), kLateMax.count())), to, 0, frame_of(header, body));
+  if (r.chance(faults_.datagram_loss)) return log('x', from, to, header);
+  push(r.chance(faults_.reorder) ? soon() + Nanos(r.between(0, kReorderMax.count())) : soon(), to, 0,
+       frame_of(header, body));
+  if (r.chance(faults_.duplicate)) push(soon(), to, 0, frame_of(header, body));
+  log('m', from, to, header);
+}
+
 void Network::send_raw(EndId from, proto::LinkId id, std::span<const std::byte> bytes) {
   if (!links_[id.value].open) return;
   BufferRef frame = pool_.acquire(bytes.size());
@@ -155,7 +175,8 @@ std::string Network::line(const Logged& e) {
 
 std::string Network::last_events(std::size_t count) const {
   std::string text =
-      "  (> sent, 2 sent twice, x lost, l copied late, g ghost of an older epoch; ends below the node count are "
+      "  (> sent, 2 sent twice, x lost, l copied late, g ghost of an older epoch, m by multicast; ends below the node "
+      "count are "
       "nodes)\n";
   const std::size_t have = std::min({log_at_, kLogSize, count});
   for (std::size_t i = log_at_ - have; i < log_at_; ++i) text += line(log_[i % kLogSize]);

@@ -37,6 +37,8 @@ class Network {
 
   void send(EndId from, proto::LinkId link, const wire::AggHeader& header, std::span<const std::byte> body,
             bool surely = false);
+  /// Beside all links: `link` is none where it arrives, if it does.
+  void send_datagram(EndId from, EndId to, const wire::AggHeader& header, std::span<const std::byte> body);
   /// Bytes that need not be a message, without faults.
   void send_raw(EndId from, proto::LinkId link, std::span<const std::byte> bytes);
   void alarm(Time at, std::uint64_t what);
@@ -83,7 +85,7 @@ class Network {
   static std::string line(const Logged& entry);
 
   Faults faults_;
-  Random random_;
+  Random random_, datagram_random_;
   Handler handler_;
   BufferPool pool_{std::size_t{1} << 30};
   std::vector<Link> links_{1};

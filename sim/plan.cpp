@@ -137,6 +137,11 @@ Plan make_plan(std::uint64_t seed) {
   for (std::size_t i = 0; i < plan.parent.size(); ++i) plan.node_version.push_back(version());
   for (std::size_t i = 0; i < plan.leaf.size(); ++i) plan.rank_version.push_back(version());
 
+  // Of its own generator: the rest of a seed is the same with and without.
+  Random own(seed * 0x2545f4914f6cdd1dull + 3);
+  plan.multicast = own.chance(0.5);
+  plan.faults.datagram_loss = own.chance(0.3) ? 0 : 0.8 * own.unit();
+
   const std::uint32_t track_count =
       plan.scenario == Scenario::few_groups || plan.scenario == Scenario::few_osts ? 3 : pick(r, 1, 3);
   plan.grant = {.job_id = 1 + r.below(1000),
@@ -233,10 +238,11 @@ std::string Plan::describe() const {
   std::string text = fmt::format(
       "seed {}: {}, {} ranks, {} nodes, depth {}, {} operations; loss {:.2f} duplicates {:.2f} reorder {:.2f} late "
       "copies {:.2f} ghosts {:.2f} "
-      "delay up to {} us\n  grant: {} OSTs, {} groups, stream window {}; first number {}; {}\n",
+      "delay up to {} us\n  grant: {} OSTs, {} groups, stream window {}; first number {}; {}{}\n",
       seed, to_string(scenario), leaf.size(), parent.size(), depth, operations(), faults.loss, faults.duplicate,
       faults.reorder, faults.late_copy, faults.ghost, std::chrono::duration_cast<Micros>(faults.delay_max).count(),
-      grant.osts, grant.max_groups, grant.stream_window, limits.first_sequence, eager ? "eager" : "in turn");
+      grant.osts, grant.max_groups, grant.stream_window, limits.first_sequence, eager ? "eager" : "in turn",
+      multicast ? fmt::format("; multicast, {:.2f} lost", faults.datagram_loss) : "");
   for (std::size_t track = 0; track < tracks.size(); ++track)
     for (std::size_t i = 0; i < tracks[track].size(); ++i)
       text += fmt::format("  track {} session {}: {} members, {} operations\n", track, i,

@@ -55,6 +55,8 @@ struct Faults {
   double late_copy = 0;  ///< A copy that comes when its group may be long gone.
   double ghost = 0;      ///< A message of an older epoch, with other data.
   Duration delay_max{0};
+  double datagram_loss =
+      0;  ///< Of multicasts; they also come late, twice and out of order, and none of it is made good.
 };
 
 struct Plan {
@@ -68,6 +70,7 @@ struct Plan {
   proto::NodeLimits limits{};
   Faults faults{};
   std::vector<std::vector<SessionPlan>> tracks;  ///< Tracks run beside each other, the sessions of one in turn.
+  bool multicast = false;                        ///< The tree's nodes offer it, and most members listen.
   bool eager = false;  ///< A track's next session begins while some members of the former still leave.
   // The special session, where the scenario has one.
   std::uint32_t victim_session = 0;  ///< In track 0.

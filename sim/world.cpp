@@ -72,8 +72,10 @@ class World {
                                                                           .tree_id = kTree,
                                                                           .root = i == 0,
                                                                           .limits = plan_.limits,
-                                                                          .versions = {1, plan_.node_version[i]}},
+                                                                          .versions = {1, plan_.node_version[i]},
+                                                                          .multicast_to_one_level = true},
                                                         *nodes_[i]);
+      if (plan_.multicast) nodes_[i]->listeners = &clients_;
       if (auto granted = nodes_[i]->engine->grant(plan_.grant); !granted) fail("grant: " + granted.error().context);
       tree_.push_back({100 + i, 100 + plan_.parent[i]});
     }
@@ -118,7 +120,7 @@ class World {
     } else {
       Client& client = client_of(to);
       if (client.dead) return;
-      client.engine->on_message(std::move(frame), now);
+      link ? client.engine->on_message(std::move(frame), now) : hear(client, frame, now);
       if (!client.dropped.empty())
         return fail(fmt::format("client {} dropped its node: {}", client.world_rank, client.dropped));
       drive(client, now);
@@ -325,6 +327,7 @@ class World {
           continue;
         case Phase::standing: break;
       }
+      start_to_listen(member, plan_.seed);
       if (member.posted == plan.ops.size()) {
         if (member.group->outstanding() != 0) return;
         member.group->leave(now);
@@ -348,8 +351,7 @@ class World {
         member.session == victim_->session &&
         (&member == victim_ || (plan_.more_victims && member.rank % 3 == plan_.victim % 3)))
       op = another(op, random_, plan_);
-    const auto& shape = member.group->shape();
-    if (shape.stream_window == 0) op.streaming = false;
+    op = possible(member, op);
     Posted& buffers = member.buffers[index];
     auto operation = make_operation(op, index, static_cast<std::uint32_t>(member.session->members.size()), member.rank);
     buffers.src = make_input(operation, member.session->key, member.rank);

@@ -153,6 +153,8 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const std::uint32_t> 
     auto guard = context_.lock();
     for (const auto& channel : channels_)
       if (auto stands = standing(channel); !stands) return stands;
+    if (context_.config().enable_mcast)
+      for (const auto& channel : channels_) context_.listeners().add(*channel.group, link_of(channel).conn());
   }
   const Job& job = context_.job();
   if (job.enable_sat && job.lock_on_comm_init && job.lock_batch != 0) return take_stream_locks();
@@ -208,10 +210,10 @@ void Comm::announce() const {
     const auto& group = *channels_[i].group;
     SUMAC_INFO(context_.log(),
                "[group#:{}] group id: {:x} tree idx:{} rail_idx:{} group size:{} quota: ( osts:{} user_data_per_ost:{} "
-               ") mgid: ( "
-               "subnet prefix: 0x0 interface id: 0x0 ) mlid:0",
+               ") {}",
                i, group.config().group_id, link_of(channels_[i]).tree().index, context_.rail_of(channels_[i].tree),
-               size_, group.shape().osts, group.shape().payload_max);
+               size_, group.shape().osts, group.shape().payload_max,
+               mgid_text(context_.listeners().has(group) ? group.invitation() : std::nullopt, group.config().group_id));
   }
 }
 
@@ -221,7 +223,10 @@ Comm::~Comm() {
 }
 
 void Comm::detach() noexcept {
-  for (auto& channel : channels_) link_of(channel).engine().detach(*channel.group);
+  for (auto& channel : channels_) {
+    context_.listeners().remove(*channel.group);
+    link_of(channel).engine().detach(*channel.group);
+  }
 }
 
 bool Comm::has_left() const {

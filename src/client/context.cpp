@@ -144,6 +144,7 @@ Outcome<> Context::connect() {
   auto transport = net::make_transport(config, pool_);
   if (!transport) return failure(SHARP_COLL_ECONN_TREE, "{}", transport.error().context);
   transport_ = *std::move(transport);
+  listeners_ = std::make_unique<Listeners>(*transport_, pool_, log_);
   for (std::size_t i = 0; i < job_.trees.size(); ++i) {
     auto link = TreeLink::begin(job_, job_.trees[i], rank, session_->host(), *transport_, *this,
                                 config_.wire_version_max, ports_[i].interface);
@@ -356,10 +357,14 @@ void Context::fill(sumac_coll_stats& stats) const {
   stats.bytes_out = net.bytes_out;
   stats.system_calls = net.system_calls;
   stats.sleeps = sleeps_;
+  const auto& heard = listeners_->counts();
+  stats.multicast_taken = heard.taken;
+  stats.multicast_late = heard.late;
+  stats.multicast_discarded = heard.discarded;
 }
 
 namespace {
-std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS]) {
+std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS], const MulticastCounts& heard) {
   std::string text;
   for (const auto& [kind, name] :
        {std::pair{SUMAC_STATS_BARRIER, "barrier"}, std::pair{SUMAC_STATS_ALLREDUCE, "allreduce"},
@@ -371,11 +376,13 @@ std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS]) {
         fmt::format("{}{}: posted:{} answered:{} failed:{} streamed:{} fragments:{} bytes:{}", text.empty() ? "" : ", ",
                     name, c.posted, c.answered, c.failed, c.streamed, c.fragments, c.bytes);
   }
+  if (heard.taken + heard.late + heard.discarded != 0)
+    text += fmt::format(", multicast: taken:{} late:{} discarded:{}", heard.taken, heard.late, heard.discarded);
   return text;
 }
 }  // namespace
 
-std::string Context::stats_text() const { return stats_line(counts_); }
+std::string Context::stats_text() const { return stats_line(counts_, listeners_->counts()); }
 
 void Context::finalize() {
   if (config_.stats_dump_mode == 1)
@@ -384,13 +391,18 @@ void Context::finalize() {
   if (config_.stats_dump_mode == 2) {
     struct AllCounts {
       sumac_coll_counts of[SUMAC_STATS_KINDS];
+      MulticastCounts heard;
     } mine;
+    mine.heard = listeners_->counts();
     std::copy(std::begin(counts_), std::end(counts_), std::begin(mine.of));
     if (auto all = world_oob_.gather(mine); !all) {
       SUMAC_WARN(log_, "statistics: {}", all.error().text);
     } else if (world_rank_ == 0) {
       AllCounts sum{};
-      for (const auto& one : *all)
+      for (const auto& one : *all) {
+        sum.heard.taken += one.heard.taken;
+        sum.heard.late += one.heard.late;
+        sum.heard.discarded += one.heard.discarded;
         for (std::size_t k = 0; k < SUMAC_STATS_KINDS; ++k) {
           sum.of[k].posted += one.of[k].posted;
           sum.of[k].answered += one.of[k].answered;
@@ -399,8 +411,9 @@ void Context::finalize() {
           sum.of[k].fragments += one.of[k].fragments;
           sum.of[k].bytes += one.of[k].bytes;
         }
+      }
       log_.write(LogLevel::info, __FILE__, __LINE__, "",
-                 fmt::format("statistics of {} ranks: {}", world_size_, stats_line(sum.of)));
+                 fmt::format("statistics of {} ranks: {}", world_size_, stats_line(sum.of, sum.heard)));
     }
   }
   if (world_rank_ == 0)

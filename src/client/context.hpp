@@ -17,6 +17,7 @@
 #include "base/log.hpp"
 #include "client/fork_guard.hpp"
 #include "client/job.hpp"
+#include "client/multicast.hpp"
 #include "client/requests.hpp"
 #include "client/tree_link.hpp"
 #include "net/transport.hpp"
@@ -83,11 +84,15 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   int arm() { return transport_->arm() ? 1 : 0; }
   int wake_fd() const { return transport_->wake_fd(); }
   void fill(sumac_coll_stats& stats) const;
+  Listeners& listeners() { return *listeners_; }
 
   // proto::Outbox, for the engines.
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
   void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
   void drop(proto::LinkId link, const Error& why) override;
+  void stopped_listening(proto::LinkId leaf, std::uint32_t group_id) override {
+    listeners_->stopped(net::ConnId{leaf.value}, group_id);
+  }
 
   /// Without the lock: progress until `done` (called with the lock) says so. False: `deadline` passed.
   template <class Done>
@@ -106,6 +111,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void on_message(net::ConnId conn, BufferRef frame) override;
   void on_closed(net::ConnId conn, const Error& why) override;
   void on_writable(net::ConnId) override {}
+  void on_readable(std::uint32_t token) override { listeners_->on_readable(token); }
   TreeLink& link_of(net::ConnId conn) noexcept;
   void queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data);
 
@@ -143,6 +149,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   Job job_;
   BufferPool pool_;
   std::unique_ptr<net::Transport> transport_;
+  std::unique_ptr<Listeners> listeners_;
   std::vector<std::unique_ptr<TreeLink>> links_;  ///< As Job::trees.
   struct Broken {
     net::ConnId conn;

@@ -73,6 +73,10 @@ constexpr Option<C> kTable[] = {
         "Take the streaming lock in comm_init, which fails without it (-18). Rank 0 decides."),
     option<&C::enable_cuda>("SHARP_COLL_ENABLE_CUDA", "1",
                             "Take buffers in CUDA memory, through pinned host memory; 0: refuse them (-2)."),
+    option<&C::enable_mcast>("SHARP_COLL_ENABLE_MCAST_TARGET", "1",
+                             "Take small results from a UDP multicast as well, where the tree's root sends one and it "
+                             "comes before the link's copy; 0: from the link only.")
+        .alias("SHARP_COLL_SHARP_ENABLE_MCAST_TARGET"),
     option<&C::stats_dump_mode>(
         "SHARP_COLL_STATS_DUMP_MODE", "0",
         "At finalize: 0 nothing, 1 each rank logs its counts, 2 rank 0 logs the sum over all ranks "
@@ -110,11 +114,8 @@ constexpr Option<C> kTable[] = {
                                               "No effect: a queue of InfiniBand hardware."),
     ignored<&C::ignored_rx_prepost_threshold_soft>("SHARP_COLL_RX_PREPOST_THRESHOLD_SOFT", "255",
                                                    "No effect: a queue of InfiniBand hardware."),
-    ignored<&C::ignored_enable_mcast_target>("SHARP_COLL_ENABLE_MCAST_TARGET", "1",
-                                             "No effect: results come by the tree's links only.")
-        .alias("SHARP_COLL_SHARP_ENABLE_MCAST_TARGET"),
     ignored<&C::ignored_enable_mcast>("SHARP_COLL_ENABLE_MCAST", "0",
-                                      "No effect: results come by the tree's links only."),
+                                      "No effect: an allgather goes through the tree as any operation."),
     ignored<&C::ignored_group_is_target>("SHARP_COLL_GROUP_IS_TARGET", "1",
                                          "No effect: results always come by reliable links."),
     ignored<&C::ignored_check_group_leave_errors>("SHARP_COLL_CHECK_GROUP_LEAVE_ERRORS", "0",

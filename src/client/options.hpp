@@ -26,6 +26,7 @@ struct ClientConfig {
   std::uint32_t sat_lock_batch;  ///< proto::kLockForEver: "inf".
   bool lock_on_comm_init;
   bool enable_cuda;
+  bool enable_mcast;
   // Surroundings.
   std::string sharpd_socket;
   std::string transport;
@@ -36,7 +37,7 @@ struct ClientConfig {
   // Known to users of the hardware stack, accepted so that their scripts go on working, without effect here.
   std::string ignored_buffer_pool_size, ignored_max_payload_size, ignored_max_inline_size, ignored_num_req,
       ignored_max_send_wr, ignored_max_recv_wr, ignored_max_rx_fill_size, ignored_rx_prepost_threshold,
-      ignored_rx_prepost_threshold_soft, ignored_enable_mcast_target, ignored_enable_mcast, ignored_group_is_target,
+      ignored_rx_prepost_threshold_soft, ignored_enable_mcast, ignored_group_is_target,
       ignored_check_group_leave_errors, ignored_enable_global_error_sync, ignored_enable_group_trim,
       ignored_job_create_polling_delay, ignored_error_check_interval, ignored_poll_batch,
       ignored_job_req_exclusive_lock_mode, ignored_num_coll_group_resource_alloc_threshold,

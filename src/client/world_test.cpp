@@ -501,7 +501,7 @@ TEST_F(World, TheLinesUsersKnowComeFromRankZeroOnly) {
               testing::ContainsRegex("INFO tree_info: tree idx:0 quota: \\( osts:[0-9]+ user_data_per_ost:128 "));
   EXPECT_THAT(ended[0].err, testing::ContainsRegex(
                                 "INFO \\[group#:0\\] group id: [0-9a-f]+ tree idx:0 rail_idx:0 group size:2 quota: \\( "
-                                "osts:[0-9]+ user_data_per_ost:128 \\) mgid: \\( subnet prefix: 0x0"));
+                                "osts:[0-9]+ user_data_per_ost:128 \\) mgid: \\( subnet prefix: 0x0 "));
   EXPECT_EQ(ended[1].err, "");
 }
 

@@ -122,6 +122,22 @@ Result<std::pair<std::string, SocketAddress>> best_device(std::string_view devic
 
 }  // namespace
 
+Result<unsigned> interface_of(const SocketAddress& address) {
+  ifaddrs* raw = nullptr;
+  if (getifaddrs(&raw) != 0) return fail_errno("list of interfaces");
+  const std::unique_ptr<ifaddrs, IfaddrsDelete> list(raw);
+  for (const ifaddrs* entry = list.get(); entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != address.family()) continue;
+    const bool same = address.family() == AF_INET6
+                          ? std::memcmp(&reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr,
+                                        &v6(address.storage).sin6_addr, sizeof(in6_addr)) == 0
+                          : reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr.s_addr ==
+                                v4(address.storage).sin_addr.s_addr;
+    if (same) return if_nametoindex(entry->ifa_name);
+  }
+  return fail(Errc::not_found, "no interface has the address of {}", format_address(address));
+}
+
 Result<SocketAddress> device_address(std::string_view device, int family) {
   auto best = best_device(device, family);
   if (!best) return tl::unexpected(best.error());

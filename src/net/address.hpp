@@ -30,6 +30,9 @@ std::string format_address(const SocketAddress& address);
 /// The interface that serves when none is named: the first that is up and not loopback, else loopback.
 Result<std::string> default_device();
 
+/// Index of the interface that has this address. not_found: none has it.
+Result<unsigned> interface_of(const SocketAddress& address);
+
 /// The address that others reach us at: of interface `device`, or of the first one that is up and not loopback, else loopback.
 /// `family`: AF_INET or AF_INET6 (of which link-local ones are the last resort).
 Result<SocketAddress> device_address(std::string_view device, int family);

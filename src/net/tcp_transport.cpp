@@ -16,6 +16,8 @@ inline constexpr int kAcceptsPerPass = 16;  // a flood of connects must not star
 inline constexpr int kReadsPerPass = 8;     // nor a fast sender its neighbours
 inline constexpr std::size_t kMessagesPerTurn = 64;
 inline constexpr int kReportsPerPass = 64;
+inline constexpr std::uint64_t kReader = std::uint64_t{1}
+                                         << 63;  // in a report: not a connection, but a descriptor of add_reader()
 
 }  // namespace
 
@@ -273,6 +275,9 @@ std::size_t TcpTransport::poll_sockets(TransportEvents& events, std::size_t budg
   for (int i = 0; i < count; ++i) {
     if (reports[i].data.u64 == 0) {
       accept_some();
+    } else if ((reports[i].data.u64 & kReader) != 0) {
+      events.on_readable(static_cast<std::uint32_t>(reports[i].data.u64));
+      ++delivered;
     } else if (TcpConnection* conn = find(ConnId{static_cast<std::uint32_t>(reports[i].data.u64)}); conn != nullptr) {
       on_socket(*conn, reports[i].events);
     }
@@ -306,6 +311,22 @@ bool TcpTransport::arm() {
     if (const TcpConnection* conn = find(id); conn != nullptr && pool_.acquire(conn->reader.missing_buffer()))
       return false;
   return true;
+}
+
+Errc TcpTransport::add_reader(int fd, std::uint32_t token) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kReader | token;
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? Errc::ok : Errc::io;
+}
+
+void TcpTransport::remove_reader(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+std::string TcpTransport::local(ConnId conn) const {
+  const TcpConnection* c = find(conn);
+  if (c == nullptr || !c->fd) return {};
+  const auto address = local_address(c->fd.get());
+  return address ? format_address(*address) : std::string();
 }
 
 std::string TcpTransport::peer(ConnId conn) const {

@@ -30,6 +30,9 @@ class TcpTransport final : public Transport {
   int wake_fd() const override { return epoll_.get(); }
   bool arm() override;
   Time next_due() const override { return next_due_; }
+  Errc add_reader(int fd, std::uint32_t token) override;
+  void remove_reader(int fd) override;
+  std::string local(ConnId conn) const override;
   std::string peer(ConnId conn) const override;
   const TransportStats& stats() const override { return stats_; }
 

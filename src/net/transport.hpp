@@ -39,7 +39,8 @@ class TransportEvents {
   virtual void on_message(ConnId conn, BufferRef frame) = 0;
   /// The connection is gone, once per connection, also when connect() failed; not after our own close().
   virtual void on_closed(ConnId conn, const Error& why) = 0;
-  virtual void on_writable(ConnId conn) = 0;  ///< After send() answered `again`: there is room.
+  virtual void on_writable(ConnId conn) = 0;            ///< After send() answered `again`: there is room.
+  virtual void on_readable(std::uint32_t /*token*/) {}  ///< A descriptor of add_reader() has something.
 
  protected:
   ~TransportEvents() = default;
@@ -86,6 +87,13 @@ class Transport {
   /// When progress() has to be called at the latest even though wake_fd() stays quiet (time limits, watches). kNever: no need.
   virtual Time next_due() const = 0;
 
+  /// A descriptor that is not the transport's own, waited for with its connections: on_readable(token) follows whenever a pass finds
+  /// it readable. Costs nothing while nothing comes. Errc::unsupported on ucx.
+  virtual Errc add_reader(int /*fd*/, std::uint32_t /*token*/) { return Errc::unsupported; }
+  virtual void remove_reader(int /*fd*/) {}
+
+  /// The address of our end, "10.1.0.5:43210"; empty on ucx and of a connection that is gone.
+  virtual std::string local(ConnId /*conn*/) const { return {}; }
   virtual std::string peer(ConnId conn) const = 0;  ///< For messages to people: "10.1.0.5:43210".
   virtual const TransportStats& stats() const = 0;
 };

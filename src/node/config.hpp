@@ -27,6 +27,8 @@ struct Config {
   Micros spin{};
   std::uint32_t spin_percent = 0;
   Millis heartbeat{}, lost_after{};
+  std::string mcast;
+  std::uint32_t mcast_hops = 0;
   std::string pin;
   std::string stats_file;
   std::uint32_t log_level = 0;
@@ -103,6 +105,13 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::lost_after>("SUMAC_NODE_LOST_AFTER", "10s", "Silence of a neighbour node: its link is given up.")
         .alias("lost_after")
         .between(20, 3'600'000),
+    option<&Config::mcast>("SUMAC_NODE_MCAST", "auto",
+                           "Small results also go by UDP multicast to members who listen: auto (in trees of more "
+                           "than one level), on, off, or the first of 65536 addresses to use (239.255.0.0:5383).")
+        .alias("mcast"),
+    option<&Config::mcast_hops>("SUMAC_NODE_MCAST_HOPS", "1", "Networks that a multicast may cross; 1: this one only.")
+        .alias("mcast_hops")
+        .between(1, 255),
     option<&Config::pin>(
         "SUMAC_NODE_PIN", "",
         "Processors for the data path's threads, one each in turn (2 or 0,4-7); none: the system chooses.")

@@ -28,7 +28,12 @@ bool is_hello_of_node(const BufferRef& frame) noexcept {
 }  // namespace
 
 DataPath::DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transport, BufferPool& pool, Logger& log)
-    : config_(config), log_(log), pool_(pool), transport_(std::move(transport)), retry_(config.retry_min) {}
+    : config_(config),
+      log_(log),
+      pool_(pool),
+      transport_(std::move(transport)),
+      multicaster_(config_.multicast, transport_->address(), log),
+      retry_(config.retry_min) {}
 
 DataPath::~DataPath() = default;
 
@@ -52,6 +57,7 @@ void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root,
   config.name = config_.name;
   config.node_key = node_key_;
   config.versions = config_.versions;
+  config.multicast_to_one_level = config_.multicast.to_one_level;
   node_ = std::make_unique<proto::Node>(config, static_cast<proto::Outbox&>(*this));
   if (root) {
     parent_address_.clear();  // of a time when it had one

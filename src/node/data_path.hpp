@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "net/transport.hpp"
+#include "node/multicast.hpp"
 #include "proto/node.hpp"
 
 namespace sumac::node {
@@ -23,6 +24,7 @@ struct DataPathConfig {
   Millis lost_after{
       10'000};  ///< Silence of a neighbour node: its link is given up. Generous: there is no other tree to go to yet.
   Millis retry_min{50}, retry_max{2000};
+  MulticastConfig multicast{};
 };
 
 /// State of the link to the parent, as the manager wants to know it.
@@ -70,6 +72,10 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
   void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
   void drop(proto::LinkId link, const Error& why) override;
+  bool invite(std::uint32_t /*group_id*/, wire::InvitedBody& to) override { return multicaster_.invite(to); }
+  bool multicast(const wire::InvitedBody& to, const wire::AggHeader& header, std::span<const std::byte> data) override {
+    return multicaster_.send(to, header, data);
+  }
   void put(proto::LinkId to, std::span<const std::byte> head, const Payload& body);
   void connect_parent(Time now);
   void parent_down(const Error& why, Time now);
@@ -82,6 +88,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   BufferPool& pool_;
   Secret node_key_{};
   std::unique_ptr<net::Transport> transport_;
+  Multicaster multicaster_;
   std::unique_ptr<proto::Node> node_;
   Time now_{};
   std::vector<proto::LinkId> stalled_;  ///< Closed in the middle of the node's work: it hears of it afterwards.

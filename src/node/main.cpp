@@ -76,8 +76,11 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
 
   const auto processors = parse_processors(config.pin);
   if (!processors) return within("--pin", processors.error());
+  const auto multicast = parse_multicast(config.mcast, static_cast<int>(config.mcast_hops));
+  if (!multicast) return within("--mcast", multicast.error());
   MemoryBound bound;
-  const auto base = shard_config(config, bound);
+  auto base = shard_config(config, bound);
+  base.path.multicast = *multicast;
   std::uint32_t trees_told = 0;
   const auto make_shard = [&](std::uint32_t k) -> Result<std::unique_ptr<Shard>> {
     auto listen = listen_address(config.listen, k);

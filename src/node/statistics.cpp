@@ -83,15 +83,26 @@ std::string DataPath::statistics_json() const {
                     {"refusals", pool.refusals}};
   if (node_ == nullptr) return top.dump(2);
   const auto& s = node_->stats();
-  top["node"] = {{"id", node_->config().node_id},    {"root", node_->config().root},
-                 {"links", node_->links()},          {"messages_in", s.messages_in},
-                 {"bytes_in", s.bytes_in},           {"messages_out", s.messages_out},
-                 {"bytes_out", s.bytes_out},         {"answered", s.answered},
-                 {"late_copies", s.late_copies},     {"resends", s.resends},
-                 {"offences", s.offences},           {"verdicts", s.verdicts},
-                 {"groups_formed", s.groups_formed}, {"groups_refused", s.groups_refused},
-                 {"groups_left", s.groups_left},     {"buffer_copies", s.buffer_copies},
-                 {"window_bytes", s.window_bytes}};
+  top["node"] = {{"id", node_->config().node_id},
+                 {"root", node_->config().root},
+                 {"links", node_->links()},
+                 {"messages_in", s.messages_in},
+                 {"bytes_in", s.bytes_in},
+                 {"messages_out", s.messages_out},
+                 {"bytes_out", s.bytes_out},
+                 {"answered", s.answered},
+                 {"late_copies", s.late_copies},
+                 {"resends", s.resends},
+                 {"offences", s.offences},
+                 {"verdicts", s.verdicts},
+                 {"groups_formed", s.groups_formed},
+                 {"groups_refused", s.groups_refused},
+                 {"groups_left", s.groups_left},
+                 {"buffer_copies", s.buffer_copies},
+                 {"window_bytes", s.window_bytes},
+                 {"multicasts", s.multicasts},
+                 {"multicast_bytes", s.multicast_bytes},
+                 {"multicasts_lost", multicaster_.lost()}};
   top["jobs"] = json::array();
   for (const auto& job : node_->jobs())
     top["jobs"].push_back({{"id", job.grant.job_id},

@@ -8,9 +8,9 @@ namespace {
 using namespace sumac;
 using namespace sumac::proto;
 
-constexpr wire::AggKind kDown[] = {wire::AggKind::result,     wire::AggKind::joined,    wire::AggKind::verdict,
-                                   wire::AggKind::void_epoch, wire::AggKind::opened,    wire::AggKind::refused,
-                                   wire::AggKind::hello,      wire::AggKind::contribute};
+constexpr wire::AggKind kDown[] = {wire::AggKind::result,     wire::AggKind::joined,     wire::AggKind::verdict,
+                                   wire::AggKind::void_epoch, wire::AggKind::opened,     wire::AggKind::refused,
+                                   wire::AggKind::hello,      wire::AggKind::contribute, wire::AggKind::invited};
 
 }  // namespace
 
@@ -59,6 +59,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if ((who & 0x20) != 0 && body.size() >= sizeof job) std::memcpy(body.data(), &job, sizeof job);
     }
     h.payload_bytes = static_cast<std::uint32_t>(body.size());
+    // The same by multicast: of a member of the job, whose tag is right. It may complete nothing twice and end nothing.
+    if ((who & 0x40) != 0 && h.kind == wire::AggKind::result) {
+      auto& group = *world.groups[who & 1];
+      group.listen(true);
+      wire::AggHeader good;
+      const auto frame = world.tree.frame(h, body);
+      if (wire::decode(frame.bytes(), wire::kPayloadMax, good) == Errc::ok)
+        (void)group.on_multicast(good, frame, world.tree.now);
+      continue;
+    }
     world.tree.inject(world.node, to.up, h, body);
     world.tree.run();
   }

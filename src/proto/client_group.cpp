@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "proto/client_link.hpp"
+#include "proto/cutting.hpp"
 #include "proto/guard.hpp"
+#include "proto/listen_trial.hpp"
 #include "proto/lock_keeper.hpp"
 #include "proto/member_number.hpp"
 #include "proto/membership.hpp"
-#include "proto/operation_rules.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
@@ -35,10 +36,11 @@ class ClientGroup::Impl {
     if (legal != Errc::ok) return tl::unexpected(legal);
     if (tail_ - head_ >= kOperationsMax) return tl::unexpected(Errc::again);
     Record& record = records_[tail_ % kOperationsMax];
-    record = Record{.operation = bounded(operation)};
+    record = Record{};
+    record.operation = bounded(operation);
     // Which every version knows and nobody sends: who differs is found out all the same.
     if (operation.coll == Coll::refusal && !shape_.locks) record.operation.coll = Coll::close;
-    plan(record);
+    plan(record, shape_);
     const OpId id{tail_++};
     pump(now);
     return id;
@@ -82,6 +84,11 @@ class ClientGroup::Impl {
     if (guard(Guard::member_epoch, header.epoch != config_.epoch)) return Errc::ok;  // of another epoch: late
     switch (header.kind) {
       case AggKind::result: return result(header, frame, now);
+      case AggKind::invited:
+        return with_body<wire::InvitedBody>(frame, [&](const wire::InvitedBody& body) {
+          if (std::holds_alternative<membership::Joining>(life_)) invitation_ = body;
+          return Errc::ok;
+        });
       case AggKind::joined:
         return with_body<wire::JoinedBody>(frame, [&](const wire::JoinedBody& body) {
           if (std::holds_alternative<membership::Joining>(life_)) {
@@ -141,14 +148,27 @@ class ClientGroup::Impl {
                  if constexpr (requires { s.resend_at; }) due_ = std::min(due_, s.resend_at);
                }},
                life_);
-    for (std::uint32_t number = done_; number != next_; ++number) {
+    for (std::uint32_t number = owed_; number != next_; ++number) {
       Entry& entry = this->entry(number);
-      if (const auto* waiting = std::get_if<member_number::Sent>(&entry.state);
-          waiting != nullptr && now >= waiting->resend_at)
-        advance(entry, number, member_number::Timeout{}, nullptr, nullptr, now);
-      if (const auto* waiting = std::get_if<member_number::Sent>(&entry.state))
-        due_ = std::min(due_, waiting->resend_at);
+      if (now >= member_number::resend_at(entry.state)) advance(entry, number, member_number::Timeout{}, nullptr, now);
+      due_ = std::min(due_, member_number::resend_at(entry.state));
     }
+  }
+
+  Heard multicast(const AggHeader& header, const BufferRef& frame, Time now) {
+    if (guard(Guard::multicast_life, header.group_id != config_.group_id || header.epoch != config_.epoch))
+      return Heard::discarded;
+    if (header.tree_id != config_.tree_id || ring_.empty()) return Heard::discarded;
+    const std::uint32_t number = header.sequence;
+    if (wire::seq_before(number, done_)) return Heard::late;
+    if (!wire::seq_before(number, next_) || (verdict_ && !wire::seq_before(number, verdict_->first_failed)))
+      return Heard::discarded;
+    Entry& entry = this->entry(number);
+    if (!answers(entry, header)) return is_source(entry) ? Heard::late : Heard::discarded;  // late: its own data
+    if (!std::holds_alternative<member_number::Sent>(entry.state)) return Heard::late;
+    advance(entry, number, member_number::Early{number == done_}, &frame, now);
+    follow(now);
+    return Heard::taken;
   }
 
   Phase phase() const noexcept {
@@ -172,16 +192,16 @@ class ClientGroup::Impl {
   std::string lost_why_;
   Time due_ = kNever;
   LockKeeper lock_{config_.lock_batch};
-  std::uint32_t done_ = 0;                                      ///< First number that is not complete.
-  std::uint32_t next_ = 0;                                      ///< The next one to send.
+  std::optional<wire::InvitedBody> invitation_;
+  ListenTrial trial_;
+  std::uint32_t done_ = 0;  ///< First number that is not complete.
+  std::uint32_t owed_ = 0;  ///< First one whose result the link owes; done_ at most.
+  std::uint32_t next_ = 0;  ///< The next one to send.
   std::uint32_t head_ = 0, finished_ = 0, cut_ = 0, tail_ = 0;  // operations: taken <= finished <= being cut <= posted
 
  private:
-  struct Record {
-    Operation operation{};
-    std::uint32_t element = 0, per_fragment = 0, window = 0;
+  struct Record : Cutting {
     std::uint32_t in_flight = 0;
-    std::uint64_t sent = 0;  ///< Elements.
     Errc status = Errc::ok;
     bool ends_batch = false;  ///< Of the streaming lock.
   };
@@ -214,15 +234,6 @@ class ClientGroup::Impl {
     if (verdict_) return Errc::verdict;
     if (now == Phase::refused) return Errc::refused;
     return now == Phase::lost || (now == Phase::left && !lost_why_.empty()) ? Errc::lost : Errc::denied;
-  }
-
-  /// How the record's operation is cut.
-  void plan(Record& record) const noexcept {
-    const bool streams = record.operation.streaming;
-    record.window = streams ? shape_.stream_window : shape_.osts;
-    if (has_no_data(record.operation.coll)) return;
-    record.element = static_cast<std::uint32_t>(element_of(record.operation));
-    record.per_fragment = fragment_bytes(record.operation, shape_) / record.element;
   }
 
   // ---- life -----------------------------------------------------------------------------------------------
@@ -271,7 +282,7 @@ class ClientGroup::Impl {
     shape_.reproducible = (joined_flags_ & wire::kFlagReproducible) != 0;
     shape_.locks = (joined_flags_ & wire::kFlagLocks) != 0;
     if (!shape_.locks) lock_ = LockKeeper(0);
-    done_ = next_ = joined_.low;
+    done_ = next_ = owed_ = joined_.low;
     // Twice the window, so that a number beyond it (which the window forbids) never meets one that is under way.
     ring_ = std::vector<Entry>(std::bit_ceil(2 * std::max(shape_.osts, shape_.stream_window)));
   }
@@ -289,6 +300,7 @@ class ClientGroup::Impl {
   /// If the caller wants to leave, now may be the time.
   void drain(Time now) {
     if (finished_ != tail_ || done_ != next_ || (verdict_ && !settled_)) return;
+    if (owed_ != done_) return;  // Leave says that we have everything, and is a number of the window
     live(membership::Drained{next_}, now);
   }
 
@@ -315,10 +327,10 @@ class ClientGroup::Impl {
   }
 
   void fail_from(std::uint32_t number, Errc status, Time now) {
-    for (; number != next_; ++number) advance(entry(number), number, member_number::Condemned{}, nullptr, nullptr, now);
+    for (; number != next_; ++number) advance(entry(number), number, member_number::Condemned{}, nullptr, now);
     for (; finished_ != tail_; ++finished_) records_[finished_ % kOperationsMax].status = status;
     cut_ = tail_;
-    next_ = done_;
+    next_ = owed_ = done_;
     lock_.over();
   }
 
@@ -327,7 +339,7 @@ class ClientGroup::Impl {
   void pump(Time now) {
     while (!verdict_ && !ring_.empty()) {
       if (const Coll due = lock_.due(); due != Coll::none) {
-        if (!room_for_our_own()) return;
+        if (!room(shape_.osts)) return;
         lock_.sent();
         send_our_own(due, now);
       }
@@ -339,7 +351,7 @@ class ClientGroup::Impl {
         if (way == LockKeeper::Way::wait && lock_.due() == Coll::none) return;  // the answer decides
         if (way == LockKeeper::Way::wait) continue;
       }
-      if (guard(Guard::member_window, next_ - done_ >= record.window) || next_ - done_ >= ring_.size()) return;
+      if (!room(record.window)) return;
       if (!record.operation.streaming && record.in_flight >= config_.pipeline_depth) return;
       if (!is_ready(record)) return;
       const std::uint32_t number = next_++;
@@ -356,7 +368,7 @@ class ClientGroup::Impl {
         ++cut_;
         record.ends_batch = record.operation.streaming && lock_.streamed();
       }
-      advance(entry, number, member_number::Room{}, nullptr, nullptr, now);
+      advance(entry, number, member_number::Room{}, nullptr, now);
     }
   }
 
@@ -368,11 +380,13 @@ class ClientGroup::Impl {
     if (fails) record.status = Errc::again;
     if (fails) record.operation = Operation{.coll = Coll::barrier, .token = record.operation.token};
     record.operation.streaming = false;
-    plan(record);
+    plan(record, shape_);
   }
 
-  bool room_for_our_own() const noexcept {
-    return !guard(Guard::member_window, next_ - done_ >= shape_.osts) && next_ - done_ < ring_.size();
+  /// May one more number be sent? A node knows by our numbers what we have, and goes by what it has sent on our link.
+  bool room(std::uint32_t window) const noexcept {
+    const std::uint32_t held = next_ - (guard(Guard::owed_window, true) ? owed_ : done_);
+    return !guard(Guard::member_window, held >= window) && next_ - owed_ < ring_.size();
   }
 
   void send_our_own(Coll coll, Time now) {
@@ -386,67 +400,19 @@ class ClientGroup::Impl {
     h.members = 1;
     h.flags = wire::kFlagFirst | wire::kFlagLast;
     h.version = wire::version_of(h);
-    advance(entry, number, member_number::Room{}, nullptr, nullptr, now);
-  }
-
-  /// Where the next fragment begins, and how many elements it has.
-  ///
-  /// Whole blocks of all members (allgather) go in turns, a piece of each: with one block after the other only one member's link
-  /// upwards would work at a time, and its own link downwards would stand idle meanwhile.
-  struct Piece {
-    std::uint64_t first;
-    std::uint32_t elements;
-  };
-  static Piece next_piece(const Record& record) noexcept {
-    const Operation& operation = record.operation;
-    const std::uint64_t per = record.per_fragment, count = operation.count, block = operation.block, sent = record.sent;
-    if (block == 0) return {sent, static_cast<std::uint32_t>(std::min(per, count - sent))};
-    if (operation.first_block == 0 && count % block == 0) {
-      const std::uint64_t blocks = count / block, turn = sent / (blocks * std::min(per, block));
-      const std::uint64_t elements = std::min(per, block - turn * per);  // the last turn's pieces are shorter
-      const std::uint64_t whose = (sent - turn * blocks * per) / elements;
-      return {whose * block + turn * per, static_cast<std::uint32_t>(elements)};
-    }
-    // A window whose first or last block is cut: as it comes, up to the next edge.
-    const std::uint64_t edge = sent < operation.first_block
-                                   ? operation.first_block
-                                   : operation.first_block + ((sent - operation.first_block) / block + 1) * block;
-    return {sent, static_cast<std::uint32_t>(std::min({per, count - sent, edge - sent}))};
-  }
-
-  /// Is what we give of the next fragment there?
-  static bool is_ready(const Record& record) noexcept {
-    const Operation& operation = record.operation;
-    if (operation.ready_until == nullptr) return true;
-    const Piece piece = next_piece(record);
-    if (!operation.give.covers(piece.first)) return true;
-    const std::uint64_t end = piece.first + piece.elements - operation.give.from;
-    return operation.src.data() + end * record.element <= *operation.ready_until;
+    advance(entry, number, member_number::Room{}, nullptr, now);
   }
 
   AggHeader fragment(const Record& record, std::uint32_t number, const Piece& piece) const noexcept {
-    const Operation& operation = record.operation;
     AggHeader h = head(AggKind::contribute);
     h.sequence = number;
-    h.coll = operation.coll;
+    h.coll = record.operation.coll;
     h.origin = config_.rank;
     h.members = 1;
     h.flags = wire::kFlagFirst | wire::kFlagLast;
     h.version = wire::version_of(h);
-    if (has_no_data(operation.coll)) return h;
-    h.op = operation.op;
-    h.dtype = operation.dtype;
-    h.tag_dtype = operation.tag_dtype;
-    h.count = operation.count;
-    h.first = piece.first;
-    if (operation.coll == Coll::reduce || operation.coll == Coll::bcast)
-      h.root = static_cast<std::uint16_t>(operation.root);
-    if (operation.give.covers(h.first)) h.payload_bytes = piece.elements * record.element;
-    h.flags = 0;
-    if (h.first == 0) h.flags |= wire::kFlagFirst;
-    if (h.first + piece.elements == h.count) h.flags |= wire::kFlagLast;
-    if (operation.streaming) h.flags |= wire::kFlagStreaming;
-    if (operation.reproducible && wire::order_matters(h)) wire::say_reproducible(h);
+    describe_piece(record, piece, h);
+    if (trial_.listening() && listens_to(record, piece, h)) wire::say_listening(h, true);
     return h;
   }
 
@@ -456,52 +422,79 @@ class ClientGroup::Impl {
       return Errc::ok;
     }
     const std::uint32_t number = header.sequence;
-    if (guard(Guard::member_late, ring_.empty() || wire::seq_before(number, done_))) return Errc::ok;
+    if (guard(Guard::member_late, ring_.empty() || wire::seq_before(number, done_))) {
+      if (wire::seq_before(number, owed_) || ring_.empty()) return Errc::ok;
+      advance(entry(number), number, member_number::Result{}, nullptr,
+              now);  // the link's copy of what came by multicast
+      follow(now);
+      return Errc::ok;
+    }
     if (verdict_ && !wire::seq_before(number, verdict_->first_failed)) return Errc::ok;  // it completes nowhere
     if (!wire::seq_before(number, next_)) return Errc::invalid;
     Entry& entry = this->entry(number);
+    if (!answers(entry, header)) return Errc::invalid;
+    if (entry.header.coll == Coll::lock) entry.header.flags = header.flags;
+    if (!advance(entry, number, member_number::Result{number == done_}, &frame, now)) return Errc::invalid;
+    follow(now);
+    return Errc::ok;
+  }
+
+  /// Is it the result of what was asked? Whether somebody listens, or got the lock, is not something that was.
+  bool answers(const Entry& entry, const AggHeader& header) const noexcept {
     const AggHeader& asked = entry.header;
-    const auto answer = asked.coll == Coll::lock ? wire::kFlagDenied : 0;
-    if (header.coll != asked.coll || header.op != asked.op || header.dtype != asked.dtype ||
-        header.count != asked.count || header.first != asked.first ||
-        (header.flags | answer) != (asked.flags | answer) || header.root != asked.root ||
-        header.payload_bytes != result_bytes(entry))
-      return Errc::invalid;
-    if (answer != 0) entry.header.flags = header.flags;
-    if (!advance(entry, number, member_number::Result{number == done_}, &header, &frame, now)) return Errc::invalid;
-    // The ones behind it may have waited for it.
-    while (done_ != next_ && std::holds_alternative<member_number::Stashed>(this->entry(done_).state)) {
+    const auto open = wire::kFlagListening | (asked.coll == Coll::lock ? wire::kFlagDenied : 0);
+    return header.coll == asked.coll && header.op == asked.op && header.dtype == asked.dtype &&
+           header.count == asked.count && header.first == asked.first &&
+           (header.flags | open) == (asked.flags | open) && header.root == asked.root &&
+           header.payload_bytes == result_bytes(entry);
+  }
+
+  /// What a result makes possible behind it.
+  void follow(Time now) {
+    while (done_ != next_ && std::holds_alternative<member_number::Stashed>(entry(done_).state)) {
       const std::uint32_t turn = done_;
-      advance(this->entry(turn), turn, member_number::Turn{}, nullptr, nullptr, now);
+      advance(entry(turn), turn, member_number::Turn{}, nullptr, now);
     }
+    while (owed_ != done_ && std::holds_alternative<member_number::Complete>(entry(owed_).state)) ++owed_;
     settle(now);
     pump(now);
     drain(now);
-    return Errc::ok;
   }
 
   /// Where one member's data go to everybody else, they don't come back to it.
   std::uint32_t result_bytes(const Entry& at) const noexcept {
     if (at.is_ours) return 0;
-    const Record& record = records_[at.record % kOperationsMax];
-    const bool is_ours = wire::has_one_source(at.header) && at.header.payload_bytes != 0;
-    return is_ours ? 0 : at.elements * record.element;
+    return is_source(at) ? 0 : at.elements * records_[at.record % kOperationsMax].element;
+  }
+  static bool is_source(const Entry& at) noexcept {
+    return wire::has_one_source(at.header) && at.header.payload_bytes != 0;
   }
 
   /// False: the node broke a rule.
-  bool advance(Entry& at, std::uint32_t number, const member_number::Event& event, const AggHeader*,
-               const BufferRef* frame, Time now) {
+  bool advance(Entry& at, std::uint32_t number, const member_number::Event& event, const BufferRef* frame, Time now) {
     const auto [state, action] = member_number::step(at.state, event, now, {config_.resend_after});
     at.state = state;
+    if ((at.header.flags & wire::kFlagListening) != 0 && std::holds_alternative<member_number::Result>(event) &&
+        action != member_number::Action::ignore && trial_.link_copy(action == member_number::Action::settle))
+      outbox_.stopped_listening(leaf_, config_.group_id);
     switch (action) {
       case member_number::Action::send: send(at, now); return true;
       case member_number::Action::stash: at.stash = *frame; return true;
+      case member_number::Action::settle: return true;
+      case member_number::Action::ask_again: ask_again(at, now); return true;
       case member_number::Action::deliver: deliver(at, number, frame != nullptr ? *frame : at.stash); return true;
       case member_number::Action::forget: at.stash.reset(); return true;
       case member_number::Action::offence: return false;
       case member_number::Action::ignore: return true;
     }
     return true;
+  }
+
+  /// The user's memory is the user's again; but what was in it was added long ago, so the node looks at the number only.
+  void ask_again(const Entry& at, Time now) {
+    static constexpr std::array<std::byte, wire::kMulticastPayloadMax> kZeros{};
+    outbox_.send(leaf_, at.header, Payload{std::span(kZeros).first(at.header.payload_bytes)});
+    due_ = std::min(due_, resend_time(now));
   }
 
   void send(const Entry& at, Time now) {
@@ -589,7 +582,13 @@ const ClientGroupConfig& ClientGroup::config() const noexcept { return impl_->co
 const GroupShape& ClientGroup::shape() const noexcept { return impl_->shape_; }
 const std::optional<Verdict>& ClientGroup::verdict() const noexcept { return impl_->verdict_; }
 const std::optional<wire::RefusedBody>& ClientGroup::refusal() const noexcept { return impl_->refusal_; }
-std::uint32_t ClientGroup::in_flight() const noexcept { return impl_->next_ - impl_->done_; }
+std::uint32_t ClientGroup::in_flight() const noexcept { return impl_->next_ - impl_->owed_; }
+const std::optional<wire::InvitedBody>& ClientGroup::invitation() const noexcept { return impl_->invitation_; }
+void ClientGroup::listen(bool listening) noexcept { impl_->trial_.listen(listening); }
+bool ClientGroup::listening() const noexcept { return impl_->trial_.listening(); }
+ClientGroup::Heard ClientGroup::on_multicast(const AggHeader& header, const BufferRef& frame, Time now) {
+  return impl_->multicast(header, frame, now);
+}
 
 std::string ClientGroup::why() const {
   if (impl_->verdict_) return describe(impl_->verdict_->body);

@@ -157,6 +157,19 @@ class ClientGroup {
   /// After everything posted so far. Repeated calls do nothing.
   void leave(Time now);
 
+  /// Where small results come by multicast as well, if the group's root offers it. It is there when the group stands.
+  const std::optional<wire::InvitedBody>& invitation() const noexcept;
+  /// This member hears that address (the shell has joined it), or no longer.
+  void listen(bool listening) noexcept;
+  /// False after listen(true): too little came that way first, it is not worth listening.
+  bool listening() const noexcept;
+  /// What became of a datagram. taken: it was there before the link's copy. late: after it, or a second one. discarded: of no number
+  /// that is under way.
+  enum class Heard : std::uint8_t { taken, late, discarded };
+  /// A message by multicast, whose tag was right. It counts as the link's copy taken early: the window, Leave and what is said
+  /// again by timer go by the link's copies, which come all the same.
+  Heard on_multicast(const wire::AggHeader& header, const BufferRef& frame, Time now);
+
   /// A message of this group (ClientLink sorts them). Errc::ok, or Errc::invalid: the node broke a rule, drop the link.
   Errc on_message(const wire::AggHeader& header, const BufferRef& frame, Time now);
   void on_link_closed(Time now);
@@ -171,7 +184,7 @@ class ClientGroup {
   const std::optional<wire::RefusedBody>& refusal() const noexcept;
   /// Why operations fail, in one line for people; empty while all is well.
   std::string why() const;
-  /// Numbers sent and not yet complete: what a node holds for us.
+  /// Numbers sent whose result the link still owes: what a node holds for us.
   std::uint32_t in_flight() const noexcept;
 
  private:

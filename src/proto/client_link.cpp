@@ -89,6 +89,7 @@ class ClientLink::Impl {
     Errc status = Errc::invalid;
     switch (header.kind) {
       case AggKind::result:
+      case AggKind::invited:
       case AggKind::joined:
       case AggKind::verdict:
       case AggKind::void_epoch: status = to_group(header, frame, now); break;

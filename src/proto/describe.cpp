@@ -132,6 +132,9 @@ constexpr GuardText kGuards[] = {
     {"member_window", "nobody is more than the window ahead of what it has completed"},
     {"member_resend", "what the node did not answer is said again"},
     {"member_epoch", "results of another epoch are not of this group's life"},
+    {"owed_window", "what came by multicast counts in the window until the link's copy is here"},
+    {"owed_again", "the link's copy is asked for although the result came by multicast"},
+    {"multicast_life", "a datagram of another epoch or group is not of this group's life"},
     {"verdict_in_turn", "a verdict waits until everything before it is complete"},
 };
 static_assert(std::size(kGuards) == kGuardCount);

@@ -55,6 +55,9 @@ enum class Guard : std::uint8_t {
   member_window,    ///< Nobody is more than the window ahead of what it has completed.
   member_resend,    ///< What the node did not answer is said again.
   member_epoch,     ///< Results of another epoch are not of this group's life.
+  owed_window,      ///< What came by multicast counts in the window until the link's copy is here.
+  owed_again,       ///< The link's copy is asked for although the result came by multicast.
+  multicast_life,   ///< A datagram of another epoch or group is not of this group's life.
   verdict_in_turn,  ///< A verdict waits until everything before it is complete.
   count
 };

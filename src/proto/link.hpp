@@ -34,6 +34,18 @@ class Outbox {
   /// has gone out. The engine has forgotten the link already; on_link_closed() for it does nothing.
   virtual void drop(LinkId link, const Error& why) = 0;
 
+  // Multicast; who has none leaves these as they are.
+
+  /// A member of this group that listened does so no longer: too little came that way first.
+  virtual void stopped_listening(LinkId /*leaf*/, std::uint32_t /*group_id*/) {}
+  /// A group stands whose root this node is: where its members may listen, and the key of its tags. False: there is no multicast.
+  virtual bool invite(std::uint32_t /*group_id*/, wire::InvitedBody& /*to*/) { return false; }
+  /// The result of a number, to all who listen: nobody hears whether it came. False: it can't be sent, and will not be for this group.
+  virtual bool multicast(const wire::InvitedBody& /*to*/, const wire::AggHeader& /*header*/,
+                         std::span<const std::byte> /*data*/) {
+    return false;
+  }
+
  protected:
   ~Outbox() = default;
 };

@@ -81,14 +81,22 @@ std::string text(group_life::Action action) {
 }
 
 std::string text(const member_number::State& state) {
-  static constexpr const char* kNames[] = {"Waiting", "Sent", "Stashed", "Complete"};
+  static constexpr const char* kNames[] = {"Waiting", "Sent", "Stashed", "Owed", "Complete"};
   std::string name = kNames[state.index()];
-  if (const auto* s = std::get_if<member_number::Sent>(&state))
-    name += fmt::format("(again at {})", text(s->resend_at));
+  std::visit(
+      [&](const auto& s) {
+        if constexpr (requires { s.owed; }) {
+          if (s.owed) name += fmt::format("(owed, again at {})", text(s.resend_at));
+        } else if constexpr (requires { s.resend_at; }) {
+          name += fmt::format("(again at {})", text(s.resend_at));
+        }
+      },
+      state);
   return name;
 }
 std::string text(member_number::Action action) {
-  static constexpr const char* kNames[] = {"send", "stash", "deliver", "forget", "offence", "ignore"};
+  static constexpr const char* kNames[] = {"send",    "stash",  "settle",  "ask_again",
+                                           "deliver", "forget", "offence", "ignore"};
   return kNames[static_cast<std::size_t>(action)];
 }
 
@@ -227,10 +235,14 @@ std::string group_lives() {
 std::string member_numbers() {
   using namespace member_number;
   std::string out;
-  print<State, Event>(out, "a number at a member", {Waiting{}, Sent{kEarlier}, Sent{kLater}, Stashed{}, Complete{}},
+  print<State, Event>(out, "a number at a member",
+                      {Waiting{}, Sent{kEarlier}, Sent{kLater}, Stashed{}, Stashed{true, kEarlier},
+                       Stashed{true, kLater}, Owed{kEarlier}, Owed{kLater}, Complete{}},
                       {{"room in the window", Room{}},
                        {"its result in turn", Result{true}},
                        {"its result too early", Result{false}},
+                       {"by multicast in turn", Early{true}},
+                       {"by multicast too early", Early{false}},
                        {"its turn", Turn{}},
                        {"condemned", Condemned{}},
                        {"timeout", Timeout{}}},

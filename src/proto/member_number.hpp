@@ -14,22 +14,41 @@ struct Sent {
   Time resend_at = kNever;
   friend bool operator==(const Sent&, const Sent&) = default;
 };
-struct Stashed {  ///< Its result came before that of an earlier number.
+struct Stashed {      ///< Its result came before that of an earlier number.
+  bool owed = false;  ///< By multicast: the link's copy is still to come, and is asked for as before.
+  Time resend_at = kNever;
   friend bool operator==(const Stashed&, const Stashed&) = default;
+};
+struct Owed {  ///< Complete, by multicast. Until the link's copy is here as well it counts in the window.
+  Time resend_at = kNever;
+  friend bool operator==(const Owed&, const Owed&) = default;
 };
 struct Complete {
   friend bool operator==(const Complete&, const Complete&) = default;
 };
-using State = std::variant<Waiting, Sent, Stashed, Complete>;
+using State = std::variant<Waiting, Sent, Stashed, Owed, Complete>;
+
+/// When it is said again if nothing comes.
+inline Time resend_at(const State& state) noexcept {
+  return std::visit(
+      [](const auto& s) {
+        if constexpr (requires { s.resend_at; }) return s.resend_at;
+        return kNever;
+      },
+      state);
+}
 
 struct Room {};  ///< All numbers up to s - window are complete.
 struct Result {
   bool in_turn = true;  ///< All earlier numbers are complete.
 };
+struct Early {  ///< Its result by multicast.
+  bool in_turn = true;
+};
 struct Turn {};       ///< All earlier numbers have become complete.
 struct Condemned {};  ///< A verdict: this number completes nowhere.
 struct Timeout {};
-using Event = std::variant<Room, Result, Turn, Condemned, Timeout>;
+using Event = std::variant<Room, Result, Early, Turn, Condemned, Timeout>;
 
 struct Limits {
   Duration resend_after{0};
@@ -37,10 +56,12 @@ struct Limits {
 
 enum class Action : std::uint8_t {
   send,
-  stash,    ///< Keep the result.
-  deliver,  ///< The result (this one, or the stashed one) goes to the user.
-  forget,   ///< What was sent or stashed has no meaning any more.
-  offence,  ///< The node answered what was never asked.
+  stash,      ///< Keep the result.
+  settle,     ///< The link's copy of what came by multicast.
+  ask_again,  ///< For the link's copy: what was contributed is no longer ours to read, and nobody looks at it.
+  deliver,    ///< The result (this one, or the stashed one) goes to the user.
+  forget,     ///< What was sent or stashed has no meaning any more.
+  offence,    ///< The node answered what was never asked.
   ignore,
 };
 

@@ -296,6 +296,12 @@ class Node::Impl {
         ctx_.stats.bytes_in += header.payload_bytes;
         return group == nullptr ? late() : group->result(header, frame, now);
       case AggKind::opened: return with_body<wire::OpenedBody>(frame, [&](const auto& body) { return opened(body); });
+      case AggKind::invited:
+        return with_body<wire::InvitedBody>(frame, [&](const auto& body) -> Flaw {
+          if (group == nullptr) return late();
+          group->invited(header, body);
+          return nullptr;
+        });
       case AggKind::joined:
         return with_body<wire::JoinedBody>(frame, [&](const auto& body) -> Flaw {
           return group == nullptr ? late() : group->joined(header, body, now);

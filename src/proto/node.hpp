@@ -43,6 +43,8 @@ struct NodeConfig {
   Secret node_key{};              ///< What other nodes of the fabric show: without it anybody could speak for all jobs.
   wire::VersionRange versions{};  ///< Spoken with children and parent.
   std::string name{};             ///< For people; told to the parent.
+  /// Multicast also for groups whose members are all at this node: the links' copies leave in the same moment, so it rarely pays.
+  bool multicast_to_one_level = false;
 };
 
 /// What each number of a window may hold, of this payload: a sum, or as many as wait for their sibling in reproducible mode, and the
@@ -95,9 +97,10 @@ struct NodeStats {
   std::uint64_t verdicts = 0;                     ///< Given here as a group's root.
   std::uint64_t groups_formed = 0, groups_refused = 0, groups_left = 0;
   std::uint64_t streams_held = 0,
-                streams_denied = 0;  ///< Groups with the streaming lock now; locks denied here so far.
-  std::uint64_t window_bytes = 0;    ///< Memory that the windows of all groups may need now: reserved.
-  std::uint64_t buffer_copies = 0;   ///< Accumulators whose frame somebody else held as well: 0 in the product.
+                streams_denied = 0;                   ///< Groups with the streaming lock now; locks denied here so far.
+  std::uint64_t multicasts = 0, multicast_bytes = 0;  ///< Results that also went to a multicast address.
+  std::uint64_t window_bytes = 0;                     ///< Memory that the windows of all groups may need now: reserved.
+  std::uint64_t buffer_copies = 0;  ///< Accumulators whose frame somebody else held as well: 0 in the product.
 };
 
 /// For people and tests.

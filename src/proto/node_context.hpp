@@ -64,6 +64,14 @@ struct NodeContext {
     outbox.send_control(to, h, {bytes, sizeof bytes});
   }
 
+  /// False: there will be no more for this group.
+  bool multicast(const wire::InvitedBody& to, const wire::AggHeader& h, const BufferSlice& slice) {
+    if (!outbox.multicast(to, h, slice.bytes())) return false;
+    ++stats.multicasts;
+    stats.multicast_bytes += h.payload_bytes;
+    return true;
+  }
+
   void data(LinkId to, const wire::AggHeader& h, const BufferSlice& slice) {
     ++stats.messages_out;
     stats.bytes_out += h.payload_bytes;

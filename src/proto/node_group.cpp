@@ -1,4 +1,5 @@
-// The group as a whole: joining, verdict, leaving. Its numbers are in node_group_numbers.cpp.
+// The group as a whole: joining, verdict, leaving. Its numbers are in node_group_numbers.cpp, its memory in
+// node_group_memory.cpp.
 #include "proto/node_group.hpp"
 
 #include <algorithm>
@@ -32,6 +33,7 @@ void NodeGroup::begin(std::uint32_t group_id) {
   group_size_ = expected_ = members_ = 0;
   lowest_rank_ = wire::kNoRank;
   verdict_.reset();
+  invited_.reset();
   reported_.reset();
   report_again_at_ = kNever;
   answered_ = operations_ = streaming_operations_ = 0;
@@ -59,7 +61,10 @@ void NodeGroup::perform(group_life::Action action, Time now) {
     case Action::count: return count_join(*pending_link_, pending_join_);
     case Action::join_up: return send_join_up(now);
     case Action::stand: return stand(now);
-    case Action::joined_one: ++ctx_.stats.resends; return ctx_.control(speaker_, joined_header(), joined_);
+    case Action::joined_one:
+      ++ctx_.stats.resends;
+      invite(speaker_);
+      return ctx_.control(speaker_, joined_header(), joined_);
     case Action::refuse_all:
       ++ctx_.stats.groups_refused;
       to_children([&](LinkId link) { ctx_.control(link, head(AggKind::refused), refused_); });
@@ -269,45 +274,6 @@ void NodeGroup::send_join_up(Time now) {
   ctx_.expect_answer(now);
 }
 
-/// Reserved before the group stands, as OSTs are: what a node has promised it can always hold, so it never waits in mid-operation.
-NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk,
-                                             bool reproducible) noexcept {
-  release_memory();
-  const auto fits = [](std::uint32_t window, std::size_t each, std::size_t left) {
-    return static_cast<std::uint32_t>(std::min<std::size_t>(window, left / each));
-  };
-  const auto& limits = ctx_.config.limits;
-  const std::uint32_t sums = reproducible ? sums_max(expected_, group_size_) : 1;
-  const std::size_t of_ost = number_bytes(payload, sums), of_chunk = number_bytes(chunk, sums);
-  Windows got;
-  got.osts = fits(wish.osts, of_ost, limits.window_bytes - ctx_.stats.window_bytes);
-  window_bytes_ = got.osts * of_ost;
-  const std::size_t left = limits.window_bytes - ctx_.stats.window_bytes - window_bytes_;
-  got.stream = fits(wish.stream, of_chunk, std::min(left, limits.stream_bytes - ctx_.stream_bytes));
-  stream_bytes_ = got.stream * of_chunk;
-  window_bytes_ += stream_bytes_;
-  ctx_.stats.window_bytes += window_bytes_;
-  ctx_.stream_bytes += stream_bytes_;
-  return got;
-}
-
-void NodeGroup::release_memory() noexcept {
-  ctx_.stats.window_bytes -= std::exchange(window_bytes_, 0);
-  ctx_.stream_bytes -= std::exchange(stream_bytes_, 0);
-}
-
-/// With the last join: as far as there is memory. False: not for a single OST.
-bool NodeGroup::reserve_windows(const wire::JoinBody& last) {
-  const auto got = reserve_memory(
-      {reserved_, std::min(shape_.stream_window, last.stream_window)}, std::min(shape_.payload_max, last.payload_max),
-      std::min(shape_.chunk_max, last.chunk_max), below_.reproducible && pending_able_.reproducible);
-  if (got.osts == 0) return false;
-  ctx_.jobs.give_back(job_id_, reserved_ - got.osts);
-  reserved_ = got.osts;
-  shape_.stream_window = got.stream;
-  return true;
-}
-
 void NodeGroup::stand(Time now) {
   if (life_limits().group_root) {
     const Job* job = ctx_.jobs.find(job_id_);
@@ -321,6 +287,10 @@ void NodeGroup::stand(Time now) {
     joined_.low = joined_.high = ctx_.config.limits.first_sequence;
     joined_.root_node = ctx_.config.node_id;
     group_ = below_;
+    wire::InvitedBody where;
+    const bool wanted = ctx_.config.multicast_to_one_level ||
+                        std::ranges::any_of(children_, [](const Child& c) { return c.role == wire::Role::node; });
+    if (wanted && ctx_.config.versions.max >= 3 && ctx_.outbox.invite(id_, where)) invited_ = where;
   }
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
@@ -329,10 +299,31 @@ void NodeGroup::stand(Time now) {
   kept_from_ = first_unanswered_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
-  for (const Child& child : children_)
-    if (!child.closed) ctx_.control(child.link, joined_header(), joined_);
+  for (const Child& child : children_) {
+    if (child.closed) continue;
+    invite(child.link);
+    ctx_.control(child.link, joined_header(), joined_);
+  }
   for (std::uint16_t child = 0; child < children_.size(); ++child)
     if (children_[child].closed) return child_closed(children_[child].link, child, now);
+}
+
+/// Said before joined, so that a member knows when the group stands. Who speaks an older version gets results by its link only.
+void NodeGroup::invite(LinkId child) {
+  const Link* link = invited_ ? ctx_.links.find(child) : nullptr;
+  if (link == nullptr || link->version < 3) return;
+  AggHeader h = ctx_.header(AggKind::invited, id_, epoch_);
+  h.version = wire::version_of(h);
+  ctx_.control(child, h, *invited_);
+}
+
+void NodeGroup::invited(const AggHeader& header, const wire::InvitedBody& body) {
+  // Later than joined (a hop that reorders): the members do without.
+  if (guard(Guard::epoch, header.epoch != epoch_) || !is<group_life::AwaitingJoined>()) {
+    ++ctx_.stats.late_copies;
+    return;
+  }
+  invited_ = body;
 }
 
 AggHeader NodeGroup::joined_header() const noexcept {
@@ -545,10 +536,6 @@ Time NodeGroup::tick(Time now) {
         due = std::min(due, waiting->resend_at);
     }
   return due;
-}
-
-std::size_t NodeGroup::bytes(std::uint32_t osts, std::uint32_t stream_window) noexcept {
-  return sizeof(NodeGroup) + ring_size(osts, stream_window) * sizeof(Slot) + kChildrenMax * sizeof(Child);
 }
 
 GroupView NodeGroup::view() const {

@@ -33,6 +33,7 @@ class NodeGroup {
   void refused_below(LinkId link, const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
   void child_closed(LinkId link, std::uint16_t child, Time now);
   // From the parent.
+  void invited(const wire::AggHeader& header, const wire::InvitedBody& body);
   Flaw joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);
   void refused_above(const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
   Flaw result(const wire::AggHeader& header, const BufferRef& frame, Time now);
@@ -71,6 +72,7 @@ class NodeGroup {
     wire::AggHeader agreed{};
     reduce::Kernel kernel{};
     BufferSlice data;                 ///< The accumulator, then the result.
+    bool listening = false;           ///< Somebody below takes the result by multicast as well.
     std::uint32_t source = kNoChild;  ///< The child that `data` came from, where they come from one member only.
   };
 
@@ -98,6 +100,7 @@ class NodeGroup {
   bool reserve_windows(const wire::JoinBody& last);
   void send_join_up(Time now);
   wire::AggHeader joined_header() const noexcept;
+  void invite(LinkId child);
   void answer_leave(LinkId to, const wire::AggHeader& request);
   void retire();  ///< OSTs and buffers go back, the children are forgotten.
 
@@ -121,6 +124,7 @@ class NodeGroup {
   void answer(std::uint32_t child, const Slot& at, wire::AggHeader header);
   void send_number_up(Slot& at, Time now);
   void answer_all(Slot& at, Time now);
+  void multicast(const Slot& at, const wire::AggHeader& header);
   void try_lock(Slot& at);
   void end_stream() noexcept;
   void prove(std::uint32_t sequence, std::uint32_t window, Time now);
@@ -164,6 +168,7 @@ class NodeGroup {
   Abilities pending_able_{};
   wire::RefusedBody refused_{};
   wire::JoinedBody joined_{};
+  std::optional<wire::InvitedBody> invited_;  ///< Where the group's root also sends small results.
 
   std::vector<Slot> slots_;
   std::vector<PartialSums> partials_;  ///< Beside slots_, from the first reproducible number on.

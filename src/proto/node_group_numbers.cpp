@@ -3,6 +3,7 @@
 
 #include "proto/guard.hpp"
 #include "proto/node_group.hpp"
+#include "wire/datagram.hpp"
 
 namespace sumac::proto {
 namespace {
@@ -31,14 +32,21 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   if (mine.count != theirs.count) return at(Field::count, mine.count, theirs.count);
   if (mine.first != theirs.first) return at(Field::first, mine.first, theirs.first);
   // What each asks of the lock is alike; only what it got on its way may differ.
-  const auto denied = mine.coll == Coll::lock ? wire::kFlagDenied : 0;
-  if ((mine.flags | denied) != (theirs.flags | denied)) return at(Field::flags, mine.flags, theirs.flags);
+  // Nor need all listen to a multicast.
+  const auto open = wire::kFlagListening | (mine.coll == Coll::lock ? wire::kFlagDenied : 0);
+  if ((mine.flags | open) != (theirs.flags | open)) return at(Field::flags, mine.flags, theirs.flags);
   if (mine.root != theirs.root) return at(Field::root, mine.root, theirs.root);
   // Where data come from one member, those of a second would be one too many.
   const bool sizes_differ = wire::has_one_source(mine) ? mine.payload_bytes != 0 && theirs.payload_bytes != 0
                                                        : mine.payload_bytes != theirs.payload_bytes;
   if (sizes_differ) return at(Field::payload_bytes, mine.payload_bytes, theirs.payload_bytes);
   return {};
+}
+
+/// Listening is each member's own: a group where somebody speaks an older version may have it. The rest of version 3 may not.
+bool needs_all(AggHeader header) noexcept {
+  wire::say_listening(header, false);
+  return header.version >= 3;
 }
 
 }  // namespace
@@ -54,7 +62,7 @@ inline NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const A
   if ((header.members != child.members || header.origin != child.lowest_rank) &&
       (header.flags & wire::kFlagReproducible) == 0)
     return "contribute: not the members that this connection joined with";
-  if (header.version >= 3 && !group_.locks)
+  if (header.version >= 3 && !group_.locks && needs_all(header))
     return "contribute: of wire version 3, which somebody of the group does not speak";
   const bool streaming = (header.flags & wire::kFlagStreaming) != 0;
   if (streaming && joined_.stream_window == 0) return "contribute: streaming was not granted to this group";
@@ -162,6 +170,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
       case Kind::take: take(at, child, *header, *frame); break;
       case Kind::add:
         at.agreed.flags |= header->flags & wire::kFlagDenied;
+        at.listening |= (header->flags & wire::kFlagListening) != 0;
         if (wire::has_one_source(*header)) {
           if (header->payload_bytes != 0) keep_source(at, child, *header, *frame);
         } else if ((header->flags & wire::kFlagReproducible) != 0) {
@@ -224,12 +233,15 @@ void NodeGroup::keep_source(Slot& at, std::uint32_t child, const AggHeader& head
   at.source = child;
   at.agreed.payload_bytes = header.payload_bytes;
   at.agreed.flags = header.flags;
+  wire::say_listening(at.agreed, false);
   at.data = BufferSlice(std::move(frame), kHeaderBytes, header.payload_bytes);
 }
 
 void NodeGroup::take(Slot& at, std::uint32_t child, const AggHeader& header, BufferRef& frame) {
   at.sequence = header.sequence;
   at.agreed = header;
+  at.listening = (header.flags & wire::kFlagListening) != 0;
+  if (at.listening) wire::say_listening(at.agreed, false);  // of this hop, not of the number
   at.data = {};
   at.source = kNoChild;
   if (header.payload_bytes == 0) return;
@@ -295,6 +307,7 @@ void NodeGroup::send_number_up(Slot& at, Time now) {
   h.kind = wire::AggKind::contribute;
   h.members = waiting.members;
   h.origin = waiting.origin;
+  if (at.listening && ctx_.parent_version >= 3) wire::say_listening(h, true);
   if (h.coll == Coll::leave) {
     leave_sequence_ = h.sequence;
     if (ctx_.parent_lost) return live(group_life::ParentClosed{true}, now);
@@ -323,12 +336,19 @@ void NodeGroup::end_stream() noexcept {
   if (std::exchange(streams_, false)) --ctx_.stats.streams_held;
 }
 
+/// Before the links' copies: those who listen have it while the others are still being served.
+void NodeGroup::multicast(const Slot& at, const AggHeader& header) {
+  if (invited_ && wire::fits_multicast(header, header.payload_bytes) && !ctx_.multicast(*invited_, header, at.data))
+    invited_.reset();
+}
+
 /// at.data is the result: to all children, and kept. Numbers may be answered out of turn after reordering.
 void NodeGroup::answer_all(Slot& at, Time now) {
   AggHeader h = at.agreed;
   h.kind = wire::AggKind::result;
   h.origin = wire::kNoRank;
   h.members = 0;
+  if (at.listening && expected_ == group_size_) multicast(at, h);
   for (std::uint32_t child = 0; child < children_.size(); ++child)
     if (!children_[child].closed) answer(child, at, h);
   if (expected_ == group_size_) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -29,6 +30,14 @@ class TestTree {
     std::vector<std::string> drops;
     std::vector<wire::AggHeader> sent;  ///< Data messages.
     std::uint64_t controls = 0;
+    bool has_multicast = false, multicast_fails = false;
+    wire::InvitedBody invitation{.address = {0xFF, 0x12}, .port = 5383};
+    struct Datagram {
+      wire::InvitedBody to;
+      wire::AggHeader header;
+      std::vector<std::byte> data;
+    };
+    std::vector<Datagram> datagrams;  ///< To be brought to members by the test, or not.
 
     void send(LinkId to, const wire::AggHeader& header, const Payload& data) override {
       sent.push_back(header);
@@ -37,6 +46,17 @@ class TestTree {
     void send_control(LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override {
       ++controls;
       tree->queue(index, to, header, body);
+    }
+    bool invite(std::uint32_t group_id, wire::InvitedBody& to) override {
+      to = invitation;
+      to.key = Secret{static_cast<std::uint8_t>(group_id)};
+      return has_multicast;
+    }
+    bool multicast(const wire::InvitedBody& to, const wire::AggHeader& header,
+                   std::span<const std::byte> data) override {
+      if (multicast_fails) return false;
+      datagrams.push_back({to, header, {data.begin(), data.end()}});
+      return true;
     }
     void drop(LinkId link, const Error& why) override {
       drops.push_back(why.context);
@@ -49,8 +69,13 @@ class TestTree {
 
   End& add_node(std::uint32_t id, bool root = true, NodeLimits limits = {}, wire::VersionRange versions = {}) {
     End& end = add_end();
-    end.node = std::make_unique<Node>(
-        NodeConfig{.node_id = id, .tree_id = kTree, .root = root, .limits = limits, .versions = versions}, end);
+    end.node = std::make_unique<Node>(NodeConfig{.node_id = id,
+                                                 .tree_id = kTree,
+                                                 .root = root,
+                                                 .limits = limits,
+                                                 .versions = versions,
+                                                 .multicast_to_one_level = true},
+                                      end);
     return end;
   }
   End& add_client(End& leaf, std::uint32_t world_rank, const Secret& key = {}, wire::VersionRange versions = {}) {
@@ -88,23 +113,25 @@ class TestTree {
   /// `pick` chooses among what is under way; each direction of a wire keeps its order.
   template <class Pick>
   void run(const Pick& pick) {
-    while (!queue_.empty()) {
-      auto next = queue_.begin() + static_cast<std::ptrdiff_t>(pick(queue_.size()));
-      next = std::find_if(queue_.begin(), next,
-                          [&](const Message& m) { return m.link == next->link && m.to == next->to; });
-      Message message = std::move(*next);
-      queue_.erase(next);
-      if (!message.frame) {
-        close_at(message.to, message.link);
-        continue;
-      }
-      if (!wires_[message.link.value].open && !message.last_words) continue;
-      End& to = *ends_[message.to];
-      if (to.node)
-        to.node->on_message(message.link, std::move(message.frame), now);
-      else if (to.client)
-        to.client->on_message(std::move(message.frame), now);
+    while (step(pick)) {
     }
+  }
+  /// Delivers what goes to `end`, as long as there is something; the rest stays under way.
+  void run_to(const End& end) {
+    for (;;) {
+      const auto next = std::find_if(queue_.begin(), queue_.end(), [&](const Message& m) { return m.to == end.index; });
+      if (next == queue_.end()) return;
+      deliver(next);
+    }
+  }
+  /// One message. False: nothing is under way.
+  template <class Pick>
+  bool step(const Pick& pick) {
+    if (queue_.empty()) return false;
+    auto next = queue_.begin() + static_cast<std::ptrdiff_t>(pick(queue_.size()));
+    deliver(
+        std::find_if(queue_.begin(), next, [&](const Message& m) { return m.link == next->link && m.to == next->to; }));
+    return true;
   }
 
   BufferRef frame(const wire::AggHeader& header, std::span<const std::byte> body) {
@@ -128,6 +155,17 @@ class TestTree {
     BufferRef frame;  ///< None: the other end closed.
     bool last_words = false;
   };
+  void deliver(std::deque<Message>::iterator next) {
+    Message message = std::move(*next);
+    queue_.erase(next);
+    if (!message.frame) return close_at(message.to, message.link);
+    if (!wires_[message.link.value].open && !message.last_words) return;
+    End& to = *ends_[message.to];
+    if (to.node)
+      to.node->on_message(message.link, std::move(message.frame), now);
+    else if (to.client)
+      to.client->on_message(std::move(message.frame), now);
+  }
   End& add_end() {
     ends_.push_back(std::make_unique<End>());
     ends_.back()->tree = this;
@@ -161,8 +199,11 @@ inline JobGrant grant(std::uint32_t osts = 32, std::uint32_t max_groups = 4) {
 /// One node, and a group of `size` clients on it that stands already.
 struct StandingGroup {
   explicit StandingGroup(std::uint32_t size, NodeLimits limits = {}, JobGrant job = grant(),
-                         std::uint32_t pipeline_depth = 64)
+                         std::uint32_t pipeline_depth = 64, bool multicast = false,
+                         std::optional<wire::InvitedBody> invitation = std::nullopt)
       : wish(ost_share(job.osts, job.max_groups)), node(tree.add_node(100, true, limits)) {
+    node.has_multicast = multicast;
+    if (invitation) node.invitation = *invitation;
     if (auto granted = node.node->grant(job); !granted) throw std::runtime_error(granted.error().context);
     for (std::uint32_t rank = 0; rank < size; ++rank) clients.push_back(&tree.add_client(node, rank));
     make(pipeline_depth);

@@ -15,8 +15,8 @@ namespace sumac::wire {
 
 inline constexpr std::uint16_t kAggMagic = 0x4153;  // "SA"
 /// Versions that this code speaks, lowest and highest. 2: reproducible sums. 3: the streaming lock, refused calls that take their
-/// turn, members that give up. Peers tell theirs in hello and welcome, and use the highest that both speak; a message says the lowest
-/// version in which it means what it says (version_of).
+/// turn, members that give up, results by multicast. Peers tell theirs in hello and welcome, and use the highest that both speak; a
+/// message says the lowest version in which it means what it says (version_of).
 inline constexpr std::uint16_t kAggVersionMin = 1, kAggVersionMax = 3;
 inline constexpr std::uint32_t kPathMax = 8;            ///< Depth of a tree, in nodes, from a leaf to the root.
 inline constexpr std::uint32_t kPayloadMax = 1u << 20;  ///< Never more behind one header, whatever a job was granted.
@@ -41,6 +41,7 @@ enum class AggKind : std::uint8_t {
   verdict = 20,     ///< From the root: the first number that nobody completes, and why (VerdictBody). Ends the group.
   void_epoch = 21,  ///< This epoch is over: ask for the next (VoidBody).
   welcome = 22,     ///< Answer to hello: who the parent is, and the versions that it speaks (HelloBody).
+  invited = 23,     ///< Where the group's small results come by multicast as well (InvitedBody). Before joined.
 };
 
 /// What a sequence number is for. All members must agree on it.
@@ -67,9 +68,11 @@ enum AggFlag : std::uint16_t {
   kFlagStreaming = 1u << 2,     ///< SAT: payload up to the chunk size instead of the OST's payload.
   kFlagReproducible = 1u << 3,  ///< Added along the canonical tree of ranks (docs/protocol.md).
   kFlagDenied = 1u << 4,  ///< lock only: a node on the way has no streaming place left. Not something to agree on.
+  /// contribute only: somebody below takes this number's result from a multicast as well. Not something to agree on.
+  kFlagListening = 1u << 5,
   /// join: everybody below speaks version 3; joined: all of the group do, and the nodes on their ways.
   kFlagLocks = 1u << 6,
-  kFlagsKnown = 0x005F,
+  kFlagsKnown = 0x007F,
 };
 
 struct AggHeader {
@@ -108,13 +111,18 @@ constexpr bool order_matters(const T& operation) noexcept {
 
 /// The lowest version in which this message means what it says.
 constexpr std::uint8_t version_of(const AggHeader& header) noexcept {
-  const bool of_three = header.coll == Coll::refusal || header.coll == Coll::lock || header.coll == Coll::unlock;
-  if (of_three || header.kind == AggKind::name || (header.flags & kFlagLocks) != 0) return 3;
+  const bool coll_of_three = header.coll == Coll::refusal || header.coll == Coll::lock || header.coll == Coll::unlock;
+  const bool kind_of_three = header.kind == AggKind::name || header.kind == AggKind::invited;
+  if (coll_of_three || kind_of_three || (header.flags & (kFlagListening | kFlagLocks)) != 0) return 3;
   return (header.flags & kFlagReproducible) != 0 ? 2 : 1;
 }
 /// Sets the flag, and the version with it.
 constexpr void say_reproducible(AggHeader& header) noexcept {
   header.flags |= kFlagReproducible;
+  header.version = version_of(header);
+}
+constexpr void say_listening(AggHeader& header, bool listening) noexcept {
+  header.flags = static_cast<std::uint16_t>(listening ? header.flags | kFlagListening : header.flags & ~kFlagListening);
   header.version = version_of(header);
 }
 
@@ -269,6 +277,18 @@ struct TroubleBody {
 };
 static_assert(sizeof(TroubleBody) == 32 && std::has_unique_object_representations_v<TroubleBody>);
 using VerdictBody = TroubleBody;
+
+/// Results of whole small operations also come to this address: as the message that the links carry, and a tag behind it
+/// (datagram.hpp).
+struct InvitedBody {
+  std::array<std::uint8_t, 16> key{};      ///< Of the group's tags; drawn by its root, told to nobody but its members.
+  std::array<std::uint8_t, 16> address{};  ///< IPv6, or ::ffff:a.b.c.d: in the order of the network.
+  std::uint16_t port = 0;
+  std::uint16_t reserved_16 = 0;
+  std::uint32_t reserved = 0;
+  friend bool operator==(const InvitedBody&, const InvitedBody&) = default;
+};
+static_assert(sizeof(InvitedBody) == 40 && std::has_unique_object_representations_v<InvitedBody>);
 
 enum class VoidReason : std::uint32_t { lost_node = 1, newer_epoch = 2, manager = 3 };
 struct VoidBody {

@@ -7,7 +7,7 @@ namespace {
 
 bool known(AggKind kind) noexcept {
   const auto value = static_cast<unsigned>(kind);
-  return (value >= 1 && value <= 8) || (value >= 16 && value <= 22);
+  return (value >= 1 && value <= 8) || (value >= 16 && value <= 23);
 }
 
 /// null is a value of both enums and stands right behind the last real one.
@@ -140,6 +140,8 @@ const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_
   if ((h.flags & ~static_cast<unsigned>(kFlagsKnown)) != 0) return "flags are unknown";
   if ((h.flags & kFlagDenied) != 0 && h.coll != Coll::lock)
     return "flag denied is set for a kind that asks for nothing";
+  if ((h.flags & kFlagListening) != 0 && h.kind != AggKind::contribute)
+    return "flag listening is set for a kind that brings no contribution";
   if (h.root != 0 && h.coll != Coll::reduce && h.coll != Coll::bcast) return "root is set for a kind that has none";
   if (h.reserved != 0) return "reserved is not zero";
   if (!carries_data(h.kind)) return flaw_of_control(h);
@@ -263,6 +265,15 @@ const char* flaw(const TroubleBody& b) noexcept {
   if (b.culprit == kNoRank) return "trouble: culprit is no rank";
   if (b.reason == TroubleReason::disagree && (b.field == Field::none || b.other == kNoRank))
     return "trouble: a disagreement names no field or only one rank";
+  return nullptr;
+}
+
+const char* flaw(const InvitedBody& b) noexcept {
+  constexpr std::uint8_t kMapped[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  const bool ipv4 = std::equal(std::begin(kMapped), std::end(kMapped), b.address.begin());
+  if (ipv4 ? (b.address[12] & 0xF0) != 0xE0 : b.address[0] != 0xFF) return "invited: address is no multicast address";
+  if (b.port == 0) return "invited: port is zero";
+  if (b.reserved_16 != 0 || b.reserved != 0) return "invited: reserved is not zero";
   return nullptr;
 }
 

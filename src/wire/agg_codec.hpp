@@ -47,6 +47,7 @@ const char* flaw(const JoinedBody& body) noexcept;
 const char* flaw(const RefusedBody& body) noexcept;
 const char* flaw(const TroubleBody& body) noexcept;
 const char* flaw(const VoidBody& body) noexcept;
+const char* flaw(const InvitedBody& body) noexcept;
 
 /// A body behind its header: `bytes` is the payload. Errc::ok or Errc::invalid.
 template <Message Body>
@@ -85,6 +86,7 @@ constexpr std::uint32_t body_bytes(AggKind kind) noexcept {
     case AggKind::trouble:
     case AggKind::verdict: return sizeof(TroubleBody);
     case AggKind::void_epoch: return sizeof(VoidBody);
+    case AggKind::invited: return sizeof(InvitedBody);
     case AggKind::contribute:
     case AggKind::supply:
     case AggKind::skip:
@@ -155,5 +157,7 @@ template <>
 std::span<const FieldRow> layout<VoidBody>() noexcept;
 template <>
 std::span<const FieldRow> layout<NameBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<InvitedBody>() noexcept;
 
 }  // namespace sumac::wire

@@ -11,8 +11,8 @@ constexpr auto header_rows() {
   return std::array{
       F(magic, "0x4153, \"SA\": turns away a stray peer"),
       F(version,
-        "1; 2 where flags say reproducible; 3 where they say locks, and for name, refusal, lock, unlock; in `hello`, "
-        "`welcome` and "
+        "1; 2 where flags say reproducible; 3 where they say listening or locks, and for name, invited, refusal, lock, "
+        "unlock; in `hello`, `welcome` and "
         "`refused` any"),
       F(kind, "AggKind, table above"),
       F(tree_id, "tree of the group"),
@@ -26,9 +26,8 @@ constexpr auto header_rows() {
       F(dtype, "type as in sharp_coll.h, 12 none"),
       F(tag_dtype, "type of the tags of MINLOC and MAXLOC, else 12"),
       F(flags,
-        "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible, 16 denied (lock), 64 locks; in join, joined: "
-        "that "
-        "all below, the group can"),
+        "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible, 16 denied (lock), 32 listening (contribute), "
+        "64 locks; in join, joined: 8 and 64, that all below, the group can"),
       F(root, "reduce, bcast: group rank of the root, modulo 65536; else zero"),
       F(payload_bytes, "bytes that follow the header"),
       F(count, "elements of the whole result; reduce_scatter: of the input"),
@@ -139,6 +138,17 @@ constexpr auto trouble_rows() {
   };
 }
 
+constexpr auto invited_rows() {
+  using Self = InvitedBody;
+  return std::array{
+      F(key, "of the group's tags. Dumps don't show it"),
+      F(address, "IPv6, or IPv4 as ::ffff:a.b.c.d, in the order of the network"),
+      F(port, "UDP port"),
+      F(reserved_16, "zero"),
+      F(reserved, "zero"),
+  };
+}
+
 constexpr auto void_rows() {
   using Self = VoidBody;
   return std::array{F(reason, "1 lost_node, 2 newer_epoch, 3 manager"), F(node_id, "who says so")};
@@ -165,6 +175,7 @@ SUMAC_LAYOUT(JoinedBody, joined_rows)
 SUMAC_LAYOUT(RefusedBody, refused_rows)
 SUMAC_LAYOUT(TroubleBody, trouble_rows)
 SUMAC_LAYOUT(VoidBody, void_rows)
+SUMAC_LAYOUT(InvitedBody, invited_rows)
 #undef SUMAC_LAYOUT
 
 }  // namespace sumac::wire

@@ -24,6 +24,7 @@ std::string_view to_string(AggKind kind) noexcept {
     case AggKind::result: return "result";
     case AggKind::verdict: return "verdict";
     case AggKind::void_epoch: return "void_epoch";
+    case AggKind::invited: return "invited";
   }
   return "?";
 }
@@ -73,7 +74,8 @@ std::string describe(const AggHeader& h) {
     if (h.origin != kNoRank) text += fmt::format(" origin {} members {}", h.origin, h.members);
   }
   text += fmt::format(" bytes {}", h.payload_bytes);
-  static constexpr std::string_view kFlagNames[] = {"first", "last", "streaming", "reproducible"};
+  static constexpr std::string_view kFlagNames[] = {"first",        "last",   "streaming",
+                                                    "reproducible", "denied", "listening"};
   std::string flags;
   for (std::size_t i = 0; i < std::size(kFlagNames); ++i)
     if ((h.flags & (1u << i)) != 0) flags += (flags.empty() ? "" : ",") + std::string(kFlagNames[i]);
@@ -106,6 +108,7 @@ std::string describe_payload(AggKind kind, std::span<const std::byte> bytes) {
     case AggKind::trouble:
     case AggKind::verdict: return describe_body<TroubleBody>(bytes);
     case AggKind::void_epoch: return describe_body<VoidBody>(bytes);
+    case AggKind::invited: return describe_body<InvitedBody>(bytes);
     default: break;
   }
   if (bytes.empty()) return "";

@@ -1,6 +1,7 @@
 #include "wire/docs.hpp"
 
 #include "wire/agg_codec.hpp"
+#include "wire/datagram.hpp"
 #include "wire/host_codec.hpp"
 
 namespace sumac::wire {
@@ -26,6 +27,8 @@ constexpr KindRow kKinds[] = {
     {AggKind::verdict, "down", "TroubleBody", "first number that nobody completes, and why; ends the group"},
     {AggKind::void_epoch, "down", "VoidBody", "this epoch is over"},
     {AggKind::welcome, "down", "HelloBody", "answer to hello: the parent's id and versions"},
+    {AggKind::invited, "down", "InvitedBody",
+     "where the group's small results come by multicast as well; before joined"},
 };
 
 constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {
@@ -70,6 +73,12 @@ std::string wire_markdown() {
   text += section("RefusedBody", sizeof(RefusedBody), layout<RefusedBody>());
   text += section("TroubleBody", sizeof(TroubleBody), layout<TroubleBody>());
   text += section("VoidBody", sizeof(VoidBody), layout<VoidBody>());
+  text += section("InvitedBody", sizeof(InvitedBody), layout<InvitedBody>());
+  text += fmt::format(
+      "\n# Multicast datagrams\n\nA `result` as on a link, header and payload, of at most {} bytes of payload, and "
+      "behind it a tag of {} bytes: SipHash-2-4 of\nheader and payload under the key of `invited`, little-endian. "
+      "What has another tag, or is not such a result, is discarded.\n",
+      kMulticastPayloadMax, kTagBytes);
 
   text += fmt::format(
       "\n# Client library and sharpd\n\nOver a unix SOCK_SEQPACKET socket, {} bytes each: a HostHeader, then one body "

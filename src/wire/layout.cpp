@@ -28,8 +28,8 @@ std::string text_or_hex(std::span<const std::byte> bytes) {
   return length == 0 ? "0" : "0x" + hex(bytes.first(length), "");
 }
 
-/// Keys of jobs: a dump is shown around, a key is not.
-bool is_secret(const FieldRow& row) { return row.name == "job_key"; }
+/// Keys of jobs and groups: a dump is shown around, a key is not.
+bool is_secret(const FieldRow& row) { return row.name == "job_key" || row.name == "key"; }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "wire/samples.hpp"
 
 #include "wire/agg_codec.hpp"
+#include "wire/datagram.hpp"
 #include "wire/host_codec.hpp"
 
 namespace sumac::wire {
@@ -121,6 +122,14 @@ std::vector<Sample> agg_samples() {
   AggHeader refusal = data(AggKind::contribute, Coll::refusal);
   refusal.flags = kFlagFirst | kFlagLast;
   refusal.version = version_of(refusal);
+  AggHeader listening = reduction(AggKind::contribute);
+  say_listening(listening, true);
+  AggHeader invited_header = control(AggKind::invited, 0x00010007);
+  invited_header.version = version_of(invited_header);
+  InvitedBody invited;
+  invited.key = datagram_key();
+  invited.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 239, 255, 0, 7};
+  invited.port = 5383;
   AggHeader denied = data(AggKind::result, Coll::lock);
   denied.flags = kFlagFirst | kFlagLast | kFlagDenied;
   denied.version = version_of(denied);
@@ -141,7 +150,9 @@ std::vector<Sample> agg_samples() {
       with_body("trouble", trouble_header, trouble),
       with_body("verdict", control(AggKind::verdict, 0x00010007), trouble),
       with_body("void_epoch", control(AggKind::void_epoch, 0x00010007), VoidBody{VoidReason::lost_node, 21}),
+      with_body("invited", invited_header, invited),
       with_data("contribute", reduction(AggKind::contribute), 16),
+      with_data("contribute-listening", listening, 16),
       with_data("contribute-pairs", pairs, 24),
       with_data("contribute-reproducible", partial, 16),
       with_data("contribute-bcast", bcast, 10),
@@ -153,6 +164,29 @@ std::vector<Sample> agg_samples() {
       with_data("result-leave", data(AggKind::result, Coll::leave), 0),
       with_data("result-lock-denied", denied, 0),
   };
+}
+
+Secret datagram_key() {
+  Secret key;
+  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(i);
+  return key;
+}
+
+std::vector<Sample> datagram_samples() {
+  AggHeader whole = reduction(AggKind::result);
+  whole.flags = kFlagFirst | kFlagLast;
+  whole.first = 0;
+  whole.count = 4;
+  std::vector<Sample> samples{with_data("datagram-whole", whole, 16)};
+  // What the links carry, but no datagram.
+  for (auto& sample : agg_samples())
+    if (sample.name == "result" || sample.name == "verdict" || sample.name == "result-lock-denied")
+      samples.push_back({"datagram-" + sample.name, std::move(sample.bytes)});
+  for (auto& sample : samples) {
+    sample.bytes.resize(sample.bytes.size() + kTagBytes);
+    seal_datagram(sample.bytes, datagram_key());
+  }
+  return samples;
 }
 
 std::vector<Sample> host_samples() {

@@ -1,8 +1,11 @@
 #pragma once
 // One good message of every kind, every field different from its default where that is legal: golden bytes, round trips, the
 // one-field-off test and the fuzzers' seeds all start from these.
+#include <cstddef>
 #include <string>
 #include <vector>
+
+#include "base/secret.hpp"
 
 namespace sumac::wire {
 
@@ -13,5 +16,8 @@ struct Sample {
 
 std::vector<Sample> agg_samples();
 std::vector<Sample> host_samples();
+/// Of the key that datagram_key() says, as the fuzzer's.
+std::vector<Sample> datagram_samples();
+Secret datagram_key();
 
 }  // namespace sumac::wire

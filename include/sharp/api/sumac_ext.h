@@ -93,6 +93,9 @@ struct sumac_coll_stats {
   uint64_t bytes_in, bytes_out;
   uint64_t system_calls; /**< of the transport */
   uint64_t sleeps;       /**< times a blocking call slept */
+  uint64_t multicast_taken;     /**< results that came by multicast before the link's copy */
+  uint64_t multicast_late;      /**< after it, or a second time */
+  uint64_t multicast_discarded; /**< without the right tag, malformed, or of no operation under way */
 };
 int sumac_coll_query_stats(struct sharp_coll_context* ctx, struct sumac_coll_stats* stats);
 

@@ -1,0 +1,83 @@
+#include "node/multicast.hpp"
+
+#include <sys/socket.h>
+
+#include <cstring>
+
+#include "base/secret.hpp"
+#include "base/siphash.hpp"
+
+namespace sumac::node {
+namespace {
+
+// Of the scopes that stay within a site and a link, transient: nobody else has been given them for good (RFC 2365, RFC 4291).
+constexpr const char* kBase4 = "239.255.0.0:5383";
+constexpr const char* kBase6 = "[ff12::5355:0]:5383";
+
+}  // namespace
+
+Result<MulticastConfig> parse_multicast(const std::string& text, int hops) {
+  MulticastConfig config{text != "off", text != "auto", std::nullopt, hops};
+  if (text == "auto" || text == "on" || text == "off") return config;
+  auto base = net::parse_address(text);
+  if (!base) return tl::unexpected(base.error());
+  if (!net::is_multicast(*base) || base->port() == 0)
+    return fail(Errc::invalid, "{} is no multicast address with a port: write {} or {}, or auto, on, off", text, kBase4,
+                kBase6);
+  config.base = *base;
+  return config;
+}
+
+bool Multicaster::open() {
+  if (sender_) return true;
+  // ucx has no addresses of networks.
+  const auto local = address_.starts_with("tcp:") ? net::parse_address(std::string_view(address_).substr(4))
+                                                  : fail(Errc::unsupported, "the transport is not tcp");
+  if (!local) return give_up(local.error().context), false;
+  if (!config_.base) config_.base = *net::parse_address(local->family() == AF_INET6 ? kBase6 : kBase4);
+  if (config_.base->family() != local->family())
+    return give_up(fmt::format("{} is not of the family of {}", net::format_address(*config_.base), address_)), false;
+  auto sender = net::MulticastSender::open(*local, config_.hops);
+  if (!sender) return give_up(sender.error().context), false;
+  sender_.emplace(*std::move(sender));
+  return true;
+}
+
+void Multicaster::give_up(const std::string& why) {
+  is_off_ = true;
+  SUMAC_INFO(log_, "no multicast here, results go by the tree's links only: {}", why);
+}
+
+bool Multicaster::invite(wire::InvitedBody& to) {
+  if (is_off_ || !open()) return false;
+  const auto key = draw_secret();
+  if (!key) return give_up(key.error().context), false;
+  // Any of them: nobody keeps account of them over all trees of a network. Where two groups share one, their keys tell them apart.
+  const auto where = net::nth_address(*config_.base, static_cast<std::uint16_t>(siphash(*key, {})));
+  to = {};
+  to.key = *key;
+  to.address = net::to_wire(where);
+  to.port = where.port();
+  return true;
+}
+
+bool Multicaster::send(const wire::InvitedBody& to, const wire::AggHeader& header, std::span<const std::byte> data) {
+  if (is_off_ || !sender_ || data.size() > wire::kMulticastPayloadMax) return false;
+  std::array<std::byte, wire::kDatagramMax> bytes;
+  const std::size_t size = wire::kAggHeaderBytes + data.size() + wire::kTagBytes;
+  wire::store(bytes.data(), header);
+  if (!data.empty()) std::memcpy(bytes.data() + wire::kAggHeaderBytes, data.data(), data.size());
+  const auto datagram = std::span(bytes).first(size);
+  wire::seal_datagram(datagram, to.key);
+  switch (sender_->send(net::from_wire(to.address, to.port), datagram)) {
+    case Errc::ok: failures_ = 0; return true;
+    case Errc::again: ++lost_; return true;  // as if the network had dropped it
+    default: break;
+  }
+  const std::string why = std::strerror(errno);
+  ++lost_;
+  if (++failures_ >= kFailuresMax) give_up(why);
+  return false;
+}
+
+}  // namespace sumac::node

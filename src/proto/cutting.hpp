@@ -1,0 +1,84 @@
+#pragma once
+// Inside this folder only: how an operation is cut into fragments. Plain arithmetic.
+#include "proto/operation_rules.hpp"
+#include "wire/datagram.hpp"
+
+namespace sumac::proto {
+
+/// An operation that is being cut.
+struct Cutting {
+  Operation operation{};
+  std::uint32_t element = 0, per_fragment = 0, window = 0;
+  std::uint64_t sent = 0;  ///< Elements.
+};
+
+/// Where a fragment begins, and how many elements it has.
+struct Piece {
+  std::uint64_t first;
+  std::uint32_t elements;
+};
+
+inline void plan(Cutting& cutting, const GroupShape& shape) noexcept {
+  const bool streams = cutting.operation.streaming;
+  cutting.window = streams ? shape.stream_window : shape.osts;
+  if (has_no_data(cutting.operation.coll)) return;
+  cutting.element = static_cast<std::uint32_t>(element_of(cutting.operation));
+  cutting.per_fragment = fragment_bytes(cutting.operation, shape) / cutting.element;
+}
+
+/// Whole blocks of all members (allgather) go in turns, a piece of each: with one block after the other only one member's link
+/// upwards would work at a time, and its own link downwards would stand idle meanwhile.
+inline Piece next_piece(const Cutting& cutting) noexcept {
+  const Operation& operation = cutting.operation;
+  const std::uint64_t per = cutting.per_fragment, count = operation.count, block = operation.block, sent = cutting.sent;
+  if (block == 0) return {sent, static_cast<std::uint32_t>(std::min(per, count - sent))};
+  if (operation.first_block == 0 && count % block == 0) {
+    const std::uint64_t blocks = count / block, turn = sent / (blocks * std::min(per, block));
+    const std::uint64_t elements = std::min(per, block - turn * per);  // the last turn's pieces are shorter
+    const std::uint64_t whose = (sent - turn * blocks * per) / elements;
+    return {whose * block + turn * per, static_cast<std::uint32_t>(elements)};
+  }
+  // A window whose first or last block is cut: as it comes, up to the next edge.
+  const std::uint64_t edge = sent < operation.first_block
+                                 ? operation.first_block
+                                 : operation.first_block + ((sent - operation.first_block) / block + 1) * block;
+  return {sent, static_cast<std::uint32_t>(std::min({per, count - sent, edge - sent}))};
+}
+
+/// Is what we give of the next fragment there?
+inline bool is_ready(const Cutting& cutting) noexcept {
+  const Operation& operation = cutting.operation;
+  if (operation.ready_until == nullptr) return true;
+  const Piece piece = next_piece(cutting);
+  if (!operation.give.covers(piece.first)) return true;
+  const std::uint64_t end = piece.first + piece.elements - operation.give.from;
+  return operation.src.data() + end * cutting.element <= *operation.ready_until;
+}
+
+/// What a fragment's header says of it.
+inline void describe_piece(const Cutting& cutting, const Piece& piece, wire::AggHeader& h) noexcept {
+  const Operation& operation = cutting.operation;
+  h.flags = wire::kFlagFirst | wire::kFlagLast;
+  if (has_no_data(operation.coll)) return;
+  h.op = operation.op;
+  h.dtype = operation.dtype;
+  h.tag_dtype = operation.tag_dtype;
+  h.count = operation.count;
+  h.first = piece.first;
+  if (operation.coll == wire::Coll::reduce || operation.coll == wire::Coll::bcast)
+    h.root = static_cast<std::uint16_t>(operation.root);
+  if (operation.give.covers(h.first)) h.payload_bytes = piece.elements * cutting.element;
+  h.flags = 0;
+  if (h.first == 0) h.flags |= wire::kFlagFirst;
+  if (h.first + piece.elements == h.count) h.flags |= wire::kFlagLast;
+  if (operation.streaming) h.flags |= wire::kFlagStreaming;
+  if (operation.reproducible && wire::order_matters(h)) wire::say_reproducible(h);
+}
+
+/// Is its result worth listening for? Not where the data are our own: those don't come back on the link, either.
+inline bool listens_to(const Cutting& cutting, const Piece& piece, const wire::AggHeader& h) noexcept {
+  if (wire::has_one_source(h) && h.payload_bytes != 0) return false;
+  return wire::fits_multicast(h, std::uint64_t{piece.elements} * cutting.element);
+}
+
+}  // namespace sumac::proto
