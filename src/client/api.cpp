@@ -182,6 +182,7 @@ Outcome<Request*> post(Context& context, Comm& comm, const Spec* spec, Reader<Sp
                   .rank = comm.rank(),
                   .size = comm.size(),
                   .payload_max = shape.payload_max,
+                  .groups = comm.groups(),
                   .enable_cuda = context.config().enable_cuda};
   try {
     auto operation = read(*spec, ways);

@@ -34,6 +34,7 @@ class Comm {
   std::uint32_t size() const { return size_; }
   /// What every group can do: the least of them.
   const proto::GroupShape& shape() const { return shape_; }
+  std::size_t groups() const { return channels_.size(); }
 
   // With the lock held.
   Outcome<Request*> post_barrier();

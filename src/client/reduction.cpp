@@ -241,8 +241,15 @@ Outcome<> give(const Side& side, std::uint64_t bytes, const Ways& ways, Reductio
   return fetch(side, MemoryKind::host, in);
 }
 
-/// The first `bytes` of a side take what the operation keeps. `in_place`: it may be the very memory that is given.
-Outcome<> keep(const Side& side, std::uint64_t bytes, const Ways& ways, bool in_place, Reduction& reduction) {
+/// How what is kept lies to what is given.
+enum class Lies {
+  apart,
+  in_place,  ///< Each kept element where it is given.
+  ahead,  ///< Nearer to the beginning: a result overwrites what was given earlier, which only one group has done with by then.
+};
+
+/// The first `bytes` of a side take what the operation keeps.
+Outcome<> keep(const Side& side, std::uint64_t bytes, const Ways& ways, Lies lies, Reduction& reduction) {
   auto& operation = reduction.operation;
   if (bytes == 0) return {};
   if (side.memory(ways) == MemoryKind::cuda) {
@@ -250,12 +257,12 @@ Outcome<> keep(const Side& side, std::uint64_t bytes, const Ways& ways, bool in_
     auto pieces = device_pieces(side, bytes);
     auto stage = stage_of(pieces.front().device, reduction);
     if (!stage) return tl::unexpected(stage.error());
-    auto memory = (*stage)->keep(std::move(pieces), in_place);
+    auto memory = (*stage)->keep(std::move(pieces), lies == Lies::in_place);
     if (!memory) return tl::unexpected(memory.error());
     operation.dst = *memory;
     return {};
   }
-  if (!side.is_list()) {
+  if (!side.is_list() && !(lies == Lies::ahead && ways.groups > 1)) {
     operation.dst = {static_cast<std::byte*>(side.desc.buffer.ptr), bytes};
     return {};
   }
@@ -263,7 +270,7 @@ Outcome<> keep(const Side& side, std::uint64_t bytes, const Ways& ways, bool in_
   auto& staging = staging_of(reduction);
   staging.out.resize(bytes);
   operation.dst = staging.out;
-  for (const auto& piece : side.pieces()) staging.scatter.push_back({piece.ptr, piece.length});
+  side.each_piece([&](void* ptr, std::size_t length, const void*) { staging.scatter.push_back({ptr, length}); });
   return {};
 }
 
@@ -331,7 +338,7 @@ Outcome<Reduction> read_whole(const sharp_coll_reduce_spec& spec, const Ways& wa
   if (auto given = give(in, bytes, ways, reduction); !given) return tl::unexpected(given.error());
   if (!keeps)
     o.keep = {0, 0};
-  else if (auto kept = keep(out, bytes, ways, same_kind, reduction); !kept)
+  else if (auto kept = keep(out, bytes, ways, same_kind ? Lies::in_place : Lies::apart, reduction); !kept)
     return tl::unexpected(kept.error());
   return reduction;
 }
@@ -378,7 +385,9 @@ Outcome<Reduction> read_reduce_scatter(const sharp_coll_reduce_spec& spec, const
   const auto part_at = static_cast<std::ptrdiff_t>(o.keep.from * *element);
   if (auto apart = check_overlap(in, window, out, kept, part_at, 0); !apart) return tl::unexpected(apart.error());
   if (auto given = give(in, window, ways, reduction); !given) return tl::unexpected(given.error());
-  if (auto taken = keep(out, kept, ways, false, reduction); !taken) return tl::unexpected(taken.error());
+  const bool ahead = !in.is_list() && !out.is_list() && out.desc.buffer.ptr == in.desc.buffer.ptr && part_at != 0;
+  if (auto taken = keep(out, kept, ways, ahead ? Lies::ahead : Lies::apart, reduction); !taken)
+    return tl::unexpected(taken.error());
   return reduction;
 }
 
@@ -402,7 +411,7 @@ Outcome<Reduction> read_bcast(const sharp_coll_bcast_spec& spec, const Ways& way
   } else {
     o.give = {0, 0};
     if (auto apart = check_overlap(buffer, 0, buffer, spec.size, 0, 0); !apart) return tl::unexpected(apart.error());
-    if (auto kept = keep(buffer, spec.size, ways, false, reduction); !kept) return tl::unexpected(kept.error());
+    if (auto kept = keep(buffer, spec.size, ways, Lies::apart, reduction); !kept) return tl::unexpected(kept.error());
   }
   return reduction;
 }
@@ -428,7 +437,7 @@ Outcome<Reduction> read_allgather(const sharp_coll_gather_spec& spec, const Ways
   const auto part_at = static_cast<std::ptrdiff_t>(mine.from);
   if (auto apart = check_overlap(in, mine.size(), out, window, -part_at, -part_at); !apart)
     return tl::unexpected(apart.error());
-  if (auto kept = keep(out, window, ways, false, reduction); !kept) return tl::unexpected(kept.error());
+  if (auto kept = keep(out, window, ways, Lies::apart, reduction); !kept) return tl::unexpected(kept.error());
   if (part < ways.payload_max && !o.streaming) {
     // Parts smaller than a payload: added up with zeros they share numbers, instead of taking one each.
     if (auto fits = check_staged(window); !fits) return tl::unexpected(fits.error());

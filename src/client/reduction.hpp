@@ -12,6 +12,7 @@ struct Ways {
   std::uint64_t stream_threshold = 0;
   std::uint32_t rank = 0, size = 1;
   std::uint32_t payload_max = 0;  ///< Bytes of one OST.
+  std::size_t groups = 1;         ///< Side by side: they complete their parts of one call in any order.
   bool enable_cuda = true;
   bool (*is_device)(const void*) noexcept = cuda::is_device;
 };
