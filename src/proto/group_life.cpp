@@ -107,7 +107,9 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           // The nodes above may have answered already: decided when their answer is here.
           [&](const AwaitingJoined& s, const ChildClosed&) -> Step { return ignore(s); },
           [&](const Standing& s, const ChildClosed& e) -> Step {
-            if (guard(Guard::left_may_close, e.had_left)) return ignore(s);
+            // Unless it was the last: leaves of different numbers never meet.
+            const bool nobody_is_left = e.all_left && limits.group_root;
+            if (guard(Guard::left_may_close, e.had_left && !nobody_is_left)) return ignore(s);
             if (limits.group_root) return {Condemned{}, {Action::verdict_all}};
             return {s, {Action::trouble_up}};
           },
