@@ -41,6 +41,12 @@ std::string Judgement::failure() const {
         if (const std::string text = agreement(*first, *member); !text.empty())
           return fmt::format("session {}.{}: ranks {} and {}: {}", session.track, session.index, first->rank,
                              member->rank, text);
+  if (session.crosses_lost_link)
+    for (const Member* behind : session.members)
+      for (const Member* ahead : session.members)
+        if (const std::string text = doubt(*behind, *ahead); !text.empty())
+          return fmt::format("session {}.{}: ranks {} and {}: {}", session.track, session.index, behind->rank,
+                             ahead->rank, text);
   if (const std::string text = expectation(*first); !text.empty())
     return fmt::format("session {}.{}: {}", session.track, session.index, text);
   return {};
@@ -62,6 +68,21 @@ std::string Judgement::agreement(const Member& a, const Member& b) const {
                          sumac::to_string(b.status[op]));
   const auto succeeded = [](const Member& m) { return std::count(m.status.begin(), m.status.end(), Errc::ok); };
   if (succeeded(a) != succeeded(b)) return "different numbers of operations succeeded";
+  return {};
+}
+
+std::string Judgement::doubt(const Member& behind, const Member& ahead) const {
+  const auto first_failed = [](const Member& m) {
+    return static_cast<std::uint32_t>(std::ranges::find_if(m.status, [](Errc e) { return e != Errc::ok; }) -
+                                      m.status.begin());
+  };
+  const auto has = first_failed(behind), other_has = first_failed(ahead);
+  if (std::find(behind.status.begin() + has, behind.status.end(), Errc::ok) != behind.status.end())
+    return fmt::format("operation {} failed here, and a later one did not", has);
+  if (other_has > behind.posted)
+    return fmt::format("operation {} succeeded there without one that was never posted here", behind.posted);
+  if (other_has > has + behind.depth)
+    return fmt::format("{} operations succeeded there, {} here, with {} in flight", other_has, has, behind.depth);
   return {};
 }
 

@@ -20,6 +20,9 @@ struct Judgement {
  private:
   bool is_victims() const { return victim != nullptr && victim->session == &session; }
   std::string agreement(const Member& a, const Member& b) const;
+  /// Where a node was lost the members may know different numbers as complete, but only such as all of them had under way
+  /// (docs/protocol.md, "When a node is lost").
+  std::string doubt(const Member& behind, const Member& ahead) const;
   std::string expectation(const Member& first) const;
 };
 
