@@ -314,6 +314,7 @@ TEST(AggCodec, PeopleCanReadIt) {
             "bytes 16 flags last | 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10");
   EXPECT_NE(describe_agg_message(sample("join").bytes).find("path_length 2 path 21,8,22,16"), std::string::npos);
   EXPECT_NE(describe_agg_message(std::vector<std::byte>(64)).find("malformed: magic"), std::string::npos);
+  EXPECT_NE(describe_agg_message(sample("joined-locks").bytes).find(" flags locks | "), std::string::npos);
 }
 
 }  // namespace

@@ -74,8 +74,9 @@ std::string describe(const AggHeader& h) {
     if (h.origin != kNoRank) text += fmt::format(" origin {} members {}", h.origin, h.members);
   }
   text += fmt::format(" bytes {}", h.payload_bytes);
-  static constexpr std::string_view kFlagNames[] = {"first",        "last",   "streaming",
-                                                    "reproducible", "denied", "listening"};
+  static constexpr std::string_view kFlagNames[] = {"first",  "last",      "streaming", "reproducible",
+                                                    "denied", "listening", "locks"};
+  static_assert((1u << std::size(kFlagNames)) - 1 == kFlagsKnown, "each flag has its name");
   std::string flags;
   for (std::size_t i = 0; i < std::size(kFlagNames); ++i)
     if ((h.flags & (1u << i)) != 0) flags += (flags.empty() ? "" : ",") + std::string(kFlagNames[i]);
