@@ -6,21 +6,13 @@
 #include <cstdint>
 #include <span>
 
+#include "base/bytes.hpp"
 #include "base/secret.hpp"
 
 namespace sumac {
 
-namespace detail {
-/// Little-endian; fewer than 8 bytes are filled up with zeros.
-inline std::uint64_t little_endian(const std::uint8_t* from, std::size_t bytes) noexcept {
-  std::uint64_t value = 0;
-  for (std::size_t i = bytes; i-- > 0;) value = value << 8 | from[i];
-  return value;
-}
-}  // namespace detail
-
 inline std::uint64_t siphash(const Secret& key, std::span<const std::byte> message) noexcept {
-  const std::uint64_t k0 = detail::little_endian(key.data(), 8), k1 = detail::little_endian(key.data() + 8, 8);
+  const auto k0 = load_le<std::uint64_t>(key.data()), k1 = load_le<std::uint64_t>(key.data() + 8);
   std::uint64_t v0 = k0 ^ 0x736f6d6570736575, v1 = k1 ^ 0x646f72616e646f6d, v2 = k0 ^ 0x6c7967656e657261,
                 v3 = k1 ^ 0x7465646279746573;
   const auto round = [&] {
@@ -34,10 +26,12 @@ inline std::uint64_t siphash(const Secret& key, std::span<const std::byte> messa
     round(), round();
     v0 ^= word;
   };
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(message.data());
   const std::size_t whole = message.size() / 8 * 8;
-  for (std::size_t at = 0; at < whole; at += 8) take(detail::little_endian(bytes + at, 8));
-  take(detail::little_endian(bytes + whole, message.size() - whole) | std::uint64_t{message.size() & 0xFF} << 56);
+  for (std::size_t at = 0; at < whole; at += 8) take(load_le<std::uint64_t>(message.data() + at));
+  std::uint64_t last = std::uint64_t{message.size() & 0xFF} << 56;
+  for (std::size_t at = whole; at < message.size(); ++at)
+    last |= std::to_integer<std::uint64_t>(message[at]) << 8 * (at - whole);
+  take(last);
   v2 ^= 0xFF;
   for (int i = 0; i < 4; ++i) round();
   return v0 ^ v1 ^ v2 ^ v3;

@@ -12,8 +12,7 @@ constexpr auto header_rows() {
       F(magic, "0x4153, \"SA\": turns away a stray peer"),
       F(version,
         "1; 2 where flags say reproducible; 3 where they say listening or locks, and for name, invited, refusal, lock, "
-        "unlock; in `hello`, `welcome` and "
-        "`refused` any"),
+        "unlock; in `hello`, `welcome` and `refused` any"),
       F(kind, "AggKind, table above"),
       F(tree_id, "tree of the group"),
       F(group_id, "0 in hello, welcome, name, open, opened and in a refused open"),

@@ -10,7 +10,7 @@
 
 namespace sumac::wire {
 
-inline constexpr std::size_t kTagBytes = 8;
+inline constexpr std::size_t kTagBytes = sizeof(std::uint64_t);
 /// More never goes by multicast: with its headers it fits into one frame of an ordinary Ethernet.
 inline constexpr std::uint32_t kMulticastPayloadMax = 1024;
 inline constexpr std::size_t kDatagramMax = kAggHeaderBytes + kMulticastPayloadMax + kTagBytes;
