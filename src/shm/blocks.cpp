@@ -97,17 +97,13 @@ class BlockFold {
 
  private:
   bool fill() {
-    const std::uint64_t turn = turns_.filled();
-    if (turn == turns_.count() || !turns_.free(turn)) return false;
-    std::byte* const slice = turns_.slice(me_, turn);
-    for (int m = 0; m < members_; ++m) {
-      if (m == me_) continue;
-      if (const Block block = layout_.block(turn, m); block.bytes != 0)
-        std::memcpy(slice + block.in_slice, in_ + block.in_input, block.bytes);
-    }
-    turns_.say(Turns::kWritten, turn);
-    ++turns_.filled();
-    return true;
+    return turns_.fill([&](std::uint64_t turn, std::byte* slice) {
+      for (int m = 0; m < members_; ++m) {
+        if (m == me_) continue;
+        if (const Block block = layout_.block(turn, m); block.bytes != 0)
+          std::memcpy(slice + block.in_slice, in_ + block.in_input, block.bytes);
+      }
+    });
   }
 
   bool fold() {

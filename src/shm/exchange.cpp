@@ -17,16 +17,8 @@ constexpr std::size_t kWordBytes = kCacheLine;  // so that cells are aligned
 ///   take(member, turn, slice) copies from another's slice into the caller's buffer
 template <class Shape>
 Step exchange(Operation& op, Turns& turns, Shape&& shape) {
-  Group& group = *op.group;
-  const auto others = static_cast<std::uint64_t>(group.size() - 1);
-  const auto fill = [&] {
-    const std::uint64_t turn = turns.filled();
-    if (turn == turns.count() || !turns.free(turn)) return false;
-    shape.fill(turn, turns.slice(group.index(), turn));
-    turns.say(Turns::kWritten, turn);
-    ++turns.filled();
-    return true;
-  };
+  const auto others = static_cast<std::uint64_t>(op.group->size() - 1);
+  const auto fill = [&] { return turns.fill([&](std::uint64_t turn, std::byte* slice) { shape.fill(turn, slice); }); };
   const auto take = [&] {
     const std::uint64_t turn = turns.taken();
     // In place, what is taken replaces what has been filled in.

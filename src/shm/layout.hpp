@@ -18,6 +18,12 @@ inline constexpr std::size_t kCacheLine = 64;
 inline constexpr std::size_t kPage = 4096;
 inline constexpr int kMembersMax = 256;
 
+/// What vectors are cut into: whole elements, and whole cache lines if that can be. That also keeps together what MPI counts as
+/// one element and we as two (complex numbers).
+constexpr std::size_t unit_for(std::size_t element_bytes) noexcept {
+  return kCacheLine % element_bytes == 0 ? kCacheLine : element_bytes;
+}
+
 /// Inline lines and eager buffers are rings: round r uses line r % kLineRing and eager buffer r % kEagerRing.
 inline constexpr std::size_t kLineRing = 8;
 inline constexpr std::size_t kEagerRing = 4;

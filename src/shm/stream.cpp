@@ -34,31 +34,42 @@ Step bcast_stream(Operation& op) {
   return drive(op, turns, move, [&] { return turns.taken() == turns.count(); });
 }
 
-Step reduce_stream(Operation& op) {
-  Group& group = *op.group;
+namespace {
+
+Chunks fold_chunks(const Group& group, const Call& call) noexcept {
+  return cut(call.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), unit_for(call.fold->element_bytes));
+}
+
+/// Folds the next turn of all vectors into this member's output, once everybody has written it.
+bool fold_turn(Operation& op, Turns& turns, const Chunks& chunks) {
+  const std::uint64_t turn = turns.taken();
+  if (!turns.seen_all(Turns::kWritten, turn, turns.fold_peers())) return false;
+  const Group& group = *op.group;
   const Call& call = *op.call;
-  const Fold& fold = *call.fold;
+  const std::size_t offset = turn * chunks.bytes;
+  fold_pieces(group, call, part_at(offset, call.bytes, chunks.bytes), out_bytes(call) + offset, nullptr,
+              [&](int m) { return m == group.index() ? in_bytes(call) + offset : turns.slice(m, turn); });
+  turns.say(Turns::kFinished, turn);
+  ++turns.taken();
+  return true;
+}
+
+}  // namespace
+
+Step reduce_stream(Operation& op) {
+  const Call& call = *op.call;
+  const int me = op.group->index();
   Turns turns(op);
-  const int me = group.index();
-  const Chunks chunks =
-      cut(call.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), unit_for(fold.element_bytes));
+  const Chunks chunks = fold_chunks(*op.group, call);
   if (op.phase == 0) turns.begin(chunks.count);
   const auto move = [&] {
+    if (me == call.root) return fold_turn(op, turns, chunks);
     const std::uint64_t turn = turns.taken();
+    if (!turns.free(turn)) return false;
     const std::size_t offset = turn * chunks.bytes;
-    const std::size_t bytes = part_at(offset, call.bytes, chunks.bytes);
-    const std::byte* const in = in_bytes(call) + offset;
-    if (me != call.root) {
-      if (!turns.free(turn)) return false;
-      std::memcpy(turns.slice(me, turn), in, bytes);
-      turns.say(Turns::kWritten, turn);
-      turns.say(Turns::kFinished, turn);  // it reads nothing, and the other writers must know
-    } else {
-      if (!turns.seen_all(Turns::kWritten, turn, turns.fold_peers())) return false;
-      fold_pieces(group, call, bytes, out_bytes(call) + offset, nullptr,
-                  [&](int m) { return m == me ? in : turns.slice(m, turn); });
-      turns.say(Turns::kFinished, turn);
-    }
+    std::memcpy(turns.slice(me, turn), in_bytes(call) + offset, part_at(offset, call.bytes, chunks.bytes));
+    turns.say(Turns::kWritten, turn);
+    turns.say(Turns::kFinished, turn);  // it reads nothing, and the other writers must know
     ++turns.taken();
     return true;
   };
@@ -66,36 +77,18 @@ Step reduce_stream(Operation& op) {
 }
 
 Step allreduce_stream(Operation& op) {
-  Group& group = *op.group;
   const Call& call = *op.call;
-  const Fold& fold = *call.fold;
   Turns turns(op);
-  const int me = group.index();
-  const Chunks chunks =
-      cut(call.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), unit_for(fold.element_bytes));
+  const Chunks chunks = fold_chunks(*op.group, call);
   if (op.phase == 0) turns.begin(chunks.count);
-  const auto fill = [&] {
-    const std::uint64_t turn = turns.filled();
-    if (turn == turns.count() || !turns.free(turn)) return false;
+  const auto fill = [&](std::uint64_t turn, std::byte* slice) {
     const std::size_t offset = turn * chunks.bytes;
-    std::memcpy(turns.slice(me, turn), in_bytes(call) + offset, part_at(offset, call.bytes, chunks.bytes));
-    turns.say(Turns::kWritten, turn);
-    ++turns.filled();
-    return true;
-  };
-  const auto take = [&] {
-    const std::uint64_t turn = turns.taken();
-    if (turn == turns.filled() || !turns.seen_all(Turns::kWritten, turn, turns.fold_peers())) return false;
-    const std::size_t offset = turn * chunks.bytes;
-    fold_pieces(group, call, part_at(offset, call.bytes, chunks.bytes), out_bytes(call) + offset, nullptr,
-                [&](int m) { return m == me ? in_bytes(call) + offset : turns.slice(m, turn); });
-    turns.say(Turns::kFinished, turn);
-    ++turns.taken();
-    return true;
+    std::memcpy(slice, in_bytes(call) + offset, part_at(offset, call.bytes, chunks.bytes));
   };
   const auto move = [&] {
-    const bool filled = fill();
-    return take() || filled;
+    const bool filled = turns.fill(fill);
+    // In place, what is folded replaces what has been filled in.
+    return (turns.taken() < turns.filled() && fold_turn(op, turns, chunks)) || filled;
   };
   return drive(op, turns, move, [&] { return turns.taken() == turns.count(); });
 }

@@ -44,10 +44,6 @@ struct Chunks {
   std::size_t bytes;  ///< Of each but the last.
   std::size_t count;
 };
-constexpr std::size_t unit_for(
-    std::size_t element_bytes) noexcept {  // whole elements, and whole cache lines if that can be
-  return kCacheLine % element_bytes == 0 ? kCacheLine : element_bytes;
-}
 constexpr Chunks cut(std::size_t total, std::size_t limit, std::size_t unit) noexcept {
   if (total == 0) return {unit, 0};
   limit = std::max(limit / unit * unit, unit);
@@ -87,7 +83,7 @@ class Turns {
   std::uint64_t count() const noexcept { return op_.own[kCount]; }
   void grow(std::uint64_t count) noexcept { op_.own[kCount] = std::max(op_.own[kCount], count); }
   /// How many turns have been filled, folded and taken by this member.
-  std::uint64_t& filled() noexcept { return op_.own[kFilled]; }
+  std::uint64_t filled() const noexcept { return op_.own[kFilled]; }
   std::uint64_t& folded() noexcept { return op_.own[kFoldedHere]; }
   std::uint64_t& taken() noexcept { return op_.own[kTaken]; }
   /// Of the turn being folded, and of the one being taken: how many members have been seen to.
@@ -96,6 +92,18 @@ class Turns {
 
   std::byte* slice(int member, std::uint64_t turn) const noexcept {
     return group_.large(member) + number(turn) % slices_ * slice_bytes_;
+  }
+
+  /// `write(turn, slice)` copies this member's part of its next turn into its slice. False: the slice still holds what somebody
+  /// reads, or all turns are filled.
+  template <class Write>
+  bool fill(const Write& write) const {
+    const std::uint64_t turn = op_.own[kFilled];
+    if (turn == count() || !free(turn)) return false;
+    write(turn, slice(group_.index(), turn));
+    say(kWritten, turn);
+    ++op_.own[kFilled];
+    return true;
   }
 
   /// Is everybody through with what this turn's slices held before?

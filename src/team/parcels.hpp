@@ -24,7 +24,7 @@ class Parcels {
   virtual void fill(const Phase& phase, std::size_t chunk, shm::Call& call) = 0;
   virtual void fill_across(std::size_t chunk, sumac_call_t& call) = 0;
   virtual void arrived(std::size_t chunk) = 0;
-  virtual void finish() = 0;
+  virtual void finish() {}
 };
 
 /// Bytes for each of several receivers or senders, one behind the other, as a v-form wants them.

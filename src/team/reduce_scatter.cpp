@@ -28,9 +28,7 @@ std::size_t ReduceScatter::begin(const sumac_call_t& call, bool by_tree, std::si
   call_ = &call;
   by_tree_ = by_tree;
   in_ = static_cast<const std::byte*>(call.in == nullptr ? call.out : call.in);
-  // Whole cache lines, which also keeps together what MPI counts as one element and we as two (complex numbers).
-  const std::size_t element = call.fold->element_bytes;
-  const std::size_t unit = shm::kCacheLine % element == 0 ? shm::kCacheLine : element;
+  const std::size_t unit = shm::unit_for(call.fold->element_bytes);
   step_ = call.bytes;
   if (call.bytes * spread_ > vector_bytes)
     step_ = std::min(call.bytes, std::max<std::size_t>(vector_bytes / spread_ / unit, 1) * unit);
@@ -125,7 +123,5 @@ void ReduceScatter::arrived(std::size_t chunk) {
   }
   if (!layout_.island_part) std::memcpy(static_cast<std::byte*>(call_->out) + chunk * step_, dealt_, bytes);
 }
-
-void ReduceScatter::finish() {}
 
 }  // namespace sumac::team

@@ -25,7 +25,6 @@ class ReduceScatter final : public Parcels {
   void fill(const Phase& phase, std::size_t chunk, shm::Call& call) override;
   void fill_across(std::size_t chunk, sumac_call_t& call) override;
   void arrived(std::size_t chunk) override;
-  void finish() override;
 
  private:
   std::size_t bytes_of(std::size_t chunk) const;

@@ -63,8 +63,7 @@ void Run::begin(sumac_team& team, const sumac_call_t& call, const Choice& choice
 void Run::begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide) {
   const std::size_t wanted = team_->options->options.chunk.count;
   bytes_ = bytes;
-  // Whole cache lines, which also keeps together what MPI counts as one element and we as two (complex numbers).
-  const std::size_t unit = shm::kCacheLine % element_bytes == 0 ? shm::kCacheLine : element_bytes;
+  const std::size_t unit = shm::unit_for(element_bytes);
   chunk_step_ = bytes <= wanted ? bytes : std::max(wanted / unit, std::size_t{1}) * unit;
   chunks_ = (bytes + chunk_step_ - 1) / chunk_step_;
   // Inside one host nothing goes on while we wait, so nothing is gained by a second chunk in flight.
