@@ -35,6 +35,38 @@ void expect_golden(const std::string& name, const std::string& text) {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
+/// Two ranks, on a host each, that log at level 3 with `environment`; `body` is what each does.
+std::vector<Ended> run_pair(const Daemons& daemons, Environment environment, const std::function<void(Rank&)>& body) {
+  auto config = on(daemons, 2);
+  config.environment = std::move(environment);
+  config.environment.emplace_back("SHARP_COLL_LOG_LEVEL", "3");
+  auto ended = run_ranks(config, body);
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+  EXPECT_EQ(ended[1].err, "") << "rank 0 speaks for all";
+  return ended;
+}
+
+/// What rank 0 says of a job that comes about and has a barrier.
+std::string said_of_a_barrier(const Daemons& daemons, const Environment& environment) {
+  const auto job = new_job_id();
+  return run_pair(daemons, environment, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  })[0].err;
+}
+
+std::string said_of_a_refused_job(const Daemons& daemons, const Environment& environment) {
+  const auto job = new_job_id();
+  return run_pair(daemons, environment, [&](Rank& rank) {
+    auto spec = rank.init_spec(job);
+    sharp_coll_context* context = nullptr;
+    RANK_EQUAL(sharp_coll_init(&spec, &context), SHARP_COLL_EJOB_CREATE);
+  })[0].err;
+}
+
 TEST_F(World, WhatAJobAskedForAndGot) {
   const std::pair<const char*, Environment> cases[] = {
       {"default-51-51-128", {}},
@@ -46,31 +78,17 @@ TEST_F(World, WhatAJobAskedForAndGot) {
        {{"SHARP_COLL_JOB_QUOTA_OSTS", "128"},
         {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "16"},
         {"SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "256"}}},
+      {"more-trees-than-there-are", {{"SHARP_COLL_JOB_NUM_TREES", "4"}}},
   };
   for (const auto& [name, environment] : cases) {
     SCOPED_TRACE(name);
-    const auto job = new_job_id();
-    auto config = on(*daemons_, 2);  // one rank a host
-    config.environment = environment;
-    config.environment.emplace_back("SHARP_COLL_LOG_LEVEL", "3");
-    const auto ended = run_ranks(config, [&](Rank& rank) {
-      auto* context = rank.init(job);
-      auto* comm = rank.comm(context);
-      RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
-      RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-      RANK_EQUAL(sharp_coll_finalize(context), 0);
-    });
-    EXPECT_EQ(complaint(ended), "") << daemons_->log();
-    expect_golden(name, ended[0].err);
-    for (std::size_t rank = 1; rank < ended.size(); ++rank) EXPECT_EQ(ended[rank].err, "") << "rank 0 speaks for all";
+    expect_golden(name, said_of_a_barrier(*daemons_, environment));
   }
 }
 
 TEST_F(World, MoreCommunicatorsThanGroups) {
   const auto job = new_job_id();
-  auto config = on(*daemons_, 2);
-  config.environment = {{"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "1"}, {"SHARP_COLL_LOG_LEVEL", "3"}};
-  const auto ended = run_ranks(config, [&](Rank& rank) {
+  const auto ended = run_pair(*daemons_, {{"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "1"}}, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* one = rank.comm(context);
     sharp_coll_comm_init_spec spec{};
@@ -82,38 +100,12 @@ TEST_F(World, MoreCommunicatorsThanGroups) {
     RANK_EQUAL(sharp_coll_comm_destroy(one), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
-  EXPECT_EQ(complaint(ended), "") << daemons_->log();
   expect_golden("max-groups-1", ended[0].err);
-}
-
-TEST_F(World, AJobThatAsksForMoreTreesThanThereAreGetsThoseAndIsTold) {
-  const auto job = new_job_id();
-  auto config = on(*daemons_, 2);
-  config.environment = {{"SHARP_COLL_JOB_NUM_TREES", "4"}, {"SHARP_COLL_LOG_LEVEL", "3"}};
-  const auto ended = run_ranks(config, [&](Rank& rank) {
-    auto* context = rank.init(job);
-    auto* comm = rank.comm(context);
-    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
-    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-    RANK_EQUAL(sharp_coll_finalize(context), 0);
-  });
-  EXPECT_EQ(complaint(ended), "") << daemons_->log();
-  expect_golden("more-trees-than-there-are", ended[0].err);
 }
 
 TEST(Stranger, AJobWithAHostThatNobodyKnowsIsRefusedByItsName) {
   const Daemons daemons(Shape{.leaves = {"leaf1"}, .hosts_per_leaf = 1, .stranger = "n17"});
-  const auto job = new_job_id();
-  auto config = on(daemons, 2);
-  config.environment = {{"SHARP_COLL_LOG_LEVEL", "3"}};
-  const auto ended = run_ranks(config, [&](Rank& rank) {
-    auto spec = rank.init_spec(job);
-    sharp_coll_context* context = nullptr;
-    RANK_EQUAL(sharp_coll_init(&spec, &context), SHARP_COLL_EJOB_CREATE);
-  });
-  EXPECT_EQ(complaint(ended), "") << daemons.log();
-  expect_golden("refused-unknown-host", ended[0].err);
-  EXPECT_EQ(ended[1].err, "") << "rank 0 speaks for all";
+  expect_golden("refused-unknown-host", said_of_a_refused_job(daemons, {}));
 }
 
 TEST_F(World, AJobThatIsRefusedNamesTheLimitAndTheVariable) {
@@ -123,17 +115,7 @@ TEST_F(World, AJobThatIsRefusedNamesTheLimitAndTheVariable) {
   };
   for (const auto& [name, environment] : cases) {
     SCOPED_TRACE(name);
-    const auto job = new_job_id();
-    auto config = on(*daemons_, 2);
-    config.environment = environment;
-    config.environment.emplace_back("SHARP_COLL_LOG_LEVEL", "3");
-    const auto ended = run_ranks(config, [&](Rank& rank) {
-      auto spec = rank.init_spec(job);
-      sharp_coll_context* context = nullptr;
-      RANK_EQUAL(sharp_coll_init(&spec, &context), SHARP_COLL_EJOB_CREATE);
-    });
-    EXPECT_EQ(complaint(ended), "") << daemons_->log();
-    expect_golden(name, ended[0].err);
+    expect_golden(name, said_of_a_refused_job(*daemons_, environment));
   }
 }
 
