@@ -123,18 +123,19 @@ static int agree_on_id(struct hcoll_group_oob* oob) {
 }
 
 /* Which of its host's members between hosts this process is or may be: the number of its socket, or of itself, on the host. */
-static int channel_of(const hcoll_module_t* world) {
+static int find_channel(const hcoll_module_t* world, int* channel) {
+  *channel = 0;
   int leaders = sumac_team_options_leaders(mca_coll_hcoll_component.options);
   if (SUMAC_LEADERS_OF_HOSTS == leaders) {
-    return 0;
+    return OMPI_SUCCESS;
   }
   sumac_place_t* places = malloc(sizeof(*places) * (size_t)world->size);
-  if (NULL == places || OMPI_SUCCESS != hcoll_presence_places(world->comm, places)) {
+  int rc = NULL == places ? OMPI_ERR_OUT_OF_RESOURCE : hcoll_presence_places(world->comm, places);
+  if (OMPI_SUCCESS != rc) {
     free(places);
-    return 0;
+    return rc;
   }
   const sumac_place_t* mine = &places[world->rank];
-  int channel = 0;
   for (int rank = 0; rank < world->size; ++rank) {
     if (places[rank].host != mine->host) {
       continue;
@@ -143,13 +144,13 @@ static int channel_of(const hcoll_module_t* world) {
     for (int other = 0; before_me && SUMAC_LEADERS_OF_SOCKETS == leaders && other < rank; ++other) {
       before_me = places[other].host != mine->host || places[other].socket != places[rank].socket;
     }
-    channel += before_me;
+    *channel += before_me;
   }
   free(places);
-  return channel;
+  return OMPI_SUCCESS;
 }
 
-static int begin(const hcoll_module_t* world, struct hcoll_group_oob* oob) {
+static int begin(int channel, struct hcoll_group_oob* oob) {
   const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
   struct sharp_coll_init_spec spec;
   memset(&spec, 0, sizeof(spec));
@@ -162,7 +163,7 @@ static int begin(const hcoll_module_t* world, struct hcoll_group_oob* oob) {
   spec.config.coll_timeout = -1;
   spec.oob_colls = oob_colls;
   spec.oob_ctx = oob;
-  spec.group_channel_idx = channel_of(world);
+  spec.group_channel_idx = channel;
   spec.world_local_rank = ompi_process_info.my_local_rank;
   spec.enable_thread_support = ompi_mpi_thread_multiple;
   return sharp_coll_init(&spec, &job.context);
@@ -190,11 +191,15 @@ int hcoll_job_begin(hcoll_module_t* world) {
   struct hcoll_group_oob oob = {
       world->comm,       world->next.bcast_module, world->next.barrier_module, world->next.gather_module,
       world->next.bcast, world->next.barrier,      world->next.gather};
-  rc = agree_on_id(&oob);
+  int channel;
+  rc = find_channel(world, &channel);
+  if (OMPI_SUCCESS == rc) {
+    rc = agree_on_id(&oob);
+  }
   if (OMPI_SUCCESS != rc) {
     return rc;
   }
-  int status = begin(world, &oob);
+  int status = begin(channel, &oob);
   if (status < 0) {
     job.context = NULL;
     say_refused(world, status);

@@ -57,8 +57,8 @@ extern const struct hcoll_parameter hcoll_parameters[HCOLL_PARAMETERS];
 /** Reads HCOLL_* from the environment. Returns NULL, or one sentence that names the variable and what is legal. */
 const char* hcoll_settings_read(struct hcoll_settings* settings);
 
-/** Tells `say` of every HCOLL_* variable of the environment that nobody knows, with the name that was probably meant. One sentence each. `others` gives the names that are not in our table, one by one, NULL
- *  after the last, and may be NULL. */
+/** Tells `say` of every HCOLL_* variable of the environment that nobody knows, with the name that was probably meant. One sentence
+ *  each. `others` gives the names that are not in our table, one by one, NULL after the last, and may be NULL. */
 void hcoll_settings_check(void (*say)(const char* sentence), const char* (*others)(size_t index));
 
 #ifdef __cplusplus
