@@ -27,8 +27,7 @@ def place_text(row):
     return f"{text} {row.chose}{MARKS[row.verdict]}"
 
 
-def own_text(rows):
-    row = rows[0]
+def own_text(row):
     if row.own is None:
         return "-"
     text = f"{against(row.own, row.cell.hosts_limit)} [{row.algorithm.removeprefix('Open MPI allreduce ')}]"
@@ -47,7 +46,7 @@ def table(rows):
         first = next(iter(places.values()))
         body.append((str(hosts), grid.time_name(round_trip_us).replace("us", " us").replace("ms", " ms"),
                      grid.size_name(size).replace("KiB", " KiB").replace("MiB", " MiB").replace("8B", "8 B"),
-                     own_text([first]), against(first.ring, first.cell.ring_limit) if first.ring is not None else "-",
+                     own_text(first), against(first.ring, first.cell.ring_limit) if first.ring is not None else "-",
                      *[place_text(places.get(place)) for place in grid.PLACES]))
     return markdown(HEAD, body)
 

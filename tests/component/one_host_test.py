@@ -116,7 +116,7 @@ class SharedMemory(unittest.TestCase):
         done = run_tree(2, "churn", "3", env={"HCOLL_SHARP_NPP": "1", "SHARP_COLL_ENABEL_SAT": "1",
                                               "SUMAC_TRANSPROT": "tcp", "SUMAC_NODE_SPIN": "0", "SUMAC_SHM_BAKING": "auto"})
         self.assertEqual(done.code, 0, done.text)
-        for words in ("warning: unknown variable HCOLL_SHARP_NPP: did you mean HCOLL_SHARP_NP?", 
+        for words in ("warning: unknown variable HCOLL_SHARP_NPP: did you mean HCOLL_SHARP_NP?",
                       "unknown variable SHARP_COLL_ENABEL_SAT: did you mean SHARP_COLL_ENABLE_SAT?",
                       "unknown variable SUMAC_TRANSPROT: did you mean SUMAC_TRANSPORT?",
                       "unknown variable SUMAC_SHM_BAKING: did you mean SUMAC_SHM_BACKING?"):
