@@ -6,22 +6,9 @@
 #include <cerrno>
 
 #include "base/fd.hpp"
+#include "base/write_all.hpp"
 
 namespace sumac::tools {
-namespace {
-
-Result<> write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const auto n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno("write");
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<> create_file(const std::string& path, std::string_view text, mode_t mode) {
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd && errno == EEXIST) return fail(Errc::exists, "{} exists: it is left as it is", path);

@@ -9,19 +9,16 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/write_all.hpp"
+
 namespace sumac::tools {
 
 namespace {
 
 constexpr int kUnfinishedMs = 100;
 
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const auto n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno != EINTR) return;  // nobody reads our stderr: there is nobody to tell either
-    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
+/// Where nobody reads our stderr there is nobody to tell, either.
+void pass_on(int fd, std::string_view text) { static_cast<void>(write_all(fd, text)); }
 
 }  // namespace
 
@@ -80,11 +77,11 @@ void StderrFilter::pass(bool unfinished_too) {
   std::size_t at = 0;
   for (std::size_t end = 0; (end = held_.find('\n', at)) != std::string::npos; at = end + 1) {
     const auto line = std::string_view(held_).substr(at, end + 1 - at);
-    if (!unwanted_(line)) write_all(real_.get(), line);
+    if (!unwanted_(line)) pass_on(real_.get(), line);
   }
   held_.erase(0, at);
   if (unfinished_too && !held_.empty()) {
-    write_all(real_.get(), held_);
+    pass_on(real_.get(), held_);
     held_.clear();
   }
 }

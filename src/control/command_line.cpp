@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 
 #include "base/fd.hpp"
 #include "base/our_variables.hpp"
+#include "base/write_all.hpp"
 
 namespace sumac::control {
 namespace {
@@ -22,16 +22,6 @@ Result<int> parse_descriptor(std::string_view text) {
     return fail(Errc::invalid, "--ready-fd {}: not a descriptor's number", text);
   if (::fcntl(fd, F_GETFD) < 0) return fail(Errc::invalid, "--ready-fd {}: no such descriptor is open", fd);
   return fd;
-}
-
-Result<> write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno("write");
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return {};
 }
 
 }  // namespace

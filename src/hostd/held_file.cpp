@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/fd.hpp"
+#include "base/write_all.hpp"
 
 namespace sumac::hostd {
 namespace {
@@ -79,7 +80,10 @@ Result<> save_held(const std::string& path, const Held& held) {
     const UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!fd) return fail_errno(fresh);
     // Not forced to the disk: it is for another process of this boot, and a reboot makes it worthless anyhow.
-    if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return fail_errno(fresh);
+    if (auto written = write_all(fd.get(), text); !written) {
+      ::unlink(fresh.c_str());
+      return within(fresh, written.error());
+    }
   }
   if (::rename(fresh.c_str(), path.c_str()) < 0) return fail_errno(path);
   return {};

@@ -2,9 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -36,6 +40,26 @@ TEST_F(HeldFile, gives_back_what_was_saved_and_goes_with_the_last_job) {
   ASSERT_TRUE(loaded);
   EXPECT_FALSE(*loaded);
   EXPECT_TRUE(save_held(path, {5, 9, {}})) << "there is nothing to remove";
+}
+
+TEST_F(HeldFile, what_the_disk_has_no_room_for_says_why_and_leaves_the_former_one) {
+  const Held before{5, 9, {{7, 70, {100, 1000}}}};
+  ASSERT_TRUE(save_held(path, before));
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{20, limit.rlim_max};  // the first piece is taken, the next is not
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  errno = 0;
+  const auto saved = save_held(path, {5, 10, {{8, 80, {100, 1000}}}});
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  ::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().context, fmt::format("{}.new: write: {}", path, std::strerror(EFBIG)));
+  EXPECT_NE(::access((path + ".new").c_str(), F_OK), 0);
+  const auto loaded = load_held(path);
+  ASSERT_TRUE(loaded && *loaded);
+  EXPECT_EQ((*loaded)->jobs, before.jobs);
 }
 
 TEST_F(HeldFile, what_is_cut_short_or_not_ours_is_refused) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fd.hpp"
+#include "base/write_all.hpp"
 
 namespace sumac::team {
 namespace {
@@ -81,18 +82,6 @@ Result<std::string> read_whole(const std::string& path) {
     if (text.size() > kFileBytesMax)
       return fail(Errc::invalid, "larger than {} bytes: not a tuning file: {}", kFileBytesMax, kRemedy);
   }
-}
-
-Result<> write_whole(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t put = ::write(fd, text.data(), text.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return fail_errno("write");
-    text.remove_prefix(static_cast<std::size_t>(put));
-  }
-  // Renamed before its bytes are on the disk, it could be an empty file after a power cut.
-  if (::fsync(fd) != 0) return fail_errno("fsync");
-  return {};
 }
 
 Result<> make_folders(const std::string& path) {
@@ -167,7 +156,9 @@ Result<> save_tuning(const std::string& path, const TuningFile& file) {
   std::string beside = path + ".XXXXXX";
   UniqueFd fd{::mkostemp(beside.data(), O_CLOEXEC)};
   if (!fd) return within(beside, fail_errno("create").value());
-  auto written = write_whole(fd.get(), print_tuning(file));
+  auto written = write_all(fd.get(), print_tuning(file));
+  // Renamed before its bytes are on the disk, it could be an empty file after a power cut.
+  if (written && ::fsync(fd.get()) != 0) written = fail_errno("fsync");
   if (written && ::fchmod(fd.get(), 0644) != 0) written = fail_errno("fchmod");
   if (written && ::rename(beside.c_str(), path.c_str()) != 0) written = fail_errno("rename");
   if (!written) {
