@@ -4,20 +4,18 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace sumac::net {
 namespace {
 
-sockaddr_in& v4(sockaddr_storage& s) { return reinterpret_cast<sockaddr_in&>(s); }
-const sockaddr_in& v4(const sockaddr_storage& s) { return reinterpret_cast<const sockaddr_in&>(s); }
-sockaddr_in6& v6(sockaddr_storage& s) { return reinterpret_cast<sockaddr_in6&>(s); }
-const sockaddr_in6& v6(const sockaddr_storage& s) { return reinterpret_cast<const sockaddr_in6&>(s); }
-
 bool parse_v6(std::string host, SocketAddress& out) {
-  auto& a = v6(out.storage);
+  auto& a = out.v6();
   if (const auto percent = host.find('%'); percent != std::string::npos) {
     a.sin6_scope_id = if_nametoindex(host.c_str() + percent + 1);
     if (a.sin6_scope_id == 0) return false;
@@ -29,7 +27,7 @@ bool parse_v6(std::string host, SocketAddress& out) {
 }
 
 bool parse_v4(const std::string& host, SocketAddress& out) {
-  auto& a = v4(out.storage);
+  auto& a = out.v4();
   a.sin_family = AF_INET;
   out.length = sizeof(sockaddr_in);
   return inet_pton(AF_INET, host.c_str(), &a.sin_addr) == 1;
@@ -38,6 +36,13 @@ bool parse_v4(const std::string& host, SocketAddress& out) {
 struct IfaddrsDelete {
   void operator()(ifaddrs* list) const noexcept { freeifaddrs(list); }
 };
+using Interfaces = std::unique_ptr<ifaddrs, IfaddrsDelete>;
+
+Result<Interfaces> list_interfaces() {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return fail_errno("list of interfaces");
+  return Interfaces(list);
+}
 
 /// Lower is better; negative: not at all.
 int rank_of(const ifaddrs& entry, std::string_view device, int family) {
@@ -50,17 +55,27 @@ int rank_of(const ifaddrs& entry, std::string_view device, int family) {
 
 }  // namespace
 
+std::span<const std::uint8_t> SocketAddress::host() const noexcept {
+  if (family() == AF_INET6) return {v6().sin6_addr.s6_addr, sizeof(in6_addr)};
+  return {reinterpret_cast<const std::uint8_t*>(&v4().sin_addr), sizeof(in_addr)};
+}
+
+std::span<std::uint8_t> SocketAddress::host() noexcept {
+  const auto bytes = std::as_const(*this).host();
+  return {const_cast<std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
 std::uint16_t SocketAddress::port() const noexcept {
-  return ntohs(family() == AF_INET6 ? v6(storage).sin6_port : v4(storage).sin_port);
+  return ntohs(family() == AF_INET6 ? v6().sin6_port : v4().sin_port);
 }
 
 void SocketAddress::set_port(std::uint16_t port) noexcept {
-  (family() == AF_INET6 ? v6(storage).sin6_port : v4(storage).sin_port) = htons(port);
+  (family() == AF_INET6 ? v6().sin6_port : v4().sin_port) = htons(port);
 }
 
 bool SocketAddress::is_any() const noexcept {
-  if (family() == AF_INET6) return IN6_IS_ADDR_UNSPECIFIED(&v6(storage).sin6_addr);
-  return v4(storage).sin_addr.s_addr == htonl(INADDR_ANY);
+  if (family() == AF_INET6) return IN6_IS_ADDR_UNSPECIFIED(&v6().sin6_addr);
+  return v4().sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
 Result<SocketAddress> parse_address(std::string_view text) {
@@ -85,7 +100,7 @@ Result<SocketAddress> parse_address(std::string_view text) {
 std::string format_address(const SocketAddress& address) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address.family() == AF_INET6) {
-    const auto& a = v6(address.storage);
+    const auto& a = address.v6();
     inet_ntop(AF_INET6, &a.sin6_addr, text, sizeof text);
     char name[IF_NAMESIZE] = "";
     if (a.sin6_scope_id != 0 && if_indextoname(a.sin6_scope_id, name) != nullptr)
@@ -93,19 +108,18 @@ std::string format_address(const SocketAddress& address) {
     return fmt::format("[{}]:{}", text, address.port());
   }
   if (address.family() != AF_INET) return "?";
-  inet_ntop(AF_INET, &v4(address.storage).sin_addr, text, sizeof text);
+  inet_ntop(AF_INET, &address.v4().sin_addr, text, sizeof text);
   return fmt::format("{}:{}", text, address.port());
 }
 
 namespace {
 
 Result<std::pair<std::string, SocketAddress>> best_device(std::string_view device, int family) {
-  ifaddrs* raw = nullptr;
-  if (getifaddrs(&raw) != 0) return fail_errno("list of interfaces");
-  const std::unique_ptr<ifaddrs, IfaddrsDelete> list(raw);
+  const auto list = list_interfaces();
+  if (!list) return tl::unexpected(list.error());
   const ifaddrs* best = nullptr;
   int best_rank = 0;
-  for (const ifaddrs* entry = list.get(); entry != nullptr; entry = entry->ifa_next) {
+  for (const ifaddrs* entry = list->get(); entry != nullptr; entry = entry->ifa_next) {
     const int rank = rank_of(*entry, device, family);
     if (rank < 0 || (best != nullptr && rank >= best_rank)) continue;
     best = entry;
@@ -120,22 +134,36 @@ Result<std::pair<std::string, SocketAddress>> best_device(std::string_view devic
   return std::pair{std::string(best->ifa_name), address};
 }
 
+/// The interface that has this address, if one has it.
+Result<std::optional<std::string>> interface_with(const SocketAddress& address) {
+  const auto list = list_interfaces();
+  if (!list) return tl::unexpected(list.error());
+  for (const ifaddrs* entry = list->get(); entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != address.family()) continue;
+    SocketAddress its;
+    std::memcpy(&its.storage, entry->ifa_addr,
+                address.family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
+    if (std::ranges::equal(its.host(), address.host())) return std::optional(std::string(entry->ifa_name));
+  }
+  return std::optional<std::string>();
+}
+
 }  // namespace
 
 Result<unsigned> interface_of(const SocketAddress& address) {
-  ifaddrs* raw = nullptr;
-  if (getifaddrs(&raw) != 0) return fail_errno("list of interfaces");
-  const std::unique_ptr<ifaddrs, IfaddrsDelete> list(raw);
-  for (const ifaddrs* entry = list.get(); entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != address.family()) continue;
-    const bool same = address.family() == AF_INET6
-                          ? std::memcmp(&reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr,
-                                        &v6(address.storage).sin6_addr, sizeof(in6_addr)) == 0
-                          : reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr.s_addr ==
-                                v4(address.storage).sin_addr.s_addr;
-    if (same) return if_nametoindex(entry->ifa_name);
-  }
-  return fail(Errc::not_found, "no interface has the address of {}", format_address(address));
+  const auto name = interface_with(address);
+  if (!name) return tl::unexpected(name.error());
+  if (!*name) return fail(Errc::not_found, "no interface has the address of {}", format_address(address));
+  const unsigned index = if_nametoindex((*name)->c_str());
+  if (index == 0) return fail_errno(fmt::format("interface {}", **name));
+  return index;
+}
+
+Result<bool> is_own_address(const SocketAddress& address) {
+  if (address.family() == AF_INET && address.host()[0] == IN_LOOPBACKNET) return true;  // all of 127.0.0.0/8
+  const auto name = interface_with(address);
+  if (!name) return tl::unexpected(name.error());
+  return name->has_value();
 }
 
 Result<SocketAddress> device_address(std::string_view device, int family) {

@@ -3,6 +3,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,7 +18,14 @@ struct SocketAddress {
 
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
   sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
+  const sockaddr_in& v4() const noexcept { return reinterpret_cast<const sockaddr_in&>(storage); }
+  sockaddr_in& v4() noexcept { return reinterpret_cast<sockaddr_in&>(storage); }
+  const sockaddr_in6& v6() const noexcept { return reinterpret_cast<const sockaddr_in6&>(storage); }
+  sockaddr_in6& v6() noexcept { return reinterpret_cast<sockaddr_in6&>(storage); }
   int family() const noexcept { return storage.ss_family; }
+  /// The address without port: 4 or 16 bytes, in the order of the network.
+  std::span<const std::uint8_t> host() const noexcept;
+  std::span<std::uint8_t> host() noexcept;
   std::uint16_t port() const noexcept;
   void set_port(std::uint16_t port) noexcept;
   /// 0.0.0.0 or [::]: good to listen on, no address to connect to.
@@ -32,6 +41,8 @@ Result<std::string> default_device();
 
 /// Index of the interface that has this address. not_found: none has it.
 Result<unsigned> interface_of(const SocketAddress& address);
+/// Whether the address is this host's own: packets to it leave by no port.
+Result<bool> is_own_address(const SocketAddress& address);
 
 /// The address that others reach us at: of interface `device`, or of the first one that is up and not loopback, else loopback.
 /// `family`: AF_INET or AF_INET6 (of which link-local ones are the last resort).

@@ -1,12 +1,9 @@
 #include "net/host_ports.hpp"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -65,19 +62,6 @@ std::map<std::string, AdapterPort> adapters_by_interface(const fs::path& sysfs) 
   return found;
 }
 
-struct IfaddrsDelete {
-  void operator()(ifaddrs* list) const noexcept { freeifaddrs(list); }
-};
-
-bool same_host(const sockaddr* a, const sockaddr* b) {
-  if (a->sa_family != b->sa_family) return false;
-  if (a->sa_family == AF_INET)
-    return reinterpret_cast<const sockaddr_in*>(a)->sin_addr.s_addr ==
-           reinterpret_cast<const sockaddr_in*>(b)->sin_addr.s_addr;
-  return a->sa_family == AF_INET6 && std::memcmp(&reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr,
-                                                 &reinterpret_cast<const sockaddr_in6*>(b)->sin6_addr, 16) == 0;
-}
-
 }  // namespace
 
 std::vector<HostPort> ports_of(std::span<const std::string> interfaces, const std::string& sysfs) {
@@ -99,18 +83,6 @@ Result<std::vector<HostPort>> host_ports() {
   std::vector<std::string> interfaces;
   for (const auto* entry = list.get(); entry->if_index != 0; ++entry) interfaces.emplace_back(entry->if_name);
   return ports_of(interfaces, "/sys");
-}
-
-Result<bool> is_own_address(const SocketAddress& address) {
-  if (address.family() == AF_INET && (ntohl(reinterpret_cast<const sockaddr_in*>(address.get())->sin_addr.s_addr) >>
-                                      IN_CLASSA_NSHIFT) == IN_LOOPBACKNET)
-    return true;
-  ifaddrs* raw = nullptr;
-  if (getifaddrs(&raw) != 0) return fail_errno("list of interfaces");
-  const std::unique_ptr<ifaddrs, IfaddrsDelete> list(raw);
-  for (const auto* entry = list.get(); entry != nullptr; entry = entry->ifa_next)
-    if (entry->ifa_addr != nullptr && same_host(entry->ifa_addr, address.get())) return true;
-  return false;
 }
 
 }  // namespace sumac::net

@@ -27,7 +27,5 @@ Result<std::vector<HostPort>> host_ports();
 
 /// Whether a packet that leaves by this interface finds its way to the address. Sends nothing.
 Result<bool> leads_to(std::string_view interface, const SocketAddress& to);
-/// Whether the address is this host's own: packets to it leave by no port.
-Result<bool> is_own_address(const SocketAddress& address);
 
 }  // namespace sumac::net

@@ -5,17 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 namespace sumac::net {
 namespace {
 
 constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-
-sockaddr_in& v4(SocketAddress& a) noexcept { return reinterpret_cast<sockaddr_in&>(a.storage); }
-const sockaddr_in& v4(const SocketAddress& a) noexcept { return reinterpret_cast<const sockaddr_in&>(a.storage); }
-sockaddr_in6& v6(SocketAddress& a) noexcept { return reinterpret_cast<sockaddr_in6&>(a.storage); }
-const sockaddr_in6& v6(const SocketAddress& a) noexcept { return reinterpret_cast<const sockaddr_in6&>(a.storage); }
 
 template <class T>
 Result<> set_option(const UniqueFd& fd, int level, int name, const T& value, std::string_view what) {
@@ -26,7 +20,7 @@ Result<> set_option(const UniqueFd& fd, int level, int name, const T& value, std
 
 /// Of a group that is known on one interface only, such as ff12::1.
 void scope(SocketAddress& address, unsigned interface) noexcept {
-  if (address.family() == AF_INET6) v6(address).sin6_scope_id = interface;
+  if (address.family() == AF_INET6) address.v6().sin6_scope_id = interface;
 }
 
 Result<UniqueFd> open_socket(int family) {
@@ -39,40 +33,31 @@ Result<UniqueFd> open_socket(int family) {
 
 WireAddress to_wire(const SocketAddress& address) noexcept {
   WireAddress bytes{};
-  if (address.family() == AF_INET6) {
-    std::memcpy(bytes.data(), &v6(address).sin6_addr, bytes.size());
-  } else {
-    std::copy(std::begin(kMapped), std::end(kMapped), bytes.begin());
-    std::memcpy(bytes.data() + 12, &v4(address).sin_addr, 4);
-  }
+  std::copy(std::begin(kMapped), std::end(kMapped), bytes.begin());  // IPv6 writes over it
+  std::ranges::copy_backward(address.host(), bytes.end());
   return bytes;
 }
 
 SocketAddress from_wire(const WireAddress& bytes, std::uint16_t port) noexcept {
   SocketAddress address;
-  if (std::equal(std::begin(kMapped), std::end(kMapped), bytes.begin())) {
-    v4(address).sin_family = AF_INET;
-    std::memcpy(&v4(address).sin_addr, bytes.data() + 12, 4);
-    address.length = sizeof(sockaddr_in);
-  } else {
-    v6(address).sin6_family = AF_INET6;
-    std::memcpy(&v6(address).sin6_addr, bytes.data(), bytes.size());
-    address.length = sizeof(sockaddr_in6);
-  }
+  const bool ipv4 = std::equal(std::begin(kMapped), std::end(kMapped), bytes.begin());
+  address.storage.ss_family = ipv4 ? AF_INET : AF_INET6;
+  address.length = ipv4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  const auto host = address.host();
+  std::copy(bytes.end() - static_cast<std::ptrdiff_t>(host.size()), bytes.end(), host.begin());
   address.set_port(port);
   return address;
 }
 
 bool is_multicast(const SocketAddress& address) noexcept {
-  if (address.family() == AF_INET6) return IN6_IS_ADDR_MULTICAST(&v6(address).sin6_addr);
-  return IN_MULTICAST(ntohl(v4(address).sin_addr.s_addr));
+  if (address.family() == AF_INET6) return IN6_IS_ADDR_MULTICAST(&address.v6().sin6_addr);
+  return IN_MULTICAST(ntohl(address.v4().sin_addr.s_addr));
 }
 
 SocketAddress nth_address(SocketAddress base, std::uint16_t k) noexcept {
-  std::uint8_t* end = base.family() == AF_INET6 ? v6(base).sin6_addr.s6_addr + 16
-                                                : reinterpret_cast<std::uint8_t*>(&v4(base).sin_addr) + 4;
-  end[-2] = static_cast<std::uint8_t>(k >> 8);
-  end[-1] = static_cast<std::uint8_t>(k);
+  const auto end = base.host().last<2>();
+  end[0] = static_cast<std::uint8_t>(k >> 8);
+  end[1] = static_cast<std::uint8_t>(k);
   return base;
 }
 
@@ -88,7 +73,7 @@ Result<MulticastSender> MulticastSender::open(const SocketAddress& local, int ho
     if (set) set = set_option(*fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops, "IPV6_MULTICAST_HOPS");
     if (set) set = set_option(*fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, on, "IPV6_MULTICAST_LOOP");
   } else {
-    if (set) set = set_option(*fd, IPPROTO_IP, IP_MULTICAST_IF, v4(local).sin_addr, "IP_MULTICAST_IF");
+    if (set) set = set_option(*fd, IPPROTO_IP, IP_MULTICAST_IF, local.v4().sin_addr, "IP_MULTICAST_IF");
     if (set) set = set_option(*fd, IPPROTO_IP, IP_MULTICAST_TTL, hops, "IP_MULTICAST_TTL");
     if (set) set = set_option(*fd, IPPROTO_IP, IP_MULTICAST_LOOP, on, "IP_MULTICAST_LOOP");
   }
@@ -127,13 +112,13 @@ Result<MulticastReceiver> MulticastReceiver::join(SocketAddress group, const Soc
   if (bind(fd->get(), group.get(), group.length) != 0) return fail_errno(fmt::format("bind {}", format_address(group)));
   if (group.family() == AF_INET6) {
     ipv6_mreq request{};
-    request.ipv6mr_multiaddr = v6(group).sin6_addr;
+    request.ipv6mr_multiaddr = group.v6().sin6_addr;
     request.ipv6mr_interface = *interface;
     set = set_option(*fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, request, "IPV6_JOIN_GROUP");
   } else {
     ip_mreqn request{};
-    request.imr_multiaddr = v4(group).sin_addr;
-    request.imr_address = v4(local).sin_addr;
+    request.imr_multiaddr = group.v4().sin_addr;
+    request.imr_address = local.v4().sin_addr;
     request.imr_ifindex = static_cast<int>(*interface);
     set = set_option(*fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, request, "IP_ADD_MEMBERSHIP");
   }

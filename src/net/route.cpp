@@ -37,15 +37,10 @@ Question question_of(unsigned interface, const SocketAddress& to) {
   question.header.nlmsg_flags = NLM_F_REQUEST;
   question.header.nlmsg_len = NLMSG_LENGTH(sizeof(rtmsg));
   question.route.rtm_family = static_cast<unsigned char>(to.family());
-  question.route.rtm_flags =
-      RTM_F_FIB_MATCH;  // the table's own entry: without it "on link" is assumed, as for a socket
-  if (to.family() == AF_INET6) {
-    question.route.rtm_dst_len = 128;
-    append(question, RTA_DST, &reinterpret_cast<const sockaddr_in6*>(to.get())->sin6_addr, 16);
-  } else {
-    question.route.rtm_dst_len = 32;
-    append(question, RTA_DST, &reinterpret_cast<const sockaddr_in*>(to.get())->sin_addr, 4);
-  }
+  // The table's own entry: without it "on link" is assumed, as for a socket.
+  question.route.rtm_flags = RTM_F_FIB_MATCH;
+  question.route.rtm_dst_len = static_cast<unsigned char>(8 * to.host().size());
+  append(question, RTA_DST, to.host().data(), to.host().size());
   append(question, RTA_OIF, &interface, sizeof interface);
   return question;
 }
