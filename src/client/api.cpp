@@ -144,16 +144,18 @@ int wait_and_free(Context& context, Request& request) {
 /// `post` gives a request (with the lock held).
 template <class Post>
 int blocking(Context& context, Comm& comm, Post&& post) {
-  const auto has_room = [&] { return comm.outstanding() < proto::kOperationsMax; };
   for (;;) {
     Outcome<Request*> posted;
+    bool is_full = false;
     {
       auto guard = context.lock();
       posted = post();
+      // Asked with the lock still held: other threads complete operations as well.
+      is_full = !posted && posted.error().status == SHARP_COLL_ENO_RESOURCE && !comm.has_room();
     }
     if (posted) return wait_and_free(context, **posted);
-    if (posted.error().status != SHARP_COLL_ENO_RESOURCE || has_room()) return refused(context, posted.error());
-    context.wait_until(has_room);  // nonblocking operations of the user's hold all places
+    if (!is_full) return refused(context, posted.error());
+    context.wait_until([&] { return comm.has_room(); });  // nonblocking operations of the user's hold all places
   }
 }
 

@@ -5,6 +5,7 @@
 #include <sharp/api/sharp_coll.h>
 #include <sharp/api/sumac_ext.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,9 +47,13 @@ class Comm {
   void leave(Request* request);
   bool is_leaving() const { return is_leaving_; }
   bool has_left() const;
+  /// Posted and not over. Refusals count, though no request stands for them: they take places like everything else.
   std::uint32_t outstanding() const {
-    return channels_.size() == 1 ? channels_.front().group->outstanding() : in_order_tail_ - in_order_head_;
+    std::uint32_t most = in_order_tail_ - in_order_head_;
+    for (const auto& channel : channels_) most = std::max(most, channel.group->outstanding());
+    return most;
   }
+  bool has_room() const { return outstanding() < proto::kOperationsMax; }
   /// Takes what is over. False: nothing more to expect for now.
   bool drain();
   /// Set once a group has ended, and with it all of them; logs at that moment. Null: it lives.
@@ -75,7 +80,6 @@ class Comm {
   Outcome<> take_stream_locks();
   void tell_of_lock();
   void advance_copies();
-  bool has_room() const;
   void complete(Request& request, int status);
   void settle_on_shape();
   void announce() const;

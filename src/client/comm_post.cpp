@@ -111,13 +111,6 @@ tl::expected<std::uint32_t, Errc> Comm::post_striped(const proto::Operation& ope
   return fragments;
 }
 
-/// Refusals take places in the groups alone, requests also in the order in which they complete.
-bool Comm::has_room() const {
-  if (in_order_tail_ - in_order_head_ >= proto::kOperationsMax) return false;
-  return std::ranges::all_of(channels_,
-                             [](const auto& channel) { return channel.group->outstanding() < proto::kOperationsMax; });
-}
-
 bool Comm::refuse() {
   if (is_leaving_ || end()) return true;  // nobody waits in it
   if (!has_room()) return false;

@@ -173,5 +173,26 @@ TEST_F(TwoTrees, AfterTheNodeHasStayedAwayANewJobHasTheTreeThatIsLeft) {
   EXPECT_EQ(complaint(ended), "") << daemons->log();
 }
 
+TEST_F(TwoTrees, MoreRefusalsThanCanBeOutstandingHoldNobodyUp) {
+  const auto daemons = start("1h");
+  const auto job = new_job_id();
+  auto config = over_both(*daemons);
+  config.environment.emplace_back("SHARP_COLL_LOG_LEVEL", "0");
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    RANK_EQUAL(groups_of(comm), 2u);
+    std::int32_t in = 1, out = 0;
+    auto bad = reduce_spec(&in, nullptr, 1, Dtype::int32, Op::sum);
+    for (int i = 0; i < 2000; ++i) RANK_EQUAL(sharp_coll_do_allreduce(comm, &bad), SHARP_COLL_EINVAL);
+    auto sum = reduce_spec(&in, &out, 1, Dtype::int32, Op::sum);
+    RANK_EQUAL(sharp_coll_do_allreduce(comm, &sum), 0);
+    RANK_EQUAL(out, kRanks);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons->log();
+}
+
 }  // namespace
 }  // namespace sumac::client::test

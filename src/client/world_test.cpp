@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -398,6 +399,32 @@ TEST_F(World, ThreadsEachWithACommunicatorOfTheirOwn) {
     for (auto* comm : comms) RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
+}
+
+TEST_F(World, ABlockingCallWaitsForRoomThatAnotherThreadMakes) {
+  const auto job = new_job_id();
+  const auto body = [&](Rank& rank) {
+    auto spec = rank.init_spec(job);
+    spec.enable_thread_support = 1;
+    sharp_coll_context* context = nullptr;
+    RANK_EQUAL(sharp_coll_init(&spec, &context), 0);
+    auto* comm = rank.comm(context);
+    std::atomic<bool> is_over = false;
+    std::thread other([&] {
+      while (!is_over) RANK_EQUAL(sharp_coll_progress(context), 0);
+    });
+    std::int32_t in = 1, out = 0;
+    auto bad = reduce_spec(&in, nullptr, 1, Dtype::int32, Op::sum);
+    for (int i = 0; i < 20'000; ++i) RANK_EQUAL(sharp_coll_do_allreduce(comm, &bad), SHARP_COLL_EINVAL);
+    auto sum = reduce_spec(&in, &out, 1, Dtype::int32, Op::sum);
+    RANK_EQUAL(sharp_coll_do_allreduce(comm, &sum), 0);
+    RANK_EQUAL(out, 2);
+    is_over = true;
+    other.join();
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  };
+  expect_well(2, body, {{"SHARP_COLL_LOG_LEVEL", "0"}});
 }
 
 int progress_calls = 0;
