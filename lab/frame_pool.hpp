@@ -3,6 +3,7 @@
 // of as many full frames, nor these that of as many trains. Last in, first out: a frame's memory is most likely still in the cache.
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -10,9 +11,13 @@ namespace sumac::lab {
 
 /// A frame, or a train: segments of one connection that the sender's adapter cuts on its way out and the receiver's joins
 /// again. On links it is its segments; in memory, and for the kernel, it is one piece.
+struct Branch;
+
 struct Frame {
   const std::uint16_t* path = nullptr;  ///< Links still to cross.
-  std::uint16_t hops = 0;               ///< How many of them.
+  const Branch* flood = nullptr;        ///< Of a multicast, instead of a path: all its ways.
+  std::uint32_t at = 0;                 ///< Which of them is next.
+  std::uint16_t hops = 0;               ///< How many links.
   std::uint16_t to = 0;                 ///< Place that gets it.
   std::uint32_t bytes = 0;              ///< In `data`: the virtio-net header, then the Ethernet frame.
   std::uint32_t capacity = 0;
@@ -33,6 +38,16 @@ class FramePool {
   Frame* take(std::uint32_t bytes) {
     if (bytes <= kSmallBytes) return take(small_, kSmallBytes);
     return bytes <= kFullBytes ? take(full_, kFullBytes) : take(train_, kTrainBytes);
+  }
+
+  /// Another one like it, with the same data.
+  Frame* copy(Frame& frame) {
+    Frame* made = take(frame.bytes);
+    const auto capacity = made->capacity;
+    *made = frame;
+    made->capacity = capacity;
+    std::memcpy(made->data(), frame.data(), frame.bytes);
+    return made;
   }
 
   void give(Frame* frame) {

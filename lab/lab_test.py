@@ -17,6 +17,8 @@ import tempfile
 import time
 import traceback
 
+import lab_multicast
+
 SUMAC = sys.argv[1]
 FABRICS = pathlib.Path(__file__).resolve().parent / "fabrics"
 SMALL = FABRICS / "test-4h.yaml"
@@ -468,6 +470,48 @@ def scenario_loss():
             assert 20 < status["drops"] < 90, status["drops"]  # 20 KiB hold 19 frames of 1042 bytes; some leave meanwhile
             waiting = max(link["backlog_bytes_max"] for link in status["links"])
             assert 18 << 10 < waiting <= 20 << 10, waiting
+
+
+def scenario_multicast():
+    """A multicast comes to every place of its plane once, across each link once, no sooner than the links let; lost by itself on each; or nowhere."""
+    frames = lambda status: {(link["from"], link["to"]): link["frames"] + link["dropped"] for link in status["links"]}
+    listeners = ("h2", "h3", "h4", "an-leaf2", "an-root")
+    down = [("h1", "leaf1"), ("leaf1", "h2"), ("leaf1", "root"), ("root", "leaf2"), ("leaf2", "h3"), ("leaf2", "h4")]
+    with lab() as l:
+        before = frames(l.status())
+        over = lambda status: all(frames(status)[link] - before[link] >= 20 for link in down)
+        heard = lab_multicast.heard(l, until, "h1", listeners, 20, 200, over)
+        for name, links in (("h2", 2), ("h3", 4), ("h4", 4), ("an-leaf2", 3), ("an-root", 2)):
+            assert heard[name][:2] == (20, 20) and heard[name][2] >= links * 100_000, (name, heard)
+        status = l.status()
+        assert status["multicast"] and status["drops"] == 0, status
+        assert frames(status)["leaf1", "h1"] == before["leaf1", "h1"], "not back to who sent it"
+        # Who hears twice would have the same datagram by two ways; a sender at a switch has no link of its own.
+        heard = lab_multicast.heard(l, until, "an-root", ("h1", "h4"), 20, 200, lambda status: frames(status)["leaf2", "h4"] - before["leaf2", "h4"] >= 40)
+        assert [heard[name][:2] for name in ("h1", "h4")] == [(20, 20)] * 2, heard
+    text = SMALL.read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "one.yaml"
+        file.write_text(text.replace("h[3-4]: {leaf: leaf2}", "h[3-4]: {leaf: leaf2, loss: 0.25}"))
+        with lab(file) as l:
+            over = lambda status: all(frames(status)[link] >= 400 for link in down)
+            heard = lab_multicast.heard(l, until, "h1", ("h2", "h3", "h4"), 400, 100, over)
+            assert heard["h2"][0] == 400, heard
+            for name in ("h3", "h4"):
+                assert 230 < heard[name][0] < 370 and heard[name][0] == heard[name][1], heard  # 300 of them
+        file.write_text(text.replace("rate: 1Gbit/s", "rate: 1Mbit/s").replace("buffer: 8MiB", "buffer: 20KiB"))
+        with lab(file) as l:
+            over = lambda status: all(frames(status)[link] >= 100 for link in down[:1])
+            lab_multicast.heard(l, until, "h1", (), 100, 1000, over)
+            status = l.status()
+            assert 20 < status["drops"] < 90, "what found the first link's buffer full"
+        file.write_text(text + "multicast: false\n")
+        with lab(file) as l:
+            ignored = l.status()["switch"]["ignored"]
+            heard = lab_multicast.heard(l, until, "h1", ("h2", "h3"), 20, 200, lambda status: status["switch"]["ignored"] - ignored >= 20)
+            assert [heard[name][0] for name in ("h2", "h3")] == [0, 0], heard
+            status = l.status()
+            assert not status["multicast"] and status["drops"] == 0, status
 
 
 def scenario_daemons():

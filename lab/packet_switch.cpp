@@ -194,31 +194,21 @@ void PacketSwitch::read_all() {
       const auto from = device < port_by_device_.size() ? port_by_device_[device] : -1;
       Frame* frame = b.in_frame[i];
       const auto* mac = frame->data() + kVnetHeaderBytes;
-      if (from < 0 || bytes < kVnetHeaderBytes + ETH_HLEN || bytes > receive_bytes_ || (mac[0] & 1U) != 0 ||
-          port_index_of(mac) >= plan_.ports.size()) {
-        LinkCounters::add(counters_.ignored, 1);
-        continue;
-      }
-      const auto to = port_index_of(mac);
-      if (plan_.ports[static_cast<std::size_t>(from)].plane != plan_.ports[to].plane) {  // no link leads there
+      if (from < 0 || bytes < kVnetHeaderBytes + ETH_HLEN || bytes > receive_bytes_ ||
+          !address(*frame, static_cast<std::size_t>(from), mac)) {
         LinkCounters::add(counters_.ignored, 1);
         continue;
       }
       VnetHeader header{};
       std::memcpy(&header, frame->data(), sizeof header);
       const auto wire = wire_size(header, mac, bytes - kVnetHeaderBytes);
+      frame->bytes = bytes;
       if (bytes <= copy_bytes_max_) {
-        frame = pool_.take(bytes);
-        std::memcpy(frame->data(), b.in_frame[i]->data(), bytes);
+        frame = pool_.copy(*frame);
       } else {
         b.in_frame[i] = pool_.take(receive_bytes_);
         b.in_iov[i].iov_base = b.in_frame[i]->data();
       }
-      const auto& path = plan_.path(static_cast<std::size_t>(from), to);
-      frame->path = path.data();
-      frame->hops = static_cast<std::uint16_t>(path.size());
-      frame->to = static_cast<std::uint16_t>(to);
-      frame->bytes = bytes;
       frame->wire_bytes = wire.all;
       frame->first_segment_bytes = wire.first;
       frame->last_segment_bytes = wire.last;
@@ -227,6 +217,26 @@ void PacketSwitch::read_all() {
     LinkCounters::add(counters_.frames, static_cast<std::uint64_t>(count));
     if (static_cast<unsigned>(count) < kBatch) return;
   }
+}
+
+bool PacketSwitch::address(Frame& frame, std::size_t from, const std::uint8_t* mac) const {
+  frame.flood = nullptr;
+  if ((mac[0] & 1U) == 0) {
+    const auto to = port_index_of(mac);
+    if (to >= plan_.ports.size() || plan_.ports[from].plane != plan_.ports[to].plane) return false;
+    const auto& path = plan_.path(from, to);
+    frame.path = path.data();
+    frame.hops = static_cast<std::uint16_t>(path.size());
+    frame.to = static_cast<std::uint16_t>(to);
+    return true;
+  }
+  // IPv4's groups but those of 224.0.0/24, in which hosts tell routers what they listen to: there are none.
+  static constexpr std::uint8_t kGroups[3] = {0x01, 0x00, 0x5e};
+  if (plan_.floods.empty() || !std::equal(std::begin(kGroups), std::end(kGroups), mac) || (mac[3] == 0 && mac[4] == 0))
+    return false;
+  frame.flood = plan_.floods[from].data();
+  frame.at = 0;
+  return true;
 }
 
 void PacketSwitch::write_due() {

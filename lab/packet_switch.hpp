@@ -18,7 +18,7 @@ struct SwitchCounters {
   std::atomic<std::uint64_t> frames{0};
   std::atomic<std::uint64_t> wakeups{0};
   std::atomic<std::uint64_t> dropped_out{0};  ///< The kernel did not take a frame of ours.
-  std::atomic<std::uint64_t> ignored{0};      ///< To nobody of the fabric (broadcast, multicast): not a drop.
+  std::atomic<std::uint64_t> ignored{0};      ///< To nobody of the fabric (broadcast, not every multicast): not a drop.
   std::atomic<std::uint64_t> late_max_ns{0};  ///< Latest that a frame left after it was due.
   std::atomic<std::uint64_t> late_sum_ns{0};
 };
@@ -46,6 +46,8 @@ class PacketSwitch {
   explicit PacketSwitch(const Plan& plan);
   void run();
   void read_all();
+  /// Sets where the frame goes. False: to nobody.
+  bool address(Frame& frame, std::size_t from, const std::uint8_t* mac) const;
   void write_due();
   void sleep();
   bool doze(std::int64_t until_ns);

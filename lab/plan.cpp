@@ -55,7 +55,44 @@ class Builder {
       for (std::size_t to = 0; to < ends_.size(); ++to) plan_.paths.push_back(path(from, to));
   }
 
+  /// Of the paths, since the links of a plane form a tree: what many paths begin with alike is gone once.
+  void floods() {
+    for (std::size_t from = 0; from < ends_.size(); ++from) {
+      std::vector<Way> ways;
+      for (std::size_t to = 0; to < ends_.size(); ++to)
+        if (to != from && plan_.ports[to].plane == plan_.ports[from].plane)
+          ways.push_back({&plan_.path(from, to), static_cast<std::uint16_t>(to)});
+      std::ranges::stable_sort(
+          ways, {}, [](const Way& way) -> const auto& { return *way.links; });
+      grow(plan_.floods.emplace_back(1), ways, 0);
+      plan_.floods.back().front().end = static_cast<std::uint32_t>(plan_.floods.back().size());
+    }
+  }
+
  private:
+  struct Way {
+    const std::vector<std::uint16_t>* links;
+    std::uint16_t port;
+  };
+  /// `ways` begin with the same `depth` links; those that end there come first.
+  static void grow(std::vector<Branch>& flood, std::span<const Way> ways, std::size_t depth) {
+    while (!ways.empty()) {
+      const auto at = flood.size();
+      if (ways.front().links->size() == depth) {
+        flood.push_back({Branch::kNone, ways.front().port, static_cast<std::uint32_t>(at + 1)});
+        ways = ways.subspan(1);
+        continue;
+      }
+      const auto link = (*ways.front().links)[depth];
+      const auto alike =
+          std::ranges::find_if(ways, [&](const Way& way) { return (*way.links)[depth] != link; }) - ways.begin();
+      flood.push_back({link, Branch::kNone, 0});
+      grow(flood, ways.first(static_cast<std::size_t>(alike)), depth + 1);
+      flood[at].end = static_cast<std::uint32_t>(flood.size());
+      ways = ways.subspan(static_cast<std::size_t>(alike));
+    }
+  }
+
   struct End {
     std::uint32_t at;
     std::optional<std::uint32_t> edge;
@@ -134,6 +171,7 @@ Plan make_plan(const topo::Fabric& fabric) {
     plan.mtu_bytes = edge == 0 ? spec.mtu_bytes : std::min(plan.mtu_bytes, spec.mtu_bytes);
   }
   builder.paths();
+  if (fabric.multicast) builder.floods();
   return plan;
 }
 

@@ -40,12 +40,22 @@ struct DirectedLink {
   topo::LinkSpec spec;
 };
 
+/// A step of a multicast's ways to all ports, which part where the links do: across a link, or out at a port.
+struct Branch {
+  static constexpr std::uint16_t kNone = 0xFFFF;
+  std::uint16_t link = kNone;
+  std::uint16_t port = kNone;
+  std::uint32_t end = 0;  ///< What comes behind it is in the entries up to here.
+};
+
 struct Plan {
   std::vector<Place> places;
   std::vector<Port> ports;
   std::vector<DirectedLink> links;
   std::vector<std::vector<std::uint16_t>> paths;  ///< [from * ports + to]: indices into links; of one plane.
-  std::uint32_t mtu_bytes = 9000;                 ///< The least of all links: every device has it.
+  /// [port]: a multicast's ways from there to all other ports of its plane, each link once. Empty: it gets nowhere.
+  std::vector<std::vector<Branch>> floods;
+  std::uint32_t mtu_bytes = 9000;  ///< The least of all links: every device has it.
   std::uint64_t seed = 1;
   bool offload = true;  ///< See topo::Fabric; off where a link loses frames, since losses are drawn frame by frame.
 

@@ -106,6 +106,39 @@ TEST(Plan, two_ports_in_one_plane_have_an_address_and_a_link_each) {
   EXPECT_EQ(plan.path(1, 2), (std::vector<std::uint16_t>{4, 1, 7})) << "not by the other port";
 }
 
+/// What a multicast crosses, as text: a link's number, the port that it comes out at behind a colon, what parts there in brackets.
+std::string text_of(const std::vector<Branch>& flood, std::uint32_t at = 0) {
+  const auto& here = flood[at];
+  std::string text;
+  if (here.link != Branch::kNone) text += fmt::format("{}", here.link);
+  if (here.port != Branch::kNone) text += fmt::format(":{}", here.port);
+  if (at + 1 == here.end) return text;
+  text += '(';
+  for (auto next = at + 1; next != here.end; next = flood[next].end) {
+    if (next != at + 1) text += ' ';
+    text += text_of(flood, next);
+  }
+  return text + ')';
+}
+
+TEST(Plan, a_multicast_crosses_each_link_once_and_reaches_every_port_of_its_plane_but_its_own) {
+  const auto plan = make_plan(small());
+  // Links: 0 leaf>root, 1 root>leaf, 2 h1>leaf, 3 leaf>h1, 4 x1>leaf, 5 leaf>x1. Ports: h1, x1, an-root, manager.
+  ASSERT_EQ(plan.floods.size(), 4U);
+  EXPECT_EQ(text_of(plan.floods[0]), "(2(0(:2 :3) 5(:1)))");
+  EXPECT_EQ(text_of(plan.floods[1]), "(4(0(:2 :3) 3(:0)))");
+  EXPECT_EQ(text_of(plan.floods[2]), "(:3 1(3(:0) 5(:1)))");
+  const auto planes = make_plan(two_planes());
+  EXPECT_EQ(text_of(planes.floods[1]), "(4(:5 :7 9(:3)))")
+      << "h1's second port: an-other, the manager's second, x1's second";
+}
+
+TEST(Plan, a_fabric_may_carry_no_multicasts) {
+  auto fabric = small();
+  fabric.multicast = false;
+  EXPECT_TRUE(make_plan(fabric).floods.empty());
+}
+
 TEST(Plan, every_device_has_the_least_mtu) {
   auto fabric = small();
   fabric.links[0].spec.mtu_bytes = 1500;

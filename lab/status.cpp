@@ -43,6 +43,7 @@ std::string status_json(const std::string& lab_name, const std::string& fabric_f
   out["device"] = plan.first_port_of(plan.places.front()).device;
   out["mtu"] = plan.mtu_bytes;
   out["offload"] = plan.offload;
+  out["multicast"] = !plan.floods.empty();
   out["drops"] = packet_switch.drops();
   auto& hosts = out["hosts"] = nlohmann::ordered_json::array();
   for (const auto& host : fabric.hosts) {

@@ -52,6 +52,10 @@ void VirtualFabric::advance(std::int64_t now_ns, FramePool& pool) {
   while (!transit_.empty() && transit_.front().at_ns <= now_ns) {
     const Event event = pop(transit_);
     Frame* frame = event.frame;
+    if (frame->flood != nullptr) {
+      spread(frame, event.at_ns, pool);
+      continue;
+    }
     if (frame->hops == 0) {
       push(ready_, frame, frame->tail_at_ns);
       continue;
@@ -69,6 +73,21 @@ void VirtualFabric::advance(std::int64_t now_ns, FramePool& pool) {
       push(transit_, frame, out);
     }
   }
+}
+
+void VirtualFabric::spread(Frame* frame, std::int64_t at_ns, FramePool& pool) {
+  const auto& here = frame->flood[frame->at];
+  if (here.link != Branch::kNone) at_ns = cross(here.link, *frame, at_ns);
+  for (auto next = frame->at + 1; at_ns != kNever && next != here.end; next = frame->flood[next].end) {
+    const auto& branch = frame->flood[next];
+    Frame* copy = pool.copy(*frame);
+    copy->at = next;
+    copy->to = branch.port;
+    // A port that hangs at the switch itself has no link that would need a turn.
+    push(branch.port != Branch::kNone ? ready_ : transit_, copy,
+         branch.port != Branch::kNone ? copy->tail_at_ns : at_ns);
+  }
+  pool.give(frame);
 }
 
 Frame* VirtualFabric::due(std::int64_t now_ns, std::int64_t& due_ns) {

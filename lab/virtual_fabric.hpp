@@ -36,7 +36,7 @@ class VirtualFabric {
 
   explicit VirtualFabric(const Plan& plan);
 
-  /// `frame` (its path and sizes set) comes in at `at_ns`. Instants may lie in the past, but not before what advance() was told.
+  /// `frame` (its path or flood, and sizes set) comes in at `at_ns`. Instants may lie in the past, but not before what advance() was told.
   void enter(Frame* frame, std::int64_t at_ns) {
     frame->tail_at_ns = at_ns;
     push(transit_, frame, at_ns);
@@ -85,6 +85,8 @@ class VirtualFabric {
     heap.pop_back();
     return event;
   }
+  /// A multicast takes its next step: across a link, or apart.
+  void spread(Frame* frame, std::int64_t at_ns, FramePool& pool);
   /// When the frame's first segment reaches the end of the link, or kNever if it does not; moves its tail along.
   std::int64_t cross(std::size_t link_index, Frame& frame, std::int64_t at_ns);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace sumac::lab {
@@ -27,6 +28,8 @@ Plan three_links(topo::LinkSpec spec) {
   return make_plan(fabric);
 }
 
+constexpr std::size_t kToAll = 99;
+
 class Fabric {
  public:
   explicit Fabric(Plan plan) : plan_(std::move(plan)), fabric_(plan_) {}
@@ -34,10 +37,17 @@ class Fabric {
   /// A train of `segments` frames of `bytes` each; 1: a frame.
   void send(std::size_t from, std::size_t to, std::uint32_t bytes, std::int64_t at_ns, std::uint32_t segments = 1) {
     Frame* frame = pool_.take(64);
-    const auto& path = plan_.path(from, to);
-    frame->path = path.data();
-    frame->hops = static_cast<std::uint16_t>(path.size());
-    frame->to = static_cast<std::uint16_t>(to);
+    frame->bytes = 64;
+    if (to == kToAll) {
+      frame->flood = plan_.floods[from].data();
+      frame->at = 0;
+    } else {
+      const auto& path = plan_.path(from, to);
+      frame->flood = nullptr;
+      frame->path = path.data();
+      frame->hops = static_cast<std::uint16_t>(path.size());
+      frame->to = static_cast<std::uint16_t>(to);
+    }
     frame->wire_bytes = bytes * segments;
     frame->first_segment_bytes = frame->last_segment_bytes = bytes;
     fabric_.enter(frame, at_ns);
@@ -51,6 +61,7 @@ class Fabric {
       std::int64_t due_ns = 0;
       while (Frame* frame = fabric_.due(now_ns, due_ns)) {
         out.push_back(due_ns);
+        at_.push_back(frame->to);
         pool_.give(frame);
       }
       if (fabric_.empty()) return out;
@@ -63,6 +74,8 @@ class Fabric {
     for (std::size_t i = 0; i < plan_.links.size(); ++i) sum += fabric_.counters(i).dropped;
     return sum;
   }
+  std::uint64_t crossed(std::size_t link) const { return fabric_.counters(link).frames; }
+  const std::vector<std::uint16_t>& at() const { return at_; }  ///< The ports at which they came out.
   std::uint64_t lost() const {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < plan_.links.size(); ++i) sum += fabric_.counters(i).lost;
@@ -73,6 +86,7 @@ class Fabric {
   Plan plan_;
   VirtualFabric fabric_;
   FramePool pool_;
+  std::vector<std::uint16_t> at_;
 };
 
 constexpr std::size_t kH1 = 0;
@@ -159,6 +173,41 @@ TEST(VirtualFabric, a_buffer_empties_at_the_links_rate) {
   Fabric fabric(three_links(spec(0, 1'000'000'000, 2000)));
   for (int i = 0; i < 10; ++i) fabric.send(kH1, kH2, 1000, i * 8 * kUs);
   EXPECT_EQ(fabric.run().size(), 10U);
+}
+
+TEST(VirtualFabric, a_multicast_comes_everywhere_when_a_frame_of_its_own_would) {
+  Fabric fabric(three_links(spec(100, 1'000'000'000)));
+  fabric.send(kH1, kToAll, 1000, 0);
+  EXPECT_EQ(fabric.run(), (Times{108 * kUs, 108 * kUs, 324 * kUs}));
+  EXPECT_EQ(fabric.at(), (std::vector<std::uint16_t>{kNode, kNode2, kH2}));
+  // Links: 0 s1>s2, 1 s2>s1, 2 h1>s1, 3 s1>h1, 4 h2>s2, 5 s2>h2.
+  for (std::size_t link = 0; link < 6; ++link)
+    EXPECT_EQ(fabric.crossed(link), link % 2 == 0 && link < 4 ? 1U : link == 5);
+}
+
+TEST(VirtualFabric, a_multicast_of_a_node_at_a_switch_waits_where_a_link_is_busy_and_nowhere_else) {
+  Fabric fabric(three_links(spec(100, 1'000'000'000)));
+  fabric.send(kNode2, kH1, 2000, 0);
+  fabric.send(kNode, kToAll, 1000, 0);
+  // At once at the other node; behind the 16 us of what goes to h1 already; to h2 nobody is before it.
+  EXPECT_EQ(fabric.run(), (Times{0, 116 * kUs, 124 * kUs, 216 * kUs}));
+  EXPECT_EQ(fabric.at(), (std::vector<std::uint16_t>{kNode2, kH1, kH1, kH2}));
+}
+
+TEST(VirtualFabric, each_copy_of_a_multicast_is_lost_or_dropped_by_itself) {
+  Fabric lossy(three_links(spec(0, 0, 1U << 20, 0.25)));
+  for (int i = 0; i < 1000; ++i) lossy.send(kNode, kToAll, 100, i);
+  lossy.run();
+  const auto came = [&](std::size_t port) { return std::ranges::count(lossy.at(), port); };
+  EXPECT_EQ(came(kNode2), 1000);
+  EXPECT_NEAR(static_cast<double>(came(kH1)), 750, 60);
+  EXPECT_NEAR(static_cast<double>(came(kH2)), 562, 60);
+  EXPECT_EQ(lossy.at().size() + lossy.lost(), 3000U);
+  Fabric full(three_links(spec(0, 1'000'000'000, 2000)));
+  full.send(kNode2, kH1, 2000, 0);
+  full.send(kNode, kToAll, 1000, 0);
+  EXPECT_EQ(full.run().size(), 3U) << "the first itself, the other node, h2";
+  EXPECT_EQ(full.dropped(), 1U);
 }
 
 TEST(VirtualFabric, losses_are_drawn_from_the_seed) {

@@ -62,7 +62,7 @@ class Reader {
   Result<Fabric> read(const YAML::Node& top) {
     if (auto ok = keys(top, "a fabric",
                        {"name", "defaults", "switches", "links", "hosts", "nodes", "root", "trees", "radix", "manager",
-                        "daemons", "seed", "offload"});
+                        "daemons", "seed", "offload", "multicast"});
         !ok) {
       return tl::unexpected(ok.error());
     }
@@ -181,6 +181,11 @@ class Reader {
       auto offload = truth(top["offload"], "offload");
       if (!offload) return tl::unexpected(offload.error());
       fabric.offload = *offload;
+    }
+    if (top["multicast"]) {
+      auto multicast = truth(top["multicast"], "multicast");
+      if (!multicast) return tl::unexpected(multicast.error());
+      fabric.multicast = *multicast;
     }
     if (top["seed"]) {
       auto seed = number<std::uint64_t>(top["seed"], "seed");

@@ -20,6 +20,7 @@ root: an-root
 manager: {switch: root, port: 7000}
 daemons: false
 seed: 42
+multicast: false
 )";
 
 TEST(FabricFile, everything_it_says_is_read) {
@@ -46,6 +47,7 @@ TEST(FabricFile, everything_it_says_is_read) {
   EXPECT_EQ(fabric->manager->port, 7000);
   EXPECT_FALSE(fabric->daemons);
   EXPECT_EQ(fabric->seed, 42U);
+  EXPECT_FALSE(fabric->multicast);
 }
 
 TEST(FabricFile, a_fault_names_the_line_and_what_was_meant) {
@@ -58,7 +60,7 @@ TEST(FabricFile, a_fault_names_the_line_and_what_was_meant) {
       {"a misspelt key", "delay: 1ms", "dealy: 1ms", "f.yaml:4: unknown key 'dealy' in a link: did you mean 'delay'?"},
       {"a key of nothing", "seed: 42", "colour: red",
        "f.yaml:13: unknown key 'colour' in a fabric: it knows name, defaults, switches, links, hosts, nodes, root, "
-       "trees, radix, manager, daemons, seed, offload"},
+       "trees, radix, manager, daemons, seed, offload, multicast"},
       {"a key twice", "seed: 42", "name: again", "f.yaml:13: key 'name' stands twice in a fabric"},
       {"a number without its unit", "delay: 1ms", "delay: 1",
        "f.yaml:4: delay: '1' has no unit we know (ns, us, ms, s): write it like 500us"},

@@ -98,6 +98,7 @@ struct Fabric {
   bool daemons = true;     ///< The lab starts manager, nodes and host daemons.
   std::uint64_t seed = 1;  ///< Of the links' losses.
   bool offload = true;     ///< Adapters cut and join segments (TSO, GRO): a train of them passes a device as one piece.
+  bool multicast = true;   ///< The lab's switches carry multicasts to all ports; else to none.
 };
 
 }  // namespace sumac::topo
