@@ -215,6 +215,12 @@ void Comm::announce() const {
                size_, group.shape().osts, group.shape().payload_max,
                mgid_text(context_.listeners().has(group) ? group.invitation() : std::nullopt, group.config().group_id));
   }
+  const auto& job = context_.job();
+  if (job.enable_sat && job.grant.stream_window > 0 && shape_.stream_window == 0)
+    SUMAC_WARN(context_.log(),
+               "group {:x}: no node memory is left for a streaming window, so its large operations go in small "
+               "fragments; destroy a communicator, or raise SUMAC_NODE_MEMORY of sharp_an",
+               channels_.front().group->config().group_id);
 }
 
 Comm::~Comm() {

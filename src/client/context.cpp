@@ -176,6 +176,11 @@ void Context::announce_trees() const {
   if (job_.trees.size() < config_.trees_wished())
     SUMAC_INFO(log_, "{} of {} trees granted: no more of them reach all hosts of the job and have room",
                job_.trees.size(), config_.trees_wished());
+  if (job_.enable_sat && job_.grant.stream_window == 0)
+    SUMAC_WARN(log_,
+               "SHARP_COLL_ENABLE_SAT=1, but no streaming was granted: large operations go in fragments of {} bytes; "
+               "SUMAC_AM_STREAM_WINDOW is 0 at sharp_am",
+               g.payload_per_ost);
 }
 
 std::uint32_t Context::rail_of(std::size_t tree) const {

@@ -147,6 +147,62 @@ TEST(LockDenied, WhereNoNodeMemoryIsLeftForAWindow) {
   EXPECT_THAT(ended[0].err, HasSubstr("SUMAC_NODE_MEMORY"));
 }
 
+TEST(NoStreaming, WhereTheManagerGrantsNoneOperationsGoInFragmentsAndALineSaysSo) {
+  ::setenv("SUMAC_AM_STREAM_WINDOW", "0", 1);
+  Daemons daemons(kTwoLeaves);
+  ::unsetenv("SUMAC_AM_STREAM_WINDOW");
+  auto config = on(daemons, 3);
+  config.environment = {{"SHARP_COLL_ENABLE_SAT", "1"}};
+  const auto job = new_job_id(), other = new_job_id();
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    sharp_coll_caps caps{};
+    RANK_EQUAL(sharp_coll_caps_query(context, &caps), 0);
+    RANK_EQUAL(caps.support_mask.feature_mask & SHARP_FEATURE_SAT, 0u);
+    auto* comm = rank.comm(context);
+    RANK_EQUAL(large(comm, rank, SHARP_AGGREGATION_NONE), 0);
+    RANK_EQUAL(streamed(context), 0u);
+    RANK_EQUAL(large(comm, rank, SHARP_AGGREGATION_STREAMING), SHARP_COLL_ENOT_SUPP);
+    RANK_EQUAL(large(comm, rank, SHARP_AGGREGATION_NONE), 0);  // that harmed nobody
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+    ::setenv("SHARP_COLL_LOCK_ON_COMM_INIT", "1", 1);
+    context = rank.init(other);
+    comm_init_is_denied(rank, context);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+  EXPECT_THAT(ended[0].err, HasSubstr("SHARP_COLL_ENABLE_SAT=1, but no streaming was granted: large operations go in "
+                                      "fragments of 128 bytes; SUMAC_AM_STREAM_WINDOW is 0 at sharp_am"));
+  EXPECT_THAT(ended[0].err, HasSubstr("ret:0x13): no streaming was granted to this job"));
+  EXPECT_EQ(ended[1].err.find("no streaming was granted: large"), std::string::npos) << "one rank says it";
+}
+
+TEST(NoStreaming, WhereNoNodeMemoryIsLeftALineSaysSo) {
+  ::setenv("SUMAC_NODE_MEMORY", "1MiB", 1);
+  Daemons daemons(kTwoLeaves);
+  ::unsetenv("SUMAC_NODE_MEMORY");
+  auto config = on(daemons, 3);
+  config.environment = {{"SHARP_COLL_ENABLE_SAT", "1"}};
+  const auto job = new_job_id();
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto *first = rank.comm(context), *second = rank.comm(context);
+    RANK_EQUAL(large(first, rank, SHARP_AGGREGATION_NONE), 0);
+    RANK_EQUAL(streamed(context), 1u);
+    RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_NONE), 0);
+    RANK_EQUAL(streamed(context), 1u);
+    RANK_EQUAL(sharp_coll_comm_destroy(first), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(second), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+  const std::string line = "no node memory is left for a streaming window";
+  const auto said = ended[0].err.find(line);
+  ASSERT_NE(said, std::string::npos) << ended[0].err;
+  EXPECT_EQ(ended[0].err.find(line, said + 1), std::string::npos) << "of the second only";
+}
+
 /// Streams without a lock, as its older members do; a refused call of all harms nobody, that of one is a verdict.
 void goes_without_lock(Rank& rank, std::uint64_t job) {
   ::unsetenv("SHARP_COLL_LOCK_ON_COMM_INIT");

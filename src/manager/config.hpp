@@ -106,10 +106,11 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("max_group_channels")
         .updatable()
         .between(0, 65535),
-    option<&Config::stream_window>("SUMAC_AM_STREAM_WINDOW", "16", "Streaming chunks in flight of one group.")
+    option<&Config::stream_window>("SUMAC_AM_STREAM_WINDOW", "16",
+                                   "Streaming chunks in flight of one group; 0: no job streams.")
         .alias("stream_window")
         .updatable()
-        .between(1, 64),
+        .between(0, 64),
     option<&Config::chunk>("SUMAC_AM_CHUNK", "64KiB", "Bytes of one streaming chunk.")
         .alias("chunk")
         .updatable()

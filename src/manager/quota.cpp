@@ -61,7 +61,8 @@ Result<Allocation> allocate(const QuotaRules& rules, const Capacity& capacity, c
                 wish.max_group_channels, rules.group_channels_max);
   grant.max_group_channels = std::max(wish.max_group_channels, 1u);
   grant.features = (wish.features & (kFeatureSat | kFeatureReproducible)) | kFeatureLlt;
-  if ((wish.features & kFeatureSat) != 0) {
+  if (rules.stream_window == 0) grant.features &= ~std::uint64_t{kFeatureSat};
+  if ((grant.features & kFeatureSat) != 0) {
     grant.stream_window = rules.stream_window;
     grant.chunk_bytes = rules.chunk_bytes;
   }

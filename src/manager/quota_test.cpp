@@ -47,6 +47,16 @@ TEST(Quota, what_is_granted_of_the_features_asked) {
   }
 }
 
+TEST(Quota, a_manager_without_streaming_grants_the_rest) {
+  const QuotaRules rules{.stream_window = 0};
+  const auto grant = allocate(rules, {}, {}, {.features = kFeatureSat | kFeatureReproducible});
+  ASSERT_TRUE(grant) << grant.error().context;
+  EXPECT_EQ(grant->features, kFeatureLlt | kFeatureReproducible);
+  EXPECT_EQ(grant->stream_window, 0u);
+  EXPECT_EQ(grant->chunk_bytes, 0u);
+  EXPECT_EQ(grant->osts, 51u);
+}
+
 TEST(Quota, a_refusal_says_what_was_short_and_what_to_change) {
   const struct {
     const char* name;
