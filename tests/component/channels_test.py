@@ -20,6 +20,16 @@ BASE = {
     "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "16",
     "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST": "256",
 }
+# As the slides' command lines for 64 ranks on nemo01 to nemo04 have it, 8 ranks on each socket.
+SLIDES = {
+    "HWLOC_SYNTHETIC": "package:2 core:8 pu:1",
+    "HCOLL_ENABLE_SHARP": "2",
+    "SHARP_COLL_LOG_LEVEL": "3",
+    "HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "2048",
+    "SHARP_COLL_JOB_QUOTA_OSTS": "128",
+    "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "16",
+    "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST": "256",
+}
 SOCKETS = {"HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}
 BYTES, CALLS = 1 << 20, 4
 STREAM = BYTES * CALLS  # what a member gives, and gets
@@ -28,8 +38,8 @@ STREAM = BYTES * CALLS  # what a member gives, and gets
 class Channels(case.OnLab):
     ports: tuple[str, ...] = ()
 
-    def run_ranks(self, program, *args, settings, ranks=8):
-        settings = {**BASE, **settings}
+    def run_ranks(self, program, *args, settings, ranks=8, base=BASE):
+        settings = {**base, **settings}
         exported = [word for name in settings for word in ("-x", name)]
         return self.lab("mpirun", "-map-by", "node", "-np", str(ranks), *case.TCP, *case.YIELD, *case.component_flags(), *exported,
                         case.PROGRAMS / program, *args, env=settings, seconds=180)
@@ -65,12 +75,20 @@ class Channels(case.OnLab):
                     self.assertLess(moved[port], 1.1 * share * STREAM + (256 << 10), f"{host}: {moved}")
         return done.err
 
-    def lines(self, err, channels, trees, per_port, groups):
-        self.assertIn(f"max_qps:2 max_group_channels:{channels}, num_trees:{trees})", err)
-        told = re.findall(r"tree_info: tree idx:(\d+) quota: \( osts:128 user_data_per_ost:256 max_groups:16 max_qps:2 max_group_channels:(\d+)\)", err)
+    def lines(self, err, channels, trees, per_port, groups, per_host=2):
+        self.assertIn(f"max_qps:{per_host} max_group_channels:{channels}, num_trees:{trees})", err)
+        told = re.findall(rf"tree_info: tree idx:(\d+) quota: \( osts:128 user_data_per_ost:256 max_groups:16 max_qps:{per_host} max_group_channels:(\d+)\)", err)
         self.assertEqual(told, [(str(tree), str(per_port)) for tree in range(trees)], err)
         made = re.findall(r"\[group#:(\d+)\] group id: [0-9a-f]+ tree idx:(\d+) rail_idx:(\d+) group size:(\d+) quota: \( osts:8 user_data_per_ost:256 \)", err)
         self.assertEqual(made, [tuple(str(number) for number in group) for group in groups], err)
+
+    def slide(self, devices, settings=None, **lines):
+        """A command line of the slides, osu_allreduce's largest size: the lines that they show, and the sums of 64 ranks."""
+        done = self.run_ranks("sums", "2048", "20", settings={"HCOLL_MAIN_IB": devices, **(settings or {})}, ranks=64, base=SLIDES)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("sums: 20 of 2048 bytes right on 64 ranks", done.out, done.text)
+        self.assertEqual(done.tally["allreduce"], 20, done.text)
+        self.lines(done.err, per_host=16, **lines)
 
 
 class OneTree(Channels):
@@ -88,6 +106,11 @@ class OneTree(Channels):
     def test_two_channels_on_two_ports_of_one_tree(self):
         err = self.case_of("mlx5_2:1,mlx5_1:1", {"mlx5_1": 1, "mlx5_2": 1}, SOCKETS)
         self.lines(err, channels=2, trees=1, per_port=1, groups=[(0, 0, 0, 8)])
+
+    def test_the_slides_64_ranks(self):
+        self.slide("mlx5_1:1", channels=1, trees=1, per_port=1, groups=[(0, 0, 0, 4)])
+        self.slide("mlx5_1:1", SOCKETS, channels=2, trees=1, per_port=2, groups=[(0, 0, 0, 8)])
+        self.slide("mlx5_2:1,mlx5_1:1", SOCKETS, channels=2, trees=1, per_port=1, groups=[(0, 0, 0, 8)])
 
     def refused(self, devices, words):
         done = self.run_ranks("sums", "8", settings={"HCOLL_MAIN_IB": devices}, ranks=4)
@@ -115,6 +138,10 @@ class TwoTrees(Channels):
     def test_four_ports_two_trees_two_channels_on_each(self):
         err = self.case_of("mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1", dict.fromkeys(self.ports, 0.5), {"SHARP_COLL_GROUPS_PER_COMM": "2", **SOCKETS})
         self.lines(err, channels=2, trees=2, per_port=1, groups=[(0, 0, 0, 8), (1, 1, 1, 8)])
+
+    def test_the_slides_64_ranks(self):
+        self.slide("mlx5_1:1,mlx5_2:1", {"HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "4096", "SHARP_COLL_GROUPS_PER_COMM": "2"},
+                   channels=1, trees=2, per_port=1, groups=[(0, 0, 0, 4), (1, 1, 1, 4)])
 
     def test_ports_of_one_plane_get_its_tree_alone(self):
         """Whatever tree the manager would have given otherwise; and the job is told that it is one."""
