@@ -118,8 +118,12 @@ static int64_t now_us(void) {
   return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
+/* How often the thread looks at one team before it looks at the clock, at the other teams, at what the program's thread wants. The pieces
+ * of a large message follow each other faster than all that takes. */
+#define LOOKS 32
+
 /* One round of the thread over the active teams, with the lock, which is given back while it is inside one. Returns whether one of them
- * has anything to move, and sets `*moved_p` if something came to its end. */
+ * has anything to move, and sets `*moved_p` if something came to its end or nearer to it. */
 static bool visit_all(bool* moved_p) {
   bool anything = false;
   unsigned changes = progress.changes;
@@ -128,9 +132,13 @@ static bool visit_all(bool* moved_p) {
       anything = true;
       ++module->visitors;
       pthread_mutex_unlock(&progress.lock);
-      int moved = sumac_team_progress(module->team);
+      unsigned before = sumac_team_moves(module->team);
+      int moved = 0;
+      for (int i = 0; i < LOOKS && 0 == moved; ++i) {
+        moved = sumac_team_progress(module->team);
+      }
       pthread_mutex_lock(&progress.lock);
-      *moved_p = *moved_p || moved > 0;
+      *moved_p = *moved_p || moved > 0 || before != sumac_team_moves(module->team);
       if (0 == --module->visitors) {
         pthread_cond_broadcast(&progress.left);
       }

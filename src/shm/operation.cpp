@@ -15,6 +15,7 @@ void prepare_for(Group& group, const Call& call, Operation& op, std::uint32_t po
   op.algorithm = group.tuning().pick(call.coll, selection_bytes(call, group.size()));
   op.polls = polls;
   op.idle = 0;
+  op.has_moved = false;
   op.is_elsewhere = false;
   op.phase = 0;
   op.peer = 0;
@@ -31,8 +32,9 @@ Step advance(Operation& op) noexcept {
   if (op.phase == kPhaseDone) return Step::done;
   if (op.group->broken() != Errc::ok) [[unlikely]]
     return Step::failed;
+  op.has_moved = false;
   const Step step = op.algorithm->step(op);
-  if (step != Step::waiting) return step;
+  if (step != Step::waiting || op.has_moved) return step;
   if (++op.idle % kIdleStepsPerLook == 0 && op.group->look_for_dead_now_and_then() != Errc::ok) return Step::failed;
   return Step::waiting;
 }

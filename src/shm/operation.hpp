@@ -18,6 +18,7 @@ struct Operation {
   const Algorithm* algorithm;
   std::uint32_t polls;  ///< How often a step may look for something before it returns `waiting`.
   std::uint32_t idle;   ///< advance() has found nothing so many times.
+  bool has_moved;       ///< A step came back `waiting`, but some data has changed its place.
   bool is_elsewhere;    ///< Said by a step that came back `waiting`: all whom it misses are on other cores.
 
   // ---- The algorithm's own, zero at the beginning.

@@ -187,6 +187,7 @@ Step drive(Operation& op, Turns& turns, const Move& move, const Finished& finish
   for (std::uint32_t polls = op.polls; !finished();) {
     if (move()) {
       polls = op.polls;
+      op.has_moved = true;
     } else if (--polls == 0) {
       return Step::waiting;
     } else {

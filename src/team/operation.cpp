@@ -71,7 +71,11 @@ bool step_head(sumac_team& team) {
   switch (op->run.advance()) {
     case Step::done: finish(team, *op, SUMAC_TEAM_OK); return true;
     case Step::failed: finish(team, *op, SUMAC_TEAM_BROKEN); return true;
-    case Step::waiting: team.look_at_board(); return false;
+    case Step::waiting:
+      // Relaxed: a number that stands for itself, written by whose turn it is.
+      if (op->run.has_moved()) team.moves.store(team.moves.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      team.look_at_board();
+      return false;
   }
   return false;
 }
@@ -241,6 +245,8 @@ int sumac_team_progress(sumac_team_t* team) {
   team->turn.give();
   return finished;
 }
+
+unsigned sumac_team_moves(const sumac_team_t* team) { return team->moves.load(std::memory_order_relaxed); }
 
 int sumac_team_active(const sumac_team_t* team) {
   return static_cast<int>(team->active.load(std::memory_order_relaxed));

@@ -28,7 +28,7 @@ void Run::begin(sumac_team& team, const sumac_call_t& call, const Choice& choice
   phase_ = 0;
   flying_ = 0;
   chunk_ = 0;
-  is_prepared_ = false;
+  is_prepared_ = has_moved_ = false;
   for (Flight& flight : flights_) flight.is_done = true;
   direct_.is_done = true;
   parcels_ = nullptr;
@@ -201,6 +201,7 @@ bool Run::walk(const PhaseList& list, std::size_t chunk, Step& step) {
       is_prepared_ = true;
     }
     step = shm::advance(operation_);
+    has_moved_ = has_moved_ || operation_.has_moved;
     if (step == Step::failed) {
       shm::Group& group = *team_->groups[static_cast<std::size_t>(list.phases[phase_].group)];
       team_->fail(group.broken(), group.error());
@@ -304,9 +305,11 @@ void Run::unpack() {
 
 Step Run::advance() {
   Step step = Step::waiting;
+  has_moved_ = false;
   for (;;) switch (at_) {
       case At::direct:
         step = shm::advance(operation_);
+        has_moved_ = operation_.has_moved;
         if (step == Step::failed) team_->fail(team_->island_group->broken(), team_->island_group->error());
         return step;
       case At::launch:  // first of all: these wait for nothing on the island

@@ -23,6 +23,8 @@ class Run {
   void begin(sumac_team& team, const sumac_call_t& call, const Choice& choice);
   /// `failed`: the team is broken and says why.
   shm::Step advance();
+  /// The last advance() came back `waiting`, but not in vain.
+  bool has_moved() const noexcept { return has_moved_; }
   /// What it waits for is between hosts, and nothing of this host.
   bool waits_across() const noexcept { return (at_ == At::wait && flying_ > 0) || at_ == At::direct_rest; }
 
@@ -59,6 +61,7 @@ class Run {
   Schedule plan_;
   At at_;
   bool is_prepared_;
+  bool has_moved_;
   std::uint8_t phase_;
   std::uint8_t flying_;  ///< Chunks started and not yet done.
   std::size_t chunk_;    ///< The newest chunk, also beyond the last one while older ones come back.

@@ -279,6 +279,10 @@ int sumac_team_post(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_
  *  posted, or when the team is just being moved further up the stack or by another thread. */
 int sumac_team_progress(sumac_team_t* team);
 
+/** Another number than before: a large posted operation has come forward, without coming to its end. For who looks again and again
+ *  and wants to know whether it is worth it. */
+unsigned sumac_team_moves(const sumac_team_t* team);
+
 /** How many operations are posted and not yet done: while it is 0 nobody needs to call sumac_team_progress(). */
 int sumac_team_active(const sumac_team_t* team);
 

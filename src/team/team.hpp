@@ -44,6 +44,7 @@ struct sumac_team {
   std::size_t direct_from[SUMAC_COLLS];  ///< From so many bytes on a collective is one call on the island's group.
   sumac::shm::Group* island_group = nullptr;
   std::atomic<std::uint32_t> active{0};  ///< Posted and not done.
+  std::atomic<std::uint32_t> moves{0};   ///< Steps of posted operations that were not in vain and not the last.
   sumac::team::Turn turn;
   std::uint64_t run_counts[SUMAC_COLLS][SUMAC_WAYS] = {};  ///< By whose turn it is.
 

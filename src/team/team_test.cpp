@@ -220,6 +220,33 @@ TEST(Team, PersistentOperationsStartAgainAndAgain) {
             }));
 }
 
+TEST(Team, ALargePostedOperationTellsThatItComesForward) {
+  const auto places = places_of(1, 1, 2);
+  const auto options = options_with({});
+  EXPECT_EQ("", as_threads(2, 8, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              Exercise exercise({.coll = Coll::bcast, .bytes = 8 << 20}, 2, world.rank);  // more than there is room for
+              sumac_op_t* op = nullptr;
+              const unsigned before = sumac_team_moves(team);
+              if (sumac_team_post(team, c_call(exercise), nullptr, nullptr, &op) != SUMAC_TEAM_OK) return "not posted";
+              if (world.rank == 0) {
+                sumac_team_progress(team);
+                const unsigned filled = sumac_team_moves(team);
+                if (filled == before) return "the root filled what room there was and did not tell";
+                sumac_team_progress(team);
+                if (sumac_team_moves(team) != filled) return "nobody has read, and it came forward";
+              }
+              world.meet();
+              while (sumac_op_test(op) == SUMAC_TEAM_PENDING) ::sched_yield();
+              sumac_op_free(op);
+              if (std::string fault = exercise.check(); !fault.empty()) return fault;
+              world.meet();
+              sumac_team_destroy(team);
+              return "";
+            }));
+}
+
 TEST(Team, OneOnOneHostTakesTwoAllgathersAndOverSeveralThree) {
   for (const int hosts : {1, 2}) {
     const auto places = places_of(hosts, 1, 4 / hosts);
