@@ -55,7 +55,7 @@ inline bool all_arrived(Operation& op) noexcept {
   for (; op.peer < group.size(); ++op.peer) {
     if (op.peer == group.index()) continue;
     if (!arrived(group.line(op.peer, op.round), op.round, op.polls)) {
-      if (op.polls == kPollsCrowded) [[unlikely]]
+      if (group.polls() == kPollsCrowded) [[unlikely]]
         op.is_elsewhere = all_missing_elsewhere(group, op.peer, op.round);
       return false;
     }
