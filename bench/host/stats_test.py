@@ -3,37 +3,11 @@ import unittest
 from host import stats
 
 
-class Interval(unittest.TestCase):
-    def test_it_holds_the_median_and_is_the_same_each_time(self):
-        groups = [[1.9, 2.0, 2.1], [2.0, 2.2], [1.8, 2.0, 2.0]]
-        low, high = stats.interval(groups)
-        self.assertTrue(1.8 <= low <= 2.0 <= high <= 2.2, (low, high))
-        self.assertEqual(stats.interval(groups), (low, high))
-
-    def test_starts_that_differ_widen_it(self):
-        within = stats.interval([[1.0, 1.0, 3.0, 3.0]] * 8)
-        between = stats.interval([[1.0] * 4, [3.0] * 4])
-        self.assertEqual(between, (1.0, 3.0))
-        self.assertLessEqual(within[1] - within[0], between[1] - between[0])
-
-    def test_one_pair_has_no_interval(self):
-        self.assertIsNone(stats.interval([]))
-        self.assertIsNone(stats.interval([[2.0], []]))
-
-
 class State(unittest.TestCase):
     def test_a_pair_counts_if_all_its_round_trips_lie_within_20_percent(self):
         for first, second, same in (((100, 100), (119, 100), True), ((100, 100), (100, 121), False), ((100, 130), (100, 130), False),
                                     ((0, 0), (0, 0), True)):
             self.assertEqual(stats.same_state({"round_trip_ns": first}, {"round_trip_ns": second}), same, (first, second))
-
-
-class Pairs(unittest.TestCase):
-    def test_values_of_all_starts_count(self):
-        pairs = stats.Pairs()
-        for start, ratio in ((0, 2.0), (0, 3.0), (1, 4.0)):
-            pairs.add(start, ratio)
-        self.assertEqual((pairs.values, pairs.ratio), ([2.0, 3.0, 4.0], 3.0))
 
 
 if __name__ == "__main__":
