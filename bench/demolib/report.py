@@ -7,6 +7,14 @@ from .cases import OMPI_DEFAULT, PEERS
 PASS, FAIL, OPEN, REPORTED = "pass", "FAIL", "open", "reported"
 
 
+def over_bare(case, results):
+    """Sumac / bare: the median of neighbours' ratios where the two take turns, else that of their medians. None: one is missing."""
+    if case.name in results.pairs:
+        return results.pairs[case.name].ratio
+    column, value = results.bare(case.name), results.value(case.name, "sumac")
+    return value / results.value(case.name, column) if column is not None and value is not None else None
+
+
 def verdict(case, results):
     """(verdict, why) of what must hold. Open: there is no number to judge, and nothing failed."""
     cell = results.cell(case.name, "sumac")
@@ -19,10 +27,9 @@ def verdict(case, results):
         return (PASS if value >= case.share_min else FAIL), f"{value:.3f} of {case.share_min}"
     why, ok, judged = [], True, False
     if case.bare_share is not None:
-        column = results.bare(case.name)
-        if column is None:
+        share = over_bare(case, results)
+        if share is None:
             return OPEN, "bare has no number to compare with"
-        share = value / results.value(case.name, column)
         return (PASS if share >= case.bare_share else FAIL), f"{100 * share:.0f} % of bare, wanted {100 * case.bare_share:.0f} %"
     refused = results.notes.get(case.name, {}).get("refused")
     if case.may_refuse and refused:
@@ -34,10 +41,9 @@ def verdict(case, results):
         ok = ok and ratio <= case.over_limit
         why.append(f"{ratio:.2f} x limit, allowed {case.over_limit:.2f}")
     if case.over_bare is not None:
-        column = results.bare(case.name)
-        if column is None:
+        ratio, judged = over_bare(case, results), True
+        if ratio is None:
             return OPEN, "bare has no number to compare with"
-        ratio, judged = value / results.value(case.name, column), True
         ok = ok and ratio <= case.over_bare
         why.append(f"{ratio:.2f} x bare, allowed {case.over_bare:.2f}")
     if not judged:
@@ -50,7 +56,7 @@ def rows(cases, results):
     out = []
     for case in cases:
         cells = {c: cell for c, cell in results.cells.get(case.name, {}).items() if c != "cacheline_ns"}
-        bare = results.bare(case.name)
+        bare, pairs = results.bare(case.name), results.pairs.get(case.name)
         word, why = verdict(case, results)
         out.append({
             "case": case.name,
@@ -61,6 +67,8 @@ def rows(cases, results):
             "wire_limit": round(case.wire_limit, 3) if case.wire_limit is not None else None,
             "bare": results.value(case.name, bare) if bare else None,
             "bare_wait": bare,
+            "over_bare": over_bare(case, results),
+            "over_bare_interval": list(pairs.interval or ()) if pairs else None,
             "sumac_lib": results.value(case.name, "sumac-lib"),
             "best_tuned": results.best_tuned(case.name),
             "must": case.must,

@@ -12,7 +12,8 @@ from pathlib import Path
 from . import cases as C
 from . import report
 from .lab import Lab, LabError
-from .stats import Results
+from .pairs import Pairs
+from .stats import Results, median
 from .ways import NotBuilt, WayFailed
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -87,7 +88,8 @@ def clock(seconds):
 
 
 def run_step(step, lab, tools, results, progress):
-    """Runs one step and files its numbers: a value, a void run, a failure, or a note that it is not built."""
+    """Runs one step and files its numbers: a value (or several, of a way that takes turns with another), a void run, a failure, or a
+    note that it is not built."""
     progress.begin(step)
     seconds = 60 if step.way.cases[0].collective == "hpcc" else 60 + 3 * step.guess_s
     try:
@@ -108,11 +110,15 @@ def run_step(step, lab, tools, results, progress):
             results.cell(case, column).void += 1
         return progress.done(step, f"void: the fabric dropped {drops} frames")
     for (case, column), value in numbers.items():
-        results.cell(case, column).values.append(value)
+        results.cell(case, column).values += value if isinstance(value, list) else [value]
+    for case, ratios in getattr(step.way, "ratios", {}).items():
+        for ratio in ratios:
+            results.pairs.setdefault(case, Pairs()).add(step.run, ratio)
     for (case, column), words in getattr(step.way, "notes", {}).items():
         results.note(case, column, words)
     units = {case.name: case.unit for case in step.way.cases}
-    words = ", ".join(f"{case}: {report.number(value, units.get(case, 'ms'))}" for (case, _), value in numbers.items())
+    words = ", ".join(f"{case}: {report.number(median(value) if isinstance(value, list) else value, units.get(case, 'ms'))}"
+                      for (case, _), value in numbers.items())
     progress.done(step, words or "passed its own checks")
 
 

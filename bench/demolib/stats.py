@@ -32,6 +32,7 @@ class Results:
     def __init__(self):
         self.cells = {}
         self.rates = set()  # names of the cases where more is better
+        self.pairs = {}  # case name -> demolib.pairs.Pairs of Sumac / bare, where these two take turns
         self.notes = {}  # case name -> column -> words, e.g. "not built yet"
         self.interrupted = False
         self.left_out = 0  # steps, for lack of time

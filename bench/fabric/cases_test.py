@@ -2,9 +2,10 @@ import unittest
 from pathlib import Path
 
 from demolib import report
+from demolib.pairs import Pairs
 from demolib.stats import Results
 
-from . import cases
+from . import cases, table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,6 +68,19 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.judge("client-cpu-4MiB", 1.15, **{"bare epoll": 1.0}), report.PASS)
         self.assertEqual(self.judge("client-cpu-4MiB", 1.16, **{"bare epoll": 1.0}), report.FAIL)
         self.assertEqual(self.judge("client-cpu-4MiB", 1.0), report.OPEN)
+
+    def test_where_the_two_take_turns_the_ratios_of_neighbours_count(self):
+        """The machine slows down half way: medians apart would say 1.5."""
+        results = Results()
+        results.cell("client-cpu-4MiB", "bare epoll").values += [1.0, 1.0, 2.0]
+        results.cell("client-cpu-4MiB", "sumac").values += [1.1, 2.2, 2.2]
+        results.pairs["client-cpu-4MiB"] = Pairs()
+        for ratio in (1.1, 1.1, 1.2):
+            results.pairs["client-cpu-4MiB"].add(0, ratio)
+        self.assertEqual(report.verdict(case("client-cpu-4MiB"), results)[0], report.PASS)
+        self.assertIn("1.10 (1.10..1.20)", "".join(table.table([case("client-cpu-4MiB")], results)))
+        (row,) = report.rows([case("client-cpu-4MiB")], results)
+        self.assertEqual((row["over_bare"], row["over_bare_interval"]), (1.1, [1.1, 1.2]))
 
     def test_a_ratio_has_a_least_value(self):
         self.assertEqual(self.judge("pipeline-2KiB", 7.2), report.PASS)

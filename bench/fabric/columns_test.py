@@ -35,6 +35,22 @@ class Columns(unittest.TestCase):
         self.assertFalse({"sumac", C.OMPI_DEFAULT, "bare epoll"} & out)
         self.assertFalse(any(running.is_out_of_the_race(step, results) for step in steps if step.run == 0))
 
+    def test_two_in_turns_give_a_number_and_a_ratio_for_each_pair(self):
+        case = next(case for case in cases.CASES if case.name == "client-cpu-4MiB")
+        asked = []
+
+        class Counting:
+            def __init__(self, column, step):
+                self.column, self.cases, self.step = column, [case], step
+
+            def run(self, *_):
+                asked.append(self.column)
+                return {(case.name, self.column): self.step * len(asked)}
+
+        way = columns.InTurns(Counting("bare epoll", 1.0), Counting("sumac", 2.0), 2)
+        self.assertEqual(way.run(None, None, 60), {(case.name, "bare epoll"): [1.0, 4.0], (case.name, "sumac"): [4.0, 6.0]})
+        self.assertEqual((asked, way.ratios), (["bare epoll", "sumac", "sumac", "bare epoll"], {case.name: [4.0, 1.5]}))
+
     def test_what_the_library_grants_is_read_from_its_own_line(self):
         line = ("[h1:0:12 - comm.c:417] INFO [group#:0] group id: 1 tree idx:0 rail_idx:0 group size:8 quota: ( osts:2 "
                 "user_data_per_ost:128 ) mgid: ( subnet prefix: 0x0 interface id: 0x0 ) mlid:0")

@@ -10,23 +10,25 @@ from node import run as node_bench
 
 
 class Node:
-    """The node's data path, or the bare loop, with 8 children on the loopback device: operations per second of its own thread's
-    processor time. See bench/node."""
+    """The node's data path and the bare loop in turns, with 8 children on the loopback device: operations per second of its own
+    thread's processor time. See bench/node."""
 
-    guess_s, SECONDS = 4.0, 1.5
+    column, SECONDS = "sumac", 1.5
 
-    def __init__(self, column, case, sumac):
-        self.column, self.cases, self.sumac = column, [case], sumac
+    def __init__(self, case):
+        self.cases = [case]
         self.case = next(one for one in node_bench.CASES if one.name == case.name)
+        self.guess_s = 2 * case.pairs * (self.SECONDS + 0.5)
 
     def run(self, _, tools, seconds):
         if not (tools.bin / "node-load").exists():
             raise NotBuilt("not built yet")
         try:
-            line = node_bench.measure(tools.bin, self.case, self.sumac, self.SECONDS, [])
+            found = list(node_bench.take_pairs(tools.bin, self.case, self.cases[0].pairs, self.SECONDS, []))
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             raise WayFailed(str(error)) from error
-        return {(self.case.name, self.column): line["per_cpu_s"]}
+        self.ratios = {self.case.name: [sumac / bare for bare, sumac in found]}
+        return {(self.case.name, "bare epoll"): [bare for bare, _ in found], (self.case.name, "sumac"): [sumac for _, sumac in found]}
 
 
 def anonymous_bytes(pid):

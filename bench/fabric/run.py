@@ -43,7 +43,8 @@ def sized(cases, arguments):
                     "peer_iterations": None, "runs": runs, "peer_runs": runs}
         if arguments.quick:
             few = (max(1, case.iterations[0] // 4), 1) if case.iterations else None
-            return {"iterations": few, "peer_iterations": few and (1, 1), "runs": 1, "tuned": case.tuned[-1:]}
+            return {"iterations": few, "peer_iterations": few and (1, 1), "runs": 1, "tuned": case.tuned[-1:],
+                    "pairs": case.pairs and 3}
         return {"runs": runs, "peer_runs": peer_runs}
     return [FabricCase(**{**case.__dict__, **one(case)}) for case in cases]
 
@@ -51,7 +52,8 @@ def sized(cases, arguments):
 def footnotes(started, results):
     env = " ".join(f"{name}={value}" for name, value in sumac_environment().items())
     return [
-        "ms, but for counts and ratios; median of the runs (least..most), columns taking turns; every result was verified.",
+        "ms, but for counts and ratios; median of the runs (least..most), columns taking turns; every result was verified. / bare with "
+        "an interval (95 %): the two took turns, and it is the median of their neighbours' ratios.",
         f"This machine: {machine(results)}; {clock(time.monotonic() - started)} min in all"
         + (", interrupted" if results.interrupted else "") + (f", {results.left_out} steps left out for time" if results.left_out else "")
         + ".",

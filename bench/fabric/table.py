@@ -8,6 +8,14 @@ HEAD = ("case", "payload limit", "wire limit", "bare", OMPI_DEFAULT, "best tuned
         "must hold", "")
 
 
+def over_bare_text(case, results):
+    ratio, pairs = report.over_bare(case, results), results.pairs.get(case.name)
+    if ratio is None:
+        return "-"
+    spread = pairs.interval if pairs else None
+    return f"{ratio:.2f}" + (f" ({spread[0]:.2f}..{spread[1]:.2f})" if spread else "")
+
+
 def table(cases, results):
     body = []
     for case in cases:
@@ -16,5 +24,5 @@ def table(cases, results):
         body.append((case.name, number(case.limit, case.unit), number(case.wire_limit, case.unit), cell_text(results, case, bare),
                      cell_text(results, case, OMPI_DEFAULT), tuned, cell_text(results, case, MPICH),
                      cell_text(results, case, "sumac-lib"), cell_text(results, case, "sumac"), ratio_text(value, case.limit),
-                     ratio_text(value, results.value(case.name, bare)) if bare else "-", case.must, report.verdict(case, results)[0]))
+                     over_bare_text(case, results), case.must, report.verdict(case, results)[0]))
     return report.markdown(HEAD, body)

@@ -8,9 +8,12 @@ import dataclasses
 import json
 import pathlib
 import signal
-import statistics
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from demolib.pairs import Pairs, take_turns  # noqa: E402
+from demolib.stats import median  # noqa: E402
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,15 +83,23 @@ def measure(bin_dir: pathlib.Path, case: Case, sumac: bool, seconds: float, more
     return line
 
 
-def compare(bin_dir: pathlib.Path, case: Case, pairs: int, seconds: float, more: list[str]) -> dict:
-    bare, sumac, ratios = [], [], []
-    for _ in range(pairs):
-        bare.append(measure(bin_dir, case, False, seconds, more)["per_cpu_s"])
-        sumac.append(measure(bin_dir, case, True, seconds, more)["per_cpu_s"])
-        ratios.append(sumac[-1] / bare[-1])
-        print(f"  {case.name}: pair {len(ratios)} of {pairs}: {ratios[-1]:.3f}", file=sys.stderr, flush=True)
-    return {"case": case.name, "bare": round(statistics.median(bare), 1), "sumac": round(statistics.median(sumac), 1),
-            "ratio": round(statistics.median(ratios), 4), "ratio_min": round(min(ratios), 4), "ratio_max": round(max(ratios), 4),
+def take_pairs(bin_dir: pathlib.Path, case: Case, count: int, seconds: float, more: list[str]):
+    """Operations per CPU second: (of the bare loop, of the node), `count` times."""
+    def side(sumac: bool):
+        return lambda: measure(bin_dir, case, sumac, seconds, more)["per_cpu_s"]
+    return take_turns(count, side(False), side(True))
+
+
+def compare(bin_dir: pathlib.Path, case: Case, count: int, seconds: float, more: list[str]) -> dict:
+    bare, sumac, pairs = [], [], Pairs()
+    for one, other in take_pairs(bin_dir, case, count, seconds, more):
+        bare.append(one)
+        sumac.append(other)
+        pairs.add(0, other / one)
+        print(f"  {case.name}: pair {len(bare)} of {count}: {pairs.values[-1]:.3f}", file=sys.stderr, flush=True)
+    low, high = pairs.interval or (None, None)
+    return {"case": case.name, "bare": round(median(bare), 1), "sumac": round(median(sumac), 1), "ratio": round(pairs.ratio, 4),
+            "ratio_low": low and round(low, 4), "ratio_high": high and round(high, 4), "pairs": count,
             "unit": "operations per CPU second", "least": case.least}
 
 
@@ -119,8 +130,9 @@ def main() -> int:
             print(json.dumps(line), flush=True)
         else:
             wanted = f" (at least {case.least:.2f})" if case.least is not None else ""
+            spread = f" ({line['ratio_low']:.3f}..{line['ratio_high']:.3f})" if line["ratio_low"] else ""
             print(f"{case.name}: {case.what}: bare {line['bare']:.0f}/s, sumac {line['sumac']:.0f}/s, "
-                  f"{line['ratio']:.3f}{wanted}", flush=True)
+                  f"{line['ratio']:.3f}{spread}{wanted}", flush=True)
     return 1 if failed else 0
 
 
