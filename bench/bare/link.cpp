@@ -40,16 +40,21 @@ Result<> wait_for(int fd, short events) {
 
 }  // namespace
 
-void Link::begin(std::size_t message_bytes) {
+void Link::begin(std::size_t message_bytes, std::span<const std::byte> out, std::span<std::byte> in) {
   message_bytes_ = message_bytes;
   in_bytes_ = 0;
+  out_ = out;
+  in_ = in;
+  out_at_ = in_at_ = 0;
 }
 
 Errc Link::flush() {
   while (owed_ != 0) {
     const std::uint64_t left = owed_ * message_bytes_ - sent_of_first_;
-    const auto n = ::send(fd_.get(), out_scratch.data(), std::min<std::uint64_t>(left, kScratchBytes), MSG_NOSIGNAL);
+    const auto from = out_.empty() ? std::span<const std::byte>(out_scratch) : out_.subspan(out_at_);
+    const auto n = ::send(fd_.get(), from.data(), std::min({left, from.size(), kScratchBytes}), MSG_NOSIGNAL);
     if (n < 0) return errno == EAGAIN || errno == EINTR ? Errc::again : Errc::lost;
+    if (!out_.empty()) out_at_ = (out_at_ + static_cast<std::size_t>(n)) % out_.size();
     const std::size_t sent = sent_of_first_ + static_cast<std::size_t>(n);
     owed_ -= sent / message_bytes_;
     sent_of_first_ = sent % message_bytes_;
@@ -60,9 +65,11 @@ Errc Link::flush() {
 Errc Link::receive(std::uint64_t limit) {
   const std::uint64_t left = limit * message_bytes_ - in_bytes_;
   if (left == 0) return Errc::ok;
-  const auto n = ::recv(fd_.get(), in_scratch.data(), std::min<std::uint64_t>(left, kScratchBytes), 0);
+  const auto to = in_.empty() ? std::span<std::byte>(in_scratch) : in_.subspan(in_at_);
+  const auto n = ::recv(fd_.get(), to.data(), std::min({left, to.size(), kScratchBytes}), 0);
   if (n < 0) return errno == EAGAIN || errno == EINTR ? Errc::again : Errc::lost;
   if (n == 0) return Errc::lost;
+  if (!in_.empty()) in_at_ = (in_at_ + static_cast<std::size_t>(n)) % in_.size();
   in_bytes_ += static_cast<std::uint64_t>(n);
   return Errc::ok;
 }

@@ -22,8 +22,9 @@ class Link {
 
   int fd() const { return fd_.get(); }
 
-  /// Everything before has been sent and received; from now on messages are this long.
-  void begin(std::size_t message_bytes);
+  /// Everything before has been sent and received; from now on messages are this long. `out` and `in`: the memory that they come
+  /// from and go to, message after message and then from the start again; empty: a scratch that all share.
+  void begin(std::size_t message_bytes, std::span<const std::byte> out = {}, std::span<std::byte> in = {});
 
   void owe(std::uint64_t messages) { owed_ += messages; }
   bool idle() const { return owed_ == 0; }
@@ -40,6 +41,9 @@ class Link {
 
  private:
   UniqueFd fd_;
+  std::span<const std::byte> out_;
+  std::span<std::byte> in_;
+  std::size_t out_at_ = 0, in_at_ = 0;
   std::size_t message_bytes_ = kHeaderBytes;
   std::uint64_t in_bytes_ = 0;
   std::uint64_t owed_ = 0;
