@@ -31,6 +31,7 @@ struct leaving {
 
 static struct {
   struct sharp_coll_context* context;
+  struct hcoll_group_oob oob; /* libsharp_coll may call by it until the job has ended */
   uint64_t id;
   bool closing; /* MPI is being taken down: no call into it any more */
   struct leaving* leaving;
@@ -58,19 +59,26 @@ static int drive_mpi(void) {
   return 0;
 }
 
+/* The job ends when MPI is being taken down: who would still like to exchange something then is told that it can't. */
 static int oob_bcast(void* context, void* buffer, int bytes, int root) {
   struct hcoll_group_oob* oob = context;
+  if (job.closing) {
+    return -1;
+  }
   int rc = oob->bcast(buffer, bytes, &ompi_mpi_byte.dt, root, oob->comm, oob->bcast_module);
   return OMPI_SUCCESS == rc ? 0 : -1;
 }
 
 static int oob_barrier(void* context) {
   struct hcoll_group_oob* oob = context;
-  return OMPI_SUCCESS == oob->barrier(oob->comm, oob->barrier_module) ? 0 : -1;
+  return !job.closing && OMPI_SUCCESS == oob->barrier(oob->comm, oob->barrier_module) ? 0 : -1;
 }
 
 static int oob_gather(void* context, int root, void* sbuf, void* rbuf, int bytes) {
   struct hcoll_group_oob* oob = context;
+  if (job.closing) {
+    return -1;
+  }
   int rc =
       oob->gather(sbuf, bytes, &ompi_mpi_byte.dt, rbuf, bytes, &ompi_mpi_byte.dt, root, oob->comm, oob->gather_module);
   return OMPI_SUCCESS == rc ? 0 : -1;
@@ -188,18 +196,18 @@ int hcoll_job_begin(hcoll_module_t* world) {
   if (OMPI_SUCCESS != rc || !hcoll_tree_wanted() || world->hosts < mca_coll_hcoll_component.settings.hosts_min) {
     return rc;
   }
-  struct hcoll_group_oob oob = {
+  job.oob = (struct hcoll_group_oob){
       world->comm,       world->next.bcast_module, world->next.barrier_module, world->next.gather_module,
       world->next.bcast, world->next.barrier,      world->next.gather};
   int channel;
   rc = find_channel(world, &channel);
   if (OMPI_SUCCESS == rc) {
-    rc = agree_on_id(&oob);
+    rc = agree_on_id(&job.oob);
   }
   if (OMPI_SUCCESS != rc) {
     return rc;
   }
-  int status = begin(channel, &oob);
+  int status = begin(channel, &job.oob);
   if (status < 0) {
     job.context = NULL;
     say_refused(world, status);

@@ -390,9 +390,11 @@ std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS], con
 std::string Context::stats_text() const { return stats_line(counts_, listeners_->counts()); }
 
 void Context::finalize() {
-  if (config_.stats_dump_mode == 1)
+  const auto tell_own = [&] {
     log_.write(LogLevel::info, __FILE__, __LINE__, "",
                fmt::format("statistics of rank {}: {}", world_rank_, stats_text()));
+  };
+  if (config_.stats_dump_mode == 1) tell_own();
   if (config_.stats_dump_mode == 2) {
     struct AllCounts {
       sumac_coll_counts of[SUMAC_STATS_KINDS];
@@ -401,7 +403,9 @@ void Context::finalize() {
     mine.heard = listeners_->counts();
     std::copy(std::begin(counts_), std::end(counts_), std::begin(mine.of));
     if (auto all = world_oob_.gather(mine); !all) {
-      SUMAC_WARN(log_, "statistics: {}", all.error().text);
+      // An MPI that is being taken down exchanges nothing any more.
+      SUMAC_DEBUG(log_, "statistics: {}", all.error().text);
+      tell_own();
     } else if (world_rank_ == 0) {
       AllCounts sum{};
       for (const auto& one : *all) {

@@ -80,7 +80,7 @@ constexpr Option<C> kTable[] = {
     option<&C::stats_dump_mode>(
         "SHARP_COLL_STATS_DUMP_MODE", "0",
         "At finalize: 0 nothing, 1 each rank logs its counts, 2 rank 0 logs the sum over all ranks "
-        "(out-of-band calls in finalize).")
+        "(out-of-band calls in finalize; where they fail, as when MPI is over by then, it is as 1).")
         .between(0, 2),
     option<&C::sharpd_socket>("SHARP_COLL_SHARPD_SOCKET_NAME", "/run/sumac/sharpd.sock",
                               "Where sharpd of this host listens."),

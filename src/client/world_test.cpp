@@ -496,6 +496,30 @@ TEST_F(World, StatisticsAreSummedOverRanksWhenAskedFor) {
   EXPECT_THAT(ended[2].err, HasSubstr("statistics of rank 2: barrier: posted:5 answered:5"));
 }
 
+TEST_F(World, StatisticsAreEachRanksOwnWhereNothingCanBeExchangedAnyMore) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 2);
+  config.environment = {{"SHARP_COLL_STATS_DUMP_MODE", "2"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    static bool is_over = false;
+    auto init = rank.init_spec(job);
+    init.oob_colls.gather = [](void* context, int root, void* mine, void* all, int length) {
+      return is_over ? -1 : oob_gather(context, root, mine, all, length);
+    };
+    sharp_coll_context* context = nullptr;
+    RANK_EQUAL(sharp_coll_init(&init, &context), 0);
+    auto* comm = rank.comm(context);
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    is_over = true;
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  for (const int rank : {0, 1})
+    EXPECT_THAT(ended[static_cast<std::size_t>(rank)].err,
+                HasSubstr("statistics of rank " + std::to_string(rank) + ": barrier: posted:1 answered:1"));
+}
+
 TEST_F(World, ANodesStatisticsNameTheHostsOfItsRanks) {
   const auto job = new_job_id();
   expect_well(4, [&](Rank& rank) {
