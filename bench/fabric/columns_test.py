@@ -3,8 +3,9 @@ import unittest
 from demolib import cases as C
 from demolib import running
 from demolib.stats import Results
+from demolib.ways import parse_results
 
-from . import cases, columns
+from . import cases, columns, mpich
 from .run import form_of
 
 FORM = form_of("usual")
@@ -50,6 +51,12 @@ class Columns(unittest.TestCase):
         way = columns.InTurns(Counting("bare epoll", 1.0), Counting("sumac", 2.0), 2)
         self.assertEqual(way.run(None, None, 60), {(case.name, "bare epoll"): [1.0, 4.0], (case.name, "sumac"): [4.0, 6.0]})
         self.assertEqual((asked, way.ratios), (["bare epoll", "sumac", "sumac", "bare epoll"], {case.name: [4.0, 1.5]}))
+
+    def test_a_line_that_has_come_in_part_is_none_yet(self):
+        line = b'{"program":"collbench","case":"barrier","bytes":0,"median":1.5}\n'
+        for cut in range(len(line)):
+            self.assertEqual(parse_results(mpich.whole_lines(line + line[:cut]), "collbench").keys(), {("barrier", 0)})
+            self.assertFalse(parse_results(mpich.whole_lines(line[:cut]), "collbench"))
 
     def test_what_the_library_grants_is_read_from_its_own_line(self):
         line = ("[h1:0:12 - comm.c:417] INFO [group#:0] group id: 1 tree idx:0 rail_idx:0 group size:8 quota: ( osts:2 "

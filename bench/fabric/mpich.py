@@ -13,6 +13,11 @@ SOURCES = ["bench/collbench.c", "bench/driver.c", "bench/measure.c", "bench/patt
 HEADERS = ["bench/driver.h", "bench/measure.h", "bench/pattern.h"]
 
 
+def whole_lines(out):
+    """What a program has written so far, but for the line that it is still at."""
+    return out[:out.rfind(b"\n") + 1].decode(errors="replace")
+
+
 class Mpich:
     def __init__(self, cases, form):
         self.column, self.form, self.runs = C.MPICH, form, 1
@@ -44,13 +49,13 @@ class Mpich:
                                    stderr=subprocess.PIPE, start_new_session=True, cwd=os.sep)
         deadline, out = Deadline(seconds), b""
         try:
-            while len(parse_results(out.decode(errors="replace"), "collbench")) < len(self.cases):
+            while len(parse_results(whole_lines(out), "collbench")) < len(self.cases):
                 if not wait_readable(process.stdout, deadline.left()):
                     raise WayFailed(f"not done after {seconds:.0f} s")
                 more = os.read(process.stdout.fileno(), 1 << 16)
                 if not more:
                     raise WayFailed(last_words(process.stderr.read().decode(errors="replace")))
                 out += more
-            return out.decode(errors="replace")
+            return whole_lines(out)
         finally:
             end(process)
