@@ -107,10 +107,12 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
 }
 
 Outcome<> Context::find_devices(const char* program, const std::string& host) {
+  const DeviceWishes wishes{config_.devices, program == nullptr ? "" : program, host, config_.net_device};
+  devices_ = {};
+  if (!names_devices(wishes)) return {};  // what ports there are is nobody's question then
   const auto ports = net::host_ports();
   if (!ports) return failure(SHARP_COLL_EDEV, "{}", ports.error().context);
-  auto found =
-      client::find_devices({config_.devices, program == nullptr ? "" : program, host, config_.net_device}, *ports);
+  auto found = client::find_devices(wishes, *ports);
   if (!found) return tl::unexpected(found.error());
   devices_ = *std::move(found);
   return {};

@@ -90,10 +90,15 @@ std::string DeviceList::names() const {
   return text;
 }
 
+bool names_devices(const DeviceWishes& wishes) {
+  const auto list = first_of(wishes).list;
+  return !list.empty() && list != kAny;
+}
+
 Outcome<DeviceList> find_devices(const DeviceWishes& wishes, std::span<const net::HostPort> ports) {
-  const Origin origin = first_of(wishes);
   DeviceList list;
-  if (origin.list.empty() || origin.list == kAny) return list;
+  if (!names_devices(wishes)) return list;
+  const Origin origin = first_of(wishes);
   list.origin = fmt::format("{}={}", origin.who, origin.list);
   std::vector<std::string> written;
   for (auto rest = std::optional(origin.list); rest;) {

@@ -40,6 +40,8 @@ struct DeviceWishes {
   std::string_view host;      ///< Of sharpd.
   std::string_view network;   ///< SUMAC_NET_DEVICE
 };
+/// False: nobody names one, so the system chooses.
+bool names_devices(const DeviceWishes& wishes);
 /// SHARP_COLL_EDEV: a name that is no device of this host (with those that are), one named twice, a port that it does not have.
 Outcome<DeviceList> find_devices(const DeviceWishes& wishes, std::span<const net::HostPort> ports);
 

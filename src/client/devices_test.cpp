@@ -84,11 +84,13 @@ TEST(Devices, ThePersonsListGoesBeforeTheProgramsAndThatBeforeTheHosts) {
       {{.network = "lo"}, "lo"},
       {{.variable = "any", .program = "nosuch", .host = "nosuch", .network = "nosuch"}, ""},
       {{.program = "any", .network = "nosuch"}, ""},
+      {{}, ""},
   };
   for (const auto& row : rows) {
     const auto found = find_devices(row.wishes, kPorts);
     ASSERT_TRUE(found) << found.error().text;
     EXPECT_EQ(found->names(), row.names);
+    EXPECT_EQ(names_devices(row.wishes), !found->empty());
   }
   EXPECT_EQ(find_devices({.host = "nosuch"}, kPorts).error().text.find("ib_dev of this host's sharpd=nosuch: "), 0u);
 }
