@@ -187,7 +187,8 @@ void Comm::settle_on_shape() {
   const auto port = context_.job().fabric.host_rate_bits_per_s;
   for (auto& channel : channels_) {
     const auto& tree = link_of(channel).tree();
-    const auto rate = tree.rate_bits_per_s == 0 ? port : std::min(tree.rate_bits_per_s, port == 0 ? ~port : port);
+    auto rate = tree.rate_bits_per_s;
+    if (port != 0 && (rate == 0 || port < rate)) rate = port;  // 0: not known
     channel.pieces = piece_rule(rate, tree.delay_ns, channel.group->shape().stream_window, channels_.size());
   }
   if (channels_.size() == 1) return;
@@ -198,6 +199,7 @@ void Comm::settle_on_shape() {
     shape_.payload_max = std::min(shape_.payload_max, shape.payload_max);
     shape_.stream_window = std::min(shape_.stream_window, shape.stream_window);
     shape_.chunk_max = std::min(shape_.chunk_max, shape.chunk_max);
+    shape_.reproducible = shape_.reproducible && shape.reproducible;
     shape_.locks = shape_.locks && shape.locks;
     rates.push_back({channel.tree, link_of(channel).tree().rate_bits_per_s});
   }

@@ -383,7 +383,7 @@ std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS], con
         fmt::format("{}{}: posted:{} answered:{} failed:{} streamed:{} fragments:{} bytes:{}", text.empty() ? "" : ", ",
                     name, c.posted, c.answered, c.failed, c.streamed, c.fragments, c.bytes);
   }
-  if (heard.taken + heard.late + heard.discarded != 0)
+  if (heard.all() != 0)
     text += fmt::format(", multicast: taken:{} late:{} discarded:{}", heard.taken, heard.late, heard.discarded);
   return text;
 }
@@ -411,9 +411,7 @@ void Context::finalize() {
     } else if (world_rank_ == 0) {
       AllCounts sum{};
       for (const auto& one : *all) {
-        sum.heard.taken += one.heard.taken;
-        sum.heard.late += one.heard.late;
-        sum.heard.discarded += one.heard.discarded;
+        sum.heard += one.heard;
         for (std::size_t k = 0; k < SUMAC_STATS_KINDS; ++k) {
           sum.of[k].posted += one.of[k].posted;
           sum.of[k].answered += one.of[k].answered;

@@ -1,5 +1,6 @@
 #include "client/multicast.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -28,10 +29,8 @@ std::string mgid_text(const std::optional<wire::InvitedBody>& address, std::uint
   return fmt::format("mgid: ( subnet prefix: 0x{:x} interface id: 0x{:x} ) mlid:{:x}", prefix, interface, lid);
 }
 
-const Listeners::Listener* Listeners::find(const proto::ClientGroup& group) const noexcept {
-  for (const auto& listener : listeners_)
-    if (listener.group == &group) return &listener;
-  return nullptr;
+bool Listeners::has(const proto::ClientGroup& group) const noexcept {
+  return std::ranges::find(listeners_, &group, &Listener::group) != listeners_.end();
 }
 
 void Listeners::tell(const std::string& why) {

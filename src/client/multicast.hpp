@@ -18,6 +18,14 @@ struct MulticastCounts {
   std::uint64_t taken = 0;      ///< Results that came so before the link's copy.
   std::uint64_t late = 0;       ///< After it, or a second time.
   std::uint64_t discarded = 0;  ///< Without the right tag, malformed, or of no operation under way.
+
+  std::uint64_t all() const noexcept { return taken + late + discarded; }
+  MulticastCounts& operator+=(const MulticastCounts& other) noexcept {
+    taken += other.taken;
+    late += other.late;
+    discarded += other.discarded;
+    return *this;
+  }
 };
 
 class Listeners {
@@ -28,7 +36,7 @@ class Listeners {
   /// Joins the group's address where its leaf is reached. False: it has none, or it can't be had here; the log says why, once.
   bool add(proto::ClientGroup& group, net::ConnId leaf);
   void remove(proto::ClientGroup& group) noexcept;
-  bool has(const proto::ClientGroup& group) const noexcept { return find(group) != nullptr; }
+  bool has(const proto::ClientGroup& group) const noexcept;
   /// From inside the transport's pass: takes what is there.
   void on_readable(std::uint32_t token);
   /// The group's own decision: too little comes that way.
@@ -43,7 +51,6 @@ class Listeners {
     std::optional<net::MulticastReceiver> receiver;
   };
   void close(Listener& listener) noexcept;
-  const Listener* find(const proto::ClientGroup& group) const noexcept;
   void tell(const std::string& why);
 
   net::Transport& transport_;

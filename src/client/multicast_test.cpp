@@ -27,10 +27,7 @@ struct Member : net::End {
     return config;
   }
   void on_readable(std::uint32_t token) override { listeners.on_readable(token); }
-  std::uint64_t heard() const {
-    const auto& c = listeners.counts();
-    return c.taken + c.late + c.discarded;
-  }
+  std::uint64_t heard() const { return listeners.counts().all(); }
   /// Sends bytes to the group's address and waits until the member has looked at them.
   void send(const wire::InvitedBody& to, std::span<const std::byte> bytes) {
     const auto before = heard();
