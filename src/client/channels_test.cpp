@@ -41,9 +41,7 @@ TEST_F(World, ACommunicatorOfThreeGroupsSaysSoAndAddsUpEverySize) {
   const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
-    sumac_comm_info info{};
-    info.struct_bytes = sizeof info;
-    RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+    const auto info = info_of(comm);
     RANK_EQUAL(info.groups, 3u);
     for (const std::size_t count : {0, 1, 31, 32, 33, 64, 95, 96, 97, 1000, 4095, 4096, 16385, 70'000, 1'000'003})
       add_up(rank, comm, count);
@@ -188,19 +186,12 @@ TEST_F(World, WhereATreeHasFewerGroupsLeftThanWantedACommunicatorMakesDo) {
     auto* context = rank.init(job);
     auto* two = rank.comm(context);
     auto* one = rank.comm(context);
-    sumac_comm_info info{};
-    info.struct_bytes = sizeof info;
-    RANK_EQUAL(sumac_comm_query_info(one, &info), 0);
+    const auto info = info_of(one);
     RANK_EQUAL(info.groups, 1u);
     add_up(rank, two, 3000);
     add_up(rank, one, 3000);
-    sharp_coll_comm_init_spec spec;
-    std::memset(&spec, 0, sizeof spec);
-    spec.rank = rank.rank;
-    spec.size = rank.size;
-    spec.oob_ctx = &rank;
     sharp_coll_comm* none = nullptr;
-    RANK_EQUAL(sharp_coll_comm_init(context, &spec, &none), SHARP_COLL_EGROUP_ALLOC);
+    RANK_EQUAL(rank.try_comm(context, none), SHARP_COLL_EGROUP_ALLOC);
     RANK_EQUAL(sharp_coll_comm_destroy(two), 0);
     RANK_EQUAL(sharp_coll_comm_destroy(one), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
@@ -296,9 +287,7 @@ TEST_F(World, TheResourcePolicySaysHowManyOstsAGroupHas) {
                 [&](Rank& rank) {
                   auto* context = rank.init(job);
                   auto* comm = rank.comm(context);
-                  sumac_comm_info info{};
-                  info.struct_bytes = sizeof info;
-                  RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+                  const auto info = info_of(comm);
                   RANK_EQUAL(info.osts, row.osts);
                   RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
                   RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);

@@ -164,9 +164,7 @@ void all_kinds(Rank& rank, std::uint64_t job) {
     reduce_scatter_onto_its_beginning(rank, comm, part);
     allgather_everywhere(rank, comm, part, step);
   }
-  sumac_coll_stats stats{};
-  stats.struct_bytes = sizeof stats;
-  RANK_EQUAL(sumac_coll_query_stats(context, &stats), 0);
+  const auto stats = stats_of(context);
   RANK_EQUAL(stats.per_coll[SUMAC_STATS_BCAST].answered, 3 * std::size(kSizes));
   RANK_EQUAL(stats.per_coll[SUMAC_STATS_REDUCE].answered, std::size(kSizes));
   RANK_EQUAL(stats.per_coll[SUMAC_STATS_ALLGATHER].answered + std::size(kParts),

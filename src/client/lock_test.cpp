@@ -42,10 +42,7 @@ int large(sharp_coll_comm* comm, const Rank& rank, sharp_aggregation_mode mode) 
 }
 
 std::uint64_t streamed(sharp_coll_context* context) {
-  sumac_coll_stats stats{};
-  stats.struct_bytes = sizeof stats;
-  RANK_EQUAL(sumac_coll_query_stats(context, &stats), 0);
-  return stats.per_coll[SUMAC_STATS_ALLREDUCE].streamed;
+  return stats_of(context).per_coll[SUMAC_STATS_ALLREDUCE].streamed;
 }
 
 TEST_F(OneStream, WhoComesSecondGoesInFragmentsOrIsTold) {
@@ -96,15 +93,11 @@ TEST_F(OneStream, CommInitTakesTheLockOrFailsEverywhere) {
   const auto ended = run(3, {{"SHARP_COLL_LOCK_ON_COMM_INIT", "1"}}, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* first = rank.comm(context);
-    sharp_coll_comm_init_spec spec{};
-    spec.rank = rank.rank;
-    spec.size = rank.size;
-    spec.oob_ctx = &rank;
     sharp_coll_comm* second = nullptr;
-    RANK_EQUAL(sharp_coll_comm_init(context, &spec, &second), SHARP_COLL_ELOCK_FAILED);
+    RANK_EQUAL(rank.try_comm(context, second), SHARP_COLL_ELOCK_FAILED);
     RANK_EQUAL(large(first, rank, SHARP_AGGREGATION_STREAMING), 0);
     RANK_EQUAL(sharp_coll_comm_destroy(first), 0);
-    RANK_EQUAL(sharp_coll_comm_init(context, &spec, &second), 0);
+    RANK_EQUAL(rank.try_comm(context, second), 0);
     RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_STREAMING), 0);
     RANK_EQUAL(sharp_coll_comm_destroy(second), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
@@ -114,12 +107,8 @@ TEST_F(OneStream, CommInitTakesTheLockOrFailsEverywhere) {
 
 /// comm_init with SHARP_COLL_LOCK_ON_COMM_INIT=1 where no lock can ever be had: -19, alike at all ranks.
 void comm_init_is_denied(Rank& rank, sharp_coll_context* context) {
-  sharp_coll_comm_init_spec spec{};
-  spec.rank = rank.rank;
-  spec.size = rank.size;
-  spec.oob_ctx = &rank;
   sharp_coll_comm* comm = nullptr;
-  RANK_EQUAL(sharp_coll_comm_init(context, &spec, &comm), SHARP_COLL_ELOCK_DENIED);
+  RANK_EQUAL(rank.try_comm(context, comm), SHARP_COLL_ELOCK_DENIED);
   RANK_EQUAL(SHARP_COLL_ELOCK_DENIED, -19);
   RANK_CHECK(comm == nullptr);
 }

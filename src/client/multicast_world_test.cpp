@@ -31,9 +31,7 @@ void small_operations(Rank& rank, std::uint64_t job, bool wants_datagrams) {
   auto spec = reduce_spec(many.data(), sums.data(), many.size(), Dtype::int32, Op::sum);
   RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
   for (const auto sum : sums) RANK_EQUAL(sum, rank.size * (rank.size - 1) / 2);
-  sumac_coll_stats stats{};
-  stats.struct_bytes = sizeof stats;
-  RANK_EQUAL(sumac_coll_query_stats(context, &stats), 0);
+  const auto stats = stats_of(context);
   RANK_EQUAL(stats.multicast_taken + stats.multicast_late > 0, wants_datagrams);
   RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
   RANK_EQUAL(sharp_coll_finalize(context), 0);

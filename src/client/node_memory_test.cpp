@@ -48,12 +48,8 @@ struct Pieces {
 std::vector<sharp_coll_comm*> make_groups(Rank& rank, sharp_coll_context* context, int groups) {
   std::vector<sharp_coll_comm*> comms;
   for (int i = 0; i < groups; ++i) {
-    sharp_coll_comm_init_spec spec{};
-    spec.rank = rank.rank;
-    spec.size = rank.size;
-    spec.oob_ctx = &rank;
     sharp_coll_comm* comm = nullptr;
-    const int status = sharp_coll_comm_init(context, &spec, &comm);
+    const int status = rank.try_comm(context, comm);
     RANK_CHECK(status == 0 || status == SHARP_COLL_EGROUP_JOIN);
     if (status == 0) comms.push_back(comm);
   }
@@ -134,9 +130,7 @@ TEST_F(SmallNode, GivesWhatAGroupHadToTheNextOne) {
     auto* context = rank.init(job);
     for (int turn = 0; turn < 20; ++turn) {
       auto* comm = rank.comm(context);
-      sumac_comm_info info{};
-      info.struct_bytes = sizeof info;
-      RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+      const auto info = info_of(comm);
       RANK_EQUAL(info.osts, 64u);
       RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
       RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);

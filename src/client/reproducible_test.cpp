@@ -124,12 +124,8 @@ void sums_work(Rank& rank, std::uint64_t job) {
 /// What needs the newer version is refused to all ranks alike, and the words name the variable and the remedy.
 void reproducible_is_refused(Rank& rank, std::uint64_t job) {
   auto* context = rank.init(job);
-  sharp_coll_comm_init_spec spec{};
-  spec.rank = rank.rank;
-  spec.size = rank.size;
-  spec.oob_ctx = &rank;
   sharp_coll_comm* comm = nullptr;
-  RANK_EQUAL(sharp_coll_comm_init(context, &spec, &comm), SHARP_COLL_ENOT_SUPP);
+  RANK_EQUAL(rank.try_comm(context, comm), SHARP_COLL_ENOT_SUPP);
   RANK_EQUAL(sharp_coll_finalize(context), 0);
 }
 

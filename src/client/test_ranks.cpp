@@ -99,15 +99,36 @@ sharp_coll_context* Rank::init(std::uint64_t job_id) {
   return context;
 }
 
-sharp_coll_comm* Rank::comm(sharp_coll_context* context) {
+int Rank::try_comm(sharp_coll_context* context, sharp_coll_comm*& comm) {
   sharp_coll_comm_init_spec spec;
   std::memset(&spec, 0xA5, sizeof spec);  // group_world_ranks is garbage in a real client
   spec.rank = rank;
   spec.size = size;
   spec.oob_ctx = this;
+  comm = nullptr;
+  const int status = sharp_coll_comm_init(context, &spec, &comm);
+  RANK_CHECK((comm != nullptr) == (status == 0));
+  return status;
+}
+
+sharp_coll_comm* Rank::comm(sharp_coll_context* context) {
   sharp_coll_comm* comm = nullptr;
-  RANK_EQUAL(sharp_coll_comm_init(context, &spec, &comm), 0);
+  RANK_EQUAL(try_comm(context, comm), 0);
   return comm;
+}
+
+sumac_comm_info info_of(sharp_coll_comm* comm) {
+  sumac_comm_info info{};
+  info.struct_bytes = sizeof info;
+  RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+  return info;
+}
+
+sumac_coll_stats stats_of(sharp_coll_context* context) {
+  sumac_coll_stats stats{};
+  stats.struct_bytes = sizeof stats;
+  RANK_EQUAL(sumac_coll_query_stats(context, &stats), 0);
+  return stats;
 }
 
 std::vector<Ended> run_ranks(const RanksConfig& config, const std::function<void(Rank&)>& body) {

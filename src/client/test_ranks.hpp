@@ -39,9 +39,14 @@ struct Rank {
   /// What a careful client passes; change it before sharp_coll_init.
   sharp_coll_init_spec init_spec(std::uint64_t job_id);
   sharp_coll_context* init(std::uint64_t job_id);  ///< Must succeed.
-  sharp_coll_comm* comm(sharp_coll_context* context);
+  sharp_coll_comm* comm(sharp_coll_context* context);  ///< Must succeed.
+  /// What sharp_coll_comm_init answers; null where it fails.
+  int try_comm(sharp_coll_context* context, sharp_coll_comm*& comm);
   void barrier();
 };
+
+sumac_comm_info info_of(sharp_coll_comm* comm);
+sumac_coll_stats stats_of(sharp_coll_context* context);
 
 /// The out-of-band functions; the context is a Rank.
 int oob_bcast(void* rank, void* buffer, int length, int root);

@@ -111,9 +111,7 @@ TEST_F(World, StreamingBeginsAtTheThresholdAndIsExactAtEverySize) {
   const auto body = [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
-    sumac_comm_info info{};
-    info.struct_bytes = sizeof info;
-    RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+    const auto info = info_of(comm);
     RANK_EQUAL(info.stream_window, 16u);
     RANK_EQUAL(info.chunk_bytes, 65536u);
     RANK_EQUAL(info.group_size, 3u);
@@ -132,9 +130,7 @@ TEST_F(World, StreamingBeginsAtTheThresholdAndIsExactAtEverySize) {
     spec.aggr_mode = SHARP_AGGREGATION_STREAMING;
     RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
     RANK_EQUAL(sum, 3);
-    sumac_coll_stats stats{};
-    stats.struct_bytes = sizeof stats;
-    RANK_EQUAL(sumac_coll_query_stats(context, &stats), 0);
+    const auto stats = stats_of(context);
     RANK_EQUAL(stats.per_coll[SUMAC_STATS_ALLREDUCE].posted, 6u);
     RANK_EQUAL(stats.per_coll[SUMAC_STATS_ALLREDUCE].answered, 6u);
     RANK_EQUAL(stats.per_coll[SUMAC_STATS_ALLREDUCE].streamed, streamed + 1);
@@ -321,14 +317,10 @@ TEST_F(World, NoGroupLeftIsSaidToAllMembersAndDestroyMakesRoom) {
     auto* context = rank.init(job);
     auto* one = rank.comm(context);
     auto* two = rank.comm(context);
-    sharp_coll_comm_init_spec spec{};
-    spec.rank = rank.rank;
-    spec.size = rank.size;
-    spec.oob_ctx = &rank;
     sharp_coll_comm* three = nullptr;
-    RANK_EQUAL(sharp_coll_comm_init(context, &spec, &three), SHARP_COLL_EGROUP_ALLOC);
+    RANK_EQUAL(rank.try_comm(context, three), SHARP_COLL_EGROUP_ALLOC);
     RANK_EQUAL(sharp_coll_comm_destroy(one), 0);
-    RANK_EQUAL(sharp_coll_comm_init(context, &spec, &three), 0);
+    RANK_EQUAL(rank.try_comm(context, three), 0);
     RANK_EQUAL(sharp_coll_do_barrier(three), 0);
     RANK_EQUAL(sharp_coll_do_barrier(two), 0);
     RANK_EQUAL(sharp_coll_comm_destroy(two), 0);

@@ -91,12 +91,8 @@ TEST_F(World, MoreCommunicatorsThanGroups) {
   const auto ended = run_pair(*daemons_, {{"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "1"}}, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* one = rank.comm(context);
-    sharp_coll_comm_init_spec spec{};
-    spec.rank = rank.rank;
-    spec.size = rank.size;
-    spec.oob_ctx = &rank;
     sharp_coll_comm* two = nullptr;
-    RANK_EQUAL(sharp_coll_comm_init(context, &spec, &two), SHARP_COLL_EGROUP_ALLOC);
+    RANK_EQUAL(rank.try_comm(context, two), SHARP_COLL_EGROUP_ALLOC);
     RANK_EQUAL(sharp_coll_comm_destroy(one), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
