@@ -234,9 +234,7 @@ TEST_F(World, OneChannelAndTwoChannelsOnOnePortSayWhatTheyAre) {
 }
 
 TEST(Channels, MoreThanAJobMayHaveAreRefusedWithTheLimitAndItsVariable) {
-  ::setenv("SUMAC_AM_MAX_GROUP_CHANNELS", "1", 1);
-  const Daemons daemons({.hosts_per_leaf = 2});
-  ::unsetenv("SUMAC_AM_MAX_GROUP_CHANNELS");
+  const Daemons daemons({.hosts_per_leaf = 2, .environment = {{"SUMAC_AM_MAX_GROUP_CHANNELS", "1"}}});
   const auto job = new_job_id();
   auto config = on(daemons, 4);
   config.sockets.resize(2);

@@ -39,10 +39,8 @@ void small_operations(Rank& rank, std::uint64_t job, bool wants_datagrams) {
 
 TEST_F(World, SmallResultsComeByMulticastAsWell) {
   const auto job = new_job_id();
-  auto config = on(*daemons_, 6);
-  config.environment = {{"SHARP_COLL_LOG_LEVEL", "3"}, {"SHARP_COLL_STATS_DUMP_MODE", "2"}};
-  const auto ended = run_ranks(config, [&](Rank& rank) { small_operations(rank, job, true); });
-  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  const auto ended = run(6, {{"SHARP_COLL_LOG_LEVEL", "3"}, {"SHARP_COLL_STATS_DUMP_MODE", "2"}},
+                         [&](Rank& rank) { small_operations(rank, job, true); });
   EXPECT_THAT(ended[0].err, ContainsRegex("mgid: \\( subnet prefix: 0xff12a01bfe800000 interface id: 0xefff[0-9a-f]+ "
                                           "\\) mlid:c[0-9a-f]+"));
   EXPECT_THAT(ended[0].err, ContainsRegex("statistics of 6 ranks: .*, multicast: taken:[0-9]+ late:[0-9]+"));
@@ -50,10 +48,8 @@ TEST_F(World, SmallResultsComeByMulticastAsWell) {
 
 TEST_F(World, WithoutWishForItNobodyListensAndTheLineSaysZeros) {
   const auto job = new_job_id();
-  auto config = on(*daemons_, 4);
-  config.environment = {{"SHARP_COLL_LOG_LEVEL", "3"}, {"SHARP_COLL_ENABLE_MCAST_TARGET", "0"}};
-  const auto ended = run_ranks(config, [&](Rank& rank) { small_operations(rank, job, false); });
-  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  const auto ended = run(4, {{"SHARP_COLL_LOG_LEVEL", "3"}, {"SHARP_COLL_ENABLE_MCAST_TARGET", "0"}},
+                         [&](Rank& rank) { small_operations(rank, job, false); });
   EXPECT_THAT(ended[0].err, HasSubstr("mgid: ( subnet prefix: 0x0 interface id: 0x0 ) mlid:0"));
 }
 
@@ -77,14 +73,10 @@ TEST(MulticastWorld, nodes_that_have_none_or_are_old_serve_as_ever) {
   for (const auto& [name, value] :
        {std::pair{"SUMAC_NODE_MCAST", "off"}, std::pair{"SUMAC_NODE_WIRE_VERSION_MAX", "2"}}) {
     SCOPED_TRACE(name);
-    ::setenv(name, value, 1);
-    Daemons daemons(kTwoLeaves);
-    ::unsetenv(name);
-    auto config = on(daemons, 4);
-    config.environment = {{"SHARP_COLL_LOG_LEVEL", "3"}};
+    const Daemons daemons(two_leaves({{name, value}}));
     const auto job = new_job_id();
-    const auto ended = run_ranks(config, [&](Rank& rank) { small_operations(rank, job, false); });
-    EXPECT_EQ(complaint(ended), "") << daemons.log();
+    const auto ended =
+        run_well(daemons, 4, {{"SHARP_COLL_LOG_LEVEL", "3"}}, [&](Rank& rank) { small_operations(rank, job, false); });
     EXPECT_THAT(ended[0].err, HasSubstr("mgid: ( subnet prefix: 0x0 interface id: 0x0 ) mlid:0"));
   }
 }

@@ -12,7 +12,6 @@ namespace sumac::client::test {
 namespace {
 
 using testing::HasSubstr;
-using Environment = std::vector<std::pair<std::string, std::string>>;
 
 constexpr int kGroups = 8;
 
@@ -77,21 +76,9 @@ void run_ahead(Rank& rank, std::uint64_t job, std::size_t pieces, std::size_t co
   RANK_EQUAL(sharp_coll_finalize(context), 0);
 }
 
-class SmallNode : public testing::Test {
+class SmallNode : public World {
  protected:
-  void SetUp() override {
-    ::setenv("SUMAC_NODE_MEMORY", "1MiB", 1);
-    daemons_ = std::make_unique<Daemons>(kTwoLeaves);
-    ::unsetenv("SUMAC_NODE_MEMORY");
-  }
-  std::vector<Ended> run(int size, Environment environment, const std::function<void(Rank&)>& body) {
-    auto config = on(*daemons_, size);
-    config.environment = std::move(environment);
-    auto ended = run_ranks(config, body);
-    EXPECT_EQ(complaint(ended), "") << daemons_->log();
-    return ended;
-  }
-  std::unique_ptr<Daemons> daemons_;
+  Shape shape() const override { return two_leaves({{"SUMAC_NODE_MEMORY", "1MiB"}}); }
 };
 
 const Environment kAllOsts{{"SHARP_COLL_JOB_QUOTA_OSTS", "512"},
@@ -112,9 +99,7 @@ TEST_F(SmallNode, PromisesNoMoreOfAStreamThanItCanHold) {
 }
 
 TEST(SmallNodes, PromiseNoMorePartialSumsThanTheyCanHold) {
-  ::setenv("SUMAC_NODE_MEMORY", "4MiB", 1);
-  Daemons daemons(kTwoLeaves);
-  ::unsetenv("SUMAC_NODE_MEMORY");
+  const Daemons daemons(two_leaves({{"SUMAC_NODE_MEMORY", "4MiB"}}));
   auto config = on(daemons, 14);
   // Neighbours in rank sit below different leaves: nothing can be added before the root, a leaf has 7 sums for each chunk.
   std::swap(config.sockets[1], config.sockets[2]);

@@ -151,15 +151,10 @@ TEST_F(World, AnOldRankAmongNewOnesEndsReproducibleSumsForAll) {
 }
 
 TEST(Upgrade, new_ranks_work_with_old_nodes_but_for_reproducible_sums) {
-  ::setenv("SUMAC_NODE_WIRE_VERSION_MAX", "1", 1);
-  Daemons daemons(kTwoLeaves);
-  ::unsetenv("SUMAC_NODE_WIRE_VERSION_MAX");
-  auto config = on(daemons, 4);
+  const Daemons daemons(two_leaves({{"SUMAC_NODE_WIRE_VERSION_MAX", "1"}}));
   const auto job = new_job_id(), other = new_job_id();
-  EXPECT_EQ(complaint(run_ranks(config, [&](Rank& rank) { sums_work(rank, job); })), "") << daemons.log();
-  config.environment = {{"SUMAC_REPRODUCIBLE", "1"}};
-  EXPECT_EQ(complaint(run_ranks(config, [&](Rank& rank) { reproducible_is_refused(rank, other); })), "")
-      << daemons.log();
+  run_well(daemons, 4, {}, [&](Rank& rank) { sums_work(rank, job); });
+  run_well(daemons, 4, {{"SUMAC_REPRODUCIBLE", "1"}}, [&](Rank& rank) { reproducible_is_refused(rank, other); });
 }
 
 }  // namespace

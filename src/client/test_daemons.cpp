@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -63,6 +64,9 @@ Daemons::Daemons(const Shape& shape) {
   std::ofstream(dir_ + "/fabric.yaml") << fabric_text(shape, hosts_, nodes);
   if (!shape.stranger.empty()) hosts_.push_back(shape.stranger);
   const std::string manager = "unix:" + dir_ + "/am.sock";
+  const auto start = [&](const std::string& name, std::vector<std::string> command) {
+    this->start(name, std::move(command), shape.environment);
+  };
   if (shape.manager) start("sharp_am", {"sharp_am", "--fabric", dir_ + "/fabric.yaml", "--listen", manager});
   if (shape.nodes)
     for (const auto& node : nodes)
@@ -81,7 +85,7 @@ Daemons::~Daemons() {
   std::filesystem::remove_all(dir_, ignored);
 }
 
-void Daemons::start(const std::string& name, std::vector<std::string> command) {
+void Daemons::start(const std::string& name, std::vector<std::string> command, const Environment& environment) {
   int ready[2];
   if (::pipe2(ready, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
   const std::string program = std::string(SUMAC_BINARY_DIR "/bin/") + command[0];
@@ -94,6 +98,7 @@ void Daemons::start(const std::string& name, std::vector<std::string> command) {
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(log, STDERR_FILENO);
+    for (const auto& [variable, value] : environment) ::setenv(variable.c_str(), value.c_str(), 1);
     if (ready[1] == 3)
       ::fcntl(3, F_SETFD, 0);
     else

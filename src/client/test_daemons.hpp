@@ -5,9 +5,13 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sumac::client::test {
+
+/// Variables that are set for a process.
+using Environment = std::vector<std::pair<std::string, std::string>>;
 
 struct Shape {
   std::vector<std::string> leaves = {"leaf1"};  ///< Besides the root if there is more than one.
@@ -17,7 +21,8 @@ struct Shape {
   unsigned spares = 0;
   bool manager = true, nodes = true;
   std::vector<std::string> without_sharpd;  ///< Hosts that have none.
-  std::string stranger{};  ///< One host more, which has a sharpd and stands in no fabric file: the last.
+  std::string stranger{};     ///< One host more, which has a sharpd and stands in no fabric file: the last.
+  Environment environment{};  ///< Of all daemons.
 };
 
 class Daemons {
@@ -42,7 +47,7 @@ class Daemons {
     std::string name;
     pid_t pid = 0;
   };
-  void start(const std::string& name, std::vector<std::string> command);
+  void start(const std::string& name, std::vector<std::string> command, const Environment& environment);
   std::string dir_;
   std::vector<std::string> hosts_;
   std::vector<Process> processes_;

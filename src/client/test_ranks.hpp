@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "client/test_daemons.hpp"
+
 namespace sumac::client::test {
 
 /// In a rank: says where and why, and ends the rank. (GoogleTest's macros would end the wrong process.)
@@ -38,7 +40,7 @@ struct Rank {
 
   /// What a careful client passes; change it before sharp_coll_init.
   sharp_coll_init_spec init_spec(std::uint64_t job_id);
-  sharp_coll_context* init(std::uint64_t job_id);  ///< Must succeed.
+  sharp_coll_context* init(std::uint64_t job_id);      ///< Must succeed.
   sharp_coll_comm* comm(sharp_coll_context* context);  ///< Must succeed.
   /// What sharp_coll_comm_init answers; null where it fails.
   int try_comm(sharp_coll_context* context, sharp_coll_comm*& comm);
@@ -61,7 +63,7 @@ struct Ended {
 struct RanksConfig {
   int size = 2;
   std::vector<std::string> sockets;  ///< Of sharpd; rank r takes number r modulo their count.
-  std::vector<std::pair<std::string, std::string>> environment;
+  Environment environment;
   std::chrono::seconds limit{60};
 };
 

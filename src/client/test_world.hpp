@@ -35,15 +35,32 @@ inline sharp_coll_reduce_spec reduce_spec(const void* in, void* out, std::size_t
   return spec;
 }
 
+/// kTwoLeaves, whose daemons have variables of their own.
+inline Shape two_leaves(Environment environment) {
+  auto shape = kTwoLeaves;
+  shape.environment = std::move(environment);
+  return shape;
+}
+
+/// `size` ranks that all end well.
+inline std::vector<Ended> run_well(const Daemons& daemons, int size, Environment environment,
+                                   const std::function<void(Rank&)>& body) {
+  auto config = on(daemons, size);
+  config.environment = std::move(environment);
+  auto ended = run_ranks(config, body);
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+  return ended;
+}
+
 class World : public testing::Test {
  protected:
-  void SetUp() override { daemons_ = std::make_unique<Daemons>(kTwoLeaves); }
-  void expect_well(int size, const std::function<void(Rank&)>& body,
-                   std::vector<std::pair<std::string, std::string>> environment = {}) {
-    auto config = on(*daemons_, size);
-    config.environment = std::move(environment);
-    const auto text = complaint(run_ranks(config, body));
-    EXPECT_EQ(text, "") << daemons_->log();
+  void SetUp() override { daemons_ = std::make_unique<Daemons>(shape()); }
+  virtual Shape shape() const { return kTwoLeaves; }
+  std::vector<Ended> run(int size, Environment environment, const std::function<void(Rank&)>& body) {
+    return run_well(*daemons_, size, std::move(environment), body);
+  }
+  void expect_well(int size, const std::function<void(Rank&)>& body, Environment environment = {}) {
+    run(size, std::move(environment), body);
   }
   std::unique_ptr<Daemons> daemons_;
 };

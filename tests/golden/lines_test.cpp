@@ -33,15 +33,10 @@ void expect_golden(const std::string& name, const std::string& text) {
   EXPECT_EQ(masked(text), golden.str()) << path;
 }
 
-using Environment = std::vector<std::pair<std::string, std::string>>;
-
 /// Two ranks, on a host each, that log at level 3 with `environment`; `body` is what each does.
 std::vector<Ended> run_pair(const Daemons& daemons, Environment environment, const std::function<void(Rank&)>& body) {
-  auto config = on(daemons, 2);
-  config.environment = std::move(environment);
-  config.environment.emplace_back("SHARP_COLL_LOG_LEVEL", "3");
-  auto ended = run_ranks(config, body);
-  EXPECT_EQ(complaint(ended), "") << daemons.log();
+  environment.emplace_back("SHARP_COLL_LOG_LEVEL", "3");
+  auto ended = run_well(daemons, 2, std::move(environment), body);
   EXPECT_EQ(ended[1].err, "") << "rank 0 speaks for all";
   return ended;
 }
@@ -49,22 +44,26 @@ std::vector<Ended> run_pair(const Daemons& daemons, Environment environment, con
 /// What rank 0 says of a job that comes about and has a barrier.
 std::string said_of_a_barrier(const Daemons& daemons, const Environment& environment) {
   const auto job = new_job_id();
-  return run_pair(daemons, environment, [&](Rank& rank) {
-    auto* context = rank.init(job);
-    auto* comm = rank.comm(context);
-    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
-    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-    RANK_EQUAL(sharp_coll_finalize(context), 0);
-  })[0].err;
+  return run_pair(daemons, environment,
+                  [&](Rank& rank) {
+                    auto* context = rank.init(job);
+                    auto* comm = rank.comm(context);
+                    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+                    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+                    RANK_EQUAL(sharp_coll_finalize(context), 0);
+                  })[0]
+      .err;
 }
 
 std::string said_of_a_refused_job(const Daemons& daemons, const Environment& environment) {
   const auto job = new_job_id();
-  return run_pair(daemons, environment, [&](Rank& rank) {
-    auto spec = rank.init_spec(job);
-    sharp_coll_context* context = nullptr;
-    RANK_EQUAL(sharp_coll_init(&spec, &context), SHARP_COLL_EJOB_CREATE);
-  })[0].err;
+  return run_pair(daemons, environment,
+                  [&](Rank& rank) {
+                    auto spec = rank.init_spec(job);
+                    sharp_coll_context* context = nullptr;
+                    RANK_EQUAL(sharp_coll_init(&spec, &context), SHARP_COLL_EJOB_CREATE);
+                  })[0]
+      .err;
 }
 
 TEST_F(World, WhatAJobAskedForAndGot) {
