@@ -62,7 +62,7 @@ wire::InvitedBody own_address() {
 
 TEST(Listeners, only_what_has_the_groups_tag_is_believed) {
   Member member;
-  StandingGroup world(2, {}, proto::test::grant(), 64, true, own_address());
+  StandingGroup world(2, {}, proto::test::grant(), {.invitation = own_address()});
   auto& group = *world.groups[0];
   ASSERT_TRUE(member.listeners.add(group, member.conn));
   EXPECT_TRUE(member.listeners.has(group));
@@ -108,7 +108,7 @@ TEST(Listeners, only_what_has_the_groups_tag_is_believed) {
 
 TEST(Listeners, a_flood_of_rubbish_does_not_keep_the_links_waiting) {
   Member member;
-  StandingGroup world(2, {}, proto::test::grant(), 64, true, own_address());
+  StandingGroup world(2, {}, proto::test::grant(), {.invitation = own_address()});
   ASSERT_TRUE(member.listeners.add(*world.groups[0], member.conn));
   const auto to = *world.groups[0]->invitation();
   for (int i = 0; i < 100; ++i)
@@ -120,8 +120,8 @@ TEST(Listeners, a_flood_of_rubbish_does_not_keep_the_links_waiting) {
 
 TEST(Listeners, a_group_that_stops_listening_gives_the_socket_back_and_others_go_on) {
   Member member;
-  StandingGroup first(2, {}, proto::test::grant(), 64, true, own_address()),
-      second(2, {}, proto::test::grant(), 64, true, own_address());
+  StandingGroup first(2, {}, proto::test::grant(), {.invitation = own_address()}),
+      second(2, {}, proto::test::grant(), {.invitation = own_address()});
   ASSERT_TRUE(member.listeners.add(*first.groups[0], member.conn));
   ASSERT_TRUE(member.listeners.add(*second.groups[0], member.conn));
   const auto of_first = *first.groups[0]->invitation(), of_second = *second.groups[0]->invitation();
@@ -137,7 +137,8 @@ TEST(Listeners, a_group_that_stops_listening_gives_the_socket_back_and_others_go
 
 TEST(Listeners, without_a_way_to_listen_the_group_goes_on_as_it_was) {
   Member member;
-  StandingGroup none(2), six(2, {}, proto::test::grant(), 64, true);  // ff12::, and the link is of IPv4
+  StandingGroup none(2),
+      six(2, {}, proto::test::grant(), {.invitation = proto::test::kInvitation});  // ff12::, and the link is of IPv4
   EXPECT_FALSE(member.listeners.add(*none.groups[0], member.conn));
   EXPECT_FALSE(member.listeners.add(*six.groups[0], member.conn));
   EXPECT_FALSE(member.listeners.add(*six.groups[0], net::ConnId{}));

@@ -104,7 +104,7 @@ TEST(ClientGroup, sends_no_more_than_its_window_and_depth) {
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
-    StandingGroup world(2, {}, test::grant(32, 4), row.depth);
+    StandingGroup world(2, {}, test::grant(32, 4), {.pipeline_depth = row.depth});
     EXPECT_EQ(world.groups[0]->shape().osts, 8u);
     Vectors large(4000, 1);
     ASSERT_TRUE(world.groups[0]->post(large.sum(row.streaming), {}));
@@ -290,7 +290,7 @@ TEST(ClientGroup, leaves_after_what_it_posted_and_takes_nothing_more) {
 TEST(ClientGroup, make_says_which_setting_is_out_of_range) {
   StandingGroup world(2);
   const auto why = [&](auto change) {
-    ClientGroupConfig config = world.config(0);
+    ClientGroupConfig config = world.groups[0]->config();
     change(config);
     return ClientGroup::make(config, *world.clients[0], world.clients[0]->up).error().context;
   };

@@ -20,7 +20,8 @@ using Heard = ClientGroup::Heard;
 struct World : StandingGroup {
   /// 2 OSTs each.
   explicit World(std::uint32_t size, bool multicast = true)
-      : StandingGroup(size, {}, test::grant(8, 4), 64, multicast) {
+      : StandingGroup(size, {}, test::grant(8, 4),
+                      {.invitation = multicast ? std::optional(test::kInvitation) : std::nullopt}) {
     for (auto& group : groups)
       if (multicast) group->listen(true);
     values.resize(size);
@@ -267,35 +268,12 @@ TEST(Multicast, only_whole_small_operations_go_by_it) {
   EXPECT_EQ(datagrams_of({.coll = Coll::refusal}, 0), 0u);
 }
 
-/// A root above a leaf with two clients, and one client at the root itself.
-struct Deep {
+/// Two clients at the leaf, one at the root; whoever is invited listens.
+struct Deep : test::TwoNodes {
   explicit Deep(wire::VersionRange leaf_versions = {}, wire::VersionRange client_versions = {})
-      : root(tree.add_node(100)), leaf(tree.add_node(101, false, {}, leaf_versions)) {
-    root.has_multicast = true;
-    for (auto* node : {&root, &leaf})
-      if (!node->node->grant(test::grant())) throw std::runtime_error("grant");
-    tree.set_parent(leaf, root);
-    clients = {&tree.add_client(leaf, 0, Secret{}, client_versions), &tree.add_client(leaf, 1),
-               &tree.add_client(root, 2)};
-    tree.run();
-    clients[0]->client->open(1, 3, tree.now);
-    tree.run();
-    for (std::uint32_t rank = 0; rank < 3; ++rank) {
-      ClientGroupConfig config{.job_id = test::kJob,
-                               .tree_id = test::kTree,
-                               .group_id = clients[0]->client->open_outcome(1).group_id,
-                               .rank = rank,
-                               .world_rank = rank,
-                               .group_size = 3,
-                               .osts = 8,
-                               .payload_max = 128};
-      if (rank < 2) config.path.entries[config.path.length++] = {101, 2};
-      config.path.entries[config.path.length++] = {100, 3};
-      groups.push_back(ClientGroup::make(config, *clients[rank], clients[rank]->up).value());
-      clients[rank]->client->attach(*groups.back());
-      groups.back()->start(tree.now);
-    }
-    tree.run();
+      : TwoNodes({}, leaf_versions, {client_versions, {}}) {
+    root.invitation = test::kInvitation;
+    make_group();
     for (auto& group : groups)
       if (group->invitation()) group->listen(true);
   }
@@ -304,10 +282,6 @@ struct Deep {
     tree.run();
     for (auto& group : groups) EXPECT_EQ(group->next_completion()->status, Errc::ok) << group->why();
   }
-  TestTree tree;
-  TestTree::End &root, &leaf;
-  std::vector<TestTree::End*> clients;
-  std::vector<std::unique_ptr<ClientGroup>> groups;
 };
 
 TEST(Multicast, the_root_alone_sends_it_past_the_nodes_below) {

@@ -15,7 +15,6 @@
 namespace sumac::proto {
 namespace {
 
-using test::kJob;
 using test::kTree;
 using test::TestTree;
 using testing::HasSubstr;
@@ -40,26 +39,10 @@ struct GroupOnTree {
       leaf_ids.push_back(100 + leaf[rank]);
     }
     tree.run();
-    const auto size = static_cast<std::uint32_t>(leaf.size());
-    clients[0]->client->open(1, size, tree.now);
-    tree.run();
-    for (std::uint32_t rank = 0; rank < size; ++rank) {
-      ClientGroupConfig config{.job_id = kJob,
-                               .tree_id = kTree,
-                               .group_id = clients[0]->client->open_outcome(1).group_id,
-                               .rank = rank,
-                               .world_rank = rank,
-                               .group_size = size,
-                               .path = compute_path(rank, leaf_ids, ids).value(),
-                               .osts = 512,
-                               .stream_window = 4,
-                               .payload_max = 128,
-                               .chunk_max = 512};
-      groups.push_back(ClientGroup::make(config, *clients[rank], clients[rank]->up).value());
-      clients[rank]->client->attach(*groups.back());
-      groups.back()->start(tree.now);
-    }
-    tree.run();
+    groups = test::join_group(tree, clients, 1, [&](ClientGroupConfig& config) {
+      config.path = compute_path(config.rank, leaf_ids, ids).value();
+      config.osts = 512;
+    });
   }
 
   /// Every rank posts all of `operations`, whose buffers are inputs[operation][rank] and outputs[operation][rank]; messages then come
@@ -326,18 +309,7 @@ TEST(Reproducible, keeps_memory_for_partial_sums_only_where_they_are_wanted) {
     test::StandingGroup world(4);
     for (auto& group : world.groups) group->leave({});
     world.tree.run();
-    world.clients[0]->client->open(77, 4, {});
-    world.tree.run();
-    world.group_id = world.clients[0]->client->open_outcome(77).group_id;
-    world.groups.clear();
-    for (std::uint32_t rank = 0; rank < 4; ++rank) {
-      auto config = world.config(rank);
-      config.reproducible = wanted || rank != 2;
-      world.groups.push_back(ClientGroup::make(config, *world.clients[rank], world.clients[rank]->up).value());
-      world.clients[rank]->client->attach(*world.groups.back());
-      world.groups.back()->start({});
-    }
-    world.tree.run();
+    world.make([&](ClientGroupConfig& config) { config.reproducible = wanted || config.rank != 2; });
     const auto& shape = world.groups[0]->shape();
     EXPECT_EQ(shape.reproducible, wanted);
     const std::uint32_t sums = wanted ? 2 : 1;

@@ -30,38 +30,18 @@ struct World {
 
   using Members = std::vector<std::unique_ptr<ClientGroup>>;
   Members group(std::vector<std::uint32_t> world_ranks, std::uint32_t batch) {
-    auto* first = clients[world_ranks[0]];
-    const std::uint64_t token = ++tokens;
-    first->client->open(token, static_cast<std::uint32_t>(world_ranks.size()), tree.now);
-    tree.run();
-    Members members;
-    for (std::uint32_t rank = 0; rank < world_ranks.size(); ++rank) {
-      auto* end = clients[world_ranks[rank]];
-      const std::uint32_t leaf = world_ranks[rank] / 2;
-      const bool across = world_ranks.front() / 2 != world_ranks.back() / 2;
-      ClientGroupConfig config{.job_id = test::kJob,
-                               .tree_id = test::kTree,
-                               .group_id = first->client->open_outcome(token).group_id,
-                               .rank = rank,
-                               .world_rank = world_ranks[rank],
-                               .group_size = static_cast<std::uint32_t>(world_ranks.size()),
-                               .osts = 8,
-                               .stream_window = 4,
-                               .payload_max = 128,
-                               .chunk_max = 512,
-                               .lock_batch = batch};
-      const auto here = static_cast<std::uint32_t>(std::count_if(
-          world_ranks.begin(), world_ranks.end(), [&](std::uint32_t other) { return other / 2 == leaf; }));
-      config.path.entries[0] = wire::PathEntry{101 + leaf, here};
-      if (across) config.path.entries[1] = wire::PathEntry{100, config.group_size};
+    std::vector<test::TestTree::End*> ends;
+    for (const auto rank : world_ranks) ends.push_back(clients[rank]);
+    const bool across = world_ranks.front() / 2 != world_ranks.back() / 2;
+    Members members = test::join_group(tree, ends, ++tokens, [&](ClientGroupConfig& config) {
+      config.world_rank = world_ranks[config.rank];
+      config.lock_batch = batch;
+      const std::uint32_t leaf = config.world_rank / 2;
+      const auto here = std::ranges::count_if(world_ranks, [&](std::uint32_t other) { return other / 2 == leaf; });
+      config.path.entries[0] = {101 + leaf, static_cast<std::uint32_t>(here)};
+      if (across) config.path.entries[1] = {100, config.group_size};
       config.path.length = across ? 2 : 1;
-      auto made = ClientGroup::make(config, *end, end->up);
-      if (!made) throw std::runtime_error(made.error().context);
-      end->client->attach(**made);
-      (*made)->start(tree.now);
-      members.push_back(*std::move(made));
-    }
-    tree.run();
+    });
     for (const auto& member : members)
       if (member->phase() != ClientGroup::Phase::standing) throw std::runtime_error(member->why());
     return members;

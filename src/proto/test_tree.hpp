@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ namespace sumac::proto::test {
 
 inline constexpr std::uint32_t kTree = 7;
 inline constexpr std::uint64_t kJob = 42;
+inline constexpr wire::InvitedBody kInvitation{.address = {0xFF, 0x12}, .port = 5383};
 
 class TestTree {
  public:
@@ -30,8 +32,8 @@ class TestTree {
     std::vector<std::string> drops;
     std::vector<wire::AggHeader> sent;  ///< Data messages.
     std::uint64_t controls = 0;
-    bool has_multicast = false, multicast_fails = false;
-    wire::InvitedBody invitation{.address = {0xFF, 0x12}, .port = 5383};
+    std::optional<wire::InvitedBody> invitation;  ///< Where a node sends multicasts; none: it has none.
+    bool multicast_fails = false;
     struct Datagram {
       wire::InvitedBody to;
       wire::AggHeader header;
@@ -48,9 +50,10 @@ class TestTree {
       tree->queue(index, to, header, body);
     }
     bool invite(std::uint32_t group_id, wire::InvitedBody& to) override {
-      to = invitation;
+      if (!invitation) return false;
+      to = *invitation;
       to.key = Secret{static_cast<std::uint8_t>(group_id)};
-      return has_multicast;
+      return true;
     }
     bool multicast(const wire::InvitedBody& to, const wire::AggHeader& header,
                    std::span<const std::byte> data) override {
@@ -196,52 +199,70 @@ inline JobGrant grant(std::uint32_t osts = 32, std::uint32_t max_groups = 4) {
   return {.job_id = kJob, .osts = osts, .max_groups = max_groups, .payload = 128, .stream_window = 4, .chunk = 512};
 }
 
+/// A group of these clients, in the order of their ranks, asked for by the first one. Whether it stands is the test's question. `change`
+/// sees what each member wishes before it joins; as it is, node 100 is leaf and root of all.
+template <class Change>
+std::vector<std::unique_ptr<ClientGroup>> join_group(TestTree& tree, std::span<TestTree::End* const> clients,
+                                                     std::uint64_t token, const Change& change) {
+  const auto size = static_cast<std::uint32_t>(clients.size());
+  clients[0]->client->open(token, size, tree.now);
+  tree.run();
+  std::vector<std::unique_ptr<ClientGroup>> groups;
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    TestTree::End& end = *clients[rank];
+    ClientGroupConfig config{.job_id = kJob,
+                             .tree_id = kTree,
+                             .group_id = clients[0]->client->open_outcome(token).group_id,
+                             .rank = rank,
+                             .world_rank = rank,
+                             .group_size = size,
+                             .osts = 8,
+                             .stream_window = 4,
+                             .payload_max = 128,
+                             .chunk_max = 512};
+    config.path.entries[0] = {100, size};
+    config.path.length = 1;
+    change(config);
+    auto group = ClientGroup::make(config, end, end.up);
+    if (!group) throw std::runtime_error(group.error().context);
+    end.client->attach(**group);
+    (*group)->start(tree.now);
+    groups.push_back(*std::move(group));
+  }
+  tree.run();
+  return groups;
+}
+
+struct GroupExtras {
+  std::uint32_t pipeline_depth = 64;
+  std::optional<wire::InvitedBody> invitation{};  ///< The node has multicast.
+};
+
 /// One node, and a group of `size` clients on it that stands already.
 struct StandingGroup {
-  explicit StandingGroup(std::uint32_t size, NodeLimits limits = {}, JobGrant job = grant(),
-                         std::uint32_t pipeline_depth = 64, bool multicast = false,
-                         std::optional<wire::InvitedBody> invitation = std::nullopt)
-      : wish(ost_share(job.osts, job.max_groups)), node(tree.add_node(100, true, limits)) {
-    node.has_multicast = multicast;
-    if (invitation) node.invitation = *invitation;
+  explicit StandingGroup(std::uint32_t size, NodeLimits limits = {}, JobGrant job = grant(), GroupExtras with = {})
+      : extras(with), wish(ost_share(job.osts, job.max_groups)), node(tree.add_node(100, true, limits)) {
+    node.invitation = with.invitation;
     if (auto granted = node.node->grant(job); !granted) throw std::runtime_error(granted.error().context);
     for (std::uint32_t rank = 0; rank < size; ++rank) clients.push_back(&tree.add_client(node, rank));
-    make(pipeline_depth);
+    make();
   }
-  void make(std::uint32_t pipeline_depth = 64) {
+  /// Another one, of the same clients.
+  void make() {
+    make([](ClientGroupConfig&) {});
+  }
+  template <class Change>
+  void make(const Change& change) {
     groups.clear();
-    const std::uint64_t token = ++tokens;
-    clients[0]->client->open(token, static_cast<std::uint32_t>(clients.size()), tree.now);
-    tree.run();
-    const auto outcome = clients[0]->client->open_outcome(token);
-    group_id = outcome.group_id;
-    for (std::uint32_t rank = 0; rank < clients.size(); ++rank) {
-      auto group = ClientGroup::make(config(rank, pipeline_depth), *clients[rank], clients[rank]->up);
-      if (!group) throw std::runtime_error(group.error().context);
-      clients[rank]->client->attach(**group);
-      (*group)->start(tree.now);
-      groups.push_back(std::move(*group));
-    }
-    tree.run();
-  }
-  ClientGroupConfig config(std::uint32_t rank, std::uint32_t pipeline_depth = 64) const {
-    const auto size = static_cast<std::uint32_t>(clients.size());
-    ClientGroupConfig c{.job_id = kJob,
-                        .tree_id = kTree,
-                        .group_id = group_id,
-                        .rank = rank,
-                        .world_rank = rank,
-                        .group_size = size,
-                        .osts = wish,
-                        .stream_window = 4,
-                        .payload_max = 128,
-                        .chunk_max = 512,
-                        .pipeline_depth = pipeline_depth};
-    c.path.entries[0] = {100, size};
-    c.path.length = 1;
-    return c;
+    groups = join_group(tree, clients, ++tokens, [&](ClientGroupConfig& config) {
+      config.osts = wish;
+      config.pipeline_depth = extras.pipeline_depth;
+      change(config);
+    });
+    group_id = groups[0]->config().group_id;
   }
 
+  GroupExtras extras;
   std::uint32_t wish;
   TestTree tree;
   TestTree::End& node;
@@ -249,6 +270,39 @@ struct StandingGroup {
   std::vector<std::unique_ptr<ClientGroup>> groups;
   std::uint32_t group_id = 0;
   std::uint64_t tokens = 0;
+};
+
+/// A root, a leaf below it with some clients, and one more client at the root: the last. Each may speak a version of its own.
+struct TwoNodes {
+  explicit TwoNodes(wire::VersionRange root_versions = {}, wire::VersionRange leaf_versions = {},
+                    const std::vector<wire::VersionRange>& at_leaf = std::vector<wire::VersionRange>(2))
+      : root(tree.add_node(100, true, {}, root_versions)), leaf(tree.add_node(101, false, {}, leaf_versions)) {
+    for (auto* node : {&root, &leaf})
+      if (auto granted = node->node->grant(grant()); !granted) throw std::runtime_error(granted.error().context);
+    tree.set_parent(leaf, root);
+    for (const auto& versions : at_leaf) clients.push_back(&tree.add_client(leaf, rank_of_next(), Secret{}, versions));
+    clients.push_back(&tree.add_client(root, rank_of_next()));
+    tree.run();
+  }
+  /// Of all clients; large operations take the streaming lock where there is one.
+  void make_group() {
+    groups = join_group(tree, clients, 1, [&](ClientGroupConfig& config) {
+      const auto size = config.group_size;
+      config.path = {};
+      if (config.rank + 1 < size) config.path.entries[config.path.length++] = {101, size - 1};
+      config.path.entries[config.path.length++] = {100, size};
+      config.lock_batch = kLockForEver;
+      config.reproducible = clients[config.rank]->client->version() >= 2;
+    });
+  }
+
+  TestTree tree;
+  TestTree::End &root, &leaf;
+  std::vector<TestTree::End*> clients;
+  std::vector<std::unique_ptr<ClientGroup>> groups;
+
+ private:
+  std::uint32_t rank_of_next() const { return static_cast<std::uint32_t>(clients.size()); }
 };
 
 }  // namespace sumac::proto::test

@@ -28,44 +28,9 @@ TEST(Version, the_highest_that_both_speak) {
   }
 }
 
-/// A root, a leaf below it, and two clients on the leaf, each of a range of its own.
-struct Mixed {
-  Mixed(VersionRange root_versions, VersionRange leaf_versions, std::vector<VersionRange> client_versions)
-      : root(tree.add_node(100, true, {}, root_versions)), leaf(tree.add_node(101, false, {}, leaf_versions)) {
-    for (auto* node : {&root, &leaf})
-      if (!node->node->grant(test::grant())) throw std::runtime_error("grant");
-    tree.set_parent(leaf, root);
-    for (const auto& versions : client_versions)
-      clients.push_back(&tree.add_client(leaf, static_cast<std::uint32_t>(clients.size()), Secret{}, versions));
-    // One more at the root, so that the group spans both nodes.
-    clients.push_back(&tree.add_client(root, static_cast<std::uint32_t>(clients.size())));
-    tree.run();
-  }
-  void make_group() {
-    const auto size = static_cast<std::uint32_t>(clients.size());
-    clients[0]->client->open(1, size, tree.now);
-    tree.run();
-    for (std::uint32_t rank = 0; rank < size; ++rank) {
-      ClientGroupConfig config{.job_id = kJob,
-                               .tree_id = kTree,
-                               .group_id = clients[0]->client->open_outcome(1).group_id,
-                               .rank = rank,
-                               .world_rank = rank,
-                               .group_size = size,
-                               .osts = 8,
-                               .stream_window = 4,
-                               .payload_max = 128,
-                               .chunk_max = 512,
-                               .lock_batch = kLockForEver};
-      if (rank + 1 < size) config.path.entries[config.path.length++] = {101, size - 1};
-      config.path.entries[config.path.length++] = {100, size};
-      config.reproducible = clients[rank]->client->version() >= 2;
-      groups.push_back(ClientGroup::make(config, *clients[rank], clients[rank]->up).value());
-      clients[rank]->client->attach(*groups.back());
-      groups.back()->start(tree.now);
-    }
-    tree.run();
-  }
+struct Mixed : test::TwoNodes {
+  using TwoNodes::TwoNodes;
+
   /// The sum over all of 1, and every member's word on whether it could be posted.
   Errc sum_of_ones(bool reproducible) {
     std::vector<float> values(groups.size(), 1.0F);
@@ -115,11 +80,6 @@ struct Mixed {
     for (const auto* client : clients) look(*client);
     return highest;
   }
-
-  TestTree tree;
-  TestTree::End &root, &leaf;
-  std::vector<TestTree::End*> clients;
-  std::vector<std::unique_ptr<ClientGroup>> groups;
 };
 
 TEST(Version, old_and_new_work_together_without_what_the_old_lack) {
