@@ -11,6 +11,7 @@
 #include "proto/lock_keeper.hpp"
 #include "proto/member_number.hpp"
 #include "proto/membership.hpp"
+#include "proto/resend.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
@@ -144,14 +145,11 @@ class ClientGroup::Impl {
     if (now < due_) return;
     due_ = kNever;
     live(membership::Timeout{}, now);
-    std::visit(overloaded{[&](const auto& s) {
-                 if constexpr (requires { s.resend_at; }) due_ = std::min(due_, s.resend_at);
-               }},
-               life_);
+    due_ = std::min(due_, resend_at(life_));
     for (std::uint32_t number = owed_; number != next_; ++number) {
       Entry& entry = this->entry(number);
-      if (now >= member_number::resend_at(entry.state)) advance(entry, number, member_number::Timeout{}, nullptr, now);
-      due_ = std::min(due_, member_number::resend_at(entry.state));
+      if (now >= resend_at(entry.state)) advance(entry, number, member_number::Timeout{}, nullptr, now);
+      due_ = std::min(due_, resend_at(entry.state));
     }
   }
 
@@ -214,9 +212,7 @@ class ClientGroup::Impl {
     BufferRef stash;
   };
 
-  Time resend_time(Time now) const noexcept {
-    return config_.resend_after.count() == 0 ? kNever : deadline_after(now, config_.resend_after);
-  }
+  Time resend_time(Time now) const noexcept { return proto::resend_time(now, config_.resend_after); }
   Entry& entry(std::uint32_t number) noexcept { return ring_[number & (ring_.size() - 1)]; }
   Record& record_of(const Entry& e) noexcept { return records_[e.record % kOperationsMax]; }
 
@@ -250,10 +246,7 @@ class ClientGroup::Impl {
         case membership::Action::fail_all: fail_from(done_, Errc::lost, now); break;
         case membership::Action::ignore: break;
       }
-    std::visit(overloaded{[&](const auto& s) {
-                 if constexpr (requires { s.resend_at; }) due_ = std::min(due_, s.resend_at);
-               }},
-               life_);
+    due_ = std::min(due_, resend_at(life_));
   }
 
   void send_join() {

@@ -6,6 +6,7 @@
 #include "proto/guard.hpp"
 #include "proto/id_pool.hpp"
 #include "proto/open_request.hpp"
+#include "proto/resend.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
@@ -43,7 +44,7 @@ class ClientLink::Impl {
       request.state = open_request::Lost{};
       return;
     }
-    request.state = open_request::Asking{resend_time(now)};
+    request.state = open_request::Asking{resend_time(now, config_.resend_after)};
     if (leaf_) send_open(token, request, now);
   }
 
@@ -168,10 +169,6 @@ class ClientLink::Impl {
   std::map<std::uint64_t, Request> opens_;  // set-up only, a handful
 
  private:
-  Time resend_time(Time now) const noexcept {
-    return config_.resend_after.count() == 0 ? kNever : deadline_after(now, config_.resend_after);
-  }
-
   template <class Body>
   void control(AggKind kind, const Body& body) {
     AggHeader h;

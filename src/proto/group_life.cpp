@@ -3,13 +3,10 @@
 #include "base/result.hpp"
 #include "proto/guard.hpp"
 #include "proto/one_of.hpp"
+#include "proto/resend.hpp"
 
 namespace sumac::proto::group_life {
 namespace {
-
-Time resend_time(Time now, const Limits& limits) {
-  return limits.resend_after.count() == 0 ? kNever : deadline_after(now, limits.resend_after);
-}
 
 Step ignore(const State& state) { return {state, {Action::ignore}}; }
 
@@ -17,7 +14,7 @@ Step ignore(const State& state) { return {state, {Action::ignore}}; }
 Step refuse(Action whom, Time now, const Limits& limits) {
   if (limits.tree_root) return {Refused{}, {whom, Action::free_id}};
   if (!guard(Guard::refused_up, true)) return {Refused{}, {whom}};
-  return {Refusing{resend_time(now, limits)}, {whom, Action::refuse_up}};
+  return {Refusing{resend_time(now, limits.resend_after)}, {whom, Action::refuse_up}};
 }
 
 Step take_join(const Join& e, Time now, const Limits& limits) {
@@ -29,13 +26,13 @@ Step take_join(const Join& e, Time now, const Limits& limits) {
   }
   if (!e.completes) return {Collecting{}, {Action::count}};
   if (limits.group_root) return {Standing{}, {Action::count, Action::stand}};
-  return {AwaitingJoined{resend_time(now, limits)}, {Action::count, Action::join_up}};
+  return {AwaitingJoined{resend_time(now, limits.resend_after)}, {Action::count, Action::join_up}};
 }
 
 Step depart(Time now, const Limits& limits) {
   if (limits.tree_root) return {Left{}, {Action::leave_done, Action::free_id}};
   if (limits.group_root && !guard(Guard::leave_reaches_root, true)) return {Left{}, {Action::leave_done}};
-  return {Departing{resend_time(now, limits)}, {Action::leave_up}};
+  return {Departing{resend_time(now, limits.resend_after)}, {Action::leave_up}};
 }
 
 Step leave_done(const Limits& limits) {
@@ -122,11 +119,12 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
 
           // The parent may never have heard of the Join: it is told of the refusal when it is there again.
           [&](const AwaitingJoined&, const ParentClosed&) -> Step {
-            return {Refusing{resend_time(now, limits)}, {Action::refuse_all, Action::refuse_up}};
+            return {Refusing{resend_time(now, limits.resend_after)}, {Action::refuse_all, Action::refuse_up}};
           },
           [&](const Standing& s, const ParentClosed& e) -> Step {
             if (!limits.group_root) return {Left{}, {Action::void_all}};
-            if (e.leave_under_way) return {Passing{resend_time(now, limits)}, {Action::tell_later, Action::leave_done}};
+            if (e.leave_under_way)
+              return {Passing{resend_time(now, limits.resend_after)}, {Action::tell_later, Action::leave_done}};
             return ignore(s);  // what is above carries none of its numbers
           },
           [&](const Condemned& s, const ParentClosed&) -> Step {
@@ -134,7 +132,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           },
           // Its members need not wait until the tree is whole again.
           [&](const Departing&, const ParentClosed&) -> Step {
-            return {Passing{resend_time(now, limits)}, {Action::tell_later, Action::leave_done}};
+            return {Passing{resend_time(now, limits.resend_after)}, {Action::tell_later, Action::leave_done}};
           },
           [&](const Passing& s, const ParentClosed&) -> Step {
             return {s, {Action::pass_down}};
@@ -221,19 +219,19 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
 
           [&](const AwaitingJoined& s, const Timeout&) -> Step {
             if (now < s.resend_at) return ignore(s);
-            return {AwaitingJoined{resend_time(now, limits)}, {Action::join_up}};
+            return {AwaitingJoined{resend_time(now, limits.resend_after)}, {Action::join_up}};
           },
           [&](const Departing& s, const Timeout&) -> Step {
             if (now < s.resend_at) return ignore(s);
-            return {Departing{resend_time(now, limits)}, {Action::leave_up}};
+            return {Departing{resend_time(now, limits.resend_after)}, {Action::leave_up}};
           },
           [&](const Refusing& s, const Timeout&) -> Step {
             if (now < s.resend_at) return ignore(s);
-            return {Refusing{resend_time(now, limits)}, {Action::refuse_up}};
+            return {Refusing{resend_time(now, limits.resend_after)}, {Action::refuse_up}};
           },
           [&](const Passing& s, const Timeout&) -> Step {
             if (now < s.resend_at) return ignore(s);
-            return {Passing{resend_time(now, limits)}, {Action::pass_up}};
+            return {Passing{resend_time(now, limits.resend_after)}, {Action::pass_up}};
           },
           [&]<OneOf<Absent, Collecting, Standing, Condemned, Refused, Left> S>(const S& s, const Timeout&) -> Step {
             return ignore(s);

@@ -3,22 +3,15 @@
 #include "base/result.hpp"
 #include "proto/guard.hpp"
 #include "proto/one_of.hpp"
+#include "proto/resend.hpp"
 
 namespace sumac::proto::member_number {
-namespace {
-
-Time resend_time(Time now, const Limits& limits) {
-  return limits.resend_after.count() == 0 ? kNever : deadline_after(now, limits.resend_after);
-}
-
-}  // namespace
-
 Step step(const State& state, const Event& event, Time now, const Limits& limits) {
   note_step(Machine::member_number, state.index(), event.index());
   return std::visit(
       overloaded{
           [&](const Waiting&, const Room&) -> Step {
-            return {Sent{resend_time(now, limits)}, Action::send};
+            return {Sent{resend_time(now, limits.resend_after)}, Action::send};
           },
           [&]<OneOf<Sent, Stashed, Owed, Complete> S>(const S& s, const Room&) -> Step {
             return {s, Action::ignore};
@@ -67,15 +60,15 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
 
           [&](const Sent& s, const Timeout&) -> Step {
             if (!guard(Guard::member_resend, now >= s.resend_at)) return {s, Action::ignore};
-            return {Sent{resend_time(now, limits)}, Action::send};
+            return {Sent{resend_time(now, limits.resend_after)}, Action::send};
           },
           [&](const Stashed& s, const Timeout&) -> Step {
             if (!s.owed || now < s.resend_at) return {s, Action::ignore};
-            return {Stashed{true, resend_time(now, limits)}, Action::send};
+            return {Stashed{true, resend_time(now, limits.resend_after)}, Action::send};
           },
           [&](const Owed& s, const Timeout&) -> Step {
             if (!guard(Guard::owed_again, now >= s.resend_at)) return {s, Action::ignore};
-            return {Owed{resend_time(now, limits)}, Action::ask_again};
+            return {Owed{resend_time(now, limits.resend_after)}, Action::ask_again};
           },
           [&]<OneOf<Waiting, Complete> S>(const S& s, const Timeout&) -> Step {
             return {s, Action::ignore};

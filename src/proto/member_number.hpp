@@ -28,16 +28,6 @@ struct Complete {
 };
 using State = std::variant<Waiting, Sent, Stashed, Owed, Complete>;
 
-/// When it is said again if nothing comes.
-inline Time resend_at(const State& state) noexcept {
-  return std::visit(
-      [](const auto& s) {
-        if constexpr (requires { s.resend_at; }) return s.resend_at;
-        return kNever;
-      },
-      state);
-}
-
 struct Room {};  ///< All numbers up to s - window are complete.
 struct Result {
   bool in_turn = true;  ///< All earlier numbers are complete.

@@ -3,13 +3,10 @@
 #include "base/result.hpp"
 #include "proto/guard.hpp"
 #include "proto/one_of.hpp"
+#include "proto/resend.hpp"
 
 namespace sumac::proto::membership {
 namespace {
-
-Time resend_time(Time now, const Limits& limits) {
-  return limits.resend_after.count() == 0 ? kNever : deadline_after(now, limits.resend_after);
-}
 
 Step ignore(const State& state) { return {state, {Action::ignore}}; }
 
@@ -40,7 +37,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Departing& s, const VerdictCame& e) -> Step {
             if (s.condemned) return ignore(s);
             // The others did not come as far as Leave; now all leave with the number F.
-            return {Departing{e.first_failed, true, resend_time(now, limits)},
+            return {Departing{e.first_failed, true, resend_time(now, limits.resend_after)},
                     {Action::note_verdict, Action::send_leave}};
           },
           // It overtook Joined; the first number that is sent is answered with it again.
@@ -78,11 +75,11 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
 
           [&](const Standing& s, const Drained& e) -> Step {
             if (!s.leaving) return ignore(s);
-            return {Departing{e.next_number, false, resend_time(now, limits)}, {Action::send_leave}};
+            return {Departing{e.next_number, false, resend_time(now, limits.resend_after)}, {Action::send_leave}};
           },
           [&](const Condemned& s, const Drained&) -> Step {
             if (!s.leaving) return ignore(s);
-            return {Departing{s.first_failed, true, resend_time(now, limits)}, {Action::send_leave}};
+            return {Departing{s.first_failed, true, resend_time(now, limits.resend_after)}, {Action::send_leave}};
           },
           [&]<OneOf<Joining, Departing, Left, Refused, Lost> S>(const S& s, const Drained&) -> Step {
             return ignore(s);
@@ -109,11 +106,11 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
 
           [&](const Joining& s, const Timeout&) -> Step {
             if (now < s.resend_at) return ignore(s);
-            return {Joining{resend_time(now, limits), s.leaving}, {Action::send_join}};
+            return {Joining{resend_time(now, limits.resend_after), s.leaving}, {Action::send_join}};
           },
           [&](const Departing& s, const Timeout&) -> Step {
             if (now < s.resend_at) return ignore(s);
-            return {Departing{s.number, s.condemned, resend_time(now, limits)}, {Action::send_leave}};
+            return {Departing{s.number, s.condemned, resend_time(now, limits.resend_after)}, {Action::send_leave}};
           },
           [&]<OneOf<Standing, Condemned, Left, Refused, Lost> S>(const S& s, const Timeout&) -> Step {
             return ignore(s);

@@ -8,6 +8,7 @@
 #include "proto/job_table.hpp"
 #include "proto/link_table.hpp"
 #include "proto/node.hpp"
+#include "proto/resend.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
@@ -42,9 +43,7 @@ struct NodeContext {
   }
 
   /// Something was sent that is to be repeated.
-  void expect_answer(Time now) noexcept {
-    if (config.limits.resend_after.count() != 0) due = std::min(due, deadline_after(now, config.limits.resend_after));
-  }
+  void expect_answer(Time now) noexcept { due = std::min(due, resend_time(now, config.limits.resend_after)); }
 
   wire::AggHeader header(wire::AggKind kind, std::uint32_t group_id, std::uint32_t epoch) const noexcept {
     wire::AggHeader h;

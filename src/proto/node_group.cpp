@@ -411,7 +411,7 @@ NodeGroup::Flaw NodeGroup::trouble(Link& link, const AggHeader& header, const wi
 void NodeGroup::report(const wire::TroubleBody& body, Time now) {
   if (reported_) return;  // the first is said until the verdict comes
   reported_ = body;
-  report_again_at_ = deadline_after(now, ctx_.config.limits.resend_after);
+  report_again_at_ = resend_time(now, ctx_.config.limits.resend_after);
   ctx_.expect_answer(now);
   AggHeader h = ctx_.header(AggKind::trouble, id_, epoch_);
   h.sequence = first_unanswered_;
@@ -513,11 +513,7 @@ Time NodeGroup::tick(Time now) {
   if (!active()) return kNever;
   speaker_ = {};
   live(group_life::Timeout{}, now);
-  Time due = kNever;
-  std::visit(overloaded{[&](const auto& s) {
-               if constexpr (requires { s.resend_at; }) due = s.resend_at;
-             }},
-             life_);
+  Time due = resend_at(life_);
   if (is<group_life::Standing>() && reported_) {
     if (guard(Guard::trouble_again, now >= report_again_at_)) {
       ++ctx_.stats.resends;

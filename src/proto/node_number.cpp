@@ -4,15 +4,12 @@
 
 #include "base/result.hpp"
 #include "proto/guard.hpp"
+#include "proto/resend.hpp"
 
 namespace sumac::proto::node_number {
 namespace {
 
 using Kind = Action::Kind;
-
-Time resend_time(Time now, const Limits& limits) {
-  return limits.resend_after.count() == 0 ? kNever : deadline_after(now, limits.resend_after);
-}
 
 /// `first` is take or add; the last child in sends the sum on.
 Step collect(const Collecting& before, const Contribution& e, Kind first, Time now, const Limits& limits) {
@@ -22,7 +19,8 @@ Step collect(const Collecting& before, const Contribution& e, Kind first, Time n
   if (!e.partial) after.in.add(e.child);
   if (e.partial ? !e.last : !after.in.covers(limits.children)) return {after, {{first, e.child}}};
   if (limits.decides) return {Answered{}, {{first, e.child}, {Kind::answer_all}}};
-  return {AwaitingParent{after.members, after.origin, resend_time(now, limits)}, {{first, e.child}, {Kind::send_up}}};
+  return {AwaitingParent{after.members, after.origin, resend_time(now, limits.resend_after)},
+          {{first, e.child}, {Kind::send_up}}};
 }
 
 Step ignore(const State& state) { return {state, {{Kind::ignore}}}; }
@@ -80,7 +78,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Collecting& s, const Timeout&) -> Step { return ignore(s); },
           [&](const AwaitingParent& s, const Timeout&) -> Step {
             if (!guard(Guard::resend_up, now >= s.resend_at)) return ignore(s);
-            return {AwaitingParent{s.members, s.origin, resend_time(now, limits)}, {{Kind::send_up}}};
+            return {AwaitingParent{s.members, s.origin, resend_time(now, limits.resend_after)}, {{Kind::send_up}}};
           },
           [&](const Answered& s, const Timeout&) -> Step { return ignore(s); },
       },

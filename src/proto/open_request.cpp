@@ -3,12 +3,13 @@
 #include "base/result.hpp"
 #include "proto/guard.hpp"
 #include "proto/one_of.hpp"
+#include "proto/resend.hpp"
 
 namespace sumac::proto::open_request {
 
 Step step(const State& state, const Event& event, Time now, const Limits& limits) {
   note_step(Machine::open_request, state.index(), event.index());
-  const Time later = limits.resend_after.count() == 0 ? kNever : deadline_after(now, limits.resend_after);
+  const Time later = resend_time(now, limits.resend_after);
   return std::visit(overloaded{
                         [&](const Asking&, const OpenedCame& e) -> Step {
                           return {Opened{e.group_id}, Action::note};
