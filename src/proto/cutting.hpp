@@ -45,21 +45,22 @@ inline Piece next_piece(const Cutting& cutting) noexcept {
   return {sent, static_cast<std::uint32_t>(std::min({per, count - sent, edge - sent}))};
 }
 
-/// Is what we give of the next fragment there?
-inline bool is_ready(const Cutting& cutting) noexcept {
+/// Is what we give of this fragment there?
+inline bool is_ready(const Cutting& cutting, const Piece& piece) noexcept {
   const Operation& operation = cutting.operation;
   if (operation.ready_until == nullptr) return true;
-  const Piece piece = next_piece(cutting);
   if (!operation.give.covers(piece.first)) return true;
   const std::uint64_t end = piece.first + piece.elements - operation.give.from;
   return operation.src.data() + end * cutting.element <= *operation.ready_until;
 }
 
-/// What a fragment's header says of it.
+/// What a fragment's header says of it, but for the version that goes with it.
 inline void describe_piece(const Cutting& cutting, const Piece& piece, wire::AggHeader& h) noexcept {
   const Operation& operation = cutting.operation;
-  h.flags = wire::kFlagFirst | wire::kFlagLast;
-  if (has_no_data(operation.coll)) return;
+  if (has_no_data(operation.coll)) {
+    h.flags = wire::kFlagFirst | wire::kFlagLast;
+    return;
+  }
   h.op = operation.op;
   h.dtype = operation.dtype;
   h.tag_dtype = operation.tag_dtype;
@@ -68,11 +69,10 @@ inline void describe_piece(const Cutting& cutting, const Piece& piece, wire::Agg
   if (operation.coll == wire::Coll::reduce || operation.coll == wire::Coll::bcast)
     h.root = static_cast<std::uint16_t>(operation.root);
   if (operation.give.covers(h.first)) h.payload_bytes = piece.elements * cutting.element;
-  h.flags = 0;
   if (h.first == 0) h.flags |= wire::kFlagFirst;
   if (h.first + piece.elements == h.count) h.flags |= wire::kFlagLast;
   if (operation.streaming) h.flags |= wire::kFlagStreaming;
-  if (operation.reproducible && wire::order_matters(h)) wire::say_reproducible(h);
+  if (operation.reproducible && wire::order_matters(h)) h.flags |= wire::kFlagReproducible;
 }
 
 /// Is its result worth listening for? Not where the data are our own: those don't come back on the link, either.

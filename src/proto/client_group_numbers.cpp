@@ -1,0 +1,283 @@
+// The numbers of a member's group: operations are cut into them, results are delivered in their order. The hot path of a member:
+// nothing here allocates, locks or logs.
+#include <cstring>
+
+#include "proto/client_group_impl.hpp"
+#include "proto/guard.hpp"
+
+namespace sumac::proto {
+
+using wire::AggHeader;
+using wire::AggKind;
+using wire::Coll;
+using Heard = ClientGroup::Heard;
+
+namespace {
+
+/// Where one member's data go to everybody else, they don't come back to it.
+bool is_source(const AggHeader& asked) noexcept { return wire::has_one_source(asked) && asked.payload_bytes != 0; }
+
+}  // namespace
+
+tl::expected<OpId, Errc> ClientGroup::Impl::post(const Operation& operation, Time now) {
+  if (!takes_operations()) return tl::unexpected(why_not());
+  const Errc legal = check(operation, config_.group_size, shape_);
+  if (legal != Errc::ok) return tl::unexpected(legal);
+  if (tail_ - head_ >= kOperationsMax) return tl::unexpected(Errc::again);
+  Record& record = records_[tail_ % kOperationsMax];
+  record = Record{};
+  record.operation = bounded(operation);
+  // Which every version knows and nobody sends: who differs is found out all the same.
+  if (operation.coll == Coll::refusal && !shape_.locks) record.operation.coll = Coll::close;
+  plan(record, shape_);
+  const OpId id{tail_++};
+  pump(now);
+  return id;
+}
+
+std::optional<Completion> ClientGroup::Impl::next_completion() {
+  if (head_ == finished_) return std::nullopt;
+  const Record& record = records_[head_ % kOperationsMax];
+  return Completion{OpId{head_++}, record.operation.token, record.status, record.operation.streaming};
+}
+
+void ClientGroup::Impl::pump(Time now) {
+  while (!verdict_ && !ring_.empty()) {
+    if (const Coll due = lock_.due(); due != Coll::none) {
+      if (!room(shape_.osts)) return;
+      lock_.sent();
+      send_our_own(due, now);
+    }
+    if (cut_ == tail_) return;
+    Record& record = records_[cut_ % kOperationsMax];
+    if (record.sent == 0 && record.operation.streaming) {
+      const auto way = lock_.next_operation();
+      if (way == LockKeeper::Way::without) go_without_lock(record);
+      if (way == LockKeeper::Way::wait && lock_.due() == Coll::none) return;  // the answer decides
+      if (way == LockKeeper::Way::wait) continue;
+    }
+    if (!room(record.window)) return;
+    if (!record.operation.streaming && record.in_flight >= config_.pipeline_depth) return;
+    const Piece piece = next_piece(record);
+    if (!is_ready(record, piece)) return;
+    const std::uint32_t number = next_++;
+    Entry& entry = this->entry(number);
+    entry.state = member_number::Waiting{};
+    entry.record = cut_;
+    entry.is_ours = false;
+    entry.elements = piece.elements;
+    entry.header = fragment(record, number, piece);
+    record.sent += piece.elements;
+    ++record.in_flight;
+    if (record.sent == record.operation.count) {
+      ++cut_;
+      record.ends_batch = record.operation.streaming && lock_.streamed();
+    }
+    advance(entry, number, member_number::Room{}, nullptr, now);
+  }
+}
+
+/// May one more number be sent? A node knows by our numbers what we have, and goes by what it has sent on our link.
+bool ClientGroup::Impl::room(std::uint32_t window) const noexcept {
+  const std::uint32_t held = next_ - (guard(Guard::owed_window, true) ? owed_ : done_);
+  return !guard(Guard::member_window, held >= window) && next_ - owed_ < ring_.size();
+}
+
+AggHeader ClientGroup::Impl::contribution(Coll coll, std::uint32_t number) const noexcept {
+  AggHeader h = head(AggKind::contribute);
+  h.sequence = number;
+  h.coll = coll;
+  h.origin = config_.rank;
+  h.members = 1;
+  return h;
+}
+
+AggHeader ClientGroup::Impl::fragment(const Record& record, std::uint32_t number, const Piece& piece) const noexcept {
+  AggHeader h = contribution(record.operation.coll, number);
+  describe_piece(record, piece, h);
+  if (trial_.listening() && listens_to(record, piece, h)) h.flags |= wire::kFlagListening;
+  h.version = wire::version_of(h);
+  return h;
+}
+
+// ---- the streaming lock -----------------------------------------------------------------------------------
+
+Errc ClientGroup::Impl::ask_for_lock(Time now) {
+  if (!takes_operations()) return why_not();
+  if (shape_.stream_window == 0 || !shape_.locks) return Errc::unsupported;
+  lock_.ask();
+  pump(now);
+  return Errc::ok;
+}
+
+/// Its lock was denied: another way, or none.
+void ClientGroup::Impl::go_without_lock(Record& record) const {
+  if (record.operation.must_stream) {
+    record.status = Errc::again;
+    record.operation = Operation{.coll = Coll::barrier, .token = record.operation.token};
+  }
+  record.operation.streaming = false;
+  plan(record, shape_);
+}
+
+void ClientGroup::Impl::send_our_own(Coll coll, Time now) {
+  const std::uint32_t number = next_++;
+  Entry& entry = this->entry(number) = Entry{.state = member_number::Waiting{}, .is_ours = true};
+  entry.header = contribution(coll, number);
+  entry.header.flags = wire::kFlagFirst | wire::kFlagLast;
+  entry.header.version = wire::version_of(entry.header);
+  advance(entry, number, member_number::Room{}, nullptr, now);
+}
+
+// ---- results ------------------------------------------------------------------------------------------------
+
+Errc ClientGroup::Impl::result(const AggHeader& header, const BufferRef& frame, Time now) {
+  if (header.coll == Coll::leave) {
+    live(membership::LeaveAnswered{}, now);
+    return Errc::ok;
+  }
+  const std::uint32_t number = header.sequence;
+  if (guard(Guard::member_late, ring_.empty() || wire::seq_before(number, done_))) {
+    if (ring_.empty() || wire::seq_before(number, owed_)) return Errc::ok;
+    // The link's copy of what came by multicast.
+    advance(entry(number), number, member_number::Result{}, nullptr, now);
+    follow(now);
+    return Errc::ok;
+  }
+  if (verdict_ && !wire::seq_before(number, verdict_->first_failed)) return Errc::ok;  // it completes nowhere
+  if (!wire::seq_before(number, next_)) return Errc::invalid;
+  Entry& entry = this->entry(number);
+  if (!answers(entry, header)) return Errc::invalid;
+  if (entry.header.coll == Coll::lock) entry.header.flags = header.flags;
+  if (!advance(entry, number, member_number::Result{number == done_}, &frame, now)) return Errc::invalid;
+  follow(now);
+  return Errc::ok;
+}
+
+Heard ClientGroup::Impl::multicast(const AggHeader& header, const BufferRef& frame, Time now) {
+  if (guard(Guard::multicast_life, header.group_id != config_.group_id || header.epoch != config_.epoch))
+    return Heard::discarded;
+  if (header.tree_id != config_.tree_id || ring_.empty()) return Heard::discarded;
+  const std::uint32_t number = header.sequence;
+  if (wire::seq_before(number, done_)) return Heard::late;
+  if (!wire::seq_before(number, next_)) return Heard::discarded;
+  if (verdict_ && !wire::seq_before(number, verdict_->first_failed)) return Heard::discarded;
+  Entry& entry = this->entry(number);
+  if (!answers(entry, header)) return is_source(entry.header) ? Heard::late : Heard::discarded;  // late: its own data
+  if (!std::holds_alternative<member_number::Sent>(entry.state)) return Heard::late;
+  advance(entry, number, member_number::Early{number == done_}, &frame, now);
+  follow(now);
+  return Heard::taken;
+}
+
+/// Is it the result of what was asked? Whether somebody listens, or got the lock, is not something that was.
+bool ClientGroup::Impl::answers(const Entry& entry, const AggHeader& header) const noexcept {
+  const AggHeader& asked = entry.header;
+  const auto open = wire::kFlagListening | (asked.coll == Coll::lock ? wire::kFlagDenied : 0);
+  return header.coll == asked.coll && header.op == asked.op && header.dtype == asked.dtype &&
+         header.count == asked.count && header.first == asked.first && (header.flags | open) == (asked.flags | open) &&
+         header.root == asked.root && header.payload_bytes == result_bytes(entry);
+}
+
+std::uint32_t ClientGroup::Impl::result_bytes(const Entry& at) const noexcept {
+  if (at.is_ours || is_source(at.header)) return 0;
+  return at.elements * records_[at.record % kOperationsMax].element;
+}
+
+/// What a result makes possible behind it.
+void ClientGroup::Impl::follow(Time now) {
+  while (done_ != next_ && std::holds_alternative<member_number::Stashed>(entry(done_).state)) {
+    const std::uint32_t turn = done_;
+    advance(entry(turn), turn, member_number::Turn{}, nullptr, now);
+  }
+  while (owed_ != done_ && std::holds_alternative<member_number::Complete>(entry(owed_).state)) ++owed_;
+  settle(now);
+  pump(now);
+  drain(now);
+}
+
+void ClientGroup::Impl::fail_from(std::uint32_t number, Errc status, Time now) {
+  for (; number != next_; ++number) advance(entry(number), number, member_number::Condemned{}, nullptr, now);
+  for (; finished_ != tail_; ++finished_) records_[finished_ % kOperationsMax].status = status;
+  cut_ = tail_;
+  next_ = owed_ = done_;
+  lock_.over();
+}
+
+void ClientGroup::Impl::tick_numbers(Time now) {
+  for (std::uint32_t number = owed_; number != next_; ++number) {
+    Entry& entry = this->entry(number);
+    if (now >= resend_at(entry.state)) advance(entry, number, member_number::Timeout{}, nullptr, now);
+    due_ = std::min(due_, resend_at(entry.state));
+  }
+}
+
+// ---- one number ---------------------------------------------------------------------------------------------
+
+/// False: the node broke a rule.
+bool ClientGroup::Impl::advance(Entry& at, std::uint32_t number, const member_number::Event& event,
+                                const BufferRef* frame, Time now) {
+  const auto [state, action] = member_number::step(at.state, event, now, {config_.resend_after});
+  at.state = state;
+  if ((at.header.flags & wire::kFlagListening) != 0 && std::holds_alternative<member_number::Result>(event) &&
+      action != member_number::Action::ignore && trial_.link_copy(action == member_number::Action::settle))
+    outbox_.stopped_listening(leaf_, config_.group_id);
+  switch (action) {
+    case member_number::Action::send: send(at, now); return true;
+    case member_number::Action::stash: at.stash = *frame; return true;
+    case member_number::Action::settle: return true;
+    case member_number::Action::ask_again: ask_again(at, now); return true;
+    case member_number::Action::deliver: deliver(at, number, frame != nullptr ? *frame : at.stash); return true;
+    case member_number::Action::forget: at.stash.reset(); return true;
+    case member_number::Action::offence: return false;
+    case member_number::Action::ignore: return true;
+  }
+  return true;
+}
+
+void ClientGroup::Impl::send(const Entry& at, Time now) {
+  Payload data{};
+  if (at.header.payload_bytes != 0) {
+    const Record& record = record_of(at);
+    const auto from = (at.header.first - std::min(at.header.first, record.operation.give.from)) * record.element;
+    data = Payload{record.operation.src.subspan(from, at.header.payload_bytes)};
+  }
+  outbox_.send(leaf_, at.header, data);
+  due_ = std::min(due_, resend_time(now, config_.resend_after));
+}
+
+/// The user's memory is the user's again; but what was in it was added long ago, so the node looks at the number only.
+void ClientGroup::Impl::ask_again(const Entry& at, Time now) {
+  static constexpr std::array<std::byte, wire::kMulticastPayloadMax> kZeros{};
+  outbox_.send(leaf_, at.header, Payload{std::span(kZeros).first(at.header.payload_bytes)});
+  due_ = std::min(due_, resend_time(now, config_.resend_after));
+}
+
+void ClientGroup::Impl::deliver(Entry& at, std::uint32_t number, const BufferRef& frame) {
+  done_ = number + 1;
+  if (at.is_ours) {
+    at.stash.reset();
+    if (at.header.coll == Coll::unlock) ++finished_;
+    if (at.header.coll == Coll::lock) lock_.answered((at.header.flags & wire::kFlagDenied) != 0);
+    return;
+  }
+  Record& record = record_of(at);
+  const Operation& operation = record.operation;
+  const std::uint64_t from = std::max(at.header.first, operation.keep.from);
+  const std::uint64_t to = std::min(at.header.first + at.elements, operation.keep.to);
+  if (from < to) {
+    // What was ours did not travel back: it is still where we gave it from.
+    const bool is_ours = result_bytes(at) == 0;
+    const std::byte* source = is_ours
+                                  ? operation.src.data() + (from - operation.give.from) * record.element
+                                  : frame.data() + wire::kAggHeaderBytes + (from - at.header.first) * record.element;
+    std::byte* target = operation.dst.data() + (from - operation.keep.from) * record.element;
+    if (source != target) std::memmove(target, source, (to - from) * record.element);
+  }
+  at.stash.reset();
+  --record.in_flight;
+  // Operations follow one another in numbers, so the one whose last number this is, is the oldest.
+  if ((at.header.flags & wire::kFlagLast) != 0 && !record.ends_batch) ++finished_;
+}
+
+}  // namespace sumac::proto
