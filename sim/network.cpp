@@ -176,8 +176,7 @@ std::string Network::line(const Logged& e) {
 std::string Network::last_events(std::size_t count) const {
   std::string text =
       "  (> sent, 2 sent twice, x lost, l copied late, g ghost of an older epoch, m by multicast; ends below the node "
-      "count are "
-      "nodes)\n";
+      "count are nodes)\n";
   const std::size_t have = std::min({log_at_, kLogSize, count});
   for (std::size_t i = log_at_ - have; i < log_at_; ++i) text += line(log_[i % kLogSize]);
   return text;

@@ -55,8 +55,8 @@ struct Faults {
   double late_copy = 0;  ///< A copy that comes when its group may be long gone.
   double ghost = 0;      ///< A message of an older epoch, with other data.
   Duration delay_max{0};
-  double datagram_loss =
-      0;  ///< Of multicasts; they also come late, twice and out of order, and none of it is made good.
+  /// Of multicasts; they also come late, twice and out of order, and none of it is made good.
+  double datagram_loss = 0;
 };
 
 struct Plan {

@@ -18,8 +18,8 @@ std::vector<std::string> launch_command(const std::string& launcher, const std::
 
 struct HostStart {
   std::string host;
-  std::map<std::string, std::string>
-      settings;  ///< As tools/run_host.cpp reads them: one of several lines is said line by line.
+  /// As tools/run_host.cpp reads them: one of several lines is said line by line.
+  std::map<std::string, std::string> settings;
 };
 
 class RunHosts {

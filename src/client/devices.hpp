@@ -45,7 +45,8 @@ bool names_devices(const DeviceWishes& wishes);
 /// SHARP_COLL_EDEV: a name that is no device of this host (with those that are), one named twice, a port that it does not have.
 Outcome<DeviceList> find_devices(const DeviceWishes& wishes, std::span<const net::HostPort> ports);
 
-/// `leads[tree][port]`: whether that port leads to the tree. For each tree the index of the port that the channel uses; -1: none leads there.
+/// `leads[tree][port]`: whether that port leads to the tree. For each tree the index of the port that the channel uses; -1: none
+/// leads there.
 std::vector<int> choose_ports(std::span<const std::vector<bool>> leads, std::uint32_t channel);
 
 /// Which ports of the list lead to a node's address ("tcp:10.1.0.5:7000"). All, where the node is on this host (`by_none`: what goes to

@@ -16,8 +16,8 @@ inline constexpr int kAcceptsPerPass = 16;  // a flood of connects must not star
 inline constexpr int kReadsPerPass = 8;     // nor a fast sender its neighbours
 inline constexpr std::size_t kMessagesPerTurn = 64;
 inline constexpr int kReportsPerPass = 64;
-inline constexpr std::uint64_t kReader = std::uint64_t{1}
-                                         << 63;  // in a report: not a connection, but a descriptor of add_reader()
+/// In a report: not a connection, but a descriptor of add_reader().
+inline constexpr std::uint64_t kReader = std::uint64_t{1} << 63;
 
 }  // namespace
 

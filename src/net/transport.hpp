@@ -101,9 +101,9 @@ class Transport {
 struct TransportConfig {
   std::string backend = "tcp";  ///< "tcp" or "ucx".
   std::string listen;  ///< tcp: "ADDR:PORT" ("0.0.0.0:0" picks a port), empty: no listener. ucx: non-empty = accepts.
-  std::string
-      device;  ///< Interface whose address is published ("eth0"); empty: the first one that is not loopback, else lo. ucx:
-               ///< those it may use ("mlx5_0:1,mlx5_1:1").
+  /// Interface whose address is published ("eth0"); empty: the first one that is not loopback, else lo. ucx: those it may use
+  /// ("mlx5_0:1,mlx5_1:1").
+  std::string device;
   std::size_t message_max = (1u << 20) + 256;  ///< A longer frame costs its sender the connection.
   std::size_t queue_max = 8u << 20;            ///< Bytes queued on one connection before send() answers `again`.
   /// Messages that wait to go out on an accepted connection; above, nothing more is read from it until its peer has taken half of

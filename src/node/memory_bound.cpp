@@ -28,8 +28,7 @@ std::string describe(const MemoryBound& bound, std::size_t trees) {
   const std::string where = trees == 1 ? "" : fmt::format(" in {} trees", trees);
   return fmt::format(
       "memory: at most {} bytes{}: {} MiB of messages (SUMAC_NODE_MEMORY), {} of queues to {} connections, {} of "
-      "tables, "
-      "{} of the program",
+      "tables, {} of the program",
       bound.total(trees), where, mib(trees * bound.messages), mib(trees * bound.queues), trees * bound.connections,
       mib(trees * bound.tables), mib(bound.program));
 }

@@ -84,13 +84,13 @@ struct Operation {
   /// allgather: no fragment goes beyond the elements of one member, which has `block` of them, the first one `first_block`.
   std::uint64_t block = 0, first_block = 0;
   bool streaming = false;  ///< In chunks of chunk_max instead of payload_max. All members choose alike.
-  std::uint32_t piece =
-      0;  ///< Streaming: bytes of a chunk, if less than chunk_max; 0: chunk_max. All members choose alike.
+  /// Streaming: bytes of a chunk, if less than chunk_max; 0: chunk_max. All members choose alike.
+  std::uint32_t piece = 0;
   /// The same bits on every tree and in every order of arrival; for what has them anyway (order_matters()) it changes nothing. All
   /// members choose alike.
   bool reproducible = false;
-  bool must_stream =
-      false;  ///< Without the streaming lock it fails with Errc::again; else it goes in fragments of payload_max.
+  /// Without the streaming lock it fails with Errc::again; else it goes in fragments of payload_max.
+  bool must_stream = false;
   std::uint64_t token = 0;  ///< The caller's, handed back in Completion.
 };
 
@@ -106,7 +106,8 @@ struct OpId {
   friend bool operator==(OpId, OpId) = default;
 };
 
-/// ok: the result is in dst. again: it must stream, and the lock was denied; nothing was sent. verdict: see ClientGroup::verdict(). lost: the connection or the node's epoch; see why().
+/// ok: the result is in dst. again: it must stream, and the lock was denied; nothing was sent. verdict: see ClientGroup::verdict().
+/// lost: the connection or the node's epoch; see why().
 struct Completion {
   OpId id{};
   std::uint64_t token = 0;

@@ -30,8 +30,7 @@ std::string describe(const wire::RefusedBody& r) {
       if (r.asked == 0) return fmt::format("node {} is at its limit of {}", r.node_id, r.limit);
       return fmt::format(
           "node {} has no memory left for the group's OSTs: it asks for {} KiB, the windows of all groups may take {}; "
-          "destroy a "
-          "communicator, ask for less payload, or raise SUMAC_NODE_MEMORY of sharp_an",
+          "destroy a communicator, ask for less payload, or raise SUMAC_NODE_MEMORY of sharp_an",
           r.node_id, r.asked, r.limit);
     case RefuseReason::member_lost: return fmt::format("a member or node was lost while joining (node {})", r.node_id);
   }
