@@ -94,8 +94,10 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
       return tl::unexpected(pinned.error());
     // Whatever the log's level: who sizes a host or a cgroup needs it; again when the node enters more trees than before. UCX has
     // buffers of its own that nobody can bound from outside.
-    if (config.transport == Backend::tcp && k + 1 > trees_told)
-      log.write(LogLevel::info, __FILE__, __LINE__, "GENERAL", describe(bound, trees_told = k + 1));
+    if (config.transport == Backend::tcp && k + 1 > trees_told) {
+      trees_told = k + 1;
+      log.write(LogLevel::info, __FILE__, __LINE__, "GENERAL", describe(bound, trees_told));
+    }
     return shard;
   };
   auto first = make_shard(0);

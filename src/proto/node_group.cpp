@@ -245,9 +245,9 @@ void NodeGroup::count_join(Link& link, const wire::JoinBody& body) {
   children_.push_back({.link = link.id,
                        .role = link.role,
                        .peer = link.peer,
-                       .name = link.name,
                        .lowest_rank = body.rank,
-                       .members = body.members});
+                       .members = body.members,
+                       .name = link.name});
   child_set_.add(child);
   link.child_of[number_] = child;
   members_ += body.members;

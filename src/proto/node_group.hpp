@@ -1,6 +1,7 @@
 #pragma once
 // Inside this folder only: one group number of a node. Owns what the machines group_life and node_number do not:
 // children, reserved OSTs, the ring of slots with the agreed headers and the buffers, verdict and trouble.
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,7 +57,6 @@ class NodeGroup {
     LinkId link{};
     wire::Role role = wire::Role::client;
     std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
-    wire::NameBody name{};
     std::uint32_t lowest_rank = 0, members = 0;
     bool closed = false;
     bool leaving = false;   ///< It has contributed its Leave.
@@ -64,7 +64,9 @@ class NodeGroup {
     std::uint64_t messages = 0, bytes = 0;
     std::uint64_t came_last = 0;
     Duration kept_waiting{0};
+    wire::NameBody name{};  ///< Last: what each number looks at fits into one cache line before it.
   };
+  static_assert(offsetof(Child, name) <= 64);
   struct Slot {
     node_number::State state;
     std::uint32_t sequence = 0;
