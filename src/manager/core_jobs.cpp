@@ -258,55 +258,6 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
   return {};
 }
 
-/// What the ids of its groups may be, in each of its trees: numbers of no other job there, so that a node needs to ask nobody whose
-/// an id is. Those that every node has room for are taken late, since jobs on the smallest nodes can have no others; last those that
-/// a node held when it came, of jobs that a former manager knew: it has them until their members leave.
-Result<> Core::give_group_numbers(Job& job) {
-  for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
-    auto& share = job.record.shares[i];
-    auto& tree = trees_[share.tree];
-    const auto limit = capacity(share.tree, job.reserved[i]).first.groups;
-    const auto marked = [&](const auto& ranges, std::vector<bool>& marks) {
-      for (std::size_t k = 0; k + 1 < static_cast<std::size_t>(ranges.size()); k += 2)
-        for (std::uint64_t n = ranges[k]; n <= limit && n < std::uint64_t{ranges[k]} + ranges[k + 1]; ++n)
-          marks[n] = true;
-    };
-    std::vector<bool> taken(limit + 1, false), held(limit + 1, false);
-    for (const auto& [id, other] : jobs_)
-      for (const auto& theirs : other.record.shares)
-        if (theirs.tree == share.tree) marked(theirs.numbers, taken);
-    for (const auto n : job.reserved[i]) marked(nodes_[n].parts[share.tree].held, held);
-    std::uint32_t least = limit;
-    for (const auto& node : nodes_)
-      if (node.stream != 0 && node.parts[share.tree].works) least = std::min(least, node.who.groups());
-    std::vector<std::uint32_t> mine;
-    // In a circle, from where the last job's ended.
-    const auto take_from = [&](std::uint32_t low, std::uint32_t high, bool is_held) {
-      const auto size = high - low;
-      for (std::uint32_t k = 0; k < size && mine.size() < job.record.grant.max_groups; ++k) {
-        const auto n = low + 1 + (tree.next_number + k) % size;
-        if (!taken[n] && held[n] == is_held) mine.push_back(n);
-      }
-    };
-    for (const bool is_held : {false, true}) {
-      take_from(least, limit, is_held);
-      take_from(0, least, is_held);
-    }
-    if (mine.size() < job.record.grant.max_groups)
-      return fail(Errc::exhausted,
-                  "{} groups asked, the ids of {} are held by other jobs of the tree: wait for one to end",
-                  job.record.grant.max_groups, limit - mine.size());
-    tree.next_number += job.record.grant.max_groups;
-    std::sort(mine.begin(), mine.end());
-    for (const auto n : mine)
-      if (!share.numbers.empty() && n == share.numbers[share.numbers.size() - 2] + share.numbers.back())
-        ++share.numbers.back();
-      else
-        share.numbers.insert(share.numbers.end(), {n, 1});
-  }
-  return {};
-}
-
 Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Time now) {
   Actions out;
   const Host* host = host_of(out, stream);

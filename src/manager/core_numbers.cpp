@@ -1,0 +1,72 @@
+// Which numbers the ids of a job's groups may have.
+#include <algorithm>
+
+#include "manager/core.hpp"
+
+namespace sumac::manager {
+namespace {
+
+using Marks = std::vector<bool>;  // [number]
+
+/// `ranges`: first and count, and again. What is no number of these is none of ours.
+template <class Ranges>
+void mark(Marks& marks, const Ranges& ranges) {
+  for (std::size_t k = 0; k + 1 < ranges.size(); k += 2)
+    for (std::uint64_t n = ranges[k]; n < marks.size() && n < std::uint64_t{ranges[k]} + ranges[k + 1]; ++n)
+      marks[n] = true;
+}
+
+std::vector<std::uint32_t> ranges_of(std::vector<std::uint32_t> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  std::vector<std::uint32_t> ranges;
+  for (const auto n : numbers)
+    if (!ranges.empty() && n == ranges[ranges.size() - 2] + ranges.back())
+      ++ranges.back();
+    else
+      ranges.insert(ranges.end(), {n, 1});
+  return ranges;
+}
+
+}  // namespace
+
+/// What the ids of its groups may be, in each of its trees: numbers of no other job there, so that a node needs to ask nobody whose
+/// an id is. Those that every node has room for are taken late, since jobs on the smallest nodes can have no others; last those that
+/// a node held when it came, of jobs that a former manager knew: it has them until their members leave.
+Result<> Core::give_group_numbers(Job& job) {
+  const auto wanted = job.record.grant.max_groups;
+  for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
+    auto& share = job.record.shares[i];
+    auto& tree = trees_[share.tree];
+    const auto limit = capacity(share.tree, job.reserved[i]).first.groups;
+    Marks taken(limit + 1, false), held(limit + 1, false);
+    for (const auto& [id, other] : jobs_)
+      for (const auto& theirs : other.record.shares)
+        if (theirs.tree == share.tree) mark(taken, theirs.numbers);
+    for (const auto n : job.reserved[i]) mark(held, nodes_[n].parts[share.tree].held);
+    std::uint32_t least = limit;
+    for (const auto& node : nodes_)
+      if (node.stream != 0 && node.parts[share.tree].works) least = std::min(least, node.who.groups());
+    std::vector<std::uint32_t> mine;
+    // In a circle, from where the last job's ended.
+    const auto take_from = [&](std::uint32_t low, std::uint32_t high, bool is_held) {
+      const auto size = high - low;
+      for (std::uint32_t k = 0; k < size && mine.size() < wanted; ++k) {
+        const auto n = low + 1 + (tree.next_number + k) % size;
+        if (!taken[n] && held[n] == is_held) mine.push_back(n);
+      }
+    };
+    for (const bool is_held : {false, true}) {
+      take_from(least, limit, is_held);
+      take_from(0, least, is_held);
+    }
+    if (mine.size() < wanted)
+      return fail(Errc::exhausted,
+                  "{} groups asked, the ids of {} are held by other jobs of the tree: wait for one to end", wanted,
+                  limit - mine.size());
+    tree.next_number += wanted;
+    share.numbers = ranges_of(std::move(mine));
+  }
+  return {};
+}
+
+}  // namespace sumac::manager
