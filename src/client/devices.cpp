@@ -3,10 +3,11 @@
 #include <sharp/api/sharp_coll.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <utility>
+
+#include "topo/named_port.hpp"
 
 namespace sumac::client {
 namespace {
@@ -33,22 +34,6 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-struct Word {
-  std::string_view device;
-  std::uint32_t port = 1;
-};
-
-/// "mlx5_0:1"; false: it is no such thing.
-bool parse(std::string_view text, Word& word) {
-  const auto colon = text.rfind(':');
-  word.device = text.substr(0, colon);
-  if (word.device.empty()) return false;
-  if (colon == std::string_view::npos) return true;
-  const auto digits = text.substr(colon + 1);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), word.port);
-  return !digits.empty() && error == std::errc{} && end == digits.data() + digits.size() && word.port > 0;
-}
-
 /// "mlx5_0:1 (enp1s0), eth0:1", for who named another one.
 std::string those_there_are(std::span<const net::HostPort> ports) {
   std::string text;
@@ -60,23 +45,24 @@ std::string those_there_are(std::span<const net::HostPort> ports) {
   return text.empty() ? "none" : text;
 }
 
-const net::HostPort* find(std::span<const net::HostPort> ports, const Word& word) {
+const net::HostPort* find(std::span<const net::HostPort> ports, const topo::NamedPort& word) {
   for (const auto& port : ports)
-    if (port.adapter == word.device && port.port == word.port) return &port;
+    if (port.adapter == word.device && port.port == word.number) return &port;
   for (const auto& port : ports)
-    if (port.interface == word.device && word.port == 1) return &port;
+    if (port.interface == word.device && word.number == 1) return &port;
   return nullptr;
 }
 
-tl::unexpected<Failure> not_found(const Origin& origin, const Word& word, std::span<const net::HostPort> ports) {
+tl::unexpected<Failure> not_found(const Origin& origin, const topo::NamedPort& word,
+                                  std::span<const net::HostPort> ports) {
   const auto count = std::ranges::count_if(
       ports, [&](const auto& port) { return port.adapter == word.device || port.interface == word.device; });
   if (count == 1)
     return failure(SHARP_COLL_EDEV, "{}={}: {} has no port {}, it has one port", origin.who, origin.list, word.device,
-                   word.port);
+                   word.number);
   if (count > 1)
     return failure(SHARP_COLL_EDEV, "{}={}: {} has no port {}, it has {} ports", origin.who, origin.list, word.device,
-                   word.port, count);
+                   word.number, count);
   return failure(SHARP_COLL_EDEV,
                  "{}={}: this host has no device {}; there are {}; SHARP_COLL_IB_DEV_LIST=any leaves it to the system",
                  origin.who, origin.list, word.device, those_there_are(ports));
@@ -105,12 +91,12 @@ Outcome<DeviceList> find_devices(const DeviceWishes& wishes, std::span<const net
     const auto comma = rest->find(',');
     const auto text = trim(rest->substr(0, comma));
     rest = comma == std::string_view::npos ? std::nullopt : std::optional(rest->substr(comma + 1));
-    Word word;
-    if (!parse(text, word))
+    const auto word = topo::parse_named_port(text);
+    if (!word)
       return failure(SHARP_COLL_EDEV, "{}: '{}' is no device: write NAME or NAME:PORT, several with commas between",
                      list.origin, text);
-    const auto* port = find(ports, word);
-    if (port == nullptr) return not_found(origin, word, ports);
+    const auto* port = find(ports, *word);
+    if (port == nullptr) return not_found(origin, *word, ports);
     const auto twice = std::ranges::find(list.ports, port->interface, &DevicePort::interface);
     if (twice != list.ports.end()) {
       const auto& before = written[static_cast<std::size_t>(twice - list.ports.begin())];

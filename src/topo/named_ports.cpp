@@ -1,23 +1,11 @@
 #include "topo/named_ports.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "topo/switch_graph.hpp"
 
 namespace sumac::topo {
 namespace {
-
-Result<NamedPort> parse_one(std::string_view text) {
-  const auto colon = text.rfind(':');
-  NamedPort port{std::string(text.substr(0, colon)), 1};
-  if (colon == std::string_view::npos) return port;
-  const auto digits = text.substr(colon + 1);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port.number);
-  if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size() || port.number == 0)
-    return fail(Errc::invalid, "device {:.64}: port {:.16} is no number from 1", text, digits);
-  return port;
-}
 
 const std::string& device_of(const Host& host, std::uint32_t port) {
   return port == 0 ? host.device : host.rails[port - 1].device;
@@ -27,18 +15,6 @@ const std::string& switch_of(const Host& host, std::uint32_t port) {
 }
 
 }  // namespace
-
-Result<std::vector<NamedPort>> parse_named_ports(std::string_view text) {
-  std::vector<NamedPort> ports;
-  while (!text.empty()) {
-    const auto word = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    auto port = parse_one(word);
-    if (!port) return tl::unexpected(port.error());
-    ports.push_back(*std::move(port));
-  }
-  return ports;
-}
 
 std::vector<std::uint32_t> ports_named(const Host& host, std::span<const NamedPort> names) {
   std::vector<std::uint32_t> found;

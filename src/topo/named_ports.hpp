@@ -4,24 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/result.hpp"
+#include "topo/named_port.hpp"
 #include "topo/tree.hpp"
 
 namespace sumac::topo {
-
-struct NamedPort {
-  std::string device;
-  std::uint32_t number = 1;
-
-  friend bool operator==(const NamedPort&, const NamedPort&) = default;
-};
-
-/// "mlx5_1:1,mlx5_2"; empty: none. Errc::invalid: a number that is none.
-Result<std::vector<NamedPort>> parse_named_ports(std::string_view text);
 
 /// The host's ports (0 its first, then Host::rails) that are named; empty: the fabric gives none of its ports such a name.
 std::vector<std::uint32_t> ports_named(const Host& host, std::span<const NamedPort> names);

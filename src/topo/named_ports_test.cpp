@@ -31,7 +31,7 @@ TEST(NamedPorts, AListOfDevicesAndNumbers) {
   EXPECT_TRUE(parse_named_ports("")->empty());
   EXPECT_EQ(*parse_named_ports("mlx5_1:1,mlx5_2,eth0:2"),
             (std::vector<NamedPort>{{"mlx5_1", 1}, {"mlx5_2", 1}, {"eth0", 2}}));
-  for (const auto* text : {"mlx5_0:0", "mlx5_0:", "mlx5_0:one", "mlx5_0:-1", "a,b:4294967296"})
+  for (const auto* text : {"mlx5_0:0", "mlx5_0:", "mlx5_0:one", "mlx5_0:-1", "a,b:4294967296", "a,,b", ":1"})
     EXPECT_FALSE(parse_named_ports(text)) << text;
 }
 
