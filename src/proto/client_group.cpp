@@ -4,24 +4,13 @@
 #include "proto/client_group_impl.hpp"
 #include "proto/client_link.hpp"
 #include "proto/guard.hpp"
+#include "proto/with_body.hpp"
 
 namespace sumac::proto {
 
 using wire::AggHeader;
 using wire::AggKind;
 using Phase = ClientGroup::Phase;
-
-namespace {
-
-template <class Body, class Use>
-Errc with_body(const BufferRef& frame, const Use& use) {
-  Body body;
-  if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok)
-    return Errc::invalid;
-  return use(body);
-}
-
-}  // namespace
 
 void ClientGroup::Impl::start(Time now) {
   const Time again = resend_time(now, config_.resend_after);

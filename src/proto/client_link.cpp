@@ -7,6 +7,7 @@
 #include "proto/id_pool.hpp"
 #include "proto/open_request.hpp"
 #include "proto/resend.hpp"
+#include "proto/with_body.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
@@ -202,14 +203,6 @@ class ClientLink::Impl {
     ClientGroup* group = number < groups_.size() ? groups_[number] : nullptr;
     if (group == nullptr || group->config().group_id != header.group_id) return Errc::ok;  // it has left: late
     return group->on_message(header, frame, now);
-  }
-
-  template <class Body, class Use>
-  Errc with_body(const BufferRef& frame, const Use& use) {
-    Body body;
-    if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok)
-      return Errc::invalid;
-    return use(body);
   }
 
   void drop(const std::string& why, Time now) {
