@@ -1,5 +1,6 @@
 #pragma once
-// Whether a group ended as it must: exact for everybody, or the same verdict for everybody, or refused to everybody.
+// Whether a group ended as it must: exact for everybody, or the same verdict for everybody, or refused to everybody. And whether nodes
+// hold no more than they may.
 #include <string>
 
 #include "sim/members.hpp"
@@ -25,5 +26,10 @@ struct Judgement {
   std::string doubt(const Member& behind, const Member& ahead) const;
   std::string expectation(const Member& first) const;
 };
+
+/// What a node has given out that was not there; empty: nothing.
+std::string given_too_much(const NodeBox& node);
+/// What a node still has when nobody has a group any more; empty: nothing.
+std::string left_behind(const NodeBox& node, bool revoked);
 
 }  // namespace sumac::sim

@@ -120,7 +120,10 @@ class World {
     } else {
       Client& client = client_of(to);
       if (client.dead) return;
-      link ? client.engine->on_message(std::move(frame), now) : hear(client, frame, now);
+      if (link)
+        client.engine->on_message(std::move(frame), now);
+      else
+        hear(client, frame, now);
       if (!client.dropped.empty())
         return fail(fmt::format("client {} dropped its node: {}", client.world_rank, client.dropped));
       drive(client, now);
@@ -523,32 +526,14 @@ class World {
     ++report_.groups;
     report_.refused += judgement.refused();
     report_.verdicts += judgement.verdict();
-    for (const auto& node : nodes_)
-      for (const auto& job : node->engine->jobs()) {
-        if (job.osts_free > job.grant.osts)
-          fail(fmt::format("node {}: {} of {} OSTs are free", node->end, job.osts_free, job.grant.osts));
-        if (node->end == 0 && job.groups_used > job.grant.max_groups)
-          fail(fmt::format("{} groups of {} granted are in use", job.groups_used, job.grant.max_groups));
-      }
+    for (const auto& node : nodes_) fail(given_too_much(*node));
   }
 
   void final_checks() {
     const bool expects_drop =
         (rogue_acted_ || (is(Scenario::far_number) && victim_ != nullptr && victim_->completed > plan_.victim_op));
     if (expects_drop && !rogue_dropped_) fail(fmt::format("{}: nobody was dropped for it", to_string(plan_.scenario)));
-    for (const auto& node : nodes_) {
-      if (!node->engine->idle())
-        fail(fmt::format("node {} still holds {} groups", node->end, node->engine->groups().size()));
-      const auto jobs = node->engine->jobs();
-      if (revoked_ && !jobs.empty()) fail(fmt::format("node {} still holds the revoked job", node->end));
-      for (const auto& job : jobs) {
-        if (job.osts_free != job.grant.osts)
-          fail(fmt::format("node {}: {} of {} OSTs came back", node->end, job.osts_free, job.grant.osts));
-        if (job.groups_used != 0)
-          fail(fmt::format("node {}: {} group ids did not come back", node->end, job.groups_used));
-      }
-      if (node->engine->stats().buffer_copies != 0) fail(fmt::format("node {} copied an accumulator", node->end));
-    }
+    for (const auto& node : nodes_) fail(left_behind(*node, revoked_));
     rogue_group_.reset();
     if (const auto held = network_.buffers_in_use(); held != 0) fail(fmt::format("{} buffers are still held", held));
   }
