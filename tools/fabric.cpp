@@ -279,7 +279,10 @@ Result<> show(const Wish& wish) {
     }
   if (wish.verb == "bounds") {
     const auto ways = topo::ways_fabric(*fabric, *trees, jobs);
-    wish.json ? print_bounds_json(fabric->name, ways) : print_bounds(fabric->name, ways);
+    if (wish.json)
+      print_bounds_json(fabric->name, ways);
+    else
+      print_bounds(fabric->name, ways);
     return {};
   }
   print_summary(*fabric);
