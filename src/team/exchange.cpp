@@ -67,18 +67,18 @@ void Exchange::begin(const sumac_call_t& call) {
 }
 
 void Exchange::note_sizes() {
-  const std::size_t rows = is_v_ && layout_.leads() ? members_ : 1;
-  sizes_.resize(rows * 2 * remote_.size());
+  sizes_.resize((is_v_ ? members_ : 1) * 2 * remote_.size());
+  std::uint32_t* const own = sizes_.data() + row_of(me_);
   for (std::size_t k = 0; k < remote_.size(); ++k) {
     const std::size_t there = to_bytes(remote_[k]), back = from_bytes(remote_[k]);
-    sizes_[k] = static_cast<std::uint32_t>(there <= limit_ ? there : 0);
-    sizes_[remote_.size() + k] = static_cast<std::uint32_t>(back <= limit_ ? back : 0);
+    own[k] = static_cast<std::uint32_t>(there <= limit_ ? there : 0);
+    own[remote_.size() + k] = static_cast<std::uint32_t>(back <= limit_ ? back : 0);
   }
 }
 
 /// This rank's blocks for the other islands, one behind the other; the leader's are the first row of what it gathers.
 void Exchange::pack() {
-  const std::uint32_t* sizes = sizes_.data();
+  const std::uint32_t* sizes = sends(me_);
   std::byte* at = packed_.need(sum(sizes, remote_.size()));
   for (std::size_t k = 0; k < remote_.size(); ++k) {
     copy(at, to(remote_[k]), sizes[k]);
@@ -90,13 +90,24 @@ void Exchange::copy_own() {
   if (!in_place_) copy(from(layout_.rank), to(layout_.rank), to_bytes(layout_.rank));
 }
 
+/// Of an alltoallv whose blocks are all above the limit only the local ones are left.
+bool Exchange::needs(const Phase& phase) const {
+  if (!is_v_ || (phase.errand != Errand::gather && phase.errand != Errand::deal)) return true;
+  for (std::size_t m = 0; m < members_; ++m)
+    if (sum(phase.errand == Errand::gather ? sends(m) : gets(m), remote_.size()) != 0) return true;
+  return false;
+}
+
 void Exchange::fill(const Phase& phase, std::size_t, shm::Call& call) {
   in_row_.reset(members_);
   out_row_.reset(members_);
   call.in = call.out = nullptr;
   call.bytes = 0;
   switch (phase.errand) {
-    case Errand::counts: fill_counts(call); break;
+    case Errand::counts:  // in place
+      call.out = sizes_.data();
+      call.bytes = 2 * remote_.size() * sizeof(std::uint32_t);
+      return;
     case Errand::gather: fill_gather(call); break;
     case Errand::local: fill_local(call); break;
     default: fill_deal(call); break;
@@ -110,21 +121,10 @@ void Exchange::fill(const Phase& phase, std::size_t, shm::Call& call) {
   }
 }
 
-void Exchange::fill_counts(shm::Call& call) {
-  const std::size_t row = 2 * remote_.size() * sizeof(std::uint32_t);
-  if (me_ != 0) {
-    in_row_.set(0, row, 0);
-    call.in = sizes_.data();
-    return;
-  }
-  for (std::size_t m = 1; m < members_; ++m) out_row_.set(m, row, m * row);
-  call.out = sizes_.data();
-}
-
 void Exchange::fill_gather(shm::Call& call) {
   if (me_ != 0) {
     pack();
-    in_row_.set(0, sum(sends(0), remote_.size()), 0);
+    in_row_.set(0, sum(sends(me_), remote_.size()), 0);
     call.in = packed_.data();
     return;
   }
@@ -157,7 +157,7 @@ void Exchange::fill_local(shm::Call& call) {
 
 void Exchange::fill_deal(shm::Call& call) {
   if (me_ != 0) {
-    const std::size_t bytes = sum(gets(0), remote_.size());
+    const std::size_t bytes = sum(gets(me_), remote_.size());
     out_row_.set(0, bytes, 0);
     call.out = sorted_.need(bytes);
     return;
@@ -227,7 +227,7 @@ void Exchange::arrived(std::size_t) {
 void Exchange::finish() {
   const std::byte* at = sorted_.data();
   for (std::size_t k = 0; k < remote_.size(); ++k) {
-    const std::size_t bytes = gets(0)[k];
+    const std::size_t bytes = gets(me_)[k];
     copy(from(remote_[k]), at, bytes);
     at += bytes;
   }

@@ -2,7 +2,8 @@
 // Alltoall(v) over several islands. P ranks of which n share an island would send n x (P - n) messages from each host;
 // here the leader collects what its island has for the others and sends one message to each of them:
 //
-//   counts   (v)  every member tells the leader its row of sizes, for what it sends and for what it gets
+//   counts   (v)  every member tells its row of sizes, for what it sends and for what it gets: the leader has to know, and the
+//                 others must know whether there is anything to gather or to deal at all
 //   gather        member m -> leader: its blocks for all remote ranks, in the order of islands
 //   (sort)        leader: member by member -> island by island; across: one alltoallv
 //   local         meanwhile: the island's own blocks, straight between the users' buffers
@@ -24,6 +25,7 @@ class Exchange final : public Parcels {
   Exchange(const Layout& layout, std::size_t limit);
 
   void begin(const sumac_call_t& call);
+  bool needs(const Phase& phase) const override;
   void fill(const Phase& phase, std::size_t chunk, shm::Call& call) override;
   void fill_across(std::size_t chunk, sumac_call_t& call) override;
   void arrived(std::size_t chunk) override;
@@ -40,11 +42,10 @@ class Exchange final : public Parcels {
   void pack();
   void copy_own();
   /// Sizes of member m's blocks for, or from, the remote ranks.
-  const std::uint32_t* sends(std::size_t m) const { return rows_of(m); }
-  const std::uint32_t* gets(std::size_t m) const { return rows_of(m) + remote_.size(); }
-  const std::uint32_t* rows_of(std::size_t m) const { return sizes_.data() + (is_v_ ? m * 2 * remote_.size() : 0); }
+  const std::uint32_t* sends(std::size_t m) const { return sizes_.data() + row_of(m); }
+  const std::uint32_t* gets(std::size_t m) const { return sends(m) + remote_.size(); }
+  std::size_t row_of(std::size_t m) const { return is_v_ ? m * 2 * remote_.size() : 0; }
   static std::size_t sum(const std::uint32_t* sizes, std::size_t count);
-  void fill_counts(shm::Call& call);
   void fill_gather(shm::Call& call);
   void fill_local(shm::Call& call);
   void fill_deal(shm::Call& call);
@@ -58,7 +59,7 @@ class Exchange final : public Parcels {
   const sumac_call_t* call_ = nullptr;
   bool is_v_ = false, in_place_ = false;
   std::vector<std::uint32_t>
-      sizes_;             ///< Row of what is sent, row of what is got; alltoallv at a leader: of each member.
+      sizes_;             ///< Row of what is sent, row of what is got; alltoallv: of each member.
   Row in_row_, out_row_;  ///< Of the phase in hand.
   Row leaves_, comes_;    ///< Of the leaders' collective, that other phases overlap.
   Row direct_in_, direct_out_;

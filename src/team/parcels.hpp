@@ -3,7 +3,7 @@
 // A schedule says which phases they have; a Parcels says where the blocks of each phase lie, and does what is to be done
 // between phases: sorting at the leader, adding up, packing and unpacking. Run calls it in this order, for each chunk:
 //
-//   fill()                        before each phase of shared memory
+//   needs(), fill()               before each phase of shared memory
 //   fill_across(), arrived()      leaders: before their collective starts, and after it is done
 //   finish()                      once, when all chunks are through
 //
@@ -21,6 +21,8 @@ class Parcels {
  public:
   virtual ~Parcels() = default;
 
+  /// False: no member of the island has anything to do in it, and all of them know.
+  virtual bool needs(const Phase& phase) const = 0;
   virtual void fill(const Phase& phase, std::size_t chunk, shm::Call& call) = 0;
   virtual void fill_across(std::size_t chunk, sumac_call_t& call) = 0;
   virtual void arrived(std::size_t chunk) = 0;

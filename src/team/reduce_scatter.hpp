@@ -22,6 +22,7 @@ class ReduceScatter final : public Parcels {
   /// How many chunks. `vector_bytes`: of a chunk, at most (but at least a cache line of each block).
   std::size_t begin(const sumac_call_t& call, bool by_tree, std::size_t vector_bytes, std::size_t depth_max);
   std::size_t depth() const { return depth_; }
+  bool needs(const Phase&) const override { return true; }
   void fill(const Phase& phase, std::size_t chunk, shm::Call& call) override;
   void fill_across(std::size_t chunk, sumac_call_t& call) override;
   void arrived(std::size_t chunk) override;

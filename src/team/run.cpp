@@ -197,6 +197,10 @@ void Run::prepare(const Phase& phase, std::size_t chunk) {
 bool Run::walk(const PhaseList& list, std::size_t chunk, Step& step) {
   while (phase_ < list.count) {
     if (!is_prepared_) {
+      if (parcels_ != nullptr && !parcels_->needs(list.phases[phase_])) {
+        ++phase_;
+        continue;
+      }
       prepare(list.phases[phase_], chunk);
       is_prepared_ = true;
     }

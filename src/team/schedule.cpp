@@ -141,7 +141,7 @@ Schedule schedule_allgather(const Layout& layout) {
 Schedule schedule_alltoall(const Layout& layout, bool with_counts) {
   Schedule plan;
   if (layout.island_part) {
-    if (with_counts) plan.before.add(errand(layout.island_part, Coll::alltoallv, Errand::counts));
+    if (with_counts) plan.before.add(errand(layout.island_part, Coll::allgather, Errand::counts));
     plan.before.add(errand(layout.island_part, Coll::alltoallv, Errand::gather));
     plan.meanwhile.add(errand(layout.island_part, Coll::alltoallv, Errand::local));
     plan.after.add(errand(layout.island_part, Coll::alltoallv, Errand::deal));

@@ -26,7 +26,7 @@ enum class Where : std::uint8_t { none, user_in, user_out, scratch, stage };
 /// What a phase of alltoall(v) or reduce_scatter_block moves; where its blocks lie is said by parcels.hpp.
 enum class Errand : std::uint8_t {
   none,
-  counts,  ///< alltoallv: the leader hears how much each member has for, and gets from, whom.
+  counts,  ///< alltoallv: all hear how much each member has for, and gets from, whom by the leader.
   gather,  ///< What goes to other islands, to the leader.
   local,   ///< What stays on the island, from member to member.
   sum,     ///< The island's sum, to the leader.

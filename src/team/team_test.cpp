@@ -247,6 +247,49 @@ TEST(Team, ALargePostedOperationTellsThatItComesForward) {
             }));
 }
 
+TEST(Team, BlocksOfAnAlltoallvThatAllGoDirectlyAreNeitherGatheredNorDealt) {
+  const auto places = places_of(2, 1, 2);
+  const auto options = options_with({{"SUMAC_TEAM_ALLTOALL_MAX", "64"}});
+  EXPECT_EQ("", as_threads(4, 9, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              std::int64_t in[4 * 9], out[4 * 9];
+              // Turns of shared memory: the local blocks; with blocks that a leader carries also to it, and back.
+              const struct {
+                int there, back;  ///< Elements of a block between the hosts, from the first to the second and back.
+                std::uint64_t turns;
+              } rows[] = {{9, 9, 1}, {8, 8, 3}, {8, 9, 2}, {0, 9, 1}};
+              for (const auto& row : rows) {
+                const int first = world.rank < 2;
+                int to[4], from[4], displacements[4];
+                for (int r = 0; r < 4; ++r) {
+                  const bool is_near = (r < 2) == (world.rank < 2);
+                  to[r] = is_near ? 3 : first ? row.there : row.back;
+                  from[r] = is_near ? 3 : first ? row.back : row.there;
+                  displacements[r] = 9 * r;
+                  for (int i = 0; i < 9; ++i) in[9 * r + i] = 100 * world.rank + 10 * r + i, out[9 * r + i] = -1;
+                }
+                sumac_call_t call{};
+                call.coll = SUMAC_COLL_ALLTOALLV;
+                call.in = in;
+                call.out = out;
+                call.in_blocks = {to, displacements, sizeof in[0]};
+                call.out_blocks = {from, displacements, sizeof out[0]};
+                const std::uint64_t before = team->island_group->turning.taken;
+                if (sumac_team_run(team, &call) != SUMAC_TEAM_OK) return sumac_team_error(team);
+                const std::uint64_t turns = team->island_group->turning.taken - before;
+                if (turns != row.turns) return fmt::format("{} there, {} back: {} turns", row.there, row.back, turns);
+                for (int r = 0; r < 4; ++r)
+                  for (int i = 0; i < 9; ++i)
+                    if (out[9 * r + i] != (i < from[r] ? 100 * r + 10 * world.rank + i : -1))
+                      return fmt::format("{} there, {} back, from {}: element {}", row.there, row.back, r, i);
+              }
+              world.meet();
+              sumac_team_destroy(team);
+              return "";
+            }));
+}
+
 TEST(Team, OneOnOneHostTakesTwoAllgathersAndOverSeveralThree) {
   for (const int hosts : {1, 2}) {
     const auto places = places_of(hosts, 1, 4 / hosts);
