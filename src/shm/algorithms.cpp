@@ -100,6 +100,8 @@ std::size_t selection_bytes(const Call& call, int group_size) noexcept {
 //   allreduce, 2 ranks, us flat / blocks: 4 KiB 0.40 / 0.38, 8 KiB 0.66 / 0.52, 64 KiB 6.1 / 2.4, 1 MiB 104 / 51
 //   allreduce, 2 ranks, us flat / stream / blocks, fast state: 4 KiB 0.22 / 0.25 / 0.38, 8 KiB 0.34 / 0.36 / 0.50, 16 KiB 0.68 /
 //     0.60 / 0.68, 32 KiB 1.50 / 1.49 / 1.39, 48 KiB 2.24 / 2.15 / 1.95, 1 MiB stream / blocks 48 / 44; slow state 65 / 77
+//   the same on a Xeon (model 143, a line's round trip 200 ns), us stream / blocks: 16 KiB 4.7 / 6.3, 24 KiB 5.9 / 7.9, 32 KiB 7.1 / 9.4,
+//     48 KiB 10.4 / 12.0, 64 KiB 12.2 / 12.3, 1 MiB 241 / 238. So 64 KiB, where neither has a jump.
 //   8 ranks on 2 cores:                   8 KiB 13 / 18, 32 KiB 58 / 35, 128 KiB 232 / 96, 1 MiB 2150 / 880
 //   bcast, flat / stream:                 8 KiB 0.20 / 0.19, 64 KiB 1.24 / 1.03, 1 MiB 22.6 / 19
 //   reduce, flat / stream / blocks:       8 KiB 0.22 / 0.23 / 0.38, 64 KiB 1.56 / 1.38 / 2.1, 1 MiB 33 / 27 / 40
@@ -118,7 +120,7 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   // Who shares its core is there once instead of three times in a round of `flat`; who does not reads less in `blocks`. Two
   // read no more in `stream` and wait once instead of twice, until folding everything costs more than a wait.
   if (input.size <= 2 && !input.crowded) {
-    set(Coll::allreduce, {{one_round / 2, "flat"}, {2 * one_round, "stream"}, {SIZE_MAX, "blocks"}});
+    set(Coll::allreduce, {{one_round / 2, "flat"}, {8 * one_round, "stream"}, {SIZE_MAX, "blocks"}});
   } else {
     set(Coll::allreduce, {{input.crowded ? one_round : one_round / 2, "flat"}, {SIZE_MAX, "blocks"}});
   }
