@@ -334,7 +334,10 @@ int sharp_coll_do_barrier_nb(struct sharp_coll_comm* comm, void** handle);
  *  A call that is refused for another reason than its type, operation and mode takes its turn in the group all the same: if all
  *  members refuse it, the group goes on; if only this one does, the others get SHARP_COLL_ERROR and a sentence that names it, instead
  *  of waiting.
- *  @retval SHARP_COLL_ERROR      The group has ended; the receive buffer is undefined. The log names who and why.
+ *  @retval SHARP_COLL_ERROR      The group has ended; the receive buffer is undefined. The log names who and why. Where members disagree or
+ *                                one dies, the same operations fail at all members. Where a node dies or a link breaks, what was
+ *                                under way may have succeeded at some of them; what came before an operation that succeeded at
+ *                                anybody, and had returned before that was called, has succeeded at all. (docs/protocol.md)
  *  @retval SHARP_COLL_ENO_RESOURCE  Nonblocking only: 512 operations of this communicator are outstanding.
  *
  *  Leave both buffers alone until the operation completes. */
