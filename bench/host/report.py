@@ -159,11 +159,11 @@ def table(entries):
             for line in [HEAD, tuple("-" * width for width in widths), *body]]
 
 
-def footnotes(table, clock, absent):
+def footnotes(table, clock, absent, interrupted=False):
     trips = [trip for column in table.columns.values() for trip in column.trips]
     dropped = sum(pairs.dropped for pairs in table.pairs.values())
     kept = sum(len(pairs.values) for pairs in table.pairs.values())
-    lines = [f"{clock.elapsed / 60:.1f} min; {kept} pairs, {dropped} dropped because the machine changed between their turns."]
+    lines = [f"{clock.elapsed / 60:.1f} min{', interrupted' if interrupted else ''}; {kept} pairs, {dropped} dropped because the machine changed between their turns."]
     if trips:
         trips.sort()
         lines.append(f"Cache line to and fro: median {median(trips):.0f} ns, {trips[len(trips) // 20]:.0f}.."

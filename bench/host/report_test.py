@@ -92,5 +92,17 @@ class Rows(unittest.TestCase):
         self.assertEqual(report.off_row(group, Table())["verdict"], report.OPEN)
 
 
+class Interrupted(unittest.TestCase):
+    def test_what_was_not_reached_is_open_and_what_was_stands(self):
+        _, _, table = table_of("barrier-2r", 1.0, ompi5_sm=1.0, ompi4=2.75)
+        entries = report.rows(P.groups(2), table, {})
+        verdicts = {entry["case"]: entry["verdict"] for entry in entries}
+        self.assertEqual(verdicts.pop("barrier-2r"), report.PASS)
+        self.assertEqual(set(verdicts.values()), {report.OPEN})
+        self.assertEqual(len(report.table(entries)), 2 + len(entries))
+        clock = type("Clock", (), {"elapsed": 90.0})
+        self.assertIn("1.5 min, interrupted; 6 pairs", report.footnotes(table, clock, {}, True)[0])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -80,7 +80,7 @@ def main():
         raise KeyboardInterrupt(number)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
-    clock, table = measuring.Clock(arguments.minutes * 60), Table()
+    clock, table, interrupted = measuring.Clock(arguments.minutes * 60), Table(), False
     try:
         programs, absent = programs_of(groups, arguments.build, arguments.peers.resolve())
         measure, progress = measuring.Measuring(table, programs, clock), Progress(groups, clock)
@@ -89,12 +89,15 @@ def main():
             print(f"\r{group.name}: {measuring.minutes(took)} min{'':<60}" if progress.tty else f"{group.name}: {took:.0f} s",
                   flush=True)
     except KeyboardInterrupt:
-        sys.exit("\nbench-host: interrupted, nothing was written")
+        if not table.columns:
+            sys.exit("\nbench-host: interrupted before anything was measured; nothing was written")
+        interrupted = True
+        print("\nbench-host: interrupted; what was measured until now is written", file=sys.stderr)
     entries = report.rows(groups, table, absent)
-    lines = report.table(entries) + [""] + report.footnotes(table, clock, absent)
+    lines = report.table(entries) + [""] + report.footnotes(table, clock, absent, interrupted)
     report.write(arguments.out, entries, lines)
     print("\n" + "\n".join(lines))
-    return report.complain(entries)
+    return max(report.complain(entries), int(interrupted))
 
 
 if __name__ == "__main__":
