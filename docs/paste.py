@@ -2,7 +2,7 @@
 """Pastes what a benchmark wrote between its markers in the documentation.
 
     make demo            && python3 docs/paste.py demo build/demo.txt             README.md, and the picture beside it
-    make bench-host      && python3 docs/paste.py host build/host.json            docs/performance.md; --cores 16 of another machine
+    make bench-host      && python3 docs/paste.py host build/host.json            docs/performance.md; --machine 16 for another one's table
     make bench-fabric    && python3 docs/paste.py fabric build/fabric.txt         docs/performance.md; runs of some cases each make one table
     make bench-crossover && python3 docs/paste.py crossover build/crossover.txt   docs/crossover.md
 """
@@ -48,7 +48,7 @@ def host(arguments):
     words = arguments.file.with_suffix(".txt").read_text().split("\n\n", 1)
     if len(words) == 2:
         lines += ["", *[f"{line}  " for line in words[1].strip().splitlines()]]
-    put(ROOT / "docs" / "performance.md", f"host-{arguments.cores}", "\n".join(lines))
+    put(ROOT / "docs" / "performance.md", f"host-{arguments.machine}", "\n".join(lines))
 
 
 def fabric(arguments):
@@ -70,7 +70,7 @@ def main():
         else:
             table.add_argument("file", type=pathlib.Path)
         if paste is host:
-            table.add_argument("--cores", type=int, default=2, help="of the machine that it was measured on (default 2)")
+            table.add_argument("--machine", default="2", help="whose table in performance.md: 2 (cores; the default), 2-xeon, 16")
     arguments = parser.parse_args()
     arguments.paste(arguments)
 
