@@ -9,10 +9,10 @@
 
 namespace sumac::lab {
 
-/// A frame, or a train: segments of one connection that the sender's adapter cuts on its way out and the receiver's joins
-/// again. On links it is its segments; in memory, and for the kernel, it is one piece.
 struct Branch;
 
+/// A frame, or a train: segments of one connection that the sender's adapter cuts on its way out and the receiver's joins
+/// again. On links it is its segments; in memory, and for the kernel, it is one piece.
 struct Frame {
   const std::uint16_t* path = nullptr;  ///< Links still to cross.
   const Branch* flood = nullptr;        ///< Of a multicast, instead of a path: all its ways.

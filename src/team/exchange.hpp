@@ -58,8 +58,8 @@ class Exchange final : public Parcels {
 
   const sumac_call_t* call_ = nullptr;
   bool is_v_ = false, in_place_ = false;
-  std::vector<std::uint32_t>
-      sizes_;             ///< Row of what is sent, row of what is got; alltoallv: of each member.
+  /// Row of what is sent, row of what is got; alltoallv: of each member.
+  std::vector<std::uint32_t> sizes_;
   Row in_row_, out_row_;  ///< Of the phase in hand.
   Row leaves_, comes_;    ///< Of the leaders' collective, that other phases overlap.
   Row direct_in_, direct_out_;
