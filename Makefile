@@ -93,7 +93,7 @@ fuzz: setup-fuzz ## every libFuzzer program for FUZZ_SECONDS=60, as many at once
 	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
 	@.ci/fuzz build/fuzz $(FUZZ_SECONDS) $(JOBS) $(FUZZ_SEED)
 
-asan: ## make test under AddressSanitizer and UBSan
+asan: ## make test under AddressSanitizer and UBSan; what daemons and ranks report (build/asan/reports) counts too
 	@$(MAKE) test PRESET=asan
 
 asan-component: ## the MPI component under AddressSanitizer and UBSan, in real MPI programs
@@ -101,7 +101,7 @@ asan-component: ## the MPI component under AddressSanitizer and UBSan, in real M
 	@cmake --build build/asan -j $(JOBS) --target mca_coll_hcoll host_cases
 	@SUMAC_BUILD=build/asan python3 tests/host/cases_test.py --sanitized
 
-tsan: ## make test under ThreadSanitizer
+tsan: ## make test under ThreadSanitizer; races whose two accesses are gRPC's own are counted apart
 	@$(MAKE) test PRESET=tsan
 
 setup: ## install missing packages for building and the demo

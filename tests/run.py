@@ -5,12 +5,17 @@ The counts come from ctest's own JUnit report, not from its words on the screen,
 
 A few tests that fail run a second time, alone: real daemons and programs share this machine with whatever else it does. One that passes then
 is named as `unsteady` with its first output above, so that it is mended and not forgotten; --strict counts it as failed.
+
+In a sanitizer's build (make asan, make tsan) what any process reports counts as well, also of daemons whose end no test looks at (reports.py).
 """
 import argparse
+import os
 import pathlib
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+
+import reports
 
 
 def count(report: pathlib.Path) -> tuple[int, list[str], list[str]]:
@@ -50,6 +55,10 @@ def main() -> int:
     parser.add_argument("--strict", action="store_true", help="a test that fails at first has failed")
     args = parser.parse_args()
 
+    sanitized = reports.sanitizers(pathlib.Path(args.build))
+    folder = pathlib.Path(args.build).resolve() / "reports"
+    if sanitized:
+        os.environ.update(reports.environment(folder))
     code, report = ctest(args.build, args.jobs, ["-R", args.only] if args.only else [])
     if not report.exists():
         print(f"tests/run.py: ctest ended with {code} and wrote no report: is {args.build} configured?", file=sys.stderr)
@@ -66,8 +75,10 @@ def main() -> int:
     for word, names in (("skipped", skipped), ("unsteady", unsteady), ("failed", failed)):
         for name in names:
             print(f"{word}: {name}")
-    print(f"{passed} passed, {len(failed)} failed" + (f", {len(skipped)} skipped" if skipped else ""), flush=True)
-    return 1 if failed or code else 0
+    found = reports.tell(folder) if sanitized else 0
+    print(f"{passed} passed, {len(failed)} failed" + (f", {len(skipped)} skipped" if skipped else "")
+          + (f", {found} reports of {sanitized}" if sanitized else ""), flush=True)
+    return 1 if failed or code or found else 0
 
 
 if __name__ == "__main__":
