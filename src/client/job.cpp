@@ -72,8 +72,8 @@ class Reader {
   bool broken_ = false;
 };
 
-/// "SUMAJ4": the version of its layout and of what members must do alike (3: streams in whole chunks).
-constexpr std::uint64_t kJobBlobMagic = 0x344a414d5553;
+/// "SUMAJ5": the version of its layout and of what members must do alike (3: streams in whole chunks; 4: in pieces, however small).
+constexpr std::uint64_t kJobBlobMagic = 0x354a414d5553;
 
 /// Each host once, in the order of first appearance, and which of them each rank is on.
 struct Hosts {
@@ -205,6 +205,21 @@ std::uint32_t Job::group_osts() const {
   const auto share = proto::ost_share(grant.grant.osts, std::max(1u, grant.grant.max_groups));
   const auto cap = std::min(share, std::max(1u, grant.grant.osts));
   return osts_per_group == 0 ? cap : std::min(osts_per_group, std::max(1u, grant.grant.osts));
+}
+
+std::uint32_t JobTree::connections() const {
+  std::uint32_t most = 1;
+  for (auto node = nodes.begin(); node != nodes.end(); ++node) {
+    std::uint32_t count = 1;
+    // Bounded: what came from another process may have a loop. Groups are refused then (proto::compute_path).
+    for (auto at = node; at->parent_id != at->node_id && count < wire::kPathMax; ++count) {
+      const auto parent = std::ranges::find(nodes, at->parent_id, &proto::NodeParent::node_id);
+      if (parent == nodes.end()) break;
+      at = parent;
+    }
+    most = std::max(most, count);
+  }
+  return most;
 }
 
 const std::string* JobTree::address_of(std::uint32_t node_id) const {

@@ -25,6 +25,7 @@ struct JobTree {
   std::vector<std::string> node_name, node_address;  ///< Beside `nodes`.
   std::vector<std::uint32_t> rank_leaf;              ///< Leaf node of each world rank.
 
+  std::uint32_t connections() const;  ///< From the farthest host to the root: as many as nodes on that way.
   const std::string* address_of(std::uint32_t node_id) const;
   const std::string* name_of(std::uint32_t node_id) const;
 };

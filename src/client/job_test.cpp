@@ -61,6 +61,8 @@ TEST(Job, TravelsWhole) {
   EXPECT_EQ(second.delay_ns, 1'500u);
   EXPECT_EQ(second.member_nodes, 1u);
   EXPECT_EQ(*second.address_of(2), "tcp:10.0.0.2:8") << "a node has an address for each tree";
+  EXPECT_EQ(first.connections(), 2u) << "to the leaf, and from there to the root";
+  EXPECT_EQ(second.connections(), 1u);
 }
 
 TEST(Job, AJobWithoutTreesOrWithTreesOfDifferentRanksIsRefused) {
@@ -69,6 +71,25 @@ TEST(Job, AJobWithoutTreesOrWithTreesOfDifferentRanksIsRefused) {
   EXPECT_EQ(decode_job(encode_job(job)).error().status, SHARP_COLL_ETREE_INFO);
   job.trees.clear();
   EXPECT_EQ(decode_job(encode_job(job)).error().status, SHARP_COLL_ENOTREE);
+}
+
+TEST(Job, TheDeepestNodeSaysHowManyConnectionsAreOnTheWay) {
+  const struct {
+    const char* name;
+    std::vector<proto::NodeParent> nodes;
+    std::uint32_t connections;
+  } rows[] = {
+      {"one node", {{1, 1}}, 1},
+      {"leaves below a root", {{2, 1}, {3, 1}, {1, 1}}, 2},
+      {"one way is longer than the other", {{1, 1}, {2, 1}, {3, 1}, {4, 3}}, 3},
+      {"a parent that nobody knows", {{1, 1}, {2, 9}}, 1},
+      {"in a circle: as many as a path may have", {{1, 2}, {2, 1}}, wire::kPathMax},
+  };
+  for (const auto& row : rows) {
+    JobTree tree;
+    tree.nodes = row.nodes;
+    EXPECT_EQ(tree.connections(), row.connections) << row.name;
+  }
 }
 
 TEST(Job, AnyCutIsNoticed) {

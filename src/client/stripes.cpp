@@ -14,6 +14,8 @@ constexpr std::uint64_t kCacheLine = 64;
 /// What a chunk more costs all its senders, its node and its receivers on the way: five times that, for nodes with many children.
 constexpr std::uint64_t kChunkCostNs = 100'000;
 constexpr std::uint64_t kPieceMin = 1024;  ///< As the largest fragment of the low-latency tree.
+/// A message alone is through a tree of two levels (four connections up and down) in 11/8 of a link's time then, and whole in 4.
+constexpr std::uint64_t kPiecesMin = 8;
 
 Range within(Range range, std::uint64_t count) { return {std::min(range.from, count), std::min(range.to, count)}; }
 
@@ -54,18 +56,20 @@ std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint
   return std::clamp<std::uint64_t>(bytes, kCacheLine, std::max<std::uint64_t>(kCacheLine, chunk_max));
 }
 
-PieceRule piece_rule(std::uint64_t rate_bits_per_s, std::uint64_t delay_ns, std::uint32_t window, std::size_t groups) {
+PieceRule piece_rule(const PieceWay& way, std::uint32_t window, std::size_t groups) {
   const auto carried_in = [&](std::uint64_t ns) {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(rate_bits_per_s) * ns / 8 / 1'000'000'000);
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(way.rate_bits_per_s) * ns / 8 / 1'000'000'000);
   };
   // Half a window is on its way up and down, the other half is being handled.
-  return {carried_in(kChunkCostNs * groups), carried_in(2 * delay_ns) / std::max(1u, window / 2)};
+  return {carried_in(kChunkCostNs * groups), carried_in(2 * way.delay_ns) / std::max(1u, window / 2),
+          2 * way.connections * kTrainBytes / std::max(1u, window)};
 }
 
 std::uint32_t piece_of(const PieceRule& rule, std::uint64_t bytes, std::uint32_t chunk_max) {
   if (rule.cost_bytes == 0) return 0;
   const auto best = std::sqrt(static_cast<double>(bytes) * static_cast<double>(rule.cost_bytes));
-  const auto wanted = std::max({static_cast<std::uint64_t>(best), rule.least, kPieceMin});
+  const auto steady = std::min(rule.steady, bytes / kPiecesMin);
+  const auto wanted = std::max({static_cast<std::uint64_t>(best), rule.least, steady, kPieceMin});
   return wanted >= chunk_max ? 0 : static_cast<std::uint32_t>(wanted / kCacheLine * kCacheLine);
 }
 

@@ -39,12 +39,23 @@ std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint
 /// How finely a stream over one tree is cut. A chunk goes on only when all of it is there, so one of as many bytes as the whole message
 /// would go up first and down then, and take twice as long; but each costs its senders and nodes some time. Both are least together
 /// where a chunk has sqrt(bytes of the message x bytes that the link carries in that time).
+/// But nobody knows whether another message follows, and no more than a window is under way: so that a row of short messages is no slower
+/// than a long one, a window of pieces is worth a train on each connection (docs/adr/0041).
 struct PieceRule {
   std::uint64_t cost_bytes = 0;  ///< What the tree carries while a message is handled; 0: not known, whole chunks.
   std::uint64_t least = 0;       ///< So many that a window of them fills the way up and down.
+  std::uint64_t steady = 0;      ///< So many that a window of them has a train on each connection of it.
 };
-/// `rate_bits_per_s`: of a vector through the tree; `delay_ns`: from a host to its root; `groups`: whose chunks a member handles in turn.
-PieceRule piece_rule(std::uint64_t rate_bits_per_s, std::uint64_t delay_ns, std::uint32_t window, std::size_t groups);
+/// What a kernel hands to an adapter, or gets from it, in one: nothing of it is at the other end before all of it is.
+inline constexpr std::uint64_t kTrainBytes = 64 << 10;
+/// A tree of the job, as all members know it.
+struct PieceWay {
+  std::uint64_t rate_bits_per_s = 0;  ///< Of a vector through it.
+  std::uint64_t delay_ns = 0;         ///< From the farthest host to its root,
+  std::uint32_t connections = 0;      ///< and how many on that way.
+};
+/// `groups`: whose chunks a member handles in turn.
+PieceRule piece_rule(const PieceWay& way, std::uint32_t window, std::size_t groups);
 /// For a message of so many bytes: whole cache lines; 0: chunks of chunk_max.
 std::uint32_t piece_of(const PieceRule& rule, std::uint64_t bytes, std::uint32_t chunk_max);
 

@@ -115,24 +115,39 @@ TEST(Stripes, AStreamIsCutWhereWaitingForChunksAndHandlingThemCostLeastTogether)
   constexpr std::uint64_t kMbit = 1'000'000;
   const struct {
     const char* name;
-    std::uint64_t rate, delay_ns, bytes;
+    PieceWay way;
+    std::uint64_t bytes;
     std::size_t groups;
     std::uint32_t piece;
   } rows[] = {
-      {"64 KiB at 60 Mbit/s: nine pieces", 60 * kMbit, 50'000, 65536, 1, 6976},
-      {"a quarter of the rate and of the bytes for each of four trees", 15 * kMbit, 50'000, 16384, 4, 3456},
-      {"1 MiB: more of them, larger ones", 60 * kMbit, 50'000, 1 << 20, 1, 28032},
-      {"16 MiB: whole chunks", 60 * kMbit, 50'000, 16 << 20, 1, 0},
-      {"64 KiB at 10 Gbit/s: a chunk is through before it could be handled twice", 10'000 * kMbit, 5'000, 65536, 1, 0},
-      {"a slow link: not in fragments smaller than the other tree's", kMbit / 10, 50'000, 16384, 1, 1024},
-      {"far away: a window must fill the way", 200 * kMbit, 5'000'000, 65536, 1, 31232},
-      {"no rate is known", 0, 50'000, 65536, 1, 0},
-      {"nothing to send", 60 * kMbit, 50'000, 0, 1, 1024},
+      {"128 KiB at 60 Mbit/s: thirteen pieces", {60 * kMbit, 50'000, 1}, 131072, 1, 9856},
+      {"1 MiB: more of them, larger ones", {60 * kMbit, 50'000, 1}, 1 << 20, 1, 28032},
+      {"16 MiB: whole chunks", {60 * kMbit, 50'000, 1}, 16 << 20, 1, 0},
+      {"64 KiB at 10 Gbit/s: through before it could be handled twice", {10'000 * kMbit, 5'000, 1}, 65536, 1, 0},
+      {"a slow link: not in fragments smaller than the other tree's", {kMbit / 10, 50'000, 1}, 4096, 1, 1024},
+      {"far away: a window must fill the way", {200 * kMbit, 5'000'000, 1}, 65536, 1, 31232},
+      {"no rate is known", {0, 50'000, 1}, 65536, 1, 0},
+      {"nothing to send", {60 * kMbit, 50'000, 1}, 0, 1, 1024},
+      {"64 KiB: a window is a train up and one down", {60 * kMbit, 50'000, 1}, 65536, 1, 8192},
+      {"two levels: two up and two down (half of 256 KiB on each of two rails)", {40 * kMbit, 100'000, 2}, 131072, 2, 16384},
+      {"however deep, a message alone is cut in eight", {60 * kMbit, 50'000, 4}, 65536, 1, 8192},
+      {"a quarter of the rate and of the bytes for each of four trees", {15 * kMbit, 50'000, 2}, 16384, 4, 3456},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
-    EXPECT_EQ(piece_of(piece_rule(row.rate, row.delay_ns, 16, row.groups), row.bytes, 65536), row.piece);
+    EXPECT_EQ(piece_of(piece_rule(row.way, 16, row.groups), row.bytes, 65536), row.piece);
   }
+}
+
+TEST(Stripes, AWindowOfPiecesIsATrainOnEachConnectionHoweverShortTheMessages) {
+  for (const std::uint32_t window : {4u, 16u, 64u})
+    for (const std::uint32_t connections : {1u, 2u, 3u})
+      for (std::uint64_t bytes = 512 << 10; bytes <= 16 << 20; bytes *= 2) {
+        const auto piece = piece_of(piece_rule({1'000'000, 0, connections}, window, 1), bytes, 65536);
+        EXPECT_GE(std::uint64_t{piece == 0 ? 65536 : piece} * window,
+                  std::min<std::uint64_t>(2 * connections * kTrainBytes, window * 65536))
+            << window << " " << connections << " " << bytes;
+      }
 }
 
 TEST(Stripes, APartGivesAndKeepsWhatTheWholeDoesThere) {
