@@ -41,14 +41,14 @@ Step gather(Operation& op, const Shape& shape) {
       if (!group.room(op.round, ring_for(own))) return Step::waiting;
       const std::byte* source = call.in_place() ? target(me) : static_cast<const std::byte*>(call.in) + op.offset;
       std::memcpy(payload_of(group, me, op.round, own), source, own);
-      publish(group.line(me, op.round), op.round);
+      publish(group.line(me, op.round), op.round, own);
       if (!call.in_place()) std::memcpy(target(me), source, own);
       op.phase = 2;
     }
     for (; op.peer < group.size(); ++op.peer) {
       if (op.peer == me) continue;
-      if (!arrived(group.line(op.peer, op.round), op.round, op.polls)) return Step::waiting;
       const std::size_t bytes = part(op.peer);
+      if (!arrived(group.line(op.peer, op.round), op.round, bytes, op.polls)) return Step::waiting;
       std::memcpy(target(op.peer), payload_of(group, op.peer, op.round, bytes), bytes);
     }
     group.see_all(op.round);

@@ -17,10 +17,10 @@ Step allreduce_flat(Operation& op) {
     if (op.phase == 1) {
       if (!group.room(op.round, ring_for(bytes))) return Step::waiting;
       std::memcpy(payload_of(group, group.index(), op.round, bytes), in_bytes(call) + op.offset, bytes);
-      publish(group.line(group.index(), op.round), op.round);
+      publish(group.line(group.index(), op.round), op.round, bytes);
       op.phase = 2;
     }
-    if (!all_arrived(op)) return Step::waiting;
+    if (!all_arrived(op, bytes)) return Step::waiting;
     const std::byte* own =
         own_operand(call, group.index(), op.offset, payload_of(group, group.index(), op.round, bytes));
     fold_all(*call.fold, group.size(), out_bytes(call) + op.offset, bytes,

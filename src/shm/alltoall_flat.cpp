@@ -52,7 +52,7 @@ bool exchange(Operation& op, const Shape& shape, std::size_t cell, std::uint64_t
     }
     Line& line = group.line(me, op.round);
     line.word = word;
-    publish(line, op.round);
+    publish(line, op.round, row);
     if (op.offset == 0 && !call.in_place() && shape.from_bytes(me) != 0)
       std::memcpy(out_bytes(call) + shape.from_offset(me), from + shape.to_offset(me), shape.from_bytes(me));
     op.phase = 2;
@@ -60,7 +60,7 @@ bool exchange(Operation& op, const Shape& shape, std::size_t cell, std::uint64_t
   for (; op.peer < group.size(); ++op.peer) {
     if (op.peer == me) continue;
     const Line& line = group.line(op.peer, op.round);
-    if (!arrived(line, op.round, op.polls)) return false;
+    if (!arrived(line, op.round, row, op.polls)) return false;
     op.own[0] = std::max(op.own[0], line.word);
     if (const std::size_t bytes = part(shape.from_bytes(op.peer)); bytes != 0)
       std::memcpy(out_bytes(call) + shape.from_offset(op.peer) + op.offset, cell_of(op.peer, me), bytes);

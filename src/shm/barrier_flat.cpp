@@ -12,10 +12,10 @@ Step barrier_flat(Operation& op) {
   }
   if (op.phase == 1) {
     if (!op.group->room(op.round, kLineRing)) return Step::waiting;
-    publish(op.group->line(op.group->index(), op.round), op.round);
+    publish(op.group->line(op.group->index(), op.round), op.round, 0);
     op.phase = 2;
   }
-  if (!all_arrived(op)) return Step::waiting;
+  if (!all_arrived(op, 0)) return Step::waiting;
   op.group->complete(op.round);
   op.phase = kPhaseDone;
   return Step::done;

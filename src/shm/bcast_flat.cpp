@@ -17,9 +17,9 @@ Step bcast_flat(Operation& op) {
     if (group.index() == call.root) {
       if (!group.room(op.round, ring_for(bytes))) return Step::waiting;
       std::memcpy(shared, out_bytes(call) + op.offset, bytes);
-      publish(group.line(call.root, op.round), op.round);
+      publish(group.line(call.root, op.round), op.round, bytes);
     } else {
-      if (!arrived(group.line(call.root, op.round), op.round, op.polls)) return Step::waiting;
+      if (!arrived(group.line(call.root, op.round), op.round, bytes, op.polls)) return Step::waiting;
       std::memcpy(out_bytes(call) + op.offset, shared, bytes);
     }
     group.complete(op.round);

@@ -10,12 +10,13 @@
 namespace sumac::shm {
 namespace {
 
-/// Both sides of inline, of the eager buffer and of a cell of it, and several rounds.
+/// Both sides of the first line, of both, of the eager buffer and of a cell of each, and several rounds.
 std::vector<std::size_t> sizes(const Shape& shape, int members) {
   const std::size_t eager = layout_of(shape, 0).eager_bytes, n = static_cast<std::size_t>(members);
-  std::vector<std::size_t> all = {0,   8,         16,    kInlineBytes, kInlineBytes + 8,
-                                  200, eager - 8, eager, eager + 8,    3 * eager + 16};
-  for (const std::size_t cell : {kInlineBytes / n / 8 * 8, eager / n / 16 * 16})
+  std::vector<std::size_t> all = {
+      0,   8,         16,    kFirstLineBytes, kFirstLineBytes + 8, kInlineBytes, kInlineBytes + 8,
+      200, eager - 8, eager, eager + 8,       3 * eager + 16};
+  for (const std::size_t cell : {kFirstLineBytes / n / 8 * 8, kInlineBytes / n / 8 * 8, eager / n / 16 * 16})
     for (const std::size_t size : {cell, cell + 8}) all.push_back(size);
   return all;
 }

@@ -27,17 +27,22 @@ constexpr std::size_t unit_for(std::size_t element_bytes) noexcept {
 /// Inline lines and eager buffers are rings: round r uses line r % kLineRing and eager buffer r % kEagerRing.
 inline constexpr std::size_t kLineRing = 8;
 inline constexpr std::size_t kEagerRing = 4;
-inline constexpr std::size_t kInlineBytes = 48;
+inline constexpr std::size_t kInlineBytes = 104;
+inline constexpr std::size_t kFirstLineBytes = 48;  ///< Of them, those that lie in the number's own cache line.
 /// Monotone counters for algorithms with more to say than one number per round (pipelined chunks and the like).
 inline constexpr std::size_t kCounters = 4;
 
-/// One member's word in one round: the number says that payload (and the eager buffer of the round) are there.
-struct alignas(kCacheLine) Line {
+/// One member's word in one round: the number says that payload (and the eager buffer of the round) are there. Two cache
+/// lines with a number in each: who waits for both looks at both, so that they come at the same time, not one after the
+/// other. And where a core fetches lines in pairs, the other half of the pair isn't the next round's.
+struct alignas(2 * kCacheLine) Line {
   std::atomic<std::uint64_t> round;
   std::uint64_t word;  ///< What the algorithm has to say besides payload (alltoallv: its largest block).
   std::byte payload[kInlineBytes];
+  std::atomic<std::uint64_t> tail_round;  ///< Stored only with a payload that reaches into the second line.
 };
-static_assert(sizeof(Line) == kCacheLine);
+static_assert(sizeof(Line) == 2 * kCacheLine);
+static_assert(offsetof(Line, payload) + kFirstLineBytes == kCacheLine);
 
 struct alignas(kCacheLine) Counter {
   std::atomic<std::uint64_t> value;

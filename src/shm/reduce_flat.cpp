@@ -21,13 +21,13 @@ Step reduce_flat(Operation& op) {
         if (!group.room(op.round, ring_for(bytes))) return Step::waiting;
         std::memcpy(own_copy, (is_root ? in_bytes(call) : static_cast<const std::byte*>(call.in)) + op.offset, bytes);
       }
-      if (!is_root) publish(group.line(group.index(), op.round), op.round);
+      if (!is_root) publish(group.line(group.index(), op.round), op.round, bytes);
       op.phase = 2;
     }
     if (is_root) {
       for (; op.peer < group.size(); ++op.peer) {
         if (op.peer == call.root) continue;
-        if (!arrived(group.line(op.peer, op.round), op.round, op.polls)) return Step::waiting;
+        if (!arrived(group.line(op.peer, op.round), op.round, bytes, op.polls)) return Step::waiting;
       }
       const std::byte* own = copies ? own_copy : in_bytes(call) + op.offset;
       fold_all(*call.fold, group.size(), out_bytes(call) + op.offset, bytes,

@@ -21,10 +21,10 @@ Step reduce_scatter_block_flat(Operation& op) {
       // In place, the result replaces the first block up to op.offset only, and that much of it has been published.
       for (std::size_t m = 0; m < members; ++m)
         std::memcpy(row_of(group.index()) + m * cell, in_bytes(call) + m * call.bytes + op.offset, cell);
-      publish(group.line(group.index(), op.round), op.round);
+      publish(group.line(group.index(), op.round), op.round, cell * members);
       op.phase = 2;
     }
-    if (!all_arrived(op)) return Step::waiting;
+    if (!all_arrived(op, cell * members)) return Step::waiting;
     // In place, the own operand lies in its own block: what the fold overwrites is block 0, at member 0 as its first operand.
     const std::size_t mine = static_cast<std::size_t>(group.index());
     const std::byte* own = in_bytes(call) + mine * call.bytes + op.offset;

@@ -43,19 +43,23 @@ Step step_for(Group& group, Copied copied) noexcept {
   return Step::failed;
 }
 
+std::size_t addresses_bytes(const Group& group) noexcept {
+  return static_cast<std::size_t>(group.size()) * sizeof(std::byte*);
+}
+
 bool tell(Operation& op, const std::byte* const* addresses) {
   Group& group = *op.group;
-  const std::size_t bytes = static_cast<std::size_t>(group.size()) * sizeof(std::byte*);
+  const std::size_t bytes = addresses_bytes(group);
   if (!group.room(op.round, ring_for(bytes))) return false;
   if (addresses != nullptr) std::memcpy(payload_of(group, group.index(), op.round, bytes), addresses, bytes);
-  publish(group.line(group.index(), op.round), op.round);
+  publish(group.line(group.index(), op.round), op.round, bytes);
   return true;
 }
 
 std::byte* told_by(const Group& group, int member, int to, std::uint64_t round) noexcept {
-  const std::size_t bytes = static_cast<std::size_t>(group.size()) * sizeof(std::byte*);
   std::byte* address = nullptr;
-  std::memcpy(&address, payload_of(group, member, round, bytes) + static_cast<std::size_t>(to) * sizeof address,
+  std::memcpy(&address,
+              payload_of(group, member, round, addresses_bytes(group)) + static_cast<std::size_t>(to) * sizeof address,
               sizeof address);
   return address;
 }
@@ -79,18 +83,18 @@ Step single_copy(Operation& op, const AddressFor& address_for, const Take& take,
   if (op.phase == kRead) {
     for (; op.peer < group.size(); ++op.peer) {
       if (op.peer == group.index()) continue;
-      if (!arrived(group.line(op.peer, op.round), op.round, op.polls)) return Step::waiting;
+      if (!arrived(group.line(op.peer, op.round), op.round, addresses_bytes(group), op.polls)) return Step::waiting;
       const Copied copied = take(op.peer, told_by(group, op.peer, group.index(), op.round));
       if (copied != Copied::all) return step_for(group, copied);
     }
     group.see_all(op.round);
     group.complete(op.round);
     begin_round(op);
-    publish(group.line(group.index(), op.round),
-            op.round);  // there is room: everybody has been seen in the round before
+    // There is room: everybody has been seen in the round before.
+    publish(group.line(group.index(), op.round), op.round, 0);
     op.phase = kThrough;
   }
-  if (!all_arrived(op)) return Step::waiting;
+  if (!all_arrived(op, 0)) return Step::waiting;
   group.complete(op.round);
   op.phase = kPhaseDone;
   return Step::done;
