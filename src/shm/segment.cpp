@@ -48,8 +48,8 @@ Result<UniqueFd> make_file(const char* path, std::size_t bytes) {
   ::unlink(path);
   // Short: it travels to the other ranks among many.
   if (error == ENOSPC)
-    return fail(Errc::exhausted, "/dev/shm has no {} KiB left: enlarge it (docker --shm-size) or SUMAC_SHM_BACKING=memfd",
-                bytes / 1024);
+    return fail(Errc::exhausted,
+                "/dev/shm has no {} KiB left: enlarge it (docker --shm-size) or SUMAC_SHM_BACKING=memfd", bytes / 1024);
   return fail(Errc::io, "reserve {} KiB in /dev/shm: {}", bytes / 1024, std::strerror(error));
 }
 
