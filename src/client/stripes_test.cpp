@@ -129,7 +129,7 @@ TEST(Stripes, AStreamIsCutWhereWaitingForChunksAndHandlingThemCostLeastTogether)
       {"no rate is known", {0, 50'000, 1}, 65536, 1, 0},
       {"nothing to send", {60 * kMbit, 50'000, 1}, 0, 1, 1024},
       {"64 KiB: a window is a train up and one down", {60 * kMbit, 50'000, 1}, 65536, 1, 8192},
-      {"two levels: two up and two down (half of 256 KiB on each of two rails)", {40 * kMbit, 100'000, 2}, 131072, 2, 16384},
+      {"two levels (256 KiB on two rails): two up, two down", {40 * kMbit, 100'000, 2}, 131072, 2, 16384},
       {"however deep, a message alone is cut in eight", {60 * kMbit, 50'000, 4}, 65536, 1, 8192},
       {"a quarter of the rate and of the bytes for each of four trees", {15 * kMbit, 50'000, 2}, 16384, 4, 3456},
   };
