@@ -17,6 +17,7 @@ constexpr wire::AggKind kDown[] = {wire::AggKind::result,     wire::AggKind::joi
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input in(data, size);
   test::StandingGroup world(2);
+  world.tree.placing = static_cast<test::TestTree::Placing>(size % 3);
   std::vector<std::vector<std::byte>> src(2, std::vector<std::byte>(512)), dst = src;
   // Rank 0 waits for rank 1, which says nothing: all answers that come are the fuzzer's.
   for (int i = 0; i < 3; ++i) {

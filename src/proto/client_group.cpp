@@ -36,6 +36,10 @@ void ClientGroup::Impl::leave(Time now) {
   drain(now);
 }
 
+Errc ClientGroup::Impl::on_placed(const AggHeader& header, Time now) {
+  return header.epoch != config_.epoch ? Errc::ok : result(header, {}, now);
+}
+
 Errc ClientGroup::Impl::on_message(const AggHeader& header, const BufferRef& frame, Time now) {
   if (guard(Guard::member_epoch, header.epoch != config_.epoch)) return Errc::ok;  // of another epoch: late
   switch (header.kind) {
@@ -247,6 +251,9 @@ void ClientGroup::leave(Time now) { impl_->leave(now); }
 Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Time now) {
   return impl_->on_message(header, frame, now);
 }
+std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept { return impl_->place(header); }
+std::span<std::byte> ClientGroup::expect(AggHeader& header) noexcept { return impl_->expect(header); }
+Errc ClientGroup::on_placed(const AggHeader& header, Time now) { return impl_->on_placed(header, now); }
 void ClientGroup::on_link_closed(Time now) { impl_->link_closed(now); }
 void ClientGroup::on_number_reused() { impl_->number_reused(); }
 void ClientGroup::tick(Time now) { impl_->tick(now); }

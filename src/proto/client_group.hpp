@@ -1,7 +1,7 @@
 #pragma once
 // A member's side of one group: join, numbered contributions in windows, results in order, verdict, leave
 // (docs/protocol.md). No I/O and no copy of what is sent: contributions borrow the user's memory; results are copied
-// to the user's memory in turn.
+// to the user's memory in turn, unless the shell has received them there (place()).
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -170,6 +170,16 @@ class ClientGroup {
   /// A message by multicast, whose tag was right. It counts as the link's copy taken early: the window, Leave and what is said
   /// again by timer go by the link's copies, which come all the same.
   Heard on_multicast(const wire::AggHeader& header, const BufferRef& frame, Time now);
+
+  /// A result has begun, this is its header: where its data may go at once, to be told of by on_placed(). Empty: they are to come with
+  /// on_message(), as they always may. Only for a result that can be complete by nothing else meanwhile, in its turn, all of which is
+  /// kept. What has landed of one that never comes to its end is in `dst`, which a failed operation leaves undefined anyway.
+  std::span<std::byte> place(const wire::AggHeader& header) noexcept;
+  /// The result that comes next, if one does, and where its data may go; empty: that can't be said, or the memory is not free to be spoilt
+  /// by something else that comes instead (in place it still holds what is to be sent).
+  std::span<std::byte> expect(wire::AggHeader& header) noexcept;
+  /// The data of a result lie where place() or expect() said.
+  Errc on_placed(const wire::AggHeader& header, Time now);
 
   /// A message of this group (ClientLink sorts them). Errc::ok, or Errc::invalid: the node broke a rule, drop the link.
   Errc on_message(const wire::AggHeader& header, const BufferRef& frame, Time now);

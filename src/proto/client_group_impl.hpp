@@ -24,6 +24,7 @@ class ClientGroup::Impl {
   void give_up();
   void leave(Time now);
   Errc on_message(const wire::AggHeader& header, const BufferRef& frame, Time now);
+  Errc on_placed(const wire::AggHeader& header, Time now);
   void link_closed(Time now);
   void number_reused();
   Phase phase() const noexcept;
@@ -32,6 +33,10 @@ class ClientGroup::Impl {
   tl::expected<OpId, Errc> post(const Operation& operation, Time now);
   std::optional<Completion> next_completion();
   Errc ask_for_lock(Time now);
+  std::span<std::byte> place(const wire::AggHeader& header) noexcept;
+  std::span<std::byte> expect(wire::AggHeader& header) noexcept;
+  /// `frame`: none, if its data lie where place() said.
+  Errc result(const wire::AggHeader& header, const BufferRef& frame, Time now);
   Heard multicast(const wire::AggHeader& header, const BufferRef& frame, Time now);
   void pump(Time now);  ///< Sends what there is room for.
 
@@ -92,7 +97,6 @@ class ClientGroup::Impl {
   void send_our_own(wire::Coll coll, Time now);
   wire::AggHeader contribution(wire::Coll coll, std::uint32_t number) const noexcept;
   wire::AggHeader fragment(const Record& record, std::uint32_t number, const Piece& piece) const noexcept;
-  Errc result(const wire::AggHeader& header, const BufferRef& frame, Time now);
   bool answers(const Entry& entry, const wire::AggHeader& header) const noexcept;
   void follow(Time now);
   void fail_from(std::uint32_t number, Errc status, Time now);

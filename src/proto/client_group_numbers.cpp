@@ -1,6 +1,7 @@
 // The numbers of a member's group: operations are cut into them, results are delivered in their order. The hot path of a member:
 // nothing here allocates, locks or logs.
 #include <cstring>
+#include <functional>
 
 #include "proto/client_group_impl.hpp"
 #include "proto/guard.hpp"
@@ -154,6 +155,41 @@ Errc ClientGroup::Impl::result(const AggHeader& header, const BufferRef& frame, 
   return Errc::ok;
 }
 
+/// Nothing else may make this number complete while its data are landing: the memory would be the user's again. By the link that could be
+/// only a copy of this very result, which comes behind it; multicasts come whenever they like.
+std::span<std::byte> ClientGroup::Impl::place(const AggHeader& header) noexcept {
+  if (header.kind != AggKind::result || header.epoch != config_.epoch) return {};
+  const std::uint32_t number = header.sequence;
+  if (number != done_ || number == next_) return {};
+  if (verdict_ && !wire::seq_before(number, verdict_->first_failed)) return {};
+  const Entry& at = entry(number);
+  if (!std::holds_alternative<member_number::Sent>(at.state) || (at.header.flags & wire::kFlagListening) != 0)
+    return {};
+  if (!answers(at, header) || header.payload_bytes == 0) return {};
+  const Record& record = record_of(at);
+  const Operation& operation = record.operation;
+  if (header.first < operation.keep.from || header.first + at.elements > operation.keep.to) return {};
+  return operation.dst.subspan((header.first - operation.keep.from) * record.element, header.payload_bytes);
+}
+
+std::span<std::byte> ClientGroup::Impl::expect(AggHeader& header) noexcept {
+  if (done_ == next_) return {};
+  const Entry& at = entry(done_);
+  if (at.is_ours) return {};
+  const Operation& operation = record_of(at).operation;
+  const std::less<const std::byte*> before;
+  const bool is_apart = !before(operation.dst.data(), operation.src.data() + operation.src.size()) ||
+                        !before(operation.src.data(), operation.dst.data() + operation.dst.size());
+  if (!is_apart) return {};
+  header = at.header;
+  header.kind = AggKind::result;
+  header.origin = wire::kNoRank;
+  header.members = 0;
+  header.payload_bytes = result_bytes(at);
+  header.version = wire::version_of(header);
+  return place(header);
+}
+
 Heard ClientGroup::Impl::multicast(const AggHeader& header, const BufferRef& frame, Time now) {
   if (guard(Guard::multicast_life, header.group_id != config_.group_id || header.epoch != config_.epoch))
     return Heard::discarded;
@@ -265,9 +301,9 @@ void ClientGroup::Impl::deliver(Entry& at, std::uint32_t number, const BufferRef
   const Operation& operation = record.operation;
   const std::uint64_t from = std::max(at.header.first, operation.keep.from);
   const std::uint64_t to = std::min(at.header.first + at.elements, operation.keep.to);
-  if (from < to) {
+  const bool is_ours = result_bytes(at) == 0;
+  if (from < to && (is_ours || frame)) {  // without a frame it lies there already
     // What was ours did not travel back: it is still where we gave it from.
-    const bool is_ours = result_bytes(at) == 0;
     const std::byte* source = is_ours
                                   ? operation.src.data() + (from - operation.give.from) * record.element
                                   : frame.data() + wire::kAggHeaderBytes + (from - at.header.first) * record.element;

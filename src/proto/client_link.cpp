@@ -14,6 +14,7 @@ namespace sumac::proto {
 
 using wire::AggHeader;
 using wire::AggKind;
+using Head = ClientLink::Head;
 
 class ClientLink::Impl {
  public:
@@ -78,6 +79,33 @@ class ClientLink::Impl {
   void detach(ClientGroup& group) {
     const std::uint32_t number = id_number(group.config().group_id);
     if (number < groups_.size() && groups_[number] == &group) groups_[number] = nullptr;
+    if (placed_ == &group) placed_ = nullptr;
+  }
+
+  std::span<std::byte> place(Head head, std::size_t payload) noexcept {
+    AggHeader header;
+    if (closed_ || wire::decode_head(head, payload, config_.message_max, header) != Errc::ok) return {};
+    ClientGroup* group = header.tree_id == config_.tree_id ? group_of(header) : nullptr;
+    return group == nullptr ? std::span<std::byte>{} : group->place(header);
+  }
+
+  void on_placed(Head head, Time now) {
+    if (closed_) return;
+    AggHeader header;
+    wire::load(header, head.data());        // place() has checked it
+    ClientGroup* group = group_of(header);  // none: it has left since
+    placed_ = group;
+    if (group != nullptr && group->on_placed(header, now) != Errc::ok) broke_a_rule(header, now);
+  }
+
+  std::span<std::byte> expect(std::span<std::byte, wire::kAggHeaderBytes> head) noexcept {
+    AggHeader header;
+    if (closed_ || placed_ == nullptr) return {};
+    for (const ClientGroup* group : groups_)
+      if (group != nullptr && group != placed_ && group->in_flight() != 0) return {};  // whose results may come first
+    const auto to = placed_->expect(header);
+    if (!to.empty()) wire::encode(header, head);
+    return to;
   }
 
   void on_message(const BufferRef& frame, Time now) {
@@ -125,7 +153,7 @@ class ClientLink::Impl {
         break;
       default: break;
     }
-    if (status != Errc::ok) drop("the node broke a rule (" + wire::describe(header) + ")", now);
+    if (status != Errc::ok) broke_a_rule(header, now);
   }
 
   void closed(std::string why, Time now) {
@@ -198,11 +226,19 @@ class ClientLink::Impl {
     if (action == open_request::Action::send && leaf_) send_open(token, at->second, now);
   }
 
-  Errc to_group(const AggHeader& header, const BufferRef& frame, Time now) {
+  ClientGroup* group_of(const AggHeader& header) const noexcept {
     const std::uint32_t number = id_number(header.group_id);
     ClientGroup* group = number < groups_.size() ? groups_[number] : nullptr;
-    if (group == nullptr || group->config().group_id != header.group_id) return Errc::ok;  // it has left: late
-    return group->on_message(header, frame, now);
+    return group != nullptr && group->config().group_id == header.group_id ? group : nullptr;
+  }
+
+  Errc to_group(const AggHeader& header, const BufferRef& frame, Time now) {
+    ClientGroup* group = group_of(header);
+    return group == nullptr ? Errc::ok : group->on_message(header, frame, now);  // none: it has left, late
+  }
+
+  void broke_a_rule(const AggHeader& header, Time now) {
+    drop("the node broke a rule (" + wire::describe(header) + ")", now);
   }
 
   void drop(const std::string& why, Time now) {
@@ -211,6 +247,7 @@ class ClientLink::Impl {
   }
 
   std::vector<ClientGroup*> groups_;  // [group number]
+  ClientGroup* placed_ = nullptr;     // whose result was the last that was placed
 };
 
 ClientLink::ClientLink(const ClientLinkConfig& config, Outbox& outbox)
@@ -226,6 +263,11 @@ OpenOutcome ClientLink::open_outcome(std::uint64_t token) const { return impl_->
 void ClientLink::forget_open(std::uint64_t token) { impl_->opens_.erase(token); }
 void ClientLink::attach(ClientGroup& group) { impl_->attach(group); }
 void ClientLink::detach(ClientGroup& group) { impl_->detach(group); }
+std::span<std::byte> ClientLink::place(Head head, std::size_t payload) noexcept { return impl_->place(head, payload); }
+std::span<std::byte> ClientLink::expect(std::span<std::byte, wire::kAggHeaderBytes> head) noexcept {
+  return impl_->expect(head);
+}
+void ClientLink::on_placed(Head head, Time now) { impl_->on_placed(head, now); }
 void ClientLink::on_message(BufferRef frame, Time now) { impl_->on_message(frame, now); }
 void ClientLink::on_closed(const Error& why, Time now) { impl_->closed(why.context, now); }
 void ClientLink::tick(Time now) { impl_->tick(now); }

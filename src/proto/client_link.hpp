@@ -12,6 +12,7 @@
 #include "base/secret.hpp"
 #include "proto/client_group.hpp"
 #include "proto/link.hpp"
+#include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
 
@@ -58,6 +59,12 @@ class ClientLink {
   void attach(ClientGroup& group);
   void detach(ClientGroup& group);
 
+  /// A message of `payload` bytes behind this header has begun: where those may go at once; see ClientGroup::place().
+  using Head = std::span<const std::byte, wire::kAggHeaderBytes>;
+  std::span<std::byte> place(Head head, std::size_t payload) noexcept;
+  void on_placed(Head head, Time now);  ///< They are there.
+  /// After on_placed(): the header of the message that comes next, and where what is behind it may go; see ClientGroup::expect().
+  std::span<std::byte> expect(std::span<std::byte, wire::kAggHeaderBytes> head) noexcept;
   /// One whole message from the leaf. Malformed: Outbox::drop and every group is lost.
   void on_message(BufferRef frame, Time now);
   void on_closed(const Error& why, Time now);

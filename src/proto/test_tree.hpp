@@ -1,6 +1,7 @@
 #pragma once
 // For tests: one or more nodes and clients joined by perfect wires, delivered in order by run(). No timers.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -146,6 +147,9 @@ class TestTree {
 
   Time now{};
   BufferPool pool{64u << 20};
+  /// What clients do with results whose place is known: receive them there, or begin to and then get them in a frame after all.
+  enum class Placing : std::uint8_t { never, always, broken_off } placing = Placing::never;
+  std::size_t placed = 0;
 
  private:
   struct Wire {
@@ -166,8 +170,26 @@ class TestTree {
     End& to = *ends_[message.to];
     if (to.node)
       to.node->on_message(message.link, std::move(message.frame), now);
-    else if (to.client)
+    else if (to.client && !place(*to.client, message.frame.bytes()))
       to.client->on_message(std::move(message.frame), now);
+  }
+  bool place(ClientLink& client, std::span<const std::byte> message) {
+    if (placing == Placing::never || message.size() < wire::kAggHeaderBytes) return false;
+    const auto head = message.first<wire::kAggHeaderBytes>();
+    const auto payload = message.subspan(head.size());
+    std::array<std::byte, wire::kAggHeaderBytes> next;
+    const auto expected = client.expect(next);
+    std::fill(expected.begin(), expected.end(), std::byte{0x5A});  // which it may be
+    const auto to = client.place(head, payload.size());
+    if (!expected.empty() && std::equal(next.begin(), next.end(), head.begin()) && to.data() != expected.data())
+      throw std::runtime_error("what was expected belongs elsewhere");
+    if (to.empty()) return false;
+    if (to.size() != payload.size()) throw std::runtime_error("a place of another size");
+    ++placed;
+    const bool is_whole = placing == Placing::always;
+    std::copy_n(payload.begin(), is_whole ? payload.size() : payload.size() / 2, to.begin());
+    if (is_whole) client.on_placed(head, now);
+    return is_whole;
   }
   End& add_end() {
     ends_.push_back(std::make_unique<End>());

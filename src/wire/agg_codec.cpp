@@ -150,8 +150,13 @@ const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_
 
 Errc decode(std::span<const std::byte> frame, std::uint32_t payload_max, AggHeader& out) noexcept {
   if (frame.size() < kAggHeaderBytes) return Errc::invalid;
-  load(out, frame.data());
-  return flaw(out, frame.size() - kAggHeaderBytes, payload_max) == nullptr ? Errc::ok : Errc::invalid;
+  return decode_head(frame.first<kAggHeaderBytes>(), frame.size() - kAggHeaderBytes, payload_max, out);
+}
+
+Errc decode_head(std::span<const std::byte, kAggHeaderBytes> head, std::size_t payload, std::uint32_t payload_max,
+                 AggHeader& out) noexcept {
+  load(out, head.data());
+  return flaw(out, payload, payload_max) == nullptr ? Errc::ok : Errc::invalid;
 }
 
 Result<AggHeader> decode_agg_header(std::span<const std::byte> frame, std::uint32_t payload_max) {

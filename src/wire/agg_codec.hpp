@@ -32,6 +32,10 @@ inline constexpr std::size_t kAggHeaderBytes = sizeof(AggHeader);
 /// behind contribute, supply and result (bodies of the other kinds have their own fixed size).
 Errc decode(std::span<const std::byte> frame, std::uint32_t payload_max, AggHeader& out) noexcept;
 
+/// The same of a message whose `payload` bytes are still to come: `head` is its header.
+Errc decode_head(std::span<const std::byte, kAggHeaderBytes> head, std::size_t payload, std::uint32_t payload_max,
+                 AggHeader& out) noexcept;
+
 /// The same checks with a sentence that names the field: for the one message that ends a connection.
 Result<AggHeader> decode_agg_header(std::span<const std::byte> frame, std::uint32_t payload_max);
 
