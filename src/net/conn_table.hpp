@@ -75,7 +75,7 @@ class ConnTable {
 /// What happened and is not told yet. I/O fills it, deliver() empties it: so a callback may close any connection.
 class EventQueue {
  public:
-  enum class Kind : std::uint8_t { accepted, connected, message, closed, writable };
+  enum class Kind : std::uint8_t { accepted, connected, message, placed, closed, writable };
 
   bool empty() const noexcept { return next_ == events_.size(); }
   std::size_t size() const noexcept { return events_.size() - next_; }
@@ -98,6 +98,7 @@ class EventQueue {
         case Kind::accepted: to.on_accepted(event.conn); break;
         case Kind::connected: to.on_connected(event.conn); break;
         case Kind::message: to.on_message(event.conn, std::move(event.frame)); break;
+        case Kind::placed: to.on_placed(event.conn, std::move(event.frame)); break;
         case Kind::writable: to.on_writable(event.conn); break;
         case Kind::closed: {
           const Error why = std::move(conn->why);

@@ -9,6 +9,8 @@
 namespace sumac::net {
 namespace {
 
+/// A wrong guess costs a copy of what it spoilt: not more often than this.
+inline constexpr int kGuessAfter = 16;
 inline constexpr std::size_t kGatherMax = 64;  // messages of two pieces: up to 32 in one system call
 
 }  // namespace
@@ -20,23 +22,47 @@ void TcpConnection::fail_with(Errc code, std::string text) {
 }
 
 ssize_t TcpConnection::read_some(Landing& landing, std::size_t& wanted, TransportStats& stats) {
-  const auto target = reader.target();
+  const auto target = reader.target(), expected = reader.expected();
+  iovec iov[3];
+  int used = 0;
+  wanted = 0;
+  const auto add = [&](std::byte* to, std::size_t bytes) {
+    iov[used++] = {to, bytes};
+    wanted += bytes;
+  };
+  // Between placed messages no more is read than what tells where the next one belongs: anything else would have to be copied there.
+  // Behind an expected one nothing: once that is told, the next is expected.
+  if (!expected.empty()) add(landing.data(), kExpectedHead);
+  if (!expected.empty() || !target.empty())
+    add(expected.empty() ? target.data() : expected.data(), target.size() + expected.size());
+  if (expected.empty()) add(landing.data(), reader.places() ? kExpectedHead : landing.size());
   ssize_t n;
   do {
     ++stats.system_calls;
-    if (target.empty()) {
-      wanted = landing.size();
-      n = recv(fd.get(), landing.data(), landing.size(), 0);
-    } else {
-      iovec iov[2] = {{target.data(), target.size()}, {landing.data(), landing.size()}};
-      wanted = target.size() + landing.size();
-      n = readv(fd.get(), iov, 2);
-    }
+    n = used == 1 ? recv(fd.get(), landing.data(), wanted, 0) : readv(fd.get(), iov, used);
   } while (n < 0 && errno == EINTR);
   return n;
 }
 
+std::span<const std::byte> TcpConnection::sort_out(Landing& landing, std::size_t got, std::vector<std::byte>& spoilt) {
+  const auto expected = reader.expected();
+  if (expected.empty()) {
+    const std::size_t placed = std::min(got, reader.target().size());
+    if (placed > 0) reader.advance(placed);
+    return std::span<const std::byte>(landing).first(got - placed);
+  }
+  const auto begin = std::span<const std::byte>(landing).first<kExpectedHead>();
+  if (got <= kExpectedHead) return reader.expect_nothing(), begin.first(got);
+  const std::size_t placed = got - kExpectedHead;
+  if (reader.meets(begin)) return reader.advance(placed), std::span<const std::byte>{};
+  guess_after = kGuessAfter;
+  spoilt.assign(begin.begin(), begin.end());
+  spoilt.insert(spoilt.end(), expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(placed));
+  return spoilt;
+}
+
 TcpConnection::Read TcpConnection::end_of_stream(ssize_t n) {
+  reader.expect_nothing();
   if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Read::drained;
   if (n < 0) {
     const int error = errno;
@@ -97,6 +123,14 @@ Errc TcpConnection::send_now(std::span<const std::byte> frame_header, std::span<
   if (static_cast<std::size_t>(n) == frame_header.size() + head.size() + body.bytes.size()) return Errc::ok;
   out.push(frame_header, head, body, static_cast<std::size_t>(n));
   return Errc::again;
+}
+
+void TcpConnection::wake_from(std::size_t bytes, TransportStats& stats) {
+  const int value = static_cast<int>(bytes);
+  if (wakes_from == bytes) return;
+  ++stats.system_calls;
+  // What can't be set stays as it is: then we wake earlier, or are told by the time limit.
+  if (setsockopt(fd.get(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value) == 0) wakes_from = bytes;
 }
 
 bool TcpConnection::has_unread_input() const {

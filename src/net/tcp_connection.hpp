@@ -26,19 +26,20 @@ enum class TcpState : std::uint8_t {
 
 class TcpConnection {
  public:
-  TcpConnection(ConnId conn, UniqueFd socket, bool connector, BufferPool& pool, std::size_t message_max)
+  TcpConnection(ConnId conn, UniqueFd socket, bool connector, BufferPool& pool, const TransportConfig& config)
       : id(conn),
         fd(std::move(socket)),
         is_connector(connector),
         state(connector ? TcpState::connecting : TcpState::greeting),
-        reader(pool, connector ? FrameType::welcome : FrameType::hello, message_max) {}
+        reader(pool, connector ? FrameType::welcome : FrameType::hello, config.message_max, config.place_from) {}
 
-  enum class Read : std::uint8_t { drained, more, stalled, ended };
+  enum class Read : std::uint8_t { drained, more, stalled, asks, ended };
   /// One read; calls `take(Frame&&)` for each complete frame. `more`: the kernel probably has more. `stalled`: no buffer, call
-  /// resume() later. `ended`: `why` is set. take() may not destroy the connection.
+  /// resume() later. `asks`: where a message belongs; call reader.place(), then resume(). `ended`: `why` is set. take() may not destroy
+  /// the connection.
   template <class Take>
   Read receive(Landing& landing, TransportStats& stats, Take&& take);
-  /// Goes on with what a read without buffers left behind.
+  /// Goes on with what a read that stalled or asked left behind.
   template <class Take>
   Read resume(Take&& take);
 
@@ -51,6 +52,8 @@ class TcpConnection {
   /// First reason counts.
   void fail_with(Errc code, std::string text);
   bool has_unread_input() const;
+  /// Fewer bytes than this are not reported.
+  void wake_from(std::size_t bytes, TransportStats& stats);
 
   ConnId id;
   UniqueFd fd;
@@ -67,8 +70,15 @@ class TcpConnection {
   bool dirty = false;                       ///< On the list of those to flush.
   bool tell_writable = false;               ///< send() answered `again`.
   bool stalled = false;                     ///< On the list of those that wait for a buffer.
+  bool asks = false;                        ///< On the list of those that ask where a message belongs.
   bool muted = false;                       ///< Not read until the peer has taken answers.
-  bool pong_owed = false;                   ///< One is in the queue: it answers all pings so far.
+  bool drained = false;                     ///< The last read got less than there was room for.
+  bool follows = false;                     ///< On the list of those where one large message follows another.
+  std::size_t wakes_from = 1;
+  Time read_at{};          ///< For the last time.
+  int guess_after = 0;     ///< Messages before it is worth guessing again what comes next.
+  int reads_left = 0;      ///< Of this pass.
+  bool pong_owed = false;  ///< One is in the queue: it answers all pings so far.
   bool disowned = false;   ///< close(flush): the queue goes out, then the peer's end of stream is awaited.
   bool shut = false;       ///< Our direction has ended.
   Time deadline = kNever;  ///< Of connecting, greeting and flushing.
@@ -77,12 +87,14 @@ class TcpConnection {
 
  private:
   ssize_t read_some(Landing& landing, std::size_t& wanted, TransportStats& stats);
+  /// After a read: what is not in place. `spoilt`: memory for it where something else came than was expected.
+  std::span<const std::byte> sort_out(Landing& landing, std::size_t got, std::vector<std::byte>& spoilt);
   Read end_of_stream(ssize_t n);
   template <class Take>
   Read parse(std::span<const std::byte> in, Take&& take);
   Errc write_failed(int error);
 
-  std::vector<std::byte> left_;  ///< Bytes read that wait for a buffer.
+  std::vector<std::byte> left_;  ///< Bytes read that wait for a buffer, or for an answer.
 };
 
 template <class Take>
@@ -92,6 +104,7 @@ TcpConnection::Read TcpConnection::parse(std::span<const std::byte> in, Take&& t
     switch (reader.feed(in, frame)) {
       case FrameReader::Got::more: return Read::drained;
       case FrameReader::Got::frame: take(std::move(frame)); break;
+      case FrameReader::Got::head: left_.assign(in.begin(), in.end()); return Read::asks;
       case FrameReader::Got::no_buffer: left_.assign(in.begin(), in.end()); return Read::stalled;
       case FrameReader::Got::malformed: fail_with(Errc::invalid, reader.flaw()); return Read::ended;
     }
@@ -101,22 +114,27 @@ TcpConnection::Read TcpConnection::parse(std::span<const std::byte> in, Take&& t
 template <class Take>
 TcpConnection::Read TcpConnection::receive(Landing& landing, TransportStats& stats, Take&& take) {
   std::size_t wanted = 0;
-  const std::size_t in_place = reader.target().size();
   const ssize_t n = read_some(landing, wanted, stats);
   if (n <= 0) return end_of_stream(n);
   const auto got = static_cast<std::size_t>(n);
   stats.bytes_in += got;
-  const std::size_t placed = std::min(got, in_place);
-  if (placed > 0) reader.advance(placed);
-  const Read read = parse(std::span<const std::byte>(landing).first(got - placed), take);
-  return read == Read::drained && (got == wanted || !reader.target().empty()) ? Read::more : read;
+  std::vector<std::byte> spoilt;
+  const Read read = parse(sort_out(landing, got, spoilt), take);
+  drained = got < wanted;
+  const bool is_awaited = !reader.places() && !reader.target().empty();
+  return read == Read::drained && (!drained || is_awaited) ? Read::more : read;
 }
 
 template <class Take>
 TcpConnection::Read TcpConnection::resume(Take&& take) {
-  const std::vector<std::byte> in = std::move(left_);
-  left_.clear();
-  return parse(in, take);
+  std::vector<std::byte> in;
+  in.swap(left_);
+  const Read read = parse(in, take);
+  if (left_.empty()) {  // the memory serves again
+    in.clear();
+    left_.swap(in);
+  }
+  return read;
 }
 
 }  // namespace sumac::net

@@ -1,7 +1,8 @@
 #include "net/tcp_frame.hpp"
 
-#include <algorithm>
+#include <cassert>
 #include <cstring>
+#include <utility>
 
 #include "base/bytes.hpp"
 
@@ -54,6 +55,7 @@ FrameReader::Got FrameReader::malformed(const char* why) noexcept {
   phase_ = Phase::malformed;
   flaw_ = why;
   content_.reset();
+  placed_ = {};
   return Got::malformed;
 }
 
@@ -80,20 +82,26 @@ FrameReader::Got FrameReader::feed(std::span<const std::byte>& in, Frame& out) n
     header_.length = load_le<std::uint32_t>(small_.data() + 4);
     if (const char* why = check_header(); why != nullptr) return malformed(why);
     have_ = 0;
-    phase_ = header_.type == FrameType::data ? Phase::buffer : Phase::small;
+    if (header_.type != FrameType::data)
+      phase_ = Phase::small;
+    else
+      phase_ = header_.length < place_from_ ? Phase::buffer : Phase::head;
   }
+  if (phase_ == Phase::head) {
+    take(in, std::span(head_).subspan(have_));
+    if (have_ < kPlaceHead) return Got::more;
+    phase_ = Phase::asking;
+  }
+  if (phase_ == Phase::asking) return Got::head;
   if (phase_ == Phase::buffer) {
-    content_ = pool_->acquire(header_.length);
+    content_ = pool_->acquire(buffer_bytes());
     if (!content_) return Got::no_buffer;
+    std::memcpy(content_.data(), head_.data(), have_);  // nothing, or the head
     phase_ = Phase::content;
   }
   if (phase_ == Phase::content) {
     take(in, target());
-    if (have_ < header_.length) return Got::more;
-    out.type = FrameType::data;
-    out.content = std::move(content_);
-    next_frame();
-    return Got::frame;
+    return have_ < header_.length ? Got::more : complete(out);
   }
   if (phase_ == Phase::small) {
     take(in, std::span(small_).first(header_.length).subspan(have_));
@@ -113,15 +121,73 @@ FrameReader::Got FrameReader::feed(std::span<const std::byte>& in, Frame& out) n
   return Got::malformed;
 }
 
+FrameReader::Got FrameReader::complete(Frame& out) noexcept {
+  out.type = FrameType::data;
+  out.content = std::move(content_);
+  out.placed = places_ = !placed_.empty();
+  placed_ = {};
+  next_frame();
+  return Got::frame;
+}
+
+void FrameReader::expect(std::span<const std::byte, kPlaceHead> head, std::span<std::byte> to) noexcept {
+  assert(between_frames() && greeted_ && !to.empty() && to.size() <= message_max_ - kPlaceHead);
+  content_ = pool_->acquire(kPlaceHead);
+  if (!content_) return;
+  std::ranges::copy(head, content_.data());
+  expected_ = to;
+}
+
+void FrameReader::expect_nothing() noexcept {
+  if (std::exchange(expected_, {}).empty()) return;
+  content_.reset();
+}
+
+bool FrameReader::meets(std::span<const std::byte, kExpectedHead> begin) noexcept {
+  const auto length = static_cast<std::uint32_t>(kPlaceHead + expected_.size());
+  const auto head = begin.last<kPlaceHead>();
+  const bool is_it =
+      std::ranges::equal(begin.first<kFrameHeaderBytes>(), encode_frame_header(FrameType::data, length)) &&
+      std::ranges::equal(head, content_.bytes());
+  if (!is_it) return expect_nothing(), false;
+  header_ = {.length = length};
+  std::ranges::copy(head, head_.begin());
+  placed_ = std::exchange(expected_, {});
+  places_ = true;
+  have_ = kPlaceHead;
+  phase_ = Phase::content;
+  return true;
+}
+
+void FrameReader::place(std::span<std::byte> to) noexcept {
+  assert(phase_ == Phase::asking && (to.empty() || to.size() == header_.length - kPlaceHead));
+  placed_ = to;
+  places_ = !to.empty();
+  phase_ = Phase::buffer;
+}
+
+bool FrameReader::displace() noexcept {
+  const auto landed = std::exchange(placed_, {});
+  if (landed.empty() || phase_ != Phase::content) return true;  // nothing lies there yet
+  BufferRef whole = pool_->acquire(header_.length);
+  if (!whole) return malformed("no buffer for a message whose memory was taken back"), false;
+  std::memcpy(whole.data(), head_.data(), kPlaceHead);
+  std::memcpy(whole.data() + kPlaceHead, landed.data(), have_ - kPlaceHead);
+  content_ = std::move(whole);
+  return true;
+}
+
 std::span<std::byte> FrameReader::target() const noexcept {
   if (phase_ != Phase::content) return {};
-  return content_.bytes().subspan(have_);
+  return placed_.empty() ? content_.bytes().subspan(have_) : placed_.subspan(have_ - kPlaceHead);
 }
 
 std::string FrameReader::position() const {
   switch (phase_) {
     case Phase::header: return fmt::format("frame header {} of {} bytes", have_, kFrameHeaderBytes);
     case Phase::small:
+    case Phase::head:
+    case Phase::asking:
     case Phase::buffer:
     case Phase::content: return fmt::format("content {} of {} bytes", have_, header_.length);
     case Phase::malformed: break;

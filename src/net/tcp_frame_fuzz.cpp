@@ -2,8 +2,9 @@
 // a good greeting stands before it; then come blocks, each either a well-formed frame of a length the fuzzer picks (perhaps with
 // a lie about it) or raw bytes. So it gets past magic and greeting by itself and explores lengths, order and splits.
 //
-// What must hold: however the stream is cut, also with reads placed directly into the target, the same frames come out; no frame
-// is longer than the limit; nothing is believed behind a flaw; nothing leaks from the pool.
+// What must hold: however the stream is cut, also with reads placed directly into the target, with messages received where they
+// belong, taken away from there again, or expected before they come, the same frames come out; no frame is longer than the limit;
+// nothing is believed behind a flaw; nothing leaks from the pool; nothing is written outside of a place.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -60,18 +61,66 @@ std::vector<std::byte> stream_of(Script& script) {
   return stream;
 }
 
-/// Everything the reader said, as text. `cuts` picks the size of each read; `placed`: use target() where there is one.
-std::string transcript(std::span<const std::byte> stream, std::span<const std::byte> cuts, bool placed) {
+inline constexpr std::size_t kPlaceFrom = 200;
+
+/// Somebody who has memory for some messages, and expects that the next one is like the last.
+struct Places {
+  std::vector<std::byte> memory = std::vector<std::byte>(kMessageMax + 2, kMargin);
+  std::array<std::byte, kPlaceHead> last_head{};
+  std::size_t last_bytes = 0;
+  unsigned asked = 0;
+  static constexpr std::byte kMargin{0xEE};
+
+  std::span<std::byte> place(std::size_t bytes) { return std::span(memory).subspan(1, bytes); }
+  void check(std::size_t bytes) {
+    must(memory[0] == kMargin && memory[1 + bytes] == kMargin, "nothing is written outside of a place");
+    std::fill(memory.begin(), memory.end(), kMargin);
+  }
+};
+
+/// A message's length and bytes, wherever they lie.
+void say(std::string& said, const Frame& frame, Places* places) {
+  const std::size_t bytes = frame.placed ? places->last_bytes : frame.content.size();
+  said += std::to_string(bytes) + " ";
+  for (const std::byte b : frame.content.bytes()) said += static_cast<char>(b);
+  if (!frame.placed) return;
+  for (const std::byte b : places->place(bytes - kPlaceHead)) said += static_cast<char>(b);
+  places->check(bytes - kPlaceHead);
+}
+
+/// Everything the reader said, as text. `cuts` picks the size of each read; `placed`: use target() where there is one; `places`: null, or
+/// who has memory for messages.
+std::string transcript(std::span<const std::byte> stream, std::span<const std::byte> cuts, bool placed,
+                       Places* places = nullptr) {
   BufferPool pool(1u << 20);
   std::string said;
   {
-    FrameReader reader(pool, FrameType::hello, kMessageMax);
+    FrameReader reader(pool, FrameType::hello, kMessageMax, places != nullptr ? kPlaceFrom : 0);
     std::size_t at = 0, cut = 0;
     while (at < stream.size()) {
       const std::size_t want =
           cuts.empty() ? stream.size() : 1 + std::to_integer<std::size_t>(cuts[cut++ % cuts.size()]);
       std::span<const std::byte> in = stream.subspan(at, std::min(want, stream.size() - at));
       at += in.size();
+      std::vector<std::byte> spoilt;
+      if (places != nullptr && reader.places() && reader.between_frames() && places->last_bytes > kPlaceHead) {
+        reader.expect(places->last_head, places->place(places->last_bytes - kPlaceHead));
+        const auto to = reader.expected();
+        const std::size_t n = in.size() < kExpectedHead ? 0 : std::min(in.size() - kExpectedHead, to.size());
+        if (n > 0) {
+          std::copy_n(in.begin() + kExpectedHead, n, to.begin());
+          if (reader.meets(in.first<kExpectedHead>())) {
+            reader.advance(n);
+            in = in.subspan(kExpectedHead + n);
+          } else {  // as it was received: the part in the middle lies where it does not belong
+            spoilt.assign(in.begin(), in.end());
+            std::copy_n(to.begin(), n, spoilt.begin() + kExpectedHead);
+            places->check(to.size());
+            in = spoilt;
+          }
+        }
+        reader.expect_nothing();
+      }
       if (placed && !reader.target().empty()) {
         const auto target = reader.target();
         const std::size_t n = std::min(target.size(), in.size());
@@ -84,13 +133,25 @@ std::string transcript(std::span<const std::byte> stream, std::span<const std::b
         switch (reader.feed(in, frame)) {
           case FrameReader::Got::more:
             must(in.empty(), "all input is used up");
+            if (places != nullptr && places->asked % 4 == 1) {
+              must(reader.displace(), "the pool is large enough");
+              std::fill(places->memory.begin(), places->memory.end(), Places::kMargin);
+            }
             go = false;
             break;
           case FrameReader::Got::frame:
             must(frame.content.size() <= kMessageMax, "no frame over the limit");
-            said += std::to_string(static_cast<int>(frame.type)) + ":" + std::to_string(frame.content.size()) + " ";
-            for (const std::byte b : frame.content.bytes()) said += static_cast<char>(b);
+            said += std::to_string(static_cast<int>(frame.type)) + ":";
+            say(said, frame, places);
             break;
+          case FrameReader::Got::head: {
+            must(places != nullptr && reader.length() >= kPlaceFrom, "only long messages ask");
+            std::ranges::copy(reader.head(), places->last_head.begin());
+            places->last_bytes = reader.length();
+            const bool has_place = ++places->asked % 3 != 0;
+            reader.place(has_place ? places->place(reader.length() - kPlaceHead) : std::span<std::byte>{});
+            break;
+          }
           case FrameReader::Got::no_buffer: must(false, "the pool is large enough"); break;
           case FrameReader::Got::malformed: {
             must(reader.flaw() != nullptr && reader.target().empty(), "a flaw has words and takes nothing more");
@@ -120,5 +181,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string whole = transcript(stream, {}, false);
   must(transcript(stream, cuts, false) == whole, "cuts do not matter");
   must(transcript(stream, cuts, true) == whole, "reading in place does not matter");
+  Places some, more;
+  must(transcript(stream, cuts, true, &some) == whole, "where messages are received does not matter");
+  must(transcript(stream, {}, true, &more) == whole, "and not how");
   return 0;
 }

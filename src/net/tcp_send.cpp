@@ -88,13 +88,18 @@ void TcpTransport::uncork() {
 }
 
 void TcpTransport::detach(ConnId id) {
-  if (TcpConnection* conn = find(id); conn != nullptr) conn->out.detach();
+  TcpConnection* conn = find(id);
+  if (conn == nullptr || conn->state == TcpState::dead) return;
+  conn->out.detach();
+  if (conn->reader.displace()) return;
+  conn->fail_with(Errc::exhausted, conn->reader.flaw());
+  ended(*conn);
 }
 
 void TcpTransport::close(ConnId id, bool flush) {
   TcpConnection* conn = find(id);
   if (conn == nullptr || (conn->disowned && flush)) return;
-  if (!flush || conn->state == TcpState::dead) return drop(*conn);
+  if (!flush || conn->state == TcpState::dead || !conn->reader.displace()) return drop(*conn);
   conn->out.detach();
   conn->disowned = true;
   ++flushing_;

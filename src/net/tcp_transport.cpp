@@ -15,7 +15,7 @@ namespace {
 inline constexpr int kAcceptsPerPass = 16;  // a flood of connects must not starve those that are there
 inline constexpr int kReadsPerPass = 8;     // nor a fast sender its neighbours
 inline constexpr std::size_t kMessagesPerTurn = 64;
-inline constexpr int kReportsPerPass = 64;
+inline constexpr std::size_t kWakeFromMax = 256 * 1024;  // what any receive buffer has room for
 /// In a report: not a connection, but a descriptor of add_reader().
 inline constexpr std::uint64_t kReader = std::uint64_t{1} << 63;
 
@@ -63,9 +63,8 @@ std::size_t queue_bytes_max(const TransportConfig& config) noexcept {
 // ---- connections and their slots
 
 TcpConnection& TcpTransport::add(UniqueFd fd, bool connector) {
-  TcpConnection& conn = table_.add([&](ConnId id) {
-    return std::make_unique<TcpConnection>(id, std::move(fd), connector, pool_, config_.message_max);
-  });
+  TcpConnection& conn = table_.add(
+      [&](ConnId id) { return std::make_unique<TcpConnection>(id, std::move(fd), connector, pool_, config_); });
   conn.deadline = deadline_after(monotonic_now(), config_.handshake_timeout);
   due_by(conn.deadline);
   return conn;
@@ -179,7 +178,9 @@ void TcpTransport::take(TcpConnection& conn, Frame&& frame) {
     case FrameType::data:
       if (conn.disowned) return;  // read only to reach the end of the stream
       ++stats_.messages_in;
-      return events_.note(Kind::message, conn.id, std::move(frame.content));
+      stats_.placed += frame.placed ? 1 : 0;
+      if (frame.placed && !std::exchange(conn.follows, true)) following_.push_back(conn.id);
+      return events_.note(frame.placed ? Kind::placed : Kind::message, conn.id, std::move(frame.content));
     case FrameType::hello:
       conn.out.push(encode_greeting(FrameType::welcome, static_cast<std::uint32_t>(config_.message_max)), {}, {}, 0);
       mark_dirty(conn);
@@ -210,6 +211,7 @@ bool TcpTransport::settle(TcpConnection& conn, TcpConnection::Read read) {
       }
       if (conn.in_armed && !watch_fd(conn, false, conn.out_armed)) ended(conn);
       return false;
+    case TcpConnection::Read::asks: return asks(conn), false;
     case TcpConnection::Read::ended: break;
   }
   ended(conn);
@@ -224,14 +226,60 @@ bool TcpTransport::mute(TcpConnection& conn) {
   return true;
 }
 
-void TcpTransport::receive(TcpConnection& conn) {
+/// It is read on when everything that came before is told.
+void TcpTransport::asks(TcpConnection& conn) {
+  conn.asks = true;
+  asking_.push_back(conn.id);
+}
+
+/// Where one large message follows another the next one's place is known before it comes: then one read gets all of it.
+std::span<std::byte> TcpTransport::expected(TcpConnection& conn, TransportEvents& events,
+                                            std::span<std::byte, kPlaceHead> head) {
+  if (conn.guess_after > 0) return --conn.guess_after, std::span<std::byte>{};
+  const auto to = events.on_expect(conn.id, head);
+  return to.size() + kPlaceHead < config_.place_from ? std::span<std::byte>{} : to;
+}
+
+/// ... and one wake-up: a part of it is of no use. Something else can come that is shorter, though nobody is in a hurry for it: it is found
+/// when kWakeAfter has passed.
+void TcpTransport::choose_wakes(TransportEvents& events) {
+  wake_due_ = kNever;
+  std::erase_if(following_, [&](ConnId id) {
+    TcpConnection* conn = find(id);
+    if (conn == nullptr || conn->state == TcpState::dead) return true;
+    std::size_t bytes = 1;
+    std::array<std::byte, kPlaceHead> head;
+    if (conn->reader.places() && !conn->disowned && !conn->asks && conn->guess_after == 0 && events_.empty()) {
+      bytes = conn->reader.target().size();
+      if (conn->reader.between_frames()) bytes = expected(*conn, events, head).size() + kExpectedHead;
+    }
+    if (bytes <= kExpectedHead || bytes > kWakeFromMax) bytes = 1;
+    if (now_ >= conn->read_at + kWakeAfter) {
+      bytes = 1;
+      conn->guess_after = 1;  // as it comes, until something has
+    }
+    conn->wake_from(bytes, stats_);
+    if (bytes > 1) wake_due_ = std::min(wake_due_, conn->read_at + kWakeAfter);
+    conn->follows = bytes > 1;
+    return bytes == 1;
+  });
+}
+
+void TcpTransport::receive(TcpConnection& conn, TransportEvents& events) {
   if (conn.watch_every.count() > 0) {
     conn.heard_at = now_;
     if (conn.asked_at != kNever) due_by(now_ + conn.watch_every);
     conn.asked_at = kNever;
   }
-  for (int i = 0; i < kReadsPerPass && events_.size() < kMessagesPerTurn; ++i) {
+  conn.read_at = now_;
+  std::array<std::byte, kPlaceHead> head;
+  while (conn.reads_left > 0 && events_.size() < kMessagesPerTurn) {
     if (mute(conn)) return;
+    --conn.reads_left;
+    if (conn.reader.places() && conn.reader.between_frames() && !conn.disowned) {
+      if (!events_.empty()) return asks(conn);  // what comes next is known when what came is told
+      if (const auto to = expected(conn, events, head); !to.empty()) conn.reader.expect(head, to);
+    }
     const auto read = conn.receive(landing_, stats_, [&](Frame&& frame) { take(conn, std::move(frame)); });
     if (!settle(conn, read)) return;
   }
@@ -250,7 +298,27 @@ void TcpTransport::resume_stalled() {
   }
 }
 
-void TcpTransport::on_socket(TcpConnection& conn, std::uint32_t what) {
+/// Messages that have begun are given their place, and read on, as long as all before them are told.
+std::size_t TcpTransport::place_begun(TransportEvents& events, std::size_t budget) {
+  std::size_t delivered = 0;
+  while (!asking_.empty() && events_.empty() && delivered < budget) {
+    TcpConnection* conn = find(asking_.back());
+    asking_.pop_back();
+    if (conn == nullptr) continue;
+    conn->asks = false;
+    if (conn->state == TcpState::dead) continue;
+    if (conn->reader.asks())
+      conn->reader.place(conn->disowned ? std::span<std::byte>{}
+                                        : events.on_head(conn->id, conn->reader.head(), conn->reader.length()));
+    const auto read = conn->resume([&](Frame&& frame) { take(*conn, std::move(frame)); });
+    settle(*conn, read);
+    if (read == TcpConnection::Read::drained && !conn->drained) receive(*conn, events);
+    delivered += deliver(events, budget - delivered);
+  }
+  return delivered;
+}
+
+void TcpTransport::on_socket(TcpConnection& conn, std::uint32_t what, TransportEvents& events) {
   if (conn.state == TcpState::dead) return;
   if (conn.state == TcpState::connecting) return finish_connect(conn);
   if ((what & EPOLLOUT) != 0) {
@@ -258,7 +326,9 @@ void TcpTransport::on_socket(TcpConnection& conn, std::uint32_t what) {
     if (conn.state == TcpState::dead) return;
   }
   if ((what & (EPOLLIN | EPOLLERR | EPOLLHUP)) == 0) return;
-  if (!conn.stalled && !conn.muted) return receive(conn);
+  if (conn.asks) return;  // told too much at once: it goes on when that is taken
+  conn.reads_left = kReadsPerPass;
+  if (!conn.stalled && !conn.muted) return receive(conn, events);
   // What came earlier still waits for a buffer, or for the peer to take answers: nothing may be read behind it; and epoll reports
   // the end for ever.
   conn.fail_with(Errc::lost, conn.stalled ? "connection lost while its messages waited for a buffer"
@@ -268,20 +338,24 @@ void TcpTransport::on_socket(TcpConnection& conn, std::uint32_t what) {
 
 /// Messages are delivered connection by connection, while they are still in the cache.
 std::size_t TcpTransport::poll_sockets(TransportEvents& events, std::size_t budget) {
-  epoll_event reports[kReportsPerPass];
-  ++stats_.system_calls;
-  const int count = epoll_wait(epoll_.get(), reports, kReportsPerPass, 0);
+  int count = std::exchange(reported_, 0);
+  if (count == 0) {
+    ++stats_.system_calls;
+    count = epoll_wait(epoll_.get(), reports_.data(), static_cast<int>(reports_.size()), 0);
+  }
   std::size_t delivered = 0;
   for (int i = 0; i < count; ++i) {
-    if (reports[i].data.u64 == 0) {
+    const auto report = reports_[static_cast<std::size_t>(i)];
+    if (report.data.u64 == 0) {
       accept_some();
-    } else if ((reports[i].data.u64 & kReader) != 0) {
-      events.on_readable(static_cast<std::uint32_t>(reports[i].data.u64));
+    } else if ((report.data.u64 & kReader) != 0) {
+      events.on_readable(static_cast<std::uint32_t>(report.data.u64));
       ++delivered;
-    } else if (TcpConnection* conn = find(ConnId{static_cast<std::uint32_t>(reports[i].data.u64)}); conn != nullptr) {
-      on_socket(*conn, reports[i].events);
+    } else if (TcpConnection* conn = find(ConnId{static_cast<std::uint32_t>(report.data.u64)}); conn != nullptr) {
+      on_socket(*conn, report.events, events);
     }
     delivered += deliver(events, budget - delivered);
+    delivered += place_begun(events, budget - delivered);
     if (delivered >= budget) break;  // the others stay ready: epoll reports them first next time
   }
   return delivered;
@@ -292,25 +366,36 @@ std::size_t TcpTransport::deliver(TransportEvents& events, std::size_t budget) {
 }
 
 std::size_t TcpTransport::progress(TransportEvents& events, std::size_t budget) {
-  if (next_due_ != kNever) now_ = monotonic_now();  // a watch is always due some time
+  // A watch is always due some time.
+  if (next_due_ != kNever || config_.place_from != 0) now_ = monotonic_now();
   ++corked_;
   if (!stalled_.empty()) resume_stalled();
   std::size_t delivered = deliver(events, budget);
+  delivered += place_begun(events, budget - delivered);
   if (events_.empty() && delivered < budget) delivered += poll_sockets(events, budget - delivered);
   if (next_due_ != kNever && now_ >= next_due_) check_times(now_);
   if (delivered < budget) delivered += deliver(events, budget - delivered);
+  reported_ = 0;  // what nobody got round to is reported again
   uncork();
+  if (!following_.empty()) choose_wakes(events);
   return delivered;
 }
 
 bool TcpTransport::arm() {
-  if (!events_.empty() || !dirty_.empty()) return false;
-  if (next_due_ != kNever && monotonic_now() >= next_due_) return false;
+  if (!events_.empty() || !dirty_.empty() || !asking_.empty()) return false;
+  if (const Time due = next_due(); due != kNever && monotonic_now() >= due) return false;
   // A stalled connection goes on when a buffer came back; if none did, only its users can change that.
   for (const ConnId id : stalled_)
     if (const TcpConnection* conn = find(id); conn != nullptr && pool_.acquire(conn->reader.missing_buffer()))
       return false;
   return true;
+}
+
+void TcpTransport::wait(Duration at_most) {
+  ++stats_.system_calls;
+  // -1, a signal: an early return; the caller looks anyway.
+  reported_ = std::max(
+      0, epoll_wait(epoll_.get(), reports_.data(), static_cast<int>(reports_.size()), wait_milliseconds(at_most)));
 }
 
 Errc TcpTransport::add_reader(int fd, std::uint32_t token) {

@@ -1,7 +1,11 @@
 #pragma once
 // The tcp backend: one epoll set, one thread (the caller's), no surprise. A pass of progress() takes the connections that epoll
 // reports in turn: it does the I/O of one and notes what happened as events, then delivers these. At the end it sends what the
-// callbacks queued. So a callback may close any connection: nothing is in the middle of using it.
+// callbacks queued. So a callback may close any connection: nothing is in the middle of using it. A large message that asks where it
+// belongs is asked about between the two, when all before it is told.
+#include <sys/epoll.h>
+
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -12,6 +16,8 @@
 namespace sumac::net {
 
 inline constexpr Millis kAcceptRetry{100};  ///< After running out of descriptors.
+/// How long something short may lie unread while something long is expected.
+inline constexpr Millis kWakeAfter{5};
 
 class TcpTransport final : public Transport {
  public:
@@ -29,7 +35,8 @@ class TcpTransport final : public Transport {
   std::size_t progress(TransportEvents& events, std::size_t budget) override;
   int wake_fd() const override { return epoll_.get(); }
   bool arm() override;
-  Time next_due() const override { return next_due_; }
+  void wait(Duration at_most) override;
+  Time next_due() const override { return std::min(next_due_, wake_due_); }
   Errc add_reader(int fd, std::uint32_t token) override;
   void remove_reader(int fd) override;
   std::string local(ConnId conn) const override;
@@ -51,14 +58,18 @@ class TcpTransport final : public Transport {
 
   std::size_t poll_sockets(TransportEvents& events, std::size_t budget);
   std::size_t deliver(TransportEvents& events, std::size_t budget);
-  void on_socket(TcpConnection& conn, std::uint32_t what);
+  void on_socket(TcpConnection& conn, std::uint32_t what, TransportEvents& events);
   void accept_some();
   void finish_connect(TcpConnection& conn);
-  void receive(TcpConnection& conn);
+  void receive(TcpConnection& conn, TransportEvents& events);
+  void asks(TcpConnection& conn);
+  std::span<std::byte> expected(TcpConnection& conn, TransportEvents& events, std::span<std::byte, kPlaceHead> head);
   bool mute(TcpConnection& conn);
   void take(TcpConnection& conn, Frame&& frame);
   bool settle(TcpConnection& conn, TcpConnection::Read read);
   void resume_stalled();
+  void choose_wakes(TransportEvents& events);
+  std::size_t place_begun(TransportEvents& events, std::size_t budget);
   void flush(TcpConnection& conn);
   void shut(TcpConnection& conn);
   void flush_dirty();
@@ -76,10 +87,13 @@ class TcpTransport final : public Transport {
   ConnTable<TcpConnection> table_;
   EventQueue events_;
   std::size_t flushing_ = 0;
-  std::vector<ConnId> dirty_, stalled_;
+  std::vector<ConnId> dirty_, stalled_, asking_, following_;
+  std::array<epoll_event, 64> reports_;
+  int reported_ = 0;  ///< By wait(), for the next pass.
   unsigned corked_ = 0;
   bool listener_paused_ = false;  ///< Out of descriptors: tried again when next due.
   Time next_due_ = kNever, now_{};
+  Time wake_due_ = kNever;  ///< Of those that wait for a whole message.
   std::size_t watched_ = 0;
   TransportStats stats_;
   Landing landing_;

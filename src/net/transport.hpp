@@ -1,6 +1,7 @@
 #pragma once
 // Framed messages between two processes. One small interface, two backends: tcp (ours: epoll, no thread, no surprise) and ucx
 // (active messages; for RDMA fabrics). A transport belongs to one thread; nothing in it blocks.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,11 @@
 
 namespace sumac::net {
 
+/// As poll() and epoll_wait() take it: rounded up, so that nobody wakes just before the time and finds nothing due.
+inline int wait_milliseconds(Duration at_most) noexcept {
+  return static_cast<int>(std::clamp(std::chrono::ceil<Millis>(at_most), Millis{0}, Millis{3'600'000}).count());
+}
+
 /// A connection of one transport. 0 is none; a closed connection's value is not used again soon (it carries a generation).
 struct ConnId {
   std::uint32_t value = 0;
@@ -25,6 +31,7 @@ struct ConnId {
 /// system_calls: tcp only; UCX does not tell.
 struct TransportStats {
   std::uint64_t messages_in = 0, messages_out = 0, bytes_in = 0, bytes_out = 0, system_calls = 0;
+  std::uint64_t placed = 0;  ///< Of messages_in: those whose bytes came where they belong without a copy.
   std::uint64_t turned_away =
       0;  ///< Times a connection could not be taken: no descriptor left, or connections_max. tcp only.
 };
@@ -37,6 +44,19 @@ class TransportEvents {
   /// One whole message: head and body as one contiguous range at the start of `frame` (size = head + body), 64-byte aligned.
   /// The receiver may keep the reference, write into it if it is unique, and send it on.
   virtual void on_message(ConnId conn, BufferRef frame) = 0;
+  /// With TransportConfig::place_from (tcp only): a message of `bytes` bytes has begun like this, and all before it are told. Where do the
+  /// other bytes belong? Memory for all of them, which stays as it is until on_placed(), detach(), close() or on_closed(); or empty: the
+  /// message comes whole by on_message(), as it also may after detach(). May not call the transport.
+  virtual std::span<std::byte> on_head(ConnId /*conn*/, std::span<const std::byte, 64> /*head*/,
+                                       std::size_t /*bytes*/) {
+    return {};
+  }
+  /// Asked behind a placed message, all told, before more is read: if only one message is waited for, how it begins, and where its other
+  /// bytes belong. That memory may be spoilt: what comes instead is received there and taken out again; and it is told of some
+  /// milliseconds later, since no part of what is expected wakes anybody. Empty: nobody knows, or something else is in a hurry.
+  virtual std::span<std::byte> on_expect(ConnId /*conn*/, std::span<std::byte, 64> /*head*/) { return {}; }
+  /// They lie where on_head() or on_expect() said; `head` as it was.
+  virtual void on_placed(ConnId /*conn*/, BufferRef /*head*/) {}
   /// The connection is gone, once per connection, also when connect() failed; not after our own close().
   virtual void on_closed(ConnId conn, const Error& why) = 0;
   virtual void on_writable(ConnId conn) = 0;            ///< After send() answered `again`: there is room.
@@ -62,7 +82,8 @@ class Transport {
   /// valid and unchanged until the peer has answered it, or until detach()/close().
   /// Errc::ok, Errc::again (queue full: wait for on_writable), Errc::lost (no such connection), Errc::invalid (over message_max).
   virtual Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) = 0;
-  /// Copies what is still queued from borrowed memory of this connection, so that the owner may reuse it.
+  /// Copies what is still queued from borrowed memory of this connection, so that the owner may reuse it; and what is landing in memory
+  /// that on_head() named lands there no longer.
   virtual void detach(ConnId conn) = 0;
   /// Drops the connection and what is queued; its events end here. flush = true: what is queued (detached first) still goes out,
   /// within TransportConfig::linger, while progress() is called; flushing() says when it is done.
@@ -84,6 +105,9 @@ class Transport {
   virtual int wake_fd() const = 0;
   /// Call before sleeping on wake_fd(). False: there is work already, call progress() instead.
   virtual bool arm() = 0;
+  /// Sleeps until progress() would find something, a signal comes, or `at_most` has passed (in whole milliseconds, rounded up), and keeps
+  /// what woke it for the next progress(), which then does not ask the system again. After arm(); only who alone calls progress().
+  virtual void wait(Duration at_most) = 0;
   /// When progress() has to be called at the latest even though wake_fd() stays quiet (time limits, watches). kNever: no need.
   virtual Time next_due() const = 0;
 
@@ -110,6 +134,8 @@ struct TransportConfig {
   /// them. For who answers: a peer that asks and never reads costs itself. 0: no such bound. tcp only. Never set on both ends
   /// of a connection: each would wait for the other.
   std::size_t answers_max = 0;
+  /// Messages from so many bytes on ask where they belong, see TransportEvents::on_head(). 0: none does. tcp only.
+  std::size_t place_from = 0;
   std::size_t connections_max = 4096;  ///< Further ones are closed as soon as they are accepted.
   Millis handshake_timeout{5000};      ///< From connect() or accept to the peer's greeting.
   Millis linger{2000};                 ///< What close(flush) may take at most.

@@ -1,6 +1,7 @@
 // Setting the ucx backend up, its connections and its passes; messages are in ucx_messages.cpp.
 #include "net/ucx_transport.hpp"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -366,6 +367,11 @@ bool UcxTransport::arm() {
   if (next_due_ != kNever && monotonic_now() >= next_due_) return false;
   if (!held_.empty() && pool_.acquire(held_.front().head.size() + held_.front().body_bytes)) return false;
   return ucp_worker_arm(worker_.get()) == UCS_OK;
+}
+
+void UcxTransport::wait(Duration at_most) {
+  pollfd wake{wake_fd(), POLLIN, 0};
+  poll(&wake, 1, wait_milliseconds(at_most));  // an error or a signal is an early return; the caller looks anyway
 }
 
 }  // namespace sumac::net

@@ -52,7 +52,11 @@ SpinPolicy::Next Waiter::next(std::size_t events) {
     policy_.found(policy_.spinning() ? monotonic_now() : Time{});
     return SpinPolicy::Next::look;
   }
-  const auto next = policy_.next(monotonic_now(), involuntary_switches);
+  return look_or_yield(monotonic_now());
+}
+
+SpinPolicy::Next Waiter::look_or_yield(Time now) {
+  const auto next = policy_.next(now, involuntary_switches);
   if (next == SpinPolicy::Next::yield) sched_yield();
   return next;
 }
@@ -72,6 +76,16 @@ void Waiter::sleep(int fd, Time deadline) {
 void Waiter::wait(std::size_t events, Transport& transport, Time deadline) {
   if (next(events) != SpinPolicy::Next::sleep || !transport.arm()) return;
   sleep(transport.wake_fd(), std::min(deadline, transport.next_due()));
+}
+
+void Waiter::rest(std::size_t events, Transport& transport, Time deadline) {
+  const Time now = monotonic_now();
+  if (events > 0) policy_.found(now);
+  if (look_or_yield(now) != SpinPolicy::Next::sleep || !transport.arm()) return;
+  deadline = std::min({deadline, transport.next_due(), deadline_after(now, config_.sleep_max)});
+  if (deadline <= now) return;
+  ++sleeps_;
+  transport.wait(deadline - now);
 }
 
 void Waiter::wait(std::size_t events, int fd, Time deadline) {

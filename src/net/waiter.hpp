@@ -21,7 +21,9 @@ class Waiter {
   /// `events`: what progress() just returned. Returns at once if it was not 0 or while it spins; else sleeps until the transport
   /// has something, `deadline`, the transport's next_due(), or sleep_max. Wakes early on a signal.
   void wait(std::size_t events, Transport& transport, Time deadline = kNever);
-  /// The same on any descriptor that is readable when there is work (several transports in one epoll set).
+  /// The same for whoever alone drives the transport, and has dealt with the `events`: unless looking pays it sleeps at once.
+  void rest(std::size_t events, Transport& transport, Time deadline = kNever);
+  /// As wait() on any descriptor that is readable when there is work (several transports in one epoll set).
   void wait(std::size_t events, int fd, Time deadline);
 
   const SpinPolicy& policy() const noexcept { return policy_; }
@@ -29,6 +31,7 @@ class Waiter {
 
  private:
   SpinPolicy::Next next(std::size_t events);
+  SpinPolicy::Next look_or_yield(Time now);
   void sleep(int fd, Time deadline);
 
   WaiterConfig config_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/fd.hpp"
+#include "net/transport_harness.hpp"
 
 namespace sumac::net {
 namespace {
@@ -125,6 +126,35 @@ TEST(Waiter, SleepsAtMostSleepMaxAndWakesForWork) {
   ASSERT_EQ(write(out.get(), "x", 1), 1);
   Waiter woken(patient);
   while (woken.sleeps() == 0) woken.wait(0, in.get(), kNever);  // there is work: no hour passes
+}
+
+TEST(Waiter, WhoIsAloneSleepsAtOnceAndFindsWhatWokeItWithoutAskingAgain) {
+  TransportConfig listening;
+  listening.listen = "127.0.0.1:0";
+  End server(listening), client(TransportConfig{});
+  const ConnId conn = client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 1 && client.connected.size() == 1; }));
+  WaiterConfig config;
+  config.spin = Micros{0};
+  config.sleep_max = Seconds{3600};
+  Waiter waiter(config);
+  ASSERT_EQ(client.send(conn, "x"), Errc::ok);
+  const auto before = server.transport->stats().system_calls;
+  waiter.rest(1, *server.transport);
+  EXPECT_EQ(waiter.sleeps(), 1u) << "what there was is dealt with";
+  EXPECT_GT(server.progress(), 0u);
+  EXPECT_EQ(server.received, 1u);
+  EXPECT_EQ(server.transport->stats().system_calls - before, 2u) << "epoll_wait, recv";
+  // A connection that goes between waking up and looking is not looked at.
+  ASSERT_EQ(client.send(conn, "y"), Errc::ok);
+  waiter.rest(1, *server.transport);
+  server.transport->close(server.accepted.at(0));
+  server.progress();
+  EXPECT_EQ(server.received, 1u);
+  // With work at hand nobody sleeps; with a deadline not for ever.
+  waiter.rest(0, *server.transport, monotonic_now() + Millis{1});
+  waiter.rest(0, *server.transport, monotonic_now());
+  EXPECT_EQ(waiter.sleeps(), 3u);
 }
 
 }  // namespace
