@@ -11,7 +11,9 @@ namespace sumac::client {
 namespace {
 
 constexpr std::size_t kPoolBytes = std::size_t{256} << 20;  ///< Received results; each is copied out and freed at once.
-constexpr std::size_t kQueueBytes = std::size_t{1} << 40;   ///< Windows bound what is queued, so the queue need not.
+constexpr std::size_t kPlaceFrom =
+    8192;  ///< Shorter results come whole with one read, and are copied in less time than a second one takes.
+constexpr std::size_t kQueueBytes = std::size_t{1} << 40;  ///< Windows bound what is queued, so the queue need not.
 constexpr int kDefaultPolls = 128;
 constexpr Millis kUserProgressEvery{1};
 constexpr Millis kLongSleep{
@@ -142,6 +144,7 @@ Outcome<> Context::connect() {
   config.backend = *backend;
   if (*backend == "ucx") config.device = devices_.names();
   config.queue_max = kQueueBytes;
+  config.place_from = kPlaceFrom;
   config.handshake_timeout = config_.job_create_timeout;
   auto transport = net::make_transport(config, pool_);
   if (!transport) return failure(SHARP_COLL_ECONN_TREE, "{}", transport.error().context);
@@ -196,6 +199,7 @@ TreeLink& Context::link_of(net::ConnId conn) noexcept {
 }
 
 void Context::progress() {
+  is_busy_ = false;
   events_ = transport_->progress(*this);
   if (!broken_.empty())
     for (const auto& broken : std::exchange(broken_, {})) link_of(broken.conn).on_closed(broken.why);
@@ -239,7 +243,8 @@ void Context::remove(Comm& comm) noexcept {
   std::erase(comms_, &comm);
   std::erase(watched_, &comm);
   comm.detach();
-  // Requests of a communicator that goes: nothing will ever end them.
+  // Requests of a communicator that goes: nothing will ever end them, and nothing may write where their results would be.
+  forget_borrowed();
   requests_.each([&](Request& request) {
     if (request.comm != &comm || request.state == Request::State::free) return;
     request.comm = nullptr;
@@ -299,7 +304,12 @@ net::WaiterConfig Context::waiter_config() const {
 void Context::Patience::rest(std::size_t events, Time deadline) {
   if (!waiter_) waiter_ = std::make_unique<net::Waiter>(context_.waiter_config());
   bool slept = false;
-  if (events > 0) {
+  if (!context_.is_threaded_ && !context_.is_busy_ && context_.broken_.empty()) {
+    const auto sleeps = waiter_->sleeps();
+    waiter_->rest(events, *context_.transport_, deadline);
+    slept = waiter_->sleeps() != sleeps;
+    context_.sleeps_ += slept ? 1 : 0;
+  } else if (events > 0) {
     waiter_->wait(events, -1, kNever);
   } else {
     bool is_armed = false;
@@ -325,6 +335,10 @@ void Context::Patience::rest(std::size_t events, Time deadline) {
 
 void Context::on_message(net::ConnId conn, BufferRef frame) {
   link_of(conn).engine().on_message(std::move(frame), monotonic_now());
+}
+
+void Context::on_placed(net::ConnId conn, BufferRef head) {
+  link_of(conn).engine().on_placed(proto::ClientLink::Head(head.data(), wire::kAggHeaderBytes), monotonic_now());
 }
 
 void Context::on_closed(net::ConnId conn, const Error& why) { link_of(conn).on_closed(why); }

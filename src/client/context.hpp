@@ -73,8 +73,11 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   /// Keeps a communicator whose members did not all come in time, until they do or the job ends.
   void abandon(std::unique_ptr<Comm> comm);
   /// Something moves that no descriptor tells of (copies from a GPU): waiting calls look again soon.
-  void busy() noexcept { ++events_; }
-  /// Nothing borrowed from the user is read any more by what is still queued.
+  void busy() noexcept {
+    ++events_;
+    is_busy_ = true;
+  }
+  /// Nothing borrowed from the user is read any more by what is still queued, or written by what is under way.
   void forget_borrowed() {
     for (const auto& link : links_) transport_->detach(link->conn());
   }
@@ -109,6 +112,13 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void on_accepted(net::ConnId) override {}
   void on_connected(net::ConnId conn) override { link_of(conn).on_connected(); }
   void on_message(net::ConnId conn, BufferRef frame) override;
+  std::span<std::byte> on_head(net::ConnId conn, proto::ClientLink::Head head, std::size_t bytes) override {
+    return link_of(conn).engine().place(head, bytes - head.size());
+  }
+  std::span<std::byte> on_expect(net::ConnId conn, std::span<std::byte, wire::kAggHeaderBytes> head) override {
+    return link_of(conn).engine().expect(head);
+  }
+  void on_placed(net::ConnId conn, BufferRef head) override;
   void on_closed(net::ConnId conn, const Error& why) override;
   void on_writable(net::ConnId) override {}
   void on_readable(std::uint32_t token) override { listeners_->on_readable(token); }
@@ -157,6 +167,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   };
   std::vector<Broken> broken_;  ///< Sending failed for good: told to the engine at the next progress.
   std::size_t events_ = 0;      ///< Of the last progress.
+  bool is_busy_ = false;        ///< In the last progress, see busy().
   std::uint32_t tokens_ = 0, groups_made_ = 0;
   std::uint64_t sleeps_ = 0;
   std::uint32_t idle_looks_ = 0;                       ///< Of look(), in a row.
