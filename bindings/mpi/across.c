@@ -270,12 +270,12 @@ static int test(void* context, void* handle) {
 }
 
 /* Open MPI's collectives have nothing to sleep on. */
-static bool sleep_on_tree(void* context, int ms) {
+static bool sleep_on_tree(void* context, int us) {
   const struct across* across = context;
   if (0 == across->on_tree) {
     return false;
   }
-  hcoll_job_sleep(ms);
+  hcoll_job_sleep(us);
   return true;
 }
 

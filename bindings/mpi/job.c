@@ -310,11 +310,11 @@ static void wait_for_leaves(void) {
                 LEAVE_WAIT_MS / 1000);
       return;
     }
-    hcoll_tree_wait(job.context, 10);
+    hcoll_tree_wait(job.context, 10000);
   }
 }
 
-void hcoll_job_sleep(int ms) { hcoll_tree_wait(job.context, ms); }
+void hcoll_job_sleep(int us) { hcoll_tree_wait(job.context, us); }
 
 void hcoll_job_end(void) {
   job.closing = true;

@@ -10,8 +10,8 @@
 int hcoll_job_begin(hcoll_module_t* world);
 /** True once it stands: at all ranks or at none. */
 bool hcoll_job_stands(void);
-/** Sleeps until the tree has something for us, at most `ms`. */
-void hcoll_job_sleep(int ms);
+/** Sleeps until the tree has something for us, at most `us`. */
+void hcoll_job_sleep(int us);
 /** Waits for all Leaves and ends the job. No MPI call in it. */
 void hcoll_job_end(void);
 /** Ends the MPI job with the line that users of HCOLL know. */

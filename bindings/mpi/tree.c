@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* ppoll */
 #include "tree.h"
 
 #include <poll.h>
@@ -32,9 +33,10 @@ void hcoll_tree_explain(struct sharp_coll_comm* group, char* text, size_t text_b
   (void)sumac_comm_explain(group, text, text_bytes);
 }
 
-void hcoll_tree_wait(struct sharp_coll_context* context, int ms) {
+void hcoll_tree_wait(struct sharp_coll_context* context, int us) {
   struct pollfd fd = {.fd = sumac_coll_wait_fd(context), .events = POLLIN};
+  const struct timespec most = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000L};
   if (1 == sumac_coll_arm(context)) {
-    (void)poll(&fd, 1, ms);
+    (void)ppoll(&fd, 1, &most, NULL);
   }
 }

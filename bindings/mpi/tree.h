@@ -18,7 +18,7 @@ int hcoll_tree_leave(struct sharp_coll_comm* group, void** request_p);
 int64_t hcoll_tree_bytes_max(struct sharp_coll_comm* group);
 /** The numbers behind it, for people. */
 void hcoll_tree_explain(struct sharp_coll_comm* group, char* text, size_t text_bytes);
-/** Sleeps until something happens or `ms` have passed. */
-void hcoll_tree_wait(struct sharp_coll_context* context, int ms);
+/** Sleeps until something happens or `us` have passed. */
+void hcoll_tree_wait(struct sharp_coll_context* context, int us);
 
 #endif

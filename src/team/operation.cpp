@@ -1,4 +1,5 @@
 // Running and posting: blocking calls, and the queue of posted ones, which are stepped strictly in their order.
+#include <algorithm>
 #include <new>
 
 #include "shm/operation.hpp"
@@ -80,28 +81,36 @@ bool step_head(sumac_team& team) {
   return false;
 }
 
-/// Some 20 us.
-constexpr int kLooksAcross = 20;
+/// So long a leader sleeps at most without driving MPI.
+constexpr sumac::Duration kDriveEvery = sumac::Millis{1};
 
-/// A leader waits for other hosts: it looks a little (each look is a system call or two), then sleeps until something comes, for
-/// many hosts of a job may share these cores. A millisecond at a time, so that MPI is driven and deaths are seen. False: it can't.
+/// A leader waits for other hosts: it looks a little (Looks), then sleeps until something comes, for many hosts of a job may share
+/// these cores. MPI is driven when its millisecond is over, before the next sleep and not behind the last one: then what has come is
+/// taken first, and the answer to it does not wait. Deaths are seen every ten sleeps. False: it can't sleep.
 bool sleep_across(sumac_team& team, int& sleeps) {
-  if (team.across.sleep == nullptr || !team.across.sleep(team.across.context, 1)) return false;
-  if (team.waiting.progress != nullptr) team.waiting.progress(team.waiting.context);
+  if (team.across.sleep == nullptr) return false;
+  sumac::Time now = sumac::monotonic_now();
+  if (now - team.driven_at >= kDriveEvery) {
+    if (team.waiting.progress != nullptr) team.waiting.progress(team.waiting.context);
+    team.driven_at = now = sumac::monotonic_now();
+  }
+  const auto left = std::chrono::duration_cast<sumac::Micros>(team.driven_at + kDriveEvery - now);
+  if (!team.across.sleep(team.across.context, std::max(1, static_cast<int>(left.count())))) return false;
   if (++sleeps % 10 == 0 && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
   return true;
 }
 
-/// Waits with the patience of shm; `step` returns true when it is over.
+/// Waits with the patience of shm until `ready` says so. `looks_across`: before it sleeps where `is_across`. Returns how often it slept.
 template <class Ready, class IsAcross>
-void wait_until(sumac_team& team, Ready ready, IsAcross is_across) {
+int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_across = 1) {
   sumac::shm::Patience patience(team.waiting);
   const int looks = team.waiting.crowded() ? 1 : 200;
   int sleeps = 0;
   for (;;) {
-    for (int i = 0; i < looks; ++i) {
-      if (ready()) return;
-      if (i >= kLooksAcross && is_across()) break;
+    const int before_sleep = sleeps > 0 ? 1 : looks_across;
+    for (int i = 1; i <= looks; ++i) {
+      if (ready()) return sleeps;
+      if (i >= before_sleep && is_across()) break;
     }
     if (is_across() && sleep_across(team, sleeps)) continue;
     // A rank of the island that died is found here also while something else is waited for: a leader's way across.
@@ -137,7 +146,9 @@ void wait_until(sumac_team& team, Ready ready, IsAcross is_across) {
       if (step != Step::waiting) status = step == Step::done ? SUMAC_TEAM_OK : SUMAC_TEAM_BROKEN;
       return step != Step::waiting;
     };
-    wait_until(team, is_over, [&] { return run.waits_across(); });
+    const int sleeps = wait_until(
+        team, is_over, [&] { return run.waits_across(); }, team.looks.before_sleep());
+    if (choice.way == Way::tree) team.looks.over(sleeps > 0);
   }
   team.turn.give();
   return status;

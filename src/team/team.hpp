@@ -12,6 +12,7 @@
 #include "team/board.hpp"
 #include "team/exchange.hpp"
 #include "team/layout.hpp"
+#include "team/looks.hpp"
 #include "team/options_handle.hpp"
 #include "team/reduce_scatter.hpp"
 #include "team/run.hpp"
@@ -75,6 +76,8 @@ struct sumac_team {
   // ---- Room that only the oldest operation uses.
   std::vector<std::byte> scratch, stage;
   std::vector<int> gather_counts, gather_displacements;        ///< Of the island's blocks, then of the islands.
+  sumac::team::Looks looks;                                    ///< Before the leader sleeps on its way across.
+  sumac::Time driven_at{};                                     ///< When MPI was, between such sleeps.
   std::unique_ptr<sumac::team::Exchange> exchange;             ///< Made by the first one.
   std::unique_ptr<sumac::team::ReduceScatter> reduce_scatter;  ///< The same.
 

@@ -174,6 +174,75 @@ TEST(Team, ALeaderSleepsOnTheWayAcrossInBlockingCallsAlone) {
             }));
 }
 
+TEST(Team, ALeaderWhoseLookingNeverPaysSleepsAtOnce) {
+  const auto places = places_of(2, 1, 1);
+  EXPECT_EQ("", as_threads(2, 8, [&](World& world) -> std::string {
+              world.across.answer = SUMAC_ACROSS_TREE;
+              world.across.looks_least = 200;
+              const auto options = options_with({});
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              const sumac_call_t barrier{.coll = SUMAC_COLL_BARRIER};
+              for (int i = 0; i < 20; ++i)
+                if (sumac_team_run(team, &barrier) != SUMAC_TEAM_OK) return "run";
+              sumac_team_destroy(team);
+              std::vector<int> expected(20, 1);
+              for (const std::size_t tried : {0, 1, 2, 3, 19}) expected[tried] = Looks::kMost;
+              return world.across.looks == expected ? "" : fmt::format("{}", fmt::join(world.across.looks, " "));
+            }));
+}
+
+TEST(Team, ALeaderDrivesMpiEachMillisecondThatItSleeps) {
+  const auto places = places_of(2, 1, 1);
+  EXPECT_EQ("", as_threads(2, 9, [&](World& world) -> std::string {
+              world.across.answer = SUMAC_ACROSS_TREE;
+              world.across.looks_least = 25;  // five sleeps or more an operation, while looking is still tried
+              world.across.sleeps_really = true;
+              const auto options = options_with({});
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              const int before = world.hooks;
+              const sumac_call_t barrier{.coll = SUMAC_COLL_BARRIER};
+              for (int i = 0; i < 6; ++i)
+                if (sumac_team_run(team, &barrier) != SUMAC_TEAM_OK) return "run";
+              sumac_team_destroy(team);
+              long slept_us = 0;
+              for (const int us : world.across.slept_us) {
+                if (us < 1 || us > 1000) return fmt::format("a sleep of {} us", us);
+                slept_us += us;
+              }
+              if (slept_us < 6000) return fmt::format("{} us are no test", slept_us);
+              // Each full millisecond was over before a sleep, but the last.
+              if (world.hooks - before < slept_us / 1000 - 1)
+                return fmt::format("driven {} times in {} us", world.hooks - before, slept_us);
+              return "";
+            }));
+}
+
+TEST(Looks, AsLongAsTheyPay) {
+  Looks looks;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(looks.before_sleep(), Looks::kMost);
+    looks.over(false);
+  }
+  for (unsigned i = 0; i < Looks::kMissesMax; ++i) {
+    EXPECT_EQ(looks.before_sleep(), Looks::kMost) << "once in vain says little";
+    looks.over(true);
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t i = 1; i < Looks::kRetryEvery; ++i) {
+      EXPECT_EQ(looks.before_sleep(), 1) << i;
+      looks.over(true);
+    }
+    EXPECT_EQ(looks.before_sleep(), Looks::kMost) << "now and then it is tried";
+    looks.over(true);
+  }
+  for (std::uint64_t i = 1; i < Looks::kRetryEvery; ++i) looks.over((static_cast<void>(looks.before_sleep()), true));
+  EXPECT_EQ(looks.before_sleep(), Looks::kMost);
+  looks.over(false);
+  EXPECT_EQ(looks.before_sleep(), Looks::kMost) << "and found";
+}
+
 TEST(Team, PersistentOperationsStartAgainAndAgain) {
   const auto places = places_of(2, 1, 2);
   const auto options = options_with({{"SUMAC_TEAM_CHUNK", "1k"}});

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -77,6 +78,9 @@ class SlowAcross {
   int ranks = 0;                  ///< Of the world.
   int directs = 0;                ///< Times that blocks went from rank to rank.
   int sleeps = 0;                 ///< Times that somebody slept on it.
+  std::vector<int> looks;         ///< At each operation started, before the first sleep on it.
+  bool sleeps_really = false;     ///< Else a sleep only gives the core away.
+  std::vector<int> slept_us;      ///< What was asked for.
 
   sumac_across_t functions(int leaders, int me) {
     leaders_ = leaders;
@@ -96,11 +100,7 @@ class SlowAcross {
       return static_cast<SlowAcross*>(self)->test(static_cast<Request*>(request));
     };
     table.error = [](void*) { return "the network is gone"; };
-    table.sleep = [](void* self, int) {
-      ++static_cast<SlowAcross*>(self)->sleeps;
-      ::sched_yield();
-      return true;
-    };
+    table.sleep = [](void* self, int us) { return static_cast<SlowAcross*>(self)->sleep(us); };
     table.close = [](void* self) { static_cast<SlowAcross*>(self)->close(); };
     return table;
   }
@@ -114,10 +114,23 @@ class SlowAcross {
     std::vector<int> sends, gets;  ///< Direct: who is still to be served.
   };
 
+  bool sleep(int us) {
+    ++sleeps;
+    slept_us.push_back(us);
+    has_slept_ = true;
+    if (sleeps_really) {
+      std::this_thread::sleep_for(std::chrono::microseconds(us));
+    } else {
+      ::sched_yield();
+    }
+    return true;
+  }
   int start(const sumac_call_t& call, void** request) {
     auto made = std::make_unique<Request>(Request{&call, number_++, looks_least + random_.below(12), false, {}, {}});
     *request = made.get();
     requests_.push_back(std::move(made));
+    looks.push_back(0);
+    has_slept_ = false;
     most_in_flight = std::max(most_in_flight, static_cast<int>(requests_.size()));
     return 0;
   }
@@ -205,6 +218,7 @@ class SlowAcross {
   int test(Request* request) {
     if (!request->sends.empty() || !request->gets.empty()) return test_direct(request);
     Common::Slot& at = slot(*request);
+    looks.back() += !has_slept_;
     if (request->number == fail_at) return drop(request, SUMAC_TEAM_BROKEN);
     if (!request->is_posted) {
       if (request->number >= kSlots && !all(at.finished, request->number - kSlots + 1)) return SUMAC_TEAM_PENDING;
@@ -231,6 +245,7 @@ class SlowAcross {
   Random random_;
   const int rank_;
   int leaders_ = 0, me_ = -1;
+  bool has_slept_ = false;
   std::uint64_t number_ = 0;
   std::vector<std::unique_ptr<Request>> requests_;
 };
