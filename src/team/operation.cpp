@@ -9,6 +9,7 @@
 using sumac::Errc;
 using sumac::shm::Step;
 using sumac::team::Choice;
+using sumac::team::Looks;
 using sumac::team::Run;
 using sumac::team::ShortLock;
 using sumac::team::Way;
@@ -146,9 +147,10 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_acro
       if (step != Step::waiting) status = step == Step::done ? SUMAC_TEAM_OK : SUMAC_TEAM_BROKEN;
       return step != Step::waiting;
     };
+    const bool by_tree = choice.way == Way::tree;  // the other ways across have nothing to sleep on
     const int sleeps = wait_until(
-        team, is_over, [&] { return run.waits_across(); }, team.looks.before_sleep());
-    if (choice.way == Way::tree) team.looks.over(sleeps > 0);
+        team, is_over, [&] { return run.waits_across(); }, by_tree ? team.looks.before_sleep() : Looks::kMost);
+    if (by_tree) team.looks.over(sleeps > 0);
   }
   team.turn.give();
   return status;
