@@ -36,8 +36,7 @@ static struct {
   bool closing; /* MPI is being taken down: no call into it any more */
   struct leaving* leaving;
   bool progress_registered;
-  int finalize_key;
-} job = {.finalize_key = MPI_KEYVAL_INVALID};
+} job;
 static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool hcoll_job_stands(void) { return NULL != job.context; }
@@ -108,12 +107,16 @@ static int not_copied(ompi_communicator_t* comm, int key, void* extra, void* in,
 static int watch_finalize(hcoll_module_t* world) {
   ompi_attribute_fn_ptr_union_t copy = {.attr_communicator_copy_fn = not_copied};
   ompi_attribute_fn_ptr_union_t drop = {.attr_communicator_delete_fn = at_finalize};
-  int rc = ompi_attr_create_keyval(COMM_ATTR, copy, drop, &job.finalize_key, NULL, 0, NULL);
+  int key = MPI_KEYVAL_INVALID;
+  int rc = ompi_attr_create_keyval(COMM_ATTR, copy, drop, &key, NULL, 0, NULL);
   if (OMPI_SUCCESS != rc) {
     return rc;
   }
   ompi_communicator_t* self = &ompi_mpi_comm_self.comm;
-  return ompi_attr_set_c(COMM_ATTR, self, &self->c_keyhash, job.finalize_key, world, false);
+  rc = ompi_attr_set_c(COMM_ATTR, self, &self->c_keyhash, key, world, false);
+  /* The attribute holds the key for as long as it stands. */
+  int freed = ompi_attr_free_keyval(COMM_ATTR, &key, false);
+  return OMPI_SUCCESS != rc ? rc : freed;
 }
 
 /* Rank 0 draws the number: MPI's own job numbers repeat from one launcher to the next. */
