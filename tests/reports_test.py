@@ -60,6 +60,10 @@ Indirect leak of 8 byte(s) in 1 object(s) allocated from:
     #0 0x7f1 in operator new(unsigned long) ../../../../src/libsanitizer/asan/asan_new_delete.cpp:99
     #1 0x7f2 in sumac::team::create() ../../src/team/create.cpp:20
 """
+        handed_on = theirs.replace("    #2", "    #2 0x7f4 in NBC_Sched_commit (/usr/lib/openmpi3/mca_coll_libnbc.so+0x776e)\n"
+                                   "    #3 0x7f5 in reduce_init ../../bindings/mpi/persistent.c:70\n    #4")
+        self.assertFalse(reports.is_ours(handed_on, is_mpi=True))
+        self.assertTrue(reports.is_ours(handed_on.replace("libnbc", "hcoll"), is_mpi=True))
         self.assertTrue(reports.is_ours(theirs))
         self.assertFalse(reports.is_ours(theirs, is_mpi=True))
         self.assertTrue(reports.is_ours(ours, is_mpi=True))

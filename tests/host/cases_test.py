@@ -5,11 +5,18 @@ Each row is one run of host-cases: ranks, cases in short and in full, settings. 
 
 import argparse
 import os
+import pathlib
+import re
 import sys
 import time
 
 import common
 from common import case
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import reports  # noqa: E402  pylint: disable=wrong-import-position
+
+REPORTS = case.BUILD / "reports"
 
 SOCKETS = {"HWLOC_SYNTHETIC": "package:2 numa:2 core:2 pu:1"}
 LARGE_MACHINE = {"HWLOC_SYNTHETIC": "package:2 [numa] group:4 [numa] core:16 pu:1"}
@@ -58,25 +65,28 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="the full number of cases")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="regular expression of the rows' names")
     parser.add_argument("--sanitized", action="store_true", help="of a sanitizer's build (make asan-component)")
     args = parser.parse_args()
     if args.sanitized:
-        # Open MPI's libraries leave some 120 KiB at the end of a process, and components are unloaded before that is reported: nothing tells
-        # theirs from ours then, so lost memory is not looked for.
-        os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
+        os.environ.update(reports.environment(REPORTS, is_mpi=True))
     else:
         common.skip_if_sanitized()
     begin, total, failed = time.monotonic(), 0, 0
     for name, ranks, short, full, settings in ROWS:
         cases = full if args.all else short
-        if cases == 0:
+        if cases == 0 or not re.search(args.only, name):
             continue
         row_begin = time.monotonic()
         ok = run_row(name, ranks, cases, args.seed, settings)
         total, failed = total + cases, failed + (not ok)
         print(f"{'ok' if ok else 'FAILED'}: {name}: {cases} cases on {ranks} ranks, {time.monotonic() - row_begin:.1f} s", flush=True)
-    print(f"host-cases: {total} cases, {failed} runs failed, seed {args.seed}, {time.monotonic() - begin:.0f} s")
-    sys.exit(1 if failed else 0)
+    if total == 0:
+        sys.exit(f"host-cases: no row is called {args.only}")
+    found = reports.tell(REPORTS, is_mpi=True) if args.sanitized else 0
+    print(f"host-cases: {total} cases, {failed} runs failed, seed {args.seed}, {time.monotonic() - begin:.0f} s"
+          + (f", {found} reports of {reports.sanitizers(case.BUILD)}" if args.sanitized else ""))
+    sys.exit(1 if failed or found else 0)
 
 
 if __name__ == "__main__":
