@@ -7,12 +7,16 @@
 
 namespace sumac::machine {
 
-Cma probe_cma(pid_t pid, const std::uint64_t* word, std::uint64_t expected) noexcept {
+Cma probe_cma(pid_t pid, std::uint64_t* word, std::uint64_t expected) noexcept {
   std::uint64_t found = ~expected;
   const iovec here{&found, sizeof found};
-  const iovec there{const_cast<std::uint64_t*>(word), sizeof *word};
-  const ssize_t got = ::process_vm_readv(pid, &here, 1, &there, 1, 0);
-  if (got == sizeof found) return found == expected ? Cma::works : Cma::mistaken;
+  const iovec there{word, sizeof *word};
+  ssize_t got = ::process_vm_readv(pid, &here, 1, &there, 1, 0);
+  if (got == sizeof found) {
+    if (found != expected) return Cma::mistaken;
+    got = ::process_vm_writev(pid, &here, 1, &there, 1, 0);
+    if (got == sizeof found) return Cma::works;
+  }
   if (got >= 0) return Cma::mistaken;
   switch (errno) {
     case ENOSYS: return Cma::unsupported;

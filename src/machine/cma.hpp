@@ -15,8 +15,8 @@ enum class Cma : std::uint8_t {
   mistaken,     ///< Read something else: that number belongs to another process here (PID namespaces).
 };
 
-/// Reads the word at `word` in process `pid` and compares it with `expected`.
-Cma probe_cma(pid_t pid, const std::uint64_t* word, std::uint64_t expected) noexcept;
+/// Reads the word at `word` in process `pid`, compares it with `expected`, and if it is that, writes it back.
+Cma probe_cma(pid_t pid, std::uint64_t* word, std::uint64_t expected) noexcept;
 
 /// What a person is told: "not permitted (Yama's ptrace_scope, or a container's seccomp profile)".
 const char* why(Cma answer) noexcept;

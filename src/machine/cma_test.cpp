@@ -25,11 +25,11 @@ int in_child(Body&& body) {
   return WEXITSTATUS(status);
 }
 
-/// Makes process_vm_readv fail with `error`, as a container's seccomp profile does.
-bool forbid(int error) {
+/// Makes a call fail with `error`, as a container's seccomp profile does.
+bool forbid(unsigned call, int error) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -38,7 +38,7 @@ bool forbid(int error) {
 }
 
 TEST(Cma, a_process_reads_itself_or_says_why_not) {
-  const std::uint64_t word = 0x53756d6163;
+  std::uint64_t word = 0x53756d6163;
   const auto answer = probe_cma(::getpid(), &word, word);
   if (answer == Cma::denied || answer == Cma::unsupported) GTEST_SKIP() << why(answer);
   EXPECT_EQ(answer, Cma::works) << why(answer);
@@ -47,14 +47,18 @@ TEST(Cma, a_process_reads_itself_or_says_why_not) {
 }
 
 TEST(Cma, a_container_that_forbids_it_is_told_apart) {
-  const std::uint64_t word = 42;
+  std::uint64_t word = 42;
   const struct {
+    unsigned call;
     int error;
     Cma answer;
-  } rows[] = {{EPERM, Cma::denied}, {EACCES, Cma::denied}, {ENOSYS, Cma::unsupported}};
+  } rows[] = {{SYS_process_vm_readv, EPERM, Cma::denied},
+              {SYS_process_vm_readv, EACCES, Cma::denied},
+              {SYS_process_vm_readv, ENOSYS, Cma::unsupported},
+              {SYS_process_vm_writev, EPERM, Cma::denied}};
   for (const auto& row : rows) {
     const int got = in_child([&] {
-      if (!forbid(row.error)) return 99;
+      if (!forbid(row.call, row.error)) return 99;
       return static_cast<int>(probe_cma(::getppid(), &word, word));
     });
     if (got == 99) GTEST_SKIP() << "no seccomp here";
@@ -67,7 +71,7 @@ TEST(Cma, a_process_that_is_gone) {
   if (child == 0) ::_exit(0);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  const std::uint64_t word = 42;
+  std::uint64_t word = 42;
   const auto answer = probe_cma(child, &word, word);
   if (answer == Cma::denied || answer == Cma::unsupported) GTEST_SKIP() << why(answer);
   EXPECT_EQ(answer, Cma::gone) << why(answer);

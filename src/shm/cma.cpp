@@ -1,8 +1,10 @@
 #include "shm/cma.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "machine/cma.hpp"
 #include "shm/operation.hpp"
 
@@ -11,7 +13,7 @@ namespace sumac::shm {
 namespace {
 
 struct Word {
-  const std::uint64_t* address;
+  std::uint64_t* address;
   std::uint64_t value;
 };
 
@@ -38,16 +40,47 @@ Errc agree_on_single_copy(Group& group, bool wanted) {
   const auto n = static_cast<std::size_t>(group.size());
   // What nobody else has at this address: another process of the same program has other values there.
   const ProcessName& self = group.process(group.index());
-  const std::uint64_t secret = static_cast<std::uint64_t>(self.pid) << 32 ^ self.start_time ^ 0x73756d6163;
+  std::uint64_t secret = static_cast<std::uint64_t>(self.pid) << 32 ^ self.start_time ^ 0x73756d6163;
   const Word mine{&secret, secret};
   std::vector<Word> words(n);
   if (const Errc code = gather(group, &mine, words.data(), sizeof mine); code != Errc::ok) return code;
   const char yes = wanted && may_read_all(group, words) ? 1 : 0;
   std::vector<char> answers(n);
-  // Having everybody's answer, everybody has also read our word.
+  // Having everybody's answer, everybody is through with our word.
   if (const Errc code = gather(group, &yes, answers.data(), 1); code != Errc::ok) return code;
   group.turning.single_copy = std::count(answers.begin(), answers.end(), 1) == group.size();
   return Errc::ok;
+}
+
+Errc measure_line(Group& group, double& line_ns) {
+  line_ns = 0;
+  if (group.size() != 2 || group.waiting().crowded()) return Errc::ok;
+  constexpr int kBatches = 8, kTrips = 16;
+  constexpr Duration kPatience = Millis(2);
+  constexpr double kBelievable = 2000;  // more, and they had to share a core
+  double word = 0;
+  std::array<double, kBatches> each;
+  each.fill(kBelievable);
+  Call call{.coll = Coll::bcast, .out = &word, .bytes = sizeof word};
+  const Time start = monotonic_now();
+  for (int batch = 0; batch < kBatches; ++batch) {
+    const Time begin = monotonic_now();
+    word = begin - start < kPatience ? 1 : 0;  // the first member's word goes for both
+    for (int hop = 0; hop < 2 * kTrips; ++hop) {
+      call.root = hop % 2;
+      if (const Errc code = run(group, call); code != Errc::ok) return code;
+      if (word == 0) break;
+    }
+    if (word == 0) break;
+    each[static_cast<std::size_t>(batch)] = static_cast<double>((monotonic_now() - begin).count()) / kTrips;
+  }
+  // The median: neither a batch in which one of them did not run, nor one that was lucky.
+  std::nth_element(each.begin(), each.begin() + kBatches / 2, each.end());
+  word = each[kBatches / 2] < kBelievable ? each[kBatches / 2] : 0;
+  call.root = 0;
+  const Errc code = run(group, call);
+  if (code == Errc::ok) line_ns = word;
+  return code;
 }
 
 }  // namespace sumac::shm

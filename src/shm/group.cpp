@@ -1,5 +1,7 @@
 #include "shm/group.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
@@ -10,7 +12,9 @@ namespace sumac::shm {
 
 namespace {
 constexpr Duration kLookEvery = Millis(10);
-}
+/// Of counter(): odd while its member writes into others' memory. turns.hpp has those before it.
+constexpr std::size_t kWriting = 3;
+}  // namespace
 
 Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, int index, const Waiting& waiting,
              const Tuning& tuning)
@@ -66,19 +70,45 @@ std::string Group::error() const {
   return fmt::format("rank {} (process {} of this host) gave up: see what it said", rank, entry.process.pid);
 }
 
+// Two members, each of which first says its word (a writer that it writes, the other that the group is broken) and then reads the
+// other's. Sequentially consistent, all of them, here and where the culprit is named or found: so at least one of the two
+// sees the other's word.
+bool Group::enter_others() noexcept {
+  std::atomic<std::uint64_t>& writing = counter(index_, kWriting);
+  writing.store(writing.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  if (segment_.header().culprit.load(std::memory_order_seq_cst) == 0) return true;
+  leave_others();
+  return false;
+}
+
+void Group::leave_others() noexcept {
+  std::atomic<std::uint64_t>& writing = counter(index_, kWriting);
+  // Release: who sees it will find all that was written.
+  writing.store(writing.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void Group::await_writers() const noexcept {
+  for (int m = 0; m < size_; ++m) {
+    const auto writes = [&] { return counter(m, kWriting).load(std::memory_order_seq_cst) % 2 != 0; };
+    while (m != index_ && writes() && look_at(process(m)) != Life::dead) sched_yield();
+  }
+}
+
 Errc Group::look_for_dead() noexcept {
   if (broken_ != Errc::ok) return broken_;
   looked_ = monotonic_now();
   // Whoever finds it first names it for all groups of the segment, so that all say the same, also those who wait for
-  // somebody who waits for the dead. Relaxed: a number that stands for itself.
+  // somebody who waits for the dead. The order is enter_others()'s matter.
   std::atomic<std::int32_t>& culprit = segment_.header().culprit;
-  culprit_ = culprit.load(std::memory_order_relaxed);
+  culprit_ = culprit.load(std::memory_order_seq_cst);
   for (int m = 0; m < size_ && culprit_ == 0; ++m) {
     if (m == index_ || look_at(process(m)) != Life::dead) continue;
     const std::int32_t dead = members_[static_cast<std::size_t>(m)].host_member + 1;
-    if (culprit.compare_exchange_strong(culprit_, dead, std::memory_order_relaxed)) culprit_ = dead;
+    if (culprit.compare_exchange_strong(culprit_, dead, std::memory_order_seq_cst)) culprit_ = dead;
   }
-  if (culprit_ != 0) broken_ = Errc::lost;
+  if (culprit_ == 0) return broken_;
+  broken_ = Errc::lost;
+  await_writers();
   return broken_;
 }
 
@@ -92,7 +122,8 @@ void Group::break_because(Errc code, const char* why) noexcept {
   why_ = why;
   std::int32_t nobody = 0;
   segment_.header().culprit.compare_exchange_strong(
-      nobody, -(members_[static_cast<std::size_t>(index_)].host_member + 1), std::memory_order_relaxed);
+      nobody, -(members_[static_cast<std::size_t>(index_)].host_member + 1), std::memory_order_seq_cst);
+  await_writers();
 }
 
 }  // namespace sumac::shm

@@ -96,6 +96,11 @@ class Group {
     controls_[index_].done.value.store(round, std::memory_order_release);
   }
 
+  /// Before this member writes into others' memory (single.cpp): may it? False once somebody has found the group broken, for
+  /// who has may have left the operation. Everybody else then waits for leave_others(), so nothing but copying goes between.
+  bool enter_others() noexcept;
+  void leave_others() noexcept;
+
   /// Where members are, if there are more ranks than cores.
   Crowd& crowd() noexcept { return crowd_; }
 
@@ -116,6 +121,9 @@ class Group {
   void break_because(Errc code, const char* why) noexcept;
 
  private:
+  /// Having told everybody that the group is broken: nobody writes into this member's memory any more.
+  void await_writers() const noexcept;
+
   // What the hot path reads stands first, in two cache lines.
   Line* lines_;
   Control* controls_;

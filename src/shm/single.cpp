@@ -1,9 +1,12 @@
-// Single copy: everybody tells where its data lies and reads the others' itself (cross memory attach), without a copy into
-// shared memory. Each page read costs the kernel some work, so it pays where copies are dear: not on the machine it was
-// measured on (EPYC, 2 ranks: alltoall of 64 KiB 6.2 us instead of 1.9, of 4 MiB 336 instead of 211), which is why no
-// default chooses it; `sumac tune` may.
+// Single copy: everybody tells where its data lies, and the others read it there, without a copy into shared memory. Each page
+// costs the kernel some work, so it pays where lines are dear (worth_single_copy(), algorithms.cpp).
 //
-// Two rounds: the first says where, the second that the reader is through, so that the owner may change its data.
+// Two rounds: the first says where, the second that the other is through, so that the owner may change its data.
+//
+// Of two members each writes into the other's memory instead: its own data lie in its caches, where it has just made them, and
+// a result that is still to come lies in nobody's. Two Xeon cores, two threads, allgather of 1 MiB: 212 to 237 us by
+// writing, 268 by reading. Of more members each reads; the v-forms do as well, so that a sender who is wrong about a size
+// harms only itself.
 #include <sys/uio.h>
 
 #include <cerrno>
@@ -15,13 +18,11 @@ namespace sumac::shm {
 
 namespace {
 
-enum Phase : std::uint32_t { kStart, kTell, kRead, kThrough };
-
 enum class Way : std::uint8_t { read, write };
 
 enum class Copied : std::uint8_t { all, gone, refused };
 
-/// All bytes, in as many calls as the system likes.
+/// `here` from or to `there` in another process: all bytes, in as many calls as the system likes.
 Copied copy_across(Way way, pid_t pid, std::byte* here, std::byte* there, std::size_t bytes) noexcept {
   while (bytes > 0) {
     const iovec mine{here, bytes}, its{there, bytes};
@@ -34,18 +35,23 @@ Copied copy_across(Way way, pid_t pid, std::byte* here, std::byte* there, std::s
   return Copied::all;
 }
 
-/// A process that ends loses its memory a little before the system calls it dead: then it is asked again.
+/// What becomes of the operation. A process that ends loses its memory a little before the system calls it dead: then it is asked again.
 Step step_for(Group& group, Copied copied) noexcept {
   if (copied == Copied::all) return Step::done;
   if (copied == Copied::gone) return group.look_for_dead() == Errc::ok ? Step::waiting : Step::failed;
   group.break_because(Errc::lost,
-                      "reading another rank's memory was refused (process_vm_readv): set SUMAC_SHM_CMA=off");
+                      "another rank's memory was refused (process_vm_readv or _writev): set SUMAC_SHM_SINGLE_COPY=0");
   return Step::failed;
 }
 
 std::size_t addresses_bytes(const Group& group) noexcept {
   return static_cast<std::size_t>(group.size()) * sizeof(std::byte*);
 }
+
+pid_t process_of(const Operation& op, int member) noexcept { return static_cast<pid_t>(op.group->process(member).pid); }
+
+enum Phase : std::uint32_t { kStart, kTell, kCopy, kThrough };
+enum Own : std::size_t { kKept };  ///< Our own block has been copied.
 
 bool tell(Operation& op, const std::byte* const* addresses) {
   Group& group = *op.group;
@@ -64,10 +70,9 @@ std::byte* told_by(const Group& group, int member, int to, std::uint64_t round) 
   return address;
 }
 
-/// `address_for(m)`: what member m is told; `take(m, address)`: copies what m has for us;
-/// `keep()`: copies what is our own.
-template <class AddressFor, class Take, class Keep>
-Step single_copy(Operation& op, const AddressFor& address_for, const Take& take, const Keep& keep) {
+/// `address_for(m)`: what member m is told; `across(m, address)`: copies from or to there; `keep()`: copies what is our own.
+template <class AddressFor, class Across, class Keep>
+Step single_copy(Operation& op, const AddressFor& address_for, const Across& across, const Keep& keep) {
   Group& group = *op.group;
   if (op.phase == kStart) {
     begin_round(op);
@@ -77,16 +82,26 @@ Step single_copy(Operation& op, const AddressFor& address_for, const Take& take,
     const std::byte* addresses[kMembersMax];
     for (int m = 0; m < group.size(); ++m) addresses[m] = address_for(m);
     if (!tell(op, addresses)) return Step::waiting;
-    keep();
-    op.phase = kRead;
+    op.phase = kCopy;
   }
-  if (op.phase == kRead) {
+  if (op.phase == kCopy) {
+    // While another is not there yet, or at the end.
+    const auto keep_once = [&] {
+      if (op.own[kKept] != 0) return;
+      keep();
+      op.own[kKept] = 1;
+      op.has_moved = true;
+    };
     for (; op.peer < group.size(); ++op.peer) {
       if (op.peer == group.index()) continue;
-      if (!arrived(group.line(op.peer, op.round), op.round, addresses_bytes(group), op.polls)) return Step::waiting;
-      const Copied copied = take(op.peer, told_by(group, op.peer, group.index(), op.round));
+      const Line& line = group.line(op.peer, op.round);
+      if (!arrived(line, op.round, addresses_bytes(group), 1)) keep_once();
+      if (!arrived(line, op.round, addresses_bytes(group), op.polls)) return Step::waiting;
+      const Copied copied = across(op.peer, told_by(group, op.peer, group.index(), op.round));
       if (copied != Copied::all) return step_for(group, copied);
+      op.has_moved = true;
     }
+    keep_once();
     group.see_all(op.round);
     group.complete(op.round);
     begin_round(op);
@@ -100,38 +115,23 @@ Step single_copy(Operation& op, const AddressFor& address_for, const Take& take,
   return Step::done;
 }
 
-pid_t process_of(const Operation& op, int member) noexcept { return static_cast<pid_t>(op.group->process(member).pid); }
-
-template <class BytesOf, class OffsetOf>
-Step gather_single(Operation& op, const BytesOf& bytes_of, const OffsetOf& offset_of) {
-  const Call& call = *op.call;
-  const int me = op.group->index();
-  std::byte* const out = out_bytes(call);
-  const std::byte* const mine = call.in_place() ? out + offset_of(me) : in_bytes(call);
-  return single_copy(
-      op, [&](int) { return mine; },
-      [&](int m, std::byte* there) {
-        return copy_across(Way::read, process_of(op, m), out + offset_of(m), there, bytes_of(m));
-      },
-      [&] {
-        if (!call.in_place() && bytes_of(me) != 0) std::memcpy(out + offset_of(me), mine, bytes_of(me));
-      });
+/// Who writes into another's memory must know that it still is in the operation: one that has found the group broken returns to its
+/// caller, who may do with its buffers what it likes. So a writer says that it writes before it looks whether anybody has found the
+/// group broken, and whoever has says that first and then waits for the writers.
+Copied write_into(Operation& op, int member, std::byte* there, const std::byte* from, std::size_t bytes) noexcept {
+  Group& group = *op.group;
+  if (!group.enter_others()) return Copied::gone;
+  const Copied copied = copy_across(Way::write, process_of(op, member), const_cast<std::byte*>(from), there, bytes);
+  group.leave_others();
+  return copied;
 }
 
-template <class BytesFrom, class OffsetTo, class OffsetFrom>
-Step rows_single(Operation& op, const BytesFrom& bytes_from, const OffsetTo& offset_to, const OffsetFrom& offset_from) {
-  const Call& call = *op.call;
-  const int me = op.group->index();
-  std::byte* const out = out_bytes(call);
-  const std::byte* const in = in_bytes(call);
-  return single_copy(
-      op, [&](int m) { return in + offset_to(m); },
-      [&](int m, std::byte* there) {
-        return copy_across(Way::read, process_of(op, m), out + offset_from(m), there, bytes_from(m));
-      },
-      [&] {
-        if (bytes_from(me) != 0) std::memcpy(out + offset_from(me), in + offset_to(me), bytes_from(me));
-      });
+Copied read_from(Operation& op, int member, std::byte* there, std::byte* to, std::size_t bytes) noexcept {
+  return copy_across(Way::read, process_of(op, member), to, there, bytes);
+}
+
+void keep_own(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  if (to != from && bytes != 0) std::memcpy(to, from, bytes);
 }
 
 }  // namespace
@@ -151,40 +151,72 @@ Step bcast_single(Operation& op) {
   return single_copy(
       op, [&](int) { return data; },
       [&](int m, std::byte* there) {
-        if (m == call.root) return copy_across(Way::read, process_of(op, m), data, there, first);
+        if (m == call.root) return read_from(op, m, there, data, first);
         if (me != call.root || first == call.bytes) return Copied::all;
-        return copy_across(Way::write, process_of(op, m), data + first, there + first, call.bytes - first);
+        return write_into(op, m, there + first, data + first, call.bytes - first);
       },
       [] {});
 }
 
 Step allgather_single(Operation& op) {
-  const auto bytes = static_cast<std::ptrdiff_t>(op.call->bytes);
-  return gather_single(
-      op, [&](int) { return op.call->bytes; }, [&](int m) { return bytes * m; });
+  const Call& call = *op.call;
+  const int me = op.group->index();
+  const std::size_t bytes = call.bytes;
+  std::byte* const out = out_bytes(call);
+  const auto block = [&](int m) { return out + static_cast<std::size_t>(m) * bytes; };
+  const std::byte* const mine = call.in_place() ? block(me) : in_bytes(call);
+  const auto keep = [&] { keep_own(block(me), mine, bytes); };
+  if (op.group->size() == 2)
+    return single_copy(
+        op, [&](int m) { return block(m); },
+        [&](int m, std::byte* there) { return write_into(op, m, there, mine, bytes); }, keep);
+  return single_copy(
+      op, [&](int) { return mine; }, [&](int m, std::byte* there) { return read_from(op, m, there, block(m), bytes); },
+      keep);
 }
 
 Step allgatherv_single(Operation& op) {
-  const Blocks& blocks = op.call->out_blocks;
-  return gather_single(
-      op, [&](int m) { return blocks.bytes(m); }, [&](int m) { return blocks.offset(m); });
+  const Call& call = *op.call;
+  const Blocks& blocks = call.out_blocks;
+  const int me = op.group->index();
+  std::byte* const out = out_bytes(call);
+  const std::byte* const mine = call.in_place() ? out + blocks.offset(me) : in_bytes(call);
+  return single_copy(
+      op, [&](int) { return mine; },
+      [&](int m, std::byte* there) { return read_from(op, m, there, out + blocks.offset(m), blocks.bytes(m)); },
+      [&] { keep_own(out + blocks.offset(me), mine, blocks.bytes(me)); });
 }
 
-// In place (in MPI's sense, then at every member), others would read what we overwrite.
+// In place (in MPI's sense, then at every member), others would read what we overwrite, or overwrite what we have not yet sent.
 Step alltoall_single(Operation& op) {
-  if (op.call->in_place()) return alltoall_exchange(op);
-  const auto bytes = static_cast<std::ptrdiff_t>(op.call->bytes);
-  const auto offset = [&](int m) { return bytes * m; };
-  return rows_single(
-      op, [&](int) { return op.call->bytes; }, offset, offset);
+  const Call& call = *op.call;
+  if (call.in_place()) return alltoall_exchange(op);
+  const int me = op.group->index();
+  const std::size_t bytes = call.bytes;
+  const std::byte* const in = in_bytes(call);
+  std::byte* const out = out_bytes(call);
+  const auto at = [&](int m) { return static_cast<std::size_t>(m) * bytes; };
+  const auto keep = [&] { keep_own(out + at(me), in + at(me), bytes); };
+  if (op.group->size() == 2)
+    return single_copy(
+        op, [&](int m) { return out + at(m); },
+        [&](int m, std::byte* there) { return write_into(op, m, there, in + at(m), bytes); }, keep);
+  return single_copy(
+      op, [&](int m) { return in + at(m); },
+      [&](int m, std::byte* there) { return read_from(op, m, there, out + at(m), bytes); }, keep);
 }
 
 Step alltoallv_single(Operation& op) {
-  if (op.call->in_place()) return alltoallv_exchange(op);
-  const Blocks &to = op.call->in_blocks, &from = op.call->out_blocks;
-  return rows_single(
-      op, [&](int m) { return from.bytes(m); }, [&](int m) { return to.offset(m); },
-      [&](int m) { return from.offset(m); });
+  const Call& call = *op.call;
+  if (call.in_place()) return alltoallv_exchange(op);
+  const Blocks &to = call.in_blocks, &from = call.out_blocks;
+  const int me = op.group->index();
+  const std::byte* const in = in_bytes(call);
+  std::byte* const out = out_bytes(call);
+  return single_copy(
+      op, [&](int m) { return in + to.offset(m); },
+      [&](int m, std::byte* there) { return read_from(op, m, there, out + from.offset(m), from.bytes(m)); },
+      [&] { keep_own(out + from.offset(me), in + to.offset(me), from.bytes(me)); });
 }
 
 }  // namespace sumac::shm
