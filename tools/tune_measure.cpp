@@ -17,6 +17,7 @@
 #include "base/clock.hpp"
 #include "base/fd.hpp"
 #include "machine/cpu_share.hpp"
+#include "shm/cma.hpp"
 #include "shm/operation.hpp"
 #include "shm/segment.hpp"
 
@@ -59,6 +60,8 @@ struct Scratch {
   double nanos[kTunedRanksMax];
   double ns[kCollCount][kCurvesMax][kSizesMax];
   double round_trip_ns;
+  double line_ns;  ///< Both as a job's ranks find them out: by them goes the built-in choice.
+  bool single_copy;
 };
 
 /// The lower quartile: a turn in which somebody else had the core, or the machine its slow state, is not what it takes.
@@ -194,11 +197,23 @@ shm::Shape shape_of(const TunedTeam& team) {
   return shape;
 }
 
-shm::Tuning built_in_tuning(const TunedTeam& team, const shm::Shape& shape) {
+shm::Tuning built_in_tuning(const TunedTeam& team, const shm::Shape& shape, double line_ns = 0,
+                            bool single_copy = false) {
   return shm::default_tuning({.size = team.ranks,
                               .crowded = team.crowded,
                               .eager_bytes = shape.eager_bytes,
-                              .large_bytes = shape.large_bytes});
+                              .large_bytes = shape.large_bytes,
+                              .line_ns = line_ns,
+                              .single_copy = single_copy});
+}
+
+/// What a job's ranks find out when they make a group.
+Errc learn(shm::Group& group, Scratch& scratch, int rank) {
+  double line_ns = 0;
+  if (const Errc code = shm::measure_line(group, line_ns); code != Errc::ok) return code;
+  if (const Errc code = shm::agree_on_single_copy(group); code != Errc::ok) return code;
+  if (rank == 0) scratch.line_ns = line_ns, scratch.single_copy = group.turning.single_copy;
+  return Errc::ok;
 }
 
 /// As the ranks of a job do: the first makes the segment, the others attach.
@@ -235,7 +250,7 @@ int rank_main(const TunedTeam& team, double cpus, Scratch& scratch, int rank, in
   std::vector<shm::Member> members;
   for (int m = 0; m < team.ranks; ++m) members.push_back({m, m});
   shm::Group group(*segment, 0, members, rank, waiting, built_in_tuning(team, segment->shape()));
-  if (Rank(team, group, scratch, rank, report).measure()) return 0;
+  if (learn(group, scratch, rank) == Errc::ok && Rank(team, group, scratch, rank, report).measure()) return 0;
   if (group.broken() != Errc::ok) fmt::print(stderr, "sumac: tune: rank {}: {}\n", rank, group.error());
   return 1;
 }
@@ -282,7 +297,7 @@ TeamTimes collect(const TunedTeam& team, const Scratch& scratch, const shm::Grou
   TeamTimes out;
   out.round_trip_ns = scratch.round_trip_ns;
   const auto every = sizes(team.ranks);
-  const auto tuning = built_in_tuning(team, shape_of(team));
+  const auto tuning = built_in_tuning(team, shape_of(team), scratch.line_ns, scratch.single_copy);
   for (std::size_t c = 0; c < kCollCount; ++c) {
     const auto algorithms = algorithms_of(kColls[c], shape_only);
     if (algorithms.size() < 2) continue;
@@ -349,7 +364,8 @@ Result<TeamTimes> measure_team(const TunedTeam& team, double cpus, const std::fu
   std::vector<shm::Member> members;
   for (int m = 0; m < team.ranks; ++m) members.push_back({m, m});
   const shm::Waiting waiting{.ranks_on_host = team.ranks, .cpus = cpus};
-  const shm::Group group(*segment, 0, members, 0, waiting, built_in_tuning(team, segment->shape()));
+  shm::Group group(*segment, 0, members, 0, waiting, built_in_tuning(team, segment->shape()));
+  group.turning.single_copy = scratch->single_copy;
   return collect(team, *scratch, group);
 }
 

@@ -76,7 +76,11 @@ struct TuningInput {
   bool crowded = false;
   std::size_t eager_bytes = 8192;
   std::size_t large_bytes = 1024 * 1024;
+  double line_ns = 0;        ///< measure_line(); 0: not known.
+  bool single_copy = false;  ///< What agree_on_single_copy() has found.
 };
+/// Is a line so dear here that large messages should go by single copy, where it is allowed?
+bool worth_single_copy(const TuningInput& input) noexcept;
 Tuning default_tuning(const TuningInput& input) noexcept;
 
 }  // namespace sumac::shm

@@ -180,6 +180,102 @@ TEST(SingleCopy, IsUsedByAllOrByNone) {
   }
 }
 
+TEST(SingleCopy, IsTheDefaultOfPairsWhereLinesAreDear) {
+  const struct {
+    const char* name;
+    TuningInput input;
+    bool is_single;
+  } rows[] = {
+      {"dear, and allowed", {.size = 2, .line_ns = 223, .single_copy = true}, true},
+      {"just dear", {.size = 2, .line_ns = 120, .single_copy = true}, true},
+      {"not quite dear", {.size = 2, .line_ns = 119, .single_copy = true}, false},
+      {"nobody knows", {.size = 2, .single_copy = true}, false},
+      {"not allowed", {.size = 2, .line_ns = 223}, false},
+      {"ranks share cores", {.size = 2, .crowded = true, .line_ns = 223, .single_copy = true}, false},
+      {"three: not measured", {.size = 3, .line_ns = 223, .single_copy = true}, false},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const Tuning tuning = default_tuning(row.input);
+    for (const Coll coll : {Coll::allgather, Coll::alltoall, Coll::bcast}) {
+      EXPECT_EQ(row.is_single, tuning.pick(coll, 1 << 20)->name == "single") << to_string(coll);
+      EXPECT_NE("single", tuning.pick(coll, 64 * 1024)->name) << to_string(coll);
+    }
+    EXPECT_NE("single", tuning.pick(Coll::allgatherv, 1 << 20)->name);
+  }
+}
+
+TEST(SingleCopy, BothMembersOfAPairKnowTheSameOfTheirLine) {
+  const auto texts = run_processes(small_shape(2), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
+    const Waiting alone{.ranks_on_host = 2, .cpus = 2};
+    Group group(segment, 0, everybody(2), rank, alone, tuning_for(segment.shape(), 2));
+    double line_ns = 0;
+    if (measure_line(group, line_ns) != Errc::ok) return group.error();
+    return fmt::format("{}", line_ns);
+  });
+  EXPECT_EQ(texts[0], texts[1]);
+  // Or they had to share a core, on a busy machine: then it is not known.
+  const double line_ns = std::strtod(texts[0].c_str(), nullptr);
+  EXPECT_TRUE(texts[0] == "0" || line_ns > 1) << texts[0];
+}
+
+// Who has found the group broken returns to its caller, and then nobody may write into its memory any more.
+TEST(SingleCopy, WhoeverGivesUpWaitsForThoseThatWriteIntoItsMemory) {
+  const Shape shape = small_shape(2);
+  std::atomic<bool> writes{false}, is_out{false};
+  EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
+              Group group(segment, 0, everybody(2), rank, kTestWaiting, tuning_for(shape, 2));
+              if (rank == 1) {
+                while (!writes.load()) sched_yield();
+                group.break_because(Errc::lost, "a test");
+                is_out.store(true);
+                return {};
+              }
+              if (!group.enter_others()) return "nobody has given up yet";
+              writes.store(true);
+              while (segment.header().culprit.load() == 0) sched_yield();
+              for (int i = 0; i < 1000; ++i) {
+                if (is_out.load()) return "it went away although somebody writes into its memory";
+                sched_yield();
+              }
+              group.leave_others();
+              while (!is_out.load()) sched_yield();
+              return group.enter_others() ? "it may write into the memory of who has given up" : "";
+            }));
+}
+
+TEST(SingleCopy, ADeathIsNamedAtAllOthers) {
+  for (const int n : {2, 3}) {
+    const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
+      Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+      if (agree_on_single_copy(group) != Errc::ok) return group.error();
+      if (!group.turning.single_copy) return "shared";
+      Tuning tuning = tuning_for(segment.shape(), n);
+      for (const Coll coll : {Coll::allgatherv, Coll::allgather, Coll::alltoall})
+        if (!tuning.force(coll, "single")) return "no single";
+      group.set_tuning(tuning);
+      constexpr Coll kColls[] = {Coll::allgatherv, Coll::allgather, Coll::alltoall};
+      for (int i = 0; i < 100000; ++i) {
+        Exercise exercise({.coll = kColls[i % 3], .bytes = 100 * 1000, .seed = 5}, n, rank);
+        if (rank == 1 && i == 4) {
+          prepare(group, exercise.call(), exercise.operation);
+          advance(exercise.operation);
+          ::kill(::getpid(), SIGKILL);
+        }
+        if (const Errc code = run(group, exercise.call()); code != Errc::ok)
+          return code == Errc::lost && run(group, exercise.call()) == code ? group.error() : "another code";
+        if (std::string fault = exercise.check(); !fault.empty()) return fault;
+      }
+      return "it never failed";
+    });
+    if (texts[0] == "shared") GTEST_SKIP() << "this system forbids it";
+    EXPECT_EQ("signal 9", texts[1]);
+    for (int rank = 0; rank < n; rank += 2)
+      EXPECT_NE(std::string::npos, texts[static_cast<std::size_t>(rank)].find("rank 101 "))
+          << texts[static_cast<std::size_t>(rank)];
+  }
+}
+
 TEST(SingleCopy, OneMemberThatMayNotOrWillNotIsEnough) {
   for (const bool forbidden : {true, false}) {
     const auto texts = run_processes(small_shape(3), Backing::memfd, [&](Segment& segment, int rank) -> std::string {

@@ -266,15 +266,19 @@ void Maker::make_groups() {
     std::vector<shm::Member> members;
     for (const int r : layout.groups[static_cast<std::size_t>(part.group)].members)
       members.push_back({layout.local_index(r), r});
-    const shm::TuningInput input{static_cast<int>(members.size()), team_->shape.crowded,
-                                 team_->segment->shape().eager_bytes, team_->segment->shape().large_bytes};
+    shm::TuningInput input{.size = static_cast<int>(members.size()),
+                           .crowded = team_->shape.crowded,
+                           .eager_bytes = team_->segment->shape().eager_bytes,
+                           .large_bytes = team_->segment->shape().large_bytes};
     auto& group = team_->groups[static_cast<std::size_t>(part.group)];
     group = std::make_unique<shm::Group>(*team_->segment, static_cast<std::size_t>(part.group), std::move(members),
                                          part.index, team_->waiting, shm::default_tuning(input));
     // A rank that dies meanwhile breaks the team, which says so in its first collective.
-    if (wants_single_copy(input, handle_, team_->uses_tuning_file) &&
-        shm::agree_on_single_copy(*group, handle_.options.single_copy) != Errc::ok)
-      team_->fail(group->broken(), group->error());
+    Errc code = shm::measure_line(*group, input.line_ns);
+    if (code == Errc::ok && wants_single_copy(input, handle_, team_->uses_tuning_file))
+      code = shm::agree_on_single_copy(*group, handle_.options.single_copy);
+    if (code != Errc::ok) team_->fail(group->broken(), group->error());
+    input.single_copy = group->turning.single_copy;
     group->set_tuning(tuning_for(input, *group, handle_, team_->uses_tuning_file, team_->remarks));
     return group.get();
   };

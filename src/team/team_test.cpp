@@ -291,7 +291,8 @@ TEST(Team, PersistentOperationsStartAgainAndAgain) {
 
 TEST(Team, ALargePostedOperationTellsThatItComesForward) {
   const auto places = places_of(1, 1, 2);
-  const auto options = options_with({});
+  const auto options =
+      options_with({{"SUMAC_SHM_BCAST", "stream"}});  // by single copy nothing moves until both are there
   EXPECT_EQ("", as_threads(2, 8, [&](World& world) -> std::string {
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
               if (team == nullptr) return world.why;

@@ -62,11 +62,7 @@ bool wants_single_copy(const shm::TuningInput& input, const OptionsHandle& handl
     if (name == kSingle) return true;
   for (const auto& choice : handle.tuning.choices)
     if (use_file && choice.algorithm == kSingle) return true;
-  const shm::Tuning built_in = shm::default_tuning(input);
-  for (const auto& rows : built_in.rows)
-    for (const auto& row : rows)
-      if (row.algorithm != nullptr && row.algorithm->name == kSingle) return true;
-  return false;
+  return shm::worth_single_copy(input);
 }
 
 }  // namespace sumac::team
