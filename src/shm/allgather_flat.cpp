@@ -42,6 +42,7 @@ Step gather(Operation& op, const Shape& shape) {
       const std::byte* source = call.in_place() ? target(me) : static_cast<const std::byte*>(call.in) + op.offset;
       std::memcpy(payload_of(group, me, op.round, own), source, own);
       publish(group.line(me, op.round), op.round, own);
+      claim_next(group, op.round, own);
       if (!call.in_place()) std::memcpy(target(me), source, own);
       op.phase = 2;
     }

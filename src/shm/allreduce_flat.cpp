@@ -18,6 +18,7 @@ Step allreduce_flat(Operation& op) {
       if (!group.room(op.round, ring_for(bytes))) return Step::waiting;
       std::memcpy(payload_of(group, group.index(), op.round, bytes), in_bytes(call) + op.offset, bytes);
       publish(group.line(group.index(), op.round), op.round, bytes);
+      claim_next(group, op.round, bytes);
       op.phase = 2;
     }
     if (!all_arrived(op, bytes)) return Step::waiting;

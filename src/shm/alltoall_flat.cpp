@@ -53,6 +53,7 @@ bool exchange(Operation& op, const Shape& shape, std::size_t cell, std::uint64_t
     Line& line = group.line(me, op.round);
     line.word = word;
     publish(line, op.round, row);
+    claim_next(group, op.round, row);
     if (op.offset == 0 && !call.in_place() && shape.from_bytes(me) != 0)
       std::memcpy(out_bytes(call) + shape.from_offset(me), from + shape.to_offset(me), shape.from_bytes(me));
     op.phase = 2;

@@ -22,6 +22,7 @@ Step reduce_scatter_block_flat(Operation& op) {
       for (std::size_t m = 0; m < members; ++m)
         std::memcpy(row_of(group.index()) + m * cell, in_bytes(call) + m * call.bytes + op.offset, cell);
       publish(group.line(group.index(), op.round), op.round, cell * members);
+      claim_next(group, op.round, cell * members);
       op.phase = 2;
     }
     if (!all_arrived(op, cell * members)) return Step::waiting;
