@@ -10,6 +10,7 @@ namespace sumac::shm {
 namespace {
 
 struct Even {
+  static constexpr bool kFillsRow = true;
   const Call& call;
   std::size_t to_bytes(int) const { return call.bytes; }
   std::size_t from_bytes(int) const { return call.bytes; }
@@ -18,6 +19,7 @@ struct Even {
 };
 
 struct Uneven {
+  static constexpr bool kFillsRow = false;  ///< A cell has room for the largest block that there may be.
   const Call& call;
   const Blocks& to() const { return call.in_place() ? call.out_blocks : call.in_blocks; }
   std::size_t to_bytes(int i) const { return to().bytes(i); }
@@ -53,7 +55,7 @@ bool exchange(Operation& op, const Shape& shape, std::size_t cell, std::uint64_t
     Line& line = group.line(me, op.round);
     line.word = word;
     publish(line, op.round, row);
-    claim_next(group, op.round, row);
+    if (Shape::kFillsRow) claim_next(group, op.round, row);
     if (op.offset == 0 && !call.in_place() && shape.from_bytes(me) != 0)
       std::memcpy(out_bytes(call) + shape.from_offset(me), from + shape.to_offset(me), shape.from_bytes(me));
     op.phase = 2;
