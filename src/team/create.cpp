@@ -274,7 +274,7 @@ void Maker::make_groups() {
     group = std::make_unique<shm::Group>(*team_->segment, static_cast<std::size_t>(part.group), std::move(members),
                                          part.index, team_->waiting, shm::default_tuning(input));
     // A rank that dies meanwhile breaks the team, which says so in its first collective.
-    Errc code = shm::measure_line(*group, input.line_ns);
+    Errc code = handle_.options.single_copy ? shm::measure_line(*group, input.line_ns) : Errc::ok;
     if (code == Errc::ok && wants_single_copy(input, handle_, team_->uses_tuning_file))
       code = shm::agree_on_single_copy(*group, handle_.options.single_copy);
     if (code != Errc::ok) team_->fail(group->broken(), group->error());
