@@ -219,6 +219,35 @@ TEST(SingleCopy, BothMembersOfAPairKnowTheSameOfTheirLine) {
   EXPECT_TRUE(texts[0] == "0" || line_ns > 1) << texts[0];
 }
 
+// Beside others who keep the cores busy each hop takes milliseconds: a communicator of two took 12 ms to make instead of 0.4.
+TEST(SingleCopy, ALineIsNotMeasuredToTheEndWithSomebodyWhoIsLate) {
+  const Shape shape = small_shape(2);
+  std::atomic<std::int64_t> waits{0};  // When the first member, waiting for the other one's word, was seen.
+  EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
+              Waiting waiting{.ranks_on_host = 2, .cpus = 2};
+              waiting.context = &waits;
+              waiting.progress = [](void* at) {
+                std::int64_t never = 0;
+                static_cast<std::atomic<std::int64_t>*>(at)->compare_exchange_strong(
+                    never, monotonic_now().time_since_epoch().count());
+              };
+              Group group(segment, 0, everybody(2), rank, waiting, tuning_for(shape, 2));
+              if (rank == 1) {
+                while (waits.load() == 0) sched_yield();
+                const Time seen{Duration(waits.load())};
+                while (monotonic_now() - seen < Millis(3)) sched_yield();
+              }
+              double line_ns = -1;
+              const Errc code = measure_line(group, line_ns);
+              // Or it was late itself, and has not waited at all.
+              if (rank == 0) waiting.progress(&waits);
+              if (code != Errc::ok) return group.error();
+              if (line_ns != 0) return fmt::format("{} ns", line_ns);
+              // Eight hops, one that says that it is enough, and the result.
+              return group.round() > 10 ? fmt::format("{} rounds", group.round()) : "";
+            }));
+}
+
 // Who has found the group broken returns to its caller, and then nobody may write into its memory any more.
 TEST(SingleCopy, WhoeverGivesUpWaitsForThoseThatWriteIntoItsMemory) {
   const Shape shape = small_shape(2);
