@@ -94,15 +94,16 @@ fuzz: setup-fuzz ## every libFuzzer program for FUZZ_SECONDS=60, as many at once
 	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
 	@.ci/fuzz build/fuzz $(FUZZ_SECONDS) $(JOBS) $(FUZZ_SEED)
 
-asan: ## make test under AddressSanitizer and UBSan; what daemons and ranks report (build/asan/reports) counts too
+asan: ## make test under AddressSanitizer and UBSan, then asan-component; what daemons and ranks report (build/asan/reports) counts too; TESTS=regex for some
 	@$(MAKE) test PRESET=asan
+	@$(if $(TESTS),:,$(MAKE) asan-component)
 
 asan-component: ## the MPI component under AddressSanitizer and UBSan, in real MPI programs; ROWS=regex for some
 	@cmake --preset asan --log-level=WARNING
 	@cmake --build build/asan -j $(JOBS) --target mca_coll_hcoll host_cases
 	@SUMAC_BUILD=build/asan python3 tests/host/cases_test.py --sanitized --only "$(ROWS)"
 
-tsan: ## make test under ThreadSanitizer; races whose two accesses are gRPC's own are counted apart
+tsan: ## make test under ThreadSanitizer; races whose two accesses are gRPC's own are counted apart; TESTS=regex for some
 	@$(MAKE) test PRESET=tsan
 
 setup: ## install missing packages for building and the demo

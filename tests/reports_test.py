@@ -62,11 +62,18 @@ Indirect leak of 8 byte(s) in 1 object(s) allocated from:
 """
         handed_on = theirs.replace("    #2", "    #2 0x7f4 in NBC_Sched_commit (/usr/lib/openmpi3/mca_coll_libnbc.so+0x776e)\n"
                                    "    #3 0x7f5 in reduce_init ../../bindings/mpi/persistent.c:70\n    #4")
-        self.assertFalse(reports.is_ours(handed_on, is_mpi=True))
-        self.assertTrue(reports.is_ours(handed_on.replace("libnbc", "hcoll"), is_mpi=True))
-        self.assertTrue(reports.is_ours(theirs))
-        self.assertFalse(reports.is_ours(theirs, is_mpi=True))
-        self.assertTrue(reports.is_ours(ours, is_mpi=True))
+        self.assertFalse(reports.is_ours(handed_on))
+        self.assertTrue(reports.is_ours(handed_on.replace("libnbc", "hcoll")))
+        self.assertFalse(reports.is_ours(theirs))
+        self.assertTrue(reports.is_ours(ours))
+
+    def test_memory_lost_by_the_libraries_of_another_program_counts(self):
+        self.assertTrue(reports.is_ours("""==1==ERROR: LeakSanitizer: detected memory leaks
+
+Direct leak of 16 byte(s) in 1 object(s) allocated from:
+    #0 0x7f1 in __interceptor_malloc ../../../../src/libsanitizer/asan/asan_malloc_linux.cpp:69
+    #1 0x7f2 in grpc_init (/lib/x86_64-linux-gnu/libgrpc.so.29+0x1)
+"""))
 
     def test_all_reports_of_all_processes_are_judged(self):
         with tempfile.TemporaryDirectory() as folder:

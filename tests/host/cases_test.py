@@ -69,7 +69,7 @@ def main():
     parser.add_argument("--sanitized", action="store_true", help="of a sanitizer's build (make asan-component)")
     args = parser.parse_args()
     if args.sanitized:
-        os.environ.update(reports.environment(REPORTS, is_mpi=True))
+        os.environ.update(reports.environment(REPORTS, whole_stacks=True))
     else:
         common.skip_if_sanitized()
     begin, total, failed = time.monotonic(), 0, 0
@@ -83,7 +83,7 @@ def main():
         print(f"{'ok' if ok else 'FAILED'}: {name}: {cases} cases on {ranks} ranks, {time.monotonic() - row_begin:.1f} s", flush=True)
     if total == 0:
         sys.exit(f"host-cases: no row is called {args.only}")
-    found = reports.tell(REPORTS, is_mpi=True) if args.sanitized else 0
+    found = reports.tell(REPORTS) if args.sanitized else 0
     print(f"host-cases: {total} cases, {failed} runs failed, seed {args.seed}, {time.monotonic() - begin:.0f} s"
           + (f", {found} reports of {reports.sanitizers(case.BUILD)}" if args.sanitized else ""))
     sys.exit(1 if failed or found else 0)
