@@ -32,6 +32,7 @@ constexpr Algorithm kAlgorithms[] = {
     {Coll::alltoall, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoall_exchange, turns_fit},
     {Coll::alltoallv, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoallv_exchange, turns_fit},
 
+    {Coll::allreduce, "single", "everybody folds its share of all vectors where they are, and writes it to all", allreduce_single, single_copy_agreed},
     {Coll::bcast, "single", "everybody reads the root's memory", bcast_single, single_copy_agreed},
     {Coll::allgather, "single", "everybody reads everybody's memory", allgather_single, single_copy_agreed},
     {Coll::allgatherv, "single", "everybody reads everybody's memory", allgatherv_single, single_copy_agreed},
@@ -60,6 +61,8 @@ constexpr double kLineDearNs = 120;
 ///   bcast     64 KiB 7.4 / 8.6,   128 KiB 12.4 / 14.6, 256 KiB 23.4 / 20.8
 constexpr std::size_t kExchangeMax = 96 * 1024;
 constexpr std::size_t kBcastStreamMax = 192 * 1024;
+///   allreduce 256 KiB 50 / 53, 512 KiB 118 / 108, 1 MiB 291 / 207, 4 MiB 1293 / 868 (line 230 to 250 ns)
+constexpr std::size_t kBlocksMax = 384 * 1024;
 
 }  // namespace
 
@@ -134,11 +137,15 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   };
   const std::size_t one_round = input.eager_bytes;
   const std::size_t one_round_of_rows = input.eager_bytes / static_cast<std::size_t>(std::max(input.size, 1));
+  const bool single = input.single_copy && worth_single_copy(input);
   set(Coll::barrier, {{SIZE_MAX, "flat"}});
   // Who shares its core is there once instead of three times in a round of `flat`; who does not reads less in `blocks`. Two
   // read no more in `stream` and wait once instead of twice, until folding everything costs more than a wait.
   if (input.size <= 2 && !input.crowded) {
-    set(Coll::allreduce, {{one_round / 2, "flat"}, {8 * one_round, "stream"}, {SIZE_MAX, "blocks"}});
+    set(Coll::allreduce, {{one_round / 2, "flat"},
+                          {8 * one_round, "stream"},
+                          {single ? kBlocksMax : SIZE_MAX, "blocks"},
+                          {SIZE_MAX, "single"}});
   } else {
     set(Coll::allreduce, {{input.crowded ? one_round : one_round / 2, "flat"}, {SIZE_MAX, "blocks"}});
   }
@@ -149,7 +156,6 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   } else {
     set(Coll::reduce, {{one_round, "flat"}, {kReduceStreamMax, "stream"}, {SIZE_MAX, "blocks"}});
   }
-  const bool single = input.single_copy && worth_single_copy(input);
   const auto set_large = [&](Coll coll, std::size_t flat_max, std::string_view shared, std::size_t shared_max) {
     if (single) return set(coll, {{flat_max, "flat"}, {shared_max, shared}, {SIZE_MAX, "single"}});
     set(coll, {{flat_max, "flat"}, {SIZE_MAX, shared}});

@@ -180,6 +180,31 @@ TEST(SingleCopy, IsUsedByAllOrByNone) {
   }
 }
 
+TEST(SingleCopy, AnAllreduceOfManyPiecesIsRightInEveryOrderAndInPlace) {
+  for (const int n : {1, 2, 3, 5}) {
+    const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
+      Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+      if (agree_on_single_copy(group) != Errc::ok) return group.error();
+      if (!group.turning.single_copy) return "shared";
+      Tuning tuning = tuning_for(segment.shape(), n);
+      tuning.large.single_piece_bytes = 1000;
+      if (!tuning.force(Coll::allreduce, "single")) return "no single";
+      group.set_tuning(tuning);
+      for (std::size_t i = 0; i < 4 * std::size(kReductions); ++i) {
+        const Ask ask{.coll = Coll::allreduce,
+                      .bytes = i % 4 < 2 ? 50000 : 16 * (i + 1),
+                      .in_place = i % 2 == 0,
+                      .reduction = i / 4,
+                      .seed = i};
+        if (std::string fault = run_one(group, ask); !fault.empty()) return fault;
+      }
+      return {};
+    });
+    if (texts[0] == "shared") GTEST_SKIP() << "this system forbids it";
+    for (const auto& text : texts) EXPECT_EQ("", text) << n;
+  }
+}
+
 TEST(SingleCopy, IsTheDefaultOfPairsWhereLinesAreDear) {
   const struct {
     const char* name;
@@ -197,7 +222,7 @@ TEST(SingleCopy, IsTheDefaultOfPairsWhereLinesAreDear) {
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
     const Tuning tuning = default_tuning(row.input);
-    for (const Coll coll : {Coll::allgather, Coll::alltoall, Coll::bcast}) {
+    for (const Coll coll : {Coll::allgather, Coll::alltoall, Coll::bcast, Coll::allreduce}) {
       EXPECT_EQ(row.is_single, tuning.pick(coll, 1 << 20)->name == "single") << to_string(coll);
       EXPECT_NE("single", tuning.pick(coll, 64 * 1024)->name) << to_string(coll);
     }
@@ -274,19 +299,19 @@ TEST(SingleCopy, WhoeverGivesUpWaitsForThoseThatWriteIntoItsMemory) {
 }
 
 TEST(SingleCopy, ADeathIsNamedAtAllOthers) {
-  for (const int n : {2, 3}) {
+  for (const auto& [n, dies_in] : {std::pair{2, 0}, {3, 0}, {2, 3}, {3, 3}}) {
     const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
       Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
       if (agree_on_single_copy(group) != Errc::ok) return group.error();
       if (!group.turning.single_copy) return "shared";
       Tuning tuning = tuning_for(segment.shape(), n);
-      for (const Coll coll : {Coll::allgatherv, Coll::allgather, Coll::alltoall})
+      constexpr Coll kColls[] = {Coll::allgatherv, Coll::allgather, Coll::alltoall, Coll::allreduce};
+      for (const Coll coll : kColls)
         if (!tuning.force(coll, "single")) return "no single";
       group.set_tuning(tuning);
-      constexpr Coll kColls[] = {Coll::allgatherv, Coll::allgather, Coll::alltoall};
       for (int i = 0; i < 100000; ++i) {
-        Exercise exercise({.coll = kColls[i % 3], .bytes = 100 * 1000, .seed = 5}, n, rank);
-        if (rank == 1 && i == 4) {
+        Exercise exercise({.coll = kColls[i % 4], .bytes = 100 * 1000, .seed = 5}, n, rank);
+        if (rank == 1 && i == 4 + dies_in) {
           prepare(group, exercise.call(), exercise.operation);
           advance(exercise.operation);
           ::kill(::getpid(), SIGKILL);

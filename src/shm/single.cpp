@@ -7,10 +7,7 @@
 // a result that is still to come lies in nobody's. Two Xeon cores, two threads, allgather of 1 MiB: 212 to 237 us by
 // writing, 268 by reading. Of more members each reads; the v-forms do as well, so that a sender who is wrong about a size
 // harms only itself.
-#include <sys/uio.h>
-
-#include <cerrno>
-
+#include "shm/across.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
 
@@ -18,49 +15,12 @@ namespace sumac::shm {
 
 namespace {
 
-enum class Way : std::uint8_t { read, write };
-
-enum class Copied : std::uint8_t { all, gone, refused };
-
-/// `here` from or to `there` in another process: all bytes, in as many calls as the system likes.
-Copied copy_across(Way way, pid_t pid, std::byte* here, std::byte* there, std::size_t bytes) noexcept {
-  while (bytes > 0) {
-    const iovec mine{here, bytes}, its{there, bytes};
-    const ssize_t got = way == Way::read ? ::process_vm_readv(pid, &mine, 1, &its, 1, 0)
-                                         : ::process_vm_writev(pid, &mine, 1, &its, 1, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return got < 0 && errno == ESRCH ? Copied::gone : Copied::refused;
-    here += got, there += got, bytes -= static_cast<std::size_t>(got);
-  }
-  return Copied::all;
-}
-
-/// What becomes of the operation. A process that ends loses its memory a little before the system calls it dead: then it is asked again.
-Step step_for(Group& group, Copied copied) noexcept {
-  if (copied == Copied::all) return Step::done;
-  if (copied == Copied::gone) return group.look_for_dead() == Errc::ok ? Step::waiting : Step::failed;
-  group.break_because(Errc::lost,
-                      "another rank's memory was refused (process_vm_readv or _writev): set SUMAC_SHM_SINGLE_COPY=0");
-  return Step::failed;
-}
-
 std::size_t addresses_bytes(const Group& group) noexcept {
   return static_cast<std::size_t>(group.size()) * sizeof(std::byte*);
 }
 
-pid_t process_of(const Operation& op, int member) noexcept { return static_cast<pid_t>(op.group->process(member).pid); }
-
 enum Phase : std::uint32_t { kStart, kTell, kCopy, kThrough };
 enum Own : std::size_t { kKept };  ///< Our own block has been copied.
-
-bool tell(Operation& op, const std::byte* const* addresses) {
-  Group& group = *op.group;
-  const std::size_t bytes = addresses_bytes(group);
-  if (!group.room(op.round, ring_for(bytes))) return false;
-  if (addresses != nullptr) std::memcpy(payload_of(group, group.index(), op.round, bytes), addresses, bytes);
-  publish(group.line(group.index(), op.round), op.round, bytes);
-  return true;
-}
 
 std::byte* told_by(const Group& group, int member, int to, std::uint64_t round) noexcept {
   std::byte* address = nullptr;
@@ -81,7 +41,7 @@ Step single_copy(Operation& op, const AddressFor& address_for, const Across& acr
   if (op.phase == kTell) {
     const std::byte* addresses[kMembersMax];
     for (int m = 0; m < group.size(); ++m) addresses[m] = address_for(m);
-    if (!tell(op, addresses)) return Step::waiting;
+    if (!tell(op, addresses, addresses_bytes(group))) return Step::waiting;
     op.phase = kCopy;
   }
   if (op.phase == kCopy) {
@@ -102,32 +62,13 @@ Step single_copy(Operation& op, const AddressFor& address_for, const Across& acr
       op.has_moved = true;
     }
     keep_once();
-    group.see_all(op.round);
-    group.complete(op.round);
-    begin_round(op);
-    // There is room: everybody has been seen in the round before.
-    publish(group.line(group.index(), op.round), op.round, 0);
+    say_through(op);
     op.phase = kThrough;
   }
   if (!all_arrived(op, 0)) return Step::waiting;
   group.complete(op.round);
   op.phase = kPhaseDone;
   return Step::done;
-}
-
-/// Who writes into another's memory must know that it still is in the operation: one that has found the group broken returns to its
-/// caller, who may do with its buffers what it likes. So a writer says that it writes before it looks whether anybody has found the
-/// group broken, and whoever has says that first and then waits for the writers.
-Copied write_into(Operation& op, int member, std::byte* there, const std::byte* from, std::size_t bytes) noexcept {
-  Group& group = *op.group;
-  if (!group.enter_others()) return Copied::gone;
-  const Copied copied = copy_across(Way::write, process_of(op, member), const_cast<std::byte*>(from), there, bytes);
-  group.leave_others();
-  return copied;
-}
-
-Copied read_from(Operation& op, int member, std::byte* there, std::byte* to, std::size_t bytes) noexcept {
-  return copy_across(Way::read, process_of(op, member), to, there, bytes);
 }
 
 void keep_own(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {

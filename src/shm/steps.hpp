@@ -30,6 +30,7 @@ Step alltoallv_exchange(Operation& op);
 
 // Single copy, where agree_on_single_copy() said yes.
 bool single_copy_agreed(const Group& group) noexcept;
+Step allreduce_single(Operation& op);
 Step bcast_single(Operation& op);
 Step allgather_single(Operation& op);
 Step allgatherv_single(Operation& op);

@@ -1,0 +1,50 @@
+#include "shm/across.hpp"
+
+#include <sys/uio.h>
+
+#include <cerrno>
+
+namespace sumac::shm {
+
+namespace {
+
+enum class Way : std::uint8_t { read, write };
+
+/// `here` from or to `there` in another process: all bytes, in as many calls as the system likes.
+Copied copy_across(Way way, const Operation& op, int member, std::byte* here, std::byte* there,
+                   std::size_t bytes) noexcept {
+  const auto pid = static_cast<pid_t>(op.group->process(member).pid);
+  while (bytes > 0) {
+    const iovec mine{here, bytes}, its{there, bytes};
+    const ssize_t got = way == Way::read ? ::process_vm_readv(pid, &mine, 1, &its, 1, 0)
+                                         : ::process_vm_writev(pid, &mine, 1, &its, 1, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got < 0 && errno == ESRCH ? Copied::gone : Copied::refused;
+    here += got, there += got, bytes -= static_cast<std::size_t>(got);
+  }
+  return Copied::all;
+}
+
+}  // namespace
+
+Copied read_from(Operation& op, int member, const std::byte* there, std::byte* to, std::size_t bytes) noexcept {
+  return copy_across(Way::read, op, member, to, const_cast<std::byte*>(there), bytes);
+}
+
+Copied write_into(Operation& op, int member, std::byte* there, const std::byte* from, std::size_t bytes) noexcept {
+  Group& group = *op.group;
+  if (!group.enter_others()) return Copied::gone;
+  const Copied copied = copy_across(Way::write, op, member, const_cast<std::byte*>(from), there, bytes);
+  group.leave_others();
+  return copied;
+}
+
+Step step_for(Group& group, Copied copied) noexcept {
+  if (copied == Copied::all) return Step::done;
+  if (copied == Copied::gone) return group.look_for_dead() == Errc::ok ? Step::waiting : Step::failed;
+  group.break_because(Errc::lost,
+                      "another rank's memory was refused (process_vm_readv or _writev): set SUMAC_SHM_SINGLE_COPY=0");
+  return Step::failed;
+}
+
+}  // namespace sumac::shm

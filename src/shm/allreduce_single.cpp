@@ -1,0 +1,125 @@
+// Allreduce by single copy: everybody folds its share of the vector, which it reads from the others' inputs and writes into the
+// others' results.
+//
+// The first share read lands in this member's own result, where it is wanted anyway: another place for it would be one more in
+// the caches. Pieces are long, for each costs 2 x (members - 1) calls of the system; what was read and folded is still near when it is
+// written. A share is read and written by its owner alone, so in place nobody overwrites what another has yet to read.
+#include "shm/across.hpp"
+#include "shm/steps.hpp"
+#include "shm/turns.hpp"
+
+namespace sumac::shm {
+
+namespace {
+
+enum Phase : std::uint32_t { kStart, kTell, kMeet, kFold, kThrough };
+
+struct Addresses {
+  const std::byte* in;
+  std::byte* out;
+};
+
+Addresses told_by(const Group& group, int member, std::uint64_t round) noexcept {
+  Addresses addresses;
+  std::memcpy(&addresses, payload_of(group, member, round, sizeof addresses), sizeof addresses);
+  return addresses;
+}
+
+/// Where operands lie that have no place in the result: this member's large area. Everybody is in this operation, so nobody reads
+/// there any more what another one has left.
+class Scratch {
+ public:
+  Scratch(const Group& group, const Fold& fold) noexcept
+      : at_(group.large(group.index())),
+        half_(whole_elements(std::min(group.tuning().large.single_piece_bytes, group.large_bytes() / 2), fold)) {}
+  std::size_t piece() const noexcept { return half_; }
+  std::byte* sum() const noexcept { return at_; }
+  std::byte* operand() const noexcept { return at_ + half_; }
+
+ private:
+  std::byte* at_;
+  std::size_t half_;
+};
+
+/// in(0) op in(1) op ... of a piece, in rank order, into this member's result.
+Copied fold_piece(Operation& op, const Scratch& scratch, std::size_t at, std::size_t bytes) noexcept {
+  const Group& group = *op.group;
+  const Call& call = *op.call;
+  const int me = group.index();
+  std::byte* const result = out_bytes(call) + at;
+  const std::byte* const mine = in_bytes(call) + at;
+  const std::byte* sum = nullptr;
+  for (int m = 0; m < group.size(); ++m) {
+    // In place, the result is this member's input until its turn has come.
+    std::byte* const to = call.in_place() && m < me ? scratch.sum() : result;
+    const std::byte* operand = mine;
+    if (m != me) {
+      const bool is_free = m == 0 || (sum == mine && !call.in_place());
+      std::byte* const place = is_free ? to : scratch.operand();
+      const Copied copied = read_from(op, m, told_by(group, m, op.round).in + at, place, bytes);
+      if (copied != Copied::all) return copied;
+      operand = place;
+    }
+    if (m == 0) {
+      sum = operand;
+    } else {
+      call.fold->combine(to, sum, operand, bytes / call.fold->element_bytes);
+      sum = to;
+    }
+  }
+  if (sum != result) std::memcpy(result, sum, bytes);  // alone
+  return Copied::all;
+}
+
+/// The piece of the result into everybody's, from the one behind this member on: not all write to the same one at the same time.
+Copied give_piece(Operation& op, std::size_t at, std::size_t bytes) noexcept {
+  const Group& group = *op.group;
+  for (int i = 1; i < group.size(); ++i) {
+    const int m = (group.index() + i) % group.size();
+    const Copied copied = write_into(op, m, told_by(group, m, op.round).out + at, out_bytes(*op.call) + at, bytes);
+    if (copied != Copied::all) return copied;
+  }
+  return Copied::all;
+}
+
+}  // namespace
+
+Step allreduce_single(Operation& op) {
+  Group& group = *op.group;
+  const Call& call = *op.call;
+  if (op.phase == kStart) {
+    begin_round(op);
+    op.phase = kTell;
+  }
+  if (op.phase == kTell) {
+    const Addresses mine{in_bytes(call), out_bytes(call)};
+    if (!tell(op, &mine, sizeof mine)) return Step::waiting;
+    op.phase = kMeet;
+  }
+  if (op.phase == kMeet) {
+    if (!all_arrived(op, sizeof(Addresses))) return Step::waiting;
+    op.phase = kFold;
+  }
+  if (op.phase == kFold) {
+    const auto members = static_cast<std::size_t>(group.size()), me = static_cast<std::size_t>(group.index());
+    const std::size_t each = round_up((call.bytes + members - 1) / members, unit_for(call.fold->element_bytes));
+    const std::size_t begin = std::min(call.bytes, me * each), end = std::min(call.bytes, begin + each);
+    const Scratch scratch(group, *call.fold);
+    for (std::size_t at = begin + op.offset; at < end; at = begin + op.offset) {
+      const std::size_t bytes = std::min(scratch.piece(), end - at);
+      Copied copied = fold_piece(op, scratch, at, bytes);
+      if (copied == Copied::all) copied = give_piece(op, at, bytes);
+      if (copied != Copied::all) return step_for(group, copied);
+      op.offset += bytes;
+      op.has_moved = true;
+    }
+    say_through(op);
+    op.phase = kThrough;
+  }
+  if (!all_arrived(op, 0)) return Step::waiting;
+  group.complete(op.round);
+  op.phase = kPhaseDone;
+  return Step::done;
+}
+
+}  // namespace sumac::shm
