@@ -61,8 +61,8 @@ constexpr double kLineDearNs = 120;
 ///   bcast     64 KiB 7.4 / 8.6,   128 KiB 12.4 / 14.6, 256 KiB 23.4 / 20.8
 constexpr std::size_t kExchangeMax = 96 * 1024;
 constexpr std::size_t kBcastStreamMax = 192 * 1024;
-///   allreduce 256 KiB 59 / 62, 512 KiB 119 / 126, 768 KiB 211 / 198, 1 MiB 310 / 267, 4 MiB 1244 / 1009 (line 226 to 245 ns)
-constexpr std::size_t kBlocksMax = 640 * 1024;
+///   allreduce 256 KiB 45 / 49, 384 KiB 65 / 70, 512 KiB 93 / 91, 768 KiB 167 / 143, 1 MiB 245 / 185, 4 MiB 1096 / 813
+constexpr std::size_t kBlocksMax = 448 * 1024;
 
 }  // namespace
 
