@@ -32,7 +32,8 @@ std::byte* told_by(const Group& group, int member, int to, std::uint64_t round) 
 
 /// `address_for(m)`: what member m is told; `across(m, address)`: copies from or to there; `keep()`: copies what is our own.
 template <class AddressFor, class Across, class Keep>
-Step single_copy(Operation& op, const AddressFor& address_for, const Across& across, const Keep& keep) {
+Step single_copy(Operation& op, const AddressFor& address_for, const Across& across, const Keep& keep,
+                 bool keeps_first = false) {
   Group& group = *op.group;
   if (op.phase == kStart) {
     begin_round(op);
@@ -52,6 +53,7 @@ Step single_copy(Operation& op, const AddressFor& address_for, const Across& acr
       op.own[kKept] = 1;
       op.has_moved = true;
     };
+    if (keeps_first) keep_once();
     for (; op.peer < group.size(); ++op.peer) {
       if (op.peer == group.index()) continue;
       const Line& line = group.line(op.peer, op.round);
@@ -138,10 +140,12 @@ Step alltoall_single(Operation& op) {
   std::byte* const out = out_bytes(call);
   const auto at = [&](int m) { return static_cast<std::size_t>(m) * bytes; };
   const auto keep = [&] { keep_own(out + at(me), in + at(me), bytes); };
+  // The last block first: who fills blocks in their order has that one in its caches still, and copying another drives it out.
+  // 1 MiB: 252 -> 240 us.
   if (op.group->size() == 2)
     return single_copy(
         op, [&](int m) { return out + at(m); },
-        [&](int m, std::byte* there) { return write_into(op, m, there, in + at(m), bytes); }, keep);
+        [&](int m, std::byte* there) { return write_into(op, m, there, in + at(m), bytes); }, keep, me == 1);
   return single_copy(
       op, [&](int m) { return in + at(m); },
       [&](int m, std::byte* there) { return read_from(op, m, there, out + at(m), bytes); }, keep);
