@@ -22,6 +22,7 @@ constexpr Algorithm kAlgorithms[] = {
     {Coll::reduce_scatter_block, "flat", "everybody publishes, everybody folds its block", reduce_scatter_block_flat},
 
     {Coll::allreduce, "blocks", "everybody folds its block of all vectors, everybody copies all blocks", allreduce_blocks, turns_fit},
+    {Coll::allreduce, "pairs", "of two that meet the second adds both, everybody copies the sum", allreduce_pairs, turns_fit},
     {Coll::allreduce, "stream", "everybody copies in chunk by chunk, and folds all", allreduce_stream, turns_fit},
     {Coll::reduce, "blocks", "everybody folds its block of all vectors, the root copies all blocks", reduce_blocks, turns_fit},
     {Coll::reduce_scatter_block, "blocks", "everybody folds its block, chunk by chunk", reduce_scatter_block_blocks, turns_fit},
@@ -124,6 +125,8 @@ bool worth_single_copy(const TuningInput& input) noexcept {
 //   the same on a Xeon (model 143, a line's round trip 200 ns), us stream / blocks: 16 KiB 4.7 / 6.3, 24 KiB 5.9 / 7.9, 32 KiB 7.1 / 9.4,
 //     48 KiB 10.4 / 12.0, 64 KiB 12.2 / 12.3, 1 MiB 241 / 238. So 64 KiB, where neither has a jump.
 //   8 ranks on 2 cores:                   8 KiB 13 / 18, 32 KiB 58 / 35, 128 KiB 232 / 96, 1 MiB 2150 / 880
+//   8 ranks on 2 of the Xeon's, us blocks / pairs: 64 KiB 67 to 75 / 57, 256 KiB 285 to 302 / 245 to 265, 1 MiB 1143 to 1185 / 999 to 1014,
+//     4 MiB 6340 to 6531 / 5393 to 5400
 //   bcast, flat / stream:                 8 KiB 0.20 / 0.19, 64 KiB 1.24 / 1.03, 1 MiB 22.6 / 19
 //   reduce, flat / stream / blocks:       8 KiB 0.22 / 0.23 / 0.38, 64 KiB 1.56 / 1.38 / 2.1, 1 MiB 33 / 27 / 40
 //   allgather, flat / exchange:           8 KiB 0.36 / 0.40, 64 KiB 3.0 / 2.6; alltoall: 4 KiB 0.44 / 0.44, 64 KiB 4.6 / 2.6
@@ -146,6 +149,8 @@ Tuning default_tuning(const TuningInput& input) noexcept {
                           {8 * one_round, "stream"},
                           {single ? kBlocksMax : SIZE_MAX, "blocks"},
                           {SIZE_MAX, "single"}});
+  } else if (input.size > 2 && input.crowded) {
+    set(Coll::allreduce, {{one_round, "flat"}, {SIZE_MAX, "pairs"}});
   } else {
     set(Coll::allreduce, {{input.crowded ? one_round : one_round / 2, "flat"}, {SIZE_MAX, "blocks"}});
   }

@@ -21,7 +21,8 @@ std::vector<std::size_t> sizes(const Shape& shape, int members) {
   return all;
 }
 
-std::string run_one(Group& group, const Ask& ask) {
+std::string run_one(Group& group, Ask ask) {
+  ask.tuning = &group.tuning();
   Exercise exercise(ask, group.size(), group.index());
   if (const Errc code = run(group, exercise.call()); code != Errc::ok) return fmt::format("run: {}", group.error());
   return exercise.check();

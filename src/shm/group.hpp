@@ -81,6 +81,10 @@ class Group {
   std::atomic<std::uint64_t>& counter(int member, std::size_t which) const noexcept {
     return controls_[member].counters[which].value;
   }
+  /// Where two halves of a sum meet, for one slice of the ring: the right half begins with `member`. pairs.cpp says who stores.
+  std::atomic<std::uint64_t>& meeting(int member, std::size_t slot) const noexcept {
+    return controls_[member].meetings[slot];
+  }
 
   /// Is the line (ring 8) or eager buffer (ring 4) of `round` free to be written?
   bool room(std::uint64_t round, std::size_t ring) noexcept {

@@ -15,7 +15,8 @@
 namespace sumac::shm {
 namespace {
 
-std::string run_one(Group& group, const Ask& ask) {
+std::string run_one(Group& group, Ask ask) {
+  ask.tuning = &group.tuning();
   Exercise exercise(ask, group.size(), group.index());
   if (run(group, exercise.call()) != Errc::ok) return fmt::format("run: {}", group.error());
   return exercise.check();
@@ -86,7 +87,8 @@ TEST(LargeSequence, SmallAndLargeFollowEachOtherWhoeverLagsBehind) {
                                 .root = static_cast<int>(shared.below(static_cast<std::uint64_t>(n))),
                                 .in_place = shared.chance(0.3),
                                 .reduction = shared.below(std::size(kReductions)),
-                                .seed = shared.next()};
+                                .seed = shared.next(),
+                                .tuning = &group.tuning()};
                   Exercise exercise(ask, n, rank);
                   for (std::uint64_t turns = own.chance(0.1) ? own.below(40) : 0; turns > 0; --turns) sched_yield();
                   if (own.chance(0.5)) {  // driven as a nonblocking one is
@@ -118,6 +120,32 @@ TEST(LargeSequence, AnAreaThatIsTooSmallLeavesEverythingToFlat) {
               }
               return {};
             }));
+}
+
+/// All members in one thread, each as far as it comes before the next one, so that who is first is no chance.
+TEST(Pairs, AResultThatLiesInOnesOwnSliceIsTakenBeforeTheSliceIsFilledAgain) {
+  const int n = 2;
+  const Shape shape = small_shape(n);
+  auto segment = Segment::create(shape, Backing::memfd);
+  ASSERT_TRUE(segment);
+  Tuning tuning = tuning_for(shape, n);
+  ASSERT_TRUE(tuning.force(Coll::allreduce, "pairs"));
+  Group first(*segment, 0, everybody(n), 0, kTestWaiting, tuning);
+  Group second(*segment, 0, everybody(n), 1, kTestWaiting, tuning);
+  const Ask ask{.coll = Coll::allreduce, .bytes = 3 * first.large_bytes(), .tuning = &tuning};
+  Exercise a(ask, n, 0), b(ask, n, 1);
+  prepare(first, a.call(), a.operation);
+  prepare(second, b.call(), b.operation);
+  EXPECT_EQ(Step::waiting, advance(a.operation));  // gives a ring full of slices
+  EXPECT_EQ(Step::waiting, advance(b.operation));  // adds its own in there, and has all those results
+  for (int turns = 0; turns < 10; ++turns) {
+    advance(a.operation);
+    advance(b.operation);
+  }
+  EXPECT_EQ(Step::done, advance(a.operation));
+  EXPECT_EQ(Step::done, advance(b.operation));
+  EXPECT_EQ("", a.check());
+  EXPECT_EQ("", b.check());
 }
 
 class DeathInLarge : public testing::TestWithParam<int> {};

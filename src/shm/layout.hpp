@@ -48,14 +48,19 @@ struct alignas(kCacheLine) Counter {
   std::atomic<std::uint64_t> value;
 };
 
-/// Written by its member alone.
+/// Slices of a member's large area, at most (turns.hpp).
+inline constexpr std::size_t kSlicesMax = 16;
+
+/// Written by its member alone, but for `meetings`.
 struct Control {
   Counter done;  ///< The last round this member has completed: it reads nothing of earlier ones any more.
   Counter counters[kCounters];  ///< Group::counter(). They only grow; never reset.
   /// Where it was when it last waited (crowd.hpp); 0: not known. In a line that hardly ever changes.
   alignas(kCacheLine) std::atomic<std::int32_t> cpu_plus_one;
+  /// Group::meeting(). They only grow; never reset.
+  alignas(kCacheLine) std::atomic<std::uint64_t> meetings[kSlicesMax];
 };
-static_assert(sizeof(Control) == (2 + kCounters) * kCacheLine);
+static_assert(sizeof(Control) == (4 + kCounters) * kCacheLine);
 
 /// What all members of a host's team know alike before there is a segment.
 struct Shape {

@@ -22,7 +22,7 @@ namespace sumac::shm {
 
 enum class Backing : std::uint8_t { memfd, devshm };
 
-inline constexpr std::uint64_t kSegmentMagic = 0x53554d4143534832;  // "SUMACSH2": the number rises with the layout
+inline constexpr std::uint64_t kSegmentMagic = 0x53554d4143534833;  // "SUMACSH3": the number rises with the layout
 
 /// A process as others find it: the number may be used again, the time of its start tells.
 struct ProcessName {

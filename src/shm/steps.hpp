@@ -18,6 +18,7 @@ Step reduce_scatter_block_flat(Operation& op);
 // Large messages through the members' large areas (turns.hpp): any group with room for them, any size.
 bool turns_fit(const Group& group) noexcept;
 Step allreduce_blocks(Operation& op);
+Step allreduce_pairs(Operation& op);
 Step reduce_blocks(Operation& op);
 Step reduce_scatter_block_blocks(Operation& op);
 Step reduce_stream(Operation& op);

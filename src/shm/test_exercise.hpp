@@ -2,7 +2,9 @@
 // For tests: one collective call with random data, the result it must have (by reduce's plain reference, in rank order), and
 // guard bytes behind its output. Everything follows from the seed, so each member works out alone what all others do.
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@ struct Ask {
   bool in_place = false;
   std::size_t reduction = 0;  ///< Index into kReductions.
   std::uint64_t seed = 1;
+  const Tuning* tuning = nullptr;  ///< The group's, which says whether sums grow in rank order or along the canonical tree (`pairs`).
 };
 
 inline bool folds(Coll coll) {
@@ -85,20 +88,24 @@ class Exercise {
     const std::size_t units = bytes_ / 4;
     return 4 * (kind == 0 ? 0 : kind == 1 ? units : mix.next() % (units + 1));
   }
+  bool by_pairs() const { return ask_.tuning != nullptr && ask_.tuning->pick(ask_.coll, bytes_)->name == "pairs"; }
   Bytes folded(int receiver, std::size_t skip, std::size_t bytes, std::size_t whole) const {
     const Reduction& r = kReductions[ask_.reduction];
-    Bytes sum;
-    for (int m = 0; m < size_; ++m) {
-      const Bytes all = data(m, receiver, whole);
-      Bytes part(all.begin() + static_cast<std::ptrdiff_t>(skip),
-                 all.begin() + static_cast<std::ptrdiff_t>(skip + bytes));
-      if (m == 0) {
-        sum = part;
-      } else {
-        reduce::reference_reduce(r.op, r.dtype, Dtype::null, sum.data(), part.data(), bytes / fold_.element_bytes);
+    // The members from `begin` to `end`, cut where the sum's last two parts meet.
+    const std::function<Bytes(int, int)> fold = [&](int begin, int end) -> Bytes {
+      if (end - begin == 1) {
+        const Bytes all = data(begin, receiver, whole);
+        return {all.begin() + static_cast<std::ptrdiff_t>(skip),
+                all.begin() + static_cast<std::ptrdiff_t>(skip + bytes)};
       }
-    }
-    return sum;
+      const int left = by_pairs() ? static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1)))
+                                     : end - begin - 1;
+      Bytes sum = fold(begin, begin + left);
+      const Bytes part = fold(begin + left, end);
+      reduce::reference_reduce(r.op, r.dtype, Dtype::null, sum.data(), part.data(), bytes / fold_.element_bytes);
+      return sum;
+    };
+    return fold(0, size_);
   }
   void v_blocks(std::vector<int>& counts, std::vector<int>& displacements, const auto& bytes_of) {
     int at = 3;  // a gap in front, gaps between, and backwards: MPI allows any order

@@ -24,7 +24,7 @@
 namespace sumac::shm {
 
 /// Slices of a large area: few members do well with many small ones; many members need room in each for all of them.
-constexpr std::size_t slices_of(int group_size) noexcept { return group_size <= 4 ? 16 : group_size <= 16 ? 8 : 4; }
+constexpr std::size_t slices_of(int group_size) noexcept { return group_size <= 4 ? kSlicesMax : group_size <= 16 ? 8 : 4; }
 inline std::size_t slice_bytes(const Group& group) noexcept {
   return group.large_bytes() / slices_of(group.size()) / kCacheLine * kCacheLine;
 }
@@ -83,15 +83,20 @@ class Turns {
   std::uint64_t count() const noexcept { return op_.own[kCount]; }
   void grow(std::uint64_t count) noexcept { op_.own[kCount] = std::max(op_.own[kCount], count); }
   /// How many turns have been filled, folded and taken by this member.
+  std::size_t slices() const noexcept { return slices_; }
   std::uint64_t filled() const noexcept { return op_.own[kFilled]; }
   std::uint64_t& folded() noexcept { return op_.own[kFoldedHere]; }
   std::uint64_t& taken() noexcept { return op_.own[kTaken]; }
+  std::uint64_t taken() const noexcept { return op_.own[kTaken]; }
   /// Of the turn being folded, and of the one being taken: how many members have been seen to.
   std::uint64_t& fold_peers() noexcept { return op_.own[kFoldPeers]; }
   std::uint64_t& take_peers() noexcept { return op_.own[kTakePeers]; }
 
+  std::uint64_t number(std::uint64_t turn) const noexcept { return op_.own[kBase] + turn; }
+  /// Which of the slices of a ring is the turn's.
+  std::size_t slot(std::uint64_t turn) const noexcept { return number(turn) % slices_; }
   std::byte* slice(int member, std::uint64_t turn) const noexcept {
-    return group_.large(member) + number(turn) % slices_ * slice_bytes_;
+    return group_.large(member) + slot(turn) * slice_bytes_;
   }
 
   /// `write(turn, slice)` copies this member's part of its next turn into its slice. False: the slice still holds what somebody
@@ -141,7 +146,6 @@ class Turns {
  private:
   enum Own : std::size_t { kBase, kCount, kFilled, kFoldedHere, kTaken, kFoldPeers, kTakePeers };
 
-  std::uint64_t number(std::uint64_t turn) const noexcept { return op_.own[kBase] + turn; }
   void store(Counter which, std::uint64_t value) const noexcept {
     group_.counter(group_.index(), which).store(value, std::memory_order_release);
   }
