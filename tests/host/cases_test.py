@@ -22,7 +22,7 @@ SOCKETS = {"HWLOC_SYNTHETIC": "package:2 numa:2 core:2 pu:1"}
 LARGE_MACHINE = {"HWLOC_SYNTHETIC": "package:2 [numa] group:4 [numa] core:16 pu:1"}
 ONE_CORE = {"HWLOC_SYNTHETIC": "core:1 pu:1"}
 # As for large messages of two ranks where cache lines are dear (ADR 0043), here on every machine and whatever the size.
-SINGLE_COPY = {f"SUMAC_SHM_{coll}": "single" for coll in ("BCAST", "ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV")}
+SINGLE_COPY = {f"SUMAC_SHM_{coll}": "single" for coll in ("ALLREDUCE", "BCAST", "ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV")}
 
 # Settings under which some collectives are Open MPI's own: its mistakes are left out of these runs (host-cases --tame).
 PASSING = {"HCOLL_ML_DISABLE_ALLREDUCE", "HCOLL_SBGP"}
