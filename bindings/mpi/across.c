@@ -19,6 +19,7 @@ struct across {
   int64_t tree_bytes_max;            /* largest allreduce for the tree, */
   int64_t tree_scatter_max;          /* and vector of a reduce_scatter_block */
   int on_tree;                       /* requests that are started and not yet done */
+  void* lone;                        /* the only one of them, if it was started as such */
   char error[512];
 };
 
@@ -135,7 +136,10 @@ static int start_next(struct across* across, const sumac_call_t* call, struct ac
 }
 
 static void drop(struct across* across, struct across_request* request) {
-  across->on_tree -= NULL != request->tree;
+  if (NULL != request->tree) {
+    --across->on_tree;
+    across->lone = NULL;
+  }
   for (int i = 0; i < 2; ++i) {
     if (NULL != request->units[i]) {
       OMPI_DATATYPE_RELEASE(request->units[i]);
@@ -163,7 +167,9 @@ static int start(void* context, const sumac_call_t* call, void** request_p) {
     drop(across, request);
     return SUMAC_TEAM_BROKEN;
   }
-  across->on_tree += NULL != request->tree;
+  if (NULL != request->tree) {
+    across->lone = 0 == across->on_tree++ ? request->tree : NULL;
+  }
   *request_p = request;
   return 0;
 }
@@ -269,14 +275,17 @@ static int test(void* context, void* handle) {
   return status;
 }
 
-/* Open MPI's collectives have nothing to sleep on. */
-static bool sleep_on_tree(void* context, int us) {
+/* Open MPI's collectives have nothing to sleep on. Of several requests one may be over that was not asked for when that was seen. */
+static int sleep_on_tree(void* context, int us) {
   const struct across* across = context;
   if (0 == across->on_tree) {
-    return false;
+    return -1;
+  }
+  if (NULL != across->lone) {
+    return hcoll_tree_request_sleep(across->lone, us);
   }
   hcoll_job_sleep(us);
-  return true;
+  return 1;
 }
 
 static const char* error(void* context) { return ((struct across*)context)->error; }

@@ -36,11 +36,20 @@ static struct {
 static _Atomic(hcoll_request_t*) done_stack;
 static atomic_bool mpi_is_gone;
 
+/* Whoever calls this waits in a loop of its own, which sleeps or yields: MPI need not yield too (mpi_yield_when_idle), between waking up and
+ * sleeping on. Its switch is one for the process, so it is left alone where other threads are in MPI. */
 void hcoll_drive_mpi(void* context) {
   (void)context;
-  if (!atomic_load_explicit(&mpi_is_gone, memory_order_relaxed)) { /* set by this very thread, in MPI_Finalize */
-    opal_progress();
+  if (atomic_load_explicit(&mpi_is_gone, memory_order_relaxed)) { /* set by this very thread, in MPI_Finalize */
+    return;
   }
+  if (hcoll_threads) {
+    opal_progress();
+    return;
+  }
+  bool yields = opal_progress_set_yield_when_idle(false);
+  opal_progress();
+  opal_progress_set_yield_when_idle(yields);
 }
 void hcoll_drive_mpi_never_again(void) { atomic_store(&mpi_is_gone, true); }
 

@@ -10,6 +10,8 @@ int hcoll_tree_request_status(void* request, char* text, size_t text_bytes) {
   return sumac_req_status(request, text, text_bytes);
 }
 
+int hcoll_tree_request_sleep(void* request, int us) { return sumac_req_sleep(request, us); }
+
 int hcoll_tree_leave(struct sharp_coll_comm* group, void** request_p) { return sumac_comm_leave_nb(group, request_p); }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -492,6 +492,16 @@ int sumac_req_status(void* handle, char* text, size_t text_bytes) {
   return handle == nullptr ? 1 : request_state("sumac_req_status", handle, text, text_bytes);
 }
 
+int sumac_req_sleep(void* handle, int us) {
+  return guarded([&] {
+    Request* request = request_table().find(handle);
+    Context* context = request == nullptr ? nullptr : request->context;
+    if (context == nullptr) return 1;
+    return within_context(
+        *context, [&](Context& alive) -> int { return alive.sleep(*request, Micros{std::max(us, 0)}) ? 1 : 0; });
+  });
+}
+
 int sumac_comm_error(struct sharp_coll_comm* comm, char* text, size_t text_bytes) {
   put_text(nullptr, text, text_bytes);
   return with_comm(comm, [&](Context& context, Comm& group) {

@@ -1,5 +1,6 @@
 #include "client/context.hpp"
 
+#include <poll.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -331,6 +332,23 @@ void Context::Patience::rest(std::size_t events, Time deadline) {
   context_.user_progress_();
   polls_ = 0;
   user_due_ = monotonic_now() + kUserProgressEvery;
+}
+
+bool Context::sleep(const Request& request, Duration at_most) {
+  {
+    auto guard = lock();
+    if (!watched_.empty()) drain();  // posting alone may have ended it, or progress for somebody else
+    if (request.state != Request::State::pending || is_busy_ || !broken_.empty() || !transport_->arm()) return true;
+    if (const Time due = transport_->next_due(); due != kNever)
+      at_most = std::min<Duration>(at_most, due - monotonic_now());
+    ++sleeps_;
+  }
+  if (!is_threaded_) return transport_->wait(at_most);
+  pollfd wake{wake_fd(), POLLIN, 0};
+  const timespec exactly = net::wait_time(at_most);
+  if (ppoll(&wake, 1, &exactly, nullptr) != 0) return true;
+  auto guard = lock();
+  return request.state != Request::State::pending;  // another thread may have taken the message
 }
 
 void Context::on_message(net::ConnId conn, BufferRef frame) {

@@ -446,6 +446,34 @@ TEST_F(World, AWaitingRankDrivesItsCaller) {
   });
 }
 
+TEST_F(World, ASleepOnARequestTellsWhetherToAsk) {
+  const auto job = new_job_id();
+  constexpr int kMinute = 60'000'000;
+  expect_well(2, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);  // what is on its way from the beginning has come
+    void *first = nullptr, *second = nullptr;
+    if (rank.rank == 0) {
+      RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &first), 0);
+      while (sumac_req_sleep(first, 300) != 0) RANK_EQUAL(sumac_req_status(first, nullptr, 0), 0);
+    }
+    rank.barrier();
+    if (rank.rank != 0) RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &first), 0);
+    RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &second), 0);
+    // Woken by the answers, a minute early; the first is over by progress for the second, and is not slept for.
+    while (sumac_req_status(second, nullptr, 0) == 0) RANK_EQUAL(sumac_req_sleep(second, kMinute), 1);
+    RANK_EQUAL(sumac_req_sleep(first, kMinute), 1);
+    RANK_EQUAL(sumac_req_status(first, nullptr, 0), 1);
+    RANK_EQUAL(sharp_coll_req_free(first), 0);
+    RANK_EQUAL(sharp_coll_req_free(second), 0);
+    RANK_EQUAL(sumac_req_sleep(first, kMinute), 1);  // nobody's any more
+    RANK_EQUAL(sumac_req_sleep(nullptr, kMinute), 1);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+}
+
 TEST_F(World, LeaveCanBePostedWithoutWaiting) {
   const auto job = new_job_id();
   expect_well(2, [&](Rank& rank) {

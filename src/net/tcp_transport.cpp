@@ -391,11 +391,17 @@ bool TcpTransport::arm() {
   return true;
 }
 
-void TcpTransport::wait(Duration at_most) {
+bool TcpTransport::wait(Duration at_most) {
+  const timespec exactly = wait_time(at_most);
+  const auto room = static_cast<int>(reports_.size());
   ++stats_.system_calls;
-  // -1, a signal: an early return; the caller looks anyway.
-  reported_ = std::max(
-      0, epoll_wait(epoll_.get(), reports_.data(), static_cast<int>(reports_.size()), wait_milliseconds(at_most)));
+  int count = waits_exactly_ ? epoll_pwait2(epoll_.get(), reports_.data(), room, &exactly, nullptr) : -1;
+  if (count < 0 && (!waits_exactly_ || errno == ENOSYS)) {  // before Linux 5.11
+    waits_exactly_ = false;
+    count = epoll_wait(epoll_.get(), reports_.data(), room, wait_milliseconds(at_most));
+  }
+  reported_ = std::max(0, count);
+  return count != 0;  // -1, a signal: an early return
 }
 
 Errc TcpTransport::add_reader(int fd, std::uint32_t token) {

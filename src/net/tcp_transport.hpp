@@ -35,7 +35,7 @@ class TcpTransport final : public Transport {
   std::size_t progress(TransportEvents& events, std::size_t budget) override;
   int wake_fd() const override { return epoll_.get(); }
   bool arm() override;
-  void wait(Duration at_most) override;
+  bool wait(Duration at_most) override;
   Time next_due() const override { return std::min(next_due_, wake_due_); }
   Errc add_reader(int fd, std::uint32_t token) override;
   void remove_reader(int fd) override;
@@ -90,6 +90,7 @@ class TcpTransport final : public Transport {
   std::vector<ConnId> dirty_, stalled_, asking_, following_;
   std::array<epoll_event, 64> reports_;
   int reported_ = 0;  ///< By wait(), for the next pass.
+  bool waits_exactly_ = true;
   unsigned corked_ = 0;
   bool listener_paused_ = false;  ///< Out of descriptors: tried again when next due.
   Time next_due_ = kNever, now_{};

@@ -21,6 +21,13 @@ inline int wait_milliseconds(Duration at_most) noexcept {
   return static_cast<int>(std::clamp(std::chrono::ceil<Millis>(at_most), Millis{0}, Millis{3'600'000}).count());
 }
 
+/// The same for calls that take it exactly.
+inline timespec wait_time(Duration at_most) noexcept {
+  const auto cut = std::clamp<Duration>(at_most, Duration{0}, Seconds{3'600});
+  const auto seconds = std::chrono::duration_cast<Seconds>(cut);
+  return {seconds.count(), static_cast<long>((cut - seconds) / Nanos{1})};
+}
+
 /// A connection of one transport. 0 is none; a closed connection's value is not used again soon (it carries a generation).
 struct ConnId {
   std::uint32_t value = 0;
@@ -105,9 +112,9 @@ class Transport {
   virtual int wake_fd() const = 0;
   /// Call before sleeping on wake_fd(). False: there is work already, call progress() instead.
   virtual bool arm() = 0;
-  /// Sleeps until progress() would find something, a signal comes, or `at_most` has passed (in whole milliseconds, rounded up), and keeps
-  /// what woke it for the next progress(), which then does not ask the system again. After arm(); only who alone calls progress().
-  virtual void wait(Duration at_most) = 0;
+  /// Sleeps until progress() would find something, a signal comes, or `at_most` has passed, and keeps what woke it for the next progress(),
+  /// which then does not ask the system again. After arm(); only who alone calls progress(). False: the time is over, nothing came.
+  virtual bool wait(Duration at_most) = 0;
   /// When progress() has to be called at the latest even though wake_fd() stays quiet (time limits, watches). kNever: no need.
   virtual Time next_due() const = 0;
 

@@ -369,9 +369,10 @@ bool UcxTransport::arm() {
   return ucp_worker_arm(worker_.get()) == UCS_OK;
 }
 
-void UcxTransport::wait(Duration at_most) {
+bool UcxTransport::wait(Duration at_most) {
   pollfd wake{wake_fd(), POLLIN, 0};
-  poll(&wake, 1, wait_milliseconds(at_most));  // an error or a signal is an early return; the caller looks anyway
+  const timespec exactly = wait_time(at_most);
+  return ppoll(&wake, 1, &exactly, nullptr) != 0;  // an error or a signal is an early return
 }
 
 }  // namespace sumac::net

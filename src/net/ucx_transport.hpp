@@ -99,7 +99,7 @@ class UcxTransport final : public Transport {
   std::size_t progress(TransportEvents& events, std::size_t budget) override;
   int wake_fd() const override { return wake_fd_; }
   bool arm() override;
-  void wait(Duration at_most) override;
+  bool wait(Duration at_most) override;
   Time next_due() const override { return next_due_; }
   std::string peer(ConnId conn) const override;
   const TransportStats& stats() const override { return stats_; }

@@ -157,5 +157,24 @@ TEST(Waiter, WhoIsAloneSleepsAtOnceAndFindsWhatWokeItWithoutAskingAgain) {
   EXPECT_EQ(waiter.sleeps(), 3u);
 }
 
+TEST(Transport, ASleepSaysWhetherSomethingCameAndIsNoLongerThanAsked) {
+  TransportConfig listening;
+  listening.listen = "127.0.0.1:0";
+  End server(listening), client(TransportConfig{});
+  const ConnId conn = client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 1 && client.connected.size() == 1; }));
+  ASSERT_TRUE(server.transport->arm());
+  Duration least = Seconds{3600};
+  for (int i = 0; i < 50; ++i) {
+    const Time began = monotonic_now();
+    EXPECT_FALSE(server.transport->wait(Micros{100}));
+    least = std::min<Duration>(least, monotonic_now() - began);
+  }
+  EXPECT_GE(least, Micros{100});
+  EXPECT_LT(least, Micros{900}) << "not rounded to milliseconds: the shortest of many, as others may have the core";
+  ASSERT_EQ(client.send(conn, "x"), Errc::ok);
+  EXPECT_TRUE(server.transport->wait(Seconds{3600}));
+}
+
 }  // namespace
 }  // namespace sumac::net

@@ -14,7 +14,7 @@ class Looks {
   static constexpr std::uint64_t kRetryEvery = 16;  ///< Waits between tries, after that.
 
   /// A wait begins: how often to look before it sleeps. Once it has slept, once: whatever woke it is there.
-  int before_sleep() noexcept { return misses_ < kMissesMax || ++waits_ % kRetryEvery == 0 ? kMost : 1; }
+  int before_sleep() noexcept { return misses_ < kMissesMax || ++waits_ % kRetryEvery == 0 ? kMost : 0; }
   /// It is over.
   void over(bool has_slept) noexcept { misses_ = has_slept ? std::min(misses_ + 1, kMissesMax) : 0; }
 

@@ -75,7 +75,8 @@ bool step_head(sumac_team& team) {
     case Step::failed: finish(team, *op, SUMAC_TEAM_BROKEN); return true;
     case Step::waiting:
       // Relaxed: a number that stands for itself, written by whose turn it is.
-      if (op->run.has_moved()) team.moves.store(team.moves.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      if (op->run.has_moved())
+        team.moves.store(team.moves.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       team.look_at_board();
       return false;
   }
@@ -87,28 +88,34 @@ constexpr sumac::Duration kDriveEvery = sumac::Millis{1};
 
 /// A leader waits for other hosts: it looks a little (Looks), then sleeps until something comes, for many hosts of a job may share
 /// these cores. MPI is driven when its millisecond is over, before the next sleep and not behind the last one: then what has come is
-/// taken first, and the answer to it does not wait. Deaths are seen every ten sleeps. False: it can't sleep.
+/// taken first, and the answer to it does not wait. Where nothing has come nobody looks between two sleeps. Deaths are seen every ten
+/// sleeps. False: it can't sleep.
 bool sleep_across(sumac_team& team, int& sleeps) {
   if (team.across.sleep == nullptr) return false;
-  sumac::Time now = sumac::monotonic_now();
-  if (now - team.driven_at >= kDriveEvery) {
-    if (team.waiting.progress != nullptr) team.waiting.progress(team.waiting.context);
-    team.driven_at = now = sumac::monotonic_now();
+  for (;;) {
+    sumac::Time now = sumac::monotonic_now();
+    if (now - team.driven_at >= kDriveEvery) {
+      if (team.waiting.progress != nullptr) team.waiting.progress(team.waiting.context);
+      team.driven_at = now = sumac::monotonic_now();
+    }
+    const auto left = std::chrono::duration_cast<sumac::Micros>(team.driven_at + kDriveEvery - now);
+    const int slept = team.across.sleep(team.across.context, std::max(1, static_cast<int>(left.count())));
+    if (slept < 0) return false;
+    if (++sleeps % 10 == 0 && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok)
+      broke(team);
+    if (slept > 0 || team.is_broken.load(std::memory_order_relaxed)) return true;
   }
-  const auto left = std::chrono::duration_cast<sumac::Micros>(team.driven_at + kDriveEvery - now);
-  if (!team.across.sleep(team.across.context, std::max(1, static_cast<int>(left.count())))) return false;
-  if (++sleeps % 10 == 0 && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
-  return true;
 }
 
-/// Waits with the patience of shm until `ready` says so. `looks_across`: before it sleeps where `is_across`. Returns how often it slept.
+/// Waits with the patience of shm until `ready` says so. `looks_across`: before it sleeps where `is_across`, beside the first call of `ready`,
+/// which begins. Returns how often it slept.
 template <class Ready, class IsAcross>
-int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_across = 1) {
+int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_across = 0) {
   sumac::shm::Patience patience(team.waiting);
   const int looks = team.waiting.crowded() ? 1 : 200;
   int sleeps = 0;
   for (;;) {
-    const int before_sleep = sleeps > 0 ? 1 : looks_across;
+    const int before_sleep = sleeps > 0 ? 1 : 1 + looks_across;
     for (int i = 1; i <= looks; ++i) {
       if (ready()) return sleeps;
       if (i >= before_sleep && is_across()) break;

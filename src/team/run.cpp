@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "team/c_types.hpp"
 #include "team/team.hpp"
@@ -28,8 +29,7 @@ void Run::begin(sumac_team& team, const sumac_call_t& call, const Choice& choice
   phase_ = 0;
   flying_ = 0;
   chunk_ = 0;
-  is_prepared_ = has_moved_ = false;
-  for (Flight& flight : flights_) flight.is_done = true;
+  is_prepared_ = has_moved_ = has_just_started_ = false;
   direct_.is_done = true;
   parcels_ = nullptr;
   const bool is_wide = team.layout.islands.size() > 1;
@@ -60,6 +60,12 @@ void Run::begin(sumac_team& team, const sumac_call_t& call, const Choice& choice
   begin_chunks(coll == Coll::barrier ? 1 : call.bytes, call.fold != nullptr ? call.fold->element_bytes : 1, is_wide);
 }
 
+void Run::set_depth(std::size_t depth) {
+  depth_ = depth;
+  for (std::size_t i = 0; i < depth; ++i)
+    flights_[i].is_done = true;  // not all of them: a line of memory each, before every send
+}
+
 void Run::begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide) {
   const std::size_t wanted = team_->options->options.chunk.count;
   bytes_ = bytes;
@@ -67,7 +73,7 @@ void Run::begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wid
   chunk_step_ = bytes <= wanted ? bytes : std::max(wanted / unit, std::size_t{1}) * unit;
   chunks_ = (bytes + chunk_step_ - 1) / chunk_step_;
   // Inside one host nothing goes on while we wait, so nothing is gained by a second chunk in flight.
-  depth_ = is_wide ? std::min<std::size_t>({team_->options->options.depth, chunks_, kDepthMax}) : 1;
+  set_depth(is_wide ? std::min<std::size_t>({team_->options->options.depth, chunks_, kDepthMax}) : 1);
   if (plan_.uses_scratch && team_->scratch.size() < depth_ * chunk_step_) team_->scratch.resize(depth_ * chunk_step_);
 }
 
@@ -77,7 +83,7 @@ void Run::begin_gather() {
   const Layout& layout = team_->layout;
   plan_ = schedule_allgather(layout);
   chunks_ = 1;
-  depth_ = 1;
+  set_depth(1);
   place_blocks();
   const bool is_v = static_cast<Coll>(call_->coll) == Coll::allgatherv;
   const std::size_t unit = is_v ? call_->out_blocks.unit : call_->bytes;
@@ -121,7 +127,8 @@ void Run::begin_parcels(const Choice& choice) {
     if (!team_->exchange) team_->exchange = std::make_unique<Exchange>(layout, team_->shape.exchange_max);
     team_->exchange->begin(*call_);
     parcels_ = team_->exchange.get();
-    chunks_ = depth_ = 1;
+    chunks_ = 1;
+    set_depth(1);
     at_ = At::launch;
     return;
   }
@@ -129,7 +136,7 @@ void Run::begin_parcels(const Choice& choice) {
   if (!team_->reduce_scatter) team_->reduce_scatter = std::make_unique<ReduceScatter>(layout);
   chunks_ = team_->reduce_scatter->begin(*call_, choice.way == Way::tree, team_->options->options.chunk.count,
                                          std::min<std::size_t>(team_->options->options.depth, kDepthMax));
-  depth_ = team_->reduce_scatter->depth();
+  set_depth(team_->reduce_scatter->depth());
   parcels_ = team_->reduce_scatter.get();
 }
 
@@ -235,6 +242,7 @@ bool Run::start_across(std::size_t chunk) {
     return false;
   flight.is_done = flight.request == nullptr;  // done while it was started
   if (!flight.is_done) ++flying_;
+  has_just_started_ = !flight.is_done && chunks_ == 1;
   return true;
 }
 
@@ -334,6 +342,7 @@ Step Run::advance() {
         break;
       case At::wait:
         if (plan_.across.takes_part && chunk_ + 1 >= depth_) {
+          if (std::exchange(has_just_started_, false)) return Step::waiting;
           if (flying_ > 0 && !poll_across()) return Step::failed;
           if (!flights_[(chunk_ + 1 - depth_) % depth_].is_done) return Step::waiting;
           if (parcels_ != nullptr) parcels_->arrived(chunk_ + 1 - depth_);

@@ -37,6 +37,8 @@ class Run {
     bool is_done;
   };
 
+  /// So many chunks in flight at most.
+  void set_depth(std::size_t depth);
   void begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide);
   void begin_gather();
   void place_blocks();
@@ -62,6 +64,7 @@ class Run {
   At at_;
   bool is_prepared_;
   bool has_moved_;
+  bool has_just_started_;  ///< The only chunk, across: nobody can have answered yet.
   std::uint8_t phase_;
   std::uint8_t flying_;  ///< Chunks started and not yet done.
   std::size_t chunk_;    ///< The newest chunk, also beyond the last one while older ones come back.

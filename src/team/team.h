@@ -205,10 +205,11 @@ typedef struct sumac_across {
   /** Called once in sumac_team_destroy(), or in a create that comes to nothing, at every rank where open returned 0.
    *  Local, must not wait. Requests that were started and not yet done belong to it from then on. May be NULL. */
   void (*close)(void* context);
-  /** Sleeps until something may have come for what was started, at most `us`; false if this way has nothing to sleep on.
-   *  Called in a blocking collective by a leader that waits for nothing else, after it has looked as long as that has paid
-   *  lately (some 20 us at most); before a sleep the progress hook is called if it was not for a millisecond. May be NULL. */
-  bool (*sleep)(void* context, int us);
+  /** Sleeps until something may have come for what was started, at most `us`. 1: test; 0: the time is over, and nothing has
+   *  come; negative: this way has nothing to sleep on. Called in a blocking collective by a leader that waits for nothing
+   *  else, after it has looked as long as that has paid lately (some 20 us at most; else not at all, also right after
+   *  start()); before a sleep the progress hook is called if it was not for a millisecond. May be NULL. */
+  int (*sleep)(void* context, int us);
 } sumac_across_t;
 
 typedef struct sumac_team_spec {

@@ -81,6 +81,8 @@ class SlowAcross {
   std::vector<int> looks;         ///< At each operation started, before the first sleep on it.
   bool sleeps_really = false;     ///< Else a sleep only gives the core away.
   std::vector<int> slept_us;      ///< What was asked for.
+  int in_vain = 0;                ///< So many sleeps find nothing before one does.
+  int tests = 0;                  ///< In all.
 
   sumac_across_t functions(int leaders, int me) {
     leaders_ = leaders;
@@ -114,7 +116,7 @@ class SlowAcross {
     std::vector<int> sends, gets;  ///< Direct: who is still to be served.
   };
 
-  bool sleep(int us) {
+  int sleep(int us) {
     ++sleeps;
     slept_us.push_back(us);
     has_slept_ = true;
@@ -123,7 +125,7 @@ class SlowAcross {
     } else {
       ::sched_yield();
     }
-    return true;
+    return ++slept_in_row_ % (in_vain + 1) == 0 ? 1 : 0;
   }
   int start(const sumac_call_t& call, void** request) {
     auto made = std::make_unique<Request>(Request{&call, number_++, looks_least + random_.below(12), false, {}, {}});
@@ -219,6 +221,7 @@ class SlowAcross {
     if (!request->sends.empty() || !request->gets.empty()) return test_direct(request);
     Common::Slot& at = slot(*request);
     looks.back() += !has_slept_;
+    ++tests;
     if (request->number == fail_at) return drop(request, SUMAC_TEAM_BROKEN);
     if (!request->is_posted) {
       if (request->number >= kSlots && !all(at.finished, request->number - kSlots + 1)) return SUMAC_TEAM_PENDING;
@@ -246,6 +249,7 @@ class SlowAcross {
   const int rank_;
   int leaders_ = 0, me_ = -1;
   bool has_slept_ = false;
+  int slept_in_row_ = 0;
   std::uint64_t number_ = 0;
   std::vector<std::unique_ptr<Request>> requests_;
 };

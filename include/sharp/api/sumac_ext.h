@@ -21,6 +21,11 @@ extern "C" {
  *          sharp_coll_req_free(). */
 int sumac_req_status(void* handle, char* text, size_t text_bytes);
 
+/** Sleeps while nothing can have happened to a pending request, at most `us` microseconds; what wakes it is kept for
+ *  sumac_req_status(), which then need not ask the system. Does not drive progress.
+ *  @return 1: ask sumac_req_status(); 0: the time is over, and the request is pending as before. */
+int sumac_req_sleep(void* handle, int us);
+
 /** Has the group ended? Does not drive progress.
  *  @return 0 it lives; negative: it takes no more operations, `text` says why as above. The only thing left is to leave
  *          it. */
@@ -55,9 +60,10 @@ struct sumac_comm_info {
   uint64_t stream_threshold; /**< bytes from which an allreduce streams; meaningless if stream_window is 0 */
   uint32_t root_node;        /**< id of the node that answers */
   uint32_t depth;            /**< nodes between this member and the answer, 1 or more */
-  uint32_t groups;           /**< groups over which large operations are striped; the numbers above are the first one's */
+  uint32_t groups; /**< groups over which large operations are striped; the numbers above are the first one's */
   uint32_t reserved;
-  uint64_t allreduce_bytes_max; /**< beyond it the hosts' own algorithms are faster, by the rates of the fabric's links and where its
+  uint64_t
+      allreduce_bytes_max; /**< beyond it the hosts' own algorithms are faster, by the rates of the fabric's links and where its
                                      nodes are; INT64_MAX: the tree doesn't lose, or the rates are not known */
 };
 int sumac_comm_query_info(struct sharp_coll_comm* comm, struct sumac_comm_info* info);
@@ -91,8 +97,8 @@ struct sumac_coll_stats {
   struct sumac_coll_counts per_coll[SUMAC_STATS_KINDS];
   uint64_t messages_in, messages_out;
   uint64_t bytes_in, bytes_out;
-  uint64_t system_calls; /**< of the transport */
-  uint64_t sleeps;       /**< times a blocking call slept */
+  uint64_t system_calls;        /**< of the transport */
+  uint64_t sleeps;              /**< times a blocking call slept */
   uint64_t multicast_taken;     /**< results that came by multicast before the link's copy */
   uint64_t multicast_late;      /**< after it, or a second time */
   uint64_t multicast_discarded; /**< without the right tag, malformed, or of no operation under way */
