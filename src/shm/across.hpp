@@ -21,14 +21,31 @@ Copied write_into(Operation& op, int member, std::byte* there, const std::byte* 
 /// dead: then it is asked again.
 Step step_for(Group& group, Copied copied) noexcept;
 
-/// Publishes what the others must know (addresses) in the operation's round. False: there is no room yet.
-inline bool tell(Operation& op, const void* words, std::size_t bytes) noexcept {
+/// Does the system copy this memory of ours for other processes? Not what a device's driver has mapped, or secret memory. Asked of its first
+/// and last byte: what lies in one buffer is of one kind.
+bool is_open(const std::byte* data, std::size_t bytes) noexcept;
+
+/// Publishes what the others must know (addresses) in the operation's round, and whether all of it is_open(). False: there is no
+/// room yet.
+inline bool tell(Operation& op, const void* words, std::size_t bytes, bool open) noexcept {
   Group& group = *op.group;
   if (!group.room(op.round, ring_for(bytes))) return false;
   std::memcpy(payload_of(group, group.index(), op.round, bytes), words, bytes);
-  publish(group.line(group.index(), op.round), op.round, bytes);
+  Line& line = group.line(group.index(), op.round);
+  line.word = open ? 1 : 0;
+  publish(line, op.round, bytes);
   return true;
 }
+
+/// Everybody has been seen in the round: is all their memory open? The same answer at every member.
+inline bool all_open(const Operation& op) noexcept {
+  for (int m = 0; m < op.group->size(); ++m)
+    if (op.group->line(m, op.round).word == 0) return false;
+  return true;
+}
+
+/// Instead, from the beginning: by an algorithm that goes through shared memory.
+Step go_by(Operation& op, std::string_view algorithm) noexcept;
 
 /// Everybody has been seen in the round: goes on to the one in which each says that it is through with the others' memory.
 inline void say_through(Operation& op) noexcept {

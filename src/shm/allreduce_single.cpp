@@ -93,11 +93,13 @@ Step allreduce_single(Operation& op) {
   }
   if (op.phase == kTell) {
     const Addresses mine{in_bytes(call), out_bytes(call)};
-    if (!tell(op, &mine, sizeof mine)) return Step::waiting;
+    const bool open = is_open(mine.in, call.bytes) && (call.in_place() || is_open(mine.out, call.bytes));
+    if (!tell(op, &mine, sizeof mine, open)) return Step::waiting;
     op.phase = kMeet;
   }
   if (op.phase == kMeet) {
     if (!all_arrived(op, sizeof(Addresses))) return Step::waiting;
+    if (!all_open(op)) return go_by(op, "blocks");
     op.phase = kFold;
   }
   if (op.phase == kFold) {

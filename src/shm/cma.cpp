@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -32,29 +34,28 @@ bool may_read_all(const Group& group, const std::vector<Word>& words) {
   return true;
 }
 
-}  // namespace
+/// What this process, as the first member of pairs, has found out of others: a program may make thousands of communicators of
+/// the same two ranks.
+class KnownLines {
+ public:
+  double find(const ProcessName& other) {
+    const std::lock_guard guard(lock_);
+    for (const auto& [process, line_ns] : lines_)
+      if (process.pid == other.pid && process.start_time == other.start_time) return line_ns;
+    return 0;
+  }
+  void add(const ProcessName& other, double line_ns) {
+    const std::lock_guard guard(lock_);
+    lines_.emplace_back(other, line_ns);
+  }
 
-Errc agree_on_single_copy(Group& group, bool wanted) {
-  group.turning.single_copy = false;
-  if (wanted) machine::allow_cma();
-  const auto n = static_cast<std::size_t>(group.size());
-  // What nobody else has at this address: another process of the same program has other values there.
-  const ProcessName& self = group.process(group.index());
-  std::uint64_t secret = static_cast<std::uint64_t>(self.pid) << 32 ^ self.start_time ^ 0x73756d6163;
-  const Word mine{&secret, secret};
-  std::vector<Word> words(n);
-  if (const Errc code = gather(group, &mine, words.data(), sizeof mine); code != Errc::ok) return code;
-  const char yes = wanted && may_read_all(group, words) ? 1 : 0;
-  std::vector<char> answers(n);
-  // Having everybody's answer, everybody is through with our word.
-  if (const Errc code = gather(group, &yes, answers.data(), 1); code != Errc::ok) return code;
-  group.turning.single_copy = std::count(answers.begin(), answers.end(), 1) == group.size();
-  return Errc::ok;
-}
+ private:
+  std::mutex lock_;
+  std::vector<std::pair<ProcessName, double>> lines_;
+};
 
-Errc measure_line(Group& group, double& line_ns) {
-  line_ns = 0;
-  if (group.size() != 2 || group.waiting().crowded()) return Errc::ok;
+/// The same number at both, 0: they had to share a core, or one came late.
+Errc time_line(Group& group, double& line_ns) {
   constexpr int kBatches = 8, kTrips = 16, kHopsUnseen = 8;
   constexpr Duration kPatience = Millis(2);
   constexpr double kBelievable = 2000;  // more, and they had to share a core
@@ -83,6 +84,42 @@ Errc measure_line(Group& group, double& line_ns) {
   const Errc code = run(group, call);
   if (code == Errc::ok) line_ns = word;
   return code;
+}
+
+}  // namespace
+
+Errc agree_on_single_copy(Group& group, bool wanted) {
+  group.turning.single_copy = false;
+  if (wanted) machine::allow_cma();
+  const auto n = static_cast<std::size_t>(group.size());
+  // What nobody else has at this address: another process of the same program has other values there.
+  const ProcessName& self = group.process(group.index());
+  std::uint64_t secret = static_cast<std::uint64_t>(self.pid) << 32 ^ self.start_time ^ 0x73756d6163;
+  const Word mine{&secret, secret};
+  std::vector<Word> words(n);
+  if (const Errc code = gather(group, &mine, words.data(), sizeof mine); code != Errc::ok) return code;
+  const char yes = wanted && may_read_all(group, words) ? 1 : 0;
+  std::vector<char> answers(n);
+  // Having everybody's answer, everybody is through with our word.
+  if (const Errc code = gather(group, &yes, answers.data(), 1); code != Errc::ok) return code;
+  group.turning.single_copy = std::count(answers.begin(), answers.end(), 1) == group.size();
+  return Errc::ok;
+}
+
+Errc measure_line(Group& group, double& line_ns) {
+  line_ns = 0;
+  if (group.size() != 2 || group.waiting().crowded()) return Errc::ok;
+  // The first member's number goes for both.
+  static KnownLines known;
+  double told = known.find(group.process(1));
+  if (const Errc code = run(group, {.coll = Coll::bcast, .out = &told, .bytes = sizeof told}); code != Errc::ok)
+    return code;
+  if (told == 0) {
+    if (const Errc code = time_line(group, told); code != Errc::ok) return code;
+    if (group.index() == 0 && told != 0) known.add(group.process(1), told);
+  }
+  line_ns = told;
+  return Errc::ok;
 }
 
 }  // namespace sumac::shm

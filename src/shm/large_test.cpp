@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -233,6 +234,76 @@ TEST(SingleCopy, AnAllreduceOfManyPiecesIsRightInEveryOrderAndInPlace) {
   }
 }
 
+/// Memory that the system copies for nobody; nullptr: this one has none.
+std::byte* secret_memory(std::size_t bytes) {
+  const int fd = static_cast<int>(::syscall(SYS_memfd_secret, 0));
+  if (fd < 0) return nullptr;
+  void* memory = MAP_FAILED;
+  if (::ftruncate(fd, static_cast<off_t>(bytes)) == 0)
+    memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ::close(fd);
+  return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+}
+
+/// The call of an exercise with its data in memory that begins, ends or lies wholly in what the system copies for nobody.
+std::string run_in_secret(Group& group, const Ask& ask, bool in_secret, bool out_secret) {
+  Exercise exercise(ask, group.size(), group.index());
+  Call call = exercise.call();
+  const std::size_t in_bytes = exercise.in().size(), out_bytes = exercise.out().size();
+  if (in_secret && !call.in_place() && in_bytes != 0) {
+    std::byte* const memory = secret_memory(in_bytes);
+    if (memory == nullptr) return "no secret memory";
+    std::memcpy(memory, exercise.in().data(), in_bytes);
+    call.in = memory;
+  }
+  if (out_secret) {
+    std::byte* const memory = secret_memory(out_bytes);
+    if (memory == nullptr) return "no secret memory";
+    std::memcpy(memory, exercise.out().data(), out_bytes);
+    call.out = memory;
+  }
+  if (run(group, call) != Errc::ok) return fmt::format("run: {}", group.error());
+  if (out_secret) std::memcpy(exercise.out().data(), call.out, out_bytes);
+  if (call.in != exercise.call().in) ::munmap(const_cast<void*>(call.in), in_bytes);
+  if (out_secret) ::munmap(call.out, out_bytes);
+  return exercise.check();
+}
+
+TEST(SingleCopy, GoesThroughSharedMemoryWhereTheSystemCopiesAMembersMemoryForNobody) {
+  constexpr Coll kColls[] = {Coll::allreduce,  Coll::bcast,    Coll::allgather,
+                             Coll::allgatherv, Coll::alltoall, Coll::alltoallv};
+  for (const int n : {2, 3}) {
+    const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
+      Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+      if (agree_on_single_copy(group) != Errc::ok) return group.error();
+      if (!group.turning.single_copy) return "shared";
+      Tuning tuning = tuning_for(segment.shape(), n);
+      for (const Coll coll : kColls)
+        if (!tuning.force(coll, "single")) return "no single";
+      group.set_tuning(tuning);
+      for (int i = 0; i < 8 * static_cast<int>(std::size(kColls)); ++i) {
+        const int which = i / static_cast<int>(std::size(kColls));
+        const bool here = rank == n - 1 || which >= 4;  // at one member, at all
+        const Ask ask{.coll = kColls[static_cast<std::size_t>(i) % std::size(kColls)],
+                      .bytes = 60 * 1000,
+                      .root = i % n,
+                      .in_place = which == 3,
+                      .seed = static_cast<std::uint64_t>(i)};
+        // Now and then nothing is secret: what was done through shared memory is not remembered.
+        if (std::string fault = run_in_secret(group, ask, here && which % 4 != 2, here && which % 4 != 1 && which != 7);
+            !fault.empty())
+          return fmt::format("{} {}: {}", to_string(ask.coll), which, fault);
+      }
+      return {};
+    });
+    if (texts[0] == "shared") GTEST_SKIP() << "this system forbids it";
+    for (const auto& text : texts) {
+      if (text.ends_with("no secret memory")) GTEST_SKIP() << "this kernel has no secret memory";
+      EXPECT_EQ("", text) << n;
+    }
+  }
+}
+
 TEST(SingleCopy, IsTheDefaultOfPairsWhereLinesAreDear) {
   const struct {
     const char* name;
@@ -296,9 +367,27 @@ TEST(SingleCopy, ALineIsNotMeasuredToTheEndWithSomebodyWhoIsLate) {
               if (rank == 0) waiting.progress(&waits);
               if (code != Errc::ok) return group.error();
               if (line_ns != 0) return fmt::format("{} ns", line_ns);
-              // Eight hops, one that says that it is enough, and the result.
-              return group.round() > 10 ? fmt::format("{} rounds", group.round()) : "";
+              // What is known, eight hops, one that says that it is enough, and the result.
+              return group.round() > 11 ? fmt::format("{} rounds", group.round()) : "";
             }));
+}
+
+TEST(SingleCopy, ALineIsMeasuredOnceForAllGroupsOfTheSameTwo) {
+  const auto texts =
+      run_processes(small_shape(2, {2, 2}), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
+        const Waiting alone{.ranks_on_host = 2, .cpus = 2};
+        Group first(segment, 0, everybody(2), rank, alone, tuning_for(segment.shape(), 2));
+        Group second(segment, 1, everybody(2), rank, alone, tuning_for(segment.shape(), 2));
+        double line_ns = 0, again_ns = 0;
+        if (measure_line(first, line_ns) != Errc::ok) return first.error();
+        if (measure_line(second, again_ns) != Errc::ok) return second.error();
+        if (line_ns == 0) return "shared a core";
+        return line_ns == again_ns && second.round() == 1
+                   ? ""
+                   : fmt::format("{} {}, {} rounds", line_ns, again_ns, second.round());
+      });
+  if (texts[0] == "shared a core") GTEST_SKIP() << "no two free cores";
+  for (const auto& text : texts) EXPECT_EQ("", text);
 }
 
 // Who has found the group broken returns to its caller, and then nobody may write into its memory any more.

@@ -1,7 +1,8 @@
 // Single copy: everybody tells where its data lies, and the others read it there, without a copy into shared memory. Each page
 // costs the kernel some work, so it pays where lines are dear (worth_single_copy(), algorithms.cpp).
 //
-// Two rounds: the first says where, the second that the other is through, so that the owner may change its data.
+// Two rounds: the first says where, the second that the other is through, so that the owner may change its data. If somebody's data are
+// such that the system copies them for nobody, which all know after the first, the ring in shared memory is taken instead.
 //
 // Of two members each writes into the other's memory instead: its own data lie in its caches, where it has just made them, and
 // a result that is still to come lies in nobody's. Two Xeon cores, two threads, allgather of 1 MiB: 212 to 237 us by
@@ -19,7 +20,7 @@ std::size_t addresses_bytes(const Group& group) noexcept {
   return static_cast<std::size_t>(group.size()) * sizeof(std::byte*);
 }
 
-enum Phase : std::uint32_t { kStart, kTell, kCopy, kThrough };
+enum Phase : std::uint32_t { kStart, kTell, kMeet, kCopy, kThrough };
 enum Own : std::size_t { kKept };  ///< Our own block has been copied.
 
 std::byte* told_by(const Group& group, int member, int to, std::uint64_t round) noexcept {
@@ -30,9 +31,16 @@ std::byte* told_by(const Group& group, int member, int to, std::uint64_t round) 
   return address;
 }
 
-/// `address_for(m)`: what member m is told; `across(m, address)`: copies from or to there; `keep()`: copies what is our own.
-template <class AddressFor, class Across, class Keep>
-Step single_copy(Operation& op, const AddressFor& address_for, const Across& across, const Keep& keep,
+/// What another member may read or write.
+struct Memory {
+  const std::byte* data;
+  std::size_t bytes;
+};
+
+/// `offer(m)`: the Memory for member m; `across(m, address)`: copies from or to its; `keep()`: copies what is our own, after the
+/// others' or before (`keeps_first`); `instead`: the algorithm if somebody's memory is closed.
+template <class Offer, class Across, class Keep>
+Step single_copy(Operation& op, std::string_view instead, const Offer& offer, const Across& across, const Keep& keep,
                  bool keeps_first = false) {
   Group& group = *op.group;
   if (op.phase == kStart) {
@@ -40,25 +48,39 @@ Step single_copy(Operation& op, const AddressFor& address_for, const Across& acr
     op.phase = kTell;
   }
   if (op.phase == kTell) {
-    const std::byte* addresses[kMembersMax];
-    for (int m = 0; m < group.size(); ++m) addresses[m] = address_for(m);
-    if (!tell(op, addresses, addresses_bytes(group))) return Step::waiting;
-    op.phase = kCopy;
+    const std::byte* addresses[kMembersMax] = {};
+    bool open = true;
+    for (int m = 0; m < group.size(); ++m) {
+      if (m == group.index()) continue;
+      const Memory memory = offer(m);
+      addresses[m] = memory.data;
+      open = open && is_open(memory.data, memory.bytes);
+    }
+    if (!tell(op, addresses, addresses_bytes(group), open)) return Step::waiting;
+    op.phase = kMeet;
   }
-  if (op.phase == kCopy) {
-    // While another is not there yet, or at the end.
-    const auto keep_once = [&] {
-      if (op.own[kKept] != 0) return;
-      keep();
-      op.own[kKept] = 1;
-      op.has_moved = true;
-    };
-    if (keeps_first) keep_once();
+  // While another is not there yet, or at the end.
+  const auto keep_once = [&] {
+    if (op.own[kKept] != 0) return;
+    keep();
+    op.own[kKept] = 1;
+    op.has_moved = true;
+  };
+  if (op.phase == kMeet) {
     for (; op.peer < group.size(); ++op.peer) {
       if (op.peer == group.index()) continue;
       const Line& line = group.line(op.peer, op.round);
       if (!arrived(line, op.round, addresses_bytes(group), 1)) keep_once();
       if (!arrived(line, op.round, addresses_bytes(group), op.polls)) return Step::waiting;
+    }
+    if (!all_open(op)) return go_by(op, instead);
+    op.peer = 0;
+    op.phase = kCopy;
+  }
+  if (op.phase == kCopy) {
+    if (keeps_first) keep_once();
+    for (; op.peer < group.size(); ++op.peer) {
+      if (op.peer == group.index()) continue;
       const Copied copied = across(op.peer, told_by(group, op.peer, group.index(), op.round));
       if (copied != Copied::all) return step_for(group, copied);
       op.has_moved = true;
@@ -92,7 +114,10 @@ Step bcast_single(Operation& op) {
   const std::size_t read = op.group->size() == 2 ? round_up(call.bytes / 2, kPage) : call.bytes;
   const std::size_t first = std::min(read, call.bytes);
   return single_copy(
-      op, [&](int) { return data; },
+      op, "stream",
+      [&](int) {
+        return Memory{data, call.bytes};
+      },
       [&](int m, std::byte* there) {
         if (m == call.root) return read_from(op, m, there, data, first);
         if (me != call.root || first == call.bytes) return Copied::all;
@@ -111,11 +136,17 @@ Step allgather_single(Operation& op) {
   const auto keep = [&] { keep_own(block(me), mine, bytes); };
   if (op.group->size() == 2)
     return single_copy(
-        op, [&](int m) { return block(m); },
+        op, "exchange",
+        [&](int m) {
+          return Memory{block(m), bytes};
+        },
         [&](int m, std::byte* there) { return write_into(op, m, there, mine, bytes); }, keep);
   return single_copy(
-      op, [&](int) { return mine; }, [&](int m, std::byte* there) { return read_from(op, m, there, block(m), bytes); },
-      keep);
+      op, "exchange",
+      [&](int) {
+        return Memory{mine, bytes};
+      },
+      [&](int m, std::byte* there) { return read_from(op, m, there, block(m), bytes); }, keep);
 }
 
 Step allgatherv_single(Operation& op) {
@@ -125,7 +156,10 @@ Step allgatherv_single(Operation& op) {
   std::byte* const out = out_bytes(call);
   const std::byte* const mine = call.in_place() ? out + blocks.offset(me) : in_bytes(call);
   return single_copy(
-      op, [&](int) { return mine; },
+      op, "exchange",
+      [&](int) {
+        return Memory{mine, blocks.bytes(me)};
+      },
       [&](int m, std::byte* there) { return read_from(op, m, there, out + blocks.offset(m), blocks.bytes(m)); },
       [&] { keep_own(out + blocks.offset(me), mine, blocks.bytes(me)); });
 }
@@ -144,10 +178,16 @@ Step alltoall_single(Operation& op) {
   // 1 MiB: 252 -> 240 us.
   if (op.group->size() == 2)
     return single_copy(
-        op, [&](int m) { return out + at(m); },
+        op, "exchange",
+        [&](int m) {
+          return Memory{out + at(m), bytes};
+        },
         [&](int m, std::byte* there) { return write_into(op, m, there, in + at(m), bytes); }, keep, me == 1);
   return single_copy(
-      op, [&](int m) { return in + at(m); },
+      op, "exchange",
+      [&](int m) {
+        return Memory{in + at(m), bytes};
+      },
       [&](int m, std::byte* there) { return read_from(op, m, there, out + at(m), bytes); }, keep);
 }
 
@@ -159,7 +199,10 @@ Step alltoallv_single(Operation& op) {
   const std::byte* const in = in_bytes(call);
   std::byte* const out = out_bytes(call);
   return single_copy(
-      op, [&](int m) { return in + to.offset(m); },
+      op, "exchange",
+      [&](int m) {
+        return Memory{in + to.offset(m), to.bytes(m)};
+      },
       [&](int m, std::byte* there) { return read_from(op, m, there, out + from.offset(m), from.bytes(m)); },
       [&] { keep_own(out + from.offset(me), in + to.offset(me), from.bytes(me)); });
 }

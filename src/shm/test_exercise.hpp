@@ -51,6 +51,9 @@ class Exercise {
   Exercise& operator=(const Exercise&) = delete;
 
   const Call& call() const { return call_; }
+  /// The call's buffers, for who lays them elsewhere. out() is what check() looks at.
+  const std::vector<std::byte>& in() const { return in_; }
+  std::vector<std::byte>& out() { return out_; }
   Operation operation;  ///< For who drives it step by step.
 
   /// Empty if all is well.
