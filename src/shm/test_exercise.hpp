@@ -31,7 +31,8 @@ struct Ask {
   bool in_place = false;
   std::size_t reduction = 0;  ///< Index into kReductions.
   std::uint64_t seed = 1;
-  const Tuning* tuning = nullptr;  ///< The group's, which says whether sums grow in rank order or along the canonical tree (`pairs`).
+  const Tuning* tuning =
+      nullptr;  ///< The group's, which says whether sums grow in rank order or along the canonical tree (`pairs`).
 };
 
 inline bool folds(Coll coll) {
@@ -101,8 +102,8 @@ class Exercise {
         return {all.begin() + static_cast<std::ptrdiff_t>(skip),
                 all.begin() + static_cast<std::ptrdiff_t>(skip + bytes)};
       }
-      const int left = by_pairs() ? static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1)))
-                                     : end - begin - 1;
+      const int left =
+          by_pairs() ? static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1))) : end - begin - 1;
       Bytes sum = fold(begin, begin + left);
       const Bytes part = fold(begin + left, end);
       reduce::reference_reduce(r.op, r.dtype, Dtype::null, sum.data(), part.data(), bytes / fold_.element_bytes);

@@ -24,7 +24,9 @@
 namespace sumac::shm {
 
 /// Slices of a large area: few members do well with many small ones; many members need room in each for all of them.
-constexpr std::size_t slices_of(int group_size) noexcept { return group_size <= 4 ? kSlicesMax : group_size <= 16 ? 8 : 4; }
+constexpr std::size_t slices_of(int group_size) noexcept {
+  return group_size <= 4 ? kSlicesMax : group_size <= 16 ? 8 : 4;
+}
 inline std::size_t slice_bytes(const Group& group) noexcept {
   return group.large_bytes() / slices_of(group.size()) / kCacheLine * kCacheLine;
 }
