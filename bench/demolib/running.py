@@ -14,6 +14,7 @@ from . import report
 from .lab import Lab, LabError
 from .pairs import Pairs
 from .stats import Results, median
+from .stolen import Stolen
 from .ways import NotBuilt, WayFailed
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -188,13 +189,16 @@ def run_group(fabric, cases, steps, tools, results, progress, log_folder, budget
 
 
 LOAD_BEFORE = os.getloadavg()[0]  # later it is our own ranks that spin
+STOLEN = Stolen()
 
 
 def machine(results):
     """The state of the machine, for beside the table."""
     lines = [ns for cells in results.cells.values() if "cacheline_ns" in cells for ns in cells["cacheline_ns"].values]
     about = f"{len(os.sched_getaffinity(0))} cores, load before {LOAD_BEFORE:.1f}"
-    return about + (f", cache line to and fro {min(lines):.0f}..{max(lines):.0f} ns" if lines else "")
+    about += f", cache line to and fro {min(lines):.0f}..{max(lines):.0f} ns" if lines else ""
+    taken = STOLEN.words()
+    return about + (f", {taken}" if taken else "")
 
 
 def measure(program, cases, form, ways, tools, log_folder, keeps=False, budget_s=None):

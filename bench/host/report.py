@@ -159,7 +159,7 @@ def table(entries):
             for line in [HEAD, tuple("-" * width for width in widths), *body]]
 
 
-def footnotes(table, clock, absent, interrupted=False):
+def footnotes(table, clock, absent, stolen, interrupted=False):
     trips = [trip for column in table.columns.values() for trip in column.trips]
     dropped = sum(pairs.dropped for pairs in table.pairs.values())
     kept = sum(len(pairs.values) for pairs in table.pairs.values())
@@ -168,6 +168,8 @@ def footnotes(table, clock, absent, interrupted=False):
         trips.sort()
         lines.append(f"Cache line to and fro: median {median(trips):.0f} ns, {trips[len(trips) // 20]:.0f}.."
                      f"{trips[-len(trips) // 20 - 1]:.0f} ns in 90 % of the turns.")
+    if stolen.words():
+        lines.append(f"This machine had {stolen.words()}.")
     lines += [f"Without {P.LABELS[name]}: {why}." for name, why in absent.items()]
     return lines
 

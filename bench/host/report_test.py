@@ -101,7 +101,10 @@ class Interrupted(unittest.TestCase):
         self.assertEqual(set(verdicts.values()), {report.OPEN})
         self.assertEqual(len(report.table(entries)), 2 + len(entries))
         clock = type("Clock", (), {"elapsed": 90.0})
-        self.assertIn("1.5 min, interrupted; 6 pairs", report.footnotes(table, clock, {}, True)[0])
+        stolen = type("Stolen", (), {"words": lambda self: "3 % of its time taken by others (steal)"})()
+        notes = report.footnotes(table, clock, {}, stolen, True)
+        self.assertIn("1.5 min, interrupted; 6 pairs", notes[0])
+        self.assertIn("This machine had 3 % of its time taken by others (steal).", notes)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from demolib.stolen import Stolen  # noqa: E402
 from host import measuring, plan as P, report  # noqa: E402
 from host.programs import Absent, Program  # noqa: E402
 from host.stats import Table  # noqa: E402
@@ -80,7 +81,7 @@ def main():
         raise KeyboardInterrupt(number)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
-    clock, table, interrupted = measuring.Clock(arguments.minutes * 60), Table(), False
+    clock, table, stolen, interrupted = measuring.Clock(arguments.minutes * 60), Table(), Stolen(), False
     try:
         programs, absent = programs_of(groups, arguments.build, arguments.peers.resolve())
         measure, progress = measuring.Measuring(table, programs, clock), Progress(groups, clock)
@@ -94,7 +95,7 @@ def main():
         interrupted = True
         print("\nbench-host: interrupted; what was measured until now is written", file=sys.stderr)
     entries = report.rows(groups, table, absent)
-    lines = report.table(entries) + [""] + report.footnotes(table, clock, absent, interrupted)
+    lines = report.table(entries) + [""] + report.footnotes(table, clock, absent, stolen, interrupted)
     report.write(arguments.out, entries, lines)
     print("\n" + "\n".join(lines))
     return max(report.complain(entries), int(interrupted))
