@@ -11,7 +11,8 @@
 #include "bench/host/world.h"
 
 /* How a call is measured. Back to back: ranks wait for each other anyway; large ones are aligned all the same (run_calls).
- * Aligned: an untimed barrier before each call, or a root would run ahead. Post: overlap with a sleep outside of the library. Dup and first: communicators. */
+ * Aligned: an untimed barrier before each call, or a root would run ahead. Post: overlap with a sleep outside of the
+ * library. Dup and first: communicators. */
 typedef enum { kBackToBack, kAligned, kPost, kDup, kFirst } way;
 
 static const struct {

@@ -60,9 +60,9 @@ constexpr double kLineDearNs = 120;
 /// And from so many bytes on, on that Xeon, us shared / single:
 ///   alltoall  64 KiB 17.0 / 18.3, 128 KiB 33.7 / 31.7, 256 KiB 68 / 63;  allgather 15.8 / 17.8, 31.2 / 29.7, 61 / 57
 ///   bcast     64 KiB 7.4 / 8.6,   128 KiB 12.4 / 14.6, 256 KiB 23.4 / 20.8
+///   allreduce 256 KiB 45 / 49, 384 KiB 65 / 70, 512 KiB 93 / 91, 768 KiB 167 / 143, 1 MiB 245 / 185, 4 MiB 1096 / 813
 constexpr std::size_t kExchangeMax = 96 * 1024;
 constexpr std::size_t kBcastStreamMax = 192 * 1024;
-///   allreduce 256 KiB 45 / 49, 384 KiB 65 / 70, 512 KiB 93 / 91, 768 KiB 167 / 143, 1 MiB 245 / 185, 4 MiB 1096 / 813
 constexpr std::size_t kBlocksMax = 448 * 1024;
 
 }  // namespace
@@ -125,7 +125,7 @@ bool worth_single_copy(const TuningInput& input) noexcept {
 //   the same on a Xeon (model 143, a line's round trip 200 ns), us stream / blocks: 16 KiB 4.7 / 6.3, 24 KiB 5.9 / 7.9, 32 KiB 7.1 / 9.4,
 //     48 KiB 10.4 / 12.0, 64 KiB 12.2 / 12.3, 1 MiB 241 / 238. So 64 KiB, where neither has a jump.
 //   8 ranks on 2 cores:                   8 KiB 13 / 18, 32 KiB 58 / 35, 128 KiB 232 / 96, 1 MiB 2150 / 880
-//   8 ranks on 2 of the Xeon's, us blocks / pairs: 64 KiB 67 to 75 / 57, 256 KiB 285 to 302 / 245 to 265, 1 MiB 1143 to 1185 / 999 to 1014,
+//   8 ranks on 2 of the Xeon's, us blocks / pairs (sumac-shmbench): 64 KiB 67 to 75 / 57, 256 KiB 285 to 302 / 245 to 265, 1 MiB 1143 to 1185 / 999 to 1014,
 //     4 MiB 6340 to 6531 / 5393 to 5400
 //   bcast, flat / stream:                 8 KiB 0.20 / 0.19, 64 KiB 1.24 / 1.03, 1 MiB 22.6 / 19
 //   reduce, flat / stream / blocks:       8 KiB 0.22 / 0.23 / 0.38, 64 KiB 1.56 / 1.38 / 2.1, 1 MiB 33 / 27 / 40

@@ -4,7 +4,7 @@
 // The first share read lands in this member's own result, where it is wanted anyway: another place for it would be one more in
 // the caches. Pieces are long, for each costs 2 x (members - 1) calls of the system; what was read and folded is still near when it is
 // written. A share is read and written by its owner alone, so in place nobody overwrites what another has yet to read.
-#include "shm/across.hpp"
+#include "shm/single_copy.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
 
@@ -92,9 +92,10 @@ Step allreduce_single(Operation& op) {
     op.phase = kTell;
   }
   if (op.phase == kTell) {
+    if (!group.room(op.round, ring_for(sizeof(Addresses)))) return Step::waiting;
     const Addresses mine{in_bytes(call), out_bytes(call)};
     const bool open = is_open(mine.in, call.bytes) && (call.in_place() || is_open(mine.out, call.bytes));
-    if (!tell(op, &mine, sizeof mine, open)) return Step::waiting;
+    tell(op, &mine, sizeof mine, open);
     op.phase = kMeet;
   }
   if (op.phase == kMeet) {
@@ -118,10 +119,7 @@ Step allreduce_single(Operation& op) {
     say_through(op);
     op.phase = kThrough;
   }
-  if (!all_arrived(op, 0)) return Step::waiting;
-  group.complete(op.round);
-  op.phase = kPhaseDone;
-  return Step::done;
+  return finish_together(op);
 }
 
 }  // namespace sumac::shm

@@ -15,10 +15,7 @@ Step barrier_flat(Operation& op) {
     publish(op.group->line(op.group->index(), op.round), op.round, 0);
     op.phase = 2;
   }
-  if (!all_arrived(op, 0)) return Step::waiting;
-  op.group->complete(op.round);
-  op.phase = kPhaseDone;
-  return Step::done;
+  return finish_together(op);
 }
 
 }  // namespace sumac::shm

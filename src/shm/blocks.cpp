@@ -112,10 +112,7 @@ class BlockFold {
     fold_block(turn, layout_.block(turn, me_));
     ++turns_.folded();
     if (part_.tells) turns_.say(Turns::kFolded, turn);
-    if (!part_.collects) {
-      turns_.say(Turns::kFinished, turn);
-      ++turns_.taken();
-    }
+    if (!part_.collects) turns_.has_taken();
     return true;
   }
 
@@ -138,8 +135,7 @@ class BlockFold {
       moved = true;
     }
     turns_.take_peers() = 0;
-    turns_.say(Turns::kFinished, turn);
-    ++turns_.taken();
+    turns_.has_taken();
     return true;
   }
 

@@ -31,8 +31,7 @@ Step exchange(Operation& op, Turns& turns, Shape&& shape) {
       moved = true;
     }
     turns.take_peers() = 0;
-    turns.say(Turns::kFinished, turn);
-    ++turns.taken();
+    turns.has_taken();
     return true;
   };
   const auto move = [&] {

@@ -245,7 +245,7 @@ std::byte* secret_memory(std::size_t bytes) {
   return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
 }
 
-/// The call of an exercise with its data in memory that begins, ends or lies wholly in what the system copies for nobody.
+/// The call of an exercise with its data in memory that the system copies for nobody.
 std::string run_in_secret(Group& group, const Ask& ask, bool in_secret, bool out_secret) {
   Exercise exercise(ask, group.size(), group.index());
   Call call = exercise.call();
@@ -272,6 +272,18 @@ std::string run_in_secret(Group& group, const Ask& ask, bool in_secret, bool out
 TEST(SingleCopy, GoesThroughSharedMemoryWhereTheSystemCopiesAMembersMemoryForNobody) {
   constexpr Coll kColls[] = {Coll::allreduce,  Coll::bcast,    Coll::allgather,
                              Coll::allgatherv, Coll::alltoall, Coll::alltoallv};
+  struct Scene {
+    const char* name;
+    bool in, out, at_all, in_place;
+  };
+  static constexpr Scene kScenes[] = {
+      {"one member's input", true, false, false, false},
+      {"one member's result", false, true, false, false},
+      {"nothing: the time before is not remembered", false, false, false, false},
+      {"both, at all", true, true, true, false},
+      {"one member's, in place", false, true, false, true},
+      {"in place, at all", false, true, true, true},
+  };
   for (const int n : {2, 3}) {
     const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
       Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
@@ -281,18 +293,18 @@ TEST(SingleCopy, GoesThroughSharedMemoryWhereTheSystemCopiesAMembersMemoryForNob
       for (const Coll coll : kColls)
         if (!tuning.force(coll, "single")) return "no single";
       group.set_tuning(tuning);
-      for (int i = 0; i < 8 * static_cast<int>(std::size(kColls)); ++i) {
-        const int which = i / static_cast<int>(std::size(kColls));
-        const bool here = rank == n - 1 || which >= 4;  // at one member, at all
-        const Ask ask{.coll = kColls[static_cast<std::size_t>(i) % std::size(kColls)],
-                      .bytes = 60 * 1000,
-                      .root = i % n,
-                      .in_place = which == 3,
-                      .seed = static_cast<std::uint64_t>(i)};
-        // Now and then nothing is secret: what was done through shared memory is not remembered.
-        if (std::string fault = run_in_secret(group, ask, here && which % 4 != 2, here && which % 4 != 1 && which != 7);
-            !fault.empty())
-          return fmt::format("{} {}: {}", to_string(ask.coll), which, fault);
+      int number = 0;
+      for (const Scene& scene : kScenes) {
+        for (const Coll coll : kColls) {
+          const bool here = scene.at_all || rank == n - 1;
+          const Ask ask{.coll = coll,
+                        .bytes = 60 * 1000,
+                        .root = number % n,
+                        .in_place = scene.in_place,
+                        .seed = static_cast<std::uint64_t>(++number)};
+          if (std::string fault = run_in_secret(group, ask, here && scene.in, here && scene.out); !fault.empty())
+            return fmt::format("{}, {}: {}", to_string(coll), scene.name, fault);
+        }
       }
       return {};
     });
@@ -379,9 +391,11 @@ TEST(SingleCopy, ALineIsMeasuredOnceForAllGroupsOfTheSameTwo) {
         Group first(segment, 0, everybody(2), rank, alone, tuning_for(segment.shape(), 2));
         Group second(segment, 1, everybody(2), rank, alone, tuning_for(segment.shape(), 2));
         double line_ns = 0, again_ns = 0;
-        if (measure_line(first, line_ns) != Errc::ok) return first.error();
-        if (measure_line(second, again_ns) != Errc::ok) return second.error();
+        // While others keep the cores busy it is not known, and asked for again.
+        for (int tries = 0; tries < 500 && line_ns == 0; ++tries)
+          if (measure_line(first, line_ns) != Errc::ok) return first.error();
         if (line_ns == 0) return "shared a core";
+        if (measure_line(second, again_ns) != Errc::ok) return second.error();
         return line_ns == again_ns && second.round() == 1
                    ? ""
                    : fmt::format("{} {}, {} rounds", line_ns, again_ns, second.round());

@@ -17,11 +17,7 @@ void prepare_for(Group& group, const Call& call, Operation& op, std::uint32_t po
   op.idle = 0;
   op.has_moved = false;
   op.is_elsewhere = false;
-  op.phase = 0;
-  op.peer = 0;
-  op.round = 0;
-  op.offset = 0;
-  std::fill(std::begin(op.own), std::end(op.own), 0);
+  start_over(op);
 }
 
 }  // namespace

@@ -99,8 +99,7 @@ class Pairs {
     const auto seen = Meeting::from(group_.meeting(0, turns_.slot(turn)).load(std::memory_order_acquire));
     if (seen.number != turns_.number(turn)) return false;
     std::memcpy(out_bytes(call_) + offset(turn), turns_.slice(seen.holder, turn), bytes(turn));
-    turns_.say(Turns::kFinished, turn);
-    ++turns_.taken();
+    turns_.has_taken();
     return true;
   }
 

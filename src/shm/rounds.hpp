@@ -2,6 +2,7 @@
 // What the step functions of the flat algorithms are made of: publish in a round, see others' numbers, fold in rank order.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "shm/operation.hpp"
 
@@ -84,6 +85,23 @@ inline void claim_next(const Group& group, std::uint64_t round, std::size_t byte
   std::byte* const next = group.eager(group.index(), round + 1);
   for (std::size_t at = 0; at < bytes; at += kCacheLine) asm volatile("prefetchw %0" ::"m"(next[at]));
 #endif
+}
+
+/// What is the algorithm's own, as it finds it at its first step.
+inline void start_over(Operation& op) noexcept {
+  op.phase = 0;
+  op.peer = 0;
+  op.round = 0;
+  op.offset = 0;
+  std::fill(std::begin(op.own), std::end(op.own), 0);
+}
+
+/// The end of an operation whose last round only says that its member is through: once everybody has said so.
+inline Step finish_together(Operation& op) noexcept {
+  if (!all_arrived(op, 0)) return Step::waiting;
+  op.group->complete(op.round);
+  op.phase = kPhaseDone;
+  return Step::done;
 }
 
 inline void begin_round(Operation& op) noexcept {

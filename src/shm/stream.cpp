@@ -49,8 +49,7 @@ bool fold_turn(Operation& op, Turns& turns, const Chunks& chunks) {
   const std::size_t offset = turn * chunks.bytes;
   fold_pieces(group, call, part_at(offset, call.bytes, chunks.bytes), out_bytes(call) + offset, nullptr,
               [&](int m) { return m == group.index() ? in_bytes(call) + offset : turns.slice(m, turn); });
-  turns.say(Turns::kFinished, turn);
-  ++turns.taken();
+  turns.has_taken();
   return true;
 }
 
@@ -69,8 +68,7 @@ Step reduce_stream(Operation& op) {
     const std::size_t offset = turn * chunks.bytes;
     std::memcpy(turns.slice(me, turn), in_bytes(call) + offset, part_at(offset, call.bytes, chunks.bytes));
     turns.say(Turns::kWritten, turn);
-    turns.say(Turns::kFinished, turn);  // it reads nothing, and the other writers must know
-    ++turns.taken();
+    turns.has_taken();  // it reads nothing, and the other writers must know
     return true;
   };
   return drive(op, turns, move, [&] { return turns.taken() == turns.count(); });

@@ -84,8 +84,9 @@ class Turns {
 
   std::uint64_t count() const noexcept { return op_.own[kCount]; }
   void grow(std::uint64_t count) noexcept { op_.own[kCount] = std::max(op_.own[kCount], count); }
-  /// How many turns have been filled, folded and taken by this member.
+  /// Of each member's ring: so many turns have one of their own.
   std::size_t slices() const noexcept { return slices_; }
+  /// How many turns have been filled, folded and taken by this member.
   std::uint64_t filled() const noexcept { return op_.own[kFilled]; }
   std::uint64_t& folded() noexcept { return op_.own[kFoldedHere]; }
   std::uint64_t& taken() noexcept { return op_.own[kTaken]; }
@@ -138,6 +139,12 @@ class Turns {
   }
   /// Release: what has been written before is there for who sees the number, what has been read before is not read again.
   void say(Counter which, std::uint64_t turn) const noexcept { store(which, number(turn)); }
+
+  /// This member looks at no slice any more of the turn that it takes, and goes on to the next.
+  void has_taken() noexcept {
+    say(kFinished, taken());
+    ++taken();
+  }
 
   /// The i-th of the others, from the one behind this member on: not all take from the same one at the same time.
   int other(std::uint64_t i) const noexcept {

@@ -25,16 +25,13 @@ Step step_for(Group& group, Copied copied) noexcept;
 /// and last byte: what lies in one buffer is of one kind.
 bool is_open(const std::byte* data, std::size_t bytes) noexcept;
 
-/// Publishes what the others must know (addresses) in the operation's round, and whether all of it is_open(). False: there is no
-/// room yet.
-inline bool tell(Operation& op, const void* words, std::size_t bytes, bool open) noexcept {
-  Group& group = *op.group;
-  if (!group.room(op.round, ring_for(bytes))) return false;
+/// Publishes what the others must know (addresses) in the operation's round, for which there is room, and whether all of it is_open().
+inline void tell(Operation& op, const void* words, std::size_t bytes, bool open) noexcept {
+  const Group& group = *op.group;
   std::memcpy(payload_of(group, group.index(), op.round, bytes), words, bytes);
   Line& line = group.line(group.index(), op.round);
   line.word = open ? 1 : 0;
   publish(line, op.round, bytes);
-  return true;
 }
 
 /// Everybody has been seen in the round: is all their memory open? The same answer at every member.

@@ -1,9 +1,8 @@
-#include "shm/across.hpp"
+#include "shm/single_copy.hpp"
 
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <iterator>
 
@@ -54,11 +53,7 @@ Step go_by(Operation& op, std::string_view algorithm) noexcept {
   op.group->see_all(op.round);
   op.group->complete(op.round);
   op.algorithm = find_algorithm(op.call->coll, algorithm);
-  op.phase = 0;
-  op.peer = 0;
-  op.round = 0;
-  op.offset = 0;
-  std::fill(std::begin(op.own), std::end(op.own), 0);
+  start_over(op);
   return op.algorithm->step(op);
 }
 
