@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "machine/cma.hpp"
 #include "shm/operation.hpp"
 
 namespace sumac::shm {
@@ -24,14 +23,22 @@ Errc gather(Group& group, const void* mine, void* all, std::size_t bytes) {
   return run(group, call);
 }
 
-bool may_read_all(const Group& group, const std::vector<Word>& words) {
+/// What a member says of itself.
+struct Answer {
+  bool agrees;
+  machine::Cma why;    ///< Else, unless it is
+  std::int16_t other;  ///< -1: it does not want to.
+};
+
+Answer try_all(const Group& group, const std::vector<Word>& words) {
   for (int m = 0; m < group.size(); ++m) {
     if (m == group.index()) continue;
     const Word& word = words[static_cast<std::size_t>(m)];
     const auto pid = static_cast<pid_t>(group.process(m).pid);
-    if (machine::probe_cma(pid, word.address, word.value) != machine::Cma::works) return false;
+    const machine::Cma answer = machine::probe_cma(pid, word.address, word.value);
+    if (answer != machine::Cma::works) return {false, answer, static_cast<std::int16_t>(m)};
   }
-  return true;
+  return {true, machine::Cma::works, -1};
 }
 
 /// What this process, as the first member of pairs, has found out of others: a program may make thousands of communicators of
@@ -88,7 +95,7 @@ Errc time_line(Group& group, double& line_ns) {
 
 }  // namespace
 
-Errc agree_on_single_copy(Group& group, bool wanted) {
+Errc agree_on_single_copy(Group& group, bool wanted, CopyRefusal* refusal) {
   group.turning.single_copy = false;
   if (wanted) machine::allow_cma();
   const auto n = static_cast<std::size_t>(group.size());
@@ -98,11 +105,15 @@ Errc agree_on_single_copy(Group& group, bool wanted) {
   const Word mine{&secret, secret};
   std::vector<Word> words(n);
   if (const Errc code = gather(group, &mine, words.data(), sizeof mine); code != Errc::ok) return code;
-  const char yes = wanted && may_read_all(group, words) ? 1 : 0;
-  std::vector<char> answers(n);
+  const Answer own = wanted ? try_all(group, words) : Answer{false, machine::Cma::works, -1};
+  std::vector<Answer> answers(n);
   // Having everybody's answer, everybody is through with our word.
-  if (const Errc code = gather(group, &yes, answers.data(), 1); code != Errc::ok) return code;
-  group.turning.single_copy = std::count(answers.begin(), answers.end(), 1) == group.size();
+  if (const Errc code = gather(group, &own, answers.data(), sizeof own); code != Errc::ok) return code;
+  const auto first = std::find_if(answers.begin(), answers.end(), [](const Answer& answer) { return !answer.agrees; });
+  group.turning.single_copy = first == answers.end();
+  if (refusal != nullptr)
+    *refusal = first == answers.end() ? CopyRefusal{}
+                                      : CopyRefusal{static_cast<int>(first - answers.begin()), first->other, first->why};
   return Errc::ok;
 }
 

@@ -1,15 +1,13 @@
 // Large messages: around every edge of a chunk, a slice and a ring of slices, in sequences with small operations and ranks
 // that lag behind, with ranks that die in the middle, and by single copy where the system allows it and where it does not.
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "shm/cma.hpp"
 #include "shm/test_exercise.hpp"
+#include "shm/test_filter.hpp"
 #include "shm/test_ranks.hpp"
 #include "shm/turns.hpp"
 
@@ -175,19 +173,6 @@ TEST_P(DeathInLarge, IsNamedAtAllOthers) {
         << texts[static_cast<std::size_t>(rank)];
 }
 INSTANTIATE_TEST_SUITE_P(EachCollective, DeathInLarge, testing::Range(1, kCollCount));
-
-/// From now on the system refuses to copy between processes, as containers do.
-bool forbid_copies_between_processes() {
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),  // the number of the call
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  sock_fprog program{static_cast<unsigned short>(std::size(filter)), filter};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
 
 /// What the ranks say; "single" or "shared" in front.
 std::string single_or_shared(Segment& segment, int rank, int n, bool wanted) {
@@ -464,12 +449,30 @@ TEST(SingleCopy, ADeathIsNamedAtAllOthers) {
 TEST(SingleCopy, OneMemberThatMayNotOrWillNotIsEnough) {
   for (const bool forbidden : {true, false}) {
     const auto texts = run_processes(small_shape(3), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
-      if (forbidden && rank == 1 && !forbid_copies_between_processes()) return "no seccomp";
+      if (forbidden && rank == 1 && !forbid(kCopiesBetweenProcesses)) return "no seccomp";
       return single_or_shared(segment, rank, 3, forbidden || rank != 1);
     });
     if (texts[1] == "no seccomp") GTEST_SKIP() << "this kernel has no seccomp filters";
     for (const auto& text : texts) EXPECT_EQ("shared", text);
   }
+}
+
+TEST(SingleCopy, EverybodyHearsWhoRefusesAndWhy) {
+  const auto texts = run_processes(small_shape(3), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
+    Group group(segment, 0, everybody(3), rank, kTestWaiting, tuning_for(segment.shape(), 3));
+    CopyRefusal none, unwanted, denied;
+    if (agree_on_single_copy(group, true, &none) != Errc::ok) return group.error();
+    if (!group.turning.single_copy) return "shared";
+    if (agree_on_single_copy(group, rank != 2, &unwanted) != Errc::ok) return group.error();
+    const bool filtered = rank != 1 || forbid(kCopiesBetweenProcesses);
+    if (agree_on_single_copy(group, true, &denied) != Errc::ok) return group.error();
+    if (!filtered) return "no seccomp";
+    return fmt::format("{} {}, {} {}, {} {} {}", none.member, none.other, unwanted.member, unwanted.other, denied.member,
+                       denied.other, machine::why(denied.why));
+  });
+  if (texts[0] == "shared") GTEST_SKIP() << "this system forbids it";
+  if (texts[1] == "no seccomp") GTEST_SKIP() << "this kernel has no seccomp filters";
+  for (const auto& text : texts) EXPECT_EQ(fmt::format("-1 -1, 2 -1, 1 0 {}", machine::why(machine::Cma::denied)), text);
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ class Maker {
   int vote(Errc code, std::string_view words, std::string& complaint);
   void weigh_processors();
   void make_groups();
+  std::string decide_copy(shm::Group& group, const std::vector<int>& members, shm::TuningInput& input);
   int open_across();
   void set_direct();
 
@@ -273,19 +274,32 @@ void Maker::make_groups() {
     auto& group = team_->groups[static_cast<std::size_t>(part.group)];
     group = std::make_unique<shm::Group>(*team_->segment, static_cast<std::size_t>(part.group), std::move(members),
                                          part.index, team_->waiting, shm::default_tuning(input));
-    // A rank that dies meanwhile breaks the team, which says so in its first collective.
-    Errc code = handle_.options.single_copy ? shm::measure_line(*group, input.line_ns) : Errc::ok;
-    if (code == Errc::ok && wants_single_copy(input, handle_, team_->uses_tuning_file))
-      code = shm::agree_on_single_copy(*group, handle_.options.single_copy);
-    if (code != Errc::ok) team_->fail(group->broken(), group->error());
-    input.single_copy = group->turning.single_copy;
-    group->set_tuning(tuning_for(input, *group, handle_, team_->uses_tuning_file, team_->remarks));
+    const std::string no_copy = decide_copy(*group, layout.groups[static_cast<std::size_t>(part.group)].members, input);
+    group->set_tuning(tuning_for(input, *group, handle_, team_->uses_tuning_file, no_copy, team_->remarks));
     return group.get();
   };
   if (layout.island_part) team_->island_group = make(layout.island_part);
   for (const Part& part : layout.steps) make(part);
   std::sort(team_->remarks.begin(), team_->remarks.end());
   team_->remarks.erase(std::unique(team_->remarks.begin(), team_->remarks.end()), team_->remarks.end());
+}
+
+/// Measures and asks for what `input` still lacks; why there is no single copy, if it was asked for.
+std::string Maker::decide_copy(shm::Group& group, const std::vector<int>& members, shm::TuningInput& input) {
+  // A rank that dies meanwhile breaks the team, which says so in its first collective.
+  shm::CopyRefusal refusal;
+  Errc code = handle_.options.single_copy ? shm::measure_line(group, input.line_ns) : Errc::ok;
+  if (code == Errc::ok && wants_single_copy(input, handle_, team_->uses_tuning_file))
+    code = shm::agree_on_single_copy(group, handle_.options.single_copy, &refusal);
+  if (code != Errc::ok) team_->fail(group.broken(), group.error());
+  input.single_copy = group.turning.single_copy;
+  if (refusal.member < 0) return "";
+  if (refusal.other < 0) return "SUMAC_SHM_SINGLE_COPY=0";
+  const auto rank_of = [&](int member) { return members[static_cast<std::size_t>(member)]; };
+  std::string words = fmt::format("rank {} may not read and write the memory of rank {}: {}", rank_of(refusal.member),
+                                  rank_of(refusal.other), machine::why(refusal.why));
+  team_->remarks.push_back("single copy refused: " + words);
+  return words;
 }
 
 int Maker::open_across() {

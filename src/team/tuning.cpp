@@ -5,23 +5,26 @@
 namespace sumac::team {
 namespace {
 
+constexpr std::string_view kSingle = "single";
+
 bool is_usable(const shm::Algorithm& algorithm, const shm::Group& group) {
   return algorithm.usable == nullptr || algorithm.usable(group);
 }
 
 /// A row that can be had: `name` up to `bytes_max`, or else the built-in one.
 shm::Tuning::Row row_for(shm::Coll coll, const std::string& name, std::size_t bytes_max, const shm::Tuning& built_in,
-                         const shm::Group& group, std::vector<std::string>& remarks) {
+                         const shm::Group& group, const std::string& no_copy, std::vector<std::string>& remarks) {
   const shm::Algorithm* algorithm = shm::find_algorithm(coll, name);
-  const char* why = nullptr;
+  std::string_view why;
   if (algorithm == nullptr) {
     why = "there is none of that name";
   } else if (!is_usable(*algorithm, group)) {
-    why = "this group cannot use it";
+    why = name == kSingle && !no_copy.empty() ? std::string_view(no_copy)
+                                              : "the group's areas in shared memory are too small for its members";
   } else if (algorithm->bytes_max < bytes_max) {
     why = "it is not for so many bytes";
   }
-  if (why == nullptr) return {bytes_max, algorithm};
+  if (why.empty()) return {bytes_max, algorithm};
   const shm::Algorithm* other = built_in.pick(coll, bytes_max);
   remarks.push_back(
       fmt::format("{} by \"{}\" refused: {}; \"{}\" instead", shm::to_string(coll), name, why, other->name));
@@ -31,7 +34,7 @@ shm::Tuning::Row row_for(shm::Coll coll, const std::string& name, std::size_t by
 }  // namespace
 
 shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, const OptionsHandle& handle,
-                       bool use_file, std::vector<std::string>& remarks) {
+                       bool use_file, const std::string& no_copy, std::vector<std::string>& remarks) {
   const shm::Tuning built_in = shm::default_tuning(input);
   shm::Tuning tuning = built_in;
   const auto forced = handle.options.forced();
@@ -39,7 +42,7 @@ shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, c
     const auto coll = static_cast<shm::Coll>(c);
     auto& rows = tuning.rows[c];
     if (forced[c] != "auto") {
-      rows.fill(row_for(coll, std::string(forced[c]), SIZE_MAX, built_in, group, remarks));
+      rows.fill(row_for(coll, std::string(forced[c]), SIZE_MAX, built_in, group, no_copy, remarks));
       continue;
     }
     if (!use_file) continue;
@@ -49,7 +52,7 @@ shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, c
     const std::size_t count = std::min(choices.size(), rows.size());
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t bytes_max = i + 1 < count ? static_cast<std::size_t>(choices[i + 1].from_bytes) - 1 : SIZE_MAX;
-      rows[i] = row_for(coll, choices[i].algorithm, bytes_max, built_in, group, remarks);
+      rows[i] = row_for(coll, choices[i].algorithm, bytes_max, built_in, group, no_copy, remarks);
     }
     for (std::size_t i = count; i < rows.size(); ++i) rows[i] = rows[count - 1];
   }
@@ -57,7 +60,6 @@ shm::Tuning tuning_for(const shm::TuningInput& input, const shm::Group& group, c
 }
 
 bool wants_single_copy(const shm::TuningInput& input, const OptionsHandle& handle, bool use_file) {
-  constexpr std::string_view kSingle = "single";
   for (const auto name : handle.options.forced())
     if (name == kSingle) return true;
   for (const auto& choice : handle.tuning.choices)

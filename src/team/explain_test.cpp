@@ -1,0 +1,108 @@
+// What a team tells people: its choices, what it has refused, and why.
+#include <gtest/gtest.h>
+
+#include "shm/test_exercise.hpp"
+#include "shm/test_filter.hpp"
+#include "team/team.hpp"
+#include "team/test_world.hpp"
+
+namespace sumac::team {
+namespace {
+
+using shm::Coll;
+using shm::Exercise;
+
+const sumac_call_t* c_call(const Exercise& exercise) { return reinterpret_cast<const sumac_call_t*>(&exercise.call()); }
+
+std::string explained(const sumac_team_t* team) {
+  std::string text(sumac_team_explain(team, nullptr, 0), '\0');
+  sumac_team_explain(team, text.data(), text.size());
+  return text;
+}
+
+TEST(Explain, NamesEveryCollectiveAndWhy) {
+  const auto places = places_of(2, 1, 2);
+  const auto options = options_with({{"HCOLL_ML_DISABLE_BCAST", "1"}});
+  EXPECT_EQ("", as_threads(4, 10, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              const std::string text = explained(team);
+              if (sumac_team_explain(team, nullptr, 0) != text.size()) return "another length";
+              for (const char* needed : {"communicator test: 4 ranks on 2 hosts", "barrier", "allreduce", "alltoallv",
+                                         "switched off by HCOLL_ML_DISABLE_<COLL>", "leaders: shared memory inside",
+                                         "one message for each pair of hosts, by their leaders",
+                                         "large blocks over several hosts: leaders would move more"})
+                if (text.find(needed) == std::string::npos) return fmt::format("\"{}\" is not in:\n{}", needed, text);
+              sumac_choice_t choice;
+              sumac_team_choice(team, SUMAC_COLL_ALLTOALL, 8, nullptr, &choice);
+              if (choice.way != SUMAC_WAY_LEADERS) return choice.reason;
+              sumac_team_choice(team, SUMAC_COLL_ALLTOALL, 1 << 20, nullptr, &choice);
+              if (choice.way != SUMAC_WAY_PASS) return choice.reason;
+              sumac_team_choice(team, SUMAC_COLL_BARRIER, 0, nullptr, &choice);
+              if (choice.way != SUMAC_WAY_LEADERS || choice.how[0] == '\0') return choice.reason;
+              world.meet();
+              sumac_team_destroy(team);
+              return "";
+            }));
+}
+
+/// Single copy where the system allows it, and where it is not wanted the built-in algorithms and a line that says so.
+TEST(Explain, AForcedAlgorithmIsUsedOrRefusedAloud) {
+  const auto places = places_of(1, 1, 3);
+  for (const char* wanted : {"1", "0"}) {
+    const auto options = options_with(
+        {{"SUMAC_SHM_BCAST", "single"}, {"SUMAC_SHM_ALLREDUCE", "flat"}, {"SUMAC_SHM_SINGLE_COPY", wanted}});
+    const auto texts = as_processes(3, 13, [&](World& world) -> std::string {
+      sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+      if (team == nullptr) return world.why;
+      for (int i = 0; i < 20; ++i) {
+        Exercise exercise({.coll = i % 2 == 0 ? Coll::bcast : Coll::allreduce,
+                           .bytes = 40000,
+                           .root = i % 3,
+                           .seed = static_cast<std::uint64_t>(i)},
+                          3, world.rank);
+        if (sumac_team_run(team, c_call(exercise)) != SUMAC_TEAM_OK) return sumac_team_error(team);
+        if (const auto fault = exercise.check(); !fault.empty()) return fault;
+      }
+      sumac_choice_t choice;
+      sumac_team_choice(team, SUMAC_COLL_ALLREDUCE, 1 << 20, nullptr, &choice);
+      if (std::string_view(choice.how) != "flat") return fmt::format("allreduce by {}", choice.how);
+      sumac_team_choice(team, SUMAC_COLL_BCAST, 1 << 20, nullptr, &choice);
+      const std::string text = explained(team);
+      const bool is_refused = text.find("bcast by \"single\" refused") != std::string::npos;
+      world.meet();
+      sumac_team_destroy(team);
+      // Whether the system allows it is its own business; that both agree is ours.
+      if (is_refused == (std::string_view(choice.how) == "single")) return text;
+      return *wanted == '0' && !is_refused ? "used although it is not wanted" : "";
+    });
+    for (const auto& text : texts) EXPECT_EQ("", text);
+  }
+}
+
+/// As in a container: what one rank may not do nobody does, and everybody says why.
+TEST(Explain, SingleCopyThatTheSystemRefusesIsExplained) {
+  const auto places = places_of(1, 1, 2);
+  const auto options = options_with({{"SUMAC_SHM_BCAST", "single"}});
+  const auto texts = as_processes(2, 14, [&](World& world) -> std::string {
+    if (world.rank == 1 && !shm::forbid(shm::kCopiesBetweenProcesses)) return "no seccomp";
+    sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+    if (team == nullptr) return world.why;
+    std::string text = explained(team);
+    Exercise exercise({.coll = Coll::bcast, .bytes = 40000, .root = 1, .seed = 3}, 2, world.rank);
+    if (sumac_team_run(team, c_call(exercise)) != SUMAC_TEAM_OK) return sumac_team_error(team);
+    if (auto fault = exercise.check(); !fault.empty()) return fault;
+    world.meet();
+    sumac_team_destroy(team);
+    return text;
+  });
+  if (texts[1] == "no seccomp") GTEST_SKIP() << "this kernel has no seccomp filters";
+  for (const auto& text : texts)
+    for (const char* needed :
+         {"single copy refused: rank 1 may not read and write the memory of rank 0: not permitted",
+          "bcast by \"single\" refused: rank 1 may not read and write the memory of rank 0: not permitted"})
+      EXPECT_NE(std::string::npos, text.find(needed)) << needed << "\n" << text;
+}
+
+}  // namespace
+}  // namespace sumac::team
