@@ -1,7 +1,8 @@
 /* The line at MPI_Finalize: how many calls went which way, summed over all communicators of the job.
  *
- *   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (6 too large); shared memory 40 (bcast 30,
- *   reduce 10); leaders 2 (bcast 2); next module 9 (alltoall 9: 9 on several hosts)
+ *   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (4 that its team left to it, 2 with a user's
+ *   operation or type); shared memory 40 (bcast 30, reduce 10); shared memory and leaders 2 (bcast 2); of the others next module 9 (9 that
+ *   its team left to it); nonblocking before the first blocking call 3; memory closed to single copy 5
  *
  * First what the tree can do, then what went other ways. A call is counted once, by rank 0 of its communicator; calls without data
  * (count 0) are not counted. Nonblocking ones before a communicator's first blocking one are told apart: MPI itself makes some. */
@@ -34,14 +35,18 @@ static void add(uint64_t* sum, const uint64_t* one, size_t count) {
 }
 
 static void add_module(struct tally* sum, const hcoll_module_t* module) {
-  if (module->internal || 0 != module->rank) {
+  if (module->internal) {
     return;
   }
+  sumac_counts_t counts = {.closed = 0};
   if (NULL != module->team) {
-    sumac_counts_t counts;
     sumac_team_counts(module->team, &counts);
-    add(&sum->teams.calls[0][0], &counts.calls[0][0], sizeof(counts) / sizeof(uint64_t));
   }
+  sum->teams.closed += counts.closed; /* of this rank's host */
+  if (0 != module->rank) {
+    return;
+  }
+  add(&sum->teams.calls[0][0], &counts.calls[0][0], sizeof(counts.calls) / sizeof(uint64_t));
   add(&sum->passed[0][0], &module->passed[0][0], sizeof(module->passed) / sizeof(uint64_t));
 }
 
@@ -179,6 +184,9 @@ static void print(const struct tally* sum, uint64_t job_id) {
   }
   if (early > 0) {
     put(&text, "; nonblocking before the first blocking call %" PRIu64, early);
+  }
+  if (sum->teams.closed > 0) {
+    put(&text, "; memory closed to single copy %" PRIu64, sum->teams.closed);
   }
   fprintf(stderr, "%s\n", text.bytes);
 }

@@ -108,6 +108,11 @@ class Group {
   /// Where members are, if there are more ranks than cores.
   Crowd& crowd() noexcept { return crowd_; }
 
+  /// An operation of single copy has found that the system copies somebody's memory for nobody, and goes another way. The same number at
+  /// every member.
+  void count_closed() noexcept { ++closed_; }
+  std::uint64_t closed() const noexcept { return closed_; }
+
   /// The process of a member, for algorithms that read its memory directly (CMA).
   const ProcessName& process(int member) const noexcept;
 
@@ -152,6 +157,7 @@ class Group {
   std::int32_t culprit_ = 0;  ///< As SegmentHeader::culprit.
   const char* why_ = "";
   Time looked_{};
+  std::uint64_t closed_ = 0;
 };
 
 }  // namespace sumac::shm

@@ -260,14 +260,16 @@ TEST(SingleCopy, GoesThroughSharedMemoryWhereTheSystemCopiesAMembersMemoryForNob
   struct Scene {
     const char* name;
     bool in, out, at_all, in_place;
+    std::uint64_t closed
+        [2];  ///< How many collectives find it, those with uneven blocks aside: of two (who write into results), of three.
   };
   static constexpr Scene kScenes[] = {
-      {"one member's input", true, false, false, false},
-      {"one member's result", false, true, false, false},
-      {"nothing: the time before is not remembered", false, false, false, false},
-      {"both, at all", true, true, true, false},
-      {"one member's, in place", false, true, false, true},
-      {"in place, at all", false, true, true, true},
+      {"one member's input", true, false, false, false, {1, 3}},
+      {"one member's result", false, true, false, false, {4, 2}},
+      {"nothing: the time before is not remembered", false, false, false, false, {0, 0}},
+      {"both, at all", true, true, true, false, {4, 4}},
+      {"one member's, in place", false, true, false, true, {3, 3}},
+      {"in place, at all", false, true, true, true, {3, 3}},
   };
   for (const int n : {2, 3}) {
     const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
@@ -280,6 +282,7 @@ TEST(SingleCopy, GoesThroughSharedMemoryWhereTheSystemCopiesAMembersMemoryForNob
       group.set_tuning(tuning);
       int number = 0;
       for (const Scene& scene : kScenes) {
+        std::uint64_t closed = 0;
         for (const Coll coll : kColls) {
           const bool here = scene.at_all || rank == n - 1;
           const Ask ask{.coll = coll,
@@ -287,9 +290,12 @@ TEST(SingleCopy, GoesThroughSharedMemoryWhereTheSystemCopiesAMembersMemoryForNob
                         .root = number % n,
                         .in_place = scene.in_place,
                         .seed = static_cast<std::uint64_t>(++number)};
+          const std::uint64_t closed_before = group.closed();
           if (std::string fault = run_in_secret(group, ask, here && scene.in, here && scene.out); !fault.empty())
             return fmt::format("{}, {}: {}", to_string(coll), scene.name, fault);
+          if (coll != Coll::allgatherv && coll != Coll::alltoallv) closed += group.closed() - closed_before;
         }
+        if (closed != scene.closed[n - 2]) return fmt::format("{}: {} counted", scene.name, closed);
       }
       return {};
     });
@@ -467,12 +473,13 @@ TEST(SingleCopy, EverybodyHearsWhoRefusesAndWhy) {
     const bool filtered = rank != 1 || forbid(kCopiesBetweenProcesses);
     if (agree_on_single_copy(group, true, &denied) != Errc::ok) return group.error();
     if (!filtered) return "no seccomp";
-    return fmt::format("{} {}, {} {}, {} {} {}", none.member, none.other, unwanted.member, unwanted.other, denied.member,
-                       denied.other, machine::why(denied.why));
+    return fmt::format("{} {}, {} {}, {} {} {}", none.member, none.other, unwanted.member, unwanted.other,
+                       denied.member, denied.other, machine::why(denied.why));
   });
   if (texts[0] == "shared") GTEST_SKIP() << "this system forbids it";
   if (texts[1] == "no seccomp") GTEST_SKIP() << "this kernel has no seccomp filters";
-  for (const auto& text : texts) EXPECT_EQ(fmt::format("-1 -1, 2 -1, 1 0 {}", machine::why(machine::Cma::denied)), text);
+  for (const auto& text : texts)
+    EXPECT_EQ(fmt::format("-1 -1, 2 -1, 1 0 {}", machine::why(machine::Cma::denied)), text);
 }
 
 }  // namespace

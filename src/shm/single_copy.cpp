@@ -52,6 +52,7 @@ bool is_open(const std::byte* data, std::size_t bytes) noexcept {
 Step go_by(Operation& op, std::string_view algorithm) noexcept {
   op.group->see_all(op.round);
   op.group->complete(op.round);
+  op.group->count_closed();
   op.algorithm = find_algorithm(op.call->coll, algorithm);
   start_over(op);
   return op.algorithm->step(op);

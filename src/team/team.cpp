@@ -81,6 +81,9 @@ const char* sumac_team_error(const sumac_team_t* team) {
 void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts) {
   for (int c = 0; c < SUMAC_COLLS; ++c)
     for (int w = 0; w < SUMAC_WAYS; ++w) counts->calls[c][w] = team->run_counts[c][w] + team->post_counts[c][w];
+  counts->closed = 0;
+  for (const auto& group : team->groups)
+    if (group && group->index() == 0) counts->closed += group->closed();
 }
 
 int sumac_team_leaders(const sumac_team_t* team, int* my_index) {

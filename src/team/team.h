@@ -318,7 +318,9 @@ size_t sumac_team_explain(const sumac_team_t* team, char* text, size_t text_byte
 /** How many operations went which way; sums over teams and ranks are sums of uint64_t. A call that the caller passes on
  *  without asking the team (a user operation, a derived type in a reduction) it counts by itself. */
 typedef struct sumac_counts {
-  uint64_t calls[SUMAC_COLLS][SUMAC_WAYS];
+  uint64_t calls[SUMAC_COLLS][SUMAC_WAYS]; /* the same numbers at every rank: one speaks for all */
+  uint64_t closed; /* single copies that found memory which the system copies for nobody, and went through shared memory
+                      instead; each host's are with one of its ranks, so this is summed over all */
 } sumac_counts_t;
 void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts);
 

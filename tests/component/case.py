@@ -18,12 +18,18 @@ TALLY = re.compile(
 )
 WAYS = {"shared": r"; shared memory (\d+)", "leaders": r"; shared memory and leaders (\d+)", "tree_others": r"; the tree as well (\d+)",
         "others": r"; of the others next module (\d+)",
-        "early": r"; nonblocking before the first blocking call (\d+)"}
+        "early": r"; nonblocking before the first blocking call (\d+)", "closed": r"; memory closed to single copy (\d+)"}
 
 
 def tally_of(text):
+    """Of the only such line; None where there is none. The starter's own lines may be in front of it on the same one."""
+    lines = text.count("sumac: job ")
+    if lines > 1:
+        raise AssertionError(f"{lines} lines of MPI_Finalize instead of one:\n{text}")
     found = TALLY.search(text)
     if not found:
+        if lines:
+            raise AssertionError(f"a line of MPI_Finalize of another form:\n{text}")
         return None
     numbers = {name: int(value) for name, value in found.groupdict().items() if name != "rest"}
     for name, pattern in WAYS.items():

@@ -161,6 +161,12 @@ class Hygiene(unittest.TestCase):
             self.assertEqual(done.code, 0, done.text)
             self.assertEqual(done.tally["next"], 0, done.text)
 
+    def test_memory_that_the_system_copies_for_nobody_is_counted(self):
+        done = self.passes("closed", ranks=2, env={"SUMAC_SHM_BCAST": "single", "SUMAC_EXPLAIN": "1"})
+        if "no secret memory" in done.out or "single copy refused" in done.err:
+            self.skipTest("this system has no such memory, or forbids single copy")
+        self.assertEqual(done.tally["closed"], 5, done.text)
+
     def test_a_progress_thread_finishes_what_a_rank_outside_mpi_has_posted(self):
         with tempfile.TemporaryDirectory() as scratch:
             self.passes("sleeper", scratch, ranks=2, env={"SUMAC_PROGRESS_THREAD": "1"})

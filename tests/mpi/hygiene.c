@@ -4,6 +4,7 @@
  *   fork      forks children that exec and that exit, while collectives go on before and after
  *   signals   a timer interrupts the collectives a thousand times a second
  *   abort     one rank calls MPI_Abort in the middle of everybody's collectives
+ *   closed    a rank broadcasts and gets what lies in memory that the system copies for nobody, five times
  *   sleeper   a rank posts and leaves MPI until the others have the result: only a progress thread brings it to them */
 #include <mpi.h>
 
@@ -15,7 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -164,6 +167,28 @@ static void abort_in_the_middle(void) {
   }
 }
 
+static void closed(void) {
+  enum { COUNT = 100000, ROUNDS = 5 };
+  size_t bytes = sizeof(int) * COUNT;
+  int fd = size - 1 == rank ? (int)syscall(SYS_memfd_secret, 0) : -1;
+  int* data = malloc(bytes);
+  int has_secret = size - 1 != rank;
+  if (fd >= 0 && 0 == ftruncate(fd, (off_t)bytes)) {
+    void* secret = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    has_secret = MAP_FAILED != secret;
+    if (has_secret) data = secret;
+  }
+  MPI_Bcast(&has_secret, 1, MPI_INT, size - 1, MPI_COMM_WORLD);
+  if (!has_secret && 0 == rank) printf("hygiene: no secret memory\n");
+  for (int round = 0; has_secret && round < ROUNDS; ++round) {
+    int root = round % size;
+    for (int i = 0; i < COUNT; ++i) data[i] = root == rank ? round + i : -1;
+    MPI_Bcast(data, COUNT, MPI_INT, root, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; ++i)
+      if (data[i] != round + i) fail("a wrong number");
+  }
+}
+
 static void sleeper(const char* folder) {
   enum { COUNT = 1 << 18 };
   static int in[COUNT], out[COUNT], block[COUNT], blocks[COUNT];
@@ -209,10 +234,12 @@ int main(int argc, char** argv) {
     signals();
   else if (0 == strcmp(what, "abort"))
     abort_in_the_middle();
+  else if (0 == strcmp(what, "closed"))
+    closed();
   else if (0 == strcmp(what, "sleeper") && argc > 2)
     sleeper(argv[2]);
   else
-    fail("which: many, free, fork, signals, abort or sleeper FOLDER?");
+    fail("which: many, free, fork, signals, abort, closed or sleeper FOLDER?");
   if (0 == rank) printf("hygiene: %s passed\n", what);
   MPI_Finalize();
   return 0;
