@@ -28,21 +28,28 @@ bool Patience::pause() noexcept {
   const bool crowded = waiting_.crowded();
   if (crowded) sched_yield();
   if (++rounds_ <= kRoundsWithoutClock) return false;
-  const Time now = monotonic_now();
+  const Plan now = plan(monotonic_now());
+  if (now.drives_mpi) waiting_.progress(waiting_.context);
+  if (now.sleep > Duration{}) sleep_for(now.sleep);
+  if (now.yields) sched_yield();
+  return now.looks;
+}
+
+Patience::Plan Patience::plan(Time now) noexcept {
+  const bool crowded = waiting_.crowded();
   if (began_ == Time{}) began_ = progressed_ = looked_ = now;
-  if (waiting_.progress != nullptr && now - progressed_ >= (crowded ? kProgressEvery : Duration{})) {
-    progressed_ = now;
-    waiting_.progress(waiting_.context);
-  }
+  Plan plan;
+  plan.drives_mpi = waiting_.progress != nullptr && now - progressed_ >= (crowded ? kProgressEvery : Duration{});
+  if (plan.drives_mpi) progressed_ = now;
   const Duration waited = now - began_;
   if (waited >= kSleepAfter) {
-    sleep_for(std::min(kSleepMax, Duration(waited / kSleepShare)));
-  } else if (!crowded && waited >= kYieldAfter) {
-    sched_yield();
+    plan.sleep = std::min(kSleepMax, Duration(waited / kSleepShare));
+  } else {
+    plan.yields = !crowded && waited >= kYieldAfter;
   }
-  if (now - looked_ < kLookEvery) return false;
-  looked_ = now;
-  return true;
+  plan.looks = now - looked_ >= kLookEvery;
+  if (plan.looks) looked_ = now;
+  return plan;
 }
 
 }  // namespace sumac::shm

@@ -33,6 +33,16 @@ class Patience {
   /// True if it is time to look whether everybody is still alive (about every 10 ms).
   bool pause() noexcept;
 
+  /// What a pause consists of once the clock is looked at, in this order; who is crowded has given the core away before.
+  struct Plan {
+    bool drives_mpi = false;
+    Duration sleep{};
+    bool yields = false;
+    bool looks = false;  ///< What pause() returns.
+  };
+  /// All that pause() decides; it keeps what was decided, and neither reads the clock nor does anything.
+  Plan plan(Time now) noexcept;
+
  private:
   const Waiting& waiting_;
   std::uint32_t rounds_ = 0;
