@@ -147,13 +147,24 @@ TEST(Pairs, AResultThatLiesInOnesOwnSliceIsTakenBeforeTheSliceIsFilledAgain) {
   EXPECT_EQ("", b.check());
 }
 
-class DeathInLarge : public testing::TestWithParam<int> {};
+/// Those that go through shared memory.
+std::vector<const Algorithm*> large_algorithms() {
+  std::vector<const Algorithm*> found;
+  for (const Algorithm& algorithm : algorithms())
+    if (algorithm.name != "flat" && algorithm.name != "single") found.push_back(&algorithm);
+  return found;
+}
+
+class DeathInLarge : public testing::TestWithParam<const Algorithm*> {};
 
 TEST_P(DeathInLarge, IsNamedAtAllOthers) {
-  const auto coll = static_cast<Coll>(GetParam());
+  const Coll coll = GetParam()->coll;
   const int n = 3, victim = 1;
   const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
-    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+    Tuning tuning = tuning_for(segment.shape(), n);
+    if (!tuning.force(coll, GetParam()->name)) return "no such algorithm";
+    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning);
+    if (group.tuning().pick(coll, 100 * 1000) != GetParam()) return "another algorithm";
     for (int i = 0; i < 100000; ++i) {
       // More than the rings hold, so that nobody can finish the operation without the dead one for long.
       Exercise exercise({.coll = coll, .bytes = 100 * 1000, .root = i % n, .seed = 5}, n, rank);
@@ -172,7 +183,9 @@ TEST_P(DeathInLarge, IsNamedAtAllOthers) {
     EXPECT_NE(std::string::npos, texts[static_cast<std::size_t>(rank)].find("rank 101 "))
         << texts[static_cast<std::size_t>(rank)];
 }
-INSTANTIATE_TEST_SUITE_P(EachCollective, DeathInLarge, testing::Range(1, kCollCount));
+INSTANTIATE_TEST_SUITE_P(EachAlgorithm, DeathInLarge, testing::ValuesIn(large_algorithms()), [](const auto& row) {
+  return fmt::format("{}_{}", to_string(row.param->coll), row.param->name);
+});
 
 /// What the ranks say; "single" or "shared" in front.
 std::string single_or_shared(Segment& segment, int rank, int n, bool wanted) {
@@ -421,19 +434,23 @@ TEST(SingleCopy, WhoeverGivesUpWaitsForThoseThatWriteIntoItsMemory) {
 }
 
 TEST(SingleCopy, ADeathIsNamedAtAllOthers) {
-  for (const auto& [n, dies_in] : {std::pair{2, 0}, {3, 0}, {2, 3}, {3, 3}}) {
+  constexpr Coll kColls[] = {Coll::allgatherv, Coll::allgather, Coll::alltoall,
+                             Coll::allreduce,  Coll::bcast,     Coll::alltoallv};
+  constexpr int kCount = std::size(kColls);
+  for (int row = 0; row < 2 * kCount; ++row) {
+    const int n = 2 + row % 2, dies_in = row / 2;
+    SCOPED_TRACE(fmt::format("{} of {}", to_string(kColls[dies_in]), n));
     const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
       Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
       if (agree_on_single_copy(group) != Errc::ok) return group.error();
       if (!group.turning.single_copy) return "shared";
       Tuning tuning = tuning_for(segment.shape(), n);
-      constexpr Coll kColls[] = {Coll::allgatherv, Coll::allgather, Coll::alltoall, Coll::allreduce};
       for (const Coll coll : kColls)
         if (!tuning.force(coll, "single")) return "no single";
       group.set_tuning(tuning);
       for (int i = 0; i < 100000; ++i) {
-        Exercise exercise({.coll = kColls[i % 4], .bytes = 100 * 1000, .seed = 5}, n, rank);
-        if (rank == 1 && i == 4 + dies_in) {
+        Exercise exercise({.coll = kColls[i % kCount], .bytes = 100 * 1000, .seed = 5}, n, rank);
+        if (rank == 1 && i == kCount + dies_in) {
           prepare(group, exercise.call(), exercise.operation);
           advance(exercise.operation);
           ::kill(::getpid(), SIGKILL);
