@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +13,7 @@
 #include "machine/discover.hpp"
 #include "machine/fingerprint.hpp"
 #include "team/options_handle.hpp"
+#include "team/test_world.hpp"
 
 namespace sumac::team {
 namespace {
@@ -88,6 +91,33 @@ TEST(Options, TheSignatureIsOfWhatMustBeTheSame) {
   EXPECT_NE(usual.signature, read({{"HCOLL_ML_DISABLE_ALLTOALL", "1"}}).signature);
   EXPECT_NE(usual.signature, read({{"SUMAC_TEAM_CHUNK", "64k"}}).signature);
   EXPECT_NE(usual.signature, read({{"SUMAC_SHM_BARRIER", "flat"}}).signature);
+}
+
+TEST(Options, EachCollectiveIsSwitchedOffByItsOwnNameAlone) {
+  for (std::size_t c = 0; c < kColls; ++c) {
+    std::string name = "HCOLL_ML_DISABLE_";
+    for (const char letter : shm::to_string(static_cast<shm::Coll>(c))) name += static_cast<char>(std::toupper(letter));
+    SCOPED_TRACE(name);
+    std::array<bool, kColls> wanted{};
+    wanted[c] = true;
+    EXPECT_EQ(wanted, options_with({{name, "1"}}).options.disabled());
+    wanted[c] = false;
+    EXPECT_EQ(wanted, options_with({{name, "0"}}).options.disabled());
+    EXPECT_NE(read({{name, "1"}}).signature, read({}).signature) << "all ranks must have it";
+  }
+}
+
+TEST(Options, ThoseOfCollectivesThatPassThroughAnywayAreKnownAndChangeNothing) {
+  for (const char* name :
+       {"GATHER", "GATHERV", "SCATTER", "SCATTERV", "ALLTOALLW", "REDUCE_SCATTER", "SCAN", "EXSCAN"}) {
+    const std::string variable = std::string("HCOLL_ML_DISABLE_") + name;
+    SCOPED_TRACE(variable);
+    const auto* option = std::ranges::find(kOptions, variable, &Option<Options>::name);
+    ASSERT_NE(option, std::end(kOptions));
+    EXPECT_TRUE(option->is_hidden) << "docs/config.md has it among those without effect";
+    EXPECT_EQ(read({{variable, "1"}}).why, "");
+    EXPECT_EQ((std::array<bool, kColls>{}), options_with({{variable, "1"}}).options.disabled());
+  }
 }
 
 TEST(Options, ATuningFileThatIsNotUsedIsARemarkAndNoError) {
