@@ -53,6 +53,7 @@ TEST_F(Settings, defaults_come_from_the_table) {
   EXPECT_EQ(settings.allreduce_bytes_max, -1);
   EXPECT_EQ(settings.devices, nullptr);
   EXPECT_EQ(hcoll_parameters[HCOLL_PARAMETER_ENABLE].default_value, 1);
+  EXPECT_EQ(hcoll_parameters[HCOLL_PARAMETER_NP].default_value, 2);
   EXPECT_EQ(hcoll_parameters[HCOLL_PARAMETER_PRIORITY].default_value, 90);
 }
 
