@@ -34,11 +34,11 @@ constexpr Algorithm kAlgorithms[] = {
     {Coll::alltoallv, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoallv_exchange, turns_fit},
 
     {Coll::allreduce, "single", "everybody folds its share of all vectors where they are, and writes it to all", allreduce_single, single_copy_agreed},
-    {Coll::bcast, "single", "everybody reads the root's memory", bcast_single, single_copy_agreed},
-    {Coll::allgather, "single", "everybody reads everybody's memory", allgather_single, single_copy_agreed},
+    {Coll::bcast, "single", "everybody reads the root's memory; of two both copy half", bcast_single, single_copy_agreed},
+    {Coll::allgather, "single", "everybody reads everybody's memory; two write", allgather_single, single_copy_agreed},
     {Coll::allgatherv, "single", "everybody reads everybody's memory", allgatherv_single, single_copy_agreed},
-    {Coll::alltoall, "single", "everybody reads everybody's memory", alltoall_single, single_copy_agreed},
-    {Coll::alltoallv, "single", "everybody reads everybody's memory", alltoallv_single, single_copy_agreed},
+    {Coll::alltoall, "single", "everybody reads everybody's memory; two write", alltoall_single, single_copy_agreed, SIZE_MAX, "exchange"},
+    {Coll::alltoallv, "single", "everybody reads everybody's memory", alltoallv_single, single_copy_agreed, SIZE_MAX, "exchange"},
 };
 // clang-format on
 
@@ -115,6 +115,17 @@ std::size_t selection_bytes(const Call& call, int group_size) noexcept {
 
 bool worth_single_copy(const TuningInput& input) noexcept {
   return input.size == 2 && !input.crowded && input.line_ns >= kLineDearNs;
+}
+
+std::string about_single_copy(const TuningInput& input) {
+  if (input.size != 2) return "it is for two ranks: not measured for more";
+  if (input.crowded) return "the ranks share processors";
+  if (input.line_ns == 0)
+    return "how long a cache line takes between the two is not known: one was late, or they had to share a processor";
+  const bool pays = worth_single_copy(input);
+  return fmt::format(
+      "a cache line takes {:.0f} ns to the other one and back, {}", input.line_ns,
+      pays ? fmt::format("{:.0f} or more", kLineDearNs) : fmt::format("and it pays from {:.0f} on", kLineDearNs));
 }
 
 // Where the next algorithm takes over. Measured on 2 cores of an EPYC, in both of its speed states (a line's round trip of

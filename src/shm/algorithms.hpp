@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -31,6 +32,7 @@ struct Algorithm {
   /// by its shape, not by local luck.
   bool (*usable)(const Group& group) = nullptr;
   std::size_t bytes_max = SIZE_MAX;  ///< Larger calls (Call::bytes) are beyond it.
+  std::string_view in_place = {};    ///< Who does calls in place instead, if it has no form for them; for explain.
 };
 
 std::span<const Algorithm> algorithms() noexcept;
@@ -83,6 +85,8 @@ struct TuningInput {
 };
 /// Is a line so dear here that large messages should go by single copy, where it is allowed?
 bool worth_single_copy(const TuningInput& input) noexcept;
+/// Why, or why not, for explain.
+std::string about_single_copy(const TuningInput& input);
 Tuning default_tuning(const TuningInput& input) noexcept;
 
 }  // namespace sumac::shm

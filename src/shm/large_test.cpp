@@ -325,14 +325,36 @@ TEST(SingleCopy, IsTheDefaultOfPairsWhereLinesAreDear) {
     const char* name;
     TuningInput input;
     bool is_single;
+    const char* why;
   } rows[] = {
-      {"dear, and allowed", {.size = 2, .line_ns = 223, .single_copy = true}, true},
-      {"just dear", {.size = 2, .line_ns = 120, .single_copy = true}, true},
-      {"not quite dear", {.size = 2, .line_ns = 119, .single_copy = true}, false},
-      {"nobody knows", {.size = 2, .single_copy = true}, false},
-      {"not allowed", {.size = 2, .line_ns = 223}, false},
-      {"ranks share cores", {.size = 2, .crowded = true, .line_ns = 223, .single_copy = true}, false},
-      {"three: not measured", {.size = 3, .line_ns = 223, .single_copy = true}, false},
+      {"dear, and allowed",
+       {.size = 2, .line_ns = 223, .single_copy = true},
+       true,
+       "a cache line takes 223 ns to the other one and back, 120 or more"},
+      {"just dear",
+       {.size = 2, .line_ns = 120, .single_copy = true},
+       true,
+       "a cache line takes 120 ns to the other one and back, 120 or more"},
+      {"not quite dear",
+       {.size = 2, .line_ns = 119, .single_copy = true},
+       false,
+       "a cache line takes 119 ns to the other one and back, and it pays from 120 on"},
+      {"nobody knows",
+       {.size = 2, .single_copy = true},
+       false,
+       "how long a cache line takes between the two is not known: one was late, or they had to share a processor"},
+      {"not allowed",
+       {.size = 2, .line_ns = 223},
+       false,
+       "a cache line takes 223 ns to the other one and back, 120 or more"},
+      {"ranks share cores",
+       {.size = 2, .crowded = true, .line_ns = 223, .single_copy = true},
+       false,
+       "the ranks share processors"},
+      {"three: not measured",
+       {.size = 3, .line_ns = 223, .single_copy = true},
+       false,
+       "it is for two ranks: not measured for more"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -342,6 +364,7 @@ TEST(SingleCopy, IsTheDefaultOfPairsWhereLinesAreDear) {
       EXPECT_NE("single", tuning.pick(coll, 64 * 1024)->name) << to_string(coll);
     }
     EXPECT_NE("single", tuning.pick(Coll::allgatherv, 1 << 20)->name);
+    EXPECT_EQ(row.why, about_single_copy(row.input));
   }
 }
 

@@ -276,6 +276,7 @@ void Maker::make_groups() {
                                          part.index, team_->waiting, shm::default_tuning(input));
     const std::string no_copy = decide_copy(*group, layout.groups[static_cast<std::size_t>(part.group)].members, input);
     group->set_tuning(tuning_for(input, *group, handle_, team_->uses_tuning_file, no_copy, team_->remarks));
+    if (&part == &layout.island_part) team_->island_input = input, team_->no_copy = no_copy;
     return group.get();
   };
   if (layout.island_part) team_->island_group = make(layout.island_part);

@@ -1,6 +1,7 @@
 // What a team does and why, for people: one line per collective and range of sizes.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "team/c_types.hpp"
 #include "team/team.hpp"
@@ -28,18 +29,74 @@ bool has_fold(int coll) {
 }
 bool has_size(int coll) { return coll != SUMAC_COLL_BARRIER && coll != SUMAC_COLL_ALLTOALLV; }
 
-/// The algorithm of shared memory that a size gets.
-const sumac::shm::Algorithm* algorithm_of(const sumac_team_t& team, int coll, std::size_t bytes, const Choice& choice) {
-  if (choice.way == Way::pass || team.island_group == nullptr) return nullptr;
+/// What shared memory does first: the algorithm, and what it is chosen by.
+struct Inside {
+  const sumac::shm::Algorithm* algorithm = nullptr;  ///< None: it has no part.
+  Coll coll{};
+  std::size_t bytes = 0;
+};
+
+Inside inside_of(const sumac_team_t& team, int coll, std::size_t bytes, const Choice& choice) {
+  if (choice.way == Way::pass || team.island_group == nullptr) return {};
   auto part = static_cast<Coll>(coll);
-  if (choice.way != Way::host) {  // what the island does first
+  if (choice.way != Way::host) {
     if (part == Coll::allgather) part = Coll::allgatherv;
     if (part == Coll::alltoall) part = Coll::alltoallv;
     if (part == Coll::reduce_scatter_block) bytes *= static_cast<std::size_t>(team.layout.size);
     if (part == Coll::allreduce || part == Coll::barrier || part == Coll::reduce_scatter_block) part = Coll::reduce;
     bytes = std::min<std::size_t>(bytes, team.options->options.chunk.count);
   }
-  return team.island_group->tuning().pick(part, bytes);
+  return {team.island_group->tuning().pick(part, bytes), part, bytes};
+}
+
+constexpr std::string_view kSingle = "single";
+
+/// The first size that goes by single copy; SIZE_MAX: none.
+std::size_t single_from(const sumac::shm::Tuning& tuning, Coll coll) {
+  std::size_t from = 0;
+  for (const auto& row : tuning.rows[static_cast<std::size_t>(coll)]) {
+    if (row.algorithm->name == kSingle) return from;
+    if (row.bytes_max == SIZE_MAX) break;
+    from = row.bytes_max + 1;
+  }
+  return SIZE_MAX;
+}
+
+/// Why the built-in choice takes single copy for large messages, or does not.
+std::string about_copy(const sumac_team_t& team) {
+  if (!team.options->options.single_copy) return "SUMAC_SHM_SINGLE_COPY=0";
+  if (!team.no_copy.empty()) return team.no_copy;
+  return about_single_copy(team.island_input);
+}
+
+bool is_measured(const sumac_team_t& team, const Inside& inside) {
+  if (!team.uses_tuning_file) return false;
+  std::string_view name;
+  for (const auto& choice : choices_for(team.options->tuning, to_string(inside.coll),
+                                        static_cast<std::uint32_t>(team.island_input.size), team.island_input.crowded))
+    if (choice.from_bytes <= inside.bytes)
+      name = choice.algorithm == inside.algorithm->name ? inside.algorithm->name : "";
+  return !name.empty();
+}
+
+/// Why this algorithm, and not by single copy.
+std::string why_inside(const sumac_team_t& team, const Inside& inside) {
+  const auto coll = static_cast<std::size_t>(inside.coll);
+  const auto& options = team.options->options;
+  const std::string_view name = inside.algorithm->name;
+  if (options.forced()[coll] == name)
+    return fmt::format(", as {} says", sumac::team::kOptions[sumac::team::kForcedFirst + coll].name);
+  if (is_measured(team, inside)) return ", as measured on this machine";
+  if (name == kSingle) return ": " + about_copy(team);
+  // What the built-in choice would be, were single copy allowed and worth it.
+  sumac::shm::TuningInput dear = team.island_input;
+  dear.line_ns = std::numeric_limits<double>::infinity();
+  dear.single_copy = true;
+  const std::size_t from = single_from(default_tuning(dear), inside.coll);
+  if (from == SIZE_MAX) return "";
+  if (inside.bytes >= from) return fmt::format("; not by \"{}\": {}", kSingle, about_copy(team));
+  if (single_from(team.island_group->tuning(), inside.coll) != from) return "";
+  return fmt::format("; by \"{}\" from {} B on", kSingle, from);
 }
 
 Choice choice_of(const sumac_team_t& team, int coll, std::size_t bytes, const sumac_fold_t* fold) {
@@ -48,12 +105,13 @@ Choice choice_of(const sumac_team_t& team, int coll, std::size_t bytes, const su
   return team.choose(coll, bytes, of_all ? bytes * static_cast<std::size_t>(team.layout.size) : bytes, fold);
 }
 
-std::string sentence(const sumac_team_t& team, const Choice& choice, const sumac::shm::Algorithm* algorithm) {
+std::string sentence(const sumac_team_t& team, const Choice& choice, const Inside& inside) {
   std::string text(sumac::team::words_for(choice.why));
-  if (algorithm != nullptr) text += fmt::format("; \"{}\" ({})", algorithm->name, algorithm->doc);
   if (choice.by_steps && choice.why != sumac::team::Why::by_socket) text += ", socket by socket";
-  (void)team;
-  return text;
+  if (inside.algorithm == nullptr) return text;
+  text += fmt::format("; \"{}\" ({}", inside.algorithm->name, inside.algorithm->doc);
+  if (!inside.algorithm->in_place.empty()) text += fmt::format("; in place \"{}\"", inside.algorithm->in_place);
+  return text + ")" + why_inside(team, inside);
 }
 
 /// One line per range of sizes with the same answer; powers of two are asked.
@@ -71,8 +129,7 @@ std::string lines_of(const sumac_team_t& team, int coll) {
   const auto ask = [&](std::size_t bytes) {
     const sumac_fold_t* fold = has_fold(coll) ? usual_fold() : nullptr;
     const Choice choice = choice_of(team, coll, bytes, fold);
-    return fmt::format("{}: {}", to_string(choice.way),
-                       sentence(team, choice, algorithm_of(team, coll, bytes, choice)));
+    return fmt::format("{}: {}", to_string(choice.way), sentence(team, choice, inside_of(team, coll, bytes, choice)));
   };
   first = 1;
   last = ask(has_size(coll) ? 1 : 0);
@@ -105,6 +162,10 @@ std::string whole_text(const sumac_team_t& team) {
     text += fmt::format("  shared memory: {}, {} KiB of addresses\n",
                         team.segment->handle().backing == sumac::shm::Backing::memfd ? "memfd" : "a file in /dev/shm",
                         team.segment->handle().bytes / 1024);
+  if (team.island_group != nullptr && team.island_input.size > 1)
+    text += fmt::format("  single copy of large messages, by default: {}: {}\n",
+                        team.island_input.single_copy && worth_single_copy(team.island_input) ? "yes" : "no",
+                        about_copy(team));
   if (team.uses_tuning_file) text += fmt::format("  choices measured on this machine: {}\n", team.options->tuning_path);
   for (const auto& remark : team.remarks) text += fmt::format("  {}\n", remark);
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) text += lines_of(team, coll);
@@ -117,10 +178,10 @@ std::string whole_text(const sumac_team_t& team) {
 void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold,
                        sumac_choice_t* choice) {
   const Choice chosen = choice_of(*team, coll, bytes, fold == nullptr && has_fold(coll) ? usual_fold() : fold);
-  const auto* algorithm = algorithm_of(*team, coll, bytes, chosen);
+  const Inside inside = inside_of(*team, coll, bytes, chosen);
   choice->way = static_cast<int>(chosen.way);
-  choice->how = algorithm != nullptr ? algorithm->name.data() : "";
-  const std::string text = sentence(*team, chosen, algorithm);
+  choice->how = inside.algorithm != nullptr ? inside.algorithm->name.data() : "";
+  const std::string text = sentence(*team, chosen, inside);
   const std::size_t length = std::min(text.size(), sizeof choice->reason - 1);
   std::memcpy(choice->reason, text.data(), length);
   choice->reason[length] = '\0';

@@ -104,5 +104,91 @@ TEST(Explain, SingleCopyThatTheSystemRefusesIsExplained) {
       EXPECT_NE(std::string::npos, text.find(needed)) << needed << "\n" << text;
 }
 
+/// A pair whose cache line has just taken so long, single copy allowed or not.
+std::string explained_pair(sumac_team_t* team, double line_ns, std::string no_copy) {
+  team->shape.crowded = team->island_input.crowded = false;
+  team->island_input.line_ns = line_ns;
+  team->no_copy = std::move(no_copy);
+  team->island_input.single_copy = team->island_group->turning.single_copy = team->no_copy.empty();
+  team->island_group->set_tuning(shm::default_tuning(team->island_input));
+  return explained(team);
+}
+
+TEST(Explain, SaysOfAPairFromWhichSizeItCopiesOnceOrWhyNot) {
+  const struct {
+    const char* name;
+    double line_ns;
+    const char* no_copy;
+    std::vector<const char*> needed;
+  } rows[] = {
+      {"dear",
+       223,
+       "",
+       {"single copy of large messages, by default: yes: a cache line takes 223 ns to the other one and back, 120 or "
+        "more",
+        "alltoall              4097 to 98304 B         host: all ranks share one memory; \"exchange\" (everybody "
+        "copies its "
+        "row in chunk by chunk, and its column out); by \"single\" from 98305 B on\n",
+        "alltoall              from 98305 B            host: all ranks share one memory; \"single\" (everybody reads "
+        "everybody's memory; two write; in place \"exchange\"): a cache line takes 223 ns to the other one and back, "
+        "120 "
+        "or more\n",
+        "alltoallv             any size                host: all ranks share one memory; \"exchange\" (everybody "
+        "copies its "
+        "row in chunk by chunk, and its column out)\n"}},
+      {"near",
+       80,
+       "",
+       {"by default: no: a cache line takes 80 ns to the other one and back, and it pays from 120 on\n",
+        "bcast                 8193 to 196608 B        host: all ranks share one memory; \"stream\" (the root copies "
+        "in chunk "
+        "by chunk, everybody copies out)\n",
+        "bcast                 from 196609 B           host: all ranks share one memory; \"stream\" (the root copies "
+        "in chunk "
+        "by chunk, everybody copies out); not by \"single\": a cache line takes 80 ns to the other one and back, and "
+        "it "
+        "pays from 120 on\n"}},
+      {"forbidden",
+       223,
+       "rank 1 may not",
+       {"by default: no: rank 1 may not\n", "; not by \"single\": rank 1 may not\n"}},
+  };
+  const auto places = places_of(1, 1, 2);
+  const auto options = options_with({});
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    EXPECT_EQ("", as_threads(2, 15, [&](World& world) -> std::string {
+                sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+                if (team == nullptr) return world.why;
+                const std::string text = explained_pair(team, row.line_ns, row.no_copy);
+                world.meet();
+                sumac_team_destroy(team);
+                for (const char* needed : row.needed)
+                  if (text.find(needed) == std::string::npos) return fmt::format("\"{}\" is not in:\n{}", needed, text);
+                return "";
+              }));
+  }
+}
+
+TEST(Explain, SaysWhoseChoiceAnAlgorithmIs) {
+  const auto places = places_of(1, 1, 3);
+  auto options = options_with({{"SUMAC_SHM_ALLREDUCE", "flat"}, {"SUMAC_SHM_SINGLE_COPY", "0"}});
+  for (const bool crowded : {false, true})
+    options.tuning.choices.push_back(
+        {.collective = "bcast", .ranks = 2, .oversubscribed = crowded, .algorithm = "stream"});
+  EXPECT_EQ("", as_threads(3, 16, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              const std::string text = explained(team);
+              world.meet();
+              sumac_team_destroy(team);
+              for (const char* needed : {"everybody folds all), as SUMAC_SHM_ALLREDUCE says\n",
+                                         "everybody copies out), as measured on this machine\n",
+                                         "by default: no: SUMAC_SHM_SINGLE_COPY=0\n"})
+                if (text.find(needed) == std::string::npos) return fmt::format("\"{}\" is not in:\n{}", needed, text);
+              return "";
+            }));
+}
+
 }  // namespace
 }  // namespace sumac::team

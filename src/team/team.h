@@ -303,7 +303,7 @@ enum sumac_way {
 typedef struct sumac_choice {
   int way;          /* enum sumac_way */
   const char* how;  /* of shared memory: "flat", "" where none has a part */
-  char reason[160]; /* why this way and not another one; what was refused */
+  char reason[512]; /* why this way and not another one; what was refused */
 } sumac_choice_t;
 
 /** What the team would do with a collective of `bytes` (as in sumac_call_t; allgatherv: the largest block). `fold` may

@@ -63,7 +63,9 @@ struct sumac_team {
   sumac::team::Layout layout;
   sumac::team::Shape shape;
   bool uses_tuning_file = false;
-  std::vector<std::string> remarks;  ///< For explain: tuned or forced algorithms that cannot be had.
+  std::vector<std::string> remarks;      ///< For explain: tuned or forced algorithms that cannot be had.
+  sumac::shm::TuningInput island_input;  ///< Of the island's group; and, if it was asked for,
+  std::string no_copy;                   ///< why it has no single copy.
   void (*user_progress)(void*) = nullptr;
   void* user_context = nullptr;
   sumac::shm::Waiting waiting;
