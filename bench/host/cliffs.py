@@ -30,7 +30,7 @@ def jump(ratio, growth):
 def rows(group, table):
     """One entry for each collective: its worst jump."""
     out = []
-    for kind in P.CLIFF_KINDS:
+    for kind in dict.fromkeys(cell.kind for cell in group.cells):
         cells = [cell for cell in group.cells if cell.kind == kind]
         jumps = []
         for small, large in zip(cells, cells[1:]):
@@ -43,7 +43,7 @@ def rows(group, table):
         bad = [f"{P.size_name(large.bytes)} takes {ratio:.2f} x {P.size_name(small.bytes)}"
                for size, ratio, small, large in jumps if size > TOLERANCE]
         out.append({
-            "case": f"cliffs-{kind}", "unit": "ratio", "sumac": worst[0] if worst else None, "peers": {}, "limit": None, "bare": None,
+            "case": f"{group.name}-{kind}", "unit": "ratio", "sumac": worst[0] if worst else None, "peers": {}, "limit": None, "bare": None,
             "ranks": group.ranks, "best_peer": None, "ratio": None, "ratio_interval": None, "must": f"<= {TOLERANCE}", "ok": ok,
             "verdict": {None: "open", True: "pass", False: "FAIL"}[ok],
             "why": failures[0] if failures else "; ".join(bad) or f"{len(jumps)} neighbours",

@@ -1,3 +1,5 @@
+import pathlib
+import re
 import unittest
 
 from host import plan as P
@@ -37,6 +39,13 @@ class Cells(unittest.TestCase):
         for power in (512, 4096, 8192, 65536, 1 << 20):
             self.assertTrue({power, power + 64} <= set(sizes), power)
         self.assertEqual([P.size_name(size) for size in (8, 1024, 1536, 1088, 3 << 19)], ["8B", "1KiB", "1.5KiB", "1088B", "1.5MiB"])
+
+    def test_both_sides_of_every_size_at_which_shared_memory_changes_its_algorithm(self):
+        source = pathlib.Path(__file__).resolve().parents[2] / "src" / "shm" / "algorithms.cpp"
+        limits = {name: int(kib) * P.KIB for name, kib in re.findall(r"constexpr std::size_t (k\w+Max) = (\d+) \* 1024;", source.read_text(encoding="utf-8"))}
+        self.assertEqual(set(limits), {"kReduceStreamMax", "kExchangeMax", "kBcastStreamMax", "kBlocksMax"}, "another name, or another way to write it")
+        for name, size in limits.items():
+            self.assertTrue({size, size + 64} <= set(P.CLIFF_SIZES), name)
 
     def test_ten_percent_warm_up_and_at_least_five(self):
         self.assertEqual([P.warmup(count) for count in (2, 4, 10, 100, 1000)], [2, 4, 5, 10, 100])

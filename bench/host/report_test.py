@@ -53,7 +53,7 @@ class Judging(unittest.TestCase):
 
 class Cliffs(unittest.TestCase):
     def test_both_sides_of_the_tolerance_up_and_down(self):
-        group = P.cliffs()
+        group = P.cliffs()[0]
         for size, ratio, ok in ((12 << 10, 0.84, True), (12 << 10, 0.82, False), (12 << 10, 3.0, True), (4160, 1.21, True),
                                 (4160, 1.23, False), (4160, 0.82, False)):
             table, sizes = Table(), {cell.bytes: cell for cell in group.cells if cell.kind == "bcast"}
@@ -61,8 +61,16 @@ class Cliffs(unittest.TestCase):
             row = next(row for row in cliffs.rows(group, table) if row["case"] == "cliffs-bcast")
             self.assertEqual(row["ok"], ok, (ratio, row["why"]))
 
+    def test_ranks_that_share_cores_are_a_case_of_their_own(self):
+        two, crowd = P.cliffs(2)
+        self.assertEqual((two.ranks, crowd.ranks, crowd.pinned), (2, 8, False))
+        self.assertEqual([row["case"] for row in report.rows([two, crowd], Table(), {})],
+                         [f"cliffs-{kind}" for kind in P.CLIFF_KINDS] + ["cliffs-8r-allreduce"])
+        sizes = {cell.bytes for cell in crowd.cells}
+        self.assertTrue({8192, 8256, 64 * P.KIB, 64 * P.KIB + 64, 128 * P.KIB, 128 * P.KIB + 64} <= sizes, "where `pairs` begins, and its turns end")
+
     def test_a_pair_in_two_states_of_the_machine_does_not_count(self):
-        group, table = P.cliffs(), Table()
+        group, table = P.cliffs()[0], Table()
         small, large = group.cells[0], group.cells[1]
         calm, other = {"ns": 100.0, "round_trip_ns": [80, 80]}, {"ns": 500.0, "round_trip_ns": [400, 400]}
         cliffs.note(table, group, 0, [(small, calm), (large, other)])

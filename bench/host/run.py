@@ -65,7 +65,7 @@ def main():
     cores = len(os.sched_getaffinity(0))
     every = P.groups(cores)
     if arguments.case.split(",")[0] == "cliffs":
-        groups = [P.cliffs()]
+        groups = P.cliffs(cores)
     else:
         try:
             groups = P.choose(every, arguments.case)
