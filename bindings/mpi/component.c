@@ -52,13 +52,13 @@ static void check_environment(void) {
 
 /* All ranks of a host mostly have one environment, and one of them tells what is wrong with it. The parts of `mpirun -n 2 a : -n 2 b`
  * may have one each: then everybody speaks for itself. */
-static bool speaks_for_host(void) {
+bool hcoll_speaks_for_host(void) {
   const char* programs = getenv("OMPI_NUM_APP_CTX");
   return 0 == ompi_process_info.my_local_rank || (NULL != programs && 0 != strcmp(programs, "1"));
 }
 
 static int refuse(const char* why) {
-  if (speaks_for_host()) {
+  if (hcoll_speaks_for_host()) {
     HCOLL_SAY("%s", why);
   }
   return OMPI_ERR_BAD_PARAM;

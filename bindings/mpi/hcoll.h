@@ -45,6 +45,9 @@ static inline bool hcoll_on(void) { return mca_coll_hcoll_component.enable; }
 /** True when the tree is asked for. */
 static inline bool hcoll_tree_wanted(void) { return HCOLL_OFF != mca_coll_hcoll_component.settings.level; }
 
+/** All ranks of a host mostly have one environment: does this one tell what is wrong with it? */
+bool hcoll_speaks_for_host(void);
+
 /** One line on stderr in the form people know: [host:pid:rank][file:line:function] text. */
 void hcoll_say(const char* file, int line, const char* function, const char* format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -84,8 +87,9 @@ void hcoll_presence_forget(void);
 
 /* ---- place.cpp ---- */
 
-/** Socket, NUMA node and core of this process, -1 for what is not known. */
-void hcoll_own_place(uint32_t local_rank, sumac_place_t* place);
+/** Socket, NUMA node and core of this process, -1 for what is not known. `why`: one line if the environment describes a machine that is
+ *  none (HWLOC_SYNTHETIC), else "". */
+void hcoll_own_place(uint32_t local_rank, sumac_place_t* place, char* why, size_t why_bytes);
 
 /* ---- module.c ---- */
 

@@ -1,12 +1,24 @@
 // Where this process is, from src/machine, for presence.c.
+#include <algorithm>
+#include <cstring>
+
 #include "machine/discover.hpp"
 #include "team/team.h"
 
-extern "C" void hcoll_own_place(std::uint32_t local_rank, sumac_place_t* place) {
+extern "C" void hcoll_own_place(std::uint32_t local_rank, sumac_place_t* place, char* why, std::size_t why_bytes) {
   *place = {-1, -1, -1, -1};
-  // A machine that cannot be read is one whose ranks count as close to each other; nothing is wrong with the job.
+  why[0] = '\0';
   const auto machine = sumac::machine::discover(sumac::machine::Reader::automatic, sumac::machine::own_affinity());
-  if (!machine) return;
+  if (!machine) {
+    // A machine that cannot be read is one whose ranks count as close to each other; nothing is wrong with the job. One that
+    // somebody has described wrongly is.
+    if (!sumac::machine::environment_describes_a_machine()) return;
+    const std::string& context = machine.error().context;
+    const std::size_t length = std::min(context.size(), why_bytes - 1);
+    std::memcpy(why, context.data(), length);
+    why[length] = '\0';
+    return;
+  }
   const auto own = sumac::machine::own_place(*machine, 0, local_rank);
   place->socket = own.socket;
   place->numa = own.numa;

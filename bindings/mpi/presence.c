@@ -58,7 +58,11 @@ static uint32_t my_host(void) {
 int hcoll_presence_publish(void) {
   const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
   sumac_place_t place;
-  hcoll_own_place(ompi_process_info.my_local_rank, &place);
+  char why[512];
+  hcoll_own_place(ompi_process_info.my_local_rank, &place, why, sizeof(why));
+  if ('\0' != why[0] && hcoll_speaks_for_host()) {
+    HCOLL_SAY("warning: %s; going on as if all ranks of this host were close to each other", why);
+  }
   memset(&mine, 0, sizeof(mine));
   mine.magic = PRESENCE_MAGIC;
   mine.version = PRESENCE_VERSION;

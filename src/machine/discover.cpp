@@ -10,11 +10,11 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
+}  // namespace
+
 bool environment_describes_a_machine() {
   return is_set("HWLOC_SYNTHETIC") || is_set("HWLOC_XMLFILE") || is_set("HWLOC_FSROOT");
 }
-
-}  // namespace
 
 Result<topo::Machine> discover(Reader reader, const CpuMask& allowed) {
   if (reader == Reader::hwloc || (reader == Reader::automatic && environment_describes_a_machine()))

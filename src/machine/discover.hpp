@@ -21,6 +21,10 @@ enum class Reader : std::uint8_t {
 /// name the file, or what hwloc refused of a description.
 Result<topo::Machine> discover(Reader reader = Reader::automatic, const CpuMask& allowed = {});
 
+/// True if the environment has a machine of its own making (HWLOC_SYNTHETIC, HWLOC_XMLFILE, HWLOC_FSROOT): what is wrong then is
+/// somebody's mistake, and no property of this one.
+bool environment_describes_a_machine();
+
 /// The same from another root than "/sys/devices/system": tests give a copy of somebody's.
 Result<topo::Machine> read_sysfs(const std::string& root, const CpuMask& allowed);
 /// By hwloc, with the environment's HWLOC_* variables.

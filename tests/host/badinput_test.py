@@ -71,8 +71,14 @@ class Settings(BadInput):
         self.one_line(done, "unknown variable HCOLL_SGBP: did you mean HCOLL_SBGP?")
 
     def test_a_machine_that_is_described_wrongly(self):
-        done = common.run(2, "host-cases", *CASES, env={"HWLOC_SYNTHETIC": "package:two"})
-        self.right(done, 2)
+        for variable, value, words in (("HWLOC_SYNTHETIC", "package:two", "hwloc does not understand it: expected such as \"package:2 core:4 pu:1\""),
+                                       ("HWLOC_XMLFILE", "/nowhere/machine.xml", "hwloc cannot read it: ")):
+            with self.subTest(variable):
+                done = common.run(2, "host-cases", *CASES, env={variable: value})
+                self.right(done, 2)
+                self.one_line(done, f"warning: {variable}={value}: {words}")
+                self.one_line(done, "going on as if all ranks of this host were close to each other")
+                self.assertGreater(done.tally["shared"], 0, done.text)
 
     def test_tuning_files(self):
         with tempfile.TemporaryDirectory(prefix="sumac-host-") as folder:
