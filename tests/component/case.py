@@ -56,19 +56,30 @@ def start(command, env=None, seconds=120):
         raise AssertionError(f"hangs: {command} still ran after {seconds} s; stderr so far:\n{late.stderr}") from late
 
 
-def component_flags():
-    """The command line people know, with the folder of our component before the distribution's."""
+def component_flags(enable=1, np=0):
+    """The command line people know, with the folder of our component before the distribution's. `np` None: its default."""
     theirs = subprocess.run(["ompi_info", "--path", "pkglibdir", "--parsable"], capture_output=True, text=True, check=True).stdout
     folder = theirs.strip().split(":")[-1]
-    return ["--mca", "mca_base_component_path", f"{BUILD}/lib/openmpi:{folder}", "--mca", "coll_hcoll_enable", "1", "--mca", "coll_hcoll_np", "0"]
+    least = [] if np is None else ["--mca", "coll_hcoll_np", str(np)]
+    return ["--mca", "mca_base_component_path", f"{BUILD}/lib/openmpi:{folder}", "--mca", "coll_hcoll_enable", str(enable), *least]
+
+
+def fail_in_ci(reason):
+    if os.environ.get("CI"):
+        raise AssertionError(f"cannot run here, and CI demands it: {reason}")
 
 
 def skip_or_fail(reason):
-    """A test that cannot run fails where CI says that it must, elsewhere it is skipped with one line."""
-    if os.environ.get("CI"):
-        raise AssertionError(f"cannot run here, and CI demands it: {reason}")
+    """A program of tests that cannot run fails where CI says that it must, elsewhere it is skipped with one line."""
+    fail_in_ci(reason)
     print(f"skipped: {reason}")
     sys.exit(77)
+
+
+def skip_one_or_fail(reason):
+    """The same for one test, or one class, of a program whose others can run."""
+    fail_in_ci(reason)
+    raise unittest.SkipTest(reason)
 
 
 TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]  # all there is between the hosts of a lab

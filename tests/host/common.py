@@ -10,6 +10,9 @@ import case  # noqa: E402  pylint: disable=wrong-import-position
 
 PROGRAMS = case.BUILD / "tests" / "host"
 ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+# As for large messages of two ranks where cache lines are dear (ADR 0043), here on every machine and whatever the size.
+SINGLE_COPIED = ("allreduce", "bcast", "allgather", "allgatherv", "alltoall", "alltoallv")
+SINGLE_COPY = {f"SUMAC_SHM_{coll.upper()}": "single" for coll in SINGLE_COPIED}
 # A program that is not built with the sanitizer (mpirun's children load our component) cannot load a library that is.
 SANITIZED = not re.search(r"^SUMAC_SANITIZE:\w+=$", (case.BUILD / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
 
@@ -20,14 +23,14 @@ def skip_if_sanitized():
         sys.exit(77)
 
 
-def command(ranks, program, *args, env=None, mpirun=()):
-    """mpirun with the component, whose settings the ranks get; ranks may outnumber processors."""
+def command(ranks, program, *args, env=None, mpirun=(), component=None):
+    """mpirun with the component, whose settings the ranks get; ranks may outnumber processors. `component`: case.component_flags()' own."""
     exported = [word for name in env or {} for word in ("-x", name)]
-    return ["mpirun", *ROOT, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *case.component_flags(), *mpirun, *exported, "-n", str(ranks),
+    return ["mpirun", *ROOT, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *case.component_flags(**(component or {})), *mpirun, *exported, "-n", str(ranks),
             PROGRAMS / program, *args]
 
 
-def run(ranks, program, *args, env=None, mpirun=(), seconds=120):
+def run(ranks, program, *args, env=None, mpirun=(), component=None, seconds=120):
     # What a person has set must not steer a test.
     clean = {name: "" for name in os.environ if name.startswith(("HCOLL_", "SUMAC_SHM_", "SUMAC_TEAM_", "HWLOC_"))}
     clean["SUMAC_TUNING_FILE"] = "none"

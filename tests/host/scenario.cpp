@@ -10,12 +10,13 @@
 namespace sumac::tests {
 namespace {
 
-/// Sizes at which a program may change its mind, in bytes: cache lines and what fits into one beside a number, pages,
-/// and powers of two. Elements around them are drawn.
-constexpr std::size_t kThresholds[] = {8,     16,    32,    40,    48,     56,     64,     96,     112,
-                                       128,   192,   256,   512,   1024,   2048,   4096,   8192,   12288,
-                                       16384, 32768, 49152, 65536, 131072, 262144, 524288, 1048576};
-constexpr std::size_t kSmallThresholds = 22;     // up to 64 KiB
+/// Sizes at which a program may change its mind, in bytes: cache lines and what fits into one beside a number, pages, powers
+/// of two, and what lies between those where somebody has measured it (96, 192, 448 KiB). Elements around them are drawn.
+constexpr std::size_t kThresholds[] = {8,     16,    32,    40,     48,     56,     64,     96,     112,    128,
+                                       192,   256,   512,   1024,   2048,   4096,   8192,   12288,  16384,  32768,
+                                       49152, 65536, 98304, 131072, 196608, 262144, 458752, 524288, 1048576};
+constexpr std::size_t kSmallThresholds = 22;  // up to 64 KiB
+static_assert(kThresholds[kSmallThresholds - 1] == 64 * 1024);
 constexpr std::size_t kCaseBytesMax = 2U << 20;  ///< In all blocks of a rank.
 
 bool reduces(Coll coll) {
