@@ -206,7 +206,7 @@ class Deaths(BadInput):
     COLLECTIVES = ["barrier", "allreduce", "reduce", "bcast", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce_scatter_block"]
 
     def die(self, collective, size, form, victim=1, ranks=3, settings=None):
-        micros = 100_000 + 1000 * (len(collective) * 37 + size % 97)
+        micros = 50_000 + 1000 * (len(collective) * 7 + size % 97)
         done = common.run(ranks, "death", collective, str(size), form, str(victim), str(micros), env=settings, mpirun=["--enable-recovery", *NO_VADER], seconds=90)
         survivors = [line for line in done.out.splitlines() if line.startswith("death: rank ")]
         self.assertEqual(len(survivors), ranks - 1, done.text)
@@ -217,16 +217,15 @@ class Deaths(BadInput):
 
     def test_small(self):
         for collective in self.COLLECTIVES:
-            with self.subTest(collective):
-                self.die(collective, 64, "blocking")
+            for form in ("blocking", "nonblocking", "persistent"):
+                with self.subTest(f"{form} {collective}"):
+                    self.die(collective, 64, form)
 
     def test_large(self):
-        for collective in ("allreduce", "bcast", "alltoall"):
-            with self.subTest(collective):
-                self.die(collective, 1 << 20, "blocking", victim=0 if collective == "bcast" else 2)
-
-    def test_nonblocking(self):
-        self.die("allreduce", 4096, "nonblocking")
+        for number, collective in enumerate(self.COLLECTIVES[1:]):
+            form = ("blocking", "nonblocking", "persistent")[number % 3]
+            with self.subTest(f"{form} {collective}"):
+                self.die(collective, 1 << 20, form, victim=0 if collective == "bcast" else 2)
 
     def test_with_a_file_in_dev_shm(self):
         self.die("reduce", 64, "blocking", victim=2, settings={"SUMAC_SHM_BACKING": "devshm"})
