@@ -3,7 +3,6 @@
 
 Each test asserts the one line that says so, that results are right all the same or the error is named, and that nothing is left in /dev/shm."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -86,10 +85,10 @@ class Settings(BadInput):
             rows = [
                 (None, "no such file: run `sumac tune`"),
                 ("", "half-written, or not JSON: run `sumac tune` again"),
-                (tuning_text("another machine")[:-40], "half-written, or not JSON: run `sumac tune` again"),
+                (common.tuning_text("another machine")[:-40], "half-written, or not JSON: run `sumac tune` again"),
                 ("[1, 2]", "not a tuning file: run `sumac tune` again"),
-                (tuning_text("another machine").replace("flat", "flot"), "its checksum does not fit its content"),
-                (tuning_text("another machine"), "measured on another machine (\"another machine\", this is "),
+                (common.tuning_text("another machine").replace("flat", "flot"), "its checksum does not fit its content"),
+                (common.tuning_text("another machine"), "measured on another machine (\"another machine\", this is "),
             ]
             for text, words in rows:
                 with self.subTest(words):
@@ -101,16 +100,6 @@ class Settings(BadInput):
                     self.one_line(done, words)
                     self.one_line(done, "going on with the built-in choice")
                     self.assertGreater(done.tally["shared"], 0, done.text)
-
-
-def tuning_text(machine):
-    """A file as `sumac tune` writes it, whole and with the right checksum."""
-    choice = {"algorithm": "flat", "collective": "allreduce", "from_bytes": 0, "oversubscribed": False, "ranks": 2}
-    content = {"choices": [choice], "machine": machine}
-    number = 0xCBF29CE484222325
-    for byte in json.dumps(content, sort_keys=True, separators=(",", ":")).encode():
-        number = (number ^ byte) * 0x100000001B3 % 2**64
-    return json.dumps({"sumac_tuning": 1, "content": content, "checksum": f"{number:016x}"})
 
 
 class Room(BadInput):

@@ -1,5 +1,6 @@
 """How the tests of this folder start MPI programs with the component on, and find what they leave behind."""
 
+import json
 import os
 import pathlib
 import re
@@ -34,4 +35,14 @@ def run(ranks, program, *args, env=None, mpirun=(), component=None, seconds=120)
     # What a person has set must not steer a test.
     clean = {name: "" for name in os.environ if name.startswith(("HCOLL_", "SUMAC_SHM_", "SUMAC_TEAM_", "HWLOC_"))}
     clean["SUMAC_TUNING_FILE"] = "none"
-    return case.start(command(ranks, program, *args, env=env, mpirun=mpirun), {**clean, **(env or {})}, seconds)
+    return case.start(command(ranks, program, *args, env=env, mpirun=mpirun, component=component), {**clean, **(env or {})}, seconds)
+
+
+def tuning_text(machine):
+    """A file as `sumac tune` writes it, whole and with the right checksum."""
+    choice = {"algorithm": "flat", "collective": "allreduce", "from_bytes": 0, "ranks": 2}
+    content = {"choices": [{**choice, "oversubscribed": crowded} for crowded in (False, True)], "machine": machine}
+    number = 0xCBF29CE484222325
+    for byte in json.dumps(content, sort_keys=True, separators=(",", ":")).encode():
+        number = (number ^ byte) * 0x100000001B3 % 2**64
+    return json.dumps({"sumac_tuning": 1, "content": content, "checksum": f"{number:016x}"})
