@@ -154,6 +154,13 @@ class Hygiene(unittest.TestCase):
 
     def test_signals(self):
         self.passes("signals")
+        self.passes("signals", env={"SUMAC_PROGRESS_THREAD": "1"})
+
+    def test_signals_while_ranks_copy_from_each_others_memory(self):
+        single = {f"SUMAC_SHM_{coll}": "single" for coll in ("ALLREDUCE", "BCAST", "ALLTOALL")}
+        for ranks, more in ((2, {}), (3, {}), (2, {"SUMAC_PROGRESS_THREAD": "1"})):
+            done = self.passes("signals", ranks=ranks, env={**single, **more, "SUMAC_EXPLAIN": "1"})
+            self.assertNotEqual("by \"single\" refused" in done.err, "\"single\" (" in done.err, done.text)
 
     def test_threads(self):
         for env in ({}, {"SUMAC_PROGRESS_THREAD": "1"}):

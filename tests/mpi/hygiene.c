@@ -2,7 +2,7 @@
  *   many N    makes, uses and frees N communicators, some of them kept meanwhile: descriptors, mappings and memory stay what they were
  *   free      frees communicators whose nonblocking and persistent collectives are still to end, in another order than made
  *   fork      forks children that exec and that exit, while collectives go on before and after
- *   signals   a timer interrupts the collectives a thousand times a second
+ *   signals   a timer interrupts the collectives, small and large, blocking and not, a thousand times a second
  *   abort     one rank calls MPI_Abort in the middle of everybody's collectives
  *   closed    a rank broadcasts and gets what lies in memory that the system copies for nobody, five times
  *   sleeper   a rank posts and leaves MPI until the others have the result: only a progress thread brings it to them */
@@ -143,6 +143,34 @@ static void on_tick(int number) {
   ++ticks;
 }
 
+/* A vector of megabytes, a message of megabytes from another root each time, and both at once without blocking. */
+static void use_large(int round) {
+  enum { COUNT = 3 << 17 };
+  static int in[COUNT], out[COUNT], data[COUNT];
+  MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  int root = round % size;
+  for (int i = 0; i < COUNT; ++i) in[i] = rank + i + round, data[i] = rank == root ? i ^ round : -1;
+  if (round % 2) {
+    MPI_Iallreduce(in, out, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ibcast(data, COUNT, MPI_INT, root, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  } else {
+    MPI_Allreduce(in, out, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Bcast(data, COUNT, MPI_INT, root, MPI_COMM_WORLD);
+  }
+  for (int i = 0; i < COUNT; ++i) {
+    if (out[i] != size * (size - 1) / 2 + (i + round) * size) fail("a wrong sum of a large vector");
+    if (data[i] != (i ^ round)) fail("a wrong large message");
+  }
+  const int block = COUNT / size;
+  for (int r = 0; r < size; ++r)
+    for (int i = 0; i < block; ++i) in[r * block + i] = (rank * size + r) * 1000 + i % 1000 + round;
+  MPI_Alltoall(in, block, MPI_INT, out, block, MPI_INT, MPI_COMM_WORLD);
+  for (int r = 0; r < size; ++r)
+    for (int i = 0; i < block; ++i)
+      if (out[r * block + i] != (r * size + rank) * 1000 + i % 1000 + round) fail("a wrong large block");
+}
+
 static void signals(void) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
@@ -151,8 +179,10 @@ static void signals(void) {
   struct itimerval every = {{0, 1000}, {0, 1000}};
   setitimer(ITIMER_REAL, &every, NULL);
   int go_on = 1;
-  while (go_on) {
+  for (int round = 0; go_on; ++round) {
     for (int i = 0; i < 50; ++i) use(MPI_COMM_WORLD);
+    use_large(2 * round);
+    use_large(2 * round + 1);
     int mine = ticks < 200;
     MPI_Allreduce(&mine, &go_on, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   }
