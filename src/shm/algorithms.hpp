@@ -44,7 +44,7 @@ struct LargeTuning {
   std::size_t reduce_turn_bytes = 64 * 1024;    ///< Of the vector in one turn of `blocks`.
   std::size_t stream_turn_bytes = 64 * 1024;    ///< Of the vector in one turn of `stream`.
   std::size_t exchange_turn_bytes = 64 * 1024;  ///< Of a member's slice in one turn of `exchange`.
-  std::size_t single_piece_bytes = 256 * 1024;  ///< Of a member's share in one go of allreduce by `single`.
+  std::size_t single_piece_bytes = 256 * 1024;  ///< Copied in one go by `single`: of a share, or of a block.
   std::size_t pairs_turn_bytes = 128 * 1024;    ///< Of the vector in one turn of `pairs`.
   std::size_t fold_bytes = 32 * 1024;           ///< What is folded and copied in one go; at most kFoldBytesMax.
 };
