@@ -18,9 +18,11 @@ struct across {
   bool all_lead;                     /* then MPI's own collectives are better than ours around them */
   int64_t tree_bytes_max;            /* largest allreduce for the tree, */
   int64_t tree_scatter_max;          /* and vector of a reduce_scatter_block */
+  const char* no_tree;               /* why there is none at all */
   int on_tree;                       /* requests that are started and not yet done */
   void* lone;                        /* the only one of them, if it was started as such */
   char error[512];
+  char why[192];
 };
 
 struct across_request {
@@ -38,21 +40,54 @@ struct across_request {
 /* Blocks that go from rank to rank use the communicator of the program. Open MPI keeps this range of tags for components of our name. */
 #define TAG_DIRECT MCA_COLL_BASE_TAG_HCOLL_BASE
 
+/* Why the tree is not for a collective. */
+enum no_tree { TREE_SERVES, TREE_IS_NONE, TREE_HAS_NO_SUCH, TREE_HAS_NO_FORM, TREE_IS_FOR_LESS };
+
+static int64_t tree_max(const struct across* across, int coll) {
+  return SUMAC_COLL_ALLREDUCE == coll ? across->tree_bytes_max : across->tree_scatter_max;
+}
+
+static enum no_tree ask_tree(const struct across* across, int coll, size_t bytes, const sumac_fold_t* fold) {
+  if (!across->tree) {
+    return TREE_IS_NONE;
+  }
+  if (SUMAC_COLL_BARRIER == coll) {
+    return TREE_SERVES;
+  }
+  if (SUMAC_COLL_ALLREDUCE != coll && SUMAC_COLL_REDUCE_SCATTER_BLOCK != coll) {
+    return TREE_HAS_NO_SUCH;
+  }
+  if (fold->op >= SHARP_OP_NULL) {
+    return TREE_HAS_NO_FORM;
+  }
+  return (int64_t)bytes <= tree_max(across, coll) ? TREE_SERVES : TREE_IS_FOR_LESS;
+}
+
 static int way(void* context, int coll, size_t bytes, const sumac_fold_t* fold) {
   const struct across* across = context;
-  if (across->tree && SUMAC_COLL_BARRIER == coll) {
-    return SUMAC_ACROSS_TREE;
-  }
-  if (across->tree && SUMAC_COLL_ALLREDUCE == coll && fold->op < SHARP_OP_NULL &&
-      (int64_t)bytes <= across->tree_bytes_max) {
-    return SUMAC_ACROSS_TREE;
-  }
-  if (across->tree && SUMAC_COLL_REDUCE_SCATTER_BLOCK == coll && fold->op < SHARP_OP_NULL &&
-      (int64_t)bytes <= across->tree_scatter_max) {
+  if (TREE_SERVES == ask_tree(across, coll, bytes, fold)) {
     return SUMAC_ACROSS_TREE;
   }
   /* Counts of MPI are ints. */
   return across->all_lead || bytes > INT_MAX ? SUMAC_ACROSS_NONE : SUMAC_ACROSS_NEXT;
+}
+
+/* Of several reasons that which one would have to do away with first. */
+static const char* why(void* context, int coll, size_t bytes, const sumac_fold_t* fold) {
+  struct across* across = context;
+  char* text = across->why;
+  size_t room = sizeof(across->why);
+  switch (ask_tree(across, coll, bytes, fold)) {
+    case TREE_IS_NONE: snprintf(text, room, "%s", across->no_tree); break;
+    case TREE_HAS_NO_SUCH: snprintf(text, room, "it does barrier, allreduce and reduce_scatter_block alone"); break;
+    case TREE_HAS_NO_FORM: snprintf(text, room, "it has no form of this type and operation"); break;
+    case TREE_IS_FOR_LESS:
+      snprintf(text, room, "of this it carries up to %lld bytes%s", (long long)tree_max(across, coll),
+               SUMAC_COLL_REDUCE_SCATTER_BLOCK == coll ? " of the whole vector" : "");
+      break;
+    default: text[0] = '\0';
+  }
+  return text;
 }
 
 static int start_tree(struct across* across, const sumac_call_t* call, void** handle) {
@@ -382,9 +417,21 @@ static int open_tree(struct across* across, bool leads) {
       hcoll_group_leave(across->group);
       across->group = NULL;
     }
+    across->no_tree = "it has no group for this communicator";
     say_no_group(module, (int)agreed[0]);
   }
   return OMPI_SUCCESS;
+}
+
+/* NULL: it is to be tried. */
+static const char* why_no_tree(const hcoll_module_t* module) {
+  if (!hcoll_tree_wanted()) {
+    return "HCOLL_ENABLE_SHARP=0";
+  }
+  if (module->hosts < mca_coll_hcoll_component.settings.hosts_min) {
+    return "fewer hosts than HCOLL_SHARP_NP asks for";
+  }
+  return hcoll_job_stands() ? NULL : "the job has none";
 }
 
 int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* out) {
@@ -396,6 +443,7 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
   }
   across->module = module;
   across->all_lead = leader_count == module->size;
+  across->no_tree = why_no_tree(module);
   bool leads = my_index >= 0;
   int rc = OMPI_SUCCESS;
   if (!across->all_lead) {
@@ -406,14 +454,13 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
       across->leaders_comm = made;
     }
   }
-  bool enough_hosts = module->hosts >= mca_coll_hcoll_component.settings.hosts_min;
-  if (OMPI_SUCCESS == rc && hcoll_job_stands() && enough_hosts) {
+  if (OMPI_SUCCESS == rc && NULL == across->no_tree) {
     rc = open_tree(across, leads);
   }
   if (OMPI_SUCCESS != rc) {
     close_across(across);
     return rc;
   }
-  *out = (sumac_across_t){across, way, start, start_direct, test, error, close_across, sleep_on_tree};
+  *out = (sumac_across_t){across, way, why, start, start_direct, test, error, close_across, sleep_on_tree};
   return 0;
 }

@@ -24,9 +24,21 @@ const sumac_fold_t* usual_fold() {
   return &fold;
 }
 
+/// Of a type that only a function of the caller's can add, as long double.
+const sumac_fold_t* other_fold() {
+  static const sumac_fold_t fold = [] {
+    sumac_fold_t made;
+    sumac_fold_custom(
+        &made, sizeof(long double), [](const sumac_fold_t*, void*, const void*, const void*, size_t) {}, nullptr);
+    return made;
+  }();
+  return &fold;
+}
+
 bool has_fold(int coll) {
   return coll == SUMAC_COLL_ALLREDUCE || coll == SUMAC_COLL_REDUCE || coll == SUMAC_COLL_REDUCE_SCATTER_BLOCK;
 }
+const sumac_fold_t* fold_for(int coll) { return has_fold(coll) ? usual_fold() : nullptr; }
 bool has_size(int coll) { return coll != SUMAC_COLL_BARRIER && coll != SUMAC_COLL_ALLTOALLV; }
 
 /// What shared memory does first: the algorithm, and what it is chosen by.
@@ -99,15 +111,49 @@ std::string why_inside(const sumac_team_t& team, const Inside& inside) {
   return fmt::format("; by \"{}\" from {} B on", kSingle, from);
 }
 
-Choice choice_of(const sumac_team_t& team, int coll, std::size_t bytes, const sumac_fold_t* fold) {
-  const bool of_all =
-      coll == SUMAC_COLL_ALLGATHER || coll == SUMAC_COLL_ALLGATHERV || coll == SUMAC_COLL_REDUCE_SCATTER_BLOCK;
-  return team.choose(coll, bytes, of_all ? bytes * static_cast<std::size_t>(team.layout.size) : bytes, fold);
+/// One question: `bytes` as in sumac_team_choice().
+struct Ask {
+  int coll;
+  std::size_t bytes;
+  const sumac_fold_t* fold;
+};
+
+/// What goes between hosts.
+std::size_t across_bytes(const sumac_team_t& team, const Ask& ask) {
+  const bool of_all = ask.coll == SUMAC_COLL_ALLGATHER || ask.coll == SUMAC_COLL_ALLGATHERV ||
+                      ask.coll == SUMAC_COLL_REDUCE_SCATTER_BLOCK;
+  return of_all ? ask.bytes * static_cast<std::size_t>(team.layout.size) : ask.bytes;
 }
 
-std::string sentence(const sumac_team_t& team, const Choice& choice, const Inside& inside) {
+Choice choice_of(const sumac_team_t& team, const Ask& ask) {
+  return team.choose(ask.coll, ask.bytes, across_bytes(team, ask), ask.fold);
+}
+
+/// Is there one at all?
+bool has_tree(const sumac_team_t& team) {
+  return team.has_across && team.across.way != nullptr &&
+         team.across.way(team.across.context, SUMAC_COLL_BARRIER, 0, nullptr) == SUMAC_ACROSS_TREE;
+}
+
+/// Why it does not go by the tree, or that its pieces do.
+std::string about_tree(const sumac_team_t& team, const Ask& ask, const Choice& choice) {
+  const auto& across = team.across;
+  if (!has_tree(team) || across.why == nullptr || choice.way == Way::tree || choice.why == sumac::team::Why::disabled)
+    return "";
+  const int started = ask.coll == SUMAC_COLL_ALLGATHER ? SUMAC_COLL_ALLGATHERV : ask.coll;
+  std::string text =
+      fmt::format("; not by the tree: {}", across.why(across.context, started, across_bytes(team, ask), ask.fold));
+  const std::size_t chunk = team.options->options.chunk.count;
+  if (ask.coll == SUMAC_COLL_ALLREDUCE && choice.way == Way::leaders && ask.bytes > chunk &&
+      across.way(across.context, started, chunk, ask.fold) == SUMAC_ACROSS_TREE)
+    text += fmt::format(", but its pieces of {} B go by it", chunk);
+  return text;
+}
+
+std::string sentence(const sumac_team_t& team, const Ask& ask, const Choice& choice, const Inside& inside) {
   std::string text(sumac::team::words_for(choice.why));
   if (choice.by_steps && choice.why != sumac::team::Why::by_socket) text += ", socket by socket";
+  text += about_tree(team, ask, choice);
   if (inside.algorithm == nullptr) return text;
   text += fmt::format("; \"{}\" ({}", inside.algorithm->name, inside.algorithm->doc);
   if (!inside.algorithm->in_place.empty()) text += fmt::format("; in place \"{}\"", inside.algorithm->in_place);
@@ -115,7 +161,7 @@ std::string sentence(const sumac_team_t& team, const Choice& choice, const Insid
 }
 
 /// One line per range of sizes with the same answer; powers of two are asked.
-std::string lines_of(const sumac_team_t& team, int coll) {
+std::string lines_of(const sumac_team_t& team, int coll, std::string_view name, const sumac_fold_t* fold) {
   std::string text, last;
   std::size_t first = 0;
   const auto close = [&](std::size_t end) {
@@ -124,12 +170,13 @@ std::string lines_of(const sumac_team_t& team, int coll) {
                               : end == SIZE_MAX && first == 1 ? "any size"
                               : end == SIZE_MAX               ? fmt::format("from {} B", first)
                                                               : fmt::format("{} to {} B", first, end - 1);
-    text += fmt::format("  {:<22}{:<24}{}\n", sumac_coll_name(coll), range, last);
+    text += fmt::format("  {:<22}{:<24}{}\n", name, range, last);
   };
   const auto ask = [&](std::size_t bytes) {
-    const sumac_fold_t* fold = has_fold(coll) ? usual_fold() : nullptr;
-    const Choice choice = choice_of(team, coll, bytes, fold);
-    return fmt::format("{}: {}", to_string(choice.way), sentence(team, choice, inside_of(team, coll, bytes, choice)));
+    const Ask one{coll, bytes, fold};
+    const Choice choice = choice_of(team, one);
+    return fmt::format("{}: {}", to_string(choice.way),
+                       sentence(team, one, choice, inside_of(team, coll, bytes, choice)));
   };
   first = 1;
   last = ask(has_size(coll) ? 1 : 0);
@@ -166,9 +213,15 @@ std::string whole_text(const sumac_team_t& team) {
     text += fmt::format("  single copy of large messages, by default: {}: {}\n",
                         team.island_input.single_copy && worth_single_copy(team.island_input) ? "yes" : "no",
                         about_copy(team));
+  if (team.has_across && !has_tree(team) && team.across.why != nullptr)
+    text += fmt::format("  no tree between hosts: {}\n",
+                        team.across.why(team.across.context, SUMAC_COLL_BARRIER, 0, nullptr));
   if (team.uses_tuning_file) text += fmt::format("  choices measured on this machine: {}\n", team.options->tuning_path);
   for (const auto& remark : team.remarks) text += fmt::format("  {}\n", remark);
-  for (int coll = 0; coll < SUMAC_COLLS; ++coll) text += lines_of(team, coll);
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) text += lines_of(team, coll, sumac_coll_name(coll), fold_for(coll));
+  // What a tree has no form of, where it does the rest.
+  if (choice_of(team, {SUMAC_COLL_ALLREDUCE, 8, usual_fold()}).way == Way::tree)
+    text += lines_of(team, SUMAC_COLL_ALLREDUCE, "allreduce, others", other_fold());
   text += "  all others              any size                pass: the next module's\n";
   return text;
 }
@@ -177,11 +230,12 @@ std::string whole_text(const sumac_team_t& team) {
 
 void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold,
                        sumac_choice_t* choice) {
-  const Choice chosen = choice_of(*team, coll, bytes, fold == nullptr && has_fold(coll) ? usual_fold() : fold);
+  const Ask ask{coll, bytes, fold == nullptr ? fold_for(coll) : fold};
+  const Choice chosen = choice_of(*team, ask);
   const Inside inside = inside_of(*team, coll, bytes, chosen);
   choice->way = static_cast<int>(chosen.way);
   choice->how = inside.algorithm != nullptr ? inside.algorithm->name.data() : "";
-  const std::string text = sentence(*team, chosen, inside);
+  const std::string text = sentence(*team, ask, chosen, inside);
   const std::size_t length = std::min(text.size(), sizeof choice->reason - 1);
   std::memcpy(choice->reason, text.data(), length);
   choice->reason[length] = '\0';

@@ -190,5 +190,35 @@ TEST(Explain, SaysWhoseChoiceAnAlgorithmIs) {
             }));
 }
 
+std::string missing(const std::string& text, std::initializer_list<const char*> needed) {
+  for (const char* one : needed)
+    if (text.find(one) == std::string::npos) return fmt::format("\"{}\" is not in:\n{}", one, text);
+  return "";
+}
+
+TEST(Explain, SaysWhyTheTreeIsNotTaken) {
+  const auto places = places_of(2, 1, 2);
+  const auto options = options_with({{"SUMAC_TEAM_CHUNK", "2k"}});
+  for (const int answer : {SUMAC_ACROSS_TREE, SUMAC_ACROSS_NEXT}) {
+    EXPECT_EQ("", as_threads(4, 17, [&](World& world) -> std::string {
+                world.across.answer = answer;
+                world.across.tree_max = 4096;
+                sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+                if (team == nullptr) return world.why;
+                const std::string text = explained(team);
+                world.meet();
+                sumac_team_destroy(team);
+                if (answer != SUMAC_ACROSS_TREE) return missing(text, {"  no tree between hosts: there is none\n"});
+                return missing(
+                    text, {"allreduce             1 to 4096 B             tree: ",
+                           "allreduce             from 4097 B             leaders: shared memory inside the hosts, the "
+                           "MPI's own collective among their leaders; not by the tree: too large, but its pieces of "
+                           "2048 B go by it; \"",
+                           "allreduce, others     1 to 4096 B             leaders: shared memory inside the hosts, the "
+                           "MPI's own collective among their leaders; not by the tree: no such type; \""});
+              }));
+  }
+}
+
 }  // namespace
 }  // namespace sumac::team

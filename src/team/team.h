@@ -190,6 +190,9 @@ typedef struct sumac_across {
    *  reduce_scatter_block: bytes of the whole vector; it is started as an alltoallv of the islands' sums, or, where the
    *  answer is the tree, as an allreduce. alltoall: bytes of a block; it is started as an alltoallv. */
   int (*way)(void* context, int coll, size_t bytes, const sumac_fold_t* fold);
+  /** For people: why way() does not say the tree, as a clause ("larger than 4096 bytes"), valid until the next call; "" where
+   *  it does. May be NULL. */
+  const char* (*why)(void* context, int coll, size_t bytes, const sumac_fold_t* fold);
   /** Leaders only. Returns 0 and sets *request_p (NULL: done already), or an error: then the team is broken at every
    *  rank. `call`, its buffers and its fold stay valid until test() says it is done. */
   int (*start)(void* context, const sumac_call_t* call, void** request_p);

@@ -71,7 +71,8 @@ class SlowAcross {
  public:
   SlowAcross(Common& common, int rank, std::uint64_t seed) : common_(common), random_(seed), rank_(rank) {}
 
-  int answer = SUMAC_ACROSS_NEXT;      ///< What way() says.
+  int answer = SUMAC_ACROSS_NEXT;      ///< What way() says,
+  std::size_t tree_max = SIZE_MAX;     ///< but if it is the tree, only up to here and of what has a kernel.
   std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
   int most_in_flight = 0;
   std::uint64_t looks_least = 0;  ///< Each operation is looked at so often before it moves.
@@ -89,8 +90,13 @@ class SlowAcross {
     me_ = me;
     sumac_across_t table{};
     table.context = this;
-    table.way = [](void* self, int, std::size_t, const sumac_fold_t*) {
-      return static_cast<SlowAcross*>(self)->answer;
+    table.way = [](void* self, int, std::size_t bytes, const sumac_fold_t* fold) {
+      const auto& way = *static_cast<SlowAcross*>(self);
+      const bool is_less = way.answer == SUMAC_ACROSS_TREE && *way.why_not_tree(bytes, fold) != '\0';
+      return is_less ? int{SUMAC_ACROSS_NEXT} : way.answer;
+    };
+    table.why = [](void* self, int, std::size_t bytes, const sumac_fold_t* fold) {
+      return static_cast<SlowAcross*>(self)->why_not_tree(bytes, fold);
     };
     table.start = [](void* self, const sumac_call_t* call, void** request) {
       return static_cast<SlowAcross*>(self)->start(*call, request);
@@ -108,6 +114,11 @@ class SlowAcross {
   }
 
  private:
+  const char* why_not_tree(std::size_t bytes, const sumac_fold_t* fold) const {
+    if (answer != SUMAC_ACROSS_TREE) return "there is none";
+    if (bytes > tree_max) return "too large";
+    return fold != nullptr && fold->function != nullptr ? "no such type" : "";
+  }
   struct Request {
     const sumac_call_t* call;
     std::uint64_t number;
