@@ -34,18 +34,30 @@ static int oob_barrier(void* context) {
   return OMPI_SUCCESS == module->next.barrier(module->comm, module->next.barrier_module) ? 0 : -1;
 }
 
-/* Thousands of communicators may lack a team for one reason: it is said once. */
-static void say_once(const char* why) {
+/* Thousands of communicators may have one thing to say: it is said once, by rank 0 of the first one; the other ranks, which may be rank 0 of the
+ * next, remember it as well. */
+static void say_once(const char* line, bool by_us) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static char last[512];
+  static char said[8][512];
+  static size_t next;
   pthread_mutex_lock(&lock);
-  bool is_new = 0 != strncmp(last, why, sizeof(last) - 1);
+  bool is_new = true;
+  for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); ++i) {
+    is_new = is_new && 0 != strncmp(said[i], line, sizeof(said[i]) - 1);
+  }
   if (is_new) {
-    snprintf(last, sizeof(last), "%s", why);
+    snprintf(said[next++ % (sizeof(said) / sizeof(said[0]))], sizeof(said[0]), "%s", line);
   }
   pthread_mutex_unlock(&lock);
-  if (is_new) {
-    HCOLL_SAY("%s", why);
+  if (is_new && by_us) {
+    HCOLL_SAY("%s", line);
+  }
+}
+
+static void say_lines(char* lines, bool by_us) {
+  char* rest = NULL;
+  for (char* line = strtok_r(lines, "\n", &rest); NULL != line; line = strtok_r(NULL, "\n", &rest)) {
+    say_once(line, by_us);
   }
 }
 
@@ -102,21 +114,20 @@ int hcoll_attach_first(hcoll_module_t* module) {
   if (NULL == places) {
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
-  char why[512] = "";
+  char why[1024] = "";
   int status = make_team(module, places, why, sizeof(why));
   free(places);
   switch (status) {
     case SUMAC_TEAM_OK:
       module->state = HCOLL_TEAM;
+      say_lines(why, 0 == module->rank);
       if (0 == module->rank && sumac_team_options_explain(mca_coll_hcoll_component.options)) {
         explain(module);
       }
       return OMPI_SUCCESS;
     case SUMAC_TEAM_PASS:
       module->state = HCOLL_PASS;
-      if (0 == module->rank) {
-        say_once(why);
-      }
+      say_once(why, 0 == module->rank);
       return OMPI_SUCCESS;
     default:
       module->state = HCOLL_PASS;

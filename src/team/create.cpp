@@ -31,9 +31,14 @@ struct Greeting {
 static_assert(std::is_trivially_copyable_v<Greeting>);
 
 struct Vote {
+  std::uint64_t pid_namespace;  ///< 0: not known; kNoSegment.
   std::int32_t error;
   char words[124];
 };
+
+static_assert(std::is_trivially_copyable_v<Vote>);
+
+constexpr std::uint64_t kNoSegment = UINT64_MAX;
 
 template <std::size_t N>
 void put_words(char (&out)[N], std::string_view words) {
@@ -72,11 +77,18 @@ class Maker {
     why_ = std::move(why);
     return SUMAC_TEAM_PASS;
   }
+  /// For people, though the team stands.
+  void add_line(std::string_view line) {
+    if (!why_.empty()) why_ += '\n';
+    why_ += line;
+  }
   int lay_out();
   int share_memory();
   int try_backing(shm::Backing backing, std::string& complaint);
   int compare_greetings();
   int vote(Errc code, std::string_view words, std::string& complaint);
+  void tell_room();
+  void tell_namespaces();
   void weigh_processors();
   void make_groups();
   std::string decide_copy(shm::Group& group, const std::vector<int>& members, shm::TuningInput& input);
@@ -88,7 +100,8 @@ class Maker {
   std::string& why_;
   std::unique_ptr<sumac_team> team_;
   std::vector<Greeting> greetings_;
-  bool has_segment_ = false;  ///< This host has a group at all.
+  std::vector<std::uint64_t> namespaces_;  ///< Of processes, by the newest vote.
+  bool has_segment_ = false;               ///< This host has a group at all.
 };
 
 int Maker::make() {
@@ -129,9 +142,20 @@ int Maker::share_memory() {
   // memfd first, for it needs no room in /dev/shm and leaves nothing behind; all hosts go on to the next one together.
   const bool tries_both = wanted == Backing::automatic;
   int rc = try_backing(wanted == Backing::devshm ? shm::Backing::devshm : shm::Backing::memfd, complaint);
-  if (rc == SUMAC_TEAM_PASS && tries_both && !complaint.empty()) rc = try_backing(shm::Backing::devshm, complaint);
+  std::string refused;
+  if (rc == SUMAC_TEAM_PASS && tries_both && !complaint.empty()) {
+    refused = std::move(complaint);
+    rc = try_backing(shm::Backing::devshm, complaint);
+  }
   if (rc == SUMAC_TEAM_PASS && !complaint.empty())
-    why_ = fmt::format("no shared memory: {}; this communicator goes on without", complaint);
+    why_ = fmt::format("no shared memory: {}{}{}; this communicator goes on without", refused,
+                       refused.empty() ? "" : "; then ", complaint);
+  if (rc == SUMAC_TEAM_OK && !refused.empty())
+    team_->remarks.push_back(fmt::format("memfd refused: {}; a file in /dev/shm instead", refused));
+  if (rc == SUMAC_TEAM_OK) {
+    tell_room();
+    tell_namespaces();
+  }
   if (team_->segment && rc != SUMAC_TEAM_OK) team_->segment.reset();
   return rc;
 }
@@ -217,9 +241,14 @@ int Maker::vote(Errc code, std::string_view words, std::string& complaint) {
   Vote own;
   std::memset(&own, 0, sizeof own);
   own.error = static_cast<std::int32_t>(code);
+  own.pid_namespace = kNoSegment;
+  if (team_->segment)
+    own.pid_namespace = team_->segment->entry(team_->layout.local_index(team_->layout.rank)).process.pid_namespace;
   put_words(own.words, words);
   std::vector<Vote> votes(static_cast<std::size_t>(spec_.size));
   if (spec_.oob.allgather(spec_.oob.context, &own, votes.data(), sizeof own) != 0) return SUMAC_TEAM_OOB;
+  namespaces_.clear();
+  for (const Vote& one : votes) namespaces_.push_back(one.pid_namespace);
   for (int r = 0; r < spec_.size; ++r) {
     const Vote& one = votes[static_cast<std::size_t>(r)];
     if (one.error == 0) continue;
@@ -227,6 +256,43 @@ int Maker::vote(Errc code, std::string_view words, std::string& complaint) {
     return SUMAC_TEAM_PASS;
   }
   return SUMAC_TEAM_OK;
+}
+
+/// One line for the whole job and the numbers for explain: a small /dev/shm has given some host less than it was asked for.
+void Maker::tell_room() {
+  constexpr std::size_t kKib = 1024;
+  const std::size_t wanted = shm::Shape{}.large_bytes;
+  bool is_small = false;
+  for (int r = 0; r < spec_.size; ++r) {
+    const shm::Handle& made = greetings_[static_cast<std::size_t>(r)].handle;
+    if (made.bytes == 0 || made.large_bytes >= wanted) continue;
+    is_small = true;
+    team_->remarks.push_back(
+        fmt::format("/dev/shm of the host of rank {} is small: areas of {} KiB instead of {} for large messages", r,
+                    made.large_bytes / kKib, wanted / kKib));
+  }
+  if (is_small)
+    add_line(fmt::format("/dev/shm is small, so large messages go in smaller pieces: enlarge it (docker --shm-size){}",
+                         handle_.options.backing == Backing::devshm ? " or SUMAC_SHM_BACKING=memfd" : ""));
+}
+
+/// The system tells of a death only who is in the same PID namespace as the dead.
+void Maker::tell_namespaces() {
+  const Layout& layout = team_->layout;
+  std::vector<int> first(static_cast<std::size_t>(layout.size), -1);  // rank of each host
+  for (int r = 0; r < layout.size; ++r) {
+    const std::uint64_t its = namespaces_[static_cast<std::size_t>(r)];
+    int& other = first[static_cast<std::size_t>(layout.host_of[static_cast<std::size_t>(r)])];
+    if (other < 0) other = r;
+    if (other == r || (its != 0 && its == namespaces_[static_cast<std::size_t>(other)])) continue;
+    team_->remarks.push_back(fmt::format(
+        "ranks {} and {} do not see each other's death: their PID namespaces differ, or /proc is closed", other, r));
+    add_line(
+        "ranks of one host are in different PID namespaces (or /proc is closed): the others do not see the death of "
+        "one and "
+        "wait until MPI ends them; give them one (docker --pid=host)");
+    return;
+  }
 }
 
 /// How many ranks fight for how many processors, alike at every rank of the host.

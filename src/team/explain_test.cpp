@@ -1,5 +1,6 @@
 // What a team tells people: its choices, what it has refused, and why.
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include "shm/test_exercise.hpp"
 #include "shm/test_filter.hpp"
@@ -218,6 +219,70 @@ TEST(Explain, SaysWhyTheTreeIsNotTaken) {
                            "MPI's own collective among their leaders; not by the tree: no such type; \""});
               }));
   }
+}
+
+TEST(Explain, SaysWhatSharedMemoryCouldNotBeHad) {
+  const auto places = places_of(1, 1, 2);
+  const auto options = options_with({});
+  const auto texts = as_processes(2, 18, [&](World& world) -> std::string {
+    if (world.rank == 0 && !shm::forbid(std::array<unsigned, 1>{SYS_memfd_create})) return "no seccomp";
+    sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+    if (team == nullptr) return world.why;
+    const std::string text = explained(team);
+    world.meet();
+    sumac_team_destroy(team);
+    if (!world.why.empty()) return world.why;
+    if (auto fault =
+            missing(text, {"  shared memory: a file in /dev/shm, ",
+                           "  memfd refused: rank 0: memfd_create: Operation not permitted; a file in /dev/shm "
+                           "instead\n"});
+        !fault.empty())
+      return fault;
+    if (world.rank == 0) (void)shm::forbid(std::array<unsigned, 1>{SYS_fallocate});
+    team = world.create(world.spec(places, as_c(options)));
+    return team != nullptr ? "there is memory" : world.why;
+  });
+  if (texts[0] == "no seccomp") GTEST_SKIP() << "this kernel has no seccomp filters";
+  for (const auto& text : texts)
+    EXPECT_TRUE(
+        text.starts_with("no shared memory: rank 0: memfd_create: Operation not permitted; then rank 0: reserve ") &&
+        text.ends_with(" KiB in /dev/shm: Operation not permitted; this communicator goes on without"))
+        << text;
+}
+
+/// As in containers that share /dev/shm alone: nobody there is told of another one's death.
+TEST(Explain, SaysThatDeathsInOtherPidNamespacesAreNotSeen) {
+  const auto places = places_of(1, 1, 3);
+  const auto options = options_with({{"SUMAC_SHM_BACKING", "devshm"}});
+  constexpr std::string_view kLine =
+      "ranks of one host are in different PID namespaces (or /proc is closed): the others do not see the death of one "
+      "and "
+      "wait until MPI ends them; give them one (docker --pid=host)";
+  const auto try_one = [&](World& world) -> std::string {
+    sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+    if (team == nullptr) return world.why;
+    const std::string text = explained(team);
+    world.meet();
+    sumac_team_destroy(team);
+    if (world.why != kLine) return "said: " + world.why;
+    return missing(
+        text, {"  ranks 0 and 2 do not see each other's death: their PID namespaces differ, or /proc is closed\n"});
+  };
+  const auto texts = as_processes(3, 19, [&](World& world) -> std::string {
+    // Who may not make namespaces tells the others before they wait for each other.
+    const bool moves = world.rank == 2;
+    if (moves) world.common.notes[0] = ::unshare(CLONE_NEWPID) == 0 ? 1 : 0;
+    world.meet();
+    if (world.common.notes[0] == 0) return "no namespaces";
+    if (!moves) return try_one(world);
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(try_one(world).empty() ? 0 : 1);
+    int status = -1;
+    return ::waitpid(child, &status, 0) == child && status == 0 ? ""
+                                                                : "the one in another namespace says something else";
+  });
+  if (texts[0] == "no namespaces") GTEST_SKIP() << "no PID namespaces for this user";
+  for (const auto& text : texts) EXPECT_EQ("", text);
 }
 
 }  // namespace

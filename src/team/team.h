@@ -241,7 +241,8 @@ typedef struct sumac_team_spec {
  *  stands. Collective; costs two allgathers of `oob` (more where a segment needs a second attempt).
  *
  *  @param team_p  Set on SUMAC_TEAM_OK.
- *  @param why     Otherwise one line that says why not, the same at every rank: rank 0 should print it.
+ *  @param why     Otherwise one line that says why not. On SUMAC_TEAM_OK mostly "", else a line for each thing that will be slower
+ *                 or not seen (a small /dev/shm). The same at every rank: rank 0 should print it, and each line once in a job.
  *  @retval SUMAC_TEAM_PASS  There is no team and nothing is left of it; all ranks got this answer and pass everything
  *                     through.
  *  @retval SUMAC_TEAM_OOB   A function of `oob` failed: what the other ranks got is unknown. */

@@ -124,11 +124,13 @@ class Room(BadInput):
         self.assertNotIn("no shared memory", done.err)
 
     def test_one_mebibyte_is_enough_for_smaller_areas(self):
-        done = self.run_in("1M", 4, {"SUMAC_SHM_BACKING": "devshm"})
+        done = self.run_in("1M", 4, {"SUMAC_SHM_BACKING": "devshm", "SUMAC_EXPLAIN": "1"})
         self.assertGreater(done.tally["shared"], 0, done.text)
+        self.one_line(done, "/dev/shm is small, so large messages go in smaller pieces: enlarge it (docker --shm-size) or SUMAC_SHM_BACKING=memfd")
+        self.assertRegex(done.err, r"(?m)^  /dev/shm of the host of rank 0 is small: areas of \d+ KiB instead of 1024 for large messages$", done.text)
 
     def test_no_room_at_all_passes_through_and_says_so(self):
-        done = self.run_in("32k", 4, {"SUMAC_SHM_BACKING": "devshm"})
+        done = self.run_in("32k", 4, {"SUMAC_SHM_BACKING": "devshm", "SUMAC_EXPLAIN": "1"})
         self.assertEqual(done.tally["shared"], 0, done.text)
         self.assertRegex(done.err, r"no shared memory: .*/dev/shm has no \d+ KiB left: enlarge it .* or SUMAC_SHM_BACKING=memfd", done.text)
 
