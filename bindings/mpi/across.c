@@ -336,6 +336,8 @@ static void close_across(void* context) {
   free(across);
 }
 
+_Thread_local bool hcoll_making_ours;
+
 /* A communicator that is ours alone must not start a team of its own. */
 static void keep_for_us(ompi_communicator_t* comm) {
   if (NULL != comm && MPI_COMM_NULL != comm &&
@@ -448,7 +450,9 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
   int rc = OMPI_SUCCESS;
   if (!across->all_lead) {
     ompi_communicator_t* made = NULL;
+    hcoll_making_ours = true;
     rc = ompi_comm_split(module->comm, leads ? 0 : MPI_UNDEFINED, module->rank, &made, false);
+    hcoll_making_ours = false;
     if (OMPI_SUCCESS == rc && leads) {
       keep_for_us(made);
       across->leaders_comm = made;

@@ -61,6 +61,14 @@ static void say_lines(char* lines, bool by_us) {
   }
 }
 
+void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
+  if (sumac_team_options_explain(mca_coll_hcoll_component.options)) {
+    int size = ompi_comm_size(comm);
+    const char* name = '\0' != comm->c_name[0] ? comm->c_name : "without a name";
+    fprintf(stderr, "sumac: communicator %s: %d rank%s: no team: %s\n", name, size, 1 == size ? "" : "s", why);
+  }
+}
+
 /* SUMAC_EXPLAIN=1 */
 static void explain(const hcoll_module_t* module) {
   size_t bytes = sumac_team_explain(module->team, NULL, 0);
@@ -128,6 +136,9 @@ int hcoll_attach_first(hcoll_module_t* module) {
     case SUMAC_TEAM_PASS:
       module->state = HCOLL_PASS;
       say_once(why, 0 == module->rank);
+      if (0 == module->rank) {
+        hcoll_explain_none(module->comm, why);
+      }
       return OMPI_SUCCESS;
     default:
       module->state = HCOLL_PASS;

@@ -79,6 +79,7 @@ struct hcoll_shape {
   bool all_present; /* every member published, with our settings */
   int absent_rank;  /* else: the first one that did not ... */
   const char* why;  /* ... and why */
+  bool is_mute;     /* it lacks the component, and so cannot say that there is no team */
 };
 int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape);
 /** Where the members are, hosts numbered in the order of ranks. All of them must be present. */
@@ -176,6 +177,9 @@ static inline bool hcoll_attach(hcoll_module_t* module, int* rc_p) {
   return OMPI_SUCCESS == *rc_p && HCOLL_TEAM == module->state;
 }
 
+/** SUMAC_EXPLAIN=1: one rank says of a communicator why it has no team. */
+void hcoll_explain_none(ompi_communicator_t* comm, const char* why);
+
 /** A call that the next module does without the team being asked. */
 static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll coll, enum hcoll_why why) {
   if (HCOLL_STARTING != module->state) {
@@ -187,6 +191,9 @@ static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll co
 int hcoll_failed(hcoll_module_t* module, enum sumac_coll coll, int status);
 
 /* ---- across.c ---- */
+
+/** True while this thread makes a communicator that is ours alone. */
+extern _Thread_local bool hcoll_making_ours;
 
 /** spec.open_across; its context is the module. */
 int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);

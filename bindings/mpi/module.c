@@ -1,6 +1,7 @@
 /* Which communicators get a module, and what was there before it. */
 #include "hcoll.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "job.h"
@@ -95,22 +96,63 @@ static void refuse_world(ompi_communicator_t* comm, const struct hcoll_shape* sh
   }
 }
 
+/* Rank 0; of an intercommunicator the one of its two groups with the lower name; MPI_COMM_SELF, of which each process has one, is told of by
+ * MPI_COMM_WORLD's rank 0. */
+static bool speaks_for(ompi_communicator_t* comm) {
+  if (0 != ompi_comm_rank(comm)) {
+    return false;
+  }
+  if (comm == &ompi_mpi_comm_self.comm) {
+    return 0 == OMPI_PROC_MY_NAME->vpid;
+  }
+  if (!OMPI_COMM_IS_INTER(comm)) {
+    return true;
+  }
+  const opal_process_name_t *mine = OMPI_PROC_MY_NAME, *theirs = &ompi_comm_peer_lookup(comm, 0)->super.proc_name;
+  return mine->jobid != theirs->jobid ? mine->jobid < theirs->jobid : mine->vpid < theirs->vpid;
+}
+
+/* Left to the modules that were there before. */
+static mca_coll_base_module_t* leave(ompi_communicator_t* comm, const char* why) {
+  if (!hcoll_making_ours && speaks_for(comm)) {
+    hcoll_explain_none(comm, why);
+  }
+  return NULL;
+}
+
+static void refuse_absent(ompi_communicator_t* comm, const struct hcoll_shape* shape) {
+  if (comm == &ompi_mpi_comm_world.comm) {
+    refuse_world(comm, shape);
+  }
+  int speaker = 0 == shape->absent_rank && shape->is_mute ? 1 : 0;
+  if (speaker == ompi_comm_rank(comm)) {
+    char why[160];
+    snprintf(why, sizeof(why), "rank %d %s", shape->absent_rank, shape->why);
+    hcoll_explain_none(comm, why);
+  }
+}
+
 mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* priority) {
-  bool world = comm == &ompi_mpi_comm_world.comm;
-  if (!hcoll_on() || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < mca_coll_hcoll_component.np) {
+  if (!hcoll_on()) {
     return NULL;
   }
-  if (ompi_comm_size(comm) < 2 && !(world && hcoll_tree_wanted())) {
-    return NULL; /* nobody to talk to */
+  bool world = comm == &ompi_mpi_comm_world.comm;
+  int size = ompi_comm_size(comm), np = mca_coll_hcoll_component.np;
+  if (OMPI_COMM_IS_INTER(comm)) {
+    return leave(comm, "it is an intercommunicator");
+  }
+  if (size < 2 && (size < np || !(world && hcoll_tree_wanted()))) {
+    return leave(comm, "nobody to talk to");
+  }
+  if (size < np) {
+    return leave(comm, "fewer ranks than coll_hcoll_np asks for");
   }
   struct hcoll_shape shape;
   if (OMPI_SUCCESS != hcoll_presence_of(comm, &shape)) {
     return NULL;
   }
   if (!shape.all_present) {
-    if (world) {
-      refuse_world(comm, &shape);
-    }
+    refuse_absent(comm, &shape);
     return NULL;
   }
   hcoll_module_t* module = OBJ_NEW(hcoll_module_t);

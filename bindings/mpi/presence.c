@@ -150,6 +150,7 @@ static int shape_locked(ompi_communicator_t* comm, struct hcoll_shape* shape, ui
       }
       if (ABSENT == entry->known || DIFFERS == entry->known) {
         shape->absent_rank = rank;
+        shape->is_mute = ABSENT == entry->known;
         shape->why = ABSENT == entry->known ? "does not have the component on" : "has other HCOLL settings";
         return OMPI_SUCCESS;
       }

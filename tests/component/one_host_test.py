@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -91,11 +92,38 @@ class SharedMemory(unittest.TestCase):
         self.assertEqual((done.tally["allreduces"], done.tally["shared"]), (done.tally["next"], done.tally["shared"]), done.text)
         self.assertGreater(done.tally["next"], 9, done.text)
 
-    def test_explain_says_the_shape_and_the_ways(self):
-        done = run(2, "churn", "1", env={"SUMAC_EXPLAIN": "1"})
+    def test_explain_says_what_was_chosen_what_was_refused_and_why(self):
+        done = run(2, "isend_barrier", env={"SUMAC_EXPLAIN": "1", "SUMAC_SHM_REDUCE": "flat", "HCOLL_ML_DISABLE_BCAST": "1", "SUMAC_SHM_SINGLE_COPY": "0",
+                                            "SUMAC_TUNING_FILE": "none"})
         self.assertEqual(done.code, 0, done.text)
-        self.assertRegex(done.err, r"MPI.COMM.WORLD|MPI COMMUNICATOR")
-        self.assertIn("allreduce", done.err)
+        self.assertEqual(len(re.findall(r"^sumac: communicator .*WORLD: 2 ranks on 1 host: ", done.err, re.MULTILINE)), 1, done.text)
+        here = "host: all ranks share one memory; "
+        for line in (r"single copy of large messages, by default: no: SUMAC_SHM_SINGLE_COPY=0",
+                     rf'barrier +any size +{here}"flat" \(.*\)',
+                     rf'allreduce +1 to \d+ B +{here}"flat" \(everybody publishes, everybody folds all\)',
+                     rf'reduce +any size +{here}"flat" \(.*\), as SUMAC_SHM_REDUCE says',
+                     r"bcast +any size +pass: switched off by HCOLL_ML_DISABLE_<COLL>",
+                     rf'allgather +from \d+ B +{here}"exchange" \(.*\)(; not by "single": SUMAC_SHM_SINGLE_COPY=0)?',
+                     rf'alltoallv +any size +{here}"exchange" \(.*\)',
+                     r"all others +any size +pass: the next module's"):
+            self.assertEqual(len(re.findall(rf"^  {line}$", done.err, re.MULTILINE)), 1, f"{line}\n{done.text}")
+
+    def test_explain_says_why_a_communicator_has_no_team(self):
+        done = run(4, "hygiene", "alone", env={"SUMAC_EXPLAIN": "1", "OMPI_MCA_coll_hcoll_np": "3"})
+        self.assertEqual(done.code, 0, done.text)
+        for ranks, why, count in (("MPI_COMM_SELF: 1 rank", "nobody to talk to", 1),
+                                  (r".* SPLIT FROM 0: 1 rank", "nobody to talk to", 4),
+                                  (r".* SPLIT FROM 0: 2 ranks", "fewer ranks than coll_hcoll_np asks for", 2),
+                                  ("without a name: 2 ranks", "it is an intercommunicator", 1)):
+            lines = re.findall(rf"^sumac: communicator {ranks}: no team: {why}$", done.err, re.MULTILINE)
+            self.assertEqual(len(lines), count, f"{why}\n{done.text}")
+        self.assertEqual(len(re.findall(r"^sumac: communicator .*: 4 ranks on 1 host", done.err, re.MULTILINE)), 2, done.text)
+
+    def test_explain_names_the_rank_that_stands_aside(self):
+        words = [case.SUMAC, "run", *MPIRUN, "-n", 2, case.PROGRAMS / "isend_barrier", ":", "-n", 1, "-x", "HCOLL_SHARP_NP=3", case.PROGRAMS / "isend_barrier"]
+        done = case.start(words, {"SUMAC_EXPLAIN": "1"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(len(re.findall(r"^sumac: communicator .*WORLD: 3 ranks: no team: rank 2 has other HCOLL settings$", done.err, re.MULTILINE)), 1, done.text)
 
     def test_a_segment_in_dev_shm(self):
         done = run(3, "churn", "3", env={"SUMAC_SHM_BACKING": "devshm"})

@@ -5,6 +5,7 @@
  *   signals   a timer interrupts the collectives, small and large, blocking and not, a thousand times a second
  *   abort     one rank calls MPI_Abort in the middle of everybody's collectives
  *   closed    a rank broadcasts and gets what lies in memory that the system copies for nobody, five times
+ *   alone     communicators of one rank, between groups and of all, each used once
  *   sleeper   a rank posts and leaves MPI until the others have the result: only a progress thread brings it to them */
 #include <mpi.h>
 
@@ -219,6 +220,20 @@ static void closed(void) {
   }
 }
 
+/* Ranks whose numbers are even and odd. */
+static void alone(void) {
+  MPI_Comm own, half, between, all;
+  MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &own);
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 1, &between);
+  MPI_Comm_dup(MPI_COMM_WORLD, &all);
+  MPI_Comm* comms[] = {&own, &half, &between, &all};
+  for (int i = 0; i < 4; ++i) {
+    MPI_Barrier(*comms[i]);
+    MPI_Comm_free(comms[i]);
+  }
+}
+
 static void sleeper(const char* folder) {
   enum { COUNT = 1 << 18 };
   static int in[COUNT], out[COUNT], block[COUNT], blocks[COUNT];
@@ -266,10 +281,12 @@ int main(int argc, char** argv) {
     abort_in_the_middle();
   else if (0 == strcmp(what, "closed"))
     closed();
+  else if (0 == strcmp(what, "alone"))
+    alone();
   else if (0 == strcmp(what, "sleeper") && argc > 2)
     sleeper(argv[2]);
   else
-    fail("which: many, free, fork, signals, abort, closed or sleeper FOLDER?");
+    fail("which: many, free, fork, signals, abort, closed, alone or sleeper FOLDER?");
   if (0 == rank) printf("hygiene: %s passed\n", what);
   MPI_Finalize();
   return 0;
