@@ -118,7 +118,7 @@ bool worth_single_copy(const TuningInput& input) noexcept {
 }
 
 std::string about_single_copy(const TuningInput& input) {
-  if (input.size != 2) return "it is for two ranks: not measured for more";
+  if (input.size != 2) return "it is for two ranks: what it is worth for more is not known";
   if (input.crowded) return "the ranks share processors";
   if (input.line_ns == 0)
     return "how long a cache line takes between the two is not known: one was late, or they had to share a processor";

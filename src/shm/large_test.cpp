@@ -357,7 +357,7 @@ TEST(SingleCopy, IsTheDefaultOfPairsWhereLinesAreDear) {
       {"three: not measured",
        {.size = 3, .line_ns = 223, .single_copy = true},
        false,
-       "it is for two ranks: not measured for more"},
+       "it is for two ranks: what it is worth for more is not known"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
