@@ -88,7 +88,7 @@ class Comm {
   Outcome<Request*> post(proto::Operation& operation, std::unique_ptr<Staging> staging, std::size_t kind,
                          std::uint64_t bytes);
   void cut_finely(proto::Operation& operation, const Channel& channel) const;
-  tl::expected<std::uint32_t, Errc> post_striped(const proto::Operation& operation, Request& request);
+  tl::expected<std::uint64_t, Errc> post_striped(const proto::Operation& operation, Request& request);
   void take(Channel& channel, const proto::Completion& over);
   void end_by(const Channel& channel);
 

@@ -86,7 +86,7 @@ void Comm::cut_finely(proto::Operation& operation, const Channel& channel) const
 }
 
 /// All stripes or none: what a group could refuse is asked of all of them first. Gives the number of fragments.
-tl::expected<std::uint32_t, Errc> Comm::post_striped(const proto::Operation& operation, Request& request) {
+tl::expected<std::uint64_t, Errc> Comm::post_striped(const proto::Operation& operation, Request& request) {
   if (end()) return tl::unexpected(Errc::lost);
   if (!has_room()) return tl::unexpected(Errc::again);
   const auto element = element_bytes_of(operation);
@@ -94,7 +94,8 @@ tl::expected<std::uint32_t, Errc> Comm::post_striped(const proto::Operation& ope
       (element == 0 || element > shape_.payload_max || (operation.streaming && element > shape_.chunk_max)))
     return tl::unexpected(Errc::unsupported);
   std::array<Stripe, kChannelsMax> stripes;
-  std::uint32_t turn = turn_, fragments = 0;
+  std::uint32_t turn = turn_;
+  std::uint64_t fragments = 0;
   const auto count = cut(rule_, operation, element, turn, stripes);
   for (std::size_t i = 0; i < count; ++i) {
     // Each member begins elsewhere: all stripes of one tree at once would wait for its node's link while the others' are idle.

@@ -40,10 +40,9 @@ struct Request {
   bool is_leave = false;
   std::uint8_t kind = 0;    ///< Index of sumac_coll_stats.per_coll.
   std::uint16_t parts = 0;  ///< Of a communicator with several groups: stripes that are not over.
-  std::uint32_t fragments = 0;
   std::uint32_t index = 0;  ///< Of this slot in the table.
   int status = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t fragments = 0, bytes = 0;
   Context* context = nullptr;  ///< Whose slot this is; null: nobody's.
   Comm* comm = nullptr;
   std::unique_ptr<Staging> staging;

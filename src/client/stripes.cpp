@@ -136,16 +136,15 @@ proto::Operation part_of(const proto::Operation& operation, std::uint64_t elemen
   return part;
 }
 
-std::uint32_t fragments_of(const proto::Operation& operation, const proto::GroupShape& shape) {
+std::uint64_t fragments_of(const proto::Operation& operation, const proto::GroupShape& shape) {
   const auto element = element_bytes_of(operation);
   if (element == 0 || operation.count == 0) return 1;
   const std::uint64_t room = std::max<std::uint64_t>(1, fragment_bytes(operation, shape) / element);
   const auto pieces = [room](std::uint64_t elements) { return (elements + room - 1) / room; };
-  if (operation.block == 0) return static_cast<std::uint32_t>(pieces(operation.count));
+  if (operation.block == 0) return pieces(operation.count);
   const std::uint64_t behind = operation.count - std::min(operation.first_block, operation.count);
-  return static_cast<std::uint32_t>(pieces(std::min(operation.first_block, operation.count)) +
-                                    behind / operation.block * pieces(operation.block) +
-                                    pieces(behind % operation.block));
+  return pieces(std::min(operation.first_block, operation.count)) + behind / operation.block * pieces(operation.block) +
+         pieces(behind % operation.block);
 }
 
 }  // namespace sumac::client

@@ -70,7 +70,7 @@ std::uint64_t element_bytes_of(const proto::Operation& operation);
 /// The operation on these elements alone, as a group takes it: ranges, spans and blocks counted from `elements.from`.
 proto::Operation part_of(const proto::Operation& operation, std::uint64_t element_bytes, proto::Range elements);
 
-/// Into how many numbers a group cuts an operation.
-std::uint32_t fragments_of(const proto::Operation& operation, const proto::GroupShape& shape);
+/// Into how many numbers a group cuts an operation: of a TiB more than 32 bits tell.
+std::uint64_t fragments_of(const proto::Operation& operation, const proto::GroupShape& shape);
 
 }  // namespace sumac::client

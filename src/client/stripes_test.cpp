@@ -70,7 +70,8 @@ TEST(Stripes, OfWhatSizeGoWhere) {
 TEST(Stripes, CoverEveryElementOnceWhateverTheSizeAndTheGroups) {
   for (std::uint32_t groups = 1; groups <= 9; ++groups)
     for (const std::uint64_t element : {1, 2, 3, 4, 8, 12, 16})
-      for (const std::uint64_t count : {1, 7, 31, 32, 33, 100, 257, 4096, 70001})
+      for (const std::uint64_t count :
+           std::initializer_list<std::uint64_t>{1, 7, 31, 32, 33, 100, 257, 4096, 70001, (1ull << 32) + 1, 1ull << 40})
         for (const bool streaming : {false, true}) {
           StripeRule rule{{}, 128, 512};
           for (std::uint32_t g = 0; g < groups; ++g) rule.weights.push_back(1 + g * g);
@@ -210,6 +211,33 @@ TEST(Stripes, BlocksOfAnAllgatherGoOnBehindACut) {
     const auto part = part_of(whole, 1, row.elements);
     EXPECT_EQ(part.first_block, row.first_block) << row.elements.from;
     EXPECT_EQ(part.block, 30u);
+  }
+}
+
+TEST(Stripes, FragmentsOfATiBAreCountedInFull) {
+  constexpr std::uint64_t kGiB = 1ull << 30;
+  const proto::GroupShape shape{.osts = 8, .stream_window = 16, .payload_max = 128, .chunk_max = 65536};
+  const struct {
+    const char* name;
+    std::uint64_t bytes, block, first_block;
+    bool streaming;
+    std::uint64_t fragments;
+  } rows[] = {
+      {"a TiB on the low-latency tree", 1024 * kGiB, 0, 0, false, 1ull << 33},
+      {"and a byte more", 1024 * kGiB + 1, 0, 0, false, (1ull << 33) + 1},
+      {"a TiB streams", 1024 * kGiB, 0, 0, true, 1ull << 24},
+      {"just beyond 32 bits of bytes", 4 * kGiB + 1, 0, 0, true, 65537},
+      {"parts of members, the first of which is cut", 900 * kGiB + 100, 300 * kGiB, 100, false, 900 * kGiB / 128 + 1},
+  };
+  for (const auto& row : rows) {
+    Operation operation;
+    operation.coll = row.block == 0 ? Coll::bcast : Coll::allgather;
+    operation.dtype = Dtype::uint8;
+    operation.count = row.bytes;
+    operation.block = row.block;
+    operation.first_block = row.first_block;
+    operation.streaming = row.streaming;
+    EXPECT_EQ(fragments_of(operation, shape), row.fragments) << row.name;
   }
 }
 
