@@ -2,7 +2,6 @@
 // waiting.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <cstring>
 
@@ -265,38 +264,6 @@ TEST_F(World, NoElementsAtAllAreAnOperationOfEachKind) {
                   RANK_EQUAL(sharp_coll_finalize(context), 0);
                 },
                 {{"SHARP_COLL_ENABLE_SAT", sat}});
-}
-
-TEST_F(World, ATiBIsWorkedOnAndCanBeLeft) {
-  const auto job = new_job_id();
-  const auto body = [&](Rank& rank) {
-    auto init = rank.init_spec(job);
-    init.config.coll_timeout = 300;
-    sharp_coll_context* context = nullptr;
-    RANK_EQUAL(sharp_coll_init(&init, &context), 0);
-    auto *comm = rank.comm(context), *other = rank.comm(context);
-    constexpr std::size_t kTiB = std::size_t{1} << 40;
-    void* memory = ::mmap(nullptr, kTiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    RANK_CHECK(memory != MAP_FAILED);
-    auto spec = reduce_spec(memory, memory, kTiB, Dtype::int8, Op::sum);
-    void* handle = nullptr;
-    RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &spec, &handle), 0);
-    sumac_coll_stats stats{};
-    stats.struct_bytes = sizeof stats;
-    while (stats.bytes_in < (1u << 20)) {  // it moves
-      RANK_EQUAL(sharp_coll_req_test(handle), 0);
-      RANK_EQUAL(sumac_coll_query_stats(context, &stats), 0);
-    }
-    RANK_EQUAL(sharp_coll_do_barrier(other), 0);
-    // Nobody waits a day for it: destroy gives up after coll_timeout.
-    RANK_EQUAL(sharp_coll_comm_destroy(comm), SHARP_COLL_ERROR);
-    RANK_EQUAL(sharp_coll_do_barrier(other), 0);
-    RANK_EQUAL(sharp_coll_comm_destroy(other), 0);
-    RANK_EQUAL(sharp_coll_finalize(context), 0);
-  };
-  auto config = on(*daemons_, 2);
-  config.environment = {{"SHARP_COLL_ENABLE_SAT", "1"}};
-  EXPECT_EQ(complaint(run_ranks(config, body)), "") << daemons_->log();
 }
 
 }  // namespace

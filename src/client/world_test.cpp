@@ -140,25 +140,6 @@ TEST_F(World, StreamingBeginsAtTheThresholdAndIsExactAtEverySize) {
   expect_well(3, body, {{"SHARP_COLL_ENABLE_SAT", "1"}});
 }
 
-TEST_F(World, ACallOfMoreThan512MiBIsOneCall) {
-  const auto job = new_job_id();
-  const auto body = [&](Rank& rank) {
-    auto* context = rank.init(job);
-    auto* comm = rank.comm(context);
-    const std::size_t bytes = (std::size_t{512} << 20) + 100'001;  // no multiple of a chunk
-    std::vector<std::uint8_t> data(bytes, static_cast<std::uint8_t>(rank.rank + 1));
-    data[0] = data[bytes - 1] = static_cast<std::uint8_t>(100 * (rank.rank + 1));
-    auto spec = reduce_spec(data.data(), data.data(), bytes, Dtype::uint8, Op::sum);
-    RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
-    RANK_EQUAL(data[0], static_cast<std::uint8_t>(300));  // wraps
-    RANK_EQUAL(data[bytes - 1], static_cast<std::uint8_t>(300));
-    RANK_CHECK(std::all_of(data.begin() + 1, data.end() - 1, [](std::uint8_t value) { return value == 3; }));
-    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-    RANK_EQUAL(sharp_coll_finalize(context), 0);
-  };
-  expect_well(2, body, {{"SHARP_COLL_ENABLE_SAT", "1"}});
-}
-
 TEST_F(World, FiveHundredAndTwelveOutstandingInAnyOrder) {
   const auto job = new_job_id();
   expect_well(3, [&](Rank& rank) {

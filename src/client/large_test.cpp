@@ -1,0 +1,149 @@
+// Calls far beyond what a message, a window or 32 bits hold: each is one call, cut inside. Their memory is one piece over and over.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/test_repeated_memory.hpp"
+#include "client/test_world.hpp"
+
+namespace sumac::client::test {
+namespace {
+
+using sumac::test::RepeatedMemory;
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+/// What two ranks do with one vector of `total` bytes; rank 0 is the root where there is one.
+enum class Kind { allreduce, reduce, bcast, reduce_scatter, allgather };
+constexpr std::pair<Kind, const char*> kKinds[] = {{Kind::allreduce, "allreduce"},
+                                                   {Kind::reduce, "reduce"},
+                                                   {Kind::bcast, "bcast"},
+                                                   {Kind::reduce_scatter, "reduce_scatter"},
+                                                   {Kind::allgather, "allgather"}};
+bool has_parts(Kind kind) { return kind == Kind::reduce_scatter || kind == Kind::allgather; }
+
+void* post(sharp_coll_comm* comm, Kind kind, const Rank& rank, std::size_t total, void* in, void* out) {
+  auto reduce = reduce_spec(in, out, total, Dtype::uint8, Op::sum);
+  reduce.root = 0;
+  reduce.offset = 0;
+  if (kind == Kind::reduce_scatter) reduce.rbuf_desc.buffer.length = total / 2;
+  if (kind == Kind::allgather) reduce.sbuf_desc.buffer.length = total / 2;
+  sharp_coll_bcast_spec bcast{};
+  bcast.buf_desc = rank.rank == 0 ? reduce.sbuf_desc : reduce.rbuf_desc;
+  bcast.size = total;
+  sharp_coll_gather_spec gather{};
+  gather.sbuf_desc = reduce.sbuf_desc;
+  gather.rbuf_desc = reduce.rbuf_desc;
+  void* handle = nullptr;
+  switch (kind) {
+    case Kind::allreduce: RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &reduce, &handle), 0); break;
+    case Kind::reduce: RANK_EQUAL(sharp_coll_do_reduce_nb(comm, &reduce, &handle), 0); break;
+    case Kind::bcast: RANK_EQUAL(sharp_coll_do_bcast_nb(comm, &bcast, &handle), 0); break;
+    case Kind::reduce_scatter: RANK_EQUAL(sharp_coll_do_reduce_scatter_nb(comm, &reduce, &handle), 0); break;
+    case Kind::allgather: RANK_EQUAL(sharp_coll_do_allgather_nb(comm, &gather, &handle), 0); break;
+  }
+  return handle;
+}
+
+/// Of the memory behind a vector; neither a chunk nor a power of two is a multiple of it.
+constexpr std::size_t kPeriod = 3 * kMiB;
+
+std::uint8_t given(int rank, std::size_t phase) {
+  return static_cast<std::uint8_t>(phase * 7 + phase / 251 + phase / 65'537 + static_cast<unsigned>(rank) * 31);
+}
+
+/// Each byte of the result; 0xEE where this rank keeps none.
+std::uint8_t kept(Kind kind, int rank, std::size_t phase) {
+  constexpr std::uint8_t kUntouched = 0xEE;
+  const auto sum = static_cast<std::uint8_t>(given(0, phase) + given(1, phase));
+  switch (kind) {
+    case Kind::reduce: return rank == 0 ? sum : kUntouched;
+    case Kind::bcast: return rank == 0 ? kUntouched : given(0, phase);
+    case Kind::allgather: return given(0, phase);
+    default: return sum;
+  }
+}
+
+void call_exactly(sharp_coll_comm* comm, Kind kind, const Rank& rank, std::size_t at_least) {
+  // Parts are whole repetitions, so that all begin in one phase; what has none ends in the midst of a chunk.
+  const std::size_t part = (at_least / 2 / kPeriod + 1) * kPeriod;
+  const std::size_t total = 2 * part + (has_parts(kind) ? 0 : 100'001);
+  constexpr auto kAtOnce = RepeatedMemory::Pages::at_once;
+  const RepeatedMemory in(kPeriod, total, kAtOnce), out(kPeriod, total, kAtOnce);
+  // Parts of an allgather lie over each other in this memory: both ranks give the same.
+  for (std::size_t i = 0; i < kPeriod; ++i) in.data()[i] = std::byte{given(kind == Kind::allgather ? 0 : rank.rank, i)};
+  std::memset(out.data(), 0xEE, kPeriod);
+  RANK_EQUAL(sharp_coll_req_wait(post(comm, kind, rank, total, in.data(), out.data())), 0);
+  for (std::size_t i = 0; i < kPeriod; ++i) {
+    if (out.data()[i] == std::byte{kept(kind, rank.rank, i)}) continue;
+    std::fprintf(stderr, "%s: byte %zu of each repetition\n", kKinds[static_cast<int>(kind)].second, i);
+    RANK_CHECK(false);
+  }
+}
+
+TEST_F(World, ACallOfMoreThan512MiBIsOneCallInEachKind) {
+  const auto job = new_job_id();
+  const auto body = [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    for (const auto& [kind, name] : kKinds) call_exactly(comm, kind, rank, 512 * kMiB);
+    const auto stats = stats_of(context);
+    for (const auto& counts : stats.per_coll)
+      if (counts.posted > 0) RANK_EQUAL(counts.streamed, 1u);
+    RANK_EQUAL(stats.per_coll[SUMAC_STATS_ALLREDUCE].posted, 1u);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  };
+  expect_well(2, body, {{"SHARP_COLL_ENABLE_SAT", "1"}});
+}
+
+TEST_F(World, ACallOfMoreThan512MiBIsOneCallInSmallFragmentsToo) {
+  const auto job = new_job_id();
+  const auto body = [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    call_exactly(comm, Kind::allreduce, rank, 512 * kMiB);
+    const auto& counts = stats_of(context).per_coll[SUMAC_STATS_ALLREDUCE];
+    RANK_EQUAL(counts.answered, 1u);
+    RANK_EQUAL(counts.streamed, 0u);
+    RANK_CHECK(counts.fragments > 512 * 1024);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  };
+  expect_well(2, body,
+              {{"SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "1024"},
+               {"SHARP_COLL_JOB_QUOTA_OSTS", "512"},
+               {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "4"}});
+}
+
+TEST_F(World, ATiBIsWorkedOnAndCanBeLeftInEachKind) {
+  constexpr std::size_t kTiB = std::size_t{1} << 40;
+  for (const char* sat : {"0", "1"})
+    for (const auto& each : kKinds) {
+      SCOPED_TRACE(testing::Message() << each.second << (*sat == '1' ? ", streaming" : ", in small fragments"));
+      const auto job = new_job_id();
+      const auto body = [&, kind = each.first](Rank& rank) {
+        auto init = rank.init_spec(job);
+        init.config.coll_timeout = 300;
+        sharp_coll_context* context = nullptr;
+        RANK_EQUAL(sharp_coll_init(&init, &context), 0);
+        auto *comm = rank.comm(context), *other = rank.comm(context);
+        const RepeatedMemory in(64 * kMiB, kTiB), out(64 * kMiB, kTiB);
+        const auto before = stats_of(context).bytes_in + stats_of(context).bytes_out;
+        void* handle = post(comm, kind, rank, kTiB, in.data(), out.data());
+        do {  // it moves
+          RANK_EQUAL(sharp_coll_req_test(handle), 0);
+        } while (stats_of(context).bytes_in + stats_of(context).bytes_out < before + kMiB);
+        RANK_EQUAL(sharp_coll_do_barrier(other), 0);
+        // Nobody waits a day for it: destroy gives up after coll_timeout.
+        RANK_EQUAL(sharp_coll_comm_destroy(comm), SHARP_COLL_ERROR);
+        RANK_EQUAL(sharp_coll_do_barrier(other), 0);
+        RANK_EQUAL(sharp_coll_comm_destroy(other), 0);
+        RANK_EQUAL(sharp_coll_finalize(context), 0);
+      };
+      expect_well(2, body, {{"SHARP_COLL_ENABLE_SAT", sat}});
+    }
+}
+
+}  // namespace
+}  // namespace sumac::client::test

@@ -1,0 +1,128 @@
+// Operations whose bytes, elements and fragments 32 bits don't hold: every one arrives where it belongs. The memory behind them is 3 MiB over
+// and over: what lost its upper bits lies in another phase, since 4 GiB is no multiple of that.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/test_repeated_memory.hpp"
+#include "proto/cutting.hpp"
+#include "proto/test_tree.hpp"
+
+namespace sumac::proto {
+namespace {
+
+using sumac::test::RepeatedMemory;
+using wire::Coll;
+
+constexpr std::uint64_t kMiB = 1u << 20, kGiB = 1u << 30, kTiB = 1ull << 40;
+constexpr std::size_t kPeriod = 3 * kMiB;
+
+/// With chunks of a MiB.
+struct LargeChunks : test::StandingGroup {
+  explicit LargeChunks(std::uint32_t size) : StandingGroup(size, limits(), job()) {
+    make([](ClientGroupConfig& config) { config.chunk_max = kMiB; });
+  }
+  static NodeLimits limits() {
+    NodeLimits limits;
+    limits.chunk_max = kMiB;
+    return limits;
+  }
+  static JobGrant job() {
+    auto job = test::grant();
+    job.chunk = kMiB;
+    return job;
+  }
+};
+
+std::vector<std::byte> pattern() {
+  std::vector<std::byte> bytes(kPeriod);
+  for (std::size_t i = 0; i < kPeriod; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 251 + i / 65'537);
+  return bytes;
+}
+
+/// Each message begins where the one before it ended, up to the end of the vector.
+void expect_in_a_row(const std::vector<wire::AggHeader>& sent, std::uint64_t count, std::uint64_t per_chunk) {
+  std::uint64_t at = 0;
+  for (const auto& header : sent) {
+    ASSERT_EQ(header.first, at);
+    ASSERT_EQ(header.count, count);
+    at = std::min(count, at + per_chunk);
+  }
+  EXPECT_EQ(at, count);
+}
+
+TEST(Large, a_broadcast_beyond_4_gib_arrives_where_it_belongs) {
+  LargeChunks world(2);
+  // Elements of 8 bytes: 32 bits hold their number, but not that of the bytes.
+  const std::uint64_t bytes = 4 * kGiB + 5 * kMiB + 12'344, count = bytes / 8;
+  constexpr auto kAtOnce = RepeatedMemory::Pages::at_once;
+  const RepeatedMemory in(kPeriod, bytes, kAtOnce), out(kPeriod, bytes, kAtOnce);
+  const auto given = pattern();
+  std::memcpy(in.data(), given.data(), given.size());
+  const auto before = world.clients[0]->sent.size();
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    Operation bcast{.coll = Coll::bcast, .dtype = Dtype::int64, .count = count, .streaming = true};
+    if (rank == 0) {
+      bcast.keep = {0, 0};
+      bcast.src = in.all();
+    } else {
+      bcast.give = {0, 0};
+      bcast.dst = out.all();
+    }
+    ASSERT_TRUE(world.groups[rank]->post(bcast, {}));
+  }
+  world.tree.run();
+  for (const auto& group : world.groups) EXPECT_EQ(group->next_completion().value().status, Errc::ok);
+  const auto& sent = world.clients[0]->sent;
+  expect_in_a_row({sent.begin() + static_cast<std::ptrdiff_t>(before), sent.end()}, count, kMiB / 8);
+  EXPECT_EQ(std::memcmp(out.data(), given.data(), given.size()), 0);
+}
+
+TEST(Large, a_tib_is_cut_to_its_very_end) {
+  const GroupShape shape{.osts = 8, .stream_window = 16, .payload_max = 1024, .chunk_max = 65536};
+  const struct {
+    const char* name;
+    std::uint64_t count, block, first_block;
+    bool streaming;
+  } rows[] = {
+      {"in small fragments", kTiB + 5, 0, 0, false},
+      {"in chunks", kTiB + 5, 0, 0, true},
+      {"whole parts of three members", 3 * (kTiB / 3), kTiB / 3, 0, true},
+      {"parts that a window cuts", kTiB + 5, kTiB / 4, 77, true},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    Cutting cutting;
+    cutting.operation = bounded({.coll = row.block == 0 ? Coll::bcast : Coll::allgather,
+                                 .dtype = Dtype::uint8,
+                                 .count = row.count,
+                                 .block = row.block,
+                                 .first_block = row.first_block,
+                                 .streaming = row.streaming});
+    plan(cutting, shape);
+    // Around each place where a number might lose its upper bits, and at the end: pieces follow each other without a gap.
+    for (const std::uint64_t near : {std::uint64_t{0}, 4 * kGiB, 512 * kGiB, row.count}) {
+      cutting.sent = near < 4 * kMiB ? 0 : near - 4 * kMiB;
+      if (row.block == 0) cutting.sent -= cutting.sent % cutting.per_fragment;
+      while (cutting.sent < std::min(row.count, near + 4 * kMiB)) {
+        const Piece piece = next_piece(cutting);
+        ASSERT_GT(piece.elements, 0u);
+        ASSERT_LE(piece.elements, cutting.per_fragment);
+        ASSERT_LE(piece.first + piece.elements, row.count);
+        wire::AggHeader header;
+        header.coll = cutting.operation.coll;
+        describe_piece(cutting, piece, header);
+        ASSERT_EQ(header.first, piece.first);
+        ASSERT_EQ(header.count, row.count);
+        if (row.block == 0 || row.first_block != 0) {
+          ASSERT_EQ(piece.first, cutting.sent);
+        }
+        cutting.sent += piece.elements;
+      }
+    }
+    EXPECT_EQ(cutting.sent, row.count);
+  }
+}
+
+}  // namespace
+}  // namespace sumac::proto
