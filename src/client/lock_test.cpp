@@ -35,6 +35,34 @@ std::uint64_t streamed(sharp_coll_context* context) {
   return stats_of(context).per_coll[SUMAC_STATS_ALLREDUCE].streamed;
 }
 
+/// Small ones of `second` begin and end while `first` streams: its last member holds back, so that the stream can't end meanwhile.
+void goes_on_beside_a_stream(const Rank& rank, sharp_coll_context* context, sharp_coll_comm* first,
+                             sharp_coll_comm* second) {
+  const bool is_late = rank.rank == rank.size - 1;
+  std::vector<std::int32_t> in(1 << 20, 1), out(1 << 20);
+  auto spec = reduce_spec(in.data(), out.data(), in.size(), Dtype::int32, Op::sum);
+  const auto info = info_of(first);
+  const auto before = stats_of(context).bytes_out;
+  void* stream = nullptr;
+  if (!is_late) {
+    RANK_EQUAL(sharp_coll_do_allreduce_nb(first, &spec, &stream), 0);
+    // All that may go before somebody answers is under way.
+    while (stats_of(context).bytes_out < before + std::uint64_t{info.stream_window} * info.chunk_bytes)
+      RANK_EQUAL(sharp_coll_req_test(stream), 0);
+  }
+  for (std::int32_t i = 0; i < 10; ++i) {
+    RANK_EQUAL(sharp_coll_do_barrier(second), 0);
+    std::int32_t mine = i, sum = 0;
+    auto small = reduce_spec(&mine, &sum, 1, Dtype::int32, Op::sum);
+    RANK_EQUAL(sharp_coll_do_allreduce(second, &small), 0);
+    RANK_EQUAL(sum, i * rank.size);
+    if (!is_late) RANK_EQUAL(sharp_coll_req_test(stream), 0);
+  }
+  if (is_late) RANK_EQUAL(sharp_coll_do_allreduce_nb(first, &spec, &stream), 0);
+  RANK_EQUAL(sharp_coll_req_wait(stream), 0);
+  RANK_CHECK(out == std::vector<std::int32_t>(1 << 20, rank.size));
+}
+
 TEST_F(OneStream, WhoComesSecondGoesInFragmentsOrIsTold) {
   const auto job = new_job_id();
   const auto ended = run(3, {}, [&](Rank& rank) {
@@ -46,13 +74,7 @@ TEST_F(OneStream, WhoComesSecondGoesInFragmentsOrIsTold) {
     RANK_EQUAL(streamed(context), 1u);
     RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_STREAMING), SHARP_COLL_ELOCK_FAILED);
     RANK_EQUAL(sharp_coll_do_barrier(second), 0);  // the group lives on
-    // Small ones of the second go on while the first one streams.
-    std::vector<std::int32_t> in(1 << 20, 1), out(1 << 20);
-    auto spec = reduce_spec(in.data(), out.data(), in.size(), Dtype::int32, Op::sum);
-    void* stream = nullptr;
-    RANK_EQUAL(sharp_coll_do_allreduce_nb(first, &spec, &stream), 0);
-    for (int i = 0; i < 10; ++i) RANK_EQUAL(sharp_coll_do_barrier(second), 0);
-    RANK_EQUAL(sharp_coll_req_wait(stream), 0);
+    goes_on_beside_a_stream(rank, context, first, second);
     RANK_EQUAL(streamed(context), 2u);
     RANK_EQUAL(sharp_coll_comm_destroy(first), 0);
     RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_STREAMING), 0);

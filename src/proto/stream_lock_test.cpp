@@ -54,12 +54,18 @@ struct World {
     friend bool operator==(const Went&, const Went&) = default;
   };
   Went stream(const Members& members, bool must = false, std::size_t count = 1000) {
+    return stream(members, must, count, [] {});
+  }
+  /// `meanwhile`: when all but the last member have sent what they may.
+  template <class Meanwhile>
+  Went stream(const Members& members, bool must, std::size_t count, const Meanwhile& meanwhile) {
     std::vector<std::vector<float>> in, out;
     for (std::size_t rank = 0; rank < members.size(); ++rank) {
       in.emplace_back(count, static_cast<float>(rank + 1));
       out.emplace_back(count, -1.0f);
     }
     for (std::size_t rank = 0; rank < members.size(); ++rank) {
+      if (rank + 1 == members.size()) meanwhile();
       const auto posted = members[rank]->post({.coll = Coll::allreduce,
                                                .op = Op::sum,
                                                .dtype = Dtype::float32,
@@ -137,8 +143,14 @@ TEST(StreamLock, WhoHasNoneGoesInFragmentsOrIsToldSo) {
   EXPECT_EQ(world.stream(first), kStreamed);
   EXPECT_EQ(world.stream(second), kInFragments);
   EXPECT_EQ(world.stream(second, true), kDenied);
-  EXPECT_EQ(world.barriers(second, 20), 20u) << "small ones go on beside another's stream";
-  EXPECT_EQ(world.stream(first), kStreamed);
+  const auto beside = [&] {
+    world.tree.run();
+    EXPECT_EQ(first[0]->in_flight(), 4u) << "a window of chunks waits for the other member";
+    EXPECT_EQ(world.barriers(second, 20), 20u) << "small ones go on beside another's stream";
+    EXPECT_EQ(first[0]->in_flight(), 4u);
+    EXPECT_FALSE(first[0]->next_completion());
+  };
+  EXPECT_EQ(world.stream(first, false, 1000, beside), kStreamed);
   world.leave(first);
   EXPECT_EQ(world.stream(second, true), kStreamed) << "asked again";
   EXPECT_EQ(world.held(), (Counts{1, 1, 1}));
