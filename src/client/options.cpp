@@ -55,7 +55,10 @@ constexpr Option<C> kTable[] = {
         "SHARP_COLL_JOB_NUM_TREES says. Large operations are striped over them, small ones take "
         "turns. It is never fewer than the job has trees. Rank 0 of the communicator decides.")
         .between(1, kChannelsMax),
-    option<&C::pipeline_depth>("SHARP_COLL_PIPELINE_DEPTH", "64", "Most fragments of one operation in flight.")
+    option<&C::pipeline_depth>(
+        "SHARP_COLL_PIPELINE_DEPTH", "64",
+        "Most fragments of one operation in flight, and never more than the group's OSTs. It does not "
+        "bound streams: their chunks in flight are the window that was granted.")
         .between(1, 65535),
     option<&C::enable_sat>("SHARP_COLL_ENABLE_SAT", "0",
                            "Stream large operations in chunks of 64 KiB. Rank 0 decides."),
