@@ -113,6 +113,14 @@ TEST(Reduction, NoUnsetFieldOfAnyKindIsRead) {
       EXPECT_EQ(read[i].count, expected[i].count);
       EXPECT_EQ(read[i].root, expected[i].root);
       EXPECT_EQ(read[i].streaming, expected[i].streaming);
+      EXPECT_EQ(read[i].must_stream, expected[i].must_stream);
+      EXPECT_EQ(read[i].piece, expected[i].piece);
+      EXPECT_EQ(read[i].reproducible, expected[i].reproducible);
+      EXPECT_EQ(read[i].block, expected[i].block);
+      EXPECT_EQ(read[i].first_block, expected[i].first_block);
+      EXPECT_EQ(read[i].ready_until, nullptr);
+      EXPECT_EQ(read[i].give.from, expected[i].give.from);
+      EXPECT_EQ(read[i].give.to, expected[i].give.to);
       EXPECT_EQ(read[i].src.data(), expected[i].src.data());
       EXPECT_EQ(read[i].src.size(), expected[i].src.size());
       EXPECT_EQ(read[i].dst.data(), expected[i].dst.data());
