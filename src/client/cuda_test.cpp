@@ -234,6 +234,170 @@ TEST_F(World, EachCallOfTheDriverMayFail) {
   EXPECT_THAT(ended[0].err, HasSubstr("rank 1 gave up (its log says why)"));
 }
 
+/// A list of three pieces of device memory (or the host's), each an allocation of its own, neither equal nor in the order of addresses.
+struct Pieces {
+  Pieces(const Fake& fake, std::size_t count, bool on_device)
+      : sizes{count / 7, count / 2, count - count / 7 - count / 2},
+        numbers{Numbers(fake, sizes[0], on_device), Numbers(fake, sizes[1], on_device),
+                Numbers(fake, sizes[2], on_device)} {
+    for (std::size_t i = 0; i < 3; ++i) vector[i] = {numbers[i].pointer, sizes[i] * 4, nullptr};
+    desc = {SHARP_DATA_IOV, on_device ? SHARP_MEM_TYPE_CUDA : SHARP_MEM_TYPE_HOST, {}, {}};
+    desc.iov.count = 3;
+    desc.iov.vector = vector;
+  }
+  std::int32_t& operator[](std::size_t i) const {
+    std::size_t piece = 0;
+    for (; i >= sizes[piece]; ++piece) i -= sizes[piece];
+    return numbers[piece].data[i];
+  }
+  std::size_t sizes[3];
+  Numbers numbers[3];
+  sharp_data_iov vector[3];
+  sharp_coll_data_desc desc;
+};
+
+void lists_in_every_kind(Rank& rank, const Fake& fake, sharp_coll_comm* comm, std::size_t count, bool in_device,
+                         bool out_device) {
+  const auto size = static_cast<std::size_t>(rank.size);
+  const Pieces in(fake, count, in_device), out(fake, count, out_device), whole(fake, count * size, in_device),
+      gathered(fake, count * size, out_device);
+  for (std::size_t i = 0; i < count; ++i) in[i] = value(rank.rank, i);
+  for (std::size_t i = 0; i < count * size; ++i) whole[i] = value(rank.rank, i);
+  auto spec = reduce_spec(nullptr, nullptr, count, Dtype::int32, Op::sum);
+  spec.sbuf_desc = in.desc;
+  spec.rbuf_desc = out.desc;
+  RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(out[i], sum(rank.size, i));
+  for (std::size_t i = 0; i < count; ++i) out[i] = -1;
+  spec.root = 1;
+  RANK_EQUAL(sharp_coll_do_reduce(comm, &spec), 0);
+  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(out[i], rank.rank == 1 ? sum(rank.size, i) : -1);
+  spec.sbuf_desc = whole.desc;
+  spec.offset = 0;
+  RANK_EQUAL(sharp_coll_do_reduce_scatter(comm, &spec), 0);
+  const std::size_t mine = static_cast<std::size_t>(rank.rank) * count;
+  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(out[i], sum(rank.size, mine + i));
+  sharp_coll_gather_spec gather{};
+  gather.sbuf_desc = in.desc;
+  gather.rbuf_desc = gathered.desc;
+  RANK_EQUAL(sharp_coll_do_allgather(comm, &gather), 0);
+  for (std::size_t i = 0; i < count * size; ++i) RANK_EQUAL(gathered[i], value(static_cast<int>(i / count), i % count));
+  sharp_coll_bcast_spec bcast{};
+  bcast.root = 2;
+  bcast.size = count * 4;
+  bcast.buf_desc = in.desc;
+  RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), 0);
+  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(in[i], value(2, i));
+}
+
+TEST_F(World, ListsOfCudaMemoryAreExactInEveryKind) {
+  for (const char* sat : {"0", "1"}) {
+    const auto job = new_job_id();
+    expect_well(3,
+                [&](Rank& rank) {
+                  const Fake fake;
+                  auto* context = rank.init(job);
+                  auto* comm = rank.comm(context);
+                  for (const std::size_t count : {7, 40, 1000, 600'000}) {
+                    if (count > 1000 && *sat == '0') continue;
+                    for (int way = 0; way < 3; ++way) {
+                      const int mine = (way + rank.rank) % 3;  // host to device, device to host, device to device
+                      lists_in_every_kind(rank, fake, comm, count, mine != 0, mine != 1);
+                    }
+                  }
+                  RANK_CHECK(fake.counts().to_host > 0 && fake.counts().to_device > 0);
+                  RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+                  RANK_EQUAL(sharp_coll_finalize(context), 0);
+                  const auto left = fake.counts();
+                  RANK_CHECK(left.pinned == 0 && left.streams == 0 && left.events == 0);
+                },
+                {{"SHARP_COLL_ENABLE_SAT", sat}});
+  }
+}
+
+TEST_F(World, CudaBuffersAreExactWhereStripesGoToSeveralGroups) {
+  for (const char* sat : {"0", "1"}) {
+    const auto job = new_job_id();
+    expect_well(3,
+                [&](Rank& rank) {
+                  const Fake fake;
+                  auto* context = rank.init(job);
+                  auto* comm = rank.comm(context);
+                  RANK_EQUAL(info_of(comm).groups, 3u);
+                  for (const std::size_t count : {1, 1000, 600'000}) {
+                    if (count > 1000 && *sat == '0') continue;
+                    for (int way = 0; way < 4; ++way) {
+                      const int mine = (way + rank.rank) % 4;
+                      every_kind(rank, fake, context, comm, count, mine % 2 == 0, mine / 2 == 0);
+                    }
+                    lists_in_every_kind(rank, fake, comm, count + 6, rank.rank != 0, rank.rank != 1);
+                  }
+                  // The later stripes are posted long before their data are on the host: none may go ahead of its copy.
+                  const std::size_t large = 6 << 20;
+                  const bool streams = *sat == '1';
+                  if (streams) {
+                    const auto before = fake.counts();
+                    Numbers in(fake, large, true), out(fake, large, true);
+                    for (std::size_t i = 0; i < large; ++i) in.data[i] = value(rank.rank, i);
+                    auto spec = spec_of(in, out, large);
+                    RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+                    for (std::size_t i = 0; i < large; ++i) RANK_EQUAL(out.data[i], sum(3, i));
+                    RANK_EQUAL(fake.counts().to_host - before.to_host, 24);
+                    RANK_CHECK(fake.counts().not_ready > before.not_ready);
+                  }
+                  RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+                  RANK_EQUAL(sharp_coll_finalize(context), 0);
+                  const auto left = fake.counts();
+                  RANK_CHECK(left.pinned == 0 && left.streams == 0 && left.events == 0);
+                },
+                {{"SHARP_COLL_ENABLE_SAT", sat}, {"SHARP_COLL_GROUPS_PER_COMM", "3"}});
+  }
+}
+
+TEST_F(World, CudaMemoryIsRefusedInEveryKindWhereItIsSwitchedOff) {
+  const auto job = new_job_id();
+  const auto ended = run(2, {{"SHARP_COLL_ENABLE_CUDA", "0"}}, [&](Rank& rank) {
+    const Fake fake;
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    constexpr std::size_t kCount = 100;
+    const Numbers device(fake, 2 * kCount, true), host(fake, 2 * kCount, false);
+    void* handle = nullptr;
+    RANK_EQUAL(sharp_coll_reg_mr(context, device.pointer, kCount * 4, &handle), 0);
+    for (const bool sends_device : {true, false}) {
+      const Numbers &in = sends_device ? device : host, &out = sends_device ? host : device;
+      auto spec = spec_of(in, out, kCount);
+      spec.root = rank.rank;  // each is the root of its own: refused at everybody alike
+      spec.offset = 0;
+      RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), SHARP_COLL_ENOT_SUPP);
+      RANK_EQUAL(sharp_coll_do_reduce(comm, &spec), SHARP_COLL_ENOT_SUPP);
+      RANK_EQUAL(sharp_coll_do_reduce_scatter(comm, &spec), SHARP_COLL_ENOT_SUPP);
+      for (void* by : {handle, static_cast<void*>(nullptr)}) {
+        sharp_coll_gather_spec gather{};
+        gather.sbuf_desc = in.desc(kCount);
+        gather.rbuf_desc = out.desc(2 * kCount);
+        (sends_device ? gather.sbuf_desc : gather.rbuf_desc).buffer.mem_handle = by;
+        RANK_EQUAL(sharp_coll_do_allgather(comm, &gather), SHARP_COLL_ENOT_SUPP);
+      }
+    }
+    sharp_coll_bcast_spec bcast{};
+    bcast.size = kCount * 4;
+    bcast.buf_desc = device.desc(kCount);
+    RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), SHARP_COLL_ENOT_SUPP);
+    const auto counts = fake.counts();
+    RANK_CHECK(counts.to_host == 0 && counts.to_device == 0 && counts.pinned == 0);
+    // All refused: the group goes on.
+    for (std::size_t i = 0; i < kCount; ++i) host.data[i] = value(rank.rank, i);
+    auto spec = spec_of(host, host, kCount);
+    RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+    for (std::size_t i = 0; i < kCount; ++i) RANK_EQUAL(host.data[i], sum(2, i));
+    RANK_EQUAL(sharp_coll_dereg_mr(context, handle), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(ended[0].err, "") << "that it is not offered is no error";
+}
+
 TEST_F(World, WithoutADriverCudaMemoryIsNotSupported) {
   if (void* real = ::dlopen("libcuda.so.1", RTLD_NOW); real != nullptr) GTEST_SKIP() << "this host has a driver";
   const auto job = new_job_id();
