@@ -439,8 +439,11 @@ int sharp_coll_reg_mr(struct sharp_coll_context* ctx, void* buf, size_t size, vo
 
 int sharp_coll_reg_mr_v2(struct sharp_coll_context* ctx, void* buf, size_t size,
                          const struct sharp_coll_reg_params* params, void** mr) {
-  if (params != nullptr && (params->field_mask & SHARP_COLL_REG_FIELD_DMABUF_FD) != 0 && params->dmabuf_fd >= 0)
-    return SHARP_COLL_ENOT_SUPP;
+  // The NCCL plugin passes a GPU's memory by descriptor and address: it is staged by its address. Of other memory behind a descriptor
+  // nobody says how the host gets at it.
+  const bool has_fd =
+      params != nullptr && (params->field_mask & SHARP_COLL_REG_FIELD_DMABUF_FD) != 0 && params->dmabuf_fd >= 0;
+  if (has_fd && !cuda::is_device(buf)) return SHARP_COLL_ENOT_SUPP;
   return sharp_coll_reg_mr(ctx, buf, size, mr);
 }
 

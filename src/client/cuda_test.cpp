@@ -398,6 +398,44 @@ TEST_F(World, CudaMemoryIsRefusedInEveryKindWhereItIsSwitchedOff) {
   EXPECT_EQ(ended[0].err, "") << "that it is not offered is no error";
 }
 
+TEST_F(World, AGpusMemoryBehindADescriptorIsUsedByItsAddress) {
+  const auto job = new_job_id();
+  expect_well(2, [&](Rank& rank) {
+    const Fake fake;
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    constexpr std::size_t kCount = 1000;
+    const Numbers in(fake, kCount, true), out(fake, 2 * kCount, true), host(fake, kCount, false);
+    for (std::size_t i = 0; i < kCount; ++i) in.data[i] = value(rank.rank, i);
+    sharp_coll_reg_params params{};
+    params.field_mask = SHARP_COLL_REG_FIELD_DMABUF_FD | SHARP_COLL_REG_FIELD_DMABUF_OFFSET;
+    params.dmabuf_fd = 1 << 20;  // which is nobody's: it is not looked at
+    params.dmabuf_offset = 4096;
+    void *from = nullptr, *to = nullptr, *none = nullptr;
+    RANK_EQUAL(sharp_coll_reg_mr_v2(context, in.pointer, kCount * 4, &params, &from), 0);
+    RANK_EQUAL(sharp_coll_reg_mr_v2(context, out.pointer, 2 * kCount * 4, &params, &to), 0);
+    RANK_EQUAL(sharp_coll_reg_mr_v2(context, host.pointer, kCount * 4, &params, &none), SHARP_COLL_ENOT_SUPP);
+    RANK_EQUAL(sharp_coll_reg_mr_v2(context, nullptr, kCount * 4, &params, &none), SHARP_COLL_ENOT_SUPP);
+    RANK_CHECK(none == nullptr);
+    sharp_coll_gather_spec gather{};
+    gather.sbuf_desc = in.desc(kCount);
+    gather.rbuf_desc = out.desc(2 * kCount);
+    gather.sbuf_desc.buffer.mem_handle = from;
+    gather.rbuf_desc.buffer.mem_handle = to;
+    RANK_EQUAL(sharp_coll_do_allgather(comm, &gather), 0);
+    for (std::size_t i = 0; i < 2 * kCount; ++i)
+      RANK_EQUAL(out.data[i], value(static_cast<int>(i / kCount), i % kCount));
+    auto spec = spec_of(in, in, kCount);
+    spec.sbuf_desc.buffer.mem_handle = spec.rbuf_desc.buffer.mem_handle = from;
+    RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+    for (std::size_t i = 0; i < kCount; ++i) RANK_EQUAL(in.data[i], sum(2, i));
+    RANK_EQUAL(sharp_coll_dereg_mr(context, from), 0);
+    RANK_EQUAL(sharp_coll_dereg_mr(context, to), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+}
+
 TEST_F(World, WithoutADriverCudaMemoryIsNotSupported) {
   if (void* real = ::dlopen("libcuda.so.1", RTLD_NOW); real != nullptr) GTEST_SKIP() << "this host has a driver";
   const auto job = new_job_id();

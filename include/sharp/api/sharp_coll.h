@@ -380,7 +380,8 @@ int sharp_coll_req_free(void* handle);
 /** Announce memory for use in operations. Optional and cheap here; any number may be outstanding, ranges may overlap.
  *  Never fails for host memory. Callable from any thread. */
 int sharp_coll_reg_mr(struct sharp_coll_context* ctx, void* buf, size_t size, void** mr);
-/** The same with a dma-buf: dmabuf_fd -1 or no field set is plain registration, anything else SHARP_COLL_ENOT_SUPP. */
+/** The same with a dma-buf: dmabuf_fd -1 or no field set is plain registration. With a descriptor `buf` must be the address of CUDA memory,
+ *  by which it is used, and the descriptor is not looked at. @retval SHARP_COLL_ENOT_SUPP other memory behind a descriptor. */
 int sharp_coll_reg_mr_v2(struct sharp_coll_context* ctx, void* buf, size_t size,
                          const struct sharp_coll_reg_params* params, void** mr);
 int sharp_coll_dereg_mr(struct sharp_coll_context* ctx, void* mr);
