@@ -299,19 +299,24 @@ void Comm::fill(sumac_comm_info& info) const {
 
 bool destroy(std::unique_ptr<Comm> comm) {
   Context& context = comm->context();
+  context.free_departed();
   {
     auto guard = context.lock();
     if (!comm->is_leaving()) comm->leave(nullptr);
   }
-  const Duration patience =
-      context.coll_timeout_ms() > 0 ? Duration(Millis(context.coll_timeout_ms())) : Duration(kLeavePatience);
+  const bool is_bounded = context.coll_timeout_ms() > 0;
+  const Millis patience = is_bounded ? Millis(context.coll_timeout_ms()) : kLeavePatience;
   const bool left = context.wait_until([&] { return comm->has_left(); }, deadline_after(monotonic_now(), patience));
   if (left) return true;
-  SUMAC_WARN(context.log(), "comm_destroy: not all members left within {} ms; going on without them",
-             std::chrono::duration_cast<Millis>(patience).count());
   auto guard = context.lock();
+  // Others may be later than that (MVAPICH's own default is 100 ms): whose operations are all over has done its part, and the rest
+  // needs nobody's waiting.
+  const bool is_through = comm->outstanding() == 0;
+  SUMAC_LOG(context.log(), is_through && is_bounded ? LogLevel::debug : LogLevel::warn,
+            "comm_destroy: not all members left within {} ms; going on without them{}", patience.count(),
+            is_through ? "" : ", and with operations under way");
   context.abandon(std::move(comm));
-  return false;
+  return is_through;
 }
 
 }  // namespace sumac::client

@@ -111,7 +111,8 @@ class Comm {
   std::uint32_t in_order_head_ = 0, in_order_tail_ = 0;
 };
 
-/// Without the lock: leave and wait for the others at most coll_timeout; false if they did not come (it is then kept aside).
+/// Without the lock: leave and wait for the others at most coll_timeout; if they don't come it is kept aside. False: with operations
+/// of this member under way.
 bool destroy(std::unique_ptr<Comm> comm);
 
 }  // namespace sumac::client

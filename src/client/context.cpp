@@ -240,6 +240,15 @@ void Context::watch(Comm& comm) {
 
 void Context::abandon(std::unique_ptr<Comm> comm) { abandoned_.push_back(std::move(comm)); }
 
+void Context::free_departed() {
+  std::vector<std::unique_ptr<Comm>> departed;  // go behind the guard: they take the lock themselves
+  auto guard = lock();
+  const auto rest =
+      std::partition(abandoned_.begin(), abandoned_.end(), [](const auto& comm) { return !comm->has_left(); });
+  departed.assign(std::move_iterator(rest), std::move_iterator(abandoned_.end()));
+  abandoned_.erase(rest, abandoned_.end());
+}
+
 void Context::remove(Comm& comm) noexcept {
   std::erase(comms_, &comm);
   std::erase(watched_, &comm);

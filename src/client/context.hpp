@@ -72,6 +72,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void watch(Comm& comm);
   /// Keeps a communicator whose members did not all come in time, until they do or the job ends.
   void abandon(std::unique_ptr<Comm> comm);
+  /// Without the lock: frees those of them that all members have left meanwhile.
+  void free_departed();
   /// Something moves that no descriptor tells of (copies from a GPU): waiting calls look again soon.
   void busy() noexcept {
     ++events_;

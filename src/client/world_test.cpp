@@ -480,6 +480,38 @@ TEST_F(World, LeaveCanBePostedWithoutWaiting) {
   });
 }
 
+TEST_F(World, WhoLeavesLateIsNoErrorForWhoIsThrough) {
+  const auto job = new_job_id();
+  const auto body = [&](Rank& rank) {
+    auto init = rank.init_spec(job);
+    init.config.coll_timeout = 1;  // a program's own default may be as short: MVAPICH's is 100
+    sharp_coll_context* context = nullptr;
+    RANK_EQUAL(sharp_coll_init(&init, &context), 0);
+    for (int turn = 0; turn < 5; ++turn) {
+      auto *comm = rank.comm(context), *other = rank.comm(context);
+      RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+      // Rank 1 does not leave before rank 0 has returned; then it is the other way round.
+      if (rank.rank == turn % 2) RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+      rank.barrier();
+      RANK_EQUAL(sharp_coll_do_barrier(other), 0);
+      if (rank.rank != turn % 2) RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+      RANK_EQUAL(sharp_coll_do_barrier(other), 0);
+      RANK_EQUAL(sharp_coll_comm_destroy(other), 0);
+    }
+    // And where it ends its whole job meanwhile.
+    auto* last = rank.comm(context);
+    std::int32_t in = 1, out = 0;
+    auto sum = reduce_spec(&in, &out, 1, Dtype::int32, Op::sum);
+    RANK_EQUAL(sharp_coll_do_allreduce(last, &sum), 0);
+    if (rank.rank != 0) rank.barrier();
+    RANK_EQUAL(sharp_coll_comm_destroy(last), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+    if (rank.rank == 0) rank.barrier();
+  };
+  const auto ended = run(2, {}, body);
+  EXPECT_EQ(ended[0].err + ended[1].err, "");
+}
+
 TEST_F(World, StatisticsAreSummedOverRanksWhenAskedFor) {
   const auto job = new_job_id();
   auto config = on(*daemons_, 3);

@@ -310,7 +310,8 @@ int sharp_coll_comm_init(struct sharp_coll_context* ctx, struct sharp_coll_comm_
                          struct sharp_coll_comm** comm);
 
 /** Leave the group and free it. Collective, but without out-of-band calls. Complete every request first. Waits for the
- *  other members at most coll_timeout ms (30 s if that is -1). `comm` is invalid afterwards whatever is returned. */
+ *  other members at most coll_timeout ms (30 s if that is -1); who is later leaves by itself, which is no error here. `comm` is invalid
+ *  afterwards whatever is returned. @retval SHARP_COLL_ERROR  By then operations of this member's own were still under way. */
 int sharp_coll_comm_destroy(struct sharp_coll_comm* comm);
 
 /** Return when all members have entered. @retval SHARP_COLL_ERROR the group has ended, the log names who and why. */
