@@ -284,7 +284,9 @@ struct sharp_coll_gather_spec {
  *  @retval SHARP_COLL_ESESS_INIT   A host has no sharpd: start it, or run the program through `sumac run`.
  *  @retval SHARP_COLL_EJOB_CREATE  No manager, or it refused (the log says what was short).
  *  @retval SHARP_COLL_ECONN_TREE   An aggregation node can't be reached.
- *  @retval SHARP_COLL_EDEV         SUMAC_NET_DEVICE names no interface of this host.
+ *  @retval SHARP_COLL_EDEV         The list of ports in force is malformed, or names one that this host does not have. It is the first that
+ *                                  says something of SHARP_COLL_IB_DEV_LIST, config.ib_dev_list (of Open MPI's component: HCOLL_MAIN_IB),
+ *                                  sharpd's own and SUMAC_NET_DEVICE; the log says which.
  *  @retval SHARP_COLL_ENOTREE      A host of the job is not in the manager's fabric.
  *  @retval SHARP_COLL_EINVAL, SHARP_COLL_EOOB
  *
