@@ -1,5 +1,6 @@
 // sharp_an: an aggregation node.
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 
 #include "control/command_line.hpp"
@@ -89,8 +90,12 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     one.net.listen = *std::move(listen);
     auto shard = Shard::start(one, *wake, log);
     if (!shard) return shard;
-    // On its own thread: those that gRPC starts inherit nothing.
-    if (auto pinned = (*shard)->call([&](DataPath&) { return pin_this_thread(*processors, k); }); !pinned)
+    // On its own thread: those that gRPC starts inherit nothing. Its name is what top -H and perf show.
+    if (auto pinned = (*shard)->call([&](DataPath&) {
+          ::pthread_setname_np(::pthread_self(), fmt::format("tree-{}", k).c_str());
+          return pin_this_thread(*processors, k);
+        });
+        !pinned)
       return tl::unexpected(pinned.error());
     // Whatever the log's level: who sizes a host or a cgroup needs it; again when the node enters more trees than before. UCX has
     // buffers of its own that nobody can bound from outside.

@@ -38,7 +38,7 @@ struct Tree {
   Scratch scratch;
   std::string manager = "unix:" + scratch.file("am.sock");
   std::string listen = "127.0.0.1:0";  ///< Of the nodes' data paths.
-  std::vector<std::string> manager_options;
+  std::vector<std::string> manager_options, node_options;
   /// Certificates, if the daemons have any: of the authority here, `--tls-...` for each by role and name.
   std::optional<control::TestPki> pki;
   const char* fabric = kFabric;
@@ -73,7 +73,9 @@ struct Tree {
     start_others();
   }
   struct TwoTrees {};
-  explicit Tree(TwoTrees) : fabric(kTwoTrees) { start_all(); }
+  explicit Tree(TwoTrees, std::vector<std::string> options = {}) : node_options(std::move(options)), fabric(kTwoTrees) {
+    start_all();
+  }
   /// A manager that keeps its state.
   struct Durable {};
   explicit Tree(Durable) {
@@ -114,11 +116,11 @@ struct Tree {
     am.emplace("sharp_am", with_tls(control::CertRole::manager, "am", arguments), scratch.file("am.log"));
   }
   void start(std::optional<DaemonProcess>& daemon, const std::string& name) {
-    daemon.emplace("sharp_an",
-                   with_tls(control::CertRole::node, name,
-                            {"--name", name, "--manager", manager, "--listen", listen, "--log-level", "3",
-                             "--stats-file", scratch.file(name + ".json")}),
-                   scratch.file(name + ".log"));
+    std::vector<std::string> arguments{"--name",      name,   "--manager",    manager,
+                                       "--listen",    listen, "--stats-file", scratch.file(name + ".json"),
+                                       "--log-level", "3"};
+    arguments.insert(arguments.end(), node_options.begin(), node_options.end());
+    daemon.emplace("sharp_an", with_tls(control::CertRole::node, name, arguments), scratch.file(name + ".log"));
   }
   /// Waits until the manager has all nodes back; false after a time that only a failure reaches.
   bool all_registered() const {
