@@ -35,6 +35,9 @@ class Programs(unittest.TestCase):
     def test_nccl_plugin(self):
         self.passes("nccl_plugin", 4, SHARP_COLL_IB_DEV_LIST="any")  # it names an adapter, which this machine need not have
 
+    def test_xccl_team(self):
+        self.passes("xccl_team", 3, SHARP_COLL_IB_DEV_LIST="any")  # it names an adapter as well
+
     def test_vendor_style(self):
         self.passes("vendor_style", 5)
 
@@ -42,6 +45,10 @@ class Programs(unittest.TestCase):
     def test_mvapich(self):
         self.passes("mvapich", 5)
 
+
+    @unittest.skipIf(IS_SANITIZED, "a sanitized library can't be loaded by dlopen")
+    def test_tccl(self):
+        self.passes("tccl", 3)
 
 class Headers(unittest.TestCase):
     def compiles(self, compiler, language, standard, headers):
