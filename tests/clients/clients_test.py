@@ -40,15 +40,16 @@ class Programs(unittest.TestCase):
 
     def test_vendor_style(self):
         self.passes("vendor_style", 5)
+        self.passes("vendor_style", 3, SHARP_COLL_ENABLE_SAT="0")
 
     @unittest.skipIf(IS_SANITIZED, "a sanitized library can't be loaded by dlopen")
     def test_mvapich(self):
         self.passes("mvapich", 5)
 
-
     @unittest.skipIf(IS_SANITIZED, "a sanitized library can't be loaded by dlopen")
     def test_tccl(self):
         self.passes("tccl", 3)
+
 
 class Headers(unittest.TestCase):
     def compiles(self, compiler, language, standard, headers):

@@ -1,5 +1,6 @@
 /* In the manner of the shipped example: everything that caps advertises, sizes doubling, 512 operations outstanding, lists of up to 15
- * pieces, groups of the world, of it reversed, and of parts whose sizes are no powers of two. */
+ * pieces, reduce and bcast from each root, reduce-scatter and allgather in chunks; in groups of the world, of it reversed, and of parts
+ * whose sizes are no powers of two. */
 #include "oob.h"
 
 #define OUTSTANDING 512
@@ -103,6 +104,132 @@ static int complex_mode(struct sharp_coll_comm* group, const struct sharp_coll_c
   return ran;
 }
 
+/* Pairs of each type with each type of tag that caps advertises. Of three elements one is best at the last rank, one at the first, and one
+ * is the same everywhere, where the smallest tag wins; tags fall with the rank. */
+static void put_pair(unsigned char* at, int type, int tag_type, size_t i, int rank, int size) {
+  const long value = i % 3 == 0 ? rank + 1 : i % 3 == 1 ? size - rank : 9;
+  const long tag = size - 1 - rank;
+  put(at, type, 0, value);
+  memcpy(at + width_of(type), &tag, width_of(tag_type));
+}
+static int pairs(struct sharp_coll_comm* group, const struct sharp_coll_caps* caps, int rank, int size) {
+  int ran = 0;
+  MUST(caps->sharp_pkt_version >= 1 && caps->support_mask.tag_dtypes != 0);
+  for (int type = 0; type < SHARP_DTYPE_NULL; ++type)
+    for (int tag = 0; tag < SHARP_DTYPE_NULL; ++tag)
+      for (int op = SHARP_OP_MAXLOC; op <= SHARP_OP_MINLOC; ++op) {
+        if ((caps->support_mask.dtypes >> type & 1) == 0 || (caps->support_mask.tag_dtypes >> tag & 1) == 0 ||
+            (caps->support_mask.reduce_ops >> op & 1) == 0)
+          continue;
+        const size_t pair = width_of(type) + width_of(tag);
+        for (size_t bytes = 16; bytes <= 4096; bytes *= 4) {
+          const size_t count = bytes / pair;
+          unsigned char in[4096], out[4096], want[4096];
+          for (size_t i = 0; i < count; ++i) {
+            const int rising = op == SHARP_OP_MAXLOC ? size - 1 : 0, falling = size - 1 - rising;
+            put_pair(in + i * pair, type, tag, i, rank, size);
+            put_pair(want + i * pair, type, tag, i, i % 3 == 0 ? rising : i % 3 == 1 ? falling : size - 1, size);
+          }
+          struct sharp_coll_reduce_spec spec;
+          POISON(spec);
+          describe(&spec.sbuf_desc, in, count * pair);
+          describe(&spec.rbuf_desc, out, count * pair);
+          spec.dtype = (enum sharp_datatype)type;
+          spec.tag_dtype = (enum sharp_datatype)tag;
+          spec.op = (enum sharp_reduce_op)op;
+          spec.length = count;
+          spec.aggr_mode = SHARP_AGGREGATION_NONE;
+          const int status = sharp_coll_do_allreduce(group, &spec);
+          if (status != 0 || memcmp(out, want, count * pair) != 0)
+            fprintf(stderr, "type %d tag %d op %d %zu pairs: %d\n", type, tag, op, count, status);
+          MUST(status == SHARP_COLL_SUCCESS && memcmp(out, want, count * pair) == 0);
+          ++ran;
+        }
+      }
+  return ran;
+}
+
+/* From each root, whole and as a list; the receive descriptor of a reduce is left unset elsewhere. */
+static void rooted(struct sharp_coll_comm* group, int rank, int size) {
+  enum { kMost = 40000 };
+  static unsigned short in[kMost], out[kMost];
+  for (size_t count = 1; count <= kMost; count = count * 3 + 1)
+    for (int root = 0; root < size; ++root) {
+      struct sharp_data_iov cut[2] = {{in, count / 3 * 2, NULL}, {in + count / 3, (count - count / 3) * 2, NULL}};
+      for (size_t i = 0; i < count; ++i) in[i] = (unsigned short)(i + (size_t)rank), out[i] = 7;
+      struct sharp_coll_reduce_spec reduce;
+      POISON(reduce);
+      describe(&reduce.sbuf_desc, in, count * 2);
+      if (rank == root) describe(&reduce.rbuf_desc, out, count * 2);
+      reduce.root = root;
+      reduce.dtype = SHARP_DTYPE_UNSIGNED_SHORT;
+      reduce.op = SHARP_OP_SUM;
+      reduce.length = count;
+      reduce.aggr_mode = SHARP_AGGREGATION_NONE;
+      MUST(sharp_coll_do_reduce(group, &reduce) == SHARP_COLL_SUCCESS);
+      for (size_t i = 0; i < count; ++i)
+        MUST(out[i] == (rank == root ? (unsigned short)((size_t)size * i + (size_t)(size * (size - 1) / 2)) : 7));
+      struct sharp_coll_bcast_spec bcast;
+      POISON(bcast);
+      bcast.buf_desc.type = SHARP_DATA_IOV;
+      bcast.buf_desc.mem_type = SHARP_MEM_TYPE_HOST;
+      bcast.buf_desc.iov.count = 2;
+      bcast.buf_desc.iov.vector = cut;
+      bcast.root = root;
+      bcast.size = count * 2;
+      void* handle = NULL;
+      MUST(sharp_coll_do_bcast_nb(group, &bcast, &handle) == SHARP_COLL_SUCCESS);
+      MUST(sharp_coll_req_wait(handle) == SHARP_COLL_SUCCESS);
+      for (size_t i = 0; i < count; ++i) MUST(in[i] == (unsigned short)(i + (size_t)root));
+    }
+}
+
+/* Where `rank`'s part of `part` bytes begins within a chunk at `offset`, counted from the part's own beginning. */
+static size_t begin_in(size_t offset, size_t part, int rank) {
+  const size_t own = part * (size_t)rank;
+  return offset > own && offset < own + part ? offset - own : 0;
+}
+
+/* Chunk by chunk over a vector of `part` bytes for each member: the caller moves its own pointer along, the length that it tells stays
+ * that of the part. */
+static void chunks(struct sharp_coll_comm* group, size_t part, size_t chunk, int rank, int size) {
+  const size_t whole = part * (size_t)size;
+  unsigned char *in = malloc(whole), *out = malloc(part), *all = malloc(whole), *mine = malloc(part);
+  MUST(in != NULL && out != NULL && all != NULL && mine != NULL);
+  for (size_t i = 0; i < whole; ++i) in[i] = (unsigned char)(i * 3 + (size_t)rank), all[i] = 0xEE;
+  for (size_t i = 0; i < part; ++i) out[i] = 0xEE, mine[i] = (unsigned char)(i * 5 + (size_t)rank * 11);
+  for (size_t offset = 0; offset < whole; offset += chunk) {
+    const size_t window = offset + chunk < whole ? chunk : whole - offset, begin = begin_in(offset, part, rank);
+    struct sharp_coll_reduce_spec scatter;
+    POISON(scatter);
+    describe(&scatter.sbuf_desc, in + offset, window);
+    describe(&scatter.rbuf_desc, out + begin, part);
+    scatter.dtype = SHARP_DTYPE_UINT8;
+    scatter.op = SHARP_OP_SUM;
+    scatter.length = part;
+    scatter.offset = offset;
+    scatter.aggr_mode = SHARP_AGGREGATION_NONE;
+    MUST(sharp_coll_do_reduce_scatter(group, &scatter) == SHARP_COLL_SUCCESS);
+    struct sharp_coll_gather_spec gather;
+    POISON(gather);
+    describe(&gather.sbuf_desc, mine + begin, part);
+    describe(&gather.rbuf_desc, all + offset, window);
+    gather.dtype = SHARP_DTYPE_UINT8;
+    gather.size = window / part; /* a quotient that means nothing */
+    gather.offset = offset;
+    MUST(sharp_coll_do_allgather(group, &gather) == SHARP_COLL_SUCCESS);
+  }
+  for (size_t i = 0; i < part; ++i) {
+    const size_t at = part * (size_t)rank + i;
+    MUST(out[i] == (unsigned char)((size_t)size * at * 3 + (size_t)(size * (size - 1) / 2)));
+  }
+  for (size_t i = 0; i < whole; ++i) MUST(all[i] == (unsigned char)(i % part * 5 + i / part * 11));
+  free(in);
+  free(out);
+  free(all);
+  free(mine);
+}
+
 static void outstanding(struct sharp_coll_comm* group, int size) {
   static int in[OUTSTANDING][15], out[OUTSTANDING][15];
   static struct sharp_data_iov from[OUTSTANDING][15], to[OUTSTANDING][15];
@@ -164,7 +291,7 @@ int main(int argc, char** argv) {
   MPI_Comm_split(world, 0, -rank, &groups[1]);              /* reversed */
   MPI_Comm_split(world, rank < size / 2, rank, &groups[2]); /* halves, of 5: 2 and 3 */
   MPI_Comm_split(world, rank == 0, rank, &groups[3]);       /* one alone, and the rest */
-  int ran = 0;
+  int ran = 0, paired = 0;
   for (int g = 0; g < 4; ++g) {
     int me = 0, members = 0;
     MPI_Comm_rank(groups[g], &me);
@@ -177,12 +304,22 @@ int main(int argc, char** argv) {
     struct sharp_coll_comm* group = NULL;
     MUST(sharp_coll_comm_init(context, &spec, &group) >= 0);
     ran += complex_mode(group, &caps, me, members);
+    paired += pairs(group, &caps, me, members);
+    rooted(group, me, members);
+    const size_t parts[] = {1, 100, 4096, 50000};
+    for (int i = 0; i < 4; ++i) {
+      chunks(group, parts[i], parts[i] * (size_t)members, me, members); /* in one */
+      chunks(group, parts[i], parts[i], me, members);
+      chunks(group, parts[i], parts[i] * 2 / 3 + 1, me, members); /* through the edges of parts */
+    }
     outstanding(group, members);
     MUST(sharp_coll_do_barrier(group) == SHARP_COLL_SUCCESS);
     MUST(sharp_coll_comm_destroy(group) == SHARP_COLL_SUCCESS);
     MPI_Comm_free(&groups[g]);
   }
   MUST(ran > 4 * 900);
+  MUST(paired == 4 * 12 * 8 * 2 * 5); /* groups, values, tags, operations, sizes */
+  MPI_Barrier(world); /* rank 0 ends the job, and is alone in its last group */
   MUST(sharp_coll_finalize(context) == SHARP_COLL_SUCCESS);
   if (rank == 0) puts("vendor-style: passed");
   MPI_Finalize();
