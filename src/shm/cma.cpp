@@ -112,8 +112,9 @@ Errc agree_on_single_copy(Group& group, bool wanted, CopyRefusal* refusal) {
   const auto first = std::find_if(answers.begin(), answers.end(), [](const Answer& answer) { return !answer.agrees; });
   group.turning.single_copy = first == answers.end();
   if (refusal != nullptr)
-    *refusal = first == answers.end() ? CopyRefusal{}
-                                      : CopyRefusal{static_cast<int>(first - answers.begin()), first->other, first->why};
+    *refusal = first == answers.end()
+                   ? CopyRefusal{}
+                   : CopyRefusal{static_cast<int>(first - answers.begin()), first->other, first->why};
   return Errc::ok;
 }
 

@@ -15,12 +15,6 @@ using shm::Exercise;
 
 const sumac_call_t* c_call(const Exercise& exercise) { return reinterpret_cast<const sumac_call_t*>(&exercise.call()); }
 
-std::string explained(const sumac_team_t* team) {
-  std::string text(sumac_team_explain(team, nullptr, 0), '\0');
-  sumac_team_explain(team, text.data(), text.size());
-  return text;
-}
-
 TEST(Explain, NamesEveryCollectiveAndWhy) {
   const auto places = places_of(2, 1, 2);
   const auto options = options_with({{"HCOLL_ML_DISABLE_BCAST", "1"}});

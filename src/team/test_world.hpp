@@ -401,6 +401,12 @@ inline const sumac_team_options_t* as_c(const OptionsHandle& handle) {
   return reinterpret_cast<const sumac_team_options_t*>(&handle);
 }
 
+inline std::string explained(const sumac_team_t* team) {
+  std::string text(sumac_team_explain(team, nullptr, 0), '\0');
+  sumac_team_explain(team, text.data(), text.size());
+  return text;
+}
+
 /// `hosts` hosts of `sockets` sockets with `cores` ranks each. `cyclic`: rank 0 on host 0, rank 1 on host 1, ...
 inline std::vector<sumac_place_t> places_of(int hosts, int sockets, int cores, bool cyclic = false) {
   std::vector<sumac_place_t> places(static_cast<std::size_t>(hosts * sockets * cores));

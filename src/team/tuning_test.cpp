@@ -14,12 +14,6 @@ namespace {
 using shm::Coll;
 using shm::Exercise;
 
-std::string explained(const sumac_team_t* team) {
-  std::string text(sumac_team_explain(team, nullptr, 0), '\0');
-  sumac_team_explain(team, text.data(), text.size());
-  return text;
-}
-
 /// As after `sumac tune`, whatever the number of processors.
 OptionsHandle options_with_file(std::uint32_t ranks, std::vector<std::pair<std::uint64_t, std::string>> from) {
   OptionsHandle options = options_with({});

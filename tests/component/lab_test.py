@@ -4,6 +4,7 @@ Each level of HCOLL_ENABLE_SHARP is held to its promise, with and without a mana
 
 import json
 import os
+import re
 import signal
 import subprocess
 import unittest
@@ -77,13 +78,34 @@ class WithTree(case.OnLab):
         self.assertRegex(done.err, r"rank 1\b.*count|count.*rank 1\b", done.text)
 
     def test_fewer_hosts_than_asked_for_are_left_alone(self):
-        done = run("churn", "3", settings={"HCOLL_SHARP_NP": "5"})
+        done = run("churn", "3", settings={"HCOLL_SHARP_NP": "5", "SUMAC_EXPLAIN": "1"})
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(done.tally["tree"], 0, done.text)
+        self.assertIn("\n  no tree between hosts: fewer hosts than HCOLL_SHARP_NP asks for\n", done.err)
+
+    def test_explain_says_why_the_tree_is_not_taken(self):
+        done = run("isend_barrier", ranks=8, mpirun=["--oversubscribe", "--map-by", "node"],
+                   settings={"HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "2048", "SUMAC_EXPLAIN": "1"})
+        self.assertEqual(done.code, 0, done.text)
+        leaders = "leaders: shared memory inside the hosts, the MPI's own collective among their leaders; not by the tree: "
+        for line in (r"barrier +any size +tree: .*",
+                     r"allreduce +1 to 2048 B +tree: .*",
+                     rf"allreduce +2049 to \d+ B +{leaders}of this it carries up to 2048 bytes; .*",
+                     rf"bcast +1 to \d+ B +{leaders}it does barrier, allreduce and reduce_scatter_block alone; .*",
+                     r"reduce_scatter_block +1 to 128 B +tree: .*",
+                     rf"reduce_scatter_block +129 to \d+ B +{leaders}of this it carries up to 1024 bytes of the whole vector; .*",
+                     rf"allreduce, others +1 to \d+ B +{leaders}it has no form of this type and operation; .*"):
+            self.assertEqual(len(re.findall(rf"^  {line}$", done.err, re.MULTILINE)), 1, f"{line}\n{done.text}")
+
+    def test_explain_says_that_nobody_asked_for_the_tree(self):
+        done = run("isend_barrier", settings={"HCOLL_ENABLE_SHARP": "0", "SUMAC_EXPLAIN": "1"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.err.count("\n  no tree between hosts: HCOLL_ENABLE_SHARP=0\n"), 1, done.text)
 
     def test_more_communicators_than_groups_at_level_2(self):
-        done = run("churn", "3", settings={"HCOLL_ENABLE_SHARP": "2", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "1"})
+        done = run("churn", "3", settings={"HCOLL_ENABLE_SHARP": "2", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "1", "SUMAC_EXPLAIN": "1"})
         self.assertEqual(done.code, 0, done.text)
+        self.assertIn("\n  no tree between hosts: it has no group for this communicator\n", done.err)
         self.assertIn("SHArP: sharp group create failed:SHArP Group alloc error(-4)", done.err)
         self.assertIn("SHArP: continuing without sharp on this communicator..", done.err)
         self.assertGreater(done.tally["next"], 0, done.text)
