@@ -135,6 +135,8 @@ std::string about_single_copy(const TuningInput& input) {
 //     0.60 / 0.68, 32 KiB 1.50 / 1.49 / 1.39, 48 KiB 2.24 / 2.15 / 1.95, 1 MiB stream / blocks 48 / 44; slow state 65 / 77
 //   the same on a Xeon (model 143, a line's round trip 200 ns), us stream / blocks: 16 KiB 4.7 / 6.3, 24 KiB 5.9 / 7.9, 32 KiB 7.1 / 9.4,
 //     48 KiB 10.4 / 12.0, 64 KiB 12.2 / 12.3, 1 MiB 241 / 238. So 64 KiB, where neither has a jump.
+//   the same on that Xeon, us flat / stream (sumac-shmbench, median of 3): 4160 B 1.41 / 1.88, 5 KiB 1.67 / 1.99, 6 KiB 1.95 / 2.18,
+//     8 KiB 2.67 / 2.63, 8256 B 3.60 / 2.74. So one round; at half of one the time jumped by a quarter.
 //   8 ranks on 2 cores:                   8 KiB 13 / 18, 32 KiB 58 / 35, 128 KiB 232 / 96, 1 MiB 2150 / 880
 //   8 ranks on 2 of the Xeon's, us blocks / pairs (sumac-shmbench): 64 KiB 67 to 75 / 57, 256 KiB 285 to 302 / 245 to 265, 1 MiB 1143 to 1185 / 999 to 1014,
 //     4 MiB 6340 to 6531 / 5393 to 5400
@@ -156,7 +158,7 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   // Who shares its core is there once instead of three times in a round of `flat`; who does not reads less in `blocks`. Two
   // read no more in `stream` and wait once instead of twice, until folding everything costs more than a wait.
   if (input.size <= 2 && !input.crowded) {
-    set(Coll::allreduce, {{one_round / 2, "flat"},
+    set(Coll::allreduce, {{one_round, "flat"},
                           {8 * one_round, "stream"},
                           {single ? kBlocksMax : SIZE_MAX, "blocks"},
                           {SIZE_MAX, "single"}});
