@@ -8,7 +8,6 @@
 
 namespace {
 
-using sumac::Bytes;
 using sumac::shm::Coll;
 using sumac::team::Choice;
 using sumac::team::Way;
