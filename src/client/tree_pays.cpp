@@ -10,12 +10,8 @@ topo::WaysFabric ways_of(const Job& job, std::uint32_t members) {
   fabric.hosts = std::min(members, job.fabric.hosts);
   fabric.rails = std::max(1u, job.fabric.rails);
   fabric.nodes_on_member_hosts = job.fabric.nodes_on_member_hosts;
-  for (const auto& tree : job.trees) {
-    fabric.trees.push_back({tree.rate_bits_per_s, tree.delay_ns, tree.member_nodes});
-    // A root in a switch is half way from host to host; one on a host is as far as another host.
-    const auto hop = tree.rate_bits_per_s == 0 ? 2 * tree.delay_ns : tree.delay_ns;
-    fabric.hop_delay_ns = fabric.hop_delay_ns == 0 ? hop : std::min(fabric.hop_delay_ns, hop);
-  }
+  for (const auto& tree : job.trees) fabric.trees.push_back({tree.rate_bits_per_s, tree.delay_ns, tree.member_nodes});
+  fabric.hop_delay_ns = topo::hop_delay_of(fabric.trees);
   return fabric;
 }
 

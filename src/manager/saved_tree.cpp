@@ -64,6 +64,7 @@ std::optional<topo::AggregationTree> tree_of(std::span<const std::uint32_t> shap
     topo::TreeNode node;
     node.name = fabric.nodes[i].name;
     node.link_rate_bits_per_s = topo::link_rate_bits_per_s(fabric, fabric.nodes[i]);
+    node.host = topo::host_of(fabric, fabric.nodes[i]);
     const auto parent = in.get(nodes + 2);
     node.in_tree = parent != 0;
     node.parent = parent < 2 ? -1 : static_cast<std::int32_t>(parent - 2);

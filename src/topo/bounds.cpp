@@ -28,6 +28,18 @@ double alone(const WaysFabric& fabric, const TreeBound& tree) {
 
 }  // namespace
 
+std::uint64_t hop_delay_of(std::span<const TreeBound> trees) {
+  const auto at_switch = [](const TreeBound& tree) { return tree.rate_bits_per_s == 0; };
+  const bool any = std::ranges::any_of(trees, at_switch);
+  std::uint64_t least = 0;
+  for (const auto& tree : trees) {
+    if (any && !at_switch(tree)) continue;
+    const auto hop = any ? 2 * tree.delay_ns : tree.delay_ns;
+    least = least == 0 ? hop : std::min(least, hop);
+  }
+  return least;
+}
+
 Line tree_line(const WaysFabric& fabric) {
   if (fabric.trees.empty()) return {};
   double speed = 0;  // bytes per second of all trees
@@ -103,16 +115,39 @@ WaysFabric with_nodes_at_switches(WaysFabric fabric) {
   return fabric;
 }
 
-std::int64_t tree_bytes_max(const WaysFabric& fabric) {
-  if (fabric.hosts < 2 || fabric.trees.empty() || fabric.port_rate_bits_per_s == 0) return kNoLimit;
+namespace {
+
+/// Up to where no way of the hosts' own is faster, and which is behind that.
+struct Crossover {
+  std::int64_t bytes = kNoLimit;
+  const char* to = "";
+};
+
+Crossover crossover(const WaysFabric& fabric) {
+  if (fabric.hosts < 2 || fabric.trees.empty() || fabric.port_rate_bits_per_s == 0) return {};
+  const struct {
+    const char* name;
+    Line line;
+  } ways[] = {{"recursive halving", halving_line(fabric)},
+              {"recursive doubling", doubling_line(fabric)},
+              {"all to one and back", linear_line(fabric)}};
   const Line tree = tree_line(fabric);
   double most = static_cast<double>(kNoLimit);
-  for (const Line& own : {halving_line(fabric), doubling_line(fabric), linear_line(fabric)}) {
+  const char* to = "";
+  for (const auto& [name, own] : ways) {
     if (tree.per_byte_s <= own.per_byte_s * kEqual) continue;  // what it may lose in delay it doesn't lose in bytes
-    most = std::min(most, std::max(0.0, (own.fixed_s - tree.fixed_s) / (tree.per_byte_s - own.per_byte_s)));
+    const double here = std::max(0.0, (own.fixed_s - tree.fixed_s) / (tree.per_byte_s - own.per_byte_s));
+    if (here >= most) continue;
+    most = here;
+    to = name;
   }
-  return most >= static_cast<double>(kNoLimit) ? kNoLimit : static_cast<std::int64_t>(most);
+  if (most >= static_cast<double>(kNoLimit)) return {};
+  return {static_cast<std::int64_t>(most), to};
 }
+
+}  // namespace
+
+std::int64_t tree_bytes_max(const WaysFabric& fabric) { return crossover(fabric).bytes; }
 
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
@@ -124,14 +159,14 @@ std::string explain(const WaysFabric& fabric) {
   if (fabric.trees.empty()) return "no tree";
   if (fabric.port_rate_bits_per_s == 0)
     return "the rate of the hosts' ports is not known: tree and hosts are not compared";
-  const auto most = tree_bytes_max(fabric);
+  const auto [most, to] = crossover(fabric);
   const auto numbers =
       fmt::format("{}: {} {:.1f} ms, ring of {} hosts {:.1f} ms", bytes_text(kLarge),
                   fabric.trees.size() == 1 ? "tree" : fmt::format("{} trees", fabric.trees.size()),
                   tree_line(fabric).at(kLarge) * 1e3, fabric.hosts, ring_line(fabric).at(kLarge) * 1e3);
   if (most == kNoLimit) return numbers + "; the tree does not lose at any size";
-  return fmt::format("{}; beyond {} the hosts' own algorithms are faster", numbers,
-                     bytes_text(static_cast<std::uint64_t>(most)));
+  return fmt::format("{}; beyond {} the hosts' own algorithms are faster, {} first", numbers,
+                     bytes_text(static_cast<std::uint64_t>(most)), to);
 }
 
 }  // namespace sumac::topo

@@ -7,6 +7,7 @@
 // Plain numbers in, seconds out; payload only, headers and computing excluded. Selection, `sumac fabric bounds`, the table of
 // docs/crossover.md and the tests all ask these functions.
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct WaysFabric {
   std::uint32_t nodes_on_member_hosts = 0;  ///< Of all trees together, each once: one may have a part in several trees.
   std::vector<TreeBound> trees;
 };
+
+/// From one host to another, as far as the trees tell: a root in a switch is half way, one on a host is as far as another host.
+std::uint64_t hop_delay_of(std::span<const TreeBound> trees);
 
 /// A time that grows with the bytes as a line: `fixed_s` + `per_byte_s` x bytes.
 struct Line {
@@ -58,7 +62,7 @@ inline constexpr std::int64_t kNoLimit = INT64_MAX;
 /// Largest allreduce that no way of the hosts' own is faster with; kNoLimit: the trees win, or what is known doesn't say who does.
 std::int64_t tree_bytes_max(const WaysFabric& fabric);
 
-/// "16 MiB: trees 8948 ms, ring of 8 hosts 3915 ms; the hosts' own algorithms are faster from 12 KiB on"; one line, for people.
+/// "16 MiB: trees 8948 ms, ring of 8 hosts 3915 ms; beyond 12 KiB the hosts' own algorithms are faster, recursive doubling first"; one line, for people.
 std::string explain(const WaysFabric& fabric);
 
 /// "128 B", "12 KiB", "16 MiB", rounded to what a person reads.

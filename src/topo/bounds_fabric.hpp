@@ -7,9 +7,6 @@
 
 namespace sumac::topo {
 
-/// What passes this tree, how far its root is, and how many of its nodes share a port with one of the job's hosts.
-TreeBound tree_bound(const Fabric& fabric, const AggregationTree& tree, const JobTree& job);
-
 /// `jobs[i]` is of `trees[i]`; all for the same hosts.
 WaysFabric ways_fabric(const Fabric& fabric, std::span<const AggregationTree> trees, std::span<const JobTree> jobs);
 

@@ -101,7 +101,8 @@ TEST(Bounds, WhatIsNotKnownIsNotDecided) {
 
 TEST(Bounds, AreSaidWithTheNumbers) {
   EXPECT_EQ(explain(with_spare_hosts(hosts(8, 60'000'000), 1)),
-            "16 MiB: tree 17895.7 ms, ring of 8 hosts 3914.7 ms; beyond 0 B the hosts' own algorithms are faster");
+            "16 MiB: tree 17895.7 ms, ring of 8 hosts 3914.7 ms; beyond 0 B the hosts' own algorithms are faster, "
+            "recursive halving first");
   EXPECT_EQ(explain(with_nodes_at_switches(hosts(8, 40'000'000, 2))),
             "16 MiB: 2 trees 1677.7 ms, ring of 8 hosts 2936.0 ms; the tree does not lose at any size");
   EXPECT_EQ(explain(with_nodes_at_switches(hosts(8, 0))),

@@ -22,36 +22,57 @@ JobTreeNumbers numbers_of(const Fabric& fabric, const AggregationTree& tree, con
     }
     return delay;
   };
+  // From one node to another above it in the tree: what lies between is passed as anything else is.
+  const auto cross_up = [&](std::uint32_t from, std::uint32_t to) {
+    std::uint64_t delay = 0;
+    for (auto at = from; at != to; at = static_cast<std::uint32_t>(tree.nodes[at].parent))
+      delay += cross(tree.nodes[at].route);
+    return delay;
+  };
+  // The link of the host that a node is on; what stays inside that host doesn't cross it.
+  const auto host_of = [&](const JobNode& node) { return tree.nodes[node.node].host; };
+  const auto own_delay = [&](std::uint32_t host) {
+    return host == kNone ? 0 : static_cast<std::uint64_t>(fabric.hosts[host].link.delay_ns);
+  };
   std::vector<std::uint64_t> down(job.nodes.size(), 0);  // delay from the root to each node
   for (std::size_t i = 0; i < job.nodes.size(); ++i) {
     const auto& node = job.nodes[i];
-    if (node.parent >= 0) down[i] = down[static_cast<std::size_t>(node.parent)] + cross(tree.nodes[node.node].route);
-    const auto& place = fabric.nodes[node.node].place.at_host;
-    std::size_t children = node.children.size() + node.hosts.size();
-    if (!place.empty()) {
-      const auto is_own = [&](std::uint32_t host) { return fabric.hosts[host].name == place; };
-      if (std::any_of(job.hosts.begin(), job.hosts.end(), is_own)) ++found.member_nodes;
-      // What its own host gives does not leave that host.
-      if (std::any_of(node.hosts.begin(), node.hosts.end(), is_own)) --children;
+    const auto carrier = host_of(node);
+    std::size_t over_its_link = node.children.size() + node.hosts.size();
+    if (node.parent >= 0) {
+      const auto parent = static_cast<std::size_t>(node.parent);
+      const auto above = host_of(job.nodes[parent]);
+      const bool stays = carrier != kNone && carrier == above;
+      down[i] = down[parent] + cross_up(node.node, job.nodes[parent].node);
+      if (!stays) down[i] += own_delay(carrier) + own_delay(above);
+      if (!stays) ++over_its_link;
     }
-    const auto over_its_link = children + (node.parent >= 0 ? 1 : 0);
+    if (carrier != kNone) {
+      if (std::ranges::find(job.hosts, carrier) != job.hosts.end()) ++found.member_nodes;
+      over_its_link -= static_cast<std::size_t>(std::ranges::count(node.hosts, carrier));
+      over_its_link -= static_cast<std::size_t>(
+          std::ranges::count_if(node.children, [&](auto child) { return host_of(job.nodes[child]) == carrier; }));
+    }
     if (const auto rate = tree.nodes[node.node].link_rate_bits_per_s; rate != 0 && over_its_link != 0)
       found.rate_bits_per_s = slower(found.rate_bits_per_s, std::max<std::uint64_t>(rate / over_its_link, 1));
   }
+  std::uint64_t port = 0;  // the slowest of those by which the hosts reach this tree
   for (std::size_t i = 0; i < job.hosts.size(); ++i) {
     const auto host = job.hosts[i];
     const auto& leaf = job.nodes[job.leaf[i]];
-    auto delay = down[job.leaf[i]] + cross(tree.route_of_host[host]);
-    // One that is attached higher than its leaf in the tree passes what lies between as anything else does.
-    for (auto at = tree.leaf_of_host[host]; at != leaf.node; at = static_cast<std::uint32_t>(tree.nodes[at].parent))
-      delay += cross(tree.nodes[at].route);
-    const auto port = tree.port_of_host[host];
-    const auto& spec = port == 0 ? fabric.hosts[host].link : fabric.hosts[host].rails[port - 1].link;
-    found.delay_ns = std::max(found.delay_ns, delay + static_cast<std::uint64_t>(spec.delay_ns));
+    auto delay = down[job.leaf[i]] + cross(tree.route_of_host[host]) + cross_up(tree.leaf_of_host[host], leaf.node);
+    const auto number = tree.port_of_host[host];
+    const auto& spec = number == 0 ? fabric.hosts[host].link : fabric.hosts[host].rails[number - 1].link;
+    port = slower(port, spec.rate_bits_per_s);
+    if (host_of(leaf) != host) delay += static_cast<std::uint64_t>(spec.delay_ns) + own_delay(host_of(leaf));
+    found.delay_ns = std::max(found.delay_ns, delay);
   }
+  // A link between switches that passes what the ports can give limits nothing.
   for (const auto& [link, count] : streams)
-    if (const auto rate = fabric.links[link].spec.rate_bits_per_s; rate != 0)
+    if (const auto rate = fabric.links[link].spec.rate_bits_per_s; rate != 0 && (port == 0 || rate / count < port))
       found.rate_bits_per_s = slower(found.rate_bits_per_s, std::max<std::uint64_t>(rate / count, 1));
+  // Rails that differ: this one's ports give more than what is known of the hosts, their slowest port.
+  if (found.rate_bits_per_s == 0 && port > numbers_of(fabric, job.hosts).rate_bits_per_s) found.rate_bits_per_s = port;
   return found;
 }
 

@@ -9,7 +9,8 @@ namespace sumac::topo {
 struct JobTreeNumbers {
   /// Bits per second of a vector through the tree, each way, when nothing else uses its links: a node with a link of its own
   /// receives every child's vector and its parent's result over it, and a link between switches carries each stream that
-  /// crosses it. The hosts' own links don't count. 0: not limited.
+  /// crosses it. 0: the hosts' slowest ports are the limit. Where nothing else limits a tree that is reached by faster
+  /// ports, theirs.
   std::uint64_t rate_bits_per_s = 0;
   std::uint64_t delay_ns = 0;      ///< One way, from the farthest host to the root, all links.
   std::uint32_t member_nodes = 0;  ///< Nodes that share the link of a host of the job.

@@ -6,13 +6,16 @@
 
 namespace sumac::topo {
 
+std::uint32_t host_of(const Fabric& fabric, const Node& node) {
+  if (node.place.at_host.empty()) return kNone;
+  const auto at = std::ranges::find(fabric.hosts, node.place.at_host, &Host::name);
+  return at == fabric.hosts.end() ? kNone : static_cast<std::uint32_t>(at - fabric.hosts.begin());
+}
+
 std::uint64_t link_rate_bits_per_s(const Fabric& fabric, const Node& node) {
   if (node.link_rate_bits_per_s) return *node.link_rate_bits_per_s;
-  if (node.place.at_host.empty()) return 0;
-  for (const auto& host : fabric.hosts) {
-    if (host.name == node.place.at_host) return host.link.rate_bits_per_s;
-  }
-  return 0;
+  const auto host = host_of(fabric, node);
+  return host == kNone ? 0 : fabric.hosts[host].link.rate_bits_per_s;
 }
 
 std::uint32_t AggregationTree::levels() const {

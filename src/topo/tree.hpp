@@ -31,6 +31,7 @@ struct TreeNode {
   std::uint32_t depth = 0;   ///< Nodes above it.
   std::vector<std::uint32_t> children;     ///< In the order of the file.
   std::uint64_t link_rate_bits_per_s = 0;  ///< What all its children and its parent share; 0: no limit.
+  std::uint32_t host = kNone;              ///< That it is on, index into Fabric::hosts; kNone: at a switch.
   bool in_tree = true;                     ///< false: it is down, in another plane, or the radix left no place for it.
   std::uint32_t links_to_root = 0;         ///< Links between switches from here to the root, through the tree.
   std::vector<std::uint32_t> route;        ///< Links (index into Fabric::links) to its parent, in order.
@@ -59,6 +60,9 @@ TreeOptions tree_options(const Fabric& fabric);
 /// All trees of a fabric, ids from 1. The fabric must have passed validate(), or be made of changes.hpp.
 /// Errc::not_found: it has no node that is up. Errc::exhausted: the radix leaves hosts without a place.
 Result<std::vector<AggregationTree>> build_trees(const Fabric& fabric, const TreeOptions& options);
+
+/// The host that a node is on, index into Fabric::hosts; kNone: it is at a switch.
+std::uint32_t host_of(const Fabric& fabric, const Node& node);
 
 /// The rate of a node's own link: what the file says, else that of the host it is on, else 0 (at a switch: no limit).
 std::uint64_t link_rate_bits_per_s(const Fabric& fabric, const Node& node);

@@ -218,6 +218,7 @@ AggregationTree TreeBuilder::finish(Draft draft, std::uint32_t id) const {
     node.link_rate_bits_per_s = said                     ? *said
                                 : node_host_[i] == kNone ? 0
                                                          : fabric_.hosts[node_host_[i]].link.rate_bits_per_s;
+    node.host = node_host_[i];
     node.in_tree = draft.links[i] != kNone;
     if (node.in_tree) {
       node.parent = draft.parent[i] == kNone ? -1 : static_cast<std::int32_t>(draft.parent[i]);

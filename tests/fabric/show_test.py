@@ -84,7 +84,7 @@ class Bounds(unittest.TestCase):
             file.flush()
             text = self.bounds(file.name)
         self.assertRegex(text, r"this file's 1 tree .* up to 150 B\n")
-        self.assertIn("16 MiB: tree 17895.9 ms, ring of 8 hosts 3916.1 ms; beyond 150 B the hosts' own algorithms are faster\n", text)
+        self.assertIn("16 MiB: tree 17895.9 ms, ring of 8 hosts 3916.1 ms; beyond 150 B the hosts' own algorithms are faster, recursive doubling first\n", text)
 
     def test_programs_read_it_as_json(self):
         said = json.loads(self.bounds(ROOT / "lab/fabrics/fabric-8h-8spare.yaml", "--json"))
