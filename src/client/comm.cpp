@@ -219,6 +219,9 @@ void Comm::announce() const {
                mgid_text(context_.listeners().has(group) ? group.invitation() : std::nullopt, group.config().group_id));
   }
   const auto& job = context_.job();
+  if (const auto ways = ways_of(job, size_); topo::tree_bytes_max(ways) != topo::kNoLimit)
+    SUMAC_INFO(context_.log(), "group {:x}: large messages lose in its tree: {}",
+               channels_.front().group->config().group_id, topo::explain(ways));
   if (job.enable_sat && job.grant.stream_window > 0 && shape_.stream_window == 0)
     SUMAC_WARN(context_.log(),
                "group {:x}: no node memory is left for a streaming window, so its large operations go in small "

@@ -21,7 +21,9 @@ namespace {
 
 /// A root and leaves, or (one leaf) a single node.
 std::string fabric_text(const Shape& shape, std::vector<std::string>& hosts, std::vector<std::string>& nodes) {
-  std::string text = "name: client-test\nswitches: [root";
+  std::string text = "name: client-test\n";
+  if (!shape.links.empty()) text += fmt::format("defaults: {{{}}}\n", shape.links);
+  text += "switches: [root";
   const bool deep = shape.leaves.size() > 1;
   for (const auto& leaf : shape.leaves) text += ", " + leaf;
   text += "]\nlinks:\n";
@@ -38,7 +40,8 @@ std::string fabric_text(const Shape& shape, std::vector<std::string>& hosts, std
     std::string roots;
     for (unsigned i = 1; i <= shape.spares; ++i) {
       nodes.push_back(fmt::format("an-s{}", i));
-      text += fmt::format("  an-s{0}: {{host: s{0}, link_rate: 10Gbit/s}}\n", i);
+      text += fmt::format("  an-s{0}: {{host: s{0}, link_rate: {1}}}\n", i,
+                          shape.link_rate.empty() ? "10Gbit/s" : shape.link_rate);
       roots += (i == 1 ? "" : ", ") + nodes.back();
     }
     return text + fmt::format("root: [{}]\ntrees: {}\nmanager: {{switch: root}}\n", roots, shape.spares);

@@ -17,6 +17,8 @@ struct Shape {
   std::vector<std::string> leaves = {"leaf1"};  ///< Besides the root if there is more than one.
   unsigned hosts_per_leaf = 1;
   std::string link_rate;  ///< Of each node, as "60Mbit/s"; empty: no limit is known.
+  std::string
+      links{};  ///< What the fabric file says of each link, as "rate: 60Mbit/s, delay: 50us". Told, not emulated.
   /// Instead of nodes at the switches: so many on hosts of their own, an-s1, an-s2, each the root of a tree.
   unsigned spares = 0;
   bool manager = true, nodes = true;
