@@ -86,8 +86,7 @@ int main(int argc, char** argv) {
   spec.oob_colls.bcast = plain_bcast;
   spec.oob_colls.barrier = plain_barrier;
   spec.oob_colls.gather = plain_gather;
-  spec.config = sharp_coll_default_config; /* its own */
-  spec.config.ib_dev_list = NULL;
+  spec.config = sharp_coll_default_config; /* its own, with the adapter that it names */
   struct sharp_coll_context* context = NULL;
   const int status = init(&spec, &context);
   if (status != SHARP_COLL_SUCCESS) fprintf(stderr, "%s\n", strerror_of(status));
