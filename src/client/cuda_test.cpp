@@ -1,41 +1,14 @@
-// CUDA buffers against a library that stands in for the driver: exact, in every kind and mixture with host memory, never touched as host
-// memory; each of the driver's calls failing once; no driver at all.
-#include <dlfcn.h>
+// CUDA buffers against a library that stands in for the driver: copies beside earlier chunks, each of the driver's calls failing once; no
+// driver at all. cuda_kinds_test.cpp has every kind of operation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "client/fake_cuda.hpp"
-#include "client/test_world.hpp"
+#include "client/cuda_test.hpp"
 
 namespace sumac::client::test {
 namespace {
 
 using testing::HasSubstr;
-
-/// In a rank: loads the stand-in, under the name by which the real one is known.
-struct Fake {
-  Fake() {
-    void* library = ::dlopen(SUMAC_BINARY_DIR "/tests/fake-cuda/libcuda.so.1", RTLD_NOW);
-    if (library == nullptr) std::fprintf(stderr, "%s\n", ::dlerror());
-    RANK_CHECK(library != nullptr);
-    const auto take = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-      RANK_CHECK(function != nullptr);
-    };
-    take(malloc, "fake_cuda_malloc");
-    take(free, "fake_cuda_free");
-    take(view, "fake_cuda_view");
-    take(fail, "fake_cuda_fail");
-    take(counts, "fake_cuda_counts");
-  }
-  decltype(&fake_cuda_malloc) malloc;
-  decltype(&fake_cuda_free) free;
-  decltype(&fake_cuda_view) view;
-  decltype(&fake_cuda_fail) fail;
-  decltype(&fake_cuda_counts) counts;
-};
 
 /// `count` numbers in device memory (or the host's), as the test may look at them.
 struct Numbers {
@@ -60,105 +33,11 @@ struct Numbers {
   bool on_device_;
 };
 
-std::int32_t value(int rank, std::size_t i) { return static_cast<std::int32_t>(i * 13 + 7) * (rank + 1); }
-std::int32_t sum(int size, std::size_t i) {
-  std::int32_t all = 0;
-  for (int rank = 0; rank < size; ++rank) all += value(rank, i);
-  return all;
-}
-
 sharp_coll_reduce_spec spec_of(const Numbers& in, const Numbers& out, std::size_t count) {
   auto spec = reduce_spec(nullptr, nullptr, count, Dtype::int32, Op::sum);
   spec.sbuf_desc = in.desc(count);
   spec.rbuf_desc = out.desc(count);
   return spec;
-}
-
-void every_kind(Rank& rank, const Fake& fake, sharp_coll_context* context, sharp_coll_comm* comm, std::size_t count,
-                bool in_device, bool out_device) {
-  const auto fill = [&](const Numbers& numbers, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) numbers.data[i] = value(rank.rank, i);
-  };
-  const auto size = static_cast<std::size_t>(rank.size);
-  Numbers in(fake, count, in_device), out(fake, count, out_device);
-  fill(in, count);
-  auto spec = spec_of(in, out, count);
-  RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
-  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(out.data[i], sum(rank.size, i));
-  spec = spec_of(in, in, count);  // in place
-  RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
-  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(in.data[i], sum(rank.size, i));
-
-  fill(in, count);
-  std::memset(out.data, 0xEE, count * 4);
-  spec = spec_of(in, out, count);
-  spec.root = rank.size - 1;
-  RANK_EQUAL(sharp_coll_do_reduce(comm, &spec), 0);
-  for (std::size_t i = 0; i < count; ++i)
-    RANK_EQUAL(out.data[i], rank.rank == spec.root ? sum(rank.size, i) : static_cast<std::int32_t>(0xEEEEEEEE));
-
-  sharp_coll_bcast_spec bcast{};
-  bcast.root = 1;
-  bcast.size = count * 4;
-  bcast.buf_desc = in.desc(count);
-  RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), 0);
-  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(in.data[i], value(1, i));
-
-  Numbers whole(fake, count * size, in_device);
-  fill(whole, count * size);
-  spec = spec_of(whole, out, count);
-  spec.sbuf_desc = whole.desc(count * size);
-  spec.offset = 0;
-  RANK_EQUAL(sharp_coll_do_reduce_scatter(comm, &spec), 0);
-  const std::size_t mine = static_cast<std::size_t>(rank.rank) * count;
-  for (std::size_t i = 0; i < count; ++i) RANK_EQUAL(out.data[i], sum(rank.size, mine + i));
-
-  // The descriptors of an allgather have no memory type that could be believed: by handle, and without one.
-  Numbers gathered(fake, count * size, out_device);
-  fill(in, count);
-  void *from = nullptr, *to = nullptr;
-  RANK_EQUAL(sharp_coll_reg_mr(context, in.pointer, count * 4, &from), 0);
-  RANK_EQUAL(sharp_coll_reg_mr(context, gathered.pointer, count * 4 * size, &to), 0);
-  for (const bool by_handle : {true, false}) {
-    sharp_coll_gather_spec gather;
-    std::memset(&gather, 0xA5, sizeof gather);
-    gather.sbuf_desc.type = gather.rbuf_desc.type = SHARP_DATA_BUFFER;
-    gather.sbuf_desc.buffer = {in.pointer, count * 4, by_handle ? from : nullptr};
-    gather.rbuf_desc.buffer = {gathered.pointer, count * 4 * size, by_handle ? to : nullptr};
-    gather.offset = 0;
-    std::memset(gathered.data, 0xEE, count * 4 * size);
-    RANK_EQUAL(sharp_coll_do_allgather(comm, &gather), 0);
-    for (std::size_t i = 0; i < count * size; ++i)
-      RANK_EQUAL(gathered.data[i], value(static_cast<int>(i / count), i % count));
-  }
-  RANK_EQUAL(sharp_coll_dereg_mr(context, from), 0);
-  RANK_EQUAL(sharp_coll_dereg_mr(context, to), 0);
-}
-
-TEST_F(World, CudaBuffersAreExactInEveryKind) {
-  for (const char* sat : {"0", "1"}) {
-    const auto job = new_job_id();
-    expect_well(3,
-                [&](Rank& rank) {
-                  const Fake fake;
-                  auto* context = rank.init(job);
-                  auto* comm = rank.comm(context);
-                  for (const std::size_t count : {1, 20, 40, 1000, 600'000}) {
-                    if (count > 1000 && *sat == '0') continue;
-                    // Each rank in its own way: where a member's data lie is nobody else's business.
-                    for (int way = 0; way < 4; ++way) {
-                      const int mine = (way + rank.rank) % 4;
-                      every_kind(rank, fake, context, comm, count, mine % 2 == 0, mine / 2 == 0);
-                    }
-                  }
-                  RANK_CHECK(fake.counts().to_host > 0 && fake.counts().to_device > 0);
-                  RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-                  RANK_EQUAL(sharp_coll_finalize(context), 0);
-                  const auto left = fake.counts();
-                  RANK_CHECK(left.pinned == 0 && left.streams == 0 && left.events == 0);
-                },
-                {{"SHARP_COLL_ENABLE_SAT", sat}});
-  }
 }
 
 TEST_F(World, CopiesFromTheDeviceGoOnWhileEarlierChunksTravel) {
@@ -326,10 +205,6 @@ TEST_F(World, CudaBuffersAreExactWhereStripesGoToSeveralGroups) {
                   RANK_EQUAL(info_of(comm).groups, 3u);
                   for (const std::size_t count : {1, 1000, 600'000}) {
                     if (count > 1000 && *sat == '0') continue;
-                    for (int way = 0; way < 4; ++way) {
-                      const int mine = (way + rank.rank) % 4;
-                      every_kind(rank, fake, context, comm, count, mine % 2 == 0, mine / 2 == 0);
-                    }
                     lists_in_every_kind(rank, fake, comm, count + 6, rank.rank != 0, rank.rank != 1);
                   }
                   // The later stripes are posted long before their data are on the host: none may go ahead of its copy.

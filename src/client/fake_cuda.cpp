@@ -89,6 +89,34 @@ void* fake_cuda_view(void* device) { return memories.at(reinterpret_cast<std::ui
 void fake_cuda_fail(const char* function, int after) { fails_after[function] = after; }
 FakeCudaCounts fake_cuda_counts() { return counts; }
 
+// What a program calls that has device memory of its own; the test is one.
+int cuMemAlloc_v2(unsigned long long* memory, std::size_t bytes) {
+  *memory = reinterpret_cast<std::uint64_t>(fake_cuda_malloc(bytes));
+  return *memory == 0 ? 2 : 0;
+}
+int cuMemFree_v2(unsigned long long memory) {
+  if (memories.count(memory) == 0) return kInvalidValue;
+  fake_cuda_free(reinterpret_cast<void*>(memory));
+  return 0;
+}
+int cuMemcpyHtoD_v2(unsigned long long to, const void* from, std::size_t bytes) {
+  const Memory* memory = memory_at(to, bytes);
+  if (memory == nullptr) return kInvalidValue;
+  std::memcpy(memory->host + (to - reinterpret_cast<std::uint64_t>(memory->device)), from, bytes);
+  return 0;
+}
+int cuMemcpyDtoH_v2(void* to, unsigned long long from, std::size_t bytes) {
+  const Memory* memory = memory_at(from, bytes);
+  if (memory == nullptr) return kInvalidValue;
+  std::memcpy(to, memory->host + (from - reinterpret_cast<std::uint64_t>(memory->device)), bytes);
+  return 0;
+}
+int cuDeviceGetCount(int* devices) {
+  *devices = 1;
+  return 0;
+}
+int cuCtxSetCurrent(void* context) { return context == &memories ? 0 : kInvalidContext; }
+
 int cuInit(unsigned) { return wanted("cuInit"); }
 int cuPointerGetAttribute(void* value, int attribute, unsigned long long pointer) {
   if (const int code = wanted("cuPointerGetAttribute")) return code;
