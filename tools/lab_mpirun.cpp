@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "lab/client.hpp"
 #include "tools/lab.hpp"
 #include "tools/lab_name.hpp"
+#include "tools/run_environment.hpp"
 #include "tools/stderr_filter.hpp"
 
 namespace sumac::tools {
@@ -32,9 +35,88 @@ bool on_path(const std::string& program) {
   return false;
 }
 
+constexpr std::initializer_list<const char*> kHostLists = {"--host", "-host", "-H"};
+constexpr std::initializer_list<const char*> kHostFiles = {"--hostfile", "-hostfile", "--machinefile", "-machinefile"};
+
+/// The hosts that take ranks.
+struct RankHosts {
+  std::vector<std::pair<std::string, unsigned>> slots;  ///< Of each host, in the order of the file.
+  std::string device;                                   ///< Of the first host, as those of the others.
+  std::string devices;                                  ///< All of its ports: MPI's own traffic may use every rail.
+
+  std::string list() const {
+    std::string text;
+    for (const auto& [host, count] : slots) text += fmt::format("{}{}:{}", text.empty() ? "" : ",", host, count);
+    return text;
+  }
+};
+
+RankHosts rank_hosts(const nlohmann::json& status) {
+  RankHosts found;
+  for (const auto& host : status["hosts"]) {
+    if (!host["compute"].get<bool>()) continue;
+    if (found.slots.empty()) {
+      found.device = host["ports"][0]["device"].get<std::string>();
+      for (const auto& port : host["ports"])
+        found.devices += (found.devices.empty() ? "" : ",") + port["device"].get<std::string>();
+    }
+    found.slots.emplace_back(host["name"].get<std::string>(), host["slots"].get<unsigned>());
+  }
+  return found;
+}
+
+/// "a,b:2" to "a:16,b:2": a host that stands there once and without a number has the slots that the fabric file gives it, as it
+/// would have those of a batch system.
+std::string with_slots(const std::string& list, const RankHosts& hosts) {
+  std::vector<std::string> words;
+  std::istringstream stream(list);
+  for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
+  std::string text;
+  for (const auto& word : words) {
+    const auto host = std::ranges::find(hosts.slots, word, &std::pair<std::string, unsigned>::first);
+    const bool ours = host != hosts.slots.end() && std::ranges::count(words, word) == 1;
+    text += (text.empty() ? "" : ",") + (ours ? fmt::format("{}:{}", word, host->second) : word);
+  }
+  return text;
+}
+
+/// A command line of HCOLL: it names a variable of HCOLL's, or Open MPI's parameter for it; or the environment does.
+bool asks_for_hcoll(const Arguments& given) {
+  const auto names_it = [](std::string_view word) {
+    return word.starts_with("HCOLL_") || word.starts_with("coll_hcoll_");
+  };
+  if (std::ranges::any_of(given, names_it)) return true;
+  return std::ranges::any_of(own_environment(), [&](std::string_view variable) {
+    return names_it(variable) || variable.starts_with("OMPI_MCA_coll_hcoll_");
+  });
+}
+
 void add_mca(Arguments& command, const Arguments& given, const std::string& name, const std::string& value) {
   if (has(given, {name.c_str()})) return;  // the user's word goes first
+  if (std::getenv(("OMPI_MCA_" + name).c_str()) != nullptr) return;
   command.insert(command.end(), {"--mca", name, value});
+}
+
+/// What mpirun needs to be told of this lab, and what the user says.
+Arguments command_for(const RankHosts& hosts, Arguments given) {
+  Arguments command{"mpirun"};
+  if (!has(given, {"--allow-run-as-root"})) command.emplace_back("--allow-run-as-root");
+  if (!has(given, kHostLists) && !has(given, kHostFiles)) command.insert(command.end(), {"--host", hosts.list()});
+  for (std::size_t i = 0; i + 1 < given.size(); ++i)
+    if (std::ranges::find(kHostLists, given[i]) != kHostLists.end()) given[i + 1] = with_slots(given[i + 1], hosts);
+  // Every host counts the machine's same few cores as its own: bound, the ranks of all hosts would share the first, and one that
+  // waits without yielding keeps the others from what it waits for.
+  if (!has(given, {"--bind-to", "-bind-to"})) command.insert(command.end(), {"--bind-to", "none"});
+  add_mca(command, given, "mpi_yield_when_idle", "1");
+  add_mca(command, given, "plm_rsh_agent", bin_directory() + "/sumac lab rsh");
+  add_mca(command, given, "btl_tcp_if_include", hosts.devices);
+  add_mca(command, given, "oob_tcp_if_include", hosts.device);
+  if (const auto open_mpi = asks_for_hcoll(given) ? open_mpi_component_folder() : ""; !open_mpi.empty()) {
+    const auto libraries = std::filesystem::path(bin_directory()).parent_path().string() + "/lib";
+    for (const auto& [name, value] : component_parameters(libraries, open_mpi)) add_mca(command, given, name, value);
+  }
+  command.insert(command.end(), given.begin(), given.end());
+  return command;
 }
 
 }  // namespace
@@ -47,40 +129,15 @@ int lab_mpirun(const Arguments& arguments) {
   if (!on_path("mpirun")) return complain("mpirun is not on the PATH: install Open MPI (Debian: openmpi-bin)", 127);
   const auto text = lab::ask_status(name);
   if (!text) return complain(text.error().context);
-  const auto status = nlohmann::json::parse(*text);
-  std::string hosts;
-  std::string first;
-  std::string device;   // of the first host, as those of the others
-  std::string devices;  // all of its ports: MPI's own traffic may use every rail
-  for (const auto& host : status["hosts"]) {
-    if (!host["compute"].get<bool>()) continue;
-    const auto host_name = host["name"].get<std::string>();
-    if (first.empty()) {
-      first = host_name;
-      device = host["ports"][0]["device"].get<std::string>();
-      for (const auto& port : host["ports"])
-        devices += (devices.empty() ? "" : ",") + port["device"].get<std::string>();
-    }
-    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", host_name, host["slots"].get<unsigned>());
-  }
-  if (first.empty()) return complain("lab mpirun: no host of this lab takes ranks: all say 'compute: false'");
-  Arguments command{"mpirun"};
-  if (!has(given, {"--allow-run-as-root"})) command.emplace_back("--allow-run-as-root");
-  if (!has(given, {"--host", "-host", "-H", "--hostfile", "-hostfile", "--machinefile", "-machinefile"})) {
-    command.insert(command.end(), {"--host", hosts});
-  }
-  // Every host counts the machine's same few cores as its own: bound, the ranks of all hosts would share the first.
-  if (!has(given, {"--bind-to", "-bind-to"})) command.insert(command.end(), {"--bind-to", "none"});
-  add_mca(command, given, "plm_rsh_agent", bin_directory() + "/sumac lab rsh");
-  add_mca(command, given, "btl_tcp_if_include", devices);
-  add_mca(command, given, "oob_tcp_if_include", device);
-  command.insert(command.end(), given.begin(), given.end());
+  const auto hosts = rank_hosts(nlohmann::json::parse(*text));
+  if (hosts.slots.empty()) return complain("lab mpirun: no host of this lab takes ranks: all say 'compute: false'");
   // Open MPI 4.1 warns when the agent that it forked was quicker to run than it was itself to put the agent into a process
   // group, which the agent has done by then. That happens often on two cores, means nothing, and frightens people.
   auto filter =
       StderrFilter::start([](std::string_view line) { return line.find("plm:rsh: Warning: setpgid(") != line.npos; });
   if (!filter) return complain(filter.error().context);
-  const auto exit_status = lab::run_in_place(name, first, lab::command_from_here(std::move(command)));
+  const auto exit_status =
+      lab::run_in_place(name, hosts.slots.front().first, lab::command_from_here(command_for(hosts, std::move(given))));
   filter->reset();
   return exit_status ? *exit_status : complain(exit_status.error().context, 125);
 }

@@ -66,13 +66,17 @@ RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<s
     *path = fmt::format("LD_LIBRARY_PATH={}:{}", places.libraries, path->substr(sizeof "LD_LIBRARY_PATH"));
   else
     variables.push_back("LD_LIBRARY_PATH=" + places.libraries);
-  if (!places.open_mpi.empty()) {
-    add_unless_there(variables, "OMPI_MCA_mca_base_component_path",
-                     fmt::format("{}/openmpi:{}", places.libraries, places.open_mpi));
-    add_unless_there(variables, "OMPI_MCA_coll_hcoll_enable", "1");
-    add_unless_there(variables, "OMPI_MCA_coll_hcoll_np", "0");
-  }
+  if (!places.open_mpi.empty())
+    for (const auto& [name, value] : component_parameters(places.libraries, places.open_mpi))
+      add_unless_there(variables, "OMPI_MCA_" + name, value);
   return result;
+}
+
+std::vector<std::pair<std::string, std::string>> component_parameters(const std::string& libraries,
+                                                                      const std::string& open_mpi) {
+  return {{"mca_base_component_path", fmt::format("{}/openmpi:{}", libraries, open_mpi)},
+          {"coll_hcoll_enable", "1"},
+          {"coll_hcoll_np", "0"}};
 }
 
 std::string open_mpi_component_folder() {

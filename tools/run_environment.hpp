@@ -2,6 +2,7 @@
 // What a program finds in its environment under `sumac run`. What the user has set stays as it is.
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sumac::tools {
@@ -21,6 +22,10 @@ struct RunPlaces {
   bool one_host = true;   ///< So a group of one host must do.
 };
 RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited);
+
+/// Name and value of what Open MPI must be told to find our component and take it.
+std::vector<std::pair<std::string, std::string>> component_parameters(const std::string& libraries,
+                                                                      const std::string& open_mpi);
 
 /// Asks `ompi_info`; empty where there is no Open MPI.
 std::string open_mpi_component_folder();

@@ -280,4 +280,5 @@ def ways(cases, form):
 def lib_flags(tools, more=()):
     if not tools.daemons():
         raise NotBuilt("not built yet")
-    return environment_flags(more)
+    # This program calls the library itself: MPI starts it, without the component, which lines that name HCOLL's variables get in a lab.
+    return ["--mca", "coll_hcoll_enable", "0", *environment_flags(more)]

@@ -3,12 +3,11 @@ each port where the case says they are."""
 
 import pathlib
 import re
-import unittest
+import tempfile
 
 import case
 
 FABRICS = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics"
-HOSTS = ("nemo01", "nemo04")  # whose ports are counted
 
 BASE = {
     "HWLOC_SYNTHETIC": "package:2 core:1 pu:1",
@@ -20,16 +19,19 @@ BASE = {
     "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "16",
     "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST": "256",
 }
-# As the slides' command lines for 64 ranks on nemo01 to nemo04 have it, 8 ranks on each socket.
-SLIDES = {
-    "HWLOC_SYNTHETIC": "package:2 core:8 pu:1",
-    "HCOLL_ENABLE_SHARP": "2",
-    "SHARP_COLL_LOG_LEVEL": "3",
-    "HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "2048",
-    "SHARP_COLL_JOB_QUOTA_OSTS": "128",
-    "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "16",
-    "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST": "256",
-}
+# The command lines of the published examples, as they stand there but for line ends. The third says -map_by, which no Open MPI knows.
+SLIDE_ONE_CHANNEL = """mpirun -map-by node -np 64 -x HCOLL_MAIN_IB=mlx5_1:1 -x HCOLL_ENABLE_SHARP=2 -x SHARP_COLL_LOG_LEVEL=3 \
+-x HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX=2048 -x SHARP_COLL_JOB_QUOTA_OSTS=128 -x SHARP_COLL_JOB_QUOTA_MAX_GROUPS=16 \
+-x SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST=256 ./osu_allreduce -m :2048"""
+SLIDE_ONE_PORT = """mpirun -map-by node -np 64 -x HCOLL_MAIN_IB=mlx5_1:1 -x HCOLL_ENABLE_SHARP=2 -x SHARP_COLL_LOG_LEVEL=3 \
+-x HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX=2048 -x SHARP_COLL_JOB_QUOTA_OSTS=128 -x SHARP_COLL_JOB_QUOTA_MAX_GROUPS=16 \
+-x SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST=256 -x HCOLL_SBGP=basesmsocket,p2p -x HCOLL_BCOL=basesmuma,ucx_p2p ./osu_allreduce -m :2048"""
+SLIDE_TWO_PORTS = """mpirun -map-by node -np 64 -x HCOLL_MAIN_IB=mlx5_2:1,mlx5_1:1 -x HCOLL_ENABLE_SHARP=2 -x SHARP_COLL_LOG_LEVEL=3 -x \
+HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX=2048 -x SHARP_COLL_JOB_QUOTA_OSTS=128 -x SHARP_COLL_JOB_QUOTA_MAX_GROUPS=16 -x \
+SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST=256 -x HCOLL_SBGP=basesmsocket,p2p -x HCOLL_BCOL=basesmuma,ucx_p2p ./osu_allreduce -m :2048"""
+SLIDE_TWO_RAILS = """mpirun -map-by node -np 64 -H nemo01,nemo02,nemo03,nemo04 -x HCOLL_MAIN_IB=mlx5_1:1,mlx5_2:1 -x HCOLL_ENABLE_SHARP=2 \
+-x SHARP_COLL_LOG_LEVEL=3 -x HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX=4096 -x SHARP_COLL_JOB_QUOTA_OSTS=128 -x SHARP_COLL_JOB_QUOTA_MAX_GROUPS=16 -x \
+SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST=256 -x SHARP_COLL_GROUPS_PER_COMM=2 ./osu_allreduce -m :2048"""
 SOCKETS = {"HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}
 BYTES, CALLS = 1 << 20, 4
 STREAM = BYTES * CALLS  # what a member gives, and gets
@@ -37,9 +39,10 @@ STREAM = BYTES * CALLS  # what a member gives, and gets
 
 class Channels(case.OnLab):
     ports: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ("nemo01", "nemo04")  # whose ports are counted
 
-    def run_ranks(self, program, *args, settings, ranks=8, base=BASE):
-        settings = {**base, **settings}
+    def run_ranks(self, program, *args, settings, ranks=8):
+        settings = {**BASE, **settings}
         exported = [word for name in settings for word in ("-x", name)]
         return self.lab("mpirun", "-map-by", "node", "-np", str(ranks), *case.TCP, *case.YIELD, *case.component_flags(), *exported,
                         case.PROGRAMS / program, *args, env=settings, seconds=180)
@@ -47,7 +50,7 @@ class Channels(case.OnLab):
     def counted(self):
         """(host, port) to the bytes that it sent and received."""
         counts = {}
-        for host in HOSTS:
+        for host in self.hosts:
             text = self.lab("exec", host, "--", "cat", "/proc/net/dev").out
             for name, numbers in re.findall(r"^\s*(mlx5_\d+):(.*)$", text, re.M):
                 numbers = numbers.split()
@@ -55,18 +58,18 @@ class Channels(case.OnLab):
         self.assertEqual({port for _, port in counts}, set(self.ports))
         return counts
 
-    def case_of(self, devices, shares, settings=None):
+    def case_of(self, devices, shares, settings=None, ranks=8):
         """`shares`: of each port, how many vectors it carries each way for one of the group."""
         before = self.counted()
-        done = self.run_ranks("sums", str(BYTES), str(CALLS), settings={"HCOLL_MAIN_IB": devices, **(settings or {})})
+        done = self.run_ranks("sums", str(BYTES), str(CALLS), settings={"HCOLL_MAIN_IB": devices, **(settings or {})}, ranks=ranks)
         after = self.counted()
         self.assertEqual(done.code, 0, done.text)
-        self.assertIn(f"sums: {CALLS} of {BYTES} bytes right on 8 ranks", done.out, done.text)
+        self.assertIn(f"sums: {CALLS} of {BYTES} bytes right on {ranks} ranks", done.out, done.text)
         self.assertEqual(done.tally["allreduce"], CALLS, done.text)
-        for host in HOSTS:
+        for host in self.hosts:
             for way in (0, 1):
                 moved = {port: after[host, port][way] - before[host, port][way] for port in self.ports}
-                used = [moved[port] for port in shares]
+                used = [moved[port] / share for port, share in shares.items()]
                 self.assertLess(max(used) - min(used), 0.1 * max(used), f"{host}: {moved}")
                 for port in self.ports:
                     share = shares.get(port, 0)
@@ -82,9 +85,15 @@ class Channels(case.OnLab):
         made = re.findall(r"\[group#:(\d+)\] group id: [0-9a-f]+ tree idx:(\d+) rail_idx:(\d+) group size:(\d+) quota: \( osts:8 user_data_per_ost:256 \)", err)
         self.assertEqual(made, [tuple(str(number) for number in group) for group in groups], err)
 
-    def slide(self, devices, settings=None, **lines):
-        """A command line of the slides, osu_allreduce's largest size: the lines that they show, and the sums of 64 ranks."""
-        done = self.run_ranks("sums", "2048", "20", settings={"HCOLL_MAIN_IB": devices, **(settings or {})}, ranks=64, base=SLIDES)
+    def slide(self, line, **lines):
+        """A command line of the slides for 64 ranks on nemo01 to nemo04, 8 ranks on each socket, pasted behind `sumac lab`: the lines that
+        they show. In the place of osu_allreduce, with its largest size, what checks the sums."""
+        with tempfile.TemporaryDirectory(dir=case.PROGRAMS) as folder:
+            program = pathlib.Path(folder) / "osu_allreduce"
+            program.write_text(f'#!/bin/sh\ntest "$*" = "-m :2048" && exec {case.PROGRAMS}/sums 2048 20\n')
+            program.chmod(0o755)
+            done = case.start(["sh", "-c", f"cd {folder} && {case.SUMAC} lab {line}"], seconds=180,
+                              env={"SUMAC_LAB": self.lab.name, "HWLOC_SYNTHETIC": "package:2 core:8 pu:1"})
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("sums: 20 of 2048 bytes right on 64 ranks", done.out, done.text)
         self.assertEqual(done.tally["allreduce"], 20, done.text)
@@ -108,9 +117,9 @@ class OneTree(Channels):
         self.lines(err, channels=2, trees=1, per_port=1, groups=[(0, 0, 0, 8)])
 
     def test_the_slides_64_ranks(self):
-        self.slide("mlx5_1:1", channels=1, trees=1, per_port=1, groups=[(0, 0, 0, 4)])
-        self.slide("mlx5_1:1", SOCKETS, channels=2, trees=1, per_port=2, groups=[(0, 0, 0, 8)])
-        self.slide("mlx5_2:1,mlx5_1:1", SOCKETS, channels=2, trees=1, per_port=1, groups=[(0, 0, 0, 8)])
+        self.slide(SLIDE_ONE_CHANNEL, channels=1, trees=1, per_port=1, groups=[(0, 0, 0, 4)])
+        self.slide(SLIDE_ONE_PORT, channels=2, trees=1, per_port=2, groups=[(0, 0, 0, 8)])
+        self.slide(SLIDE_TWO_PORTS, channels=2, trees=1, per_port=1, groups=[(0, 0, 0, 8)])
 
     def refused(self, devices, words):
         done = self.run_ranks("sums", "8", settings={"HCOLL_MAIN_IB": devices}, ranks=4)
@@ -140,8 +149,7 @@ class TwoTrees(Channels):
         self.lines(err, channels=2, trees=2, per_port=1, groups=[(0, 0, 0, 8), (1, 1, 1, 8)])
 
     def test_the_slides_64_ranks(self):
-        self.slide("mlx5_1:1,mlx5_2:1", {"HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "4096", "SHARP_COLL_GROUPS_PER_COMM": "2"},
-                   channels=1, trees=2, per_port=1, groups=[(0, 0, 0, 4), (1, 1, 1, 4)])
+        self.slide(SLIDE_TWO_RAILS, channels=1, trees=2, per_port=1, groups=[(0, 0, 0, 4), (1, 1, 1, 4)])
 
     def test_ports_of_one_plane_get_its_tree_alone(self):
         """Whatever tree the manager would have given otherwise; and the job is told that it is one."""
