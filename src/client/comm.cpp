@@ -202,7 +202,8 @@ void Comm::settle_on_shape() {
     shape_.chunk_max = std::min(shape_.chunk_max, shape.chunk_max);
     shape_.reproducible = shape_.reproducible && shape.reproducible;
     shape_.locks = shape_.locks && shape.locks;
-    rates.push_back({channel.tree, link_of(channel).tree().rate_bits_per_s});
+    const auto rate = link_of(channel).tree().rate_bits_per_s;
+    rates.push_back({channel.tree, rate == 0 ? port : rate});
   }
   rule_ = {weights_of(rates), shape_.payload_max, stream_stripe_min(rates, shape_.chunk_max)};
   in_order_.resize(proto::kOperationsMax);

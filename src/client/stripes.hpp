@@ -25,8 +25,7 @@ struct StripeRule {
   std::uint64_t stream_stripe_min = 0;  ///< Streaming: a stripe of fewer bytes costs more than it saves.
 };
 
-/// A tree's rate is that of its slowest node; 0: none is known (nodes in switches), so the hosts' ports are the limit. A tree's
-/// rate is shared by the groups on it.
+/// A tree's rate is that of its slowest node, or of the ports by which the hosts reach it; 0: none is known. It is shared by the groups on it.
 struct ChannelRate {
   std::uint32_t tree = 0;
   std::uint64_t rate_bits_per_s = 0;

@@ -158,5 +158,16 @@ class TwoTrees(Channels):
             self.assertIn("1 of 2 trees granted", err)
 
 
+class UnevenRails(Channels):
+    lab = case.Lab("uneven-rails", FABRICS / "test-uneven-rails.yaml")
+    ports = ("mlx5_1", "mlx5_2")
+    hosts = ("nemo01", "nemo03")
+
+    def test_a_message_is_cut_as_the_rails_are_fast(self):
+        """40 and 120 Mbit/s: a quarter and three quarters."""
+        err = self.case_of("mlx5_1:1,mlx5_2:1", {"mlx5_1": 0.25, "mlx5_2": 0.75}, {"SHARP_COLL_GROUPS_PER_COMM": "2"}, ranks=3)
+        self.assertEqual(len(re.findall(r"\[group#:\d\] group id: ", err)), 2, err)
+
+
 if __name__ == "__main__":
     case.main()
