@@ -1,9 +1,10 @@
 // What a message may cost a node in steady state: no allocation, no lock, no line in the log even where everything is logged, and no
-// system call of the transport's but one to read and one to write it.
+// system call but the transport's: one to read and one to write it.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -11,6 +12,7 @@
 
 #include "node/data_path.hpp"
 #include "node/test_member.hpp"
+#include "node/test_system_calls.hpp"
 
 namespace {
 
@@ -88,7 +90,9 @@ struct Solo {
   void progress() {
     ++passes;
     counting = true;
+    test::SystemCalls::count(true);
     data->progress(monotonic_now());
+    test::SystemCalls::count(false);
     counting = false;
   }
 
@@ -102,16 +106,23 @@ struct Solo {
 struct Cost {
   std::size_t allocations = 0, locks = 0, lines = 0;
   std::uint64_t messages = 0, calls = 0;  ///< Calls: but the one look at epoll of each pass.
+  std::uint64_t other_calls = 0;          ///< Of the process, beyond what the transport tells of itself.
 };
 
 Cost cost_of(Solo& node, const std::function<void()>& work) {
   const auto before = node.data->transport().stats();
   const auto passes = node.passes;
   allocations = locks = lines = 0;
+  test::SystemCalls::counted = 0;
+  const bool counts_calls = test::SystemCalls::start();
   work();
   const auto after = node.data->transport().stats();
-  return {allocations, locks, lines, after.messages_in - before.messages_in + after.messages_out - before.messages_out,
-          after.system_calls - before.system_calls - (node.passes - passes)};
+  return {allocations,
+          locks,
+          lines,
+          after.messages_in - before.messages_in + after.messages_out - before.messages_out,
+          after.system_calls - before.system_calls - (node.passes - passes),
+          counts_calls ? test::SystemCalls::counted - (after.system_calls - before.system_calls) : 0};
 }
 
 /// The cost of `work` once nothing grows any more. Until then grow: the pool's buffers, to as many messages as the members' windows let be
@@ -146,6 +157,15 @@ TEST(HotPath, what_is_counted_is_counted) {
   SUMAC_TRACE(log, "one");
   counting = false;
   EXPECT_EQ(lines, 1u);
+  if (!test::SystemCalls::start()) return;
+  test::SystemCalls::counted = 0;
+  test::SystemCalls::count(true);
+  const pid_t parent = ::getppid();
+  const long result = ::syscall(SYS_close, -1);
+  test::SystemCalls::count(false);
+  EXPECT_EQ(test::SystemCalls::counted, 2u);
+  EXPECT_EQ(parent, ::getppid()) << "a call does what it is to do";
+  EXPECT_TRUE(result == -1 && errno == EBADF);
 }
 
 TEST(HotPath, small_messages_cost_no_allocation_and_one_call_each_way) {
@@ -159,6 +179,7 @@ TEST(HotPath, small_messages_cost_no_allocation_and_one_call_each_way) {
   EXPECT_EQ(cost.allocations, 0u);
   EXPECT_EQ(cost.locks, 0u);
   EXPECT_EQ(cost.lines, 0u);
+  EXPECT_EQ(cost.other_calls, 0u);
   EXPECT_EQ(cost.messages, 300u * 16);
   EXPECT_LE(cost.calls, cost.messages);
 }
@@ -176,6 +197,7 @@ TEST(HotPath, many_fragments_share_system_calls) {
   EXPECT_EQ(cost.allocations, 0u);
   EXPECT_EQ(cost.locks, 0u);
   EXPECT_EQ(cost.lines, 0u);
+  EXPECT_EQ(cost.other_calls, 0u);
   EXPECT_EQ(cost.messages, 50u * 64 * 16);
   EXPECT_LE(cost.calls, cost.messages);
 }
@@ -194,6 +216,7 @@ TEST(HotPath, streaming_allocates_nothing_once_its_buffers_are_there) {
   EXPECT_EQ(cost.allocations, 0u);
   EXPECT_EQ(cost.locks, 0u);
   EXPECT_EQ(cost.lines, 0u);
+  EXPECT_EQ(cost.other_calls, 0u);
 }
 
 }  // namespace
