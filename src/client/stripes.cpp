@@ -40,7 +40,7 @@ std::vector<std::uint64_t> weights_of(std::span<const ChannelRate> channels) {
   std::vector<std::uint64_t> weights;
   for (const auto& channel : channels) {
     const auto rate = channel.rate_bits_per_s == 0 ? std::max<std::uint64_t>(1, fastest) : channel.rate_bits_per_s;
-    const auto sharing = std::ranges::count(channels, channel.tree, &ChannelRate::tree);
+    const auto sharing = std::max<std::ptrdiff_t>(1, std::ranges::count(channels, channel.tree, &ChannelRate::tree));
     // In units that keep thirds and sevenths whole enough.
     weights.push_back(std::max<std::uint64_t>(1, rate * 64 / static_cast<std::uint64_t>(sharing)));
   }
