@@ -345,7 +345,7 @@ TEST(SingleCopy, IsTheDefaultOfPairsWhereLinesAreDear) {
       {"nobody knows",
        {.size = 2, .single_copy = true},
        false,
-       "how long a cache line takes between the two is not known: one was late, or they had to share a processor"},
+       "how long a cache line takes between the two is not known: they had to share a processor, or one stood still"},
       {"not allowed",
        {.size = 2, .line_ns = 223},
        false,
