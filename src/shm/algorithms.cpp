@@ -121,7 +121,8 @@ std::string about_single_copy(const TuningInput& input) {
   if (input.size != 2) return "it is for two ranks: what it is worth for more is not known";
   if (input.crowded) return "the ranks share processors";
   if (input.line_ns == 0)
-    return "how long a cache line takes between the two is not known: they had to share a processor, or one stood still";
+    return "how long a cache line takes between the two is not known: they had to share a processor, or one stood "
+           "still";
   const bool pays = worth_single_copy(input);
   return fmt::format(
       "a cache line takes {:.0f} ns to the other one and back, {}", input.line_ns,
