@@ -31,6 +31,7 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
+#ifndef __clang_analyzer__  // which would take each `new` for a malloc that nobody frees
 void* operator new(std::size_t bytes) { return counted(bytes, 1); }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
@@ -43,6 +44,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#endif
 
 // Every lock of C++'s and C's libraries ends here. Sanitizers have functions of their own in these places.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)

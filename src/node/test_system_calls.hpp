@@ -57,9 +57,9 @@ class SystemCalls {
     } action{on_call, SA_SIGINFO | SA_NODEFER | 0x04000000 /* SA_RESTORER */, sumac_restorer, 0};
     if (::syscall(SYS_rt_sigaction, SIGSYS, &action, nullptr, sizeof action.mask) != 0) return false;
     const auto bytes = static_cast<unsigned long>(sumac_calls_end - sumac_calls_begin);
-    return ::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, sumac_calls_begin, bytes, &selector_) == 0;
+    return ::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, sumac_calls_begin, bytes, &selector) == 0;
   }
-  static void count(bool on) { selector_ = on ? 1 /* BLOCK */ : 0; }
+  static void count(bool on) { selector = on ? 1 /* BLOCK */ : 0; }
 
  private:
   static void on_call(int, siginfo_t*, void* context) {
@@ -67,7 +67,7 @@ class SystemCalls {
     if (r[REG_RAX] != SYS_clock_gettime) ++counted;
     r[REG_RAX] = sumac_call(r[REG_RAX], r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]);
   }
-  static inline volatile char selector_ = 0;
+  static inline volatile char selector = 0;
 
  public:
 #else
