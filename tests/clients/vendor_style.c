@@ -319,7 +319,7 @@ int main(int argc, char** argv) {
   }
   MUST(ran > 4 * 900);
   MUST(paired == 4 * 12 * 8 * 2 * 5); /* groups, values, tags, operations, sizes */
-  MPI_Barrier(world); /* rank 0 ends the job, and is alone in its last group */
+  MPI_Barrier(world);                 /* rank 0 ends the job, and is alone in its last group */
   MUST(sharp_coll_finalize(context) == SHARP_COLL_SUCCESS);
   if (rank == 0) puts("vendor-style: passed");
   MPI_Finalize();
