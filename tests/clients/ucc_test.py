@@ -10,7 +10,29 @@ import sys
 
 BUILD = pathlib.Path(os.environ["SUMAC_BUILD"])
 SKIPPED = 77
-COLLECTIVES = ("barrier", "allreduce", "bcast")  # those that its module for us has
+# What every module for us has, and what later ones have as well, by the function of ours that they call. In place a later module's reduce_scatter
+# takes the count of the whole vector for that of a rank's share, and names bytes far behind the buffer: only the form with two buffers is
+# asked of it, on its own and bounded, since UCC knows of a hang there (its issue 1076).
+COLLECTIVES = ("barrier", "allreduce", "bcast")
+LATER = {"reduce_scatter": "sharp_coll_do_reduce_scatter_nb", "allgather": "sharp_coll_do_allgather_nb"}
+
+
+def run(program, environment, collectives, inplace):
+    """Its MPI test, at most 4 minutes; all of the collectives must have gone over our library, or nothing was tested."""
+    command = [BUILD / "bin/sumac", "run", "--tree", "mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "coll", "^hcoll,ucc", "-n", "3",
+               program, "--colls", ",".join(collectives), "--mtypes", "host", "--teams", "world", "--inplace", inplace]
+    try:
+        done = subprocess.run([str(word) for word in command], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=240, check=False)
+    except subprocess.TimeoutExpired as late:
+        print(f"{late.stdout}\n{late.stderr}\n{', '.join(collectives)}: not done after {late.timeout} s")
+        return False
+    print(done.stdout + done.stderr)
+    # It makes two contexts, and uses one.
+    unused = [kind for kind in collectives if not re.search(rf"statistics of rank 0: .*{kind}: posted:[1-9]", done.stderr)]
+    if unused:
+        print(f"UCC did not use the tree for {', '.join(unused)}: see the lines above")
+    return done.returncode == 0 and not unused
 
 
 def main():
@@ -30,19 +52,12 @@ def main():
                    "UCC_COMPONENT_PATH": str(tree / "src/components"), "UCC_CL_BASIC_TLS": "ucp,sharp", "UCC_TL_SHARP_TUNE": "inf",
                    "UCC_TL_SHARP_MIN_TEAM_SIZE": "2", "UCC_TL_SHARP_TEAM_MAX_PPN": "16", "UCC_TL_SHARP_DEVICES": "", "SHARP_COLL_ENABLE_SAT": "1",
                    "SHARP_COLL_STATS_DUMP_MODE": "1", "SHARP_COLL_LOG_LEVEL": "3"}
-    command = [BUILD / "bin/sumac", "run", "--tree", "mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "coll", "^hcoll,ucc", "-n", "3",
-               programs[0], "--colls", ",".join(COLLECTIVES), "--mtypes", "host", "--teams", "world", "--inplace", "2"]
-    done = subprocess.run([str(word) for word in command], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=500, check=False)
-    print(done.stdout + done.stderr)
-    if done.returncode != 0:
+    if not run(programs[0], environment, COLLECTIVES, "2"):
         return 1
-    # It must have gone over our library, or nothing was tested.
-    # It makes two contexts, and uses one.
-    if not all(re.search(rf"statistics of rank 0: .*{kind}: posted:[1-9]", done.stderr) for kind in COLLECTIVES):
-        print("UCC did not use the tree: see the lines above")
-        return 1
-    return 0
+    called = subprocess.run(["nm", "-D", "--undefined-only", module[0]], capture_output=True, text=True, check=True).stdout
+    later = [kind for kind, function in LATER.items() if function in called]
+    print(f"over this tree's module as well: {', '.join(later) or 'nothing'}")
+    return 0 if not later or run(programs[0], environment, later, "0") else 1
 
 
 if __name__ == "__main__":
