@@ -77,8 +77,9 @@ def run(python, tests, modules, ranks, flags, limit_s):
         text = (late.stdout or b"") + (late.stderr or b"")
         return {f"{modules[0]} and the rest of its piece: hangs, still there after {limit_s} s"}, 0, text.decode(errors="replace")
     text = done.stdout + done.stderr
-    failed = set(re.findall(r"^(?:FAIL|ERROR): (\S+ \(\S+\))", text, re.MULTILINE))
-    ran = [int(count) for count in re.findall(r"^Ran (\d+) tests", text, re.MULTILINE)]
+    # Not at the beginning of lines only: ranks write into one another's.
+    failed = set(re.findall(r"(?:FAIL|ERROR): (\S+ \(\S+\))", text))
+    ran = [int(count) for count in re.findall(r"Ran (\d+) tests? in ", text)]
     if len(ran) != ranks or 0 in ran or (done.returncode != 0 and not failed):
         failed.add(f"{modules[0]} and the rest of its piece: exit status {done.returncode}, {len(ran)} of {ranks} ranks came to the end")
     return failed, max(ran, default=0), text
