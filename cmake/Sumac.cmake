@@ -161,6 +161,8 @@ function(sumac_check_headers name)
     # lab, sim, tools and bench include themselves from the root.
     target_include_directories(headercheck_${name} PRIVATE ${CMAKE_SOURCE_DIR})
     target_link_libraries(headercheck_${name} PRIVATE sumac_${name} sumac_flags)
+    # Headers of tests may name what tests are given.
+    target_compile_definitions(headercheck_${name} PRIVATE SUMAC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SUMAC_BINARY_DIR="${CMAKE_BINARY_DIR}")
     set_property(GLOBAL APPEND PROPERTY SUMAC_HEADERCHECKS headercheck_${name})
   endif()
 endfunction()

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "client/cuda_test.hpp"
+#include "client/test_cuda.hpp"
 
 namespace sumac::client::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/cuda_test.hpp"
+#include "client/test_cuda.hpp"
 
 namespace sumac::client::test {
 namespace {
