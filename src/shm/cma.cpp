@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,30 +45,20 @@ Answer try_all(const Group& group, const std::vector<Word>& words) {
 /// the same two ranks.
 class KnownLines {
  public:
-  /// Nothing: nobody has asked yet. 0: it could not be found out.
-  std::optional<double> find(const ProcessName& other) {
+  double find(const ProcessName& other) {
     const std::lock_guard guard(lock_);
-    const auto at = place(other);
-    return at == lines_.end() ? std::nullopt : std::optional(at->second);
+    for (const auto& [process, line_ns] : lines_)
+      if (process.pid == other.pid && process.start_time == other.start_time) return line_ns;
+    return 0;
   }
-  void set(const ProcessName& other, double line_ns) {
+  void add(const ProcessName& other, double line_ns) {
     const std::lock_guard guard(lock_);
-    const auto at = place(other);
-    if (at == lines_.end())
-      lines_.emplace_back(other, line_ns);
-    else
-      at->second = line_ns;
+    lines_.emplace_back(other, line_ns);
   }
 
  private:
-  using Lines = std::vector<std::pair<ProcessName, double>>;
-  Lines::iterator place(const ProcessName& other) {
-    return std::find_if(lines_.begin(), lines_.end(), [&](const auto& line) {
-      return line.first.pid == other.pid && line.first.start_time == other.start_time;
-    });
-  }
   std::mutex lock_;
-  Lines lines_;
+  std::vector<std::pair<ProcessName, double>> lines_;
 };
 
 /// The same number at both, 0: they had to share a core, or one stood still for long.
@@ -136,19 +125,14 @@ Errc measure_line(Group& group, double& line_ns) {
   if (group.size() != 2 || group.waiting().crowded()) return Errc::ok;
   // The first member's number goes for both.
   static KnownLines known;
-  struct {
-    double line_ns;
-    std::uint64_t
-        tries;  ///< What is not known is asked for in each group again; twice in the first one, which may have been unlucky.
-  } told;
-  const std::optional<double> found = known.find(group.process(1));
-  told = {found.value_or(0), found ? 1U : 2U};
+  double told = known.find(group.process(1));
   if (const Errc code = run(group, {.coll = Coll::bcast, .out = &told, .bytes = sizeof told}); code != Errc::ok)
     return code;
-  for (; told.tries > 0 && told.line_ns == 0; --told.tries)
-    if (const Errc code = time_line(group, told.line_ns); code != Errc::ok) return code;
-  if (group.index() == 0) known.set(group.process(1), told.line_ns);
-  line_ns = told.line_ns;
+  if (told == 0) {
+    if (const Errc code = time_line(group, told); code != Errc::ok) return code;
+    if (group.index() == 0 && told != 0) known.add(group.process(1), told);
+  }
+  line_ns = told;
   return Errc::ok;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "shm/cma.hpp"
+#include "shm/single_copy.hpp"
 #include "shm/test_exercise.hpp"
 #include "shm/test_filter.hpp"
 #include "shm/test_ranks.hpp"
@@ -385,54 +386,48 @@ TEST(SingleCopy, BothMembersOfAPairKnowTheSameOfTheirLine) {
   EXPECT_TRUE(texts[0] == "0" || line_ns > 1) << texts[0];
 }
 
-void stay_away(Duration how_long) {
-  for (const Time begin = monotonic_now(); monotonic_now() - begin < how_long;) sched_yield();
-}
-
-// Beside others who keep the cores busy each hop takes milliseconds: a communicator of two took 12 ms to make instead of 0.4.
-// Here who waits stays away for 3 ms, and the second one comes in the middle of the first one's: so one of them is always away.
-TEST(SingleCopy, ALineIsNotMeasuredToTheEndWhereEachHopIsLate) {
+// Beside others who keep the cores busy each hop takes milliseconds: a communicator of two took 12 ms to make instead of 0.4. And a
+// program whose second rank came 2 ms behind the first one knew nothing of their line, and never used single copy.
+TEST(SingleCopy, ALineIsMeasuredFromWhereBothAreThereAndNotToTheEndIfOneIsLateThen) {
   const Shape shape = small_shape(2);
-  std::atomic<bool> waits{false};
+  struct Waits {
+    std::uint64_t first_in = 0;  ///< The round in which the first member waited for the first time.
+    std::atomic<int> of_first{0}, of_second{0};
+  } waits;
+  struct Member {
+    Waits& waits;
+    const Group* group = nullptr;
+    bool is_first;
+  };
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
+              Member member{.waits = waits, .is_first = rank == 0};
               Waiting waiting{.ranks_on_host = 2, .cpus = 2};
-              waiting.context = &waits;
-              waiting.progress = [](void* at) {
-                static_cast<std::atomic<bool>*>(at)->store(true);
-                stay_away(Millis(3));
+              waiting.context = &member;
+              waiting.progress = [](void* context) {
+                auto& its = *static_cast<Member*>(context);
+                auto& [first_in, of_first, of_second] = its.waits;
+                if (its.is_first && of_first.load() == 0) {
+                  first_in = its.group->round();
+                  of_first.store(1);
+                  while (of_second.load() == 0) sched_yield();  // then both are there, and hops begin
+                } else if (its.is_first) {
+                  of_first.store(2);
+                } else if (of_second.exchange(1) == 0) {
+                  while (of_first.load() < 2) sched_yield();
+                  const Time begin = monotonic_now();  // the clock of the measure has begun before
+                  while (monotonic_now() - begin < Millis(3)) sched_yield();
+                }
               };
               Group group(segment, 0, everybody(2), rank, waiting, tuning_for(shape, 2));
-              if (rank == 1) {
-                while (!waits.load()) sched_yield();
-                stay_away(Micros(1500));
-              }
+              member.group = &group;
+              while (rank == 1 && waits.of_first.load() == 0) sched_yield();
               double line_ns = -1;
               if (measure_line(group, line_ns) != Errc::ok) return group.error();
               if (line_ns != 0) return fmt::format("{} ns", line_ns);
-              // What is known; twice a barrier, eight hops, one that says that it is enough, and the result.
-              return group.round() > 1 + 2 * 11 ? fmt::format("{} rounds", group.round()) : "";
+              // What is known, a barrier, eight hops, one that says that it is enough, and the result.
+              return group.round() > 12 ? fmt::format("{} rounds", group.round()) : "";
             }));
-}
-
-// In programs whose second rank came 2 ms after the first one nothing was known of their line, and large messages went the other way
-// as long as they ran.
-TEST(SingleCopy, WhoComesLateIsWaitedForBeforeTheLineIsMeasured) {
-  const auto texts = run_processes(small_shape(2), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
-    const Waiting alone{.ranks_on_host = 2, .cpus = 2};
-    Group group(segment, 0, everybody(2), rank, alone, tuning_for(segment.shape(), 2));
-    double line_ns = 0;
-    // While others keep the cores busy it is not known, and asked for again.
-    for (int tries = 0; tries < 200 && line_ns == 0; ++tries) {
-      if (rank == 1) stay_away(Millis(3));
-      if (measure_line(group, line_ns) != Errc::ok) return group.error();
-    }
-    if (line_ns != 0) return "";
-    for (int tries = 0; tries < 50 && line_ns == 0; ++tries)
-      if (measure_line(group, line_ns) != Errc::ok) return group.error();
-    return line_ns == 0 ? "shared a core" : "only known where nobody is late";
-  });
-  if (texts[0] == "shared a core") GTEST_SKIP() << "no two free cores";
-  for (const auto& text : texts) EXPECT_EQ("", text);
+  EXPECT_EQ(2U, waits.first_in) << "not in the barrier";
 }
 
 TEST(SingleCopy, ALineIsMeasuredOnceForAllGroupsOfTheSameTwo) {
@@ -478,6 +473,19 @@ TEST(SingleCopy, WhoeverGivesUpWaitsForThoseThatWriteIntoItsMemory) {
               while (!is_out.load()) sched_yield();
               return group.enter_others() ? "it may write into the memory of who has given up" : "";
             }));
+}
+
+// Who has found the dead one returns, and its caller may unmap what others still read.
+TEST(SingleCopy, MemoryThatIsGoneBecauseItsOwnerHasFoundADeathIsNotTakenForRefused) {
+  const Shape shape = small_shape(3);
+  auto segment = Segment::create(shape, Backing::memfd);
+  ASSERT_TRUE(segment.has_value());
+  for (int m = 0; m < shape.members; ++m) segment->entry(m).process = this_process();
+  Group group(*segment, 0, everybody(3), 2, kTestWaiting, tuning_for(shape, 3));
+  segment->header().culprit.store(1 + 1);  // as member 0 says it
+  EXPECT_EQ(Step::failed, step_for(group, Copied::refused));
+  EXPECT_EQ(Errc::lost, group.broken());
+  EXPECT_NE(std::string::npos, group.error().find(" died")) << group.error();
 }
 
 TEST(SingleCopy, ADeathIsNamedAtAllOthers) {

@@ -60,7 +60,9 @@ Step go_by(Operation& op, std::string_view algorithm) noexcept {
 
 Step step_for(Group& group, Copied copied) noexcept {
   if (copied == Copied::all) return Step::done;
-  if (copied == Copied::gone) return group.look_for_dead() == Errc::ok ? Step::waiting : Step::failed;
+  // A member that has found somebody dead returns to its caller, who may unmap what we read: that is no refusal.
+  if (group.look_for_dead() != Errc::ok) return Step::failed;
+  if (copied == Copied::gone) return Step::waiting;
   group.break_because(Errc::lost,
                       "another rank's memory was refused (process_vm_readv or _writev): set SUMAC_SHM_SINGLE_COPY=0");
   return Step::failed;
