@@ -1,12 +1,10 @@
-"""The NCCL plugin built against our installed headers and library, where SUMAC_NCCL_PLUGIN_SRC names its source tree (nccl-rdma-sharp-plugins, after
-./autogen.sh); SUMAC_CUDA_DIR names CUDA if it is not at /usr/local/cuda. What it was told by configure, what it links, and that it loads: its run
-needs InfiniBand adapters and GPUs."""
+"""The NCCL plugin over our library, where SUMAC_NCCL_PLUGIN_SRC names a tree of it (nccl-rdma-sharp-plugins) that was built --with-sharp on our headers.
+What it calls, what it links, and that it loads: its run needs InfiniBand adapters and GPUs."""
 import os
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 BUILD = pathlib.Path(os.environ["SUMAC_BUILD"])
 SKIPPED = 77
@@ -14,54 +12,43 @@ CALLED = {f"sharp_coll_{name}" for name in ("init", "comm_init", "caps_query", "
                                             "do_reduce_scatter_nb", "req_test", "req_free", "comm_destroy", "finalize")}
 
 
-def run(words, folder, seconds=280, **environment):
-    done = subprocess.run([str(word) for word in words], cwd=folder, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=seconds, check=False)
+def run(words, **environment):
+    done = subprocess.run([str(word) for word in words], env={**os.environ, **environment}, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=60, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, words))}: exit status {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
     return done.stdout
 
 
 def symbols(library, which):
-    return {word.split("@")[0] for word in run(["nm", "-D", which, "--format=just-symbols", library], BUILD).split()}
+    return {word.split("@")[0] for word in run(["nm", "-D", which, "--format=just-symbols", library]).split()}
 
 
-def check(source, folder):
-    prefix, build = folder / "prefix", folder / "build"
-    build.mkdir()
-    run([os.environ.get("CMAKE", "cmake"), "--install", BUILD, "--prefix", prefix], folder)
-    cuda = os.environ.get("SUMAC_CUDA_DIR", "/usr/local/cuda")
-    told = run([source / "configure", f"--with-sharp={prefix}", f"--with-cuda={cuda}", "--without-ucx"], build)
-    assert "SHARP support: yes" in told, told
-    for found in ("SHARP_DTYPE_BFLOAT16 is declared... yes", "sharp_coll_reg_mr_v2 is declared... yes"):
-        assert found in told, told
-    run(["make", "-j2"], build)
-    plugin = build / "src/.libs/libnccl-net.so"
+def check(plugin):
     ours = {name for name in symbols(plugin, "--undefined-only") if name.startswith("sharp_coll_")}
-    assert CALLED <= ours, f"it does not call {CALLED - ours}"
-    assert ours <= symbols(prefix / "lib/libsharp_coll.so", "--defined-only"), ours
-    assert re.search(r"NEEDED.*libsharp_coll\.so\.5", run(["readelf", "-d", plugin], build))
+    assert CALLED <= ours, f"it does not call {CALLED - ours}: was it built --with-sharp on our headers?"
+    assert ours <= symbols(BUILD / "lib/libsharp_coll.so", "--defined-only"), ours
+    assert re.search(r"NEEDED.*libsharp_coll\.so\.5", run(["readelf", "-d", plugin]))
     offered = {name for name in symbols(plugin, "--defined-only") if name.startswith("ncclCollNetPlugin")}
     assert offered, "it offers NCCL no CollNet"
     # Every symbol bound at once, with our library in its place.
-    run([sys.executable, "-c", f"import ctypes, os; ctypes.CDLL({str(plugin)!r}, os.RTLD_NOW)"], build, LD_LIBRARY_PATH=str(prefix / "lib"))
+    run([sys.executable, "-c", f"import ctypes, os; ctypes.CDLL({str(plugin)!r}, os.RTLD_NOW)"], LD_LIBRARY_PATH=str(BUILD / "lib"))
     print(f"{', '.join(sorted(offered))} call {len(ours)} functions of ours")
 
 
 def main():
-    source = os.environ.get("SUMAC_NCCL_PLUGIN_SRC")
-    if not source:
-        print("skipped: SUMAC_NCCL_PLUGIN_SRC is not set; it names a source tree of nccl-rdma-sharp-plugins")
+    tree = os.environ.get("SUMAC_NCCL_PLUGIN_SRC")
+    if not tree:
+        print("skipped: SUMAC_NCCL_PLUGIN_SRC is not set; it names a tree of nccl-rdma-sharp-plugins built --with-sharp")
         return SKIPPED
     if "SUMAC_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text():
         print("skipped: a sanitized library can't be loaded by a plain program")
         return SKIPPED
-    source = pathlib.Path(source).resolve()
-    if not (source / "configure").is_file():
-        print(f"{source} has no configure: run ./autogen.sh there")
+    plugin = pathlib.Path(tree).resolve() / "src/.libs/libnccl-net.so"
+    if not plugin.is_file():
+        print(f"{tree} is not built: src/.libs/libnccl-net.so is missing")
         return 1
-    with tempfile.TemporaryDirectory(prefix="sumac-nccl-") as folder:
-        check(source, pathlib.Path(folder))
+    check(plugin)
     return 0
 
 

@@ -28,12 +28,32 @@ static int oob_gather(void* comm, int root, void* mine, void* all, int length) {
   return MPI_Gather(mine, length, MPI_BYTE, all, length, MPI_BYTE, root, *(MPI_Comm*)comm) == MPI_SUCCESS ? 0 : -1;
 }
 
+static inline void describe(struct sharp_coll_data_desc* desc, void* buffer, size_t bytes, void* handle) {
+  desc->type = SHARP_DATA_BUFFER;
+  desc->mem_type = SHARP_MEM_TYPE_HOST;
+  desc->buffer.ptr = buffer;
+  desc->buffer.length = bytes;
+  desc->buffer.mem_handle = handle;
+}
+
 /* A number that no other job has, as the clients make it: rank 0's, told to all. */
 static uint64_t job_id_of(MPI_Comm comm) {
   static uint64_t count = 0;
   uint64_t id = ((uint64_t)(uintptr_t)&count << 20) ^ ((uint64_t)(MPI_Wtime() * 1e6) << 8) ^ ++count;
   MPI_Bcast(&id, 1, MPI_UINT64_T, 0, comm);
   return id;
+}
+
+/* What all of them set alike of a job of `world`'s ranks, and nothing else: the rest stays as it was. */
+static inline void describe_job(struct sharp_coll_init_spec* init, MPI_Comm* world, int rank, int size) {
+  init->job_id = job_id_of(*world);
+  init->world_rank = rank;
+  init->world_size = size;
+  init->world_local_rank = rank;
+  init->oob_colls.barrier = oob_barrier;
+  init->oob_colls.bcast = oob_bcast;
+  init->oob_colls.gather = oob_gather;
+  init->oob_ctx = world;
 }
 
 #endif

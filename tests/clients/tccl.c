@@ -43,14 +43,6 @@ static void* load(const char* name) {
   return library;
 }
 
-static void describe(struct sharp_coll_data_desc* desc, void* buffer, size_t bytes, void* handle) {
-  desc->type = SHARP_DATA_BUFFER;
-  desc->mem_type = SHARP_MEM_TYPE_HOST;
-  desc->buffer.ptr = buffer;
-  desc->buffer.length = bytes;
-  desc->buffer.mem_handle = handle;
-}
-
 static void collectives(struct sharp_coll_context* context, struct sharp_coll_comm* comm, int rank, int size) {
   enum { kMost = 50000 };
   float *in = malloc(kMost * sizeof *in), *out = malloc(kMost * sizeof *out);
@@ -100,16 +92,9 @@ int main(int argc, char** argv) {
     MUST(init.config.ib_dev_list == NULL || init.config.ib_dev_list[0] == '\0'); /* any device */
     init.config.user_progress_num_polls = 0;
     init.progress_func = NULL;
-    init.job_id = job_id_of(world);
-    init.world_rank = rank;
-    init.world_size = size;
-    init.world_local_rank = rank;
+    describe_job(&init, &world, rank, size);
     init.group_channel_idx = 0;
     init.enable_thread_support = 0;
-    init.oob_colls.bcast = oob_bcast;
-    init.oob_colls.barrier = oob_barrier;
-    init.oob_colls.gather = oob_gather;
-    init.oob_ctx = &world;
     struct sharp_coll_context* context = NULL;
     const int status = sharp.init(&init, &context);
     if (status != SHARP_COLL_SUCCESS) fprintf(stderr, "%s\n", sharp.strerror(status));

@@ -23,14 +23,6 @@ static void finish(void* request, void* handle) {
   MUST(sharp_coll_req_free(request) == SHARP_COLL_SUCCESS);
 }
 
-static void describe(struct sharp_coll_data_desc* desc, void* buffer, size_t bytes, void* handle) {
-  desc->type = SHARP_DATA_BUFFER;
-  desc->mem_type = SHARP_MEM_TYPE_HOST;
-  desc->buffer.ptr = buffer;
-  desc->buffer.length = bytes;
-  desc->buffer.mem_handle = handle;
-}
-
 static void allreduce(int count) {
   int* data = malloc(sizeof(int) * (size_t)count + 1);
   MUST(data != NULL);
@@ -118,16 +110,9 @@ int main(int argc, char** argv) {
   MPI_Comm_size(world, &size);
   struct sharp_coll_init_spec init;
   POISON(init);
-  init.job_id = job_id_of(world);
-  init.world_rank = rank;
-  init.world_size = size;
-  init.world_local_rank = rank;
+  describe_job(&init, &world, rank, size);
   init.progress_func = NULL;
   init.group_channel_idx = 0;
-  init.oob_colls.bcast = oob_bcast;
-  init.oob_colls.barrier = oob_barrier;
-  init.oob_colls.gather = oob_gather;
-  init.oob_ctx = &world;
   init.config = sharp_coll_default_config;
   init.config.ib_dev_list = "";
   init.config.user_progress_num_polls = 9999;

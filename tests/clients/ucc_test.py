@@ -1,7 +1,4 @@
-"""UCC's own MPI test over our library, where SUMAC_UCC_SRC names a tree that was built like this:
-
-    ./autogen.sh && ./configure --with-sharp=PREFIX --with-ucx --with-mpi && make -j     # PREFIX: of an installed Sumac
-"""
+"""UCC's own MPI test over our library, where SUMAC_UCC_SRC names a tree that was built --with-sharp on our headers, --with-ucx and --with-mpi."""
 import os
 import pathlib
 import re

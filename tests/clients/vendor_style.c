@@ -29,14 +29,6 @@ static int is_float(int type) {
          type == SHARP_DTYPE_BFLOAT16;
 }
 
-static void describe(struct sharp_coll_data_desc* desc, void* buffer, size_t bytes) {
-  desc->type = SHARP_DATA_BUFFER;
-  desc->mem_type = SHARP_MEM_TYPE_HOST;
-  desc->buffer.ptr = buffer;
-  desc->buffer.length = bytes;
-  desc->buffer.mem_handle = NULL;
-}
-
 /* rank + 1 in each element; as its test does, a raw bit pattern for 16-bit floats, whose sum is that of the patterns only if
  * subnormal numbers are honoured. */
 static void put(void* data, int type, size_t i, long value) {
@@ -84,8 +76,8 @@ static int complex_mode(struct sharp_coll_comm* group, const struct sharp_coll_c
         for (size_t i = 0; i < count; ++i) put(in, type, i, rank + 1), put(want, type, i, expected(op, size));
         struct sharp_coll_reduce_spec spec;
         POISON(spec);
-        describe(&spec.sbuf_desc, in, bytes);
-        describe(&spec.rbuf_desc, out, bytes);
+        describe(&spec.sbuf_desc, in, bytes, NULL);
+        describe(&spec.rbuf_desc, out, bytes, NULL);
         spec.dtype = (enum sharp_datatype)type;
         spec.op = (enum sharp_reduce_op)op;
         spec.length = count;
@@ -132,8 +124,8 @@ static int pairs(struct sharp_coll_comm* group, const struct sharp_coll_caps* ca
           }
           struct sharp_coll_reduce_spec spec;
           POISON(spec);
-          describe(&spec.sbuf_desc, in, count * pair);
-          describe(&spec.rbuf_desc, out, count * pair);
+          describe(&spec.sbuf_desc, in, count * pair, NULL);
+          describe(&spec.rbuf_desc, out, count * pair, NULL);
           spec.dtype = (enum sharp_datatype)type;
           spec.tag_dtype = (enum sharp_datatype)tag;
           spec.op = (enum sharp_reduce_op)op;
@@ -159,8 +151,8 @@ static void rooted(struct sharp_coll_comm* group, int rank, int size) {
       for (size_t i = 0; i < count; ++i) in[i] = (unsigned short)(i + (size_t)rank), out[i] = 7;
       struct sharp_coll_reduce_spec reduce;
       POISON(reduce);
-      describe(&reduce.sbuf_desc, in, count * 2);
-      if (rank == root) describe(&reduce.rbuf_desc, out, count * 2);
+      describe(&reduce.sbuf_desc, in, count * 2, NULL);
+      if (rank == root) describe(&reduce.rbuf_desc, out, count * 2, NULL);
       reduce.root = root;
       reduce.dtype = SHARP_DTYPE_UNSIGNED_SHORT;
       reduce.op = SHARP_OP_SUM;
@@ -202,8 +194,8 @@ static void chunks(struct sharp_coll_comm* group, size_t part, size_t chunk, int
     const size_t window = offset + chunk < whole ? chunk : whole - offset, begin = begin_in(offset, part, rank);
     struct sharp_coll_reduce_spec scatter;
     POISON(scatter);
-    describe(&scatter.sbuf_desc, in + offset, window);
-    describe(&scatter.rbuf_desc, out + begin, part);
+    describe(&scatter.sbuf_desc, in + offset, window, NULL);
+    describe(&scatter.rbuf_desc, out + begin, part, NULL);
     scatter.dtype = SHARP_DTYPE_UINT8;
     scatter.op = SHARP_OP_SUM;
     scatter.length = part;
@@ -212,8 +204,8 @@ static void chunks(struct sharp_coll_comm* group, size_t part, size_t chunk, int
     MUST(sharp_coll_do_reduce_scatter(group, &scatter) == SHARP_COLL_SUCCESS);
     struct sharp_coll_gather_spec gather;
     POISON(gather);
-    describe(&gather.sbuf_desc, mine + begin, part);
-    describe(&gather.rbuf_desc, all + offset, window);
+    describe(&gather.sbuf_desc, mine + begin, part, NULL);
+    describe(&gather.rbuf_desc, all + offset, window, NULL);
     gather.dtype = SHARP_DTYPE_UINT8;
     gather.size = window / part; /* a quotient that means nothing */
     gather.offset = offset;
@@ -273,14 +265,7 @@ int main(int argc, char** argv) {
   struct sharp_coll_init_spec init;
   memset(&init, 0, sizeof init);
   init.progress_func = drive;
-  init.job_id = job_id_of(world);
-  init.world_rank = rank;
-  init.world_size = size;
-  init.world_local_rank = rank;
-  init.oob_colls.bcast = oob_bcast;
-  init.oob_colls.barrier = oob_barrier;
-  init.oob_colls.gather = oob_gather;
-  init.oob_ctx = &world;
+  describe_job(&init, &world, rank, size);
   init.config = sharp_coll_default_config;
   struct sharp_coll_context* context = NULL;
   MUST(sharp_coll_init(&init, &context) == SHARP_COLL_SUCCESS);

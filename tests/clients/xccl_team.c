@@ -26,14 +26,6 @@ struct team {
   struct bounce bounce[BOUNCE_BUFFERS];
 };
 
-static void describe(struct sharp_coll_data_desc* desc, void* buffer, size_t bytes, void* handle) {
-  desc->type = SHARP_DATA_BUFFER;
-  desc->mem_type = SHARP_MEM_TYPE_HOST;
-  desc->buffer.ptr = buffer;
-  desc->buffer.length = bytes;
-  desc->buffer.mem_handle = handle;
-}
-
 static int post(struct team* team, enum sharp_reduce_op op, size_t count, void* in, void* out, void* in_handle,
                 void* out_handle, void** request) {
   struct sharp_coll_reduce_spec spec;
@@ -162,16 +154,9 @@ int main(int argc, char** argv) {
   struct sharp_coll_init_spec init;
   POISON(init);
   init.progress_func = NULL;
-  init.job_id = job_id_of(world);
-  init.world_rank = rank;
-  init.world_size = size;
-  init.world_local_rank = rank;
+  describe_job(&init, &world, rank, size);
   init.group_channel_idx = 0;
   init.enable_thread_support = 1;
-  init.oob_colls.barrier = oob_barrier;
-  init.oob_colls.bcast = oob_bcast;
-  init.oob_colls.gather = oob_gather;
-  init.oob_ctx = &world;
   init.config = sharp_coll_default_config;
   init.config.user_progress_num_polls = 10000000;
   init.config.ib_dev_list = "mlx5_0:1";
