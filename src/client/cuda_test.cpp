@@ -105,8 +105,7 @@ TEST_F(World, EachCallOfTheDriverMayFail) {
       RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     }
     RANK_EQUAL(sharp_coll_finalize(context), 0);
-    const auto left = fake.counts();
-    RANK_CHECK(left.pinned == 0 && left.streams == 0 && left.events == 0);
+    fake.check_all_given_back();
   });
   EXPECT_EQ(complaint(ended), "") << daemons_->log();
   EXPECT_THAT(ended[1].err, HasSubstr("cuMemcpyDtoHAsync: out of memory (2)"));
@@ -187,8 +186,7 @@ TEST_F(World, ListsOfCudaMemoryAreExactInEveryKind) {
                   RANK_CHECK(fake.counts().to_host > 0 && fake.counts().to_device > 0);
                   RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
                   RANK_EQUAL(sharp_coll_finalize(context), 0);
-                  const auto left = fake.counts();
-                  RANK_CHECK(left.pinned == 0 && left.streams == 0 && left.events == 0);
+                  fake.check_all_given_back();
                 },
                 {{"SHARP_COLL_ENABLE_SAT", sat}});
   }
@@ -222,8 +220,7 @@ TEST_F(World, CudaBuffersAreExactWhereStripesGoToSeveralGroups) {
                   }
                   RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
                   RANK_EQUAL(sharp_coll_finalize(context), 0);
-                  const auto left = fake.counts();
-                  RANK_CHECK(left.pinned == 0 && left.streams == 0 && left.events == 0);
+                  fake.check_all_given_back();
                 },
                 {{"SHARP_COLL_ENABLE_SAT", sat}, {"SHARP_COLL_GROUPS_PER_COMM", "3"}});
   }

@@ -29,6 +29,11 @@ struct Fake {
     take(fail, "fake_cuda_fail");
     take(counts, "fake_cuda_counts");
   }
+  /// Nothing is left of what was taken of the driver.
+  void check_all_given_back() const {
+    const auto left = counts();
+    RANK_CHECK(left.pinned == 0 && left.streams == 0 && left.events == 0);
+  }
   decltype(&fake_cuda_malloc) malloc;
   decltype(&fake_cuda_free) free;
   decltype(&fake_cuda_view) view;
