@@ -289,8 +289,7 @@ void Maker::tell_namespaces() {
         "ranks {} and {} do not see each other's death: their PID namespaces differ, or /proc is closed", other, r));
     add_line(
         "ranks of one host are in different PID namespaces (or /proc is closed): the others do not see the death of "
-        "one and "
-        "wait until MPI ends them; give them one (docker --pid=host)");
+        "one and wait until MPI ends them; give them one (docker --pid=host)");
     return;
   }
 }
@@ -342,7 +341,10 @@ void Maker::make_groups() {
                                          part.index, team_->waiting, shm::default_tuning(input));
     const std::string no_copy = decide_copy(*group, layout.groups[static_cast<std::size_t>(part.group)].members, input);
     group->set_tuning(tuning_for(input, *group, handle_, team_->uses_tuning_file, no_copy, team_->remarks));
-    if (&part == &layout.island_part) team_->island_input = input, team_->no_copy = no_copy;
+    if (&part == &layout.island_part) {
+      team_->island_input = input;
+      team_->no_copy = no_copy;
+    }
     return group.get();
   };
   if (layout.island_part) team_->island_group = make(layout.island_part);

@@ -82,12 +82,11 @@ std::string about_copy(const sumac_team_t& team) {
 
 bool is_measured(const sumac_team_t& team, const Inside& inside) {
   if (!team.uses_tuning_file) return false;
-  std::string_view name;
+  bool is_its = false;  // of the last row that begins at or before
   for (const auto& choice : choices_for(team.options->tuning, to_string(inside.coll),
                                         static_cast<std::uint32_t>(team.island_input.size), team.island_input.crowded))
-    if (choice.from_bytes <= inside.bytes)
-      name = choice.algorithm == inside.algorithm->name ? inside.algorithm->name : "";
-  return !name.empty();
+    if (choice.from_bytes <= inside.bytes) is_its = choice.algorithm == inside.algorithm->name;
+  return is_its;
 }
 
 /// Why this algorithm, and not by single copy.

@@ -30,18 +30,18 @@ JobTreeNumbers numbers_of(const Fabric& fabric, const AggregationTree& tree, con
     return delay;
   };
   // The link of the host that a node is on; what stays inside that host doesn't cross it.
-  const auto host_of = [&](const JobNode& node) { return tree.nodes[node.node].host; };
+  const auto carrier_of = [&](const JobNode& node) { return tree.nodes[node.node].host; };
   const auto own_delay = [&](std::uint32_t host) {
     return host == kNone ? 0 : static_cast<std::uint64_t>(fabric.hosts[host].link.delay_ns);
   };
   std::vector<std::uint64_t> down(job.nodes.size(), 0);  // delay from the root to each node
   for (std::size_t i = 0; i < job.nodes.size(); ++i) {
     const auto& node = job.nodes[i];
-    const auto carrier = host_of(node);
+    const auto carrier = carrier_of(node);
     std::size_t over_its_link = node.children.size() + node.hosts.size();
     if (node.parent >= 0) {
       const auto parent = static_cast<std::size_t>(node.parent);
-      const auto above = host_of(job.nodes[parent]);
+      const auto above = carrier_of(job.nodes[parent]);
       const bool stays = carrier != kNone && carrier == above;
       down[i] = down[parent] + cross_up(node.node, job.nodes[parent].node);
       if (!stays) down[i] += own_delay(carrier) + own_delay(above);
@@ -51,7 +51,7 @@ JobTreeNumbers numbers_of(const Fabric& fabric, const AggregationTree& tree, con
       if (std::ranges::find(job.hosts, carrier) != job.hosts.end()) ++found.member_nodes;
       over_its_link -= static_cast<std::size_t>(std::ranges::count(node.hosts, carrier));
       over_its_link -= static_cast<std::size_t>(
-          std::ranges::count_if(node.children, [&](auto child) { return host_of(job.nodes[child]) == carrier; }));
+          std::ranges::count_if(node.children, [&](auto child) { return carrier_of(job.nodes[child]) == carrier; }));
     }
     if (const auto rate = tree.nodes[node.node].link_rate_bits_per_s; rate != 0 && over_its_link != 0)
       found.rate_bits_per_s = slower(found.rate_bits_per_s, std::max<std::uint64_t>(rate / over_its_link, 1));
@@ -64,7 +64,7 @@ JobTreeNumbers numbers_of(const Fabric& fabric, const AggregationTree& tree, con
     const auto number = tree.port_of_host[host];
     const auto& spec = number == 0 ? fabric.hosts[host].link : fabric.hosts[host].rails[number - 1].link;
     port = slower(port, spec.rate_bits_per_s);
-    if (host_of(leaf) != host) delay += static_cast<std::uint64_t>(spec.delay_ns) + own_delay(host_of(leaf));
+    if (carrier_of(leaf) != host) delay += static_cast<std::uint64_t>(spec.delay_ns) + own_delay(carrier_of(leaf));
     found.delay_ns = std::max(found.delay_ns, delay);
   }
   // A link between switches that passes what the ports can give limits nothing.
