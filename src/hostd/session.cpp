@@ -14,8 +14,9 @@ constexpr std::uint32_t kStatusJobError = 35, kStatusNoManager = 52;
 ToClient refusal(std::uint64_t job_id, std::uint32_t status, std::string_view why) {
   wire::JobRefusedBody body;
   body.status = status;
+  // What others say may have several lines; a field of text holds one, or the client takes the whole message for broken.
   std::string text(why.substr(0, body.text.size() - 1));
-  std::replace(text.begin(), text.end(), '\0', ' ');
+  std::ranges::replace_if(text, wire::is_control, ' ');
   if (!wire::put_text(body.text, text)) body.text.fill('\0');
   return {wire::host_message(HostKind::job_refused, body, job_id)};
 }

@@ -184,6 +184,11 @@ TEST(Session, a_refusal_and_a_missing_manager_have_their_numbers) {
          return s.manager_lost(t, {Errc::lost, std::string(2000, 'x')});
        },
        52, "xxxx"},
+      {"a text of several lines",
+       [](Session& s, Ticket t) {
+         return s.manager_lost(t, {Errc::lost, std::string("no\nmore\tthan\x7f\0 this \xc3\xa4", 22)});
+       },
+       52, "no more than   this \xc3\xa4"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

@@ -12,9 +12,8 @@ template <std::size_t n>
 bool is_text(const std::array<char, n>& field) noexcept {
   const auto end = std::find(field.begin(), field.end(), '\0');
   if (end == field.end()) return false;
-  const bool clean =
-      std::all_of(field.begin(), end, [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
-  return clean && std::all_of(end, field.end(), [](char c) { return c == '\0'; });
+  return std::none_of(field.begin(), end, is_control) &&
+         std::all_of(end, field.end(), [](char c) { return c == '\0'; });
 }
 template <std::size_t n>
 bool is_name(const std::array<char, n>& field) noexcept {

@@ -86,6 +86,9 @@ HostMessage host_list(HostKind kind, std::span<const Entry> part, std::uint32_t 
 /// The bytes that go to the socket.
 std::array<std::byte, kHostMessageBytes> encoded(const HostMessage& message) noexcept;
 
+/// What no text of a message may hold: it goes into logs and file names.
+constexpr bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
 /// Copies text into a fixed field, closed and filled up with zeros. False if it does not fit or holds a zero: then nothing is copied.
 template <std::size_t n>
 [[nodiscard]] bool put_text(std::array<char, n>& field, std::string_view text) noexcept {

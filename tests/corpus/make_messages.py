@@ -72,6 +72,8 @@ session = {
     + host_frame("job_host") + manager_says(granted) + host_frame("job_end") + manager_says(message((4, message((2, 1))))),
     "refused": host_frame("attach") + host_frame("job_begin") + host_frame("job_host")
     + manager_says(message((3, message((1, 35), (2, "no"), (3, 1))))),
+    "refused-in-two-lines": host_frame("attach") + host_frame("job_begin") + host_frame("job_host")
+    + manager_says(message((3, message((1, 35), (2, "no\nfor a reason"), (3, 1))))),
     "manager-goes": host_frame("attach") + host_frame("job_begin") + host_frame("job_host") + b"\x44\x00\x00" + b"\x04\x00\x00",
     "offence": host_frame("job_end"),
 }
