@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "control/command_line.hpp"
 #include "control/endpoint.hpp"
 #include "hostd/config.hpp"
@@ -23,6 +25,11 @@ Result<std::string> host_name(const Config& config) {
   if (name.size() >= wire::kHostNameMax)
     return fail(Errc::invalid, "the host's name {} has more than {} bytes: give --host NAME as in the fabric file",
                 name, wire::kHostNameMax - 1);
+  if (!is_host_name(name))
+    return fail(Errc::invalid,
+                "the host's name '{}' holds other than letters, digits, '.', '-' and '_': give --host NAME as in the "
+                "fabric file",
+                name);
   return name;
 }
 
@@ -41,6 +48,8 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     return within("--manager", legal.error());
   if (config.devices.size() >= wire::kDevicesMax)
     return fail(Errc::invalid, "--devices: at most {} letters", wire::kDevicesMax - 1);
+  if (std::ranges::any_of(config.devices, wire::is_control))
+    return fail(Errc::invalid, "--devices: names with commas between, and no control characters");
   auto sockets = net::HostServer::listen(config.socket, config.clients_max);
   if (!sockets) return tl::unexpected(sockets.error());
   const auto held_file = config.socket + ".jobs";

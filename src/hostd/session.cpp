@@ -21,13 +21,6 @@ ToClient refusal(std::uint64_t job_id, std::uint32_t status, std::string_view wh
   return {wire::host_message(HostKind::job_refused, body, job_id)};
 }
 
-bool is_host_name(std::string_view name) noexcept {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
-  });
-}
-
 template <class Entry>
 void add_list(Actions& out, HostKind kind, const std::vector<Entry>& entries, std::uint64_t job_id) {
   const std::size_t step = wire::host_entries_max(kind);
@@ -91,6 +84,13 @@ std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1:
 }
 
 }  // namespace
+
+bool is_host_name(std::string_view name) noexcept {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
+  });
+}
 
 Session::Session(Peer peer, std::string host, std::function<Ticket()> next_ticket, std::string devices)
     : peer_(peer), host_(std::move(host)), next_ticket_(std::move(next_ticket)), devices_(std::move(devices)) {}

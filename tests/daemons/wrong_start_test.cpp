@@ -111,6 +111,8 @@ TEST(WrongStart, says_what_is_wrong_in_one_line) {
       {"a socket that can't be made", "sharpd", {"--socket", "/proc/sumac/s"}, 1, "/proc/sumac"},
       {"a socket's path that is too long", "sharpd", {"--socket", "/tmp/" + std::string(120, 'x')}, 1, "xxx"},
       {"a host's name that is too long", "sharpd", {"--host", std::string(80, 'h')}, 1, "give --host NAME"},
+      {"a host's name that no job may use", "sharpd", {"--host", "h 1"}, 1, "give --host NAME"},
+      {"devices in two lines", "sharpd", {"--devices", "mlx5_0:1\nmlx5_1:1"}, 1, "names with commas between"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
