@@ -1,11 +1,13 @@
 // `sumac up`, `sumac down`, `sumac status`: manager, one node and sharpd on this machine, for as long as a person wants them.
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <fstream>
 #include <ranges>
 
+#include "base/clock.hpp"
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
 #include "tools/manager_status.hpp"
@@ -60,6 +62,20 @@ struct Fresh {
   }
 };
 
+/// sharpd listens before it stands with the manager: who looks right behind us must not see one host too few.
+Result<> until_sharpd_is_registered(const UpPlace& place, int interrupt_fd) {
+  const Time deadline = monotonic_now() + Seconds(10);
+  for (;;) {
+    const auto manager = ask_manager("unix:" + place.inner("manager.sock"));
+    if (!manager) return tl::unexpected(manager.error());
+    if ((*manager)["sharpds"].get<std::uint64_t>() > 0) return {};
+    if (monotonic_now() >= deadline)
+      return fail(Errc::timeout, "sharpd has not reached the manager in 10 s: {}", last_line(place.log("sharpd")));
+    pollfd interrupt{interrupt_fd, POLLIN, 0};
+    if (::poll(&interrupt, 1, 10) > 0) return fail(Errc::interrupted, "interrupted while sharpd registered");
+  }
+}
+
 Result<> start_missing(const UpPlace& place, const Commands& commands, int interrupt_fd) {
   Fresh fresh{place, {}};
   std::vector<std::string> words;
@@ -77,6 +93,7 @@ Result<> start_missing(const UpPlace& place, const Commands& commands, int inter
     if (!pid) return tl::unexpected(pid.error());
     words.push_back(fmt::format("{} (pid {}) started", name, *pid));
   }
+  if (auto registered = until_sharpd_is_registered(place, interrupt_fd); !registered) return registered;
   fmt::print(stderr, "sumac: {}; logs in {}; `sumac down` ends them\n", fmt::join(words, ", "), place.path());
   fresh.started.clear();
   return {};
