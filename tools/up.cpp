@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <ranges>
 
 #include "base/clock.hpp"
 #include "tools/commands.hpp"
@@ -55,7 +54,8 @@ struct Fresh {
   const UpPlace& place;
   std::vector<std::pair<std::string, pid_t>> started;
   ~Fresh() {
-    for (const auto& [name, pid] : started | std::views::reverse) {
+    for (; !started.empty(); started.pop_back()) {
+      const auto& [name, pid] = started.back();
       end_process(name, pid);
       place.forget(name);
     }
@@ -86,7 +86,7 @@ Result<> start_missing(const UpPlace& place, const Commands& commands, int inter
       continue;
     }
     if (before) fmt::print(stderr, "sumac: {} (pid {}) has died: {}\n", name, before->pid, last_line(place.log(name)));
-    auto pid = start_lasting(name, command, place.log(name), interrupt_fd, [&](pid_t child) {
+    auto pid = start_lasting(name, command, place.log(name), interrupt_fd, [&, &name = name](pid_t child) {
       fresh.started.emplace_back(name, child);
       return place.record(name, child);
     });
@@ -127,6 +127,8 @@ Result<> up(const std::string& transport) {
 }
 
 constexpr const char* kDaemons[] = {"sharp_am", "sharp_an", "sharpd"};
+/// sharpd releases its jobs while the manager is there.
+constexpr const char* kFromLastToFirst[] = {"sharpd", "sharp_an", "sharp_am"};
 
 /// One line of `sumac status` and its JSON.
 nlohmann::json describe(const UpPlace& place, const std::string& name) {
@@ -189,8 +191,7 @@ int down_command(const Arguments& arguments) {
   if (!place) return nothing(place.error());
   if (auto locked = place->lock(); !locked) return nothing(locked.error());
   std::vector<std::string> words;
-  for (const std::string name :
-       kDaemons | std::views::reverse) {  // sharpd releases its jobs while the manager is there
+  for (const std::string name : kFromLastToFirst) {
     const auto process = place->process(name);
     if (!process) continue;
     if (process->alive) end_process(name, process->pid);
