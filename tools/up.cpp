@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 
 #include "base/clock.hpp"
 #include "tools/commands.hpp"
@@ -69,6 +70,8 @@ Result<> until_sharpd_is_registered(const UpPlace& place, int interrupt_fd) {
     const auto manager = ask_manager("unix:" + place.inner("manager.sock"));
     if (!manager) return tl::unexpected(manager.error());
     if ((*manager)["sharpds"].get<std::uint64_t>() > 0) return {};
+    if (const auto sharpd = place.process("sharpd"); !sharpd || !sharpd->alive)
+      return fail(Errc::lost, "sharpd has died: {}", last_line(place.log("sharpd")));
     if (monotonic_now() >= deadline)
       return fail(Errc::timeout, "sharpd has not reached the manager in 10 s: {}", last_line(place.log("sharpd")));
     pollfd interrupt{interrupt_fd, POLLIN, 0};
@@ -127,8 +130,6 @@ Result<> up(const std::string& transport) {
 }
 
 constexpr const char* kDaemons[] = {"sharp_am", "sharp_an", "sharpd"};
-/// sharpd releases its jobs while the manager is there.
-constexpr const char* kFromLastToFirst[] = {"sharpd", "sharp_an", "sharp_am"};
 
 /// One line of `sumac status` and its JSON.
 nlohmann::json describe(const UpPlace& place, const std::string& name) {
@@ -191,7 +192,9 @@ int down_command(const Arguments& arguments) {
   if (!place) return nothing(place.error());
   if (auto locked = place->lock(); !locked) return nothing(locked.error());
   std::vector<std::string> words;
-  for (const std::string name : kFromLastToFirst) {
+  // The last one first: sharpd releases its jobs while the manager is there.
+  for (auto at = std::rbegin(kDaemons); at != std::rend(kDaemons); ++at) {
+    const std::string name = *at;
     const auto process = place->process(name);
     if (!process) continue;
     if (process->alive) end_process(name, process->pid);

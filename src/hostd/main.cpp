@@ -6,6 +6,7 @@
 
 #include "control/command_line.hpp"
 #include "control/endpoint.hpp"
+#include "control/identity.hpp"
 #include "hostd/config.hpp"
 #include "hostd/server.hpp"
 
@@ -25,7 +26,7 @@ Result<std::string> host_name(const Config& config) {
   if (name.size() >= wire::kHostNameMax)
     return fail(Errc::invalid, "the host's name {} has more than {} bytes: give --host NAME as in the fabric file",
                 name, wire::kHostNameMax - 1);
-  if (!is_host_name(name))
+  if (!control::is_certificate_name(name))
     return fail(Errc::invalid,
                 "the host's name '{}' holds other than letters, digits, '.', '-' and '_': give --host NAME as in the "
                 "fabric file",

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "control/identity.hpp"
+
 namespace sumac::hostd {
 namespace {
 
@@ -84,13 +86,6 @@ std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1:
 }
 
 }  // namespace
-
-bool is_host_name(std::string_view name) noexcept {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
-  });
-}
 
 Session::Session(Peer peer, std::string host, std::function<Ticket()> next_ticket, std::string devices)
     : peer_(peer), host_(std::move(host)), next_ticket_(std::move(next_ticket)), devices_(std::move(devices)) {}
@@ -176,7 +171,7 @@ Actions Session::hosts(const HostMessage& message) {
   for (std::uint32_t i = 0; i < header.entries; ++i) {
     const auto entry = wire::host_entry<wire::JobHostEntry>(message, i);
     const auto name = wire::get_text(entry.host);
-    if (!is_host_name(name))
+    if (!control::is_certificate_name(name))
       return {Offence{fmt::format("host {} of job {} has no legal name", header.index + i, header.job_id)}};
     job.begin.add_hosts(std::string(name));
   }

@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -19,9 +18,6 @@
 namespace sumac::hostd {
 
 inline constexpr std::size_t kJobsPerClientMax = 64;
-
-/// Letters, digits, '.', '-' and '_': what a job may name as its host.
-bool is_host_name(std::string_view name) noexcept;
 
 /// As the kernel says it.
 struct Peer {
