@@ -258,4 +258,6 @@ def verdicts(cases, results):
         if word == report.FAIL or (word == report.OPEN and results.value(case.name, "sumac") is not None):
             print(f"{case.name}: must hold {case.must}: {why}")
             status = 1
+    if status and (taken := STOLEN.words()):
+        print(f"This machine had {taken}: what does not hold may do so when nobody else needs it. Then run it again.")
     return status

@@ -1,9 +1,11 @@
 import io
 import unittest
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
+from unittest import mock
 
 from demolib import cases as C
 from demolib import running
+from demolib.stats import Results
 
 
 class Way:
@@ -27,6 +29,23 @@ class Choose(unittest.TestCase):
         for words in ("nonesuch", "barrier*,x*"):
             with redirect_stderr(io.StringIO()), self.assertRaisesRegex(SystemExit, r"no case '(nonesuch|x\*)': "):
                 running.choose("x", words, C.CASES)
+
+
+class Verdicts(unittest.TestCase):
+    def told(self, milliseconds, taken):
+        case = next(case for case in C.CASES if case.name == "barrier-16h-5ms")
+        results = Results()
+        results.cell(case.name, "sumac").values.append(milliseconds)
+        out = io.StringIO()
+        with redirect_stdout(out), mock.patch.object(running.STOLEN, "words", return_value=taken):
+            return running.verdicts([case], results), out.getvalue()
+
+    def test_what_does_not_hold_fails_also_on_a_machine_that_others_use_which_is_told(self):
+        self.assertEqual(self.told(20.5, "31 % (steal)"), (0, ""))
+        alone, beside = self.told(30.0, ""), self.told(30.0, "31 % (steal)")
+        self.assertEqual((alone[0], beside[0]), (1, 1))
+        self.assertIn("barrier-16h-5ms: must hold", alone[1])
+        self.assertEqual(beside[1], alone[1] + "This machine had 31 % (steal): what does not hold may do so when nobody else needs it. Then run it again.\n")
 
 
 class Budget(unittest.TestCase):
