@@ -20,7 +20,7 @@ ROWS ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-crossover bench-control soak-control host-cases mpi4py fuzz asan asan-component tsan clean
+.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py fuzz asan asan-component tsan clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -70,6 +70,10 @@ bench-control: setup-dev configure ## the manager under load and under deaths: 1
 soak-control: setup-dev configure ## an hour of jobs that come and go under deaths, and a manager that does not grow; SECONDS=n for another time
 	@cmake --build $(BUILD) -j $(JOBS) --target control-bench
 	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am --only soak --soak-seconds $(SOAK_SECONDS) --out build/soak.json
+
+guard: setup-dev configure ## attacks on real daemons, one for each promise of docs/security.md (build/guard.json); CASE=name for some
+	@cmake --build $(BUILD) -j $(JOBS) --target programs guard-programs
+	@python3 tests/guard/run.py --build $(BUILD) --out build/guard.json --case "$(CASE)"
 
 host-cases: setup configure ## 20,000 random collectives against what they must give, on 2 to 16 ranks; HOST_SEED=n for others
 	@cmake --build $(BUILD) -j $(JOBS) --target programs host_cases

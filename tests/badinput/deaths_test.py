@@ -66,12 +66,12 @@ class Daemons(ground.Scenario):
         code, out, err = job.end()
         self.assertEqual((code, out.count("done after")), (0, 3), out + err)
         self.one_line(err, r"end of job \d+: sharpd closed the connection")
-        self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket)
+        self.house.start_sharpd()
         self.released("has not renewed it")
 
     def restart_sharpd(self, number):
         self.house.kill("sharpd", number)
-        self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket, "--log-level", "3")
+        self.house.start_sharpd()
 
     def lease_ms(self):
         done = ground.start([BIN / "sharp_cmd", "jobs", "--json", "--manager", self.house.manager])
@@ -105,7 +105,7 @@ class Daemons(ground.Scenario):
                 self.assertEqual([path.name for path in self.house.folder.glob("*.jobs*")], [])
                 self.house.kill("sharpd", signal.SIGTERM)
                 (self.house.folder / "sharpd.log").unlink()
-                self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket, "--log-level", "3")
+                self.house.start_sharpd()
 
     def test_sharpd_restarted_and_then_the_holder_dies(self):
         """Nobody has called the new sharpd yet; it watches the holder all the same."""
@@ -122,7 +122,7 @@ class Daemons(ground.Scenario):
         self.house.kill("sharpd")
         os.kill(job.pids[0], signal.SIGKILL)
         job.ended()
-        self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket, "--log-level", "3")
+        self.house.start_sharpd()
         self.house.says("sharpd", "0 of 1 jobs of the former sharpd go on")
         self.released("released|end job")
 
@@ -131,7 +131,7 @@ class Daemons(ground.Scenario):
         job = self.house.steady()
         self.house.kill("sharpd")
         (self.house.folder / "sharpd.sock.jobs").write_text("rubbish")
-        self.house.start("sharpd", "--host", "localhost", "--manager", self.house.manager, "--socket", self.house.socket)
+        self.house.start_sharpd()
         self.house.says("sharpd", r"what a former sharpd held is lost: \S+sharpd.sock.jobs: not to be understood")
         self.good_job(self.house)
         code, out, err = job.end()

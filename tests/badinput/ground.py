@@ -1,8 +1,10 @@
-"""What the bad-input scenarios stand on: daemons of their own, a job that goes on meanwhile, and a search for whatever is left behind.
+"""What the bad-input scenarios and the attacks of tests/guard stand on: daemons of their own, a job that goes on meanwhile, and a search for
+whatever is left behind.
 
 Every process that a scenario starts inherits a mark in its environment and a TMPDIR of its own, so that what it leaves is found wherever
 it went, and nobody else's processes or files are taken for it."""
 
+import ctypes
 import os
 import pathlib
 import re
@@ -28,6 +30,9 @@ ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
 SHM_BEFORE = set(os.listdir("/dev/shm"))
 MOUNTS_BEFORE = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
 TMPDIR.mkdir()
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_PDEATHSIG = 1
 
 FABRIC = "name: t\nswitches: [s]\nhosts: {localhost: {leaf: s}}\nnodes: {node: {switch: s}}\n"
 
@@ -88,41 +93,55 @@ def signal_group(process, number):
     os.killpg(process.pid, number)
 
 
-class House:
-    """A manager, a node and a sharpd, each on a port or socket of its own on this machine."""
+def dies_with_us():
+    """In a child that is about to become another program: it ends when we do, also when we are killed."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
-    def __init__(self, name, descriptors=None, manager=True, node=True, node_words=()):
+
+class House:
+    """A manager, a node and a sharpd, each on a port or socket of its own on this machine. `words`: more of a program's options, by its name."""
+
+    def __init__(self, name, descriptors=None, manager=True, node=True, sharpd=True, listen="127.0.0.1:0", words=None, fabric=FABRIC):
         self.folder = SCRATCH / name
         self.folder.mkdir()
-        (self.folder / "fabric.yaml").write_text(FABRIC)
+        (self.folder / "fabric.yaml").write_text(fabric)
         self.descriptors = descriptors
         self.processes = {}
         self.socket = self.folder / "sharpd.sock"
         self.manager = "127.0.0.1:1"  # nobody's
-        self.node_words = node_words
+        self.words = words or {}
         if manager:
-            self.start_manager()
+            self.start_manager(listen)
         if node:
             self.start_node()
-        self.start("sharpd", "--host", "localhost", "--manager", self.manager, "--socket", self.socket, "--log-level", "3")
+        if sharpd:
+            self.start_sharpd()
 
     def start_manager(self, listen="127.0.0.1:0"):
         (self.folder / "sharp_am.log").unlink(missing_ok=True)  # another life, another log: what is said in it is said now
         self.start("sharp_am", "--fabric", self.folder / "fabric.yaml", "--listen", listen)
-        self.manager = re.findall(r"listens on ([\d.:]+)", self.log("sharp_am"))[-1]
+        self.manager = re.findall(r"listens on ([^\s;,]+)", self.log("sharp_am"))[-1]
 
-    def start_node(self):
-        self.start("sharp_an", "--name", "node", "--manager", self.manager, "--listen", "127.0.0.1:0", "--log-level", "3", *self.node_words)
+    def start_sharpd(self):
+        self.start("sharpd", "--host", "localhost", "--manager", self.manager, "--socket", self.socket, "--log-level", "3")
+
+    def start_node(self, name="node"):
+        self.start("sharp_an", "--name", name, "--manager", self.manager, "--listen", "127.0.0.1:0", "--log-level", "3")
         self.node_port = int(re.findall(r"listens on tcp:127\.0\.0\.1:(\d+)", self.log("sharp_an"))[-1])
 
     def start(self, program, *words):
         """Returns when the daemon says that it is ready."""
         heard, said = os.pipe()
-        limit = self.descriptors and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors)))
-        command = [str(word) for word in (BIN / program, *words, "--ready-fd", said)]
+
+        def prepare():
+            dies_with_us()
+            if self.descriptors:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
+
+        command = [str(word) for word in (BIN / program, *words, *self.words.get(program, ()), "--ready-fd", said)]
         with open(self.folder / f"{program}.log", "ab") as log:
             self.processes[program] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(),
-                                                       pass_fds=[said], preexec_fn=limit)
+                                                       pass_fds=[said], preexec_fn=prepare)
         os.close(said)
         with os.fdopen(heard, "rb") as ready:
             if ready.read() != b"ready\n":
@@ -212,14 +231,19 @@ class Scenario(unittest.TestCase):
         until(lambda: not leftovers(allowed), lambda: "\n".join(["nothing is left behind:", *leftovers(allowed)]), 15)
 
 
+def sweep():
+    """Ends what carries our mark and removes our files: a scenario that failed must not leave them to the next."""
+    for pid in marked():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+
+
 def main():
     try:
         program = unittest.main(verbosity=2, exit=False)
     finally:
-        for pid in marked():  # ours by the mark; a scenario that failed must not leave them to the next
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        shutil.rmtree(SCRATCH, ignore_errors=True)
+        sweep()
     sys.exit(not program.result.wasSuccessful())

@@ -1,0 +1,208 @@
+"""What the attacks stand on: rows of results, daemons that end with the program, and strangers: functions that run as another user.
+
+    import common
+
+    def attack(rows, args):
+        house = common.House("f14", listen="unix")
+        got = common.Stranger(knock, str(house.socket)).result()
+        rows.add("f14 strangers served", "of 10", got, 0)
+
+    common.main(attack, __doc__)
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import select
+import signal
+import socket
+import sys
+import traceback
+
+
+def build_of(words):
+    """`--build` is needed before main(): what is imported below looks for programs there."""
+    for at, word in enumerate(words):
+        if word == "--build" and at + 1 < len(words):
+            return words[at + 1]
+        if word.startswith("--build="):
+            return word[len("--build=") :]
+    return os.environ.get("SUMAC_BUILD", "build/dev")
+
+
+os.environ["SUMAC_BUILD"] = build_of(sys.argv)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "badinput"))
+import ground  # noqa: E402  pylint: disable=wrong-import-position
+
+case = ground.case
+until = ground.until
+BIN = ground.BIN
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+UID = 65534  # nobody: an ordinary user of the machine, in no group of ours
+# subprocess.run(command, **common.AS_STRANGER)
+AS_STRANGER = {"user": UID, "group": UID, "extra_groups": []}
+
+
+class House(ground.House):
+    """Daemons in a directory that every user may enter. `listen="unix"`: the manager's socket is am.sock there."""
+
+    def __init__(self, name, listen="unix", **more):
+        os.chmod(ground.SCRATCH, 0o755)
+        super().__init__(name, listen=f"unix:{ground.SCRATCH / name}/am.sock" if listen == "unix" else listen, **more)
+
+
+class Rows:
+    """What the attacks got: each row a number and the most that it may be."""
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, name, unit, sumac, limit):
+        self.rows.append({"case": name, "unit": unit, "sumac": sumac, "limit": limit})
+        print(line_of(self.rows[-1]), flush=True)
+
+    def violated(self):
+        return [row for row in self.rows if exceeds(row)]
+
+    def table(self):
+        return "\n".join(line_of(row) for row in self.rows)
+
+    def write(self, path):
+        pathlib.Path(path).write_text(json.dumps(self.rows, indent=1) + "\n", encoding="utf-8")
+
+
+def exceeds(row):
+    return not row["sumac"] <= row["limit"]  # a NaN, too
+
+
+def line_of(row):
+    number = f"{row['sumac']:.4g}" if isinstance(row["sumac"], float) else str(row["sumac"])
+    return f"{row['case']:<44} {number:>10}  limit {row['limit']:<10} {row['unit']}{'   VIOLATED' if exceeds(row) else ''}"
+
+
+class Stranger:
+    """Runs function(*words) in a process of its own as an ordinary user; what it returns (JSON can say it) is the result.
+
+    It ends with us. `uid=None` keeps our user."""
+
+    def __init__(self, function, *words, uid=UID):
+        if uid is not None and os.geteuid() != 0:
+            case.skip_or_fail("only root starts a process as another user")
+        self.out, write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self.out)
+            self.become(function, words, uid, write)
+        os.close(write)
+
+    @staticmethod
+    def become(function, words, uid, write):
+        code = 1
+        try:
+            JANITOR.forget()
+            if uid is not None:
+                os.setgroups([])
+                os.setresgid(uid, uid, uid)
+                os.setresuid(uid, uid, uid)
+            ground.dies_with_us()  # behind setresuid(), which forgets it
+            answer = json.dumps(function(*words)).encode()
+            while answer:
+                answer = answer[os.write(write, answer) :]
+            code = 0
+        except BaseException:  # pylint: disable=broad-exception-caught  # also SystemExit: the parent's clean-up is not ours
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    def result(self, seconds=60):
+        """Waits for its end."""
+        text = b""
+        while True:
+            if not select.select([self.out], [], [], seconds)[0]:
+                self.end()
+                raise AssertionError(f"a stranger still runs after {seconds} s")
+            got = os.read(self.out, 1 << 16)
+            if not got:
+                break
+            text += got
+        os.close(self.out)
+        _, status = os.waitpid(self.pid, 0)
+        if status != 0:
+            raise AssertionError(f"a stranger ended with status {os.waitstatus_to_exitcode(status)}; its own words are above")
+        return json.loads(text)
+
+    def end(self):
+        """Kills it."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.out)
+
+
+class Janitor:
+    """A process that cleans up when ours has ended, also by SIGKILL: it waits for the end of a pipe that nobody else has."""
+
+    def __init__(self):
+        read, self.write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self.write)
+            os.setsid()  # a signal to our group is not meant for it
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for fd in range(3):
+                os.dup2(nowhere, fd)
+            while os.read(read, 1):
+                pass
+            ground.sweep()
+            os._exit(0)
+        os.close(read)
+
+    def forget(self):
+        """In a fork of ours: the copy of the pipe would keep the janitor waiting."""
+        os.close(self.write)
+
+    def clean(self):
+        os.close(self.write)
+        os.waitpid(self.pid, 0)
+
+
+JANITOR: Janitor
+
+
+def many_descriptors(count):
+    """Attacks hold thousands of connections; returns how many this process may have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return soft
+
+
+def free_port():
+    """Nobody listens there now. Who can let a daemon choose (port 0) does that instead."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def main(attack, words):
+    """Runs attack(rows, args) and ends the process: status 1 where a row is violated or the attack could not be run."""
+    global JANITOR  # pylint: disable=global-statement
+    parser = argparse.ArgumentParser(description=words, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=os.environ["SUMAC_BUILD"], help="build folder whose programs are attacked (build/dev)")
+    parser.add_argument("--long", action="store_true", help="the long form, as `make guard` runs it")
+    parser.add_argument("--out", help="write the rows here, as JSON")
+    args = parser.parse_args()
+    JANITOR = Janitor()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    rows = Rows()
+    try:
+        attack(rows, args)
+        if not rows.rows:
+            raise AssertionError("the attack added no row")
+    finally:
+        if args.out:
+            rows.write(args.out)
+        JANITOR.clean()
+    sys.exit(1 if rows.violated() else 0)

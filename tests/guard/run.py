@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""`make guard`: runs every attack of this folder in its long form and merges the rows; status 1 where one is violated or a program failed."""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+NO_ATTACKS = {"common.py", "wire.py", "run.py"}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build/dev", help="build folder whose programs are attacked (build/dev)")
+    parser.add_argument("--out", default="build/guard.json", help="the rows of all (build/guard.json)")
+    parser.add_argument("--case", default="", help="only programs whose name contains this")
+    args = parser.parse_args()
+    sys.path.insert(0, str(HERE))
+    sys.argv = [sys.argv[0], "--build", args.build]
+    import common  # pylint: disable=import-outside-toplevel
+
+    rows = common.Rows()
+    programs = sorted(path for path in HERE.glob("*.py") if path.name not in NO_ATTACKS and args.case in path.stem)
+    if not programs:
+        sys.exit(f"guard: no program in {HERE} has {args.case!r} in its name")
+    for program in programs:
+        print(f"--- {program.stem}", flush=True)
+        with tempfile.NamedTemporaryFile(suffix=".json") as out:
+            done = subprocess.run([sys.executable, str(program), "--build", args.build, "--long", "--out", out.name], check=False,
+                                  env={**os.environ, "SUMAC_BUILD": args.build})
+            own = json.loads(pathlib.Path(out.name).read_text(encoding="utf-8") or "[]")
+        rows.rows += own
+        if done.returncode == 77:
+            print(f"--- {program.stem} skipped", flush=True)
+        elif done.returncode != 0 and not any(common.exceeds(row) for row in own):
+            rows.rows.append({"case": f"{program.stem} did not run to its end", "unit": "programs", "sumac": 1, "limit": 0})
+    pathlib.Path(args.out).parent.mkdir(parents=True, exist_ok=True)
+    rows.write(args.out)
+    bad = len(rows.violated())
+    print(f"\n{rows.table()}\n\n{len(rows.rows)} rows, {bad} violated; {args.out}")
+    common.ground.sweep()
+    sys.exit(1 if bad else 0)
+
+
+main()

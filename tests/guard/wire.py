@@ -1,0 +1,86 @@
+"""Bytes of the tcp transport (src/net/tcp_frame.hpp) and of hop messages (docs/wire.md), for links that no library of ours would make."""
+
+import collections
+import socket
+import struct
+
+MESSAGE_MAX = 1 << 20
+
+# net::FrameType
+FRAME_HELLO, FRAME_WELCOME, FRAME_DATA, FRAME_PING, FRAME_PONG = range(1, 6)
+# wire::AggKind
+HELLO, OPEN, JOIN, CONTRIBUTE, SUPPLY, SKIP, TROUBLE, NAME = range(1, 9)
+OPENED, JOINED, REFUSED, RESULT, VERDICT, VOID_EPOCH, WELCOME, INVITED = range(16, 24)
+# wire::Role
+CLIENT, NODE = 1, 2
+
+HEADER = struct.Struct("<HBBIIIIBBBBHHIQQIIQ")
+HEADER_FIELDS = ("magic version kind tree_id group_id epoch sequence coll op dtype tag_dtype flags root payload_bytes count first origin "
+                 "members reserved")
+Header = collections.namedtuple("Header", HEADER_FIELDS)
+NO_RANK = 0xFFFFFFFF
+
+
+def frame(kind, content=b""):
+    return struct.pack("<HBBI", 0x4653, kind, 0, len(content)) + content
+
+
+def greeting(message_max=MESSAGE_MAX):
+    """The first 16 bytes from the side that connects."""
+    return frame(FRAME_HELLO, struct.pack("<HHI", 1, 0, message_max))
+
+
+def agg(kind, body=b"", **fields):
+    """A hop message: its header and body. `fields` by their names in AggHeader."""
+    given = dict.fromkeys(Header._fields, 0)
+    given.update(magic=0x4153, version=1, kind=kind, origin=NO_RANK, payload_bytes=len(body))
+    given.update(fields)
+    return HEADER.pack(*Header(**given)) + body
+
+
+def hello(job_id=0, key=bytes(16), role=CLIENT, number=0, versions=(1, 3)):
+    """The body of hello: a rank of a job by its key, or a node."""
+    return struct.pack("<Q16sIIHHI", job_id, key, role, number, *versions, 0)
+
+
+class Link:
+    """A connection to a node, greeted, that sends and reads messages. Raises OSError where the node closed it."""
+
+    def __init__(self, port, host="127.0.0.1", seconds=10, greet=True):
+        self.socket = socket.create_connection((host, port), timeout=seconds)
+        self.have = b""
+        if greet:
+            self.socket.sendall(greeting())
+            kind, _ = self.read_frame()
+            if kind != FRAME_WELCOME:
+                raise AssertionError(f"a frame of kind {kind} instead of a welcome")
+
+    def read_bytes(self, count):
+        while len(self.have) < count:
+            got = self.socket.recv(1 << 16)
+            if not got:
+                raise ConnectionResetError(f"closed behind {len(self.have)} of {count} bytes")
+            self.have += got
+        head, self.have = self.have[:count], self.have[count:]
+        return head
+
+    def read_frame(self):
+        magic, kind, _, length = struct.unpack("<HBBI", self.read_bytes(8))
+        if magic != 0x4653:
+            raise AssertionError(f"no frame: magic {magic:#x}")
+        return kind, self.read_bytes(length)
+
+    def send(self, kind, body=b"", **fields):
+        self.socket.sendall(frame(FRAME_DATA, agg(kind, body, **fields)))
+
+    def read(self):
+        """The next message: (Header, body). Pings are answered."""
+        while True:
+            kind, content = self.read_frame()
+            if kind == FRAME_PING:
+                self.socket.sendall(frame(FRAME_PONG))
+            if kind == FRAME_DATA:
+                return Header(*HEADER.unpack_from(content)), content[HEADER.size :]
+
+    def close(self):
+        self.socket.close()
