@@ -13,7 +13,9 @@ import time
 
 TOOLS = ("ibsim", "ibsim-run", "opensm", "ibnetdiscover")
 NODE = "Mellanox Technologies Aggregation Node"
-PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+# opensm without its service: packaging/unpack
+PRIVATE = pathlib.Path(__file__).resolve().parents[2] / "build" / "private"
+PATH = os.environ.get("PATH", "") + f":/usr/sbin:/sbin:{PRIVATE}/opensm/usr/sbin"
 
 
 def missing():
