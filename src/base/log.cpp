@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/fd.hpp"
+#include "base/log_file.hpp"
 
 namespace sumac {
 namespace {
@@ -31,12 +32,38 @@ std::string_view basename_of(const char* path) {
   return text.substr(text.rfind('/') + 1);  // npos + 1 is 0
 }
 
-/// A line is a line: what came from a peer or a file must not forge a second one nor reach a terminal as an escape.
+/// How many bytes at the start of `text` are one character of UTF-8 beyond ASCII; 0: none are.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  // Longer than needed, a half of a surrogate pair, or beyond the last character.
+  const unsigned second = byte(1);
+  const bool wrong = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
+                     (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f);
+  return wrong ? 0 : length;
+}
+
+/// A line is a line: what came from a peer or a file must not forge a second one nor reach a terminal as an escape. U+0080 to U+009F are
+/// controls like those below space (U+009B begins an escape sequence), and a terminal without UTF-8 takes bytes of that value for them.
 std::string one_line(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
-  std::string result(text);
-  for (char& c : result)
-    if ((c >= 0 && c < ' ' && c != '\t') || c == 0x7f) c = c == '\n' ? ' ' : '?';
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const std::size_t length = byte < 0x80 ? 1 : utf8_length(text.substr(i));
+    const bool is_control = (byte < ' ' && byte != '\t') || byte == 0x7f ||
+                            (length == 2 && byte == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0);
+    if (length == 0 || is_control)
+      result += byte == '\n' ? ' ' : '?';
+    else
+      result += text.substr(i, length);
+    i += std::max<std::size_t>(length, 1);
+  }
   return result;
 }
 
@@ -86,10 +113,30 @@ LogSink descriptor_sink(int fd) {
   return [fd](std::string_view line) { write_line(fd, line); };
 }
 
+namespace {
+Result<UniqueFd> open_log(const std::string& path) {
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!file) return fail_errno(fmt::format("cannot open log file {}", path));
+  return file;
+}
+}  // namespace
+
+void FileSink::operator()(std::string_view line) const { write_line(file->get(), line); }
+
 Result<LogSink> file_sink(const std::string& path) {
-  auto file = std::make_shared<UniqueFd>(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!*file) return fail_errno(fmt::format("cannot open log file {}", path));
-  return LogSink([file](std::string_view line) { write_line(file->get(), line); });
+  auto file = open_log(path);
+  if (!file) return tl::unexpected(file.error());
+  return LogSink(FileSink{path, std::make_shared<const UniqueFd>(*std::move(file))});
+}
+
+Result<> reopen(const LogSink& sink) {
+  const auto* file = sink.target<FileSink>();
+  if (file == nullptr) return {};
+  auto again = open_log(file->path);
+  if (!again) return tl::unexpected(again.error());
+  // The kernel exchanges the file behind the number in one step: a thread that writes at this moment needs no lock.
+  if (::dup3(again->get(), file->file->get(), O_CLOEXEC) < 0) return fail_errno(fmt::format("reopen {}", file->path));
+  return {};
 }
 
 Logger::Logger(Form form, LogLevel level, LogSink sink) : form_(form), level_(level), sink_(std::move(sink)) {

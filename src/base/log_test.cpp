@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <sstream>
 #include <thread>
 #include <vector>
+
+#include "base/log_file.hpp"
 
 namespace sumac {
 namespace {
@@ -67,6 +70,39 @@ TEST(Log, ATextCannotForgeASecondLine) {
   EXPECT_EQ(out.lines[0].find('\x1b'), std::string::npos);
 }
 
+TEST(Log, OnlyWholeCharactersOfUtf8ThatAreNoControlsPass) {
+  const struct {
+    const char* name;
+    std::string_view text, becomes;
+  } rows[] = {
+      {"ASCII", "an-root ~\t!", "an-root ~\t!"},
+      {"C0 and DEL", "a\x01\x1b\x7f", "a???"},
+      {"a C1 control: the start of an escape sequence",
+       "a\xc2\x9b"
+       "2J",
+       "a?2J"},
+      {"the first and the last C1 control", "\xc2\x80\xc2\x9f", "??"},
+      {"the first character behind them", "\xc2\xa0", "\xc2\xa0"},
+      {"two, three and four bytes", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+      {"a raw C1 byte",
+       "a\x9b"
+       "2J",
+       "a?2J"},
+      {"raw Latin-1", "M\xe4rz", "M?rz"},
+      {"a control written longer than needed", "\xe0\x82\x9b\xc1\x9b", "?????"},
+      {"half a surrogate pair", "\xed\xa0\x80", "???"},
+      {"beyond the last character", "\xf4\x90\x80\x80\xf5\x80\x80\x80", "????????"},
+      {"cut off", "\xe2\x82", "??"},
+      {"cut off by a newline inside", "\xe2\x82\nx", "?? x"},
+      {"the last character", "\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
+  };
+  const Logger log(Logger::Form::library, LogLevel::info, [](std::string_view) {});
+  for (const auto& row : rows) {
+    const auto line = log.format(LogLevel::warn, "x.cpp", 1, "", row.text);
+    EXPECT_EQ(line.substr(line.find("WARN ") + 5), std::string(row.becomes) + "\n") << row.name;
+  }
+}
+
 TEST(Log, TwoLoggersDoNotShareAnything) {
   Captured one, two;
   Logger a(Logger::Form::library, LogLevel::trace, one.sink()), b(Logger::Form::library, LogLevel::fatal, two.sink());
@@ -99,6 +135,62 @@ TEST(Log, LinesOfThreadsStayWholeInAFile) {
     EXPECT_TRUE(line.starts_with("[") && line.ends_with("] INFO " + std::string(100, 'x'))) << line;
   EXPECT_EQ(count, 800);
   ::unlink(path);
+}
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Log, AReopenedFileHasEveryLineOnceWhileThreadsWrite) {
+  char folder[] = "/tmp/sumac_log_test_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/log", moved = path + ".1";
+  {
+    auto sink = file_sink(path);
+    ASSERT_TRUE(sink);
+    Logger log(Logger::Form::library, LogLevel::info, *sink);
+    std::atomic<int> written{0};
+    std::thread writer([&] {
+      for (int i = 0; i < 2000; ++i, ++written) SUMAC_INFO(log, "{}", i);
+    });
+    while (written < 500) std::this_thread::yield();
+    EXPECT_EQ(::rename(path.c_str(), moved.c_str()), 0);
+    EXPECT_TRUE(reopen(*sink));
+    writer.join();
+    SUMAC_INFO(log, "the last");
+  }
+  auto lines = lines_of(moved);
+  EXPECT_GE(lines.size(), 500U);
+  const auto now = lines_of(path);
+  ASSERT_FALSE(now.empty());
+  EXPECT_TRUE(now.back().ends_with(" the last"));
+  lines.insert(lines.end(), now.begin(), now.end());
+  ASSERT_EQ(lines.size(), 2001U);
+  for (std::size_t i = 0; i < 2000; ++i) EXPECT_TRUE(lines[i].ends_with(fmt::format("INFO {}", i))) << lines[i];
+  ::unlink(path.c_str());
+  ::unlink(moved.c_str());
+  ::rmdir(folder);
+}
+
+TEST(Log, AFileThatCannotBeReopenedIsAnErrorAndTheOldOneIsWrittenOn) {
+  char folder[] = "/tmp/sumac_log_test_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/log", away = std::string(folder) + "-away";
+  auto sink = file_sink(path);
+  ASSERT_TRUE(sink);
+  Logger log(Logger::Form::library, LogLevel::info, *sink);
+  ASSERT_EQ(::rename(folder, away.c_str()), 0);
+  const auto done = reopen(*sink);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().context, "cannot open log file " + path + ": No such file or directory");
+  SUMAC_INFO(log, "goes on");
+  EXPECT_EQ(lines_of(away + "/log").size(), 1U);
+  EXPECT_TRUE(reopen(descriptor_sink(STDERR_FILENO))) << "no file: nothing to open";
+  ::unlink((away + "/log").c_str());
+  ::rmdir(away.c_str());
 }
 
 TEST(Log, AFileThatCannotBeOpenedIsAnError) {

@@ -144,6 +144,7 @@ int run_daemon(std::span<const Option<Config>> table, const DaemonText& text, in
   if (started.done) return started.status;
   auto sink = detail::log_sink(started.config.log_file);
   if (!sink) return detail::complain(text, sink.error());
+  started.reloader->writes_to(*sink);
   Logger log(Logger::Form::daemon, log_level_from(started.config.log_level), *std::move(sink));
   const Result<> served = serve(started.config, started.ready_fd, log, *started.reloader);
   return served ? 0 : detail::complain(text, served.error());

@@ -1,12 +1,13 @@
 #pragma once
 // SIGHUP: the configuration is read again while the daemon runs. What its option table calls updatable is taken over; what else has changed
-// stays as it was and is said in one line, so that nobody believes in a setting that is not in force.
+// stays as it was and is said in one line, so that nobody believes in a setting that is not in force. The log file is opened again.
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/log_file.hpp"
 #include "base/options.hpp"
 #include "base/our_variables.hpp"
 #include "base/result.hpp"
@@ -37,6 +38,14 @@ class Reloader {
   /// `command_line` and the environment go before `file`, as at the start. An empty `file`: there is none.
   Reloader(std::span<const Option<Config>> table, Source command_line, std::string file)
       : table_(table), command_line_(std::move(command_line)), file_(std::move(file)) {}
+
+  /// The daemon's sink, once it is there.
+  void writes_to(LogSink sink) { sink_ = std::move(sink); }
+  /// First of all on SIGHUP: what is said of it belongs into the new file.
+  void reopen_log(Logger& log) const {
+    if (auto done = reopen(sink_); !done)
+      SUMAC_ERROR(log, "SIGHUP: {}: lines go on to the file that was open", done.error().context);
+  }
 
   /// The sources in force, the file read anew.
   Result<std::vector<Source>> sources() const {
@@ -77,6 +86,7 @@ class Reloader {
   std::span<const Option<Config>> table_;
   Source command_line_;
   std::string file_;
+  LogSink sink_;
 };
 
 }  // namespace sumac::control

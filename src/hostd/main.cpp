@@ -71,6 +71,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     if (auto ran = server.run_once(signals->fd()); !ran) return ran;
     if (const auto signal = signals->take()) {
       if (*signal == SIGHUP) {
+        reloader.reopen_log(log);
         if (auto again = reloader.read(config)) {
           config = again->config;
           server.set_manager_timeout(config.manager_timeout);

@@ -183,9 +183,16 @@ void Server::on_message(net::HostClientId id, const wire::HostMessage& message) 
 void Server::on_closed(net::HostClientId id, const Error& why) {
   if (why.code == Errc::invalid || why.code == Errc::unsupported) {
     const auto found = clients_.find(id);
-    SUMAC_WARN(log_, "client {}: {}", found == clients_.end() ? "?" : found->second.session.describe(), why.context);
+    if (found != clients_.end()) warn_of(found->second.session, "", why.context);
   }
   release(id, "closed its connection");
+}
+
+/// A user's programs say the same wrong thing as often as they like: it is a line once a minute.
+void Server::warn_of(const Session& session, std::string_view what, std::string_view why) {
+  const auto kind = fmt::format("{}{} {}", session.peer().uid, what, why);
+  if (const auto more = said_.next(kind, monotonic_now()))
+    SUMAC_WARN(log_, "client {}{}: {}{}", session.describe(), what, why, *more);
 }
 
 void Server::client_died(net::HostClientId id) {
@@ -223,8 +230,7 @@ void Server::run(net::HostClientId id, Actions actions) {
       run(uplink_.end(end->ticket, monotonic_now()));
     } else if (const auto* offence = std::get_if<Offence>(&action)) {
       const auto found = clients_.find(id);
-      SUMAC_WARN(log_, "client {} is sent away: {}", found == clients_.end() ? "?" : found->second.session.describe(),
-                 offence->why);
+      if (found != clients_.end()) warn_of(found->second.session, " is sent away", offence->why);
       release(id, "was sent away");
       sockets_.close(id);
       return;

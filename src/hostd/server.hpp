@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/log_limit.hpp"
 #include "control/client_streams.hpp"
 #include "control/signals.hpp"
 #include "hostd/held_file.hpp"
@@ -69,6 +70,7 @@ class Server final : private net::HostServerEvents {
   void run(net::HostClientId client, Actions actions);
   void run(UplinkActions actions);
   void take_answers();
+  void warn_of(const Session& session, std::string_view what, std::string_view why);
   void tell_full();
 
   ServerConfig config_;
@@ -88,6 +90,7 @@ class Server final : private net::HostServerEvents {
   std::uint64_t unwatched_ = 0;    ///< Clients refused for want of a descriptor to watch them by.
   std::uint64_t turned_away_ = 0;  ///< As far as it was told.
   Time tell_full_at_{};
+  LogLimit said_;  ///< Lines about clients that break the rules.
 };
 
 }  // namespace sumac::hostd

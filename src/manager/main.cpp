@@ -158,6 +158,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     service.tick(monotonic_now());
     while (const auto signal = signals->take()) {
       if (*signal == SIGHUP) {
+        reloader.reopen_log(log);
         if (auto done = reload(config, rules, service, log, reloader); !done)
           SUMAC_ERROR(log, "SIGHUP: nothing changed: {}", done.error().context);
         continue;

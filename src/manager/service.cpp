@@ -132,7 +132,9 @@ S* Service::accept(std::unordered_map<StreamId, S*>& streams, const grpc::Callba
   if (caller) {
     stream->start();
   } else {
-    if (caller.error().code != Errc::lost) SUMAC_WARN(log_, "sent {} away: {}", context.peer(), caller.error().context);
+    if (caller.error().code != Errc::lost)
+      if (const auto more = said_.next("unknown", monotonic_now()))
+        SUMAC_WARN(log_, "sent {} away: {}{}", context.peer(), caller.error().context, *more);
     stream->close(status_of(caller.error()));
   }
   return stream;
@@ -150,7 +152,10 @@ template <class S>
 bool Service::is_who_it_says(S& stream, control::CertRole role, const std::string& name) {
   const auto may = stream.caller.may_be(role, name);
   if (may) return true;
-  SUMAC_WARN(log_, "sent away who called itself {} {:.64}: {}", control::to_string(role), name, may.error().context);
+  if (const auto more =
+          said_.next(fmt::format("{} {}", control::to_string(role), stream.caller.uid.value_or(0)), monotonic_now()))
+    SUMAC_WARN(log_, "sent away who called itself {} {:.64}: {}{}", control::to_string(role), name, may.error().context,
+               *more);
   stream.close(status_of(may.error()));
   return false;
 }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/log.hpp"
+#include "base/log_limit.hpp"
 #include "control/caller.hpp"
 #include "control/control.grpc.pb.h"
 #include "manager/core.hpp"
@@ -74,6 +75,7 @@ class Service final : public control::v1::Manager::CallbackService {
   std::uint64_t heard_ = 0;                          ///< Messages of nodes and sharpds, but for renewals.
   std::unordered_map<StreamId, NodeStream*> nodes_;  // a stream deletes itself when gRPC is done with it
   std::unordered_map<StreamId, HostStream*> hosts_;
+  LogLimit said_;       ///< Lines about callers that are sent away.
   Time told_ = kNever;  ///< The deadline that the owner of this service knows of.
 };
 

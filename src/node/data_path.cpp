@@ -14,6 +14,13 @@ constexpr Duration kTellFullEvery = Seconds(60);
 proto::LinkId link_of(net::ConnId conn) noexcept { return {conn.value}; }
 net::ConnId conn_of(proto::LinkId link) noexcept { return {link.value}; }
 
+/// The fixed words of a reason, without the address in front of them: what a stranger chose (numbers, names in brackets) makes no other
+/// kind of log line.
+std::string_view fixed_words(std::string_view reason) noexcept {
+  if (const auto at = reason.find(": "); at != std::string_view::npos) reason.remove_prefix(at + 2);
+  return reason.substr(0, reason.find_first_of("(:0123456789"));
+}
+
 bool is_hello_of_node(const BufferRef& frame) noexcept {
   wire::AggHeader header;
   if (frame.size() != wire::kAggHeaderBytes + sizeof(wire::HelloBody)) return false;
@@ -175,7 +182,8 @@ void DataPath::on_closed(net::ConnId conn, const Error& why) {
     parent_ = {};
     parent_down(why, now_);
   } else if (why.code == Errc::invalid) {
-    SUMAC_WARN(log_, "dropped the link to {}; only ranks and nodes of this Sumac belong here", why.context);
+    if (const auto more = said_.next(fixed_words(why.context), now_))
+      SUMAC_WARN(log_, "dropped the link to {}; only ranks and nodes of this Sumac belong here{}", why.context, *more);
   } else {
     SUMAC_DEBUG(log_, "the link to {} closed: {}", who, why.context);
   }
@@ -192,8 +200,9 @@ void DataPath::put(proto::LinkId to, std::span<const std::byte> head, const Payl
   if (sent == Errc::ok || sent == Errc::lost) return;  // lost: on_closed is on its way or was our own close
   // The windows bound what can be queued, and the queue has room for all of it: a peer that does not take its results for so
   // long is not coming back.
-  SUMAC_ERROR(log_, "gave up the link to {}: {} bytes don't go out: {}", peer_of(to), head.size() + body.bytes.size(),
-              to_string(sent));
+  if (const auto more = said_.next("gave up " + node_->who(to), now_))
+    SUMAC_ERROR(log_, "gave up the link to {}: {} bytes don't go out: {}{}", peer_of(to),
+                head.size() + body.bytes.size(), to_string(sent), *more);
   transport_->close(conn_of(to));
   stalled_.push_back(to);
 }
@@ -211,7 +220,8 @@ void DataPath::send_control(proto::LinkId to, const wire::AggHeader& header, std
 }
 
 void DataPath::drop(proto::LinkId link, const Error& why) {
-  SUMAC_WARN(log_, "dropped the link to {}: {}", peer_of(link), why.context);
+  if (const auto more = said_.next(fmt::format("{} {}", fixed_words(why.context), node_->who(link)), now_))
+    SUMAC_WARN(log_, "dropped the link to {}: {}{}", peer_of(link), why.context, *more);
   transport_->close(conn_of(link), true);
   children_.erase(link.value);
   if (conn_of(link) == parent_) {

@@ -10,6 +10,7 @@
 #include "base/buffer.hpp"
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/log_limit.hpp"
 #include "net/transport.hpp"
 #include "node/multicast.hpp"
 #include "proto/node.hpp"
@@ -103,6 +104,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
 
   std::uint64_t turned_away_ = 0;  ///< As far as it was told.
   Time tell_full_at_{};
+  LogLimit said_;  ///< Lines about links that misbehave.
 };
 
 }  // namespace sumac::node

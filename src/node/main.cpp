@@ -123,6 +123,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     wake->clear();  // before the look at what it tells of
     while (const auto signal = signals->take()) {
       if (*signal == SIGHUP) {
+        reloader.reopen_log(log);
         if (auto again = reloader.read(config)) {
           config = again->config;
           again->tell(log);

@@ -20,7 +20,7 @@ The key is an option of the command line, `--log-level 4` or `--log_level=4`, an
 `key value`, one pair a line, `#` begins a comment; a key that is unknown or set twice is an error. The command line wins over the
 environment, the environment over the file, the file over the default; an empty value counts as not set. `-c FILE` writes a file with all
 keys, their defaults and meanings, `--show-config` prints what would be used, `--help` is this page in short, `--ready-fd N` writes `ready`
-to that descriptor when the daemon can be used, `--version` says what it says. On SIGHUP a daemon reads the file again and takes over
+to that descriptor when the daemon can be used, `--version` says what it says. On SIGHUP a daemon opens its log file again (logrotate), reads the file again and takes over
 what is marked *SIGHUP*; of another option that has changed it says in one line that it stays as it was. Times take `us`, `ms`, `s`, `min`; sizes take `k`, `m`, `g`
 (powers of two).
 

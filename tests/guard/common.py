@@ -11,6 +11,7 @@
 """
 
 import argparse
+import encodings.idna  # noqa: F401  pylint: disable=unused-import  # a stranger may not be able to read Python's folders: no import later on
 import json
 import os
 import pathlib
@@ -18,7 +19,9 @@ import resource
 import select
 import signal
 import socket
+import subprocess
 import sys
+import time
 import traceback
 
 
@@ -51,6 +54,14 @@ class House(ground.House):
     def __init__(self, name, listen="unix", **more):
         os.chmod(ground.SCRATCH, 0o755)
         super().__init__(name, listen=f"unix:{ground.SCRATCH / name}/am.sock" if listen == "unix" else listen, **more)
+
+
+def house_with_open_manager(name, **more):
+    """A manager that strangers reach: by TCP in clear text where it takes that on this machine, else by its unix socket."""
+    try:
+        return House(name, listen="127.0.0.1:0", **more)
+    except AssertionError:
+        return House(f"{name}-unix", **more)
 
 
 class Rows:
@@ -169,6 +180,31 @@ class Janitor:
 
 
 JANITOR: Janitor
+
+
+def begun(function, *words):
+    """A stranger who has already done what he wanted to do first: function(*words, go) writes a byte to the descriptor `go` then."""
+    heard, said = os.pipe()
+    stranger = Stranger(function, *words, said)
+    os.close(said)
+    with os.fdopen(heard, "rb") as wait:
+        if wait.read(1) != b"!":
+            raise AssertionError("a stranger did not begin; its own words are above")
+    return stranger
+
+
+def try_program(command, at_once=1, seconds=5):
+    """Starts it so many times and ends what does not end by itself."""
+    tries = [subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              preexec_fn=ground.dies_with_us) for _ in range(at_once)]
+    end = time.monotonic() + seconds
+    for process in tries:
+        try:
+            process.wait(max(0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    return at_once
 
 
 def many_descriptors(count):

@@ -1,0 +1,63 @@
+#pragma once
+// Log lines that strangers can cause: the first of a kind is printed at once, then one a minute with the count of those left out between. A
+// script that sends rubbish then fills no disk and hides no other line.
+//
+//   if (const auto more = limit.next("rubbish", now)) SUMAC_WARN(log, "{} sent rubbish{}", peer, *more);
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace sumac {
+
+class LogLimit {
+ public:
+  /// At most `kinds_max` kinds within `every`; the kinds beyond share one, so that nobody makes kinds without end.
+  explicit LogLimit(Duration every = Seconds(60), std::size_t kinds_max = 32) : every_(every), kinds_max_(kinds_max) {}
+
+  /// Nullopt: leave this line out. Else what belongs behind it: nothing, or how many lines of its kind were left out before it.
+  std::optional<std::string> next(std::string_view kind, Time now) {
+    Kind& found = find(kind, now);
+    if (now < found.next_at) {
+      ++found.left_out;
+      return std::nullopt;
+    }
+    const auto left_out = std::exchange(found.left_out, 0);
+    found.next_at = deadline_after(now, every_);
+    return left_out == 0 ? std::string()
+                         : fmt::format(" ({} more such line{} left out)", left_out, left_out == 1 ? "" : "s");
+  }
+
+ private:
+  struct Kind {
+    std::string name;
+    std::uint64_t left_out = 0;
+    Time next_at{};
+  };
+
+  Kind& find(std::string_view name, Time now) {
+    const auto same = std::ranges::find(kinds_, name, &Kind::name);
+    if (same != kinds_.end()) return *same;
+    if (kinds_.size() < kinds_max_) return kinds_.emplace_back(Kind{std::string(name), 0, {}});
+    // A kind whose minute is over and that has nothing to say gives its place.
+    const auto over =
+        std::ranges::find_if(kinds_, [&](const Kind& kind) { return kind.left_out == 0 && now >= kind.next_at; });
+    if (over == kinds_.end()) return others_;
+    *over = Kind{std::string(name), 0, {}};
+    return *over;
+  }
+
+  Duration every_;
+  std::size_t kinds_max_;
+  std::vector<Kind> kinds_;
+  Kind others_;
+};
+
+}  // namespace sumac

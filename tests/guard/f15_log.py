@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Who may fill a log: strangers' rubbish is a line a minute with a count, and a log that was moved away is opened again on SIGHUP."""
+
+import os
+import re
+import signal
+import socket
+import time
+
+import common
+import wire
+
+TRIES = 300
+
+
+def rubbish_at_node(port):
+    """Messages that no rank would send, each on a connection of its own."""
+    sent = 0
+    for _ in range(TRIES):
+        try:
+            link = wire.Link(port)
+            link.send(wire.CONTRIBUTE, group_id=77)
+            link.read()
+            return 0
+        except ConnectionError:
+            sent += 1
+    return sent
+
+
+def rubbish_at_sharpd(path):
+    sent = 0
+    for _ in range(TRIES):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
+            peer.connect(path)
+            peer.settimeout(20)
+            peer.send(b"rubbish")
+            try:
+                sent += peer.recv(64) == b""
+            except ConnectionError:
+                sent += 1
+    return sent
+
+
+def lines_about(log, words, since):
+    return sum(bool(re.search(words, line)) for line in log[since:].splitlines())
+
+
+def attack(rows, _args):
+    house = common.house_with_open_manager("f15")
+    # An ordinary user's own daemon, as often as he likes.
+    daemon = [str(common.BIN / "sharp_an"), "--name", "node", "--manager", house.manager, "--listen", "127.0.0.1:0"]
+    minutes = [time.monotonic()]
+
+    def limit():
+        """A kind is a line for each minute begun."""
+        return 2 + int((time.monotonic() - minutes[0]) / 60)
+
+    for name, program, function, words, told in (
+            ("node", "sharp_an", rubbish_at_node, (house.node_port,), "127.0.0.1:"),
+            ("sharpd", "sharpd", rubbish_at_sharpd, (str(house.socket),), "uid 65534"),
+            ("manager", "sharp_am", common.try_program, (daemon, 8), "sent away")):
+        before = len(house.log(program))
+        sent = common.Stranger(function, *words).result(100)
+        lines = lines_about(house.log(program), told, before)
+        rows.add(f"f15 {name}: lines about {sent} bad messages", "lines", lines, limit())
+
+    moved = common.House("f15-moved", node=False, sharpd=False,
+                         words={program: ["--log-file", f"{common.ground.SCRATCH}/f15-moved/{program}.log"] for program in ("sharp_am", "sharp_an", "sharpd")})
+    moved.start_node()
+    moved.start_sharpd()
+    for program in ("sharp_am", "sharp_an", "sharpd"):
+        path = moved.folder / f"{program}.log"
+        os.rename(path, moved.folder / f"{program}.log.1")
+        moved.processes[program].send_signal(signal.SIGHUP)
+        try:
+            common.until(lambda path=path: "SIGHUP" in common.ground.read(path).decode(), "the new file", 10)
+            missing = 0
+        except AssertionError:
+            missing = 1
+        rows.add(f"f15 {program} writes on to a log that was moved away", "files", missing, 0)
+
+
+common.main(attack, __doc__)
