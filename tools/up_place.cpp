@@ -140,6 +140,7 @@ Result<> UpPlace::remove() {
   }
   fs::remove(sharpd_socket(), failed);
   if (!failed) fs::remove(sharpd_socket() + ".jobs", failed);
+  if (!failed) fs::remove(sharpd_socket() + ".lock", failed);  // of a sharpd that was killed as it began to listen
   if (!failed) fs::remove_all(path_ + "/private", failed);
   if (failed) return fail(Errc::io, "{}: {}", path_, failed.message());
   if (::rmdir(path_.c_str()) < 0 && errno != ENOTEMPTY && errno != EEXIST && errno != EACCES && errno != EBUSY)

@@ -13,7 +13,7 @@ struct Config {
   std::string socket;
   std::string host, devices;
   Millis manager_timeout{};
-  std::uint32_t clients_max = 0;
+  std::uint32_t clients_max = 0, user_clients_max = 0;
   std::uint32_t log_level = 0;
   std::string log_file;
 };
@@ -50,6 +50,10 @@ inline constexpr Option<Config> kOptions[] = {
         .between(10, 600'000),
     option<&Config::clients_max>("SUMAC_HOSTD_CLIENTS_MAX", "4096", "Processes attached at once.")
         .alias("clients_max")
+        .updatable()
+        .between(1, 65536),
+    option<&Config::user_clients_max>("SUMAC_HOSTD_USER_CLIENTS_MAX", "1024", "Processes of one user attached at once.")
+        .alias("user_clients_max")
         .updatable()
         .between(1, 65536),
     option<&Config::log_level>("SUMAC_HOSTD_LOG_LEVEL", "2", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")

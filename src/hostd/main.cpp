@@ -53,6 +53,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     return fail(Errc::invalid, "--devices: names with commas between, and no control characters");
   auto sockets = net::HostServer::listen(config.socket, config.clients_max);
   if (!sockets) return tl::unexpected(sockets.error());
+  sockets->set_clients_max(config.clients_max, config.user_clients_max);
   const auto held_file = config.socket + ".jobs";
   auto held = load_held(held_file);
   if (!held) SUMAC_WARN(log, "what a former sharpd held is lost: {}", held.error().context);
@@ -75,7 +76,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
         if (auto again = reloader.read(config)) {
           config = again->config;
           server.set_manager_timeout(config.manager_timeout);
-          server.set_clients_max(config.clients_max);
+          server.set_clients_max(config.clients_max, config.user_clients_max);
           again->tell(log);
         } else {
           SUMAC_ERROR(log, "SIGHUP: nothing changed: {}", again.error().context);

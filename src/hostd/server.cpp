@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace sumac::hostd {
 namespace {
@@ -36,7 +37,7 @@ Server::Server(ServerConfig config, net::HostServer sockets, control::WakeEvent&
                .timeout = config_.manager_timeout}) {}
 
 Result<> Server::run_once(int extra, Time deadline) {
-  deadline = std::min(deadline, uplink_.next_deadline());
+  deadline = std::min({deadline, uplink_.next_deadline(), silent_.empty() ? kNever : silent_.front().first});
   int timeout_ms = -1;
   if (deadline != kNever) {
     const auto left = std::chrono::ceil<Millis>(deadline - monotonic_now()).count();
@@ -49,6 +50,7 @@ Result<> Server::run_once(int extra, Time deadline) {
 
   // What a dying process still said comes first: it may have ended its job in good order.
   sockets_.progress(*this, 256);
+  close_silent(monotonic_now());
   tell_full();
   epoll_event dead[16];
   const int count = ::epoll_wait(epoll_.get(), dead, 16, 0);
@@ -65,7 +67,24 @@ Result<> Server::run_once(int extra, Time deadline) {
   return {};
 }
 
+/// A library says attach with the first breath. Without a limit of time a program could hold places that it never uses.
+void Server::close_silent(Time now) {
+  for (; !silent_.empty() && silent_.front().first <= now; silent_.pop_front()) {
+    const auto id = silent_.front().second;
+    const auto found = clients_.find(id);
+    if (found == clients_.end() || found->second.session.attached()) continue;
+    warn_of(found->second.session, " is sent away",
+            fmt::format("no attach within {} ms", std::chrono::duration_cast<Millis>(config_.attach_within).count()));
+    release(id, "was sent away");
+    sockets_.close(id);
+  }
+}
+
 void Server::tell_full() {
+  if (const auto& crowd = sockets_.crowd(); crowd.turned_away != std::exchange(crowd_, crowd.turned_away))
+    if (const auto more = said_.next(fmt::format("crowd {}", crowd.uid), monotonic_now()))
+      SUMAC_WARN(log_, "user {} has as many clients as one user may have: raise --user-clients-max{}", crowd.uid,
+                 *more);
   const auto turned_away = sockets_.turned_away() + unwatched_;
   if (turned_away == turned_away_ || monotonic_now() < tell_full_at_) return;
   SUMAC_WARN(log_,
@@ -107,6 +126,7 @@ void Server::on_client(net::HostClientId id, const net::PeerIdentity& who) {
   SUMAC_DEBUG(log_, "client {} connected", client.session.describe());
   client.mark = mark_of(who.pid).value_or(ProcessMark{});
   clients_.emplace(id, std::move(client));
+  silent_.emplace_back(monotonic_now() + config_.attach_within, id);
   if (!orphans_.empty()) adopt_for(id);
 }
 

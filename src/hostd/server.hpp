@@ -1,5 +1,6 @@
 #pragma once
 // sharpd's loop: clients on a unix socket, their processes by pidfd, the manager's answers. One thread, nothing in it blocks.
+#include <deque>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -22,8 +23,9 @@ struct ServerConfig {
   Duration manager_timeout = Seconds(15);  ///< A manager that says nothing of a job for so long is given up.
   std::uint64_t life = 0;                  ///< Of this process: draw_life(), or its forerunner's (held_file.hpp).
   std::shared_ptr<control::Tls> tls{};
-  std::string held_file{};  ///< Where the next process finds what is held here; empty: nowhere.
-  std::string devices{};    ///< Ports for programs that name none.
+  std::string held_file{};              ///< Where the next process finds what is held here; empty: nowhere.
+  std::string devices{};                ///< Ports for programs that name none.
+  Duration attach_within = Seconds(5);  ///< A client that has not said attach by then is closed.
 };
 
 class Server final : private net::HostServerEvents {
@@ -36,7 +38,7 @@ class Server final : private net::HostServerEvents {
   std::size_t take_over(const Held& held);
   /// Of jobs that are asked for from now on.
   void set_manager_timeout(Duration timeout) { uplink_.set_timeout(timeout); }
-  void set_clients_max(std::size_t count) noexcept { sockets_.set_clients_max(count); }
+  void set_clients_max(std::size_t count, std::size_t of_user) noexcept { sockets_.set_clients_max(count, of_user); }
   /// Waits for something to do, at most until `deadline`, and does it. `extra` beside it: a descriptor (signals) that ends the wait.
   Result<> run_once(int extra, Time deadline = kNever);
   std::size_t clients() const noexcept { return clients_.size(); }
@@ -71,6 +73,7 @@ class Server final : private net::HostServerEvents {
   void run(UplinkActions actions);
   void take_answers();
   void warn_of(const Session& session, std::string_view what, std::string_view why);
+  void close_silent(Time now);
   void tell_full();
 
   ServerConfig config_;
@@ -83,12 +86,14 @@ class Server final : private net::HostServerEvents {
   Uplink uplink_;
   Ticket last_ticket_ = 0;
   std::map<net::HostClientId, Client> clients_;
+  std::deque<std::pair<Time, net::HostClientId>> silent_;  ///< By when who must have said attach; the oldest first.
   std::unordered_map<Ticket, Begun> begun_;
   std::map<Ticket, Orphan> orphans_;
   std::map<Ticket, HeldJob> held_;  ///< As the next process is to find it.
   bool save_failed_ = false;
   std::uint64_t unwatched_ = 0;    ///< Clients refused for want of a descriptor to watch them by.
   std::uint64_t turned_away_ = 0;  ///< As far as it was told.
+  std::uint64_t crowd_ = 0;        ///< Same, of users with too many clients.
   Time tell_full_at_{};
   LogLimit said_;  ///< Lines about clients that break the rules.
 };

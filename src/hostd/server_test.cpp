@@ -32,7 +32,8 @@ struct Directory {
 
 /// sharpd's loop in a thread, its socket in a directory of its own.
 struct Sharpd {
-  explicit Sharpd(const std::string& manager, Duration manager_timeout = Seconds(15))
+  explicit Sharpd(const std::string& manager, Duration manager_timeout = Seconds(15),
+                  Duration attach_within = Seconds(60))
       : path(directory.path + "/sharpd.sock"),
         wake(control::WakeEvent::make().value()),
         stop(control::WakeEvent::make().value()),
@@ -43,8 +44,12 @@ struct Sharpd {
               if (std::getenv("SUMAC_TEST_VERBOSE") != nullptr) fmt::print(stderr, "{}", line);
               said.notify_all();
             }),
-        server({"h1", manager, manager_timeout, draw_life()}, net::HostServer::listen(path).value(), wake,
-               Server::make_epoll().value(), log),
+        server({.host = "h1",
+                .manager = manager,
+                .manager_timeout = manager_timeout,
+                .life = draw_life(),
+                .attach_within = attach_within},
+               net::HostServer::listen(path).value(), wake, Server::make_epoll().value(), log),
         loop([this] {
           while (!stopping) EXPECT_TRUE(server.run_once(stop.fd()));
         }) {}
@@ -229,6 +234,21 @@ TEST(Sharpd, malformed_messages_cost_their_sender_the_connection_and_nobody_else
   EXPECT_FALSE(rude.socket.receive(Seconds(20)));
   sharpd.wait_for("end of job 99, which this process does not hold");
   EXPECT_EQ(good.begin(7).header.kind, HostKind::job_granted);
+}
+
+TEST(Sharpd, who_never_says_attach_is_hung_up_on_and_who_did_may_be_silent) {
+  Tree tree;
+  Sharpd sharpd(tree.manager.server.endpoint(), Seconds(15), Millis(300));
+  Client good(sharpd.path);
+  auto first = net::HostClient::connect(sharpd.path, Seconds(20)).value();
+  auto second = net::HostClient::connect(sharpd.path, Seconds(20)).value();
+  EXPECT_EQ(first.receive(Seconds(20)).error().code, Errc::lost);
+  EXPECT_EQ(second.receive(Seconds(20)).error().code, Errc::lost);
+  sharpd.wait_for("is sent away: no attach within 300 ms");
+  EXPECT_EQ(good.begin(7).header.kind, HostKind::job_granted);
+  const std::lock_guard lock(sharpd.mutex);
+  const auto line = sharpd.lines.find("is sent away");
+  EXPECT_EQ(sharpd.lines.find("is sent away", line + 1), std::string::npos) << "one line a minute";
 }
 
 }  // namespace

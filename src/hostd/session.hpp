@@ -59,6 +59,7 @@ class Session {
 
   /// What must be released when the client is gone, answered or not.
   std::vector<Ticket> held() const;
+  bool attached() const noexcept { return attached_; }
   const Peer& peer() const noexcept { return peer_; }
   std::string describe() const;
 

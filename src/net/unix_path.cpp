@@ -14,20 +14,55 @@
 namespace sumac::net {
 namespace {
 
-/// Two servers that start at the same moment must not both find the old file dead: look and bind under the directory's lock.
-Result<UniqueFd> lock_directory(const std::string& directory) {
-  UniqueFd fd{open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (!fd) return fail_errno(fmt::format("open directory {}", directory));
-  // Held for an instant by others like us; but anybody who may read the directory could hold it for ever.
-  const Time deadline = monotonic_now() + Seconds{2};
-  while (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return fail_errno(fmt::format("lock directory {}", directory));
-    if (monotonic_now() > deadline) return fail(Errc::timeout, "directory {} is locked by another process", directory);
-    const timespec pause{0, 1'000'000};
-    nanosleep(&pause, nullptr);
+/// Two servers that start at the same moment must not both find the old file dead: look and bind under a lock. It is a file that only we may
+/// open, not the directory: whoever may read that could hold its lock for ever.
+class StartLock {
+ public:
+  static Result<StartLock> take(const std::string& path) {
+    const Time deadline = monotonic_now() + Seconds{2};
+    for (;;) {
+      // Not blocked by a FIFO that lies there, not led elsewhere by a link.
+      UniqueFd fd{open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600)};
+      if (!fd) return fail_errno(fmt::format("open lock file {} (remove it if it is not ours)", path));
+      if (auto good = judge(fd.get(), path); !good) return tl::unexpected(good.error());
+      if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
+        if (is_still(fd.get(), path)) return StartLock{path, std::move(fd)};
+        continue;  // its holder before us has removed it
+      }
+      if (errno != EWOULDBLOCK && errno != EINTR) return fail_errno(fmt::format("lock {}", path));
+      if (monotonic_now() > deadline) return fail(Errc::timeout, "{} is locked by another process of our user", path);
+      const timespec pause{0, 1'000'000};
+      nanosleep(&pause, nullptr);
+    }
   }
-  return fd;
-}
+  StartLock(StartLock&&) noexcept = default;
+  StartLock(const StartLock&) = delete;
+  ~StartLock() {
+    if (fd_) unlink(path_.c_str());
+  }
+
+ private:
+  StartLock(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  static Result<> judge(int fd, const std::string& path) {
+    struct stat found {};
+    if (fstat(fd, &found) != 0) return fail_errno(path);
+    if (S_ISREG(found.st_mode) && found.st_uid == geteuid() && (found.st_mode & 0077) == 0) return {};
+    return fail(Errc::denied,
+                "lock file {} is of user {} with mode {:o}: it must be a plain file of ours that nobody else may open; "
+                "remove it, and choose a directory where only we may write",
+                path, found.st_uid, found.st_mode & 07777);
+  }
+  static bool is_still(int fd, const std::string& path) {
+    struct stat ours {
+    }, there{};
+    return fstat(fd, &ours) == 0 && lstat(path.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
+           ours.st_ino == there.st_ino;
+  }
+
+  std::string path_;
+  UniqueFd fd_;
+};
 
 /// Is somebody listening there?
 bool answers(const sockaddr_un& address) {
@@ -56,7 +91,7 @@ Result<UniqueFd> listen_at(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) return fail(Errc::io, "make directory {}: {}", directory.string(), error.message());
-  auto lock = lock_directory(directory.string());
+  const auto lock = StartLock::take(path + ".lock");
   if (!lock) return tl::unexpected(lock.error());
 
   UniqueFd fd{socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <unordered_map>
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
@@ -65,14 +66,24 @@ class HostServer {
   /// The client's socket, for peer_pidfd(); -1 if it is gone.
   int socket_of(HostClientId client) const;
   std::size_t clients() const noexcept { return clients_.size(); }
-  /// Those that are there stay.
-  void set_clients_max(std::size_t count) noexcept { clients_max_ = count; }
+  /// Those that are there stay. `of_user`: of all that one user's processes may have.
+  void set_clients_max(std::size_t count, std::size_t of_user = SIZE_MAX) noexcept {
+    clients_max_ = count;
+    user_clients_max_ = of_user;
+  }
   /// Clients that were closed at once: no descriptor left, or clients_max.
   std::uint64_t turned_away() const noexcept { return turned_away_; }
+  /// Those beyond what one user may have, and whose the last one was.
+  struct Crowd {
+    std::uint64_t turned_away = 0;
+    uid_t uid = 0;
+  };
+  const Crowd& crowd() const noexcept { return crowd_; }
 
  private:
   struct Client {
     UniqueFd fd;
+    uid_t uid = 0;
     std::deque<std::array<std::byte, wire::kHostMessageBytes>> out;
     bool out_armed = false;
   };
@@ -86,11 +97,13 @@ class HostServer {
   std::string path_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  std::size_t clients_max_ = 0;
+  std::size_t clients_max_ = 0, user_clients_max_ = SIZE_MAX;
   std::uint64_t next_id_ = 1;
   std::map<HostClientId, Client> clients_;
+  std::unordered_map<uid_t, std::size_t> of_user_;
   std::deque<std::pair<HostClientId, Error>> ended_;
   std::uint64_t turned_away_ = 0;
+  Crowd crowd_;
   UniqueFd spare_;  ///< Given up for a moment to take and close a client when there is no other descriptor.
   UniqueFd listener_, epoll_;
 };

@@ -1,8 +1,10 @@
 #include "net/unix_seqpacket.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -156,6 +158,52 @@ TEST_F(Seqpacket, AFileThatIsNoSocketIsLeftAlone) {
   ASSERT_FALSE(server);
   EXPECT_EQ(server.error().code, Errc::exists);
   EXPECT_EQ(HostServer::listen(directory + "/" + std::string(120, 'x')).error().code, Errc::invalid);
+}
+
+TEST_F(Seqpacket, ALockFileThatOthersMayOpenOrThatIsNoFileIsRefusedInWords) {
+  ASSERT_TRUE(std::filesystem::create_directories(directory + "/sub"));
+  const auto lock = path + ".lock";
+  const auto refused = [&](const char* words) {
+    auto server = HostServer::listen(path);
+    ASSERT_FALSE(server) << words;
+    EXPECT_NE(server.error().context.find(lock), std::string::npos) << server.error().context;
+    EXPECT_NE(server.error().context.find(words), std::string::npos) << server.error().context;
+  };
+  ASSERT_EQ(mkfifo(lock.c_str(), 0600), 0);
+  refused("a plain file of ours that nobody else may open");
+  ASSERT_EQ(unlink(lock.c_str()), 0);
+  ASSERT_EQ(symlink((directory + "/elsewhere").c_str(), lock.c_str()), 0);
+  refused("remove it if it is not ours");
+  EXPECT_FALSE(std::filesystem::exists(directory + "/elsewhere"));
+  ASSERT_EQ(unlink(lock.c_str()), 0);
+  const UniqueFd open_to_all{open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+  ASSERT_EQ(fchmod(open_to_all.get(), 0644), 0);
+  refused("with mode 644");
+  ASSERT_EQ(fchmod(open_to_all.get(), 0600), 0);
+  auto server = listen();
+  EXPECT_FALSE(std::filesystem::exists(lock)) << "nothing stays behind";
+}
+
+TEST_F(Seqpacket, TheDirectorysOwnLockIsNobodysConcern) {
+  ASSERT_TRUE(std::filesystem::create_directories(directory + "/sub"));
+  const UniqueFd held{open((directory + "/sub").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  ASSERT_EQ(flock(held.get(), LOCK_EX), 0);
+  auto server = listen();
+}
+
+TEST_F(Seqpacket, OneUserHasNoMoreThanAUsersShare) {
+  auto server = listen();
+  server.set_clients_max(4096, 2);
+  auto one = HostClient::connect(path, Seconds{5}), two = HostClient::connect(path, Seconds{5});
+  ASSERT_TRUE(drive(server, [&] { return notes.clients.size() == 2; }));
+  auto three = HostClient::connect(path, Seconds{5});
+  ASSERT_TRUE(drive(server, [&] { return server.crowd().turned_away == 1; }));
+  EXPECT_EQ(server.crowd().uid, geteuid());
+  EXPECT_EQ(server.turned_away(), 0U) << "there is room for other users";
+  EXPECT_FALSE(three->receive(Seconds{5})) << "hung up on";
+  server.close(notes.clients[0]);
+  auto four = HostClient::connect(path, Seconds{5});
+  EXPECT_TRUE(drive(server, [&] { return notes.clients.size() == 3; })) << "one has gone, one may come";
 }
 
 TEST_F(Seqpacket, AnEndedProcessIsSeenByItsPidfd) {

@@ -74,10 +74,13 @@ HostServer& HostServer::operator=(HostServer&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(inode_, other.inode_);
   std::swap(clients_max_, other.clients_max_);
+  std::swap(user_clients_max_, other.user_clients_max_);
   std::swap(next_id_, other.next_id_);
   std::swap(clients_, other.clients_);
+  std::swap(of_user_, other.of_user_);
   std::swap(ended_, other.ended_);
   std::swap(turned_away_, other.turned_away_);
+  std::swap(crowd_, other.crowd_);
   std::swap(spare_, other.spare_);
   std::swap(listener_, other.listener_);
   std::swap(epoll_, other.epoll_);
@@ -95,6 +98,7 @@ void HostServer::forget(HostClientId id) {
   const auto it = clients_.find(id);
   if (it == clients_.end()) return;
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, it->second.fd.get(), nullptr);
+  if (const auto user = of_user_.find(it->second.uid); --user->second == 0) of_user_.erase(user);
   clients_.erase(it);
 }
 
@@ -133,12 +137,20 @@ std::size_t HostServer::accept_some(HostServerEvents& events) {
     }
     const auto who = peer_identity(fd.get());
     if (!who) continue;
+    if (const auto user = of_user_.find(who->uid); user != of_user_.end() && user->second >= user_clients_max_) {
+      ++crowd_.turned_away;
+      crowd_.uid = who->uid;
+      continue;
+    }
     const HostClientId id{next_id_++};
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = id.value;
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) continue;
-    clients_[id].fd = std::move(fd);
+    auto& client = clients_[id];
+    client.fd = std::move(fd);
+    client.uid = who->uid;
+    ++of_user_[who->uid];
     ++accepted;
     events.on_client(id, *who);
   }

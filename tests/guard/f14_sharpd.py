@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""One user's programs neither fill sharpd nor keep it from starting: his places end at a share, who never says attach is hung up on within
+seconds, and the lock of the start is a file that nobody else may open."""
+
+import fcntl
+import os
+import socket
+import subprocess
+import time
+
+import common
+
+CROWD = 4200  # sharpd has 4096 places
+SILENCE = 20  # seconds; sharpd says 5, and this machine may be busy
+
+
+def connected(path):
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    peer.connect(path)  # waits where many do so at once
+    peer.settimeout(20)
+    return peer
+
+
+def hold_and_wait(path, go):
+    """Connects without end and never says a word; then counts who is still there, until nobody is or the time is over."""
+    room = common.many_descriptors(CROWD + 50) - 50
+    peers = [connected(path) for _ in range(min(CROWD, room))]
+    os.write(go, b"!")
+    end = time.monotonic() + SILENCE
+    while peers and time.monotonic() < end:
+        left = []
+        for peer in peers:
+            peer.setblocking(False)
+            try:
+                peer.recv(64)  # the end; sharpd has nothing to say to us
+            except BlockingIOError:
+                left.append(peer)
+            except ConnectionError:
+                pass
+        peers = left
+        time.sleep(0.2)
+    return len(peers)
+
+
+def hold_lock(folder, go):
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    os.write(go, b"!")
+    time.sleep(100)
+
+
+def attack(rows, _args):
+    common.many_descriptors(8192)  # sharpd takes over what we may have
+    house = common.House("f14", manager=False, node=False, sharpd=False)
+    house.start_sharpd()
+    crowd = common.begun(hold_and_wait, str(house.socket))
+    turned_away = 0
+    for _ in range(10):
+        with connected(str(house.socket)) as peer:
+            peer.settimeout(1)
+            try:
+                turned_away += peer.recv(64) == b""
+            except TimeoutError:
+                pass
+            except ConnectionError:
+                turned_away += 1
+    rows.add(f"f14 {CROWD} of a user: another user's turned away", "of 10", turned_away, 0)
+    rows.add(f"f14 silent ones still there after {SILENCE} s", "clients", crowd.result(100), 0)
+    house.kill("sharpd")
+
+    lock = common.begun(hold_lock, str(house.folder))
+    command = [common.BIN / "sharpd", "--host", "localhost", "--manager", house.manager, "--socket", house.socket, "--ready-fd", "1"]
+    with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          env=common.ground.environment(), preexec_fn=common.ground.dies_with_us) as process:
+        said = process.stdout.readline()
+        process.kill()
+    rows.add("f14 kept from starting by a stranger's lock", "daemons", int(said != b"ready\n"), 0)
+    lock.end()
+
+
+common.main(attack, __doc__)
