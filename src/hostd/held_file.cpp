@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "base/fd.hpp"
-#include "base/write_all.hpp"
+#include "base/replace_file.hpp"
 
 namespace sumac::hostd {
 namespace {
@@ -75,18 +75,7 @@ Result<> save_held(const std::string& path, const Held& held) {
   for (const auto& job : held.jobs)
     text += fmt::format("{} {} {} {}\n", job.ticket, job.job_id, job.holder.pid, job.holder.started);
   text += "end\n";
-  const auto fresh = path + ".new";
-  {
-    const UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!fd) return fail_errno(fresh);
-    // Not forced to the disk: it is for another process of this boot, and a reboot makes it worthless anyhow.
-    if (auto written = write_all(fd.get(), text); !written) {
-      ::unlink(fresh.c_str());
-      return within(fresh, written.error());
-    }
-  }
-  if (::rename(fresh.c_str(), path.c_str()) < 0) return fail_errno(path);
-  return {};
+  return replace_file(path, text, 0600);
 }
 
 }  // namespace sumac::hostd

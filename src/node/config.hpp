@@ -116,8 +116,9 @@ inline constexpr Option<Config> kOptions[] = {
         "SUMAC_NODE_PIN", "",
         "Processors for the data path's threads, one each in turn (2 or 0,4-7); none: the system chooses.")
         .alias("pin"),
-    option<&Config::stats_file>("SUMAC_NODE_STATS_FILE", "",
-                                "Statistics as JSON are written here at the end and on SIGUSR1.")
+    option<&Config::stats_file>(
+        "SUMAC_NODE_STATS_FILE", "",
+        "Statistics as JSON are written here at the end and on SIGUSR1: a file of its own, not through a link.")
         .alias("stats_file")
         .updatable(),
     option<&Config::log_level>("SUMAC_NODE_LOG_LEVEL", "2", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")

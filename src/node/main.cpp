@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "base/replace_file.hpp"
 #include "control/command_line.hpp"
 #include "control/endpoint.hpp"
 #include "control/signals.hpp"
@@ -36,7 +37,7 @@ void report(ControlLink& control, const Config& config, Logger& log) {
   const auto json = control.statistics_json();
   if (config.stats_file.empty()) {
     log.write(LogLevel::info, __FILE__, __LINE__, "GENERAL", "statistics: " + json);
-  } else if (auto written = control::detail::write_file(config.stats_file, json + "\n"); !written) {
+  } else if (auto written = replace_file(config.stats_file, json + "\n", 0644); !written) {
     SUMAC_ERROR(log, "--stats-file: {}", written.error().context);
   }
 }

@@ -106,10 +106,13 @@ inline constexpr Option<Options> kOptions[] = {
         "SUMAC_SHM_BACKING", "auto",
         "What holds the memory that ranks of a host share: memfd (has no name and needs no room in "
         "/dev/shm), devshm (a file there, unlinked at once). auto: memfd, or devshm where it is refused."),
-    option<&Options::single_copy>("SUMAC_SHM_SINGLE_COPY", "1",
-                                  "0: ranks of a host never read or write each other's memory directly (cross memory "
-                                  "attach), also where the system lets them and an algorithm that does so (single) is "
-                                  "chosen, as it is for large messages of two ranks whose cores are far apart."),
+    option<&Options::single_copy>(
+        "SUMAC_SHM_SINGLE_COPY", "1",
+        "0: ranks of a host never read or write each other's memory directly (cross memory "
+        "attach), also where the system lets them and an algorithm that does so (single) is "
+        "chosen, as it is for large messages of two ranks whose cores are far apart. 1: each rank lets every "
+        "process of its user read and write its memory (PR_SET_PTRACER_ANY), which the "
+        "kernel's Yama would else keep to its parents; set 0 where that matters."),
     option<&Options::spread>(
         "SUMAC_SHM_SPREAD", "1",
         "With more ranks than processors, a rank that finds its processor fuller than another that "
