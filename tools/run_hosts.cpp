@@ -23,9 +23,26 @@ namespace {
 
 constexpr Duration kUpWithin = Seconds(60);
 constexpr Duration kEndWithin = Seconds(15);
+/// From a launcher's last word, the end of its output, to its own end.
+constexpr Duration kExitWithin = Seconds(3);
 
 int milliseconds_until(Time deadline) {
   return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<Millis>(deadline - monotonic_now()).count()));
+}
+
+/// Waits for a launcher; false: it had not ended by then and was killed, with whatever it started in its process group.
+bool ends_by(pid_t launcher, Time deadline, int& status) {
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, launcher, 0)));
+  pollfd wait{process.get(), POLLIN, 0};
+  bool ends = false;
+  while (process && !ends) {
+    const int got = ::poll(&wait, 1, milliseconds_until(deadline));
+    if (got == 0 || (got < 0 && errno != EINTR)) break;
+    ends = got > 0;
+  }
+  if (!ends) ::kill(-launcher, SIGKILL);
+  ::waitpid(launcher, &status, 0);
+  return ends;
 }
 
 }  // namespace
@@ -107,16 +124,18 @@ bool RunHosts::read_lines(Host& host, std::vector<std::string>& lines) {
 }
 
 std::string RunHosts::how_it_ended(Host& host) {
-  int status = 0;
-  ::waitpid(host.pid, &status, 0);
-  host.pid = -1;
   host.in = UniqueFd();
   host.out = UniqueFd();
+  int status = 0;
+  const bool ended = ends_by(host.pid, deadline_after(monotonic_now(), kExitWithin), status);
+  host.pid = -1;
   std::ifstream file(host.log);
   std::string line, last;
   while (std::getline(file, line))
     if (!line.empty()) last = line;
-  return fmt::format("ended with {}{}", describe_exit(status), last.empty() ? "" : ": " + last);
+  const auto how = ended ? "ended with " + describe_exit(status)
+                         : std::string("closed its output, went on without it and was killed");
+  return how + (last.empty() ? "" : ": " + last);
 }
 
 Result<> RunHosts::start(const std::vector<HostStart>& hosts, const std::string& launcher, const std::string& directory,
@@ -181,14 +200,10 @@ void RunHosts::end() {
   const Time deadline = deadline_after(monotonic_now(), kEndWithin);
   for (auto& host : hosts_) {
     if (host.pid <= 0) continue;
-    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, host.pid, 0)));
-    pollfd wait{process.get(), POLLIN, 0};
-    if (!process || ::poll(&wait, 1, milliseconds_until(deadline)) <= 0) {
+    int status = 0;
+    if (!ends_by(host.pid, deadline, status))
       fmt::print(stderr, "sumac run: host {} does not confirm its end: look there for sharpd and sharp_an\n",
                  host.name);
-      ::kill(host.pid, SIGKILL);
-    }
-    ::waitpid(host.pid, nullptr, 0);
     host.pid = -1;
   }
   hosts_.clear();
