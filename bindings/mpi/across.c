@@ -130,41 +130,38 @@ static ompi_datatype_t* unit_type(struct across_request* request, int which, siz
   return made;
 }
 
+/* What leaders pass to Open MPI depends on nothing that only one of them knows. MPI takes MPI_IN_PLACE from all ranks of an allreduce or from
+ * none, and Open MPI's choice of an algorithm depends on it: a leader with ranks behind it has its island's sum in the result already, so
+ * one that is alone on its host moves its own there first. A reduce's root alone may say MPI_IN_PLACE. Blocks are counted in bytes: ranks
+ * may have types of their own for the same data. */
 static int start_next(struct across* across, const sumac_call_t* call, struct across_request* request) {
   ompi_communicator_t* comm = across->leaders_comm;
   mca_coll_base_comm_coll_t* coll = comm->c_coll;
   const struct hcoll_fold* pair = (const struct hcoll_fold*)call->fold; /* `fold` is its first member */
-  const void* in = NULL == call->in || call->in == call->out ? MPI_IN_PLACE : call->in;
+  const bool in_place = NULL == call->in || call->in == call->out;
+  ompi_datatype_t* byte = &ompi_mpi_byte.dt;
   int count = NULL == call->fold ? 0 : (int)(call->bytes / call->fold->element_bytes);
   ompi_request_t** out = &request->next;
   switch (call->coll) {
     case SUMAC_COLL_BARRIER: return coll->coll_ibarrier(comm, out, coll->coll_ibarrier_module);
     case SUMAC_COLL_ALLREDUCE:
-      return coll->coll_iallreduce(in, call->out, count, pair->type, pair->op, comm, out, coll->coll_iallreduce_module);
-    case SUMAC_COLL_REDUCE:
-      return coll->coll_ireduce(in, call->out, count, pair->type, pair->op, call->root, comm, out,
-                                coll->coll_ireduce_module);
-    case SUMAC_COLL_BCAST:
-      return coll->coll_ibcast(call->out, (int)call->bytes, &ompi_mpi_byte.dt, call->root, comm, out,
-                               coll->coll_ibcast_module);
-    case SUMAC_COLL_ALLGATHERV: {
-      const sumac_blocks_t* blocks = &call->out_blocks;
-      ompi_datatype_t* unit = unit_type(request, 0, blocks->unit);
-      if (NULL == unit) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
+      if (!in_place) {
+        memcpy(call->out, call->in, call->bytes);
       }
-      return coll->coll_iallgatherv(in, blocks->counts[ompi_comm_rank(comm)], unit, call->out, blocks->counts,
-                                    blocks->displacements, unit, comm, out, coll->coll_iallgatherv_module);
-    }
+      return coll->coll_iallreduce(MPI_IN_PLACE, call->out, count, pair->type, pair->op, comm, out,
+                                   coll->coll_iallreduce_module);
+    case SUMAC_COLL_REDUCE:
+      return coll->coll_ireduce(in_place ? MPI_IN_PLACE : call->in, call->out, count, pair->type, pair->op, call->root,
+                                comm, out, coll->coll_ireduce_module);
+    case SUMAC_COLL_BCAST:
+      return coll->coll_ibcast(call->out, (int)call->bytes, byte, call->root, comm, out, coll->coll_ibcast_module);
+    case SUMAC_COLL_ALLGATHERV:
+      return coll->coll_iallgatherv(MPI_IN_PLACE, 0, byte, call->out, call->out_blocks.counts,
+                                    call->out_blocks.displacements, byte, comm, out, coll->coll_iallgatherv_module);
     case SUMAC_COLL_ALLTOALLV: {
       const sumac_blocks_t *from = &call->in_blocks, *to = &call->out_blocks;
-      ompi_datatype_t* in_unit = unit_type(request, 0, from->unit);
-      ompi_datatype_t* out_unit = unit_type(request, 1, to->unit);
-      if (NULL == in_unit || NULL == out_unit) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-      }
-      return coll->coll_ialltoallv(call->in, from->counts, from->displacements, in_unit, call->out, to->counts,
-                                   to->displacements, out_unit, comm, out, coll->coll_ialltoallv_module);
+      return coll->coll_ialltoallv(call->in, from->counts, from->displacements, byte, call->out, to->counts,
+                                   to->displacements, byte, comm, out, coll->coll_ialltoallv_module);
     }
     default: return OMPI_ERR_NOT_SUPPORTED;
   }

@@ -140,7 +140,8 @@ void Run::begin_parcels(const Choice& choice) {
   parcels_ = team_->reduce_scatter.get();
 }
 
-/// Counts and displacements, in units: first of my island's blocks inside `stage`, then of the islands.
+/// Counts and displacements: first of my island's blocks inside `stage`, in the call's units, then of the islands, in bytes, because leaders
+/// whose ranks have types of their own for the same data still describe it alike.
 void Run::place_blocks() {
   const Layout& layout = team_->layout;
   const bool is_v = static_cast<Coll>(call_->coll) == Coll::allgatherv;
@@ -149,9 +150,13 @@ void Run::place_blocks() {
   counts.clear();
   displacements.clear();
   std::vector<int> island_counts, island_displacements;
+  // Over several islands all blocks together are at most INT32_MAX bytes (choose()); of one island nobody reads these.
+  const auto in_bytes = [unit = is_v ? call_->out_blocks.unit : call_->bytes](int units) {
+    return static_cast<int>(as_size(units) * unit);
+  };
   int position = 0;
   for (std::size_t i = 0; i < layout.islands.size(); ++i) {
-    island_displacements.push_back(position);
+    const int begins = position;
     for (const int r : layout.islands[i]) {
       const int count = is_v ? call_->out_blocks.counts[r] : 1;
       if (static_cast<int>(i) == layout.island()) {
@@ -160,7 +165,8 @@ void Run::place_blocks() {
       }
       position += count;
     }
-    island_counts.push_back(position - island_displacements.back());
+    island_displacements.push_back(in_bytes(begins));
+    island_counts.push_back(in_bytes(position - begins));
   }
   counts.insert(counts.end(), island_counts.begin(), island_counts.end());
   displacements.insert(displacements.end(), island_displacements.begin(), island_displacements.end());
@@ -250,12 +256,10 @@ void Run::describe_across(std::size_t chunk, sumac_call_t& call) const {
   if (parcels_ != nullptr) {
     parcels_->fill_across(chunk, call);
   } else if (plan_.across.coll == Coll::allgatherv) {
-    const bool is_v = static_cast<Coll>(call_->coll) == Coll::allgatherv;
     const std::size_t islands = team_->layout.islands.size();
     const std::size_t own = team_->gather_counts.size() - islands;
     call.out = stage_;
-    call.out_blocks = {team_->gather_counts.data() + own, team_->gather_displacements.data() + own,
-                       is_v ? call_->out_blocks.unit : call_->bytes};
+    call.out_blocks = {team_->gather_counts.data() + own, team_->gather_displacements.data() + own, 1};
   } else if (plan_.across.coll != Coll::barrier) {
     call.in = at(plan_.across.in, chunk);
     call.out = at(plan_.across.out, chunk);

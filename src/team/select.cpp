@@ -62,7 +62,7 @@ std::string_view words_for(Why why) {
     case Why::no_hierarchy: return "large blocks over several hosts: leaders would move more than they save";
     case Why::no_across: return "nothing here moves it between hosts";
     case Why::nothing_inside: return "one rank per host and no tree for it: nothing is left to do here";
-    case Why::too_many_bytes: return "more units than an int can count";
+    case Why::too_many_bytes: return "more bytes than an int can count";
   }
   return "?";
 }

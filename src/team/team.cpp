@@ -64,11 +64,13 @@ Choice sumac_team::choose(const sumac_call_t& call) const {
       units += call.out_blocks.counts[r];
       largest = std::max(largest, call.out_blocks.counts[r]);
     }
-    if (layout.islands.size() > 1 && units > INT32_MAX)
-      return {sumac::team::Way::pass, false, sumac::team::Why::too_many_bytes};
     bytes = static_cast<std::size_t>(largest) * call.out_blocks.unit;
     across_bytes = static_cast<std::size_t>(units) * call.out_blocks.unit;
   }
+  // Bytes, not units: a rank's type is its own affair, and all ranks decide alike.
+  if ((call.coll == SUMAC_COLL_ALLGATHER || call.coll == SUMAC_COLL_ALLGATHERV) && layout.islands.size() > 1 &&
+      across_bytes > INT32_MAX)
+    return {sumac::team::Way::pass, false, sumac::team::Why::too_many_bytes};
   return choose(call.coll, bytes, across_bytes, call.fold);
 }
 

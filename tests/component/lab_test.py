@@ -57,6 +57,21 @@ class WithTree(case.OnLab):
         self.assertGreater(done.tally["tree"], 300, done.text)
         self.assertGreater(done.tally["leaders"], 1000, done.text)
 
+    def test_hosts_of_unequal_numbers_of_ranks(self):
+        """One host with two ranks, three with one, by the leaders and by the tree with what is too large for it; then three, one and one."""
+        for hosts, ranks in (("h1:2,h2:1,h3:1,h4:1", 5), ("h1:1,h2:3,h3:1", 5)):
+            for level in ("0", "1"):
+                with self.subTest(hosts=hosts, level=level):
+                    done = run("defects", "uneven", ranks=ranks, settings={"HCOLL_ENABLE_SHARP": level}, mpirun=["--oversubscribe", "-H", hosts])
+                    self.assertEqual(done.code, 0, done.text)
+                    self.assertGreater(done.tally["leaders"], 30, done.text)
+
+    def test_communicators_that_finalize_frees_in_the_order_of_their_ids(self):
+        for level in ("0", "1"):
+            done = run("defects", "holes", ranks=8, settings={"HCOLL_ENABLE_SHARP": level}, mpirun=["--oversubscribe", "--map-by", "ppr:2:node"])
+            self.assertEqual(done.code, 0, done.text)
+            self.assertGreater(done.tally["tree" if level == "1" else "leaders"], 16, done.text)
+
     def test_a_barrier_that_waits_drives_mpi(self):
         done = run("isend_barrier")
         self.assertEqual(done.code, 0, done.text)

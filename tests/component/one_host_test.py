@@ -158,6 +158,25 @@ class SharedMemory(unittest.TestCase):
         self.assertEqual(done.err.count("warning: unknown variable HCOLL_ENABLE_SHRAP: did you mean HCOLL_ENABLE_SHARP?"), 1, done.text)
 
 
+class Leaders(unittest.TestCase):
+    """Leaders without hosts: each socket of a machine that HWLOC_SYNTHETIC makes up has one, and the last socket has one rank alone."""
+
+    SOCKETS = {"HWLOC_SYNTHETIC": "package:4 core:2 pu:1", "HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}
+
+    def test_reductions_that_a_leader_alone_and_leaders_of_others_do_alike(self):
+        for ranks in (7, 8, 3):
+            done = run(ranks, "defects", "uneven", env=self.SOCKETS)
+            self.assertEqual(done.code, 0, done.text)
+            self.assertIn(f"defects: uneven passed on {ranks} ranks", done.out)
+            self.assertGreater(done.tally["leaders"], 30, done.text)
+
+    def test_communicators_that_finalize_frees_in_the_order_of_their_ids(self):
+        for ranks in (3, 8):
+            done = run(ranks, "defects", "holes", env=self.SOCKETS)
+            self.assertEqual(done.code, 0, done.text)
+            self.assertGreater(done.tally["leaders"], 16, done.text)
+
+
 class Hygiene(unittest.TestCase):
     def passes(self, what, *args, ranks=3, **kwargs):
         done = run(ranks, "hygiene", what, *args, **kwargs)
@@ -175,6 +194,13 @@ class Hygiene(unittest.TestCase):
     def test_communicators_are_freed_before_their_collectives_end(self):
         self.passes("free")
         self.passes("free", env={"SUMAC_PROGRESS_THREAD": "1"})
+
+    def test_the_groups_of_an_intercommunicator_are_left_to_the_next_module(self):
+        for ranks in (2, 5):
+            done = run(ranks, "defects", "inter")
+            self.assertEqual(done.code, 0, done.text)
+            # Open MPI makes 246 reduces inside the groups for 20 duplicates and 20 sums.
+            self.assertLess(done.tally["shared"], 60, done.text)
 
     def test_forked_children(self):
         self.passes("fork")
