@@ -335,14 +335,13 @@ static void close_across(void* context) {
 
 _Thread_local bool hcoll_making_ours;
 
-/* A communicator that is ours alone must not start a team of its own. */
+/* A communicator that is ours alone lives until its owner's team goes. MPI_Finalize frees what is left in the order of context ids, in which
+ * this one may come first: it was made later, but takes any hole below. So we hold it ourselves, marked as Open MPI marks the communicators
+ * that others of its own depend on; ompi_comm_free() gives up both references. */
 static void keep_for_us(ompi_communicator_t* comm) {
-  if (NULL != comm && MPI_COMM_NULL != comm &&
-      OBJ_CLASS(hcoll_module_t) == comm->c_coll->coll_barrier_module->super.obj_class) {
-    hcoll_module_t* module = (hcoll_module_t*)comm->c_coll->coll_barrier_module;
-    module->internal = true;
-    module->state = HCOLL_PASS;
-  }
+  OMPI_COMM_SET_EXTRA_RETAIN(comm);
+  OBJ_RETAIN(comm);
+  hcoll_leave_alone(comm);
 }
 
 static void say_no_group(hcoll_module_t* module, int status) {

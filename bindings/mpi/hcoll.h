@@ -143,7 +143,7 @@ typedef struct hcoll_module {
   ompi_communicator_t* comm; /* not counted: the communicator owns us */
   int rank, size;
   bool world;    /* of MPI_COMM_WORLD: holds the job */
-  bool internal; /* of a communicator we made for ourselves: nothing is counted */
+  bool internal; /* of a communicator that no program sees: nothing is counted */
   bool broken;   /* an operation failed and the reason was said */
   int hosts;
   void* scratch; /* packed data of blocking collectives, kept from one to the next */
@@ -159,6 +159,8 @@ typedef struct hcoll_module {
 OBJ_CLASS_DECLARATION(hcoll_module_t);
 
 mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* priority);
+/** A communicator that no program sees never has a team. */
+void hcoll_leave_alone(ompi_communicator_t* comm);
 
 /* ---- attach.c ---- */
 

@@ -132,6 +132,15 @@ static void refuse_absent(ompi_communicator_t* comm, const struct hcoll_shape* s
   }
 }
 
+void hcoll_leave_alone(ompi_communicator_t* comm) {
+  mca_coll_base_module_t* base = comm->c_coll->coll_barrier_module;
+  if (OBJ_CLASS(hcoll_module_t) == base->super.obj_class) {
+    hcoll_module_t* module = (hcoll_module_t*)base;
+    module->internal = true;
+    module->state = HCOLL_PASS;
+  }
+}
+
 mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* priority) {
   if (!hcoll_on()) {
     return NULL;
@@ -139,6 +148,9 @@ mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* 
   bool world = comm == &ompi_mpi_comm_world.comm;
   int size = ompi_comm_size(comm), np = mca_coll_hcoll_component.np;
   if (OMPI_COMM_IS_INTER(comm)) {
+    /* Open MPI 4.1 makes duplicates of an intercommunicator by nonblocking collectives of its local group, started from inside progress: two
+     * at once start them in an order that differs from rank to rank. Its own collectives mostly get along with that; a team cannot. */
+    hcoll_leave_alone(comm->c_local_comm);
     return leave(comm, "it is an intercommunicator");
   }
   if (size < 2 && (size < np || !(world && hcoll_tree_wanted()))) {
