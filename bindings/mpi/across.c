@@ -434,7 +434,9 @@ static const char* why_no_tree(const hcoll_module_t* module) {
 
 int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* out) {
   (void)leaders; /* ascending in ranks, as the split by rank gives them */
-  hcoll_module_t* module = context;
+  hcoll_lane_t* lane = context;
+  hcoll_module_t* module = lane->module;
+  lane->by_thread = false;
   struct across* across = calloc(1, sizeof(*across));
   if (NULL == across) {
     return OMPI_ERR_OUT_OF_RESOURCE;

@@ -71,10 +71,10 @@ void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
 
 /* SUMAC_EXPLAIN=1 */
 static void explain(const hcoll_module_t* module) {
-  size_t bytes = sumac_team_explain(module->team, NULL, 0);
+  size_t bytes = sumac_team_explain(module->ordinary.team, NULL, 0);
   char* text = malloc(bytes);
   if (NULL != text) {
-    (void)sumac_team_explain(module->team, text, bytes);
+    (void)sumac_team_explain(module->ordinary.team, text, bytes);
     fputs(text, stderr);
     free(text);
   }
@@ -87,7 +87,8 @@ static void let_ranks_be_hosts(hcoll_module_t* module, sumac_place_t* places) {
   }
 }
 
-static int make_team(hcoll_module_t* module, sumac_place_t* places, char* why, size_t why_bytes) {
+static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_t why_bytes) {
+  hcoll_module_t* module = lane->module;
   int rc = hcoll_presence_places(module->comm, places);
   if (OMPI_SUCCESS != rc) {
     return SUMAC_TEAM_NO_MEMORY;
@@ -96,7 +97,7 @@ static int make_team(hcoll_module_t* module, sumac_place_t* places, char* why, s
   if (tree_on_one_host) {
     let_ranks_be_hosts(module, places);
   }
-  module->by_thread = 1 == module->hosts && !tree_on_one_host;
+  lane->by_thread = true; /* unless a way across is opened */
   sumac_team_spec_t spec;
   memset(&spec, 0, sizeof(spec));
   spec.struct_bytes = sizeof(spec);
@@ -110,21 +111,27 @@ static int make_team(hcoll_module_t* module, sumac_place_t* places, char* why, s
   spec.host_ranks = (int)ompi_process_info.num_local_peers + 1;
   spec.name = module->comm->c_name;
   spec.open_across = hcoll_across_open;
-  spec.open_context = module;
-  return sumac_team_create(&spec, &module->team, why, why_bytes);
+  spec.open_context = lane;
+  return sumac_team_create(&spec, &lane->team, why, why_bytes);
+}
+
+int hcoll_team_make(hcoll_lane_t* lane, char* why, size_t why_bytes) {
+  sumac_place_t* places = malloc(sizeof(*places) * (size_t)lane->module->size);
+  if (NULL == places) {
+    return SUMAC_TEAM_NO_MEMORY;
+  }
+  int status = make_team(lane, places, why, why_bytes);
+  free(places);
+  return status;
 }
 
 int hcoll_attach_first(hcoll_module_t* module) {
   module->state = HCOLL_STARTING;
   hcoll_threads = ompi_mpi_thread_multiple || mca_coll_hcoll_component.settings.progress_thread;
   hcoll_folds_fill();
-  sumac_place_t* places = malloc(sizeof(*places) * (size_t)module->size);
-  if (NULL == places) {
-    return OMPI_ERR_OUT_OF_RESOURCE;
-  }
+  module->ordinary.module = module;
   char why[1024] = "";
-  int status = make_team(module, places, why, sizeof(why));
-  free(places);
+  int status = hcoll_team_make(&module->ordinary, why, sizeof(why));
   switch (status) {
     case SUMAC_TEAM_OK:
       module->state = HCOLL_TEAM;
@@ -147,13 +154,14 @@ int hcoll_attach_first(hcoll_module_t* module) {
   }
 }
 
-int hcoll_failed(hcoll_module_t* module, enum sumac_coll coll, int status) {
+int hcoll_failed(hcoll_lane_t* lane, enum sumac_coll coll, int status) {
+  hcoll_module_t* module = lane->module;
   if (SUMAC_TEAM_NO_MEMORY == status) {
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
   if (!module->broken) {
     module->broken = true;
-    const char* why = sumac_team_error(module->team);
+    const char* why = sumac_team_error(lane->team);
     /* The team ended for all: one rank tells people, and not the one that is dead. */
     int speaker = NULL != strstr(why, "rank 0 ") ? 1 : 0;
     if (speaker == module->rank) {

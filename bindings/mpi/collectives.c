@@ -31,7 +31,7 @@ static int run_packed(hcoll_module_t* module, struct hcoll_plan* plan, int* stat
   }
   hcoll_plan_use(plan, memory);
   hcoll_plan_pack(plan);
-  *status_p = sumac_team_run(module->team, &plan->call);
+  *status_p = sumac_team_run(module->ordinary.team, &plan->call);
   if (SUMAC_TEAM_OK == *status_p) {
     hcoll_plan_unpack(plan);
   }
@@ -51,7 +51,7 @@ static inline bool run(hcoll_module_t* module, enum hcoll_planned planned, struc
   }
   int status = SUMAC_TEAM_OK;
   if (OPAL_LIKELY(!hcoll_plan_packs(plan))) {
-    status = sumac_team_run(module->team, &plan->call);
+    status = sumac_team_run(module->ordinary.team, &plan->call);
   } else {
     *rc_p = run_packed(module, plan, &status);
     if (OMPI_SUCCESS != *rc_p) {
@@ -65,7 +65,7 @@ static inline bool run(hcoll_module_t* module, enum hcoll_planned planned, struc
   if (SUMAC_TEAM_PASS == status) {
     return false;
   }
-  *rc_p = hcoll_failed(module, plan->call.coll, status);
+  *rc_p = hcoll_failed(&module->ordinary, plan->call.coll, status);
   return true;
 }
 
@@ -91,7 +91,7 @@ static inline bool run(hcoll_module_t* module, enum hcoll_planned planned, struc
 
 /* The end of a call that the team did not do, or did not do well. True: MPI's code is in `*rc_p`. */
 static bool ended(hcoll_module_t* module, enum sumac_coll coll, int status, int* rc_p) {
-  *rc_p = SUMAC_TEAM_PASS == status ? MPI_SUCCESS : hcoll_failed(module, coll, status);
+  *rc_p = SUMAC_TEAM_PASS == status ? MPI_SUCCESS : hcoll_failed(&module->ordinary, coll, status);
   return SUMAC_TEAM_PASS != status;
 }
 
@@ -101,7 +101,7 @@ static int barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* bas
   hcoll_module_t* module = (hcoll_module_t*)base;
   int rc;
   if (OPAL_LIKELY(hcoll_attach(module, &rc))) {
-    int status = sumac_team_run(module->team, &call);
+    int status = sumac_team_run(module->ordinary.team, &call);
     if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
       return MPI_SUCCESS;
     }
@@ -137,7 +137,7 @@ static int allreduce(const void* sbuf, void* rbuf, int count, struct ompi_dataty
                                .out = rbuf,
                                .bytes = (size_t)count * fold->mpi_bytes,
                                .fold = &fold->fold};
-    int status = sumac_team_run(module->team, &call);
+    int status = sumac_team_run(module->ordinary.team, &call);
     if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
       return MPI_SUCCESS;
     }

@@ -5,6 +5,7 @@
  *   job.c        MPI_COMM_WORLD's module begins the tree's job, where there is to be one; the last one to go ends it
  *   attach.c     a communicator's first collective makes its team (src/team), and all ranks agree whether it stands
  *   across.c     what goes between hosts: the tree, or MPI's own collectives among the leaders
+ *   lanes.c      a team for each persistent collective, which may be started in another order at each rank
  *   collectives.c, nonblocking.c, persistent.c   what runs from then on; plan.c and pack.c say where the data lies, folds.c
  *                what a reduction does, requests.c and progress.c move what does not block, tally.c counts
  *
@@ -133,13 +134,29 @@ enum hcoll_why {
   HCOLL_WHY_FUNCTION, /* a user's operation or a derived type in a reduction */
   HCOLL_WHY_NO_TEAM,  /* the team did not come to be */
   HCOLL_WHY_EARLY,    /* nonblocking, before the communicator's first blocking collective made the team */
+  HCOLL_WHY_ORDER,    /* persistent, and there is no lane for it (lanes.c) */
   HCOLL_WHYS
 };
+
+/** A team runs its operations in one order, the same at all ranks. Blocking and nonblocking collectives are called in one order by MPI's rule
+ *  and share a team; persistent ones may be started in any, so each has a team of its own (lanes.c). */
+typedef struct hcoll_lane {
+  struct hcoll_module* module;
+  sumac_team_t* team;
+  bool by_thread; /* the progress thread may move it: nothing of it calls MPI */
+  /* progress.c: the list of lanes with something posted */
+  struct hcoll_lane* active_next;
+  int posted;   /* requests not complete yet */
+  int visitors; /* of the progress thread, inside the team just now */
+} hcoll_lane_t;
+
+/** Persistent collectives of one communicator that have a lane at a time; any others are the next module's. */
+#define HCOLL_LANES_MAX 16
 
 typedef struct hcoll_module {
   mca_coll_base_module_t super;
   enum hcoll_state state;
-  sumac_team_t* team;
+  hcoll_lane_t ordinary;     /* of blocking and nonblocking collectives */
   ompi_communicator_t* comm; /* not counted: the communicator owns us */
   int rank, size;
   bool world;    /* of MPI_COMM_WORLD: holds the job */
@@ -150,11 +167,10 @@ typedef struct hcoll_module {
   size_t scratch_bytes;
   uint64_t passed[SUMAC_COLLS][HCOLL_WHYS];
   struct hcoll_next next;
-  /* progress.c: the list of modules with something posted */
-  struct hcoll_module* active_next;
-  int posted;     /* requests not complete yet */
-  int visitors;   /* of the progress thread, inside the team just now */
-  bool by_thread; /* the progress thread may move it: nothing of it calls MPI */
+  /* lanes.c */
+  hcoll_lane_t* lanes[HCOLL_LANES_MAX]; /* made so far, */
+  _Atomic uint32_t lanes_taken;         /* those of this rank's requests, a bit for each, */
+  bool lanes_end;                       /* and there can be no more */
 } hcoll_module_t;
 OBJ_CLASS_DECLARATION(hcoll_module_t);
 
@@ -166,6 +182,8 @@ void hcoll_leave_alone(ompi_communicator_t* comm);
 
 /** The rest of hcoll_attach(): a communicator's first collective; collective over it. */
 int hcoll_attach_first(hcoll_module_t* module);
+/** Makes a lane's team; collective. A status of src/team. */
+int hcoll_team_make(hcoll_lane_t* lane, char* why, size_t why_bytes);
 
 /** True: the team stands. Otherwise the call is the next module's, or `*rc_p` says what went wrong. */
 static inline bool hcoll_attach(hcoll_module_t* module, int* rc_p) {
@@ -190,14 +208,24 @@ static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll co
 }
 
 /** What a team's failure is to MPI; says once why. */
-int hcoll_failed(hcoll_module_t* module, enum sumac_coll coll, int status);
+int hcoll_failed(hcoll_lane_t* lane, enum sumac_coll coll, int status);
+
+/* ---- lanes.c ---- */
+
+/** A lane for a persistent collective that is being made, the same one at all ranks; collective. NULL: there is none, at any rank, or
+ *  `*rc_p` says what went wrong. */
+hcoll_lane_t* hcoll_lane_take(hcoll_module_t* module, int* rc_p);
+/** Its request has gone at this rank. Any thread. */
+void hcoll_lane_give(hcoll_lane_t* lane);
+/** Ends the teams of all lanes. */
+void hcoll_lanes_end(hcoll_module_t* module);
 
 /* ---- across.c ---- */
 
 /** True while this thread makes a communicator that is ours alone. */
 extern _Thread_local bool hcoll_making_ours;
 
-/** spec.open_across; its context is the module. */
+/** spec.open_across; its context is the lane. */
 int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
 
 /* ---- folds.c ---- */
@@ -229,16 +257,16 @@ static inline const struct hcoll_fold* hcoll_fold_of(const ompi_datatype_t* type
 
 struct hcoll_request;
 
-/** A request of `module` is about to be posted. Afterwards MPI's progress moves it, and the progress thread if there is one. */
-void hcoll_progress_enter(hcoll_module_t* module);
+/** A request of `lane` is about to be posted. Afterwards MPI's progress moves it, and the progress thread if there is one. */
+void hcoll_progress_enter(hcoll_lane_t* lane);
 /** It is complete, or was never posted. */
-void hcoll_progress_leave(hcoll_module_t* module);
+void hcoll_progress_leave(hcoll_lane_t* lane);
 /** Wakes the progress thread, if there is one. */
-void hcoll_progress_kick(hcoll_module_t* module);
+void hcoll_progress_kick(hcoll_lane_t* lane);
 /** Puts an operation that is done on the list of those to be completed by MPI's progress. Any thread. */
 void hcoll_progress_done(struct hcoll_request* request);
-/** Before a module's team goes: nobody is inside it any more, and nobody comes again. */
-void hcoll_progress_forget(hcoll_module_t* module);
+/** Before a lane's team goes: nobody is inside it any more, and nobody comes again. */
+void hcoll_progress_forget(hcoll_lane_t* lane);
 /** Ends the thread. */
 void hcoll_progress_end(void);
 /** spec.progress. */

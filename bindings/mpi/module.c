@@ -21,13 +21,14 @@ static void release(mca_coll_base_module_t** module) {
 
 static void destruct(hcoll_module_t* module) {
   /* Local: nobody is waited for. */
-  hcoll_progress_forget(module);
+  hcoll_progress_forget(&module->ordinary);
   if (NULL != module->comm) {
     hcoll_tally_delist(module);
   }
-  if (NULL != module->team) {
-    sumac_team_destroy(module->team); /* closes the way across: Leave is only posted */
-    module->team = NULL;
+  hcoll_lanes_end(module);
+  if (NULL != module->ordinary.team) {
+    sumac_team_destroy(module->ordinary.team); /* closes the way across: Leave is only posted */
+    module->ordinary.team = NULL;
   }
   free(module->scratch);
 #define RELEASE(name)                      \

@@ -21,7 +21,7 @@ static bool post(hcoll_module_t* module, enum hcoll_planned planned, const struc
     *rc_p = OMPI_ERR_NOT_SUPPORTED;
     return true;
   }
-  hcoll_request_t* request = hcoll_request_make(module, plan, false);
+  hcoll_request_t* request = hcoll_request_make(&module->ordinary, plan, false);
   if (NULL == request) {
     *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
     return true;
@@ -29,17 +29,18 @@ static bool post(hcoll_module_t* module, enum hcoll_planned planned, const struc
   request->super.super.req_state = OMPI_REQUEST_ACTIVE;
   hcoll_plan_pack(&request->plan);
   *request_p = &request->super.super;
-  hcoll_progress_enter(module);
-  int status = sumac_team_post(module->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
+  hcoll_progress_enter(&module->ordinary);
+  int status =
+      sumac_team_post(module->ordinary.team, &request->plan.call, hcoll_request_on_done, request, &request->op);
   if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
-    hcoll_progress_kick(module);
+    hcoll_progress_kick(&module->ordinary);
     *rc_p = MPI_SUCCESS;
     return true;
   }
-  hcoll_progress_leave(module);
+  hcoll_progress_leave(&module->ordinary);
   hcoll_request_drop(request);
   *request_p = MPI_REQUEST_NULL;
-  *rc_p = SUMAC_TEAM_PASS == status ? MPI_SUCCESS : hcoll_failed(module, plan->call.coll, status);
+  *rc_p = SUMAC_TEAM_PASS == status ? MPI_SUCCESS : hcoll_failed(&module->ordinary, plan->call.coll, status);
   return SUMAC_TEAM_PASS != status;
 }
 
@@ -64,8 +65,19 @@ static int ibarrier(struct ompi_communicator_t* comm, ompi_request_t** request, 
   NONBLOCKING(ibarrier, BARRIER, hcoll_plan_barrier(module, &plan), comm);
 }
 
+/* Open MPI 4.1 agrees on context ids by nonblocking allreduces of one int on the parent communicator. Those of MPI_Comm_idup begin inside
+ * progress: at one rank before the program's next blocking collective there, at another one behind it. So they have no place in the team's
+ * order; nothing tells them from a program's own. */
+static bool is_like_mpis_own(int count, const ompi_datatype_t* dtype, const ompi_op_t* op) {
+  return 1 == count && &ompi_mpi_int.dt == dtype && (&ompi_mpi_op_max.op == op || &ompi_mpi_op_min.op == op);
+}
+
 static int iallreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                       struct ompi_communicator_t* comm, ompi_request_t** request, mca_coll_base_module_t* base) {
+  if (is_like_mpis_own(count, dtype, op)) { /* not counted either */
+    const struct hcoll_next* next = &((hcoll_module_t*)base)->next;
+    return next->iallreduce(sbuf, rbuf, count, dtype, op, comm, request, next->iallreduce_module);
+  }
   NONBLOCKING(iallreduce, ALLREDUCE, hcoll_plan_allreduce(module, &plan, sbuf, rbuf, count, dtype, op), sbuf, rbuf,
               count, dtype, op, comm);
 }

@@ -1,8 +1,26 @@
-/* MPIX_Allreduce_init and its like: an operation of the team that MPI_Start starts again and again. MPI lets making one wait for the
- * other ranks, so it may be a communicator's first collective. */
+/* MPIX_Allreduce_init and its like: an operation that MPI_Start starts again and again, in a lane of its own (lanes.c). MPI lets making one
+ * wait for the other ranks, so it may be a communicator's first collective. */
 #include "requests.h"
 
 /* True: made, or failed, with MPI's code in `*rc_p`. False: it is the next module's. */
+static bool make_in(hcoll_lane_t* lane, const struct hcoll_plan* plan, ompi_request_t** request_p, int* rc_p) {
+  hcoll_request_t* request = hcoll_request_make(lane, plan, true);
+  if (NULL == request) {
+    hcoll_lane_give(lane);
+    *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
+    return true;
+  }
+  int status = sumac_op_create(lane->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
+  if (SUMAC_TEAM_OK == status) {
+    *request_p = &request->super.super;
+    return true;
+  }
+  hcoll_request_drop(request);
+  *rc_p = SUMAC_TEAM_PASS == status ? MPI_SUCCESS : hcoll_failed(lane, plan->call.coll, status);
+  return SUMAC_TEAM_PASS != status;
+}
+
+/* The same. */
 static bool make(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
                  ompi_request_t** request_p, int* rc_p) {
   *rc_p = MPI_SUCCESS;
@@ -18,19 +36,12 @@ static bool make(hcoll_module_t* module, enum hcoll_planned planned, const struc
     *rc_p = OMPI_ERR_NOT_SUPPORTED;
     return true;
   }
-  hcoll_request_t* request = hcoll_request_make(module, plan, true);
-  if (NULL == request) {
-    *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
-    return true;
+  hcoll_lane_t* lane = hcoll_lane_take(module, rc_p);
+  if (NULL == lane) {
+    hcoll_count_passed(module, plan->call.coll, HCOLL_WHY_ORDER);
+    return OMPI_SUCCESS != *rc_p;
   }
-  int status = sumac_op_create(module->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
-  if (SUMAC_TEAM_OK == status) {
-    *request_p = &request->super.super;
-    return true;
-  }
-  hcoll_request_drop(request);
-  *rc_p = SUMAC_TEAM_PASS == status ? MPI_SUCCESS : hcoll_failed(module, plan->call.coll, status);
-  return SUMAC_TEAM_PASS != status;
+  return make_in(lane, plan, request_p, rc_p);
 }
 
 #define PERSISTENT(name, COLL, PLAN, ...)                                \

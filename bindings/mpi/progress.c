@@ -19,11 +19,11 @@
 #define IDLE_CALLS_MAX 10000
 
 static struct {
-  pthread_mutex_t lock;   /* of what follows */
-  hcoll_module_t* active; /* modules with something posted */
-  unsigned changes;       /* of that list, by modules that left it */
-  bool in_mpi;            /* the callback is in MPI's progress */
-  bool inside;            /* it is being called */
+  pthread_mutex_t lock; /* of what follows */
+  hcoll_lane_t* active; /* lanes with something posted */
+  unsigned changes;     /* of that list, by lanes that left it */
+  bool in_mpi;          /* the callback is in MPI's progress */
+  bool inside;          /* it is being called */
   int idle_calls;
   bool thread_runs, thread_ends, thread_failed;
   pthread_t thread;
@@ -105,8 +105,8 @@ static int callback(void) {
   }
   progress.inside = true;
   int moved = 0;
-  for (hcoll_module_t* module = progress.active; NULL != module; module = module->active_next) {
-    moved += sumac_team_progress(module->team);
+  for (hcoll_lane_t* lane = progress.active; NULL != lane; lane = lane->active_next) {
+    moved += sumac_team_progress(lane->team);
   }
   const bool waits = NULL != progress.active && 0 == moved;
   leave_mpi_when_idle();
@@ -136,19 +136,19 @@ static int64_t now_us(void) {
 static bool visit_all(bool* moved_p) {
   bool anything = false;
   unsigned changes = progress.changes;
-  for (hcoll_module_t* module = progress.active; NULL != module; module = module->active_next) {
-    if (module->by_thread && sumac_team_active(module->team) > 0) {
+  for (hcoll_lane_t* lane = progress.active; NULL != lane; lane = lane->active_next) {
+    if (lane->by_thread && sumac_team_active(lane->team) > 0) {
       anything = true;
-      ++module->visitors;
+      ++lane->visitors;
       pthread_mutex_unlock(&progress.lock);
-      unsigned before = sumac_team_moves(module->team);
+      unsigned before = sumac_team_moves(lane->team);
       int moved = 0;
       for (int i = 0; i < LOOKS && 0 == moved; ++i) {
-        moved = sumac_team_progress(module->team);
+        moved = sumac_team_progress(lane->team);
       }
       pthread_mutex_lock(&progress.lock);
-      *moved_p = *moved_p || moved > 0 || before != sumac_team_moves(module->team);
-      if (0 == --module->visitors) {
+      *moved_p = *moved_p || moved > 0 || before != sumac_team_moves(lane->team);
+      if (0 == --lane->visitors) {
         pthread_cond_broadcast(&progress.left);
       }
       if (changes != progress.changes) {
@@ -224,11 +224,11 @@ static void start_thread(void) {
   }
 }
 
-void hcoll_progress_enter(hcoll_module_t* module) {
+void hcoll_progress_enter(hcoll_lane_t* lane) {
   hcoll_lock(&progress.lock);
-  if (1 == ++module->posted) {
-    module->active_next = progress.active;
-    progress.active = module;
+  if (1 == ++lane->posted) {
+    lane->active_next = progress.active;
+    progress.active = lane;
   }
   progress.idle_calls = 0;
   if (!progress.in_mpi) {
@@ -239,26 +239,26 @@ void hcoll_progress_enter(hcoll_module_t* module) {
 }
 
 /* With the lock. */
-static void unlist(hcoll_module_t* module) {
-  for (hcoll_module_t** at = &progress.active; NULL != *at; at = &(*at)->active_next) {
-    if (*at == module) {
-      *at = module->active_next;
+static void unlist(hcoll_lane_t* lane) {
+  for (hcoll_lane_t** at = &progress.active; NULL != *at; at = &(*at)->active_next) {
+    if (*at == lane) {
+      *at = lane->active_next;
       ++progress.changes;
       return;
     }
   }
 }
 
-void hcoll_progress_leave(hcoll_module_t* module) {
+void hcoll_progress_leave(hcoll_lane_t* lane) {
   hcoll_lock(&progress.lock);
-  if (0 == --module->posted) {
-    unlist(module);
+  if (0 == --lane->posted) {
+    unlist(lane);
   }
   hcoll_unlock(&progress.lock);
 }
 
-void hcoll_progress_kick(hcoll_module_t* module) {
-  if (!mca_coll_hcoll_component.settings.progress_thread || !module->by_thread) {
+void hcoll_progress_kick(hcoll_lane_t* lane) {
+  if (!mca_coll_hcoll_component.settings.progress_thread || !lane->by_thread) {
     return;
   }
   hcoll_lock(&progress.lock);
@@ -267,13 +267,13 @@ void hcoll_progress_kick(hcoll_module_t* module) {
   pthread_cond_signal(&progress.work); /* without the lock, or the thread wakes up only to wait for it */
 }
 
-void hcoll_progress_forget(hcoll_module_t* module) {
+void hcoll_progress_forget(hcoll_lane_t* lane) {
   hcoll_lock(&progress.lock);
-  if (module->posted > 0) {
-    module->posted = 0;
-    unlist(module);
+  if (lane->posted > 0) {
+    lane->posted = 0;
+    unlist(lane);
   }
-  while (module->visitors > 0) {
+  while (lane->visitors > 0) {
     pthread_cond_wait(&progress.left, &progress.lock);
   }
   hcoll_unlock(&progress.lock);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static void construct(hcoll_request_t* request) {
-  request->module = NULL;
+  request->lane = NULL;
   request->op = NULL;
   request->types[0] = request->types[1] = NULL;
   request->memory = NULL;
@@ -65,6 +65,9 @@ void hcoll_request_drop(hcoll_request_t* request) {
   request->memory = NULL;
   free(request->arrays);
   request->arrays = NULL;
+  if (request->super.super.req_persistent) {
+    hcoll_lane_give(request->lane);
+  }
   OMPI_REQUEST_FINI(&request->super.super);
   give(request);
   if (!OMPI_COMM_IS_INTRINSIC(comm)) {
@@ -91,12 +94,12 @@ static int request_start(size_t count, ompi_request_t** requests) {
     mpi->req_status = ompi_status_empty;
     mpi->req_complete = REQUEST_PENDING;
     hcoll_plan_pack(&request->plan);
-    hcoll_progress_enter(request->module);
+    hcoll_progress_enter(request->lane);
     int status = sumac_op_start(request->op);
     if (SUMAC_TEAM_OK != status) {
       hcoll_request_on_done(request, status);
     }
-    hcoll_progress_kick(request->module);
+    hcoll_progress_kick(request->lane);
   }
   return OMPI_SUCCESS;
 }
@@ -135,7 +138,8 @@ static bool keep_arrays(hcoll_request_t* request, int blocks) {
   return true;
 }
 
-hcoll_request_t* hcoll_request_make(hcoll_module_t* module, const struct hcoll_plan* plan, bool persistent) {
+hcoll_request_t* hcoll_request_make(hcoll_lane_t* lane, const struct hcoll_plan* plan, bool persistent) {
+  const hcoll_module_t* module = lane->module;
   hcoll_request_t* request = take();
   if (NULL == request) {
     return NULL;
@@ -151,7 +155,7 @@ hcoll_request_t* hcoll_request_make(hcoll_module_t* module, const struct hcoll_p
   if (!OMPI_COMM_IS_INTRINSIC(module->comm)) {
     OBJ_RETAIN(module->comm);
   }
-  request->module = module;
+  request->lane = lane;
   request->plan = *plan;
   request->status = SUMAC_TEAM_OK;
   if (plan->send.is_packed) {
@@ -183,13 +187,13 @@ void hcoll_request_on_done(void* user, int status) {
 
 void hcoll_request_finish(hcoll_request_t* request) {
   ompi_request_t* mpi = &request->super.super;
-  hcoll_module_t* module = request->module;
+  hcoll_lane_t* lane = request->lane;
   mpi->req_status.MPI_ERROR = MPI_SUCCESS;
   if (SUMAC_TEAM_OK == request->status) {
     hcoll_plan_unpack(&request->plan);
   } else {
-    mpi->req_status.MPI_ERROR = hcoll_failed(module, request->plan.call.coll, request->status);
+    mpi->req_status.MPI_ERROR = hcoll_failed(lane, request->plan.call.coll, request->status);
   }
-  hcoll_progress_leave(module); /* before MPI knows: whoever waits may free the communicator next */
+  hcoll_progress_leave(lane); /* before MPI knows: whoever waits may free the communicator next */
   ompi_request_complete(mpi, true);
 }

@@ -8,7 +8,7 @@
 
 typedef struct hcoll_request {
   ompi_coll_base_nbc_request_t super; /* MPI's layer above keeps operations and types in it */
-  hcoll_module_t* module;
+  hcoll_lane_t* lane;
   sumac_op_t* op;
   struct hcoll_plan plan;
   ompi_datatype_t* types[2]; /* of the sides that are packed, held until nobody packs any more */
@@ -20,7 +20,7 @@ typedef struct hcoll_request {
 OBJ_CLASS_DECLARATION(hcoll_request_t);
 
 /** A request for what `plan` says, not posted yet. It holds the communicator. */
-hcoll_request_t* hcoll_request_make(hcoll_module_t* module, const struct hcoll_plan* plan, bool persistent);
+hcoll_request_t* hcoll_request_make(hcoll_lane_t* lane, const struct hcoll_plan* plan, bool persistent);
 /** Gives it back; never one that is posted. */
 void hcoll_request_drop(hcoll_request_t* request);
 /** Called by MPI's progress when the operation is over. */

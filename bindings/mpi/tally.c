@@ -2,10 +2,12 @@
  *
  *   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (4 that its team left to it, 2 with a user's
  *   operation or type); shared memory 40 (bcast 30, reduce 10); shared memory and leaders 2 (bcast 2); of the others next module 9 (9 that
- *   its team left to it); nonblocking before the first blocking call 3; memory closed to single copy 5
+ *   its team left to it); nonblocking before the first blocking call 3; persistent ones made by the next module 2; memory closed to
+ *   single copy 5
  *
  * First what the tree can do, then what went other ways. A call is counted once, by rank 0 of its communicator; calls without data
- * (count 0) are not counted. Nonblocking ones before a communicator's first blocking one are told apart: MPI itself makes some. */
+ * (count 0), and nonblocking ones as MPI itself makes to agree on context ids, are not counted. Nonblocking ones before a communicator's first blocking one are told apart. So are
+ * persistent ones without a lane: of them is counted how many were made, their starts are the next module's. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -34,19 +36,31 @@ static void add(uint64_t* sum, const uint64_t* one, size_t count) {
   }
 }
 
+static void add_lane(struct tally* sum, const hcoll_lane_t* lane) {
+  if (NULL == lane->team) {
+    return;
+  }
+  sumac_counts_t counts;
+  sumac_team_counts(lane->team, &counts);
+  sum->teams.closed += counts.closed; /* of this rank's host */
+  if (0 == lane->module->rank) {
+    add(&sum->teams.calls[0][0], &counts.calls[0][0], sizeof(counts.calls) / sizeof(uint64_t));
+  }
+}
+
 static void add_module(struct tally* sum, const hcoll_module_t* module) {
   if (module->internal) {
     return;
   }
-  sumac_counts_t counts = {.closed = 0};
-  if (NULL != module->team) {
-    sumac_team_counts(module->team, &counts);
+  add_lane(sum, &module->ordinary);
+  for (int at = 0; at < HCOLL_LANES_MAX; ++at) {
+    if (NULL != module->lanes[at]) {
+      add_lane(sum, module->lanes[at]);
+    }
   }
-  sum->teams.closed += counts.closed; /* of this rank's host */
   if (0 != module->rank) {
     return;
   }
-  add(&sum->teams.calls[0][0], &counts.calls[0][0], sizeof(counts.calls) / sizeof(uint64_t));
   add(&sum->passed[0][0], &module->passed[0][0], sizeof(module->passed) / sizeof(uint64_t));
 }
 
@@ -98,7 +112,7 @@ static const char* const whys[HCOLL_WHYS] = {
     [HCOLL_WHY_NO_TEAM] = "without a team",
 };
 
-/* Calls of a collective that the next module did, but for early ones. */
+/* Calls of a collective that the next module did, but for early and persistent ones. */
 static uint64_t next_of(const struct tally* sum, int coll) {
   return sum->teams.calls[coll][SUMAC_WAY_PASS] + sum->passed[coll][HCOLL_WHY_FUNCTION] +
          sum->passed[coll][HCOLL_WHY_NO_TEAM];
@@ -129,7 +143,7 @@ static void put_next(struct text* text, const struct tally* sum, bool of_tree) {
     separator = ", ";
   }
   for (int why = 0; why < HCOLL_WHYS; ++why) {
-    if (by_why[why] > 0 && HCOLL_WHY_EARLY != why) {
+    if (by_why[why] > 0 && NULL != whys[why]) {
       put(text, "%s%" PRIu64 " %s", separator, by_why[why], whys[why]);
       separator = ", ";
     }
@@ -173,10 +187,11 @@ static void print(const struct tally* sum, uint64_t job_id) {
   put_way(&text, sum, SUMAC_WAY_HOST, "shared memory");
   put_way(&text, sum, SUMAC_WAY_LEADERS, "shared memory and leaders");
   put_way(&text, sum, SUMAC_WAY_TREE, "the tree as well");
-  uint64_t others = 0, early = 0;
+  uint64_t others = 0, early = 0, order = 0;
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
     others += has_tree(coll) ? 0 : next_of(sum, coll);
     early += sum->passed[coll][HCOLL_WHY_EARLY];
+    order += sum->passed[coll][HCOLL_WHY_ORDER];
   }
   if (others > 0) {
     put(&text, "; of the others ");
@@ -184,6 +199,9 @@ static void print(const struct tally* sum, uint64_t job_id) {
   }
   if (early > 0) {
     put(&text, "; nonblocking before the first blocking call %" PRIu64, early);
+  }
+  if (order > 0) {
+    put(&text, "; persistent ones made by the next module %" PRIu64, order);
   }
   if (sum->teams.closed > 0) {
     put(&text, "; memory closed to single copy %" PRIu64, sum->teams.closed);

@@ -268,7 +268,8 @@ typedef void (*sumac_op_done_t)(void* user, int status);
  *  @retval SUMAC_TEAM_PASS  *op_p is not set: the next module's. */
 int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_t done, void* user, sumac_op_t** op_p);
 
-/** Posts it: it runs after all that was posted before. It must not be active already. */
+/** Posts it: it runs after all that was posted before, in the same order at every rank. (MPI lets ranks start persistent
+ *  collectives in different orders: such a one needs a team of its own.) It must not be active already. */
 int sumac_op_start(sumac_op_t* op);
 
 /** Moves the team on and looks. SUMAC_TEAM_OK (also if it was never started), SUMAC_TEAM_PENDING, or how it failed. */

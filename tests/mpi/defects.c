@@ -3,6 +3,7 @@
  *            blocks that each rank describes by a type of its own; for hosts with unequal numbers of ranks, above all with one
  *   holes    communicators freed before others are used that MPI_Finalize has to free: what is made late has the lower context id
  *   orders   persistent collectives started in another order at each rank, some before an ordinary collective and some behind it
+ *   idup     MPI_Comm_idup under way while its communicator has blocking collectives, at some ranks after calls that make progress
  *   inter [N]  MPI_Comm_idup, N at once, of an intercommunicator between collectives on it */
 #include <mpi.h>
 
@@ -197,6 +198,29 @@ static void orders(int unused) {
   MPI_Comm_free(&comm);
 }
 
+/* ---- idup ---- */
+
+static void idup(int unused) {
+  (void)unused;
+  MPI_Comm parent;
+  MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+  MPI_Barrier(parent);
+  for (int round = 0; round < 12; ++round) {
+    MPI_Comm made;
+    MPI_Request request;
+    MPI_Comm_idup(parent, &made, &request);
+    for (int i = 0, found; (rank + round) % 2 && i < 50; ++i)
+      MPI_Iprobe(MPI_ANY_SOURCE, 99, parent, &found, MPI_STATUS_IGNORE);
+    int own = rank + round, sum = -1;
+    MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, parent);
+    if (sum != (int)sum_of_ranks() + round * size) fail("sum beside MPI_Comm_idup", round);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(made);
+    MPI_Comm_free(&made);
+  }
+  MPI_Comm_free(&parent);
+}
+
 /* ---- inter ---- */
 
 /* Open MPI 4.1 alone hangs now and then where several MPI_Comm_idup of one intercommunicator are under way at once, and always where its
@@ -229,7 +253,7 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(int argument);
-  } cases[] = {{"uneven", uneven}, {"holes", holes}, {"orders", orders}, {"inter", inter}};
+  } cases[] = {{"uneven", uneven}, {"holes", holes}, {"orders", orders}, {"idup", idup}, {"inter", inter}};
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -242,7 +266,7 @@ int main(int argc, char** argv) {
       return 0;
     }
   }
-  fprintf(stderr, "defects: usage: defects uneven|holes|orders|inter [N]\n");
+  fprintf(stderr, "defects: usage: defects uneven|holes|orders|idup|inter [N]\n");
   MPI_Abort(MPI_COMM_WORLD, 2);
   return 2;
 }

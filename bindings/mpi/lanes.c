@@ -1,0 +1,84 @@
+/* Persistent collectives are matched by the order in which they were made, and each rank starts them in an order of its own; between start
+ * and end a rank may go through ordinary collectives that another rank does before it starts. A team has one order only, so each persistent
+ * collective of a communicator has a team of its own for as long as it lives: a lane.
+ *
+ * A lane is a segment of shared memory and nothing else. Over several hosts it would also need leaders with a communicator or a group of
+ * the tree of their own, of which there are few: there persistent collectives are the next module's, which matches them rightly too.
+ *
+ * Making a persistent collective may wait for the other ranks. So they agree on the lane: one that no rank uses any more, whose teams have
+ * all done the same number of operations. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "hcoll.h"
+
+/* The lowest lane that no rank uses, or -1. */
+static int agree(hcoll_module_t* module, int* rc_p) {
+  uint32_t mine = ~atomic_load(&module->lanes_taken) & ((UINT32_C(1) << HCOLL_LANES_MAX) - 1), all = 0;
+  *rc_p = module->next.allreduce(&mine, &all, 1, &ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op, module->comm,
+                                 module->next.allreduce_module);
+  return OMPI_SUCCESS == *rc_p && 0 != all ? __builtin_ctz(all) : -1;
+}
+
+/* All ranks come to the same end. */
+static hcoll_lane_t* make(hcoll_module_t* module, int* rc_p) {
+  hcoll_lane_t* lane = calloc(1, sizeof(*lane));
+  if (NULL == lane) {
+    *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
+    return NULL;
+  }
+  lane->module = module;
+  char why[1024] = "";
+  module->state = HCOLL_STARTING; /* what making it calls passes through */
+  int status = hcoll_team_make(lane, why, sizeof(why));
+  module->state = HCOLL_TEAM;
+  if (SUMAC_TEAM_OK == status) {
+    return lane;
+  }
+  free(lane);
+  module->lanes_end = true;
+  if (SUMAC_TEAM_PASS != status) {
+    HCOLL_SAY("no team for a persistent collective of communicator %s: %s", module->comm->c_name, why);
+    *rc_p = MPI_ERR_OTHER;
+  }
+  return NULL;
+}
+
+hcoll_lane_t* hcoll_lane_take(hcoll_module_t* module, int* rc_p) {
+  *rc_p = OMPI_SUCCESS;
+  if (!module->ordinary.by_thread || module->lanes_end) {
+    return NULL;
+  }
+  int at = agree(module, rc_p);
+  if (at < 0) {
+    return NULL;
+  }
+  if (NULL == module->lanes[at]) {
+    module->lanes[at] = make(module, rc_p);
+  }
+  if (NULL != module->lanes[at]) {
+    atomic_fetch_or(&module->lanes_taken, UINT32_C(1) << at);
+  }
+  return module->lanes[at];
+}
+
+void hcoll_lane_give(hcoll_lane_t* lane) {
+  hcoll_module_t* module = lane->module;
+  for (int at = 0; at < HCOLL_LANES_MAX; ++at) {
+    if (module->lanes[at] == lane) {
+      atomic_fetch_and(&module->lanes_taken, ~(UINT32_C(1) << at));
+    }
+  }
+}
+
+void hcoll_lanes_end(hcoll_module_t* module) {
+  for (int at = 0; at < HCOLL_LANES_MAX; ++at) {
+    hcoll_lane_t* lane = module->lanes[at];
+    if (NULL != lane) {
+      hcoll_progress_forget(lane);
+      sumac_team_destroy(lane->team);
+      free(lane);
+      module->lanes[at] = NULL;
+    }
+  }
+}
