@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "control/command_line.hpp"
+#include "control/descriptors.hpp"
 #include "control/endpoint.hpp"
 #include "control/identity.hpp"
 #include "hostd/config.hpp"
@@ -34,6 +35,19 @@ Result<std::string> host_name(const Config& config) {
   return name;
 }
 
+/// A client takes two descriptors, its socket and its process. Where fewer are legal than configured, a user still leaves room for others.
+template <class Sockets>
+void limit_clients(Sockets& sockets, const Config& config, Logger& log) {
+  const auto room = control::descriptors_for_strangers(2 * std::size_t{config.clients_max}) / 2;
+  if (room < config.clients_max)
+    SUMAC_WARN(
+        log,
+        "{} of {} processes (--clients-max) can be attached: raise the limit of descriptors (ulimit -n, LimitNOFILE=)",
+        room, config.clients_max);
+  sockets.set_clients_max(room, room < config.clients_max ? std::min<std::size_t>(config.user_clients_max, room / 2)
+                                                          : config.user_clients_max);
+}
+
 Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
   auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP});
   if (!signals) return tl::unexpected(signals.error());
@@ -53,7 +67,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     return fail(Errc::invalid, "--devices: names with commas between, and no control characters");
   auto sockets = net::HostServer::listen(config.socket, config.clients_max);
   if (!sockets) return tl::unexpected(sockets.error());
-  sockets->set_clients_max(config.clients_max, config.user_clients_max);
+  limit_clients(*sockets, config, log);
   const auto held_file = config.socket + ".jobs";
   auto held = load_held(held_file);
   if (!held) SUMAC_WARN(log, "what a former sharpd held is lost: {}", held.error().context);
@@ -76,7 +90,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
         if (auto again = reloader.read(config)) {
           config = again->config;
           server.set_manager_timeout(config.manager_timeout);
-          server.set_clients_max(config.clients_max, config.user_clients_max);
+          limit_clients(server, config, log);
           again->tell(log);
         } else {
           SUMAC_ERROR(log, "SIGHUP: nothing changed: {}", again.error().context);

@@ -140,9 +140,9 @@ void DataPath::tell_full() {
   const auto turned_away = transport_->stats().turned_away;
   if (turned_away == turned_away_ || now_ < tell_full_at_) return;
   SUMAC_WARN(log_,
-             "no room for another connection ({} descriptors are legal, {} connections): raise the limit (ulimit -n, "
+             "no room for another connection ({} descriptors are legal, {} connected): raise the limit (ulimit -n, "
              "LimitNOFILE=)",
-             ::sysconf(_SC_OPEN_MAX), net::TransportConfig{}.connections_max);
+             ::sysconf(_SC_OPEN_MAX), children_.size());
   turned_away_ = turned_away;
   tell_full_at_ = now_ + kTellFullEvery;
 }

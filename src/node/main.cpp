@@ -3,8 +3,11 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
+
 #include "base/replace_file.hpp"
 #include "control/command_line.hpp"
+#include "control/descriptors.hpp"
 #include "control/endpoint.hpp"
 #include "control/signals.hpp"
 #include "node/config.hpp"
@@ -80,6 +83,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (!processors) return within("--pin", processors.error());
   const auto multicast = parse_multicast(config.mcast, static_cast<int>(config.mcast_hops));
   if (!multicast) return within("--mcast", multicast.error());
+  const auto descriptors = control::descriptors_for_strangers(16 * net::TransportConfig{}.connections_max);
   MemoryBound bound;
   auto base = shard_config(config, bound);
   base.path.multicast = *multicast;
@@ -89,6 +93,8 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     if (!listen) return tl::unexpected(listen.error());
     auto one = base;
     one.net.listen = *std::move(listen);
+    // Half of them for the first tree, half of the rest for the next: where few are legal, all trees have some, and together never too many.
+    one.net.connections_max = std::min(one.net.connections_max, descriptors >> std::min(k + 1, 31u));
     auto shard = Shard::start(one, *wake, log);
     if (!shard) return shard;
     // On its own thread: those that gRPC starts inherit nothing. Its name is what top -H and perf show.
