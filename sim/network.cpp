@@ -60,7 +60,9 @@ void Network::send(EndId from, proto::LinkId id, const wire::AggHeader& header, 
   Link& link = links_[id.value];
   const EndId to = other_end(id, from);
   if (!link.open) return;
-  if (surely || header.kind == wire::AggKind::hello || header.kind == wire::AggKind::welcome) {
+  const bool connects = header.kind == wire::AggKind::hello || header.kind == wire::AggKind::welcome ||
+                        header.kind == wire::AggKind::proof;
+  if (surely || connects) {
     log('>', from, to, header);
     link.last_arrival[from == link.child] = now_;
     push(now_, to, id.value, frame_of(header, body));

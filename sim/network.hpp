@@ -1,7 +1,7 @@
 #pragma once
 // Links between engines in virtual time. A message may be lost, doubled, overtaken or come again very late; an older
-// epoch's ghost of it, with other data, may come as well. Only hello is sure to come, and first: it is part of
-// connecting.
+// epoch's ghost of it, with other data, may come as well. Only hello, welcome and proof are sure to come, and first: they
+// are part of connecting.
 #include <cstdint>
 #include <functional>
 #include <string>

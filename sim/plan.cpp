@@ -157,6 +157,8 @@ Plan make_plan(std::uint64_t seed) {
                  .stream_window_max = 16,
                  .resend_after = Millis(pick(r, 8, 30)),
                  .first_sequence = r.chance(0.5) ? 0 : 0xFFFFFFFFu - pick(r, 0, 300)};
+  for (std::size_t i = 0; i < plan.grant.key.size(); ++i)
+    plan.grant.key[i] = static_cast<std::uint8_t>(plan.seed >> i % 8 * 8 ^ i);
   if (plan.scenario == Scenario::few_groups) plan.grant.max_groups = 1;
   if (plan.scenario == Scenario::few_osts) plan.grant.osts = pick(r, 1, 4);
   plan.eager = r.chance(0.5);

@@ -81,9 +81,6 @@ struct Plan {
   std::uint16_t version_of(std::uint32_t world_rank) const {
     return world_rank < rank_version.size() ? rank_version[world_rank] : wire::kAggVersionMax;
   }
-  proto::NodeConfig node_config(std::uint32_t node, std::uint32_t tree_id) const {
-    return {100 + node, tree_id, node == 0, limits, {}, {1, node_version[node]}};
-  }
   proto::ClientLinkConfig link_config(std::uint32_t world_rank, std::uint32_t tree_id) const {
     proto::ClientLinkConfig config{.job_id = grant.job_id, .world_rank = world_rank, .tree_id = tree_id};
     config.message_max = grant.chunk;

@@ -10,6 +10,7 @@
 #include "sim/judge.hpp"
 #include "sim/members.hpp"
 #include "sim/mischief.hpp"
+#include "wire/proof.hpp"
 
 namespace sumac::sim {
 namespace {
@@ -28,6 +29,7 @@ class World {
       : plan_(plan),
         verbose_(verbose),
         random_(plan.seed ^ 0xabcdef),
+        nonces_(plan.seed ^ 0x6e6f6e6365),
         network_(plan.faults, plan.seed,
                  {[this](EndId to, proto::LinkId link, BufferRef frame, Time now) {
                     deliver(to, link, std::move(frame), now);
@@ -61,6 +63,14 @@ class World {
     if (failure_.empty()) failure_ = std::move(text);
   }
   bool is(Scenario scenario) const { return plan_.scenario == scenario; }
+  bool has_rogue() const {
+    return is(Scenario::stranger) || is(Scenario::false_parent) || is(Scenario::garbage) || is(Scenario::false_join);
+  }
+  wire::Nonce nonce() {
+    wire::Nonce drawn;
+    for (auto& byte : drawn) byte = static_cast<std::uint8_t>(nonces_.below(256));
+    return drawn;
+  }
 
   // ---- building -------------------------------------------------------------------------------------------
 
@@ -72,6 +82,8 @@ class World {
                                                                           .tree_id = kTree,
                                                                           .root = i == 0,
                                                                           .limits = plan_.limits,
+                                                                          .node_key = nonce(),
+                                                                          .address = fmt::format("sim:{}", i),
                                                                           .versions = {1, plan_.node_version[i]},
                                                                           .multicast_to_one_level = true},
                                                         *nodes_[i]);
@@ -92,8 +104,12 @@ class World {
     const EndId parent = plan_.parent[node];
     const auto link = network_.connect(node, parent);
     nodes_[node]->parent = link;
-    nodes_[parent]->engine->on_link_up(link, now);
-    nodes_[node]->engine->set_parent_link(link, now);
+    const auto& above = nodes_[parent]->engine->config();
+    proto::ParentInfo info{above.node_id, {}, above.address};
+    if (!wire::make_pair_key(above.node_key, kTree, 100 + node, above.node_id, info.key))
+      return fail("no key of a pair of nodes can be made");
+    nodes_[parent]->engine->on_link_up(link, nonce(), now);
+    nodes_[node]->engine->set_parent_link(link, info, nonce(), now);
   }
 
   Client& add_client(std::uint32_t world_rank, EndId node) {
@@ -101,9 +117,11 @@ class World {
     client->world_rank = world_rank;
     client->node = node;
     client->link = network_.connect(client->end, node);
-    nodes_[node]->engine->on_link_up(client->link, network_.now());
-    client->engine = std::make_unique<proto::ClientLink>(plan_.link_config(world_rank, kTree), *client);
-    client->engine->set_link(client->link, network_.now());
+    nodes_[node]->engine->on_link_up(client->link, nonce(), network_.now());
+    auto config = plan_.link_config(world_rank, kTree);
+    config.leaf = {100 + node, plan_.grant.key, nodes_[node]->engine->config().address};
+    client->engine = std::make_unique<proto::ClientLink>(config, *client);
+    client->engine->set_link(client->link, nonce(), network_.now());
     clients_.push_back(std::move(client));
     return *clients_.back();
   }
@@ -234,6 +252,7 @@ class World {
     if (track == 0 && index == plan_.victim_session) {
       victim_ = session->members[plan_.victim];
       victim_leaf_ = plan_.leaf[victim_->client];
+      if (has_rogue()) rogue();  // it has proven itself long before its moment: only what it says then is to be noticed
     }
     sessions_.push_back(std::move(session));
     Session& s = *sessions_.back();
@@ -567,7 +586,7 @@ class World {
 
   const Plan& plan_;
   const int verbose_;
-  Random random_;
+  Random random_, nonces_;
   std::uint64_t placings_ = 0;
   Network network_;
   std::vector<proto::NodeParent> tree_;

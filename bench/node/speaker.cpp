@@ -10,6 +10,7 @@
 #include "net/tcp_socket.hpp"
 #include "net/transport.hpp"
 #include "wire/agg_codec.hpp"
+#include "wire/proof.hpp"
 
 namespace sumac::bench {
 namespace {
@@ -114,7 +115,16 @@ Result<std::uint32_t> form_group(const std::vector<UniqueFd>& children, const Ta
     hello.job_id = kJob;
     hello.id = rank;
     if (auto sent = say(fd, header_of(AggKind::hello), hello); !sent) return tl::unexpected(sent.error());
-    if (auto welcome = hear<wire::HelloBody>(fd, AggKind::welcome); !welcome) return within("hello", welcome.error());
+    auto welcome = hear<wire::WelcomeBody>(fd, AggKind::welcome);
+    if (!welcome) return within("hello", welcome.error());
+    net::SocketAddress node;
+    node.length = sizeof node.storage;
+    if (::getpeername(fd, node.get(), &node.length) != 0) return fail_errno("getpeername");
+    const auto address = "tcp:" + net::format_address(node);
+    wire::ProofBody proof;
+    if (!wire::make_proof(wire::ProvingSide::child, kJobKey, {kTree, hello, *welcome, address}, proof.proof))
+      return fail(Errc::unsupported, "no proof can be made");
+    if (auto sent = say(fd, header_of(AggKind::proof), proof); !sent) return tl::unexpected(sent.error());
   }
   const wire::OpenBody open{kJob, 1, talk.children, 0};
   if (auto sent = say(children[0].get(), header_of(AggKind::open), open); !sent) return tl::unexpected(sent.error());

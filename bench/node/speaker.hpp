@@ -9,12 +9,14 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "base/secret.hpp"
 
 namespace sumac::bench {
 
 inline constexpr std::size_t kFrameBytes =
     8 + 64;                               ///< In front of the payload: the transport's header and the message's.
 inline constexpr std::uint64_t kJob = 7;  ///< What node-data grants.
+inline constexpr Secret kJobKey{};
 inline constexpr std::uint32_t kNode = 1, kTree = 1;
 
 struct Talk {

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "client/comm.hpp"
 #include "wire/agg_codec.hpp"
@@ -47,8 +48,6 @@ Context::Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel
       is_threaded_(spec.enable_thread_support != 0),
       pool_(kPoolBytes),
       requests_(this) {
-  // A job of the same number may have been here before, and nodes remember what they answered to its tokens.
-  tokens_ = static_cast<std::uint32_t>(monotonic_now().time_since_epoch() / Micros{1});
   log_.set_rank(world_rank_);
   log_.set_job_id(spec.job_id);
 }
@@ -57,6 +56,7 @@ Context::~Context() {
   // What refers to the link or the transport goes before them.
   abandoned_.clear();
   while (!comms_.empty()) delete comms_.back();
+  wipe(job_.grant.job_key);
 }
 
 Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec) {
@@ -71,6 +71,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   Outcome<> local;
   if (!config) local = failure(SHARP_COLL_EINVAL, "{}", config.error().context);
   Session* session = nullptr;
+  if (local) local = context->draw_tokens();
   if (local) local = context->find_devices(spec.config.ib_dev_list, "");
   if (local) local = context->attach(session);
   if (local && !session->devices().empty()) local = context->find_devices(spec.config.ib_dev_list, session->devices());
@@ -107,6 +108,15 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   }
   SUMAC_DEBUG(context->log_, "sharp_coll initialized. job_id: {}", spec.job_id);
   return context;
+}
+
+/// Where this process's tokens of groups begin: a job of the same number may have been here before, nodes remember what they answered to its
+/// tokens, and nobody else may guess the next one.
+Outcome<> Context::draw_tokens() {
+  const auto drawn = draw_secret();
+  if (!drawn) return failure(SHARP_COLL_ESESS_INIT, "{}", drawn.error().context);
+  std::memcpy(&tokens_, drawn->data(), sizeof tokens_);
+  return {};
 }
 
 Outcome<> Context::find_devices(const char* program, const std::string& host) {

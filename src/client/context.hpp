@@ -107,6 +107,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
 
  private:
   Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel level);
+  Outcome<> draw_tokens();
   Outcome<> find_devices(const char* program, const std::string& host);
   Outcome<> attach(Session*& session);
   Outcome<> connect();

@@ -76,19 +76,23 @@ Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree
                                                    std::string_view interface) {
   const auto leaf = leaf_of(tree, world_rank);
   if (!leaf) return tl::unexpected(leaf.error());
+  const auto nonce = draw_secret();
+  if (!nonce) return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: {}", nonce.error().context);
+  if (const auto ready = prepare_hmac(); !ready)
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: {}", ready.error().context);
   auto conn = transport.connect_by(interface, *leaf->address);
   if (!conn)
     return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {}: {}", *leaf->name, conn.error().context);
   std::unique_ptr<TreeLink> link(new TreeLink(tree, *leaf->name, *leaf->address, *conn));
   proto::ClientLinkConfig config;
   config.job_id = job.id;
-  config.job_key = job.grant.job_key;
+  config.leaf = {tree.rank_leaf.at(world_rank), job.grant.job_key, *leaf->address};
   config.world_rank = world_rank;
   config.host = host;
   config.tree_id = tree.id;
   config.versions.max = static_cast<std::uint16_t>(wire_version_max);
   link->engine_ = std::make_unique<proto::ClientLink>(config, outbox);
-  link->engine_->set_link(link->id(), monotonic_now());
+  link->engine_->set_link(link->id(), *nonce, monotonic_now());
   return link;
 }
 

@@ -29,8 +29,8 @@ class TreeLink {
   const JobTree& tree() const noexcept { return tree_; }
   bool closed() const noexcept { return engine_->closed(); }
   const std::string& why_closed() const noexcept { return engine_->why_closed(); }
-  /// The node's welcome is its word that both speak a version in common; a refusal names both ranges.
-  bool settled() const noexcept { return engine_->version() != 0 || closed(); }
+  /// The node has proven that it knows the job's key, and both speak a version in common; a refusal names both ranges.
+  bool settled() const noexcept { return engine_->settled(); }
   /// " (node an-leaf1 at tcp:10.0.0.1:7000: silent for 2000 ms; look at its log)"
   std::string describe() const;
 

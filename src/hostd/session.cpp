@@ -73,7 +73,7 @@ std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1:
   body.stream_window = granted.stream_window();
   body.chunk_bytes = granted.chunk_bytes();
   body.features = granted.features();
-  if (!granted.key().empty() && granted.key().size() != body.job_key.size()) return std::nullopt;
+  if (granted.key().size() != body.job_key.size()) return std::nullopt;
   std::copy(granted.key().begin(), granted.key().end(), body.job_key.begin());
   Actions out;
   out.push_back(ToClient{wire::host_message(HostKind::job_granted, body, job_id)});

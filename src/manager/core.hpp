@@ -139,6 +139,9 @@ class Core {
     bool seen = false;        ///< It has registered in this life of the manager.
     Time away_at = kNever;    ///< Not registered: when it is taken for down.
     std::vector<Part> parts;  ///< By tree.
+    /// Its own, of which those of itself and each child are made. Drawn when it first registers. Not kept: after a restart it is told another
+    /// one, and links that stand stay.
+    std::optional<Secret> key;
   };
   struct Tree {
     topo::AggregationTree shape;
@@ -202,6 +205,7 @@ class Core {
   void restore_job(Actions& out, const JobRecord& record, Time now);
   void send(Actions& out, Node& node, control::v1::NodeDown message);
   control::v1::NodeTree part_message(std::uint32_t tree, std::size_t node) const;
+  control::v1::Grant grant_to(const Job& job, std::size_t share, std::uint32_t node) const;
   void send_part(Actions& out, std::uint32_t tree, Node& node);
   void send_parent(Actions& out, std::uint32_t tree, Node& child);
   void send_parents_of_children(Actions& out, std::uint32_t tree, std::size_t parent);
@@ -250,8 +254,6 @@ class Core {
   std::unordered_map<StreamId, std::size_t> node_by_stream_;
   std::unordered_map<StreamId, Host> hosts_;
   std::unordered_map<std::uint64_t, StreamId> stream_of_life_;
-  /// Drawn with the first node that registers. Not kept: after a restart nodes are told another one, and links that stand stay.
-  std::optional<Secret> node_key_;
   Jobs jobs_;                                                                   ///< By job id.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> by_ticket_;  ///< Life and ticket: job id.
   std::vector<HeldBegin> held_;

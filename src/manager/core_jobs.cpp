@@ -323,7 +323,7 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
   for (std::size_t i = 0; i < record.shares.size(); ++i)
     for (const auto n : job.reserved[i]) {
       NodeDown message;
-      *message.mutable_grant() = grant_message(record, record.shares[i].tree);
+      *message.mutable_grant() = grant_to(job, i, n);
       send(out, nodes_[n], std::move(message));
       job.wait_for.push_back({n, nodes_[n].sent});
     }

@@ -8,6 +8,7 @@
 #include "topo/changes.hpp"
 #include "wire/agg.hpp"
 #include "wire/host.hpp"
+#include "wire/proof.hpp"
 
 namespace sumac::manager {
 
@@ -58,7 +59,27 @@ control::v1::NodeTree Core::part_message(std::uint32_t tree, std::size_t node) c
     for (std::size_t i = 0; i < job.record.shares.size(); ++i)
       if (job.granted && job.record.shares[i].tree == tree &&
           std::find(job.reserved[i].begin(), job.reserved[i].end(), node) != job.reserved[i].end())
-        *message.add_grants() = grant_message(job.record, tree);
+        *message.add_grants() = grant_to(job, i, static_cast<std::uint32_t>(node));
+  return message;
+}
+
+/// With the children below which the job has ranks, so that no other node of the tree can speak for it there.
+control::v1::Grant Core::grant_to(const Job& job, std::size_t share, std::uint32_t node) const {
+  const auto& part = job.record.shares[share];
+  auto message = grant_message(job.record, part.tree);
+  const auto at = std::find(part.nodes.begin(), part.nodes.end(), node);
+  if (at == part.nodes.end()) {
+    // Above the job's root: what comes, comes by the node before it on the way up.
+    const auto& way = job.reserved[share];
+    const auto above = std::find(way.begin() + static_cast<std::ptrdiff_t>(part.nodes.size()), way.end(), node);
+    const auto first = way.begin() + static_cast<std::ptrdiff_t>(part.nodes.size());
+    if (above != way.end()) message.add_below(id_of(above == first ? part.nodes.front() : *(above - 1)));
+    return message;
+  }
+  const auto index = static_cast<std::uint32_t>(at - part.nodes.begin());
+  for (std::size_t child = 0; child < part.nodes.size(); ++child)
+    if (part.parents[child] == index + 1) message.add_below(id_of(part.nodes[child]));
+  message.set_ranks_here(std::find(part.leaves.begin(), part.leaves.end(), index) != part.leaves.end());
   return message;
 }
 
@@ -74,7 +95,14 @@ void Core::send_parent(Actions& out, std::uint32_t tree, Node& child) {
   if (child.stream == 0 || parent == topo::kNone || trees_[tree].id == 0 || !child.parts[tree].works) return;
   const Node& above = nodes_[parent];
   if (above.stream == 0 || above.parts[tree].address.empty()) return;
+  Secret key{};
+  if (!above.key || !wire::make_pair_key(*above.key, trees_[tree].id, id_of(index_of(child)), id_of(parent), key)) {
+    out.push_back(Say{LogLevel::error, "GENERAL",
+                      fmt::format("node {} can't be told its parent {}: no key can be made", child.name, above.name)});
+    return;
+  }
   NodeDown message;
+  message.mutable_parent()->set_key(key.data(), key.size());
   message.mutable_parent()->set_tree(tree);
   message.mutable_parent()->set_node_id(id_of(parent));
   message.mutable_parent()->set_name(above.name);
@@ -157,16 +185,14 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
     return refuse(Errc::exists, fmt::format("node {} is registered already, by pid {}{}: stop one of the two",
                                             node.name, node.who.pid(), where));
   }
-  if (!node_key_) {
-    auto key = rules_.draw_secret();
-    if (!key) return refuse(key.error().code, fmt::format("the manager can't draw a key: {}", key.error().context));
-    node_key_ = *key;
-  }
+  auto key = is_new || !nodes_[found->second].key ? rules_.draw_secret() : *nodes_[found->second].key;
+  if (!key) return refuse(key.error().code, fmt::format("the manager can't draw a key: {}", key.error().context));
   if (is_new) {
     add_open_node(who.name());
     found = node_by_name_.find(who.name());
   }
   const auto index = found->second;
+  nodes_[index].key = *key;
   nodes_[index].away_at = kNever;
   if (is_new || !std::exchange(fabric_.nodes[index].up, true))
     follow(out, fmt::format("node {} has come", who.name()));  // it hears of its own part below
@@ -196,7 +222,7 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   node_by_stream_[stream] = index;
   NodeDown message;
   auto* registered = message.mutable_registered();
-  registered->set_node_key(node_key_->data(), node_key_->size());
+  registered->set_node_key(node.key->data(), node.key->size());
   registered->set_node_id(id_of(index));
   for (std::uint32_t i = 0; i < trees_.size(); ++i)
     if (node.parts[i].works) *registered->add_trees() = part_message(i, index);

@@ -8,6 +8,7 @@
 
 #include "manager/test_journal.hpp"
 #include "manager/test_tree.hpp"
+#include "wire/proof.hpp"
 
 namespace sumac::manager {
 namespace {
@@ -557,23 +558,61 @@ TEST(Core, a_jobs_key_is_its_own_and_goes_to_the_nodes_and_to_whoever_began_it) 
   EXPECT_THAT(next.core.status_json(next.now), Not(HasSubstr("KEY-")));
 }
 
-TEST(Core, every_node_hears_the_same_key_of_nodes_which_is_no_jobs) {
+/// What the manager tells nodes while they register: each its own key, and each child the key that its parent makes for it.
+TEST(Core, every_node_has_a_key_of_its_own_and_one_with_its_parent) {
   World world(rules_with_readable_keys());
-  std::set<std::string> keys;
-  for (const auto& [stream, name] : {std::pair{1u, "an-root"}, {2u, "an-leaf1"}, {3u, "an-leaf2"}})
-    for (const auto& to : only<ToNode>(world.add(stream, name)))
-      if (to.message.has_registered()) keys.insert(to.message.registered().node_key());
-  ASSERT_EQ(keys.size(), 1u);
-  EXPECT_EQ(keys.begin()->size(), 16u);
-  world.link(2);
-  world.link(3);
-  EXPECT_NE(world.begin_and_ack(100, test_begin(7))->granted().key(), *keys.begin());
+  std::map<std::string, std::string> own, pair;
+  std::map<std::string, std::uint32_t> id;
+  std::map<StreamId, std::string> name_of;
+  std::uint32_t tree_id = 0;
+  for (const auto& [stream, name] : {std::pair{1u, "an-root"}, {2u, "an-leaf1"}, {3u, "an-leaf2"}}) {
+    name_of[stream] = name;
+    for (const auto& to : only<ToNode>(world.add(stream, name))) {
+      if (to.message.has_registered()) own[name] = to.message.registered().node_key();
+      if (to.message.has_registered()) id[name] = to.message.registered().node_id();
+      if (to.message.has_registered()) tree_id = to.message.registered().trees(0).tree_id();
+      if (to.message.has_parent()) pair[name_of.at(to.stream)] = to.message.parent().key();
+    }
+  }
+  ASSERT_EQ(own.size(), 3u);
+  EXPECT_EQ((std::set<std::string>{own["an-root"], own["an-leaf1"], own["an-leaf2"]}).size(), 3u);
+  ASSERT_EQ(pair.size(), 2u);
+  EXPECT_NE(pair["an-leaf1"], pair["an-leaf2"]);
+  for (const auto* leaf : {"an-leaf1", "an-leaf2"}) {
+    Secret root_key{}, made{};
+    ASSERT_EQ(own["an-root"].size(), root_key.size());
+    std::copy(own["an-root"].begin(), own["an-root"].end(), root_key.begin());
+    ASSERT_TRUE(wire::make_pair_key(root_key, tree_id, id[leaf], id["an-root"], made));
+    EXPECT_EQ(pair[leaf], std::string(made.begin(), made.end())) << "the parent makes the same";
+    EXPECT_NE(pair[leaf], own[leaf]);
+    EXPECT_NE(pair[leaf], own["an-root"]);
+  }
+}
+
+TEST(Core, a_grant_says_below_which_children_the_job_has_ranks) {
+  World world;
+  world.up();
+  std::map<StreamId, control::v1::Grant> grants;
+  for (const auto& to : only<ToNode>(world.begin(100, test_begin(7))))
+    if (to.message.has_grant()) grants[to.stream] = to.message.grant();
+  ASSERT_EQ(grants.size(), 3u);
+  const auto below = [&](StreamId stream) {
+    return std::vector<std::uint32_t>(grants[stream].below().begin(), grants[stream].below().end());
+  };
+  // an-root has the ids of both leaves below it and no rank of its own, or the hosts that are alone at their leaf.
+  std::size_t hosts_at = 0;
+  for (const StreamId stream : {1u, 2u, 3u}) hosts_at += grants[stream].ranks_here() ? 1 : 0;
+  EXPECT_GE(hosts_at, 2u);
+  EXPECT_EQ(below(1), (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_TRUE(below(2).empty() && below(3).empty());
+  EXPECT_TRUE(grants[2].ranks_here() && grants[3].ranks_here());
+  EXPECT_FALSE(grants[1].ranks_here());
 }
 
 TEST(Core, without_randomness_there_is_no_job) {
   CoreRules rules;
   rules.draw_secret = [drawn = 0]() mutable -> Result<Secret> {
-    if (drawn++ == 0) return Secret{};  // the nodes'
+    if (drawn++ < 3) return Secret{};  // the nodes'
     return fail(Errc::io, "getrandom: Function not implemented");
   };
   World world(rules);

@@ -217,9 +217,12 @@ void Core::set_ways_up(Actions& out) {
         send(out, nodes_[n], std::move(message));
       }
       for (const auto n : next) {
-        if (old.contains(n) || nodes_[n].stream == 0 || !nodes_[n].parts[share.tree].works) continue;
+        // One that stays may have another child on the way.
+        const bool is_told =
+            old.contains(n) && std::find(share.nodes.begin(), share.nodes.end(), n) != share.nodes.end();
+        if (is_told || nodes_[n].stream == 0 || !nodes_[n].parts[share.tree].works) continue;
         NodeDown message;
-        *message.mutable_grant() = grant_message(job.record, share.tree);
+        *message.mutable_grant() = grant_to(job, i, n);
         send(out, nodes_[n], std::move(message));
         if (!job.granted) job.wait_for.push_back({n, nodes_[n].sent});
       }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/hmac.hpp"
 #include "control/command_line.hpp"
 #include "control/endpoint.hpp"
 #include "control/signals.hpp"
@@ -109,6 +110,7 @@ Result<> reload(Config& config, CoreRules& rules, Service& service, Logger& log,
 Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
   auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP});
   if (!signals) return tl::unexpected(signals.error());
+  if (auto ready = prepare_hmac(); !ready) return ready;
   auto wake = control::WakeEvent::make();
   if (!wake) return tl::unexpected(wake.error());
   auto fabric = read_fabric(config);

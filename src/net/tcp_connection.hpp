@@ -81,6 +81,7 @@ class TcpConnection {
   bool pong_owed = false;  ///< One is in the queue: it answers all pings so far.
   bool disowned = false;   ///< close(flush): the queue goes out, then the peer's end of stream is awaited.
   bool shut = false;       ///< Our direction has ended.
+  bool stranger = false;   ///< It was accepted, and nobody has said admit() yet.
   Time deadline = kNever;  ///< Of connecting, greeting and flushing.
   Duration watch_every{0}, watch_silent_after{0};
   Time heard_at{}, asked_at = kNever;  ///< asked_at: of the ping that nobody answered yet.

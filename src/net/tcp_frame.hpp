@@ -89,6 +89,8 @@ class FrameReader {
   /// After Got::head: how the message begins, and how long it is with that.
   std::span<const std::byte, kPlaceHead> head() const noexcept { return head_; }
   std::size_t length() const noexcept { return header_.length; }
+  /// For the messages that begin from now on.
+  void set_message_max(std::size_t bytes) noexcept { message_max_ = bytes; }
   /// Where its other bytes belong, all of them; empty: into a buffer with its head, like those of any message. Once for each Got::head.
   void place(std::span<std::byte> to) noexcept;
   /// The memory that place() said is needed otherwise: what has landed moves into a buffer, where the rest follows it. False: there is none;

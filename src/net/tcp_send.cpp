@@ -134,9 +134,10 @@ void TcpTransport::check_times(Time now) {
   table_.each([&](TcpConnection& conn) {
     if (conn.state == TcpState::dead) return;
     if (now >= conn.deadline) {
-      const bool connecting = conn.state == TcpState::connecting;
-      conn.fail_with(Errc::timeout, fmt::format("{} in {} ms", connecting ? "no connection" : "no greeting",
-                                                config_.handshake_timeout.count()));
+      const char* what = conn.state == TcpState::connecting ? "no connection"
+                         : conn.state == TcpState::greeting ? "no greeting"
+                                                            : "it has not shown who it is";
+      conn.fail_with(Errc::timeout, fmt::format("{} in {} ms", what, config_.handshake_timeout.count()));
       return ended(conn);
     }
     due_by(conn.deadline);

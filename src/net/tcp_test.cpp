@@ -216,6 +216,61 @@ TEST(Tcp, OverTheConnectionLimitTheNewOneIsClosed) {
   ASSERT_TRUE(drive({&server, &client}, [&] { return client.connected.size() == 3; }));
 }
 
+TransportConfig among_strangers(std::size_t strangers_max) {
+  auto config = listening();
+  config.stranger_bytes = 256;
+  config.strangers_max = strangers_max;
+  return config;
+}
+
+TEST(Tcp, StrangersTakeEachOthersPlaceAndNobodyElses) {
+  End server(among_strangers(2)), client(TransportConfig{});
+  const ConnId known = client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 1; }));
+  server.transport->admit(server.accepted[0]);
+  for (std::size_t i = 0; i < 20; ++i) {
+    client.connect(server.transport->address());
+    ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == i + 2; }));
+  }
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.closed.size() == 18; }));
+  EXPECT_EQ(server.transport->stats().displaced, 18u);
+  EXPECT_FALSE(client.closed.contains(known.value));
+  EXPECT_NE(server.closed.begin()->second.context.find("before it had shown who it is"), std::string::npos);
+  client.send(known, "still here");
+  EXPECT_TRUE(drive({&server, &client}, [&] { return server.received == 1; }));
+}
+
+TEST(Tcp, AStrangerSaysLittle) {
+  End server(among_strangers(2)), client(TransportConfig{});
+  const std::string legal(256, 'x'), more(257, 'x');
+  const ConnId known = client.connect(server.transport->address()),
+               stranger = client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 2; }));
+  client.send(known, legal);
+  client.send(stranger, legal);
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.received == 2; }));
+  server.transport->admit(server.accepted[0]);
+  client.send(known, more);
+  client.send(stranger, more);
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.received == 3 && client.closed.size() == 1; }));
+  EXPECT_TRUE(client.closed.contains(stranger.value));
+  EXPECT_NE(server.closed.begin()->second.context.find("longer than message_max"), std::string::npos);
+}
+
+TEST(Tcp, WhoDoesNotShowWhoItIsInTimeIsClosed) {
+  auto config = among_strangers(4);
+  config.handshake_timeout = Millis(50);
+  End server(config), client(TransportConfig{});
+  client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 1; }));
+  server.transport->admit(server.accepted[0]);
+  client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.closed.size() == 1; }));
+  EXPECT_EQ(server.closed.begin()->second.code, Errc::timeout);
+  EXPECT_NE(server.closed.begin()->second.context.find("it has not shown who it is in 50 ms"), std::string::npos);
+  EXPECT_EQ(server.accepted.size() - server.closed.size(), 1u) << "who has is there for good";
+}
+
 TEST(Tcp, ValuesOfClosedConnectionsDoNotComeBackSoon) {
   auto config = listening();
   config.connections_max = 4;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "net/tcp_socket.hpp"
 
@@ -71,6 +72,7 @@ TcpConnection& TcpTransport::add(UniqueFd fd, bool connector) {
 }
 
 void TcpTransport::drop(TcpConnection& conn) {
+  forget_stranger(conn);
   // Removed by hand: a forked child may hold a copy of the descriptor, and then close() alone would not end the reports.
   if (conn.fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, conn.fd.get(), nullptr);
   if (conn.disowned) --flushing_;
@@ -97,6 +99,7 @@ void TcpTransport::arm_output(TcpConnection& conn, bool on) {
 
 /// The connection's `why` is set: its user will be told, unless it has closed it.
 void TcpTransport::ended(TcpConnection& conn) {
+  forget_stranger(conn);
   if (conn.fd) {
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, conn.fd.get(), nullptr);
     conn.fd.reset();
@@ -153,8 +156,44 @@ void TcpTransport::accept_some() {
     if (!set_stream_options(fd.get(), config_.user_timeout)) continue;  // the peer was gone before we looked
     TcpConnection& conn = add(std::move(fd), false);
     conn.peer_name = format_address(from);
+    if (config_.stranger_bytes != 0) take_in_stranger(conn);
     if (!watch_fd(conn, true, false, true)) drop(conn);
   }
+}
+
+/// Nobody knows who it is. It gets a place among the strangers, where the oldest goes first: whoever comes in honest intent is through with
+/// its handshake long before.
+void TcpTransport::take_in_stranger(TcpConnection& conn) {
+  while (stranger_count_ >= config_.strangers_max) {
+    TcpConnection* oldest = find(strangers_.front());
+    strangers_.pop_front();
+    if (oldest == nullptr || !oldest->stranger) continue;
+    ++stats_.displaced;
+    oldest->fail_with(Errc::timeout, "others came before it had shown who it is");
+    ended(*oldest);
+  }
+  conn.stranger = true;
+  conn.reader.set_message_max(std::min(config_.stranger_bytes, config_.message_max));
+  ++stranger_count_;
+  strangers_.push_back(conn.id);
+  // Those that are none any more leave no trace behind.
+  if (strangers_.size() > 2 * config_.strangers_max)
+    std::erase_if(strangers_, [&](ConnId id) {
+      const TcpConnection* c = find(id);
+      return c == nullptr || !c->stranger;
+    });
+}
+
+void TcpTransport::forget_stranger(TcpConnection& conn) {
+  if (std::exchange(conn.stranger, false)) --stranger_count_;
+}
+
+void TcpTransport::admit(ConnId id) {
+  TcpConnection* conn = find(id);
+  if (conn == nullptr || !conn->stranger) return;
+  forget_stranger(*conn);
+  conn->reader.set_message_max(config_.message_max);
+  if (!conn->disowned) conn->deadline = kNever;
 }
 
 void TcpTransport::finish_connect(TcpConnection& conn) {
@@ -189,7 +228,7 @@ void TcpTransport::take(TcpConnection& conn, Frame&& frame) {
       conn.peer_message_max = frame.greeting.message_max;
       conn.state = TcpState::open;
       if (conn.disowned) return;  // its deadline is that of the flush
-      conn.deadline = kNever;
+      if (!conn.stranger) conn.deadline = kNever;
       return events_.note(conn.is_connector ? Kind::connected : Kind::accepted, conn.id);
     case FrameType::ping:
       // A peer that only pings and never reads gets one answer for all, and no memory of ours.

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -32,6 +33,7 @@ class TcpTransport final : public Transport {
   void cork() override { ++corked_; }
   void uncork() override;
   Errc watch(ConnId conn, Millis every, Millis silent_after) override;
+  void admit(ConnId conn) override;
   std::size_t progress(TransportEvents& events, std::size_t budget) override;
   int wake_fd() const override { return epoll_.get(); }
   bool arm() override;
@@ -60,6 +62,8 @@ class TcpTransport final : public Transport {
   std::size_t deliver(TransportEvents& events, std::size_t budget);
   void on_socket(TcpConnection& conn, std::uint32_t what, TransportEvents& events);
   void accept_some();
+  void take_in_stranger(TcpConnection& conn);
+  void forget_stranger(TcpConnection& conn);
   void finish_connect(TcpConnection& conn);
   void receive(TcpConnection& conn, TransportEvents& events);
   void asks(TcpConnection& conn);
@@ -88,6 +92,8 @@ class TcpTransport final : public Transport {
   EventQueue events_;
   std::size_t flushing_ = 0;
   std::vector<ConnId> dirty_, stalled_, asking_, following_;
+  std::deque<ConnId> strangers_;  ///< In the order in which they came; some have been admitted or are gone.
+  std::size_t stranger_count_ = 0;
   std::array<epoll_event, 64> reports_;
   int reported_ = 0;  ///< By wait(), for the next pass.
   bool waits_exactly_ = true;

@@ -38,7 +38,8 @@ struct ConnId {
 /// system_calls: tcp only; UCX does not tell.
 struct TransportStats {
   std::uint64_t messages_in = 0, messages_out = 0, bytes_in = 0, bytes_out = 0, system_calls = 0;
-  std::uint64_t placed = 0;  ///< Of messages_in: those whose bytes came where they belong without a copy.
+  std::uint64_t placed = 0;     ///< Of messages_in: those whose bytes came where they belong without a copy.
+  std::uint64_t displaced = 0;  ///< Strangers that another one took the place of. tcp only.
   std::uint64_t turned_away =
       0;  ///< Times a connection could not be taken: no descriptor left, or connections_max. tcp only.
 };
@@ -105,6 +106,8 @@ class Transport {
   /// not answered for `silent_after`. A zero `every` switches it off, as it is at first. Time that this process itself did not call
   /// progress() is not held against the peer. Errc::unsupported on ucx, Errc::lost: no such connection.
   virtual Errc watch(ConnId conn, Millis every, Millis silent_after) = 0;
+  /// With TransportConfig::stranger_bytes: this peer has shown who it is, and is none any more.
+  virtual void admit(ConnId /*conn*/) {}
 
   /// Does what can be done now; returns the number of events delivered. Delivers at most `budget` messages.
   virtual std::size_t progress(TransportEvents& events, std::size_t budget = 64) = 0;
@@ -144,9 +147,13 @@ struct TransportConfig {
   /// Messages from so many bytes on ask where they belong, see TransportEvents::on_head(). 0: none does. tcp only.
   std::size_t place_from = 0;
   std::size_t connections_max = 4096;  ///< Further ones are closed as soon as they are accepted.
-  Millis handshake_timeout{5000};      ///< From connect() or accept to the peer's greeting.
-  Millis linger{2000};                 ///< What close(flush) may take at most.
-  Millis user_timeout{20000};          ///< tcp: bytes unacknowledged for so long close the connection (cable pulled).
+  /// Not 0: who is accepted is a stranger until admit(). A stranger's messages have at most so many bytes (tcp), it is there for
+  /// handshake_timeout at most, and no more than strangers_max are there at once: another one takes the place of the oldest (tcp), so that
+  /// they take nobody else's.
+  std::size_t stranger_bytes = 0, strangers_max = 512;
+  Millis handshake_timeout{5000};  ///< From connect() or accept to the peer's greeting, of a stranger to admit().
+  Millis linger{2000};             ///< What close(flush) may take at most.
+  Millis user_timeout{20000};      ///< tcp: bytes unacknowledged for so long close the connection (cable pulled).
 };
 
 /// Most that connections and their queues can take beside the pool, provided answers_max is set.

@@ -24,10 +24,9 @@ std::uint64_t draw_life() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-/// None for a job that began before there were keys.
 Result<Secret> key_of(const std::string& bytes) {
   Secret key{};
-  if (!bytes.empty() && bytes.size() != key.size())
+  if (bytes.size() != key.size())
     return fail(Errc::unsupported, "the manager sends a key of {} bytes: install the same version everywhere",
                 bytes.size());
   std::copy(bytes.begin(), bytes.end(), key.begin());
@@ -50,6 +49,7 @@ Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
                 "the manager sends half a range of group numbers: install the same version everywhere");
   for (int i = 0; i < message.numbers_size(); i += 2)
     grant.numbers.push_back({message.numbers(i), message.numbers(i + 1)});
+  grant.below = {{message.below().begin(), message.below().end()}, message.ranks_here()};
   return grant;
 }
 
@@ -149,9 +149,11 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       return {};
     case NodeDown::kParent: {
       if (!registered_) break;
+      auto key = key_of(down.parent().key());
+      if (!key) return tl::unexpected(key.error());
+      const proto::ParentInfo parent{down.parent().node_id(), *key, down.parent().address()};
       if (Tree* tree = standing(down.parent().tree()); tree != nullptr)  // none: it can't listen, the manager knows
-        tree->shard->call(
-            [parent = down.parent(), now](DataPath& data) { data.set_parent(parent.name(), parent.address(), now); });
+        tree->shard->call([&](DataPath& data) { data.set_parent(down.parent().name(), parent, now); });
       acknowledge(down.sequence());
       return {};
     }

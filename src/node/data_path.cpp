@@ -21,15 +21,9 @@ std::string_view fixed_words(std::string_view reason) noexcept {
   return reason.substr(0, reason.find_first_of("(:0123456789"));
 }
 
-bool is_hello_of_node(const BufferRef& frame) noexcept {
-  wire::AggHeader header;
-  if (frame.size() != wire::kAggHeaderBytes + sizeof(wire::HelloBody)) return false;
-  if (frame.bytes()[3] != static_cast<std::byte>(wire::AggKind::hello))
-    return false;  // cheap: every message passes here
-  if (wire::decode(frame.bytes(), wire::kPayloadMax, header) != Errc::ok || header.kind != wire::AggKind::hello)
-    return false;
-  wire::HelloBody body;
-  return wire::decode(frame.bytes().subspan(wire::kAggHeaderBytes), body) == Errc::ok && body.role == wire::Role::node;
+bool is_proof(const BufferRef& frame) noexcept {  // cheap: every message passes here
+  return frame.size() == wire::kAggHeaderBytes + sizeof(wire::ProofBody) &&
+         frame.bytes()[3] == static_cast<std::byte>(wire::AggKind::proof);
 }
 
 }  // namespace
@@ -54,6 +48,8 @@ void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root,
     for (const auto child : std::exchange(children_, {})) transport_->close({child});
     if (parent_) transport_->close(std::exchange(parent_, net::ConnId{}));
     parent_up_ = false;
+    parent_info_ = {};  // its key was of the former tree: the manager tells the next one
+    retry_at_ = kNever;
     stalled_.clear();
   }
   proto::NodeConfig config;
@@ -63,14 +59,10 @@ void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root,
   config.limits = config_.limits;
   config.name = config_.name;
   config.node_key = node_key_;
+  config.address = transport_->address();
   config.versions = config_.versions;
   config.multicast_to_one_level = config_.multicast.to_one_level;
   node_ = std::make_unique<proto::Node>(config, static_cast<proto::Outbox&>(*this));
-  if (root) {
-    parent_address_.clear();  // of a time when it had one
-    retry_at_ = kNever;
-  }
-  if (!parent_address_.empty()) connect_parent(now);
 }
 
 void DataPath::set_node_key(const Secret& key) {
@@ -78,8 +70,13 @@ void DataPath::set_node_key(const Secret& key) {
   if (node_ != nullptr) node_->set_node_key(key);
 }
 
-void DataPath::set_parent(const std::string& name, const std::string& address, Time now) {
-  if (parent_ && address == parent_address_) return;
+void DataPath::set_parent(const std::string& name, const proto::ParentInfo& parent, Time now) {
+  const bool is_same = parent_ && parent.address == parent_info_.address && parent.node_id == parent_info_.node_id;
+  // A link that stands stays, whatever key the next one will need.
+  if (is_same && (parent_up_ || parent.key == parent_info_.key)) {
+    parent_info_.key = parent.key;
+    return;
+  }
   now_ = now;
   if (parent_) {
     const auto old = std::exchange(parent_, net::ConnId{});
@@ -87,7 +84,7 @@ void DataPath::set_parent(const std::string& name, const std::string& address, T
     node_->on_link_closed(link_of(old), now);
   }
   parent_name_ = name;
-  parent_address_ = address;
+  parent_info_ = parent;
   parent_up_ = false;
   retry_ = config_.retry_min;
   connect_parent(now);
@@ -95,19 +92,20 @@ void DataPath::set_parent(const std::string& name, const std::string& address, T
 
 void DataPath::connect_parent(Time now) {
   retry_at_ = kNever;
-  auto conn = transport_->connect(parent_address_);
-  if (!conn) {
-    parent_down(conn.error(), now);
-    return;
-  }
+  const auto nonce = draw_secret();
+  if (!nonce) return parent_down(nonce.error(), now);
+  auto conn = transport_->connect(parent_info_.address);
+  if (!conn) return parent_down(conn.error(), now);
   parent_ = *conn;
-  node_->set_parent_link(link_of(parent_), now);  // says hello: queued until the connection stands
+  node_->set_parent_link(link_of(parent_), parent_info_, *nonce,
+                         now);  // says hello: queued until the connection stands
 }
 
 void DataPath::parent_down(const Error& why, Time now) {
   // Once per loss, not once per attempt.
   if (parent_up_ || retry_ == Duration(config_.retry_min))
-    SUMAC_WARN(log_, "no link to the parent {} at {}: {}; trying again", parent_name_, parent_address_, why.context);
+    SUMAC_WARN(log_, "no link to the parent {} at {}: {}; trying again", parent_name_, parent_info_.address,
+               why.context);
   parent_up_ = false;
   parent_change_ = ParentState{false, why.context};
   retry_at_ = deadline_after(now, retry_);
@@ -155,23 +153,37 @@ Time DataPath::next_due() const {
 std::optional<ParentState> DataPath::take_parent_change() { return std::exchange(parent_change_, std::nullopt); }
 
 void DataPath::on_accepted(net::ConnId conn) {
+  const auto nonce = draw_secret();
+  if (!nonce) {
+    SUMAC_ERROR(log_, "turned away {}: {}", transport_->peer(conn), nonce.error().context);
+    return transport_->close(conn);
+  }
   children_.insert(conn.value);
-  node_->on_link_up(link_of(conn), now_);
+  node_->on_link_up(link_of(conn), *nonce, now_);
 }
 
 void DataPath::on_connected(net::ConnId conn) {
   if (conn != parent_) return;
+  transport_->watch(conn, config_.heartbeat, config_.lost_after);  // unsupported on ucx: its own failure events must do
+}
+
+/// The parent counts as connected when it has proven itself: at its address somebody else may listen.
+void DataPath::parent_proven() {
   parent_up_ = true;
   retry_ = config_.retry_min;
   parent_change_ = ParentState{true, {}};
-  SUMAC_INFO(log_, "connected to the parent {} at {}", parent_name_, parent_address_);
-  transport_->watch(conn, config_.heartbeat, config_.lost_after);  // unsupported on ucx: its own failure events must do
+  SUMAC_INFO(log_, "connected to the parent {} at {}", parent_name_, parent_info_.address);
 }
 
 void DataPath::on_message(net::ConnId conn, BufferRef frame) {
   // A node below us is watched like the one above; a client is not: it may compute for hours without looking at its sockets.
-  if (is_hello_of_node(frame)) transport_->watch(conn, config_.heartbeat, config_.lost_after);
+  const bool has_proof = is_proof(frame);
   node_->on_message(link_of(conn), std::move(frame), now_);
+  if (const auto role = has_proof ? node_->proven(link_of(conn)) : std::nullopt; role) {
+    transport_->admit(conn);
+    if (*role == wire::Role::node) transport_->watch(conn, config_.heartbeat, config_.lost_after);
+  }
+  if (!parent_up_ && conn == parent_ && node_->has_parent()) parent_proven();
 }
 
 void DataPath::on_closed(net::ConnId conn, const Error& why) {
@@ -184,6 +196,9 @@ void DataPath::on_closed(net::ConnId conn, const Error& why) {
   } else if (why.code == Errc::invalid) {
     if (const auto more = said_.next(fixed_words(why.context), now_))
       SUMAC_WARN(log_, "dropped the link to {}; only ranks and nodes of this Sumac belong here{}", why.context, *more);
+  } else if (who.empty() && why.code == Errc::timeout) {
+    if (const auto more = said_.next(fixed_words(why.context), now_))
+      SUMAC_WARN(log_, "closed the link to {}; only ranks and nodes of this Sumac belong here{}", why.context, *more);
   } else {
     SUMAC_DEBUG(log_, "the link to {} closed: {}", who, why.context);
   }

@@ -42,12 +42,13 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   /// The manager's word on who this node is. If it was another, or of another tree, before: everything of that is over, children
   /// lose their connections and come again.
   void identify(std::uint32_t node_id, std::uint32_t tree_id, bool root, Time now);
-  /// What nodes show each other; before identify(), and again when the manager was started anew.
+  /// This node's own key, which makes those of itself and its child nodes; before identify(), and again when the manager was started anew.
   void set_node_key(const Secret& key);
   bool identified() const noexcept { return node_ != nullptr; }
 
-  /// Where the parent is; called again when it moved. Connects, and again after a loss, at longer and longer intervals.
-  void set_parent(const std::string& name, const std::string& address, Time now);
+  /// Where the parent is, and the key of this pair of nodes; called again when either is another one. Connects, and again after a loss, at
+  /// longer and longer intervals.
+  void set_parent(const std::string& name, const proto::ParentInfo& parent, Time now);
 
   Result<> grant(const proto::JobGrant& grant);
   void revoke(std::uint64_t job_id, Time now);
@@ -79,6 +80,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   }
   void put(proto::LinkId to, std::span<const std::byte> head, const Payload& body);
   void connect_parent(Time now);
+  void parent_proven();
   void parent_down(const Error& why, Time now);
   void tell_full();
   std::string name_of_child(const proto::ChildView& child) const;
@@ -94,10 +96,11 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   Time now_{};
   std::vector<proto::LinkId> stalled_;  ///< Closed in the middle of the node's work: it hears of it afterwards.
 
-  std::string parent_name_, parent_address_;
+  std::string parent_name_;
+  proto::ParentInfo parent_info_;
   net::ConnId parent_{};
   std::unordered_set<std::uint32_t> children_;  ///< Values of their ConnId.
-  bool parent_up_ = false;
+  bool parent_up_ = false;                      ///< It has proven itself.
   Duration retry_{};
   Time retry_at_ = kNever;
   std::optional<ParentState> parent_change_;

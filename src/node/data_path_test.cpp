@@ -19,23 +19,35 @@ namespace {
 constexpr std::uint64_t kJob = 0x8000'0000'0000'0007;
 
 struct TestNode {
-  TestNode(std::uint32_t id, bool root)
+  TestNode(std::uint32_t id, bool root, const std::string& listen = "127.0.0.1:0")
       : log(Logger::Form::daemon, LogLevel::info, [this](std::string_view line) { lines += line; }), pool(256u << 20) {
     net::TransportConfig net;
-    net.listen = "127.0.0.1:0";
+    net.listen = listen;
     net.device = "lo";
     DataPathConfig config;
     bound_memory(256u << 20, net, config.limits);
+    net.strangers_max = strangers_max;
     config.name = fmt::format("an-{}", id);
     config.retry_min = config.retry_max = Millis(5);
     data.emplace(config, net::make_transport(net, pool).value(), pool, log);
+    data->set_node_key(draw_secret().value());
     data->identify(id, 1, root, monotonic_now());
   }
+  static constexpr std::size_t strangers_max = 64;
   std::string lines;
   Logger log;
   BufferPool pool;
   std::optional<DataPath> data;
 };
+
+/// As the manager tells it to the child.
+proto::ParentInfo parent_of(const TestNode& child, const TestNode& parent) {
+  const auto& above = parent.data->node()->config();
+  proto::ParentInfo info{above.node_id, {}, above.address};
+  EXPECT_TRUE(wire::make_pair_key(above.node_key, above.tree_id, child.data->node()->config().node_id, above.node_id,
+                                  info.key));
+  return info;
+}
 
 struct Tree {
   TestNode root{1, true}, one{2, false}, two{3, false};
@@ -46,7 +58,7 @@ struct Tree {
     job.osts = 16;
     job.tree = {{1, 1}, {2, 1}, {3, 1}};
     job.leaf_of_rank = std::move(leaves);
-    for (auto* leaf : {&one, &two}) leaf->data->set_parent("root", root.data->transport().address(), monotonic_now());
+    for (auto* leaf : {&one, &two}) leaf->data->set_parent("root", parent_of(*leaf, root), monotonic_now());
     grant();
     std::uint32_t id = 1;
     for (auto* node : {&root, &one, &two}) job.address[id++] = node->data->transport().address();
@@ -60,6 +72,80 @@ struct Tree {
     for (auto* node : {&root, &one, &two})
       if (node->data) node->data->progress(monotonic_now());
   }
+};
+
+/// A connection to a node whose messages are made by hand.
+struct Stranger {
+  Stranger(const TestNode& at, std::function<void()> work)
+      : address(at.data->node()->config().address), progress(std::move(work)) {
+    connect();
+    say_hello();
+  }
+  void connect() {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    fd = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    send(net::encode_greeting(net::FrameType::hello, 1u << 20));
+    take(net::kGreetingFrameBytes);
+  }
+  void say_hello() {
+    say(wire::AggKind::hello, hello);
+    welcome = hear<wire::WelcomeBody>(wire::AggKind::welcome);
+  }
+  wire::ProofBody proof(const Secret& key, const std::string& to) const {
+    wire::ProofBody body;
+    EXPECT_TRUE(wire::make_proof(wire::ProvingSide::child, key, {1, hello, welcome, to}, body.proof));
+    return body;
+  }
+  void say_proof(const Secret& key, const std::string& to) { say(wire::AggKind::proof, proof(key, to)); }
+  template <class Body>
+  void say(wire::AggKind kind, const Body& body) {
+    wire::AggHeader header;
+    header.kind = kind;
+    header.tree_id = 1;
+    const auto bytes = wire::encoded(header, body);
+    send(net::encode_frame_header(net::FrameType::data, bytes.size()));
+    send(bytes);
+  }
+  template <class Body>
+  Body hear(wire::AggKind kind) {
+    const auto bytes = take(net::kFrameHeaderBytes + wire::kAggHeaderBytes + sizeof(Body));
+    Body body{};
+    EXPECT_EQ(bytes.size() > 11 ? static_cast<wire::AggKind>(bytes[net::kFrameHeaderBytes + 3]) : wire::AggKind{},
+              kind);
+    if (bytes.size() >= sizeof body) wire::load(body, bytes.data() + bytes.size() - sizeof body);
+    return body;
+  }
+  /// Also if it says something before.
+  bool sees_the_end() {
+    char byte;
+    for (const Time end = monotonic_now() + Seconds(30); monotonic_now() < end; progress())
+      if (const auto n = ::recv(fd.get(), &byte, 1, MSG_DONTWAIT); n == 0 || (n < 0 && errno != EAGAIN)) return true;
+    return false;
+  }
+  void send(std::span<const std::byte> bytes) {
+    EXPECT_EQ(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  std::vector<std::byte> take(std::size_t bytes) {
+    std::vector<std::byte> taken(bytes);
+    std::size_t have = 0;
+    for (const Time end = monotonic_now() + Seconds(30); have < bytes && monotonic_now() < end; progress())
+      if (const auto n = ::recv(fd.get(), taken.data() + have, bytes - have, MSG_DONTWAIT); n > 0)
+        have += static_cast<std::size_t>(n);
+      else if (n == 0)
+        break;
+    taken.resize(have);
+    return taken;
+  }
+
+  std::string address;
+  std::function<void()> progress;
+  UniqueFd fd;
+  wire::HelloBody hello{.job_id = kJob, .nonce = {5}, .id = 0};
+  wire::WelcomeBody welcome;
 };
 
 TEST(DataPath, adds_up_a_tree_over_real_connections) {
@@ -165,8 +251,7 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
   for (auto* leaf : {&tree.one, &tree.two})
     ASSERT_TRUE(leaf->data->grant({.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128}));
   ASSERT_TRUE(again.data->grant({.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128}));
-  for (auto* leaf : {&tree.one, &tree.two})
-    leaf->data->set_parent("root", again.data->transport().address(), monotonic_now());
+  for (auto* leaf : {&tree.one, &tree.two}) leaf->data->set_parent("root", parent_of(*leaf, again), monotonic_now());
   TestGroup group(tree.job, [&] {
     tree.progress();
     again.data->progress(monotonic_now());
@@ -180,10 +265,119 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
 TEST(DataPath, a_job_that_was_not_granted_is_refused) {
   Tree tree;
   tree.job.job_id = 99;
+  TestMember stranger(tree.job, 0, true);
   TestGroup group(tree.job, [&] { tree.progress(); });
-  const auto outcome = group.form(1);
-  ASSERT_EQ(outcome.state, proto::OpenOutcome::State::refused);
-  EXPECT_EQ(outcome.refusal.reason, wire::RefuseReason::unknown_job);
+  group.members.clear();
+  ASSERT_TRUE(group.until([&] {
+    stranger.progress();
+    return stranger.link().closed();
+  }));
+  EXPECT_EQ(stranger.link().why_closed(), "node 2 has no grant for job 99: it ended or never began");
+}
+
+/// What src/proto/handshake_test.cpp has many rows of, with real sockets: the connection ends, one line says why, and others go on.
+TEST(DataPath, who_proves_nothing_loses_its_own_connection) {
+  const struct {
+    const char* name;
+    std::function<void(Stranger&)> talk;
+    const char* line;
+  } rows[] = {
+      {"a wrong key", [](Stranger& s) { s.say_proof(Secret{1}, s.address); }, "it does not have the key of its job"},
+      {"a replayed proof",
+       [](Stranger& s) {
+         static const wire::ProofBody once = s.proof(Secret{}, s.address);
+         s.connect();
+         s.say_hello();
+         s.say(wire::AggKind::proof, once);
+       },
+       "it does not have the key of its job"},
+      {"a proof for another connection", [](Stranger& s) { s.say_proof(Secret{}, "tcp:127.0.0.1:9"); },
+       "it does not have the key of its job"},
+      {"a truncated handshake", [](Stranger& s) { s.say(wire::AggKind::proof, wire::VoidBody{}); },
+       "not the size of this kind's body"},
+      {"no proof at all",
+       [](Stranger& s) { s.say(wire::AggKind::open, wire::OpenBody{.job_id = kJob, .token = 9, .group_size = 1}); },
+       "hello is followed by the proof"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    Tree tree({2, 3});
+    TestGroup group(tree.job, [&] { tree.progress(); });
+    ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+    tree.one.lines.clear();
+    Stranger stranger(tree.one, [&] { tree.progress(); });
+    row.talk(stranger);
+    EXPECT_TRUE(stranger.sees_the_end());
+    EXPECT_THAT(tree.one.lines, testing::HasSubstr(row.line));
+    EXPECT_EQ(std::count(tree.one.lines.begin(), tree.one.lines.end(), '\n'), 1) << tree.one.lines;
+    EXPECT_TRUE(group.allreduce(10, 3));
+  }
+  Tree tree({2, 3});
+  Stranger member(tree.one, [&] { tree.progress(); });
+  member.say_proof(Secret{}, member.address);
+  member.say(wire::AggKind::open, wire::OpenBody{.job_id = kJob, .token = 9, .group_size = 1});
+  EXPECT_EQ(member.hear<wire::OpenedBody>(wire::AggKind::opened).token, 9u);
+}
+
+TEST(DataPath, members_find_room_beside_any_number_of_strangers) {
+  Tree tree({2, 3});
+  const auto work = [&] { tree.progress(); };
+  // Connected and silent, greeted and silent, and with a hello that no proof follows: more of each than the strangers' places.
+  std::vector<std::unique_ptr<Stranger>> crowd;
+  for (int i = 0; i < 200; ++i) crowd.push_back(std::make_unique<Stranger>(tree.one, work));
+  TestGroup group(tree.job, work);
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  for (int i = 0; i < 200; ++i) crowd.push_back(std::make_unique<Stranger>(tree.one, work));
+  EXPECT_TRUE(group.allreduce(100, 5));
+  EXPECT_GE(tree.one.data->transport().stats().displaced, 200u);
+  EXPECT_LE(tree.one.data->node()->links(), tree.one.strangers_max + 1);
+  EXPECT_EQ(std::count(tree.one.lines.begin(), tree.one.lines.end(), '\n'), 2)
+      << "the parent, and the crowd: " << tree.one.lines;
+}
+
+TEST(MemoryBound, there_is_memory_for_a_message_of_every_connection) {
+  const struct {
+    const char* name;
+    std::size_t memory_mib;
+    std::uint32_t chunk;
+    std::size_t connections;
+  } rows[] = {
+      {"the defaults", 1024, 64 << 10, 4096},
+      {"large chunks", 1024, 1 << 20, 383},
+      {"a small node", 64, 64 << 10, 382},
+      {"a node that is too small, and says so", 2, 64 << 10, kConnectionsMin},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    net::TransportConfig net;
+    proto::NodeLimits limits;
+    limits.chunk_max = row.chunk;
+    const auto bound = bound_memory(row.memory_mib << 20, net, limits);
+    EXPECT_EQ(bound.connections, row.connections);
+    EXPECT_EQ(net.connections_max, row.connections);
+    const bool is_enough =
+        limits.window_bytes + net.connections_max * BufferPool::footprint(net.message_max) <= row.memory_mib << 20;
+    EXPECT_EQ(shortage(bound, net).empty(), is_enough);
+    EXPECT_EQ(is_enough, row.connections > kConnectionsMin);
+    EXPECT_EQ(net.strangers_max, std::max<std::size_t>(1, row.connections / 8));
+  }
+}
+
+TEST(DataPath, a_process_at_a_dead_parents_address_learns_nothing) {
+  Tree tree({2, 3});
+  for (std::uint64_t turn = 0; tree.one.data->node()->has_parent() == false; ++turn) tree.progress();
+  const auto address = tree.root.data->transport().address();
+  tree.root.data.reset();  // as a crash: its sockets close, and its port is free
+  // Its neighbour by some other user, which knows no key: a data path of the same id, with its own.
+  TestNode impostor(1, true, address.substr(4));
+  tree.one.lines.clear();
+  ASSERT_TRUE(TestGroup({}).until([&] {
+    tree.one.data->progress(monotonic_now());
+    impostor.data->progress(monotonic_now());
+    return tree.one.lines.find("it does not know the key") != std::string::npos;
+  }));
+  EXPECT_FALSE(tree.one.data->node()->has_parent());
+  EXPECT_THAT(impostor.lines, testing::Not(testing::HasSubstr("proof")));
 }
 
 TEST(DataPath, malformed_data_costs_its_sender_the_connection_and_nobody_else) {
@@ -215,33 +409,22 @@ TEST(DataPath, a_peer_that_asks_and_never_reads_costs_itself) {
   Tree tree({2, 2, 2});
   TestGroup group(tree.job, [&] { tree.progress(); });
   ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
-  const auto address = tree.one.data->transport().address();
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
-  UniqueFd raw(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int small = 4096;
-  ASSERT_EQ(::setsockopt(raw.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
-  ASSERT_EQ(::connect(raw.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
-
-  std::vector<std::byte> first, question;
+  Stranger asker(tree.one, [&] { tree.progress(); });
+  asker.say_proof(Secret{}, asker.address);
+  std::vector<std::byte> question;
   const auto add = [](std::vector<std::byte>& out, const auto& bytes) {
     out.insert(out.end(), bytes.begin(), bytes.end());
   };
-  const auto message = [&](std::vector<std::byte>& out, wire::AggKind kind, const auto& body) {
-    wire::AggHeader header;
-    header.kind = kind;
-    header.tree_id = 1;
-    const auto bytes = wire::encoded(header, body);
-    add(out, net::encode_frame_header(net::FrameType::data, bytes.size()));
-    add(out, bytes);
-  };
-  add(first, net::encode_greeting(net::FrameType::hello, 1u << 20));
-  message(first, wire::AggKind::hello, wire::HelloBody{.job_id = 99, .id = 0});
-  message(question, wire::AggKind::open,
-          wire::OpenBody{.job_id = 99, .token = 1, .group_size = 1});  // refused, every time
-  ASSERT_EQ(::send(raw.get(), first.data(), first.size(), 0), static_cast<ssize_t>(first.size()));
+  wire::AggHeader header;
+  header.kind = wire::AggKind::join;
+  header.tree_id = 1;
+  header.group_id = 0xFFFF;  // a number that the node does not have: refused, every time
+  wire::JoinBody body{.job_id = kJob, .group_size = 1, .osts = 1, .payload_max = 128};
+  body.path_length = 1;
+  body.path[0] = {2, 1};
+  const auto join = wire::encoded(header, body);
+  add(question, net::encode_frame_header(net::FrameType::data, join.size()));
+  add(question, join);
   std::vector<std::byte> flood;
   for (int i = 0; i < 600; ++i) add(flood, question);
 
@@ -250,7 +433,7 @@ TEST(DataPath, a_peer_that_asks_and_never_reads_costs_itself) {
   std::size_t sent = 0;
   for (int quiet = 0; quiet < 200 && sent < kFar; ++quiet) {
     const std::size_t at = sent % flood.size();
-    const auto n = ::send(raw.get(), flood.data() + at, flood.size() - at, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const auto n = ::send(asker.fd.get(), flood.data() + at, flood.size() - at, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0) {
       ASSERT_EQ(errno, EAGAIN) << "its connection was closed: " << tree.one.lines;
     } else {
@@ -266,7 +449,7 @@ TEST(DataPath, a_peer_that_asks_and_never_reads_costs_itself) {
   const auto heard = tree.one.data->transport().stats().messages_in;
   EXPECT_TRUE(group.until([&] {
     char answers[65536];
-    while (::recv(raw.get(), answers, sizeof answers, MSG_DONTWAIT) > 0) {
+    while (::recv(asker.fd.get(), answers, sizeof answers, MSG_DONTWAIT) > 0) {
     }
     return tree.one.data->transport().stats().messages_in > heard + 100;
   }));

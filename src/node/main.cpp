@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/hmac.hpp"
 #include "base/replace_file.hpp"
 #include "control/command_line.hpp"
 #include "control/descriptors.hpp"
@@ -72,6 +73,7 @@ ShardConfig shard_config(const Config& config, MemoryBound& bound) {
 Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
   auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP, SIGUSR1});
   if (!signals) return tl::unexpected(signals.error());
+  if (auto ready = prepare_hmac(); !ready) return ready;
   auto wake = control::WakeEvent::make();
   if (!wake) return tl::unexpected(wake.error());
   if (config.name.empty()) return fail(Errc::invalid, "no name: give --name NODE as in the fabric file");
@@ -87,6 +89,8 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   MemoryBound bound;
   auto base = shard_config(config, bound);
   base.path.multicast = *multicast;
+  if (const auto lacks = shortage(bound, base.net); config.transport == Backend::tcp && !lacks.empty())
+    SUMAC_WARN(log, "{}", lacks);
   std::uint32_t trees_told = 0;
   const auto make_shard = [&](std::uint32_t k) -> Result<std::unique_ptr<Shard>> {
     auto listen = listen_address(config.listen, k);
@@ -95,6 +99,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     one.net.listen = *std::move(listen);
     // Half of them for the first tree, half of the rest for the next: where few are legal, all trees have some, and together never too many.
     one.net.connections_max = std::min(one.net.connections_max, descriptors >> std::min(k + 1, 31u));
+    one.net.strangers_max = std::max<std::size_t>(1, one.net.connections_max / 8);
     auto shard = Shard::start(one, *wake, log);
     if (!shard) return shard;
     // On its own thread: those that gRPC starts inherit nothing. Its name is what top -H and perf show.

@@ -14,14 +14,29 @@ std::size_t mib(std::size_t bytes) { return (bytes + (1u << 20) - 1) >> 20; }
 MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::NodeLimits& limits) {
   net.message_max = std::max(limits.payload_max, limits.chunk_max) + 256;
   net.answers_max = kAnswersMax;
-  // The rest is for what is on its way in: a part of a message for each connection.
   limits.window_bytes = memory / 8 * 5;
   limits.stream_bytes = memory / 2;
+  // The rest is for what is on its way in: a message for each connection, which its peer may have begun and never end.
+  net.connections_max = std::clamp((memory - limits.window_bytes) / BufferPool::footprint(net.message_max),
+                                   kConnectionsMin, net.connections_max);
+  net.stranger_bytes = kStrangerBytes;
+  net.strangers_max = std::max<std::size_t>(1, net.connections_max / 8);
   return {.messages = memory,
           .queues = net::queue_bytes_max(net),
           .tables = proto::table_bytes(limits, net.connections_max),
           .program = kProgramBytes,
           .connections = net.connections_max};
+}
+
+std::string shortage(const MemoryBound& bound, const net::TransportConfig& net) {
+  const auto begun = bound.connections * BufferPool::footprint(net.message_max),
+             room = bound.messages - bound.messages / 8 * 5;
+  if (begun <= room) return {};
+  return fmt::format(
+      "memory of {} MiB is not enough for a message of up to {} bytes on each of {} connections: a member that stops "
+      "in the middle "
+      "of one may hold up others; give {} MiB (SUMAC_NODE_MEMORY), or smaller chunks (SUMAC_NODE_CHUNK_MAX)",
+      mib(bound.messages), net.message_max, bound.connections, mib(begun / 3 * 8) + 1);
 }
 
 std::string describe(const MemoryBound& bound, std::size_t trees) {

@@ -13,6 +13,10 @@ namespace sumac::node {
 
 /// What a child may leave lying of small answers before it is read again.
 inline constexpr std::size_t kAnswersMax = 64;
+/// Of a peer that has not proven who it is: more than any message of the handshake and of what may stand directly behind it.
+inline constexpr std::size_t kStrangerBytes = 256;
+/// A node with memory for fewer connections takes so many all the same: with fewer it is of no use.
+inline constexpr std::size_t kConnectionsMin = 16;
 
 struct MemoryBound {
   std::size_t messages = 0, queues = 0, tables = 0;  ///< Bytes, of each tree that the node works in.
@@ -21,8 +25,11 @@ struct MemoryBound {
   std::size_t total(std::size_t trees) const noexcept { return trees * (messages + queues + tables) + program; }
 };
 
-/// `memory`: the pool's limit. Sets what must be set for the bound to hold: message_max, answers_max, the windows' bytes.
+/// `memory`: the pool's limit. Sets what must be set for the bound to hold: message_max, answers_max, the windows' bytes, and as many
+/// connections as there is memory for the message that each may have begun to send; an eighth of them for strangers.
 MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::NodeLimits& limits);
+/// Empty: there is memory for a message of each connection. Else what to change, for people.
+std::string shortage(const MemoryBound& bound, const net::TransportConfig& net);
 /// Of the whole process.
 std::string describe(const MemoryBound& bound, std::size_t trees);
 

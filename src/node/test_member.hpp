@@ -34,13 +34,14 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
     transport_ = net::make_transport(config, pool_).value();
     proto::ClientLinkConfig link;
     link.job_id = job.job_id;
-    link.job_key = job.key;
+    const auto leaf = job.leaf_of_rank.at(rank);
+    link.leaf = {leaf, job.key, job.address.at(leaf)};
     link.world_rank = rank;
     link.host = fmt::format("h{}", rank);
     link.tree_id = job.tree_id;
     link_ = std::make_unique<proto::ClientLink>(link, static_cast<proto::Outbox&>(*this));
-    conn_ = transport_->connect(job.address.at(job.leaf_of_rank.at(rank))).value();
-    link_->set_link({conn_.value}, monotonic_now());
+    conn_ = transport_->connect(job.address.at(leaf)).value();
+    link_->set_link({conn_.value}, draw_secret().value(), monotonic_now());
   }
 
   void open(std::uint64_t token, std::uint32_t size) { link_->open(token, size, monotonic_now()); }
@@ -126,6 +127,7 @@ class TestGroup {
   /// Opens and joins; the phase is standing or refused afterwards.
   proto::OpenOutcome form(std::uint64_t token) {
     const auto size = static_cast<std::uint32_t>(members.size());
+    EXPECT_TRUE(until([&] { return all([](auto& m) { return m.link().settled(); }); }));
     members[0]->open(token, size);
     EXPECT_TRUE(until([&] { return members[0]->opened(token).state != proto::OpenOutcome::State::pending; }));
     const auto outcome = members[0]->opened(token);

@@ -10,7 +10,8 @@ using namespace sumac::proto;
 
 constexpr wire::AggKind kDown[] = {wire::AggKind::result,     wire::AggKind::joined,     wire::AggKind::verdict,
                                    wire::AggKind::void_epoch, wire::AggKind::opened,     wire::AggKind::refused,
-                                   wire::AggKind::hello,      wire::AggKind::contribute, wire::AggKind::invited};
+                                   wire::AggKind::hello,      wire::AggKind::contribute, wire::AggKind::invited,
+                                   wire::AggKind::welcome,    wire::AggKind::proof};
 
 }  // namespace
 
@@ -32,9 +33,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   world.clients[0]->client->open(77, 2, world.tree.now);
   world.tree.run();
+  // And one that has said hello: whatever comes, nobody but the node that knows the key is its parent.
+  auto& greeting = world.tree.add_client(world.node, 2);
+  greeting.client->open(78, 1, world.tree.now);
+  world.tree.run_to(world.node);  // its welcome stays under way
+  world.tree.forget_to(greeting);
   while (!in.empty()) {
     const auto who = in.byte();
-    auto& to = *world.clients[who & 1];
+    auto& to = (who & 0x80) != 0 ? greeting : *world.clients[who & 1];
     wire::AggHeader h;
     h.kind = kDown[in.byte() % std::size(kDown)];
     h.tree_id = (who & 0x02) != 0 ? in.byte() : test::kTree;
@@ -73,6 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     world.tree.inject(world.node, to.up, h, body);
     world.tree.run();
   }
+  fuzz::must(greeting.client->version() == 0, "nobody is believed without a proof");
   for (std::size_t rank = 0; rank < 2; ++rank) {
     world.tree.cut(world.clients[rank]->up);
     auto& group = *world.groups[rank];

@@ -20,21 +20,18 @@ class ClientLink::Impl {
  public:
   Impl(const ClientLinkConfig& config, Outbox& outbox) : config_(config), outbox_(outbox) {}
 
-  void set_link(LinkId leaf, Time now) {
+  void set_link(LinkId leaf, const wire::Nonce& nonce) {
     leaf_ = leaf;
     closed_ = false;
     why_.clear();
     version_ = 0;
     wire::HelloBody hello;
     hello.job_id = config_.job_id;
-    hello.job_key = config_.job_key;
     hello.role = wire::Role::client;
     hello.id = config_.world_rank;
     hello.version_min = config_.versions.min;
     hello.version_max = config_.versions.max;
-    control(AggKind::hello, hello);
-    for (auto& [token, request] : opens_)
-      if (std::holds_alternative<open_request::Asking>(request.state)) send_open(token, request, now);
+    control(AggKind::hello, handshake_.begin(config_.leaf, config_.tree_id, hello, nonce));
   }
 
   void open(std::uint64_t token, std::uint32_t group_size, Time now) {
@@ -47,7 +44,7 @@ class ClientLink::Impl {
       return;
     }
     request.state = open_request::Asking{resend_time(now, config_.resend_after)};
-    if (leaf_) send_open(token, request, now);
+    if (version_ != 0) send_open(token, request, now);
   }
 
   OpenOutcome outcome(std::uint64_t token) const {
@@ -117,6 +114,8 @@ class ClientLink::Impl {
     }
     if (header.tree_id != config_.tree_id) return drop("message of another tree (" + wire::describe(header) + ")", now);
     Errc status = Errc::invalid;
+    if (version_ == 0 && header.kind != AggKind::welcome && header.kind != AggKind::refused)
+      return drop("a node says welcome first (" + wire::describe(header) + ")", now);
     switch (header.kind) {
       case AggKind::result:
       case AggKind::invited:
@@ -124,12 +123,9 @@ class ClientLink::Impl {
       case AggKind::verdict:
       case AggKind::void_epoch: status = to_group(header, frame, now); break;
       case AggKind::welcome:
-        status = with_body<wire::HelloBody>(frame, [&](const wire::HelloBody& body) {
-          const bool is_first = version_ == 0;
-          version_ = wire::common_version(config_.versions, {body.version_min, body.version_max});
-          if (const auto name = wire::name_body(config_.host); is_first && name && version_ >= 3)
-            control(AggKind::name, *name);
-          return version_ == 0 ? Errc::invalid : Errc::ok;
+        status = with_body<wire::WelcomeBody>(frame, [&](const wire::WelcomeBody& body) {
+          welcome(body, now);
+          return Errc::ok;
         });
         break;
       case AggKind::opened:
@@ -141,6 +137,7 @@ class ClientLink::Impl {
         break;
       case AggKind::refused:
         status = with_body<wire::RefusedBody>(frame, [&](const wire::RefusedBody& body) {
+          if (version_ == 0 && body.what != AggKind::hello) return Errc::invalid;
           if (body.what == AggKind::join) return to_group(header, frame, now);
           if (body.what == AggKind::open) {
             if (const auto at = opens_.find(body.token); at != opens_.end()) at->second.refusal = body;
@@ -198,6 +195,18 @@ class ClientLink::Impl {
   std::map<std::uint64_t, Request> opens_;  // set-up only, a handful
 
  private:
+  void welcome(const wire::WelcomeBody& body, Time now) {
+    if (version_ != 0) return drop("welcome: a second one", now);
+    wire::ProofBody proof;
+    if (const char* flaw = handshake_.judge(body, proof); flaw != nullptr) return drop(flaw, now);
+    version_ = wire::common_version(config_.versions, {body.version_min, body.version_max});
+    if (version_ == 0) return drop("welcome: no wire version in common", now);
+    control(AggKind::proof, proof);
+    if (const auto name = wire::name_body(config_.host); name && version_ >= 3) control(AggKind::name, *name);
+    for (auto& [token, request] : opens_)
+      if (std::holds_alternative<open_request::Asking>(request.state)) send_open(token, request, now);
+  }
+
   template <class Body>
   void control(AggKind kind, const Body& body) {
     AggHeader h;
@@ -223,7 +232,7 @@ class ClientLink::Impl {
     if (at == opens_.end()) return;  // forgotten: a late copy
     const auto [state, action] = open_request::step(at->second.state, event, now, {config_.resend_after});
     at->second.state = state;
-    if (action == open_request::Action::send && leaf_) send_open(token, at->second, now);
+    if (action == open_request::Action::send && version_ != 0) send_open(token, at->second, now);
   }
 
   ClientGroup* group_of(const AggHeader& header) const noexcept {
@@ -246,6 +255,7 @@ class ClientLink::Impl {
     closed(why, now);
   }
 
+  ChildHandshake handshake_;
   std::vector<ClientGroup*> groups_;  // [group number]
   ClientGroup* placed_ = nullptr;     // whose result was the last that was placed
 };
@@ -253,7 +263,7 @@ class ClientLink::Impl {
 ClientLink::ClientLink(const ClientLinkConfig& config, Outbox& outbox)
     : impl_(std::make_unique<Impl>(config, outbox)) {}
 ClientLink::~ClientLink() = default;
-void ClientLink::set_link(LinkId leaf, Time now) { impl_->set_link(leaf, now); }
+void ClientLink::set_link(LinkId leaf, const wire::Nonce& nonce, Time) { impl_->set_link(leaf, nonce); }
 LinkId ClientLink::link() const noexcept { return impl_->leaf_; }
 std::uint16_t ClientLink::version() const noexcept { return impl_->version_; }
 bool ClientLink::closed() const noexcept { return impl_->closed_; }

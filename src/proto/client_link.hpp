@@ -11,6 +11,7 @@
 #include "base/result.hpp"
 #include "base/secret.hpp"
 #include "proto/client_group.hpp"
+#include "proto/handshake.hpp"
 #include "proto/link.hpp"
 #include "wire/agg_codec.hpp"
 
@@ -18,7 +19,7 @@ namespace sumac::proto {
 
 struct ClientLinkConfig {
   std::uint64_t job_id = 0;
-  Secret job_key{};
+  ParentInfo leaf{};  ///< Its node, and the job's key.
   std::uint32_t world_rank = 0;
   std::uint32_t tree_id = 0;
   std::uint32_t message_max = wire::kPayloadMax;  ///< Largest data behind a Result that is believed.
@@ -41,11 +42,13 @@ class ClientLink {
   ClientLink(const ClientLink&) = delete;
   ClientLink& operator=(const ClientLink&) = delete;
 
-  /// Says hello on this link (it may still be connecting) and repeats pending Opens. Once per connection.
-  void set_link(LinkId leaf, Time now);
+  /// Says hello on this link (it may still be connecting). When the node has proven itself, proves that this is a member of the job, and
+  /// sends pending Opens. Once per connection, with a nonce that was never used before.
+  void set_link(LinkId leaf, const wire::Nonce& nonce, Time now);
   LinkId link() const noexcept;
   std::uint16_t version()
-      const noexcept;            ///< Of the wire, the highest that both speak; 0: the node has not said welcome.
+      const noexcept;  ///< Of the wire, the highest that both speak; 0: the node has not proven itself.
+  bool settled() const noexcept { return version() != 0 || closed(); }
   bool closed() const noexcept;  ///< on_closed() was called, or the node refused us or broke a rule.
   const std::string& why_closed() const noexcept;
 

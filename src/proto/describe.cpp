@@ -16,7 +16,8 @@ std::string describe(const wire::RefusedBody& r) {
       return fmt::format("node {} has no grant for job {}: it ended or never began", r.node_id, r.job_id);
     case RefuseReason::unknown_group: return fmt::format("node {} does not know the group, or it has ended", r.node_id);
     case RefuseReason::bad_path:
-      return fmt::format("members disagree on the group's size or tree (node {})", r.node_id);
+      return fmt::format("members disagree on the group's size or tree, or the job has none there (node {})",
+                         r.node_id);
     case RefuseReason::payload_too_large:
       return fmt::format("payload or chunk is over the job's grant (node {})", r.node_id);
     case RefuseReason::wrong_epoch: return fmt::format("members disagree on the group's epoch (node {})", r.node_id);

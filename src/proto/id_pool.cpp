@@ -40,8 +40,9 @@ IdPool::Answer IdPool::open(const TokenKey& key, Job* job) {
     // Also for a token whose group has left or that was refused: a late copy, which nobody waits for.
     if (guard(Guard::token_over, known->second.over)) return {known->second.group_id};
   }
+  if (job == nullptr) return {0};  // and nothing is kept of it: anybody may name jobs that are not there
   const std::uint32_t number =
-      job == nullptr || guard(Guard::id_pool, job->ids_used >= job->grant.max_groups) ? 0 : take_number(job->grant);
+      guard(Guard::id_pool, job->ids_used >= job->grant.max_groups) ? 0 : take_number(job->grant);
   if (number == 0) {
     tokens_[key] = {0, true};
     remember(key);

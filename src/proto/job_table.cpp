@@ -19,8 +19,14 @@ Result<> JobTable::grant(const JobGrant& grant) {
   if (grant.stream_window > limits_.stream_window_max)
     return fail(Errc::invalid, "grant of job {}: stream window {} is over this node's {}", grant.job_id,
                 grant.stream_window, limits_.stream_window_max);
-  if (const Job* job = find(grant.job_id); job != nullptr) {
-    if (job->grant == grant && !job->revoked) return {};
+  if (Job* job = find(grant.job_id); job != nullptr) {
+    // Above the job's own root the tree may change while it runs, and with it the child on whose side its ranks are.
+    JobGrant as_before = grant;
+    as_before.below = job->grant.below;
+    if (job->grant == as_before && !job->revoked) {
+      job->grant.below = grant.below;
+      return {};
+    }
     return fail(Errc::exists, "grant of job {}: it has another one that is not over yet", grant.job_id);
   }
   std::uint64_t numbers = 0;
@@ -64,6 +70,13 @@ Job* JobTable::find(std::uint64_t job_id) noexcept {
   return found == jobs_.end() ? nullptr : &*found;
 }
 
+bool JobTable::may_speak(std::uint32_t child_node, std::uint32_t number) const noexcept {
+  const auto of_job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+    return !job.grant.numbers.empty() && job.grant.may_be_its(number);
+  });
+  return of_job == jobs_.end() || of_job->grant.may_speak(wire::Role::node, child_node);
+}
+
 Job* JobTable::find_active(std::uint64_t job_id) noexcept {
   Job* job = find(job_id);
   return job == nullptr || guard(Guard::revoked, job->revoked) ? nullptr : job;
@@ -81,7 +94,11 @@ void JobTable::give_back(std::uint64_t job_id, std::uint32_t osts) noexcept {
 }
 
 void JobTable::sweep() {
-  std::erase_if(jobs_, [](const Job& job) { return job.revoked && job.groups_here == 0; });
+  std::erase_if(jobs_, [](Job& job) {
+    if (!job.revoked || job.groups_here != 0) return false;
+    wipe(job.grant.key);
+    return true;
+  });
 }
 
 std::vector<JobView> JobTable::view() const {

@@ -23,6 +23,8 @@ class JobTable {
   Result<> grant(const JobGrant& grant);
   bool revoke(std::uint64_t job_id);
   Job* find(std::uint64_t job_id) noexcept;
+  /// May this child node speak of a group with this number? Numbers of no job, or of one that did not say whose they are, tell nothing.
+  bool may_speak(std::uint32_t child_node, std::uint32_t number) const noexcept;
   /// The job if it may begin something new: granted and not revoked.
   Job* find_active(std::uint64_t job_id) noexcept;
   /// OSTs for one group: at most `wish` (how a job shares its pool among its groups is its own affair), 0 if the pool is empty.

@@ -4,23 +4,27 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "base/secret.hpp"
 #include "proto/link.hpp"
 
 namespace sumac::proto {
 
 inline constexpr std::uint16_t kNoChild = 0xFFFF;
 
+/// A child, or who says it is one: until `proven` this record is all that is kept of it, and only its handshake is looked at.
 struct Link {
   LinkId id{};
-  bool greeted = false;  ///< It has said hello.
+  bool greeted = false;  ///< It has said hello, and was answered.
+  bool proven = false;   ///< It knows the key of what it said it is.
+  wire::Nonce nonce{};   ///< Ours, of this connection.
+  wire::HelloBody hello{};
+  // What follows is of a proven one.
   wire::Role role = wire::Role::client;
   std::uint64_t job_id = 0;
-  std::uint16_t version = 0;  ///< Of the wire: the highest that both speak.
-  std::uint32_t peer = 0;     ///< World rank of a client, node id of a node.
-  Secret key{};
+  std::uint16_t version = 0;            ///< Of the wire: the highest that both speak.
+  std::uint32_t peer = 0;               ///< World rank of a client, node id of a node.
   wire::NameBody name{};                ///< Of the host or node, for people; empty: it did not say.
   std::vector<std::uint16_t> child_of;  ///< [group number]: which child this link is there.
 };
@@ -34,22 +38,32 @@ class LinkTable {
       if (cells_[at].value == 0) return nullptr;
     }
   }
-  Link& add(LinkId id, std::uint32_t groups) {
+  Link& add(LinkId id) {
     if ((count_ + 1) * 2 > cells_.size()) resize(cells_.empty() ? 16 : cells_.size() * 2);
     auto link = std::make_unique<Link>();
     link->id = id;
-    link->child_of.assign(groups + 1, kNoChild);
     Link& added = *link;
     insert(id.value, std::move(link));
     ++count_;
     return added;
   }
   void remove(LinkId id) {
-    std::vector<Cell> old = std::move(cells_);
-    cells_ = std::vector<Cell>(old.size());
-    count_ = 0;
-    for (Cell& cell : old)
-      if (cell.value != 0 && cell.value != id.value) insert(cell.value, std::move(cell.link)), ++count_;
+    if (cells_.empty()) return;
+    const std::size_t mask = cells_.size() - 1;
+    std::size_t hole = home(id);
+    while (cells_[hole].value != id.value) {
+      if (cells_[hole].value == 0) return;
+      hole = (hole + 1) & mask;
+    }
+    cells_[hole] = {};
+    --count_;
+    // Those behind it that passed over this cell on their way from home move up: each must be found without a gap.
+    for (std::size_t at = (hole + 1) & mask; cells_[at].value != 0; at = (at + 1) & mask) {
+      const std::size_t from_home = (at - home({cells_[at].value})) & mask, from_hole = (at - hole) & mask;
+      if (from_home < from_hole) continue;
+      cells_[hole] = std::exchange(cells_[at], Cell{});
+      hole = at;
+    }
   }
   std::size_t size() const noexcept { return count_; }
 

@@ -43,7 +43,7 @@ class Node::Impl {
       for (auto& group : groups_)
         if (group) group->parent_closed(now);
     } else if (Link* link = ctx_.links.find(id); link != nullptr) {
-      for (std::size_t number = 1; number < groups_.size(); ++number)
+      for (std::size_t number = 1; number < link->child_of.size(); ++number)
         if (const auto child = link->child_of[number]; child != kNoChild) groups_[number]->child_closed(id, child, now);
       notes_.link_closed(id);
       ctx_.links.remove(id);
@@ -51,13 +51,16 @@ class Node::Impl {
     if (any_revoked_) ctx_.jobs.sweep();
   }
 
-  void set_parent(LinkId parent, Time now) {
-    if (ctx_.parent && !(ctx_.parent == parent)) link_closed(ctx_.parent, now);
+  void set_parent(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now) {
+    if (ctx_.parent && !(ctx_.parent == link)) link_closed(ctx_.parent, now);
     ctx_.parent = {};
-    greeting_ = parent;
-    wire::HelloBody hello = card();
-    hello.job_key = ctx_.config.node_key;
-    ctx_.control(parent, ctx_.header(AggKind::hello, 0, 0), hello);
+    greeting_ = link;
+    wire::HelloBody hello;
+    hello.role = wire::Role::node;
+    hello.id = ctx_.config.node_id;
+    hello.version_min = ctx_.config.versions.min;
+    hello.version_max = ctx_.config.versions.max;
+    ctx_.control(link, ctx_.header(AggKind::hello, 0, 0), above_.begin(parent, ctx_.config.tree_id, hello, nonce));
   }
 
   /// The new parent's first message. Nothing went up before: what a join says depends on the parent's version.
@@ -65,11 +68,14 @@ class Node::Impl {
     if (header.kind == AggKind::refused)
       return with_body<wire::RefusedBody>(frame, [&](const auto& body) { return turned_away(body); });
     if (header.kind != AggKind::welcome) return "a parent says welcome first";
-    return with_body<wire::HelloBody>(frame, [&](const wire::HelloBody& body) -> Flaw {
+    return with_body<wire::WelcomeBody>(frame, [&](const wire::WelcomeBody& body) -> Flaw {
+      wire::ProofBody proof;
+      if (const Flaw flaw = above_.judge(body, proof); flaw != nullptr) return flaw;
       ctx_.parent_version = wire::common_version(ctx_.config.versions, {body.version_min, body.version_max});
       if (ctx_.parent_version == 0) return "welcome: no wire version in common";
       ctx_.parent = std::exchange(greeting_, LinkId{});
       ctx_.parent_lost = false;
+      ctx_.control(ctx_.parent, ctx_.header(AggKind::proof, 0, 0), proof);
       if (const auto name = wire::name_body(ctx_.config.name); name && ctx_.parent_version >= 3)
         ctx_.control(ctx_.parent, ctx_.header(AggKind::name, 0, 0), *name);
       say_again_above(now);
@@ -113,14 +119,7 @@ class Node::Impl {
   // ---- what children say ----------------------------------------------------------------------------------
 
   Flaw from_child(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
-    if (header.kind == AggKind::hello) return hello(link, frame, now);
-    if (header.kind == AggKind::name)
-      return with_body<wire::NameBody>(frame, [&](const wire::NameBody& body) -> Flaw {
-        if (link.version < 3) return "name: before hello, or of a version that has none";
-        link.name = body;
-        return nullptr;
-      });
-    // A link that has not said hello is a client of job 0, which no message may name: nothing else is believed of it.
+    if (!link.proven) return from_stranger(link, header, frame);
     switch (header.kind) {
       case AggKind::contribute: {
         ++ctx_.stats.messages_in;
@@ -139,6 +138,14 @@ class Node::Impl {
       case AggKind::refused:
         return with_body<wire::RefusedBody>(frame,
                                             [&](const auto& body) { return refused_below(link, header, body, now); });
+      case AggKind::name:
+        return with_body<wire::NameBody>(frame, [&](const wire::NameBody& body) -> Flaw {
+          if (link.version < 3) return "name: of a version that has none";
+          link.name = body;
+          return nullptr;
+        });
+      case AggKind::hello:
+      case AggKind::proof: return "a second handshake";
       case AggKind::supply:
       case AggKind::skip: return "this node does not take part in recovery";
       case AggKind::result:
@@ -150,55 +157,83 @@ class Node::Impl {
     return "a child does not say this";
   }
 
-  /// What this node says of itself, up and down.
-  wire::HelloBody card() const noexcept {
-    wire::HelloBody body;
-    body.role = wire::Role::node;
+  // ---- who is believed ------------------------------------------------------------------------------------
+
+  Flaw from_stranger(Link& link, const AggHeader& header, const BufferRef& frame) {
+    if (header.kind == AggKind::hello && !link.greeted)
+      return with_body<wire::HelloBody>(frame, [&](const auto& body) { return hello(link, body); });
+    if (header.kind == AggKind::proof && link.greeted)
+      return with_body<wire::ProofBody>(frame, [&](const auto& body) { return proof(link, body); });
+    return link.greeted ? "hello is followed by the proof" : "a child says hello first";
+  }
+
+  /// The key that this hello's sender must know. False: there is none.
+  bool key_of(const wire::HelloBody& hello, Secret& key) noexcept {
+    if (hello.role == wire::Role::node)
+      return wire::make_pair_key(ctx_.config.node_key, ctx_.config.tree_id, hello.id, ctx_.config.node_id, key);
+    const Job* job = ctx_.jobs.find(hello.job_id);
+    if (job != nullptr) key = job->grant.key;
+    return job != nullptr;
+  }
+
+  wire::WelcomeBody welcome_of(const Link& link) const noexcept {
+    wire::WelcomeBody body;
+    body.nonce = link.nonce;
     body.id = ctx_.config.node_id;
     body.version_min = ctx_.config.versions.min;
     body.version_max = ctx_.config.versions.max;
     return body;
   }
 
-  Flaw hello(Link& link, const BufferRef& frame, Time) {
-    return with_body<wire::HelloBody>(frame, [&](const wire::HelloBody& body) -> Flaw {
-      const wire::VersionRange ours = ctx_.config.versions, theirs{body.version_min, body.version_max};
-      const auto version = wire::common_version(ours, theirs);
-      if (version == 0) {
-        refuse(link.id, body.job_id, 0, RefuseReason::version, AggKind::hello, packed(ours), packed(theirs));
-        why_ = fmt::format(": {} {} speaks {} to {}, this node {} to {}: update the older one",
-                           body.role == wire::Role::node ? "node" : "world rank", body.id, theirs.min, theirs.max,
-                           ours.min, ours.max);
-        return "hello: no wire version in common";
-      }
-      if (link.greeted) {
-        const bool same = link.role == body.role && link.job_id == body.job_id && link.peer == body.id;
-        if (!same) return "hello: a second one that differs";
-      }
-      if (body.role == wire::Role::node && !same_secret(body.job_key, ctx_.config.node_key))
-        return "hello: not the key of this fabric's nodes";
-      if (const Job* job = body.role == wire::Role::client ? ctx_.jobs.find(body.job_id) : nullptr; job != nullptr)
-        if (!same_secret(body.job_key, job->grant.key)) return wrong_key(link, body.job_id, AggKind::hello, 0);
-      link.greeted = true;
-      link.role = body.role;
-      link.job_id = body.job_id;
-      link.peer = body.id;
-      link.key = body.job_key;
-      link.version = version;
-      ctx_.control(link.id, ctx_.header(AggKind::welcome, 0, 0), card());
-      return nullptr;
-    });
+  wire::ProofTerms terms_of(const Link& link) const noexcept {
+    return {ctx_.config.tree_id, link.hello, welcome_of(link), ctx_.config.address};
   }
 
-  /// Said and done with before anything is made or changed for this link: nobody else notices.
-  Flaw wrong_key(Link& link, std::uint64_t job_id, AggKind what, std::uint64_t token) {
-    refuse(link.id, job_id, token, RefuseReason::bad_key, what, 0, 0);
-    return "it does not have the key of its job";
+  /// Not believed yet: it is answered, with this node's own proof, and its words are kept until it has shown that they are true.
+  Flaw hello(Link& link, const wire::HelloBody& body) {
+    const wire::VersionRange ours = ctx_.config.versions, theirs{body.version_min, body.version_max};
+    if (wire::common_version(ours, theirs) == 0) {
+      refuse(link.id, body.job_id, 0, RefuseReason::version, AggKind::hello, packed(ours), packed(theirs));
+      why_ = fmt::format(": {} {} speaks {} to {}, this node {} to {}: update the older one",
+                         body.role == wire::Role::node ? "node" : "world rank", body.id, theirs.min, theirs.max,
+                         ours.min, ours.max);
+      return "hello: no wire version in common";
+    }
+    Secret key{};
+    if (!key_of(body, key)) {
+      refuse(link.id, body.job_id, 0, RefuseReason::unknown_job, AggKind::hello, 0, 0);
+      return "hello: of a job that is not granted here";
+    }
+    link.greeted = true;
+    link.hello = body;
+    wire::WelcomeBody welcome = welcome_of(link);
+    const bool made = wire::make_proof(wire::ProvingSide::parent, key, terms_of(link), welcome.proof);
+    wipe(key);
+    if (!made) return "hello: this node can't prove who it is";
+    ctx_.control(link.id, ctx_.header(AggKind::welcome, 0, 0), welcome);
+    return nullptr;
   }
 
-  /// The job may have been granted only after the link said hello.
-  bool has_key(const Link& link, const Job& job) const noexcept {
-    return link.role == wire::Role::node || same_secret(link.key, job.grant.key);
+  Flaw proof(Link& link, const wire::ProofBody& body) {
+    const wire::HelloBody& said = link.hello;
+    Secret key{};
+    const bool is_known = key_of(said, key);
+    const bool is_proven = is_known && wire::proves(wire::ProvingSide::child, key, terms_of(link), body.proof);
+    wipe(key);
+    if (!is_proven) {
+      // Said and done with before anything is made or changed for this link: nobody else notices.
+      refuse(link.id, said.job_id, 0, is_known ? RefuseReason::bad_key : RefuseReason::unknown_job, AggKind::hello, 0,
+             0);
+      return said.role == wire::Role::node ? "proof: it does not have the key of the node that it says it is"
+                                           : "proof: it does not have the key of its job";
+    }
+    link.proven = true;
+    link.role = said.role;
+    link.job_id = said.job_id;
+    link.peer = said.id;
+    link.version = wire::common_version(ctx_.config.versions, {said.version_min, said.version_max});
+    link.child_of.assign(ctx_.config.limits.groups + 1, kNoChild);
+    return nullptr;
   }
 
   Flaw open(Link& link, const wire::OpenBody& body) {
@@ -210,7 +245,7 @@ class Node::Impl {
       refuse(link.id, body.job_id, body.token, reason, AggKind::open, limit, 1);
       return nullptr;
     };
-    if (job != nullptr && !has_key(link, *job)) return wrong_key(link, body.job_id, AggKind::open, body.token);
+    if (job != nullptr && !job->grant.may_speak(link.role, link.peer)) return no(RefuseReason::bad_path, 0);
     if (!ctx_.config.root) {
       if (job == nullptr) return no(RefuseReason::unknown_job, 0);
       notes_.put(link.id, body);
@@ -232,16 +267,17 @@ class Node::Impl {
     const std::uint32_t number = id_number(header.group_id);
     if (number == 0) return "join: group number is 0";
     const bool is_client = link.role == wire::Role::client;
-    const Job* job = is_client ? ctx_.jobs.find(link.job_id) : nullptr;
-    if (job != nullptr && !has_key(link, *job)) return wrong_key(link, link.job_id, AggKind::join, 0);
+    const Job* job = ctx_.jobs.find(is_client ? link.job_id : body.job_id);
     // Before a group is made for it, or one that stands is taken for an older one with this number: that is another job's affair.
-    if (job != nullptr && !job->grant.may_be_its(number)) return "join: a group number of another job";
+    if (is_client && job != nullptr && !job->grant.may_be_its(number)) return "join: a group number of another job";
     const auto no = [&](RefuseReason reason, std::uint32_t limit) {
       AggHeader h = ctx_.header(AggKind::refused, header.group_id, header.epoch);
       ctx_.control(link.id, h, refusal(body.job_id, 0, reason, AggKind::join, limit, number));
       return nullptr;
     };
     if (number >= groups_.size()) return no(RefuseReason::node_limit, ctx_.config.limits.groups);
+    if (job != nullptr && !(job->grant.may_speak(link.role, link.peer) && job->grant.may_be_its(number)))
+      return no(RefuseReason::bad_path, 0);
     NodeGroup* group = find(header.group_id);
     if (group == nullptr) {
       if (is_client && job == nullptr) return no(RefuseReason::unknown_job, 0);
@@ -255,6 +291,8 @@ class Node::Impl {
   Flaw refused_below(Link& link, const AggHeader& header, const wire::RefusedBody& body, Time now) {
     if (link.role != wire::Role::node || body.what != AggKind::join || header.group_id == 0)
       return "refused: only a node refuses, and only a join";
+    if (!ctx_.jobs.may_speak(link.peer, id_number(header.group_id)))
+      return "refused: of a job that has nobody below it";
     NodeGroup* group = find(header.group_id);
     if (group == nullptr) group = begin(header.group_id, now);
     if (group != nullptr) {
@@ -268,7 +306,8 @@ class Node::Impl {
 
   Flaw contribute(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
     NodeGroup* group = find(header.group_id);
-    if (group == nullptr && header.coll == wire::Coll::leave && link.role == wire::Role::node)
+    if (group == nullptr && header.coll == wire::Coll::leave && link.role == wire::Role::node &&
+        ctx_.jobs.may_speak(link.peer, id_number(header.group_id)))
       group = begin(header.group_id, now);  // it may have stood only below this child
     if (group != nullptr) return group->contribute(link, header, std::move(frame), now);
     const std::uint32_t number = id_number(header.group_id);
@@ -427,6 +466,7 @@ class Node::Impl {
   }
 
   OpenNotes notes_;
+  ChildHandshake above_;
   LinkId greeting_{};  ///< The parent to be: it has not said welcome yet.
   std::string why_;    ///< More words on the flaw that is being reported.
   const std::uint32_t payload_max_;
@@ -439,9 +479,16 @@ Node::~Node() = default;
 Result<> Node::grant(const JobGrant& grant) { return impl_->ctx_.jobs.grant(grant); }
 bool Node::revoke(std::uint64_t job_id, Time) { return impl_->revoke(job_id); }
 void Node::set_node_key(const Secret& key) { impl_->ctx_.config.node_key = key; }
-void Node::set_parent_link(LinkId parent, Time now) { impl_->set_parent(parent, now); }
-void Node::on_link_up(LinkId link, Time) {
-  if (link && impl_->ctx_.links.find(link) == nullptr) impl_->ctx_.links.add(link, impl_->ctx_.config.limits.groups);
+void Node::set_parent_link(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now) {
+  impl_->set_parent(link, parent, nonce, now);
+}
+void Node::on_link_up(LinkId link, const wire::Nonce& nonce, Time) {
+  if (link && impl_->ctx_.links.find(link) == nullptr) impl_->ctx_.links.add(link).nonce = nonce;
+}
+std::optional<wire::Role> Node::proven(LinkId id) const noexcept {
+  const Link* link = impl_->ctx_.links.find(id);
+  if (link == nullptr || !link->proven) return std::nullopt;
+  return link->role;
 }
 void Node::on_link_closed(LinkId link, Time now) { impl_->link_closed(link, now); }
 void Node::on_message(LinkId link, BufferRef frame, Time now) { impl_->on_message(link, std::move(frame), now); }
@@ -452,6 +499,8 @@ const NodeStats& Node::stats() const noexcept { return impl_->ctx_.stats; }
 std::vector<JobView> Node::jobs() const { return impl_->ctx_.jobs.view(); }
 std::uint32_t Node::links() const noexcept { return static_cast<std::uint32_t>(impl_->ctx_.links.size()); }
 
+bool Node::has_parent() const noexcept { return static_cast<bool>(impl_->ctx_.parent); }
+
 std::string who(wire::Role role, std::uint32_t peer, std::string_view name) {
   if (role == wire::Role::node) return name.empty() ? fmt::format("node {}", peer) : fmt::format("node {}", name);
   return fmt::format("rank {}{}{}", peer, name.empty() ? "" : " on host ", name);
@@ -459,7 +508,7 @@ std::string who(wire::Role role, std::uint32_t peer, std::string_view name) {
 
 std::string Node::who(LinkId id) const {
   const Link* link = impl_->ctx_.links.find(id);
-  if (link == nullptr || !link->greeted) return {};
+  if (link == nullptr || !link->proven) return {};
   return proto::who(link->role, link->peer, wire::text_of(link->name));
 }
 

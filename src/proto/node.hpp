@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "base/secret.hpp"
+#include "proto/handshake.hpp"
 #include "proto/link.hpp"
 
 namespace sumac::proto {
@@ -40,7 +42,8 @@ struct NodeConfig {
   std::uint32_t tree_id = 0;
   bool root = false;  ///< Of the tree: it hands out group ids. Others get a parent by set_parent_link().
   NodeLimits limits{};
-  Secret node_key{};              ///< What other nodes of the fabric show: without it anybody could speak for all jobs.
+  Secret node_key{};      ///< This node's own: it makes the keys of itself and each child node (wire::make_pair_key).
+  std::string address{};  ///< At which it listens, as children are told: proofs are about it.
   wire::VersionRange versions{};  ///< Spoken with children and parent.
   std::string name{};             ///< For people; told to the parent.
   /// Multicast also for groups whose members are all at this node: the links' copies leave in the same moment, so it rarely pays.
@@ -76,13 +79,26 @@ struct JobGrant {
   std::uint32_t payload = 0;        ///< Bytes of one OST.
   std::uint32_t stream_window = 0;  ///< 0: no streaming.
   std::uint32_t chunk = 0;
-  Secret key{};  ///< Members show it.
+  Secret key{};  ///< Members prove that they know it.
   /// Its groups have ids of these numbers and no other job's have, so that each node knows by itself whose an id can be. Empty: not said.
   std::vector<NumberRange> numbers{};
   bool may_be_its(std::uint32_t number) const noexcept {
     return numbers.empty() || std::any_of(numbers.begin(), numbers.end(), [&](const NumberRange& range) {
              return number >= range.first && number - range.first < range.count;
            });
+  }
+  /// Child nodes below which ranks of the job sit, and whether some sit at this node: nobody else opens or joins its groups here. None: not
+  /// said, everybody with a key may.
+  struct Below {
+    std::vector<std::uint32_t> nodes{};
+    bool ranks = false;
+    friend bool operator==(const Below&, const Below&) = default;
+  };
+  std::optional<Below> below{};
+  bool may_speak(wire::Role role, std::uint32_t peer) const noexcept {
+    if (!below) return true;
+    return role == wire::Role::client ? below->ranks
+                                      : std::find(below->nodes.begin(), below->nodes.end(), peer) != below->nodes.end();
   }
   friend bool operator==(const JobGrant&, const JobGrant&) = default;
 };
@@ -150,13 +166,14 @@ class Node {
   /// Refuses new Opens and Joins of the job at once; groups that stand live on until they have left, then the grant
   /// is gone. false: no such job.
   bool revoke(std::uint64_t job_id, Time now);
-  /// The manager was started anew: links that stand stay, later ones show this key.
+  /// The manager was started anew: links that stand stay, later ones prove this key.
   void set_node_key(const Secret& key);
 
-  /// The connection to the parent: says hello on it, then repeats what is unanswered. It may still be connecting.
-  /// Before this call what should go up waits (as state, not as a queue).
-  void set_parent_link(LinkId parent, Time now);
-  void on_link_up(LinkId link, Time now);  ///< A child connected. It must say hello before anything else.
+  /// The connection to the parent: says hello on it; when the parent has proven itself, proves this node and repeats what is
+  /// unanswered. It may still be connecting. Before this call what should go up waits (as state, not as a queue).
+  void set_parent_link(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now);
+  /// Somebody connected: nothing but its handshake is looked at before it has proven who it is. `nonce`: never used before.
+  void on_link_up(LinkId link, const wire::Nonce& nonce, Time now);
   void on_link_closed(LinkId link, Time now);
   /// One whole message. The node adds into this very buffer if it is the only holder.
   void on_message(LinkId link, BufferRef frame, Time now);
@@ -170,7 +187,10 @@ class Node {
   std::vector<GroupView> finished() const;  ///< The last ones that are over, as they were at their end.
   std::vector<JobView> jobs() const;
   std::uint32_t links() const noexcept;
-  /// "rank 5 on host h3", "node an-leaf1"; empty: nobody that has said hello.
+  bool has_parent() const noexcept;  ///< One that has proven itself.
+  /// What it has proven to be; nothing: it has proven nothing yet.
+  std::optional<wire::Role> proven(LinkId link) const noexcept;
+  /// "rank 5 on host h3", "node an-leaf1"; empty: nobody that has proven who it is.
   std::string who(LinkId link) const;
   bool idle() const noexcept;  ///< No group in any phase: nothing is under way.
 

@@ -1,4 +1,5 @@
-// Bytes become a conversation: three members of a group that stands, and strangers, say headers of the right shape
+// Bytes become a conversation: three members of a group that stands, one of the job that is no member, and one that has not proven
+// itself yet say headers of the right shape
 // with fields of the fuzzer's choice. Whatever they say, the node neither breaks nor forgets that OSTs are countable.
 #include <cstdlib>
 #include <stdexcept>
@@ -32,9 +33,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Reader in{{data, size}};
   test::StandingGroup world(3);
   auto& stranger = world.tree.add_client(world.node, 9);
+  world.tree.run();
+  auto& unproven = world.tree.add_node(300, false);
+  unproven.up = world.tree.connect(unproven, world.node);
   while (!in.left.empty()) {
     const auto who = in.byte();
-    auto& from = who % 4 == 3 ? stranger : *world.clients[who % 4];
+    auto& from = who % 4 != 3 ? *world.clients[who % 4] : (who & 0x10) != 0 ? unproven : stranger;
     wire::AggHeader h;
     h.kind = static_cast<wire::AggKind>(in.byte() % 24);
     h.tree_id = test::kTree;
@@ -58,6 +62,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (auto& byte : body) byte = static_cast<std::byte>(in.byte() & 0x07);
       const std::uint64_t job = test::kJob;
       if (body.size() >= sizeof job && (in.byte() & 1) != 0) std::memcpy(body.data(), &job, sizeof job);
+      if (h.kind == wire::AggKind::hello && (who & 0x80) != 0) {
+        wire::HelloBody hello{.job_id = job, .id = in.byte()};
+        if ((in.byte() & 1) != 0) hello.job_id = 0, hello.role = wire::Role::node;
+        wire::store(body.data(), hello);
+      }
     }
     h.payload_bytes = static_cast<std::uint32_t>(body.size());
     if ((who & 0x20) != 0 && !body.empty()) body.pop_back();
@@ -66,8 +75,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (auto* client : world.clients) world.tree.cut(client->up);
   world.tree.cut(stranger.up);
+  world.tree.cut(unproven.up);
   world.tree.run();
   for (const auto& job : world.node.node->jobs())
     if (job.osts_free != job.grant.osts || !world.node.node->idle()) std::abort();
+  if (world.node.node->proven(unproven.up) || world.node.node->links() != 0) std::abort();
   return 0;
 }

@@ -55,6 +55,7 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   struct Sink : Outbox {
     void send(LinkId, const AggHeader&, const Payload&) override { ++messages; }
     void send_control(LinkId, const AggHeader& header, std::span<const std::byte> body) override {
+      if (header.kind == AggKind::welcome) wire::load(welcome, body.data());
       if (header.kind != AggKind::opened) return;
       wire::OpenedBody opened;
       wire::load(opened, body.data());
@@ -62,6 +63,7 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
     }
     void drop(LinkId, const Error& why) override { ADD_FAILURE() << why.context; }
     std::uint32_t messages = 0, group_id = 0;
+    wire::WelcomeBody welcome;
   } sink;
   TestTree frames;
   Node node({.node_id = 1, .tree_id = kTree, .root = true}, sink);
@@ -78,8 +80,12 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
     node.on_message({link}, frames.frame(h, bytes), {});
   };
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
-    node.on_link_up({rank + 1}, {});
-    say(rank + 1, AggKind::hello, 0, wire::HelloBody{.job_id = kJob, .id = rank});
+    const wire::HelloBody hello{.job_id = kJob, .nonce = {1}, .id = rank};
+    node.on_link_up({rank + 1}, {2}, {});
+    say(rank + 1, AggKind::hello, 0, hello);
+    wire::ProofBody proof;
+    ASSERT_TRUE(wire::make_proof(wire::ProvingSide::child, {}, {kTree, hello, sink.welcome, ""}, proof.proof));
+    say(rank + 1, AggKind::proof, 0, proof);
   }
   say(1, AggKind::open, 0, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 3});
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
@@ -284,116 +290,6 @@ TEST(Node, refuses_with_the_reason_and_the_number_that_was_short) {
     world.tree.run();
     EXPECT_EQ(world.groups[0]->next_completion()->status, Errc::ok);
   }
-  {
-    JobGrant job = test::grant();
-    job.key[3] = 1;
-    TestTree tree;
-    auto& node = tree.add_node(100);
-    ASSERT_TRUE(node.node->grant(job));
-    auto& client = tree.add_client(node, 0);
-    tree.run();
-    EXPECT_TRUE(client.client->closed());
-    EXPECT_EQ(client.client->why_closed(), "node 100 does not accept the key of job 42");
-  }
-}
-
-/// Three members with the job's key on a leaf under a root, both of which know it.
-struct KeyedTree {
-  KeyedTree() : root(tree.add_node(100)), leaf(tree.add_node(200, false)) {
-    job.key = draw_secret().value();
-    for (auto* end : {&root, &leaf}) {
-      end->node->set_node_key(node_key);
-      EXPECT_TRUE(end->node->grant(job));
-    }
-    tree.set_parent(leaf, root);
-    tree.run();
-  }
-  JobGrant job = test::grant();
-  const Secret node_key = draw_secret().value();
-  TestTree tree;
-  TestTree::End &root, &leaf;
-};
-
-TEST(Node, a_wrong_key_ends_its_own_connection_and_nothing_else) {
-  KeyedTree world;
-  auto& member = world.tree.add_client(world.leaf, 0, world.job.key);
-  member.client->open(1, 1, {});
-  world.tree.run();
-  const auto standing = member.client->open_outcome(1);
-  ASSERT_EQ(standing.state, OpenOutcome::State::opened);
-  for (const std::size_t byte : {0u, 7u, 15u}) {
-    auto key = world.job.key;
-    key[byte] ^= 0x80;
-    auto& stranger = world.tree.add_client(world.leaf, 1, key);
-    stranger.client->open(2, 1, {});
-    world.tree.run();
-    EXPECT_EQ(stranger.client->why_closed(), "node 200 does not accept the key of job 42");
-    EXPECT_EQ(world.leaf.drops.size(), 1u);
-    EXPECT_THAT(world.leaf.drops.at(0), HasSubstr("it does not have the key of its job"));
-    world.leaf.drops.clear();
-  }
-  EXPECT_FALSE(member.client->closed());
-  member.client->open(3, 1, {});
-  world.tree.run();
-  EXPECT_EQ(member.client->open_outcome(3).state, OpenOutcome::State::opened);
-  EXPECT_TRUE(world.root.drops.empty());
-}
-
-TEST(Node, a_join_with_a_wrong_key_leaves_no_trace_in_the_group) {
-  // The job comes after the link has said hello: then the key is looked at when the link wants something.
-  TestTree tree;
-  auto& node = tree.add_node(100);
-  auto& stranger = tree.add_client(node, 1, draw_secret().value());
-  tree.run();
-  JobGrant job = test::grant();
-  job.key = draw_secret().value();
-  ASSERT_TRUE(node.node->grant(job));
-  auto& member = tree.add_client(node, 0, job.key);
-  member.client->open(1, 1, {});
-  tree.run();
-  const auto opened = member.client->open_outcome(1);
-  ASSERT_EQ(opened.state, OpenOutcome::State::opened);
-  const auto join = [&](TestTree::End& end, std::uint32_t world_rank) {
-    ClientGroupConfig c{.job_id = kJob,
-                        .tree_id = kTree,
-                        .group_id = opened.group_id,
-                        .world_rank = world_rank,
-                        .group_size = 1,
-                        .osts = 2,
-                        .payload_max = 128};
-    c.path.entries[0] = {100, 1};
-    c.path.length = 1;
-    auto group = ClientGroup::make(c, end, end.up);
-    EXPECT_TRUE(group) << group.error().context;
-    end.client->attach(**group);
-    (*group)->start(tree.now);
-    tree.run();
-    return *std::move(group);
-  };
-  const auto refused = join(stranger, 1);
-  EXPECT_TRUE(stranger.client->closed());
-  EXPECT_EQ(node.node->stats().groups_refused, 0u);
-  EXPECT_TRUE(node.node->idle());
-  EXPECT_EQ(join(member, 0)->phase(), ClientGroup::Phase::standing);
-}
-
-TEST(Node, who_says_it_is_a_node_shows_the_key_of_the_nodes) {
-  KeyedTree world;
-  EXPECT_TRUE(world.leaf.drops.empty());
-  EXPECT_TRUE(world.root.drops.empty());
-  for (const Secret& key : {Secret{}, world.job.key}) {
-    auto& stranger = world.tree.add_node(300, false);
-    stranger.node->set_node_key(key);
-    world.tree.set_parent(stranger, world.root);
-    world.tree.run();
-    ASSERT_EQ(world.root.drops.size(), 1u);
-    EXPECT_THAT(world.root.drops[0], HasSubstr("not the key of this fabric's nodes"));
-    world.root.drops.clear();
-  }
-  auto& member = world.tree.add_client(world.leaf, 0, world.job.key);
-  member.client->open(1, 1, {});
-  world.tree.run();
-  EXPECT_EQ(member.client->open_outcome(1).state, OpenOutcome::State::opened);
 }
 
 TEST(Node, breaking_a_rule_costs_the_connection_and_nobody_else_anything) {
@@ -446,6 +342,7 @@ TEST(Node, breaking_a_rule_costs_the_connection_and_nobody_else_anything) {
     SCOPED_TRACE(row.name);
     StandingGroup world(2);
     auto& stranger = world.tree.add_client(world.node, 9);
+    world.tree.run();
     const auto header = row.make(world);
     world.tree.inject(stranger, stranger.up, header, std::vector<std::byte>(header.payload_bytes));
     world.tree.run();

@@ -77,6 +77,8 @@ class TestTree {
                                                  .tree_id = kTree,
                                                  .root = root,
                                                  .limits = limits,
+                                                 .node_key = {static_cast<std::uint8_t>(id)},
+                                                 .address = fmt::format("test:{}", id),
                                                  .versions = versions,
                                                  .multicast_to_one_level = true},
                                       end);
@@ -84,23 +86,42 @@ class TestTree {
   }
   End& add_client(End& leaf, std::uint32_t world_rank, const Secret& key = {}, wire::VersionRange versions = {}) {
     End& end = add_end();
-    end.client = std::make_unique<ClientLink>(
-        ClientLinkConfig{
-            .job_id = kJob, .job_key = key, .world_rank = world_rank, .tree_id = kTree, .versions = versions},
-        end);
+    const auto& node = leaf.node->config();
+    end.client = std::make_unique<ClientLink>(ClientLinkConfig{.job_id = kJob,
+                                                               .leaf = {node.node_id, key, node.address},
+                                                               .world_rank = world_rank,
+                                                               .tree_id = kTree,
+                                                               .versions = versions},
+                                              end);
     end.up = connect(end, leaf);
-    end.client->set_link(end.up, now);
+    end.client->set_link(end.up, nonce(), now);
     return end;
   }
-  void set_parent(End& child, End& parent) {
+  /// As the manager tells it to the child.
+  static ParentInfo parent_of(const End& child, const End& parent) {
+    const auto& config = parent.node->config();
+    ParentInfo info{config.node_id, {}, config.address};
+    if (!wire::make_pair_key(config.node_key, kTree, child.node->config().node_id, config.node_id, info.key))
+      throw std::runtime_error("no key of a pair of nodes");
+    return info;
+  }
+  void set_parent(End& child, End& parent) { set_parent(child, parent, parent_of(child, parent)); }
+  void set_parent(End& child, End& parent, const ParentInfo& info) {
     child.up = connect(child, parent);
-    child.node->set_parent_link(child.up, now);
+    child.node->set_parent_link(child.up, info, nonce(), now);
   }
   LinkId connect(End& child, End& parent) {
     wires_.push_back({child.index, parent.index, true});
     const LinkId link{static_cast<std::uint32_t>(wires_.size() - 1)};
-    parent.node->on_link_up(link, now);
+    parent.node->on_link_up(link, nonce(), now);
     return link;
+  }
+  /// Each is another one, and the same in each run.
+  wire::Nonce nonce() {
+    wire::Nonce made{};
+    ++nonces_;
+    std::memcpy(made.data(), &nonces_, sizeof nonces_);
+    return made;
   }
   void cut(LinkId link) {
     wires_[link.value].open = false;
@@ -127,6 +148,10 @@ class TestTree {
       if (next == queue_.end()) return;
       deliver(next);
     }
+  }
+  /// What goes to `end` is lost.
+  void forget_to(const End& end) {
+    std::erase_if(queue_, [&](const Message& m) { return m.to == end.index; });
   }
   /// One message. False: nothing is under way.
   template <class Pick>
@@ -214,6 +239,7 @@ class TestTree {
 
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Wire> wires_{1};
+  std::uint64_t nonces_ = 0;
   std::deque<Message> queue_;
 };
 

@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kPayloadMax = 1u << 20;  ///< Never more behind o
 inline constexpr std::uint32_t kNoRank = 0xFFFFFFFFu;
 
 enum class AggKind : std::uint8_t {
-  hello = 1,  ///< First message of a connection, from the side that connected: who it is (HelloBody).
+  hello = 1,  ///< First message of a connection, from the side that connected: who it says it is (HelloBody).
   // up
   open = 2,        ///< Rank 0 of a communicator asks the tree's root node for a group id (OpenBody); nodes pass it on.
   join = 3,        ///< A member, or a node for all members below it, enters a group (JoinBody).
@@ -31,7 +31,8 @@ enum class AggKind : std::uint8_t {
   supply = 5,      ///< Recovery: the whole result of a number that somebody has already.
   skip = 6,        ///< Recovery: "somebody else supplies this number".
   trouble = 7,     ///< To the root: a dead rank, or who disagreed and on what (TroubleBody).
-  name = 8,  ///< Behind welcome, from version 3 on: what people call the host or node that speaks here (NameBody).
+  name = 8,        ///< Behind proof, from version 3 on: what people call the host or node that speaks here (NameBody).
+  proof = 9,  ///< Answer to welcome: the child knows the key too (ProofBody). Nothing but hello is believed before.
   // down
   opened = 16,  ///< The group id (OpenedBody).
   joined = 17,  ///< The group stands: window and payload (JoinedBody).
@@ -40,7 +41,7 @@ enum class AggKind : std::uint8_t {
   result = 19,  ///< One number's result, for every member; empty where the collective gives it no data.
   verdict = 20,     ///< From the root: the first number that nobody completes, and why (VerdictBody). Ends the group.
   void_epoch = 21,  ///< This epoch is over: ask for the next (VoidBody).
-  welcome = 22,     ///< Answer to hello: who the parent is, and the versions that it speaks (HelloBody).
+  welcome = 22,     ///< Answer to hello: who the parent is, and the proof that it knows the key (WelcomeBody).
   invited = 23,     ///< Where the group's small results come by multicast as well (InvitedBody). Before joined.
 };
 
@@ -152,15 +153,39 @@ constexpr bool seq_before(std::uint32_t a, std::uint32_t b) noexcept { return st
 
 enum class Role : std::uint32_t { client = 1, node = 2 };
 
+/// A number that is used once: whoever proves something to a peer proves it about the peer's number too, so that nothing said on one
+/// connection is of use on another.
+using Nonce = std::array<std::uint8_t, 16>;
+
+/// Of hello, welcome and proof, which no version below can change. 1 sent the key itself.
+inline constexpr std::uint16_t kHandshake = 2;
+
 struct HelloBody {
-  std::uint64_t job_id = 0;                ///< Clients only; a node speaks for all jobs.
-  std::array<std::uint8_t, 16> job_key{};  ///< Of the job; a node shows the key of the fabric's nodes.
+  std::uint64_t job_id = 0;  ///< Clients only; a node speaks for the jobs that it was granted.
+  Nonce nonce{};             ///< Of the child.
   Role role = Role::client;
   std::uint32_t id = 0;  ///< World rank of a client, node id of a node.
   std::uint16_t version_min = kAggVersionMin, version_max = kAggVersionMax;
-  std::uint32_t reserved = 0;
+  std::uint16_t handshake = kHandshake;
+  std::uint16_t options = 0;  ///< None is defined yet: room to agree on encryption.
+  friend bool operator==(const HelloBody&, const HelloBody&) = default;
 };
 static_assert(sizeof(HelloBody) == 40 && std::has_unique_object_representations_v<HelloBody>);
+
+struct WelcomeBody {
+  Nonce nonce{};                         ///< Of the parent.
+  std::array<std::uint8_t, 32> proof{};  ///< Of the parent (proof.hpp).
+  Role role = Role::node;
+  std::uint32_t id = 0;  ///< Node id.
+  std::uint16_t version_min = kAggVersionMin, version_max = kAggVersionMax;
+  std::uint32_t options = 0;  ///< Those of hello that the parent takes: none is defined yet.
+};
+static_assert(sizeof(WelcomeBody) == 64 && std::has_unique_object_representations_v<WelcomeBody>);
+
+struct ProofBody {
+  std::array<std::uint8_t, 32> proof{};  ///< Of the child (proof.hpp).
+};
+static_assert(sizeof(ProofBody) == 32 && std::has_unique_object_representations_v<ProofBody>);
 
 /// The host of a client, or a node: letters, digits and any of "-_.:", zeros behind.
 struct NameBody {

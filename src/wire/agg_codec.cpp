@@ -7,7 +7,7 @@ namespace {
 
 bool known(AggKind kind) noexcept {
   const auto value = static_cast<unsigned>(kind);
-  return (value >= 1 && value <= 8) || (value >= 16 && value <= 23);
+  return (value >= 1 && value <= 9) || (value >= 16 && value <= 23);
 }
 
 /// null is a value of both enums and stands right behind the last real one.
@@ -116,6 +116,7 @@ const char* flaw_of_control(const AggHeader& h) noexcept {
   switch (h.kind) {
     case AggKind::hello:
     case AggKind::welcome:
+    case AggKind::proof:
     case AggKind::name:
     case AggKind::open:
     case AggKind::opened: return h.group_id == 0 ? nullptr : "group_id is set before there is one";
@@ -176,9 +177,19 @@ const char* flaw(const HelloBody& b) noexcept {
   if (b.role == Role::client && b.job_id == 0) return "hello: a client has no job";
   if (b.role == Role::node && b.job_id != 0) return "hello: a node names a job";
   if (b.version_min == 0 || b.version_min > b.version_max) return "hello: versions are not a range";
-  if (b.reserved != 0) return "hello: reserved is not zero";
+  if (b.handshake != kHandshake) return "hello: of another handshake: install the same version of Sumac everywhere";
+  if (b.options != 0) return "hello: options are unknown";
   return nullptr;
 }
+
+const char* flaw(const WelcomeBody& b) noexcept {
+  if (b.role != Role::node) return "welcome: only a node welcomes";
+  if (b.version_min == 0 || b.version_min > b.version_max) return "welcome: versions are not a range";
+  if (b.options != 0) return "welcome: options are unknown";
+  return nullptr;
+}
+
+const char* flaw(const ProofBody&) noexcept { return nullptr; }  // every 32 bytes may be one
 
 std::string_view text_of(const NameBody& body) noexcept {
   const std::string_view all(body.text.data(), body.text.size());

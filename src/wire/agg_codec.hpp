@@ -4,7 +4,7 @@
 //   all kinds          magic, version (hello: any, its body says which are spoken), known kind, known flags, reserved zero, root zero
 //                      but for reduce and bcast, payload_bytes = the bytes behind the header
 //   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members zero, origin
-//                      kNoRank (trouble: any origin and members); group_id zero for hello, open and opened, not zero for join,
+//                      kNoRank (trouble: any origin and members); group_id zero for hello, welcome, proof, name, open and opened, not zero for join,
 //                      joined, trouble, verdict and void_epoch
 //   contribute         coll known, members >= 1, origin a rank; supply, skip: origin a rank; result: origin kNoRank, members zero
 //   barrier close leave   no type, no data: op, dtype, tag_dtype null, count, first, payload_bytes zero, not streaming
@@ -43,6 +43,8 @@ Result<AggHeader> decode_agg_header(std::span<const std::byte> frame, std::uint3
 const char* flaw(const AggHeader& header, std::size_t payload, std::uint32_t payload_max) noexcept;
 
 const char* flaw(const HelloBody& body) noexcept;
+const char* flaw(const WelcomeBody& body) noexcept;
+const char* flaw(const ProofBody& body) noexcept;
 const char* flaw(const NameBody& body) noexcept;
 const char* flaw(const OpenBody& body) noexcept;
 const char* flaw(const OpenedBody& body) noexcept;
@@ -79,8 +81,9 @@ std::string_view text_of(const NameBody& body) noexcept;
 /// Bytes of the body that a kind carries; 0 for the kinds that carry user data.
 constexpr std::uint32_t body_bytes(AggKind kind) noexcept {
   switch (kind) {
-    case AggKind::hello:
-    case AggKind::welcome: return sizeof(HelloBody);
+    case AggKind::hello: return sizeof(HelloBody);
+    case AggKind::welcome: return sizeof(WelcomeBody);
+    case AggKind::proof: return sizeof(ProofBody);
     case AggKind::name: return sizeof(NameBody);
     case AggKind::open: return sizeof(OpenBody);
     case AggKind::opened: return sizeof(OpenedBody);
@@ -145,6 +148,10 @@ template <>
 std::span<const FieldRow> layout<AggHeader>() noexcept;
 template <>
 std::span<const FieldRow> layout<HelloBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<WelcomeBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<ProofBody>() noexcept;
 template <>
 std::span<const FieldRow> layout<OpenBody>() noexcept;
 template <>

@@ -103,7 +103,7 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"hello may come from a newer version", "hello", [](auto& h) { h.version = 200; }, nullptr},
       {"but not from version 0", "hello", [](auto& h) { h.version = 0; }, "version"},
       {"kind 0", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(0); }, "kind is unknown"},
-      {"kind between up and down", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(9); }, "kind is unknown"},
+      {"kind between up and down", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(10); }, "kind is unknown"},
       {"a name with a group", "name", [](auto& h) { h.group_id = 1; }, "group_id"},
       {"a name that says version 1", "name", [](auto& h) { h.version = 1; }, "version"},
       {"kind behind the last", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(24); }, "kind is unknown"},
@@ -258,7 +258,10 @@ void expect_flaws(std::string_view name, const std::vector<std::function<void(Bo
 TEST(AggCodec, EachBodyFieldIsChecked) {
   expect_flaws<HelloBody>("hello", {[](auto& b) { b.role = static_cast<Role>(3); }, [](auto& b) { b.job_id = 0; },
                                     [](auto& b) { b.role = Role::node; }, [](auto& b) { b.version_min = 0; },
-                                    [](auto& b) { b.version_min = 2; }, [](auto& b) { b.reserved = 1; }});
+                                    [](auto& b) { b.version_min = 2; }, [](auto& b) { b.handshake = 1; },
+                                    [](auto& b) { b.handshake = 3; }, [](auto& b) { b.options = 1; }});
+  expect_flaws<WelcomeBody>("welcome", {[](auto& b) { b.role = Role::client; }, [](auto& b) { b.version_min = 0; },
+                                        [](auto& b) { b.version_min = 4; }, [](auto& b) { b.options = 1; }});
   expect_flaws<OpenBody>(
       "open", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_size = 0; }, [](auto& b) { b.reserved = 1; }});
   expect_flaws<OpenedBody>(

@@ -15,7 +15,7 @@ constexpr auto header_rows() {
         "unlock; in `hello`, `welcome` and `refused` any"),
       F(kind, "AggKind, table above"),
       F(tree_id, "tree of the group"),
-      F(group_id, "0 in hello, welcome, name, open, opened and in a refused open"),
+      F(group_id, "0 in hello, welcome, proof, name, open, opened and in a refused open"),
       F(epoch, "raised at each re-join; older messages are dropped"),
       F(sequence, "number in the group, wraps; trouble, verdict: the number they speak of"),
       F(coll,
@@ -40,14 +40,33 @@ constexpr auto header_rows() {
 constexpr auto hello_rows() {
   using Self = HelloBody;
   return std::array{
-      F(job_id, "a client's job; 0 from and to a node, which speaks for all jobs"),
-      F(job_key, "of the job; from a node the key of the fabric's nodes; in welcome zero. Dumps don't show it"),
+      F(job_id, "a client's job; 0 from a node, which speaks for the jobs that it was granted"),
+      F(nonce, "drawn by the child for this connection"),
       F(role, "1 client, 2 node"),
-      F(id, "world rank of a client, node id of a node (in welcome of who answers)"),
+      F(id, "world rank of a client, node id of a node"),
       F(version_min, "lowest version spoken"),
       F(version_max, "highest version spoken"),
-      F(reserved, "zero"),
+      F(handshake, "2: of hello, welcome and proof"),
+      F(options, "zero: none is defined yet (room for encryption)"),
   };
+}
+
+constexpr auto welcome_rows() {
+  using Self = WelcomeBody;
+  return std::array{
+      F(nonce, "drawn by the parent for this connection"),
+      F(proof, "HMAC-SHA-256 under the key, see below"),
+      F(role, "2 node"),
+      F(id, "node id of the parent"),
+      F(version_min, "lowest version spoken"),
+      F(version_max, "highest version spoken"),
+      F(options, "zero: none is defined yet"),
+  };
+}
+
+constexpr auto proof_rows() {
+  using Self = ProofBody;
+  return std::array{F(proof, "HMAC-SHA-256 under the key, see below")};
 }
 
 constexpr auto name_rows() {
@@ -166,6 +185,8 @@ constexpr auto void_rows() {
   }
 SUMAC_LAYOUT(AggHeader, header_rows)
 SUMAC_LAYOUT(HelloBody, hello_rows)
+SUMAC_LAYOUT(WelcomeBody, welcome_rows)
+SUMAC_LAYOUT(ProofBody, proof_rows)
 SUMAC_LAYOUT(NameBody, name_rows)
 SUMAC_LAYOUT(OpenBody, open_rows)
 SUMAC_LAYOUT(OpenedBody, opened_rows)

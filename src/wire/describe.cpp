@@ -11,6 +11,7 @@ std::string_view to_string(AggKind kind) noexcept {
   switch (kind) {
     case AggKind::hello: return "hello";
     case AggKind::welcome: return "welcome";
+    case AggKind::proof: return "proof";
     case AggKind::name: return "name";
     case AggKind::open: return "open";
     case AggKind::join: return "join";
@@ -98,8 +99,9 @@ std::string describe_body(std::span<const std::byte> bytes) {
 
 std::string describe_payload(AggKind kind, std::span<const std::byte> bytes) {
   switch (kind) {
-    case AggKind::hello:
-    case AggKind::welcome: return describe_body<HelloBody>(bytes);
+    case AggKind::hello: return describe_body<HelloBody>(bytes);
+    case AggKind::welcome: return describe_body<WelcomeBody>(bytes);
+    case AggKind::proof: return describe_body<ProofBody>(bytes);
     case AggKind::name: return describe_body<NameBody>(bytes);
     case AggKind::open: return describe_body<OpenBody>(bytes);
     case AggKind::opened: return describe_body<OpenedBody>(bytes);

@@ -3,6 +3,7 @@
 #include "wire/agg_codec.hpp"
 #include "wire/datagram.hpp"
 #include "wire/host_codec.hpp"
+#include "wire/proof.hpp"
 
 namespace sumac::wire {
 namespace {
@@ -13,7 +14,9 @@ struct KindRow {
 };
 constexpr KindRow kKinds[] = {
     {AggKind::hello, "first", "HelloBody", "who connected: a client of a job, or a node"},
-    {AggKind::name, "up", "NameBody", "behind welcome: the name of the host or node that connected, for people"},
+    {AggKind::proof, "up", "ProofBody",
+     "answer to welcome: the child knows the key too; nothing but hello is believed before"},
+    {AggKind::name, "up", "NameBody", "behind proof: the name of the host or node that connected, for people"},
     {AggKind::open, "up", "OpenBody", "rank 0 of a communicator asks the tree's root for a group id"},
     {AggKind::join, "up", "JoinBody", "a member, or a node for all members below it, enters a group"},
     {AggKind::contribute, "up", "user data", "one number's data; barrier, close and leave carry none"},
@@ -26,7 +29,8 @@ constexpr KindRow kKinds[] = {
     {AggKind::result, "down", "user data", "one number's result, for every member"},
     {AggKind::verdict, "down", "TroubleBody", "first number that nobody completes, and why; ends the group"},
     {AggKind::void_epoch, "down", "VoidBody", "this epoch is over"},
-    {AggKind::welcome, "down", "HelloBody", "answer to hello: the parent's id and versions"},
+    {AggKind::welcome, "down", "WelcomeBody",
+     "answer to hello: the parent's id and versions, and that it knows the key"},
     {AggKind::invited, "down", "InvitedBody",
      "where the group's small results come by multicast as well; before joined"},
 };
@@ -66,6 +70,16 @@ std::string wire_markdown() {
                         row.payload, row.meaning);
   text += section("AggHeader", sizeof(AggHeader), layout<AggHeader>());
   text += section("HelloBody", sizeof(HelloBody), layout<HelloBody>());
+  text += section("WelcomeBody", sizeof(WelcomeBody), layout<WelcomeBody>());
+  text += section("ProofBody", sizeof(ProofBody), layout<ProofBody>());
+  text += fmt::format(
+      "\nA proof is the HMAC-SHA-256, under the job's key or the node pair's, of: 16 letters that name the side that "
+      "proves\n(`{}`, `{}`), tree_id (4 bytes), the HelloBody, the WelcomeBody with a proof of zeros,\nand the "
+      "address at which the parent listens, as the manager tells it to children. A node pair's key is the first 16 "
+      "bytes\nof the HMAC under the parent's own key of: `{}`, tree_id, node id of the child, node id of the parent "
+      "(4 bytes each).\n",
+      kParentLabel, kChildLabel, kPairLabel);
+  text += section("NameBody", sizeof(NameBody), layout<NameBody>());
   text += section("OpenBody", sizeof(OpenBody), layout<OpenBody>());
   text += section("OpenedBody", sizeof(OpenedBody), layout<OpenedBody>());
   text += section("JoinBody", sizeof(JoinBody), layout<JoinBody>());

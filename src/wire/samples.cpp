@@ -89,8 +89,16 @@ Sample host(const HostMessage& message) {
 
 std::vector<Sample> agg_samples() {
   constexpr std::uint64_t kJob = 0x1122334455667788;
-  HelloBody hello{kJob, {}, Role::client, 11, 1, 1, 0};
-  for (std::size_t i = 0; i < hello.job_key.size(); ++i) hello.job_key[i] = static_cast<std::uint8_t>(0xA0 + i);
+  HelloBody hello{kJob, {}, Role::client, 11, 1, 1, kHandshake, 0};
+  WelcomeBody welcome{{}, {}, Role::node, 21, 1, 3, 0};
+  ProofBody proof;
+  const auto count_up = [](auto& bytes, std::uint8_t from) {
+    for (auto& byte : bytes) byte = from++;
+  };
+  count_up(hello.nonce, 0xA0);
+  count_up(welcome.nonce, 0xB0);
+  count_up(welcome.proof, 0xC0);
+  count_up(proof.proof, 0x10);
   JoinedBody joined{kJob, 12, 16, 1024, 65536, 100, 102, 6, 103, 7, 22};
   RefusedBody refused{kJob, 9, RefuseReason::no_ost, 21, 51, 2, AggKind::join, {}};
   TroubleBody trouble{TroubleReason::disagree, Field::count, 5, 2, 1000, 2000};
@@ -136,7 +144,8 @@ std::vector<Sample> agg_samples() {
 
   return {
       with_body("hello", control(AggKind::hello, 0), hello),
-      with_body("welcome", control(AggKind::welcome, 0), HelloBody{0, {}, Role::node, 21, 1, 3, 0}),
+      with_body("welcome", control(AggKind::welcome, 0), welcome),
+      with_body("proof", control(AggKind::proof, 0), proof),
       with_body("refused-hello", control(AggKind::refused, 0),
                 RefusedBody{0, 0, RefuseReason::version, 21, packed({1, 2}), packed({3, 4}), AggKind::hello, {}}),
       with_body("name", named, name_body("n1.rack-7").value()),

@@ -62,6 +62,22 @@ static int told_to_end(void) {
   return poll(&in, 1, 0) != 0;
 }
 
+enum { kSlowestUs = 1 << 20 };
+static unsigned calls_of_us[kSlowestUs + 1]; /* how many calls took so many microseconds */
+
+static long long now_us(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
+}
+
+/* 99 of 100 calls took no longer. */
+static long p99_us(long calls) {
+  long us = kSlowestUs;
+  for (long slower = calls_of_us[us]; us > 0 && slower * 100 <= calls; slower += calls_of_us[us]) --us;
+  return us;
+}
+
 static int add_up(struct sharp_coll_comm* comm, const struct member* me) {
   long in[kCount], out[kCount];
   struct sharp_coll_reduce_spec spec = {0};
@@ -75,7 +91,10 @@ static int add_up(struct sharp_coll_comm* comm, const struct member* me) {
   for (long call = 0;; ++call) {
     in[0] = me->rank == 0 && told_to_end(); /* the sum tells all of them at the same call */
     for (int i = 1; i < kCount; ++i) in[i] = call + me->rank + i;
+    const long long begun = now_us();
     const int code = sharp_coll_do_allreduce(comm, &spec);
+    const long long took = now_us() - begun;
+    ++calls_of_us[took < kSlowestUs ? took : kSlowestUs];
     if (code != SHARP_COLL_SUCCESS) {
       char why[256] = "";
       sumac_comm_error(comm, why, sizeof why);
@@ -90,7 +109,7 @@ static int add_up(struct sharp_coll_comm* comm, const struct member* me) {
       }
     }
     if (out[0] != 0) {
-      printf("steady: rank %d done after %ld calls\n", me->rank, call);
+      printf("steady: rank %d done after %ld calls, 99 of 100 within %ld us\n", me->rank, call, p99_us(call + 1));
       return 0;
     }
     if (call == 20 && me->rank == 0) {

@@ -44,7 +44,7 @@ TEST(JobKeys, a_wrong_key_is_refused_and_disturbs_nobody) {
       stranger.progress();
       return stranger.link().closed();
     }));
-    EXPECT_THAT(stranger.link().why_closed(), HasSubstr("does not accept the key of job 1"));
+    EXPECT_THAT(stranger.link().why_closed(), HasSubstr("it does not know the key"));
   }
   EXPECT_TRUE(tree.one->says("it does not have the key of its job"));
   for (std::int64_t i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(100, i));
@@ -76,10 +76,14 @@ TEST(JobKeys, a_process_that_says_it_is_a_node_does_not_speak_for_all_jobs) {
   struct Liar final : net::TransportEvents {
     void on_accepted(net::ConnId) override {}
     void on_connected(net::ConnId) override {}
-    void on_message(net::ConnId, BufferRef) override {}
+    void on_message(net::ConnId, BufferRef frame) override {
+      if (frame.size() == wire::kAggHeaderBytes + sizeof welcome)
+        wire::load(welcome, frame.data() + wire::kAggHeaderBytes), is_welcome = true;
+    }
     void on_closed(net::ConnId, const Error&) override { closed = true; }
     void on_writable(net::ConnId) override {}
-    bool closed = false;
+    bool closed = false, is_welcome = false;
+    wire::WelcomeBody welcome;
   } liar;
   BufferPool pool(1u << 20);
   const auto transport = net::make_transport({}, pool).value();
@@ -90,12 +94,18 @@ TEST(JobKeys, a_process_that_says_it_is_a_node_does_not_speak_for_all_jobs) {
   wire::HelloBody body;
   body.role = wire::Role::node;
   body.id = 2;
-  body.job_key = holder.job.key;  // a member's is not a node's
-  header.payload_bytes = sizeof body;
-  std::vector<std::byte> frame(wire::kAggHeaderBytes + sizeof body);
-  wire::encode(header, std::span(frame).first<wire::kAggHeaderBytes>());
-  wire::store(frame.data() + wire::kAggHeaderBytes, body);
-  ASSERT_EQ(transport->send(conn, frame, {}), Errc::ok);
+  ASSERT_EQ(transport->send(conn, wire::encoded(header, body), {}), Errc::ok);
+  ASSERT_TRUE(group.until([&] {
+    transport->progress(liar);
+    return liar.is_welcome;
+  }));
+  EXPECT_FALSE(liar.closed);
+  wire::ProofBody proof;
+  const wire::ProofTerms terms{holder.job.tree_id, body, liar.welcome, holder.job.address.begin()->second};
+  // A member's key is not a node's.
+  ASSERT_TRUE(wire::make_proof(wire::ProvingSide::child, holder.job.key, terms, proof.proof));
+  header.kind = wire::AggKind::proof;
+  ASSERT_EQ(transport->send(conn, wire::encoded(header, proof), {}), Errc::ok);
   ASSERT_TRUE(group.until([&] {
     transport->progress(liar);
     return liar.closed;
@@ -120,6 +130,12 @@ TEST(JobKeys, a_member_of_one_job_claims_no_group_of_another) {
     for (const auto claim : {next, newer}) {
       SCOPED_TRACE(fmt::format("job {} claims {:x}", job->job_id, claim));
       TestMember stranger(*job, 1, true);
+      ASSERT_TRUE(group.until([&] {
+        stranger.progress();
+        return stranger.link().settled();
+      }));
+      EXPECT_EQ(stranger.link().closed(), job == &nobody) << "who is in no job is not even welcome";
+      if (stranger.link().closed()) continue;
       stranger.join(claim);
       EXPECT_TRUE(group.until([&] {
         stranger.progress();

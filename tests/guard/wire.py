@@ -1,6 +1,7 @@
 """Bytes of the tcp transport (src/net/tcp_frame.hpp) and of hop messages (docs/wire.md), for links that no library of ours would make."""
 
 import collections
+import hmac
 import socket
 import struct
 
@@ -9,7 +10,7 @@ MESSAGE_MAX = 1 << 20
 # net::FrameType
 FRAME_HELLO, FRAME_WELCOME, FRAME_DATA, FRAME_PING, FRAME_PONG = range(1, 6)
 # wire::AggKind
-HELLO, OPEN, JOIN, CONTRIBUTE, SUPPLY, SKIP, TROUBLE, NAME = range(1, 9)
+HELLO, OPEN, JOIN, CONTRIBUTE, SUPPLY, SKIP, TROUBLE, NAME, PROOF = range(1, 10)
 OPENED, JOINED, REFUSED, RESULT, VERDICT, VOID_EPOCH, WELCOME, INVITED = range(16, 24)
 # wire::Role
 CLIENT, NODE = 1, 2
@@ -38,9 +39,15 @@ def agg(kind, body=b"", **fields):
     return HEADER.pack(*Header(**given)) + body
 
 
-def hello(job_id=0, key=bytes(16), role=CLIENT, number=0, versions=(1, 3)):
-    """The body of hello: a rank of a job by its key, or a node."""
-    return struct.pack("<Q16sIIHHI", job_id, key, role, number, *versions, 0)
+def hello(job_id=0, nonce=bytes(16), role=CLIENT, number=0, versions=(1, 3), handshake=2, options=0):
+    """The body of hello. Of handshake 0, which is no more, `nonce` was the key itself."""
+    return struct.pack("<Q16sIIHHHH", job_id, nonce, role, number, *versions, handshake, options)
+
+
+def proof(key, tree_id, hello_body, welcome_body, address, side=b"sumac child v2 \n"):
+    """The body of proof (docs/wire.md): what the child says when it knows the key."""
+    said = welcome_body[:16] + bytes(32) + welcome_body[48:]
+    return hmac.digest(key, side + struct.pack("<I", tree_id) + hello_body + said + address.encode(), "sha256")
 
 
 class Link:

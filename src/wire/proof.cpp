@@ -1,0 +1,71 @@
+#include "wire/proof.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/bytes.hpp"
+#include "wire/agg_codec.hpp"
+#include "wire/host.hpp"
+
+namespace sumac::wire {
+namespace {
+
+/// What is authenticated: parts of fixed sizes, and the only one that is not stands last.
+class Text {
+ public:
+  void put(std::string_view text) noexcept {
+    std::memcpy(bytes_.data() + size_, text.data(), text.size());
+    size_ += text.size();
+  }
+  void put(std::uint32_t number) noexcept {
+    store_le(bytes_.data() + size_, number);
+    size_ += sizeof number;
+  }
+  template <Message Body>
+  void put(const Body& body) noexcept {
+    store(bytes_.data() + size_, body);
+    size_ += sizeof body;
+  }
+  std::span<const std::byte> bytes() const noexcept { return std::span(bytes_).first(size_); }
+
+ private:
+  std::array<std::byte, 16 + 4 + sizeof(HelloBody) + sizeof(WelcomeBody) + kAddressMax> bytes_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace
+
+bool make_proof(ProvingSide side, const Secret& key, const ProofTerms& terms, Mac& proof) noexcept {
+  proof = {};
+  if (terms.address.size() >= kAddressMax) return false;
+  WelcomeBody welcome = terms.welcome;
+  welcome.proof = {};
+  Text text;
+  text.put(side == ProvingSide::parent ? kParentLabel : kChildLabel);
+  text.put(terms.tree_id);
+  text.put(terms.hello);
+  text.put(welcome);
+  text.put(terms.address);
+  return hmac_sha256(key, text.bytes(), proof);
+}
+
+bool proves(ProvingSide side, const Secret& key, const ProofTerms& terms, const Mac& proof) noexcept {
+  Mac expected;
+  return make_proof(side, key, terms, expected) && same_secret(expected, proof);
+}
+
+bool make_pair_key(const Secret& parent_key, std::uint32_t tree_id, std::uint32_t child, std::uint32_t parent,
+                   Secret& key) noexcept {
+  Text text;
+  text.put(kPairLabel);
+  text.put(tree_id);
+  text.put(child);
+  text.put(parent);
+  Mac mac;
+  const bool made = hmac_sha256(parent_key, text.bytes(), mac);
+  std::copy_n(mac.begin(), key.size(), key.begin());
+  wipe(mac);
+  return made;
+}
+
+}  // namespace sumac::wire

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Silent connections close no node: greeted ones, such with a hello that nobody proves, and such that begin a message and never end it are gone within
+seconds, and meanwhile an honest job finds its places."""
+
+import os
+import socket
+import struct
+import time
+
+import common
+import wire
+
+CROWD = 4096
+PATIENCE = 20  # seconds; a node says 5, and this machine may be busy
+
+
+def hold(port, count, bytes_hex, go):
+    """So many connections that say these bytes and nothing more; then counts those that are there after PATIENCE."""
+    room = common.many_descriptors(count + 50) - 50
+    links, said = [], bytes.fromhex(bytes_hex)
+    for _ in range(min(count, room)):
+        try:
+            link = socket.create_connection(("127.0.0.1", port), timeout=20)
+            link.sendall(said)
+            links.append(link)
+        except OSError:
+            pass  # sent away: as good as gone
+    os.write(go, b"!")
+    end = time.monotonic() + PATIENCE
+    while links and time.monotonic() < end:
+        left = []
+        for link in links:
+            link.setblocking(False)
+            try:
+                while link.recv(4096):
+                    pass
+            except BlockingIOError:
+                left.append(link)
+            except OSError:
+                pass
+        links = left
+        time.sleep(0.2)
+    return len(links)
+
+
+def attack(rows, args):
+    count = CROWD if args.long else 1200
+    common.many_descriptors(3 * CROWD)
+    house = common.House("f09", descriptors=2 * CROWD, words={"sharp_an": ["--chunk-max", "1MiB"]})
+    greeting = wire.greeting()
+    said = {
+        "silent": greeting,
+        "with a hello of an unknown job": greeting + wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(4242))),
+        "with a hello of a node": greeting + wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(0, role=wire.NODE, number=2))),
+        "in a message without end": greeting + struct.pack("<HBBI", 0x4653, wire.FRAME_DATA, 0, 1 << 20),
+    }
+    for name, words in said.items():
+        crowd = common.begun(hold, house.node_port, count, words.hex())
+        done = house.job()
+        rows.add(f"f09 {name}: an honest job failed", "exit status", done.code, 0)
+        rows.add(f"f09 {name}: of {count} there after {PATIENCE} s", "links", crowd.result(PATIENCE + 60), 0)
+    house.close()
+
+
+common.main(attack, __doc__)
