@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/socket_directory.hpp"
+
 namespace sumac::lab {
 
 namespace {
@@ -133,6 +135,12 @@ Result<UniqueFd> connect_to(const std::string& name) {
     if (errno == ECONNREFUSED) return fail(Errc::not_found, "nobody listens at {}", name);
     return fail_errno("connect to the lab");
   }
+  // Anybody may bind an abstract name. What a call sends (its terminal, its environment) is for a lab of root's or our own.
+  const auto owner = peer_uid(fd->get());
+  if (!owner) return tl::unexpected(owner.error());
+  if (*owner != 0 && *owner != ::geteuid())
+    return fail(Errc::denied, "user {} listens at {} and is sent nothing: labs of user {} and of root are meant",
+                *owner, name, ::geteuid());
   return fd;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -59,6 +60,26 @@ Result<> take_down(const std::optional<std::string>& name) {
   return {};
 }
 
+/// A password or token of the caller's other programs: commands in the lab have no use for it, and each of them would hand it on. Names of our own
+/// and of MPI are no secrets, and a variable that names a file is none.
+bool looks_secret(std::string_view variable) {
+  const auto name = variable.substr(0, variable.find('='));
+  const auto value = variable.substr(std::min(variable.size(), name.size() + 1));
+  for (const std::string_view ours : {"SUMAC_", "SHARP_", "HCOLL_", "OMPI_", "UCX_", "MPI"})
+    if (name.starts_with(ours)) return false;
+  if (name == "SSH_AUTH_SOCK" || name == "DBUS_SESSION_BUS_ADDRESS") return true;
+  if (value.starts_with('/')) return false;
+  for (std::string_view rest = name; !rest.empty();) {
+    auto word = std::string(rest.substr(0, rest.find('_')));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    for (auto& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    for (const std::string_view secret : {"TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE", "PWD",
+                                          "PASS", "CREDENTIAL", "CREDENTIALS", "KEY", "APIKEY", "AUTH", "COOKIE"})
+      if (word == secret && name != "PWD" && name != "OLDPWD") return true;
+  }
+  return false;
+}
+
 Command command_from_here(std::vector<std::string> arguments) {
   Command command;
   std::error_code error;
@@ -73,6 +94,7 @@ Command command_from_here(std::vector<std::string> arguments) {
         text.starts_with("ORTE_") || text.starts_with("OMPI_MCA_ess_") || text.starts_with("OMPI_MCA_orte_")) {
       continue;
     }
+    if (looks_secret(text)) continue;
     // Directories of this machine: on a host they are either not there or shared with the other hosts. It has a /tmp of its own.
     if (text.starts_with("TMPDIR=") || text.starts_with("TMP=") || text.starts_with("TEMP=") ||
         text.starts_with("XDG_RUNTIME_DIR=")) {

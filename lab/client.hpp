@@ -2,6 +2,7 @@
 // What `sumac lab exec|mpirun|status|down` say to a lab, from the machine or from inside one of its places.
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
@@ -22,7 +23,10 @@ Result<> take_down(const std::optional<std::string>& name);
 /// status (128 + number for a signal; 126 and 127 with a line on stderr if it could not be started).
 Result<int> run_in_place(const std::optional<std::string>& name, const std::string& place, const Command& command);
 
-/// This process's environment and directory, as a program in the lab should have it.
+/// Is `NAME=VALUE` one of those that stay here: a token, password or key by its name?
+bool looks_secret(std::string_view variable);
+
+/// This process's environment (but for secrets) and directory, as a program in the lab should have it.
 Command command_from_here(std::vector<std::string> arguments);
 
 }  // namespace sumac::lab

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "lab/place.hpp"
+
 namespace sumac::lab {
 
 Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const Plan& plan, const LabOptions& options) {
@@ -29,22 +31,34 @@ Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const P
                   fabric_file, place.name);
     return fmt::format("{}:{}", ip_text(*ip), fabric.manager->port);
   };
+  const auto trust = [&](std::vector<std::string>& command) {
+    if (options.certify)
+      command.insert(command.end(), {"--tls-dir", kTlsDirectory});
+    else
+      command.emplace_back("--allow-insecure");
+    command.insert(command.end(), {"--ready-fd", "3"});
+  };
   std::vector<DaemonSpec> daemons;
-  daemons.push_back(
-      {"sharp_am",
-       manager.name,
-       {program("sharp_am"), "--fabric", fabric_file, "--listen", listen, "--allow-insecure", "--ready-fd", "3"},
-       "sharp_am.log"});
+  daemons.push_back({"sharp_am",
+                     manager.name,
+                     {program("sharp_am"), "--fabric", fabric_file, "--listen", listen},
+                     "sharp_am.log",
+                     {"manager", "lab"}});
+  trust(daemons.back().arguments);
   for (const auto& node : fabric.nodes) {
     const auto& place = place_of(plan, node.place, node.name);
     const auto address = address_for(place);
     if (!address) return tl::unexpected(address.error());
     const auto& device = plan.first_port_of(place).device;
-    std::vector<std::string> command{program("sharp_an"), "--name", node.name,         "--manager", *address,
-                                     "--device",          device,   "--allow-insecure"};
+    std::vector<std::string> command{program("sharp_an"), "--name", node.name, "--manager", *address,
+                                     "--device",          device};
     if (!options.transport.empty()) command.insert(command.end(), {"--transport", options.transport});
-    command.insert(command.end(), {"--ready-fd", "3"});
-    daemons.push_back({"sharp_an " + node.name, place.name, std::move(command), "sharp_an." + node.name + ".log"});
+    trust(command);
+    daemons.push_back({"sharp_an " + node.name,
+                       place.name,
+                       std::move(command),
+                       "sharp_an." + node.name + ".log",
+                       {"node", node.name}});
   }
   for (const auto& host : fabric.hosts) {
     if (!host.compute) continue;
@@ -52,8 +66,10 @@ Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const P
     if (!address) return tl::unexpected(address.error());
     daemons.push_back({"sharpd " + host.name,
                        host.name,
-                       {program("sharpd"), "--manager", *address, "--allow-insecure", "--ready-fd", "3"},
-                       "sharpd." + host.name + ".log"});
+                       {program("sharpd"), "--manager", *address},
+                       "sharpd." + host.name + ".log",
+                       {"host", host.name}});
+    trust(daemons.back().arguments);
   }
   return daemons;
 }

@@ -15,6 +15,7 @@ struct DaemonSpec {
   std::string place;  ///< Where it runs.
   std::vector<std::string> arguments;
   std::string log_name;
+  std::pair<std::string, std::string> identity;  ///< Role and name in its certificate.
 };
 
 /// In the order of starting: the manager alone first, then all others together.

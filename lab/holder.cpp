@@ -87,7 +87,7 @@ class Lab {
     auto privileged = leave_the_machines_network();
     if (!privileged) return tl::unexpected(privileged.error());
     (void)write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");  // see place.cpp
-    if (auto ok = make_places(*privileged); !ok) return ok;
+    if (auto ok = make_places(*privileged, wanted); !ok) return ok;
     if (auto ok = make_switch(); !ok) return ok;
     if (!wanted.empty()) {
       if (auto ok = start_daemons(wanted); !ok) return ok;
@@ -118,12 +118,24 @@ class Lab {
     signals_ = UniqueFd{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
   }
 
-  Result<> make_places(bool privileged) {
+  /// By which the daemons of a place, and people in it, prove who they are.
+  Result<PlaceFiles> certificates(const Place& place, const std::vector<DaemonSpec>& wanted) const {
+    if (wanted.empty() || !options_.certify) return PlaceFiles{};
+    Identities all{{"admin", "lab"}};
+    for (const auto& daemon : wanted)
+      if (daemon.place == place.name) all.push_back(daemon.identity);
+    return options_.certify(all);
+  }
+
+  Result<> make_places(bool privileged, const std::vector<DaemonSpec>& wanted) {
     auto netlink = Netlink::open();
     if (!netlink) return tl::unexpected(netlink.error());
-    const PlaceOptions options{options_.shared_directories, privileged};
+    PlaceOptions options{options_.shared_directories, {}, privileged};
     for (std::size_t i = 0; i < plan_.places.size(); ++i) {
       const auto& place = plan_.places[i];
+      auto files = certificates(place, wanted);
+      if (!files) return within(place.name, files.error());
+      options.tls_files = *std::move(files);
       auto running = start_place(plan_, i, options);
       if (!running) return tl::unexpected(running.error());
       places_.push_back(std::move(*running));

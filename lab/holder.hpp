@@ -1,7 +1,10 @@
 #pragma once
 // The one parent of a lab. Everything of the lab (places, switch, daemons, what people start in it) lives by it, and
 // ends when it ends, however it ends.
+#include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.hpp"
@@ -10,12 +13,18 @@
 
 namespace sumac::lab {
 
+/// Who daemons and people of one place are, "node" "an-leaf1", and the files (PEM) by which they prove it.
+using Identities = std::vector<std::pair<std::string, std::string>>;
+using PlaceFiles = std::map<std::string, std::string>;
+
 struct LabOptions {
   std::string name;
   std::string fabric_file;    ///< Absolute; the manager reads it too.
   std::string bin_directory;  ///< Where the daemons' programs lie.
   std::string transport;      ///< Of the nodes' data; empty: their own default.
   bool daemons = true;
+  /// Makes certificates of the lab's own authority; none: its daemons talk in clear text.
+  std::function<Result<PlaceFiles>(const Identities&)> certify;
   bool foreground = false;  ///< Ends when `report` is closed by its reader.
   std::vector<std::string> shared_directories;
 };

@@ -3,6 +3,7 @@
 // programs on request and reaps what they leave. It dies with the lab's parent, and everything in the place with it.
 #include <sys/types.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,12 @@ namespace sumac::lab {
 /// Where a program inside a place finds the lab: listens in the place's own network namespace.
 inline constexpr const char* kInsideSocket = "sumac-lab-inside";
 
+/// Certificates of the place's daemons, and of people in it, as `sumac pki` names them.
+inline constexpr const char* kTlsDirectory = "/run/sumac/tls";
+
 struct PlaceOptions {
-  std::vector<std::string> shared_directories;  ///< Below /tmp, /run or /dev/shm, and yet seen in every place.
+  std::vector<std::string> shared_directories;     ///< Below /tmp, /run or /dev/shm, and yet seen in every place.
+  std::map<std::string, std::string> tls_files{};  ///< Texts by name, for kTlsDirectory; none: it is not made.
   bool privileged = true;  ///< false: in a user namespace, where the machine's /sys may have to stay.
 };
 

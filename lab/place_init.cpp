@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "lab/channel.hpp"
+#include "lab/place.hpp"
 
 namespace sumac::lab {
 
@@ -65,6 +66,11 @@ struct Program {
   ::clearenv();
   for (const auto& text : command->environment) ::putenv(const_cast<char*>(text.c_str()));
   ::setenv("UCX_NET_DEVICES", devices.c_str(), 1);
+  // sharp_cmd and its like find the manager's authority and a certificate of role admin there.
+  if (::access(kTlsDirectory, F_OK) == 0) {
+    ::setenv("SUMAC_TLS_DIR", kTlsDirectory, 1);
+    for (const char* other : {"SUMAC_TLS_CA", "SUMAC_TLS_CERT", "SUMAC_TLS_KEY"}) ::unsetenv(other);
+  }
   if (auto ok = send_message(connection, "started"); !ok) ::_exit(126);  // the starter is gone
   ::execvp(arguments[0], arguments.data());
   const int code = errno;

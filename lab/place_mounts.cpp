@@ -25,6 +25,19 @@ Result<> bind_over(const std::string& source, const std::string& target) {
   return {};
 }
 
+/// Each place has its own and no other's.
+Result<> write_tls_files(const std::map<std::string, std::string>& files) {
+  if (files.empty()) return {};
+  if (::mkdir(kTlsDirectory, 0700) < 0) return fail_errno(fmt::format("make {} in the place", kTlsDirectory));
+  for (const auto& [name, text] : files) {
+    const auto path = fmt::format("{}/{}", kTlsDirectory, name);
+    const UniqueFd file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+    if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+      return fail_errno(fmt::format("write {} in the place", path));
+  }
+  return {};
+}
+
 struct Kept {
   std::string path;
   UniqueFd fd;
@@ -66,6 +79,7 @@ Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
   // Where daemons put their sockets; an installation makes it when the machine starts.
   if (::mkdir("/run/sumac", 0755) < 0) return fail_errno("make /run/sumac in the place");
   if (auto ok = write_hosts_file(plan); !ok) return ok;
+  if (auto ok = write_tls_files(options.tls_files); !ok) return ok;
   if (auto ok = mount_over("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok) return ok;
   // A fresh sysfs shows the place's own devices. A user namespace may be refused it; then the machine's stays, which is
   // of use to nobody but programs that look their device up there.

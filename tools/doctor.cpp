@@ -2,20 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
+
+#include "tools/manager_status.hpp"
 
 namespace sumac::tools {
 namespace {
 
 constexpr char kHelp[] =
-    "usage: sumac doctor [--json] [--manager ADDR:PORT]\n"
+    "usage: sumac doctor [--json] [--manager ADDR:PORT|unix:PATH]\n"
     "\n"
     "Looks at this machine and at what runs on it, and says what to mend: processors, limits, shared memory, single "
     "copy, clock,\n"
     "network, MPI, sharpd, manager. Changes nothing. Ends with 1 if something is bad.\n"
     "  --json               for programs\n"
-    "  --manager ADDR:PORT  where sharp_am should be (SUMAC_HOSTD_MANAGER, or 127.0.0.1:6126)\n";
+    "  --manager ADDR:PORT|unix:PATH  where sharp_am should be; else SUMAC_HOSTD_MANAGER says, else what `sumac up` "
+    "started, else\n"
+    "                       unix:/run/sumac-am/am.sock\n";
 
 const char* word(Health health) {
   switch (health) {
@@ -45,8 +48,7 @@ void print_json(const std::vector<Finding>& findings) {
 
 int doctor_command(const Arguments& arguments) {
   bool json = false;
-  const char* set = std::getenv("SUMAC_HOSTD_MANAGER");
-  std::string manager = set != nullptr && *set != '\0' ? set : "127.0.0.1:6126";
+  std::string manager = manager_of_environment();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--help" || arguments[i] == "-h") return fmt::print(kHelp), 0;
     if (arguments[i] == "--json") {

@@ -93,7 +93,12 @@ Finding manager_at(const std::string& address) {
     return {"sharp_am", Health::bad, legal.error().context, ""};
   const auto tls = control::Tls::of_environment();
   if (!tls) return {"sharp_am", Health::bad, tls.error().context, ""};
-  const auto stub = control::v1::Manager::NewStub(control::make_channel(address, tls->get()));
+  const auto channel = control::make_channel(address, tls->get());
+  if (!channel)
+    return {"sharp_am", channel.error().code == Errc::denied ? Health::bad : Health::note,
+            fmt::format("no answer at {}: {}", address, channel.error().context),
+            "needed on a cluster only: start sharp_am, or say where it is with --manager"};
+  const auto stub = control::v1::Manager::NewStub(*channel);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
   control::v1::PingReply reply;

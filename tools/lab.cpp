@@ -11,7 +11,8 @@ namespace {
 
 constexpr Subcommand kLabCommands[] = {
     {"up",
-     "FILE.yaml [--bare] [--name N] [--transport tcp|ucx] [--share DIR] [--foreground]   bring the fabric up, and its "
+     "FILE.yaml [--bare] [--allow-insecure] [--name N] [--transport tcp|ucx] [--share DIR] [--foreground]   bring the "
+     "fabric up, and its "
      "daemons",
      lab_up},
     {"exec", "[--name N] HOST -- COMMAND...   run a command on a host", lab_exec},

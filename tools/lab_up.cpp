@@ -11,6 +11,7 @@
 #include "lab/client.hpp"
 #include "lab/holder.hpp"
 #include "tools/lab.hpp"
+#include "tools/run_pki.hpp"
 #include "topo/validate.hpp"
 
 namespace sumac::tools {
@@ -26,8 +27,24 @@ void share_if_hidden(std::vector<std::string>& shared, const std::filesystem::pa
   }
 }
 
+/// The lab has an authority of its own, whose key is in no file and goes with the lab's parent.
+Result<std::function<Result<lab::PlaceFiles>(const lab::Identities&)>> lab_authority() {
+  auto made = RunAuthority::make();
+  if (!made) return tl::unexpected(made.error());
+  return [authority = *std::move(made)](const lab::Identities& all) -> Result<lab::PlaceFiles> {
+    std::vector<control::Identity> holders;
+    for (const auto& [role, name] : all) {
+      auto known = control::parse_role(role);
+      if (!known) return tl::unexpected(known.error());
+      holders.push_back({*known, name});
+    }
+    return authority.issue(holders);
+  };
+}
+
 Result<lab::LabOptions> parse(const Arguments& arguments) {
   lab::LabOptions options;
+  bool certificates = true;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const auto& word = arguments[i];
     const auto value = [&]() -> Result<std::string> {
@@ -36,6 +53,8 @@ Result<lab::LabOptions> parse(const Arguments& arguments) {
     };
     if (word == "--bare") {
       options.daemons = false;
+    } else if (word == "--allow-insecure") {
+      certificates = false;
     } else if (word == "--foreground") {
       options.foreground = true;
     } else if (word == "--name" || word == "--share" || word == "--transport") {
@@ -58,6 +77,11 @@ Result<lab::LabOptions> parse(const Arguments& arguments) {
   if (options.fabric_file.empty())
     return fail(Errc::invalid, "lab up: name a fabric file, like lab/fabrics/test-4h.yaml");
   options.bin_directory = bin_directory();
+  if (certificates) {
+    auto certify = lab_authority();
+    if (!certify) return tl::unexpected(certify.error());
+    options.certify = *std::move(certify);
+  }
   std::error_code error;
   share_if_hidden(options.shared_directories, std::filesystem::path(options.bin_directory).parent_path());
   share_if_hidden(options.shared_directories, std::filesystem::path(options.fabric_file).parent_path());

@@ -15,7 +15,10 @@ Result<nlohmann::json> ask_manager(const std::string& endpoint) {
   if (const auto legal = control::check_endpoint(endpoint, true); !legal) return tl::unexpected(legal.error());
   const auto tls = control::Tls::of_environment();
   if (!tls) return tl::unexpected(tls.error());
-  const auto stub = control::v1::Manager::NewStub(control::make_channel(endpoint, tls->get()));
+  const auto channel = control::make_channel(endpoint, tls->get());
+  if (!channel)
+    return within(fmt::format("no manager at {}: start sharp_am, or say where it is", endpoint), channel.error());
+  const auto stub = control::v1::Manager::NewStub(*channel);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
   control::v1::StatusReply reply;
@@ -31,7 +34,7 @@ Result<nlohmann::json> ask_manager(const std::string& endpoint) {
 std::string manager_of_environment() {
   if (const char* set = std::getenv("SUMAC_HOSTD_MANAGER"); set != nullptr && *set != '\0') return set;
   if (const auto up = manager_socket_of_up(); ::access(up.c_str(), F_OK) == 0) return "unix:" + up;
-  return "127.0.0.1:6126";
+  return control::kManagerDefault;
 }
 
 }  // namespace sumac::tools

@@ -176,8 +176,8 @@ Result<> init(const Wish& wish) {
         "next: sumac pki issue {0} node NAME..., sumac pki issue {0} host NAME..., with names as in the fabric file\n",
         directory);
   fmt::print(
-      "then: copy ca.crt and the two files of its own to each machine; start its daemon with --tls-ca ca.crt "
-      "--tls-cert ROLE-NAME.crt --tls-key ROLE-NAME.key\n");
+      "then: copy ca.crt and the two files of its own into one directory of each machine; start its daemon with "
+      "--tls-dir DIRECTORY\n");
   return {};
 }
 
@@ -198,8 +198,9 @@ Result<> issue_all(const Wish& wish) {
       return made;
     fmt::print("made {0}.crt and {0}.key\n", stem_of(directory, who));
   }
-  fmt::print("next: copy them and {}/ca.crt to that machine; its daemon takes --tls-ca, --tls-cert and --tls-key\n",
-             directory);
+  fmt::print(
+      "next: copy them and {}/ca.crt to that machine; its daemon takes --tls-dir with the directory where they lie\n",
+      directory);
   return {};
 }
 

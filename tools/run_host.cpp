@@ -94,7 +94,7 @@ Result<std::vector<RunDaemon>> start(const Settings& settings, const std::string
   for (auto& [name, command] : commands) {
     if (get(settings, "allow_insecure") == "1") command.emplace_back("--allow-insecure");
     if (!tls.empty())
-      for (auto& word : tls_options(directory, name)) command.push_back(std::move(word));
+      for (auto& word : tls_options(directory)) command.push_back(std::move(word));
     if (::access(command[0].c_str(), X_OK) < 0)
       return fail(Errc::invalid, "{} is not there: install Sumac at the same place on every host", command[0]);
     auto daemon = RunDaemon::start(name, command, fmt::format("{}/{}.log", directory, name), interrupt_fd);

@@ -21,13 +21,14 @@ Result<RunAuthority> RunAuthority::make() {
   return RunAuthority(*std::move(pair), when);
 }
 
-Result<TlsTexts> RunAuthority::issue(const std::vector<Holder>& holders) const {
+Result<TlsTexts> RunAuthority::issue(const std::vector<control::Identity>& holders) const {
   TlsTexts texts{{"ca.crt", pair_.certificate}};
-  for (const auto& [program, who] : holders) {
+  for (const auto& who : holders) {
     auto pair = control::issue_certificate(pair_, who, when_);
     if (!pair) return tl::unexpected(pair.error());
-    texts[program + ".crt"] = std::move(pair->certificate);
-    texts[program + ".key"] = std::move(pair->key);
+    const auto stem = fmt::format("{}-{}", to_string(who.role), who.name);
+    texts[stem + ".crt"] = std::move(pair->certificate);
+    texts[stem + ".key"] = std::move(pair->key);
   }
   return texts;
 }
@@ -40,11 +41,6 @@ Result<> write_tls(const std::string& directory, const TlsTexts& texts) {
   return {};
 }
 
-std::vector<std::string> tls_options(const std::string& directory, const std::string& program) {
-  const auto folder = directory + kTlsSuffix;
-  return {"--tls-ca",   folder + "/ca.crt",
-          "--tls-cert", folder + "/" + program + ".crt",
-          "--tls-key",  folder + "/" + program + ".key"};
-}
+std::vector<std::string> tls_options(const std::string& directory) { return {"--tls-dir", directory + kTlsSuffix}; }
 
 }  // namespace sumac::tools

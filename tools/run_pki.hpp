@@ -20,12 +20,8 @@ class RunAuthority {
  public:
   static Result<RunAuthority> make();
 
-  /// ca.crt, and NAME.crt with NAME.key for each, named as `program`, who reads them.
-  struct Holder {
-    std::string program;
-    control::Identity who;
-  };
-  Result<TlsTexts> issue(const std::vector<Holder>& holders) const;
+  /// ca.crt, and ROLE-NAME.crt with ROLE-NAME.key for each.
+  Result<TlsTexts> issue(const std::vector<control::Identity>& holders) const;
 
  private:
   RunAuthority(control::CertAndKey pair, control::Validity when) : pair_(std::move(pair)), when_(when) {}
@@ -36,7 +32,7 @@ class RunAuthority {
 /// Into `directory`/tls, modes 0700 and 0600.
 Result<> write_tls(const std::string& directory, const TlsTexts& texts);
 
-/// What a daemon is told of the files that write_tls() has written for it.
-std::vector<std::string> tls_options(const std::string& directory, const std::string& program);
+/// How a daemon is shown the files that write_tls() has written.
+std::vector<std::string> tls_options(const std::string& directory);
 
 }  // namespace sumac::tools

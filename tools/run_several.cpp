@@ -65,15 +65,15 @@ Result<std::optional<RunAuthority>> give_certificates(const SeveralHosts& severa
   if (several.allow_insecure) return std::optional<RunAuthority>();
   auto authority = RunAuthority::make();
   if (!authority) return tl::unexpected(authority.error());
-  auto texts = authority->issue({{"sharp_am", {control::CertRole::manager, "run"}}});
+  auto texts = authority->issue({{control::CertRole::manager, "run"}});
   if (!texts) return tl::unexpected(texts.error());
   if (auto written = write_tls(directory, *texts); !written) return tl::unexpected(written.error());
   return std::optional(*std::move(authority));
 }
 
 Result<TlsTexts> host_certificates(const RunAuthority& authority, const std::string& host, bool has_node) {
-  std::vector<RunAuthority::Holder> holders{{"sharpd", {control::CertRole::host, host}}};
-  if (has_node) holders.push_back({"sharp_an", {control::CertRole::node, node_on(host)}});
+  std::vector<control::Identity> holders{{control::CertRole::host, host}};
+  if (has_node) holders.push_back({control::CertRole::node, node_on(host)});
   return authority.issue(holders);
 }
 
@@ -123,7 +123,7 @@ Result<> start_several(const SeveralHosts& several, std::vector<RunDaemon>& daem
   auto authority = give_certificates(several, directory);
   if (!authority) return tl::unexpected(authority.error());
   if (*authority)
-    for (auto& word : tls_options(directory, "sharp_am")) manager.push_back(std::move(word));
+    for (auto& word : tls_options(directory)) manager.push_back(std::move(word));
   if (::access(manager[0].c_str(), X_OK) < 0)
     return fail(Errc::invalid, "{} is not there: build it, or install the daemons beside `sumac`", manager[0]);
   auto started = RunDaemon::start("sharp_am", manager, log, interrupt_fd);

@@ -19,7 +19,9 @@ using namespace client::test;
 constexpr std::uint64_t kMessagesOfAJob = 20;
 
 Result<nlohmann::json> status_of(const std::string& endpoint) {
-  const auto stub = control::v1::Manager::NewStub(control::make_channel(endpoint));
+  const auto channel = control::make_channel(endpoint);
+  if (!channel) return within("status", channel.error());
+  const auto stub = control::v1::Manager::NewStub(*channel);
   grpc::ClientContext context;
   control::v1::StatusReply reply;
   if (const auto status = stub->Status(&context, {}, &reply); !status.ok())

@@ -1,11 +1,9 @@
 #include "bench/control/manager_process.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,25 +16,6 @@
 #include "control/endpoint.hpp"
 
 namespace sumac::bench {
-namespace {
-
-/// A port that is free now. It is outside the range of outgoing connections, so that nobody takes it while the manager is dead.
-Result<int> free_port() {
-  for (int port = 20000 + ::getpid() % 10000; port < 32000; ++port) {
-    const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const int yes = 1;
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return port;
-  }
-  return fail(Errc::io, "no port of loopback between 20000 and 32000 is free");
-}
-
-}  // namespace
-
 Result<ManagerProcess> ManagerProcess::make(std::string program, const std::string& fabric,
                                             std::vector<std::string> options) {
   ManagerProcess am;
@@ -45,9 +24,7 @@ Result<ManagerProcess> ManagerProcess::make(std::string program, const std::stri
   am.directory_ = std::filesystem::temp_directory_path() / "sumac-control-XXXXXX";
   if (::mkdtemp(am.directory_.data()) == nullptr) return fail_errno("mkdtemp");
   std::ofstream(am.directory_ + "/fabric.yaml") << fabric;
-  auto port = free_port();
-  if (!port) return tl::unexpected(port.error());
-  am.endpoint_ = fmt::format("127.0.0.1:{}", *port);
+  am.endpoint_ = "unix:" + am.directory_ + "/am.sock";
   return am;
 }
 
@@ -110,7 +87,9 @@ void ManagerProcess::kill() {
 }
 
 Result<nlohmann::json> ManagerProcess::status() const {
-  const auto stub = control::v1::Manager::NewStub(control::make_channel(endpoint_));
+  const auto channel = control::make_channel(endpoint_);
+  if (!channel) return within("status", channel.error());
+  const auto stub = control::v1::Manager::NewStub(*channel);
   grpc::ClientContext context;
   control::v1::StatusReply reply;
   if (const auto status = stub->Status(&context, {}, &reply); !status.ok())

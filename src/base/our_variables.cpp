@@ -12,6 +12,9 @@ constexpr LooseVariable kLoose[] = {
     {"SUMAC_SETUP", "`make`: `no` installs no packages."},
     {"SUMAC_BUILD", "Tests of the component: the build folder."},
     {"SUMAC_TEST_VERBOSE", "Tests of sharpd: its log lines on stderr."},
+    {"SUMAC_TLS_DIR",
+     "`sumac` and its like, to a manager with certificates: directory with ca.crt and admin-NAME.crt, .key "
+     "(docs/security.md)."},
     {"SUMAC_TLS_CA", "`sumac` and its like, to a manager with certificates: the authority's (docs/security.md)."},
     {"SUMAC_TLS_CERT", "The same: a certificate of role admin, or of a daemon."},
     {"SUMAC_TLS_KEY", "The same: its private key."},

@@ -1,22 +1,29 @@
 #include "control/caller.hpp"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pwd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <string>
+#include <memory>
 
 #include "base/fd.hpp"
 #include "control/tls.hpp"
 
 namespace sumac::control {
 namespace {
+
+/// The users that sharp_daemons_setup.sh makes, each for one daemon.
+constexpr std::string_view kUnitUsers[] = {"sumac-am", "sumac-an", "sumac-sharpd"};
 
 struct Place {
   int family = AF_UNSPEC;
@@ -51,7 +58,14 @@ std::string plain(std::string_view peer) {
   return text;
 }
 
-/// Asks the kernel for one connection, seen from `from`'s side.
+Place place_of_peer(std::string_view peer) {
+  const auto text = plain(peer);
+  if (!text.starts_with("ipv4:") && !text.starts_with("ipv6:")) return {};
+  return parse_place(std::string_view(text).substr(5)).value_or(Place{});
+}
+
+/// Asks the kernel for one connection, seen from `from`'s side. Of a socket whose process has closed it the kernel says user 0, and so it may of
+/// one that no process has open any more: only a standing connection with an inode has an owner.
 std::optional<std::uint32_t> uid_of_socket(const Place& from, const Place& to) {
   const UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   if (!fd) return std::nullopt;
@@ -80,42 +94,107 @@ std::optional<std::uint32_t> uid_of_socket(const Place& from, const Place& to) {
   if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;  // NLMSG_ERROR: there is none
   inet_diag_msg found{};
   std::memcpy(&found, answer + NLMSG_HDRLEN, sizeof found);
+  if (found.idiag_state != TCP_ESTABLISHED || found.idiag_inode == 0) return std::nullopt;
   return found.idiag_uid;
 }
 
 }  // namespace
 
-std::optional<std::uint32_t> uid_of_peer(std::string_view peer, std::string_view server) {
-  const auto text = plain(peer);
-  if (!text.starts_with("ipv4:") && !text.starts_with("ipv6:")) return std::nullopt;
-  const auto from = parse_place(std::string_view(text).substr(5));
-  auto to = parse_place(server);
-  if (!from || !to) return std::nullopt;
-  if (from->family == to->family)
-    if (auto uid = uid_of_socket(*from, *to)) return uid;
-  // A server on all addresses: a process of this machine most likely has one address for both ends, or loopback's.
-  Place same = *from;
-  same.port = to->port;
-  if (auto uid = uid_of_socket(*from, same)) return uid;
-  if (from->family != AF_INET) return std::nullopt;
-  const std::uint8_t loopback[] = {127, 0, 0, 1};
-  std::memcpy(same.address, loopback, sizeof loopback);
-  return uid_of_socket(*from, same);
+Result<DaemonUsers> DaemonUsers::parse(std::string_view list) {
+  DaemonUsers users;
+  while (!list.empty()) {
+    const auto word = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), word.size() + 1));
+    if (word.empty()) continue;
+    uid_t uid = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), uid);
+    if (error == std::errc{} && end == word.data() + word.size()) {
+      users.more_.push_back(uid);
+      continue;
+    }
+    const passwd* entry = ::getpwnam(std::string(word).c_str());
+    if (entry != nullptr)
+      users.more_.push_back(entry->pw_uid);
+    else if (std::ranges::find(kUnitUsers, word) == std::end(kUnitUsers))
+      return fail(Errc::invalid, "--daemon-users: this machine has no user '{:.64}': names or numbers, commas between",
+                  word);
+  }
+  return users;
 }
 
-Result<Caller> caller_of(const grpc::ServerContextBase& context, std::string_view server, bool tls) {
-  Caller caller;
-  if (tls) {
-    const auto shown = context.auth_context();
-    auto who = shown ? identity_of(*shown) : fail(Errc::denied, "it has shown no certificate");
-    if (!who) return tl::unexpected(who.error());
-    caller.certificate = *std::move(who);
-  } else if (server.starts_with("unix:")) {
-    caller.uid = ::geteuid();  // or root: the socket's mode keeps everybody else out
-  } else {
-    caller.uid = uid_of_peer(context.peer(), server);
+bool DaemonUsers::has(uid_t uid) const noexcept {
+  return uid == 0 || uid == ::geteuid() || std::ranges::find(more_, uid) != more_.end();
+}
+
+std::optional<std::uint32_t> uid_of_peer(std::string_view peer, std::string_view server) {
+  const auto from = place_of_peer(peer);
+  auto to = parse_place(server);
+  if (from.family == AF_UNSPEC || !to) return std::nullopt;
+  if (from.family == to->family)
+    if (auto uid = uid_of_socket(from, *to)) return uid;
+  // A server on all addresses: a process of this machine most likely has one address for both ends, or loopback's.
+  Place same = from;
+  same.port = to->port;
+  if (auto uid = uid_of_socket(from, same)) return uid;
+  if (from.family != AF_INET) return std::nullopt;
+  const std::uint8_t loopback[] = {127, 0, 0, 1};
+  std::memcpy(same.address, loopback, sizeof loopback);
+  return uid_of_socket(from, same);
+}
+
+bool calls_from_here(std::string_view peer) {
+  auto from = place_of_peer(peer);
+  if (from.family == AF_UNSPEC) return true;  // its address can't be read: not proven to be elsewhere
+  constexpr std::uint8_t kMapped[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (from.family == AF_INET6 && std::memcmp(from.address, kMapped, sizeof kMapped) == 0) {
+    std::memmove(from.address, from.address + sizeof kMapped, 4);
+    from.family = AF_INET;
   }
+  if (from.family == AF_INET && from.address[0] == 127) return true;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return true;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
+  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != from.family) continue;
+    if (from.family == AF_INET) {
+      sockaddr_in own{};
+      std::memcpy(&own, at->ifa_addr, sizeof own);
+      if (std::memcmp(&own.sin_addr, from.address, sizeof own.sin_addr) == 0) return true;
+    } else {
+      sockaddr_in6 own{};
+      std::memcpy(&own, at->ifa_addr, sizeof own);
+      if (std::memcmp(&own.sin6_addr, from.address, sizeof own.sin6_addr) == 0) return true;
+    }
+  }
+  return false;
+}
+
+Caller local_caller(uid_t uid, const DaemonUsers& users) {
+  Caller caller;
+  caller.uid = uid;
+  if (!users.has(uid))
+    caller.no_daemon = fmt::format(
+        "it runs as user {} on the manager's machine: only root, user {} and users of --daemon-users may run daemons "
+        "here",
+        uid, ::geteuid());
   return caller;
+}
+
+Result<Caller> certified_caller(const grpc::ServerContextBase& context) {
+  const auto shown = context.auth_context();
+  auto who = shown ? identity_of(*shown) : fail(Errc::denied, "it has shown no certificate");
+  if (!who) return tl::unexpected(who.error());
+  Caller caller;
+  caller.certificate = *std::move(who);
+  return caller;
+}
+
+Caller clear_text_caller(std::string_view peer, std::string_view server, const DaemonUsers& users) {
+  if (!calls_from_here(peer)) return {};
+  if (const auto uid = uid_of_peer(peer, server)) return local_caller(*uid, users);
+  return {{},
+          {},
+          "it calls from the manager's machine, and the kernel does not say whose process it is: use unix:PATH there"};
 }
 
 bool Caller::is_operator() const noexcept {
@@ -129,11 +208,15 @@ Result<> Caller::may_be(CertRole role, std::string_view name) const {
     return fail(Errc::denied,
                 "its certificate is for {}, it says it is {} {:.64}: give it that one's files (sumac pki issue DIR {} "
                 "{:.64}), or its own name",
-                describe(*certificate), to_string(role), name, to_string(role), name);
+                control::describe(*certificate), to_string(role), name, to_string(role), name);
   }
-  if (!uid || is_operator()) return {};
-  return fail(Errc::denied, "it runs as user {} on the manager's machine: only root and user {} may run daemons here",
-              *uid, ::geteuid());
+  if (no_daemon.empty()) return {};
+  return fail(Errc::denied, "{}", no_daemon);
+}
+
+std::string Caller::describe() const {
+  if (certificate) return control::describe(*certificate);
+  return uid ? fmt::format("user {}", *uid) : "somebody without a certificate";
 }
 
 }  // namespace sumac::control

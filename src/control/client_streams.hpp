@@ -22,6 +22,11 @@ namespace sumac::control {
 
 using Ticket = std::uint64_t;  ///< One stream; never used again.
 
+inline std::string no_manager(const std::string& endpoint, const Error& why) {
+  if (why.code == Errc::denied) return fmt::format("{}{}: {}", kNotTheManager, endpoint, why.context);
+  return fmt::format("no manager at {} ({}): start sharp_am, or mend --manager", endpoint, why.context);
+}
+
 template <class Up, class Down>
 class ClientStreams {
  public:
@@ -54,8 +59,17 @@ class ClientStreams {
   ClientStreams& operator=(const ClientStreams&) = delete;
 
   void open(Ticket ticket, Up first) {
-    auto* stream = new Stream(shared_, ticket, endpoint_, tls_.get());
+    auto channel = make_channel(endpoint_, tls_.get());
     const std::lock_guard lock(shared_->mutex);
+    if (!channel) {
+      Answer answer;
+      answer.ticket = ticket;
+      answer.over = true;
+      answer.why = {Errc::lost, no_manager(endpoint_, channel.error())};
+      shared_->add(std::move(answer));
+      return;
+    }
+    auto* stream = new Stream(shared_, ticket, endpoint_, *std::move(channel));
     shared_->streams[ticket] = stream;
     stream->start(method_, std::move(first));
   }
@@ -112,11 +126,9 @@ class ClientStreams {
   // threads, which it would join (1.51: "assertion failed: prior > 0", one start in three). The loop's thread destroys it.
   class Stream final : public Reactor {
    public:
-    Stream(std::shared_ptr<Shared> shared, Ticket ticket, const std::string& endpoint, Tls* tls)
-        : shared_(std::move(shared)),
-          ticket_(ticket),
-          endpoint_(endpoint),
-          stub_(v1::Manager::NewStub(make_channel(endpoint, tls))) {}
+    Stream(std::shared_ptr<Shared> shared, Ticket ticket, const std::string& endpoint,
+           const std::shared_ptr<grpc::Channel>& channel)
+        : shared_(std::move(shared)), ticket_(ticket), endpoint_(endpoint), stub_(v1::Manager::NewStub(channel)) {}
 
     void start(Method method, Up first) {
       queue_.push_back(std::move(first));
@@ -168,8 +180,7 @@ class ClientStreams {
       if (answer.why.context.starts_with(kTlsFailure))
         answer.why.context = fmt::format("the manager at {}: {}", endpoint_, answer.why.context);
       else if (answer.why.code == Errc::lost)
-        answer.why.context =
-            fmt::format("no manager at {} ({}): start sharp_am, or mend --manager", endpoint_, answer.why.context);
+        answer.why.context = no_manager(endpoint_, answer.why);
       shared->streams.erase(ticket_);
       shared->retired.emplace_back(this);
       shared->add(std::move(answer));

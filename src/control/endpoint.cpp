@@ -1,20 +1,16 @@
 #include "control/endpoint.hpp"
 
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-
 #include <grpc/support/log.h>
+#include <grpcpp/create_channel_posix.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 
 #include "base/clock.hpp"
-#include "base/fd.hpp"
 
 namespace sumac::control {
 namespace {
@@ -64,18 +60,6 @@ void quiet_grpc() {
   (void)once;
 }
 
-/// gRPC replaces a unix socket's file whoever listens there: a second manager would take over without a word.
-bool somebody_answers(const std::string& endpoint) {
-  if (!endpoint.starts_with("unix:")) return false;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (endpoint.size() - 5 >= sizeof address.sun_path) return false;  // gRPC will say so
-  std::copy(endpoint.begin() + 5, endpoint.end(), std::begin(address.sun_path));
-  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return true;
-  return errno == EAGAIN;  // its backlog is full: it is there
-}
-
 bool is_port(std::string_view text) noexcept {
   unsigned port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
@@ -86,33 +70,25 @@ bool is_port(std::string_view text) noexcept {
 const char* tls_failure(std::string_view words) {
   const auto has = [&](std::string_view part) { return words.find(part) != words.npos; };
   if (has("certificate verify failed") || has("Peer name"))
-    return "who answers there has no manager's certificate of our authority: --tls-ca here and sharp_am's --tls-cert "
-           "must "
+    return "who answers there has no manager's certificate of our authority: --tls-dir here and at sharp_am must "
            "come from one `sumac pki` directory, and not have expired";
   if (has("wrong version number"))
-    return "who answers there speaks clear text: give sharp_am --tls-ca, --tls-cert and --tls-key, or leave them away "
+    return "who answers there speaks clear text: give sharp_am --tls-dir, or leave it away "
            "here";
   if (has("Ssl handshake failed") || has("alert"))
     return "the handshake failed: see what sharp_am says, and whether our certificate has expired";
   if (has("failed to connect") && has("Socket closed"))
-    return "it closes the connection at once: it wants --tls-ca, --tls-cert and --tls-key, or does not like what it "
-           "was "
+    return "it closes the connection at once: it wants --tls-dir, or does not like what it was "
            "given there";
   return nullptr;
 }
 
 }  // namespace
 
-bool is_local(std::string_view endpoint) noexcept {
-  if (endpoint.starts_with("unix:")) return true;
-  const auto host = split(endpoint).host;
-  if (host == "::1" || host == "localhost") return true;
-  if (!host.starts_with("127.")) return false;
-  return host.find_first_not_of("0123456789.") == std::string_view::npos;  // not "127.example.org"
-}
+bool is_unix(std::string_view endpoint) noexcept { return endpoint.starts_with("unix:"); }
 
 Result<> check_endpoint(std::string_view endpoint, bool allow_insecure, const Tls* tls) {
-  if (endpoint.starts_with("unix:")) {
+  if (is_unix(endpoint)) {
     const auto path = endpoint.substr(5);
     if (path.empty()) return fail(Errc::invalid, "{}: a path belongs behind unix:", endpoint);
     if (path.size() >= sizeof(sockaddr_un::sun_path))
@@ -122,69 +98,115 @@ Result<> check_endpoint(std::string_view endpoint, bool allow_insecure, const Tl
   }
   const auto [host, port] = split(endpoint);
   if (host.empty() || !is_port(port))
-    return fail(Errc::invalid, "{} is no address: write ADDR:PORT such as 127.0.0.1:6126, or unix:PATH", endpoint);
-  if (!is_local(endpoint) && !allow_insecure && tls == nullptr)
-    return fail(
-        Errc::invalid,
-        "{} is not on this machine, and clear text would leave it: give --tls-ca, --tls-cert and --tls-key (`sumac "
-        "pki` makes them), or add --allow-insecure if the network is yours alone",
-        endpoint);
+    return fail(Errc::invalid, "{} is no address: write unix:PATH, or ADDR:PORT such as 10.0.0.1:6126", endpoint);
+  if (!allow_insecure && tls == nullptr)
+    return fail(Errc::invalid,
+                "{} would be clear text over TCP, where anybody may pass for anybody: on one machine use unix:PATH, "
+                "between machines give --tls-dir (`sumac pki` makes its files), or add --allow-insecure if the network "
+                "and its machines are yours alone",
+                endpoint);
   return {};
 }
 
-std::shared_ptr<grpc::Channel> make_channel(const std::string& endpoint, Tls* tls) {
+Result<> check_endpoints(std::string_view list, bool allow_insecure, const Tls* tls) {
+  for (;;) {
+    const auto one = list.substr(0, list.find(','));
+    if (auto legal = check_endpoint(one, allow_insecure, tls); !legal) return legal;
+    if (one.size() == list.size()) return {};
+    list.remove_prefix(one.size() + 1);
+  }
+}
+
+Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint, Tls* tls) {
   quiet_grpc();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
+  // A machine that loses its power sends no farewell. Generous: a busy one must not pass for dead.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 15000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
+  if (is_unix(endpoint)) {
+    auto fd = connect_local(endpoint.substr(5));
+    if (!fd) return tl::unexpected(fd.error());
+    return grpc::CreateCustomInsecureChannelFromFd("sharp_am", fd->release(), arguments);
+  }
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // also how long one attempt may take
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A machine that loses its power sends no farewell. Generous: a busy one must not pass for dead.
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 15000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
   if (tls == nullptr) return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments);
   arguments.SetSslTargetNameOverride(kManagerDnsName);
   return grpc::CreateCustomChannel(endpoint, tls->for_client(), arguments);
 }
 
-Result<Server> Server::start(const std::string& endpoint, grpc::Service& service, const Tls* tls) {
-  quiet_grpc();
-  if (somebody_answers(endpoint))
-    return fail(Errc::io, "cannot listen on {}: another process does: stop it or choose another with --listen",
-                endpoint);
-  grpc::ServerBuilder builder;
-  int port = 0;
-  const bool unix_socket = endpoint.starts_with("unix:");
-  // 077: a socket file that others can't even connect to. Only gRPC's bind runs under it; no thread of ours creates files yet.
-  const mode_t mask = unix_socket ? ::umask(077) : 0;
-  builder.AddListeningPort(endpoint, tls == nullptr ? grpc::InsecureServerCredentials() : tls->for_server(), &port);
+void set_server_options(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMessageBytesMax);
-  builder.RegisterService(&service);
   // Otherwise a second manager on the same port would quietly take half of the connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 15000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
-  if (tls != nullptr) g_serves_tls = true;
-  auto server = builder.BuildAndStart();
-  if (unix_socket) ::umask(mask);
-  if (!server)
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10000);
+}
+
+Result<Server::Remote> Server::start_remote(const std::string& endpoint, const MakeService& make,
+                                            const Options& options) {
+  Remote remote;
+  remote.bound = std::make_shared<Bound>(Bound{endpoint.substr(0, endpoint.rfind(':')), 0});
+  if (options.tls != nullptr) {
+    g_serves_tls = true;
+    remote.service = make(certified_caller);
+  } else {
+    remote.service = make([bound = remote.bound, users = options.users](const grpc::ServerContextBase& context) {
+      return clear_text_caller(context.peer(), bound->text(), users);
+    });
+  }
+  grpc::ServerBuilder builder;
+  set_server_options(builder);
+  // gRPC writes the port before it takes the first call.
+  builder.AddListeningPort(endpoint,
+                           options.tls == nullptr ? grpc::InsecureServerCredentials() : options.tls->for_server(),
+                           &remote.bound->port);
+  builder.RegisterService(remote.service.get());
+  remote.server = builder.BuildAndStart();
+  if (!remote.server)
     return fail(Errc::io,
                 "cannot listen on {}: the address is in use or not of this machine: stop the other process or "
                 "choose another with --listen",
                 endpoint);
-  std::string bound = endpoint;
-  if (!unix_socket) bound = fmt::format("{}:{}", endpoint.substr(0, endpoint.rfind(':')), port);
-  return Server(std::move(server), std::move(bound), port);
+  return remote;
+}
+
+Result<Server> Server::start(const std::string& endpoints, const MakeService& make, const Options& options) {
+  quiet_grpc();
+  Server server;
+  for (std::string_view list = endpoints;;) {
+    const std::string one(list.substr(0, list.find(',')));
+    std::string bound = one;
+    if (is_unix(one)) {
+      auto local = LocalServer::start(one.substr(5), options.users, make);
+      if (!local) return within(fmt::format("cannot listen on {}", one), local.error());
+      server.locals_.push_back(*std::move(local));
+    } else {
+      auto remote = start_remote(one, make, options);
+      if (!remote) return tl::unexpected(remote.error());
+      bound = remote->bound->text();
+      server.remotes_.push_back(*std::move(remote));
+    }
+    server.endpoint_ += (server.endpoint_.empty() ? "" : ",") + bound;
+    if (one.size() == list.size()) return server;
+    list.remove_prefix(one.size() + 1);
+  }
 }
 
 void Server::stop() {
-  if (!server_) return;
-  server_->Shutdown(std::chrono::system_clock::now());  // open streams are cancelled, not waited for
-  server_->Wait();
-  server_.reset();
+  locals_.clear();
+  for (auto& remote : remotes_) {
+    remote.server->Shutdown(std::chrono::system_clock::now());  // open streams are cancelled, not waited for
+    remote.server->Wait();
+    remote.server.reset();  // before its service
+  }
+  remotes_.clear();
 }
 
 Error from_status(const grpc::Status& status) {

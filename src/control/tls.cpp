@@ -5,8 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <vector>
 
 #include "base/fd.hpp"
 #include "control/openssl.hpp"
@@ -16,8 +21,50 @@ namespace {
 
 constexpr std::size_t kFileMax = 1 << 20;
 
-Result<std::string> read_file(const char* option, const std::string& path, bool is_key) {
-  const auto layer = fmt::format("--{} {}", option, path);
+/// How messages call a file: by the option that named it.
+std::string layer_of(const TlsFiles& files, const char* option, const std::string& path) {
+  return fmt::format("--{} {}", files.directory.empty() ? option : "tls-dir", path);
+}
+
+/// The only file ROLE-*.crt there, for who has no name to go by: a manager, a person.
+Result<std::string> only_name(const std::string& directory, CertRole role) {
+  const auto head = fmt::format("{}-", to_string(role));
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const auto file = entry.path().filename().string();
+    if (file.starts_with(head) && file.ends_with(".crt"))
+      names.push_back(file.substr(head.size(), file.size() - head.size() - 4));
+  }
+  if (error) return fail(Errc::not_found, "--tls-dir {}: {}", directory, error.message());
+  if (names.size() == 1) return names[0];
+  if (names.empty())
+    return fail(Errc::not_found, "--tls-dir {}: no {}NAME.crt is there: `sumac pki issue DIR {} NAME` makes it",
+                directory, head, to_string(role));
+  std::sort(names.begin(), names.end());
+  return fail(Errc::invalid, "--tls-dir {}: {} certificates of role {} are there ({}): leave one of them there",
+              directory, names.size(), to_string(role), fmt::join(names, ", "));
+}
+
+/// With the three files named.
+Result<TlsFiles> resolve(TlsFiles files, CertRole role, std::string_view name) {
+  if (files.directory.empty()) return files;
+  if (!files.ca.empty() || !files.cert.empty() || !files.key.empty())
+    return fail(Errc::invalid, "--tls-dir names all files: leave --tls-ca, --tls-cert and --tls-key away");
+  std::string own(name);
+  if (own.empty()) {
+    auto only = only_name(files.directory, role);
+    if (!only) return tl::unexpected(only.error());
+    own = *std::move(only);
+  }
+  const auto stem = fmt::format("{}/{}-{}", files.directory, to_string(role), own);
+  files.ca = files.directory + "/ca.crt";
+  files.cert = stem + ".crt";
+  files.key = stem + ".key";
+  return files;
+}
+
+Result<std::string> read_file(const std::string& layer, const std::string& path, bool is_key) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) {
     const int error = errno;
@@ -104,17 +151,18 @@ Result<std::pair<Tls::Texts, Identity>> Tls::read(const TlsFiles& files, std::op
   } wanted[] = {{"tls-ca", files.ca}, {"tls-cert", files.cert}, {"tls-key", files.key}};
   for (const auto& one : wanted)
     if (one.path.empty())
-      return fail(Errc::invalid, "--{} is missing: TLS needs --tls-ca, --tls-cert and --tls-key together", one.option);
+      return fail(Errc::invalid, "--{} is missing: TLS needs --tls-ca, --tls-cert and --tls-key together, or --tls-dir",
+                  one.option);
   Texts texts;
   for (auto [option, path, text] : {std::tuple{"tls-ca", &files.ca, &texts.ca},
                                     {"tls-cert", &files.cert, &texts.cert},
                                     {"tls-key", &files.key, &texts.key}}) {
-    auto read = read_file(option, *path, text == &texts.key);
+    auto read = read_file(layer_of(files, option, *path), *path, text == &texts.key);
     if (!read) return tl::unexpected(read.error());
     *text = *std::move(read);
   }
-  const auto ca_layer = "--tls-ca " + files.ca, cert_layer = "--tls-cert " + files.cert,
-             key_layer = "--tls-key " + files.key;
+  const auto ca_layer = layer_of(files, "tls-ca", files.ca), cert_layer = layer_of(files, "tls-cert", files.cert),
+             key_layer = layer_of(files, "tls-key", files.key);
   const auto cert_bio = memory_of(texts.cert), key_bio = memory_of(texts.key);
   const Openssl<X509> certificate(PEM_read_bio_X509(cert_bio.get(), nullptr, no_passphrase, nullptr));
   if (!certificate) {
@@ -128,7 +176,7 @@ Result<std::pair<Tls::Texts, Identity>> Tls::read(const TlsFiles& files, std::op
   }
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     ERR_clear_error();
-    return fail(Errc::invalid, "{}: it is not the key of --tls-cert {}", key_layer, files.cert);
+    return fail(Errc::invalid, "{}: it is not the key of {}", key_layer, cert_layer);
   }
   auto self = identity_in(certificate.get());
   if (!self) return within(cert_layer, self.error());
@@ -144,9 +192,11 @@ Result<std::pair<Tls::Texts, Identity>> Tls::read(const TlsFiles& files, std::op
 
 Result<std::shared_ptr<Tls>> Tls::load(const TlsFiles& files, CertRole role, std::string_view name) {
   if (files.none()) return std::shared_ptr<Tls>();
-  auto read = Tls::read(files, role, name);
+  auto resolved = resolve(files, role, name);
+  if (!resolved) return tl::unexpected(resolved.error());
+  auto read = Tls::read(*resolved, role, name);
   if (!read) return tl::unexpected(read.error());
-  return std::shared_ptr<Tls>(new Tls(files, std::move(read->first), std::move(read->second)));
+  return std::shared_ptr<Tls>(new Tls(*std::move(resolved), std::move(read->first), std::move(read->second)));
 }
 
 Result<std::shared_ptr<Tls>> Tls::of_environment() {
@@ -154,11 +204,13 @@ Result<std::shared_ptr<Tls>> Tls::of_environment() {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
   };
-  const TlsFiles files{set("SUMAC_TLS_CA"), set("SUMAC_TLS_CERT"), set("SUMAC_TLS_KEY")};
+  const TlsFiles files{set("SUMAC_TLS_CA"), set("SUMAC_TLS_CERT"), set("SUMAC_TLS_KEY"), set("SUMAC_TLS_DIR")};
   if (files.none()) return std::shared_ptr<Tls>();
-  auto read = Tls::read(files, std::nullopt, "");
-  if (!read) return within("SUMAC_TLS_CA, SUMAC_TLS_CERT, SUMAC_TLS_KEY", read.error());
-  return std::shared_ptr<Tls>(new Tls(files, std::move(read->first), std::move(read->second)));
+  auto resolved = resolve(files, CertRole::admin, "");
+  if (!resolved) return within("SUMAC_TLS_DIR", resolved.error());
+  auto read = Tls::read(*resolved, std::nullopt, "");
+  if (!read) return within("the SUMAC_TLS_ variables", read.error());
+  return std::shared_ptr<Tls>(new Tls(*std::move(resolved), std::move(read->first), std::move(read->second)));
 }
 
 std::shared_ptr<grpc::ServerCredentials> Tls::for_server() const {

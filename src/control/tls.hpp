@@ -1,5 +1,5 @@
 #pragma once
-// Mutual TLS between daemons: three files (PEM) on each machine, made by `sumac pki`. What can be known to be wrong with them is said
+// Mutual TLS between daemons: three files (PEM) on each machine, made by `sumac pki`, mostly in one directory by the names that it gives. What can be known to be wrong with them is said
 // at the start, in one line with the remedy; whether the other side is who it should be is seen at each connection.
 #include <grpcpp/grpcpp.h>
 
@@ -12,17 +12,18 @@
 
 namespace sumac::control {
 
-/// As the options tls_ca, tls_cert and tls_key say: all of them, or none.
+/// As the options say: tls_dir alone, or tls_ca, tls_cert and tls_key, or nothing.
 struct TlsFiles {
   std::string ca, cert, key;
-  bool none() const noexcept { return ca.empty() && cert.empty() && key.empty(); }
+  std::string directory{};  ///< With ca.crt and ROLE-NAME.crt, ROLE-NAME.key, as `sumac pki` names them.
+  bool none() const noexcept { return ca.empty() && cert.empty() && key.empty() && directory.empty(); }
 };
 
 class Tls {
  public:
   /// Reads and checks. The certificate must be for `role`, and for `name` unless that is empty. None given: null.
   static Result<std::shared_ptr<Tls>> load(const TlsFiles& files, CertRole role, std::string_view name);
-  /// A person's: SUMAC_TLS_CA, SUMAC_TLS_CERT and SUMAC_TLS_KEY, whatever the certificate is for.
+  /// A person's: the admin's certificate in SUMAC_TLS_DIR; or SUMAC_TLS_CA, SUMAC_TLS_CERT and SUMAC_TLS_KEY, whatever the certificate is for.
   static Result<std::shared_ptr<Tls>> of_environment();
 
   std::shared_ptr<grpc::ServerCredentials> for_server() const;

@@ -6,6 +6,7 @@
 #include "control/control.grpc.pb.h"
 #include "control/endpoint.hpp"
 #include "control/test_pki.hpp"
+#include "control/test_server.hpp"
 
 namespace sumac::control {
 namespace {
@@ -72,6 +73,12 @@ TEST(Tls, files_that_can_not_be_used_are_told_at_the_start_with_the_remedy) {
        pki.files(CertRole::node, "an-root", {now - 7200, now - 3600}, "expired"),
        {"it expired on 20", "--renew"}},
       {"not yet valid", pki.files(CertRole::node, "an-root", {now + 3600, now + 7200}, "early"), {"clock right?"}},
+      {"made where the clock is a day ahead",
+       pki.files(CertRole::node, "an-root", {now + 86400, now + 10 * 86400}, "tomorrow"),
+       {"it is valid from 20", "clock right?"}},
+      {"still valid where the clock is a day behind, over here",
+       pki.files(CertRole::node, "an-root", {now - 10 * 86400, now - 86400}, "yesterday"),
+       {"it expired on 20"}},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -83,6 +90,67 @@ TEST(Tls, files_that_can_not_be_used_are_told_at_the_start_with_the_remedy) {
   EXPECT_EQ(Tls::load({}, CertRole::node, "x").value(), nullptr) << "none given: clear text";
 }
 
+TEST(Tls, one_directory_has_the_files_of_many_by_role_and_name) {
+  const TestPki pki, empty;
+  std::filesystem::remove(empty.path + "/ca.crt");
+  pki.files(CertRole::node, "an1");
+  pki.files(CertRole::host, "an1");
+  pki.files(CertRole::manager, "am");
+  const TlsFiles here{{}, {}, {}, pki.path}, nothing{{}, {}, {}, empty.path};
+  const auto who = [&](CertRole role, const char* name) {
+    return describe((*Tls::load(here, role, name).value()).self());
+  };
+  EXPECT_EQ(who(CertRole::node, "an1"), "node an1");
+  EXPECT_EQ(who(CertRole::host, "an1"), "host an1");
+  EXPECT_EQ(who(CertRole::manager, ""), "manager am");
+
+  auto both = here;
+  both.ca = pki.path + "/ca.crt";
+  const TestPki wrong;
+  wrong.files(CertRole::host, "an1", Validity::days(1), "node-an1");
+  const TestPki two;
+  two.files(CertRole::manager, "a");
+  two.files(CertRole::manager, "b");
+  const TestPki open;
+  const auto open_key = open.files(CertRole::node, "an1").key;
+  ASSERT_EQ(::chmod(open_key.c_str(), 0644), 0);
+  const struct {
+    const char* name;
+    TlsFiles files;
+    CertRole role;
+    const char* of;
+    std::vector<const char*> says;
+  } rows[] = {
+      {"nobody of that name", here, CertRole::node, "an2", {"--tls-dir", "node-an2.crt: there is no such file"}},
+      {"nothing in it", nothing, CertRole::node, "an1", {"ca.crt: there is no such file", "sumac pki"}},
+      {"no manager in it",
+       nothing,
+       CertRole::manager,
+       "",
+       {"no manager-NAME.crt is there", "sumac pki issue DIR manager"}},
+      {"two managers",
+       {{}, {}, {}, two.path},
+       CertRole::manager,
+       "",
+       {"2 certificates of role manager are there (a, b)"}},
+      {"no directory", {{}, {}, {}, "/nowhere"}, CertRole::manager, "", {"--tls-dir /nowhere"}},
+      {"beside single files", both, CertRole::node, "an1", {"leave --tls-ca"}},
+      {"a certificate of another role under the name",
+       {{}, {}, {}, wrong.path},
+       CertRole::node,
+       "an1",
+       {"it is for host an1, this is node an1"}},
+      {"a key that others can read", {{}, {}, {}, open.path}, CertRole::node, "an1", {"others may read", "chmod 600"}},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const auto loaded = Tls::load(row.files, row.role, row.of);
+    ASSERT_FALSE(loaded);
+    for (const auto* words : row.says) EXPECT_THAT(loaded.error().context, HasSubstr(words));
+    EXPECT_THAT(loaded.error().context, Not(HasSubstr("\n")));
+  }
+}
+
 TEST(Tls, an_expired_authority_is_told) {
   const auto now = std::time(nullptr);
   const TestPki pki({now - 7200, now - 60});
@@ -92,77 +160,59 @@ TEST(Tls, an_expired_authority_is_told) {
               AllOf(HasSubstr("--tls-ca"), HasSubstr("it expired on"), HasSubstr("sumac pki init")));
 }
 
-/// Who calls, as the server sees it.
-struct Echo final : v1::Manager::Service {
-  grpc::Status Ping(grpc::ServerContext* context, const v1::PingRequest*, v1::PingReply* reply) override {
-    const auto who = identity_of(*context->auth_context());
-    reply->set_version(who ? describe(*who) : who.error().context);
-    return grpc::Status::OK;
-  }
-};
-
-/// What came of a call: who the server takes us for, or our words for its failure.
-std::string call(const std::string& endpoint, Tls* tls) {
-  const auto stub = v1::Manager::NewStub(make_channel(endpoint, tls));
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
-  v1::PingReply reply;
-  const auto status = stub->Ping(&context, {}, &reply);
-  return status.ok() ? reply.version() : "failed: " + from_status(status).context;
+Result<Server> serve(const std::shared_ptr<Tls>& tls) {
+  return Server::start("127.0.0.1:0", WhoService::make, {.tls = tls.get()});
 }
 
 TEST(Tls, each_side_knows_the_other_and_strangers_are_not_heard) {
   const TestPki pki, other;
-  Echo service;
-  auto server = Server::start("127.0.0.1:0", service, pki.tls(CertRole::manager, "am").get());
+  auto server = serve(pki.tls(CertRole::manager, "am"));
   ASSERT_TRUE(server) << server.error().context;
   for (const auto role : {CertRole::node, CertRole::host, CertRole::admin, CertRole::manager})
-    EXPECT_EQ(call(server->endpoint(), pki.tls(role, "x").get()), fmt::format("{} x", to_string(role)));
-  EXPECT_THAT(call(server->endpoint(), other.tls(CertRole::node, "x").get()),
-              HasSubstr("failed: TLS: who answers there has no manager's certificate of our authority"));
-  EXPECT_THAT(call(server->endpoint(), nullptr), HasSubstr("failed: TLS: it closes the connection at once"))
+    EXPECT_EQ(ask_who(server->endpoint(), pki.tls(role, "x").get()), fmt::format("{} x", to_string(role)));
+  EXPECT_THAT(ask_who(server->endpoint(), other.tls(CertRole::node, "x").get()),
+              HasSubstr("TLS: who answers there has no manager's certificate of our authority"));
+  EXPECT_THAT(ask_who(server->endpoint(), nullptr), HasSubstr("TLS: it closes the connection at once"))
       << "clear text to TLS";
 }
 
 TEST(Tls, who_serves_without_the_managers_certificate_is_not_believed) {
   const TestPki pki, other;
-  Echo service;
   // The real daemon would not start with it; whoever stole a node's key has a program of his own.
-  auto node = Server::start("127.0.0.1:0", service, pki.tls(CertRole::node, "an-root").get());
-  auto stranger = Server::start("127.0.0.1:0", service, other.tls(CertRole::manager, "am").get());
-  auto clear = Server::start("127.0.0.1:0", service);
+  auto node = serve(pki.tls(CertRole::node, "an-root"));
+  auto stranger = serve(other.tls(CertRole::manager, "am"));
+  auto clear = serve(nullptr);
   ASSERT_TRUE(node && stranger && clear);
   const auto us = pki.tls(CertRole::host, "h1");
   for (const auto* server : {&*node, &*stranger})
-    EXPECT_THAT(call(server->endpoint(), us.get()), HasSubstr("TLS: who answers there has no manager's certificate"));
-  EXPECT_THAT(call(clear->endpoint(), us.get()), HasSubstr("TLS: who answers there speaks clear text"));
+    EXPECT_THAT(ask_who(server->endpoint(), us.get()),
+                HasSubstr("TLS: who answers there has no manager's certificate"));
+  EXPECT_THAT(ask_who(clear->endpoint(), us.get()), HasSubstr("TLS: who answers there speaks clear text"));
 }
 
 TEST(Tls, somebody_who_trusts_the_manager_but_whom_it_does_not_know_is_turned_away) {
   const TestPki pki, other;
-  Echo service;
-  auto server = Server::start("127.0.0.1:0", service, pki.tls(CertRole::manager, "am").get());
+  auto server = serve(pki.tls(CertRole::manager, "am"));
   ASSERT_TRUE(server);
   // What no daemon would start with: another authority's certificate beside this one's.
   auto files = other.files(CertRole::node, "x");
   files.ca = pki.file("both.crt", pki.authority.certificate + other.authority.certificate);
   const auto tls = Tls::load(files, CertRole::node, "x");
   ASSERT_TRUE(tls) << tls.error().context;
-  EXPECT_THAT(call(server->endpoint(), tls->get()), HasSubstr("failed: TLS: "));
+  EXPECT_THAT(ask_who(server->endpoint(), tls->get()), HasSubstr("TLS: "));
 }
 
 TEST(Tls, a_new_certificate_needs_no_restart_and_a_broken_one_changes_nothing) {
   const TestPki pki;
-  Echo service;
-  auto server = Server::start("127.0.0.1:0", service, pki.tls(CertRole::manager, "am").get());
+  auto server = serve(pki.tls(CertRole::manager, "am"));
   ASSERT_TRUE(server);
   const auto files = pki.files(CertRole::node, "an");
   const auto tls = Tls::load(files, CertRole::node, "an").value();
-  EXPECT_EQ(call(server->endpoint(), tls.get()), "node an");
+  EXPECT_EQ(ask_who(server->endpoint(), tls.get()), "node an");
   pki.file("node-an.crt", "half of a fi");
-  EXPECT_EQ(call(server->endpoint(), tls.get()), "node an") << "what was good before is used";
+  EXPECT_EQ(ask_who(server->endpoint(), tls.get()), "node an") << "what was good before is used";
   pki.files(CertRole::node, "an");
-  EXPECT_EQ(call(server->endpoint(), tls.get()), "node an");
+  EXPECT_EQ(ask_who(server->endpoint(), tls.get()), "node an");
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (!epoll) return tl::unexpected(epoll.error());
   auto host = host_name(config);
   if (!host) return tl::unexpected(host.error());
-  auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key}, control::CertRole::host, *host);
+  auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key, config.tls_dir},
+                                control::CertRole::host, *host);
   if (!tls) return tl::unexpected(tls.error());
   if (auto legal = control::check_endpoint(config.manager, config.allow_insecure, tls->get()); !legal)
     return within("--manager", legal.error());

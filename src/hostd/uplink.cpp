@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "control/command_line.hpp"
+#include "control/places.hpp"
 
 namespace sumac::hostd {
 
@@ -119,6 +120,7 @@ UplinkActions Uplink::drop(Ticket ticket, const std::string& why, Time now) {
 UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time now) {
   UplinkActions out;
   state_ = State::up;
+  impostor_ = false;
   if (std::exchange(told_, false)) out.push_back(Note{false, fmt::format("the manager at {} is back", rules_.manager)});
   renew_every_ = Millis(std::max<std::uint32_t>(who.renew_ms(), 10));
   renew_at_ = now + renew_every_;
@@ -182,7 +184,10 @@ UplinkActions Uplink::stream_over(const Error& why, Time now) {
   renew_at_ = kNever;
   const bool refused = why.code != Errc::ok && why.code != Errc::lost && why.code != Errc::timeout;
   const auto text = why.context.empty() ? "the manager ended the stream" : why.context;
-  if (!std::exchange(told_, true))
+  const bool impostor = text.starts_with(control::kNotTheManager);
+  const bool is_news = impostor && !impostor_;
+  impostor_ |= impostor;
+  if (!std::exchange(told_, true) || is_news)
     out.push_back(Note{true, fmt::format("{}{}; trying again", text,
                                          jobs_.empty() ? "" : fmt::format(": {} jobs go on", jobs_.size()))});
   for (auto at = jobs_.begin(); at != jobs_.end();) {

@@ -91,9 +91,10 @@ class Uplink {
 
   UplinkRules rules_;
   State state_ = State::closed;
-  bool told_ = false;  ///< This absence was told.
-  Time retry_at_{};    ///< At once.
-  Time away_until_{};  ///< New begins wait for a manager that was there.
+  bool told_ = false;      ///< This absence was told.
+  bool impostor_ = false;  ///< That somebody else listens in the manager's place was told too.
+  Time retry_at_{};        ///< At once.
+  Time away_until_{};      ///< New begins wait for a manager that was there.
   Duration renew_every_ = Seconds(2);
   Time renew_at_ = kNever;
   std::map<Ticket, Job> jobs_;

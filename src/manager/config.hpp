@@ -3,15 +3,16 @@
 #include <string>
 
 #include "base/options.hpp"
+#include "control/places.hpp"
 
 namespace sumac::manager {
 
 struct Config {
   std::string fabric, root_guids;
   std::uint32_t trees = 0, radix = 0;
-  std::string listen;
+  std::string listen, daemon_users;
   bool allow_insecure = false;
-  std::string tls_ca, tls_cert, tls_key;
+  std::string tls_dir, tls_ca, tls_cert, tls_key;
   std::string state_dir;
   Millis lease{}, renew{}, node_away{};
   std::uint32_t default_percent = 0;
@@ -47,19 +48,27 @@ inline constexpr Option<Config> kOptions[] = {
                                "A node that the manager has not heard of for so long is down: trees do without it.")
         .alias("node_away")
         .between(10, 3'600'000),
-    option<&Config::listen>("SUMAC_AM_LISTEN", "127.0.0.1:6126",
-                            "Where nodes and sharpd find the manager: ADDR:PORT or unix:PATH.")
+    option<&Config::listen>("SUMAC_AM_LISTEN", control::kManagerDefault,
+                            "Where nodes and sharpd find the manager: unix:PATH on this machine, ADDR:PORT for others; "
+                            "several with commas between.")
         .alias("listen"),
+    option<&Config::daemon_users>("SUMAC_AM_DAEMON_USERS", control::kDaemonUsersDefault,
+                                  "Users of this machine, beside root and the manager's own, whose processes may "
+                                  "register as node or sharpd by the unix socket: names or numbers, commas between.")
+        .alias("daemon_users"),
     option<&Config::allow_insecure>("SUMAC_AM_ALLOW_INSECURE", "0",
-                                    "Talk in clear text beyond this machine: only on a network that is yours alone.")
+                                    "Talk in clear text over TCP: anybody on that network may be a daemon.")
         .alias("allow_insecure"),
+    option<&Config::tls_dir>("SUMAC_AM_TLS_DIR", "",
+                             "Mutual TLS: directory with ca.crt, manager-NAME.crt and manager-NAME.key, as `sumac pki` "
+                             "makes them.")
+        .alias("tls_dir"),
     option<&Config::tls_ca>("SUMAC_AM_TLS_CA", "",
-                            "Mutual TLS: certificate of the authority (PEM); with tls_cert and tls_key, or not at all.")
+                            "Instead of tls_dir, with tls_cert and tls_key: certificate of the authority (PEM).")
         .alias("tls_ca"),
-    option<&Config::tls_cert>("SUMAC_AM_TLS_CERT", "",
-                              "Mutual TLS: certificate of this manager, as `sumac pki` makes it.")
+    option<&Config::tls_cert>("SUMAC_AM_TLS_CERT", "", "Instead of tls_dir: certificate of this manager.")
         .alias("tls_cert"),
-    option<&Config::tls_key>("SUMAC_AM_TLS_KEY", "", "Mutual TLS: its private key; nobody else may read it.")
+    option<&Config::tls_key>("SUMAC_AM_TLS_KEY", "", "Instead of tls_dir: its private key; nobody else may read it.")
         .alias("tls_key"),
     option<&Config::state_dir>(
         "SUMAC_AM_STATE_DIR", "",

@@ -124,6 +124,9 @@ Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& beg
   if (begin.hosts().empty()) return fail(Errc::invalid, "the job names no host");
   if (begin.world_size() < static_cast<std::uint32_t>(begin.hosts_size()))
     return fail(Errc::invalid, "{} ranks can't be on {} hosts", begin.world_size(), begin.hosts_size());
+  // What a certificate proves of a sharpd is its host: so it begins no jobs of others' hosts.
+  if (std::ranges::find(begin.hosts(), host.name) == begin.hosts().end())
+    return fail(Errc::denied, "host {:.64} is none of the job's hosts: a job begins on one of its own", host.name);
   Job job;
   auto& record = job.record;
   record.job_id = begin.job_id();

@@ -10,7 +10,7 @@ namespace sumac::manager {
 namespace {
 
 constexpr Time kNow = at(Seconds(1));
-constexpr StreamId kSharpd = 100;
+constexpr StreamId kSharpd = 100, kSharpdOfH3 = 103;
 
 using Numbers = std::set<std::uint32_t>;
 
@@ -30,16 +30,19 @@ struct World {
     std::vector<control::v1::JobBegin> held;
     for (const auto& job : saved.jobs) held.push_back(test_begin(job.job_id));
     core.host_registers(kSharpd, test_host(kSharpd, held), kNow);
+    auto third = test_host(kSharpdOfH3);
+    third.set_host("h3");
+    core.host_registers(kSharpdOfH3, third, kNow);
   }
 
   /// What the nodes are told of the job; a refusal ends the test's expectations there.
-  std::optional<Numbers> begin(std::uint64_t job, std::uint32_t groups, std::vector<std::string> hosts) {
-    auto wish = test_begin(job, std::move(hosts));
+  std::optional<Numbers> begin(std::uint64_t job, std::uint32_t groups, const std::vector<std::string>& hosts) {
+    auto wish = test_begin(job, hosts);
     wish.mutable_wish()->set_max_groups(groups);
     wish.mutable_wish()->set_osts(1);
     wish.set_uid(static_cast<std::uint32_t>(job));  // each of another user: what one user may hold is not asked here
     std::optional<Numbers> found;
-    for (const auto& action : core.job_begins(kSharpd, wish, kNow)) {
+    for (const auto& action : core.job_begins(hosts.front() == "h1" ? kSharpd : kSharpdOfH3, wish, kNow)) {
       const auto* to = std::get_if<ToNode>(&action);
       if (to == nullptr || !to->message.has_grant()) continue;
       const auto& said = to->message.grant().numbers();

@@ -115,11 +115,13 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (!wake) return tl::unexpected(wake.error());
   auto fabric = read_fabric(config);
   if (!fabric) return tl::unexpected(fabric.error());
-  auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key}, control::CertRole::manager, "");
+  auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key, config.tls_dir},
+                                control::CertRole::manager, "");
   if (!tls) return tl::unexpected(tls.error());
-  if (auto legal = control::check_endpoint(config.listen, config.allow_insecure, tls->get()); !legal)
+  if (auto legal = control::check_endpoints(config.listen, config.allow_insecure, tls->get()); !legal)
     return within("--listen", legal.error());
-
+  auto users = control::DaemonUsers::parse(config.daemon_users);
+  if (!users) return tl::unexpected(users.error());
   if (config.renew * 2 > config.lease)
     return fail(Errc::invalid, "--renew {} ms must be at most half of --lease {} ms", config.renew.count(),
                 config.lease.count());
@@ -140,9 +142,10 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   Service service(std::move(core), log, [&wake] { wake->set(); });
   service.restore(state->saved);
   service.set_reservations(*std::move(reservations));
-  auto server = control::Server::start(config.listen, service, tls->get());
+  auto server = control::Server::start(
+      config.listen, [&service](control::CallerOf caller_of) { return service.door(std::move(caller_of)); },
+      {.tls = tls->get(), .users = *std::move(users)});
   if (!server) return tl::unexpected(server.error());
-  service.listens_on(server->endpoint(), *tls != nullptr);
   const auto* how = *tls ? " with mutual TLS" : "";
   if (rules.open)
     SUMAC_INFO(log, "sharp_am {} listens on {}{}; no fabric file: the fabric is what registers",

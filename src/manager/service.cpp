@@ -21,6 +21,7 @@ grpc::Status status_of(const Error& error) {
       case Errc::unsupported: return grpc::StatusCode::UNIMPLEMENTED;
       case Errc::lost: return grpc::StatusCode::UNAVAILABLE;
       case Errc::denied: return grpc::StatusCode::PERMISSION_DENIED;
+      case Errc::exhausted: return grpc::StatusCode::RESOURCE_EXHAUSTED;
       default: return grpc::StatusCode::INVALID_ARGUMENT;
     }
   }();
@@ -87,6 +88,7 @@ class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
 
   const StreamId id;
   const control::Caller caller;
+  bool is_limited = false;  ///< Counts against what its caller may have open: until it has registered.
 
  private:
   void write_next() {
@@ -112,48 +114,103 @@ Service::Service(Core core, Logger& log, std::function<void()> deadline_moved)
 
 Service::~Service() = default;
 
-void Service::listens_on(const std::string& endpoint, bool tls) {
-  const std::lock_guard lock(mutex_);
-  endpoint_ = endpoint;
-  tls_ = tls;
-}
-
-Result<control::Caller> Service::caller_of(const grpc::CallbackServerContext& context) const {
-  if (endpoint_.empty()) return fail(Errc::lost, "the manager is still starting");
-  return control::caller_of(context, endpoint_, tls_);
-}
-
 template <class S>
-S* Service::accept(std::unordered_map<StreamId, S*>& streams, const grpc::CallbackServerContext& context) {
+S* Service::accept(std::unordered_map<StreamId, S*>& streams, const Result<control::Caller>& caller) {
   const std::lock_guard lock(mutex_);
-  auto caller = caller_of(context);
   auto* stream = new S(*this, ++last_id_, caller ? *caller : control::Caller{});
   streams[stream->id] = stream;
   if (caller) {
-    stream->start();
+    if (may_open(*stream)) stream->start();
   } else {
-    if (caller.error().code != Errc::lost)
-      if (const auto more = said_.next("unknown", monotonic_now()))
-        SUMAC_WARN(log_, "sent {} away: {}{}", context.peer(), caller.error().context, *more);
+    if (const auto more = said_.next("unknown", monotonic_now()))
+      SUMAC_WARN(log_, "sent a caller away: {}{}", caller.error().context, *more);
     stream->close(status_of(caller.error()));
   }
   return stream;
 }
 
-grpc::ServerBidiReactor<NodeUp, NodeDown>* Service::Node(grpc::CallbackServerContext* context) {
-  return accept(nodes_, *context);
+/// Root and whoever runs the manager start as many daemons as they like; in clear text from elsewhere all callers look the same.
+template <class S>
+bool Service::may_open(S& stream) {
+  if (stream.caller.is_operator() || (!stream.caller.uid && !stream.caller.certificate)) return true;
+  if (limits_.open(stream.caller.describe(), monotonic_now())) return stream.is_limited = true;
+  stream.close(
+      status_of(Error{Errc::exhausted, fmt::format("{} has {} streams open that have not registered: close some",
+                                                   stream.caller.describe(), CallerLimits::kStreams)}));
+  return false;
 }
 
-grpc::ServerBidiReactor<HostUp, HostDown>* Service::Host(grpc::CallbackServerContext* context) {
-  return accept(hosts_, *context);
+template <class S>
+void Service::no_longer_limited(S& stream) {
+  if (std::exchange(stream.is_limited, false)) limits_.close(stream.caller.describe());
+}
+
+/// Calls of one kind of callers.
+class Service::Door final : public control::v1::Manager::CallbackService {
+ public:
+  Door(manager::Service& service, control::CallerOf caller_of) : service_(service), caller_of_(std::move(caller_of)) {}
+
+  grpc::ServerBidiReactor<NodeUp, NodeDown>* Node(grpc::CallbackServerContext* context) override {
+    return service_.accept(service_.nodes_, caller_of_(*context));
+  }
+
+  grpc::ServerBidiReactor<HostUp, HostDown>* Host(grpc::CallbackServerContext* context) override {
+    return service_.accept(service_.hosts_, caller_of_(*context));
+  }
+
+  grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext* context, const control::v1::PingRequest*,
+                                 control::v1::PingReply* reply) override {
+    reply->set_version(std::string(control::version_text()));
+    reply->set_uptime_ms(
+        static_cast<std::uint64_t>(std::chrono::duration_cast<Millis>(monotonic_now() - service_.started_).count()));
+    auto* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const control::v1::StatusRequest*,
+                                   control::v1::StatusReply* reply) override {
+    auto* reactor = context->DefaultReactor();
+    const auto caller = caller_of_(*context);
+    if (!caller) {
+      reactor->Finish(status_of(caller.error()));
+      return reactor;
+    }
+    if (!service_.may_ask(*caller)) {
+      reactor->Finish(status_of(
+          Error{Errc::exhausted, fmt::format("{} asks for the status more than {} times a second: ask less often",
+                                             caller->describe(), CallerLimits::kStatusPerSecond)}));
+      return reactor;
+    }
+    reply->set_json(service_.status_json({.everything = caller->is_operator(), .uid = caller->uid}));
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+ private:
+  manager::Service& service_;
+  control::CallerOf caller_of_;
+};
+
+bool Service::may_ask(const control::Caller& caller) {
+  if (caller.is_operator()) return true;
+  const std::lock_guard lock(mutex_);
+  return limits_.ask(caller.describe(), monotonic_now());
+}
+
+std::unique_ptr<grpc::Service> Service::door(control::CallerOf caller_of) {
+  return std::make_unique<Door>(*this, std::move(caller_of));
 }
 
 template <class S>
 bool Service::is_who_it_says(S& stream, control::CertRole role, const std::string& name) {
   const auto may = stream.caller.may_be(role, name);
-  if (may) return true;
+  if (may) {
+    no_longer_limited(stream);
+    return true;
+  }
   if (const auto more =
-          said_.next(fmt::format("{} {}", control::to_string(role), stream.caller.uid.value_or(0)), monotonic_now()))
+          said_.next(fmt::format("{} {}", control::to_string(role), stream.caller.describe()), monotonic_now()))
     SUMAC_WARN(log_, "sent away who called itself {} {:.64}: {}{}", control::to_string(role), name, may.error().context,
                *more);
   stream.close(status_of(may.error()));
@@ -195,8 +252,14 @@ void Service::received(HostStream& stream, const HostUp& message) {
 
 void Service::ended(NodeStream& stream) { run(core_.node_stream_ended(stream.id, monotonic_now())); }
 void Service::ended(HostStream& stream) { run(core_.host_stream_ended(stream.id, monotonic_now())); }
-void Service::forget(NodeStream& stream) { nodes_.erase(stream.id); }
-void Service::forget(HostStream& stream) { hosts_.erase(stream.id); }
+void Service::forget(NodeStream& stream) {
+  no_longer_limited(stream);
+  nodes_.erase(stream.id);
+}
+void Service::forget(HostStream& stream) {
+  no_longer_limited(stream);
+  hosts_.erase(stream.id);
+}
 
 void Service::refuse(StreamId id, const Error& why) {
   if (const auto node = nodes_.find(id); node != nodes_.end()) node->second->close(status_of(why));
@@ -255,32 +318,6 @@ Time Service::next_deadline() const {
 std::string Service::status_json(const Viewer& viewer) const {
   const std::lock_guard lock(mutex_);
   return core_.status_json(monotonic_now(), heard_, viewer);
-}
-
-grpc::ServerUnaryReactor* Service::Ping(grpc::CallbackServerContext* context, const control::v1::PingRequest*,
-                                        control::v1::PingReply* reply) {
-  reply->set_version(std::string(control::version_text()));
-  reply->set_uptime_ms(
-      static_cast<std::uint64_t>(std::chrono::duration_cast<Millis>(monotonic_now() - started_).count()));
-  auto* reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
-}
-
-grpc::ServerUnaryReactor* Service::Status(grpc::CallbackServerContext* context, const control::v1::StatusRequest*,
-                                          control::v1::StatusReply* reply) {
-  auto* reactor = context->DefaultReactor();
-  const auto caller = [&] {
-    const std::lock_guard lock(mutex_);
-    return caller_of(*context);
-  }();
-  if (!caller) {
-    reactor->Finish(status_of(caller.error()));
-    return reactor;
-  }
-  reply->set_json(status_json({.everything = caller->is_operator(), .uid = caller->uid}));
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
 }
 
 }  // namespace sumac::manager

@@ -13,27 +13,21 @@
 #include "base/log_limit.hpp"
 #include "control/caller.hpp"
 #include "control/control.grpc.pb.h"
+#include "manager/caller_limits.hpp"
 #include "manager/core.hpp"
 
 namespace sumac::manager {
 
-class Service final : public control::v1::Manager::CallbackService {
+class Service {
  public:
   /// `deadline_moved` is called, from any thread, when next_deadline() has become earlier.
   Service(Core core, Logger& log, std::function<void()> deadline_moved = {});
-  ~Service() override;
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
-  grpc::ServerBidiReactor<control::v1::NodeUp, control::v1::NodeDown>* Node(
-      grpc::CallbackServerContext* context) override;
-  grpc::ServerBidiReactor<control::v1::HostUp, control::v1::HostDown>* Host(
-      grpc::CallbackServerContext* context) override;
-  grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext* context, const control::v1::PingRequest* request,
-                                 control::v1::PingReply* reply) override;
-  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const control::v1::StatusRequest* request,
-                                   control::v1::StatusReply* reply) override;
-
-  /// Once the server runs. Until then nobody's word is taken: who calls can't be known yet.
-  void listens_on(const std::string& endpoint, bool tls);
+  /// What control::Server serves: this service, to callers whom `caller_of` knows.
+  std::unique_ptr<grpc::Service> door(control::CallerOf caller_of);
 
   void tick(Time now);
   /// Before anybody connects.
@@ -45,6 +39,7 @@ class Service final : public control::v1::Manager::CallbackService {
   std::string status_json(const Viewer& viewer = {}) const;
 
  private:
+  class Door;
   template <class Up, class Down>
   class Stream;
   using NodeStream = Stream<control::v1::NodeUp, control::v1::NodeDown>;
@@ -58,24 +53,27 @@ class Service final : public control::v1::Manager::CallbackService {
   void forget(HostStream& stream);
   void run(Actions actions);
   void refuse(StreamId id, const Error& why);
-  Result<control::Caller> caller_of(const grpc::CallbackServerContext& context) const;
   template <class S>
-  S* accept(std::unordered_map<StreamId, S*>& streams, const grpc::CallbackServerContext& context);
+  S* accept(std::unordered_map<StreamId, S*>& streams, const Result<control::Caller>& caller);
+  template <class S>
+  bool may_open(S& stream);
+  template <class S>
+  void no_longer_limited(S& stream);
+  bool may_ask(const control::Caller& caller);
   template <class S>
   bool is_who_it_says(S& stream, control::CertRole role, const std::string& name);
 
   mutable std::mutex mutex_;
   Core core_;
   Logger& log_;
-  std::string endpoint_;
-  bool tls_ = false;
   std::function<void()> deadline_moved_;
   const Time started_ = monotonic_now();
   StreamId last_id_ = 0;
   std::uint64_t heard_ = 0;                          ///< Messages of nodes and sharpds, but for renewals.
   std::unordered_map<StreamId, NodeStream*> nodes_;  // a stream deletes itself when gRPC is done with it
   std::unordered_map<StreamId, HostStream*> hosts_;
-  LogLimit said_;       ///< Lines about callers that are sent away.
+  LogLimit said_;  ///< Lines about callers that are sent away.
+  CallerLimits limits_;
   Time told_ = kNever;  ///< The deadline that the owner of this service knows of.
 };
 

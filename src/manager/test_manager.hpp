@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "control/endpoint.hpp"
+#include "control/test_server.hpp"
 #include "manager/service.hpp"
 #include "manager/test_tree.hpp"
 
@@ -28,11 +28,12 @@ struct TestManager {
                   moved = true;
                   clock_moved.notify_all();
                 }),
-        server(control::Server::start("127.0.0.1:0", service).value()),
-        stub(control::v1::Manager::NewStub(control::make_channel(server.endpoint()))),
-        clock([this] { run_clock(); }) {
-    service.listens_on(server.endpoint(), false);
-  }
+        server(control::Server::start(
+                   "unix:" + directory.path + "/am.sock",
+                   [this](control::CallerOf caller_of) { return service.door(std::move(caller_of)); }, {})
+                   .value()),
+        stub(control::v1::Manager::NewStub(control::make_channel(server.endpoint()).value())),
+        clock([this] { run_clock(); }) {}
   ~TestManager() {
     {
       const std::lock_guard lock(clock_mutex);
@@ -75,6 +76,7 @@ struct TestManager {
   std::vector<std::string> lines;
   Logger log;
   NoJournal journal;
+  control::TestDirectory directory;
   Service service;
   control::Server server;
   std::unique_ptr<control::v1::Manager::Stub> stub;

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/socket_directory.hpp"
 #include "net/unix_path.hpp"
 #include "net/unix_seqpacket.hpp"
 #include "wire/host_codec.hpp"
@@ -33,8 +34,12 @@ Result<HostClient> HostClient::connect(const std::string& path, Duration timeout
   if (!fd) return fail_errno("socket");
   const Time deadline = deadline_after(monotonic_now(), timeout);
   for (;;) {
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) == 0)
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) == 0) {
+      const auto listener = peer_uid(fd.get());
+      if (!listener) return tl::unexpected(listener.error());
+      if (auto trusted = check_listener(path, *listener); !trusted) return tl::unexpected(trusted.error());
       return HostClient(std::move(fd));
+    }
     if (errno == ENOENT || errno == ECONNREFUSED)
       return fail(Errc::not_found, "nobody listens at {}: start sharpd on this host, or use `sumac run`", path);
     if (errno == EACCES) return fail(Errc::denied, "no permission for {}: ask who runs sharpd on this host", path);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/options.hpp"
+#include "control/places.hpp"
 #include "wire/agg.hpp"
 
 namespace sumac::node {
@@ -16,7 +17,7 @@ struct Config {
   std::string name;
   std::string manager;
   bool allow_insecure = false;
-  std::string tls_ca, tls_cert, tls_key;
+  std::string tls_dir, tls_ca, tls_cert, tls_key;
   std::string listen;
   std::string device;
   Backend transport = Backend::tcp;
@@ -37,18 +38,22 @@ struct Config {
 
 inline constexpr Option<Config> kOptions[] = {
     option<&Config::name>("SUMAC_NODE_NAME", "", "This node's name in the fabric file.").alias("name"),
-    option<&Config::manager>("SUMAC_NODE_MANAGER", "127.0.0.1:6126", "Where sharp_am is: ADDR:PORT or unix:PATH.")
+    option<&Config::manager>("SUMAC_NODE_MANAGER", control::kManagerDefault,
+                             "Where sharp_am is: unix:PATH or ADDR:PORT.")
         .alias("manager"),
     option<&Config::allow_insecure>("SUMAC_NODE_ALLOW_INSECURE", "0",
-                                    "Talk in clear text beyond this machine: only on a network that is yours alone.")
+                                    "Talk in clear text over TCP: whoever answers there passes for the manager.")
         .alias("allow_insecure"),
+    option<&Config::tls_dir>("SUMAC_NODE_TLS_DIR", "",
+                             "Mutual TLS: directory with ca.crt, node-NAME.crt and node-NAME.key, as `sumac pki` "
+                             "makes them.")
+        .alias("tls_dir"),
     option<&Config::tls_ca>("SUMAC_NODE_TLS_CA", "",
-                            "Mutual TLS: certificate of the authority (PEM); with tls_cert and tls_key, or not at all.")
+                            "Instead of tls_dir, with tls_cert and tls_key: certificate of the authority (PEM).")
         .alias("tls_ca"),
-    option<&Config::tls_cert>("SUMAC_NODE_TLS_CERT", "",
-                              "Mutual TLS: certificate of this node, as `sumac pki` makes it.")
+    option<&Config::tls_cert>("SUMAC_NODE_TLS_CERT", "", "Instead of tls_dir: certificate of this node.")
         .alias("tls_cert"),
-    option<&Config::tls_key>("SUMAC_NODE_TLS_KEY", "", "Mutual TLS: its private key; nobody else may read it.")
+    option<&Config::tls_key>("SUMAC_NODE_TLS_KEY", "", "Instead of tls_dir: its private key; nobody else may read it.")
         .alias("tls_key"),
     option<&Config::listen>(
         "SUMAC_NODE_LISTEN", "0.0.0.0:0",

@@ -126,12 +126,15 @@ Result<> ControlLink::stream_over(const Error& why, Time now) {
     case Errc::ok:
     case Errc::lost:
     case Errc::timeout:
-    case Errc::exists:  // a former life of ours that the manager has not missed yet, or a twin
-      if (!complained_)
+    case Errc::exists: {  // a former life of ours that the manager has not missed yet, or a twin
+      const bool impostor = why.context.starts_with(control::kNotTheManager);
+      if (!complained_ || (impostor && !impostor_))
         SUMAC_WARN(log_, "{}{}; trying again", why.context.empty() ? "the manager ended the stream" : why.context,
                    registered_ ? ": the data path goes on" : "");
       complained_ = true;
+      impostor_ |= impostor;
       return {};
+    }
     default: return within(fmt::format("the manager at {} refuses node {}", config_.manager, config_.name), why);
   }
 }
@@ -193,7 +196,7 @@ Result<> ControlLink::apply(const control::v1::Registered& who, Time now) {
   node_key_ = *key;
   node_id_ = who.node_id();
   registered_ = true;
-  complained_ = false;
+  complained_ = impostor_ = false;
   SUMAC_INFO(log_, "registered as node id {}, in {} trees", node_id_, who.trees_size());
   std::set<std::uint32_t> named;
   for (const auto& told : who.trees()) {

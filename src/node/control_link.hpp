@@ -76,7 +76,8 @@ class ControlLink {
   control::NodeStreams streams_;
   control::Ticket ticket_ = 0;
   bool open_ = false, registered_ = false, complained_ = false;
-  Time retry_at_{};  // at once
+  bool impostor_ = false;  ///< That somebody else listens in the manager's place was told too.
+  Time retry_at_{};        // at once
   std::uint32_t node_id_ = 0;
   Secret node_key_{};  ///< What the nodes of this fabric show each other.
   const std::uint64_t life_;

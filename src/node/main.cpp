@@ -77,7 +77,8 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   auto wake = control::WakeEvent::make();
   if (!wake) return tl::unexpected(wake.error());
   if (config.name.empty()) return fail(Errc::invalid, "no name: give --name NODE as in the fabric file");
-  auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key}, control::CertRole::node, config.name);
+  auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key, config.tls_dir},
+                                control::CertRole::node, config.name);
   if (!tls) return tl::unexpected(tls.error());
   if (auto legal = check(config, tls->get()); !legal) return legal;
 

@@ -40,7 +40,7 @@ class Daemons(ground.Scenario):
         refused = self.house.job()
         self.assertEqual(refused.code, 1, refused.text)
         self.assertRegex(refused.err, r"No Aggregation Manager .*no manager at \S+ .*start sharp_am")
-        self.house.start_manager(self.house.manager)
+        self.house.start_manager()
         self.house.says("sharp_am", "node node registered")
         self.good_job(self.house)
 
@@ -48,7 +48,7 @@ class Daemons(ground.Scenario):
         """The job goes on; what it holds at the node is not granted twice, and a job that wants it is told why it can't have it."""
         job = self.house.steady()
         self.house.kill("sharp_am")
-        self.house.start_manager(self.house.manager)
+        self.house.start_manager()
         self.house.says("sharp_am", "node node registered")
         self.good_job(self.house)
         refused = self.house.client(BIN / "example-allreduce", "3", "1000", env=self.ALL)

@@ -99,34 +99,38 @@ def dies_with_us():
 
 
 class House:
-    """A manager, a node and a sharpd, each on a port or socket of its own on this machine. `words`: more of a program's options, by its name."""
+    """A manager, a node and a sharpd, each on a port or socket of its own on this machine. `listen`: where the manager does, am.sock in the folder
+    unless said; over TCP they talk in clear text unless that is False. `words`: more of a program's options, by its name."""
 
-    def __init__(self, name, descriptors=None, manager=True, node=True, sharpd=True, listen="127.0.0.1:0", words=None, fabric=FABRIC):
+    def __init__(self, name, descriptors=None, manager=True, node=True, sharpd=True, listen=None, words=None, fabric=FABRIC,
+                 clear_text=True):
         self.folder = SCRATCH / name
         self.folder.mkdir()
         (self.folder / "fabric.yaml").write_text(fabric)
         self.descriptors = descriptors
         self.processes = {}
         self.socket = self.folder / "sharpd.sock"
-        self.manager = "127.0.0.1:1"  # nobody's
+        self.manager = listen or f"unix:{self.folder}/am.sock"
+        self.clear_text = ("--allow-insecure",) if clear_text and not self.manager.startswith("unix:") else ()
         self.words = words or {}
         if manager:
-            self.start_manager(listen)
+            self.start_manager()
         if node:
             self.start_node()
         if sharpd:
             self.start_sharpd()
 
-    def start_manager(self, listen="127.0.0.1:0"):
+    def start_manager(self):
         (self.folder / "sharp_am.log").unlink(missing_ok=True)  # another life, another log: what is said in it is said now
-        self.start("sharp_am", "--fabric", self.folder / "fabric.yaml", "--listen", listen)
-        self.manager = re.findall(r"listens on ([^\s;,]+)", self.log("sharp_am"))[-1]
+        self.start("sharp_am", "--fabric", self.folder / "fabric.yaml", "--listen", self.manager, *self.clear_text)
+        self.manager = re.findall(r"listens on ([^\s;]+)", self.log("sharp_am"))[-1]
 
     def start_sharpd(self):
-        self.start("sharpd", "--host", "localhost", "--manager", self.manager, "--socket", self.socket, "--log-level", "3")
+        self.start("sharpd", "--host", "localhost", "--manager", self.manager, "--socket", self.socket, "--log-level", "3",
+                   *self.clear_text)
 
     def start_node(self, name="node"):
-        self.start("sharp_an", "--name", name, "--manager", self.manager, "--listen", "127.0.0.1:0", "--log-level", "3")
+        self.start("sharp_an", "--name", name, "--manager", self.manager, "--listen", "127.0.0.1:0", "--log-level", "3", *self.clear_text)
         self.node_port = int(re.findall(r"listens on tcp:127\.0\.0\.1:(\d+)", self.log("sharp_an"))[-1])
 
     def start(self, program, *words):

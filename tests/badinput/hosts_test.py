@@ -203,9 +203,9 @@ class Lab(ground.Scenario):
         """Each host its own, for their owner's eyes; keys in no command and no environment; and what shows none is turned away."""
         process = self.begun()
         expected = {
-            "h1": {"sharp_am.crt", "sharp_am.key", "sharp_an.crt", "sharp_an.key", "sharpd.crt", "sharpd.key", "ca.crt"},
-            "h2": {"sharpd.crt", "sharpd.key", "ca.crt"},
-            "h3": {"sharpd.crt", "sharpd.key", "ca.crt"},
+            "h1": {f"{who}.{kind}" for who in ("manager-run", "node-node-h1", "host-h1") for kind in ("crt", "key")} | {"ca.crt"},
+            "h2": {"host-h2.crt", "host-h2.key", "ca.crt"},
+            "h3": {"host-h3.crt", "host-h3.key", "ca.crt"},
         }
         keys, authorities = set(), set()
         for host, names in expected.items():
@@ -228,8 +228,8 @@ class Lab(ground.Scenario):
             self.assertFalse([secret for secret in secrets if secret in seen], seen)
         log = self.on("h1", "sh", "-c", "cat /tmp/sumac-run-*/sharp_am.log").out
         endpoint = re.search(r"listens on (\S+) with mutual TLS", log)[1]
-        own = {f"SUMAC_TLS_{key}": f"{listed_folder}/{name}" for key, name in (("CA", "ca.crt"), ("CERT", "sharpd.crt"), ("KEY", "sharpd.key"))}
-        for env, code, says in ((own, 0, "node-h1"), ({}, 1, "--tls-ca")):
+        own = {f"SUMAC_TLS_{key}": f"{listed_folder}/{name}" for key, name in (("CA", "ca.crt"), ("CERT", "host-h3.crt"), ("KEY", "host-h3.key"))}
+        for env, code, says in ((own, 0, "node-h1"), ({}, 1, "--tls-dir")):
             asked = self.on("h3", BIN / "sharp_cmd", "topology", env={"SUMAC_HOSTD_MANAGER": endpoint, **env})
             self.assertEqual(asked.code, code, asked.text)
             self.assertIn(says, asked.text)

@@ -57,7 +57,7 @@ def closed(peer, seconds=20):
 
 class Ports(ground.Scenario):
     def setUp(self):
-        self.house = ground.House(self.id().split(".")[-1][:40])
+        self.house = ground.House(self.id().split(".")[-1][:40], listen="127.0.0.1:0")
         self.addCleanup(self.house.close)
         self.job = self.house.steady()
         self.addCleanup(lambda: self.job.process.stdin and self.job.end())
@@ -197,7 +197,7 @@ class Ports(ground.Scenario):
 class Floods(ground.Scenario):
     def test_more_connections_than_descriptors(self):
         """Near the limit a daemon takes no more, without spinning; when the strangers are gone it serves again."""
-        house = ground.House("floods", descriptors=64)
+        house = ground.House("floods", descriptors=64, listen="127.0.0.1:0")
         self.addCleanup(house.close)
         self.good_job(house)
         for program, family, kind, address in (("sharp_an", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", house.node_port)),
@@ -224,7 +224,7 @@ class Floods(ground.Scenario):
             self.assertTrue(1 <= lines <= 3, f"{program} says {lines} times that it is at its limit:\n{house.log(program)[-2000:]}")
 
     def test_signals_still_end_them(self):
-        house = ground.House("signals")
+        house = ground.House("signals", listen="127.0.0.1:0")
         stuck = [socket.create_connection(("127.0.0.1", port), 10) for port in (house.node_port, int(house.manager.rsplit(":", 1)[1]))]
         for program in ("sharpd", "sharp_an", "sharp_am"):
             self.assertEqual(house.kill(program, signal.SIGTERM), 0, house.log(program))

@@ -82,7 +82,7 @@ class Ports(ground.Scenario):
         self.addCleanup(self.nothing_left)
         self.addCleanup(house.close)
         fabric = house.folder / "fabric.yaml"
-        self.one_line(self.one_start("sharp_am", "--fabric", fabric, "--listen", house.manager), re.escape(house.manager), "in use", "--listen")
+        self.one_line(self.one_start("sharp_am", "--fabric", fabric, "--listen", house.manager), re.escape(house.manager), "another process serves", "another socket")
         self.one_line(self.one_start("sharp_an", "--name", "node", "--manager", house.manager, "--listen", f"127.0.0.1:{house.node_port}"),
                       f"127.0.0.1:{house.node_port}", "in use", "choose another port")
         self.one_line(self.one_start("sharpd", "--host", "localhost", "--manager", house.manager, "--socket", house.socket),
@@ -93,10 +93,9 @@ class Ports(ground.Scenario):
         house = ground.House("unix", manager=False, node=False)
         self.addCleanup(self.nothing_left)
         self.addCleanup(house.close)
-        where = f"unix:{house.folder}/am.sock"
+        where = house.manager
         house.start("sharp_am", "--fabric", house.folder / "fabric.yaml", "--listen", where)
-        self.one_line(self.one_start("sharp_am", "--fabric", house.folder / "fabric.yaml", "--listen", where), re.escape(where), "stop it", "--listen")
-        house.manager = where
+        self.one_line(self.one_start("sharp_am", "--fabric", house.folder / "fabric.yaml", "--listen", where), re.escape(where), "stop it", "another socket")
         house.start_node()  # the first one still serves
         self.assertIn("registered", house.log("sharp_am"))
 

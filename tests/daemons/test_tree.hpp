@@ -41,6 +41,7 @@ struct Tree {
   std::vector<std::string> manager_options, node_options;
   /// Certificates, if the daemons have any: of the authority here, `--tls-...` for each by role and name.
   std::optional<control::TestPki> pki;
+  bool insecure = false;  ///< Clear text over TCP.
   const char* fabric = kFabric;
   std::optional<DaemonProcess> am, root, one, two, hostd;
 
@@ -48,13 +49,14 @@ struct Tree {
   /// A tree on a machine that has IPv6 only, as far as it can tell.
   struct Ipv6 {};
   explicit Tree(Ipv6) {
+    pki.emplace();
     listen = "[::1]:0";
     manager = "[::1]:0";
     start_manager();
     const auto text = am->output();
     const auto at = text.find("listens on [::1]:");
     if (at == std::string::npos) return;
-    manager = text.substr(at + 11, text.find(';', at) - at - 11);
+    manager = text.substr(at + 11, text.find_first_of("; ", at + 11) - at - 11);
     start_others();
   }
   /// Daemons that talk over TCP: in clear text, or with certificates.
@@ -62,7 +64,10 @@ struct Tree {
     bool tls = true;
   };
   explicit Tree(OverTcp how) {
-    if (how.tls) pki.emplace();
+    if (how.tls)
+      pki.emplace();
+    else
+      insecure = true;
     manager = "127.0.0.1:0";
     manager_options = {"--log-level", "4"};
     start_manager();
@@ -99,6 +104,7 @@ struct Tree {
     start_hostd();
   }
   std::vector<std::string> with_tls(control::CertRole role, const std::string& name, std::vector<std::string> options) {
+    if (insecure) options.emplace_back("--allow-insecure");
     if (!pki) return options;
     const auto files = pki->files(role, name);
     options.insert(options.end(), {"--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key});
@@ -125,7 +131,9 @@ struct Tree {
   /// Waits until the manager has all nodes back; false after a time that only a failure reaches.
   bool all_registered() const {
     const auto tls = pki ? pki->tls(control::CertRole::admin, "test") : nullptr;
-    const auto stub = control::v1::Manager::NewStub(control::make_channel(manager, tls.get()));
+    const auto channel = control::make_channel(manager, tls.get());
+    if (!channel) return false;
+    const auto stub = control::v1::Manager::NewStub(*channel);
     for (const Time end = monotonic_now() + Seconds(20); monotonic_now() < end; ::poll(nullptr, 0, 5)) {
       grpc::ClientContext context;
       control::v1::StatusReply reply;

@@ -246,7 +246,7 @@ TEST(Daemons, status_tells_nodes_and_jobs) {
   Tree tree;
   Holder holder(tree, 77);
   ASSERT_EQ(holder.refused, "");
-  const auto stub = control::v1::Manager::NewStub(control::make_channel(tree.manager));
+  const auto stub = control::v1::Manager::NewStub(control::make_channel(tree.manager).value());
   grpc::ClientContext context;
   control::v1::StatusReply reply;
   ASSERT_TRUE(stub->Status(&context, {}, &reply).ok());

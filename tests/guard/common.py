@@ -3,7 +3,7 @@
     import common
 
     def attack(rows, args):
-        house = common.House("f14", listen="unix")
+        house = common.House("f14")
         got = common.Stranger(knock, str(house.socket)).result()
         rows.add("f14 strangers served", "of 10", got, 0)
 
@@ -49,19 +49,20 @@ AS_STRANGER = {"user": UID, "group": UID, "extra_groups": []}
 
 
 class House(ground.House):
-    """Daemons in a directory that every user may enter. `listen="unix"`: the manager's socket is am.sock there."""
+    """Daemons in a directory that every user may enter."""
 
-    def __init__(self, name, listen="unix", **more):
+    def __init__(self, name, **more):
         os.chmod(ground.SCRATCH, 0o755)
-        super().__init__(name, listen=f"unix:{ground.SCRATCH / name}/am.sock" if listen == "unix" else listen, **more)
+        super().__init__(name, **more)
 
 
 def house_with_open_manager(name, **more):
-    """A manager that strangers reach: by TCP in clear text where it takes that on this machine, else by its unix socket."""
-    try:
-        return House(name, listen="127.0.0.1:0", **more)
-    except AssertionError:
-        return House(f"{name}-unix", **more)
+    """A manager that strangers reach: by its unix socket, or (older trees keep that closed) by TCP in clear text."""
+    house = House(name, **more)
+    if os.stat(house.manager.removeprefix("unix:")).st_mode & 0o002:
+        return house
+    house.close()
+    return House(f"{name}-tcp", listen="127.0.0.1:0", **more)
 
 
 class Rows:

@@ -12,7 +12,8 @@ usage: $self -s [DIR] -d NAME [-p DIR] [-m]    set the daemon NAME up as a servi
   -p DIR    where Sumac is installed (the folder above this script's); also behind -s, as older versions wrote it
   -m        also write a monit check, where /etc/monit/conf.d exists
   -h        this text
-The service reads DIR/conf/NAME.conf, written with all defaults if it is not there. SUMAC_SETUP_ROOT=DIR writes below DIR instead of /
+The service reads DIR/conf/NAME.conf, written with all defaults if it is not there, and runs as a user of its own: sumac-am, sumac-an or
+sumac-sharpd, who must be able to read what the configuration names (a key: chgrp it to that user's group, chmod 640). SUMAC_SETUP_ROOT=DIR writes below DIR instead of /
 and calls no systemctl: for packages and images.
 EOF
 }
@@ -57,6 +58,7 @@ prefix=${prefix:-$prefix_default}
 readonly program=$prefix/bin/$name config=$prefix/conf/$name.conf
 readonly root=${SUMAC_SETUP_ROOT:-}
 readonly unit=$root/etc/systemd/system/$name.service monit_file=$root/etc/monit/conf.d/$name
+readonly sysusers=$root/etc/sysusers.d/sumac-${name#sharp_}.conf
 [[ $action == remove || -x $program ]] || die "no $program: is Sumac installed in $prefix? (-p DIR)"
 [[ -n $root || $EUID == 0 ]] || die "only root may change services: run it with sudo"
 
@@ -73,7 +75,8 @@ systemd() {
 if [[ $action == remove ]]; then
   [[ -e $unit ]] || die "$unit is not there: $name is not set up on this host"
   systemd disable --now "$name.service"
-  rm -f "$unit" "$monit_file"
+  rm -f "$unit" "$unit".d/sumac-*.conf "$monit_file" "$sysusers"
+  rmdir --ignore-fail-on-non-empty "$unit.d" 2>/dev/null || true
   systemd daemon-reload
   echo "removed $name; its configuration stays in $config"
   exit 0
@@ -89,6 +92,25 @@ if [[ ! -e $config ]]; then
     echo "it does not start without a name: write 'name NODE' into it, NODE as in the fabric file, then: systemctl restart sharp_an"
   fi
 fi
+
+# A user for each daemon: what one of them is made to do by its peers ends at the files of that one. sharp_am takes their word on its socket (daemon_users).
+readonly user=sumac-${name#sharp_}
+mkdir -p "${sysusers%/*}"
+echo "u $user - \"Sumac $name\" - -" >"$sysusers"
+if [[ -z $root ]]; then
+  if command -v systemd-sysusers >/dev/null; then
+    systemd-sysusers "$sysusers"
+  elif ! getent passwd "$user" >/dev/null; then
+    useradd --system --user-group --no-create-home --home-dir / --shell /usr/sbin/nologin "$user"
+  fi
+fi
+
+# Directories of the daemon's own. sharpd's has what a successor goes on with, so it stays between lives.
+case $name in
+  sharp_am) directories=$'RuntimeDirectory=sumac-am\nStateDirectory=sumac\nStateDirectoryMode=0700' ;;
+  sharpd) directories=$'RuntimeDirectory=sumac\nRuntimeDirectoryPreserve=yes' ;;
+  sharp_an) directories='' ;;
+esac
 # Written whole, then renamed: systemd never reads half a unit.
 cat >"$unit.new" <<EOF
 [Unit]
@@ -102,19 +124,76 @@ ExecStart=$program -O $config
 ExecReload=/bin/kill -HUP \$MAINPID
 Restart=on-failure
 RestartSec=1
-RuntimeDirectory=sumac
-RuntimeDirectoryPreserve=yes
-StateDirectory=sumac
-StateDirectoryMode=0700
+User=$user
+Group=$user
 LimitNOFILE=65536
+UMask=0077
+$directories
+
+CapabilityBoundingSet=
+DevicePolicy=closed
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
 NoNewPrivileges=yes
-ProtectSystem=full
+PrivateDevices=yes
+PrivateTmp=yes
+ProtectClock=yes
+ProtectControlGroups=yes
 ProtectHome=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+ProtectSystem=strict
+RemoveIPC=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallErrorNumber=EPERM
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
 
 [Install]
 WantedBy=multi-user.target
 EOF
 mv "$unit.new" "$unit"
+
+# What a daemon needs beyond that, each with its reason. Files of others in that directory are left alone.
+exception() {
+  mkdir -p "$unit.d"
+  cat >"$unit.d/sumac-$1.conf"
+}
+case $name in
+  sharpd)
+    exception processes <<EOF
+# It releases the job of a process that has died, and knows a process by its start time, which /proc says: it must see those of all users.
+[Service]
+ProtectProc=default
+EOF
+    ;;
+  sharp_an)
+    exception pinning <<EOF
+# Option \`pin\` binds its own threads to processors.
+[Service]
+SystemCallFilter=sched_setaffinity
+EOF
+    if [[ -n $root || -e /dev/infiniband ]]; then
+      exception rdma <<EOF
+# Transport ucx reaches the network's cards through /dev/infiniband and pins the memory that they read and write; to hear of memory that is
+# given back it rewrites the first bytes of functions like munmap.
+[Service]
+PrivateDevices=no
+MemoryDenyWriteExecute=no
+DeviceAllow=char-infiniband_verbs rw
+DeviceAllow=char-infiniband_cm rw
+LimitMEMLOCK=infinity
+EOF
+    fi
+    ;;
+esac
 if [[ -n $monit ]]; then
   if [[ -d ${monit_file%/*} ]]; then
     cat >"$monit_file" <<EOF

@@ -1,0 +1,208 @@
+#include "control/local_server.hpp"
+
+#include <fcntl.h>
+#include <grpcpp/server_posix.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/socket_directory.hpp"
+#include "control/endpoint.hpp"
+
+namespace sumac::control {
+namespace {
+
+constexpr int kBacklog = 1024;
+/// Without a descriptor left nothing can be accepted: the next look is so much later.
+constexpr int kFullPauseMs = 100;
+
+Result<sockaddr_un> address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path)
+    return fail(Errc::invalid, "socket path {} has {} bytes, 1 to {} are possible: choose a shorter directory", path,
+                path.size(), sizeof address.sun_path - 1);
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+UniqueFd unix_socket() { return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+
+bool watch(int epoll, int fd, std::uint32_t events, int operation = EPOLL_CTL_ADD) {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = fd;
+  return ::epoll_ctl(epoll, operation, fd, &event) == 0;
+}
+
+/// Held for as long as the socket is served: a socket file that is there while nobody holds it is a dead server's.
+Result<UniqueFd> take_lock(const std::string& path) {
+  const auto file = path + ".lock";
+  for (;;) {
+    UniqueFd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!lock) return fail_errno(file);
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+      return fail(Errc::exists, "another process serves {}: stop it, or choose another socket", path);
+    // A server that ended between our open and our lock has removed it: then it locks nothing any more.
+    struct stat held {
+    }, there{};
+    if (::fstat(lock.get(), &held) == 0 && ::stat(file.c_str(), &there) == 0 && held.st_ino == there.st_ino)
+      return lock;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LocalServer>> LocalServer::start(const std::string& path, DaemonUsers users, MakeService make) {
+  std::error_code ignored;
+  const auto directory = std::filesystem::absolute(path, ignored).parent_path();
+  if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST)
+    return fail_errno(
+        fmt::format("make directory {} for the socket (give one of your own: unix:PATH)", directory.string()));
+  auto real = own_socket_path(path);
+  if (!real) return tl::unexpected(real.error());
+  auto stop = WakeEvent::make();
+  if (!stop) return tl::unexpected(stop.error());
+  std::unique_ptr<LocalServer> server(
+      new LocalServer(*std::move(real), std::move(users), std::move(make), *std::move(stop)));
+  if (auto listens = server->listen(); !listens) return tl::unexpected(listens.error());
+  server->thread_ = std::thread([raw = server.get()] { raw->run(); });
+  return server;
+}
+
+Result<> LocalServer::listen() {
+  auto address = address_of(path_);
+  if (!address) return tl::unexpected(address.error());
+  auto lock = take_lock(path_);
+  if (!lock) return tl::unexpected(lock.error());
+  lock_ = *std::move(lock);
+  struct stat found {};
+  if (::lstat(path_.c_str(), &found) == 0) {
+    if (!S_ISSOCK(found.st_mode)) return fail(Errc::exists, "{} is there and is no socket: move it away", path_);
+    if (::unlink(path_.c_str()) != 0) return fail_errno(fmt::format("remove the dead socket {}", path_));
+  }
+  listener_ = unix_socket();
+  epoll_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!listener_ || !epoll_) return fail_errno("socket");
+  if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0)
+    return fail_errno(fmt::format("bind {}", path_));
+  if (::chmod(path_.c_str(), 0666) != 0 || ::listen(listener_.get(), kBacklog) != 0)
+    return fail_errno(fmt::format("listen at {}", path_));
+  if (!watch(epoll_.get(), listener_.get(), EPOLLIN) || !watch(epoll_.get(), stop_.fd(), EPOLLIN))
+    return fail_errno("epoll_ctl");
+  return {};
+}
+
+LocalServer::~LocalServer() {
+  stop_.set();
+  if (thread_.joinable()) thread_.join();
+  for (auto& [uid, room] : rooms_) {
+    room.server->Shutdown(std::chrono::system_clock::now());  // open streams are cancelled, not waited for
+    room.server->Wait();
+  }
+  if (!listener_) return;
+  ::unlink(path_.c_str());
+  ::unlink((path_ + ".lock").c_str());
+}
+
+void LocalServer::run() {
+  bool full = false;
+  for (;;) {
+    epoll_event events[64];
+    const int count = ::epoll_wait(epoll_.get(), events, 64, full ? kFullPauseMs : -1);
+    if (count < 0 && errno != EINTR) return;  // of an epoll set of our own: cannot happen
+    if (full) watch(epoll_.get(), listener_.get(), EPOLLIN, EPOLL_CTL_MOD);
+    full = false;
+    for (int i = 0; i < count; ++i) {
+      const int fd = events[i].data.fd;
+      if (fd == stop_.fd()) return;
+      if (fd != listener_.get())
+        ended(fd);
+      else if (!accept_one())
+        full = watch(epoll_.get(), fd, 0, EPOLL_CTL_MOD);
+    }
+  }
+}
+
+/// False: there is no descriptor left.
+bool LocalServer::accept_one() {
+  UniqueFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!connection) return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS;
+  if (const auto uid = peer_uid(connection.get())) serve(std::move(connection), *uid);
+  return true;
+}
+
+void LocalServer::serve(UniqueFd connection, uid_t uid) {
+  const bool stranger = !users_.has(uid);
+  const auto there = rooms_.find(uid);
+  if (stranger && (strangers_.size() >= kAllStrangersConnections ||
+                   (there != rooms_.end() && there->second.connections >= kStrangerConnections)))
+    return;
+  UniqueFd watched;
+  if (stranger) {
+    watched = UniqueFd(::fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
+    if (!watched || !watch(epoll_.get(), watched.get(), EPOLLRDHUP)) return;
+  }
+  auto& room = rooms_[uid];
+  if (!room.server) {
+    room.service = make_([caller = local_caller(uid, users_)](const grpc::ServerContextBase&) { return caller; });
+    room.server = make_server(*room.service, stranger);
+  }
+  if (stranger) {
+    ++room.connections;
+    const int key = watched.get();
+    strangers_[key] = {std::move(watched), uid};
+  }
+  grpc::AddInsecureChannelFromFd(room.server.get(), connection.release());
+}
+
+void LocalServer::ended(int watched) {
+  const auto found = strangers_.find(watched);
+  if (found == strangers_.end()) return;
+  const auto uid = found->second.uid;
+  // Before it is closed: gRPC's descriptor of the same connection would keep it in the set.
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watched, nullptr);
+  strangers_.erase(found);
+  auto& room = rooms_[uid];
+  if (--room.connections > 0) return;
+  // Users come and go; nobody waits for an answer to what is still under way.
+  room.server->Shutdown(std::chrono::system_clock::now());
+  room.server->Wait();
+  rooms_.erase(uid);
+}
+
+std::unique_ptr<grpc::Server> LocalServer::make_server(grpc::Service& service, bool stranger) {
+  grpc::ServerBuilder builder;
+  set_server_options(builder);
+  if (stranger) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 60'000);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64);
+  }
+  builder.RegisterService(&service);
+  return builder.BuildAndStart();
+}
+
+Result<UniqueFd> connect_local(const std::string& path) {
+  auto address = address_of(path);
+  if (!address) return tl::unexpected(address.error());
+  UniqueFd fd = unix_socket();
+  if (!fd) return fail_errno("socket");
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
+    const int error = errno;
+    return fail(error == EACCES ? Errc::denied : Errc::lost, "{}",
+                error == EAGAIN ? "it does not accept: is it stopped?" : std::strerror(error));
+  }
+  const auto listener = peer_uid(fd.get());
+  if (!listener) return tl::unexpected(listener.error());
+  if (auto trusted = check_listener(path, *listener); !trusted) return tl::unexpected(trusted.error());
+  return fd;
+}
+
+}  // namespace sumac::control

@@ -1,0 +1,67 @@
+#pragma once
+// What an ordinary caller may ask of the manager: so many streams at once and so many Status calls a second. Each Status is made under the mutex that
+// jobs need, and a stream costs memory before it has said who it is. Pure: callers go by name (control::Caller::describe()).
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "base/clock.hpp"
+
+namespace sumac::manager {
+
+class CallerLimits {
+ public:
+  static constexpr unsigned kStreams = 64;
+  static constexpr double kStatusPerSecond = 10;  ///< And as many at once after a rest.
+
+  /// May this caller open one more stream? Then close() follows.
+  bool open(const std::string& who, Time now) {
+    auto& caller = at(who, now);
+    if (caller.streams >= kStreams) return false;
+    ++caller.streams;
+    return true;
+  }
+  void close(const std::string& who) {
+    if (const auto found = callers_.find(who); found != callers_.end() && found->second.streams > 0)
+      --found->second.streams;
+  }
+
+  /// May it have a Status now?
+  bool ask(const std::string& who, Time now) {
+    auto& caller = at(who, now);
+    const double rested = std::chrono::duration<double>(now - caller.asked_at).count() * kStatusPerSecond;
+    caller.left = std::min(kStatusPerSecond, caller.left + rested);
+    caller.asked_at = now;
+    if (caller.left < 1) return false;
+    caller.left -= 1;
+    return true;
+  }
+
+  std::size_t size() const noexcept { return callers_.size(); }
+
+ private:
+  struct Caller {
+    unsigned streams = 0;
+    double left = kStatusPerSecond;
+    Time asked_at{};
+  };
+
+  /// One entry a caller; those that have nothing open and have rested are forgotten when there are many.
+  Caller& at(const std::string& who, Time now) {
+    if (callers_.size() >= kRemembered && now >= look_at_) {
+      std::erase_if(callers_, [&](const auto& entry) {
+        return entry.second.streams == 0 && now - entry.second.asked_at > Seconds(1);
+      });
+      look_at_ = now + Seconds(1);
+    }
+    const auto [found, fresh] = callers_.try_emplace(who);
+    if (fresh) found->second.asked_at = now;
+    return found->second;
+  }
+
+  static constexpr std::size_t kRemembered = 1024;
+  std::map<std::string, Caller, std::less<>> callers_;
+  Time look_at_{};
+};
+
+}  // namespace sumac::manager

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""While the manager is away somebody else takes its place: at its unix socket, and at its TCP port with certificates of an authority of his own."""
+
+import os
+import socket
+import subprocess
+import time
+
+import common
+
+
+def binds(path):
+    """Takes the name of the dead manager's socket; returns whether he could."""
+    try:
+        os.unlink(path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(path)
+    except OSError:
+        return 0
+    return 1
+
+
+def listens(path, seconds):
+    """At the socket, for so long: (connections, bytes that they brought)."""
+    os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    os.chmod(path, 0o666)
+    listener.listen(64)
+    until, callers, got = time.monotonic() + seconds, 0, 0
+    while (left := until - time.monotonic()) > 0:
+        listener.settimeout(left)
+        try:
+            caller, _ = listener.accept()
+            callers += 1
+            caller.settimeout(max(0.1, until - time.monotonic()))
+            got += len(caller.recv(1 << 16))
+        except OSError:
+            continue
+    return [callers, got]
+
+
+def at_the_socket(rows, seconds):
+    house = common.House("f03-unix", words={"sharp_am": ("--state-dir", common.ground.SCRATCH / "f03-state")})
+    path = house.manager[5:]
+    house.kill("sharp_am")
+    rows.add("f03: stranger binds the manager's socket", "sockets", common.Stranger(binds, path).result(), 0)
+    os.chmod(house.folder, 0o777)  # an operator's mistake
+    callers, got = common.Stranger(listens, path, seconds).result(seconds + 30)
+    assert callers > 0, "the daemons looked for their manager"
+    rows.add("f03: bytes sent to a stranger at the socket", f"of {callers} connections", got, 0)
+    house.says("sharp_an", "not the manager at unix:.*user 65534 listens")
+    house.says("sharpd", "not the manager at unix:.*user 65534 listens")
+    os.chmod(house.folder, 0o755)
+    house.start_manager()
+    house.says("sharp_am", "node node registered")
+    rows.add("f03: job failed when the manager was back", "exit status", int(not common.ground.until(lambda: house.job().code == 0, "a job")), 0)
+    house.close()
+
+
+def at_the_port(rows, seconds):
+    ours, theirs = common.ground.SCRATCH / "f03-pki", common.ground.SCRATCH / "f03-stranger"
+    fabric = common.ground.SCRATCH / "f03-fabric.yaml"
+    fabric.write_text(common.ground.FABRIC, encoding="utf-8")
+    theirs.mkdir()
+    os.chown(theirs, common.UID, common.UID)
+    for folder, user in ((ours, {}), (theirs / "pki", common.AS_STRANGER)):
+        subprocess.run([common.BIN / "sumac", "pki", "init", folder, "--fabric", fabric], check=True, stdout=subprocess.DEVNULL, **user)
+    words = {program: ("--tls-dir", ours) for program in ("sharp_am", "sharp_an", "sharpd")}
+    house = common.House("f03-tls", listen="127.0.0.1:0", words=words, clear_text=False)
+    assert "with mutual TLS" in house.log("sharp_am")
+    house.kill("sharp_am")
+    with open(theirs / "log", "wb") as log:
+        stranger = subprocess.Popen([common.BIN / "sharp_am", "--fabric", fabric, "--listen", house.manager, "--tls-dir", theirs / "pki"],
+                                    stdout=log, stderr=log, env=common.ground.environment(), **common.AS_STRANGER)
+    time.sleep(seconds)  # how long the stranger has, not how long we wait for something
+    assert stranger.poll() is None, (theirs / "log").read_text()
+    rows.add("f03: daemons that registered with a stranger", "lines", (theirs / "log").read_text().count(" registered"), 0)
+    house.says("sharp_an", "TLS: who answers there has no manager's certificate of our authority")
+    stranger.terminate()
+    stranger.wait(30)
+    house.start_manager()
+    house.says("sharp_am", "node node registered")
+    rows.add("f03: job failed behind a stranger at the port", "exit status", int(not common.ground.until(lambda: house.job().code == 0, "a job")), 0)
+    house.close()
+
+
+def attack(rows, args):
+    seconds = 10 if args.long else 2
+    at_the_socket(rows, seconds)
+    at_the_port(rows, seconds)
+
+
+common.main(attack, __doc__)
