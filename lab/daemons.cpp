@@ -41,7 +41,8 @@ Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const P
   std::vector<DaemonSpec> daemons;
   daemons.push_back({"sharp_am",
                      manager.name,
-                     {program("sharp_am"), "--fabric", fabric_file, "--listen", listen},
+                     {program("sharp_am"), "--fabric", fabric_file, "--listen", listen,
+                      "--user-share-max-percent", "100"},
                      "sharp_am.log",
                      {"manager", "lab"}});
   trust(daemons.back().arguments);

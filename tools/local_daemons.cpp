@@ -39,7 +39,9 @@ std::string device_of_environment() {
 Result<Commands> local_daemon_commands(const LocalPlaces& places) {
   const std::string bin = bin_directory(), manager = "unix:" + places.manager_socket;
   Commands commands = {
-      {"sharp_am", {bin + "/sharp_am", "--fabric", places.fabric, "--listen", manager}},
+      // All of it is for whoever starts it, root too.
+      {"sharp_am",
+       {bin + "/sharp_am", "--fabric", places.fabric, "--listen", manager, "--user-share-max-percent", "100"}},
       {"sharp_an",
        {bin + "/sharp_an", "--name", "node", "--manager", manager, "--listen", "127.0.0.1:0", "--device", "lo"}},
       {"sharpd", {bin + "/sharpd", "--host", "localhost", "--manager", manager, "--socket", places.sharpd_socket}},

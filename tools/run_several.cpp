@@ -115,6 +115,8 @@ Result<> start_several(const SeveralHosts& several, std::vector<RunDaemon>& daem
                                    fabric,
                                    "--listen",
                                    own->with_port(0),
+                                   "--user-share-max-percent",
+                                   "100",
                                    "--log-level",
                                    "3",
                                    "--log-file",

@@ -85,11 +85,13 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::user_jobs_max>("SUMAC_AM_USER_JOBS_MAX", "0", "Most jobs of one user at once; 0: no limit.")
         .alias("user_jobs_max")
         .updatable(),
-    option<&Config::user_share_max>("SUMAC_AM_USER_SHARE_MAX_PERCENT", "100",
-                                    "Share of OSTs and of groups that one user's jobs may hold together, in percent.")
+    option<&Config::user_share_max>("SUMAC_AM_USER_SHARE_MAX_PERCENT", "0",
+                                    "Share of OSTs and of groups that one user's jobs may hold together, in percent; "
+                                    "0: 50 where sharp_am runs as root or a "
+                                    "system user (below 1000), 100 where it is a person's own.")
         .alias("user_share_max_percent")
         .updatable()
-        .between(1, 100),
+        .between(0, 100),
     option<&Config::reservation_mode>("SUMAC_AM_RESERVATION_MODE", "0",
                                       "Jobs run only on hosts that one reservation names (reservations).")
         .alias("reservation_mode")

@@ -26,6 +26,7 @@ Core::Core(topo::Fabric fabric, CoreRules rules, Journal& journal)
 
 Actions Core::restore(const SavedState& saved, Time now) {
   Actions out;
+  now_ = now;
   last_number_ = saved.last_number;
   looked_ = now;
   expect_nodes(now);
@@ -154,6 +155,7 @@ void Core::use(const Job& job, bool more) {
 
 Actions Core::tick(Time now) {
   Actions out;
+  now_ = now;
   if (const auto silence = now - looked_; silence > kStoodStill && !jobs_.empty()) {
     out.push_back(Say{LogLevel::warn, "GENERAL",
                       fmt::format("the manager itself stood still for {} ms: leases go on from here",
@@ -174,12 +176,19 @@ Actions Core::tick(Time now) {
       fail_begin(out, job, missing_for(job->second));
   }
   give_up_absent(out, now);
+  std::erase_if(leaving_, [&](const LeavingJob& one) {
+    if (one.until > now) return false;
+    use(one.job, false);
+    return true;
+  });
   if (settled_at_ <= now) retry_held(out, now);
   return out;
 }
 
 Time Core::next_deadline() const {
-  Time next = held_.empty() ? kNever : settled_at_;
+  Time next = kNever;
+  for (const auto& held : held_) next = std::min(next, held.until);
+  for (const auto& one : leaving_) next = std::min(next, one.until);
   if (!jobs_.empty()) next = std::min(next, looked_ + kLook);
   for (const auto& node : nodes_) next = std::min(next, node.away_at);
   for (const auto& [id, job] : jobs_) {

@@ -3,8 +3,8 @@
 // actions into messages; the journal is written before the action that tells of it is returned.
 //
 // A node's stream carries everything in order, and the node acknowledges what holds at its data path: a grant is in force when
-// every node has acknowledged it. What an ended job held counts as free here at once; a node whose groups of that job still
-// have members acknowledges the next grant only when they have left, so nothing is held twice anywhere.
+// every node has acknowledged it, and what an ended job held is free when every node has acknowledged the Revoke: then its members
+// have left. Until then, at most for `leave_after_end`, it counts for its user; a begin that needs it waits.
 //
 // Trees follow the fabric: a node that stays away is down, what registers again or comes anew joins, and when no job runs the
 // trees are built anew, so that they are the best there are. A job goes on as long as its own part of its trees is as it was;
@@ -15,6 +15,7 @@
 // holds, or the lease ends. A restarted manager gives every job that it finds in the journal a whole lease.
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
@@ -75,6 +76,8 @@ struct CoreRules {
   Duration grant_timeout = Seconds(5);  ///< A node that has not acknowledged a grant by then fails the job's begin.
   Duration lease = Seconds(8), renew_every = Seconds(2);
   std::function<Result<Secret>()> draw_secret = sumac::draw_secret;  ///< Keys of jobs and of the nodes.
+  Duration leave_after_end =
+      Seconds(30);               ///< Nodes end what an ended job still holds when this is over (proto::NodeLimits).
   Duration settle = Seconds(5);  ///< So long after a start nodes are expected; after a restart a begin waits for them.
   Duration node_away = Seconds(3);  ///< A node whose stream ended and that is not back by then is down.
   bool open = false;                ///< No fabric was described: it is made of what registers.
@@ -169,10 +172,17 @@ class Core {
     bool granted = false;
     Time begun{}, deadline{}, lease_until{};
   };
-  /// A begin that waits for nodes after a restart.
+  /// An ended job: what it held is in use until its nodes have said that its members are gone.
+  struct LeavingJob {
+    Job job;
+    Time until{};
+  };
+  /// A begin that waits: after a restart for nodes, or for members of an ended job to leave.
   struct HeldBegin {
     StreamId stream = 0;
     control::v1::JobBegin begin;
+    Time until{};    ///< Then it is answered in any case.
+    bool for_nodes;  ///< It waits for nodes, not for members of ended jobs.
   };
   using Jobs = std::map<std::uint64_t, Job>;
 
@@ -219,13 +229,16 @@ class Core {
   const Host* host_of(Actions& out, StreamId stream) const;
   void to_holder(Actions& out, const Job& job, control::v1::HostDown message) const;
   void refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text) const;
-  void begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now);
+  void begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now,
+                Time patience);
   /// Ends a job wherever it stands: an answer to its sharpd if it still waits for one, revoked at the nodes.
   void fail_begin(Actions& out, Jobs::iterator at, const std::string& why);
   void release(Actions& out, Jobs::iterator at, const std::string& why);
   void finish_if_ready(Actions& out, Jobs::iterator at);
   void finish_ready(Actions& out);
   void drop(Actions& out, Jobs::iterator at, const std::string& why);
+  void forget_leaving();
+  std::string describe_leaving() const;
   void retry_held(Actions& out, Time now);
   Result<Job> admit(const Host& host, const control::v1::JobBegin& begin) const;
   Result<std::vector<std::uint32_t>> hosts_of(const control::v1::JobBegin& begin) const;
@@ -256,12 +269,14 @@ class Core {
   std::unordered_map<std::uint64_t, StreamId> stream_of_life_;
   Jobs jobs_;                                                                   ///< By job id.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> by_ticket_;  ///< Life and ticket: job id.
+  std::list<LeavingJob> leaving_;
   std::vector<HeldBegin> held_;
   std::map<std::uint32_t, UserUsage> users_;  ///< By uid.
   std::uint32_t last_number_ = 0;
   bool restarted_ = false;
   Time settled_at_{};  ///< After a restart: until then nodes may still be on their way back.
   Time looked_{};      ///< When tick() last ran.
+  Time now_{};         ///< Of the event that is being handled.
 };
 
 }  // namespace sumac::manager

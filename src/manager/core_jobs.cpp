@@ -30,6 +30,7 @@ void Core::to_holder(Actions& out, const Job& job, HostDown message) const {
 }
 
 Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& who, Time now) {
+  now_ = now;
   Actions out;
   if (who.version() != control::kControlVersion || who.life() == 0) {
     const auto why = fmt::format(
@@ -121,6 +122,9 @@ Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& beg
     return fail(Errc::exists, "job id {} is running already (begun by {}): choose another", begin.job_id(),
                 own ? old->second.record.holder : "another user");
   }
+  if (std::ranges::any_of(leaving_, [&](const LeavingJob& old) { return old.job.record.job_id == begin.job_id(); }))
+    return fail(Errc::exhausted, "job id {} has just ended, and its ranks have not left: choose another",
+                begin.job_id());
   if (begin.hosts().empty()) return fail(Errc::invalid, "the job names no host");
   if (begin.world_size() < static_cast<std::uint32_t>(begin.hosts_size()))
     return fail(Errc::invalid, "{} ranks can't be on {} hosts", begin.world_size(), begin.hosts_size());
@@ -262,6 +266,7 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
 }
 
 Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Time now) {
+  now_ = now;
   Actions out;
   const Host* host = host_of(out, stream);
   if (host == nullptr) return out;
@@ -284,9 +289,9 @@ Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Ti
               begin.job_id(), wish.max_qps(), wish.payload_per_ost(), wish.osts(), wish.max_groups(), wish.num_trees(),
               begin.features(), begin.hosts_size(), begin.world_size(), begin.holder())});
   if (now < settled_at_ && !missing_nodes().empty())
-    held_.push_back({stream, begin});
+    held_.push_back({stream, begin, settled_at_, true});
   else
-    begin_on(out, stream, *host, begin, now);
+    begin_on(out, stream, *host, begin, now, now + rules_.grant_timeout);
   return out;
 }
 
@@ -294,18 +299,24 @@ void Core::retry_held(Actions& out, Time now) {
   if (held_.empty() || (now < settled_at_ && !missing_nodes().empty())) return;
   for (const auto& held : std::exchange(held_, {}))
     if (const auto host = hosts_.find(held.stream); host != hosts_.end())
-      begin_on(out, held.stream, host->second, held.begin, now);
+      begin_on(out, held.stream, host->second, held.begin, now,
+               held.for_nodes ? now + rules_.grant_timeout : held.until);
 }
 
-void Core::begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now) {
+/// `patience`: until then it waits for what members of ended jobs still hold.
+void Core::begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now,
+                    Time patience) {
   if (patched_ && jobs_.empty()) follow(out, "nobody runs");  // the best trees again
   auto admitted = admit(host, begin);
-  if (!admitted) {
-    refuse_job(out, stream, begin, admitted.error().context);
-    return;
-  }
-  if (auto given = give_group_numbers(*admitted); !given) {
-    refuse_job(out, stream, begin, given.error().context);
+  const auto numbered = admitted ? give_group_numbers(*admitted) : Result<>{};
+  if (!admitted || !numbered) {
+    const Error& why = admitted ? numbered.error() : admitted.error();
+    if (why.code != Errc::exhausted || leaving_.empty())
+      refuse_job(out, stream, begin, why.context);
+    else if (now >= patience)
+      refuse_job(out, stream, begin, why.context + describe_leaving());
+    else
+      held_.push_back({stream, begin, patience, false});
     return;
   }
   auto key = rules_.draw_secret();
@@ -359,18 +370,36 @@ void Core::drop(Actions& out, Jobs::iterator at, const std::string& why) {
       out.push_back(Say{LogLevel::error, "JOBS",
                         fmt::format("job_id_external: {} ended, and the journal still names it: {}", record.job_id,
                                     removed.error().context)});
-  use(at->second, false);
+  auto& job = at->second;
+  job.wait_for.clear();
   for (std::size_t i = 0; i < record.shares.size(); ++i)
-    for (const auto n : at->second.reserved[i]) {
+    for (const auto n : job.reserved[i]) {
       if (nodes_[n].stream == 0) continue;
       NodeDown message;
       message.mutable_revoke()->set_tree(record.shares[i].tree);
       message.mutable_revoke()->set_job_id(record.job_id);
       message.mutable_revoke()->set_why(why);
       send(out, nodes_[n], std::move(message));
+      job.wait_for.push_back({n, nodes_[n].sent});
     }
   by_ticket_.erase({record.life, record.ticket});
+  if (job.wait_for.empty())
+    use(job, false);
+  else
+    leaving_.push_back({std::move(job), now_ + rules_.leave_after_end});
   jobs_.erase(at);
+}
+
+/// The trees change: what members of ended jobs hold in the old ones is their nodes' affair.
+void Core::forget_leaving() {
+  for (const auto& one : std::exchange(leaving_, {})) use(one.job, false);
+}
+
+std::string Core::describe_leaving() const {
+  const auto last = std::ranges::max_element(leaving_, {}, &LeavingJob::until)->until;
+  return fmt::format("; ranks of {} ended job{} have not left yet: nodes end what they hold in {} s", leaving_.size(),
+                     leaving_.size() == 1 ? "" : "s",
+                     std::chrono::ceil<Seconds>(std::max(last - now_, Duration{0})).count());
 }
 
 void Core::fail_begin(Actions& out, Jobs::iterator at, const std::string& why) {
@@ -497,7 +526,8 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
   return message;
 }
 
-Actions Core::job_ends(StreamId stream, const control::v1::JobEnd& end, Time) {
+Actions Core::job_ends(StreamId stream, const control::v1::JobEnd& end, Time now) {
+  now_ = now;
   Actions out;
   const Host* host = host_of(out, stream);
   if (host == nullptr) return out;

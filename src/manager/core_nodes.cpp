@@ -157,6 +157,7 @@ std::optional<std::string> Core::flaw_of(const control::v1::Register& who) const
 }
 
 Actions Core::node_registers(StreamId stream, const control::v1::Register& who, Time now) {
+  now_ = now;
   Actions out;
   const auto refuse = [&](Errc code, std::string text) {
     out.push_back(Say{LogLevel::error, "GENERAL", fmt::format("refused node {:.64}: {}", who.name(), text)});
@@ -200,6 +201,13 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   Node& node = nodes_[index];
   node.seen = true;
   node.who = who;
+  // It hears below what is over. Of what members still hold there it names the group numbers.
+  std::erase_if(leaving_, [&](LeavingJob& one) {
+    std::erase_if(one.job.wait_for, [&](const Awaited& awaited) { return awaited.node == index; });
+    if (!one.job.wait_for.empty()) return false;
+    use(one.job, false);
+    return true;
+  });
   for (auto& part : node.parts) {
     part.address.clear();
     part.why.clear();
@@ -235,7 +243,8 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   return out;
 }
 
-Actions Core::node_listens(StreamId stream, const control::v1::Listening& listening, Time) {
+Actions Core::node_listens(StreamId stream, const control::v1::Listening& listening, Time now) {
+  now_ = now;
   Actions out;
   Node* node = registered(stream);
   if (node == nullptr) return out;
@@ -255,7 +264,8 @@ Actions Core::node_listens(StreamId stream, const control::v1::Listening& listen
   return out;
 }
 
-Actions Core::node_acks(StreamId stream, std::uint64_t sequence, Time) {
+Actions Core::node_acks(StreamId stream, std::uint64_t sequence, Time now) {
+  now_ = now;
   Actions out;
   Node* node = registered(stream);
   if (node == nullptr) return out;
@@ -265,10 +275,18 @@ Actions Core::node_acks(StreamId stream, std::uint64_t sequence, Time) {
     return out;
   }
   const auto index = static_cast<std::uint32_t>(index_of(*node));
+  const auto is_it = [&](const Awaited& one) { return one.node == index && one.sequence == sequence; };
+  if (std::erase_if(leaving_, [&](LeavingJob& one) {
+        if (std::erase_if(one.job.wait_for, is_it) == 0 || !one.job.wait_for.empty()) return false;
+        use(one.job, false);
+        return true;
+      }) != 0) {
+    retry_held(out, now);
+    return out;
+  }
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     const auto job = at++;  // the job may be gone afterwards
     if (job->second.granted) continue;
-    const auto is_it = [&](const Awaited& one) { return one.node == index && one.sequence == sequence; };
     if (std::erase_if(job->second.wait_for, is_it) != 0) finish_if_ready(out, job);
   }
   return out;
@@ -288,7 +306,8 @@ Actions Core::node_defers(StreamId stream, const control::v1::Deferred& deferred
   return out;
 }
 
-Actions Core::node_link(StreamId stream, const control::v1::Link& link, Time) {
+Actions Core::node_link(StreamId stream, const control::v1::Link& link, Time now) {
+  now_ = now;
   Actions out;
   Node* node = registered(stream);
   if (node == nullptr || link.tree() >= trees_.size()) return out;
@@ -311,6 +330,7 @@ Actions Core::node_link(StreamId stream, const control::v1::Link& link, Time) {
 }
 
 Actions Core::node_stream_ended(StreamId stream, Time now) {
+  now_ = now;
   Actions out;
   Node* node = registered(stream);
   if (node == nullptr) return out;

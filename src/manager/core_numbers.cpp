@@ -42,6 +42,9 @@ Result<> Core::give_group_numbers(Job& job) {
     for (const auto& [id, other] : jobs_)
       for (const auto& theirs : other.record.shares)
         if (theirs.tree == share.tree) mark(taken, theirs.numbers);
+    for (const auto& ended : leaving_)
+      for (const auto& theirs : ended.job.record.shares)
+        if (theirs.tree == share.tree) mark(taken, theirs.numbers);
     for (const auto n : job.reserved[i]) mark(held, nodes_[n].parts[share.tree].held);
     std::uint32_t least = limit;
     for (const auto& node : nodes_)

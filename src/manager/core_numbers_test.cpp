@@ -56,7 +56,12 @@ struct World {
     for (const auto& [stream, sequence] : std::exchange(sent, {})) core.node_acks(stream, sequence, kNow);
     return found;
   }
-  void end(std::uint64_t job) { core.job_ends(kSharpd, test_end(test_begin(job)), kNow); }
+  /// Its ranks leave at once.
+  void end(std::uint64_t job) {
+    for (const auto& action : core.job_ends(kSharpd, test_end(test_begin(job)), kNow))
+      if (const auto* to = std::get_if<ToNode>(&action); to != nullptr)
+        core.node_acks(to->stream, to->message.sequence(), kNow);
+  }
 
   TestJournal journal;
   Core core;

@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "manager/test_journal.hpp"
-#include "manager/test_tree.hpp"
+#include "manager/test_world.hpp"
 #include "wire/proof.hpp"
 
 namespace sumac::manager {
@@ -16,79 +15,6 @@ namespace {
 using control::v1::HostDown;
 using testing::HasSubstr;
 using testing::Not;
-
-template <class T>
-std::vector<T> only(const Actions& actions) {
-  std::vector<T> found;
-  for (const auto& action : actions)
-    if (const auto* one = std::get_if<T>(&action)) found.push_back(*one);
-  return found;
-}
-
-/// The answers to jobs among what is sent to sharpds.
-std::vector<ToHost> answers_in(const Actions& actions) {
-  auto all = only<ToHost>(actions);
-  std::erase_if(all, [](const ToHost& to) { return to.message.has_registered(); });
-  return all;
-}
-
-/// A core, and nodes that acknowledge what they are sent when told to. Streams: nodes 1 to 3, sharpds from 100, each with a life
-/// of the same number.
-struct World {
-  TestJournal journal;
-  Core core;
-  std::set<StreamId> hosts;
-  std::map<StreamId, std::uint64_t> sent;
-  Time now = at(Seconds(1));
-
-  explicit World(CoreRules rules = {}) : core(test_core(rules, journal)) {}
-
-  Actions note(Actions actions) {
-    for (const auto& to : only<ToNode>(actions)) sent[to.stream] = to.message.sequence();
-    return actions;
-  }
-  Actions add(StreamId stream, const std::string& name, std::uint32_t osts = 512) {
-    return note(core.node_registers(stream, test_register(name, osts), now));
-  }
-  Actions link(StreamId stream, bool up = true) {
-    control::v1::Link link;
-    link.set_up(up);
-    link.set_why(up ? "" : "connection refused");
-    return core.node_link(stream, link, now);
-  }
-  void up() {
-    add(1, "an-root");
-    add(2, "an-leaf1");
-    add(3, "an-leaf2");
-    link(2);
-    link(3);
-  }
-  Actions begin(StreamId stream, const control::v1::JobBegin& wish) {
-    if (hosts.insert(stream).second) core.host_registers(stream, test_host(stream), now);
-    return note(core.job_begins(stream, wish, now));
-  }
-  /// Virtual time goes by, looked at as often as the core wants it.
-  Actions pass(Duration time) {
-    Actions all;
-    for (const Time end = now + time; now < end;) {
-      now = std::min(end, std::max(now + Millis(1), core.next_deadline()));
-      for (auto& action : note(core.tick(now))) all.push_back(std::move(action));
-    }
-    return all;
-  }
-  Actions ack(StreamId stream) { return core.node_acks(stream, sent[stream], now); }
-  std::optional<HostDown> begin_and_ack(StreamId stream, const control::v1::JobBegin& wish);
-};
-
-std::optional<HostDown> World::begin_and_ack(StreamId stream, const control::v1::JobBegin& wish) {
-  auto all = begin(stream, wish);
-  for (const StreamId node : {1u, 2u, 3u})
-    for (auto& action : ack(node)) all.push_back(std::move(action));
-  const auto answers = answers_in(all);
-  if (answers.size() != 1) return std::nullopt;
-  EXPECT_EQ(answers[0].stream, stream);
-  return answers[0].message;
-}
 
 TEST(Core, a_job_is_granted_when_every_node_has_acknowledged_and_not_before) {
   World world;
@@ -227,7 +153,7 @@ TEST(Core, what_is_granted_is_never_granted_twice_and_comes_back_at_the_end) {
   wish.mutable_wish()->set_osts(212);
   ASSERT_TRUE(world.begin_and_ack(101, wish)->has_granted());
 
-  const auto ended = world.core.job_ends(100, test_end(test_begin(1)), world.now);
+  const auto ended = world.end(100, test_begin(1));
   EXPECT_EQ(only<ToNode>(ended).size(), 3u);
   EXPECT_TRUE(answers_in(ended)[0].message.has_ended());
   const auto again = world.core.job_ends(100, test_end(test_begin(1)), world.now);
@@ -242,7 +168,7 @@ TEST(Core, a_job_whose_owner_died_is_released_at_once) {
   World world;
   world.up();
   world.begin_and_ack(100, test_begin(7));
-  const auto actions = world.core.job_ends(100, test_end(test_begin(7), "h1 pid 1 died"), world.now);
+  const auto actions = world.note(world.core.job_ends(100, test_end(test_begin(7), "h1 pid 1 died"), world.now));
   ASSERT_EQ(only<ToNode>(actions).size(), 3u);
   EXPECT_EQ(only<ToNode>(actions)[0].message.revoke().job_id(), 7u);
   EXPECT_TRUE(world.begin_and_ack(101, test_begin(7))->has_granted());
@@ -394,7 +320,7 @@ TEST(Core, one_user_is_bound_and_another_is_not) {
   EXPECT_THAT(world.begin_and_ack(100, second)->refused().text(), HasSubstr("user 1000 runs 1 jobs, the limit is 1"));
   second.set_uid(1001);
   EXPECT_TRUE(world.begin_and_ack(100, second)->has_granted());
-  world.core.job_ends(100, test_end(wish), world.now);
+  world.end(100, wish);
   auto third = test_begin(3);
   third.set_uid(1000);
   EXPECT_TRUE(world.begin_and_ack(100, third)->has_granted());
@@ -482,7 +408,7 @@ TEST(Core, one_host_does_not_speak_for_anothers_jobs) {
   EXPECT_EQ(refused[0].why.code, Errc::denied);
   // One with a life of its own that names the other's ticket and job reaches nothing either.
   world.core.host_registers(201, test_host(201), world.now);
-  world.core.job_ends(201, test_end(begin), world.now);
+  world.end(201, begin);
   EXPECT_THAT(world.core.status_json(world.now), HasSubstr("\"jobs_total\": 1"));
 }
 

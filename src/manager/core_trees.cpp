@@ -114,6 +114,7 @@ void Core::keep_trees(Actions& out) {
 
 /// The fabric has changed: so do the trees, and everybody who has a part in them hears of it.
 void Core::follow(Actions& out, const std::string& why) {
+  forget_leaving();
   const auto before = trees_;
   fabric_text_ = text_of(fabric_);
   const bool any = std::any_of(trees_.begin(), trees_.end(), [](const Tree& tree) { return !tree.lost; });
@@ -255,6 +256,7 @@ void Core::give_up_absent(Actions& out, Time now) {
 
 Actions Core::fabric_changes(const topo::Fabric& described, Time now) {
   Actions out;
+  now_ = now;
   topo::become(fabric_, described);
   for (std::size_t i = 0; i < fabric_.nodes.size(); ++i) {
     if (i == nodes_.size()) add_node(fabric_.nodes[i].name);

@@ -1,6 +1,7 @@
 // sharp_am: the aggregation manager.
 #include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <memory>
@@ -77,6 +78,14 @@ struct State {
   }
 };
 
+/// As login.defs of the common distributions has it: from here on users are persons.
+constexpr uid_t kFirstPerson = 1000;
+
+std::uint32_t user_share_percent(const Config& config) {
+  if (config.user_share_max != 0) return config.user_share_max;
+  return ::geteuid() < kFirstPerson ? 50 : 100;
+}
+
 /// What the core decides by, of the options that may change while it runs; the rest of `rules` stays.
 void take_options(CoreRules& rules, const Config& config) {
   rules.quota.default_percent = config.default_percent;
@@ -84,7 +93,7 @@ void take_options(CoreRules& rules, const Config& config) {
   rules.quota.stream_window = config.stream_window;
   rules.quota.chunk_bytes = static_cast<std::uint32_t>(config.chunk.count);
   rules.grant_timeout = config.grant_timeout;
-  rules.user = {config.user_jobs_max, config.user_share_max};
+  rules.user = {config.user_jobs_max, user_share_percent(config)};
 }
 
 /// All of it or nothing. Jobs that run keep what they were granted.
@@ -134,7 +143,6 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   rules.renew_every = config.renew;
   rules.node_away = config.node_away;
   rules.open = config.fabric.empty();
-  rules.user = {config.user_jobs_max, config.user_share_max};
   auto state = State::open(config.state_dir);
   if (!state) return tl::unexpected(state.error());
   Core core(*fabric, rules, *state->journal);

@@ -15,9 +15,6 @@ using control::v1::NodeUp;
 
 namespace {
 
-/// How often a grant that has to wait for members of an ended job is tried: their leaving is not announced to us.
-constexpr Duration kGrantRetry = Millis(5);
-
 /// Not a secret: it only has to differ from that of the process before.
 std::uint64_t draw_life() {
   std::random_device device;
@@ -76,23 +73,24 @@ Result<> ControlLink::progress(Time now) {
         return done;
       }
     }
-  for (auto& [index, tree] : trees_)
+  for (auto& [index, tree] : trees_) {
     if (auto change = tree.shard->take_parent_change()) {
       tree.parent = *std::move(change);
       if (!tree.root) tell_link(index, tree.parent);
     }
-  if (any_waiting() && now >= retry_at_) {
-    retry_waiting();
-    retry_at_ = now + kGrantRetry;
+    const auto ended = tree.shard->take_ended();
+    for (const auto job_id : ended)
+      std::erase_if(tree.leaving, [&](const Leaving& one) {
+        if (one.job_id != job_id) return false;
+        acknowledge(one.sequence);
+        return true;
+      });
+    if (!ended.empty()) retry_waiting(index, tree);
   }
   return {};
 }
 
-bool ControlLink::any_waiting() const noexcept {
-  return std::any_of(trees_.begin(), trees_.end(), [](const auto& entry) { return !entry.second.waiting.empty(); });
-}
-
-Time ControlLink::next_due() const noexcept { return open_ && !any_waiting() ? kNever : retry_at_; }
+Time ControlLink::next_due() const noexcept { return open_ ? kNever : retry_at_; }
 
 void ControlLink::open_stream() {
   NodeUp up;
@@ -120,7 +118,10 @@ void ControlLink::open_stream() {
 
 Result<> ControlLink::stream_over(const Error& why, Time now) {
   open_ = false;
-  for (auto& [index, tree] : trees_) tree.waiting.clear();  // their sequences meant something in that stream only
+  for (auto& [index, tree] : trees_) {  // their sequences meant something in that stream only
+    tree.waiting.clear();
+    tree.leaving.clear();
+  }
   retry_at_ = now + config_.retry;
   switch (why.code) {
     case Errc::ok:
@@ -177,8 +178,12 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       const auto job_id = down.revoke().job_id();
       if (Tree* tree = standing(down.revoke().tree()); tree != nullptr) {
         std::erase_if(tree->waiting, [&](const Waiting& w) { return w.grant.job_id == job_id; });
-        tree->shard->call([job_id, now](DataPath& data) { data.revoke(job_id, now); });
+        const bool known = tree->shard->call([job_id, now](DataPath& data) { return data.revoke(job_id, now); });
         SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} revoked: {:.200}", job_id, down.revoke().why());
+        if (known) {
+          tree->leaving.push_back({down.sequence(), job_id});  // acknowledged when its members have left
+          return {};
+        }
       }
       acknowledge(down.sequence());
       return {};
@@ -249,7 +254,10 @@ Result<> ControlLink::enter(const control::v1::NodeTree& told, Time now) {
   }
   Tree* tree = found != trees_.end() ? &found->second : make_tree(index);
   if (tree == nullptr) return {};
-  if (tree->id != told.tree_id()) tree->waiting.clear();  // of a former tree
+  if (tree->id != told.tree_id()) {  // of a former tree
+    tree->waiting.clear();
+    tree->leaving.clear();
+  }
   tree->root = told.is_root();
   if (!tree->root) tell_link(index, tree->parent);
   SUMAC_INFO(log_, "tree {}: id {:#x}{}", index + 1, told.tree_id(), tree->root ? ", this node is its root" : "");
@@ -287,7 +295,6 @@ void ControlLink::try_grant(std::uint32_t index, Tree& tree, std::uint64_t seque
   }
   SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} must wait: {}", grant.job_id, done.error().context);
   tree.waiting.push_back({sequence, grant});
-  retry_at_ = monotonic_now() + kGrantRetry;
   if (sequence != 0) defer(sequence, done.error().context);
 }
 
@@ -298,15 +305,14 @@ void ControlLink::defer(std::uint64_t sequence, const std::string& why) {
   streams_.send(ticket_, std::move(up));
 }
 
-void ControlLink::retry_waiting() {
-  for (auto& [index, tree] : trees_) {
-    std::erase_if(tree.waiting, [&](const Waiting& w) {
-      if (!tree.shard->call([&](DataPath& data) { return data.grant(w.grant); })) return false;
-      SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} granted after a wait", w.grant.job_id);
-      if (w.sequence != 0) acknowledge(w.sequence);
-      return true;
-    });
-  }
+/// Something of an ended job has come back.
+void ControlLink::retry_waiting(std::uint32_t index, Tree& tree) {
+  std::erase_if(tree.waiting, [&](const Waiting& w) {
+    if (!tree.shard->call([&](DataPath& data) { return data.grant(w.grant); })) return false;
+    SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} granted in tree {} after a wait", w.grant.job_id, index + 1);
+    if (w.sequence != 0) acknowledge(w.sequence);
+    return true;
+  });
 }
 
 void ControlLink::acknowledge(std::uint64_t sequence) {

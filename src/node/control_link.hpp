@@ -43,13 +43,17 @@ class ControlLink {
     std::uint64_t sequence = 0;
     proto::JobGrant grant;
   };
+  struct Leaving {
+    std::uint64_t sequence = 0, job_id = 0;
+  };
   struct Tree {
     std::unique_ptr<Shard> shard;
     std::uint32_t k = 0;  ///< Which shard of the process it is.
     std::uint32_t id = 0;
     bool root = false;
     ParentState parent;
-    std::deque<Waiting> waiting;
+    std::deque<Waiting> waiting;   ///< Grants that can't hold yet.
+    std::vector<Leaving> leaving;  ///< Revokes that are not acknowledged yet: members have not left.
   };
   using Trees = std::map<std::uint32_t, Tree>;
 
@@ -61,8 +65,7 @@ class ControlLink {
   Tree* standing(std::uint32_t index);
   Result<> stream_over(const Error& why, Time now);
   void try_grant(std::uint32_t index, Tree& tree, std::uint64_t sequence, const proto::JobGrant& grant);
-  void retry_waiting();
-  bool any_waiting() const noexcept;
+  void retry_waiting(std::uint32_t index, Tree& tree);
   void open_stream();
   void acknowledge(std::uint64_t sequence);
   void defer(std::uint64_t sequence, const std::string& why);

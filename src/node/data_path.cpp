@@ -114,9 +114,15 @@ void DataPath::parent_down(const Error& why, Time now) {
 
 Result<> DataPath::grant(const proto::JobGrant& grant) { return node_->grant(grant); }
 
-void DataPath::revoke(std::uint64_t job_id, Time now) {
+bool DataPath::revoke(std::uint64_t job_id, Time now) {
   now_ = now;
-  node_->revoke(job_id, now);
+  const bool known = node_->revoke(job_id, now);
+  note_ended();
+  return known;
+}
+
+void DataPath::note_ended() {
+  for (const auto job_id : node_->take_forgotten()) ended_.push_back(job_id);
 }
 
 std::size_t DataPath::progress(Time now) {
@@ -130,6 +136,7 @@ std::size_t DataPath::progress(Time now) {
     stalled_.pop_back();
     on_closed(conn_of(link), Error{Errc::exhausted, "its peer does not take its results"});
   }
+  note_ended();
   if (events == 0) tell_full();
   return events;
 }
@@ -235,7 +242,10 @@ void DataPath::send_control(proto::LinkId to, const wire::AggHeader& header, std
 }
 
 void DataPath::drop(proto::LinkId link, const Error& why) {
-  if (const auto more = said_.next(fmt::format("{} {}", fixed_words(why.context), node_->who(link)), now_))
+  // Errc::lost: its job has ended. There may be a link for each rank, and none of them broke a rule.
+  if (why.code == Errc::lost)
+    SUMAC_INFO(log_, "closed the link to {}: {}", peer_of(link), why.context);
+  else if (const auto more = said_.next(fmt::format("{} {}", fixed_words(why.context), node_->who(link)), now_))
     SUMAC_WARN(log_, "dropped the link to {}: {}{}", peer_of(link), why.context, *more);
   transport_->close(conn_of(link), true);
   children_.erase(link.value);

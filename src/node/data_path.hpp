@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/buffer.hpp"
@@ -51,12 +52,15 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void set_parent(const std::string& name, const proto::ParentInfo& parent, Time now);
 
   Result<> grant(const proto::JobGrant& grant);
-  void revoke(std::uint64_t job_id, Time now);
+  /// False: no such job. Else take_ended() names it as soon as nothing of it is left here.
+  bool revoke(std::uint64_t job_id, Time now);
 
   /// Events delivered. 0 also before identify().
   std::size_t progress(Time now);
   Time next_due() const;
 
+  /// Revoked jobs of which nothing is left here, since the last call.
+  std::vector<std::uint64_t> take_ended() { return std::exchange(ended_, {}); }
   /// A change of the parent's state since the last call.
   std::optional<ParentState> take_parent_change();
 
@@ -83,6 +87,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void parent_proven();
   void parent_down(const Error& why, Time now);
   void tell_full();
+  void note_ended();
   std::string name_of_child(const proto::ChildView& child) const;
   std::string peer_of(proto::LinkId link) const;
 
@@ -104,6 +109,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   Duration retry_{};
   Time retry_at_ = kNever;
   std::optional<ParentState> parent_change_;
+  std::vector<std::uint64_t> ended_;
 
   std::uint64_t turned_away_ = 0;  ///< As far as it was told.
   Time tell_full_at_{};

@@ -75,6 +75,11 @@ std::optional<ParentState> Shard::take_parent_change() {
   return std::exchange(parent_change_, std::nullopt);
 }
 
+std::vector<std::uint64_t> Shard::take_ended() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(ended_, {});
+}
+
 void Shard::work_off() {
   has_posted_.store(false, std::memory_order_relaxed);  // the mutex orders it with the list
   std::vector<std::function<void(DataPath&)>> posted;
@@ -106,6 +111,11 @@ void Shard::run() {
     if (auto change = data_->take_parent_change()) {
       const std::lock_guard lock(mutex_);
       parent_change_ = std::move(change);
+      tell_.set();
+    }
+    if (const auto ended = data_->take_ended(); !ended.empty()) {
+      const std::lock_guard lock(mutex_);
+      ended_.insert(ended_.end(), ended.begin(), ended.end());
       tell_.set();
     }
     const bool busy = events > 0 || (takes_data && !data_->transport().arm());

@@ -29,7 +29,8 @@ struct ShardConfig {
 
 class Shard {
  public:
-  /// Listens, and takes data as soon as the data path knows who it is. `tell` is set when take_parent_change() has something.
+  /// Listens, and takes data as soon as the data path knows who it is. `tell` is set when take_parent_change() or take_ended() has
+  /// something.
   static Result<std::unique_ptr<Shard>> start(const ShardConfig& config, control::WakeEvent& tell, Logger& log);
   ~Shard();
   Shard(const Shard&) = delete;
@@ -37,6 +38,8 @@ class Shard {
 
   const std::string& address() const noexcept { return address_; }
   std::optional<ParentState> take_parent_change();
+  /// Revoked jobs of which nothing is left in this tree, since the last call.
+  std::vector<std::uint64_t> take_ended();
 
   /// Runs `work(DataPath&)` on the shard's thread and returns what it returned.
   template <class Work>
@@ -66,6 +69,7 @@ class Shard {
   std::mutex mutex_;
   std::vector<std::function<void(DataPath&)>> posted_;
   std::optional<ParentState> parent_change_;
+  std::vector<std::uint64_t> ended_;
   std::atomic<bool> has_posted_ = false, stopping_ = false;
   std::thread thread_;  // last: everything it uses stands before it
 };

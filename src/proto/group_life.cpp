@@ -217,6 +217,25 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           },
           [&]<OneOf<Absent, Refused, Left> S>(const S& s, const LeaveAnswered&) -> Step { return ignore(s); },
 
+          [&]<OneOf<Collecting, AwaitingJoined> S>(const S&, const JobOver&) -> Step {
+            if (limits.tree_root) return {Refused{}, {Action::refuse_all, Action::free_id}};
+            return {Refused{}, {Action::refuse_all}};
+          },
+          [&]<OneOf<Standing, Condemned> S>(const S&, const JobOver&) -> Step {
+            if (limits.tree_root) return {Left{}, {Action::void_all, Action::free_id}};
+            return {Left{}, {Action::void_all}};
+          },
+          [&](const Departing&, const JobOver&) -> Step {
+            return {Left{}, {Action::leave_done}};
+          },
+          [&](const Refusing&, const JobOver&) -> Step {
+            return {Refused{}, {}};
+          },
+          [&](const Passing&, const JobOver&) -> Step {
+            return {Left{}, {Action::pass_down}};
+          },
+          [&]<OneOf<Absent, Refused, Left> S>(const S& s, const JobOver&) -> Step { return ignore(s); },
+
           [&](const AwaitingJoined& s, const Timeout&) -> Step {
             if (now < s.resend_at) return ignore(s);
             return {AwaitingJoined{resend_time(now, limits.resend_after)}, {Action::join_up}};

@@ -72,9 +72,10 @@ struct LeaveAfterVerdict {
 };
 struct LeaveBelow {};     ///< Leave of a whole group from a child node that never joined here.
 struct LeaveAnswered {};  ///< By the parent, by this node as the tree's root, or by a newer group with the same number.
+struct JobOver {};        ///< The manager has ended the job, and its members did not leave in time.
 struct Timeout {};
 using Event = std::variant<Join, JoinedAbove, RefusedAbove, RefusedBelow, ChildClosed, ParentClosed, VoidAbove, Trouble,
-                           VerdictAbove, LeaveAfterVerdict, LeaveBelow, LeaveAnswered, Timeout>;
+                           VerdictAbove, LeaveAfterVerdict, LeaveBelow, LeaveAnswered, JobOver, Timeout>;
 
 struct Limits {
   bool group_root = false;  ///< All members meet here: this node answers numbers and gives the verdict.

@@ -46,7 +46,7 @@ TEST(GroupNumbers, of_a_job_that_still_has_groups_are_given_to_nobody) {
   JobTable jobs(NodeLimits{.osts = 64, .groups = 16});
   ASSERT_TRUE(jobs.grant(grant(1, 4, {{1, 4}})));
   jobs.find(1)->groups_here = 1;
-  ASSERT_TRUE(jobs.revoke(1));
+  ASSERT_TRUE(jobs.revoke(1, kNever));
   jobs.sweep();
   EXPECT_TRUE(jobs.grant(grant(2, 4, {{5, 4}})));
   const auto waits = jobs.grant(grant(3, 4, {{4, 1}, {10, 3}}));

@@ -57,11 +57,28 @@ Result<> JobTable::grant(const JobGrant& grant) {
   return {};
 }
 
-bool JobTable::revoke(std::uint64_t job_id) {
+bool JobTable::revoke(std::uint64_t job_id, Time over_at) {
   Job* job = find(job_id);
   if (job == nullptr) return false;
-  job->revoked = true;
+  if (!std::exchange(job->revoked, true)) {
+    job->over_at = over_at;
+    ++revoked_;
+  }
   return true;
+}
+
+Time JobTable::next_over() const noexcept {
+  Time next = kNever;
+  if (revoked_ != 0)
+    for (const Job& job : jobs_) next = std::min(next, job.over_at);
+  return next;
+}
+
+std::vector<std::uint64_t> JobTable::overdue(Time now) const {
+  std::vector<std::uint64_t> ids;
+  for (const Job& job : jobs_)
+    if (job.over_at <= now) ids.push_back(job.grant.job_id);
+  return ids;
 }
 
 Job* JobTable::find(std::uint64_t job_id) noexcept {
@@ -94,9 +111,12 @@ void JobTable::give_back(std::uint64_t job_id, std::uint32_t osts) noexcept {
 }
 
 void JobTable::sweep() {
-  std::erase_if(jobs_, [](Job& job) {
+  if (revoked_ == 0) return;
+  std::erase_if(jobs_, [&](Job& job) {
     if (!job.revoked || job.groups_here != 0) return false;
     wipe(job.grant.key);
+    forgotten_.push_back(job.grant.job_id);
+    --revoked_;
     return true;
   });
 }

@@ -1,6 +1,7 @@
 #pragma once
 // What jobs were granted at one node, and what of it is taken. What is granted to one is never granted to another.
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "proto/node.hpp"
@@ -10,6 +11,7 @@ namespace sumac::proto {
 struct Job {
   JobGrant grant{};
   bool revoked = false;
+  Time over_at = kNever;  ///< Revoked: when its members must have left.
   std::uint32_t osts_free = 0;
   std::uint32_t groups_here = 0;  ///< With a life at this node that is not over.
   std::uint32_t ids_used = 0;     ///< At the tree's root.
@@ -21,7 +23,8 @@ class JobTable {
   explicit JobTable(const NodeLimits& limits) : limits_(limits) {}
 
   Result<> grant(const JobGrant& grant);
-  bool revoke(std::uint64_t job_id);
+  /// Its members have until `over_at` to leave.
+  bool revoke(std::uint64_t job_id, Time over_at);
   Job* find(std::uint64_t job_id) noexcept;
   /// May this child node speak of a group with this number? Numbers of no job, or of one that did not say whose they are, tell nothing.
   bool may_speak(std::uint32_t child_node, std::uint32_t number) const noexcept;
@@ -32,10 +35,16 @@ class JobTable {
   void give_back(std::uint64_t job_id, std::uint32_t osts) noexcept;
   /// Forgets jobs that are revoked and have nothing left here. Invalidates Job pointers.
   void sweep();
+  /// Jobs that sweep() has forgotten since the last call.
+  std::vector<std::uint64_t> take_forgotten() { return std::exchange(forgotten_, {}); }
+  Time next_over() const noexcept;  ///< The earliest `over_at`.
+  std::vector<std::uint64_t> overdue(Time now) const;
   std::vector<JobView> view() const;
 
  private:
   NodeLimits limits_;
+  std::size_t revoked_ = 0;
+  std::vector<std::uint64_t> forgotten_;
   std::vector<Job> jobs_;  // few; looked up when something is set up, never per message
 };
 

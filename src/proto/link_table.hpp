@@ -66,6 +66,12 @@ class LinkTable {
     }
   }
   std::size_t size() const noexcept { return count_; }
+  /// `visit` may not add or remove.
+  template <class Visit>
+  void each(const Visit& visit) const {
+    for (const Cell& cell : cells_)
+      if (cell.value != 0) visit(*cell.link);
+  }
 
  private:
   struct Cell {

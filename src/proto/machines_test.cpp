@@ -225,6 +225,7 @@ std::string group_lives() {
       {"the last leave after the verdict", LeaveAfterVerdict{true}},
       {"leave of a group below", LeaveBelow{}},
       {"leave is answered", LeaveAnswered{}},
+      {"the job is over", JobOver{}},
       {"timeout", Timeout{}}};
   print<State, Event>(out, "a group at a node between", states, events, Limits{false, false, kResend}, step);
   print<State, Event>(out, "a group at its root, below the tree's", states, events, Limits{true, false, kResend}, step);

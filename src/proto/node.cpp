@@ -33,7 +33,7 @@ class Node::Impl {
                       : link != nullptr ? from_child(*link, header, frame, now)
                                         : greeted(header, frame, now);
     if (flaw != nullptr) drop(from, flaw, header, now);
-    if (any_revoked_) ctx_.jobs.sweep();
+    ctx_.jobs.sweep();
   }
 
   void link_closed(LinkId id, Time now) {
@@ -48,7 +48,7 @@ class Node::Impl {
       notes_.link_closed(id);
       ctx_.links.remove(id);
     }
-    if (any_revoked_) ctx_.jobs.sweep();
+    ctx_.jobs.sweep();
   }
 
   void set_parent(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now) {
@@ -95,21 +95,39 @@ class Node::Impl {
   }
 
   void tick(Time now) {
+    if (now >= ctx_.jobs.next_over()) end_overdue(now);
     if (now < ctx_.due) return;
     Time due = kNever;
     ctx_.due = kNever;
     for (auto& group : groups_)
       if (group) due = std::min(due, group->tick(now));
     ctx_.due = std::min(ctx_.due, due);
-    if (any_revoked_) ctx_.jobs.sweep();
+    ctx_.jobs.sweep();
   }
 
-  bool revoke(std::uint64_t job_id) {
-    if (!ctx_.jobs.revoke(job_id)) return false;
-    any_revoked_ = true;
+  bool revoke(std::uint64_t job_id, Time now) {
+    if (!ctx_.jobs.revoke(job_id, deadline_after(now, ctx_.config.limits.leave_after_end))) return false;
     ctx_.ids.orphan(job_id);
     ctx_.jobs.sweep();
     return true;
+  }
+
+  /// Members of a job that ended a while ago have not left: their groups end here, and their links.
+  void end_overdue(Time now) {
+    for (const auto job_id : ctx_.jobs.overdue(now)) {
+      for (auto& group : groups_)
+        if (group && group->job_id() == job_id) group->job_over(now);
+      std::vector<LinkId> links;
+      ctx_.links.each([&](const Link& link) {
+        if (link.greeted && link.role == wire::Role::client && link.job_id == job_id) links.push_back(link.id);
+      });
+      const auto seconds = std::chrono::duration_cast<Seconds>(ctx_.config.limits.leave_after_end).count();
+      for (const LinkId link : links) {
+        ctx_.outbox.drop(link, Error{Errc::lost, fmt::format("job {} ended {} s ago", job_id, seconds)});
+        link_closed(link, now);
+      }
+    }
+    ctx_.jobs.sweep();
   }
 
   NodeContext ctx_;
@@ -470,14 +488,14 @@ class Node::Impl {
   LinkId greeting_{};  ///< The parent to be: it has not said welcome yet.
   std::string why_;    ///< More words on the flaw that is being reported.
   const std::uint32_t payload_max_;
-  bool any_revoked_ = false;
 };
 
 Node::Node(const NodeConfig& config, Outbox& outbox) : impl_(std::make_unique<Impl>(config, outbox)) {}
 Node::~Node() = default;
 
 Result<> Node::grant(const JobGrant& grant) { return impl_->ctx_.jobs.grant(grant); }
-bool Node::revoke(std::uint64_t job_id, Time) { return impl_->revoke(job_id); }
+bool Node::revoke(std::uint64_t job_id, Time now) { return impl_->revoke(job_id, now); }
+std::vector<std::uint64_t> Node::take_forgotten() { return impl_->ctx_.jobs.take_forgotten(); }
 void Node::set_node_key(const Secret& key) { impl_->ctx_.config.node_key = key; }
 void Node::set_parent_link(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now) {
   impl_->set_parent(link, parent, nonce, now);
@@ -493,7 +511,7 @@ std::optional<wire::Role> Node::proven(LinkId id) const noexcept {
 void Node::on_link_closed(LinkId link, Time now) { impl_->link_closed(link, now); }
 void Node::on_message(LinkId link, BufferRef frame, Time now) { impl_->on_message(link, std::move(frame), now); }
 void Node::tick(Time now) { impl_->tick(now); }
-Time Node::next_due() const noexcept { return impl_->ctx_.due; }
+Time Node::next_due() const noexcept { return std::min(impl_->ctx_.due, impl_->ctx_.jobs.next_over()); }
 const NodeConfig& Node::config() const noexcept { return impl_->ctx_.config; }
 const NodeStats& Node::stats() const noexcept { return impl_->ctx_.stats; }
 std::vector<JobView> Node::jobs() const { return impl_->ctx_.jobs.view(); }

@@ -33,6 +33,8 @@ struct NodeLimits {
   std::size_t window_bytes = static_cast<std::size_t>(-1), stream_bytes = static_cast<std::size_t>(-1);
   /// Groups that may hold the streaming lock at once; the others' large operations go without.
   std::uint32_t streams = 64;
+  /// Time that members of a job that is over have to leave.
+  Duration leave_after_end = Seconds(30);
   Duration resend_after{0};  ///< 0: never repeat by timer (tcp, ucx). Else repeat what is unanswered for so long.
   std::uint32_t first_sequence = 0;  ///< First number of a new group; tests start just before the wrap.
 };
@@ -163,9 +165,12 @@ class Node {
   /// exhausted: more OSTs or groups than the node has left. exists: another grant of this job. invalid: a size of 0
   /// or too large. The same grant again is ok.
   Result<> grant(const JobGrant& grant);
-  /// Refuses new Opens and Joins of the job at once; groups that stand live on until they have left, then the grant
-  /// is gone. false: no such job.
+  /// Refuses new Opens and Joins of the job at once; groups that stand live on until they have left, at most for
+  /// `leave_after_end`: then they end here and their members' links are closed. The grant is gone with the last group.
+  /// false: no such job.
   bool revoke(std::uint64_t job_id, Time now);
+  /// Revoked jobs whose grants are gone, since the last call.
+  std::vector<std::uint64_t> take_forgotten();
   /// The manager was started anew: links that stand stay, later ones prove this key.
   void set_node_key(const Secret& key);
 
@@ -177,9 +182,9 @@ class Node {
   void on_link_closed(LinkId link, Time now);
   /// One whole message. The node adds into this very buffer if it is the only holder.
   void on_message(LinkId link, BufferRef frame, Time now);
-  /// Repeats what is unanswered; does nothing without resend_after.
+  /// Repeats what is unanswered (with resend_after), and ends what ended jobs still hold.
   void tick(Time now);
-  Time next_due() const noexcept;  ///< When tick() has something to do; kNever without resend_after.
+  Time next_due() const noexcept;  ///< When tick() has something to do.
 
   const NodeConfig& config() const noexcept;
   const NodeStats& stats() const noexcept;

@@ -28,6 +28,7 @@ void NodeGroup::begin(std::uint32_t group_id) {
   retire();
   id_ = group_id;
   epoch_ = 0;
+  void_reason_ = wire::VoidReason::lost_node;
   life_ = group_life::Absent{};
   job_id_ = 0;
   group_size_ = expected_ = members_ = 0;
@@ -86,7 +87,7 @@ void NodeGroup::perform(group_life::Action action, Time now) {
     }
     case Action::void_all:
       to_children([&](LinkId link) {
-        ctx_.control(link, head(AggKind::void_epoch), wire::VoidBody{wire::VoidReason::lost_node, ctx_.config.node_id});
+        ctx_.control(link, head(AggKind::void_epoch), wire::VoidBody{void_reason_, ctx_.config.node_id});
       });
       return retire();
     case Action::leave_up: {
@@ -507,6 +508,14 @@ void NodeGroup::end_by_reuse(Time now) {
   speaker_ = {};
   if (active()) refused_ = refusal(RefuseReason::unknown_group, 0, 0);
   live(group_life::LeaveAnswered{}, now);
+}
+
+void NodeGroup::job_over(Time now) {
+  speaker_ = {};
+  if (!active()) return;
+  refused_ = refusal(RefuseReason::unknown_job, 0, 0);
+  void_reason_ = wire::VoidReason::manager;
+  live(group_life::JobOver{}, now);
 }
 
 Time NodeGroup::tick(Time now) {

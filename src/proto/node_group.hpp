@@ -22,6 +22,7 @@ class NodeGroup {
   NodeGroup(NodeContext& context, std::uint32_t number) : ctx_(context), number_(number) {}
 
   std::uint32_t id() const noexcept { return id_; }
+  std::uint64_t job_id() const noexcept { return job_id_; }
   bool active() const noexcept;
   bool over() const noexcept;  ///< A tombstone, or nothing yet.
   /// Becomes the next group with this number, of which nothing is known yet. The old one must be over.
@@ -45,6 +46,8 @@ class NodeGroup {
 
   /// A newer group has this number: this one is over, whatever was lost on the way.
   void end_by_reuse(Time now);
+  /// The manager has ended the job, and the time that its members have to leave is over.
+  void job_over(Time now);
   Time tick(Time now);  ///< Returns when it is due again.
   GroupView view() const;
   /// Of the tables of one group with these windows.
@@ -169,6 +172,7 @@ class NodeGroup {
   Link* pending_link_ = nullptr;
   Abilities pending_able_{};
   wire::RefusedBody refused_{};
+  wire::VoidReason void_reason_ = wire::VoidReason::lost_node;
   wire::JoinedBody joined_{};
   std::optional<wire::InvitedBody> invited_;  ///< Where the group's root also sends small results.
 

@@ -1,6 +1,7 @@
 """Bytes of the tcp transport (src/net/tcp_frame.hpp) and of hop messages (docs/wire.md), for links that no library of ours would make."""
 
 import collections
+import encodings.idna  # noqa: F401  pylint: disable=unused-import  # sockets need it, and a stranger may not read where it lies
 import hmac
 import socket
 import struct
@@ -20,6 +21,7 @@ HEADER_FIELDS = ("magic version kind tree_id group_id epoch sequence coll op dty
                  "members reserved")
 Header = collections.namedtuple("Header", HEADER_FIELDS)
 NO_RANK = 0xFFFFFFFF
+NULL = 12  # of Op and Dtype: none
 
 
 def frame(kind, content=b""):
@@ -34,7 +36,7 @@ def greeting(message_max=MESSAGE_MAX):
 def agg(kind, body=b"", **fields):
     """A hop message: its header and body. `fields` by their names in AggHeader."""
     given = dict.fromkeys(Header._fields, 0)
-    given.update(magic=0x4153, version=1, kind=kind, origin=NO_RANK, payload_bytes=len(body))
+    given.update(magic=0x4153, version=1, kind=kind, op=NULL, dtype=NULL, tag_dtype=NULL, origin=NO_RANK, payload_bytes=len(body))
     given.update(fields)
     return HEADER.pack(*Header(**given)) + body
 

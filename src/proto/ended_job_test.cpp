@@ -1,0 +1,66 @@
+// A job that has ended: its members have a while to leave, then the node ends what they hold.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/test_tree.hpp"
+
+namespace sumac::proto {
+namespace {
+
+using test::kJob;
+using test::StandingGroup;
+
+TEST(EndedJob, ends_what_an_ended_job_still_holds_when_its_members_time_is_over) {
+  const Time end = at(Seconds(100));
+  for (const bool is_complete : {true, false}) {
+    SCOPED_TRACE(is_complete ? "a group that stands" : "a group that waits for a member");
+    StandingGroup world(2);
+    Node& node = *world.node.node;
+    if (!is_complete) {
+      for (auto& group : world.groups) group->leave({});
+      world.tree.run();
+      world.clients[0]->client->open(77, 2, {});
+      world.tree.run();
+      world.make([](ClientGroupConfig& config) { config.group_size = config.path.entries[0].expected_members = 3; });
+      ASSERT_EQ(node.groups().size(), 1u);
+    }
+    world.tree.now = end;
+    ASSERT_TRUE(node.revoke(kJob, end));
+    EXPECT_THAT(node.take_forgotten(), testing::IsEmpty());
+    EXPECT_EQ(node.next_due(), end + Seconds(30));
+    node.tick(end + Seconds(30) - Millis(1));
+    world.tree.run();
+    EXPECT_EQ(node.groups().size(), 1u) << "until then its members may leave as they like";
+    EXPECT_FALSE(node.grant({.job_id = 9, .osts = 512, .max_groups = 1, .payload = 128}));
+    node.tick(end + Seconds(30));
+    world.tree.run();
+    EXPECT_TRUE(node.groups().empty());
+    EXPECT_EQ(node.links(), 0u);
+    EXPECT_TRUE(node.jobs().empty());
+    EXPECT_EQ(node.stats().window_bytes, 0u);
+    EXPECT_THAT(node.take_forgotten(), testing::ElementsAre(kJob));
+    EXPECT_EQ(node.next_due(), kNever);
+    EXPECT_TRUE(node.grant({.job_id = 9, .osts = 512, .max_groups = 512, .payload = 128}));
+    for (std::size_t rank = 0; rank < world.clients.size(); ++rank) {
+      EXPECT_TRUE(world.clients[rank]->client->closed());
+      EXPECT_NE(world.groups[rank]->phase(), ClientGroup::Phase::standing) << world.groups[rank]->why();
+    }
+  }
+}
+
+TEST(EndedJob, leaves_other_jobs_links_alone_when_it_ends_one) {
+  StandingGroup world(2);
+  Node& node = *world.node.node;
+  ASSERT_TRUE(node.grant({.job_id = 9, .osts = 4, .max_groups = 1, .payload = 128}));
+  ASSERT_TRUE(node.revoke(9, {}));
+  EXPECT_THAT(node.take_forgotten(), testing::ElementsAre(9)) << "it held nothing";
+  ASSERT_TRUE(node.grant({.job_id = 9, .osts = 4, .max_groups = 1, .payload = 128}));
+  node.tick(at(Seconds(1000)));
+  for (auto& group : world.groups) ASSERT_TRUE(group->post({}, {}));
+  world.tree.run();
+  EXPECT_EQ(world.groups[0]->next_completion()->status, Errc::ok);
+  EXPECT_EQ(node.links(), 2u);
+}
+
+}  // namespace
+}  // namespace sumac::proto

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Finding 10: members of a job that is over hold what it had.
+
+An ordinary user takes all that the manager gives one user, joins a group, lets its process's end be seen by sharpd, and keeps the connection to the node. Another
+user's job has to get its default quota at once, the same user's after at most 30 s (long form); then the node has closed the connection too."""
+
+import os
+import time
+
+import common
+import tenant
+
+
+def everything(path):
+    """As many OSTs and groups as one user may have."""
+    for share in (512, 256, 128):
+        try:
+            return tenant.Job(path, 7, quota=tenant.Quota(osts=share, groups=share))
+        except tenant.Refused as why:
+            print(f"f10: {share} of 512: {why}", flush=True)
+    raise AssertionError("not even a quarter")
+
+
+def hold(path, tell, end, long):
+    job = everything(path)
+    member = job.member()
+    member.join(member.open(1, 1), 0, 1)
+    if member.joined() is None:
+        raise AssertionError("the group does not stand")
+    job.dies()
+    start = time.monotonic()
+    os.write(tell, b"h")
+    answer = {"osts": job.quota.osts}
+    if long:
+        answer["seconds"] = granted_after(path, start)
+        answer["open"] = still_open(member)
+    else:
+        os.read(end, 1)
+    return answer
+
+
+def granted_after(path, start):
+    while time.monotonic() < start + 60:
+        try:
+            tenant.Job(path, 8).dies()
+            return time.monotonic() - start
+        except tenant.Refused as why:
+            print(f"f10: {time.monotonic() - start:.1f} s: {why}", flush=True)
+    return 60.0
+
+
+def still_open(member):
+    member.link.socket.settimeout(5)
+    try:
+        while True:
+            member.link.read()
+    except ConnectionError:
+        return 0
+    except TimeoutError:
+        return 1
+
+
+def attack(rows, args):
+    house = common.House("f10")
+    heard, tell = os.pipe()
+    end, done = os.pipe()
+    stranger = common.Stranger(hold, str(house.socket), tell, end, args.long)
+    os.close(tell)
+    if os.read(heard, 1) != b"h":
+        stranger.result()
+    start = time.monotonic()
+    try:
+        tenant.Job(house.socket, 9).dies()
+        seconds = time.monotonic() - start
+    except tenant.Refused as why:
+        print(f"f10: another user's job after {time.monotonic() - start:.1f} s: {why}", flush=True)
+        seconds = 60.0
+    rows.add("f10 another user's default quota", "s until it is granted", seconds, 2.5)
+    os.write(done, b"e")
+    got = stranger.result(90)
+    rows.add("f10 what one user may hold", "OSTs of 512", got["osts"], 256)
+    if args.long:
+        rows.add("f10 the same user's default quota", "s until it is granted", got["seconds"], 31)
+        rows.add("f10 links of a job that ended 30 s ago", "open", got["open"], 0)
+    house.close()
+
+
+if __name__ == "__main__":
+    common.main(attack, __doc__)

@@ -1,0 +1,119 @@
+"""A job by hand: what libsharp_coll.so says to sharpd and to its node, for attacks by somebody who has a job of his own."""
+
+import collections
+import socket
+import struct
+
+import wire
+
+MESSAGE = 1024
+HEAD = struct.Struct("<HBBIIIQ")
+# wire::HostKind
+ATTACH, ATTACHED, BEGIN, HOST, GRANTED, NODE, LEAF, REFUSED, END, ENDED, TREE = range(1, 12)
+
+Answer = collections.namedtuple("Answer", "kind index total entries job body")
+Quota = collections.namedtuple("Quota", "osts payload groups qps channels trees", defaults=(0,) * 6)
+SAT = 1 << 2  # the feature: it streams
+
+# wire::Coll, Op, Dtype and flags
+BARRIER, ALLREDUCE, LEAVE, LOCK = 1, 2, 8, 10
+FIRST, LAST, STREAMING, LOCKS = 1, 2, 4, 64
+
+
+class Refused(Exception):
+    """The manager's reason."""
+
+
+class Job:
+    """A job of one host that is begun as this process's user. `seconds`: how long the answer may take."""
+
+    def __init__(self, path, number, ranks=1, quota=Quota(), features=0, seconds=40):
+        self.number, self.ranks = number, ranks
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(seconds)
+        self.socket.connect(str(path))
+        self.say(ATTACH, struct.pack("<IIII", 0, ranks, 0, 0))
+        host = self.hear(ATTACHED).body[:64]
+        self.say(BEGIN, struct.pack("<6IIIQ256s", *quota, ranks, 1, features, b""))
+        self.say(HOST, host, total=1, entries=1)
+        granted = self.hear(GRANTED).body
+        self.quota = Quota(*struct.unpack_from("<6I", granted))
+        self.window, self.chunk = struct.unpack_from("<II", granted, 28)
+        self.key = granted[64:80]
+        tree = self.hear(TREE).body
+        self.tree_id, _, self.root, nodes = struct.unpack_from("<4I", tree)
+        found = [self.hear(NODE).body for _ in range(nodes)]
+        self.node = struct.unpack_from("<I", found[0])[0]
+        self.port = int(found[0][72:].split(b"\0")[0].rsplit(b":", 1)[1])
+        self.hear(LEAF)
+
+    def say(self, kind, body=b"", **more):
+        head = {"index": 0, "total": 0, "entries": 0, **more}
+        job = 0 if kind == ATTACH else self.number
+        message = HEAD.pack(0x4853, 2, kind, head["index"], head["total"], head["entries"], job) + body
+        self.socket.send(message.ljust(MESSAGE, b"\0"))
+
+    def hear(self, kind):
+        message = self.socket.recv(MESSAGE)
+        if len(message) != MESSAGE:
+            raise ConnectionResetError("sharpd closed the connection")
+        fields = HEAD.unpack_from(message)[2:]
+        answer = Answer(*fields, message[HEAD.size :])
+        if answer.kind == REFUSED:
+            raise Refused(answer.body[8:].split(b"\0")[0].decode())
+        if answer.kind != kind:
+            raise AssertionError(f"sharpd says {answer.kind} instead of {kind}")
+        return answer
+
+    def dies(self):
+        """As if its process ended: sharpd sees the connection close."""
+        self.socket.close()
+
+    def member(self, rank=0):
+        return Member(self, rank)
+
+
+class Member:
+    """A rank's connection to its node: the only leaf, which is the root as well."""
+
+    def __init__(self, job, rank):
+        self.job, self.rank = job, rank
+        self.link = wire.Link(job.port)
+        self.link.send(wire.HELLO, wire.hello(job.number, job.key, wire.CLIENT, rank), tree_id=job.tree_id)
+        self.expect(wire.WELCOME)
+
+    def expect(self, *kinds):
+        while True:
+            head, body = self.link.read()
+            if head.kind in kinds:
+                return head, body
+            if head.kind not in (wire.WELCOME, wire.INVITED):
+                raise AssertionError(f"message {head.kind} instead of {kinds}: {body[:40].hex()}")
+
+    def open(self, token, size):
+        """Asks for a group: its id, or 0 where the job has none left."""
+        self.link.send(wire.OPEN, struct.pack("<QQII", self.job.number, token, size, 0), tree_id=self.job.tree_id)
+        head, body = self.expect(wire.OPENED, wire.REFUSED)
+        return struct.unpack_from("<I", body, 16)[0] if head.kind == wire.OPENED else 0
+
+    def join(self, group, rank, size, osts=1, window=0, payload=128, chunk=0):
+        path = struct.pack("<II", self.job.node, size).ljust(64, b"\0")
+        body = struct.pack("<QQ12IIHH", self.job.number, 0, rank, self.rank, size, 1, osts, window, payload, chunk, 0, 0, 0, 0,
+                           wire.NO_RANK, 0, 1) + path
+        self.link.send(wire.JOIN, body, tree_id=self.job.tree_id, group_id=group, flags=LOCKS, version=3)
+
+    def joined(self):
+        """(OSTs, window) of the group that now stands; None: refused."""
+        head, body = self.expect(wire.JOINED, wire.REFUSED)
+        return struct.unpack_from("<II", body, 8) if head.kind == wire.JOINED else None
+
+    def contribute(self, group, sequence, rank, coll=ALLREDUCE, data=b"", count=0, flags=FIRST | LAST, seconds=None):
+        """A sum of floats, or something without data."""
+        if seconds is not None:
+            self.link.socket.settimeout(seconds)
+        op, dtype = (2, 4) if data else (wire.NULL, wire.NULL)
+        self.link.send(wire.CONTRIBUTE, data, tree_id=self.job.tree_id, group_id=group, sequence=sequence, coll=coll, op=op, dtype=dtype,
+                       flags=flags, count=count or len(data) // 4, origin=rank, members=1, version=3 if coll in (LOCK, 11) else 1)
+
+    def close(self):
+        self.link.close()
