@@ -60,8 +60,7 @@ struct Scratch {
   double nanos[kTunedRanksMax];
   double ns[kCollCount][kCurvesMax][kSizesMax];
   double round_trip_ns;
-  double line_ns;  ///< Both as a job's ranks find them out: by them goes the built-in choice.
-  bool single_copy;
+  bool single_copy;  ///< As a job's ranks find it out: by it goes the built-in choice.
 };
 
 /// The lower quartile: a turn in which somebody else had the core, or the machine its slow state, is not what it takes.
@@ -197,22 +196,18 @@ shm::Shape shape_of(const TunedTeam& team) {
   return shape;
 }
 
-shm::Tuning built_in_tuning(const TunedTeam& team, const shm::Shape& shape, double line_ns = 0,
-                            bool single_copy = false) {
+shm::Tuning built_in_tuning(const TunedTeam& team, const shm::Shape& shape, bool single_copy = false) {
   return shm::default_tuning({.size = team.ranks,
                               .crowded = team.crowded,
                               .eager_bytes = shape.eager_bytes,
                               .large_bytes = shape.large_bytes,
-                              .line_ns = line_ns,
                               .single_copy = single_copy});
 }
 
 /// What a job's ranks find out when they make a group.
 Errc learn(shm::Group& group, Scratch& scratch, int rank) {
-  double line_ns = 0;
-  if (const Errc code = shm::measure_line(group, line_ns); code != Errc::ok) return code;
   if (const Errc code = shm::agree_on_single_copy(group); code != Errc::ok) return code;
-  if (rank == 0) scratch.line_ns = line_ns, scratch.single_copy = group.turning.single_copy;
+  if (rank == 0) scratch.single_copy = group.turning.single_copy;
   return Errc::ok;
 }
 
@@ -297,7 +292,7 @@ TeamTimes collect(const TunedTeam& team, const Scratch& scratch, const shm::Grou
   TeamTimes out;
   out.round_trip_ns = scratch.round_trip_ns;
   const auto every = sizes(team.ranks);
-  const auto tuning = built_in_tuning(team, shape_of(team), scratch.line_ns, scratch.single_copy);
+  const auto tuning = built_in_tuning(team, shape_of(team), scratch.single_copy);
   for (std::size_t c = 0; c < kCollCount; ++c) {
     const auto algorithms = algorithms_of(kColls[c], shape_only);
     if (algorithms.size() < 2) continue;
@@ -366,6 +361,7 @@ Result<TeamTimes> measure_team(const TunedTeam& team, double cpus, const std::fu
   const shm::Waiting waiting{.ranks_on_host = team.ranks, .cpus = cpus};
   shm::Group group(*segment, 0, members, 0, waiting, built_in_tuning(team, segment->shape()));
   group.turning.single_copy = scratch->single_copy;
+  if (scratch->single_copy && team.ranks == 2) group.decisions = std::make_unique<shm::Decisions>();
   return collect(team, *scratch, group);
 }
 

@@ -1,6 +1,7 @@
 #include "client/comm.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "client/tree_pays.hpp"
 
@@ -282,6 +283,13 @@ void Comm::end_by(const Channel& culprit) {
   for (auto& channel : channels_)
     if (&channel != &culprit) channel.group->leave(monotonic_now());
   context_.watch(*this);
+}
+
+void Comm::abort_process() {
+  const auto& why = end();
+  SUMAC_FATAL(context_.log(), "SUMAC_COLL_ON_FAILURE=abort: the process ends: {}",
+              why ? *why : "a communicator failed");
+  std::abort();
 }
 
 void Comm::fill(sumac_comm_info& info) const {

@@ -90,6 +90,7 @@ class Comm {
   void cut_finely(proto::Operation& operation, const Channel& channel) const;
   tl::expected<std::uint64_t, Errc> post_striped(const proto::Operation& operation, Request& request);
   void take(Channel& channel, const proto::Completion& over);
+  [[noreturn]] void abort_process();
   void end_by(const Channel& channel);
 
   Context& context_;

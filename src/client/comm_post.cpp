@@ -147,6 +147,7 @@ void Comm::complete(Request& request, int status) {
     }
   }
   const bool has_ended = status != SHARP_COLL_SUCCESS && status != SHARP_COLL_ELOCK_FAILED;
+  if (has_ended && context_.config().on_failure == OnFailure::abort) abort_process();
   context_.finish(request, status, has_ended ? end_ : nullptr);
 }
 

@@ -106,6 +106,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
         SUMAC_WARN(context->log_, "{}", ended.error().text);
     return report(all.error());
   }
+  session->enter_job(context->job_.id, static_cast<std::uint32_t>(context->world_rank_), context->job_.grant.job_key);
   SUMAC_DEBUG(context->log_, "sharp_coll initialized. job_id: {}", spec.job_id);
   return context;
 }
@@ -476,6 +477,7 @@ void Context::finalize() {
                  fmt::format("statistics of {} ranks: {}", world_size_, stats_line(sum.of, sum.heard)));
     }
   }
+  session_->leave_job(job_.id);
   if (world_rank_ == 0)
     if (auto ended = session_->end_job(job_.id, config_.job_create_timeout); !ended)
       SUMAC_WARN(log_, "{}", ended.error().text);

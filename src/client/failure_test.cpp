@@ -90,6 +90,26 @@ TEST_F(World, ADeadRankIsNamedAtTheOthers) {
   EXPECT_EQ(ended[2].status, 0) << ended[2].err;
 }
 
+/// As UCC and the NCCL plugin do: nothing but req_test, for ever.
+TEST_F(World, AClientThatPollsForEverIsEndedWhereItAsksForThat) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 3);
+  config.environment = {{"SUMAC_COLL_ON_FAILURE", "abort"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    std::int32_t in = 1, out = 0;
+    auto spec = reduce_spec(&in, &out, 1, Dtype::int32, Op::sum);
+    void* handle = nullptr;
+    if (rank.rank != 1) RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &spec, &handle), 0);
+    rank.barrier();
+    if (rank.rank == 1) ::raise(SIGKILL);
+    while (sharp_coll_req_test(handle) == 0) sharp_coll_progress(context);
+  });
+  for (const std::size_t rank : {0u, 2u}) EXPECT_EQ(ended[rank].status, 128 + SIGABRT) << ended[rank].err;
+  EXPECT_THAT(ended[0].err + ended[2].err, HasSubstr("rank 1"));
+}
+
 TEST_F(World, AKilledNodeIsAnErrorAndNoHang) {
   const auto job = new_job_id();
   auto config = on(*daemons_, 2);

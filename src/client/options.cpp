@@ -101,6 +101,12 @@ constexpr Option<C> kTable[] = {
     option<&C::node_lost_after>("SUMAC_COLL_NODE_LOST_AFTER", "20s",
                                 "Silence of the aggregation node that ends the job's operations; tcp only.")
         .between(100, 3600000),
+    option<&C::on_failure>(
+        "SUMAC_COLL_ON_FAILURE", "report",
+        "A communicator fails with operations under way, since a node or a rank was lost: report: the "
+        "operations end with an error, which sharp_coll_req_test() has no number for, so a client that "
+        "polls it for ever (UCC, the NCCL plugin) hangs; abort: a line says why, and the process ends by "
+        "abort()."),
 
     ignored<&C::ignored_buffer_pool_size>("SHARP_COLL_BUFFER_POOL_SIZE", "4096",
                                           "No effect: buffers are allocated as needed and kept."),

@@ -1,6 +1,7 @@
 #pragma once
 // Every variable of the client library, read anew at each sharp_coll_init: some callers change the environment just before it.
 // Those of world rank 0 decide what all ranks must agree on (job quota, streaming); the rest is each process's own affair.
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -9,6 +10,12 @@
 #include "base/result.hpp"
 
 namespace sumac::client {
+
+/// A failed request never looks complete (sharp_coll_req_test()), so a client that polls it for ever hangs; it can have the process end.
+enum class OnFailure : std::uint8_t { report, abort };
+constexpr auto enum_names(OnFailure) {
+  return std::array{EnumName<OnFailure>{"report", OnFailure::report}, EnumName<OnFailure>{"abort", OnFailure::abort}};
+}
 
 struct ClientConfig {
   int log_level;
@@ -32,6 +39,7 @@ struct ClientConfig {
   std::string transport;
   std::string devices, net_device;
   Millis node_lost_after;
+  OnFailure on_failure;
   std::uint32_t wire_version_max;
   std::uint32_t stats_dump_mode;
   // Known to users of the hardware stack, accepted so that their scripts go on working, without effect here.

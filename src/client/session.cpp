@@ -16,6 +16,7 @@ constexpr std::string_view kNoDaemon = "failed to open sharp session with SHARPD
 
 constexpr Duration kRestartWithin = Seconds(3);  ///< systemd waits one before it starts a service again.
 constexpr int kAskAgainMs = 20;
+constexpr Duration kWordPatience = Seconds(1);  ///< A sharpd with a full socket is busy, or stopped.
 
 Duration left_until(Time deadline) { return std::max<Duration>(Duration{0}, deadline - monotonic_now()); }
 
@@ -129,6 +130,16 @@ Outcome<Grant> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody
     grant.trees.push_back(*std::move(tree));
   }
   return grant;
+}
+
+void Session::enter_job(std::uint64_t job_id, std::uint32_t world_rank, const Secret& key) noexcept {
+  wire::MemberBody body{world_rank, 0, {}};
+  std::ranges::copy(key, body.job_key.begin());
+  (void)sharpd_.send(wire::host_message(HostKind::member, body, job_id), kWordPatience);
+}
+
+void Session::leave_job(std::uint64_t job_id) noexcept {
+  (void)sharpd_.send(wire::host_message(HostKind::leave, job_id), kWordPatience);
 }
 
 Result<wire::HostMessage> Session::ask_end(std::uint64_t job_id, Time deadline) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/secret.hpp"
 #include "client/status.hpp"
 #include "net/unix_seqpacket.hpp"
 #include "wire/host.hpp"
@@ -33,6 +34,10 @@ class Session {
   /// SHARP_COLL_EJOB_CREATE, SHARP_COLL_ENOTREE, SHARP_COLL_ETREE_INFO or SHARP_COLL_ESESS_INIT.
   Outcome<Grant> begin_job(std::uint64_t job_id, const wire::JobBeginBody& wish, const std::vector<std::string>& hosts,
                            Duration patience);
+  /// This process is a rank of the job: should it end before leave(), sharpd tells the others of its death. Nothing is awaited; a
+  /// sharpd that is gone costs that word and nothing else.
+  void enter_job(std::uint64_t job_id, std::uint32_t world_rank, const Secret& key) noexcept;
+  void leave_job(std::uint64_t job_id) noexcept;
   /// Should sharpd have been restarted since, the process attaches to the new one first.
   Outcome<> end_job(std::uint64_t job_id, Duration patience);
 

@@ -16,6 +16,8 @@ constexpr Duration kTellFullEvery = Seconds(60);
 constexpr std::uint64_t kOrphanBit = std::uint64_t{1} << 63;
 /// Tickets that the former process gave out and did not write down.
 constexpr Ticket kTicketGap = 1 << 20;
+/// Processes that closed their sockets and may still die as ranks.
+constexpr std::size_t kDepartedMax = 1024;
 }  // namespace
 
 Result<UniqueFd> Server::make_epoll() {
@@ -216,14 +218,40 @@ void Server::warn_of(const Session& session, std::string_view what, std::string_
 }
 
 void Server::client_died(net::HostClientId id) {
+  if (const auto departed = departed_.find(id); departed != departed_.end()) {
+    tell_deaths(departed->second.peer, departed->second.who, departed->second.memberships);
+    departed_.erase(departed);
+  }
   if (!clients_.contains(id)) return;
-  release(id, "died");
+  release(id, "died", true);
   sockets_.close(id);  // a child that it forked may still hold the socket open
 }
 
-void Server::release(net::HostClientId id, std::string_view why) {
+void Server::tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships) {
+  for (const auto& member : memberships) {
+    SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "rank {} of job {} died: {}", member.world_rank, member.job_id, who);
+    control::v1::RankDied word;
+    word.set_job_id(member.job_id);
+    word.set_world_rank(member.world_rank);
+    word.set_uid(peer.uid);
+    word.set_key(member.key.data(), member.key.size());
+    word.set_who(who);
+    run(uplink_.rank_died(std::move(word), monotonic_now()));
+  }
+}
+
+void Server::release(net::HostClientId id, std::string_view why, bool is_dead) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
+  // Before its job is released: of a job that is over nobody hears who died.
+  auto& client = found->second;
+  if (const auto& memberships = client.session.memberships(); !memberships.empty()) {
+    if (is_dead)
+      tell_deaths(client.session.peer(), client.session.describe(), memberships);
+    else if (departed_.size() < kDepartedMax)
+      departed_.emplace(
+          id, Departed{client.session.peer(), client.session.describe(), memberships, std::move(client.pidfd)});
+  }
   for (const auto ticket : found->second.session.held()) {
     forget(ticket);
     SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "client {} {} and holds a job: released",

@@ -55,6 +55,13 @@ class Server final : private net::HostServerEvents {
     HeldJob job;
     UniqueFd pidfd;
   };
+  /// Closed its socket without leaving its jobs: by a slip or a close() of everything, or since it is ending. Its process is watched on.
+  struct Departed {
+    Peer peer;
+    std::string who;
+    std::vector<Membership> memberships;
+    UniqueFd pidfd;
+  };
   struct Begun {
     net::HostClientId client;
     std::uint64_t job_id = 0;
@@ -68,7 +75,8 @@ class Server final : private net::HostServerEvents {
   void keep(Ticket ticket, const HeldJob& job);
   void forget(Ticket ticket);
   void save();
-  void release(net::HostClientId client, std::string_view why);
+  void release(net::HostClientId client, std::string_view why, bool is_dead = false);
+  void tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships);
   void run(net::HostClientId client, Actions actions);
   void run(UplinkActions actions);
   void take_answers();
@@ -87,6 +95,7 @@ class Server final : private net::HostServerEvents {
   Ticket last_ticket_ = 0;
   std::map<net::HostClientId, Client> clients_;
   std::deque<std::pair<Time, net::HostClientId>> silent_;  ///< By when who must have said attach; the oldest first.
+  std::map<net::HostClientId, Departed> departed_;
   std::unordered_map<Ticket, Begun> begun_;
   std::map<Ticket, Orphan> orphans_;
   std::map<Ticket, HeldJob> held_;  ///< As the next process is to find it.

@@ -110,6 +110,8 @@ Actions Session::received(const HostMessage& message) {
     case HostKind::job_begin: return begin(message);
     case HostKind::job_host: return hosts(message);
     case HostKind::job_end: return end(message);
+    case HostKind::member: return enter(message);
+    case HostKind::leave: return leave(message);
     case HostKind::attached:
     case HostKind::job_granted:
     case HostKind::job_tree:
@@ -195,6 +197,26 @@ Actions Session::end(const HostMessage& message) {
     case Phase::ending: break;
   }
   return {Offence{fmt::format("end of job {}, which is not running", job_id)}};
+}
+
+Actions Session::enter(const HostMessage& message) {
+  const auto job_id = message.header.job_id;
+  const auto body = wire::host_entry<wire::MemberBody>(message);
+  if (memberships_.size() >= kJobsPerClientMax)
+    return {Offence{fmt::format("a member of more than {} jobs", kJobsPerClientMax)}};
+  if (std::ranges::any_of(memberships_, [&](const auto& one) { return one.job_id == job_id; }))
+    return {Offence{fmt::format("twice a member of job {}", job_id)}};
+  Membership member{job_id, body.world_rank, {}};
+  std::ranges::copy(body.job_key, member.key.begin());
+  memberships_.push_back(member);
+  return {};
+}
+
+Actions Session::leave(const HostMessage& message) {
+  const auto job_id = message.header.job_id;
+  if (std::erase_if(memberships_, [&](const auto& one) { return one.job_id == job_id; }) == 0)
+    return {Offence{fmt::format("leave of job {}, of which this process is no member", job_id)}};
+  return {};
 }
 
 Session::Jobs::iterator Session::find(Ticket ticket) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/secret.hpp"
 #include "control/control.pb.h"
 #include "wire/host.hpp"
 #include "wire/host_codec.hpp"
@@ -41,6 +42,12 @@ struct EndJob {
 struct Offence {
   std::string why;
 };
+/// This process is a rank of a job. Its death without leave is news for the other ranks.
+struct Membership {
+  std::uint64_t job_id = 0;
+  std::uint32_t world_rank = 0;
+  Secret key{};
+};
 using Action = std::variant<ToClient, BeginJob, EndJob, Offence>;
 using Actions = std::vector<Action>;
 
@@ -60,6 +67,8 @@ class Session {
   /// What must be released when the client is gone, answered or not.
   std::vector<Ticket> held() const;
   bool attached() const noexcept { return attached_; }
+  /// Of which jobs the process is a rank, and has not left.
+  const std::vector<Membership>& memberships() const noexcept { return memberships_; }
   const Peer& peer() const noexcept { return peer_; }
   std::string describe() const;
 
@@ -77,6 +86,8 @@ class Session {
   Actions begin(const wire::HostMessage& message);
   Actions hosts(const wire::HostMessage& message);
   Actions end(const wire::HostMessage& message);
+  Actions enter(const wire::HostMessage& message);
+  Actions leave(const wire::HostMessage& message);
   Jobs::iterator find(Ticket ticket);
 
   Peer peer_;
@@ -86,6 +97,7 @@ class Session {
   bool attached_ = false;
   std::uint32_t world_rank_ = 0;
   Jobs jobs_;
+  std::vector<Membership> memberships_;
 };
 
 }  // namespace sumac::hostd

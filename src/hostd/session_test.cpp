@@ -274,5 +274,35 @@ TEST(Session, a_long_list_is_cut_into_messages_that_the_client_accepts) {
   EXPECT_EQ(leaves, 1000u);
 }
 
+HostMessage member(std::uint64_t job_id, std::uint32_t world_rank) {
+  return wire::host_message(HostKind::member, wire::MemberBody{world_rank, 0, {7}}, job_id);
+}
+
+TEST(Session, who_enters_a_job_is_its_member_until_it_leaves) {
+  Attached client;
+  EXPECT_TRUE(client.session.received(member(7, 3)).empty()) << "nobody waits for an answer";
+  EXPECT_TRUE(client.session.received(member(8, 0)).empty());
+  ASSERT_EQ(client.session.memberships().size(), 2u);
+  EXPECT_EQ(client.session.memberships()[0].job_id, 7u);
+  EXPECT_EQ(client.session.memberships()[0].world_rank, 3u);
+  EXPECT_EQ(client.session.memberships()[0].key, Secret{7});
+  EXPECT_TRUE(client.session.received(wire::host_message(HostKind::leave, std::uint64_t{7})).empty());
+  ASSERT_EQ(client.session.memberships().size(), 1u);
+  EXPECT_EQ(client.session.memberships()[0].job_id, 8u);
+  EXPECT_TRUE(client.session.held().empty()) << "a member holds nothing";
+}
+
+TEST(Session, a_member_twice_or_of_too_many_jobs_or_a_leave_of_none_is_an_offence) {
+  Attached client;
+  client.session.received(member(7, 3));
+  EXPECT_NE(first<Offence>(client.session.received(member(7, 3))), nullptr);
+  EXPECT_NE(first<Offence>(client.session.received(wire::host_message(HostKind::leave, std::uint64_t{9}))), nullptr);
+  for (std::uint64_t job = 100; job < 100 + kJobsPerClientMax - 1; ++job)
+    EXPECT_TRUE(client.session.received(member(job, 0)).empty());
+  EXPECT_NE(first<Offence>(client.session.received(member(1000, 0))), nullptr);
+  Session fresh(Peer{.pid = 1, .uid = 1, .gid = 1}, "h1", [] { return Ticket{1}; });
+  EXPECT_NE(first<Offence>(fresh.received(member(7, 3))), nullptr) << "before attach";
+}
+
 }  // namespace
 }  // namespace sumac::hostd

@@ -117,6 +117,17 @@ UplinkActions Uplink::drop(Ticket ticket, const std::string& why, Time now) {
   return out;
 }
 
+UplinkActions Uplink::rank_died(control::v1::RankDied word, Time now) {
+  constexpr std::size_t kDeathsMax = 4096;
+  while (!deaths_.empty() && (deaths_.size() >= kDeathsMax || now - deaths_.front().when > rules_.deaths_kept))
+    deaths_.pop_front();
+  deaths_.push_back({now, word});
+  if (state_ != State::up) return {};
+  HostUp up;
+  *up.mutable_rank_died() = std::move(word);
+  return {SendUp{std::move(up)}};
+}
+
 UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time now) {
   UplinkActions out;
   state_ = State::up;
@@ -132,6 +143,13 @@ UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time no
     else
       out.push_back(ended(ticket));
     jobs_.erase(found);
+  }
+  // Before the ends: of a job that is over nobody hears who died.
+  for (const auto& death : deaths_) {
+    if (now - death.when > rules_.deaths_kept) continue;
+    HostUp up;
+    *up.mutable_rank_died() = death.word;
+    out.push_back(SendUp{std::move(up)});
   }
   for (auto& [ticket, job] : jobs_) {
     if (job.phase == Phase::asked) send_begin(out, job);

@@ -5,6 +5,7 @@
 // answered is asked again with the same ticket, which the manager takes for the same begin. What ended meanwhile is told by not
 // being named when the stream registers again.
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <variant>
@@ -22,10 +23,11 @@ std::uint64_t draw_life();
 
 struct UplinkRules {
   std::string host;
-  std::string manager;             ///< For people: where it is.
-  std::uint64_t life = 0;          ///< Drawn at the start of this process.
-  Duration timeout = Seconds(15);  ///< A manager silent for so long about one job is given up.
-  Duration retry = Millis(500);    ///< Between attempts to reach it.
+  std::string manager;                 ///< For people: where it is.
+  std::uint64_t life = 0;              ///< Drawn at the start of this process.
+  Duration timeout = Seconds(15);      ///< A manager silent for so long about one job is given up.
+  Duration retry = Millis(500);        ///< Between attempts to reach it.
+  Duration deaths_kept = Seconds(30);  ///< For a manager that comes back.
   Duration away_max = Seconds(5);  ///< A manager that was there may be restarting: a new begin waits so long for it.
 };
 
@@ -64,6 +66,9 @@ class Uplink {
   /// The owner is gone: no answer is wanted.
   UplinkActions drop(Ticket ticket, const std::string& why, Time now);
 
+  /// A rank's process ended without leaving its job. Said again to a manager that was away meanwhile: twice is as good as once.
+  UplinkActions rank_died(control::v1::RankDied word, Time now);
+
   UplinkActions heard(const control::v1::HostDown& down, Time now);
   UplinkActions stream_over(const Error& why, Time now);
   UplinkActions tick(Time now);
@@ -98,6 +103,11 @@ class Uplink {
   Duration renew_every_ = Seconds(2);
   Time renew_at_ = kNever;
   std::map<Ticket, Job> jobs_;
+  struct Death {
+    Time when{};
+    control::v1::RankDied word;
+  };
+  std::deque<Death> deaths_;  ///< The last ones.
 };
 
 }  // namespace sumac::hostd

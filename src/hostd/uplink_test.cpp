@@ -198,5 +198,32 @@ TEST(Uplink, a_manager_of_another_version_refuses_and_nobody_waits_for_it) {
   EXPECT_EQ(answers[0].why.code, Errc::unsupported);
 }
 
+control::v1::RankDied death(std::uint64_t job_id, std::uint32_t rank) {
+  control::v1::RankDied word;
+  word.set_job_id(job_id);
+  word.set_world_rank(rank);
+  return word;
+}
+
+TEST(Uplink, a_death_is_told_at_once_and_again_to_a_manager_that_was_away) {
+  Line line;
+  line.hold();
+  const auto told = only<SendUp>(line.uplink.rank_died(death(7, 3), line.now));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].message.rank_died().world_rank(), 3u);
+  line.lost();
+  EXPECT_TRUE(line.uplink.rank_died(death(7, 4), line.now).empty()) << "there is nobody to tell";
+  line.uplink.drop(1, "its owner died", line.now);
+  line.pass(Seconds(1));
+  const auto again = only<SendUp>(line.up());
+  ASSERT_EQ(again.size(), 2u) << "the first one may have been lost with the stream";
+  EXPECT_EQ(again[0].message.rank_died().world_rank(), 3u);
+  EXPECT_EQ(again[1].message.rank_died().world_rank(), 4u);
+  line.lost();
+  line.now += Seconds(40);
+  line.uplink.tick(line.now);
+  EXPECT_TRUE(only<SendUp>(line.up()).empty()) << "that is long ago";
+}
+
 }  // namespace
 }  // namespace sumac::hostd

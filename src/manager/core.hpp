@@ -114,6 +114,8 @@ class Core {
   Actions host_renews(StreamId stream, const control::v1::Renew& renew, Time now);
   Actions job_begins(StreamId stream, const control::v1::JobBegin& begin, Time now);
   Actions job_ends(StreamId stream, const control::v1::JobEnd& end, Time now);
+  /// The word of the rank's own host, and of a process of the job's user that had the job's key: anything else is left unsaid.
+  Actions rank_died(StreamId stream, const control::v1::RankDied& word);
   Actions host_stream_ended(StreamId stream, Time now);
 
   Actions tick(Time now);

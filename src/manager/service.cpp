@@ -244,6 +244,7 @@ void Service::received(HostStream& stream, const HostUp& message) {
     case HostUp::kBegin: return run(core_.job_begins(id, message.begin(), now));
     case HostUp::kEnd: return run(core_.job_ends(id, message.end(), now));
     case HostUp::kRenew: return run(core_.host_renews(id, message.renew(), now));
+    case HostUp::kRankDied: return run(core_.rank_died(id, message.rank_died()));
     case HostUp::WHAT_NOT_SET: break;
   }
   refuse(id, Error{Errc::invalid,

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
 template <class T>
-Result<> set_option(const UniqueFd& fd, int level, int name, const T& value, std::string_view what) {
+Result<> set_option(const PrivateFd& fd, int level, int name, const T& value, std::string_view what) {
   if (setsockopt(fd.get(), level, name, &value, sizeof value) != 0)
     return fail_errno(fmt::format("socket option {}", what));
   return {};
@@ -23,8 +23,8 @@ void scope(SocketAddress& address, unsigned interface) noexcept {
   if (address.family() == AF_INET6) address.v6().sin6_scope_id = interface;
 }
 
-Result<UniqueFd> open_socket(int family) {
-  UniqueFd fd{socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP)};
+Result<PrivateFd> open_socket(int family) {
+  auto fd = PrivateFd::from([&] { return socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP); });
   if (!fd) return fail_errno("socket");
   return fd;
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/fd.hpp"
+#include "base/private_fd.hpp"
 #include "net/address.hpp"
 
 namespace sumac::net {
@@ -29,9 +29,9 @@ class MulticastSender {
   Errc send(SocketAddress to, std::span<const std::byte> datagram) noexcept;
 
  private:
-  MulticastSender(UniqueFd fd, int family, unsigned interface)
+  MulticastSender(PrivateFd fd, int family, unsigned interface)
       : fd_(std::move(fd)), family_(family), interface_(interface) {}
-  UniqueFd fd_;
+  PrivateFd fd_;
   int family_;
   unsigned interface_;
 };
@@ -45,8 +45,8 @@ class MulticastReceiver {
   int fd() const noexcept { return fd_.get(); }
 
  private:
-  explicit MulticastReceiver(UniqueFd fd) : fd_(std::move(fd)) {}
-  UniqueFd fd_;
+  explicit MulticastReceiver(PrivateFd fd) : fd_(std::move(fd)) {}
+  PrivateFd fd_;
 };
 
 }  // namespace sumac::net

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "base/private_fd.hpp"
 #include "net/out_queue.hpp"
 #include "net/tcp_frame.hpp"
 #include "net/transport.hpp"
@@ -26,7 +26,7 @@ enum class TcpState : std::uint8_t {
 
 class TcpConnection {
  public:
-  TcpConnection(ConnId conn, UniqueFd socket, bool connector, BufferPool& pool, const TransportConfig& config)
+  TcpConnection(ConnId conn, PrivateFd socket, bool connector, BufferPool& pool, const TransportConfig& config)
       : id(conn),
         fd(std::move(socket)),
         is_connector(connector),
@@ -56,7 +56,7 @@ class TcpConnection {
   void wake_from(std::size_t bytes, TransportStats& stats);
 
   ConnId id;
-  UniqueFd fd;
+  PrivateFd fd;
   bool is_connector;
   TcpState state;
   FrameReader reader;

@@ -55,7 +55,9 @@ Result<UniqueFd> listen_on(const SocketAddress& address, int backlog) {
 }
 
 Result<Connecting> start_connect(const SocketAddress& address, Millis user_timeout, std::string_view interface) {
-  Connecting result{UniqueFd{socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)}, 0};
+  Connecting result;
+  result.fd = PrivateFd::from(
+      [&] { return socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP); });
   if (!result.fd) return fail_errno("socket");
   if (auto r = set_stream_options(result.fd.get(), user_timeout); !r) return tl::unexpected(r.error());
   // Two ports may have addresses of one range: a source address alone would not choose between them.

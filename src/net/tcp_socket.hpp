@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "base/private_fd.hpp"
 #include "base/result.hpp"
 #include "net/address.hpp"
 
@@ -22,7 +23,7 @@ Result<UniqueFd> listen_on(const SocketAddress& address, int backlog);
 
 /// A nonblocking socket whose connect has begun (or already failed: then errno is in `error`).
 struct Connecting {
-  UniqueFd fd;
+  PrivateFd fd;
   int error = 0;
 };
 /// `interface`: the port that its packets leave and arrive by, whatever way the routing table likes best; empty: the table's choice.

@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kReader = std::uint64_t{1} << 63;
 
 Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportConfig& config, BufferPool& pool) {
   std::unique_ptr<TcpTransport> transport(new TcpTransport(config, pool));
-  transport->epoll_ = UniqueFd{epoll_create1(EPOLL_CLOEXEC)};
+  transport->epoll_ = PrivateFd::from([] { return epoll_create1(EPOLL_CLOEXEC); });
   if (!transport->epoll_) return fail_errno("epoll_create1");
   if (!config.listen.empty())
     if (auto r = transport->open_listener(); !r) return tl::unexpected(r.error());
@@ -63,7 +63,7 @@ std::size_t queue_bytes_max(const TransportConfig& config) noexcept {
 
 // ---- connections and their slots
 
-TcpConnection& TcpTransport::add(UniqueFd fd, bool connector) {
+TcpConnection& TcpTransport::add(PrivateFd fd, bool connector) {
   TcpConnection& conn = table_.add(
       [&](ConnId id) { return std::make_unique<TcpConnection>(id, std::move(fd), connector, pool_, config_); });
   conn.deadline = deadline_after(monotonic_now(), config_.handshake_timeout);
@@ -136,7 +136,8 @@ void TcpTransport::accept_some() {
     SocketAddress from;
     from.length = sizeof from.storage;
     ++stats_.system_calls;
-    UniqueFd fd{accept4(listener_.get(), from.get(), &from.length, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+    auto fd = PrivateFd::from(
+        [&] { return accept4(listener_.get(), from.get(), &from.length, SOCK_NONBLOCK | SOCK_CLOEXEC); });
     if (!fd) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         // epoll would report the waiting peer again and again: look away for a moment.

@@ -53,7 +53,7 @@ class TcpTransport final : public Transport {
   Result<> open_listener();
 
   TcpConnection* find(ConnId conn) const { return table_.find(conn); }
-  TcpConnection& add(UniqueFd fd, bool connector);
+  TcpConnection& add(PrivateFd fd, bool connector);
   void drop(TcpConnection& conn);
   bool watch_fd(TcpConnection& conn, bool in, bool out, bool fresh = false);
   void arm_output(TcpConnection& conn, bool on);
@@ -104,7 +104,7 @@ class TcpTransport final : public Transport {
   std::size_t watched_ = 0;
   TransportStats stats_;
   Landing landing_;
-  UniqueFd epoll_;  ///< Last, so that it closes first: a forked child must not touch what the parent still watches.
+  PrivateFd epoll_;  ///< Last, so that it closes first: nothing has to be taken out of it.
 };
 
 }  // namespace sumac::net

@@ -30,7 +30,7 @@ Result<> wait_for(int fd, short what, Time deadline, std::string_view doing) {
 Result<HostClient> HostClient::connect(const std::string& path, Duration timeout) {
   auto address = unix_address(path);
   if (!address) return tl::unexpected(address.error());
-  UniqueFd fd{socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  auto fd = PrivateFd::from([] { return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
   if (!fd) return fail_errno("socket");
   const Time deadline = deadline_after(monotonic_now(), timeout);
   for (;;) {

@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "base/private_fd.hpp"
 #include "base/result.hpp"
 #include "wire/host.hpp"
 
@@ -119,8 +120,8 @@ class HostClient {
   int fd() const noexcept { return fd_.get(); }
 
  private:
-  explicit HostClient(UniqueFd fd) : fd_(std::move(fd)) {}
-  UniqueFd fd_;
+  explicit HostClient(PrivateFd fd) : fd_(std::move(fd)) {}
+  PrivateFd fd_;
 };
 
 }  // namespace sumac::net

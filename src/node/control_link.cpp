@@ -188,6 +188,15 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       acknowledge(down.sequence());
       return {};
     }
+    case NodeDown::kRankDied: {
+      if (!registered_) break;
+      if (Tree* tree = standing(down.rank_died().tree()); tree != nullptr)
+        tree->shard->call([word = down.rank_died(), now](DataPath& data) {
+          data.rank_died(word.job_id(), word.world_rank(), word.host(), now);
+        });
+      acknowledge(down.sequence());
+      return {};
+    }
     case NodeDown::WHAT_NOT_SET:
       return fail(Errc::unsupported,
                   "the manager says what this node does not know: install the same version everywhere");

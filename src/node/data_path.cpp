@@ -125,6 +125,16 @@ void DataPath::note_ended() {
   for (const auto job_id : node_->take_forgotten()) ended_.push_back(job_id);
 }
 
+void DataPath::rank_died(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host, Time now) {
+  now_ = now;
+  for (const auto link : node_->links_of(job_id, world_rank, host)) {
+    SUMAC_INFO(log_, "{} of job {} died, says its host's sharpd", peer_of(link), job_id);
+    transport_->close(conn_of(link));
+    children_.erase(link.value);
+    node_->rank_died(link, now);
+  }
+}
+
 std::size_t DataPath::progress(Time now) {
   if (node_ == nullptr) return 0;
   now_ = now;

@@ -54,6 +54,8 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   Result<> grant(const proto::JobGrant& grant);
   /// False: no such job. Else take_ended() names it as soon as nothing of it is left here.
   bool revoke(std::uint64_t job_id, Time now);
+  /// The manager's word: what is left of its connections ends, and the groups that it was in learn of its death.
+  void rank_died(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host, Time now);
 
   /// Events delivered. 0 also before identify().
   std::size_t progress(Time now);

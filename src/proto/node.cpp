@@ -36,7 +36,7 @@ class Node::Impl {
     ctx_.jobs.sweep();
   }
 
-  void link_closed(LinkId id, Time now) {
+  void link_closed(LinkId id, Time now, wire::TroubleReason why = wire::TroubleReason::lost_connection) {
     if (id && (id == ctx_.parent || id == greeting_)) {
       ctx_.parent = greeting_ = {};
       ctx_.parent_lost = true;
@@ -44,7 +44,8 @@ class Node::Impl {
         if (group) group->parent_closed(now);
     } else if (Link* link = ctx_.links.find(id); link != nullptr) {
       for (std::size_t number = 1; number < link->child_of.size(); ++number)
-        if (const auto child = link->child_of[number]; child != kNoChild) groups_[number]->child_closed(id, child, now);
+        if (const auto child = link->child_of[number]; child != kNoChild)
+          groups_[number]->child_closed(id, child, now, why);
       notes_.link_closed(id);
       ctx_.links.remove(id);
     }
@@ -119,7 +120,7 @@ class Node::Impl {
         if (group && group->job_id() == job_id) group->job_over(now);
       std::vector<LinkId> links;
       ctx_.links.each([&](const Link& link) {
-        if (link.greeted && link.role == wire::Role::client && link.job_id == job_id) links.push_back(link.id);
+        if (link.proven && link.role == wire::Role::client && link.job_id == job_id) links.push_back(link.id);
       });
       const auto seconds = std::chrono::duration_cast<Seconds>(ctx_.config.limits.leave_after_end).count();
       for (const LinkId link : links) {
@@ -509,6 +510,7 @@ std::optional<wire::Role> Node::proven(LinkId id) const noexcept {
   return link->role;
 }
 void Node::on_link_closed(LinkId link, Time now) { impl_->link_closed(link, now); }
+void Node::rank_died(LinkId link, Time now) { impl_->link_closed(link, now, wire::TroubleReason::dead_rank); }
 void Node::on_message(LinkId link, BufferRef frame, Time now) { impl_->on_message(link, std::move(frame), now); }
 void Node::tick(Time now) { impl_->tick(now); }
 Time Node::next_due() const noexcept { return std::min(impl_->ctx_.due, impl_->ctx_.jobs.next_over()); }
@@ -522,6 +524,17 @@ bool Node::has_parent() const noexcept { return static_cast<bool>(impl_->ctx_.pa
 std::string who(wire::Role role, std::uint32_t peer, std::string_view name) {
   if (role == wire::Role::node) return name.empty() ? fmt::format("node {}", peer) : fmt::format("node {}", name);
   return fmt::format("rank {}{}{}", peer, name.empty() ? "" : " on host ", name);
+}
+
+std::vector<LinkId> Node::links_of(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host) const {
+  std::vector<LinkId> found;
+  impl_->ctx_.links.each([&](const Link& link) {
+    const auto name = wire::text_of(link.name);
+    if (link.proven && link.role == wire::Role::client && link.job_id == job_id && link.peer == world_rank &&
+        (name.empty() || name == host))
+      found.push_back(link.id);
+  });
+  return found;
 }
 
 std::string Node::who(LinkId id) const {

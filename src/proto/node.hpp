@@ -180,6 +180,10 @@ class Node {
   /// Somebody connected: nothing but its handshake is looked at before it has proven who it is. `nonce`: never used before.
   void on_link_up(LinkId link, const wire::Nonce& nonce, Time now);
   void on_link_closed(LinkId link, Time now);
+  /// The connection of a client whose process died: it is closed, and its groups' verdicts say so.
+  void rank_died(LinkId link, Time now);
+  /// Connections of one rank of a job, from this host or from one that was not said.
+  std::vector<LinkId> links_of(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host) const;
   /// One whole message. The node adds into this very buffer if it is the only holder.
   void on_message(LinkId link, BufferRef frame, Time now);
   /// Repeats what is unanswered (with resend_after), and ends what ended jobs still hold.

@@ -460,13 +460,13 @@ bool NodeGroup::all_left() const noexcept {
                      [](const Child& child) { return child.departed || guard(Guard::closed_has_left, child.closed); });
 }
 
-void NodeGroup::child_closed(LinkId link, std::uint16_t index, Time now) {
+void NodeGroup::child_closed(LinkId link, std::uint16_t index, Time now, wire::TroubleReason why) {
   speaker_ = {};
   Child& child = children_[index];
   if (child.link != link) return;
   child.closed = true;
   heard_ = {};
-  heard_.reason = wire::TroubleReason::lost_connection;
+  heard_.reason = why;
   heard_.culprit = child.lowest_rank;
   if (is<group_life::Collecting>()) refused_ = refusal(RefuseReason::member_lost, 0, child.lowest_rank);
   live(group_life::ChildClosed{child.leaving, all_left()}, now);

@@ -33,7 +33,8 @@ class NodeGroup {
   Flaw contribute(Link& link, const wire::AggHeader& header, BufferRef&& frame, Time now);
   Flaw trouble(Link& link, const wire::AggHeader& header, const wire::TroubleBody& body, Time now);
   void refused_below(LinkId link, const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
-  void child_closed(LinkId link, std::uint16_t child, Time now);
+  void child_closed(LinkId link, std::uint16_t child, Time now,
+                    wire::TroubleReason why = wire::TroubleReason::lost_connection);
   // From the parent.
   void invited(const wire::AggHeader& header, const wire::InvitedBody& body);
   Flaw joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);

@@ -468,5 +468,23 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
   EXPECT_EQ(groups[1]->why(), "rank 0 lost its connection to the tree");
 }
 
+TEST(Node, ARankThatIsSaidToBeDeadIsFoundByJobAndHostAndItsGroupsGetAVerdict) {
+  StandingGroup group(3);
+  Node& node = *group.node.node;
+  EXPECT_TRUE(node.links_of(kJob + 1, 1, "h1").empty()) << "of another job";
+  EXPECT_TRUE(node.links_of(kJob, 7, "h1").empty()) << "there is no such rank";
+  const auto links = node.links_of(kJob, 1, "h1");
+  ASSERT_EQ(links.size(), 1u) << "these clients did not say where they are";
+  node.rank_died(links[0], group.tree.now);
+  EXPECT_TRUE(node.links_of(kJob, 1, "h1").empty());
+  group.tree.run();
+  for (const std::uint32_t rank : {0u, 2u}) {
+    const auto& verdict = group.groups[rank]->verdict();
+    ASSERT_TRUE(verdict) << rank;
+    EXPECT_EQ(verdict->body.culprit, 1u);
+    EXPECT_EQ(verdict->body.reason, wire::TroubleReason::dead_rank);
+  }
+}
+
 }  // namespace
 }  // namespace sumac::proto

@@ -39,6 +39,11 @@ constexpr Algorithm kAlgorithms[] = {
     {Coll::allgatherv, "single", "everybody reads everybody's memory", allgatherv_single, single_copy_agreed},
     {Coll::alltoall, "single", "everybody reads everybody's memory; two write", alltoall_single, single_copy_agreed, SIZE_MAX, "exchange"},
     {Coll::alltoallv, "single", "everybody reads everybody's memory", alltoallv_single, single_copy_agreed, SIZE_MAX, "exchange"},
+
+    {Coll::allreduce, kTimed, "\"blocks\" or \"single\", by the times of the first calls", timed, has_decisions},
+    {Coll::bcast, kTimed, "\"stream\" or \"single\", by the times of the first calls", timed, has_decisions},
+    {Coll::allgather, kTimed, "\"exchange\" or \"single\", by the times of the first calls", timed, has_decisions},
+    {Coll::alltoall, kTimed, "\"exchange\" or \"single\", by the times of the first calls", timed, has_decisions},
 };
 // clang-format on
 
@@ -49,21 +54,17 @@ constexpr std::string_view kCollNames[kCollCount] = {"barrier",  "allreduce", "r
 /// More than two members: above it the root does not fold everything alone.
 constexpr std::size_t kReduceStreamMax = 64 * 1024;
 
-/// From here on a cache line is dear (to another core and back). In memory between two ranks a line crosses twice, back to the
-/// writer from who has read it last and then to the reader; in single copy once. A core has some 16 lines under way at a time,
-/// so the 64 lines of a page cost four half round trips more, which is two round trips. Single copy instead has the kernel look
-/// up and hold each page, 0.24 us by reading and 0.17 by writing. So it pays from 85 to 120 ns on.
-///   Xeon (model 143), 223 ns: us shared / single: alltoall 1 MiB 338 / 238, allgather 290 / 202, bcast 104 / 85
-///   EPYC, 80 ns: alltoall 4 MiB 211 / 336 (by reading)
-constexpr double kLineDearNs = 120;
-
-/// And from so many bytes on, on that Xeon, us shared / single:
-///   alltoall  64 KiB 17.0 / 18.3, 128 KiB 33.7 / 31.7, 256 KiB 68 / 63;  allgather 15.8 / 17.8, 31.2 / 29.7, 61 / 57
-///   bcast     64 KiB 7.4 / 8.6,   128 KiB 12.4 / 14.6, 256 KiB 23.4 / 20.8
+/// Single copy and shared memory are timed against each other from so many bytes on (timed.cpp); below, shared memory is as fast or faster
+/// on both machines that were measured. In memory between two ranks a line crosses twice, back to the writer from who has read it
+/// last and then to the reader; in single copy once, but the kernel looks up and holds each page: 0.24 us by reading, 0.17 by writing.
+///   Xeon (model 143), a line's round trip 223 ns: us shared / single: alltoall 1 MiB 338 / 238, allgather 290 / 202, bcast 104 / 85;
+///   alltoall 64 KiB 17.0 / 18.3, 128 KiB 33.7 / 31.7, 256 KiB 68 / 63;  allgather 15.8 / 17.8, 31.2 / 29.7, 61 / 57
+///   bcast    64 KiB 7.4 / 8.6,   128 KiB 12.4 / 14.6, 256 KiB 23.4 / 20.8
 ///   allreduce 256 KiB 45 / 49, 384 KiB 65 / 70, 512 KiB 93 / 91, 768 KiB 167 / 143, 1 MiB 245 / 185, 4 MiB 1096 / 813
-constexpr std::size_t kExchangeMax = 96 * 1024;
-constexpr std::size_t kBcastStreamMax = 192 * 1024;
-constexpr std::size_t kBlocksMax = 448 * 1024;
+///   EPYC, 80 to 100 ns: alltoall 1 MiB 105 / 128, allgather 103 / 134, allreduce 78 / 127, bcast 37 / 54
+constexpr std::size_t kExchangeMax = 64 * 1024;
+constexpr std::size_t kBcastStreamMax = 128 * 1024;
+constexpr std::size_t kBlocksMax = 256 * 1024;
 
 }  // namespace
 
@@ -113,20 +114,12 @@ std::size_t selection_bytes(const Call& call, int group_size) noexcept {
   }
 }
 
-bool worth_single_copy(const TuningInput& input) noexcept {
-  return input.size == 2 && !input.crowded && input.line_ns >= kLineDearNs;
-}
+bool may_copy_once(const TuningInput& input) noexcept { return input.size == 2 && !input.crowded; }
 
 std::string about_single_copy(const TuningInput& input) {
   if (input.size != 2) return "it is for two ranks: what it is worth for more is not known";
   if (input.crowded) return "the ranks share processors";
-  if (input.line_ns == 0)
-    return "how long a cache line takes between the two is not known: they had to share a processor, or one stood "
-           "still";
-  const bool pays = worth_single_copy(input);
-  return fmt::format(
-      "a cache line takes {:.0f} ns to the other one and back, {}", input.line_ns,
-      pays ? fmt::format("{:.0f} or more", kLineDearNs) : fmt::format("and it pays from {:.0f} on", kLineDearNs));
+  return "the first calls of each size go both ways, and the times decide";
 }
 
 // Where the next algorithm takes over. Measured on 2 cores of an EPYC, in both of its speed states (a line's round trip of
@@ -154,15 +147,15 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   };
   const std::size_t one_round = input.eager_bytes;
   const std::size_t one_round_of_rows = input.eager_bytes / static_cast<std::size_t>(std::max(input.size, 1));
-  const bool single = input.single_copy && worth_single_copy(input);
+  const bool has_two_ways = input.single_copy && may_copy_once(input);
   set(Coll::barrier, {{SIZE_MAX, "flat"}});
   // Who shares its core is there once instead of three times in a round of `flat`; who does not reads less in `blocks`. Two
   // read no more in `stream` and wait once instead of twice, until folding everything costs more than a wait.
   if (input.size <= 2 && !input.crowded) {
     set(Coll::allreduce, {{one_round, "flat"},
                           {8 * one_round, "stream"},
-                          {single ? kBlocksMax : SIZE_MAX, "blocks"},
-                          {SIZE_MAX, "single"}});
+                          {has_two_ways ? kBlocksMax : SIZE_MAX, "blocks"},
+                          {SIZE_MAX, kTimed}});
   } else if (input.size > 2 && input.crowded) {
     set(Coll::allreduce, {{one_round, "flat"}, {SIZE_MAX, "pairs"}});
   } else {
@@ -176,7 +169,7 @@ Tuning default_tuning(const TuningInput& input) noexcept {
     set(Coll::reduce, {{one_round, "flat"}, {kReduceStreamMax, "stream"}, {SIZE_MAX, "blocks"}});
   }
   const auto set_large = [&](Coll coll, std::size_t flat_max, std::string_view shared, std::size_t shared_max) {
-    if (single) return set(coll, {{flat_max, "flat"}, {shared_max, shared}, {SIZE_MAX, "single"}});
+    if (has_two_ways) return set(coll, {{flat_max, "flat"}, {shared_max, shared}, {SIZE_MAX, kTimed}});
     set(coll, {{flat_max, "flat"}, {SIZE_MAX, shared}});
   };
   set_large(Coll::bcast, one_round, "stream", kBcastStreamMax);

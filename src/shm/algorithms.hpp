@@ -35,6 +35,9 @@ struct Algorithm {
   std::string_view in_place = {};    ///< Who does calls in place instead, if it has no form for them; for explain.
 };
 
+/// The algorithm that is one of two others, by the times of the first calls (timed.cpp).
+inline constexpr std::string_view kTimed = "timed";
+
 std::span<const Algorithm> algorithms() noexcept;
 /// nullptr: there is none of that name.
 const Algorithm* find_algorithm(Coll coll, std::string_view name) noexcept;
@@ -80,11 +83,10 @@ struct TuningInput {
   bool crowded = false;
   std::size_t eager_bytes = 8192;
   std::size_t large_bytes = 1024 * 1024;
-  double line_ns = 0;        ///< measure_line(); 0: not known.
   bool single_copy = false;  ///< What agree_on_single_copy() has found.
 };
-/// Is a line so dear here that large messages should go by single copy, where it is allowed?
-bool worth_single_copy(const TuningInput& input) noexcept;
+/// May large messages go by single copy, where the system allows it and the times are for it?
+bool may_copy_once(const TuningInput& input) noexcept;
 /// Why, or why not, for explain.
 std::string about_single_copy(const TuningInput& input);
 Tuning default_tuning(const TuningInput& input) noexcept;

@@ -19,8 +19,4 @@ struct CopyRefusal {
 /// An error only if the group is broken.
 Errc agree_on_single_copy(Group& group, bool wanted = true, CopyRefusal* refusal = nullptr);
 
-/// How long a cache line takes between two members and back, the same number at both: some 30 us, for TuningInput::line_ns. A collective
-/// call, as above. 0: not known; groups of another size and ranks that share cores, of which a line says little, don't ask.
-Errc measure_line(Group& group, double& line_ns);
-
 }  // namespace sumac::shm

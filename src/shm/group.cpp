@@ -1,12 +1,9 @@
 #include "shm/group.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
-
-#include "shm/liveness.hpp"
+#include <thread>
 
 namespace sumac::shm {
 
@@ -61,6 +58,8 @@ const ProcessName& Group::process(int member) const noexcept {
   return segment_.entry(members_[static_cast<std::size_t>(member)].host_member).process;
 }
 
+Life Group::life(int member) const { return look_at(segment_, members_[static_cast<std::size_t>(member)].host_member); }
+
 std::string Group::error() const {
   if (broken_ == Errc::ok) return {};
   if (culprit_ == 0) return why_;
@@ -90,7 +89,11 @@ void Group::leave_others() noexcept {
 void Group::await_writers() const noexcept {
   for (int m = 0; m < size_; ++m) {
     const auto writes = [&] { return counter(m, kWriting).load(std::memory_order_seq_cst) % 2 != 0; };
-    while (m != index_ && writes() && look_at(process(m)) != Life::dead) sched_yield();
+    if (m == index_) continue;
+    // A writer copies, which takes microseconds to milliseconds; one that is stopped in the middle is waited for asleep.
+    for (Duration pause = Micros(1); writes() && life(m) != Life::dead;
+         pause = std::min<Duration>(2 * pause, Millis(1)))
+      std::this_thread::sleep_for(pause);
   }
 }
 
@@ -102,7 +105,7 @@ Errc Group::look_for_dead() noexcept {
   std::atomic<std::int32_t>& culprit = segment_.header().culprit;
   culprit_ = culprit.load(std::memory_order_seq_cst);
   for (int m = 0; m < size_ && culprit_ == 0; ++m) {
-    if (m == index_ || look_at(process(m)) != Life::dead) continue;
+    if (m == index_ || life(m) != Life::dead) continue;
     const std::int32_t dead = members_[static_cast<std::size_t>(m)].host_member + 1;
     if (culprit.compare_exchange_strong(culprit_, dead, std::memory_order_seq_cst)) culprit_ = dead;
   }

@@ -16,13 +16,16 @@
 // Only the oldest unfinished operation of a group is stepped, and by one thread at a time; that is the caller's duty.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "shm/algorithms.hpp"
 #include "shm/crowd.hpp"
+#include "shm/decision.hpp"
 #include "shm/layout.hpp"
+#include "shm/liveness.hpp"
 #include "shm/segment.hpp"
 #include "shm/waiting.hpp"
 
@@ -76,6 +79,8 @@ class Group {
     std::uint64_t everyone_finished = 0;  ///< The newest turn of which this member knows that all are through with it.
     bool single_copy = false;             ///< agree_on_single_copy() found that everybody may read everybody's memory.
   } turning;
+  /// How large messages go, where there are two ways: groups of two that agreed on single copy; else null.
+  std::unique_ptr<Decisions> decisions;
 
   /// Monotone counters of their own for algorithms that pipeline. Only `member` itself stores, with release.
   std::atomic<std::uint64_t>& counter(int member, std::size_t which) const noexcept {
@@ -130,6 +135,7 @@ class Group {
   void break_because(Errc code, const char* why) noexcept;
 
  private:
+  Life life(int member) const;
   /// Having told everybody that the group is broken: nobody writes into this member's memory any more.
   void await_writers() const noexcept;
 

@@ -152,7 +152,7 @@ TEST(Pairs, AResultThatLiesInOnesOwnSliceIsTakenBeforeTheSliceIsFilledAgain) {
 std::vector<const Algorithm*> large_algorithms() {
   std::vector<const Algorithm*> found;
   for (const Algorithm& algorithm : algorithms())
-    if (algorithm.name != "flat" && algorithm.name != "single") found.push_back(&algorithm);
+    if (algorithm.name != "flat" && algorithm.name != "single" && algorithm.name != kTimed) found.push_back(&algorithm);
   return found;
 }
 
@@ -324,39 +324,21 @@ TEST(SingleCopy, GoesThroughSharedMemoryWhereTheSystemCopiesAMembersMemoryForNob
   }
 }
 
-TEST(SingleCopy, IsTheDefaultOfPairsWhereLinesAreDear) {
+TEST(SingleCopy, IsTriedByPairsWithACoreEach) {
   const struct {
     const char* name;
     TuningInput input;
-    bool is_single;
+    bool is_timed;
     const char* why;
   } rows[] = {
-      {"dear, and allowed",
-       {.size = 2, .line_ns = 223, .single_copy = true},
-       true,
-       "a cache line takes 223 ns to the other one and back, 120 or more"},
-      {"just dear",
-       {.size = 2, .line_ns = 120, .single_copy = true},
-       true,
-       "a cache line takes 120 ns to the other one and back, 120 or more"},
-      {"not quite dear",
-       {.size = 2, .line_ns = 119, .single_copy = true},
-       false,
-       "a cache line takes 119 ns to the other one and back, and it pays from 120 on"},
-      {"nobody knows",
+      {"allowed",
        {.size = 2, .single_copy = true},
-       false,
-       "how long a cache line takes between the two is not known: they had to share a processor, or one stood still"},
-      {"not allowed",
-       {.size = 2, .line_ns = 223},
-       false,
-       "a cache line takes 223 ns to the other one and back, 120 or more"},
-      {"ranks share cores",
-       {.size = 2, .crowded = true, .line_ns = 223, .single_copy = true},
-       false,
-       "the ranks share processors"},
+       true,
+       "the first calls of each size go both ways, and the times decide"},
+      {"not allowed", {.size = 2}, false, "the first calls of each size go both ways, and the times decide"},
+      {"ranks share cores", {.size = 2, .crowded = true, .single_copy = true}, false, "the ranks share processors"},
       {"three: not measured",
-       {.size = 3, .line_ns = 223, .single_copy = true},
+       {.size = 3, .single_copy = true},
        false,
        "it is for two ranks: what it is worth for more is not known"},
   };
@@ -364,90 +346,12 @@ TEST(SingleCopy, IsTheDefaultOfPairsWhereLinesAreDear) {
     SCOPED_TRACE(row.name);
     const Tuning tuning = default_tuning(row.input);
     for (const Coll coll : {Coll::allgather, Coll::alltoall, Coll::bcast, Coll::allreduce}) {
-      EXPECT_EQ(row.is_single, tuning.pick(coll, 1 << 20)->name == "single") << to_string(coll);
-      EXPECT_NE("single", tuning.pick(coll, 64 * 1024)->name) << to_string(coll);
+      EXPECT_EQ(row.is_timed, tuning.pick(coll, 1 << 20)->name == kTimed) << to_string(coll);
+      EXPECT_NE(kTimed, tuning.pick(coll, 64 * 1024)->name) << to_string(coll);
     }
-    EXPECT_NE("single", tuning.pick(Coll::allgatherv, 1 << 20)->name);
+    EXPECT_NE(kTimed, tuning.pick(Coll::allgatherv, 1 << 20)->name);
     EXPECT_EQ(row.why, about_single_copy(row.input));
   }
-}
-
-TEST(SingleCopy, BothMembersOfAPairKnowTheSameOfTheirLine) {
-  const auto texts = run_processes(small_shape(2), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
-    const Waiting alone{.ranks_on_host = 2, .cpus = 2};
-    Group group(segment, 0, everybody(2), rank, alone, tuning_for(segment.shape(), 2));
-    double line_ns = 0;
-    if (measure_line(group, line_ns) != Errc::ok) return group.error();
-    return fmt::format("{}", line_ns);
-  });
-  EXPECT_EQ(texts[0], texts[1]);
-  // Or they had to share a core, on a busy machine: then it is not known.
-  const double line_ns = std::strtod(texts[0].c_str(), nullptr);
-  EXPECT_TRUE(texts[0] == "0" || line_ns > 1) << texts[0];
-}
-
-// Beside others who keep the cores busy each hop takes milliseconds: a communicator of two took 12 ms to make instead of 0.4. And a
-// program whose second rank came 2 ms behind the first one knew nothing of their line, and never used single copy.
-TEST(SingleCopy, ALineIsMeasuredFromWhereBothAreThereAndNotToTheEndIfOneIsLateThen) {
-  const Shape shape = small_shape(2);
-  struct Waits {
-    std::uint64_t first_in = 0;  ///< The round in which the first member waited for the first time.
-    std::atomic<int> of_first{0}, of_second{0};
-  } waits;
-  struct Member {
-    Waits& waits;
-    const Group* group = nullptr;
-    bool is_first;
-  };
-  EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-              Member member{.waits = waits, .is_first = rank == 0};
-              Waiting waiting{.ranks_on_host = 2, .cpus = 2};
-              waiting.context = &member;
-              waiting.progress = [](void* context) {
-                auto& its = *static_cast<Member*>(context);
-                auto& [first_in, of_first, of_second] = its.waits;
-                if (its.is_first && of_first.load() == 0) {
-                  first_in = its.group->round();
-                  of_first.store(1);
-                  while (of_second.load() == 0) sched_yield();  // then both are there, and hops begin
-                } else if (its.is_first) {
-                  of_first.store(2);
-                } else if (of_second.exchange(1) == 0) {
-                  while (of_first.load() < 2) sched_yield();
-                  const Time begin = monotonic_now();  // the clock of the measure has begun before
-                  while (monotonic_now() - begin < Millis(3)) sched_yield();
-                }
-              };
-              Group group(segment, 0, everybody(2), rank, waiting, tuning_for(shape, 2));
-              member.group = &group;
-              while (rank == 1 && waits.of_first.load() == 0) sched_yield();
-              double line_ns = -1;
-              if (measure_line(group, line_ns) != Errc::ok) return group.error();
-              if (line_ns != 0) return fmt::format("{} ns", line_ns);
-              // What is known, a barrier, eight hops, one that says that it is enough, and the result.
-              return group.round() > 12 ? fmt::format("{} rounds", group.round()) : "";
-            }));
-  EXPECT_EQ(2U, waits.first_in) << "not in the barrier";
-}
-
-TEST(SingleCopy, ALineIsMeasuredOnceForAllGroupsOfTheSameTwo) {
-  const auto texts =
-      run_processes(small_shape(2, {2, 2}), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
-        const Waiting alone{.ranks_on_host = 2, .cpus = 2};
-        Group first(segment, 0, everybody(2), rank, alone, tuning_for(segment.shape(), 2));
-        Group second(segment, 1, everybody(2), rank, alone, tuning_for(segment.shape(), 2));
-        double line_ns = 0, again_ns = 0;
-        // While others keep the cores busy it is not known, and asked for again.
-        for (int tries = 0; tries < 500 && line_ns == 0; ++tries)
-          if (measure_line(first, line_ns) != Errc::ok) return first.error();
-        if (line_ns == 0) return "shared a core";
-        if (measure_line(second, again_ns) != Errc::ok) return second.error();
-        return line_ns == again_ns && second.round() == 1
-                   ? ""
-                   : fmt::format("{} {}, {} rounds", line_ns, again_ns, second.round());
-      });
-  if (texts[0] == "shared a core") GTEST_SKIP() << "no two free cores";
-  for (const auto& text : texts) EXPECT_EQ("", text);
 }
 
 // Who has found the group broken returns to its caller, and then nobody may write into its memory any more.

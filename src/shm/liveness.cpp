@@ -72,11 +72,15 @@ ProcessName this_process() noexcept {
   return name;
 }
 
-Life look_at(const ProcessName& process) {
-  if (process.pid == ::getpid()) return Life::alive;  // ranks that are threads
+Life look_at(const Segment& segment, int member) {
+  const ProcessName& process = segment.entry(member).process;
   struct stat ns {};
-  if (process.pid <= 0 || ::stat("/proc/self/ns/pid", &ns) != 0 || ns.st_ino != process.pid_namespace)
-    return Life::unknown;
+  const std::uint64_t here = ::stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
+  if (process.pid == ::getpid() && process.pid_namespace == here) return Life::alive;  // ranks that are threads
+  if (here == 0 || process.pid_namespace != here) {
+    const auto lock = segment.life_lock(member);
+    return lock == Segment::Lock::held ? Life::alive : lock == Segment::Lock::gone ? Life::dead : Life::unknown;
+  }
 
   const std::lock_guard lock(mutex());
   auto [at, is_new] = watched().try_emplace(process.pid);

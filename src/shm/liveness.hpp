@@ -8,9 +8,10 @@ namespace sumac::shm {
 enum class Life : std::uint8_t {
   alive,
   dead,
-  unknown,  ///< It lives in another PID namespace, or the kernel has no pidfd: nobody can tell.
+  unknown,  ///< The kernel has no pidfd, or refused the lock: nobody can tell.
 };
 
-Life look_at(const ProcessName& process);
+/// By pidfd; of a process in another PID namespace by the lock that it holds (Segment::life_lock()).
+Life look_at(const Segment& segment, int member);
 
 }  // namespace sumac::shm

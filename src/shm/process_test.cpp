@@ -191,6 +191,59 @@ TEST(Death, IsNamedAlsoInGroupsThatTheDeadWasNotIn) {
   for (const std::size_t rank : {0, 2, 3}) EXPECT_NE(std::string::npos, texts[rank].find("rank 1 ")) << texts[rank];
 }
 
+/// Goes on in a new PID namespace, as a rank in a container of its own does.
+void enter_pid_namespace() {
+  if (::unshare(CLONE_NEWPID) != 0) ::_exit(1);
+  const pid_t child = ::fork();
+  if (child == 0) return;
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+bool may_make_pid_namespaces() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(::unshare(CLONE_NEWPID) == 0 ? 0 : 1);
+  int status = -1;
+  return ::waitpid(child, &status, 0) == child && status == 0;
+}
+
+TEST(Death, OfARankInAnotherPidNamespaceIsNamed) {
+  if (!may_make_pid_namespaces()) GTEST_SKIP() << "this user may not make PID namespaces";
+  for (const auto backing : {Backing::memfd, Backing::devshm}) {
+    const auto texts = run_processes(
+        small_shape(3), backing,
+        [](Segment& segment, int rank) -> std::string {
+          Group group(segment, 0, everybody(3), rank, kTestWaiting, tuning_for(segment.shape(), 3));
+          const Call barrier;
+          for (int i = 0; i < 50; ++i)
+            if (run(group, barrier) != Errc::ok) return "early: " + group.error();
+          if (group.look_for_dead() != Errc::ok) return "early: " + group.error();
+          if (rank == 2) ::_exit(3);  // the first process of a namespace gets no SIGKILL from inside
+          return run(group, barrier) == Errc::lost ? group.error() : "no error";
+        },
+        [](int rank) {
+          if (rank != 0) enter_pid_namespace();
+        });
+    for (const std::size_t rank : {0, 1}) EXPECT_NE(std::string::npos, texts[rank].find("rank 102 ")) << texts[rank];
+  }
+}
+
+/// In one namespace nobody keeps a descriptor: a program may make thousands of communicators.
+TEST(Segment, KeepsNoDescriptorWhereAllAreInOneNamespace) {
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto before = descriptors();
+  auto segment = Segment::create(small_shape(2), Backing::memfd);
+  ASSERT_TRUE(segment) << segment.error().context;
+  auto other = Segment::attach(segment->handle(), small_shape(2), 1);
+  ASSERT_TRUE(other) << other.error().context;
+  segment->all_attached();
+  other->all_attached();
+  EXPECT_EQ(before, descriptors());
+}
+
 TEST(Death, OfATeamForAnotherReasonIsToldToAllWhoWait) {
   const auto texts = run_processes(small_shape(2), Backing::memfd, [](Segment& segment, int rank) -> std::string {
     Group group(segment, 0, everybody(2), rank, kTestWaiting, tuning_for(segment.shape(), 2));

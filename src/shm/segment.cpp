@@ -70,6 +70,21 @@ void sweep() {
   }
 }
 
+struct flock whole_byte(int member) noexcept {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = member;
+  lock.l_len = 1;
+  return lock;
+}
+
+/// A process's lock, not a descriptor's: a forked child does not have it.
+bool lock_byte(const UniqueFd& fd, int member) noexcept {
+  struct flock lock = whole_byte(member);
+  return ::fcntl(fd.get(), F_SETLK, &lock) == 0;
+}
+
 Result<> check_open(const Handle& handle, int fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return fail_errno("stat the segment");
@@ -101,13 +116,23 @@ Segment& Segment::operator=(Segment&& other) noexcept {
 
 Segment::~Segment() {
   all_attached();
+  fd_.reset();
   if (base_ != nullptr) ::munmap(base_, handle_.bytes);
 }
 
 void Segment::all_attached() noexcept {
-  fd_.reset();
+  bool is_one_namespace = base_ != nullptr && entry(0).process.pid_namespace != 0;
+  for (int m = 1; m < shape_.members && is_one_namespace; ++m)
+    is_one_namespace = entry(m).process.pid_namespace == entry(0).process.pid_namespace;
+  if (is_one_namespace) fd_.reset();
   // A forked child that drops its copy must not take the name away from those who still attach.
   if (std::exchange(owns_name_, false) && handle_.pid == ::getpid()) ::unlink(handle_.path.data());
+}
+
+Segment::Lock Segment::life_lock(int member) const noexcept {
+  struct flock lock = whole_byte(member);
+  if (!fd_ || !entry(member).is_locked || ::fcntl(fd_.get(), F_GETLK, &lock) != 0) return Lock::unknown;
+  return lock.l_type == F_UNLCK ? Lock::gone : Lock::held;
 }
 
 Result<Segment> Segment::create(const Shape& wanted, Backing backing) {
@@ -143,6 +168,7 @@ Result<Segment> Segment::create(const Shape& wanted, Backing backing) {
   header.bytes = handle.bytes;
   header.members = static_cast<std::uint32_t>(segment.shape_.members);
   segment.entry(0).process = this_process();
+  segment.entry(0).is_locked = lock_byte(segment.fd_, 0);
   header.magic.store(kSegmentMagic, std::memory_order_release);  // what is above is there for who sees it
   return segment;
 }
@@ -154,16 +180,17 @@ Result<Segment> Segment::attach(const Handle& handle, const Shape& wanted, int m
     return fail(Errc::invalid, "a segment of {} bytes does not belong to this team", handle.bytes);
   const std::string path = handle.backing == Backing::memfd ? fmt::format("/proc/{}/fd/{}", handle.pid, handle.fd)
                                                             : std::string(handle.path.data());
-  const UniqueFd fd{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
+  UniqueFd fd{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
   if (!fd) return fail_errno(fmt::format("open {}", path));
   if (auto checked = check_open(handle, fd.get()); !checked) return within(path, checked.error());
   auto base = map(fd.get(), handle.bytes);
   if (!base) return tl::unexpected(base.error());
-  Segment segment{std::move(shape), handle, *base, UniqueFd{}};
+  Segment segment{std::move(shape), handle, *base, std::move(fd)};
   const SegmentHeader& header = segment.header();
   if (header.magic.load(std::memory_order_acquire) != kSegmentMagic || header.token != handle.token)
     return fail(Errc::io, "{} is not the segment of this team: its creator is in another PID namespace, or gone", path);
   segment.entry(member).process = this_process();
+  segment.entry(member).is_locked = lock_byte(segment.fd_, member);
   return segment;
 }
 

@@ -7,6 +7,10 @@
 //   all:       agree that everybody has it (and if not: drop it, and try Backing::devshm, then go on without)
 //   all:       segment->all_attached();
 //
+// Ranks in several PID namespaces (containers) can't ask the kernel for each other's processes. There each keeps the descriptor, and a lock
+// on one byte of the file: the kernel takes it away when the process ends, and from nobody earlier, since a forked child does not
+// inherit it. Where all are in one namespace nothing is kept.
+//
 // memfd: no name, nothing can be left behind, /dev/shm may be full or tiny. Others open it through /proc/PID/fd, which a
 // container with other process numbers or hidepid forbids; then a file in /dev/shm serves: reserved in full before use (a
 // full /dev/shm is an error here and not a SIGBUS later), and unlinked by all_attached().
@@ -22,7 +26,7 @@ namespace sumac::shm {
 
 enum class Backing : std::uint8_t { memfd, devshm };
 
-inline constexpr std::uint64_t kSegmentMagic = 0x53554d4143534833;  // "SUMACSH3": the number rises with the layout
+inline constexpr std::uint64_t kSegmentMagic = 0x53554d4143534834;  // "SUMACSH4": the number rises with the layout
 
 /// A process as others find it: the number may be used again, the time of its start tells.
 struct ProcessName {
@@ -57,6 +61,7 @@ struct alignas(kCacheLine) SegmentHeader {
 struct alignas(kCacheLine) MemberEntry {
   ProcessName process;
   std::atomic<std::int32_t> rank;  ///< What errors call it; by its first Group.
+  bool is_locked;                  ///< It holds the lock of its byte (Segment::life_lock()).
 };
 
 class Segment {
@@ -74,6 +79,10 @@ class Segment {
   /// Everybody has attached, or nobody will: what the memory was found by goes away. Also done on destruction.
   void all_attached() noexcept;
 
+  enum class Lock : std::uint8_t { held, gone, unknown };
+  /// Of a member in another PID namespace: has its process ended? Not for members of this process.
+  Lock life_lock(int member) const noexcept;
+
   std::byte* at(std::size_t offset) const noexcept { return base_ + offset; }
   SegmentHeader& header() const noexcept { return *reinterpret_cast<SegmentHeader*>(base_); }
   MemberEntry& entry(int member) const noexcept {
@@ -86,7 +95,7 @@ class Segment {
   Shape shape_;
   Handle handle_;
   std::byte* base_ = nullptr;
-  UniqueFd fd_;  ///< The creator's, until all have attached.
+  UniqueFd fd_;  ///< Until all have attached; in several namespaces as long as the segment.
   bool owns_name_ = false;
 };
 

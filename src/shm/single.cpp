@@ -1,5 +1,5 @@
 // Single copy: everybody tells where its data lies, and the others read it there, without a copy into shared memory. Each page
-// costs the kernel some work, so it pays where lines are dear (worth_single_copy(), algorithms.cpp).
+// costs the kernel some work, so it pays where lines are dear; timed.cpp finds out.
 //
 // Two rounds: the first says where, the second that the other is through, so that the owner may change its data. If somebody's data are
 // such that the system copies them for nobody, which all know after the first, the ring in shared memory is taken instead.

@@ -38,4 +38,8 @@ Step allgatherv_single(Operation& op);
 Step alltoall_single(Operation& op);
 Step alltoallv_single(Operation& op);
 
+// Either of two ways, timed on the first calls (timed.cpp): groups of two that agreed on single copy.
+bool has_decisions(const Group& group) noexcept;
+Step timed(Operation& op);
+
 }  // namespace sumac::shm

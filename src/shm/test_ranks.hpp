@@ -76,7 +76,8 @@ inline bool read_all(int fd, void* data, std::size_t bytes) {
 }
 
 /// What became of each rank: its text, or "signal 9".
-inline std::vector<std::string> run_processes(const Shape& shape, Backing backing, const RankFunction& function) {
+inline std::vector<std::string> run_processes(
+    const Shape& shape, Backing backing, const RankFunction& function, void (*before)(int rank) = [](int) {}) {
   struct Pipe {
     int ends[2] = {-1, -1};
     Pipe() { [[maybe_unused]] const int rc = ::pipe(ends); }
@@ -94,6 +95,7 @@ inline std::vector<std::string> run_processes(const Shape& shape, Backing backin
     }
     ::close(to[rank].ends[1]);
     const int in = to[rank].ends[0], out = from[rank].ends[1];
+    before(static_cast<int>(rank));
     const auto say = [&](const std::string& text) {
       const auto length = static_cast<std::uint32_t>(text.size());
       const bool said = write_all(out, &length, sizeof length) && write_all(out, text.data(), text.size());

@@ -31,14 +31,11 @@ struct Greeting {
 static_assert(std::is_trivially_copyable_v<Greeting>);
 
 struct Vote {
-  std::uint64_t pid_namespace;  ///< 0: not known; kNoSegment.
   std::int32_t error;
   char words[124];
 };
 
 static_assert(std::is_trivially_copyable_v<Vote>);
-
-constexpr std::uint64_t kNoSegment = UINT64_MAX;
 
 template <std::size_t N>
 void put_words(char (&out)[N], std::string_view words) {
@@ -88,7 +85,6 @@ class Maker {
   int compare_greetings();
   int vote(Errc code, std::string_view words, std::string& complaint);
   void tell_room();
-  void tell_namespaces();
   void weigh_processors();
   void make_groups();
   std::string decide_copy(shm::Group& group, const std::vector<int>& members, shm::TuningInput& input);
@@ -100,8 +96,7 @@ class Maker {
   std::string& why_;
   std::unique_ptr<sumac_team> team_;
   std::vector<Greeting> greetings_;
-  std::vector<std::uint64_t> namespaces_;  ///< Of processes, by the newest vote.
-  bool has_segment_ = false;               ///< This host has a group at all.
+  bool has_segment_ = false;  ///< This host has a group at all.
 };
 
 int Maker::make() {
@@ -152,10 +147,7 @@ int Maker::share_memory() {
                        refused.empty() ? "" : "; then ", complaint);
   if (rc == SUMAC_TEAM_OK && !refused.empty())
     team_->remarks.push_back(fmt::format("memfd refused: {}; a file in /dev/shm instead", refused));
-  if (rc == SUMAC_TEAM_OK) {
-    tell_room();
-    tell_namespaces();
-  }
+  if (rc == SUMAC_TEAM_OK) tell_room();
   if (team_->segment && rc != SUMAC_TEAM_OK) team_->segment.reset();
   return rc;
 }
@@ -241,14 +233,9 @@ int Maker::vote(Errc code, std::string_view words, std::string& complaint) {
   Vote own;
   std::memset(&own, 0, sizeof own);
   own.error = static_cast<std::int32_t>(code);
-  own.pid_namespace = kNoSegment;
-  if (team_->segment)
-    own.pid_namespace = team_->segment->entry(team_->layout.local_index(team_->layout.rank)).process.pid_namespace;
   put_words(own.words, words);
   std::vector<Vote> votes(static_cast<std::size_t>(spec_.size));
   if (spec_.oob.allgather(spec_.oob.context, &own, votes.data(), sizeof own) != 0) return SUMAC_TEAM_OOB;
-  namespaces_.clear();
-  for (const Vote& one : votes) namespaces_.push_back(one.pid_namespace);
   for (int r = 0; r < spec_.size; ++r) {
     const Vote& one = votes[static_cast<std::size_t>(r)];
     if (one.error == 0) continue;
@@ -274,24 +261,6 @@ void Maker::tell_room() {
   if (is_small)
     add_line(fmt::format("/dev/shm is small, so large messages go in smaller pieces: enlarge it (docker --shm-size){}",
                          handle_.options.backing == Backing::devshm ? " or SUMAC_SHM_BACKING=memfd" : ""));
-}
-
-/// The system tells of a death only who is in the same PID namespace as the dead.
-void Maker::tell_namespaces() {
-  const Layout& layout = team_->layout;
-  std::vector<int> first(static_cast<std::size_t>(layout.size), -1);  // rank of each host
-  for (int r = 0; r < layout.size; ++r) {
-    const std::uint64_t its = namespaces_[static_cast<std::size_t>(r)];
-    int& other = first[static_cast<std::size_t>(layout.host_of[static_cast<std::size_t>(r)])];
-    if (other < 0) other = r;
-    if (other == r || (its != 0 && its == namespaces_[static_cast<std::size_t>(other)])) continue;
-    team_->remarks.push_back(fmt::format(
-        "ranks {} and {} do not see each other's death: their PID namespaces differ, or /proc is closed", other, r));
-    add_line(
-        "ranks of one host are in different PID namespaces (or /proc is closed): the others do not see the death of "
-        "one and wait until MPI ends them; give them one (docker --pid=host)");
-    return;
-  }
 }
 
 /// How many ranks fight for how many processors, alike at every rank of the host.
@@ -353,14 +322,13 @@ void Maker::make_groups() {
   team_->remarks.erase(std::unique(team_->remarks.begin(), team_->remarks.end()), team_->remarks.end());
 }
 
-/// Measures and asks for what `input` still lacks; why there is no single copy, if it was asked for.
+/// Asks for what `input` still lacks; why there is no single copy, if it was asked for.
 std::string Maker::decide_copy(shm::Group& group, const std::vector<int>& members, shm::TuningInput& input) {
   // A rank that dies meanwhile breaks the team, which says so in its first collective.
   shm::CopyRefusal refusal;
-  Errc code = handle_.options.single_copy ? shm::measure_line(group, input.line_ns) : Errc::ok;
-  if (code == Errc::ok && wants_single_copy(input, handle_, team_->uses_tuning_file))
-    code = shm::agree_on_single_copy(group, handle_.options.single_copy, &refusal);
-  if (code != Errc::ok) team_->fail(group.broken(), group.error());
+  if (wants_single_copy(input, handle_, team_->uses_tuning_file) &&
+      shm::agree_on_single_copy(group, handle_.options.single_copy, &refusal) != Errc::ok)
+    team_->fail(group.broken(), group.error());
   input.single_copy = group.turning.single_copy;
   if (refusal.member < 0) return "";
   if (refusal.other < 0) return "SUMAC_SHM_SINGLE_COPY=0";

@@ -1,14 +1,16 @@
 // What a team does and why, for people: one line per collective and range of sizes.
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <string>
 
+#include "shm/timed.hpp"
 #include "team/c_types.hpp"
 #include "team/team.hpp"
 
 namespace {
 
 using sumac::shm::Coll;
+using sumac::shm::kTimed;
 using sumac::team::Choice;
 using sumac::team::Way;
 
@@ -43,6 +45,7 @@ bool has_size(int coll) { return coll != SUMAC_COLL_BARRIER && coll != SUMAC_COL
 /// What shared memory does first: the algorithm, and what it is chosen by.
 struct Inside {
   const sumac::shm::Algorithm* algorithm = nullptr;  ///< None: it has no part.
+  std::string times{};                               ///< It is one of two ways: why this one.
   Coll coll{};
   std::size_t bytes = 0;
 };
@@ -57,16 +60,21 @@ Inside inside_of(const sumac_team_t& team, int coll, std::size_t bytes, const Ch
     if (part == Coll::allreduce || part == Coll::barrier || part == Coll::reduce_scatter_block) part = Coll::reduce;
     bytes = std::min<std::size_t>(bytes, team.options->options.chunk.count);
   }
-  return {team.island_group->tuning().pick(part, bytes), part, bytes};
+  const auto& group = *team.island_group;
+  const auto* algorithm = group.tuning().pick(part, bytes);
+  if (algorithm->name == kTimed)
+    if (const auto* better = decided(group, part, bytes))
+      return {better, about_decision(group, part, bytes), part, bytes};
+  return {algorithm, "", part, bytes};
 }
 
 constexpr std::string_view kSingle = "single";
 
-/// The first size that goes by single copy; SIZE_MAX: none.
+/// The first size that may go by single copy; SIZE_MAX: none.
 std::size_t single_from(const sumac::shm::Tuning& tuning, Coll coll) {
   std::size_t from = 0;
   for (const auto& row : tuning.rows[static_cast<std::size_t>(coll)]) {
-    if (row.algorithm->name == kSingle) return from;
+    if (row.algorithm->name == kSingle || row.algorithm->name == kTimed) return from;
     if (row.bytes_max == SIZE_MAX) break;
     from = row.bytes_max + 1;
   }
@@ -94,19 +102,19 @@ std::string why_inside(const sumac_team_t& team, const Inside& inside) {
   const auto coll = static_cast<std::size_t>(inside.coll);
   const auto& options = team.options->options;
   const std::string_view name = inside.algorithm->name;
+  if (!inside.times.empty()) return ": " + inside.times;
   if (options.forced()[coll] == name)
     return fmt::format(", as {} says", sumac::team::kOptions[sumac::team::kForcedFirst + coll].name);
   if (is_measured(team, inside)) return ", as measured on this machine";
-  if (name == kSingle) return ": " + about_copy(team);
-  // What the built-in choice would be, were single copy allowed and worth it.
-  sumac::shm::TuningInput dear = team.island_input;
-  dear.line_ns = std::numeric_limits<double>::infinity();
-  dear.single_copy = true;
-  const std::size_t from = single_from(default_tuning(dear), inside.coll);
+  if (name == kSingle || name == kTimed) return ": " + about_copy(team);
+  // What the built-in choice would be, were single copy allowed.
+  sumac::shm::TuningInput allowed = team.island_input;
+  allowed.single_copy = true;
+  const std::size_t from = single_from(default_tuning(allowed), inside.coll);
   if (from == SIZE_MAX) return "";
   if (inside.bytes >= from) return fmt::format("; not by \"{}\": {}", kSingle, about_copy(team));
   if (single_from(team.island_group->tuning(), inside.coll) != from) return "";
-  return fmt::format("; by \"{}\" from {} B on", kSingle, from);
+  return fmt::format("; perhaps by \"{}\" from {} B on", kSingle, from);
 }
 
 /// One question: `bytes` as in sumac_team_choice().
@@ -209,7 +217,7 @@ std::string whole_text(const sumac_team_t& team) {
                         team.segment->handle().bytes / 1024);
   if (team.island_group != nullptr && team.island_input.size > 1)
     text += fmt::format("  single copy of large messages, by default: {}: {}\n",
-                        team.island_input.single_copy && worth_single_copy(team.island_input) ? "yes" : "no",
+                        team.island_input.single_copy && may_copy_once(team.island_input) ? "perhaps" : "no",
                         about_copy(team));
   if (team.has_across && !has_tree(team) && team.across.why != nullptr)
     text += fmt::format("  no tree between hosts: {}\n",

@@ -110,7 +110,8 @@ inline constexpr Option<Options> kOptions[] = {
         "SUMAC_SHM_SINGLE_COPY", "1",
         "0: ranks of a host never read or write each other's memory directly (cross memory "
         "attach), also where the system lets them and an algorithm that does so (single) is "
-        "chosen, as it is for large messages of two ranks whose cores are far apart. 1: each rank lets every "
+        "chosen. Two ranks with a core each time it against shared memory in their first calls of each "
+        "large size, and choose by the times. 1: each rank lets every "
         "process of its user read and write its memory (PR_SET_PTRACER_ANY), which the "
         "kernel's Yama would else keep to its parents; set 0 where that matters."),
     option<&Options::spread>(

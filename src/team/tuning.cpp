@@ -64,7 +64,7 @@ bool wants_single_copy(const shm::TuningInput& input, const OptionsHandle& handl
     if (name == kSingle) return true;
   for (const auto& choice : handle.tuning.choices)
     if (use_file && choice.algorithm == kSingle) return true;
-  return shm::worth_single_copy(input);
+  return shm::may_copy_once(input);
 }
 
 }  // namespace sumac::team

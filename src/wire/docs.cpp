@@ -47,6 +47,9 @@ constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {
     {HostKind::job_refused, "sharpd: why not"},
     {HostKind::job_end, "library, rank 0: end the job"},
     {HostKind::job_ended, "sharpd: it is ended"},
+    {HostKind::member,
+     "library: this process is a rank of the job; should it end without leave, the others hear that it died"},
+    {HostKind::leave, "library: this process has left the job"},
 };
 
 std::string section(std::string_view title, std::size_t size, std::span<const FieldRow> rows) {

@@ -10,6 +10,8 @@
 //                                                or   job_refused
 //   rank 0 only:    job_end                 ->
 //                                           <-   job_ended
+//   each rank:      member                  ->   should this process end before it says leave, the job's other ranks hear of its death
+//                   leave                   ->
 // A list (job_host, job_node, job_leaf) is `total` entries numbered by `index`, several to a message where they are small.
 #include <array>
 #include <cstdint>
@@ -39,6 +41,8 @@ enum class HostKind : std::uint8_t {
   job_end = 9,
   job_ended = 10,
   job_tree = 11,
+  member = 12,
+  leave = 13,
 };
 
 struct HostHeader {
@@ -104,6 +108,12 @@ struct JobRefusedBody {
   std::uint32_t status = 0;  ///< Number as the low-level library prints it, positive: 35 job error, 52 no manager.
   std::uint32_t reserved = 0;
   std::array<char, 512> text{};  ///< What was short or wrong, for people.
+};
+
+/// This process is that rank of the job; the key shows that it was let in.
+struct MemberBody {
+  std::uint32_t world_rank = 0, reserved = 0;
+  std::array<std::uint8_t, 16> job_key{};
 };
 
 struct HostMessage {

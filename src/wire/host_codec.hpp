@@ -30,8 +30,10 @@ constexpr std::size_t host_entry_bytes(HostKind kind) noexcept {
     case HostKind::job_node: return sizeof(JobNodeEntry);
     case HostKind::job_leaf: return sizeof(JobLeafEntry);
     case HostKind::job_refused: return sizeof(JobRefusedBody);
+    case HostKind::member: return sizeof(MemberBody);
     case HostKind::job_end:
-    case HostKind::job_ended: return 0;
+    case HostKind::job_ended:
+    case HostKind::leave: return 0;
   }
   return 0;
 }
@@ -131,6 +133,8 @@ template <>
 std::span<const FieldRow> layout<JobLeafEntry>() noexcept;
 template <>
 std::span<const FieldRow> layout<JobRefusedBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<MemberBody>() noexcept;
 /// Rows of the body or entry of a kind; empty for kinds without one.
 std::span<const FieldRow> host_layout(HostKind kind) noexcept;
 

@@ -76,6 +76,11 @@ constexpr auto job_refused_rows() {
   return std::array{F(status, "number of the lower layer, positive: 35 job error, 52 no manager"), F(reserved, "zero"),
                     F(text, "what was short or wrong, for people, closed by a zero")};
 }
+constexpr auto member_rows() {
+  using Self = MemberBody;
+  return std::array{F(world_rank, "rank of the process in the job"), F(reserved, "zero"),
+                    F(job_key, "of the job: this process was let in. Dumps don't show it")};
+}
 
 #undef F
 
@@ -98,6 +103,7 @@ SUMAC_LAYOUT(JobTreeBody, job_tree_rows)
 SUMAC_LAYOUT(JobNodeEntry, job_node_rows)
 SUMAC_LAYOUT(JobLeafEntry, job_leaf_rows)
 SUMAC_LAYOUT(JobRefusedBody, job_refused_rows)
+SUMAC_LAYOUT(MemberBody, member_rows)
 #undef SUMAC_LAYOUT
 
 std::span<const FieldRow> host_layout(HostKind kind) noexcept {
@@ -111,8 +117,10 @@ std::span<const FieldRow> host_layout(HostKind kind) noexcept {
     case HostKind::job_node: return layout<JobNodeEntry>();
     case HostKind::job_leaf: return layout<JobLeafEntry>();
     case HostKind::job_refused: return layout<JobRefusedBody>();
+    case HostKind::member: return layout<MemberBody>();
     case HostKind::job_end:
-    case HostKind::job_ended: return {};
+    case HostKind::job_ended:
+    case HostKind::leave: return {};
   }
   return {};
 }

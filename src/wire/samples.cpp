@@ -227,6 +227,8 @@ std::vector<Sample> host_samples() {
       host(host_message(HostKind::job_refused, JobRefusedBody{35, 0, text<512>("51 OSTs asked, 12 left")}, kJob)),
       host(host_message(HostKind::job_end, kJob)),
       host(host_message(HostKind::job_ended, kJob)),
+      host(host_message(HostKind::member, MemberBody{11, 0, granted.job_key}, kJob)),
+      host(host_message(HostKind::leave, kJob)),
   };
 }
 
