@@ -150,24 +150,6 @@ int hcoll_attach_first(hcoll_module_t* module) {
     default:
       module->state = HCOLL_PASS;
       HCOLL_SAY("no team for communicator %s: %s", module->comm->c_name, why);
-      return MPI_ERR_OTHER;
+      return hcoll_error_code(why);
   }
-}
-
-int hcoll_failed(hcoll_lane_t* lane, enum sumac_coll coll, int status) {
-  hcoll_module_t* module = lane->module;
-  if (SUMAC_TEAM_NO_MEMORY == status) {
-    return OMPI_ERR_OUT_OF_RESOURCE;
-  }
-  if (!module->broken) {
-    module->broken = true;
-    const char* why = sumac_team_error(lane->team);
-    /* The team ended for all: one rank tells people, and not the one that is dead. */
-    int speaker = NULL != strstr(why, "rank 0 ") ? 1 : 0;
-    if (speaker == module->rank) {
-      HCOLL_SAY("%s%s failed: %s (communicator %s)", hcoll_job_stands() ? "SHArP: " : "", sumac_coll_name(coll),
-                '\0' != why[0] ? why : "a call that breaks the rules of teams", module->comm->c_name);
-    }
-  }
-  return MPI_ERR_OTHER;
 }

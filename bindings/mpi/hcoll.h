@@ -171,6 +171,7 @@ typedef struct hcoll_module {
   hcoll_lane_t* lanes[HCOLL_LANES_MAX]; /* made so far, */
   _Atomic uint32_t lanes_taken;         /* those of this rank's requests, a bit for each, */
   bool lanes_end;                       /* and there can be no more */
+  uint64_t agreements[SUMAC_WAYS];      /* allreduces in the ordinary team that were ours */
 } hcoll_module_t;
 OBJ_CLASS_DECLARATION(hcoll_module_t);
 
@@ -207,6 +208,10 @@ static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll co
   }
 }
 
+/* ---- errors.c ---- */
+
+/** A code in class MPI_ERR_OTHER whose MPI_Error_string is `words`, as far as it has room for them. */
+int hcoll_error_code(const char* words);
 /** What a team's failure is to MPI; says once why. */
 int hcoll_failed(hcoll_lane_t* lane, enum sumac_coll coll, int status);
 

@@ -15,8 +15,17 @@
 /* The lowest lane that no rank uses, or -1. */
 static int agree(hcoll_module_t* module, int* rc_p) {
   uint32_t mine = ~atomic_load(&module->lanes_taken) & ((UINT32_C(1) << HCOLL_LANES_MAX) - 1), all = 0;
-  *rc_p = module->next.allreduce(&mine, &all, 1, &ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op, module->comm,
-                                 module->next.allreduce_module);
+  const struct hcoll_fold* fold = hcoll_fold_of(&ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op);
+  const sumac_call_t call = {
+      .coll = SUMAC_COLL_ALLREDUCE, .in = &mine, .out = &all, .bytes = sizeof(mine), .fold = &fold->fold};
+  int status = sumac_team_run(module->ordinary.team, &call); /* a team notices that a rank has died */
+  if (SUMAC_TEAM_PASS == status) {
+    *rc_p = module->next.allreduce(&mine, &all, 1, &ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op, module->comm,
+                                   module->next.allreduce_module);
+  } else if (SUMAC_TEAM_OK != status) {
+    *rc_p = hcoll_failed(&module->ordinary, SUMAC_COLL_ALLREDUCE, status);
+  }
+  module->agreements[SUMAC_TEAM_PASS == status ? SUMAC_WAY_PASS : SUMAC_WAY_HOST] += 1;
   return OMPI_SUCCESS == *rc_p && 0 != all ? __builtin_ctz(all) : -1;
 }
 
@@ -39,7 +48,7 @@ static hcoll_lane_t* make(hcoll_module_t* module, int* rc_p) {
   module->lanes_end = true;
   if (SUMAC_TEAM_PASS != status) {
     HCOLL_SAY("no team for a persistent collective of communicator %s: %s", module->comm->c_name, why);
-    *rc_p = MPI_ERR_OTHER;
+    *rc_p = hcoll_error_code(why);
   }
   return NULL;
 }

@@ -61,6 +61,9 @@ static void add_module(struct tally* sum, const hcoll_module_t* module) {
   if (0 != module->rank) {
     return;
   }
+  for (int way = 0; way < SUMAC_WAYS; ++way) {
+    sum->teams.calls[SUMAC_COLL_ALLREDUCE][way] -= module->agreements[way];
+  }
   add(&sum->passed[0][0], &module->passed[0][0], sizeof(module->passed) / sizeof(uint64_t));
 }
 

@@ -204,7 +204,7 @@ class Deaths(BadInput):
         survivors = [line for line in done.out.splitlines() if line.startswith("death: rank ")]
         self.assertEqual(len(survivors), ranks - 1, done.text)
         for line in survivors:
-            self.assertRegex(line, r"heard after \d\.\d+ s: MPI_ERR_OTHER.*every call fails", done.text)
+            self.assertRegex(line, rf"heard after \d\.\d+ s: rank {victim} \(process \d+ of this host\) died.*every call fails", done.text)
         self.assertRegex(done.err, rf"{collective} failed: rank {victim} \(process \d+ of this host\) died", done.text)
         self.assertNotIn("WRONG", done.err)
 

@@ -27,6 +27,10 @@ int main(int argc, char** argv) {
   if (MPI_SUCCESS != second) MPI_Error_class(second, &class);
   printf("disagree: rank %d first %s second %s\n", rank, MPI_SUCCESS == first ? "ok" : "failed",
          MPI_ERR_OTHER == class ? "MPI_ERR_OTHER" : "not MPI_ERR_OTHER");
+  char words[MPI_MAX_ERROR_STRING] = "";
+  int length;
+  if (MPI_SUCCESS != second) MPI_Error_string(second, words, &length);
+  printf("disagree: rank %d reads: %s\n", rank, words);
   fflush(stdout);
   MPI_Finalize();
   return MPI_SUCCESS == first && MPI_ERR_OTHER == class ? 0 : 1;

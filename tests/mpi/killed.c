@@ -30,6 +30,10 @@ int main(int argc, char** argv) {
   }
   if (MPI_SUCCESS != rc) MPI_Error_class(rc, &class);
   printf("killed: rank %d call %ld %s\n", rank, done, MPI_ERR_OTHER == class ? "MPI_ERR_OTHER" : "never failed");
+  char words[MPI_MAX_ERROR_STRING] = "";
+  int length;
+  if (MPI_SUCCESS != rc) MPI_Error_string(rc, words, &length);
+  printf("killed: rank %d reads: %s\n", rank, words);
   fflush(stdout);
   MPI_Finalize();
   return 0;

@@ -1,0 +1,62 @@
+/* What goes wrong, as MPI's error codes: each reason is a code of its own in class MPI_ERR_OTHER, whose words MPI_Error_string gives to the
+ * program and MPI_ERRORS_ARE_FATAL prints. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hcoll.h"
+#include "job.h"
+#include "ompi/errhandler/errcode.h"
+
+/* A reason mostly holds for many communicators: the newest ones are remembered. Codes live until MPI_Finalize, so a program that goes on
+ * failing for ever new reasons gets no more of them. */
+#define REASONS_MAX 32
+
+int hcoll_error_code(const char* words) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static struct {
+    char words[MPI_MAX_ERROR_STRING];
+    int code;
+  } reasons[REASONS_MAX];
+  static int count;
+  char text[MPI_MAX_ERROR_STRING];
+  snprintf(text, sizeof(text), "%s", words);
+  int code = MPI_ERR_OTHER;
+  pthread_mutex_lock(&lock);
+  int at = 0;
+  while (at < count && 0 != strcmp(reasons[at].words, text)) {
+    ++at;
+  }
+  if (at == count && count < REASONS_MAX) {
+    memcpy(reasons[at].words, text, sizeof(text));
+    reasons[at].code = ompi_mpi_errcode_add(MPI_ERR_OTHER);
+    (void)ompi_mpi_errnum_add_string(reasons[at].code, text, (int)sizeof(text));
+    ++count;
+  }
+  if (at < count) {
+    code = reasons[at].code;
+  }
+  pthread_mutex_unlock(&lock);
+  return code;
+}
+
+int hcoll_failed(hcoll_lane_t* lane, enum sumac_coll coll, int status) {
+  hcoll_module_t* module = lane->module;
+  if (SUMAC_TEAM_NO_MEMORY == status) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  const char* why = sumac_team_error(lane->team);
+  if ('\0' == why[0]) {
+    why = "a call that breaks the rules of teams";
+  }
+  if (!module->broken) {
+    module->broken = true;
+    /* The team ended for all: one rank tells people, and not the one that is dead. */
+    int speaker = NULL != strstr(why, "rank 0 ") ? 1 : 0;
+    if (speaker == module->rank) {
+      HCOLL_SAY("%s%s failed: %s (communicator %s)", hcoll_job_stands() ? "SHArP: " : "", sumac_coll_name(coll), why,
+                module->comm->c_name);
+    }
+  }
+  return hcoll_error_code(why);
+}
