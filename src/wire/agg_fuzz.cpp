@@ -40,8 +40,9 @@ void message(std::span<const std::byte> frame, std::uint32_t payload_max) {
   const auto payload = frame.subspan(kAggHeaderBytes);
   must(payload.size() == h.payload_bytes, "payload_bytes is what follows");
   switch (h.kind) {
-    case AggKind::hello:
-    case AggKind::welcome: return body<HelloBody>(payload);
+    case AggKind::hello: return body<HelloBody>(payload);
+    case AggKind::welcome: return body<WelcomeBody>(payload);
+    case AggKind::proof: return body<ProofBody>(payload);
     case AggKind::name: return body<NameBody>(payload);
     case AggKind::open: return body<OpenBody>(payload);
     case AggKind::opened: return body<OpenedBody>(payload);
