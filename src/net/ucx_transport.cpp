@@ -140,7 +140,7 @@ UcxConnection& UcxTransport::add(bool connector) {
   UcxConnection& conn = table_.add([](ConnId id) { return std::make_unique<UcxConnection>(id); });
   conn.is_connector = connector;
   conn.our_key = random_();
-  if (connector) {
+  if (connector || config_.stranger_bytes != 0) {
     conn.deadline = deadline_after(monotonic_now(), config_.handshake_timeout);
     due_by(conn.deadline);
   }
@@ -216,6 +216,10 @@ void UcxTransport::take_welcome(UcxConnection& conn, const UcxHeader& header, co
     if (post(conn, std::move(send)) != Errc::ok) return end(conn, Errc::lost, "message was not sent");
   }
   if (conn.disowned) say_bye(conn);
+}
+
+void UcxTransport::admit(ConnId id) {
+  if (UcxConnection* conn = table_.find(id); conn != nullptr && !conn->disowned) conn->deadline = kNever;
 }
 
 void UcxTransport::end(UcxConnection& conn, Errc code, std::string text, bool flush) {
@@ -341,7 +345,9 @@ void UcxTransport::check_times(Time now) {
   table_.each([&](UcxConnection& conn) {
     if (conn.dead) return;
     if (now >= conn.deadline)
-      return end(conn, Errc::timeout, fmt::format("no greeting in {} ms", config_.handshake_timeout.count()));
+      return end(conn, Errc::timeout,
+                 fmt::format("{} in {} ms", conn.open ? "it has not shown who it is" : "no greeting",
+                             config_.handshake_timeout.count()));
     due_by(conn.deadline);
   });
   for (const Closing& closing : closing_) due_by(closing.deadline);

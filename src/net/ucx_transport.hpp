@@ -96,6 +96,7 @@ class UcxTransport final : public Transport {
   void cork() override {}  // UCX gathers by itself, or not
   void uncork() override {}
   Errc watch(ConnId conn, Millis every, Millis silent_after) override;
+  void admit(ConnId conn) override;
   std::size_t progress(TransportEvents& events, std::size_t budget) override;
   int wake_fd() const override { return wake_fd_; }
   bool arm() override;
