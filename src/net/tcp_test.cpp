@@ -240,6 +240,25 @@ TEST(Tcp, StrangersTakeEachOthersPlaceAndNobodyElses) {
   EXPECT_TRUE(drive({&server, &client}, [&] { return server.received == 1; }));
 }
 
+TEST(Tcp, WhoseBusinessIsOverMakesRoomForStrangers) {
+  End server(among_strangers(2)), client(TransportConfig{});
+  std::vector<ConnId> conns;
+  for (std::size_t i = 0; i < 4; ++i) {
+    conns.push_back(client.connect(server.transport->address()));
+    ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == i + 1; }));
+    server.transport->admit(server.accepted[i]);
+  }
+  for (std::size_t i = 0; i < 3; ++i) server.transport->estrange(server.accepted[i]);
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.closed.size() == 1; })) << "two of the three may stay";
+  EXPECT_TRUE(client.closed.contains(conns[0].value));
+  const std::string message(1000, 'x');
+  client.send(conns[1], message);
+  ASSERT_TRUE(drive({&server, &client}, [&] { return server.received == 1; })) << "as long as they do, they are heard";
+  client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.closed.size() == 2; }));
+  EXPECT_TRUE(client.closed.contains(conns[1].value));
+}
+
 TEST(Tcp, AStrangerSaysLittle) {
   End server(among_strangers(2)), client(TransportConfig{});
   const std::string legal(256, 'x'), more(257, 'x');

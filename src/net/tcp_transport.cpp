@@ -165,6 +165,11 @@ void TcpTransport::accept_some() {
 /// Nobody knows who it is. It gets a place among the strangers, where the oldest goes first: whoever comes in honest intent is through with
 /// its handshake long before.
 void TcpTransport::take_in_stranger(TcpConnection& conn) {
+  count_stranger(conn);
+  conn.reader.set_message_max(std::min(config_.stranger_bytes, config_.message_max));
+}
+
+void TcpTransport::count_stranger(TcpConnection& conn) {
   while (stranger_count_ >= config_.strangers_max) {
     TcpConnection* oldest = find(strangers_.front());
     strangers_.pop_front();
@@ -174,7 +179,6 @@ void TcpTransport::take_in_stranger(TcpConnection& conn) {
     ended(*oldest);
   }
   conn.stranger = true;
-  conn.reader.set_message_max(std::min(config_.stranger_bytes, config_.message_max));
   ++stranger_count_;
   strangers_.push_back(conn.id);
   // Those that are none any more leave no trace behind.
@@ -187,6 +191,12 @@ void TcpTransport::take_in_stranger(TcpConnection& conn) {
 
 void TcpTransport::forget_stranger(TcpConnection& conn) {
   if (std::exchange(conn.stranger, false)) --stranger_count_;
+}
+
+void TcpTransport::estrange(ConnId id) {
+  TcpConnection* conn = find(id);
+  if (config_.stranger_bytes != 0 && conn != nullptr && !conn->stranger && conn->state != TcpState::dead)
+    count_stranger(*conn);
 }
 
 void TcpTransport::admit(ConnId id) {

@@ -34,6 +34,7 @@ class TcpTransport final : public Transport {
   void uncork() override;
   Errc watch(ConnId conn, Millis every, Millis silent_after) override;
   void admit(ConnId conn) override;
+  void estrange(ConnId conn) override;
   std::size_t progress(TransportEvents& events, std::size_t budget) override;
   int wake_fd() const override { return epoll_.get(); }
   bool arm() override;
@@ -63,6 +64,7 @@ class TcpTransport final : public Transport {
   void on_socket(TcpConnection& conn, std::uint32_t what, TransportEvents& events);
   void accept_some();
   void take_in_stranger(TcpConnection& conn);
+  void count_stranger(TcpConnection& conn);
   void forget_stranger(TcpConnection& conn);
   void finish_connect(TcpConnection& conn);
   void receive(TcpConnection& conn, TransportEvents& events);

@@ -108,6 +108,8 @@ class Transport {
   virtual Errc watch(ConnId conn, Millis every, Millis silent_after) = 0;
   /// With TransportConfig::stranger_bytes: this peer has shown who it is, and is none any more.
   virtual void admit(ConnId /*conn*/) {}
+  /// What it was admitted for is over: it counts as a stranger again, and goes when its place is needed. tcp only.
+  virtual void estrange(ConnId /*conn*/) {}
 
   /// Does what can be done now; returns the number of events delivered. Delivers at most `budget` messages.
   virtual std::size_t progress(TransportEvents& events, std::size_t budget = 64) = 0;

@@ -122,7 +122,10 @@ bool DataPath::revoke(std::uint64_t job_id, Time now) {
 }
 
 void DataPath::note_ended() {
-  for (const auto job_id : node_->take_forgotten()) ended_.push_back(job_id);
+  for (const auto job_id : node_->take_forgotten()) {
+    ended_.push_back(job_id);
+    for (const auto link : node_->links_of_former(job_id)) transport_->estrange(conn_of(link));
+  }
 }
 
 void DataPath::rank_died(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host, Time now) {

@@ -399,6 +399,32 @@ TEST(Handshake, a_client_believes_nothing_before_the_welcome) {
   }
 }
 
+TEST(Handshake, a_link_of_a_job_that_is_over_is_none_of_the_next_one_with_its_number) {
+  Conversation c;
+  c.say_hello();
+  c.say(AggKind::proof, c.proof_of(kKey, c.terms()));
+  c.node.revoke(kJob, {});
+  EXPECT_THAT(c.node.links_of_former(kJob), ElementsAre(c.hand.link));
+  auto next = test::grant();
+  next.key = {8};  // somebody else's
+  next.numbers = {{1, 4}};
+  ASSERT_TRUE(c.node.grant(next));
+  EXPECT_THAT(c.node.links_of_former(kJob), ElementsAre(c.hand.link));
+  c.say(AggKind::open, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 1});
+  EXPECT_EQ(c.hand.heard.back(), AggKind::refused);
+  EXPECT_EQ(c.hand.refused.reason, wire::RefuseReason::unknown_job);
+  wire::JoinBody join{.job_id = kJob, .world_rank = 3, .group_size = 1, .osts = 1, .payload_max = 128};
+  join.path_length = 1;
+  join.path[0] = {kNode, 1};
+  auto header = header_of(AggKind::join, sizeof join);
+  header.group_id = 65537;
+  c.hand.refused = {};
+  c.node.on_message(c.hand.link, c.frames.frame(header, bytes_of(join)), {});
+  EXPECT_EQ(c.hand.refused.reason, wire::RefuseReason::unknown_job);
+  EXPECT_TRUE(c.node.idle());
+  EXPECT_THAT(c.hand.drops, IsEmpty());
+}
+
 /// What a node with a good key of its own may say of jobs that have nobody below it: each costs nobody else anything.
 TEST(Handshake, a_node_speaks_only_for_jobs_with_ranks_below_it) {
   for (const bool is_below : {true, false}) {

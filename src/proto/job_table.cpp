@@ -53,7 +53,7 @@ Result<> JobTable::grant(const JobGrant& grant) {
         if (range.first < theirs.first + theirs.count && theirs.first < range.first + range.count)
           return fail(Errc::exhausted, "grant of job {}: job {} still has groups of its numbers", grant.job_id,
                       other.grant.job_id);
-  jobs_.push_back({.grant = grant, .osts_free = grant.osts});
+  jobs_.push_back({.grant = grant, .life = ++lives_, .osts_free = grant.osts});
   return {};
 }
 

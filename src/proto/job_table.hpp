@@ -10,6 +10,8 @@ namespace sumac::proto {
 
 struct Job {
   JobGrant grant{};
+  std::uint64_t life =
+      0;  ///< Another one for each grant: a job's number may be given to somebody else's, with another key.
   bool revoked = false;
   Time over_at = kNever;  ///< Revoked: when its members must have left.
   std::uint32_t osts_free = 0;
@@ -43,6 +45,7 @@ class JobTable {
 
  private:
   NodeLimits limits_;
+  std::uint64_t lives_ = 0;
   std::size_t revoked_ = 0;
   std::vector<std::uint64_t> forgotten_;
   std::vector<Job> jobs_;  // few; looked up when something is set up, never per message

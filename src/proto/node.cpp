@@ -249,10 +249,16 @@ class Node::Impl {
     link.proven = true;
     link.role = said.role;
     link.job_id = said.job_id;
+    if (const Job* job = ctx_.jobs.find(said.job_id); job != nullptr) link.job_life = job->life;
     link.peer = said.id;
     link.version = wire::common_version(ctx_.config.versions, {said.version_min, said.version_max});
     link.child_of.assign(ctx_.config.limits.groups + 1, kNoChild);
     return nullptr;
+  }
+
+  /// The link's job is over, and another one has its number now, whose key this client never proved.
+  static bool is_former(const Link& link, const Job& job) noexcept {
+    return link.role == wire::Role::client && link.job_life != job.life;
   }
 
   Flaw open(Link& link, const wire::OpenBody& body) {
@@ -264,6 +270,7 @@ class Node::Impl {
       refuse(link.id, body.job_id, body.token, reason, AggKind::open, limit, 1);
       return nullptr;
     };
+    if (job != nullptr && is_former(link, *job)) return no(RefuseReason::unknown_job, 0);
     if (job != nullptr && !job->grant.may_speak(link.role, link.peer)) return no(RefuseReason::bad_path, 0);
     if (!ctx_.config.root) {
       if (job == nullptr) return no(RefuseReason::unknown_job, 0);
@@ -288,13 +295,15 @@ class Node::Impl {
     const bool is_client = link.role == wire::Role::client;
     const Job* job = ctx_.jobs.find(is_client ? link.job_id : body.job_id);
     // Before a group is made for it, or one that stands is taken for an older one with this number: that is another job's affair.
-    if (is_client && job != nullptr && !job->grant.may_be_its(number)) return "join: a group number of another job";
+    if (is_client && job != nullptr && !is_former(link, *job) && !job->grant.may_be_its(number))
+      return "join: a group number of another job";
     const auto no = [&](RefuseReason reason, std::uint32_t limit) {
       AggHeader h = ctx_.header(AggKind::refused, header.group_id, header.epoch);
       ctx_.control(link.id, h, refusal(body.job_id, 0, reason, AggKind::join, limit, number));
       return nullptr;
     };
     if (number >= groups_.size()) return no(RefuseReason::node_limit, ctx_.config.limits.groups);
+    if (job != nullptr && is_former(link, *job)) return no(RefuseReason::unknown_job, 0);
     if (job != nullptr && !(job->grant.may_speak(link.role, link.peer) && job->grant.may_be_its(number)))
       return no(RefuseReason::bad_path, 0);
     NodeGroup* group = find(header.group_id);
@@ -533,6 +542,16 @@ std::vector<LinkId> Node::links_of(std::uint64_t job_id, std::uint32_t world_ran
     if (link.proven && link.role == wire::Role::client && link.job_id == job_id && link.peer == world_rank &&
         (name.empty() || name == host))
       found.push_back(link.id);
+  });
+  return found;
+}
+
+std::vector<LinkId> Node::links_of_former(std::uint64_t job_id) const {
+  const Job* job = impl_->ctx_.jobs.find(job_id);
+  std::vector<LinkId> found;
+  impl_->ctx_.links.each([&](const Link& link) {
+    const bool is_its = link.proven && link.role == wire::Role::client && link.job_id == job_id;
+    if (is_its && (job == nullptr || job->life != link.job_life)) found.push_back(link.id);
   });
   return found;
 }

@@ -184,6 +184,8 @@ class Node {
   void rank_died(LinkId link, Time now);
   /// Connections of one rank of a job, from this host or from one that was not said.
   std::vector<LinkId> links_of(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host) const;
+  /// Connections of ranks whose job of this number is over: they are good for nothing any more.
+  std::vector<LinkId> links_of_former(std::uint64_t job_id) const;
   /// One whole message. The node adds into this very buffer if it is the only holder.
   void on_message(LinkId link, BufferRef frame, Time now);
   /// Repeats what is unanswered (with resend_after), and ends what ended jobs still hold.
