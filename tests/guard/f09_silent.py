@@ -43,15 +43,20 @@ def hold(port, count, bytes_hex, go):
     return len(links)
 
 
+def tree_id_of(house):
+    return int(house.says("sharp_an", r"tree 1: id 0x([0-9a-f]+)")[1], 16)
+
+
 def attack(rows, args):
     count = CROWD if args.long else 1200
     common.many_descriptors(3 * CROWD)
     house = common.House("f09", descriptors=2 * CROWD, words={"sharp_an": ["--chunk-max", "1MiB"]})
     greeting = wire.greeting()
+    tree_id = tree_id_of(house)
     said = {
         "silent": greeting,
-        "with a hello of an unknown job": greeting + wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(4242))),
-        "with a hello of a node": greeting + wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(0, role=wire.NODE, number=2))),
+        "with a hello of an unknown job": greeting + wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(4242), tree_id=tree_id)),
+        "with a hello of a node": greeting + wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(0, role=wire.NODE, number=2), tree_id=tree_id)),
         "in a message without end": greeting + struct.pack("<HBBI", 0x4653, wire.FRAME_DATA, 0, 1 << 20),
     }
     for name, words in said.items():

@@ -17,19 +17,19 @@ HELD = 1500  # open at once: the oldest go first, if the node has not closed the
 RANKS = 4
 
 
-def words_of_strangers(job_id):
+def words_of_strangers(tree_id):
     greeting = wire.greeting()
-    hello = wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(job_id)))
-    unknown = wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(424242)))
-    half_proof = wire.frame(wire.FRAME_DATA, wire.agg(wire.PROOF, bytes(32)))[:50]
+    hello = wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(role=wire.NODE, number=2), tree_id=tree_id))
+    unknown = wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(424242), tree_id=tree_id))
+    half_proof = wire.frame(wire.FRAME_DATA, wire.agg(wire.PROOF, bytes(32), tree_id=tree_id))[:50]
     return [b"", b"S", greeting, greeting + hello[:60], greeting + unknown, greeting + hello + half_proof]
 
 
-def flood(port, seconds, go):
+def flood(port, seconds, tree_id, go):
     """Returns how many connections came about."""
     os.nice(19)
     room = min(common.many_descriptors(HELD + 100) - 100, HELD)
-    kinds = words_of_strangers(1)
+    kinds = words_of_strangers(tree_id)
     held, made = collections.deque(), 0
     os.write(go, b"!")
     begun = time.monotonic()
@@ -82,10 +82,10 @@ def dummy():
         return stranger, int(port.readline())
 
 
-def one_turn(house, port, seconds):
+def one_turn(house, port, seconds, tree_id):
     """Four ranks for so long under a flood at this port: (p99 in us, ranks that failed, strangers)."""
     steady = house.steady(RANKS)
-    flooder = common.begun(flood, port, seconds)
+    flooder = common.begun(flood, port, seconds, tree_id)
     made = flooder.result(seconds + 60)
     code, out, err = steady.end()
     slow = [int(us) for us in re.findall(r"99 of 100 within (\d+) us", steady.head + out)]
@@ -99,12 +99,13 @@ def attack(rows, args):
     seconds, turns = (4.5, 7) if args.long else (2, 1)
     common.many_descriptors(16384)
     house = common.House("flood", descriptors=16384)
+    tree_id = int(house.says("sharp_an", r"tree 1: id 0x([0-9a-f]+)")[1], 16)
     listener, elsewhere = dummy()
     control, flooded, failures, strangers = [], [], 0, 0
     try:
         for _ in range(turns):
-            control.append(one_turn(house, elsewhere, seconds)[0])
-            p99, failed, made = one_turn(house, house.node_port, 2 * seconds)
+            control.append(one_turn(house, elsewhere, seconds, tree_id)[0])
+            p99, failed, made = one_turn(house, house.node_port, 2 * seconds, tree_id)
             flooded.append(p99)
             failures += failed
             strangers += made

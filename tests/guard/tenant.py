@@ -1,6 +1,7 @@
 """A job by hand: what libsharp_coll.so says to sharpd and to its node, for attacks by somebody who has a job of his own."""
 
 import collections
+import os
 import socket
 import struct
 
@@ -44,7 +45,8 @@ class Job:
         self.tree_id, _, self.root, nodes = struct.unpack_from("<4I", tree)
         found = [self.hear(NODE).body for _ in range(nodes)]
         self.node = struct.unpack_from("<I", found[0])[0]
-        self.port = int(found[0][72:].split(b"\0")[0].rsplit(b":", 1)[1])
+        self.address = found[0][72:].split(b"\0")[0].decode()
+        self.port = int(self.address.rsplit(":", 1)[1])
         self.hear(LEAF)
 
     def say(self, kind, body=b"", **more):
@@ -79,8 +81,10 @@ class Member:
     def __init__(self, job, rank):
         self.job, self.rank = job, rank
         self.link = wire.Link(job.port)
-        self.link.send(wire.HELLO, wire.hello(job.number, job.key, wire.CLIENT, rank), tree_id=job.tree_id)
-        self.expect(wire.WELCOME)
+        hello = wire.hello(job.number, os.urandom(16), wire.CLIENT, rank)
+        self.link.send(wire.HELLO, hello, tree_id=job.tree_id)
+        welcome = self.expect(wire.WELCOME)[1]
+        self.link.send(wire.PROOF, wire.proof(job.key, job.tree_id, hello, welcome, job.address), tree_id=job.tree_id)
 
     def expect(self, *kinds):
         while True:
