@@ -559,50 +559,5 @@ TEST(Core, status_is_json_with_nodes_jobs_and_what_is_free) {
   EXPECT_EQ(status["root"], "an-root");
 }
 
-TEST(Core, a_ranks_death_goes_to_the_jobs_nodes_by_the_word_of_its_own_host_and_of_no_other) {
-  const struct {
-    const char* name;
-    std::string host;
-    std::function<void(control::v1::RankDied&)> change;
-    std::size_t nodes_told;
-  } rows[] = {
-      {"its own host", "h1", {}, 3},
-      {"a host that is not of the job", "h9", {}, 0},
-      {"of another user's process", "h1", [](auto& word) { word.set_uid(word.uid() + 1); }, 0},
-      {"of a process that never had the key", "h1", [](auto& word) { word.set_key(std::string(16, 'x')); }, 0},
-      {"half a key", "h1", [](auto& word) { word.set_key("half"); }, 0},
-      {"no key", "h1", [](auto& word) { word.clear_key(); }, 0},
-      {"of another job", "h1", [](auto& word) { word.set_job_id(8); }, 0},
-  };
-  for (const auto& row : rows) {
-    SCOPED_TRACE(row.name);
-    World world;
-    world.up();
-    const auto wish = test_begin(7);
-    const auto granted = world.begin_and_ack(100, wish);
-    ASSERT_TRUE(granted && granted->has_granted());
-    auto who = test_host(200);
-    who.set_host(row.host);
-    world.core.host_registers(200, who, world.now);
-    control::v1::RankDied word;
-    word.set_job_id(7);
-    word.set_world_rank(3);
-    word.set_uid(wish.uid());
-    word.set_key(granted->granted().key());
-    word.set_who("h1 pid 4711");
-    if (row.change) row.change(word);
-    const auto told = only<ToNode>(world.core.rank_died(200, word));
-    ASSERT_EQ(told.size(), row.nodes_told);
-    for (const auto& one : told) {
-      EXPECT_EQ(one.message.rank_died().job_id(), 7u);
-      EXPECT_EQ(one.message.rank_died().world_rank(), 3u);
-      EXPECT_EQ(one.message.rank_died().host(), "h1");
-      EXPECT_TRUE(one.message.rank_died().key().empty()) << "nodes have it";
-    }
-  }
-  World world;
-  EXPECT_EQ(only<Refuse>(world.core.rank_died(102, {})).size(), 1u) << "a stream that has not registered";
-}
-
 }  // namespace
 }  // namespace sumac::manager

@@ -1,0 +1,59 @@
+// Deaths of ranks: the word of a host's sharpd, checked and passed on to the job's nodes.
+#include <algorithm>
+
+#include "manager/core.hpp"
+
+namespace sumac::manager {
+
+using control::v1::NodeDown;
+
+namespace {
+template <class Bytes>
+bool is_key(const Bytes& kept, const std::string& said) {
+  Secret mine{}, its{};
+  if (std::size(kept) != mine.size() || said.size() != its.size()) return false;
+  std::copy(std::begin(kept), std::end(kept), mine.begin());
+  std::copy(said.begin(), said.end(), its.begin());
+  return same_secret(mine, its);
+}
+}  // namespace
+
+Actions Core::rank_died(StreamId stream, const control::v1::RankDied& word) {
+  Actions out;
+  const Host* host = host_of(out, stream);
+  if (host == nullptr) return out;
+  // A job may have ended by this very death: its members have yet to leave.
+  const auto running = jobs_.find(word.job_id());
+  const auto leaving =
+      std::ranges::find(leaving_, word.job_id(), [](const auto& one) { return one.job.record.job_id; });
+  if (running == jobs_.end() && leaving == leaving_.end()) return out;
+  const Job& job = running != jobs_.end() ? running->second : leaving->job;
+  if (!job.granted) return out;  // nobody waits for anybody yet
+  const auto& record = job.record;
+  const auto known = host_by_name_.find(host->name);
+  const bool is_of_job =
+      known != host_by_name_.end() && std::ranges::find(record.hosts, known->second) != record.hosts.end();
+  if (!is_of_job || word.uid() != record.uid || !is_key(record.key, word.key())) {
+    out.push_back(Say{LogLevel::warn, "JOBS",
+                      fmt::format("host {} may not say that rank {} of job {} died: {:.200} is none of its processes",
+                                  host->name, word.world_rank(), word.job_id(), word.who())});
+    return out;
+  }
+  out.push_back(Say{LogLevel::warn, "JOBS",
+                    fmt::format("job_id_external: {} job_id_sharp: {}: rank {} died: {:.200}", record.job_id,
+                                record.number, word.world_rank(), word.who())});
+  for (std::size_t i = 0; i < record.shares.size(); ++i)
+    for (const auto n : job.reserved[i]) {
+      if (nodes_[n].stream == 0) continue;
+      NodeDown message;
+      auto* told = message.mutable_rank_died();
+      told->set_tree(record.shares[i].tree);
+      told->set_job_id(record.job_id);
+      told->set_world_rank(word.world_rank());
+      told->set_host(host->name);
+      send(out, nodes_[n], std::move(message));
+    }
+  return out;
+}
+
+}  // namespace sumac::manager
