@@ -22,7 +22,7 @@ def attack(rows, args):
     heard = [ms for of_kind in times.values() for ms in of_kind]
     if len(heard) < count:
         print(done.stdout)
-    rows.add("fork-death: survivors without a verdict", f"of {count}", count - len(heard), 0)
+    rows.add("fork-death (f17): deaths without a verdict", f"of {count}", count - len(heard), 0)
     rows.add("fork-death: worst time to the verdict", "ms", max(heard, default=float("nan")), LIMIT_MS)
     print("worst by kind, ms: " + ", ".join(f"{kind} {max(ms):.1f}" for kind, ms in sorted(times.items())))
 
