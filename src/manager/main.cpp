@@ -9,6 +9,7 @@
 
 #include "base/hmac.hpp"
 #include "control/command_line.hpp"
+#include "control/descriptors.hpp"
 #include "control/endpoint.hpp"
 #include "control/signals.hpp"
 #include "fabricfile/fabricfile.hpp"
@@ -21,6 +22,8 @@
 
 namespace sumac::manager {
 namespace {
+
+constexpr std::size_t kCallersWanted = 16384;
 
 const control::DaemonText kText{"sharp_am",
                                 "the aggregation manager: trees, jobs and their quotas",
@@ -117,6 +120,9 @@ Result<> reload(Config& config, CoreRules& rules, Service& service, Logger& log,
 }
 
 Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
+  // Each caller is a connection, and gRPC has no limit of its own: the usual 1,024 descriptors are few for a cluster's hosts, and soon taken by
+  // strangers.
+  (void)control::descriptors_for_strangers(kCallersWanted);
   auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP});
   if (!signals) return tl::unexpected(signals.error());
   if (auto ready = prepare_hmac(); !ready) return ready;

@@ -91,7 +91,7 @@ def exceeds(row):
 
 def line_of(row):
     number = f"{row['sumac']:.4g}" if isinstance(row["sumac"], float) else str(row["sumac"])
-    return f"{row['case']:<44} {number:>10}  limit {row['limit']:<10} {row['unit']}{'   VIOLATED' if exceeds(row) else ''}"
+    return f"{row['case']:<54} {number:>10}  limit {row['limit']:<10} {row['unit']}{'   VIOLATED' if exceeds(row) else ''}"
 
 
 class Stranger:
