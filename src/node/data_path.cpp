@@ -209,6 +209,7 @@ void DataPath::on_message(net::ConnId conn, BufferRef frame) {
 void DataPath::on_closed(net::ConnId conn, const Error& why) {
   children_.erase(conn.value);
   const auto who = peer_of(link_of(conn));
+  const bool is_stranger = node_->who(link_of(conn)).empty();
   node_->on_link_closed(link_of(conn), now_);
   if (conn == parent_) {
     parent_ = {};
@@ -216,7 +217,7 @@ void DataPath::on_closed(net::ConnId conn, const Error& why) {
   } else if (why.code == Errc::invalid) {
     if (const auto more = said_.next(fixed_words(why.context), now_))
       SUMAC_WARN(log_, "dropped the link to {}; only ranks and nodes of this Sumac belong here{}", why.context, *more);
-  } else if (who.empty() && why.code == Errc::timeout) {
+  } else if (is_stranger && why.code == Errc::timeout) {
     if (const auto more = said_.next(fixed_words(why.context), now_))
       SUMAC_WARN(log_, "closed the link to {}; only ranks and nodes of this Sumac belong here{}", why.context, *more);
   } else {

@@ -27,6 +27,18 @@ def rubbish_at_node(port):
     return sent
 
 
+def silence_at_node(port):
+    """Greeted, and no word more; returns when the node has closed them all."""
+    links = [wire.Link(port, seconds=60) for _ in range(20)]
+    closed = 0
+    for link in links:
+        try:
+            link.read()
+        except (ConnectionError, TimeoutError) as end:
+            closed += not isinstance(end, TimeoutError)
+    return closed
+
+
 def rubbish_at_sharpd(path):
     sent = 0
     for _ in range(TRIES):
@@ -57,12 +69,14 @@ def attack(rows, _args):
 
     for name, program, function, words, told in (
             ("node", "sharp_an", rubbish_at_node, (house.node_port,), "127.0.0.1:"),
+            ("node, silent", "sharp_an", silence_at_node, (house.node_port,), "it has not shown who it is"),
             ("sharpd", "sharpd", rubbish_at_sharpd, (str(house.socket),), "uid 65534"),
             ("manager", "sharp_am", common.try_program, (daemon, 8), "sent away")):
         before = len(house.log(program))
         sent = common.Stranger(function, *words).result(100)
         lines = lines_about(house.log(program), told, before)
-        rows.add(f"f15 {name}: lines about {sent} bad messages", "lines", lines, limit())
+        rows.add(f"f15 {name}: lines about {sent} strangers", "lines", lines, limit())
+        rows.add(f"f15 {name}: no line at all", "daemons", int(sent > 0 and lines == 0), 0)
 
     moved = common.House("f15-moved", node=False, sharpd=False,
                          words={program: ["--log-file", f"{common.ground.SCRATCH}/f15-moved/{program}.log"] for program in ("sharp_am", "sharp_an", "sharpd")})
