@@ -104,7 +104,7 @@ asan: ## make test under AddressSanitizer and UBSan, then asan-component; what d
 
 asan-component: ## the MPI component under AddressSanitizer and UBSan, in real MPI programs; ROWS=regex for some
 	@cmake --preset asan --log-level=WARNING
-	@cmake --build build/asan -j $(JOBS) --target mca_coll_hcoll host_cases mpi_defects mpi_lives
+	@cmake --build build/asan -j $(JOBS) --target mca_coll_hcoll host_cases mpi_corners mpi_defects mpi_lives
 	@SUMAC_BUILD=build/asan python3 tests/host/cases_test.py --sanitized --only "$(ROWS)"
 	@$(if $(ROWS),:,python3 tests/guard/defects.py --build build/asan)
 

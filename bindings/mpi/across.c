@@ -333,8 +333,6 @@ static void close_across(void* context) {
   free(across);
 }
 
-_Thread_local bool hcoll_making_ours;
-
 /* A communicator that is ours alone lives until its owner's team goes. MPI_Finalize frees what is left in the order of context ids, in which
  * this one may come first: it was made later, but takes any hole below. So we hold it ourselves, marked as Open MPI marks the communicators
  * that others of its own depend on; ompi_comm_free() gives up both references. */
@@ -433,7 +431,6 @@ static const char* why_no_tree(const hcoll_module_t* module) {
 }
 
 int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* out) {
-  (void)leaders; /* ascending in ranks, as the split by rank gives them */
   hcoll_lane_t* lane = context;
   hcoll_module_t* module = lane->module;
   lane->by_thread = false;
@@ -447,13 +444,9 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
   bool leads = my_index >= 0;
   int rc = OMPI_SUCCESS;
   if (!across->all_lead) {
-    ompi_communicator_t* made = NULL;
-    hcoll_making_ours = true;
-    rc = ompi_comm_split(module->comm, leads ? 0 : MPI_UNDEFINED, module->rank, &made, false);
-    hcoll_making_ours = false;
-    if (OMPI_SUCCESS == rc && leads) {
-      keep_for_us(made);
-      across->leaders_comm = made;
+    rc = hcoll_leaders_make(module, leaders, leader_count, leads, &across->leaders_comm);
+    if (NULL != across->leaders_comm) {
+      keep_for_us(across->leaders_comm);
     }
   }
   if (OMPI_SUCCESS == rc && NULL == across->no_tree) {

@@ -5,6 +5,7 @@
  *   job.c        MPI_COMM_WORLD's module begins the tree's job, where there is to be one; the last one to go ends it
  *   attach.c     a communicator's first collective makes its team (src/team), and all ranks agree whether it stands
  *   across.c     what goes between hosts: the tree, or MPI's own collectives among the leaders
+ *   leaders.c    the communicator that those collectives need
  *   lanes.c      a team for each persistent collective, which may be started in another order at each rank
  *   collectives.c, nonblocking.c, persistent.c   what runs from then on; plan.c and pack.c say where the data lies, folds.c
  *                what a reduction does, requests.c and progress.c move what does not block, tally.c counts
@@ -225,10 +226,14 @@ void hcoll_lane_give(hcoll_lane_t* lane);
 /** Ends the teams of all lanes. */
 void hcoll_lanes_end(hcoll_module_t* module);
 
-/* ---- across.c ---- */
+/* ---- leaders.c ---- */
 
 /** True while this thread makes a communicator that is ours alone. */
 extern _Thread_local bool hcoll_making_ours;
+/** A communicator of `leaders`, ascending ranks of the module's; collective over all of them. `*made_p` is NULL at who does not lead. */
+int hcoll_leaders_make(hcoll_module_t* module, const int* leaders, int count, bool leads, ompi_communicator_t** made_p);
+
+/* ---- across.c ---- */
 
 /** spec.open_across; its context is the lane. */
 int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);

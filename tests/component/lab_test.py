@@ -72,6 +72,12 @@ class WithTree(case.OnLab):
             self.assertEqual(done.code, 0, done.text)
             self.assertGreaterEqual(done.tally["tree"] + done.tally["leaders"], 16, done.text)
 
+    def test_corners_of_mpis_rules(self):
+        for level in ("0", "1"):
+            done = run("corners", ranks=7, settings={"HCOLL_ENABLE_SHARP": level}, mpirun=["--oversubscribe", "-H", "h1:2,h2:1,h3:3,h4:1"])
+            self.assertEqual(done.code, 0, done.text)
+            self.assertIn("corners: 11 passed on 7 ranks", done.out)
+
     def test_persistent_collectives_start_in_another_order_at_each_rank(self):
         for level in ("0", "1"):
             done = run("defects", "orders", ranks=6, settings={"HCOLL_ENABLE_SHARP": level}, mpirun=["--oversubscribe", "-H", "h1:2,h2:1,h3:1,h4:2"])

@@ -210,6 +210,12 @@ class Hygiene(unittest.TestCase):
         self.passes_defects(2, "idup")
         self.passes_defects(3, "idup")
 
+    def test_corners_of_mpis_rules(self):
+        for ranks, env in ((2, {}), (5, {}), (7, Leaders.SOCKETS)):
+            done = run(ranks, "corners", env=env)
+            self.assertEqual(done.code, 0, done.text)
+            self.assertIn(f"corners: 11 passed on {ranks} ranks", done.out)
+
     def passes_defects(self, ranks, *args, **kwargs):
         done = run(ranks, "defects", *args, **kwargs)
         self.assertEqual(done.code, 0, done.text)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Correct MPI programs that once hung, crashed or got wrong numbers (tests/mpi/defects.c), and the lives of communicators drawn from seeds
-(tests/mpi/lives.c): on one host, with leaders of sockets, with the tree, and on the hosts of a lab. A run counts as a failure whatever goes wrong.
+(tests/mpi/lives.c), and corners of MPI's rules (tests/mpi/corners.c): on one host, with leaders of sockets, with the tree, and on the hosts of a lab. A run counts as a failure whatever goes wrong.
 
 Of a sanitizer's build: on one host and with leaders of sockets, 20 seeds; what it reports counts as well (make asan-component)."""
 
@@ -15,8 +15,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import reports  # noqa: E402  pylint: disable=wrong-import-position
 
 case = common.case
-PROGRAMS = ("uneven", "holes", "orders", "idup", "inter")
-OF_LEADERS = ("uneven", "holes")
+# Programs, and what they are asked for.
+CASES = {"uneven": ["defects", "uneven"], "holes": ["defects", "holes"], "orders": ["defects", "orders"], "idup": ["defects", "idup"],
+         "inter": ["defects", "inter"], "corners": ["corners"]}
+OF_LEADERS = ("uneven", "holes", "corners")
 # The leaders of a machine that is made up: the last of four sockets has one rank where their number is odd.
 SOCKETS = {"HWLOC_SYNTHETIC": "package:4 core:2 pu:1", "HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}
 HOSTS = ("h1:2,h2:1,h3:1,h4:1", "h1:2,h2:2,h3:2,h4:2", "h1:1,h2:3,h3:1", "h1:3,h2:3,h3:3,h4:2", "h1:1,h2:1")
@@ -86,9 +88,9 @@ def attack(rows, args):
             places[f"lab, level {level}"] = in_lab(lab, level)
     try:
         for place, run in places.items():
-            for name in PROGRAMS:
+            for name, words in CASES.items():
                 if runs > 1 or (run == with_leaders_of_sockets) == (name in OF_LEADERS):
-                    rows.add(f"defects: {name}, {place}", f"failures of {runs}", failures(run, ["defects", name], range(5, 5 + runs)), 0)
+                    rows.add(f"defects: {name}, {place}", f"failures of {runs}", failures(run, words, range(5, 5 + runs)), 0)
             rows.add(f"defects: lives, {place}", f"failures of {seeds}", failures(run, ["lives"], range(1, 1 + seeds)), 0)
     finally:
         if lab:
