@@ -342,16 +342,16 @@ static void keep_for_us(ompi_communicator_t* comm) {
   hcoll_leave_alone(comm);
 }
 
+/* A program may have thousands of communicators, and the tree a group for the first ones: said of the first without, counted in the last line. */
 static void say_no_group(hcoll_module_t* module, int status) {
-  if (0 == module->rank) {
-    HCOLL_SAY("SHArP: sharp group create failed:%s(%d)", sharp_coll_strerror(status), status);
-  }
+  char line[160];
+  snprintf(line, sizeof(line), "SHArP: sharp group create failed:%s(%d)", sharp_coll_strerror(status), status);
+  module->no_group = true;
+  hcoll_say_once(line, 0 == module->rank);
   if (mca_coll_hcoll_component.settings.level >= HCOLL_FORCE_COMM) {
     hcoll_abort(module->comm);
   }
-  if (0 == module->rank) {
-    HCOLL_SAY("SHArP: continuing without sharp on this communicator..");
-  }
+  hcoll_say_once("SHArP: continuing without sharp on this communicator..", 0 == module->rank);
 }
 
 static int group_of_leaders(struct across* across) {

@@ -36,7 +36,7 @@ static int oob_barrier(void* context) {
 
 /* Thousands of communicators may have one thing to say: it is said once, by rank 0 of the first one; the other ranks, which may be rank 0 of the
  * next, remember it as well. */
-static void say_once(const char* line, bool by_us) {
+void hcoll_say_once(const char* line, bool by_us) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static char said[8][512];
   static size_t next;
@@ -57,7 +57,7 @@ static void say_once(const char* line, bool by_us) {
 static void say_lines(char* lines, bool by_us) {
   char* rest = NULL;
   for (char* line = strtok_r(lines, "\n", &rest); NULL != line; line = strtok_r(NULL, "\n", &rest)) {
-    say_once(line, by_us);
+    hcoll_say_once(line, by_us);
   }
 }
 
@@ -142,7 +142,7 @@ int hcoll_attach_first(hcoll_module_t* module) {
       return OMPI_SUCCESS;
     case SUMAC_TEAM_PASS:
       module->state = HCOLL_PASS;
-      say_once(why, 0 == module->rank);
+      hcoll_say_once(why, 0 == module->rank);
       if (0 == module->rank) {
         hcoll_explain_none(module->comm, why);
       }

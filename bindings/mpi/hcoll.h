@@ -163,6 +163,7 @@ typedef struct hcoll_module {
   bool world;    /* of MPI_COMM_WORLD: holds the job */
   bool internal; /* of a communicator that no program sees: nothing is counted */
   bool broken;   /* an operation failed and the reason was said */
+  bool no_group; /* the tree was asked for one and had none */
   int hosts;
   void* scratch; /* packed data of blocking collectives, kept from one to the next */
   size_t scratch_bytes;
@@ -186,6 +187,9 @@ void hcoll_leave_alone(ompi_communicator_t* comm);
 int hcoll_attach_first(hcoll_module_t* module);
 /** Makes a lane's team; collective. A status of src/team. */
 int hcoll_team_make(hcoll_lane_t* lane, char* why, size_t why_bytes);
+
+/** What holds for many communicators is said once in a job, by a rank `by_us` of the first one; the others call it too. */
+void hcoll_say_once(const char* line, bool by_us);
 
 /** True: the team stands. Otherwise the call is the next module's, or `*rc_p` says what went wrong. */
 static inline bool hcoll_attach(hcoll_module_t* module, int* rc_p) {

@@ -2,8 +2,8 @@
  *
  *   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (4 that its team left to it, 2 with a user's
  *   operation or type); shared memory 40 (bcast 30, reduce 10); shared memory and leaders 2 (bcast 2); of the others next module 9 (9 that
- *   its team left to it); nonblocking before the first blocking call 3; persistent ones made by the next module 2; memory closed to
- *   single copy 5
+ *   its team left to it); nonblocking before the first blocking call 3; persistent ones made by the next module 2; communicators
+ *   without a group of the tree 1; memory closed to single copy 5
  *
  * First what the tree can do, then what went other ways. A call is counted once, by rank 0 of its communicator; calls without data
  * (count 0), and nonblocking ones as MPI itself makes to agree on context ids, are not counted. Nonblocking ones before a communicator's first blocking one are told apart. So are
@@ -20,6 +20,7 @@
 struct tally {
   sumac_counts_t teams;
   uint64_t passed[SUMAC_COLLS][HCOLL_WHYS];
+  uint64_t no_group; /* communicators for which the tree had none */
 };
 
 /* Modules of living communicators, and what those that are gone have left. */
@@ -61,6 +62,7 @@ static void add_module(struct tally* sum, const hcoll_module_t* module) {
   if (0 != module->rank) {
     return;
   }
+  sum->no_group += module->no_group;
   for (int way = 0; way < SUMAC_WAYS; ++way) {
     sum->teams.calls[SUMAC_COLL_ALLREDUCE][way] -= module->agreements[way];
   }
@@ -205,6 +207,9 @@ static void print(const struct tally* sum, uint64_t job_id) {
   }
   if (order > 0) {
     put(&text, "; persistent ones made by the next module %" PRIu64, order);
+  }
+  if (sum->no_group > 0) {
+    put(&text, "; communicators without a group of the tree %" PRIu64, sum->no_group);
   }
   if (sum->teams.closed > 0) {
     put(&text, "; memory closed to single copy %" PRIu64, sum->teams.closed);
