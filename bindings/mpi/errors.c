@@ -8,8 +8,8 @@
 #include "job.h"
 #include "ompi/errhandler/errcode.h"
 
-/* A reason mostly holds for many communicators: the newest ones are remembered. Codes live until MPI_Finalize, so a program that goes on
- * failing for ever new reasons gets no more of them. */
+/* A reason mostly holds for many communicators, so it is looked up first. Codes live until MPI_Finalize: a program that goes on failing for
+ * ever new reasons gets MPI_ERR_OTHER in the end. */
 #define REASONS_MAX 32
 
 int hcoll_error_code(const char* words) {
