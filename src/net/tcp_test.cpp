@@ -252,7 +252,7 @@ TEST(Tcp, WhoseBusinessIsOverMakesRoomForStrangers) {
   ASSERT_TRUE(drive({&server, &client}, [&] { return client.closed.size() == 1; })) << "two of the three may stay";
   EXPECT_TRUE(client.closed.contains(conns[0].value));
   const std::string message(1000, 'x');
-  client.send(conns[1], message);
+  client.send(conns[1], {}, message);
   ASSERT_TRUE(drive({&server, &client}, [&] { return server.received == 1; })) << "as long as they do, they are heard";
   client.connect(server.transport->address());
   ASSERT_TRUE(drive({&server, &client}, [&] { return client.closed.size() == 2; }));
@@ -261,16 +261,16 @@ TEST(Tcp, WhoseBusinessIsOverMakesRoomForStrangers) {
 
 TEST(Tcp, AStrangerSaysLittle) {
   End server(among_strangers(2)), client(TransportConfig{});
-  const std::string legal(256, 'x'), more(257, 'x');
+  const std::string legal(255, 'x'), more(256, 'x');  // and one behind it
   const ConnId known = client.connect(server.transport->address()),
                stranger = client.connect(server.transport->address());
   ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 2; }));
-  client.send(known, legal);
-  client.send(stranger, legal);
+  client.send(known, legal, "x");
+  client.send(stranger, legal, "x");
   ASSERT_TRUE(drive({&server, &client}, [&] { return server.received == 2; }));
   server.transport->admit(server.accepted[0]);
-  client.send(known, more);
-  client.send(stranger, more);
+  client.send(known, more, "x");
+  client.send(stranger, more, "x");
   ASSERT_TRUE(drive({&server, &client}, [&] { return server.received == 3 && client.closed.size() == 1; }));
   EXPECT_TRUE(client.closed.contains(stranger.value));
   EXPECT_NE(server.closed.begin()->second.context.find("longer than message_max"), std::string::npos);
