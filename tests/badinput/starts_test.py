@@ -169,7 +169,7 @@ class Levels(ground.Scenario):
         for level in (1, 4):
             with self.subTest(level=level):
                 done = self.program(level, house.socket)
-                self.assertRegex(done.err, r"No Aggregation Manager .*no manager at 127\.0\.0\.1:1 .*start sharp_am", done.text)
+                self.assertRegex(done.err, r"No Aggregation Manager .*no manager at unix:\S+am.sock .*start sharp_am", done.text)
                 self.assertEqual(done.code == 0, level == 1, done.text)
         house.close()
         self.nothing_left()
