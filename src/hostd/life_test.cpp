@@ -132,6 +132,7 @@ class World {
       case HostUp::kBegin: return run(core_->job_begins(stream, up.begin(), now_));
       case HostUp::kEnd: return run(core_->job_ends(stream, up.end(), now_));
       case HostUp::kRenew: return run(core_->host_renews(stream, up.renew(), now_));
+      case HostUp::kRankDied: return run(core_->rank_died(stream, up.rank_died()));
       case HostUp::WHAT_NOT_SET: FAIL();
     }
   }

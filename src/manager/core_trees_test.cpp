@@ -179,6 +179,7 @@ struct World {
       case control::v1::NodeDown::kRevoke:
         node.shards.at(down.revoke().tree()).grants.erase(down.revoke().job_id());
         break;
+      case control::v1::NodeDown::kRankDied: ADD_FAILURE() << "no rank dies here"; break;
       case control::v1::NodeDown::WHAT_NOT_SET: ADD_FAILURE();
     }
     add_all(core->node_acks(node.stream, down.sequence(), now));
