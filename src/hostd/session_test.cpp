@@ -57,6 +57,7 @@ struct Attached {
     grant->mutable_grant()->set_max_group_channels(1);
     grant->mutable_grant()->set_num_trees(1);
     grant->set_features(1);
+    grant->set_key(std::string(16, 'k'));
     auto* tree = grant->add_trees();
     tree->set_tree_id(1);
     tree->set_root_node(1);
