@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""neighbour: a job that never reads, opens groups without end, asks for every quota and dies in mid-operation.
+
+Another user's job gets its default quota at once, the same user's after at most 30 s. Long form: and the honest job's p99 is at most 2 x a quiet control."""
+
+import os
+import time
+
+import common
+import f10_hold
+import tenant
+import wire
+
+CHUNK = 64 << 10
+
+
+def bad(path, tell, end, long):
+    os.nice(19)  # what it takes of the processors is not what is tested
+    job = f10_hold.everything(path)
+    members = [job.member(rank) for rank in range(16)]
+    os.write(tell, b"r")
+    groups, token, stop = 0, 0, False
+    os.set_blocking(end, False)
+    while not stop:
+        try:
+            stop = bool(os.read(end, 1))
+        except BlockingIOError:
+            pass
+        for rank, member in enumerate(members):
+            token += 1
+            try:
+                group = member.open(token, 1)
+                if group:
+                    groups += 1
+                    member.join(group, 0, 1, osts=4)
+                    if member.joined() is not None:
+                        for number in range(3):
+                            member.contribute(group, number, 0, data=bytes(128))
+                        member.link.send(wire.CONTRIBUTE, b"", tree_id=job.tree_id, group_id=group, sequence=3, coll=tenant.BARRIER, origin=0, members=1)
+            except (OSError, AssertionError):
+                members[rank] = revived(job, rank)
+        if not long and groups:
+            break
+    job.dies()  # in mid-operation: nobody has left
+    start = time.monotonic()
+    os.write(tell, b"d")
+    return {"groups": groups, "seconds": f10_hold.granted_after(path, start) if long else 0}
+
+
+def revived(job, rank):
+    try:
+        return job.member(rank)
+    except (OSError, AssertionError):
+        time.sleep(0.05)  # it is sent away for now; the attack is not a test of ours
+        return job.member(rank)
+
+
+def latencies(house, number, seconds):
+    """Of barriers of two members."""
+    job = tenant.Job(house.socket, number, ranks=2)
+    members = [job.member(rank) for rank in range(2)]
+    group = members[0].open(1, 2)
+    for rank, member in enumerate(members):
+        member.join(group, rank, 2)
+    for member in members:
+        member.joined()
+    took, end, at = [], time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        start = time.monotonic()
+        for rank, member in enumerate(members):
+            member.contribute(group, at, rank, coll=tenant.BARRIER)
+        for member in members:
+            member.expect(wire.RESULT)
+        took.append(time.monotonic() - start)
+        at += 1
+    job.dies()
+    return sorted(took)
+
+
+def p99(sorted_times):
+    return sorted_times[len(sorted_times) * 99 // 100]
+
+
+def attack(rows, args):
+    house = common.House("neighbour")
+    seconds = 10 if args.long else 1
+    quiet = latencies(house, 20, seconds)
+    heard, tell = os.pipe()
+    end, done = os.pipe()
+    stranger = common.Stranger(bad, str(house.socket), tell, end, args.long)
+    os.close(tell)
+    if os.read(heard, 1) != b"r":
+        stranger.result()
+    if args.long:
+        beside = latencies(house, 21, seconds)
+        print(f"neighbour: p99 alone {1e6 * p99(quiet):.0f} us, beside {1e6 * p99(beside):.0f} us; {len(beside)} barriers", flush=True)
+        rows.add("neighbour p99 of an honest job", "x of a quiet control", p99(beside) / p99(quiet), 2)
+    os.write(done, b"e")
+    if os.read(heard, 1) != b"d":
+        stranger.result()
+    start = time.monotonic()
+    try:
+        tenant.Job(house.socket, 22).dies()
+        waited = time.monotonic() - start
+    except tenant.Refused as why:
+        print(f"neighbour: {why}", flush=True)
+        waited = 60.0
+    rows.add("neighbour another user's default quota", "s until it is granted", waited, 2.5)
+    got = stranger.result(120)
+    print(f"neighbour: {got}", flush=True)
+    if args.long:
+        rows.add("neighbour the same user's default quota", "s until it is granted", got["seconds"], 31)
+    house.close()
+
+
+if __name__ == "__main__":
+    common.main(attack, __doc__)
