@@ -70,7 +70,9 @@ Daemons::Daemons(const Shape& shape) {
   const auto start = [&](const std::string& name, std::vector<std::string> command) {
     this->start(name, std::move(command), shape.environment);
   };
-  if (shape.manager) start("sharp_am", {"sharp_am", "--fabric", dir_ + "/fabric.yaml", "--listen", manager});
+  if (shape.manager)
+    start("sharp_am",
+          {"sharp_am", "--fabric", dir_ + "/fabric.yaml", "--listen", manager, "--user-share-max-percent", "100"});
   if (shape.nodes)
     for (const auto& node : nodes)
       start(node, {"sharp_an", "--name", node, "--manager", manager, "--listen", "127.0.0.1:0"});
