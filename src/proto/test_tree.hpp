@@ -301,6 +301,7 @@ struct StandingGroup {
   }
   template <class Change>
   void make(const Change& change) {
+    for (std::size_t rank = 0; rank < groups.size(); ++rank) clients[rank]->client->detach(*groups[rank]);
     groups.clear();
     groups = join_group(tree, clients, ++tokens, [&](ClientGroupConfig& config) {
       config.osts = wish;
