@@ -27,6 +27,7 @@ struct TestNode {
     DataPathConfig config;
     bound_memory(256u << 20, net, config.limits);
     net.strangers_max = strangers_max;
+    net.handshake_timeout = Millis(600'000);  // nobody is sent away for a machine that is slow
     config.name = fmt::format("an-{}", id);
     config.retry_min = config.retry_max = Millis(5);
     data.emplace(config, net::make_transport(net, pool).value(), pool, log);
@@ -331,8 +332,11 @@ TEST(DataPath, members_find_room_beside_any_number_of_strangers) {
   EXPECT_TRUE(group.allreduce(100, 5));
   EXPECT_GE(tree.one.data->transport().stats().displaced, 200u);
   EXPECT_LE(tree.one.data->node()->links(), tree.one.strangers_max + 1);
-  EXPECT_EQ(std::count(tree.one.lines.begin(), tree.one.lines.end(), '\n'), 2)
-      << "the parent, and the crowd: " << tree.one.lines;
+  const std::string_view words = "others came before it had shown who it is";
+  std::size_t lines = 0;
+  for (auto at = tree.one.lines.find(words); at != std::string::npos; at = tree.one.lines.find(words, at + 1)) ++lines;
+  EXPECT_GE(lines, 1u);
+  EXPECT_LE(lines, 10u) << "one a minute, however slow this machine is: " << tree.one.lines;
 }
 
 TEST(MemoryBound, there_is_memory_for_a_message_of_every_connection) {
