@@ -344,12 +344,12 @@ TEST(MemoryBound, there_is_memory_for_a_message_of_every_connection) {
     const char* name;
     std::size_t memory_mib;
     std::uint32_t chunk;
-    std::size_t connections;
+    std::size_t connections, strangers;
   } rows[] = {
-      {"the defaults", 1024, 64 << 10, 4096},
-      {"large chunks", 1024, 1 << 20, 383},
-      {"a small node", 64, 64 << 10, 382},
-      {"a node that is too small, and says so", 2, 64 << 10, kConnectionsMin},
+      {"the defaults", 1024, 64 << 10, 4096, 512},
+      {"large chunks", 1024, 1 << 20, 383, 47},
+      {"a small node", 64, 64 << 10, 382, 47},
+      {"a node that is too small, and says so", 2, 64 << 10, kConnectionsMin, 8},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -363,7 +363,7 @@ TEST(MemoryBound, there_is_memory_for_a_message_of_every_connection) {
         limits.window_bytes + net.connections_max * BufferPool::footprint(net.message_max) <= row.memory_mib << 20;
     EXPECT_EQ(shortage(bound, net).empty(), is_enough);
     EXPECT_EQ(is_enough, row.connections > kConnectionsMin);
-    EXPECT_EQ(net.strangers_max, std::max<std::size_t>(1, row.connections / 8));
+    EXPECT_EQ(net.strangers_max, row.strangers);
   }
 }
 

@@ -100,7 +100,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     one.net.listen = *std::move(listen);
     // Half of them for the first tree, half of the rest for the next: where few are legal, all trees have some, and together never too many.
     one.net.connections_max = std::min(one.net.connections_max, descriptors >> std::min(k + 1, 31u));
-    one.net.strangers_max = std::max<std::size_t>(1, one.net.connections_max / 8);
+    one.net.strangers_max = strangers_max(one.net.connections_max);
     auto shard = Shard::start(one, *wake, log);
     if (!shard) return shard;
     // On its own thread: those that gRPC starts inherit nothing. Its name is what top -H and perf show.

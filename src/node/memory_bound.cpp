@@ -11,6 +11,11 @@ std::size_t mib(std::size_t bytes) { return (bytes + (1u << 20) - 1) >> 20; }
 
 }  // namespace
 
+std::size_t strangers_max(std::size_t connections) noexcept {
+  constexpr std::size_t kFew = 16;
+  return std::max({std::size_t{1}, connections / 8, std::min(kFew, connections / 2)});
+}
+
 MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::NodeLimits& limits) {
   net.message_max = std::max(limits.payload_max, limits.chunk_max) + 256;
   net.answers_max = kAnswersMax;
@@ -20,7 +25,7 @@ MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::N
   net.connections_max = std::clamp((memory - limits.window_bytes) / BufferPool::footprint(net.message_max),
                                    kConnectionsMin, net.connections_max);
   net.stranger_bytes = kStrangerBytes;
-  net.strangers_max = std::max<std::size_t>(1, net.connections_max / 8);
+  net.strangers_max = strangers_max(net.connections_max);
   return {.messages = memory,
           .queues = net::queue_bytes_max(net),
           .tables = proto::table_bytes(limits, net.connections_max),

@@ -18,6 +18,10 @@ inline constexpr std::size_t kStrangerBytes = 256;
 /// A node with memory for fewer connections takes so many all the same: with fewer it is of no use.
 inline constexpr std::size_t kConnectionsMin = 16;
 
+/// How many of a node's connections those may hold that have not proven who they are: an eighth. Of a small node more, up to half: its
+/// own ranks come all at once, and the oldest of too many strangers is sent away.
+std::size_t strangers_max(std::size_t connections) noexcept;
+
 struct MemoryBound {
   std::size_t messages = 0, queues = 0, tables = 0;  ///< Bytes, of each tree that the node works in.
   std::size_t program = 0;                           ///< Once.
@@ -26,7 +30,7 @@ struct MemoryBound {
 };
 
 /// `memory`: the pool's limit. Sets what must be set for the bound to hold: message_max, answers_max, the windows' bytes, and as many
-/// connections as there is memory for the message that each may have begun to send; an eighth of them for strangers.
+/// connections as there is memory for the message that each may have begun to send; strangers_max() of them for strangers.
 MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::NodeLimits& limits);
 /// Empty: there is memory for a message of each connection. Else what to change, for people.
 std::string shortage(const MemoryBound& bound, const net::TransportConfig& net);
