@@ -35,7 +35,7 @@ class Hosts(case.OnLab):
     def test_the_tree_between_hosts(self):
         settings = {"HCOLL_ENABLE_SHARP": "2", "SHARP_COLL_ENABLE_SAT": "1"}
         done = self.right(8, 60, settings, "--map-by", "node", seed=4)
-        self.assertGreater(done.tally["tree"], 20, done.text)
+        self.assertGreater(done.tally["tree"], 10, done.text)
 
     def test_blocks_for_all_on_hosts_of_all_kinds(self):
         """alltoall(v) and reduce_scatter_block in all their forms, sizes on both sides of the limit of a block, vectors of many chunks."""
@@ -44,7 +44,7 @@ class Hosts(case.OnLab):
                                 ("four, four and one", 9, "ppr:4:node")):
             with self.subTest(name):
                 done = self.right(ranks, 60, settings, "--map-by", by, seed=5, which=BLOCKS)
-                self.assertGreater(done.tally["leaders"], 60, done.text)
+                self.assertGreater(done.tally["leaders"], 40, done.text)
 
     def test_parts_of_a_sum_by_the_tree(self):
         settings = {"HCOLL_ENABLE_SHARP": "2", "SHARP_COLL_ENABLE_SAT": "1", "SUMAC_TEAM_CHUNK": "4k"}
