@@ -54,6 +54,8 @@ Result<> ManagerProcess::start() {
                                    directory_ + "/state",
                                    "--log-file",
                                    directory_ + "/am.log",
+                                   "--user-share-max-percent",
+                                   "100",  // its simulated hosts all have one user's jobs
                                    "--ready-fd",
                                    "3"};
   command.insert(command.end(), options_.begin(), options_.end());
