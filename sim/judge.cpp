@@ -186,4 +186,18 @@ std::string left_behind(const NodeBox& node, bool revoked) {
   return {};
 }
 
+std::string still_waiting(const std::vector<std::unique_ptr<Session>>& sessions) {
+  std::string text;
+  for (const auto& session : sessions) {
+    if (session->judged) continue;
+    text += fmt::format(" session {}.{} group {} waits for", session->track, session->index, session->group_id);
+    for (const Member* member : session->members)
+      if (member->fate == Member::Fate::running)
+        text += fmt::format(" rank {} (client {}, {}, {} of {} operations)", member->rank, member->client,
+                            member->group ? proto::to_string(member->group->phase()) : "no id", member->completed,
+                            session->plan->ops.size());
+  }
+  return text;
+}
+
 }  // namespace sumac::sim

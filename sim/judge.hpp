@@ -32,4 +32,7 @@ std::string given_too_much(const NodeBox& node);
 /// What a node still has when nobody has a group any more; empty: nothing.
 std::string left_behind(const NodeBox& node, bool revoked);
 
+/// Whom each session that is not over waits for, for people.
+std::string still_waiting(const std::vector<std::unique_ptr<Session>>& sessions);
+
 }  // namespace sumac::sim

@@ -62,6 +62,12 @@ inline OpPlan planned(const Member& member, std::uint32_t index) {
   return possible(member, member.session->plan->ops[index]);
 }
 
+inline wire::Nonce draw_nonce(Random& random) {
+  wire::Nonce drawn;
+  for (auto& byte : drawn) byte = static_cast<std::uint8_t>(random.below(256));
+  return drawn;
+}
+
 struct Client : proto::Outbox {
   explicit Client(Network& n, EndId e) : network(n), end(e) {}
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override {

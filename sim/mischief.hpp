@@ -9,6 +9,12 @@
 
 namespace sumac::sim {
 
+/// Scenarios in which a stranger acts.
+constexpr bool has_rogue(Scenario scenario) {
+  return scenario == Scenario::stranger || scenario == Scenario::false_parent || scenario == Scenario::garbage ||
+         scenario == Scenario::false_join;
+}
+
 /// A barrier of this member with a number that its window cannot reach.
 std::vector<std::byte> far_number(const wire::AggHeader& sent, const proto::ClientGroup& group, std::uint32_t rank);
 

@@ -43,7 +43,8 @@ class World {
     build();
     while (failure_.empty() && !finished()) {
       if (!network_.step()) fail("nothing is left to happen, but not all members are done");
-      if (network_.now() > Time{} + kTimeLimit || network_.deliveries() > kDeliveriesMax) fail(stuck());
+      if (network_.now() > Time{} + kTimeLimit || network_.deliveries() > kDeliveriesMax)
+        fail(fmt::format("stuck after {} messages:{}", network_.deliveries(), still_waiting(sessions_)));
     }
     if (failure_.empty()) final_checks();
     report_.failure = failure_;
@@ -63,14 +64,7 @@ class World {
     if (failure_.empty()) failure_ = std::move(text);
   }
   bool is(Scenario scenario) const { return plan_.scenario == scenario; }
-  bool has_rogue() const {
-    return is(Scenario::stranger) || is(Scenario::false_parent) || is(Scenario::garbage) || is(Scenario::false_join);
-  }
-  wire::Nonce nonce() {
-    wire::Nonce drawn;
-    for (auto& byte : drawn) byte = static_cast<std::uint8_t>(nonces_.below(256));
-    return drawn;
-  }
+  wire::Nonce nonce() { return draw_nonce(nonces_); }
 
   // ---- building -------------------------------------------------------------------------------------------
 
@@ -252,7 +246,8 @@ class World {
     if (track == 0 && index == plan_.victim_session) {
       victim_ = session->members[plan_.victim];
       victim_leaf_ = plan_.leaf[victim_->client];
-      if (has_rogue()) rogue();  // it has proven itself long before its moment: only what it says then is to be noticed
+      if (has_rogue(plan_.scenario))
+        rogue();  // it has proven itself long before its moment: only what it says then is to be noticed
     }
     sessions_.push_back(std::move(session));
     Session& s = *sessions_.back();
@@ -568,20 +563,6 @@ class World {
     for (const auto& node : nodes_) fail(left_behind(*node, revoked_));
     rogue_group_.reset();
     if (const auto held = network_.buffers_in_use(); held != 0) fail(fmt::format("{} buffers are still held", held));
-  }
-
-  std::string stuck() const {
-    std::string text = fmt::format("stuck after {} messages:", network_.deliveries());
-    for (const auto& session : sessions_) {
-      if (session->judged) continue;
-      text += fmt::format(" session {}.{} group {} waits for", session->track, session->index, session->group_id);
-      for (const Member* member : session->members)
-        if (member->fate == Member::Fate::running)
-          text += fmt::format(" rank {} (client {}, {}, {} of {} operations)", member->rank, member->client,
-                              member->group ? proto::to_string(member->group->phase()) : "no id", member->completed,
-                              session->plan->ops.size());
-    }
-    return text;
   }
 
   const Plan& plan_;

@@ -18,7 +18,8 @@ KILLED = [SUMAC, "run", "--tree", "mpirun", "--oversubscribe", *ground.ROOT, "-n
 
 class Daemons(ground.Scenario):
     def setUp(self):
-        self.house = ground.House(self.id().split(".")[-1][:40])
+        # The next job wants all of the node, and is the same user's.
+        self.house = ground.House(self.id().split(".")[-1][:40], words={"sharp_am": ("--user-share-max-percent", "100")})
         self.addCleanup(self.nothing_left)
         self.addCleanup(self.house.close)
 
