@@ -46,7 +46,7 @@ TEST(JobKeys, a_wrong_key_is_refused_and_disturbs_nobody) {
     }));
     EXPECT_THAT(stranger.link().why_closed(), HasSubstr("it does not know the key"));
   }
-  EXPECT_TRUE(tree.one->says("it does not have the key of its job"));
+  // The node proved itself with the job's real key, so the stranger left first. A stranger that goes on is a row in node/data_path_test.cpp.
   for (std::int64_t i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(100, i));
   EXPECT_TRUE(group.leave());
 }

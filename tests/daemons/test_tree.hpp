@@ -118,8 +118,8 @@ struct Tree {
   }
   void start_manager() {
     // The jobs of a test are all of one user.
-    std::vector<std::string> arguments{"--fabric", scratch.file("fabric.yaml", fabric), "--listen", manager,
-                                       "--user-share-max-percent", "100"};
+    std::vector<std::string> arguments{"--fabric", scratch.file("fabric.yaml", fabric), "--listen",
+                                       manager,    "--user-share-max-percent",          "100"};
     arguments.insert(arguments.end(), manager_options.begin(), manager_options.end());
     am.emplace("sharp_am", with_tls(control::CertRole::manager, "am", arguments), scratch.file("am.log"));
   }

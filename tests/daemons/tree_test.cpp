@@ -207,7 +207,7 @@ TEST(Daemons, a_job_whose_lease_ended_makes_no_new_group_and_what_it_still_runs_
   tree.start_hostd();
   {
     Holder early(tree, 2, 0, 512);
-    EXPECT_THAT(early.refused, HasSubstr("ranks of a former job still hold them"));
+    EXPECT_THAT(early.refused, HasSubstr("ranks of 1 ended job have not left yet: nodes end what they hold in"));
   }
   EXPECT_TRUE(group.leave());
   Holder next(tree, 3, 0, 512);
