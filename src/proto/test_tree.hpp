@@ -301,7 +301,8 @@ struct StandingGroup {
   }
   template <class Change>
   void make(const Change& change) {
-    for (std::size_t rank = 0; rank < groups.size(); ++rank) clients[rank]->client->detach(*groups[rank]);
+    for (std::size_t rank = 0; rank < groups.size(); ++rank)
+      if (groups[rank]) clients[rank]->client->detach(*groups[rank]);  // a test may have taken it over
     groups.clear();
     groups = join_group(tree, clients, ++tokens, [&](ClientGroupConfig& config) {
       config.osts = wish;
