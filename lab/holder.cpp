@@ -118,7 +118,7 @@ class Lab {
     signals_ = UniqueFd{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
   }
 
-  /// By which the daemons of a place, and people in it, prove who they are.
+  /// These certificates prove the identity of a place's daemons and people.
   Result<PlaceFiles> certificates(const Place& place, const std::vector<DaemonSpec>& wanted) const {
     if (wanted.empty() || !options_.certify) return PlaceFiles{};
     Identities all{{"admin", "lab"}};

@@ -13,7 +13,7 @@
 
 namespace sumac::lab {
 
-/// Who daemons and people of one place are, "node" "an-leaf1", and the files (PEM) by which they prove it.
+/// The identity of one place's daemons and people, as "node" "an-leaf1", and the files (PEM) that prove it.
 using Identities = std::vector<std::pair<std::string, std::string>>;
 using PlaceFiles = std::map<std::string, std::string>;
 

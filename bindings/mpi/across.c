@@ -130,7 +130,7 @@ static ompi_datatype_t* unit_type(struct across_request* request, int which, siz
   return made;
 }
 
-/* What leaders pass to Open MPI depends on nothing that only one of them knows. MPI takes MPI_IN_PLACE from all ranks of an allreduce or from
+/* Leaders pass the same arguments to Open MPI, whatever only one of them knows. MPI takes MPI_IN_PLACE from all ranks of an allreduce or from
  * none, and Open MPI's choice of an algorithm depends on it: a leader with ranks behind it has its island's sum in the result already, so
  * one that is alone on its host moves its own there first. A reduce's root alone may say MPI_IN_PLACE. Blocks are counted in bytes: ranks
  * may have types of their own for the same data. */

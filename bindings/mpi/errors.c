@@ -1,4 +1,4 @@
-/* What goes wrong, as MPI's error codes: each reason is a code of its own in class MPI_ERR_OTHER, whose words MPI_Error_string gives to the
+/* Failures become MPI's error codes: each reason is a code of its own in class MPI_ERR_OTHER, whose words MPI_Error_string gives to the
  * program and MPI_ERRORS_ARE_FATAL prints. */
 #include <pthread.h>
 #include <stdio.h>

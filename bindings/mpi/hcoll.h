@@ -188,7 +188,7 @@ int hcoll_attach_first(hcoll_module_t* module);
 /** Makes a lane's team; collective. A status of src/team. */
 int hcoll_team_make(hcoll_lane_t* lane, char* why, size_t why_bytes);
 
-/** What holds for many communicators is said once in a job, by a rank `by_us` of the first one; the others call it too. */
+/** Prints once in a job a message that holds for many communicators, by a rank `by_us` of the first one; the others call it too. */
 void hcoll_say_once(const char* line, bool by_us);
 
 /** True: the team stands. Otherwise the call is the next module's, or `*rc_p` says what went wrong. */

@@ -32,7 +32,7 @@ std::string_view basename_of(const char* path) {
   return text.substr(text.rfind('/') + 1);  // npos + 1 is 0
 }
 
-/// How many bytes at the start of `text` are one character of UTF-8 beyond ASCII; 0: none are.
+/// Returns the length of the UTF-8 character beyond ASCII at the start of `text`; 0: there is none.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);

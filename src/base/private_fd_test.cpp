@@ -54,7 +54,7 @@ TEST(PrivateFd, IsClosedInAChildAndOpenInItsParent) {
   const int numbers[] = {first.get(), moved.get()};
   EXPECT_TRUE(in_child([&] {
     if (first || moved || is_open(numbers[0]) || is_open(numbers[1])) return false;
-    // What the child opens now has the same number; the copy in its memory may not close it.
+    // The child's next descriptor has the same number; the copy in its memory may not close it.
     const int raw = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     first.reset();
     return is_open(raw);

@@ -1,5 +1,5 @@
 #pragma once
-// Who may stand behind the name of a unix socket. A name proves nothing by itself: whoever may write its directory, or one above it, can put a socket of
+// This file judges which user may stand behind the name of a unix socket. A name proves nothing by itself: whoever may write its directory, or one above it, can put a socket of
 // his own there. So a daemon demands a directory that nobody else can write or replace, and a client asks the kernel who listens.
 #include <sys/types.h>
 
@@ -17,7 +17,7 @@ Result<std::string> own_socket_path(const std::string& path);
 /// else may write it and every directory above is root's alone. Errc::denied names the owner.
 Result<> check_listener(const std::string& path, uid_t listener);
 
-/// Of a connected unix socket: for the client who called listen(), for the server who called connect().
+/// Returns the user at the other end of a unix socket: the one who called listen(), or connect().
 Result<uid_t> peer_uid(int fd);
 
 }  // namespace sumac

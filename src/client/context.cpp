@@ -111,7 +111,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   return context;
 }
 
-/// Where this process's tokens of groups begin: a job of the same number may have been here before, nodes remember what they answered to its
+/// Draws the first token of this process's groups: a job of the same number may have been here before, nodes remember what they answered to its
 /// tokens, and nobody else may guess the next one.
 Outcome<> Context::draw_tokens() {
   const auto drawn = draw_secret();

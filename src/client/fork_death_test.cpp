@@ -91,7 +91,7 @@ TEST_F(World, OfSeveralContextsNoneHidesADeath) {
   EXPECT_EQ(ended[0].status, 0) << ended[0].err << daemons_->log();
 }
 
-/// What a child may do with what it inherited: call, leave by exit(), begin a job of its own. The parent notices nothing.
+/// A child may call the library that it inherited, leave by exit(), or begin a job of its own. The parent notices nothing.
 TEST_F(World, AForkedChildDoesNotDisturbItsParent) {
   const auto job = new_job_id();
   const std::uint64_t own_jobs[] = {new_job_id(), new_job_id()};
