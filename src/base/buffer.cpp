@@ -1,5 +1,6 @@
 #include "base/buffer.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <new>
@@ -13,6 +14,7 @@ inline constexpr std::uint32_t kExact = kClassCount;  // not kept on a free list
 struct PoolCore {
   BufferBlock* free[kClassCount] = {};
   std::size_t limit = 0;
+  std::size_t large_limit = 0, large_in_use = 0;
   bool orphaned = false;  // the pool is gone: buffers are freed as they come back, the last takes the core with it
   BufferPoolStats stats;
 };
@@ -56,6 +58,7 @@ std::uint32_t class_of(std::size_t size) {
 void recycle(BufferBlock* block) noexcept {
   PoolCore& core = *block->core;
   core.stats.bytes_in_use -= footprint(block->capacity);
+  if (block->capacity > BufferPool::kSmall) core.large_in_use -= footprint(block->capacity);
   --core.stats.buffers_in_use;
   if (block->size_class == kExact || core.orphaned) {
     release(core, block);
@@ -67,7 +70,10 @@ void recycle(BufferBlock* block) noexcept {
 
 }  // namespace detail
 
-BufferPool::BufferPool(std::size_t limit_bytes) : core_(new detail::PoolCore) { core_->limit = limit_bytes; }
+BufferPool::BufferPool(std::size_t limit_bytes, std::size_t small_bytes) : core_(new detail::PoolCore) {
+  core_->limit = limit_bytes;
+  core_->large_limit = limit_bytes - std::min(limit_bytes, small_bytes);
+}
 
 BufferPool::~BufferPool() {
   if (core_ == nullptr) return;
@@ -80,6 +86,10 @@ BufferPool::~BufferPool() {
 BufferRef BufferPool::acquire(std::size_t size) noexcept {
   const std::uint32_t size_class = detail::class_of(size);
   detail::BufferBlock* block = nullptr;
+  if (size > kSmall && footprint(size) > core_->large_limit - core_->large_in_use) {
+    ++core_->stats.refusals;
+    return {};
+  }
   if (size_class != detail::kExact && core_->free[size_class] != nullptr) {
     block = std::exchange(core_->free[size_class], core_->free[size_class]->next_free);
   } else {
@@ -93,6 +103,7 @@ BufferRef BufferPool::acquire(std::size_t size) noexcept {
   block->refs = 1;
   block->size = size;
   core_->stats.bytes_in_use += detail::footprint(block->capacity);
+  if (block->capacity > kSmall) core_->large_in_use += detail::footprint(block->capacity);
   ++core_->stats.buffers_in_use;
   return BufferRef(block);
 }

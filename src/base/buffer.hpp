@@ -118,8 +118,12 @@ class BufferPool {
     return sizeof(detail::BufferBlock) + size;
   }
 
-  /// `limit_bytes` bounds what the pool holds at any time, idle buffers included.
-  explicit BufferPool(std::size_t limit_bytes);
+  /// Buffers of at most so many bytes are small.
+  static constexpr std::size_t kSmall = kClasses[1];
+
+  /// `limit_bytes` bounds what the pool holds at any time, idle buffers included. Of them `small_bytes` are for small buffers only:
+  /// large ones never keep a small one waiting.
+  explicit BufferPool(std::size_t limit_bytes, std::size_t small_bytes = 0);
   ~BufferPool();
   BufferPool(BufferPool&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
   BufferPool& operator=(BufferPool&& other) noexcept {

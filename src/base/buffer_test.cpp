@@ -54,6 +54,21 @@ TEST(Buffer, CopiesShareTheBytesAndTheLastOneReturnsThem) {
   EXPECT_EQ(pool.stats().buffers_in_use, 0U);
 }
 
+TEST(Buffer, LargeOnesLeaveRoomForSmallOnes) {
+  const auto large = BufferPool::footprint(65536), small = BufferPool::footprint(2048);
+  BufferPool pool(2 * large + 3 * small, 3 * small);
+  auto a = pool.acquire(65536), b = pool.acquire(65536);
+  ASSERT_TRUE(a && b);
+  EXPECT_FALSE(pool.acquire(65536)) << "what is left is for small ones";
+  std::vector<BufferRef> held;
+  for (int i = 0; i < 3; ++i) held.push_back(pool.acquire(2048));
+  for (const auto& buffer : held) EXPECT_TRUE(buffer);
+  EXPECT_FALSE(pool.acquire(1));
+  held.clear();
+  b.reset();
+  EXPECT_TRUE(pool.acquire(65536));
+}
+
 TEST(Buffer, AtTheLimitAcquireIsEmptyUntilOneComesBack) {
   BufferPool pool(2 * (256 + 64));
   auto a = pool.acquire(1), b = pool.acquire(256);

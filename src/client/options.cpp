@@ -69,7 +69,8 @@ constexpr Option<C> kTable[] = {
                              "arrival: they are added along a fixed tree of the communicator's ranks. Rank 0 decides."),
     option<&C::sat_lock_batch>("SHARP_COLL_SAT_LOCK_BATCH_SIZE", "inf",
                                "Streaming operations per streaming lock; 1: communicators take turns; inf: held until "
-                               "comm_destroy; 0: no lock. Rank 0 decides.")
+                               "comm_destroy; 0: not asked for, but each node that has none left ends the group. "
+                               "Rank 0 decides.")
         .between(0, 4294967295),
     option<&C::lock_on_comm_init>(
         "SHARP_COLL_LOCK_ON_COMM_INIT", "0",
@@ -98,8 +99,8 @@ constexpr Option<C> kTable[] = {
     option<&C::wire_version_max>("SUMAC_COLL_WIRE_VERSION_MAX", "3",
                                  "Speak at most this version of the messages to nodes (docs/upgrade.md).")
         .between(wire::kAggVersionMin, wire::kAggVersionMax),
-    option<&C::node_lost_after>("SUMAC_COLL_NODE_LOST_AFTER", "20s",
-                                "Silence of the aggregation node that ends the job's operations; tcp only.")
+    option<&C::node_lost_after>("SUMAC_COLL_NODE_LOST_AFTER", "10s",
+                                "Silence of the aggregation node that ends the job's operations.")
         .between(100, 3600000),
     option<&C::on_failure>(
         "SUMAC_COLL_ON_FAILURE", "report",

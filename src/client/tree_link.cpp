@@ -83,7 +83,7 @@ Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree
   auto conn = transport.connect_by(interface, *leaf->address);
   if (!conn)
     return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {}: {}", *leaf->name, conn.error().context);
-  std::unique_ptr<TreeLink> link(new TreeLink(tree, *leaf->name, *leaf->address, *conn));
+  std::unique_ptr<TreeLink> link(new TreeLink(tree, *leaf->name, *leaf->address, *conn, world_rank));
   proto::ClientLinkConfig config;
   config.job_id = job.id;
   config.leaf = {tree.rank_leaf.at(world_rank), job.grant.job_key, *leaf->address};
@@ -104,16 +104,23 @@ Outcome<> TreeLink::check(net::Transport& transport, Millis patience, Millis sil
     return failure(SHARP_COLL_ECONN_TREE,
                    "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
                    node_, for_people(address_), patience.count());
-  // A frozen node must not hang the job for ever; one that is only slow (many processes on few cores) must not end it.
-  const auto ask_every = std::clamp(silent_after / 4, Millis{25}, Millis{1'000});
-  if (const auto watched = transport.watch(conn_, ask_every, silent_after);
-      watched != Errc::ok && watched != Errc::unsupported)
+  // A frozen node must not hang the job for ever; one that is only slow (many processes on few cores) must not end it. It says by itself
+  // that it lives.
+  if (transport.watch(conn_, Millis{0}, silent_after) != Errc::ok)
     return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {} is gone again", node_,
                    for_people(address_));
   return {};
 }
 
+void TreeLink::on_closed(const Error& why) {
+  end_ = net::peer_end(why);
+  engine_->on_closed(why, monotonic_now());
+}
+
 std::string TreeLink::describe() const {
+  if (end_.silence.count() != 0)
+    return fmt::format(" (node {} ({}) stopped answering; rank {} noticed after {:.1f} s)", node_, end_.host,
+                       world_rank_, static_cast<double>(end_.silence.count()) / 1000);
   return fmt::format(" (node {} at {}: {}; look at its log)", node_, address_, engine_->why_closed());
 }
 

@@ -31,18 +31,21 @@ class TreeLink {
   const std::string& why_closed() const noexcept { return engine_->why_closed(); }
   /// The node has proven that it knows the job's key, and both speak a version in common; a refusal names both ranges.
   bool settled() const noexcept { return engine_->settled(); }
-  /// " (node an-leaf1 at tcp:10.0.0.1:7000: silent for 2000 ms; look at its log)"
+  /// " (node an-leaf1 (10.77.0.6) stopped answering; rank 3 noticed after 1.0 s)"
   std::string describe() const;
 
   void on_connected() noexcept { is_connected_ = true; }
-  void on_closed(const Error& why) { engine_->on_closed(why, monotonic_now()); }
+  void on_closed(const Error& why);
 
  private:
-  TreeLink(const JobTree& tree, const std::string& node, const std::string& address, net::ConnId conn)
-      : tree_(tree), node_(node), address_(address), conn_(conn) {}
+  TreeLink(const JobTree& tree, const std::string& node, const std::string& address, net::ConnId conn,
+           std::uint32_t world_rank)
+      : tree_(tree), node_(node), address_(address), conn_(conn), world_rank_(world_rank) {}
   const JobTree& tree_;
   const std::string &node_, &address_;  ///< Of the leaf; they live in the job.
   const net::ConnId conn_;
+  const std::uint32_t world_rank_;
+  net::PeerEnd end_;
   bool is_connected_ = false;
   std::unique_ptr<proto::ClientLink> engine_;
 };

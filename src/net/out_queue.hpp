@@ -33,6 +33,11 @@ class OutQueue {
   bool empty() const noexcept { return count_ == 0; }
   std::size_t count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return bytes_; }  ///< Not yet accepted by the kernel.
+  /// Of the pool's memory, by messages that are not wholly out.
+  std::size_t held() const noexcept { return held_; }
+  static std::size_t held_by(const Payload& body) noexcept {
+    return body.owner ? BufferPool::footprint(body.owner.capacity()) : 0;
+  }
 
   /// A message whose first `sent` bytes are out already.
   void push(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body,
@@ -44,6 +49,7 @@ class OutQueue {
       std::copy(head.begin(), head.end(), std::copy(frame_header.begin(), frame_header.end(), m.head.begin()));
       m.head_bytes = frame_header.size() + head.size();
       m.body = body;
+      held_ += held_by(body);
     } else {
       m.head_bytes = 0;
       m.copy.clear();
@@ -86,6 +92,7 @@ class OutQueue {
     while (count_ > 0 && sent_ >= at(0).bytes()) {
       OutMessage& m = at(0);
       sent_ -= m.bytes();
+      held_ -= held_by(m.body);
       m.body = {};
       m.copy = {};
       first_ = (first_ + 1) % ring_.size();
@@ -105,7 +112,7 @@ class OutQueue {
 
   void clear() noexcept {
     ring_.clear();
-    first_ = count_ = sent_ = bytes_ = 0;
+    first_ = count_ = sent_ = bytes_ = held_ = 0;
   }
 
  private:
@@ -121,7 +128,7 @@ class OutQueue {
   std::vector<OutMessage> ring_;
   std::size_t first_ = 0, count_ = 0;
   std::size_t sent_ = 0;  ///< Bytes of the first message that are out.
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0, held_ = 0;
 };
 
 }  // namespace sumac::net

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/private_fd.hpp"
+#include "net/heartbeat.hpp"
 #include "net/out_queue.hpp"
 #include "net/tcp_frame.hpp"
 #include "net/transport.hpp"
@@ -63,9 +64,12 @@ class TcpConnection {
   OutQueue out;
   std::string peer_name;
   std::uint32_t peer_message_max = 0;  ///< 0: not heard yet.
+  std::size_t held_max = SIZE_MAX;     ///< Of the pool's bytes, in `out`.
   Error why;
 
   // The transport's notes.
+  std::uint64_t owner = 0,
+                served = 0;  ///< served: number of its last turn, while more is ready than one pass can take.
   bool in_armed = true, out_armed = false;  ///< What epoll watches.
   bool dirty = false;                       ///< On the list of those to flush.
   bool tell_writable = false;               ///< send() answered `again`.
@@ -83,8 +87,7 @@ class TcpConnection {
   bool shut = false;       ///< Our direction has ended.
   bool stranger = false;   ///< It was accepted, and nobody has said admit() yet.
   Time deadline = kNever;  ///< Of connecting, greeting and flushing.
-  Duration watch_every{0}, watch_silent_after{0};
-  Time heard_at{}, asked_at = kNever;  ///< asked_at: of the ping that nobody answered yet.
+  Heartbeat heartbeat;
 
  private:
   ssize_t read_some(Landing& landing, std::size_t& wanted, TransportStats& stats);

@@ -25,7 +25,10 @@ Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
     conn->tell_writable = true;
     return Errc::again;
   }
+  if (!conn->out.empty() && body.owner && conn->out.held() + OutQueue::held_by(body) > conn->held_max)
+    return Errc::exhausted;
   ++stats_.messages_out;
+  conn->heartbeat.spoke = true;
   const auto frame = encode_frame_header(FrameType::data, static_cast<std::uint32_t>(bytes));
   // Messages may follow our greeting at once; the peer's answer is not waited for.
   const bool connected = conn->state != TcpState::connecting;
@@ -87,6 +90,15 @@ void TcpTransport::uncork() {
   if (--corked_ == 0 && !dirty_.empty()) flush_dirty();
 }
 
+void TcpTransport::limit_held(ConnId id, std::size_t bytes) {
+  if (TcpConnection* conn = find(id); conn != nullptr) conn->held_max = bytes;
+}
+
+std::size_t TcpTransport::held(ConnId id) const {
+  const TcpConnection* conn = find(id);
+  return conn == nullptr ? 0 : conn->out.held();
+}
+
 void TcpTransport::detach(ConnId id) {
   TcpConnection* conn = find(id);
   if (conn == nullptr || conn->state == TcpState::dead) return;
@@ -112,14 +124,14 @@ void TcpTransport::close(ConnId id, bool flush) {
 Errc TcpTransport::watch(ConnId id, Millis every, Millis silent_after) {
   TcpConnection* conn = find(id);
   if (conn == nullptr || conn->state == TcpState::dead) return Errc::lost;
-  if (every.count() < 0 || (every.count() > 0 && silent_after.count() <= 0)) return Errc::invalid;
-  watched_ += (every.count() > 0 ? 1 : 0);
-  watched_ -= (conn->watch_every.count() > 0 ? 1 : 0);
-  conn->watch_every = every;
-  conn->watch_silent_after = silent_after;
-  conn->asked_at = kNever;
-  conn->heard_at = now_ = monotonic_now();
-  if (every.count() > 0) due_by(conn->heard_at + every);
+  if (every.count() < 0 || silent_after.count() < 0) return Errc::invalid;
+  watched_ -= conn->heartbeat.on() ? 1 : 0;
+  conn->heartbeat.set(every, silent_after);
+  watched_ += conn->heartbeat.on() ? 1 : 0;
+  if (watched_ == 0) beats_.stop();
+  if (!conn->heartbeat.on()) return Errc::ok;
+  beats_.begin(conn->heartbeat, monotonic_now());
+  due_by(beats_.next());
   return Errc::ok;
 }
 
@@ -131,6 +143,8 @@ void TcpTransport::check_times(Time now) {
     listener_paused_ = epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0;
     if (listener_paused_) due_by(now + kAcceptRetry);
   }
+  const bool is_beat = now >= beats_.next();
+  const Duration passed = is_beat ? beats_.take(now) : Duration{0};
   table_.each([&](TcpConnection& conn) {
     if (conn.state == TcpState::dead) return;
     if (now >= conn.deadline) {
@@ -141,22 +155,25 @@ void TcpTransport::check_times(Time now) {
       return ended(conn);
     }
     due_by(conn.deadline);
-    if (conn.watch_every.count() > 0 && !conn.disowned) check_watch(conn, now);
+    if (is_beat && conn.heartbeat.on() && !conn.disowned) beat(conn, passed);
   });
+  due_by(beats_.next());
 }
 
-void TcpTransport::check_watch(TcpConnection& conn, Time now) {
-  if (conn.state != TcpState::open) return due_by(now + conn.watch_every);  // until then the greeting's deadline counts
-  if (conn.asked_at == kNever) {
-    if (now - conn.heard_at < conn.watch_every) return due_by(conn.heard_at + conn.watch_every);
+void TcpTransport::beat(TcpConnection& conn, Duration passed) {
+  if (conn.state != TcpState::open) return;  // until then the greeting's deadline counts
+  const bool is_silent = conn.heartbeat.beat(passed);
+  if (conn.heartbeat.tells()) {
     conn.out.push_urgent(encode_frame_header(FrameType::ping, 0));
     mark_dirty(conn);
-    conn.asked_at = now;
   }
-  if (now - conn.asked_at < conn.watch_silent_after) return due_by(conn.asked_at + conn.watch_silent_after);
-  // Its answer may lie in the socket, unread: because we slept, or because this pass had its fill of other messages.
-  if (conn.stalled || conn.has_unread_input()) return due_by(now + conn.watch_every);
-  const auto silent = std::chrono::duration_cast<Millis>(now - conn.heard_at);
+  if (!is_silent) return;
+  // What it said may lie in the socket, unread: because we slept, or because this pass had its fill of other messages.
+  if (conn.stalled || conn.muted || conn.asks || conn.has_unread_input()) {
+    conn.heartbeat.heard = true;
+    return;
+  }
+  const auto silent = std::chrono::duration_cast<Millis>(conn.heartbeat.silence);
   conn.fail_with(Errc::timeout, fmt::format("silent for {} ms", silent.count()));
   ended(conn);
 }

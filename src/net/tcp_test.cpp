@@ -366,6 +366,56 @@ TEST(Tcp, AFrozenPeerIsSilent) {
   ::close(ready[1]);
 }
 
+TEST(Tcp, JobsTakeTurnsHoweverManyConnectionsOneHas) {
+  constexpr std::size_t kFlood = 20, kEach = 200;
+  End server(listening()), flood(TransportConfig{}), other(TransportConfig{});
+  std::vector<ConnId> conns;
+  for (std::size_t i = 0; i < kFlood; ++i) conns.push_back(flood.connect(server.transport->address()));
+  ASSERT_TRUE(drive({&server, &flood}, [&] { return flood.connected.size() == kFlood; }));
+  const ConnId lone = other.connect(server.transport->address());
+  ASSERT_TRUE(
+      drive({&server, &other}, [&] { return other.connected.size() == 1 && server.accepted.size() == kFlood + 1; }));
+  for (std::size_t i = 0; i < kFlood; ++i) server.transport->belongs_to(server.accepted[i], 1);
+  server.transport->belongs_to(server.accepted[kFlood], 2);
+  for (const ConnId conn : conns)
+    for (std::size_t i = 0; i < kEach; ++i) ASSERT_EQ(flood.send(conn, "flood"), Errc::ok);
+  // Everything lies in the server's sockets now. One pass notices that there is too much for it.
+  server.progress();
+  ASSERT_EQ(other.send(lone, "one"), Errc::ok);
+  const auto before = server.received;
+  server.progress();
+  EXPECT_EQ(server.from(server.accepted[kFlood]).size(), 1u) << "its turn comes before the flood's second";
+  EXPECT_LT(server.received - before, kFlood * kEach);
+  for (int turn = 0; turn < 10; ++turn) {
+    ASSERT_EQ(other.send(lone, "one"), Errc::ok);
+    server.progress();
+    server.progress();
+  }
+  EXPECT_EQ(server.from(server.accepted[kFlood]).size(), 11u);
+  EXPECT_TRUE(drive({&server, &flood}, [&] { return server.received == kFlood * kEach + 11; })) << "and nobody starves";
+}
+
+TEST(Tcp, APeerThatReadsNothingHoldsNoMoreThanItMay) {
+  End server(listening()), client(TransportConfig{});
+  client.connect(server.transport->address());
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.connected.size() == 1; }));
+  const ConnId to = server.accepted[0];
+  const auto each = BufferPool::footprint(65536);
+  server.transport->limit_held(to, 4 * each);
+  Errc sent = Errc::ok;
+  std::size_t count = 0;
+  for (; sent == Errc::ok && count < 10'000; ++count) {
+    auto body = server.pool.acquire(65536);
+    sent = server.transport->send(to, as_bytes(std::string_view("head")), Payload{body.bytes(), body});
+  }
+  EXPECT_EQ(sent, Errc::exhausted) << count;
+  EXPECT_LE(server.transport->held(to), 4 * each);
+  EXPECT_EQ(server.send(to, "small ones of no buffer"), Errc::ok);
+  EXPECT_TRUE(drive({&server, &client}, [&] { return client.received == count; }));
+  EXPECT_EQ(server.transport->held(to), 0u);
+  EXPECT_EQ(client.closed.size() + server.closed.size(), 0u);
+}
+
 TEST(Tcp, CorkedMessagesLeaveInOneSystemCall) {
   End server(listening()), client(TransportConfig{});
   const ConnId conn = client.connect(server.transport->address());

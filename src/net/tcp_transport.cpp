@@ -3,9 +3,11 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "net/tcp_socket.hpp"
@@ -76,8 +78,45 @@ void TcpTransport::drop(TcpConnection& conn) {
   // Removed by hand: a forked child may hold a copy of the descriptor, and then close() alone would not end the reports.
   if (conn.fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, conn.fd.get(), nullptr);
   if (conn.disowned) --flushing_;
-  if (conn.watch_every.count() > 0) --watched_;
+  if (conn.heartbeat.on() && --watched_ == 0) beats_.stop();
+  leave_owner(conn);
   table_.erase(conn);
+}
+
+void TcpTransport::leave_owner(const TcpConnection& conn) {
+  if (conn.owner != 0 && --owners_.at(conn.owner).connections == 0) owners_.erase(conn.owner);
+}
+
+void TcpTransport::belongs_to(ConnId id, std::uint64_t owner) {
+  TcpConnection* conn = find(id);
+  if (conn == nullptr || conn->owner == owner) return;
+  leave_owner(*conn);
+  conn->owner = owner;
+  if (owner != 0) ++owners_[owner].connections;
+}
+
+/// epoll reports all that is ready, as often as it is asked, and always in the same order where that is less than it may report: who
+/// comes first there would be served alone. So the owner whose last turn is longest ago goes first, and its connection likewise.
+void TcpTransport::order_by_turns(int count) {
+  struct Turn {
+    std::uint64_t owner = 0, connection = 0;
+    epoll_event report;
+  };
+  std::array<Turn, std::tuple_size_v<decltype(reports_)>> turns;
+  const auto end = turns.begin() + count;
+  for (auto at = turns.begin(); at != end; ++at) {
+    at->report = reports_[static_cast<std::size_t>(at - turns.begin())];
+    at->owner = at->connection = 0;
+    const bool is_connection = at->report.data.u64 != 0 && (at->report.data.u64 & kReader) == 0;
+    const auto* conn = is_connection ? find(ConnId{static_cast<std::uint32_t>(at->report.data.u64)}) : nullptr;
+    if (conn == nullptr) continue;  // the listener, and others' descriptors: little work
+    at->owner = owners_.at(conn->owner).served;
+    at->connection = conn->served;
+  }
+  std::sort(turns.begin(), end, [](const Turn& a, const Turn& b) {
+    return std::tie(a.owner, a.connection) < std::tie(b.owner, b.connection);
+  });
+  for (int i = 0; i < count; ++i) reports_[static_cast<std::size_t>(i)] = turns[static_cast<std::size_t>(i)].report;
 }
 
 bool TcpTransport::watch_fd(TcpConnection& conn, bool in, bool out, bool fresh) {
@@ -245,7 +284,7 @@ void TcpTransport::take(TcpConnection& conn, Frame&& frame) {
       // A peer that only pings and never reads gets one answer for all, and no memory of ours.
       if (!std::exchange(conn.pong_owed, true)) conn.out.push_urgent(encode_frame_header(FrameType::pong, 0));
       return mark_dirty(conn);
-    case FrameType::pong: return;
+    case FrameType::pong: conn.heartbeat.asked = false; return;
   }
 }
 
@@ -316,11 +355,7 @@ void TcpTransport::choose_wakes(TransportEvents& events) {
 }
 
 void TcpTransport::receive(TcpConnection& conn, TransportEvents& events) {
-  if (conn.watch_every.count() > 0) {
-    conn.heard_at = now_;
-    if (conn.asked_at != kNever) due_by(now_ + conn.watch_every);
-    conn.asked_at = kNever;
-  }
+  conn.heartbeat.heard = true;
   conn.read_at = now_;
   std::array<std::byte, kPlaceHead> head;
   while (conn.reads_left > 0 && events_.size() < kMessagesPerTurn) {
@@ -393,21 +428,24 @@ std::size_t TcpTransport::poll_sockets(TransportEvents& events, std::size_t budg
     ++stats_.system_calls;
     count = epoll_wait(epoll_.get(), reports_.data(), static_cast<int>(reports_.size()), 0);
   }
+  if (is_crowded_ && count > 1) order_by_turns(count);
   std::size_t delivered = 0;
-  for (int i = 0; i < count; ++i) {
-    const auto report = reports_[static_cast<std::size_t>(i)];
+  int served = 0;
+  while (served < count && delivered < budget) {
+    const auto report = reports_[static_cast<std::size_t>(served++)];
     if (report.data.u64 == 0) {
       accept_some();
     } else if ((report.data.u64 & kReader) != 0) {
       events.on_readable(static_cast<std::uint32_t>(report.data.u64));
       ++delivered;
     } else if (TcpConnection* conn = find(ConnId{static_cast<std::uint32_t>(report.data.u64)}); conn != nullptr) {
+      if (is_crowded_) conn->served = owners_.at(conn->owner).served = ++turns_;
       on_socket(*conn, report.events, events);
     }
     delivered += deliver(events, budget - delivered);
     delivered += place_begun(events, budget - delivered);
-    if (delivered >= budget) break;  // the others stay ready: epoll reports them first next time
   }
+  is_crowded_ = served < count;  // the others stay ready: their turn comes next time
   return delivered;
 }
 

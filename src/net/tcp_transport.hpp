@@ -8,6 +8,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "net/address.hpp"
@@ -27,6 +28,9 @@ class TcpTransport final : public Transport {
   std::string address() const override { return address_; }
   Result<ConnId> connect_by(std::string_view interface, std::string_view address) override;
   Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) override;
+  void belongs_to(ConnId conn, std::uint64_t owner) override;
+  void limit_held(ConnId conn, std::size_t bytes) override;
+  std::size_t held(ConnId conn) const override;
   void detach(ConnId conn) override;
   void close(ConnId conn, bool flush) override;
   std::size_t flushing() const override { return flushing_; }
@@ -60,6 +64,8 @@ class TcpTransport final : public Transport {
   void arm_output(TcpConnection& conn, bool on);
 
   std::size_t poll_sockets(TransportEvents& events, std::size_t budget);
+  void order_by_turns(int count);
+  void leave_owner(const TcpConnection& conn);
   std::size_t deliver(TransportEvents& events, std::size_t budget);
   void on_socket(TcpConnection& conn, std::uint32_t what, TransportEvents& events);
   void accept_some();
@@ -84,7 +90,7 @@ class TcpTransport final : public Transport {
 
   void due_by(Time when) { next_due_ = std::min(next_due_, when); }
   void check_times(Time now);
-  void check_watch(TcpConnection& conn, Time now);
+  void beat(TcpConnection& conn, Duration passed);
 
   TransportConfig config_;
   BufferPool& pool_;
@@ -98,11 +104,19 @@ class TcpTransport final : public Transport {
   std::size_t stranger_count_ = 0;
   std::array<epoll_event, 64> reports_;
   int reported_ = 0;  ///< By wait(), for the next pass.
+  struct Owner {
+    std::size_t connections = 0;
+    std::uint64_t served = 0;  ///< As of a connection.
+  };
+  std::unordered_map<std::uint64_t, Owner> owners_{{0, {}}};  ///< Strangers are always there.
+  std::uint64_t turns_ = 0;
+  bool is_crowded_ = false;  ///< The last pass could not take all that was ready.
   bool waits_exactly_ = true;
   unsigned corked_ = 0;
   bool listener_paused_ = false;  ///< Out of descriptors: tried again when next due.
   Time next_due_ = kNever, now_{};
   Time wake_due_ = kNever;  ///< Of those that wait for a whole message.
+  Beats beats_;
   std::size_t watched_ = 0;
   TransportStats stats_;
   Landing landing_;

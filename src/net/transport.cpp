@@ -1,5 +1,8 @@
 #include "net/transport.hpp"
 
+#include <algorithm>
+#include <charconv>
+
 #include "net/tcp_transport.hpp"
 #include "net/ucx_module.hpp"
 
@@ -9,6 +12,21 @@ Result<std::unique_ptr<Transport>> make_transport(const TransportConfig& config,
   if (config.backend == "tcp") return TcpTransport::make(config, pool);
   if (config.backend == "ucx") return make_ucx_transport(config, pool);
   return fail(Errc::invalid, "transport {}: there are tcp and ucx", config.backend);
+}
+
+PeerEnd peer_end(const Error& why) {
+  // "10.77.0.6:43210: silent for 1003 ms", as the backends have it.
+  const std::string_view text = why.context, words = ": silent for ";
+  PeerEnd end;
+  end.host = std::string(text.substr(0, text.find(": ")));
+  end.host.resize(std::min(end.host.size(), end.host.rfind(':')));
+  std::erase_if(end.host, [](char c) { return c == '[' || c == ']'; });
+  if (const auto at = text.find(words); why.code == Errc::timeout && at != text.npos) {
+    std::int64_t ms = 0;
+    std::from_chars(text.data() + at + words.size(), text.data() + text.size(), ms);
+    end.silence = Millis{ms};
+  }
+  return end;
 }
 
 }  // namespace sumac::net

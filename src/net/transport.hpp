@@ -88,8 +88,17 @@ class Transport {
   virtual Result<ConnId> connect_by(std::string_view interface, std::string_view address) = 0;
   /// Queues one message. `head` (at most 256 bytes) is copied. A `body` with an owner is kept by reference; a borrowed body must stay
   /// valid and unchanged until the peer has answered it, or until detach()/close().
-  /// Errc::ok, Errc::again (queue full: wait for on_writable), Errc::lost (no such connection), Errc::invalid (over message_max).
+  /// Errc::ok, Errc::again (queue full: wait for on_writable), Errc::lost (no such connection), Errc::invalid (over message_max),
+  /// Errc::exhausted (over limit_held()).
   virtual Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) = 0;
+  /// Connections of one owner (a job) take turns with those of each other owner, however many they are. 0, as at first: strangers, all
+  /// together. tcp only: UCX delivers in an order of its own.
+  virtual void belongs_to(ConnId /*conn*/, std::uint64_t /*owner*/) {}
+  /// From now on at most so many bytes of the pool may wait in this connection's queue: a message beyond is Errc::exhausted. The sum of
+  /// what its peer may honestly leave unread; SIZE_MAX, as it is at first: no such bound.
+  virtual void limit_held(ConnId /*conn*/, std::size_t /*bytes*/) {}
+  /// Bytes of the pool that wait in this connection's queue.
+  virtual std::size_t held(ConnId /*conn*/) const { return 0; }
   /// Copies what is still queued from borrowed memory of this connection, so that the owner may reuse it; and what is landing in memory
   /// that on_head() named lands there no longer.
   virtual void detach(ConnId conn) = 0;
@@ -102,9 +111,10 @@ class Transport {
   /// those made inside callbacks leave together at the end of progress().
   virtual void cork() = 0;
   virtual void uncork() = 0;
-  /// Asks a quiet peer every `every` whether it is alive, and closes the connection (Errc::timeout, "silent for N ms") when it has
-  /// not answered for `silent_after`. A zero `every` switches it off, as it is at first. Time that this process itself did not call
-  /// progress() is not held against the peer. Errc::unsupported on ucx, Errc::lost: no such connection.
+  /// Heartbeats. Where we have sent nothing for `every` the peer is told that we live; it answers when it looks, and is not told again
+  /// before, so nothing piles up at one that computes. When nothing came for `silent_after` the connection is closed (Errc::timeout,
+  /// "silent for N ms"). Bytes that lie unread are life, and time that this process did not call progress() is not held against the
+  /// peer. 0: not told, not judged; both, as at first. Errc::lost: no such connection.
   virtual Errc watch(ConnId conn, Millis every, Millis silent_after) = 0;
   /// With TransportConfig::stranger_bytes: this peer has shown who it is, and is none any more.
   virtual void admit(ConnId /*conn*/) {}
@@ -157,6 +167,13 @@ struct TransportConfig {
   Millis linger{2000};             ///< What close(flush) may take at most.
   Millis user_timeout{20000};      ///< tcp: bytes unacknowledged for so long close the connection (cable pulled).
 };
+
+/// What on_closed()'s reason says of the peer.
+struct PeerEnd {
+  std::string host;   ///< "10.77.0.6"; on ucx its name.
+  Millis silence{0};  ///< It was silent for so long; 0: the connection ended.
+};
+PeerEnd peer_end(const Error& why);
 
 /// Most that connections and their queues can take beside the pool, provided answers_max is set.
 std::size_t queue_bytes_max(const TransportConfig& config) noexcept;

@@ -316,5 +316,34 @@ TEST_P(TransportTest, AForeignAddressIsInvalid) {
 INSTANTIATE_TEST_SUITE_P(Backends, TransportTest, testing::Values(SUMAC_TEST_BACKEND),
                          [](const auto& param) { return param.param; });
 
+TEST_P(TransportTest, HeartbeatsKeepAQuietPeerAndAFrozenOneIsSilent) {
+  End server(server_config()), client(client_config());
+  const ConnId conn = connect(server, client).client;
+  ASSERT_EQ(server.transport->watch(server.accepted[0], Millis{10}, Millis{0}), Errc::ok);
+  ASSERT_EQ(client.transport->watch(conn, Millis{0}, Millis{300}), Errc::ok);
+  const Time end = monotonic_now() + Millis{1500};  // five times as long as the silence that would be one too long
+  ASSERT_TRUE(drive({&server, &client}, [&] { return monotonic_now() > end; }));
+  EXPECT_TRUE(client.closed.empty());
+  EXPECT_TRUE(server.closed.empty());
+  EXPECT_EQ(client.received + server.received, 0u) << "heartbeats are no messages";
+  ASSERT_TRUE(drive({&client}, [&] { return client.closed.size() == 1; })) << "nobody drives the server";
+  EXPECT_EQ(client.closed[conn.value].code, Errc::timeout);
+  EXPECT_NE(client.closed[conn.value].context.find(": silent for "), std::string::npos);
+  EXPECT_EQ(client.transport->watch(conn, Millis{0}, Millis{300}), Errc::lost);
+}
+
+TEST_P(TransportTest, AClientThatComputesForLongIsNotJudgedAndFindsOneHeartbeat) {
+  End server(server_config()), client(client_config());
+  const ConnId conn = connect(server, client).client;
+  ASSERT_EQ(server.transport->watch(server.accepted[0], Millis{5}, Millis{0}), Errc::ok);
+  ASSERT_EQ(client.transport->watch(conn, Millis{0}, Millis{100}), Errc::ok);
+  const Time end = monotonic_now() + Millis{500};
+  ASSERT_TRUE(drive({&server}, [&] { return monotonic_now() > end; })) << "the client makes no call";
+  EXPECT_TRUE(server.closed.empty());
+  ASSERT_EQ(server.send(server.accepted[0], "still", "here"), Errc::ok);
+  EXPECT_TRUE(drive({&server, &client}, [&] { return client.received == 1; }));
+  EXPECT_TRUE(client.closed.empty()) << "its own silence is not held against the server";
+}
+
 }  // namespace
 }  // namespace sumac::net

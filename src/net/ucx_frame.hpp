@@ -16,6 +16,8 @@ enum class UcxKind : std::uint8_t {
   hello = 1,    ///< From the connector; the data are UcxGreeting and its worker address.
   welcome = 2,  ///< The acceptor's answer; the data are UcxGreeting.
   data = 3,     ///< A message: its head behind this header, its body as the data.
+  ping = 5,     ///< The sender lives. No sequence.
+  pong = 6,     ///< Its receiver has seen it. No sequence.
   bye = 4,      ///< The sender has closed; all its messages came before. Answered by bye: all have arrived.
 };
 

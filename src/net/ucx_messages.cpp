@@ -58,8 +58,11 @@ Errc UcxTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
     conn->tell_writable = true;
     return Errc::again;
   }
+  // UCX says late what has gone out: a peer may have what still counts here, so it may have as much again.
+  if (body.owner && conn->out_bytes / 2 > conn->held_max) return Errc::exhausted;
   ++stats_.messages_out;
   stats_.bytes_out += bytes;
+  conn->heartbeat.spoke = true;
   auto send = take_send();
   send->conn = id;
   UcxHeader header;
@@ -91,6 +94,15 @@ Errc UcxTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
   const Errc posted = post(*conn, std::move(send));
   if (posted != Errc::ok) end(*conn, Errc::lost, "message was not sent");
   return posted;
+}
+
+void UcxTransport::limit_held(ConnId id, std::size_t bytes) {
+  if (UcxConnection* conn = table_.find(id); conn != nullptr) conn->held_max = bytes;
+}
+
+std::size_t UcxTransport::held(ConnId id) const {
+  const UcxConnection* conn = table_.find(id);
+  return conn == nullptr ? 0 : conn->out_bytes;
 }
 
 Errc UcxTransport::post(UcxConnection& conn, std::unique_ptr<UcxSend> send) {
@@ -166,6 +178,15 @@ ucs_status_t UcxTransport::arrived(std::span<const std::byte> header, void* data
   }
   UcxConnection* conn = table_.find(ConnId{h.to});
   if (conn == nullptr || conn->dead || conn->our_key != h.key) return UCS_OK;  // late, or not for us
+  conn->heartbeat.heard = true;
+  if (h.kind == UcxKind::ping) {
+    pinged_.push_back(conn->id);
+    return UCS_OK;
+  }
+  if (h.kind == UcxKind::pong) {
+    conn->heartbeat.asked = false;
+    return UCS_OK;
+  }
   if (h.kind == UcxKind::welcome) {
     if (conn->open || !eager || length != sizeof(UcxGreeting)) return UCS_OK;
     UcxGreeting greeting;

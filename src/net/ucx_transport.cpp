@@ -238,6 +238,7 @@ void UcxTransport::end(UcxConnection& conn, Errc code, std::string text, bool fl
 void UcxTransport::drop(UcxConnection& conn) {
   give_up_endpoint(conn, false);
   if (conn.disowned) --flushing_;
+  if (conn.heartbeat.on() && --watched_ == 0) beats_.stop();
   table_.erase(conn);
 }
 
@@ -301,21 +302,54 @@ void UcxTransport::close(ConnId id, bool flush) {
 
 void UcxTransport::say_bye(UcxConnection& conn) {
   conn.bye_sent = true;
+  if (say(conn, UcxKind::bye) != Errc::ok) end(conn, Errc::lost, "farewell was not sent");
+}
+
+Errc UcxTransport::say(UcxConnection& conn, UcxKind kind) {
   auto send = take_send();
   send->conn = conn.id;
   UcxHeader header;
-  header.kind = UcxKind::bye;
+  header.kind = kind;
   header.to = conn.peer_id;
   header.key = conn.peer_key;
   header.from = conn.id.value;
-  header.sequence = conn.next_out++;
+  header.sequence = kind == UcxKind::bye ? conn.next_out++ : 0;
   std::memcpy(send->header.data(), &header, sizeof header);
   send->header_bytes = sizeof header;
-  if (post(conn, std::move(send)) != Errc::ok) end(conn, Errc::lost, "farewell was not sent");
+  return post(conn, std::move(send));
 }
 
-Errc UcxTransport::watch(ConnId id, Millis, Millis) {
-  return table_.find(id) == nullptr ? Errc::lost : Errc::unsupported;
+// ---- heartbeats
+
+Errc UcxTransport::watch(ConnId id, Millis every, Millis silent_after) {
+  UcxConnection* conn = table_.find(id);
+  if (conn == nullptr || conn->dead) return Errc::lost;
+  if (every.count() < 0 || silent_after.count() < 0) return Errc::invalid;
+  watched_ -= conn->heartbeat.on() ? 1 : 0;
+  conn->heartbeat.set(every, silent_after);
+  watched_ += conn->heartbeat.on() ? 1 : 0;
+  if (watched_ == 0) beats_.stop();
+  if (!conn->heartbeat.on()) return Errc::ok;
+  beats_.begin(conn->heartbeat, monotonic_now());
+  due_by(beats_.next());
+  return Errc::ok;
+}
+
+void UcxTransport::answer_pings() {
+  for (const ConnId id : std::exchange(pinged_, {}))
+    if (UcxConnection* conn = table_.find(id); conn != nullptr && conn->open && !conn->dead)
+      if (say(*conn, UcxKind::pong) != Errc::ok) end(*conn, Errc::lost, "an answer was not sent");
+}
+
+void UcxTransport::beat(UcxConnection& conn, Duration passed) {
+  if (!conn.open || conn.disowned) return;
+  if (!drained_ || conn.held_bytes > 0) conn.heartbeat.heard = true;  // what it said may not have been looked at
+  const bool is_silent = conn.heartbeat.beat(passed);
+  if (conn.heartbeat.tells() && say(conn, UcxKind::ping) != Errc::ok)
+    return end(conn, Errc::lost, "message was not sent");
+  if (!is_silent) return;
+  const auto silent = std::chrono::duration_cast<Millis>(conn.heartbeat.silence);
+  end(conn, Errc::timeout, fmt::format("silent for {} ms", silent.count()));
 }
 
 std::string UcxTransport::peer(ConnId id) const {
@@ -342,6 +376,8 @@ void UcxTransport::take_failures() {
 
 void UcxTransport::check_times(Time now) {
   next_due_ = kNever;
+  const bool is_beat = now >= beats_.next();
+  const Duration passed = is_beat ? beats_.take(now) : Duration{0};
   table_.each([&](UcxConnection& conn) {
     if (conn.dead) return;
     if (now >= conn.deadline)
@@ -349,15 +385,18 @@ void UcxTransport::check_times(Time now) {
                  fmt::format("{} in {} ms", conn.open ? "it has not shown who it is" : "no greeting",
                              config_.handshake_timeout.count()));
     due_by(conn.deadline);
+    if (is_beat && conn.heartbeat.on()) beat(conn, passed);
   });
+  due_by(beats_.next());
   for (const Closing& closing : closing_) due_by(closing.deadline);
 }
 
 std::size_t UcxTransport::progress(TransportEvents& events, std::size_t budget) {
   if (!held_.empty()) retry_held();
-  for (int i = 0; i < kProgressPerPass && events_.size() < budget; ++i) {
-    if (ucp_worker_progress(worker_.get()) == 0) break;
-  }
+  drained_ = false;
+  for (int i = 0; i < kProgressPerPass && events_.size() < budget && !drained_; ++i)
+    drained_ = ucp_worker_progress(worker_.get()) == 0;
+  if (!pinged_.empty()) answer_pings();
   if (!failed_.empty()) take_failures();
   for (const auto& hello : hellos_) answer_hello(hello);
   hellos_.clear();
@@ -369,7 +408,7 @@ std::size_t UcxTransport::progress(TransportEvents& events, std::size_t budget) 
 }
 
 bool UcxTransport::arm() {
-  if (!events_.empty() || !hellos_.empty() || !failed_.empty() || !to_close_.empty()) return false;
+  if (!events_.empty() || !hellos_.empty() || !pinged_.empty() || !failed_.empty() || !to_close_.empty()) return false;
   if (next_due_ != kNever && monotonic_now() >= next_due_) return false;
   if (!held_.empty() && pool_.acquire(held_.front().head.size() + held_.front().body_bytes)) return false;
   return ucp_worker_arm(worker_.get()) == UCS_OK;

@@ -2,8 +2,7 @@
 // The ucx backend: active messages over worker addresses. No UCX listener (its tcp port aborts the process on malformed frames);
 // addresses travel in our authenticated control messages, and a connector introduces itself with its own address.
 //
-// What it can't do, and tcp can: see that a peer is alive but frozen (watch() is unsupported), survive hostile bytes on its data
-// port (so only where the fabric is trusted), send borrowed memory without a copy (UCX may read it until its own completion, which
+// What it can't do, and tcp can: survive hostile bytes on its data port (so only where the fabric is trusted), send borrowed memory without a copy (UCX may read it until its own completion, which
 // detach() could not wait for).
 #include <ucp/api/ucp.h>
 
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "net/conn_table.hpp"
+#include "net/heartbeat.hpp"
 #include "net/ucx_frame.hpp"
 
 namespace sumac::net {
@@ -69,8 +69,10 @@ struct UcxConnection {
   std::deque<UcxArrival> arrivals;               ///< arrivals[i] has sequence next_in + i.
   std::deque<std::unique_ptr<UcxSend>> waiting;  ///< Sent before the peer said welcome.
   std::size_t out_bytes = 0, out_count = 0;      ///< Waiting, or with UCX.
+  std::size_t held_max = SIZE_MAX;
   std::size_t held_bytes = 0;
   Time deadline = kNever;
+  Heartbeat heartbeat;
   std::string peer_name;
   Error why;
 };
@@ -90,6 +92,8 @@ class UcxTransport final : public Transport {
   std::string address() const override { return address_; }
   Result<ConnId> connect_by(std::string_view interface, std::string_view address) override;
   Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) override;
+  void limit_held(ConnId conn, std::size_t bytes) override;
+  std::size_t held(ConnId conn) const override;
   void detach(ConnId) override {}  // borrowed bodies were copied
   void close(ConnId conn, bool flush) override;
   std::size_t flushing() const override { return flushing_ + to_close_.size() + closing_.size(); }
@@ -135,6 +139,9 @@ class UcxTransport final : public Transport {
   bool closed(Closing& closing);
   void take_failures();
   void say_bye(UcxConnection& conn);
+  Errc say(UcxConnection& conn, UcxKind kind);
+  void answer_pings();
+  void beat(UcxConnection& conn, Duration passed);
 
   std::unique_ptr<UcxSend> take_send();
   Errc post(UcxConnection& conn, std::unique_ptr<UcxSend> send);
@@ -178,6 +185,10 @@ class UcxTransport final : public Transport {
   EventQueue events_;
   std::vector<UcxHello> hellos_;
   std::vector<std::pair<ucp_ep_h, ucs_status_t>> failed_;
+  std::vector<ConnId> pinged_;  ///< They are answered when UCX is in no callback.
+  Beats beats_;
+  std::size_t watched_ = 0;
+  bool drained_ = false;  ///< The last pass took all that UCX had.
   std::deque<UcxHeld> held_;
   std::vector<std::unique_ptr<UcxSend>> idle_sends_;
   std::vector<ToClose> to_close_;  ///< UCX may be in a callback: endpoints are closed when it has returned.

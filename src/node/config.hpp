@@ -103,8 +103,8 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::spin_percent>("SUMAC_NODE_SPIN_PERCENT", "10", "Share of a core that looking in vain may take.")
         .alias("spin_percent")
         .between(0, 100),
-    option<&Config::heartbeat>("SUMAC_NODE_HEARTBEAT", "1s",
-                               "A neighbour node that is quiet for so long is asked whether it lives.")
+    option<&Config::heartbeat>("SUMAC_NODE_HEARTBEAT", "200ms",
+                               "How often every rank and neighbour node hears that this node lives.")
         .alias("heartbeat")
         .between(10, 3'600'000),
     option<&Config::lost_after>("SUMAC_NODE_LOST_AFTER", "10s", "Silence of a neighbour node: its link is given up.")

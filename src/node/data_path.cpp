@@ -184,7 +184,7 @@ void DataPath::on_accepted(net::ConnId conn) {
 
 void DataPath::on_connected(net::ConnId conn) {
   if (conn != parent_) return;
-  transport_->watch(conn, config_.heartbeat, config_.lost_after);  // unsupported on ucx: its own failure events must do
+  transport_->watch(conn, config_.heartbeat, config_.lost_after);
 }
 
 /// The parent counts as connected when it has proven itself: at its address somebody else may listen.
@@ -196,21 +196,26 @@ void DataPath::parent_proven() {
 }
 
 void DataPath::on_message(net::ConnId conn, BufferRef frame) {
-  // A node below us is watched like the one above; a client is not: it may compute for hours without looking at its sockets.
   const bool has_proof = is_proof(frame);
   node_->on_message(link_of(conn), std::move(frame), now_);
-  if (const auto role = has_proof ? node_->proven(link_of(conn)) : std::nullopt; role) {
-    transport_->admit(conn);
-    if (*role == wire::Role::node) transport_->watch(conn, config_.heartbeat, config_.lost_after);
-  }
+  if (has_proof && node_->proven(link_of(conn))) transport_->admit(conn);
   if (!parent_up_ && conn == parent_ && node_->has_parent()) parent_proven();
+}
+
+void DataPath::greeted(proto::LinkId link, wire::Role role, std::uint64_t job_id) {
+  const bool is_node = role == wire::Role::node;
+  // What comes from a node is of many jobs: its link is an owner of its own.
+  transport_->belongs_to(conn_of(link), is_node ? std::uint64_t{link.value} << 32 | 1 : job_id);
+  // A client is never judged by its silence: it may compute for hours without looking at its sockets.
+  transport_->watch(conn_of(link), config_.heartbeat, is_node ? config_.lost_after : Millis{0});
 }
 
 void DataPath::on_closed(net::ConnId conn, const Error& why) {
   children_.erase(conn.value);
   const auto who = peer_of(link_of(conn));
   const bool is_stranger = node_->who(link_of(conn)).empty();
-  node_->on_link_closed(link_of(conn), now_);
+  const auto end = net::peer_end(why);
+  node_->on_link_closed(link_of(conn), now_, {conn == parent_ ? parent_name_ : "", end.host, end.silence});
   if (conn == parent_) {
     parent_ = {};
     parent_down(why, now_);
@@ -234,11 +239,10 @@ std::string DataPath::peer_of(proto::LinkId link) const {
 void DataPath::put(proto::LinkId to, std::span<const std::byte> head, const Payload& body) {
   const Errc sent = transport_->send(conn_of(to), head, body);
   if (sent == Errc::ok || sent == Errc::lost) return;  // lost: on_closed is on its way or was our own close
-  // The windows bound what can be queued, and the queue has room for all of it: a peer that does not take its results for so
-  // long is not coming back.
+  // The windows bound what can wait in a queue: a peer that leaves more lying contributes without reading results.
   if (const auto more = said_.next("gave up " + node_->who(to), now_))
-    SUMAC_ERROR(log_, "gave up the link to {}: {} bytes don't go out: {}{}", peer_of(to),
-                head.size() + body.bytes.size(), to_string(sent), *more);
+    SUMAC_ERROR(log_, "gave up the link to {}: it leaves {} bytes of results unread, more than its windows allow{}",
+                peer_of(to), transport_->held(conn_of(to)), *more);
   transport_->close(conn_of(to));
   stalled_.push_back(to);
 }
@@ -261,7 +265,8 @@ void DataPath::drop(proto::LinkId link, const Error& why) {
     SUMAC_INFO(log_, "closed the link to {}: {}", peer_of(link), why.context);
   else if (const auto more = said_.next(fmt::format("{} {}", fixed_words(why.context), node_->who(link)), now_))
     SUMAC_WARN(log_, "dropped the link to {}: {}{}", peer_of(link), why.context, *more);
-  transport_->close(conn_of(link), true);
+  // Who leaves results lying does not read our last words either.
+  transport_->close(conn_of(link), transport_->held(conn_of(link)) == 0);
   children_.erase(link.value);
   if (conn_of(link) == parent_) {
     parent_ = {};

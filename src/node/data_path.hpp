@@ -22,9 +22,8 @@ struct DataPathConfig {
   std::string name;  ///< This node's, for the statistics of its parent.
   proto::NodeLimits limits;
   wire::VersionRange versions{};
-  Millis heartbeat{1000};  ///< Between nodes; a node that hears nothing for so long asks.
-  Millis lost_after{
-      10'000};  ///< Silence of a neighbour node: its link is given up. Generous: there is no other tree to go to yet.
+  Millis heartbeat{200};      ///< How often every peer hears that this node lives.
+  Millis lost_after{10'000};  ///< Silence of a neighbour node: its link is given up.
   Millis retry_min{50}, retry_max{2000};
   MulticastConfig multicast{};
 };
@@ -80,6 +79,9 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
   void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
   void drop(proto::LinkId link, const Error& why) override;
+  void greeted(proto::LinkId link, wire::Role role, std::uint64_t job_id) override;
+  void allow(proto::LinkId link, std::size_t bytes) override { transport_->limit_held(net::ConnId{link.value}, bytes); }
+  std::size_t held(proto::LinkId link) const override { return transport_->held(net::ConnId{link.value}); }
   bool invite(std::uint32_t /*group_id*/, wire::InvitedBody& to) override { return multicaster_.invite(to); }
   bool multicast(const wire::InvitedBody& to, const wire::AggHeader& header, std::span<const std::byte> data) override {
     return multicaster_.send(to, header, data);

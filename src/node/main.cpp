@@ -31,9 +31,9 @@ constexpr std::size_t kQueueMax = std::size_t{1} << 30;
 Result<> check(const Config& config, const control::Tls* tls) {
   if (auto legal = control::check_endpoint(config.manager, config.allow_insecure, tls); !legal)
     return within("--manager", legal.error());
-  if (config.lost_after < 2 * config.heartbeat)
-    return fail(Errc::invalid, "--lost-after {} ms must be at least twice --heartbeat {} ms", config.lost_after.count(),
-                config.heartbeat.count());
+  if (config.lost_after < 4 * config.heartbeat)
+    return fail(Errc::invalid, "--lost-after {} ms must be at least four times --heartbeat {} ms",
+                config.lost_after.count(), config.heartbeat.count());
   return {};
 }
 

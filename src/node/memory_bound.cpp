@@ -16,6 +16,13 @@ std::size_t strangers_max(std::size_t connections) noexcept {
   return std::max({std::size_t{1}, connections / 8, std::min(kFew, connections / 2)});
 }
 
+std::size_t small_bytes(std::size_t memory, const net::TransportConfig& net, const proto::NodeLimits& limits) noexcept {
+  // One on its way in from each connection, and what the OSTs of all groups may hold.
+  const auto wanted = net.connections_max * BufferPool::footprint(BufferPool::kSmall) +
+                      limits.osts * proto::number_bytes(limits.payload_max);
+  return std::min(wanted, memory / 8);
+}
+
 MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::NodeLimits& limits) {
   net.message_max = std::max(limits.payload_max, limits.chunk_max) + 256;
   net.answers_max = kAnswersMax;

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "node/memory_bound.hpp"
+
 namespace sumac::node {
 namespace {
 
@@ -47,7 +49,7 @@ Result<std::unique_ptr<Shard>> Shard::start(const ShardConfig& config, control::
 }
 
 Shard::Shard(const ShardConfig& config, control::WakeEvent wake, UniqueFd epoll, control::WakeEvent& tell, Logger& log)
-    : pool_(config.memory_bytes),
+    : pool_(config.memory_bytes, small_bytes(config.memory_bytes, config.net, config.path.limits)),
       waiter_(config.waiting),
       wake_(std::move(wake)),
       epoll_(std::move(epoll)),

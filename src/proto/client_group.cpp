@@ -61,10 +61,7 @@ Errc ClientGroup::Impl::on_message(const AggHeader& header, const BufferRef& fra
       return with_body<wire::VerdictBody>(frame, [&](const auto& body) { return verdict(header, body, now); });
     case AggKind::void_epoch:
       return with_body<wire::VoidBody>(frame, [&](const wire::VoidBody& body) {
-        if (!std::holds_alternative<membership::Departing>(life_))
-          lost_why_ = body.reason == wire::VoidReason::manager
-                          ? std::string("the job has ended, and its time to leave is over")
-                          : fmt::format("the tree lost a node or link (reported by node {})", body.node_id);
+        if (!std::holds_alternative<membership::Departing>(life_)) lost_why_ = describe(body);
         live(membership::EpochOver{}, now);
         return Errc::ok;
       });

@@ -83,5 +83,8 @@ class ClientLink {
 std::string describe(const wire::RefusedBody& refusal);
 /// "rank 3 differs from rank 0 in count: 5, not 4".
 std::string describe(const wire::VerdictBody& verdict);
+/// "node an-leaf1 (10.77.0.6) stopped answering; its parent an-root noticed after 1.0 s".
+std::string describe(const wire::LostNode& lost);
+std::string describe(const wire::VoidBody& over);
 
 }  // namespace sumac::proto

@@ -59,7 +59,24 @@ std::string describe_kinds(const wire::VerdictBody& v) {
 }
 }  // namespace
 
+std::string describe(const wire::LostNode& lost) {
+  const auto host = wire::text_of(lost.host);
+  const auto who =
+      fmt::format("node {}{}{}{}", wire::text_of(lost.name), host.empty() ? "" : " (", host, host.empty() ? "" : ")");
+  const auto by =
+      fmt::format("its {} {} noticed", lost.is_parent != 0 ? "child" : "parent", wire::text_of(lost.noticed_by));
+  if (lost.silent_ms == 0) return fmt::format("{} is gone, its connection ended; {}", who, by);
+  return fmt::format("{} stopped answering; {} after {:.1f} s", who, by, lost.silent_ms / 1000.0);
+}
+
+std::string describe(const wire::VoidBody& v) {
+  if (v.reason == wire::VoidReason::manager) return "the job has ended, and its time to leave is over";
+  if (v.lost.name[0] != 0) return describe(v.lost);
+  return fmt::format("node {} has no such group any more", wire::text_of(v.lost.noticed_by));
+}
+
 std::string describe(const wire::VerdictBody& v) {
+  if (v.lost.name[0] != 0) return describe(v.lost);
   switch (v.reason) {
     case wire::TroubleReason::disagree:
       if (v.field == wire::Field::coll) return describe_kinds(v);

@@ -110,6 +110,15 @@ void JobTable::give_back(std::uint64_t job_id, std::uint32_t osts) noexcept {
   if (Job* job = find(job_id); job != nullptr) job->osts_free += osts;
 }
 
+std::size_t JobTable::stream_share(const Job& job) const noexcept {
+  // The mean of the two shares: those of all jobs together are never more than the whole.
+  const double share = (static_cast<double>(job.grant.osts) / limits_.osts +
+                        static_cast<double>(job.grant.max_groups) / limits_.groups) /
+                       2;
+  return share >= 1 ? limits_.stream_bytes
+                    : static_cast<std::size_t>(share * static_cast<double>(limits_.stream_bytes));
+}
+
 void JobTable::sweep() {
   if (revoked_ == 0) return;
   std::erase_if(jobs_, [&](Job& job) {

@@ -17,6 +17,7 @@ struct Job {
   std::uint32_t osts_free = 0;
   std::uint32_t groups_here = 0;  ///< With a life at this node that is not over.
   std::uint32_t ids_used = 0;     ///< At the tree's root.
+  std::size_t stream_bytes = 0;   ///< Reserved by its groups.
   std::uint64_t operations = 0, streaming_operations = 0;
 };
 
@@ -35,6 +36,8 @@ class JobTable {
   /// OSTs for one group: at most `wish` (how a job shares its pool among its groups is its own affair), 0 if the pool is empty.
   std::uint32_t reserve(Job& job, std::uint32_t wish) noexcept;
   void give_back(std::uint64_t job_id, std::uint32_t osts) noexcept;
+  /// Of the memory for streaming: as much as of OSTs and groups.
+  std::size_t stream_share(const Job& job) const noexcept;
   /// Forgets jobs that are revoked and have nothing left here. Invalidates Job pointers.
   void sweep();
   /// Jobs that sweep() has forgotten since the last call.

@@ -28,11 +28,20 @@ class Outbox {
   /// and are not written again; without one they are the user's and stay as they are until the peer has answered, or
   /// until the operation has failed (the shell then copies or forgets what is still queued: Transport::detach()).
   virtual void send(LinkId to, const wire::AggHeader& header, const Payload& data) = 0;
-  /// All other kinds: a header and its body, already little-endian, at most 136 bytes. Copy it before returning.
+  /// All other kinds: a header and its body, already little-endian, at most 192 bytes. Copy it before returning.
   virtual void send_control(LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) = 0;
   /// The peer broke a rule (or said goodbye in an impossible way): close its connection, after what was sent to it
   /// has gone out. The engine has forgotten the link already; on_link_closed() for it does nothing.
   virtual void drop(LinkId link, const Error& why) = 0;
+
+  /// This link has proven who it is: a node, or a rank of this job. Jobs take turns with one another; everybody hears that this node
+  /// lives.
+  virtual void greeted(LinkId /*link*/, wire::Role /*role*/, std::uint64_t /*job_id*/) {}
+  /// The peer of this link may leave at most so many bytes of buffers lying (as BufferPool counts them): what the windows of its groups
+  /// allow. More proves that it sends without reading; its link ends, and on_link_closed() follows.
+  virtual void allow(LinkId /*link*/, std::size_t /*bytes*/) {}
+  /// Bytes of buffers that wait to go out on this link.
+  virtual std::size_t held(LinkId /*link*/) const { return 0; }
 
   // Multicast; who has none leaves these as they are.
 

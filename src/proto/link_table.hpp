@@ -26,6 +26,7 @@ struct Link {
   std::uint16_t version = 0;               ///< Of the wire: the highest that both speak.
   std::uint32_t peer = 0;                  ///< World rank of a client, node id of a node.
   wire::NameBody name{};                   ///< Of the host or node, for people; empty: it did not say.
+  std::size_t allowed = 0;                 ///< Outbox::allow().
   std::vector<std::uint16_t> child_of;     ///< [group number]: which child this link is there.
 };
 

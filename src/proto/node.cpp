@@ -12,6 +12,9 @@ using wire::AggHeader;
 using wire::AggKind;
 using wire::RefuseReason;
 
+/// How often it is looked whether members have taken what their groups left over.
+constexpr Duration kReapEvery = Millis(100);
+
 class Node::Impl {
  public:
   using Flaw = NodeGroup::Flaw;
@@ -36,7 +39,9 @@ class Node::Impl {
     ctx_.jobs.sweep();
   }
 
-  void link_closed(LinkId id, Time now, wire::TroubleReason why = wire::TroubleReason::lost_connection) {
+  void link_closed(LinkId id, Time now, wire::TroubleReason why = wire::TroubleReason::lost_connection,
+                   const LinkEnd& how = {}) {
+    note_lost(id, how);
     if (id && (id == ctx_.parent || id == greeting_)) {
       ctx_.parent = greeting_ = {};
       ctx_.parent_lost = true;
@@ -48,8 +53,24 @@ class Node::Impl {
           groups_[number]->child_closed(id, child, now, why);
       notes_.link_closed(id);
       ctx_.links.remove(id);
+      if (!ctx_.leftovers.empty()) ctx_.reap();
     }
     ctx_.jobs.sweep();
+  }
+
+  /// What members are told of a node that is gone.
+  void note_lost(LinkId id, const LinkEnd& how) {
+    ctx_.lost = {};
+    const Link* link = ctx_.links.find(id);
+    if (link != nullptr && link->role != wire::Role::node) return;
+    std::string name = how.name;
+    if (name.empty() && link != nullptr)
+      name = link->name.text[0] != 0 ? std::string(wire::text_of(link->name)) : fmt::format("id-{}", link->peer);
+    wire::put_name(ctx_.lost.name, name.empty() ? "unknown" : name);
+    wire::put_name(ctx_.lost.host, how.where);
+    wire::put_name(ctx_.lost.noticed_by, ctx_.own_name());
+    ctx_.lost.silent_ms = static_cast<std::uint32_t>(how.silence.count());
+    ctx_.lost.is_parent = link == nullptr;
   }
 
   void set_parent(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now) {
@@ -96,6 +117,11 @@ class Node::Impl {
   }
 
   void tick(Time now) {
+    if (now >= ctx_.reap_at) {
+      ctx_.reap_at = now + kReapEvery;
+      ctx_.reap();
+      ctx_.jobs.sweep();
+    }
     if (now >= ctx_.jobs.next_over()) end_overdue(now);
     if (now < ctx_.due) return;
     Time due = kNever;
@@ -253,6 +279,7 @@ class Node::Impl {
     link.peer = said.id;
     link.version = wire::common_version(ctx_.config.versions, {said.version_min, said.version_max});
     link.child_of.assign(ctx_.config.limits.groups + 1, kNoChild);
+    ctx_.outbox.greeted(link.id, link.role, link.job_id);
     return nullptr;
   }
 
@@ -386,9 +413,9 @@ class Node::Impl {
           return group == nullptr ? late() : group->verdict(header, body, now);
         });
       case AggKind::void_epoch:
-        return with_body<wire::VoidBody>(frame, [&](const auto&) -> Flaw {
+        return with_body<wire::VoidBody>(frame, [&](const auto& body) -> Flaw {
           if (group == nullptr) return late();
-          group->void_epoch(header, now);
+          group->void_epoch(header, body, now);
           return nullptr;
         });
       case AggKind::welcome: return late();
@@ -518,11 +545,15 @@ std::optional<wire::Role> Node::proven(LinkId id) const noexcept {
   if (link == nullptr || !link->proven) return std::nullopt;
   return link->role;
 }
-void Node::on_link_closed(LinkId link, Time now) { impl_->link_closed(link, now); }
+void Node::on_link_closed(LinkId link, Time now, const LinkEnd& how) {
+  impl_->link_closed(link, now, wire::TroubleReason::lost_connection, how);
+}
 void Node::rank_died(LinkId link, Time now) { impl_->link_closed(link, now, wire::TroubleReason::dead_rank); }
 void Node::on_message(LinkId link, BufferRef frame, Time now) { impl_->on_message(link, std::move(frame), now); }
 void Node::tick(Time now) { impl_->tick(now); }
-Time Node::next_due() const noexcept { return std::min(impl_->ctx_.due, impl_->ctx_.jobs.next_over()); }
+Time Node::next_due() const noexcept {
+  return std::min({impl_->ctx_.due, impl_->ctx_.reap_at, impl_->ctx_.jobs.next_over()});
+}
 const NodeConfig& Node::config() const noexcept { return impl_->ctx_.config; }
 const NodeStats& Node::stats() const noexcept { return impl_->ctx_.stats; }
 std::vector<JobView> Node::jobs() const { return impl_->ctx_.jobs.view(); }

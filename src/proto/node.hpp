@@ -155,6 +155,13 @@ struct JobView {
   std::uint64_t operations = 0, streaming_operations = 0;  ///< Sum over the job's groups so far, also those that left.
 };
 
+/// How a link ended, for people.
+struct LinkEnd {
+  std::string name{};   ///< Of the peer; empty: what it called itself.
+  std::string where{};  ///< Its address or host.
+  Millis silence{0};    ///< It stopped answering for so long; 0: the connection ended.
+};
+
 class Node {
  public:
   Node(const NodeConfig& config, Outbox& outbox);
@@ -179,7 +186,7 @@ class Node {
   void set_parent_link(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now);
   /// Somebody connected: nothing but its handshake is looked at before it has proven who it is. `nonce`: never used before.
   void on_link_up(LinkId link, const wire::Nonce& nonce, Time now);
-  void on_link_closed(LinkId link, Time now);
+  void on_link_closed(LinkId link, Time now, const LinkEnd& how = {});
   /// The connection of a client whose process died: it is closed, and its groups' verdicts say so.
   void rank_died(LinkId link, Time now);
   /// Connections of one rank of a job, from this host or from one that was not said.

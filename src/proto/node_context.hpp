@@ -26,12 +26,27 @@ struct NodeContext {
   IdPool ids;
   std::size_t stream_bytes = 0;  ///< Of stats.window_bytes, for streaming windows.
   LinkTable links;
+  /// What a group had when it ended and members had not taken its results: reserved until they have, or their links are gone.
+  struct Leftover {
+    std::uint64_t job_id = 0;
+    std::size_t window_bytes = 0, stream_bytes = 0;
+    struct Unread {
+      LinkId link{};
+      std::size_t allowed = 0;
+    };
+    std::vector<Unread> unread;
+  };
+  std::vector<Leftover> leftovers;
+  Time reap_at = kNever;
   std::deque<GroupView> finished;  ///< The last kFinishedKept groups that are over, as they were then.
   LinkId parent{};
   std::uint16_t parent_version = 0;  ///< Of the wire: the highest that both speak.
   bool parent_lost = false;          ///< There was one; until the shell brings the next, nothing goes up.
+  wire::LostNode lost{};             ///< The link that is being given up was a node's.
   Time due = kNever;                 ///< Nothing has to be repeated before.
   BufferPool copies{static_cast<std::size_t>(-1) / 2};  ///< For accumulators whose frame somebody else holds as well.
+
+  std::string own_name() const { return config.name.empty() ? fmt::format("id-{}", config.node_id) : config.name; }
 
   bool take_stream() noexcept {
     if (stats.streams_held >= config.limits.streams) {
@@ -40,6 +55,35 @@ struct NodeContext {
     }
     ++stats.streams_held;
     return true;
+  }
+
+  void allow(Link& link, std::size_t more, std::size_t less = 0) {
+    link.allowed += more;
+    link.allowed -= std::min(less, link.allowed);
+    outbox.allow(link.id, link.allowed);
+  }
+
+  void release(std::uint64_t job_id, std::size_t window, std::size_t stream) noexcept {
+    stats.window_bytes -= window;
+    stream_bytes -= stream;
+    if (Job* job = jobs.find(job_id); job != nullptr) job->stream_bytes -= stream;
+  }
+
+  /// Frees leftovers that have been taken.
+  void reap() {
+    std::erase_if(leftovers, [&](Leftover& left) {
+      std::erase_if(left.unread, [&](const Leftover::Unread& one) {
+        Link* link = links.find(one.link);
+        if (link != nullptr && outbox.held(one.link) != 0) return false;
+        if (link != nullptr) allow(*link, 0, one.allowed);
+        return true;
+      });
+      if (!left.unread.empty()) return false;
+      release(left.job_id, left.window_bytes, left.stream_bytes);
+      if (Job* job = jobs.find(left.job_id); job != nullptr) --job->groups_here;
+      return true;
+    });
+    if (leftovers.empty()) reap_at = kNever;
   }
 
   /// Something was sent that is to be repeated.

@@ -28,7 +28,8 @@ void NodeGroup::begin(std::uint32_t group_id) {
   retire();
   id_ = group_id;
   epoch_ = 0;
-  void_reason_ = wire::VoidReason::lost_node;
+  void_ = {wire::VoidReason::lost_node, ctx_.config.node_id, {}};
+  wire::put_name(void_.lost.noticed_by, ctx_.own_name());
   life_ = group_life::Absent{};
   job_id_ = 0;
   group_size_ = expected_ = members_ = 0;
@@ -38,6 +39,7 @@ void NodeGroup::begin(std::uint32_t group_id) {
   reported_.reset();
   report_again_at_ = kNever;
   answered_ = operations_ = streaming_operations_ = 0;
+  unlocked_at_.reset();
   kept_from_ = first_unanswered_ = 0;
 }
 
@@ -86,9 +88,7 @@ void NodeGroup::perform(group_life::Action action, Time now) {
       return ctx_.control(speaker_, h, *verdict_);
     }
     case Action::void_all:
-      to_children([&](LinkId link) {
-        ctx_.control(link, head(AggKind::void_epoch), wire::VoidBody{void_reason_, ctx_.config.node_id});
-      });
+      to_children([&](LinkId link) { ctx_.control(link, head(AggKind::void_epoch), void_); });
       return retire();
     case Action::leave_up: {
       AggHeader h = head(AggKind::contribute);
@@ -142,8 +142,7 @@ void NodeGroup::answer_over(LinkId to, const AggHeader& request) {
   // A late copy, which its sender does not miss; or somebody who never heard that the epoch is over.
   if (!guard(Guard::void_again, true)) return;
   ++ctx_.stats.resends;
-  ctx_.control(to, ctx_.header(AggKind::void_epoch, request.group_id, request.epoch),
-               wire::VoidBody{wire::VoidReason::lost_node, ctx_.config.node_id});
+  ctx_.control(to, ctx_.header(AggKind::void_epoch, request.group_id, request.epoch), void_);
 }
 
 // ---- Joining ----------------------------------------------------------------------------------------------
@@ -297,11 +296,17 @@ void NodeGroup::stand(Time now) {
   reserved_ = joined_.osts;
   // Never more than before.
   reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_max, joined_.chunk_max, group_.reproducible);
+  if (joined_.stream_window == 0 || group_.locks)
+    end_stream();
+  else if (!streams_)
+    streams_ = ctx_.take_stream();  // somebody elsewhere can't ask
   kept_from_ = first_unanswered_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
   for (const Child& child : children_) {
     if (child.closed) continue;
+    if (Link* link = child.role == wire::Role::client ? ctx_.links.find(child.link) : nullptr; link != nullptr)
+      ctx_.allow(*link, may_be_unread());
     invite(child.link);
     ctx_.control(child.link, joined_header(), joined_);
   }
@@ -341,9 +346,10 @@ void NodeGroup::retire() {
   }
   ctx_.jobs.give_back(job_id_, reserved_);
   reserved_ = 0;
+  const bool is_left_over = leave_over();
   release_memory();
   end_stream();
-  if (counted_in_job_)
+  if (counted_in_job_ && !is_left_over)
     if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) --job->groups_here;
   counted_in_job_ = false;
   for (const Child& child : children_)
@@ -468,22 +474,25 @@ void NodeGroup::child_closed(LinkId link, std::uint16_t index, Time now, wire::T
   heard_ = {};
   heard_.reason = why;
   heard_.culprit = child.lowest_rank;
+  if (child.role == wire::Role::node) heard_.lost = ctx_.lost;
   if (is<group_life::Collecting>()) refused_ = refusal(RefuseReason::member_lost, 0, child.lowest_rank);
   live(group_life::ChildClosed{child.leaving, all_left()}, now);
 }
 
-void NodeGroup::void_epoch(const AggHeader& header, Time now) {
+void NodeGroup::void_epoch(const AggHeader& header, const wire::VoidBody& body, Time now) {
   speaker_ = {};
   if (header.epoch != epoch_ || over()) {
     ++ctx_.stats.late_copies;
     return;
   }
   if (is<group_life::AwaitingJoined>()) refused_ = refusal(RefuseReason::member_lost, 0, 0);
+  if (active()) void_ = body;
   live(group_life::VoidAbove{}, now);
 }
 
 void NodeGroup::parent_closed(Time now) {
   speaker_ = {};
+  if (active()) void_.lost = ctx_.lost;
   if (is<group_life::AwaitingJoined>()) refused_ = refusal(RefuseReason::member_lost, 0, 0);
   bool leave_under_way = false;
   if (is<group_life::Standing>() && life_limits().group_root)
@@ -514,7 +523,7 @@ void NodeGroup::job_over(Time now) {
   speaker_ = {};
   if (!active()) return;
   refused_ = refusal(RefuseReason::unknown_job, 0, 0);
-  void_reason_ = wire::VoidReason::manager;
+  void_.reason = wire::VoidReason::manager;
   live(group_life::JobOver{}, now);
 }
 

@@ -41,7 +41,7 @@ class NodeGroup {
   void refused_above(const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
   Flaw result(const wire::AggHeader& header, const BufferRef& frame, Time now);
   Flaw verdict(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
-  void void_epoch(const wire::AggHeader& header, Time now);
+  void void_epoch(const wire::AggHeader& header, const wire::VoidBody& body, Time now);
   void parent_closed(Time now);
   void parent_ready(Time now);  ///< Says again what is unanswered, on the new link.
 
@@ -103,6 +103,8 @@ class NodeGroup {
   /// Gives back what it held; the windows that there is room for are what it holds now.
   Windows reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk, bool reproducible) noexcept;
   void release_memory() noexcept;
+  std::size_t may_be_unread() const noexcept;  ///< Of this group's results, by one member.
+  bool leave_over();
   bool reserve_windows(const wire::JoinBody& last);
   void send_join_up(Time now);
   wire::AggHeader joined_header() const noexcept;
@@ -133,6 +135,7 @@ class NodeGroup {
   void multicast(const Slot& at, const wire::AggHeader& header);
   void try_lock(Slot& at);
   void end_stream() noexcept;
+  bool may_stream(std::uint32_t sequence) noexcept;
   void prove(std::uint32_t sequence, std::uint32_t window, Time now);
   void condemn(Time now);
   bool decides(wire::Coll coll) const noexcept;
@@ -152,6 +155,7 @@ class NodeGroup {
   std::uint32_t reserved_ = 0;
   std::size_t window_bytes_ = 0, stream_bytes_ = 0;  ///< Reserved; the second is part of the first.
   bool streams_ = false;                             ///< It holds one of the node's streaming places.
+  std::optional<std::uint32_t> unlocked_at_;         ///< The number that gave it back.
   std::vector<Child> children_;
   ChildSet child_set_;
   /// What everybody below can do, and what the group can: its root says so.
@@ -173,7 +177,7 @@ class NodeGroup {
   Link* pending_link_ = nullptr;
   Abilities pending_able_{};
   wire::RefusedBody refused_{};
-  wire::VoidReason void_reason_ = wire::VoidReason::lost_node;
+  wire::VoidBody void_{};  ///< Why its epoch is over.
   wire::JoinedBody joined_{};
   std::optional<wire::InvitedBody> invited_;  ///< Where the group's root also sends small results.
 

@@ -14,6 +14,7 @@ std::size_t NodeGroup::bytes(std::uint32_t osts, std::uint32_t stream_window) no
 NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk,
                                              bool reproducible) noexcept {
   release_memory();
+  if (!ctx_.leftovers.empty()) ctx_.reap();
   const auto fits = [](std::uint32_t window, std::size_t each, std::size_t left) {
     return static_cast<std::uint32_t>(std::min<std::size_t>(window, left / each));
   };
@@ -24,8 +25,15 @@ NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload
   got.osts = fits(wish.osts, of_ost, limits.window_bytes - ctx_.stats.window_bytes);
   window_bytes_ = got.osts * of_ost;
   const std::size_t left = limits.window_bytes - ctx_.stats.window_bytes - window_bytes_;
-  got.stream = fits(wish.stream, of_chunk, std::min(left, limits.stream_bytes - ctx_.stream_bytes));
+  Job* job = ctx_.jobs.find(job_id_);
+  std::size_t room = std::min(left, limits.stream_bytes - ctx_.stream_bytes);
+  if (job != nullptr) {
+    const std::size_t share = std::max(ctx_.jobs.stream_share(*job), of_chunk);  // for one chunk in any case
+    room = std::min(room, share - std::min(share, job->stream_bytes));
+  }
+  got.stream = fits(wish.stream, of_chunk, room);
   stream_bytes_ = got.stream * of_chunk;
+  if (job != nullptr) job->stream_bytes += stream_bytes_;
   window_bytes_ += stream_bytes_;
   ctx_.stats.window_bytes += window_bytes_;
   ctx_.stream_bytes += stream_bytes_;
@@ -33,8 +41,33 @@ NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload
 }
 
 void NodeGroup::release_memory() noexcept {
-  ctx_.stats.window_bytes -= std::exchange(window_bytes_, 0);
-  ctx_.stream_bytes -= std::exchange(stream_bytes_, 0);
+  ctx_.release(job_id_, std::exchange(window_bytes_, 0), std::exchange(stream_bytes_, 0));
+}
+
+/// A member that contributes a number has the result of the one that lies a window before it.
+std::size_t NodeGroup::may_be_unread() const noexcept {
+  return joined_.osts * BufferPool::footprint(sizeof(wire::AggHeader) + joined_.payload_max) +
+         joined_.stream_window * BufferPool::footprint(sizeof(wire::AggHeader) + joined_.chunk_max);
+}
+
+/// The group is over. True: members have not read all, so its memory and its place in the job stay taken for a while.
+bool NodeGroup::leave_over() {
+  if (slots_.empty()) return false;
+  NodeContext::Leftover left{
+      .job_id = job_id_, .window_bytes = window_bytes_, .stream_bytes = stream_bytes_, .unread = {}};
+  for (const Child& child : children_) {
+    Link* link = child.role == wire::Role::client ? ctx_.links.find(child.link) : nullptr;
+    if (link == nullptr || child.closed) continue;
+    if (ctx_.outbox.held(child.link) != 0)
+      left.unread.push_back({child.link, may_be_unread()});
+    else
+      ctx_.allow(*link, 0, may_be_unread());
+  }
+  if (left.unread.empty()) return false;
+  ctx_.leftovers.push_back(std::move(left));
+  ctx_.reap_at = Time{};
+  window_bytes_ = stream_bytes_ = 0;
+  return true;
 }
 
 /// With the last join: as far as there is memory. False: not for a single OST.
@@ -46,6 +79,11 @@ bool NodeGroup::reserve_windows(const wire::JoinBody& last) {
   ctx_.jobs.give_back(job_id_, reserved_ - got.osts);
   reserved_ = got.osts;
   shape_.stream_window = got.stream;
+  // Who can't ask for a streaming place has one for as long as the group stands.
+  if (got.stream > 0 && !(below_.locks && pending_able_.locks)) {
+    if (!streams_) streams_ = ctx_.take_stream();
+    if (!streams_) shape_.stream_window = 0;
+  }
   return true;
 }
 

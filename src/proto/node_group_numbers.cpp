@@ -128,6 +128,8 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     case Place::live: break;
   }
 
+  if ((header.flags & wire::kFlagStreaming) != 0 && !may_stream(header.sequence))
+    return "contribute: streaming without the lock, and this node has no streaming place left (SUMAC_NODE_STREAMS)";
   Slot& at = slot(header.sequence);
   node_number::Contribution event{.child = link.child_of[number_], .members = header.members, .origin = header.origin};
   if (std::holds_alternative<node_number::Collecting>(at.state)) {
@@ -198,7 +200,10 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
           if (action.kind == Kind::forward) at.agreed.flags |= header->flags & wire::kFlagDenied;
           if ((at.agreed.flags & wire::kFlagDenied) != 0) end_stream();
         }
-        if (coll == Coll::unlock) end_stream();
+        if (coll == Coll::unlock) {
+          end_stream();
+          unlocked_at_ = at.sequence;
+        }
         // An empty result says that the data came from below: then this node has kept them.
         if (action.kind == Kind::forward && (header->payload_bytes != 0 || at.source == kNoChild)) {
           at.data = BufferSlice(*frame, kHeaderBytes, header->payload_bytes);
@@ -330,6 +335,13 @@ void NodeGroup::try_lock(Slot& at) {
   if ((at.agreed.flags & wire::kFlagDenied) != 0 || streams_) return;
   streams_ = ctx_.take_stream();
   if (!streams_) at.agreed.flags |= wire::kFlagDenied;
+}
+
+/// Who streams holds a place. A group whose members could take the lock and don't (they were told not to) has one with its first streaming
+/// number until it ends, if there is one.
+bool NodeGroup::may_stream(std::uint32_t sequence) noexcept {
+  if (streams_ || (unlocked_at_ && wire::seq_before(sequence, *unlocked_at_))) return true;
+  return streams_ = ctx_.take_stream();
 }
 
 void NodeGroup::end_stream() noexcept {

@@ -220,7 +220,7 @@ TEST(Node, gives_a_group_what_it_wishes_as_far_as_the_jobs_pool_goes) {
 }
 
 TEST(Node, promises_streaming_windows_only_as_far_as_its_memory_goes) {
-  NodeLimits limits;
+  NodeLimits limits{.osts = 32, .groups = 4};
   limits.stream_bytes = 5 * number_bytes(512);
   StandingGroup world(2, limits, test::grant(32, 4));
   EXPECT_EQ(world.groups[0]->shape().stream_window, 4u);
@@ -464,8 +464,8 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
   tree.cut(leaf.up);
   tree.run();
   EXPECT_EQ(groups[0]->phase(), ClientGroup::Phase::lost);
-  EXPECT_EQ(groups[0]->why(), "the tree lost a node or link (reported by node 2)");
-  EXPECT_EQ(groups[1]->why(), "rank 0 lost its connection to the tree");
+  EXPECT_EQ(groups[0]->why(), "node unknown is gone, its connection ended; its child id-2 noticed");
+  EXPECT_EQ(groups[1]->why(), "node id-2 is gone, its connection ended; its parent id-1 noticed");
 }
 
 TEST(Node, ARankThatIsSaidToBeDeadIsFoundByJobAndHostAndItsGroupsGetAVerdict) {

@@ -249,5 +249,27 @@ TEST(Refusal, OfOneMemberIsAVerdictThatNamesIt) {
   }
 }
 
+TEST(StreamLock, who_streams_without_it_takes_a_place_or_loses_the_link) {
+  World world(1, 1);
+  const auto first = world.group({0, 1}, 0), second = world.group({0, 1}, 0);
+  EXPECT_EQ(world.stream(first), (World::Went{Errc::ok, true}));
+  EXPECT_EQ(world.nodes[1]->node->stats().streams_held, 1u);
+  const std::vector<float> in(1000, 1.0f);
+  std::vector<float> out(1000);
+  for (const auto& member : second)
+    ASSERT_TRUE(member->post({.coll = Coll::allreduce,
+                              .op = Op::sum,
+                              .dtype = Dtype::float32,
+                              .count = in.size(),
+                              .src = std::as_bytes(std::span(in)),
+                              .dst = std::as_writable_bytes(std::span(out)),
+                              .streaming = true},
+                             {}));
+  world.tree.run();
+  EXPECT_NE(second[0]->phase(), ClientGroup::Phase::standing);
+  ASSERT_FALSE(world.nodes[1]->drops.empty());
+  EXPECT_NE(world.nodes[1]->drops[0].find("no streaming place left"), std::string::npos) << world.nodes[1]->drops[0];
+}
+
 }  // namespace
 }  // namespace sumac::proto

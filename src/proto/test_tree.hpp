@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,7 +41,8 @@ class TestTree {
       wire::AggHeader header;
       std::vector<std::byte> data;
     };
-    std::vector<Datagram> datagrams;  ///< To be brought to members by the test, or not.
+    std::map<std::uint32_t, std::size_t> unread, allowed;  ///< By link: Outbox::held() and allow().
+    std::vector<Datagram> datagrams;                       ///< To be brought to members by the test, or not.
 
     void send(LinkId to, const wire::AggHeader& header, const Payload& data) override {
       sent.push_back(header);
@@ -49,6 +51,11 @@ class TestTree {
     void send_control(LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override {
       ++controls;
       tree->queue(index, to, header, body);
+    }
+    void allow(LinkId link, std::size_t bytes) override { allowed[link.value] = bytes; }
+    std::size_t held(LinkId link) const override {
+      const auto found = unread.find(link.value);
+      return found == unread.end() ? 0 : found->second;
     }
     bool invite(std::uint32_t group_id, wire::InvitedBody& to) override {
       if (!invitation) return false;

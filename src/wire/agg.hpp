@@ -292,6 +292,15 @@ enum class Field : std::uint32_t {
   root = 9
 };
 
+/// A node that is gone, for people: letters, digits and any of "-_.:", zeros behind; nothing but zeros where it is no node.
+struct LostNode {
+  std::array<char, 48> name{}, host{};
+  std::array<char, 48> noticed_by{};  ///< The node that noticed.
+  std::uint32_t silent_ms = 0;        ///< It stopped answering for so long; 0: its connection ended.
+  std::uint32_t is_parent = 0;        ///< 1: it was the parent of who noticed; 0: its child.
+};
+static_assert(sizeof(LostNode) == 152 && std::has_unique_object_representations_v<LostNode>);
+
 /// Trouble (up) and Verdict (down) say the same; `sequence` of the header is the number they speak of (Verdict: F).
 struct TroubleBody {
   TroubleReason reason = TroubleReason::disagree;
@@ -299,8 +308,9 @@ struct TroubleBody {
   std::uint32_t culprit = kNoRank;                   ///< Group rank; of two that disagree, the one that came later.
   std::uint32_t other = kNoRank;                     ///< The one it disagrees with.
   std::uint64_t culprit_value = 0, other_value = 0;  ///< Of `field`.
+  LostNode lost{};                                   ///< lost_connection: the node on the culprit's way that is gone.
 };
-static_assert(sizeof(TroubleBody) == 32 && std::has_unique_object_representations_v<TroubleBody>);
+static_assert(sizeof(TroubleBody) == 184 && std::has_unique_object_representations_v<TroubleBody>);
 using VerdictBody = TroubleBody;
 
 /// Results of whole small operations also come to this address: as the message that the links carry, and a tag behind it
@@ -318,8 +328,9 @@ static_assert(sizeof(InvitedBody) == 40 && std::has_unique_object_representation
 enum class VoidReason : std::uint32_t { lost_node = 1, newer_epoch = 2, manager = 3 };
 struct VoidBody {
   VoidReason reason = VoidReason::lost_node;
-  std::uint32_t node_id = 0;
+  std::uint32_t node_id = 0;  ///< Who says so.
+  LostNode lost{};            ///< lost_node.
 };
-static_assert(sizeof(VoidBody) == 8 && std::has_unique_object_representations_v<VoidBody>);
+static_assert(sizeof(VoidBody) == 160 && std::has_unique_object_representations_v<VoidBody>);
 
 }  // namespace sumac::wire

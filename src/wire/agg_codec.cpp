@@ -191,21 +191,46 @@ const char* flaw(const WelcomeBody& b) noexcept {
 
 const char* flaw(const ProofBody&) noexcept { return nullptr; }  // every 32 bytes may be one
 
-std::string_view text_of(const NameBody& body) noexcept {
-  const std::string_view all(body.text.data(), body.text.size());
+std::string_view text_of(std::span<const char> name) noexcept {
+  const std::string_view all(name.data(), name.size());
   return all.substr(0, all.find('\0'));
 }
 
-const char* flaw(const NameBody& b) noexcept {
-  const auto text = text_of(b);
-  if (text.empty() || text.size() == b.text.size()) return "name: empty, or not closed by a zero";
-  for (const char c : text) {
-    const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!is_word && c != '-' && c != '_' && c != '.' && c != ':') return "name: other than letters, digits, - _ . :";
-  }
-  for (std::size_t i = text.size(); i < b.text.size(); ++i)
-    if (b.text[i] != 0) return "name: something behind its zero";
+std::string_view text_of(const NameBody& body) noexcept { return text_of(std::span(body.text)); }
+
+namespace {
+
+bool may_name(char c) noexcept {
+  const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  return is_word || c == '-' || c == '_' || c == '.' || c == ':';
+}
+
+const char* flaw_of_name(std::span<const char> name) noexcept {
+  const auto text = text_of(name);
+  if (text.size() == name.size()) return "name: empty, or not closed by a zero";
+  if (!std::all_of(text.begin(), text.end(), may_name)) return "name: other than letters, digits, - _ . :";
+  for (const char c : name.subspan(text.size()))
+    if (c != 0) return "name: something behind its zero";
   return nullptr;
+}
+
+const char* flaw(const LostNode& b) noexcept {
+  for (const auto name :
+       {std::span<const char>(b.name), std::span<const char>(b.host), std::span<const char>(b.noticed_by)})
+    if (flaw_of_name(name) != nullptr) return "lost: no name";
+  return b.is_parent > 1 ? "lost: is_parent is neither 0 nor 1" : nullptr;
+}
+
+}  // namespace
+
+void put_name(std::span<char> to, std::string_view text) noexcept {
+  std::fill(to.begin(), to.end(), '\0');
+  text = text.substr(0, to.size() - 1);
+  std::transform(text.begin(), text.end(), to.begin(), [](char c) { return may_name(c) ? c : '_'; });
+}
+
+const char* flaw(const NameBody& b) noexcept {
+  return b.text[0] == 0 ? "name: empty, or not closed by a zero" : flaw_of_name(b.text);
 }
 
 std::optional<NameBody> name_body(std::string_view text) noexcept {
@@ -281,7 +306,7 @@ const char* flaw(const TroubleBody& b) noexcept {
   if (b.culprit == kNoRank) return "trouble: culprit is no rank";
   if (b.reason == TroubleReason::disagree && (b.field == Field::none || b.other == kNoRank))
     return "trouble: a disagreement names no field or only one rank";
-  return nullptr;
+  return flaw(b.lost);
 }
 
 const char* flaw(const InvitedBody& b) noexcept {
@@ -296,7 +321,7 @@ const char* flaw(const InvitedBody& b) noexcept {
 const char* flaw(const VoidBody& b) noexcept {
   const auto reason = static_cast<std::uint32_t>(b.reason);
   if (reason < 1 || reason > static_cast<std::uint32_t>(VoidReason::manager)) return "void: reason is unknown";
-  return nullptr;
+  return flaw(b.lost);
 }
 
 }  // namespace sumac::wire

@@ -75,6 +75,9 @@ Result<Body> decode_body(std::span<const std::byte> bytes) {
 }
 
 /// None: it is no name (empty, too long, other letters).
+/// Puts as much of `text` as there is room for, with _ for what no name has.
+void put_name(std::span<char> to, std::string_view text) noexcept;
+std::string_view text_of(std::span<const char> name) noexcept;
 std::optional<NameBody> name_body(std::string_view text) noexcept;
 std::string_view text_of(const NameBody& body) noexcept;
 

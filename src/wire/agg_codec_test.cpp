@@ -294,13 +294,15 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
                             {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.reason = static_cast<RefuseReason>(0); },
                              [](auto& b) { b.reason = static_cast<RefuseReason>(12); },
                              [](auto& b) { b.what = AggKind::contribute; }, [](auto& b) { b.reserved[6] = 1; }});
-  expect_flaws<TroubleBody>("trouble",
-                            {[](auto& b) { b.reason = static_cast<TroubleReason>(0); },
-                             [](auto& b) { b.reason = static_cast<TroubleReason>(5); },
-                             [](auto& b) { b.field = static_cast<Field>(10); }, [](auto& b) { b.culprit = kNoRank; },
-                             [](auto& b) { b.field = Field::none; }, [](auto& b) { b.other = kNoRank; }});
+  expect_flaws<TroubleBody>(
+      "trouble",
+      {[](auto& b) { b.reason = static_cast<TroubleReason>(0); },
+       [](auto& b) { b.reason = static_cast<TroubleReason>(5); }, [](auto& b) { b.field = static_cast<Field>(10); },
+       [](auto& b) { b.culprit = kNoRank; }, [](auto& b) { b.field = Field::none; }, [](auto& b) { b.other = kNoRank; },
+       [](auto& b) { b.lost.name[47] = 'x'; }, [](auto& b) { b.lost.noticed_by[0] = '\n'; }});
   expect_flaws<VoidBody>("void_epoch", {[](auto& b) { b.reason = static_cast<VoidReason>(0); },
-                                        [](auto& b) { b.reason = static_cast<VoidReason>(4); }});
+                                        [](auto& b) { b.reason = static_cast<VoidReason>(4); },
+                                        [](auto& b) { b.lost.host.fill('x'); }, [](auto& b) { b.lost.is_parent = 2; }});
 }
 
 TEST(AggCodec, NumbersAreComparedInACircle) {

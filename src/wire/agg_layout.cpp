@@ -153,6 +153,11 @@ constexpr auto trouble_rows() {
       F(other, "the one it disagrees with, or 0xffffffff"),
       F(culprit_value, "of `field`"),
       F(other_value, "of `field`"),
+      F(lost.name, "a node that is gone; zeros: none"),
+      F(lost.host, "its address or host"),
+      F(lost.noticed_by, "node that noticed"),
+      F(lost.silent_ms, "it stopped answering for so long; 0: its connection ended"),
+      F(lost.is_parent, "1: it was the parent of who noticed, 0: its child"),
   };
 }
 
@@ -169,7 +174,15 @@ constexpr auto invited_rows() {
 
 constexpr auto void_rows() {
   using Self = VoidBody;
-  return std::array{F(reason, "1 lost_node, 2 newer_epoch, 3 manager"), F(node_id, "who says so")};
+  return std::array{
+      F(reason, "1 lost_node, 2 newer_epoch, 3 manager"),
+      F(node_id, "who says so"),
+      F(lost.name, "a node that is gone; zeros: none"),
+      F(lost.host, "its address or host"),
+      F(lost.noticed_by, "node that noticed"),
+      F(lost.silent_ms, "it stopped answering for so long; 0: its connection ended"),
+      F(lost.is_parent, "1: it was the parent of who noticed, 0: its child"),
+  };
 }
 
 #undef F

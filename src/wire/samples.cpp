@@ -101,7 +101,11 @@ std::vector<Sample> agg_samples() {
   count_up(proof.proof, 0x10);
   JoinedBody joined{kJob, 12, 16, 1024, 65536, 100, 102, 6, 103, 7, 22};
   RefusedBody refused{kJob, 9, RefuseReason::no_ost, 21, 51, 2, AggKind::join, {}};
-  TroubleBody trouble{TroubleReason::disagree, Field::count, 5, 2, 1000, 2000};
+  TroubleBody trouble{TroubleReason::disagree, Field::count, 5, 2, 1000, 2000, {}};
+  LostNode lost{.silent_ms = 1000, .is_parent = 1};
+  put_name(lost.name, "an-root");
+  put_name(lost.host, "10.77.0.2");
+  put_name(lost.noticed_by, "an-leaf1");
 
   AggHeader reproducible_joined = control(AggKind::joined, 0x00010007);
   say_reproducible(reproducible_joined);
@@ -158,7 +162,7 @@ std::vector<Sample> agg_samples() {
       with_body("refused", control(AggKind::refused, 0x00010007), refused),
       with_body("trouble", trouble_header, trouble),
       with_body("verdict", control(AggKind::verdict, 0x00010007), trouble),
-      with_body("void_epoch", control(AggKind::void_epoch, 0x00010007), VoidBody{VoidReason::lost_node, 21}),
+      with_body("void_epoch", control(AggKind::void_epoch, 0x00010007), VoidBody{VoidReason::lost_node, 21, lost}),
       with_body("invited", invited_header, invited),
       with_data("contribute", reduction(AggKind::contribute), 16),
       with_data("contribute-listening", listening, 16),

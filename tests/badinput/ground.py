@@ -186,8 +186,8 @@ class House:
 class Steady:
     """A job (steady.c) that adds up numbers until it is told to end, or cannot."""
 
-    def __init__(self, ranks, env):
-        self.process = subprocess.Popen([str(STEADY), str(ranks)], env=environment(env), text=True, stdin=subprocess.PIPE,
+    def __init__(self, ranks, env, sockets=()):
+        self.process = subprocess.Popen([str(STEADY), str(ranks), *map(str, sockets)], env=environment(env), text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.pids, self.head = {}, ""
         for line in self.process.stdout:

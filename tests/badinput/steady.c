@@ -3,7 +3,7 @@
  * A job that goes on until it is told to end: ranks forked from one process add up numbers and check every sum. Whoever started it kills
  * something meanwhile, or sends rubbish to a port, and reads here what became of each rank.
  *
- *     steady RANKS        ends in good order, all ranks after the same call, when its standard input closes
+ *     steady RANKS [SOCKET...]   rank r attaches to the sharpd at the socket r modulo their number; ends in good order, all ranks after the same call, when its standard input closes
  *
  * Out-of-band functions go through memory that the ranks share: no message of theirs can be in the way of what is tested. */
 #include <poll.h>
@@ -99,6 +99,7 @@ static int add_up(struct sharp_coll_comm* comm, const struct member* me) {
       char why[256] = "";
       sumac_comm_error(comm, why, sizeof why);
       printf("steady: rank %d failed after %ld calls: %s: %s\n", me->rank, call, sharp_coll_strerror(code), why);
+      fflush(stdout); /* when it failed is measured */
       return 1;
     }
     for (int i = 1; i < kCount; ++i) {
@@ -152,9 +153,9 @@ static int run_rank(struct member* me, unsigned long job_id) {
 }
 
 int main(int argc, char** argv) {
-  const int size = argc == 2 ? atoi(argv[1]) : 0;
+  const int size = argc >= 2 ? atoi(argv[1]) : 0;
   if (size < 1 || size > kRanksMax) {
-    fprintf(stderr, "usage: %s [RANKS 1..%d]\n", argv[0], kRanksMax);
+    fprintf(stderr, "usage: %s RANKS (1..%d) [SOCKET...]\n", argv[0], kRanksMax);
     return 2;
   }
   struct board* board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -178,6 +179,7 @@ int main(int argc, char** argv) {
       continue;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (argc > 2) setenv("SHARP_COLL_SHARPD_SOCKET_NAME", argv[2 + rank % (argc - 2)], 1);
     struct member me = {rank, size, board};
     const int failed = run_rank(&me, job_id);
     fflush(stdout);

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Finding 11: results that nobody reads fill a node's memory, and other jobs stand still.
+
+At a node with 64 MiB an ordinary user's job makes one group after the other, each of two members: both contribute chunks of 64 KiB, one of them never reads. Then
+another user's two honest members add up 10 chunks."""
+
+import os
+import time
+
+import common
+import tenant
+import wire
+
+CHUNK = 64 << 10
+GROUPS = 18
+EACH = 58
+
+
+def rank_of(job, rank):
+    member = job.member(rank)
+    member.link.socket.settimeout(1)
+    return member
+
+
+def drain(member, results):
+    """Reads until so many results are there, or nothing more comes."""
+    seen = 0
+    try:
+        while seen < results:
+            if member.expect(wire.RESULT, wire.VERDICT, wire.VOID_EPOCH)[0].kind != wire.RESULT:
+                break
+            seen += 1
+    except (OSError, AssertionError):
+        pass
+    return seen
+
+
+def fill(path, tell, end):
+    """Many groups that leave results unread; says how many stood."""
+    job = tenant.Job(path, 7, ranks=2 * GROUPS, quota=tenant.Quota(osts=128, groups=64), features=tenant.SAT)
+    data = bytes(CHUNK)
+    stood, kept = 0, []
+    for turn in range(GROUPS):
+        honest, liar = rank_of(job, 2 * turn), rank_of(job, 2 * turn + 1)
+        kept += [honest, liar]
+        group = honest.open(turn + 1, 2)
+        if group == 0:
+            break
+        for rank, member in enumerate((honest, liar)):
+            member.join(group, rank, 2, osts=1, window=job.window, chunk=CHUNK)
+        if honest.joined() is None or liar.joined() is None:
+            break
+        stood += 1
+        try:
+            for number in range(EACH):
+                for rank, member in enumerate((honest, liar)):
+                    member.contribute(group, number, rank, data=data, flags=tenant.FIRST | tenant.LAST | tenant.STREAMING)
+                if drain(honest, 1) == 0:
+                    break
+            for rank, member in enumerate((honest, liar)):
+                member.contribute(group, EACH, rank, coll=tenant.LEAVE)
+        except OSError:
+            pass  # the node ended a link: its right
+    os.write(tell, b"f")
+    os.read(end, 1)
+    return stood
+
+
+def honest(path, chunks=10, seconds=6):
+    """Two members of another job: how many of their chunks are added up in time."""
+    job = tenant.Job(path, 9, ranks=2, features=tenant.SAT)
+    members = [rank_of(job, rank) for rank in range(2)]
+    group = members[0].open(1, 2)
+    for rank, member in enumerate(members):
+        member.join(group, rank, 2, osts=1, window=job.window, chunk=CHUNK)
+    windows = [member.joined() for member in members]
+    if None in windows or windows[0][1] == 0:
+        print(f"f11: another job's group got {windows}", flush=True)
+        return 0
+    end, done = time.monotonic() + seconds, 0
+    try:
+        for number in range(chunks):
+            for rank, member in enumerate(members):
+                member.contribute(group, number, rank, data=bytes(CHUNK), flags=tenant.FIRST | tenant.LAST | tenant.STREAMING, seconds=seconds)
+            for member in members:
+                member.expect(wire.RESULT)
+            if time.monotonic() > end:
+                break
+            done += 1
+    except OSError as why:
+        print(f"f11: chunk {done}: {why}", flush=True)
+    return done
+
+
+def attack(rows, _args):
+    house = common.House("f11", words={"sharp_an": ["--memory", "64MiB"]})
+    heard, tell = os.pipe()
+    end, done = os.pipe()
+    stranger = common.Stranger(fill, str(house.socket), tell, end)
+    os.close(tell)
+    if os.read(heard, 1) != b"f":
+        stranger.result()
+    added = honest(house.socket)
+    rows.add("f11 another job's chunks that stood still", "of 10", 10 - added, 0)
+    os.write(done, b"e")
+    print(f"f11: {stranger.result()} of {GROUPS} groups stood", flush=True)
+    gave_up = house.log("sharp_an").count("of results unread, more than its windows allow")
+    rows.add("f11 members that read nothing and kept their links", "members", int(gave_up == 0), 0)
+    house.close()
+
+
+if __name__ == "__main__":
+    common.main(attack, __doc__)

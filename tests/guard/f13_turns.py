@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Finding 13: no fairness between jobs.
+
+60 connections of one job ask for groups without end while another job asks for one; 16 groups of a job with a tenth of the quota leave the next job's window whole; and more
+groups than there are places may not stream."""
+
+import os
+import socket
+import statistics
+import time
+
+import common
+import tenant
+import wire
+
+CHUNK = 64 << 10
+
+
+def flood(path, tell, end):
+    """Opens on 60 connections until told to stop; what is answered is thrown away."""
+    job = tenant.Job(path, 7, ranks=60)
+    members = [job.member(rank) for rank in range(60)]
+    os.set_blocking(end, False)
+    for member in members:
+        member.link.socket.setblocking(False)
+    asked, token = 0, 1
+    os.write(tell, b"r")
+    while True:
+        try:
+            if os.read(end, 1):
+                return asked
+        except BlockingIOError:
+            pass
+        for member in members:
+            body = b"".join(
+                wire.frame(wire.FRAME_DATA, wire.agg(wire.OPEN, wire.struct.pack("<QQII", job.number, token + i, 2, 0), tree_id=job.tree_id))
+                for i in range(100))
+            token += 100
+            try:
+                while member.link.socket.recv(1 << 18):
+                    pass
+            except BlockingIOError:
+                pass
+            try:
+                sent = member.link.socket.send(body)
+            except BlockingIOError:
+                continue
+            if sent % 96:  # the rest of a question that was cut; the node waits for it
+                member.link.socket.setblocking(True)
+                member.link.socket.sendall(body[sent : sent + 96 - sent % 96])
+                member.link.socket.setblocking(False)
+            asked += sent // 96
+
+
+def opens(house, count):
+    """Seconds of each question of a lone member of another job."""
+    job = tenant.Job(house.socket, 9, quota=tenant.Quota(groups=count + 1))
+    member = job.member()
+    member.link.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    seconds = []
+    for token in range(count):
+        start = time.monotonic()
+        if member.open(token + 1, 1) == 0:
+            raise AssertionError("no group left")
+        seconds.append(time.monotonic() - start)
+    job.dies()
+    return seconds
+
+
+def streams(path, number, groups, window, contribute):
+    """Groups of one member: the windows that they got; how many streamed one chunk."""
+    job = tenant.Job(path, number, ranks=groups, features=tenant.SAT)
+    windows, streamed, kept = [], 0, [job]
+    for turn in range(groups):
+        member = job.member(turn)
+        kept.append(member)
+        group = member.open(turn + 1, 1)
+        member.join(group, 0, 1, osts=1, window=window, chunk=CHUNK)
+        joined = member.joined()
+        windows.append(joined[1] if joined else 0)
+        if contribute and windows[-1] > 0:
+            try:
+                member.contribute(group, 0, 0, data=bytes(CHUNK), flags=tenant.FIRST | tenant.LAST | tenant.STREAMING, seconds=10)
+                streamed += member.expect(wire.RESULT)[0].kind == wire.RESULT
+            except (OSError, AssertionError):
+                pass
+    return windows, streamed, kept
+
+
+def attack(rows, args):
+    house = common.House("f13", words={"sharp_an": ["--memory", "64MiB"]})
+    quiet = opens(house, 20)
+    heard, tell = os.pipe()
+    end, done = os.pipe()
+    stranger = common.Stranger(flood, str(house.socket), tell, end)
+    os.close(tell)
+    if os.read(heard, 1) != b"r":
+        stranger.result()
+    waited = opens(house, 100 if args.long else 20)
+    os.write(done, b"e")
+    print(f"f13: {stranger.result()} questions of the flood; alone {1e3 * statistics.median(quiet):.1f} ms, "
+          f"beside it median {1e3 * statistics.median(waited):.1f}, longest {1e3 * max(waited):.0f} ms", flush=True)
+    rows.add("f13 another job's Open beside a flood", "s, the longest", max(waited), 0.5)
+    first, _, kept = streams(house.socket, 11, 16, 16, False)
+    second, _, more = streams(house.socket, 12, 1, 16, False)
+    print(f"f13: windows {first}, then {second}", flush=True)
+    rows.add("f13 chunks that the next job's window lacks", "of 16", 16 - second[0], 0)
+    house.close()
+    del kept, more
+    house = common.House("f13s", words={"sharp_an": ["--streams", "2"]})
+    _, streamed, kept = streams(house.socket, 13, 5, 2, True)
+    rows.add("f13 groups that stream without a place", "of 3", max(0, streamed - 2), 0)
+    del kept
+    house.close()
+
+
+if __name__ == "__main__":
+    common.main(attack, __doc__)
