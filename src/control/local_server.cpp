@@ -6,14 +6,13 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "base/socket_directory.hpp"
+#include "base/unix_address.hpp"
 #include "control/endpoint.hpp"
 
 namespace sumac::control {
@@ -22,16 +21,6 @@ namespace {
 constexpr int kBacklog = 1024;
 /// Without a descriptor left nothing can be accepted: the next look is so much later.
 constexpr int kFullPauseMs = 100;
-
-Result<sockaddr_un> address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path)
-    return fail(Errc::invalid, "socket path {} has {} bytes, 1 to {} are possible: choose a shorter directory", path,
-                path.size(), sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
 
 UniqueFd unix_socket() { return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
 
@@ -78,7 +67,7 @@ Result<std::unique_ptr<LocalServer>> LocalServer::start(const std::string& path,
 }
 
 Result<> LocalServer::listen() {
-  auto address = address_of(path_);
+  auto address = unix_address(path_);
   if (!address) return tl::unexpected(address.error());
   auto lock = take_lock(path_);
   if (!lock) return tl::unexpected(lock.error());
@@ -190,7 +179,7 @@ std::unique_ptr<grpc::Server> LocalServer::make_server(grpc::Service& service, b
 }
 
 Result<UniqueFd> connect_local(const std::string& path) {
-  auto address = address_of(path);
+  auto address = unix_address(path);
   if (!address) return tl::unexpected(address.error());
   UniqueFd fd = unix_socket();
   if (!fd) return fail_errno("socket");

@@ -13,8 +13,8 @@
 #include <atomic>
 #include <thread>
 
+#include "base/unix_address.hpp"
 #include "manager/test_manager.hpp"
-#include "net/unix_path.hpp"
 
 namespace sumac::hostd {
 namespace {
@@ -153,7 +153,7 @@ TEST(Sharpd, a_manager_that_takes_the_call_and_stays_silent_is_given_up) {
   // A listener that accepts nothing: the connection stands, and no answer ever comes.
   UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const std::string path = testing::TempDir() + "sumac-silent-" + std::to_string(::getpid());
-  const auto address = net::unix_address(path).value();
+  const auto address = unix_address(path).value();
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   ASSERT_EQ(::listen(listener.get(), 8), 0);
   Sharpd sharpd("unix:" + path, Millis(100));
@@ -222,7 +222,7 @@ TEST(Sharpd, malformed_messages_cost_their_sender_the_connection_and_nobody_else
   for (const auto size : sizes) {
     SCOPED_TRACE(size);
     UniqueFd raw(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    const auto address = net::unix_address(sharpd.path).value();
+    const auto address = unix_address(sharpd.path).value();
     ASSERT_EQ(::connect(raw.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     const std::vector<char> junk(size, 'J');
     ASSERT_EQ(::send(raw.get(), junk.data(), size, MSG_NOSIGNAL), static_cast<ssize_t>(size));

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/socket_directory.hpp"
-#include "net/unix_path.hpp"
+#include "base/unix_address.hpp"
 #include "net/unix_seqpacket.hpp"
 #include "wire/host_codec.hpp"
 

@@ -5,11 +5,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include "base/clock.hpp"
+#include "base/unix_address.hpp"
 
 namespace sumac::net {
 namespace {
@@ -73,16 +73,6 @@ bool answers(const sockaddr_un& address) {
 }
 
 }  // namespace
-
-Result<sockaddr_un> unix_address(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path)
-    return fail(Errc::invalid, "socket path {} has {} bytes, 1 to {} are possible: choose a shorter directory", path,
-                path.size(), sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
 
 Result<UniqueFd> listen_at(const std::string& path) {
   auto address = unix_address(path);
