@@ -137,12 +137,7 @@ Errc TcpTransport::watch(ConnId id, Millis every, Millis silent_after) {
 
 void TcpTransport::check_times(Time now) {
   next_due_ = kNever;
-  if (listener_paused_) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    listener_paused_ = epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0;
-    if (listener_paused_) due_by(now + kAcceptRetry);
-  }
+  if (listener_paused_) listen_again();
   const bool is_beat = now >= beats_.next();
   const Duration passed = is_beat ? beats_.take(now) : Duration{0};
   table_.each([&](TcpConnection& conn) {

@@ -240,6 +240,20 @@ TEST(Tcp, StrangersTakeEachOthersPlaceAndNobodyElses) {
   EXPECT_TRUE(drive({&server, &client}, [&] { return server.received == 1; }));
 }
 
+TEST(Tcp, AllRanksOfALargeJobComeAtOnceAndNoneIsPushedOut) {
+  constexpr std::size_t kRanks = 40;
+  End server(among_strangers(4)), client(TransportConfig{});
+  for (std::size_t i = 0; i < kRanks; ++i) client.connect(server.transport->address());
+  std::size_t admitted = 0;
+  ASSERT_TRUE(drive({&server, &client}, [&] {
+    // Each is through with its handshake some turns after it was let in.
+    if (server.accepted.size() > admitted) server.transport->admit(server.accepted[admitted++]);
+    return admitted == kRanks;
+  }));
+  EXPECT_TRUE(client.closed.empty());
+  EXPECT_EQ(server.transport->stats().displaced, 0u);
+}
+
 TEST(Tcp, WhoseBusinessIsOverMakesRoomForStrangers) {
   End server(among_strangers(2)), client(TransportConfig{});
   std::vector<ConnId> conns;

@@ -172,6 +172,7 @@ Result<ConnId> TcpTransport::connect_by(std::string_view interface, std::string_
 
 void TcpTransport::accept_some() {
   for (int i = 0; i < kAcceptsPerPass; ++i) {
+    if (const Time room = room_for_stranger(); room != Time{}) return stop_listening(room);
     SocketAddress from;
     from.length = sizeof from.storage;
     ++stats_.system_calls;
@@ -179,11 +180,8 @@ void TcpTransport::accept_some() {
         [&] { return accept4(listener_.get(), from.get(), &from.length, SOCK_NONBLOCK | SOCK_CLOEXEC); });
     if (!fd) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        // epoll would report the waiting peer again and again: look away for a moment.
-        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
-        listener_paused_ = true;
         ++stats_.turned_away;
-        due_by(monotonic_now() + kAcceptRetry);
+        stop_listening(monotonic_now() + kAcceptRetry);
       } else if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) {
         continue;
       }
@@ -201,6 +199,36 @@ void TcpTransport::accept_some() {
   }
 }
 
+/// Who connects waits in the listener's backlog. epoll would report it again and again: look away until then.
+void TcpTransport::stop_listening(Time until) {
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+  listener_paused_ = true;
+  due_by(until);
+}
+
+void TcpTransport::listen_again() {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  listener_paused_ = epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0;
+  if (listener_paused_) due_by(monotonic_now() + kAcceptRetry);
+}
+
+/// When the next stranger may come in; Time{}: now. All ranks of a large job connect at once: as long as the oldest stranger may be in
+/// the middle of its handshake, nobody takes its place.
+Time TcpTransport::room_for_stranger() {
+  if (config_.stranger_bytes == 0 || stranger_count_ < config_.strangers_max) return {};
+  const TcpConnection* oldest = oldest_stranger();
+  if (oldest == nullptr || oldest->deadline == kNever) return {};
+  const Time due = oldest->deadline - config_.handshake_timeout + kStrangerUndisturbed;
+  return due > monotonic_now() ? due : Time{};
+}
+
+TcpConnection* TcpTransport::oldest_stranger() {
+  for (; !strangers_.empty(); strangers_.pop_front())
+    if (TcpConnection* conn = find(strangers_.front()); conn != nullptr && conn->stranger) return conn;
+  return nullptr;
+}
+
 /// Nobody knows who it is. It gets a place among the strangers, where the oldest goes first: whoever comes in honest intent is through with
 /// its handshake long before.
 void TcpTransport::take_in_stranger(TcpConnection& conn) {
@@ -210,9 +238,8 @@ void TcpTransport::take_in_stranger(TcpConnection& conn) {
 
 void TcpTransport::count_stranger(TcpConnection& conn) {
   while (stranger_count_ >= config_.strangers_max) {
-    TcpConnection* oldest = find(strangers_.front());
-    strangers_.pop_front();
-    if (oldest == nullptr || !oldest->stranger) continue;
+    TcpConnection* oldest = oldest_stranger();
+    if (oldest == nullptr) break;
     ++stats_.displaced;
     oldest->fail_with(Errc::timeout, "others came before it had shown who it is");
     ended(*oldest);
@@ -229,7 +256,9 @@ void TcpTransport::count_stranger(TcpConnection& conn) {
 }
 
 void TcpTransport::forget_stranger(TcpConnection& conn) {
-  if (std::exchange(conn.stranger, false)) --stranger_count_;
+  if (!std::exchange(conn.stranger, false)) return;
+  --stranger_count_;
+  if (listener_paused_) listen_again();
 }
 
 void TcpTransport::estrange(ConnId id) {

@@ -18,6 +18,8 @@
 namespace sumac::net {
 
 inline constexpr Millis kAcceptRetry{100};  ///< After running out of descriptors.
+/// For so long nobody takes a stranger's place: a handshake takes one round trip, and on a crowded machine a few turns of the scheduler.
+inline constexpr Millis kStrangerUndisturbed{100};
 /// How long something short may lie unread while something long is expected.
 inline constexpr Millis kWakeAfter{5};
 
@@ -69,6 +71,10 @@ class TcpTransport final : public Transport {
   std::size_t deliver(TransportEvents& events, std::size_t budget);
   void on_socket(TcpConnection& conn, std::uint32_t what, TransportEvents& events);
   void accept_some();
+  void stop_listening(Time until);
+  void listen_again();
+  Time room_for_stranger();
+  TcpConnection* oldest_stranger();
   void take_in_stranger(TcpConnection& conn);
   void count_stranger(TcpConnection& conn);
   void forget_stranger(TcpConnection& conn);
@@ -113,7 +119,7 @@ class TcpTransport final : public Transport {
   bool is_crowded_ = false;  ///< The last pass could not take all that was ready.
   bool waits_exactly_ = true;
   unsigned corked_ = 0;
-  bool listener_paused_ = false;  ///< Out of descriptors: tried again when next due.
+  bool listener_paused_ = false;  ///< Out of descriptors, or of places for strangers: tried again when next due.
   Time next_due_ = kNever, now_{};
   Time wake_due_ = kNever;  ///< Of those that wait for a whole message.
   Beats beats_;
