@@ -1,7 +1,7 @@
 #pragma once
 // The child's half of the handshake (docs/protocol.md, "Who is believed"): hello, the judgement of the parent's welcome, and the proof that
-// answers it. The child proves nothing before its parent has: who listens at a dead node's address learns a nonce. The parent's half is
-// Node's.
+// answers it. The child proves nothing before its parent has: who listens at a dead node's address learns a nonce. The parent's half:
+// parent_handshake.hpp.
 #include <cstdint>
 #include <string>
 #include <utility>

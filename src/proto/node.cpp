@@ -5,6 +5,8 @@
 #include "proto/guard.hpp"
 #include "proto/node_group.hpp"
 #include "proto/open_notes.hpp"
+#include "proto/parent_handshake.hpp"
+#include "proto/with_body.hpp"
 
 namespace sumac::proto {
 
@@ -88,9 +90,9 @@ class Node::Impl {
   /// The new parent's first message. Nothing went up before: what a join says depends on the parent's version.
   Flaw greeted(const AggHeader& header, const BufferRef& frame, Time now) {
     if (header.kind == AggKind::refused)
-      return with_body<wire::RefusedBody>(frame, [&](const auto& body) { return turned_away(body); });
+      return use_body<wire::RefusedBody>(frame, [&](const auto& body) { return turned_away(body); });
     if (header.kind != AggKind::welcome) return "a parent says welcome first";
-    return with_body<wire::WelcomeBody>(frame, [&](const wire::WelcomeBody& body) -> Flaw {
+    return use_body<wire::WelcomeBody>(frame, [&](const wire::WelcomeBody& body) -> Flaw {
       wire::ProofBody proof;
       if (const Flaw flaw = above_.judge(body, proof); flaw != nullptr) return flaw;
       ctx_.parent_version = wire::common_version(ctx_.config.versions, {body.version_min, body.version_max});
@@ -164,27 +166,27 @@ class Node::Impl {
   // ---- what children say ----------------------------------------------------------------------------------
 
   Flaw from_child(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
-    if (!link.proven) return from_stranger(link, header, frame);
+    if (!link.proven) return below_.judge(link, header, frame, why_);
     switch (header.kind) {
       case AggKind::contribute: {
         ++ctx_.stats.messages_in;
         ctx_.stats.bytes_in += header.payload_bytes;
         return contribute(link, header, frame, now);
       }
-      case AggKind::open: return with_body<wire::OpenBody>(frame, [&](const auto& body) { return open(link, body); });
+      case AggKind::open: return use_body<wire::OpenBody>(frame, [&](const auto& body) { return open(link, body); });
       case AggKind::join:
-        return with_body<wire::JoinBody>(frame, [&](const auto& body) { return join(link, header, body, now); });
+        return use_body<wire::JoinBody>(frame, [&](const auto& body) { return join(link, header, body, now); });
       case AggKind::trouble:
-        return with_body<wire::TroubleBody>(frame, [&](const auto& body) -> Flaw {
+        return use_body<wire::TroubleBody>(frame, [&](const auto& body) -> Flaw {
           if (NodeGroup* group = find(header.group_id); group != nullptr)
             return group->trouble(link, header, body, now);
           return unknown(header.group_id);
         });
       case AggKind::refused:
-        return with_body<wire::RefusedBody>(frame,
-                                            [&](const auto& body) { return refused_below(link, header, body, now); });
+        return use_body<wire::RefusedBody>(frame,
+                                           [&](const auto& body) { return refused_below(link, header, body, now); });
       case AggKind::name:
-        return with_body<wire::NameBody>(frame, [&](const wire::NameBody& body) -> Flaw {
+        return use_body<wire::NameBody>(frame, [&](const wire::NameBody& body) -> Flaw {
           if (link.version < 3) return "name: of a version that has none";
           link.name = body;
           return nullptr;
@@ -202,87 +204,6 @@ class Node::Impl {
     return "a child does not say this";
   }
 
-  // ---- who is believed ------------------------------------------------------------------------------------
-
-  Flaw from_stranger(Link& link, const AggHeader& header, const BufferRef& frame) {
-    if (header.kind == AggKind::hello && !link.greeted)
-      return with_body<wire::HelloBody>(frame, [&](const auto& body) { return hello(link, body); });
-    if (header.kind == AggKind::proof && link.greeted)
-      return with_body<wire::ProofBody>(frame, [&](const auto& body) { return proof(link, body); });
-    return link.greeted ? "hello is followed by the proof" : "a child says hello first";
-  }
-
-  /// The key that this hello's sender must know. False: there is none.
-  bool key_of(const wire::HelloBody& hello, Secret& key) noexcept {
-    if (hello.role == wire::Role::node)
-      return wire::make_pair_key(ctx_.config.node_key, ctx_.config.tree_id, hello.id, ctx_.config.node_id, key);
-    const Job* job = ctx_.jobs.find(hello.job_id);
-    if (job != nullptr) key = job->grant.key;
-    return job != nullptr;
-  }
-
-  wire::WelcomeBody welcome_of(const Link& link) const noexcept {
-    wire::WelcomeBody body;
-    body.nonce = link.nonce;
-    body.id = ctx_.config.node_id;
-    body.version_min = ctx_.config.versions.min;
-    body.version_max = ctx_.config.versions.max;
-    return body;
-  }
-
-  wire::ProofTerms terms_of(const Link& link) const noexcept {
-    return {ctx_.config.tree_id, link.hello, welcome_of(link), ctx_.config.address};
-  }
-
-  /// Not believed yet: it is answered, with this node's own proof, and its words are kept until it has shown that they are true.
-  Flaw hello(Link& link, const wire::HelloBody& body) {
-    const wire::VersionRange ours = ctx_.config.versions, theirs{body.version_min, body.version_max};
-    if (wire::common_version(ours, theirs) == 0) {
-      refuse(link.id, body.job_id, 0, RefuseReason::version, AggKind::hello, packed(ours), packed(theirs));
-      why_ = fmt::format(": {} {} speaks {} to {}, this node {} to {}: update the older one",
-                         body.role == wire::Role::node ? "node" : "world rank", body.id, theirs.min, theirs.max,
-                         ours.min, ours.max);
-      return "hello: no wire version in common";
-    }
-    Secret key{};
-    if (!key_of(body, key)) {
-      refuse(link.id, body.job_id, 0, RefuseReason::unknown_job, AggKind::hello, 0, 0);
-      return "hello: of a job that is not granted here";
-    }
-    link.greeted = true;
-    link.hello = body;
-    wire::WelcomeBody welcome = welcome_of(link);
-    const bool made = wire::make_proof(wire::ProvingSide::parent, key, terms_of(link), welcome.proof);
-    wipe(key);
-    if (!made) return "hello: this node can't prove who it is";
-    ctx_.control(link.id, ctx_.header(AggKind::welcome, 0, 0), welcome);
-    return nullptr;
-  }
-
-  Flaw proof(Link& link, const wire::ProofBody& body) {
-    const wire::HelloBody& said = link.hello;
-    Secret key{};
-    const bool is_known = key_of(said, key);
-    const bool is_proven = is_known && wire::proves(wire::ProvingSide::child, key, terms_of(link), body.proof);
-    wipe(key);
-    if (!is_proven) {
-      // Said and done with before anything is made or changed for this link: nobody else notices.
-      refuse(link.id, said.job_id, 0, is_known ? RefuseReason::bad_key : RefuseReason::unknown_job, AggKind::hello, 0,
-             0);
-      return said.role == wire::Role::node ? "proof: it does not have the key of the node that it says it is"
-                                           : "proof: it does not have the key of its job";
-    }
-    link.proven = true;
-    link.role = said.role;
-    link.job_id = said.job_id;
-    if (const Job* job = ctx_.jobs.find(said.job_id); job != nullptr) link.job_life = job->life;
-    link.peer = said.id;
-    link.version = wire::common_version(ctx_.config.versions, {said.version_min, said.version_max});
-    link.child_of.assign(ctx_.config.limits.groups + 1, kNoChild);
-    ctx_.outbox.greeted(link.id, link.role, link.job_id);
-    return nullptr;
-  }
-
   /// The link's job is over, and another one has its number now, whose key this client never proved.
   static bool is_former(const Link& link, const Job& job) noexcept {
     return link.role == wire::Role::client && link.job_life != job.life;
@@ -294,7 +215,7 @@ class Node::Impl {
     Job* job = ctx_.jobs.find_active(body.job_id);
     const TokenKey key{body.job_id, body.token};
     const auto no = [&](RefuseReason reason, std::uint32_t limit) {
-      refuse(link.id, body.job_id, body.token, reason, AggKind::open, limit, 1);
+      ctx_.refuse(link.id, ctx_.refusal(body.job_id, body.token, reason, AggKind::open, limit, 1));
       return nullptr;
     };
     if (job != nullptr && is_former(link, *job)) return no(RefuseReason::unknown_job, 0);
@@ -326,7 +247,7 @@ class Node::Impl {
       return "join: a group number of another job";
     const auto no = [&](RefuseReason reason, std::uint32_t limit) {
       AggHeader h = ctx_.header(AggKind::refused, header.group_id, header.epoch);
-      ctx_.control(link.id, h, refusal(body.job_id, 0, reason, AggKind::join, limit, number));
+      ctx_.control(link.id, h, ctx_.refusal(body.job_id, 0, reason, AggKind::join, limit, number));
       return nullptr;
     };
     if (number >= groups_.size()) return no(RefuseReason::node_limit, ctx_.config.limits.groups);
@@ -389,19 +310,19 @@ class Node::Impl {
         ++ctx_.stats.messages_in;
         ctx_.stats.bytes_in += header.payload_bytes;
         return group == nullptr ? late() : group->result(header, frame, now);
-      case AggKind::opened: return with_body<wire::OpenedBody>(frame, [&](const auto& body) { return opened(body); });
+      case AggKind::opened: return use_body<wire::OpenedBody>(frame, [&](const auto& body) { return opened(body); });
       case AggKind::invited:
-        return with_body<wire::InvitedBody>(frame, [&](const auto& body) -> Flaw {
+        return use_body<wire::InvitedBody>(frame, [&](const auto& body) -> Flaw {
           if (group == nullptr) return late();
           group->invited(header, body);
           return nullptr;
         });
       case AggKind::joined:
-        return with_body<wire::JoinedBody>(frame, [&](const auto& body) -> Flaw {
+        return use_body<wire::JoinedBody>(frame, [&](const auto& body) -> Flaw {
           return group == nullptr ? late() : group->joined(header, body, now);
         });
       case AggKind::refused:
-        return with_body<wire::RefusedBody>(frame, [&](const auto& body) -> Flaw {
+        return use_body<wire::RefusedBody>(frame, [&](const auto& body) -> Flaw {
           if (body.what == AggKind::hello) return turned_away(body);
           if (body.what == AggKind::open) return open_refused(body);
           if (group == nullptr) return late();
@@ -409,11 +330,11 @@ class Node::Impl {
           return nullptr;
         });
       case AggKind::verdict:
-        return with_body<wire::VerdictBody>(frame, [&](const auto& body) -> Flaw {
+        return use_body<wire::VerdictBody>(frame, [&](const auto& body) -> Flaw {
           return group == nullptr ? late() : group->verdict(header, body, now);
         });
       case AggKind::void_epoch:
-        return with_body<wire::VoidBody>(frame, [&](const auto& body) -> Flaw {
+        return use_body<wire::VoidBody>(frame, [&](const auto& body) -> Flaw {
           if (group == nullptr) return late();
           group->void_epoch(header, body, now);
           return nullptr;
@@ -478,33 +399,6 @@ class Node::Impl {
 
   // ---- small things ---------------------------------------------------------------------------------------
 
-  template <class Body, class Use>
-  Flaw with_body(const BufferRef& frame, const Use& use) {
-    Body body;
-    if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok) {
-      wire::load(body, frame.data() + wire::kAggHeaderBytes);
-      return wire::flaw(body);
-    }
-    return use(body);
-  }
-
-  wire::RefusedBody refusal(std::uint64_t job, std::uint64_t token, RefuseReason reason, AggKind what,
-                            std::uint32_t limit, std::uint32_t asked) const {
-    wire::RefusedBody body;
-    body.job_id = job;
-    body.token = token;
-    body.reason = reason;
-    body.node_id = ctx_.config.node_id;
-    body.limit = limit;
-    body.asked = asked;
-    body.what = what;
-    return body;
-  }
-  void refuse(LinkId to, std::uint64_t job, std::uint64_t token, RefuseReason reason, AggKind what, std::uint32_t limit,
-              std::uint32_t asked) {
-    ctx_.control(to, ctx_.header(AggKind::refused, 0, 0), refusal(job, token, reason, what, limit, asked));
-  }
-
   void malformed(LinkId from, const BufferRef& frame, Time now) {
     auto why = wire::decode_agg_header(frame.bytes(), payload_max_);
     ++ctx_.stats.offences;
@@ -522,6 +416,7 @@ class Node::Impl {
 
   OpenNotes notes_;
   ChildHandshake above_;
+  ParentHandshake below_{ctx_};
   LinkId greeting_{};  ///< The parent to be: it has not said welcome yet.
   std::string why_;    ///< More words on the flaw that is being reported.
   const std::uint32_t payload_max_;

@@ -107,6 +107,20 @@ struct NodeContext {
     outbox.send_control(to, h, {bytes, sizeof bytes});
   }
 
+  wire::RefusedBody refusal(std::uint64_t job_id, std::uint64_t token, wire::RefuseReason reason, wire::AggKind what,
+                            std::uint32_t limit, std::uint32_t asked) const noexcept {
+    wire::RefusedBody body;
+    body.job_id = job_id;
+    body.token = token;
+    body.reason = reason;
+    body.node_id = config.node_id;
+    body.limit = limit;
+    body.asked = asked;
+    body.what = what;
+    return body;
+  }
+  void refuse(LinkId to, const wire::RefusedBody& why) { control(to, header(wire::AggKind::refused, 0, 0), why); }
+
   /// False: there will be no more for this group.
   bool multicast(const wire::InvitedBody& to, const wire::AggHeader& h, const BufferSlice& slice) {
     if (!outbox.multicast(to, h, slice.bytes())) return false;

@@ -1,5 +1,5 @@
 #pragma once
-// Inside this folder only: what a member makes of a message's body, once it has been checked.
+// Inside this folder only: what a member or a node makes of a message's body, once it has been checked.
 #include <span>
 
 #include "base/buffer.hpp"
@@ -13,6 +13,17 @@ Errc with_body(const BufferRef& frame, const Use& use) {
   Body body;
   if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok)
     return Errc::invalid;
+  return use(body);
+}
+
+/// The same for who says what is wrong with it; null: nothing.
+template <class Body, class Use>
+const char* use_body(const BufferRef& frame, const Use& use) {
+  Body body;
+  if (wire::decode(std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes), body) != Errc::ok) {
+    wire::load(body, frame.data() + wire::kAggHeaderBytes);
+    return wire::flaw(body);
+  }
   return use(body);
 }
 

@@ -1,0 +1,92 @@
+#include "proto/parent_handshake.hpp"
+
+#include "proto/with_body.hpp"
+
+namespace sumac::proto {
+
+using wire::AggKind;
+using wire::RefuseReason;
+
+const char* ParentHandshake::judge(Link& link, const wire::AggHeader& header, const BufferRef& frame,
+                                   std::string& more) {
+  if (header.kind == AggKind::hello && !link.greeted)
+    return use_body<wire::HelloBody>(frame, [&](const auto& body) { return hello(link, body, more); });
+  if (header.kind == AggKind::proof && link.greeted)
+    return use_body<wire::ProofBody>(frame, [&](const auto& body) { return proof(link, body); });
+  return link.greeted ? "hello is followed by the proof" : "a child says hello first";
+}
+
+/// The key that this hello's sender must know. False: there is none.
+bool ParentHandshake::key_of(const wire::HelloBody& hello, Secret& key) const noexcept {
+  if (hello.role == wire::Role::node)
+    return wire::make_pair_key(ctx_.config.node_key, ctx_.config.tree_id, hello.id, ctx_.config.node_id, key);
+  const Job* job = ctx_.jobs.find(hello.job_id);
+  if (job != nullptr) key = job->grant.key;
+  return job != nullptr;
+}
+
+wire::WelcomeBody ParentHandshake::welcome_of(const Link& link) const noexcept {
+  wire::WelcomeBody body;
+  body.nonce = link.nonce;
+  body.id = ctx_.config.node_id;
+  body.version_min = ctx_.config.versions.min;
+  body.version_max = ctx_.config.versions.max;
+  return body;
+}
+
+wire::ProofTerms ParentHandshake::terms_of(const Link& link) const noexcept {
+  return {ctx_.config.tree_id, link.hello, welcome_of(link), ctx_.config.address};
+}
+
+const char* ParentHandshake::hello(Link& link, const wire::HelloBody& body, std::string& more) {
+  const auto no = [&](RefuseReason reason, std::uint32_t limit, std::uint32_t asked) {
+    ctx_.refuse(link.id, ctx_.refusal(body.job_id, 0, reason, AggKind::hello, limit, asked));
+  };
+  const wire::VersionRange ours = ctx_.config.versions, theirs{body.version_min, body.version_max};
+  if (wire::common_version(ours, theirs) == 0) {
+    no(RefuseReason::version, packed(ours), packed(theirs));
+    more = fmt::format(": {} {} speaks {} to {}, this node {} to {}: update the older one",
+                       body.role == wire::Role::node ? "node" : "world rank", body.id, theirs.min, theirs.max, ours.min,
+                       ours.max);
+    return "hello: no wire version in common";
+  }
+  Secret key{};
+  if (!key_of(body, key)) {
+    no(RefuseReason::unknown_job, 0, 0);
+    return "hello: of a job that is not granted here";
+  }
+  link.greeted = true;
+  link.hello = body;
+  wire::WelcomeBody welcome = welcome_of(link);
+  const bool made = wire::make_proof(wire::ProvingSide::parent, key, terms_of(link), welcome.proof);
+  wipe(key);
+  if (!made) return "hello: this node can't prove who it is";
+  ctx_.control(link.id, ctx_.header(AggKind::welcome, 0, 0), welcome);
+  return nullptr;
+}
+
+const char* ParentHandshake::proof(Link& link, const wire::ProofBody& body) {
+  const wire::HelloBody& said = link.hello;
+  Secret key{};
+  const bool is_known = key_of(said, key);
+  const bool is_proven = is_known && wire::proves(wire::ProvingSide::child, key, terms_of(link), body.proof);
+  wipe(key);
+  if (!is_proven) {
+    // Said and done with before anything is made or changed for this link: nobody else notices.
+    ctx_.refuse(link.id, ctx_.refusal(said.job_id, 0, is_known ? RefuseReason::bad_key : RefuseReason::unknown_job,
+                                      AggKind::hello, 0, 0));
+    return said.role == wire::Role::node ? "proof: it does not have the key of the node that it says it is"
+                                         : "proof: it does not have the key of its job";
+  }
+  link.proven = true;
+  link.role = said.role;
+  link.job_id = said.job_id;
+  if (const Job* job = ctx_.jobs.find(said.job_id); job != nullptr) link.job_life = job->life;
+  link.peer = said.id;
+  link.version = wire::common_version(ctx_.config.versions, {said.version_min, said.version_max});
+  link.child_of.assign(ctx_.config.limits.groups + 1, kNoChild);
+  ctx_.outbox.greeted(link.id, link.role, link.job_id);
+  return nullptr;
+}
+
+}  // namespace sumac::proto
