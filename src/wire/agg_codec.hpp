@@ -75,11 +75,11 @@ Result<Body> decode_body(std::span<const std::byte> bytes) {
 }
 
 /// None: it is no name (empty, too long, other letters).
-/// Puts as much of `text` as there is room for, with _ for what no name has.
-void put_name(std::span<char> to, std::string_view text) noexcept;
-std::string_view text_of(std::span<const char> name) noexcept;
 std::optional<NameBody> name_body(std::string_view text) noexcept;
 std::string_view text_of(const NameBody& body) noexcept;
+/// As much of `text` as there is room for, with _ for what no name has; zeros behind.
+void put_name(std::span<char> to, std::string_view text) noexcept;
+std::string_view text_of(std::span<const char> name) noexcept;
 
 /// Bytes of the body that a kind carries; 0 for the kinds that carry user data.
 constexpr std::uint32_t body_bytes(AggKind kind) noexcept {

@@ -105,7 +105,7 @@ TEST(WrongStart, says_what_is_wrong_in_one_line) {
       {"a transport that is none", "sharp_an", {"--name", "an", "--transport", "rdma"}, 1, "one of tcp, ucx"},
       {"a node's address that is none", "sharp_an", {"--name", "an", "--listen", "nonsense"}, 1, "nonsense"},
       {"a device that is not there", "sharp_an", {"--name", "an", "--device", "nodev0"}, 1, "nodev0"},
-      {"a quiet time below the heartbeat", "sharp_an", {"--name", "an", "--lost-after", "1s"}, 1, "--heartbeat"},
+      {"a quiet time below the heartbeat", "sharp_an", {"--name", "an", "--lost-after", "700ms"}, 1, "--heartbeat"},
       {"sharpd's manager beyond the machine", "sharpd", {"--manager", "192.0.2.1:1"}, 1, "--allow-insecure"},
       {"sharpd's manager is no address", "sharpd", {"--manager", "am"}, 1, "write unix:PATH, or ADDR:PORT"},
       {"a socket that can't be made", "sharpd", {"--socket", "/proc/sumac/s"}, 1, "/proc/sumac"},

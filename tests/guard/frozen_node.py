@@ -16,16 +16,17 @@ import common
 ground = common.ground
 FABRIC = """name: t
 switches: [s, a, b]
-links: [[a, s], [b, s]]
-hosts: {h1: {leaf: a}, h2: {leaf: b}}
+links: [{a: a, b: s}, {a: b, b: s}]
+hosts: {h1: {leaf: a}, h2: {leaf: a}, h3: {leaf: b}, h4: {leaf: b}}
 nodes: {an-root: {switch: s}, an-leaf1: {switch: a}, an-leaf2: {switch: b}}
 """
-RANKS = 4
+RANKS = 4  # one a host
+HERE = {"SUMAC_NET_DEVICE": "lo"}
 LATE = 60_000
 
 
 class Tree(common.House):
-    """A root with two leaves below it, a host at each."""
+    """A root with two leaves below it, two hosts at each."""
 
     def __init__(self, name, transport, lost_after=None):
         super().__init__(name, node=False, sharpd=False, fabric=FABRIC)
@@ -35,7 +36,7 @@ class Tree(common.House):
         for node in ("an-root", "an-leaf1", "an-leaf2"):
             self.start_as(node, "sharp_an", "--name", node, *options)
         self.sockets = []
-        for host in ("h1", "h2"):
+        for host in ("h1", "h2", "h3", "h4"):
             self.sockets.append(self.folder / f"{host}.sock")
             self.start_as(host, "sharpd", "--host", host, "--manager", self.manager, "--socket", self.sockets[-1])
         ground.until(lambda: self.log("sharp_an").count("connected to the parent") >= 2, "both leaves are connected")
@@ -66,7 +67,7 @@ def lines_until(process, count, seconds):
 def frozen(transport, node):
     """ms until the last member knew, by name; LATE: somebody did not."""
     house = Tree(f"frozen-{transport}-{node}", transport, "1s")
-    steady = ground.Steady(RANKS, {"SUMAC_COLL_NODE_LOST_AFTER": "1s"}, house.sockets)
+    steady = ground.Steady(RANKS, {**HERE, "SUMAC_COLL_NODE_LOST_AFTER": "1s"}, house.sockets)
     start = time.monotonic()
     house.processes[node].send_signal(signal.SIGSTOP)
     ended = lines_until(steady.process, RANKS, 20)
@@ -82,7 +83,7 @@ def frozen(transport, node):
 
 def false_verdicts(transport, seconds):
     house = Tree(f"load-{transport}", transport)
-    steady = ground.Steady(RANKS, {}, house.sockets)
+    steady = ground.Steady(RANKS, HERE, house.sockets)
     load = [subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=ground.dies_with_us) for _ in range(8)]
     ended = lines_until(steady.process, 1, seconds)
     for one in load:

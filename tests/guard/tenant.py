@@ -71,16 +71,16 @@ class Job:
         """As if its process ended: sharpd sees the connection close."""
         self.socket.close()
 
-    def member(self, rank=0):
-        return Member(self, rank)
+    def member(self, rank=0, **of_link):
+        return Member(self, rank, **of_link)
 
 
 class Member:
     """A rank's connection to its node: the only leaf, which is the root as well."""
 
-    def __init__(self, job, rank):
+    def __init__(self, job, rank, **of_link):
         self.job, self.rank = job, rank
-        self.link = wire.Link(job.port)
+        self.link = wire.Link(job.port, **of_link)
         hello = wire.hello(job.number, os.urandom(16), wire.CLIENT, rank)
         self.link.send(wire.HELLO, hello, tree_id=job.tree_id)
         welcome = self.expect(wire.WELCOME)[1]

@@ -53,10 +53,16 @@ def proof(key, tree_id, hello_body, welcome_body, address, side=b"sumac child v2
 
 
 class Link:
-    """A connection to a node, greeted, that sends and reads messages. Raises OSError where the node closed it."""
+    """A connection to a node, greeted, that sends and reads messages. Raises OSError where the node closed it.
 
-    def __init__(self, port, host="127.0.0.1", seconds=10, greet=True):
-        self.socket = socket.create_connection((host, port), timeout=seconds)
+    `receive_buffer`: what the kernel takes in that nobody reads, in bytes; 0: as it likes."""
+
+    def __init__(self, port, host="127.0.0.1", seconds=10, greet=True, receive_buffer=0):
+        self.socket = socket.socket()
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(seconds)
+        self.socket.connect((host, port))
         self.have = b""
         if greet:
             self.socket.sendall(greeting())
