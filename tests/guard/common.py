@@ -15,6 +15,7 @@ import encodings.idna  # noqa: F401  pylint: disable=unused-import  # a stranger
 import json
 import os
 import pathlib
+import re
 import resource
 import select
 import signal
@@ -46,6 +47,17 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 UID = 65534  # nobody: an ordinary user of the machine, in no group of ours
 # subprocess.run(command, **common.AS_STRANGER)
 AS_STRANGER = {"user": UID, "group": UID, "extra_groups": []}
+
+
+def source_of_build():
+    """The tree whose programs are attacked; with --build it may be another one than ours."""
+    cache = (pathlib.Path(case.BUILD) / "CMakeCache.txt").read_text(encoding="utf-8")
+    return pathlib.Path(re.search(r"CMAKE_HOME_DIRECTORY:INTERNAL=(.*)", cache)[1])
+
+
+def memory_of(process, line="VmRSS"):
+    """Bytes, by a line of the kernel's: VmRSS is now, VmHWM the most that it ever was."""
+    return 1024 * int(re.search(rf"{line}:\s+(\d+) kB", ground.read(f"/proc/{process.pid}/status").decode())[1])
 
 
 class House(ground.House):

@@ -11,18 +11,8 @@ import common
 import tenant
 
 
-def everything(path):
-    """As many OSTs and groups as one user may have."""
-    for share in (512, 256, 128):
-        try:
-            return tenant.Job(path, 7, quota=tenant.Quota(osts=share, groups=share))
-        except tenant.Refused as why:
-            print(f"f10: {share} of 512: {why}", flush=True)
-    raise AssertionError("not even a quarter")
-
-
 def hold(path, tell, end, long):
-    job = everything(path)
+    job = tenant.everything(path)
     member = job.member()
     member.join(member.open(1, 1), 0, 1)
     if member.joined() is None:
@@ -32,21 +22,11 @@ def hold(path, tell, end, long):
     os.write(tell, b"h")
     answer = {"osts": job.quota.osts}
     if long:
-        answer["seconds"] = granted_after(path, start)
+        answer["seconds"] = tenant.granted_after(path, 8, start)
         answer["open"] = still_open(member)
     else:
         os.read(end, 1)
     return answer
-
-
-def granted_after(path, start):
-    while time.monotonic() < start + 60:
-        try:
-            tenant.Job(path, 8).dies()
-            return time.monotonic() - start
-        except tenant.Refused as why:
-            print(f"f10: {time.monotonic() - start:.1f} s: {why}", flush=True)
-    return 60.0
 
 
 def still_open(member):
@@ -68,13 +48,7 @@ def attack(rows, args):
     os.close(tell)
     if os.read(heard, 1) != b"h":
         stranger.result()
-    start = time.monotonic()
-    try:
-        tenant.Job(house.socket, 9).dies()
-        seconds = time.monotonic() - start
-    except tenant.Refused as why:
-        print(f"f10: another user's job after {time.monotonic() - start:.1f} s: {why}", flush=True)
-        seconds = 60.0
+    seconds = tenant.granted_after(house.socket, 9, time.monotonic(), patience=0)
     rows.add("f10 another user's default quota", "s until it is granted", seconds, 2.5)
     os.write(done, b"e")
     got = stranger.result(90)

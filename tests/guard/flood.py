@@ -112,7 +112,7 @@ def attack(rows, args):
     finally:
         listener.end()
     bound = re.findall(r"memory: at most (\d+) bytes", house.log("sharp_an"))
-    peak = int(re.findall(r"VmHWM:\s+(\d+) kB", common.ground.read(f"/proc/{house.processes['sharp_an'].pid}/status").decode())[0]) * 1024
+    peak = common.memory_of(house.processes["sharp_an"], "VmHWM")
     print(f"p99 in us, flood elsewhere {control}, flood at the node {flooded}; {strangers} strangers", flush=True)
     rows.add("flood: honest ranks that failed", f"of {RANKS * turns}", failures, 0)
     rows.add("flood: p99, median of turns, by the control's", "x", statistics.median(flooded) / max(1, statistics.median(control)), 2)

@@ -1,6 +1,5 @@
 """Bytes of gRPC (HTTP/2) and of src/control/control.proto, for callers of the manager that no library of ours would make."""
 
-import pathlib
 import re
 import socket
 import struct
@@ -15,9 +14,8 @@ UNKNOWN = 0xEE  # a type of frame that everybody must ignore
 
 def control_version():
     """kControlVersion of the tree whose programs are attacked."""
-    cache = (pathlib.Path(common.case.BUILD) / "CMakeCache.txt").read_text(encoding="utf-8")
-    source = re.search(r"CMAKE_HOME_DIRECTORY:INTERNAL=(.*)", cache)[1]
-    return int(re.search(r"kControlVersion = (\d+)", (pathlib.Path(source) / "src/control/command_line.hpp").read_text(encoding="utf-8"))[1])
+    header = common.source_of_build() / "src/control/command_line.hpp"
+    return int(re.search(r"kControlVersion = (\d+)", header.read_text(encoding="utf-8"))[1])
 
 
 def frame(kind, flags, stream, content=b""):

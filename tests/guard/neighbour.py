@@ -7,7 +7,6 @@ import os
 import time
 
 import common
-import f10_hold
 import tenant
 import wire
 
@@ -16,7 +15,7 @@ CHUNK = 64 << 10
 
 def bad(path, tell, end, long):
     os.nice(19)  # what it takes of the processors is not what is tested
-    job = f10_hold.everything(path)
+    job = tenant.everything(path)
     members = [job.member(rank) for rank in range(16)]
     os.write(tell, b"r")
     groups, token, stop = 0, 0, False
@@ -44,7 +43,7 @@ def bad(path, tell, end, long):
     job.dies()  # in mid-operation: nobody has left
     start = time.monotonic()
     os.write(tell, b"d")
-    return {"groups": groups, "seconds": f10_hold.granted_after(path, start) if long else 0}
+    return {"groups": groups, "seconds": tenant.granted_after(path, 8, start) if long else 0}
 
 
 def revived(job, rank):
@@ -98,13 +97,7 @@ def attack(rows, args):
     os.write(done, b"e")
     if os.read(heard, 1) != b"d":
         stranger.result()
-    start = time.monotonic()
-    try:
-        tenant.Job(house.socket, 22).dies()
-        waited = time.monotonic() - start
-    except tenant.Refused as why:
-        print(f"neighbour: {why}", flush=True)
-        waited = 60.0
+    waited = tenant.granted_after(house.socket, 22, time.monotonic(), patience=0)
     rows.add("neighbour another user's default quota", "s until it is granted", waited, 2.5)
     got = stranger.result(120)
     print(f"neighbour: {got}", flush=True)

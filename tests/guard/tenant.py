@@ -4,9 +4,13 @@ import collections
 import os
 import socket
 import struct
+import time
 
+import common
 import wire
 
+# Of hello. At dd5dec9 hello carried the key itself: 0.
+HANDSHAKE = 2 if (common.source_of_build() / "src/wire/proof.hpp").exists() else 0
 MESSAGE = 1024
 HEAD = struct.Struct("<HBBIIIQ")
 # wire::HostKind
@@ -44,10 +48,13 @@ class Job:
         tree = self.hear(TREE).body
         self.tree_id, _, self.root, nodes = struct.unpack_from("<4I", tree)
         found = [self.hear(NODE).body for _ in range(nodes)]
-        self.node = struct.unpack_from("<I", found[0])[0]
-        self.address = found[0][72:].split(b"\0")[0].decode()
+        parents = dict(struct.unpack_from("<II", one) for one in found)
+        addresses = {struct.unpack_from("<I", one)[0]: one[72:].split(b"\0")[0].decode() for one in found}
+        self.chain = list(struct.unpack_from("<I", self.hear(LEAF).body))  # of nodes, from the leaf to the root
+        while parents[self.chain[-1]] != self.chain[-1]:
+            self.chain.append(parents[self.chain[-1]])
+        self.address = addresses[self.chain[0]]
         self.port = int(self.address.rsplit(":", 1)[1])
-        self.hear(LEAF)
 
     def say(self, kind, body=b"", **more):
         head = {"index": 0, "total": 0, "entries": 0, **more}
@@ -75,16 +82,49 @@ class Job:
         return Member(self, rank, **of_link)
 
 
+def everything(path):
+    """A job with as many OSTs and groups as one user may have."""
+    for share in (512, 256, 128):
+        try:
+            return Job(path, 7, quota=Quota(osts=share, groups=share))
+        except Refused as why:
+            print(f"{share} of 512 OSTs: {why}", flush=True)
+    raise AssertionError("not even a quarter")
+
+
+NEVER = 60.0  # in a row: nothing was granted
+
+
+def granted_after(path, number, start, patience=NEVER):
+    """Seconds from `start` until this user is granted a job with the default quota, which ends at once; NEVER: not within `patience`. One try at
+    least, which sharpd itself may take seconds over."""
+    while True:
+        try:
+            Job(path, number).dies()
+            return time.monotonic() - start
+        except Refused as why:
+            print(f"job {number} after {time.monotonic() - start:.1f} s: {why}", flush=True)
+        if time.monotonic() >= start + patience:
+            return NEVER
+
+
+def join_body(job, chain, rank, world_rank, size, osts=1, window=0, payload=128, chunk=0):
+    """Of one member, whose group lies below the chain's first node as a whole."""
+    path = b"".join(struct.pack("<II", node, size) for node in chain).ljust(64, b"\0")
+    return struct.pack("<QQ12IIHH", job, 0, rank, world_rank, size, 1, osts, window, payload, chunk, 0, 0, 0, 0, wire.NO_RANK, 0, len(chain)) + path
+
+
 class Member:
-    """A rank's connection to its node: the only leaf, which is the root as well."""
+    """A rank's connection to its leaf node, the only one there is."""
 
     def __init__(self, job, rank, **of_link):
         self.job, self.rank = job, rank
         self.link = wire.Link(job.port, **of_link)
-        hello = wire.hello(job.number, os.urandom(16), wire.CLIENT, rank)
+        hello = wire.hello(job.number, os.urandom(16) if HANDSHAKE else job.key, wire.CLIENT, rank, handshake=HANDSHAKE)
         self.link.send(wire.HELLO, hello, tree_id=job.tree_id)
         welcome = self.expect(wire.WELCOME)[1]
-        self.link.send(wire.PROOF, wire.proof(job.key, job.tree_id, hello, welcome, job.address), tree_id=job.tree_id)
+        if HANDSHAKE:
+            self.link.send(wire.PROOF, wire.proof(job.key, job.tree_id, hello, welcome, job.address), tree_id=job.tree_id)
 
     def expect(self, *kinds):
         while True:
@@ -101,9 +141,7 @@ class Member:
         return struct.unpack_from("<I", body, 16)[0] if head.kind == wire.OPENED else 0
 
     def join(self, group, rank, size, osts=1, window=0, payload=128, chunk=0):
-        path = struct.pack("<II", self.job.node, size).ljust(64, b"\0")
-        body = struct.pack("<QQ12IIHH", self.job.number, 0, rank, self.rank, size, 1, osts, window, payload, chunk, 0, 0, 0, 0,
-                           wire.NO_RANK, 0, 1) + path
+        body = join_body(self.job.number, self.job.chain, rank, self.rank, size, osts, window, payload, chunk)
         self.link.send(wire.JOIN, body, tree_id=self.job.tree_id, group_id=group, flags=LOCKS, version=3)
 
     def joined(self):

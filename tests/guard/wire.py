@@ -70,6 +70,13 @@ class Link:
             if kind != FRAME_WELCOME:
                 raise AssertionError(f"a frame of kind {kind} instead of a welcome")
 
+    @classmethod
+    def adopt(cls, connection):
+        """Of a connection that stands; what was said on it is not its affair."""
+        link = cls.__new__(cls)
+        link.socket, link.have = connection, b""
+        return link
+
     def read_bytes(self, count):
         while len(self.have) < count:
             got = self.socket.recv(1 << 16)
