@@ -70,5 +70,24 @@ TEST(GroupNumbers, are_what_opens_are_answered_with) {
   EXPECT_EQ(numbers(two, 2), 9u);
 }
 
+TEST(GroupNumbers, a_job_that_asks_without_end_pushes_out_its_own_answers_only) {
+  IdPool pool(16);
+  Job quiet{.grant = grant(1, 8, {{1, 8}})}, greedy{.grant = grant(2, 1, {{9, 1}})};
+  std::vector<std::uint32_t> answers;
+  for (std::uint64_t token = 0; token < 8; ++token) {
+    answers.push_back(pool.open({1, token}, &quiet).group_id);
+    ASSERT_NE(answers.back(), 0u);
+  }
+  for (const auto id : answers) pool.release(id);
+  quiet.ids_used = 0;
+  const auto first = pool.open({2, 0}, &greedy).group_id;
+  pool.release(first);
+  for (std::uint64_t token = 1; token < 20000; ++token) EXPECT_EQ(pool.open({2, token}, &greedy).group_id, 0u);
+  greedy.ids_used = 0;
+  EXPECT_NE(pool.open({2, 0}, &greedy).group_id, first) << "20,000 answers are not remembered";
+  for (std::uint64_t token = 0; token < 8; ++token)
+    EXPECT_EQ(pool.open({1, token}, &quiet).group_id, answers[token]) << "of another job";
+}
+
 }  // namespace
 }  // namespace sumac::proto

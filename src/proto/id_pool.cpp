@@ -27,10 +27,16 @@ std::uint32_t IdPool::take_number(const JobGrant& grant) {
 }
 
 void IdPool::remember(const TokenKey& key) {
-  over_.push_back(key);
-  if (over_.size() <= kTokensMax) return;
-  tokens_.erase(over_.front());
-  over_.pop_front();
+  auto most = over_.try_emplace(key.job_id).first;
+  most->second.push_back(key);
+  if (++remembered_ <= kTokensMax) return;
+  // A job with more than its share pays itself, which spares the search in a flood of Opens.
+  if (most->second.size() * over_.size() < remembered_)
+    most = std::ranges::max_element(over_, {}, [](const auto& job) { return job.second.size(); });
+  tokens_.erase(most->second.front());
+  most->second.pop_front();
+  --remembered_;
+  if (most->second.empty()) over_.erase(most);
 }
 
 IdPool::Answer IdPool::open(const TokenKey& key, Job* job) {

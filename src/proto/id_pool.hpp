@@ -47,7 +47,7 @@ class IdPool {
   std::uint32_t used() const noexcept { return used_; }
 
  private:
-  static constexpr std::size_t kTokensMax = 4096;  // remembered after their group has ended
+  static constexpr std::size_t kTokensMax = 4096;  // remembered after their group has ended, of all jobs together
 
   struct Entry {
     std::uint16_t generation = 0;
@@ -64,7 +64,9 @@ class IdPool {
   std::vector<Entry> entries_;      // [number]; 0 is unused
   std::deque<std::uint32_t> free_;  // oldest first: a number rests as long as possible
   std::unordered_map<TokenKey, Token, TokenHash> tokens_;
-  std::deque<TokenKey> over_;  // in the order in which they ended
+  /// [job], in the order in which they ended. A job that asks without end pushes out its own answers and no other job's.
+  std::unordered_map<std::uint64_t, std::deque<TokenKey>> over_;
+  std::size_t remembered_ = 0;  // in over_
   std::uint32_t used_ = 0;
 };
 

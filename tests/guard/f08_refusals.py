@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Finding 8: anybody without a key makes the tree's root remember refusals, for jobs that are not there.
+
+An ordinary user asks for thousands of groups: of jobs that nobody has begun, without a key, and of his own job, which has no group left. The answers that the root remembers
+for another user's groups stay, a job that begins later gets its groups, and the node's memory does not grow."""
+
+import os
+import socket
+import struct
+
+import common
+import tenant
+import wire
+
+OPENS = 10000  # 4096 were remembered
+EACH = 25  # Opens that one connection brings
+LATER = 4242  # a job that is begun when its tokens have been asked for
+TOKENS = range(1, 9)
+GROWTH = 1 << 20
+
+
+def ask_for(port, tree_id, job, opens):
+    """Says hello for this job and asks for groups, without a proof and without end; returns how many Opens the node took."""
+    hello = wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(job, os.urandom(16), handshake=tenant.HANDSHAKE), tree_id=tree_id))
+    taken = 0
+    for first in range(1, opens + 1, EACH):
+        bodies = (struct.pack("<QQII", job, token, 1, 0) for token in range(first, first + EACH))
+        said = b"".join(wire.frame(wire.FRAME_DATA, wire.agg(wire.OPEN, body, tree_id=tree_id)) for body in bodies)
+        with socket.create_connection(("127.0.0.1", port), 10) as link:
+            link.sendall(wire.greeting() + hello + said)
+            taken += refusals(link)
+    return taken
+
+
+def refusals(stranger):
+    """How many Opens are answered before the node hangs up or has answered all."""
+    link = wire.Link.adopt(stranger)
+    count = 0
+    try:
+        link.read_frame()
+        while count < EACH:
+            head, body = link.read()
+            count += head.kind == wire.REFUSED and body[32] == wire.OPEN
+    except OSError:
+        pass
+    return count
+
+
+def ask_as_tenant(path, opens):
+    """His own job, of one group: every further Open is refused, and remembered for a while."""
+    member = tenant.Job(path, 7, quota=tenant.Quota(osts=1, groups=1)).member()
+    refused = 0
+    for first in range(1, opens + 1, EACH):
+        for token in range(first, first + EACH):
+            member.link.send(wire.OPEN, struct.pack("<QQII", 7, token, 1, 0), tree_id=member.job.tree_id)
+        for _ in range(EACH):
+            refused += member.expect(wire.OPENED, wire.REFUSED)[0].kind == wire.REFUSED
+    return refused
+
+
+def past(member, token):
+    """A group that has stood and left: its id."""
+    group = member.open(token, 1)
+    member.join(group, 0, 1)
+    if member.joined() is None:
+        raise AssertionError("the group does not stand")
+    member.contribute(group, 0, 0, coll=tenant.LEAVE)
+    member.expect(wire.RESULT)
+    return group
+
+
+def attack(rows, args):
+    opens = 10 * OPENS if args.long else OPENS
+    house = common.House("f08")
+    node, job = house.processes["sharp_an"], tenant.Job(house.socket, 9)
+    member = job.member()
+    answers = {token: past(member, token) for token in TOKENS}
+    changed = lambda: sum(member.open(token, 1) != group for token, group in answers.items())  # noqa: E731
+
+    if changed() != 0:
+        raise AssertionError("the root does not remember what it answered")
+    warm = min(opens, 500)  # what the first links take is no growth
+    common.Stranger(ask_for, house.node_port, job.tree_id, 3, warm).result()
+    before = common.memory_of(node)
+    taken = common.Stranger(ask_for, house.node_port, job.tree_id, LATER, opens).result(120)
+    print(f"f08: {taken} of {opens} Opens without a key were answered", flush=True)
+    rows.add("f08 answers to others pushed out, without a key", f"of {len(answers)}", changed(), 0)
+    common.Stranger(ask_for, house.node_port, job.tree_id, LATER, EACH).result()  # the last that was refused
+    late = tenant.Job(house.socket, LATER).member()
+    rows.add("f08 groups of a later job refused beforehand", f"of {len(TOKENS)}", sum(late.open(token, 1) == 0 for token in TOKENS), 0)
+    rows.add("f08 memory of the node, grown", "bytes", max(0, common.memory_of(node) - before), GROWTH)
+    refused = common.Stranger(ask_as_tenant, str(house.socket), OPENS).result(120)
+    print(f"f08: {refused} of {OPENS} Opens of a job without a group left", flush=True)
+    rows.add("f08 answers to others pushed out, by another job", f"of {len(answers)}", changed(), 0)
+    rows.add("f08 an honest job failed", "exit status", house.job().code, 0)
+    house.close()
+
+
+if __name__ == "__main__":
+    common.main(attack, __doc__)
