@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Finding 12: begun frames: a header alone takes the whole buffer.
+
+At a node with chunks of 1 MiB an ordinary user makes 1,072 connections of 24 bytes each: the greeting, and the header of a message of 1 MiB, or smaller when that is all that is
+left, that never comes. Then he does the same behind the proofs of his own job, on half of the node's places. Meanwhile a hello is answered."""
+
+import os
+import re
+import socket
+import struct
+import time
+
+import common
+import tenant
+import wire
+
+CROWD = 1072
+LATE = 10.0
+SIZES = [1 << 20] * 1024 + [64 << 10] * 15 + [4 << 10] * 4 + [1 << 10] * 6 + [200] * (CROWD - 1049)
+BEGUN = [struct.pack("<HBBI", 0x4653, wire.FRAME_DATA, 0, size) for size in SIZES]
+
+
+def begin(port, count, end, go):
+    """So many strangers, each with the first 24 bytes; they stay for as long as the node lets them."""
+    common.many_descriptors(count + 50)
+    links = []
+    for begun in BEGUN[:count]:
+        try:
+            link = socket.create_connection(("127.0.0.1", port), timeout=20)
+            link.sendall(wire.greeting() + begun)
+            links.append(link)
+        except OSError:
+            pass  # sent away
+    os.write(go, b"!")
+    os.read(end, 1)
+    return len(links)
+
+
+def begin_as_tenant(path, count, end, go):
+    """So many members of his job, each in the middle of a message."""
+    common.many_descriptors(count + 50)
+    job = tenant.Job(path, 7, ranks=count)
+    members = []
+    try:
+        for rank in range(count):
+            members.append(job.member(rank))
+            members[-1].link.socket.sendall(BEGUN[rank])
+    except OSError as why:
+        print(f"f12: member {len(members)}: {why}", flush=True)
+    os.write(go, b"!")
+    os.read(end, 1)
+    return len(members)
+
+
+def answered(job):
+    """Seconds until a member of the job is welcome."""
+    start = time.monotonic()
+    while time.monotonic() < start + LATE:
+        try:
+            job.member()
+            return time.monotonic() - start
+        except (OSError, AssertionError):
+            time.sleep(0.05)
+    return LATE
+
+
+def attack(rows, _args):
+    common.many_descriptors(3 * CROWD)
+    house = common.House("f12", descriptors=4 * CROWD, words={"sharp_an": ["--chunk-max", "1MiB"]})
+    job = tenant.Job(house.socket, 9)
+    places = int(house.says("sharp_an", r"queues to (\d+) connections")[1])
+    end, done = os.pipe()
+    for name, crowd, where, count in (("strangers", begin, house.node_port, CROWD),
+                                      ("members of another job", begin_as_tenant, str(house.socket), min(CROWD, places // 2))):
+        stranger = common.begun(crowd, where, count, end)
+        rows.add(f"f12 hello beside begun messages of {name}", "s until it is answered", answered(job), 2.0)
+        os.write(done, b"e")
+        print(f"f12: {stranger.result()} of {count} {name}", flush=True)
+    bound = int(re.findall(r"memory: at most (\d+) bytes", house.log("sharp_an"))[-1])
+    rows.add("f12 the node's memory", "bytes", common.memory_of(house.processes["sharp_an"], "VmHWM"), bound)
+    rows.add("f12 an honest job failed", "exit status", house.job().code, 0)
+    house.close()
+
+
+if __name__ == "__main__":
+    common.main(attack, __doc__)
