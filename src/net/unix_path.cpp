@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/clock.hpp"
+#include "base/socket_directory.hpp"
 #include "base/unix_address.hpp"
 
 namespace sumac::net {
@@ -81,6 +82,7 @@ Result<UniqueFd> listen_at(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) return fail(Errc::io, "make directory {}: {}", directory.string(), error.message());
+  if (const auto ours = own_socket_path(path); !ours) return tl::unexpected(ours.error());
   const auto lock = StartLock::take(path + ".lock");
   if (!lock) return tl::unexpected(lock.error());
 

@@ -160,6 +160,26 @@ TEST_F(Seqpacket, AFileThatIsNoSocketIsLeftAlone) {
   EXPECT_EQ(HostServer::listen(directory + "/" + std::string(120, 'x')).error().code, Errc::invalid);
 }
 
+TEST_F(Seqpacket, ADirectoryWhereOthersCouldReplaceItIsRefused) {
+  ASSERT_TRUE(std::filesystem::create_directories(directory + "/sub"));
+  const auto refused = [&](const std::string& words) {
+    auto server = HostServer::listen(path);
+    ASSERT_FALSE(server) << words;
+    EXPECT_NE(server.error().context.find(words), std::string::npos) << server.error().context;
+    EXPECT_TRUE(std::filesystem::is_empty(directory + "/sub")) << "nothing is left in it";
+  };
+  ASSERT_EQ(chmod((directory + "/sub").c_str(), 0777), 0);
+  refused("others may write directory " + directory + "/sub (mode 0777)");
+  if (geteuid() == 0) {
+    ASSERT_EQ(chmod((directory + "/sub").c_str(), 0755), 0);
+    ASSERT_EQ(chown((directory + "/sub").c_str(), 65534, 65534), 0);
+    refused("belongs to user 65534");
+    ASSERT_EQ(chown((directory + "/sub").c_str(), 0, 0), 0);
+  }
+  ASSERT_EQ(chmod((directory + "/sub").c_str(), 0755), 0);
+  auto server = listen();
+}
+
 TEST_F(Seqpacket, ALockFileThatOthersMayOpenOrThatIsNoFileIsRefusedInWords) {
   ASSERT_TRUE(std::filesystem::create_directories(directory + "/sub"));
   const auto lock = path + ".lock";
