@@ -190,6 +190,45 @@ TEST(Tls, who_serves_without_the_managers_certificate_is_not_believed) {
   EXPECT_THAT(ask_who(clear->endpoint(), us.get()), HasSubstr("TLS: who answers there speaks clear text"));
 }
 
+/// It was in its time when sharp_am started with it, or the clocks differ.
+TEST(Tls, a_manager_whose_certificate_is_out_of_its_time_is_not_believed) {
+  const TestPki pki;
+  const auto us = pki.tls(CertRole::host, "h1");
+  constexpr std::time_t kHour = 3600, kDay = 24 * kHour;
+  const auto now = std::time(nullptr);
+  const struct {
+    const char* name;
+    Validity when;
+    bool is_believed;
+  } rows[] = {
+      {"in its time", {now - kHour, now + kHour}, true},
+      {"expired", {now - 2 * kHour, now - kHour}, false},
+      {"not yet valid", {now + kHour, now + 2 * kHour}, false},
+      {"made where the clock is a day ahead", {now + kDay, now + 10 * kDay}, false},
+      {"still valid where the clock is a day behind", {now - 10 * kDay, now - kDay}, false},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const auto pair = issue_certificate(pki.authority, {CertRole::manager, "am"}, row.when).value();
+    grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    options.pem_root_certs = pki.authority.certificate;
+    options.pem_key_cert_pairs.push_back({pair.key, pair.certificate});
+    WhoService service([](const grpc::ServerContextBase&) { return fail(Errc::denied, "heard"); });
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(options), &port);
+    builder.RegisterService(&service);
+    const auto server = builder.BuildAndStart();
+    const auto answer = ask_who(fmt::format("127.0.0.1:{}", port), us.get());
+    if (row.is_believed)
+      EXPECT_EQ(answer, "heard");
+    else
+      EXPECT_THAT(answer, HasSubstr("TLS: who answers there has no manager's certificate of our authority: --tls-dir "
+                                    "here and at sharp_am must come from one `sumac pki` directory, and not have "
+                                    "expired"));
+  }
+}
+
 TEST(Tls, somebody_who_trusts_the_manager_but_whom_it_does_not_know_is_turned_away) {
   const TestPki pki, other;
   auto server = serve(pki.tls(CertRole::manager, "am"));

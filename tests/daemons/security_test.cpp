@@ -325,6 +325,50 @@ TEST(MutualTls, a_certificate_that_can_not_be_right_is_told_at_the_start) {
   }
 }
 
+/// Whoever has a program of his own starts it with whatever certificate he has: the manager that runs has to judge it.
+TEST(MutualTls, a_certificate_out_of_its_time_is_turned_away_by_a_manager_that_runs) {
+  Tree tree{Tree::OverTcp{}};
+  Holder holder(tree, 1);
+  ASSERT_EQ(holder.refused, "");
+  TestGroup group(holder.job);
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  constexpr std::time_t kHour = 3600, kDay = 24 * kHour;
+  const auto now = std::time(nullptr);
+  const struct {
+    const char* name;
+    control::Validity when;
+    bool is_taken;
+  } rows[] = {
+      {"in its time", {now - kHour, now + kHour}, true},
+      {"expired", {now - 2 * kHour, now - kHour}, false},
+      {"not yet valid", {now + kHour, now + 2 * kHour}, false},
+      {"made where the clock is a day ahead", {now + kDay, now + 10 * kDay}, false},
+      {"still valid where the clock is a day behind", {now - 10 * kDay, now - kDay}, false},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const auto pair = issue_certificate(tree.pki->authority, {control::CertRole::admin, "x"}, row.when).value();
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride(control::kManagerDnsName);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    for (int turn = 0; turn < 5; ++turn) {
+      const auto stub = control::v1::Manager::NewStub(grpc::CreateCustomChannel(
+          tree.manager, grpc::SslCredentials({tree.pki->authority.certificate, pair.key, pair.certificate}),
+          arguments));
+      grpc::ClientContext context;
+      control::v1::StatusReply reply;
+      EXPECT_EQ(stub->Status(&context, {}, &reply).ok(), row.is_taken);
+    }
+  }
+  const std::string line =
+      "turned away at the TLS handshake: somebody whose certificate is not of this authority, or expired";
+  EXPECT_TRUE(tree.am->says(line));
+  const auto said = tree.am->output();
+  EXPECT_EQ(said.find(line), said.rfind(line)) << "once a minute";
+  EXPECT_TRUE(group.allreduce(10, 3));
+  EXPECT_TRUE(tree.all_registered()) << "nobody else notices";
+}
+
 TEST(MutualTls, a_manager_with_certificates_may_listen_everywhere) {
   const control::TestPki pki;
   Scratch scratch;
