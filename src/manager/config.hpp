@@ -86,7 +86,8 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("user_jobs_max")
         .updatable(),
     option<&Config::user_share_max>("SUMAC_AM_USER_SHARE_MAX_PERCENT", "0",
-                                    "Share of OSTs and of groups that one user's jobs may hold together, in percent; "
+                                    "Share of OSTs, of groups and of each node's connections that one user's jobs may "
+                                    "hold together, in percent; "
                                     "0: 50 where sharp_am runs as root or a "
                                     "system user (below 1000), 100 where it is a person's own.")
         .alias("user_share_max_percent")

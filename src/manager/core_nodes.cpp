@@ -67,6 +67,8 @@ control::v1::NodeTree Core::part_message(std::uint32_t tree, std::size_t node) c
 control::v1::Grant Core::grant_to(const Job& job, std::size_t share, std::uint32_t node) const {
   const auto& part = job.record.shares[share];
   auto message = grant_message(job.record, part.tree);
+  message.set_user(job.record.uid);
+  message.set_links_percent(rules_.user.share_max_percent);
   const auto at = std::find(part.nodes.begin(), part.nodes.end(), node);
   if (at == part.nodes.end()) {
     // Above the job's root: what comes, comes by the node before it on the way up.

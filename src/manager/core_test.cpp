@@ -535,6 +535,21 @@ TEST(Core, a_grant_says_below_which_children_the_job_has_ranks) {
   EXPECT_FALSE(grants[1].ranks_here());
 }
 
+TEST(Core, a_grant_says_whose_it_is_and_how_many_connections_that_user_may_have) {
+  World world({.user = {.share_max_percent = 50}});
+  world.up();
+  auto begin = test_begin(7);
+  begin.set_uid(1000);
+  std::size_t grants = 0;
+  for (const auto& to : only<ToNode>(world.begin(100, begin))) {
+    if (!to.message.has_grant()) continue;
+    ++grants;
+    EXPECT_EQ(to.message.grant().user(), 1000u);
+    EXPECT_EQ(to.message.grant().links_percent(), 50u);
+  }
+  EXPECT_EQ(grants, 3u);
+}
+
 TEST(Core, without_randomness_there_is_no_job) {
   CoreRules rules;
   rules.draw_secret = [drawn = 0]() mutable -> Result<Secret> {

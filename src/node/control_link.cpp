@@ -38,6 +38,8 @@ Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
   grant.payload = message.payload_max();
   grant.stream_window = message.stream_window();
   grant.chunk = message.chunk_max();
+  grant.user = message.user();
+  grant.links_percent = message.links_percent();
   auto key = key_of(message.key());
   if (!key) return tl::unexpected(key.error());
   grant.key = *key;

@@ -31,6 +31,7 @@ MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::N
   // The rest is for what is on its way in: a message for each connection, which its peer may have begun and never end.
   net.connections_max = std::clamp((memory - limits.window_bytes) / BufferPool::footprint(net.message_max),
                                    kConnectionsMin, net.connections_max);
+  limits.links = static_cast<std::uint32_t>(net.connections_max);
   net.stranger_bytes = kStrangerBytes;
   net.strangers_max = strangers_max(net.connections_max);
   return {.messages = memory,

@@ -28,6 +28,12 @@ std::string describe(const wire::RefusedBody& r) {
                          r.node_id, theirs.min, theirs.max, ours.min, ours.max);
     }
     case RefuseReason::node_limit:
+      if (r.what == wire::AggKind::hello)
+        return fmt::format(
+            "node {} has {} connections of this user's jobs, as many as one user may have: use fewer ranks below it, "
+            "or "
+            "raise SUMAC_AM_USER_SHARE_MAX_PERCENT of sharp_am",
+            r.node_id, r.limit);
       if (r.asked == 0) return fmt::format("node {} is at its limit of {}", r.node_id, r.limit);
       return fmt::format(
           "node {} has no memory left for the group's OSTs: it asks for {} KiB, the windows of all groups may take {}; "

@@ -59,7 +59,9 @@ struct Hand : Outbox {
 };
 
 struct Conversation {
-  Conversation() : node({.node_id = kNode, .tree_id = kTree, .root = true, .node_key = {9}, .address = "here"}, hand) {
+  explicit Conversation(NodeLimits limits = {})
+      : node({.node_id = kNode, .tree_id = kTree, .root = true, .limits = limits, .node_key = {9}, .address = "here"},
+             hand) {
     auto job = test::grant();
     job.key = kKey;
     EXPECT_TRUE(node.grant(job));
@@ -290,6 +292,43 @@ TEST(Handshake, whoever_does_not_prove_what_it_says_loses_its_own_connection_onl
     c.say(AggKind::proof, c.proof_of(kKey, c.terms()));
     EXPECT_EQ(c.node.proven(c.hand.link), wire::Role::client) << "others are not harmed";
   }
+}
+
+TEST(Handshake, a_users_ranks_have_their_share_of_a_nodes_places_and_no_more) {
+  Conversation c({.links = 8});
+  const auto grant_to = [&](std::uint64_t job_id, std::uint32_t user, std::uint32_t percent) {
+    auto job = test::grant(8, 1);
+    job.job_id = job_id;
+    job.user = user;
+    job.links_percent = percent;
+    job.key = kKey;
+    ASSERT_TRUE(c.node.grant(job));
+  };
+  const auto is_let_in = [&](std::uint64_t job_id) {
+    c.connect();
+    c.hand.drops.clear();
+    c.say_hello({.job_id = job_id, .nonce = {1}, .id = 0});
+    c.say(AggKind::proof, c.proof_of(kKey, c.terms()));
+    return c.hand.drops.empty();
+  };
+  ASSERT_NO_FATAL_FAILURE(grant_to(101, 1000, 50));
+  ASSERT_NO_FATAL_FAILURE(grant_to(102, 1000, 50));
+  ASSERT_NO_FATAL_FAILURE(grant_to(103, 1001, 50));
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_TRUE(is_let_in(101));
+    EXPECT_TRUE(is_let_in(102)) << "of the same user";
+  }
+  const auto last = c.hand.link;
+  EXPECT_FALSE(is_let_in(101)) << "half of 8";
+  EXPECT_THAT(c.hand.drops, ElementsAre(HasSubstr("as many connections to this node as one user may have")));
+  EXPECT_EQ(c.hand.refused.reason, wire::RefuseReason::node_limit);
+  EXPECT_EQ(c.hand.refused.limit, 4u);
+  EXPECT_FALSE(is_let_in(102));
+  EXPECT_TRUE(is_let_in(103)) << "another user's";
+  c.node.on_link_closed(last, {});
+  EXPECT_TRUE(is_let_in(101)) << "a place is free again";
+  ASSERT_NO_FATAL_FAILURE(grant_to(101, 1000, 100));
+  EXPECT_TRUE(is_let_in(101)) << "the operator has changed the share";
 }
 
 TEST(Handshake, every_bit_of_a_proof_counts) {

@@ -23,8 +23,10 @@ Result<> JobTable::grant(const JobGrant& grant) {
     // Above the job's own root the tree may change while it runs, and with it the child on whose side its ranks are.
     JobGrant as_before = grant;
     as_before.below = job->grant.below;
+    as_before.links_percent = job->grant.links_percent;  // an operator's to change
     if (job->grant == as_before && !job->revoked) {
       job->grant.below = grant.below;
+      job->grant.links_percent = grant.links_percent;
       return {};
     }
     return fail(Errc::exists, "grant of job {}: it has another one that is not over yet", grant.job_id);

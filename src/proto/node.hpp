@@ -33,6 +33,7 @@ struct NodeLimits {
   std::size_t window_bytes = static_cast<std::size_t>(-1), stream_bytes = static_cast<std::size_t>(-1);
   /// Groups that may hold the streaming lock at once; the others' large operations go without.
   std::uint32_t streams = 64;
+  std::uint32_t links = 4096;  ///< Connections that the shell takes at once.
   /// Time that members of a job that is over have to leave.
   Duration leave_after_end = Seconds(30);
   Duration resend_after{0};  ///< 0: never repeat by timer (tcp, ucx). Else repeat what is unanswered for so long.
@@ -81,7 +82,9 @@ struct JobGrant {
   std::uint32_t payload = 0;        ///< Bytes of one OST.
   std::uint32_t stream_window = 0;  ///< 0: no streaming.
   std::uint32_t chunk = 0;
-  Secret key{};  ///< Members prove that they know it.
+  std::uint32_t user = 0;           ///< Whose job it is.
+  std::uint32_t links_percent = 0;  ///< Of `links`, for the ranks of all jobs of this user; 0: no limit.
+  Secret key{};                     ///< Members prove that they know it.
   /// Its groups have ids of these numbers and no other job's have, so that each node knows by itself whose an id can be. Empty: not said.
   std::vector<NumberRange> numbers{};
   bool may_be_its(std::uint32_t number) const noexcept {

@@ -65,6 +65,16 @@ const char* ParentHandshake::hello(Link& link, const wire::HelloBody& body, std:
   return nullptr;
 }
 
+/// A job's key opens the door as often as its members like: without this one user's ranks could take all places.
+bool ParentHandshake::has_room_for(const Job& job) const {
+  if (job.grant.links_percent == 0) return true;
+  std::uint64_t links = 0;
+  ctx_.links.each([&](const Link& link) {
+    links += link.proven && link.role == wire::Role::client && link.user == job.grant.user ? 1 : 0;
+  });
+  return 100 * links < std::uint64_t{ctx_.config.limits.links} * job.grant.links_percent;
+}
+
 const char* ParentHandshake::proof(Link& link, const wire::ProofBody& body) {
   const wire::HelloBody& said = link.hello;
   Secret key{};
@@ -78,10 +88,16 @@ const char* ParentHandshake::proof(Link& link, const wire::ProofBody& body) {
     return said.role == wire::Role::node ? "proof: it does not have the key of the node that it says it is"
                                          : "proof: it does not have the key of its job";
   }
+  const Job* job = said.role == wire::Role::client ? ctx_.jobs.find(said.job_id) : nullptr;
+  if (job != nullptr && !has_room_for(*job)) {
+    ctx_.refuse(link.id, ctx_.refusal(said.job_id, 0, RefuseReason::node_limit, AggKind::hello,
+                                      ctx_.config.limits.links * job->grant.links_percent / 100, 0));
+    return "proof: its user's jobs have as many connections to this node as one user may have";
+  }
   link.proven = true;
   link.role = said.role;
   link.job_id = said.job_id;
-  if (const Job* job = ctx_.jobs.find(said.job_id); job != nullptr) link.job_life = job->life;
+  if (job != nullptr) link.job_life = job->life, link.user = job->grant.user;
   link.peer = said.id;
   link.version = wire::common_version(ctx_.config.versions, {said.version_min, said.version_max});
   link.child_of.assign(ctx_.config.limits.groups + 1, kNoChild);

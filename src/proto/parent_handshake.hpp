@@ -17,6 +17,7 @@ class ParentHandshake {
  private:
   const char* hello(Link& link, const wire::HelloBody& body, std::string& more);
   const char* proof(Link& link, const wire::ProofBody& body);
+  bool has_room_for(const Job& job) const;
   bool key_of(const wire::HelloBody& hello, Secret& key) const noexcept;
   wire::WelcomeBody welcome_of(const Link& link) const noexcept;
   wire::ProofTerms terms_of(const Link& link) const noexcept;

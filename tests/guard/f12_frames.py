@@ -2,7 +2,7 @@
 """Finding 12: begun frames: a header alone takes the whole buffer.
 
 At a node with chunks of 1 MiB an ordinary user makes 1,072 connections of 24 bytes each: the greeting, and the header of a message of 1 MiB, or smaller when that is all that is
-left, that never comes. Then he does the same behind the proofs of his own job, on half of the node's places. Meanwhile a hello is answered."""
+left, that never comes. Then he does the same behind the proofs of his own job, as often as the node lets him in. Meanwhile a hello is answered."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def begin(port, count, end, go):
 
 
 def begin_as_tenant(path, count, end, go):
-    """So many members of his job, each in the middle of a message."""
+    """So many members of his job, each in the middle of a message, as far as the node takes them."""
     common.many_descriptors(count + 50)
     job = tenant.Job(path, 7, ranks=count)
     members = []
@@ -68,14 +68,12 @@ def attack(rows, _args):
     common.many_descriptors(3 * CROWD)
     house = common.House("f12", descriptors=4 * CROWD, words={"sharp_an": ["--chunk-max", "1MiB"]})
     job = tenant.Job(house.socket, 9)
-    places = int(house.says("sharp_an", r"queues to (\d+) connections")[1])
     end, done = os.pipe()
-    for name, crowd, where, count in (("strangers", begin, house.node_port, CROWD),
-                                      ("members of another job", begin_as_tenant, str(house.socket), min(CROWD, places // 2))):
-        stranger = common.begun(crowd, where, count, end)
+    for name, crowd, where in (("strangers", begin, house.node_port), ("members of another user's job", begin_as_tenant, str(house.socket))):
+        stranger = common.begun(crowd, where, CROWD, end)
         rows.add(f"f12 hello beside begun messages of {name}", "s until it is answered", answered(job), 2.0)
         os.write(done, b"e")
-        print(f"f12: {stranger.result()} of {count} {name}", flush=True)
+        print(f"f12: {stranger.result()} of {CROWD} {name}", flush=True)
     bound = int(re.findall(r"memory: at most (\d+) bytes", house.log("sharp_an"))[-1])
     rows.add("f12 the node's memory", "bytes", common.memory_of(house.processes["sharp_an"], "VmHWM"), bound)
     rows.add("f12 an honest job failed", "exit status", house.job().code, 0)
