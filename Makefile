@@ -8,9 +8,10 @@ PRESET ?= dev
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 # Set these on the command line: make test TESTS=wire, make lint ALL=1, make fuzz FUZZ_SECONDS=600, make lab FABRIC=file.yaml,
-# make bench-host CASE=barrier-2r
+# make bench-host CASE=barrier-2r, make guard BEFORE=../before/build/dev
 TESTS ?=
 CASE ?=
+BEFORE ?=
 ALL ?=
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
@@ -71,9 +72,9 @@ soak-control: setup-dev configure ## an hour of jobs that come and go under deat
 	@cmake --build $(BUILD) -j $(JOBS) --target control-bench
 	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am --only soak --soak-seconds $(SOAK_SECONDS) --out build/soak.json
 
-guard: setup-dev configure ## attacks on real daemons, one for each promise of docs/security.md (build/guard.json); CASE=name for some
+guard: setup-dev configure ## attacks on real daemons, one for each promise of docs/security.md (build/guard.json); CASE=name for some, BEFORE=build folder to compare with
 	@cmake --build $(BUILD) -j $(JOBS) --target programs guard-programs
-	@python3 tests/guard/run.py --build $(BUILD) --out build/guard.json --case "$(CASE)"
+	@python3 tests/guard/run.py --build $(BUILD) --out build/guard.json --case "$(CASE)" --before "$(BEFORE)"
 
 host-cases: setup configure ## 20,000 random collectives against what they must give, on 2 to 16 ranks; HOST_SEED=n for others
 	@cmake --build $(BUILD) -j $(JOBS) --target programs host_cases

@@ -100,10 +100,11 @@ def dies_with_us():
 
 class House:
     """A manager, a node and a sharpd, each on a port or socket of its own on this machine. `listen`: where the manager does, am.sock in the folder
-    unless said; over TCP they talk in clear text unless that is False. `words`: more of a program's options, by its name."""
+    unless said; over TCP they talk in clear text unless that is False. `words`: more of a program's options, by its name; `under`: what
+    it is started by (valgrind). `programs`: the folder where another build's lie."""
 
     def __init__(self, name, descriptors=None, manager=True, node=True, sharpd=True, listen=None, words=None, fabric=FABRIC,
-                 clear_text=True):
+                 clear_text=True, under=None, programs=BIN):
         self.folder = SCRATCH / name
         self.folder.mkdir()
         (self.folder / "fabric.yaml").write_text(fabric)
@@ -113,6 +114,8 @@ class House:
         self.manager = listen or f"unix:{self.folder}/am.sock"
         self.clear_text = ("--allow-insecure",) if clear_text and not self.manager.startswith("unix:") else ()
         self.words = words or {}
+        self.under = under or {}
+        self.programs = programs
         if manager:
             self.start_manager()
         if node:
@@ -142,7 +145,7 @@ class House:
             if self.descriptors:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
 
-        command = [str(word) for word in (BIN / program, *words, *self.words.get(program, ()), "--ready-fd", said)]
+        command = [str(word) for word in (*self.under.get(program, ()), self.programs / program, *words, *self.words.get(program, ()), "--ready-fd", said)]
         with open(self.folder / f"{program}.log", "ab") as log:
             self.processes[program] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(),
                                                        pass_fds=[said], preexec_fn=prepare)

@@ -241,6 +241,7 @@ def main(attack, words):
     parser = argparse.ArgumentParser(description=words, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.environ["SUMAC_BUILD"], help="build folder whose programs are attacked (build/dev)")
     parser.add_argument("--long", action="store_true", help="the long form, as `make guard` runs it")
+    parser.add_argument("--before", help="build folder of an older tree, for those who compare with one")
     parser.add_argument("--out", help="write the rows here, as JSON")
     args = parser.parse_args()
     JANITOR = Janitor()

@@ -22,10 +22,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build/dev", help="build folder whose programs are attacked (build/dev)")
     parser.add_argument("--out", default="build/guard.json", help="the rows of all (build/guard.json)")
+    parser.add_argument("--before", default="", help="build folder of an older tree, for programs that compare with one (handshake_cost)")
     parser.add_argument("--case", default="", help="only programs whose name contains this")
     args = parser.parse_args()
     sys.path.insert(0, str(HERE))
     sys.argv = [sys.argv[0], "--build", args.build]
+    before = ["--before", args.before] if args.before else []
     import common  # pylint: disable=import-outside-toplevel
 
     rows = common.Rows()
@@ -35,8 +37,8 @@ def main():
     for program in programs:
         print(f"--- {program.stem}", flush=True)
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
-            done = subprocess.run([sys.executable, str(program), "--build", args.build, "--long", "--out", out.name], check=False,
-                                  env={**os.environ, "SUMAC_BUILD": args.build})
+            done = subprocess.run([sys.executable, str(program), "--build", args.build, "--long", "--out", out.name, *before],
+                                  check=False, env={**os.environ, "SUMAC_BUILD": args.build})
             own = json.loads(pathlib.Path(out.name).read_text(encoding="utf-8") or "[]")
         rows.rows += own
         if done.returncode == 77:
