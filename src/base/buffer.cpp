@@ -85,15 +85,16 @@ BufferPool::~BufferPool() {
 
 BufferRef BufferPool::acquire(std::size_t size) noexcept {
   const std::uint32_t size_class = detail::class_of(size);
+  const std::size_t capacity = size_class == detail::kExact ? size : kClasses[size_class];
   detail::BufferBlock* block = nullptr;
-  if (size > kSmall && footprint(size) > core_->large_limit - core_->large_in_use) {
+  if (capacity > kSmall && detail::footprint(capacity) > core_->large_limit - core_->large_in_use) {
     ++core_->stats.refusals;
     return {};
   }
   if (size_class != detail::kExact && core_->free[size_class] != nullptr) {
     block = std::exchange(core_->free[size_class], core_->free[size_class]->next_free);
   } else {
-    block = detail::allocate(*core_, size_class, size_class == detail::kExact ? size : kClasses[size_class]);
+    block = detail::allocate(*core_, size_class, capacity);
   }
   if (block == nullptr) {
     ++core_->stats.refusals;

@@ -35,9 +35,7 @@ class OutQueue {
   std::size_t bytes() const noexcept { return bytes_; }  ///< Not yet accepted by the kernel.
   /// Of the pool's memory, by messages that are not wholly out.
   std::size_t held() const noexcept { return held_; }
-  static std::size_t held_by(const Payload& body) noexcept {
-    return body.owner ? BufferPool::footprint(body.owner.capacity()) : 0;
-  }
+  static std::size_t held_by(const Payload& body) noexcept { return body.owner.footprint(); }
 
   /// A message whose first `sent` bytes are out already.
   void push(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body,
