@@ -149,7 +149,7 @@ std::size_t DataPath::progress(Time now) {
     stalled_.pop_back();
     on_closed(conn_of(link), Error{Errc::exhausted, "its peer does not take its results"});
   }
-  note_ended();
+  if (node_->has_forgotten()) note_ended();
   if (events == 0) tell_full();
   return events;
 }

@@ -64,6 +64,8 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   std::vector<std::uint64_t> take_ended() { return std::exchange(ended_, {}); }
   /// A change of the parent's state since the last call.
   std::optional<ParentState> take_parent_change();
+  /// One of these two has something.
+  bool has_news() const noexcept { return parent_change_.has_value() || !ended_.empty(); }
 
   net::Transport& transport() noexcept { return *transport_; }
   const proto::Node* node() const noexcept { return node_.get(); }

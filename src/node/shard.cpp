@@ -92,6 +92,16 @@ void Shard::work_off() {
   for (auto& work : posted) work(*data_);
 }
 
+void Shard::pass_on_news() {
+  const auto ended = data_->take_ended();
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto change = data_->take_parent_change()) parent_change_ = std::move(change);
+    ended_.insert(ended_.end(), ended.begin(), ended.end());
+  }
+  tell_.set();
+}
+
 void Shard::run() {
   bool takes_data = false, complained = false;
   std::uint64_t slept = 0;
@@ -110,16 +120,7 @@ void Shard::run() {
         SUMAC_ERROR(log_, "{} takes no data: {}", address_, watched.error().context);
     }
     const std::size_t events = data_->progress(monotonic_now());
-    if (auto change = data_->take_parent_change()) {
-      const std::lock_guard lock(mutex_);
-      parent_change_ = std::move(change);
-      tell_.set();
-    }
-    if (const auto ended = data_->take_ended(); !ended.empty()) {
-      const std::lock_guard lock(mutex_);
-      ended_.insert(ended_.end(), ended.begin(), ended.end());
-      tell_.set();
-    }
+    if (data_->has_news()) pass_on_news();
     const bool busy = events > 0 || (takes_data && !data_->transport().arm());
     waiter_.wait(busy ? 1 : 0, epoll_.get(), data_->next_due());
   }

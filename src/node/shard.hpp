@@ -56,6 +56,7 @@ class Shard {
   void post(std::function<void(DataPath&)> work);
   void run();
   void work_off();
+  void pass_on_news();
 
   BufferPool pool_;
   std::unique_ptr<DataPath> data_;  ///< Of the thread alone, once that runs.

@@ -64,22 +64,25 @@ bool JobTable::revoke(std::uint64_t job_id, Time over_at) {
   if (job == nullptr) return false;
   if (!std::exchange(job->revoked, true)) {
     job->over_at = over_at;
+    next_over_ = std::min(next_over_, over_at);
     ++revoked_;
   }
   return true;
 }
 
-Time JobTable::next_over() const noexcept {
-  Time next = kNever;
-  if (revoked_ != 0)
-    for (const Job& job : jobs_) next = std::min(next, job.over_at);
-  return next;
+void JobTable::find_next_over() noexcept {
+  next_over_ = kNever;
+  for (const Job& job : jobs_) next_over_ = std::min(next_over_, job.over_at);
 }
 
-std::vector<std::uint64_t> JobTable::overdue(Time now) const {
+std::vector<std::uint64_t> JobTable::take_overdue(Time now) {
   std::vector<std::uint64_t> ids;
-  for (const Job& job : jobs_)
-    if (job.over_at <= now) ids.push_back(job.grant.job_id);
+  for (Job& job : jobs_)
+    if (job.over_at <= now) {
+      ids.push_back(job.grant.job_id);
+      job.over_at = kNever;
+    }
+  find_next_over();
   return ids;
 }
 
@@ -121,8 +124,7 @@ std::size_t JobTable::stream_share(const Job& job) const noexcept {
                     : static_cast<std::size_t>(share * static_cast<double>(limits_.stream_bytes));
 }
 
-void JobTable::sweep() {
-  if (revoked_ == 0) return;
+void JobTable::forget_ended() {
   std::erase_if(jobs_, [&](Job& job) {
     if (!job.revoked || job.groups_here != 0) return false;
     wipe(job.grant.key);
@@ -130,6 +132,7 @@ void JobTable::sweep() {
     --revoked_;
     return true;
   });
+  find_next_over();
 }
 
 std::vector<JobView> JobTable::view() const {

@@ -39,17 +39,25 @@ class JobTable {
   /// Of the memory for streaming: as much as of OSTs and groups.
   std::size_t stream_share(const Job& job) const noexcept;
   /// Forgets jobs that are revoked and have nothing left here. Invalidates Job pointers.
-  void sweep();
+  void sweep() {
+    if (revoked_ != 0) forget_ended();  // asked behind every message
+  }
   /// Jobs that sweep() has forgotten since the last call.
   std::vector<std::uint64_t> take_forgotten() { return std::exchange(forgotten_, {}); }
-  Time next_over() const noexcept;  ///< The earliest `over_at`.
-  std::vector<std::uint64_t> overdue(Time now) const;
+  bool has_forgotten() const noexcept { return !forgotten_.empty(); }
+  Time next_over() const noexcept { return next_over_; }  ///< The earliest `over_at`.
+  /// Jobs whose members' time is over; each is named once.
+  std::vector<std::uint64_t> take_overdue(Time now);
   std::vector<JobView> view() const;
 
  private:
+  void forget_ended();
+  void find_next_over() noexcept;
+
   NodeLimits limits_;
   std::uint64_t lives_ = 0;
   std::size_t revoked_ = 0;
+  Time next_over_ = kNever;
   std::vector<std::uint64_t> forgotten_;
   std::vector<Job> jobs_;  // few; looked up when something is set up, never per message
 };

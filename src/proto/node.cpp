@@ -119,15 +119,15 @@ class Node::Impl {
   }
 
   void tick(Time now) {
+    if (now < ctx_.due) return;
+    ctx_.due = kNever;
     if (now >= ctx_.reap_at) {
       ctx_.reap_at = now + kReapEvery;
       ctx_.reap();
       ctx_.jobs.sweep();
     }
     if (now >= ctx_.jobs.next_over()) end_overdue(now);
-    if (now < ctx_.due) return;
-    Time due = kNever;
-    ctx_.due = kNever;
+    Time due = std::min(ctx_.reap_at, ctx_.jobs.next_over());
     for (auto& group : groups_)
       if (group) due = std::min(due, group->tick(now));
     ctx_.due = std::min(ctx_.due, due);
@@ -136,6 +136,7 @@ class Node::Impl {
 
   bool revoke(std::uint64_t job_id, Time now) {
     if (!ctx_.jobs.revoke(job_id, deadline_after(now, ctx_.config.limits.leave_after_end))) return false;
+    ctx_.due = std::min(ctx_.due, ctx_.jobs.next_over());
     ctx_.ids.orphan(job_id);
     ctx_.jobs.sweep();
     return true;
@@ -143,7 +144,7 @@ class Node::Impl {
 
   /// Members of a job that ended a while ago have not left: their groups end here, and their links.
   void end_overdue(Time now) {
-    for (const auto job_id : ctx_.jobs.overdue(now)) {
+    for (const auto job_id : ctx_.jobs.take_overdue(now)) {
       for (auto& group : groups_)
         if (group && group->job_id() == job_id) group->job_over(now);
       std::vector<LinkId> links;
@@ -427,6 +428,7 @@ Node::~Node() = default;
 
 Result<> Node::grant(const JobGrant& grant) { return impl_->ctx_.jobs.grant(grant); }
 bool Node::revoke(std::uint64_t job_id, Time now) { return impl_->revoke(job_id, now); }
+bool Node::has_forgotten() const noexcept { return impl_->ctx_.jobs.has_forgotten(); }
 std::vector<std::uint64_t> Node::take_forgotten() { return impl_->ctx_.jobs.take_forgotten(); }
 void Node::set_node_key(const Secret& key) { impl_->ctx_.config.node_key = key; }
 void Node::set_parent_link(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now) {
@@ -446,9 +448,7 @@ void Node::on_link_closed(LinkId link, Time now, const LinkEnd& how) {
 void Node::rank_died(LinkId link, Time now) { impl_->link_closed(link, now, wire::TroubleReason::dead_rank); }
 void Node::on_message(LinkId link, BufferRef frame, Time now) { impl_->on_message(link, std::move(frame), now); }
 void Node::tick(Time now) { impl_->tick(now); }
-Time Node::next_due() const noexcept {
-  return std::min({impl_->ctx_.due, impl_->ctx_.reap_at, impl_->ctx_.jobs.next_over()});
-}
+Time Node::next_due() const noexcept { return impl_->ctx_.due; }
 const NodeConfig& Node::config() const noexcept { return impl_->ctx_.config; }
 const NodeStats& Node::stats() const noexcept { return impl_->ctx_.stats; }
 std::vector<JobView> Node::jobs() const { return impl_->ctx_.jobs.view(); }

@@ -181,6 +181,7 @@ class Node {
   bool revoke(std::uint64_t job_id, Time now);
   /// Revoked jobs whose grants are gone, since the last call.
   std::vector<std::uint64_t> take_forgotten();
+  bool has_forgotten() const noexcept;  ///< take_forgotten() would name one.
   /// The manager was started anew: links that stand stay, later ones prove this key.
   void set_node_key(const Secret& key);
 

@@ -43,7 +43,7 @@ struct NodeContext {
   std::uint16_t parent_version = 0;  ///< Of the wire: the highest that both speak.
   bool parent_lost = false;          ///< There was one; until the shell brings the next, nothing goes up.
   wire::LostNode lost{};             ///< The link that is being given up was a node's.
-  Time due = kNever;                 ///< Nothing has to be repeated before.
+  Time due = kNever;  ///< tick() has nothing to do before: never later than `reap_at` and the next job that is over.
   BufferPool copies{static_cast<std::size_t>(-1) / 2};  ///< For accumulators whose frame somebody else holds as well.
 
   std::string own_name() const { return config.name.empty() ? fmt::format("id-{}", config.node_id) : config.name; }

@@ -65,7 +65,7 @@ bool NodeGroup::leave_over() {
   }
   if (left.unread.empty()) return false;
   ctx_.leftovers.push_back(std::move(left));
-  ctx_.reap_at = Time{};
+  ctx_.reap_at = ctx_.due = Time{};
   window_bytes_ = stream_bytes_ = 0;
   return true;
 }
