@@ -119,6 +119,16 @@ void TcpTransport::order_by_turns(int count) {
   for (int i = 0; i < count; ++i) reports_[static_cast<std::size_t>(i)] = turns[static_cast<std::size_t>(i)].report;
 }
 
+/// Also of the pass that was the first to leave somebody out: in the next one they come before those that it served.
+void TcpTransport::note_turns(int served) {
+  for (int i = 0; i < served; ++i) {
+    const auto which = reports_[static_cast<std::size_t>(i)].data.u64;
+    if (which == 0 || (which & kReader) != 0) continue;
+    if (TcpConnection* conn = find(ConnId{static_cast<std::uint32_t>(which)}); conn != nullptr)
+      conn->served = owners_.at(conn->owner).served = ++turns_;
+  }
+}
+
 bool TcpTransport::watch_fd(TcpConnection& conn, bool in, bool out, bool fresh) {
   conn.in_armed = in;
   conn.out_armed = out;
@@ -468,13 +478,13 @@ std::size_t TcpTransport::poll_sockets(TransportEvents& events, std::size_t budg
       events.on_readable(static_cast<std::uint32_t>(report.data.u64));
       ++delivered;
     } else if (TcpConnection* conn = find(ConnId{static_cast<std::uint32_t>(report.data.u64)}); conn != nullptr) {
-      if (is_crowded_) conn->served = owners_.at(conn->owner).served = ++turns_;
       on_socket(*conn, report.events, events);
     }
     delivered += deliver(events, budget - delivered);
     delivered += place_begun(events, budget - delivered);
   }
   is_crowded_ = served < count;  // the others stay ready: their turn comes next time
+  if (is_crowded_) note_turns(served);
   return delivered;
 }
 

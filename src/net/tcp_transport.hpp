@@ -67,6 +67,7 @@ class TcpTransport final : public Transport {
 
   std::size_t poll_sockets(TransportEvents& events, std::size_t budget);
   void order_by_turns(int count);
+  void note_turns(int served);
   void leave_owner(const TcpConnection& conn);
   std::size_t deliver(TransportEvents& events, std::size_t budget);
   void on_socket(TcpConnection& conn, std::uint32_t what, TransportEvents& events);
