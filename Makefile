@@ -21,7 +21,7 @@ ROWS ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py fuzz asan asan-component tsan clean
+.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py fuzz asan asan-component tsan clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -72,7 +72,7 @@ soak-control: setup-dev configure ## an hour of jobs that come and go under deat
 	@cmake --build $(BUILD) -j $(JOBS) --target control-bench
 	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am --only soak --soak-seconds $(SOAK_SECONDS) --out build/soak.json
 
-guard: setup-dev configure ## attacks on real daemons, one for each promise of docs/security.md (build/guard.json); CASE=name for some, BEFORE=build folder to compare with
+guard: setup-guard configure ## attacks on real daemons, one for each promise of docs/security.md (build/guard.json); CASE=name for some, BEFORE=build folder to compare with
 	@cmake --build $(BUILD) -j $(JOBS) --target programs guard-programs
 	@python3 tests/guard/run.py --build $(BUILD) --out build/guard.json --case "$(CASE)" --before "$(BEFORE)"
 
@@ -124,6 +124,9 @@ setup-bench: ## packages for bench-host: the peers that Debian has
 
 setup-fuzz: ## the same and what fuzz needs
 	@packaging/install packaging/apt.txt packaging/apt-fuzz.txt
+
+setup-guard: setup-dev ## the same and what guard measures with
+	@packaging/install packaging/apt-guard.txt
 
 setup-tools: ## the same and what lint and docs need
 	@packaging/install packaging/apt.txt packaging/apt-dev.txt packaging/apt-tools.txt

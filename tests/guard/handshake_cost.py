@@ -166,7 +166,7 @@ def per_operation(build, size, measure, label):
 
 def compare_instructions(rows, before, after):
     if not shutil.which("valgrind"):
-        print("handshake-cost: no valgrind (apt-get install valgrind): no instructions are counted", flush=True)
+        print("handshake-cost: no valgrind (make setup-guard): no instructions are counted", flush=True)
         return
     for name, size in SIZES.items():
         for place, measure in (("rank", at_rank), ("node", at_node)):
