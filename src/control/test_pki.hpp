@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -12,6 +14,24 @@
 #include "control/tls.hpp"
 
 namespace sumac::control {
+
+/// Times of certificates, and whether one of them may be believed now.
+struct CertificateTime {
+  const char* name;
+  Validity when;
+  bool is_good;
+};
+inline std::array<CertificateTime, 5> certificate_times() {
+  constexpr std::time_t kHour = 3600, kDay = 24 * kHour;
+  const auto now = std::time(nullptr);
+  return {{
+      {"in its time", {now - kHour, now + kHour}, true},
+      {"expired", {now - 2 * kHour, now - kHour}, false},
+      {"not yet valid", {now + kHour, now + 2 * kHour}, false},
+      {"made where the clock is a day ahead", {now + kDay, now + 10 * kDay}, false},
+      {"still valid where the clock is a day behind", {now - 10 * kDay, now - kDay}, false},
+  }};
+}
 
 struct TestPki {
   std::string path = testing::TempDir() + "sumac-pki-XXXXXX";

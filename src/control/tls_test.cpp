@@ -194,20 +194,7 @@ TEST(Tls, who_serves_without_the_managers_certificate_is_not_believed) {
 TEST(Tls, a_manager_whose_certificate_is_out_of_its_time_is_not_believed) {
   const TestPki pki;
   const auto us = pki.tls(CertRole::host, "h1");
-  constexpr std::time_t kHour = 3600, kDay = 24 * kHour;
-  const auto now = std::time(nullptr);
-  const struct {
-    const char* name;
-    Validity when;
-    bool is_believed;
-  } rows[] = {
-      {"in its time", {now - kHour, now + kHour}, true},
-      {"expired", {now - 2 * kHour, now - kHour}, false},
-      {"not yet valid", {now + kHour, now + 2 * kHour}, false},
-      {"made where the clock is a day ahead", {now + kDay, now + 10 * kDay}, false},
-      {"still valid where the clock is a day behind", {now - 10 * kDay, now - kDay}, false},
-  };
-  for (const auto& row : rows) {
+  for (const auto& row : certificate_times()) {
     SCOPED_TRACE(row.name);
     const auto pair = issue_certificate(pki.authority, {CertRole::manager, "am"}, row.when).value();
     grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
@@ -220,7 +207,7 @@ TEST(Tls, a_manager_whose_certificate_is_out_of_its_time_is_not_believed) {
     builder.RegisterService(&service);
     const auto server = builder.BuildAndStart();
     const auto answer = ask_who(fmt::format("127.0.0.1:{}", port), us.get());
-    if (row.is_believed)
+    if (row.is_good)
       EXPECT_EQ(answer, "heard");
     else
       EXPECT_THAT(answer, HasSubstr("TLS: who answers there has no manager's certificate of our authority: --tls-dir "

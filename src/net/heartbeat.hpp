@@ -25,7 +25,7 @@ struct Heartbeat {
     silent_after = judge_after;
     heard = true;
   }
-  /// How often it is to be looked at.
+  /// The time between two looks.
   Duration period() const noexcept {
     const Duration judged = std::clamp<Duration>(silent_after / 5, Millis{5}, kBeatMax);
     if (every.count() == 0) return judged;
@@ -43,15 +43,22 @@ struct Heartbeat {
   }
 };
 
-/// The beats of a transport.
+/// The beats of a transport: as frequent as the hastiest of its connections needs, none where none is watched.
 class Beats {
  public:
-  void begin(const Heartbeat& one, Time now) noexcept {
+  void set(Heartbeat& one, Duration tell_every, Duration judge_after, Time now) noexcept {
+    forget(one);
+    one.set(tell_every, judge_after);
+    if (!one.on()) return;
+    ++watched_;
     period_ = std::min(period_, one.period());
     if (next_ == kNever) last_ = now;
     next_ = std::min(next_, now + period_);
   }
-  void stop() noexcept { *this = {}; }
+  /// A connection that was watched is gone.
+  void forget(const Heartbeat& one) noexcept {
+    if (one.on() && --watched_ == 0) *this = {};
+  }
   Time next() const noexcept { return next_; }
   /// The time that counts as passed: what a sleep of ours adds is nobody's silence.
   Duration take(Time now) noexcept {
@@ -62,6 +69,7 @@ class Beats {
   }
 
  private:
+  std::size_t watched_ = 0;
   Duration period_ = Seconds(3600);
   Time last_{}, next_ = kNever;
 };

@@ -41,10 +41,9 @@ TEST(Heartbeat, a_peer_is_told_where_nothing_else_was_sent_and_only_once_before_
 
 TEST(Beats, a_process_that_was_stopped_holds_two_beats_against_its_peers_and_no_more) {
   Heartbeat one;
-  one.set(Millis{0}, Seconds{10});
   Beats beats;
   EXPECT_EQ(beats.next(), kNever);
-  beats.begin(one, at(Seconds{1}));
+  beats.set(one, Millis{0}, Seconds{10}, at(Seconds{1}));
   EXPECT_EQ(beats.next(), at(Seconds{1}) + kBeatMax);
   EXPECT_EQ(beats.take(at(Seconds{1}) + kBeatMax), kBeatMax);
   EXPECT_EQ(beats.take(at(Seconds{3600})), 2 * kBeatMax);
@@ -53,12 +52,15 @@ TEST(Beats, a_process_that_was_stopped_holds_two_beats_against_its_peers_and_no_
 
 TEST(Beats, are_as_frequent_as_the_hastiest_needs) {
   Heartbeat slow, hasty;
-  slow.set(Millis{0}, Seconds{10});
-  hasty.set(Millis{0}, Millis{100});
   Beats beats;
-  beats.begin(slow, at(Seconds{1}));
-  beats.begin(hasty, at(Seconds{1}));
+  beats.set(slow, Millis{0}, Seconds{10}, at(Seconds{1}));
+  beats.set(hasty, Millis{0}, Millis{100}, at(Seconds{1}));
   EXPECT_EQ(beats.next(), at(Seconds{1}) + Millis{20});
+  beats.set(hasty, Millis{0}, Millis{0}, at(Seconds{1}));
+  EXPECT_NE(beats.next(), kNever) << "the slow one is still watched";
+  beats.forget(hasty);
+  beats.forget(slow);
+  EXPECT_EQ(beats.next(), kNever);
 }
 
 TEST(PeerEnd, says_who_was_silent_and_for_how_long) {

@@ -33,7 +33,7 @@ class OutQueue {
   bool empty() const noexcept { return count_ == 0; }
   std::size_t count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return bytes_; }  ///< Not yet accepted by the kernel.
-  /// Of the pool's memory, by messages that are not wholly out.
+  /// Bytes of the pool that messages keep which are not wholly out.
   std::size_t held() const noexcept { return held_; }
   static std::size_t held_by(const Payload& body) noexcept { return body.owner.footprint(); }
 

@@ -125,12 +125,7 @@ Errc TcpTransport::watch(ConnId id, Millis every, Millis silent_after) {
   TcpConnection* conn = find(id);
   if (conn == nullptr || conn->state == TcpState::dead) return Errc::lost;
   if (every.count() < 0 || silent_after.count() < 0) return Errc::invalid;
-  watched_ -= conn->heartbeat.on() ? 1 : 0;
-  conn->heartbeat.set(every, silent_after);
-  watched_ += conn->heartbeat.on() ? 1 : 0;
-  if (watched_ == 0) beats_.stop();
-  if (!conn->heartbeat.on()) return Errc::ok;
-  beats_.begin(conn->heartbeat, monotonic_now());
+  beats_.set(conn->heartbeat, every, silent_after, monotonic_now());
   due_by(beats_.next());
   return Errc::ok;
 }
@@ -163,7 +158,7 @@ void TcpTransport::beat(TcpConnection& conn, Duration passed) {
     mark_dirty(conn);
   }
   if (!is_silent) return;
-  // What it said may lie in the socket, unread: because we slept, or because this pass had its fill of other messages.
+  // Its words may lie in the socket, unread: because we slept, or because this pass had its fill of other messages.
   if (conn.stalled || conn.muted || conn.asks || conn.has_unread_input()) {
     conn.heartbeat.heard = true;
     return;

@@ -78,7 +78,7 @@ void TcpTransport::drop(TcpConnection& conn) {
   // Removed by hand: a forked child may hold a copy of the descriptor, and then close() alone would not end the reports.
   if (conn.fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, conn.fd.get(), nullptr);
   if (conn.disowned) --flushing_;
-  if (conn.heartbeat.on() && --watched_ == 0) beats_.stop();
+  beats_.forget(conn.heartbeat);
   leave_owner(conn);
   table_.erase(conn);
 }
@@ -209,7 +209,7 @@ void TcpTransport::accept_some() {
   }
 }
 
-/// Who connects waits in the listener's backlog. epoll would report it again and again: look away until then.
+/// Newcomers wait in the listener's backlog. epoll would report them again and again: look away until then.
 void TcpTransport::stop_listening(Time until) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
   listener_paused_ = true;

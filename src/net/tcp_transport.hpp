@@ -124,7 +124,6 @@ class TcpTransport final : public Transport {
   Time next_due_ = kNever, now_{};
   Time wake_due_ = kNever;  ///< Of those that wait for a whole message.
   Beats beats_;
-  std::size_t watched_ = 0;
   TransportStats stats_;
   Landing landing_;
   PrivateFd epoll_;  ///< Last, so that it closes first: nothing has to be taken out of it.

@@ -168,7 +168,7 @@ struct TransportConfig {
   Millis user_timeout{20000};      ///< tcp: bytes unacknowledged for so long close the connection (cable pulled).
 };
 
-/// What on_closed()'s reason says of the peer.
+/// The peer's end, as on_closed()'s reason tells it.
 struct PeerEnd {
   std::string host;   ///< "10.77.0.6"; on ucx its name.
   Millis silence{0};  ///< It was silent for so long; 0: the connection ended.

@@ -238,7 +238,7 @@ void UcxTransport::end(UcxConnection& conn, Errc code, std::string text, bool fl
 void UcxTransport::drop(UcxConnection& conn) {
   give_up_endpoint(conn, false);
   if (conn.disowned) --flushing_;
-  if (conn.heartbeat.on() && --watched_ == 0) beats_.stop();
+  beats_.forget(conn.heartbeat);
   table_.erase(conn);
 }
 
@@ -325,12 +325,7 @@ Errc UcxTransport::watch(ConnId id, Millis every, Millis silent_after) {
   UcxConnection* conn = table_.find(id);
   if (conn == nullptr || conn->dead) return Errc::lost;
   if (every.count() < 0 || silent_after.count() < 0) return Errc::invalid;
-  watched_ -= conn->heartbeat.on() ? 1 : 0;
-  conn->heartbeat.set(every, silent_after);
-  watched_ += conn->heartbeat.on() ? 1 : 0;
-  if (watched_ == 0) beats_.stop();
-  if (!conn->heartbeat.on()) return Errc::ok;
-  beats_.begin(conn->heartbeat, monotonic_now());
+  beats_.set(conn->heartbeat, every, silent_after, monotonic_now());
   due_by(beats_.next());
   return Errc::ok;
 }

@@ -2,8 +2,8 @@
 // The ucx backend: active messages over worker addresses. No UCX listener (its tcp port aborts the process on malformed frames);
 // addresses travel in our authenticated control messages, and a connector introduces itself with its own address.
 //
-// What it can't do, and tcp can: survive hostile bytes on its data port (so only where the fabric is trusted), send borrowed memory without a copy (UCX may read it until its own completion, which
-// detach() could not wait for).
+// tcp can do two things more: survive hostile bytes on its data port (so ucx belongs where the fabric is trusted), and send borrowed memory
+// without a copy (UCX may read it until its own completion, which detach() could not wait for).
 #include <ucp/api/ucp.h>
 
 #include <deque>
@@ -187,7 +187,6 @@ class UcxTransport final : public Transport {
   std::vector<std::pair<ucp_ep_h, ucs_status_t>> failed_;
   std::vector<ConnId> pinged_;  ///< They are answered when UCX is in no callback.
   Beats beats_;
-  std::size_t watched_ = 0;
   bool drained_ = false;  ///< The last pass took all that UCX had.
   std::deque<UcxHeld> held_;
   std::vector<std::unique_ptr<UcxSend>> idle_sends_;

@@ -204,7 +204,7 @@ void DataPath::on_message(net::ConnId conn, BufferRef frame) {
 
 void DataPath::greeted(proto::LinkId link, wire::Role role, std::uint64_t job_id) {
   const bool is_node = role == wire::Role::node;
-  // What comes from a node is of many jobs: its link is an owner of its own.
+  // A node's messages are of many jobs: its link is an owner of its own.
   transport_->belongs_to(conn_of(link), is_node ? std::uint64_t{link.value} << 32 | 1 : job_id);
   // A client is never judged by its silence: it may compute for hours without looking at its sockets.
   transport_->watch(conn_of(link), config_.heartbeat, is_node ? config_.lost_after : Millis{0});
@@ -265,7 +265,7 @@ void DataPath::drop(proto::LinkId link, const Error& why) {
     SUMAC_INFO(log_, "closed the link to {}: {}", peer_of(link), why.context);
   else if (const auto more = said_.next(fmt::format("{} {}", fixed_words(why.context), node_->who(link)), now_))
     SUMAC_WARN(log_, "dropped the link to {}: {}{}", peer_of(link), why.context, *more);
-  // Who leaves results lying does not read our last words either.
+  // A peer that leaves results lying does not read our last words either.
   transport_->close(conn_of(link), transport_->held(conn_of(link)) == 0);
   children_.erase(link.value);
   if (conn_of(link) == parent_) {

@@ -22,7 +22,7 @@ inline constexpr std::size_t kConnectionsMin = 16;
 /// own ranks come all at once, and the oldest of too many strangers is sent away.
 std::size_t strangers_max(std::size_t connections) noexcept;
 
-/// Of the pool, for small messages only: whatever large ones wait for, barriers and control messages have room.
+/// Bytes of the pool for small messages only: whatever large ones wait for, barriers and control messages have room.
 std::size_t small_bytes(std::size_t memory, const net::TransportConfig& net, const proto::NodeLimits& limits) noexcept;
 
 struct MemoryBound {

@@ -36,7 +36,7 @@ class JobTable {
   /// OSTs for one group: at most `wish` (how a job shares its pool among its groups is its own affair), 0 if the pool is empty.
   std::uint32_t reserve(Job& job, std::uint32_t wish) noexcept;
   void give_back(std::uint64_t job_id, std::uint32_t osts) noexcept;
-  /// Of the memory for streaming: as much as of OSTs and groups.
+  /// Its part of the memory for streaming: as much as of OSTs and groups.
   std::size_t stream_share(const Job& job) const noexcept;
   /// Forgets jobs that are revoked and have nothing left here. Invalidates Job pointers.
   void sweep() {

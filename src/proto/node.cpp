@@ -14,7 +14,7 @@ using wire::AggHeader;
 using wire::AggKind;
 using wire::RefuseReason;
 
-/// How often it is looked whether members have taken what their groups left over.
+/// The time between two looks whether members have taken what their groups left over.
 constexpr Duration kReapEvery = Millis(100);
 
 class Node::Impl {
@@ -60,7 +60,7 @@ class Node::Impl {
     ctx_.jobs.sweep();
   }
 
-  /// What members are told of a node that is gone.
+  /// The words in which members are told of a node that is gone.
   void note_lost(LinkId id, const LinkEnd& how) {
     ctx_.lost = {};
     const Link* link = ctx_.links.find(id);

@@ -158,7 +158,7 @@ struct JobView {
   std::uint64_t operations = 0, streaming_operations = 0;  ///< Sum over the job's groups so far, also those that left.
 };
 
-/// How a link ended, for people.
+/// The end of a link, for people.
 struct LinkEnd {
   std::string name{};   ///< Of the peer; empty: what it called itself.
   std::string where{};  ///< Its address or host.

@@ -26,7 +26,7 @@ struct NodeContext {
   IdPool ids;
   std::size_t stream_bytes = 0;  ///< Of stats.window_bytes, for streaming windows.
   LinkTable links;
-  /// What a group had when it ended and members had not taken its results: reserved until they have, or their links are gone.
+  /// Memory of a group that ended before its members had taken all results: reserved until they have, or their links are gone.
   struct Leftover {
     std::uint64_t job_id = 0;
     std::size_t window_bytes = 0, stream_bytes = 0;

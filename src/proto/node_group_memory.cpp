@@ -79,7 +79,7 @@ bool NodeGroup::reserve_windows(const wire::JoinBody& last) {
   ctx_.jobs.give_back(job_id_, reserved_ - got.osts);
   reserved_ = got.osts;
   shape_.stream_window = got.stream;
-  // Who can't ask for a streaming place has one for as long as the group stands.
+  // A group that can't ask for a streaming place has one for as long as it stands.
   if (got.stream > 0 && !(below_.locks && pending_able_.locks)) {
     if (!streams_) streams_ = ctx_.take_stream();
     if (!streams_) shape_.stream_window = 0;

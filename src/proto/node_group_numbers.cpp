@@ -337,7 +337,7 @@ void NodeGroup::try_lock(Slot& at) {
   if (!streams_) at.agreed.flags |= wire::kFlagDenied;
 }
 
-/// Who streams holds a place. A group whose members could take the lock and don't (they were told not to) has one with its first streaming
+/// A group that streams holds a place. One whose members could take the lock and don't (they were told not to) has one with its first streaming
 /// number until it ends, if there is one.
 bool NodeGroup::may_stream(std::uint32_t sequence) noexcept {
   if (streams_ || (unlocked_at_ && wire::seq_before(sequence, *unlocked_at_))) return true;
