@@ -3,7 +3,8 @@
  * A job that goes on until it is told to end: ranks forked from one process add up numbers and check every sum. Whoever started it kills
  * something meanwhile, or sends rubbish to a port, and reads here what became of each rank.
  *
- *     steady RANKS [SOCKET...]   rank r attaches to the sharpd at the socket r modulo their number; ends in good order, all ranks after the same call, when its standard input closes
+ *     steady RANKS [SOCKET...]   rank r attaches to the sharpd at the socket r modulo their number; ends in good order, all ranks after
+ *                                the same call, when its standard input closes
  *
  * STEADY_GRANT names a file: ranks wait, when they know what the job was granted and connect to its nodes next, until somebody has removed it.
  * What they know is in it.
@@ -49,7 +50,8 @@ static void hold(const void* grant, size_t length, const struct member* me) {
     char unfinished[256];
     snprintf(unfinished, sizeof unfinished, "%s.unfinished", path);
     FILE* file = fopen(unfinished, "wb");
-    if (file == NULL || fwrite(grant, 1, length, file) != length || fclose(file) != 0 || rename(unfinished, path) != 0) perror(path);
+    if (file == NULL || fwrite(grant, 1, length, file) != length || fclose(file) != 0 || rename(unfinished, path) != 0)
+      perror(path);
   }
   pthread_barrier_wait(&me->board->barrier);
   while (access(path, F_OK) == 0) usleep(1000);
