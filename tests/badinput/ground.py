@@ -80,7 +80,8 @@ def mapped_shm():
 
 def leftovers(allowed=()):
     left = [f"process {pid}: {words}" for pid, words in marked().items() if pid not in allowed]
-    left += [f"file {path}" for path in TMPDIR.rglob("*")]
+    for folder, folders, files in os.walk(TMPDIR):  # rglob() fails where a folder is removed under its eyes
+        left += [f"file {folder}/{name}" for name in folders + files]
     new = set(os.listdir("/dev/shm")) - SHM_BEFORE
     left += [f"shared memory {name}" for name in (new - mapped_shm() if new else ())]
     left += [f"socket {line.split()[-1]}" for line in read("/proc/net/unix").decode(errors="replace").splitlines() if MARK in line]
