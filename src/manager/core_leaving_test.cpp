@@ -1,6 +1,8 @@
 // What ranks of an ended job hold until they have left.
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include "manager/test_world.hpp"
 
 namespace sumac::manager {
@@ -43,6 +45,19 @@ TEST(Core, what_ranks_of_an_ended_job_hold_counts_for_its_user_and_for_nobody_el
   world.pass(Seconds(25));
   EXPECT_TRUE(world.begin_and_ack(100, Lingering::begin_of(4, 1000)).has_value())
       << "30 s after the end nothing is left";
+}
+
+TEST(Core, the_status_says_what_ranks_of_ended_jobs_hold) {
+  Lingering world;
+  const auto seen = [&](const char* what) {
+    return nlohmann::json::parse(world.core.status_json(world.now)).at(what).get<std::uint64_t>();
+  };
+  EXPECT_EQ(seen("jobs_total"), 0u);
+  EXPECT_EQ(seen("osts_granted"), 256u);
+  EXPECT_EQ(seen("osts_leaving"), 256u);
+  world.pass(Seconds(31));
+  EXPECT_EQ(seen("osts_granted"), 0u);
+  EXPECT_EQ(seen("osts_leaving"), 0u);
 }
 
 TEST(Core, a_begin_that_waits_for_ranks_to_leave_is_granted_when_the_last_node_says_so) {

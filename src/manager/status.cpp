@@ -102,6 +102,10 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
            {"groups_granted", groups_granted}};
   top["messages"] = heard;
   top["jobs_total"] = jobs_.size();
+  // Part of what is granted, and of no job above: what ranks of ended jobs have not left.
+  std::uint32_t osts_leaving = 0;
+  for (const auto& one : leaving_) osts_leaving += one.job.record.grant.osts;
+  top["osts_leaving"] = osts_leaving;
   top["rules"] = {{"default_quota_percent", rules_.quota.default_percent},
                   {"user_jobs_max", rules_.user.jobs_max},
                   {"user_share_max_percent", rules_.user.share_max_percent},
