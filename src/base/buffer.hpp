@@ -53,7 +53,7 @@ class BufferRef {
   std::byte* data() const noexcept { return block_ == nullptr ? nullptr : block_->data(); }
   std::size_t size() const noexcept { return block_ == nullptr ? 0 : block_->size; }
   std::size_t capacity() const noexcept { return block_ == nullptr ? 0 : block_->capacity; }
-  /// Of the pool's limit.
+  /// Its part of the pool's limit.
   std::size_t footprint() const noexcept { return block_ == nullptr ? 0 : sizeof *block_ + block_->capacity; }
   std::span<std::byte> bytes() const noexcept { return {data(), size()}; }
   /// Within the capacity only; new bytes hold what was there before.

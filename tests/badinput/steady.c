@@ -7,7 +7,7 @@
  *                                the same call, when its standard input closes
  *
  * STEADY_GRANT names a file: ranks wait, when they know what the job was granted and connect to its nodes next, until somebody has removed it.
- * What they know is in it.
+ * The file holds what they know.
  *
  * Out-of-band functions go through memory that the ranks share: no message of theirs can be in the way of what is tested. */
 #include <poll.h>

@@ -9,7 +9,7 @@ import time
 import common
 import wire
 
-# Of hello. At dd5dec9 hello carried the key itself: 0.
+# The version of hello; at dd5dec9 hello carried the key itself: 0.
 HANDSHAKE = 2 if (common.source_of_build() / "src/wire/proof.hpp").exists() else 0
 MESSAGE = 1024
 HEAD = struct.Struct("<HBBIIIQ")
