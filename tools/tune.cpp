@@ -72,10 +72,10 @@ class ProgressLine {
 };
 
 /// What the times say of one collective: printed, and what of it goes into the file.
-void report(const TunedTeam& team, shm::Coll coll, const Curves& curves, std::vector<team::TunedChoice>& choices,
+void report(const TunedTeam& team, coll::Kind kind, const Curves& curves, std::vector<team::TunedChoice>& choices,
             std::size_t& changes, std::size_t& cliffs) {
   const auto chosen = choose(curves, shm::Tuning::kRowsMax);
-  const auto name = std::string(shm::to_string(coll));
+  const auto name = std::string(coll::to_string(kind));
   for (const auto& change : changes_of(curves, chosen)) {
     changes += 1;
     fmt::print("  {}, {}..{}: {} instead of {}, {:.2f} x faster\n", name, size_text(change.first_bytes),
@@ -114,7 +114,7 @@ int tune(const Settings& settings) {
       fmt::print("{} (cache line to and fro {:.0f} ns)\n", team_text(team), times->round_trip_ns);
     else
       fmt::print("{}\n", team_text(team));
-    for (const auto& [coll, curves] : times->collectives) report(team, coll, curves, file.choices, changes, cliffs);
+    for (const auto& [kind, curves] : times->collectives) report(team, kind, curves, file.choices, changes, cliffs);
   }
   if (changes == 0) fmt::print("The built-in choice is as good as any here.\n");
   if (cliffs == 0) fmt::print("No jumps: time against size is even within 20 %.\n");

@@ -18,8 +18,8 @@
 #include "base/fd.hpp"
 #include "machine/cpu_share.hpp"
 #include "shm/cma.hpp"
-#include "shm/operation.hpp"
 #include "shm/segment.hpp"
+#include "shm/task.hpp"
 
 namespace sumac::tools {
 namespace {
@@ -31,10 +31,10 @@ constexpr std::size_t kBytesMin = 64, kBytesMax = 4 << 20;
 constexpr std::size_t kCurvesMax = 8, kSizesMax = 32;
 
 /// What has a choice that depends on a size that all ranks know.
-constexpr shm::Coll kColls[] = {shm::Coll::allreduce,           shm::Coll::reduce,     shm::Coll::bcast,
-                                shm::Coll::allgather,           shm::Coll::allgatherv, shm::Coll::alltoall,
-                                shm::Coll::reduce_scatter_block};
-constexpr std::size_t kCollCount = std::size(kColls);
+constexpr coll::Kind kKinds[] = {coll::Kind::allreduce,           coll::Kind::reduce,     coll::Kind::bcast,
+                                 coll::Kind::allgather,           coll::Kind::allgatherv, coll::Kind::alltoall,
+                                 coll::Kind::reduce_scatter_block};
+constexpr std::size_t kKindCount = std::size(kKinds);
 
 /// The more ranks, the sooner a block is large: what 16 of them move at 4 MiB is the memory's business and no algorithm's.
 std::vector<std::size_t> sizes(int ranks) {
@@ -44,10 +44,10 @@ std::vector<std::size_t> sizes(int ranks) {
   return out;
 }
 
-std::vector<const shm::Algorithm*> algorithms_of(shm::Coll coll, const shm::Group& group) {
+std::vector<const shm::Algorithm*> algorithms_of(coll::Kind kind, const shm::Group& group) {
   std::vector<const shm::Algorithm*> out;
   for (const auto& algorithm : shm::algorithms())
-    if (algorithm.coll == coll && (algorithm.usable == nullptr || algorithm.usable(group))) out.push_back(&algorithm);
+    if (algorithm.kind == kind && (algorithm.usable == nullptr || algorithm.usable(group))) out.push_back(&algorithm);
   return out;
 }
 
@@ -58,7 +58,7 @@ struct Scratch {
   shm::Handle handle;
   alignas(64) std::atomic<std::uint64_t> ball;
   double nanos[kTunedRanksMax];
-  double ns[kCollCount][kCurvesMax][kSizesMax];
+  double ns[kKindCount][kCurvesMax][kSizesMax];
   double round_trip_ns;
   bool single_copy;  ///< As a job's ranks find it out: by it goes the built-in choice.
 };
@@ -86,16 +86,16 @@ class Rank {
     const auto every = sizes(team_.ranks);
     const shm::Tuning built_in = group_.tuning();
     std::vector<double> trips;
-    for (std::size_t c = 0; c < kCollCount; ++c) {
-      const auto algorithms = algorithms_of(kColls[c], group_);
+    for (std::size_t c = 0; c < kKindCount; ++c) {
+      const auto algorithms = algorithms_of(kKinds[c], group_);
       for (std::size_t s = 0; s < every.size(); ++s) {
         std::vector<std::vector<double>> turns(algorithms.size());
         for (int round = -1; round < (team_.crowded ? kRoundsCrowded : kRounds); ++round) {
           for (std::size_t a = 0; a < algorithms.size(); ++a) {
             shm::Tuning forced = built_in;
-            if (!forced.force(kColls[c], algorithms[a]->name)) return false;
+            if (!forced.force(kKinds[c], algorithms[a]->name)) return false;
             group_.set_tuning(forced);
-            const double ns = algorithms[a]->bytes_max < every[s] ? 0 : time_calls(kColls[c], every[s]);
+            const double ns = algorithms[a]->bytes_max < every[s] ? 0 : time_calls(kKinds[c], every[s]);
             if (ns < 0) return false;
             if (round >= 0) turns[a].push_back(ns);
           }
@@ -104,7 +104,7 @@ class Rank {
           for (std::size_t a = 0; a < algorithms.size(); ++a) scratch_.ns[c][a][s] = typical(turns[a]);
         trips.push_back(round_trip_ns());
         if (!tell_progress(static_cast<double>(c * every.size() + s + 1) /
-                           static_cast<double>(kCollCount * every.size())))
+                           static_cast<double>(kKindCount * every.size())))
           return false;
       }
     }
@@ -119,27 +119,27 @@ class Rank {
   }
 
   bool barrier() {
-    const shm::Call call;
-    return shm::run(group_, call) == Errc::ok;
+    const coll::Operation operation;
+    return shm::run(group_, operation) == Errc::ok;
   }
 
   /// Mean over ranks of a call, or -1: the group is broken. Small calls back to back; before each large one its input is
   /// written anew, and before each that has a root there is a barrier.
-  double time_calls(shm::Coll coll, std::size_t bytes) {
+  double time_calls(coll::Kind kind, std::size_t bytes) {
     const int n = team_.ranks, times = iterations(bytes);
     std::vector<int> counts(static_cast<std::size_t>(n), static_cast<int>(bytes)), displacements;
     for (int m = 0; m < n; ++m) displacements.push_back(m * static_cast<int>(bytes));
-    const shm::Blocks blocks{counts.data(), displacements.data(), 1};
-    shm::Call call{.coll = coll,
-                   .in = in_.data(),
-                   .out = out_.data(),
-                   .bytes = bytes,
-                   .fold = &fold_,
-                   .in_blocks = blocks,
-                   .out_blocks = blocks};
-    const bool rooted = coll == shm::Coll::bcast || coll == shm::Coll::reduce, refill = bytes >= kRefillFrom;
-    std::byte* input = coll == shm::Coll::bcast ? out_.data() : in_.data();
-    const std::size_t input_bytes = coll == shm::Coll::alltoall || coll == shm::Coll::reduce_scatter_block
+    const coll::Blocks blocks{counts.data(), displacements.data(), 1};
+    coll::Operation operation{.kind = kind,
+                              .in = in_.data(),
+                              .out = out_.data(),
+                              .bytes = bytes,
+                              .fold = &fold_,
+                              .in_blocks = blocks,
+                              .out_blocks = blocks};
+    const bool rooted = kind == coll::Kind::bcast || kind == coll::Kind::reduce, refill = bytes >= kRefillFrom;
+    std::byte* input = kind == coll::Kind::bcast ? out_.data() : in_.data();
+    const std::size_t input_bytes = kind == coll::Kind::alltoall || kind == coll::Kind::reduce_scatter_block
                                         ? bytes * static_cast<std::size_t>(n)
                                         : bytes;
     if (!barrier()) return -1;
@@ -149,7 +149,7 @@ class Rank {
       if (refill) std::memset(input, i & 1, input_bytes);
       if (rooted && !barrier()) return -1;
       if (rooted || refill) from = monotonic_now();
-      if (shm::run(group_, call) != Errc::ok) return -1;
+      if (shm::run(group_, operation) != Errc::ok) return -1;
       if (rooted || refill) timed += monotonic_now() - from;
     }
     if (!rooted && !refill) timed = monotonic_now() - from;
@@ -185,7 +185,7 @@ class Rank {
   Scratch& scratch_;
   int rank_, report_;
   std::uint64_t ball_ = 0;
-  shm::Fold fold_;
+  coll::Fold fold_;
   std::vector<std::byte> in_, out_;
 };
 
@@ -293,18 +293,18 @@ TeamTimes collect(const TunedTeam& team, const Scratch& scratch, const shm::Grou
   out.round_trip_ns = scratch.round_trip_ns;
   const auto every = sizes(team.ranks);
   const auto tuning = built_in_tuning(team, shape_of(team), scratch.single_copy);
-  for (std::size_t c = 0; c < kCollCount; ++c) {
-    const auto algorithms = algorithms_of(kColls[c], shape_only);
+  for (std::size_t c = 0; c < kKindCount; ++c) {
+    const auto algorithms = algorithms_of(kKinds[c], shape_only);
     if (algorithms.size() < 2) continue;
     Curves curves;
     curves.bytes = every;
     for (std::size_t a = 0; a < algorithms.size(); ++a)
       curves.curves.push_back({std::string(algorithms[a]->name), {scratch.ns[c][a], scratch.ns[c][a] + every.size()}});
     for (const std::size_t bytes : every) {
-      const auto at = std::find(algorithms.begin(), algorithms.end(), tuning.pick(kColls[c], bytes));
+      const auto at = std::find(algorithms.begin(), algorithms.end(), tuning.pick(kKinds[c], bytes));
       curves.built_in.push_back(static_cast<std::size_t>(at - algorithms.begin()) % algorithms.size());
     }
-    out.collectives.emplace_back(kColls[c], std::move(curves));
+    out.collectives.emplace_back(kKinds[c], std::move(curves));
   }
   return out;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "shm/call.hpp"
+#include "coll/operation.hpp"
 #include "tools/tune_plan.hpp"
 
 namespace sumac::tools {
@@ -20,7 +20,7 @@ struct TunedTeam {
 };
 
 struct TeamTimes {
-  std::vector<std::pair<shm::Coll, Curves>> collectives;  ///< Those that have a choice.
+  std::vector<std::pair<coll::Kind, Curves>> collectives;  ///< Those that have a choice.
   double round_trip_ns = 0;  ///< Of a cache line between the first two ranks; 0 where they share cores.
 };
 

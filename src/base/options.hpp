@@ -92,21 +92,44 @@ struct MemberOf<T C::*> {
 Result<> check_limits(std::optional<std::int64_t> magnitude, const Limits& limits);
 }  // namespace detail
 
-template <auto Member>
-constexpr auto option(std::string_view name, std::string_view default_text, std::string_view doc) {
-  using Config = typename detail::MemberOf<decltype(Member)>::Config;
-  using Value = typename detail::MemberOf<decltype(Member)>::Value;
+namespace detail {
+template <class Config, class Value, class Access>
+constexpr Option<Config> make_option(std::string_view name, std::string_view default_text, std::string_view doc) {
   Option<Config> result{name, default_text, doc};
-  result.parse = [](Config& config, std::string_view text, const detail::Limits& limits) -> Result<> {
-    auto value = detail::parse_value<Value>(text);
+  result.parse = [](Config& config, std::string_view text, const Limits& limits) -> Result<> {
+    auto value = parse_value<Value>(text);
     if (!value) return tl::unexpected(value.error());
-    if (auto inside = detail::check_limits(detail::magnitude(*value), limits); !inside) return inside;
-    config.*Member = *std::move(value);
+    if (auto inside = check_limits(magnitude(*value), limits); !inside) return inside;
+    Access::in(config) = *std::move(value);
     return {};
   };
-  result.print = [](const Config& config, bool bare) { return detail::print_value(config.*Member, bare); };
-  result.legal = [](const detail::Limits& limits) { return detail::legal_text<Value>(limits); };
+  result.print = [](const Config& config, bool bare) { return print_value(Access::in(config), bare); };
+  result.legal = [](const Limits& limits) { return legal_text<Value>(limits); };
   return result;
+}
+
+template <auto Member>
+struct Whole {
+  static auto& in(auto& config) { return config.*Member; }
+};
+template <auto Member, std::size_t Index>
+struct Element {
+  static auto& in(auto& config) { return (config.*Member)[Index]; }
+};
+}  // namespace detail
+
+template <auto Member>
+constexpr auto option(std::string_view name, std::string_view default_text, std::string_view doc) {
+  using Of = detail::MemberOf<decltype(Member)>;
+  return detail::make_option<typename Of::Config, typename Of::Value, detail::Whole<Member>>(name, default_text, doc);
+}
+
+/// The option of one element of a std::array.
+template <auto Member, std::size_t Index>
+constexpr auto option_at(std::string_view name, std::string_view default_text, std::string_view doc) {
+  using Of = detail::MemberOf<decltype(Member)>;
+  return detail::make_option<typename Of::Config, typename Of::Value::value_type, detail::Element<Member, Index>>(
+      name, default_text, doc);
 }
 
 /// Where values come from. `what` is named in errors: "environment", "/etc/sharp/sharp_am.cfg".

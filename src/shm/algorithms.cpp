@@ -11,45 +11,41 @@ namespace {
 
 // clang-format off
 constexpr Algorithm kAlgorithms[] = {
-    {Coll::barrier, "flat", "everybody writes a line, everybody reads all lines", barrier_flat},
-    {Coll::allreduce, "flat", "everybody publishes, everybody folds all", allreduce_flat},
-    {Coll::reduce, "flat", "everybody publishes, the root folds", reduce_flat},
-    {Coll::bcast, "flat", "the root publishes, everybody copies", bcast_flat},
-    {Coll::allgather, "flat", "everybody publishes, everybody copies all", allgather_flat},
-    {Coll::allgatherv, "flat", "everybody publishes, everybody copies all", allgatherv_flat},
-    {Coll::alltoall, "flat", "everybody publishes its row, everybody copies its column", alltoall_flat},
-    {Coll::alltoallv, "flat", "everybody publishes its row, everybody copies its column", alltoallv_flat},
-    {Coll::reduce_scatter_block, "flat", "everybody publishes, everybody folds its block", reduce_scatter_block_flat},
+    {coll::Kind::barrier, "flat", "everybody writes a line, everybody reads all lines", barrier_flat},
+    {coll::Kind::allreduce, "flat", "everybody publishes, everybody folds all", allreduce_flat},
+    {coll::Kind::reduce, "flat", "everybody publishes, the root folds", reduce_flat},
+    {coll::Kind::bcast, "flat", "the root publishes, everybody copies", bcast_flat},
+    {coll::Kind::allgather, "flat", "everybody publishes, everybody copies all", allgather_flat},
+    {coll::Kind::allgatherv, "flat", "everybody publishes, everybody copies all", allgatherv_flat},
+    {coll::Kind::alltoall, "flat", "everybody publishes its row, everybody copies its column", alltoall_flat},
+    {coll::Kind::alltoallv, "flat", "everybody publishes its row, everybody copies its column", alltoallv_flat},
+    {coll::Kind::reduce_scatter_block, "flat", "everybody publishes, everybody folds its block", reduce_scatter_block_flat},
 
-    {Coll::allreduce, "blocks", "everybody folds its block of all vectors, everybody copies all blocks", allreduce_blocks, turns_fit},
-    {Coll::allreduce, "pairs", "of two that meet the second adds both, everybody copies the sum", allreduce_pairs, turns_fit},
-    {Coll::allreduce, "stream", "everybody copies in chunk by chunk, and folds all", allreduce_stream, turns_fit},
-    {Coll::reduce, "blocks", "everybody folds its block of all vectors, the root copies all blocks", reduce_blocks, turns_fit},
-    {Coll::reduce_scatter_block, "blocks", "everybody folds its block, chunk by chunk", reduce_scatter_block_blocks, turns_fit},
-    {Coll::reduce, "stream", "everybody copies in chunk by chunk, the root folds", reduce_stream, turns_fit},
-    {Coll::bcast, "stream", "the root copies in chunk by chunk, everybody copies out", bcast_stream, turns_fit},
-    {Coll::allgather, "exchange", "everybody copies in chunk by chunk, and copies out all others", allgather_exchange, turns_fit},
-    {Coll::allgatherv, "exchange", "everybody copies in chunk by chunk, and copies out all others", allgatherv_exchange, turns_fit},
-    {Coll::alltoall, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoall_exchange, turns_fit},
-    {Coll::alltoallv, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoallv_exchange, turns_fit},
+    {coll::Kind::allreduce, "blocks", "everybody folds its block of all vectors, everybody copies all blocks", allreduce_blocks, turns_fit},
+    {coll::Kind::allreduce, "pairs", "of two that meet the second adds both, everybody copies the sum", allreduce_pairs, turns_fit},
+    {coll::Kind::allreduce, "stream", "everybody copies in chunk by chunk, and folds all", allreduce_stream, turns_fit},
+    {coll::Kind::reduce, "blocks", "everybody folds its block of all vectors, the root copies all blocks", reduce_blocks, turns_fit},
+    {coll::Kind::reduce_scatter_block, "blocks", "everybody folds its block, chunk by chunk", reduce_scatter_block_blocks, turns_fit},
+    {coll::Kind::reduce, "stream", "everybody copies in chunk by chunk, the root folds", reduce_stream, turns_fit},
+    {coll::Kind::bcast, "stream", "the root copies in chunk by chunk, everybody copies out", bcast_stream, turns_fit},
+    {coll::Kind::allgather, "exchange", "everybody copies in chunk by chunk, and copies out all others", allgather_exchange, turns_fit},
+    {coll::Kind::allgatherv, "exchange", "everybody copies in chunk by chunk, and copies out all others", allgatherv_exchange, turns_fit},
+    {coll::Kind::alltoall, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoall_exchange, turns_fit},
+    {coll::Kind::alltoallv, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoallv_exchange, turns_fit},
 
-    {Coll::allreduce, "single", "everybody folds its share of all vectors where they are, and writes it to all", allreduce_single, single_copy_agreed},
-    {Coll::bcast, "single", "everybody reads the root's memory; of two both copy half", bcast_single, single_copy_agreed},
-    {Coll::allgather, "single", "everybody reads everybody's memory; two write", allgather_single, single_copy_agreed},
-    {Coll::allgatherv, "single", "everybody reads everybody's memory", allgatherv_single, single_copy_agreed},
-    {Coll::alltoall, "single", "everybody reads everybody's memory; two write", alltoall_single, single_copy_agreed, SIZE_MAX, "exchange"},
-    {Coll::alltoallv, "single", "everybody reads everybody's memory", alltoallv_single, single_copy_agreed, SIZE_MAX, "exchange"},
+    {coll::Kind::allreduce, "single", "everybody folds its share of all vectors where they are, and writes it to all", allreduce_single, single_copy_agreed},
+    {coll::Kind::bcast, "single", "everybody reads the root's memory; of two both copy half", bcast_single, single_copy_agreed},
+    {coll::Kind::allgather, "single", "everybody reads everybody's memory; two write", allgather_single, single_copy_agreed},
+    {coll::Kind::allgatherv, "single", "everybody reads everybody's memory", allgatherv_single, single_copy_agreed},
+    {coll::Kind::alltoall, "single", "everybody reads everybody's memory; two write", alltoall_single, single_copy_agreed, SIZE_MAX, "exchange"},
+    {coll::Kind::alltoallv, "single", "everybody reads everybody's memory", alltoallv_single, single_copy_agreed, SIZE_MAX, "exchange"},
 
-    {Coll::allreduce, kTimed, "\"blocks\" or \"single\", by the times of the first calls", timed, has_decisions},
-    {Coll::bcast, kTimed, "\"stream\" or \"single\", by the times of the first calls", timed, has_decisions},
-    {Coll::allgather, kTimed, "\"exchange\" or \"single\", by the times of the first calls", timed, has_decisions},
-    {Coll::alltoall, kTimed, "\"exchange\" or \"single\", by the times of the first calls", timed, has_decisions},
+    {coll::Kind::allreduce, kTimed, "\"blocks\" or \"single\", by the times of the first calls", timed, has_decisions},
+    {coll::Kind::bcast, kTimed, "\"stream\" or \"single\", by the times of the first calls", timed, has_decisions},
+    {coll::Kind::allgather, kTimed, "\"exchange\" or \"single\", by the times of the first calls", timed, has_decisions},
+    {coll::Kind::alltoall, kTimed, "\"exchange\" or \"single\", by the times of the first calls", timed, has_decisions},
 };
 // clang-format on
-
-constexpr std::string_view kCollNames[kCollCount] = {"barrier",  "allreduce", "reduce",
-                                                     "bcast",    "allgather", "allgatherv",
-                                                     "alltoall", "alltoallv", "reduce_scatter_block"};
 
 /// More than two members: above it the root does not fold everything alone.
 constexpr std::size_t kReduceStreamMax = 64 * 1024;
@@ -68,49 +64,44 @@ constexpr std::size_t kBlocksMax = 256 * 1024;
 
 }  // namespace
 
-std::string_view to_string(Coll coll) noexcept {
-  const auto i = static_cast<std::size_t>(coll);
-  return i < kCollCount ? kCollNames[i] : "?";
-}
-
 std::span<const Algorithm> algorithms() noexcept { return kAlgorithms; }
 
-const Algorithm* find_algorithm(Coll coll, std::string_view name) noexcept {
+const Algorithm* find_algorithm(coll::Kind kind, std::string_view name) noexcept {
   for (const Algorithm& algorithm : kAlgorithms)
-    if (algorithm.coll == coll && algorithm.name == name) return &algorithm;
+    if (algorithm.kind == kind && algorithm.name == name) return &algorithm;
   return nullptr;
 }
 
-Result<> Tuning::force(Coll coll, std::string_view name) {
-  const Algorithm* algorithm = find_algorithm(coll, name);
+Result<> Tuning::force(coll::Kind kind, std::string_view name) {
+  const Algorithm* algorithm = find_algorithm(kind, name);
   if (algorithm == nullptr) {
     std::string names;
     for (const Algorithm& a : kAlgorithms)
-      if (a.coll == coll) names += (names.empty() ? "" : ", ") + std::string(a.name);
+      if (a.kind == kind) names += (names.empty() ? "" : ", ") + std::string(a.name);
     return fail(Errc::not_found, "there is no algorithm '{}' for {} inside a host: choose one of {}", name,
-                to_string(coll), names);
+                to_string(kind), names);
   }
-  rows[static_cast<std::size_t>(coll)].fill({SIZE_MAX, algorithm});
+  rows[coll::index_of(kind)].fill({SIZE_MAX, algorithm});
   return {};
 }
 
 void Tuning::keep_usable(const Group& group) noexcept {
-  for (int c = 0; c < kCollCount; ++c)
-    for (Row& row : rows[static_cast<std::size_t>(c)])
+  for (std::size_t c = 0; c < coll::kCollectives.size(); ++c)
+    for (Row& row : rows[c])
       if (row.algorithm->usable != nullptr && !row.algorithm->usable(group))
-        row.algorithm = find_algorithm(static_cast<Coll>(c), "flat");
+        row.algorithm = find_algorithm(static_cast<coll::Kind>(c), "flat");
 }
 
-std::size_t selection_bytes(const Call& call, int group_size) noexcept {
-  switch (call.coll) {
-    case Coll::barrier:
-    case Coll::alltoallv: return 0;
-    case Coll::allgatherv: {
+std::size_t selection_bytes(const coll::Operation& operation, int group_size) noexcept {
+  switch (operation.kind) {
+    case coll::Kind::barrier:
+    case coll::Kind::alltoallv: return 0;
+    case coll::Kind::allgatherv: {
       std::size_t largest = 0;
-      for (int m = 0; m < group_size; ++m) largest = std::max(largest, call.out_blocks.bytes(m));
+      for (int m = 0; m < group_size; ++m) largest = std::max(largest, operation.out_blocks.bytes(m));
       return largest;
     }
-    default: return call.bytes;
+    default: return operation.bytes;
   }
 }
 
@@ -139,44 +130,44 @@ std::string about_single_copy(const TuningInput& input) {
 //   allgather, flat / exchange:           8 KiB 0.36 / 0.40, 64 KiB 3.0 / 2.6; alltoall: 4 KiB 0.44 / 0.44, 64 KiB 4.6 / 2.6
 Tuning default_tuning(const TuningInput& input) noexcept {
   Tuning tuning{};
-  const auto set = [&](Coll coll, std::initializer_list<std::pair<std::size_t, std::string_view>> rows) {
-    auto& to = tuning.rows[static_cast<std::size_t>(coll)];
+  const auto set = [&](coll::Kind kind, std::initializer_list<std::pair<std::size_t, std::string_view>> rows) {
+    auto& to = tuning.rows[coll::index_of(kind)];
     auto at = to.begin();
-    for (const auto& [bytes_max, name] : rows) *at++ = {bytes_max, find_algorithm(coll, name)};
+    for (const auto& [bytes_max, name] : rows) *at++ = {bytes_max, find_algorithm(kind, name)};
     std::fill(at, to.end(), Tuning::Row{SIZE_MAX, (at - 1)->algorithm});
   };
   const std::size_t one_round = input.eager_bytes;
   const std::size_t one_round_of_rows = input.eager_bytes / static_cast<std::size_t>(std::max(input.size, 1));
   const bool has_two_ways = input.single_copy && may_copy_once(input);
-  set(Coll::barrier, {{SIZE_MAX, "flat"}});
+  set(coll::Kind::barrier, {{SIZE_MAX, "flat"}});
   // Who shares its core is there once instead of three times in a round of `flat`; who does not reads less in `blocks`. Two
   // read no more in `stream` and wait once instead of twice, until folding everything costs more than a wait.
   if (input.size <= 2 && !input.crowded) {
-    set(Coll::allreduce, {{one_round, "flat"},
-                          {8 * one_round, "stream"},
-                          {has_two_ways ? kBlocksMax : SIZE_MAX, "blocks"},
-                          {SIZE_MAX, kTimed}});
+    set(coll::Kind::allreduce, {{one_round, "flat"},
+                                {8 * one_round, "stream"},
+                                {has_two_ways ? kBlocksMax : SIZE_MAX, "blocks"},
+                                {SIZE_MAX, kTimed}});
   } else if (input.size > 2 && input.crowded) {
-    set(Coll::allreduce, {{one_round, "flat"}, {SIZE_MAX, "pairs"}});
+    set(coll::Kind::allreduce, {{one_round, "flat"}, {SIZE_MAX, "pairs"}});
   } else {
-    set(Coll::allreduce, {{input.crowded ? one_round : one_round / 2, "flat"}, {SIZE_MAX, "blocks"}});
+    set(coll::Kind::allreduce, {{input.crowded ? one_round : one_round / 2, "flat"}, {SIZE_MAX, "blocks"}});
   }
-  set(Coll::reduce_scatter_block, {{one_round_of_rows, "flat"}, {SIZE_MAX, "blocks"}});
+  set(coll::Kind::reduce_scatter_block, {{one_round_of_rows, "flat"}, {SIZE_MAX, "blocks"}});
   // Two share the work best if one copies and goes; of more, one that folds all keeps the others waiting.
   if (input.size <= 2) {
-    set(Coll::reduce, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
+    set(coll::Kind::reduce, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
   } else {
-    set(Coll::reduce, {{one_round, "flat"}, {kReduceStreamMax, "stream"}, {SIZE_MAX, "blocks"}});
+    set(coll::Kind::reduce, {{one_round, "flat"}, {kReduceStreamMax, "stream"}, {SIZE_MAX, "blocks"}});
   }
-  const auto set_large = [&](Coll coll, std::size_t flat_max, std::string_view shared, std::size_t shared_max) {
-    if (has_two_ways) return set(coll, {{flat_max, "flat"}, {shared_max, shared}, {SIZE_MAX, kTimed}});
-    set(coll, {{flat_max, "flat"}, {SIZE_MAX, shared}});
+  const auto set_large = [&](coll::Kind kind, std::size_t flat_max, std::string_view shared, std::size_t shared_max) {
+    if (has_two_ways) return set(kind, {{flat_max, "flat"}, {shared_max, shared}, {SIZE_MAX, kTimed}});
+    set(kind, {{flat_max, "flat"}, {SIZE_MAX, shared}});
   };
-  set_large(Coll::bcast, one_round, "stream", kBcastStreamMax);
-  set_large(Coll::allgather, one_round, "exchange", kExchangeMax);
-  set(Coll::allgatherv, {{one_round, "flat"}, {SIZE_MAX, "exchange"}});
-  set_large(Coll::alltoall, one_round_of_rows, "exchange", kExchangeMax);
-  set(Coll::alltoallv, {{SIZE_MAX, "exchange"}});  // the size is no common knowledge
+  set_large(coll::Kind::bcast, one_round, "stream", kBcastStreamMax);
+  set_large(coll::Kind::allgather, one_round, "exchange", kExchangeMax);
+  set(coll::Kind::allgatherv, {{one_round, "flat"}, {SIZE_MAX, "exchange"}});
+  set_large(coll::Kind::alltoall, one_round_of_rows, "exchange", kExchangeMax);
+  set(coll::Kind::alltoallv, {{SIZE_MAX, "exchange"}});  // the size is no common knowledge
   return tuning;
 }
 

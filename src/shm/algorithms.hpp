@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "shm/call.hpp"
+#include "coll/operation.hpp"
 
 namespace sumac::shm {
 
-struct Operation;
+struct Task;
 class Group;
 
 enum class Step : std::uint8_t {
@@ -23,11 +23,11 @@ enum class Step : std::uint8_t {
 };
 
 struct Algorithm {
-  Coll coll;
+  coll::Kind kind;
   std::string_view name;
   std::string_view doc;  ///< One line, for explain.
   /// Never blocks for longer than op.polls looks. Begins with phase 0 and all other fields of its own zero.
-  Step (*step)(Operation& op);
+  Step (*step)(Task& task);
   /// May it be used in this group at all (nullptr: always)? Decided alike at every member, when the group is made:
   /// by its shape, not by local luck.
   bool (*usable)(const Group& group) = nullptr;
@@ -40,7 +40,7 @@ inline constexpr std::string_view kTimed = "timed";
 
 std::span<const Algorithm> algorithms() noexcept;
 /// nullptr: there is none of that name.
-const Algorithm* find_algorithm(Coll coll, std::string_view name) noexcept;
+const Algorithm* find_algorithm(coll::Kind kind, std::string_view name) noexcept;
 
 /// How large messages are cut (turns.hpp), alike at every member. Measured on an EPYC, 2 ranks, 1 MiB of L2 each.
 struct LargeTuning {
@@ -60,22 +60,22 @@ struct Tuning {
     std::size_t bytes_max;
     const Algorithm* algorithm;
   };
-  std::array<std::array<Row, kRowsMax>, kCollCount> rows;
+  std::array<std::array<Row, kRowsMax>, coll::kKinds> rows;
   LargeTuning large;
 
-  const Algorithm* pick(Coll coll, std::size_t bytes) const noexcept {
-    const Row* row = rows[static_cast<std::size_t>(coll)].data();
+  const Algorithm* pick(coll::Kind kind, std::size_t bytes) const noexcept {
+    const Row* row = rows[coll::index_of(kind)].data();
     while (bytes > row->bytes_max) ++row;
     return row->algorithm;
   }
   /// One algorithm for all sizes of a collective (tests, tune, SUMAC_SHM_<COLL>). Errc::not_found with the names there are.
-  Result<> force(Coll coll, std::string_view name);
+  Result<> force(coll::Kind kind, std::string_view name);
   /// Rows whose algorithm this group cannot use get `flat`.
   void keep_usable(const Group& group) noexcept;
 };
 
 /// What is compared with Row::bytes_max: Call::bytes; allgatherv: the largest block; barrier and alltoallv: 0.
-std::size_t selection_bytes(const Call& call, int group_size) noexcept;
+std::size_t selection_bytes(const coll::Operation& operation, int group_size) noexcept;
 
 /// Good without being tuned, for a group of that size; `crowded`: more ranks than cores.
 struct TuningInput {

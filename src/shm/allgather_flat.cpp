@@ -8,63 +8,64 @@ namespace sumac::shm {
 namespace {
 
 struct Even {
-  const Call& call;
-  std::size_t bytes(int) const { return call.bytes; }
-  std::ptrdiff_t offset(int i) const { return static_cast<std::ptrdiff_t>(call.bytes) * i; }
-  std::size_t largest(const Group&) const { return call.bytes; }
+  const coll::Operation& operation;
+  std::size_t bytes(int) const { return operation.bytes; }
+  std::ptrdiff_t offset(int i) const { return static_cast<std::ptrdiff_t>(operation.bytes) * i; }
+  std::size_t largest(const Group&) const { return operation.bytes; }
 };
 
 struct Uneven {
-  const Call& call;
-  std::size_t bytes(int i) const { return call.out_blocks.bytes(i); }
-  std::ptrdiff_t offset(int i) const { return call.out_blocks.offset(i); }
-  std::size_t largest(const Group& group) const { return selection_bytes(call, group.size()); }
+  const coll::Operation& operation;
+  std::size_t bytes(int i) const { return operation.out_blocks.bytes(i); }
+  std::ptrdiff_t offset(int i) const { return operation.out_blocks.offset(i); }
+  std::size_t largest(const Group& group) const { return selection_bytes(operation, group.size()); }
 };
 
 template <class Shape>
-Step gather(Operation& op, const Shape& shape) {
-  Group& group = *op.group;
-  const Call& call = *op.call;
+Step gather(Task& task, const Shape& shape) {
+  Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
   const std::size_t largest = shape.largest(group);
   const auto part = [&](int m) {
-    return std::min(shape.bytes(m) - std::min(op.offset, shape.bytes(m)), group.eager_bytes());
+    return std::min(shape.bytes(m) - std::min(task.offset, shape.bytes(m)), group.eager_bytes());
   };
-  const auto target = [&](int m) { return out_bytes(call) + shape.offset(m) + op.offset; };
+  const auto target = [&](int m) { return out_bytes(operation) + shape.offset(m) + task.offset; };
   const int me = group.index();
   for (;;) {
-    if (op.phase == 0) {
-      begin_round(op);
-      op.phase = 1;
+    if (task.phase == 0) {
+      begin_round(task);
+      task.phase = 1;
     }
     const std::size_t own = part(me);
-    if (op.phase == 1) {
-      if (!group.room(op.round, ring_for(own))) return Step::waiting;
-      const std::byte* source = call.in_place() ? target(me) : static_cast<const std::byte*>(call.in) + op.offset;
-      std::memcpy(payload_of(group, me, op.round, own), source, own);
-      publish(group.line(me, op.round), op.round, own);
-      claim_next(group, op.round, own);
-      if (!call.in_place()) std::memcpy(target(me), source, own);
-      op.phase = 2;
+    if (task.phase == 1) {
+      if (!group.room(task.round, ring_for(own))) return Step::waiting;
+      const std::byte* source =
+          operation.in_place() ? target(me) : static_cast<const std::byte*>(operation.in) + task.offset;
+      std::memcpy(payload_of(group, me, task.round, own), source, own);
+      publish(group.line(me, task.round), task.round, own);
+      claim_next(group, task.round, own);
+      if (!operation.in_place()) std::memcpy(target(me), source, own);
+      task.phase = 2;
     }
-    for (; op.peer < group.size(); ++op.peer) {
-      if (op.peer == me) continue;
-      const std::size_t bytes = part(op.peer);
-      if (!arrived(group.line(op.peer, op.round), op.round, bytes, op.polls)) return Step::waiting;
-      std::memcpy(target(op.peer), payload_of(group, op.peer, op.round, bytes), bytes);
+    for (; task.peer < group.size(); ++task.peer) {
+      if (task.peer == me) continue;
+      const std::size_t bytes = part(task.peer);
+      if (!arrived(group.line(task.peer, task.round), task.round, bytes, task.polls)) return Step::waiting;
+      std::memcpy(target(task.peer), payload_of(group, task.peer, task.round, bytes), bytes);
     }
-    group.see_all(op.round);
-    group.complete(op.round);
-    op.offset += group.eager_bytes();
-    if (op.offset >= largest) break;
-    op.phase = 0;
+    group.see_all(task.round);
+    group.complete(task.round);
+    task.offset += group.eager_bytes();
+    if (task.offset >= largest) break;
+    task.phase = 0;
   }
-  op.phase = kPhaseDone;
+  task.phase = kPhaseDone;
   return Step::done;
 }
 
 }  // namespace
 
-Step allgather_flat(Operation& op) { return gather(op, Even{*op.call}); }
-Step allgatherv_flat(Operation& op) { return gather(op, Uneven{*op.call}); }
+Step allgather_flat(Task& task) { return gather(task, Even{*task.operation}); }
+Step allgatherv_flat(Task& task) { return gather(task, Uneven{*task.operation}); }
 
 }  // namespace sumac::shm

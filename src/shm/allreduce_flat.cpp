@@ -5,33 +5,34 @@
 
 namespace sumac::shm {
 
-Step allreduce_flat(Operation& op) {
-  Group& group = *op.group;
-  const Call& call = *op.call;
+Step allreduce_flat(Task& task) {
+  Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
   for (;;) {
-    if (op.phase == 0) {
-      begin_round(op);
-      op.phase = 1;
+    if (task.phase == 0) {
+      begin_round(task);
+      task.phase = 1;
     }
-    const std::size_t bytes = std::min(call.bytes - op.offset, whole_elements(group.eager_bytes(), *call.fold));
-    if (op.phase == 1) {
-      if (!group.room(op.round, ring_for(bytes))) return Step::waiting;
-      std::memcpy(payload_of(group, group.index(), op.round, bytes), in_bytes(call) + op.offset, bytes);
-      publish(group.line(group.index(), op.round), op.round, bytes);
-      claim_next(group, op.round, bytes);
-      op.phase = 2;
+    const std::size_t bytes =
+        std::min(operation.bytes - task.offset, whole_elements(group.eager_bytes(), *operation.fold));
+    if (task.phase == 1) {
+      if (!group.room(task.round, ring_for(bytes))) return Step::waiting;
+      std::memcpy(payload_of(group, group.index(), task.round, bytes), in_bytes(operation) + task.offset, bytes);
+      publish(group.line(group.index(), task.round), task.round, bytes);
+      claim_next(group, task.round, bytes);
+      task.phase = 2;
     }
-    if (!all_arrived(op, bytes)) return Step::waiting;
+    if (!all_arrived(task, bytes)) return Step::waiting;
     const std::byte* own =
-        own_operand(call, group.index(), op.offset, payload_of(group, group.index(), op.round, bytes));
-    fold_all(*call.fold, group.size(), out_bytes(call) + op.offset, bytes,
-             [&](int m) { return m == group.index() ? own : payload_of(group, m, op.round, bytes); });
-    group.complete(op.round);
-    op.offset += bytes;
-    if (op.offset >= call.bytes) break;
-    op.phase = 0;
+        own_operand(operation, group.index(), task.offset, payload_of(group, group.index(), task.round, bytes));
+    fold_all(*operation.fold, group.size(), out_bytes(operation) + task.offset, bytes,
+             [&](int m) { return m == group.index() ? own : payload_of(group, m, task.round, bytes); });
+    group.complete(task.round);
+    task.offset += bytes;
+    if (task.offset >= operation.bytes) break;
+    task.phase = 0;
   }
-  op.phase = kPhaseDone;
+  task.phase = kPhaseDone;
   return Step::done;
 }
 

@@ -29,7 +29,7 @@ Addresses told_by(const Group& group, int member, std::uint64_t round) noexcept 
 /// there any more what another one has left.
 class Scratch {
  public:
-  Scratch(const Group& group, const Fold& fold) noexcept
+  Scratch(const Group& group, const coll::Fold& fold) noexcept
       : at_(group.large(group.index())),
         half_(whole_elements(std::min(group.tuning().large.single_piece_bytes, group.large_bytes() / 2), fold)) {}
   std::size_t piece() const noexcept { return half_; }
@@ -42,28 +42,28 @@ class Scratch {
 };
 
 /// in(0) op in(1) op ... of a piece, in rank order, into this member's result.
-Copied fold_piece(Operation& op, const Scratch& scratch, std::size_t at, std::size_t bytes) noexcept {
-  const Group& group = *op.group;
-  const Call& call = *op.call;
+Copied fold_piece(Task& task, const Scratch& scratch, std::size_t at, std::size_t bytes) noexcept {
+  const Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
   const int me = group.index();
-  std::byte* const result = out_bytes(call) + at;
-  const std::byte* const mine = in_bytes(call) + at;
+  std::byte* const result = out_bytes(operation) + at;
+  const std::byte* const mine = in_bytes(operation) + at;
   const std::byte* sum = nullptr;
   for (int m = 0; m < group.size(); ++m) {
     // In place, the result is this member's input until its turn has come.
-    std::byte* const to = call.in_place() && m < me ? scratch.sum() : result;
+    std::byte* const to = operation.in_place() && m < me ? scratch.sum() : result;
     const std::byte* operand = mine;
     if (m != me) {
-      const bool is_free = m == 0 || (sum == mine && !call.in_place());
+      const bool is_free = m == 0 || (sum == mine && !operation.in_place());
       std::byte* const place = is_free ? to : scratch.operand();
-      const Copied copied = read_from(op, m, told_by(group, m, op.round).in + at, place, bytes);
+      const Copied copied = read_from(task, m, told_by(group, m, task.round).in + at, place, bytes);
       if (copied != Copied::all) return copied;
       operand = place;
     }
     if (m == 0) {
       sum = operand;
     } else {
-      call.fold->combine(to, sum, operand, bytes / call.fold->element_bytes);
+      operation.fold->combine(to, sum, operand, bytes / operation.fold->element_bytes);
       sum = to;
     }
   }
@@ -72,11 +72,12 @@ Copied fold_piece(Operation& op, const Scratch& scratch, std::size_t at, std::si
 }
 
 /// The piece of the result into everybody's, from the one behind this member on: not all write to the same one at the same time.
-Copied give_piece(Operation& op, std::size_t at, std::size_t bytes) noexcept {
-  const Group& group = *op.group;
+Copied give_piece(Task& task, std::size_t at, std::size_t bytes) noexcept {
+  const Group& group = *task.group;
   for (int i = 1; i < group.size(); ++i) {
     const int m = (group.index() + i) % group.size();
-    const Copied copied = write_into(op, m, told_by(group, m, op.round).out + at, out_bytes(*op.call) + at, bytes);
+    const Copied copied =
+        write_into(task, m, told_by(group, m, task.round).out + at, out_bytes(*task.operation) + at, bytes);
     if (copied != Copied::all) return copied;
   }
   return Copied::all;
@@ -84,42 +85,43 @@ Copied give_piece(Operation& op, std::size_t at, std::size_t bytes) noexcept {
 
 }  // namespace
 
-Step allreduce_single(Operation& op) {
-  Group& group = *op.group;
-  const Call& call = *op.call;
-  if (op.phase == kStart) {
-    begin_round(op);
-    op.phase = kTell;
+Step allreduce_single(Task& task) {
+  Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
+  if (task.phase == kStart) {
+    begin_round(task);
+    task.phase = kTell;
   }
-  if (op.phase == kTell) {
-    if (!group.room(op.round, ring_for(sizeof(Addresses)))) return Step::waiting;
-    const Addresses mine{in_bytes(call), out_bytes(call)};
-    const bool open = is_open(mine.in, call.bytes) && (call.in_place() || is_open(mine.out, call.bytes));
-    tell(op, &mine, sizeof mine, open);
-    op.phase = kMeet;
+  if (task.phase == kTell) {
+    if (!group.room(task.round, ring_for(sizeof(Addresses)))) return Step::waiting;
+    const Addresses mine{in_bytes(operation), out_bytes(operation)};
+    const bool open = is_open(mine.in, operation.bytes) && (operation.in_place() || is_open(mine.out, operation.bytes));
+    tell(task, &mine, sizeof mine, open);
+    task.phase = kMeet;
   }
-  if (op.phase == kMeet) {
-    if (!all_arrived(op, sizeof(Addresses))) return Step::waiting;
-    if (!all_open(op)) return go_by(op, "blocks");
-    op.phase = kFold;
+  if (task.phase == kMeet) {
+    if (!all_arrived(task, sizeof(Addresses))) return Step::waiting;
+    if (!all_open(task)) return go_by(task, "blocks");
+    task.phase = kFold;
   }
-  if (op.phase == kFold) {
+  if (task.phase == kFold) {
     const auto members = static_cast<std::size_t>(group.size()), me = static_cast<std::size_t>(group.index());
-    const std::size_t each = round_up((call.bytes + members - 1) / members, unit_for(call.fold->element_bytes));
-    const std::size_t begin = std::min(call.bytes, me * each), end = std::min(call.bytes, begin + each);
-    const Scratch scratch(group, *call.fold);
-    for (std::size_t at = begin + op.offset; at < end; at = begin + op.offset) {
+    const std::size_t each =
+        round_up((operation.bytes + members - 1) / members, unit_for(operation.fold->element_bytes));
+    const std::size_t begin = std::min(operation.bytes, me * each), end = std::min(operation.bytes, begin + each);
+    const Scratch scratch(group, *operation.fold);
+    for (std::size_t at = begin + task.offset; at < end; at = begin + task.offset) {
       const std::size_t bytes = std::min(scratch.piece(), end - at);
-      Copied copied = fold_piece(op, scratch, at, bytes);
-      if (copied == Copied::all) copied = give_piece(op, at, bytes);
+      Copied copied = fold_piece(task, scratch, at, bytes);
+      if (copied == Copied::all) copied = give_piece(task, at, bytes);
       if (copied != Copied::all) return step_for(group, copied);
-      op.offset += bytes;
-      op.has_moved = true;
+      task.offset += bytes;
+      task.has_moved = true;
     }
-    say_through(op);
-    op.phase = kThrough;
+    say_through(task);
+    task.phase = kThrough;
   }
-  return finish_together(op);
+  return finish_together(task);
 }
 
 }  // namespace sumac::shm

@@ -11,67 +11,67 @@ namespace {
 
 struct Even {
   static constexpr bool kFillsRow = true;
-  const Call& call;
-  std::size_t to_bytes(int) const { return call.bytes; }
-  std::size_t from_bytes(int) const { return call.bytes; }
-  std::ptrdiff_t to_offset(int i) const { return static_cast<std::ptrdiff_t>(call.bytes) * i; }
+  const coll::Operation& operation;
+  std::size_t to_bytes(int) const { return operation.bytes; }
+  std::size_t from_bytes(int) const { return operation.bytes; }
+  std::ptrdiff_t to_offset(int i) const { return static_cast<std::ptrdiff_t>(operation.bytes) * i; }
   std::ptrdiff_t from_offset(int i) const { return to_offset(i); }
 };
 
 struct Uneven {
   static constexpr bool kFillsRow = false;  ///< A cell has room for the largest block that there may be.
-  const Call& call;
-  const Blocks& to() const { return call.in_place() ? call.out_blocks : call.in_blocks; }
+  const coll::Operation& operation;
+  const coll::Blocks& to() const { return operation.in_place() ? operation.out_blocks : operation.in_blocks; }
   std::size_t to_bytes(int i) const { return to().bytes(i); }
-  std::size_t from_bytes(int i) const { return call.out_blocks.bytes(i); }
+  std::size_t from_bytes(int i) const { return operation.out_blocks.bytes(i); }
   std::ptrdiff_t to_offset(int i) const { return to().offset(i); }
-  std::ptrdiff_t from_offset(int i) const { return call.out_blocks.offset(i); }
+  std::ptrdiff_t from_offset(int i) const { return operation.out_blocks.offset(i); }
 };
 
 /// One round: `cell` bytes of each block, from op.offset on. In place, what is sent has been copied before anything that
 /// replaces it arrives, and both have the same place and size.
 template <class Shape>
-bool exchange(Operation& op, const Shape& shape, std::size_t cell, std::uint64_t word) {
-  Group& group = *op.group;
-  const Call& call = *op.call;
+bool exchange(Task& task, const Shape& shape, std::size_t cell, std::uint64_t word) {
+  Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
   const int me = group.index();
   const std::size_t row = cell * static_cast<std::size_t>(group.size());
-  const auto part = [&](std::size_t bytes) { return std::min(bytes - std::min(op.offset, bytes), cell); };
+  const auto part = [&](std::size_t bytes) { return std::min(bytes - std::min(task.offset, bytes), cell); };
   const auto cell_of = [&](int owner, int receiver) {
-    return payload_of(group, owner, op.round, row) + cell * static_cast<std::size_t>(receiver);
+    return payload_of(group, owner, task.round, row) + cell * static_cast<std::size_t>(receiver);
   };
-  if (op.phase == 0) {
-    begin_round(op);
-    op.phase = 1;
+  if (task.phase == 0) {
+    begin_round(task);
+    task.phase = 1;
   }
-  if (op.phase == 1) {
-    if (!group.room(op.round, ring_for(row))) return false;
-    const std::byte* from = in_bytes(call);
+  if (task.phase == 1) {
+    if (!group.room(task.round, ring_for(row))) return false;
+    const std::byte* from = in_bytes(operation);
     for (int m = 0; m < group.size(); ++m) {
       if (m == me) continue;
       if (const std::size_t bytes = part(shape.to_bytes(m)); bytes != 0)
-        std::memcpy(cell_of(me, m), from + shape.to_offset(m) + op.offset, bytes);
+        std::memcpy(cell_of(me, m), from + shape.to_offset(m) + task.offset, bytes);
     }
-    Line& line = group.line(me, op.round);
+    Line& line = group.line(me, task.round);
     line.word = word;
-    publish(line, op.round, row);
-    if (Shape::kFillsRow) claim_next(group, op.round, row);
-    if (op.offset == 0 && !call.in_place() && shape.from_bytes(me) != 0)
-      std::memcpy(out_bytes(call) + shape.from_offset(me), from + shape.to_offset(me), shape.from_bytes(me));
-    op.phase = 2;
+    publish(line, task.round, row);
+    if (Shape::kFillsRow) claim_next(group, task.round, row);
+    if (task.offset == 0 && !operation.in_place() && shape.from_bytes(me) != 0)
+      std::memcpy(out_bytes(operation) + shape.from_offset(me), from + shape.to_offset(me), shape.from_bytes(me));
+    task.phase = 2;
   }
-  for (; op.peer < group.size(); ++op.peer) {
-    if (op.peer == me) continue;
-    const Line& line = group.line(op.peer, op.round);
-    if (!arrived(line, op.round, row, op.polls)) return false;
-    op.own[0] = std::max(op.own[0], line.word);
-    if (const std::size_t bytes = part(shape.from_bytes(op.peer)); bytes != 0)
-      std::memcpy(out_bytes(call) + shape.from_offset(op.peer) + op.offset, cell_of(op.peer, me), bytes);
+  for (; task.peer < group.size(); ++task.peer) {
+    if (task.peer == me) continue;
+    const Line& line = group.line(task.peer, task.round);
+    if (!arrived(line, task.round, row, task.polls)) return false;
+    task.own[0] = std::max(task.own[0], line.word);
+    if (const std::size_t bytes = part(shape.from_bytes(task.peer)); bytes != 0)
+      std::memcpy(out_bytes(operation) + shape.from_offset(task.peer) + task.offset, cell_of(task.peer, me), bytes);
   }
-  group.see_all(op.round);
-  group.complete(op.round);
-  op.offset += cell;
-  op.phase = 0;
+  group.see_all(task.round);
+  group.complete(task.round);
+  task.offset += cell;
+  task.phase = 0;
   return true;
 }
 
@@ -81,25 +81,25 @@ std::size_t largest_cell(const Group& group) noexcept {
 
 }  // namespace
 
-Step alltoall_flat(Operation& op) {
-  const std::size_t cell = std::min(op.call->bytes, largest_cell(*op.group));
+Step alltoall_flat(Task& task) {
+  const std::size_t cell = std::min(task.operation->bytes, largest_cell(*task.group));
   do {
-    if (!exchange(op, Even{*op.call}, cell, 0)) return Step::waiting;
-  } while (op.offset < op.call->bytes);
-  op.phase = kPhaseDone;
+    if (!exchange(task, Even{*task.operation}, cell, 0)) return Step::waiting;
+  } while (task.offset < task.operation->bytes);
+  task.phase = kPhaseDone;
   return Step::done;
 }
 
-Step alltoallv_flat(Operation& op) {
-  const Uneven shape{*op.call};
-  if (op.phase == 0 && op.offset == 0) {
-    op.own[0] = 0;
-    for (int m = 0; m < op.group->size(); ++m) op.own[0] = std::max<std::uint64_t>(op.own[0], shape.to_bytes(m));
+Step alltoallv_flat(Task& task) {
+  const Uneven shape{*task.operation};
+  if (task.phase == 0 && task.offset == 0) {
+    task.own[0] = 0;
+    for (int m = 0; m < task.group->size(); ++m) task.own[0] = std::max<std::uint64_t>(task.own[0], shape.to_bytes(m));
   }
   do {
-    if (!exchange(op, shape, largest_cell(*op.group), op.own[0])) return Step::waiting;
-  } while (op.offset < op.own[0]);
-  op.phase = kPhaseDone;
+    if (!exchange(task, shape, largest_cell(*task.group), task.own[0])) return Step::waiting;
+  } while (task.offset < task.own[0]);
+  task.phase = kPhaseDone;
   return Step::done;
 }
 

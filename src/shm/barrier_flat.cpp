@@ -5,17 +5,17 @@
 
 namespace sumac::shm {
 
-Step barrier_flat(Operation& op) {
-  if (op.phase == 0) {
-    begin_round(op);
-    op.phase = 1;
+Step barrier_flat(Task& task) {
+  if (task.phase == 0) {
+    begin_round(task);
+    task.phase = 1;
   }
-  if (op.phase == 1) {
-    if (!op.group->room(op.round, kLineRing)) return Step::waiting;
-    publish(op.group->line(op.group->index(), op.round), op.round, 0);
-    op.phase = 2;
+  if (task.phase == 1) {
+    if (!task.group->room(task.round, kLineRing)) return Step::waiting;
+    publish(task.group->line(task.group->index(), task.round), task.round, 0);
+    task.phase = 2;
   }
-  return finish_together(op);
+  return finish_together(task);
 }
 
 }  // namespace sumac::shm

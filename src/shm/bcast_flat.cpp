@@ -4,30 +4,30 @@
 
 namespace sumac::shm {
 
-Step bcast_flat(Operation& op) {
-  Group& group = *op.group;
-  const Call& call = *op.call;
+Step bcast_flat(Task& task) {
+  Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
   for (;;) {
-    if (op.phase == 0) {
-      begin_round(op);
-      op.phase = 1;
+    if (task.phase == 0) {
+      begin_round(task);
+      task.phase = 1;
     }
-    const std::size_t bytes = std::min(call.bytes - op.offset, group.eager_bytes());
-    std::byte* const shared = payload_of(group, call.root, op.round, bytes);
-    if (group.index() == call.root) {
-      if (!group.room(op.round, ring_for(bytes))) return Step::waiting;
-      std::memcpy(shared, out_bytes(call) + op.offset, bytes);
-      publish(group.line(call.root, op.round), op.round, bytes);
+    const std::size_t bytes = std::min(operation.bytes - task.offset, group.eager_bytes());
+    std::byte* const shared = payload_of(group, operation.root, task.round, bytes);
+    if (group.index() == operation.root) {
+      if (!group.room(task.round, ring_for(bytes))) return Step::waiting;
+      std::memcpy(shared, out_bytes(operation) + task.offset, bytes);
+      publish(group.line(operation.root, task.round), task.round, bytes);
     } else {
-      if (!arrived(group.line(call.root, op.round), op.round, bytes, op.polls)) return Step::waiting;
-      std::memcpy(out_bytes(call) + op.offset, shared, bytes);
+      if (!arrived(group.line(operation.root, task.round), task.round, bytes, task.polls)) return Step::waiting;
+      std::memcpy(out_bytes(operation) + task.offset, shared, bytes);
     }
-    group.complete(op.round);
-    op.offset += bytes;
-    if (op.offset >= call.bytes) break;
-    op.phase = 0;
+    group.complete(task.round);
+    task.offset += bytes;
+    if (task.offset >= operation.bytes) break;
+    task.phase = 0;
   }
-  op.phase = kPhaseDone;
+  task.phase = kPhaseDone;
   return Step::done;
 }
 

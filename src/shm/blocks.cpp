@@ -19,10 +19,10 @@ struct Block {
 /// The vector is cut into sections of one turn each, a section into the members' blocks.
 class VectorBlocks {
  public:
-  VectorBlocks(const Group& group, const Call& call) noexcept
-      : total_(call.bytes),
+  VectorBlocks(const Group& group, const coll::Operation& operation) noexcept
+      : total_(operation.bytes),
         members_(static_cast<std::size_t>(group.size())),
-        unit_(unit_for(call.fold->element_bytes)),
+        unit_(unit_for(operation.fold->element_bytes)),
         sections_(cut(total_, turn_limit(group, group.tuning().large.reduce_turn_bytes), unit_)) {}
 
   std::size_t turns() const noexcept { return sections_.count; }
@@ -43,11 +43,11 @@ class VectorBlocks {
 /// reduce_scatter_block: the members' blocks lie one behind the other in the input, and a turn takes a chunk of each.
 class GivenBlocks {
  public:
-  GivenBlocks(const Group& group, const Call& call) noexcept
-      : total_(call.bytes),
+  GivenBlocks(const Group& group, const coll::Operation& operation) noexcept
+      : total_(operation.bytes),
         chunks_(cut(total_,
                     turn_limit(group, group.tuning().large.reduce_turn_bytes) / static_cast<std::size_t>(group.size()),
-                    unit_for(call.fold->element_bytes))) {}
+                    unit_for(operation.fold->element_bytes))) {}
 
   std::size_t turns() const noexcept { return chunks_.count; }
   Block block(std::uint64_t turn, int member) const noexcept {
@@ -72,10 +72,10 @@ struct Part {
 template <class Layout>
 class BlockFold {
  public:
-  BlockFold(Operation& op, const Layout& layout, Part part) noexcept
-      : group_(*op.group),
-        call_(*op.call),
-        turns_(op),
+  BlockFold(Task& task, const Layout& layout, Part part) noexcept
+      : group_(*task.group),
+        call_(*task.operation),
+        turns_(task),
         layout_(layout),
         part_(part),
         members_(group_.size()),
@@ -83,10 +83,10 @@ class BlockFold {
         in_(in_bytes(call_)),
         out_(out_bytes(call_)) {}
 
-  Step step(Operation& op) {
-    if (op.phase == 0) turns_.begin(layout_.turns());
+  Step step(Task& task) {
+    if (task.phase == 0) turns_.begin(layout_.turns());
     return drive(
-        op, turns_,
+        task, turns_,
         [&] {
           const bool filled = fill();
           const bool folded = fold();
@@ -140,7 +140,7 @@ class BlockFold {
   }
 
   Group& group_;
-  const Call& call_;
+  const coll::Operation& call_;
   Turns turns_;
   const Layout& layout_;
   Part part_;
@@ -150,24 +150,24 @@ class BlockFold {
 };
 
 template <class Layout>
-Step run_blocks(Operation& op, Part part) {
-  const Layout layout(*op.group, *op.call);
-  return BlockFold<Layout>(op, layout, part).step(op);
+Step run_blocks(Task& task, Part part) {
+  const Layout layout(*task.group, *task.operation);
+  return BlockFold<Layout>(task, layout, part).step(task);
 }
 
 }  // namespace
 
-Step allreduce_blocks(Operation& op) {
-  return run_blocks<VectorBlocks>(op, {.keeps = true, .tells = true, .collects = true});
+Step allreduce_blocks(Task& task) {
+  return run_blocks<VectorBlocks>(task, {.keeps = true, .tells = true, .collects = true});
 }
 
-Step reduce_blocks(Operation& op) {
-  const bool root = op.group->index() == op.call->root;
-  return run_blocks<VectorBlocks>(op, {.keeps = root, .tells = !root, .collects = root});
+Step reduce_blocks(Task& task) {
+  const bool root = task.group->index() == task.operation->root;
+  return run_blocks<VectorBlocks>(task, {.keeps = root, .tells = !root, .collects = root});
 }
 
-Step reduce_scatter_block_blocks(Operation& op) {
-  return run_blocks<GivenBlocks>(op, {.keeps = true, .tells = false, .collects = false});
+Step reduce_scatter_block_blocks(Task& task) {
+  return run_blocks<GivenBlocks>(task, {.keeps = true, .tells = false, .collects = false});
 }
 
 }  // namespace sumac::shm

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "shm/operation.hpp"
+#include "shm/task.hpp"
 #include "shm/timed.hpp"
 
 namespace sumac::shm {
@@ -17,8 +17,8 @@ struct Word {
 };
 
 Errc gather(Group& group, const void* mine, void* all, std::size_t bytes) {
-  const Call call{.coll = Coll::allgather, .in = mine, .out = all, .bytes = bytes};
-  return run(group, call);
+  const coll::Operation operation{.kind = coll::Kind::allgather, .in = mine, .out = all, .bytes = bytes};
+  return run(group, operation);
 }
 
 /// What a member says of itself.

@@ -58,7 +58,7 @@ TEST(Crowd, RanksGetThroughBoundOrNotAndKeepTheirAffinity) {
     SCOPED_TRACE(spreads);
     const Waiting waiting{.ranks_on_host = many, .cpus = cpus, .spreads = spreads};
     const auto barriers = [](Group& group, int count) {
-      const Call barrier;
+      const coll::Operation barrier;
       for (int i = 0; i < count; ++i)
         if (run(group, barrier) != Errc::ok) return false;
       return true;

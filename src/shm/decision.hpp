@@ -61,8 +61,8 @@ class Decisions {
   static constexpr std::size_t kLeastBytes = 64 * 1024;  ///< Smaller messages never go by single copy.
 
   /// `coll`: 0 to kColls - 1. Up to 128 KiB, 256 KiB, ... 8 MiB, more.
-  Decision& at(std::size_t coll, std::size_t bytes) noexcept { return all_[coll][class_of(bytes)]; }
-  const Decision& at(std::size_t coll, std::size_t bytes) const noexcept { return all_[coll][class_of(bytes)]; }
+  Decision& at(std::size_t kind, std::size_t bytes) noexcept { return all_[kind][class_of(bytes)]; }
+  const Decision& at(std::size_t kind, std::size_t bytes) const noexcept { return all_[kind][class_of(bytes)]; }
   static std::size_t class_of(std::size_t bytes) noexcept {
     const std::size_t units = bytes <= kLeastBytes ? 1 : (bytes - 1) / kLeastBytes;
     const auto log2 = static_cast<std::size_t>(std::bit_width(units)) - 1;

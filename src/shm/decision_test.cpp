@@ -108,7 +108,8 @@ TEST(Decision, OneForEachPowerOfTwo) {
 }
 
 constexpr Waiting kAlone{.ranks_on_host = 2, .cpus = 2};
-constexpr Coll kTimedColls[] = {Coll::allreduce, Coll::bcast, Coll::allgather, Coll::alltoall};
+constexpr coll::Kind kTimedColls[] = {coll::Kind::allreduce, coll::Kind::bcast, coll::Kind::allgather,
+                                      coll::Kind::alltoall};
 
 Shape pair_shape(std::vector<int> groups = {2}) {
   Shape shape;
@@ -130,43 +131,43 @@ TEST(Decision, OfTwoProcessesIsTheSameAndNoResultDependsOnIt) {
     if (agree_on_single_copy(group) != Errc::ok) return group.error();
     if (!group.turning.single_copy) return "shared";
     Tuning all_sizes = tuning_of_pair(shape);
-    for (const Coll coll : kTimedColls)
-      if (!all_sizes.force(coll, kTimed)) return "no such algorithm";
+    for (const coll::Kind kind : kTimedColls)
+      if (!all_sizes.force(kind, kTimed)) return "no such algorithm";
     group.set_tuning(all_sizes);
     constexpr std::size_t bytes = 20'000;
     std::string chosen;
-    for (const Coll coll : kTimedColls) {
-      for (int call = 0; call < Decision::kTrials + 12; ++call) {
+    for (const coll::Kind kind : kTimedColls) {
+      for (int turn = 0; turn < Decision::kTrials + 12; ++turn) {
         const Tuning tuning = group.tuning();
-        Exercise exercise({.coll = coll,
+        Exercise exercise({.kind = kind,
                            .bytes = bytes,
-                           .root = call % 2,
-                           .in_place = call % 5 == 0,
-                           .reduction = static_cast<std::size_t>(call) % std::size(kReductions),
-                           .seed = static_cast<std::uint64_t>(call + 1),
+                           .root = turn % 2,
+                           .in_place = turn % 5 == 0,
+                           .reduction = static_cast<std::size_t>(turn) % std::size(kReductions),
+                           .seed = static_cast<std::uint64_t>(turn + 1),
                            .tuning = &tuning},
                           2, rank);
-        if (call % 6 == 5) {  // as a nonblocking caller: not a trial
-          prepare(group, exercise.call(), exercise.operation);
+        if (turn % 6 == 5) {  // as a nonblocking caller: not a trial
+          prepare(group, exercise.operation(), exercise.task);
           Step step = Step::waiting;
-          while (step == Step::waiting) step = advance(exercise.operation), sched_yield();
+          while (step == Step::waiting) step = advance(exercise.task), sched_yield();
           if (step != Step::done) return group.error();
-        } else if (run(group, exercise.call()) != Errc::ok) {
+        } else if (run(group, exercise.operation()) != Errc::ok) {
           return group.error();
         }
         if (const auto fault = exercise.check(); !fault.empty()) return fault;
       }
-      const Algorithm* algorithm = decided(group, coll, bytes);
-      if (algorithm == nullptr) return fmt::format("{} of {} B is not decided", to_string(coll), bytes);
-      if (about_decision(group, coll, bytes).find("ns") == std::string::npos) return "no times";
+      const Algorithm* algorithm = decided(group, kind, bytes);
+      if (algorithm == nullptr) return fmt::format("{} of {} B is not decided", to_string(kind), bytes);
+      if (about_decision(group, kind, bytes).find("ns") == std::string::npos) return "no times";
       chosen += fmt::format("{} ", algorithm->name);
     }
     // Another group of the same two knows it from the start.
     Group second(segment, 1, everybody(2), rank, kAlone, tuning_of_pair(shape));
     if (agree_on_single_copy(second) != Errc::ok) return second.error();
     std::string known;
-    for (const Coll coll : kTimedColls) {
-      const Algorithm* algorithm = decided(second, coll, bytes);
+    for (const coll::Kind kind : kTimedColls) {
+      const Algorithm* algorithm = decided(second, kind, bytes);
       known += fmt::format("{} ", algorithm == nullptr ? "?" : algorithm->name);
     }
     return known == chosen ? chosen : fmt::format("{} and then {}", chosen, known);

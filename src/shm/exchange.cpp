@@ -16,8 +16,8 @@ constexpr std::size_t kWordBytes = kCacheLine;  // so that cells are aligned
 ///   fill(turn, slice)         copies this member's part of the turn from the caller's buffer into its slice
 ///   take(member, turn, slice) copies from another's slice into the caller's buffer
 template <class Shape>
-Step exchange(Operation& op, Turns& turns, Shape&& shape) {
-  const auto others = static_cast<std::uint64_t>(op.group->size() - 1);
+Step exchange(Task& task, Turns& turns, Shape&& shape) {
+  const auto others = static_cast<std::uint64_t>(task.group->size() - 1);
   const auto fill = [&] { return turns.fill([&](std::uint64_t turn, std::byte* slice) { shape.fill(turn, slice); }); };
   const auto take = [&] {
     const std::uint64_t turn = turns.taken();
@@ -38,7 +38,7 @@ Step exchange(Operation& op, Turns& turns, Shape&& shape) {
     const bool filled = fill();
     return take() || filled;
   };
-  return drive(op, turns, move, [&] { return turns.taken() == turns.count(); });
+  return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });
 }
 
 std::size_t turn_limit(const Group& group) noexcept {
@@ -57,86 +57,86 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcep
 
 /// allgather: all blocks have call.bytes, one behind the other.
 struct EvenGather {
-  const Call& call;
-  std::size_t bytes(int) const noexcept { return call.bytes; }
-  std::ptrdiff_t offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(call.bytes) * m; }
+  const coll::Operation& operation;
+  std::size_t bytes(int) const noexcept { return operation.bytes; }
+  std::ptrdiff_t offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(operation.bytes) * m; }
 };
 
 struct UnevenGather {
-  const Call& call;
-  std::size_t bytes(int m) const noexcept { return call.out_blocks.bytes(m); }
-  std::ptrdiff_t offset(int m) const noexcept { return call.out_blocks.offset(m); }
+  const coll::Operation& operation;
+  std::size_t bytes(int m) const noexcept { return operation.out_blocks.bytes(m); }
+  std::ptrdiff_t offset(int m) const noexcept { return operation.out_blocks.offset(m); }
 };
 
 template <class Places>
 struct Gather {
-  Operation& op;
+  Task& task;
   const Places& at;
   std::size_t chunk;
 
   void fill(std::uint64_t turn, std::byte* slice) const noexcept {
-    const int me = op.group->index();
+    const int me = task.group->index();
     const std::size_t offset = turn * chunk;
     const std::size_t bytes = part_at(offset, at.bytes(me), chunk);
-    std::byte* const result = out_bytes(*op.call) + at.offset(me) + offset;
-    if (op.call->in_place()) return copy_bytes(slice, result, bytes);
-    copy_bytes(slice, in_bytes(*op.call) + offset, bytes);
-    copy_bytes(result, in_bytes(*op.call) + offset, bytes);
+    std::byte* const result = out_bytes(*task.operation) + at.offset(me) + offset;
+    if (task.operation->in_place()) return copy_bytes(slice, result, bytes);
+    copy_bytes(slice, in_bytes(*task.operation) + offset, bytes);
+    copy_bytes(result, in_bytes(*task.operation) + offset, bytes);
   }
   void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
     const std::size_t offset = turn * chunk;
-    copy_bytes(out_bytes(*op.call) + at.offset(m) + offset, slice, part_at(offset, at.bytes(m), chunk));
+    copy_bytes(out_bytes(*task.operation) + at.offset(m) + offset, slice, part_at(offset, at.bytes(m), chunk));
   }
 };
 
 template <class Places>
-Step gather(Operation& op, const Places& places, std::size_t largest) {
-  Turns turns(op);
-  const Chunks chunks = cut(largest, turn_limit(*op.group), kCacheLine);
-  if (op.phase == 0) turns.begin(chunks.count);
-  return exchange(op, turns, Gather<Places>{op, places, chunks.bytes});
+Step gather(Task& task, const Places& places, std::size_t largest) {
+  Turns turns(task);
+  const Chunks chunks = cut(largest, turn_limit(*task.group), kCacheLine);
+  if (task.phase == 0) turns.begin(chunks.count);
+  return exchange(task, turns, Gather<Places>{task, places, chunks.bytes});
 }
 
 struct EvenRows {
-  const Call& call;
-  std::size_t to_bytes(int) const noexcept { return call.bytes; }
-  std::size_t from_bytes(int) const noexcept { return call.bytes; }
-  std::ptrdiff_t to_offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(call.bytes) * m; }
+  const coll::Operation& operation;
+  std::size_t to_bytes(int) const noexcept { return operation.bytes; }
+  std::size_t from_bytes(int) const noexcept { return operation.bytes; }
+  std::ptrdiff_t to_offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(operation.bytes) * m; }
   std::ptrdiff_t from_offset(int m) const noexcept { return to_offset(m); }
 };
 
 struct UnevenRows {
-  const Call& call;
-  const Blocks& to() const noexcept { return call.in_place() ? call.out_blocks : call.in_blocks; }
+  const coll::Operation& operation;
+  const coll::Blocks& to() const noexcept { return operation.in_place() ? operation.out_blocks : operation.in_blocks; }
   std::size_t to_bytes(int m) const noexcept { return to().bytes(m); }
-  std::size_t from_bytes(int m) const noexcept { return call.out_blocks.bytes(m); }
+  std::size_t from_bytes(int m) const noexcept { return operation.out_blocks.bytes(m); }
   std::ptrdiff_t to_offset(int m) const noexcept { return to().offset(m); }
-  std::ptrdiff_t from_offset(int m) const noexcept { return call.out_blocks.offset(m); }
+  std::ptrdiff_t from_offset(int m) const noexcept { return operation.out_blocks.offset(m); }
 };
 
 template <class Places>
 struct Rows {
-  Operation& op;
+  Task& task;
   const Places& at;
   std::size_t cell;  ///< Bytes of each in a slice, and so of each block in one turn.
 
   void fill(std::uint64_t turn, std::byte* slice) const noexcept {
-    const int me = op.group->index();
+    const int me = task.group->index();
     const std::size_t offset = turn * cell;
-    const std::byte* const in = in_bytes(*op.call);
-    for (int m = 0; m < op.group->size(); ++m) {
+    const std::byte* const in = in_bytes(*task.operation);
+    for (int m = 0; m < task.group->size(); ++m) {
       if (m == me) continue;
       copy_bytes(slice + static_cast<std::size_t>(m) * cell, in + at.to_offset(m) + offset,
                  part_at(offset, at.to_bytes(m), cell));
     }
-    if (op.call->in_place()) return;
-    copy_bytes(out_bytes(*op.call) + at.from_offset(me) + offset, in + at.to_offset(me) + offset,
+    if (task.operation->in_place()) return;
+    copy_bytes(out_bytes(*task.operation) + at.from_offset(me) + offset, in + at.to_offset(me) + offset,
                part_at(offset, at.to_bytes(me), cell));
   }
   void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
     const std::size_t offset = turn * cell;
-    copy_bytes(out_bytes(*op.call) + at.from_offset(m) + offset,
-               slice + static_cast<std::size_t>(op.group->index()) * cell, part_at(offset, at.from_bytes(m), cell));
+    copy_bytes(out_bytes(*task.operation) + at.from_offset(m) + offset,
+               slice + static_cast<std::size_t>(task.group->index()) * cell, part_at(offset, at.from_bytes(m), cell));
   }
 };
 
@@ -162,33 +162,33 @@ struct CountedRows {
 
 bool turns_fit(const Group& group) noexcept { return slice_bytes(group) >= least_slice_bytes(group); }
 
-Step allgather_exchange(Operation& op) { return gather(op, EvenGather{*op.call}, op.call->bytes); }
+Step allgather_exchange(Task& task) { return gather(task, EvenGather{*task.operation}, task.operation->bytes); }
 
-Step allgatherv_exchange(Operation& op) {
-  const UnevenGather places{*op.call};
+Step allgatherv_exchange(Task& task) {
+  const UnevenGather places{*task.operation};
   std::size_t largest = 0;
-  for (int m = 0; m < op.group->size(); ++m) largest = std::max(largest, places.bytes(m));
-  return gather(op, places, largest);
+  for (int m = 0; m < task.group->size(); ++m) largest = std::max(largest, places.bytes(m));
+  return gather(task, places, largest);
 }
 
-Step alltoall_exchange(Operation& op) {
-  Turns turns(op);
-  const EvenRows places{*op.call};
-  const Chunks chunks = cut(op.call->bytes, cell_limit(*op.group, turn_limit(*op.group)), kCacheLine);
-  if (op.phase == 0) turns.begin(chunks.count);
-  return exchange(op, turns, Rows<EvenRows>{op, places, chunks.bytes});
+Step alltoall_exchange(Task& task) {
+  Turns turns(task);
+  const EvenRows places{*task.operation};
+  const Chunks chunks = cut(task.operation->bytes, cell_limit(*task.group, turn_limit(*task.group)), kCacheLine);
+  if (task.phase == 0) turns.begin(chunks.count);
+  return exchange(task, turns, Rows<EvenRows>{task, places, chunks.bytes});
 }
 
-Step alltoallv_exchange(Operation& op) {
-  Turns turns(op);
-  const UnevenRows places{*op.call};
-  const std::size_t cell = cell_limit(*op.group, turn_limit(*op.group) - kWordBytes);
-  if (op.phase == 0) {
+Step alltoallv_exchange(Task& task) {
+  Turns turns(task);
+  const UnevenRows places{*task.operation};
+  const std::size_t cell = cell_limit(*task.group, turn_limit(*task.group) - kWordBytes);
+  if (task.phase == 0) {
     std::size_t largest = 0;
-    for (int m = 0; m < op.group->size(); ++m) largest = std::max(largest, places.to_bytes(m));
+    for (int m = 0; m < task.group->size(); ++m) largest = std::max(largest, places.to_bytes(m));
     turns.begin(std::max<std::size_t>((largest + cell - 1) / cell, 1));
   }
-  return exchange(op, turns, CountedRows{{op, places, cell}, turns});
+  return exchange(task, turns, CountedRows{{task, places, cell}, turns});
 }
 
 }  // namespace sumac::shm

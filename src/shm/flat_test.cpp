@@ -24,7 +24,8 @@ std::vector<std::size_t> sizes(const Shape& shape, int members) {
 std::string run_one(Group& group, Ask ask) {
   ask.tuning = &group.tuning();
   Exercise exercise(ask, group.size(), group.index());
-  if (const Errc code = run(group, exercise.call()); code != Errc::ok) return fmt::format("run: {}", group.error());
+  if (const Errc code = run(group, exercise.operation()); code != Errc::ok)
+    return fmt::format("run: {}", group.error());
   return exercise.check();
 }
 
@@ -39,13 +40,13 @@ TEST_P(EveryAlgorithm, GivesTheReferenceResultAroundEveryThreshold) {
               for (const Algorithm& algorithm : algorithms()) {
                 if (algorithm.usable != nullptr && !algorithm.usable(group)) continue;
                 Tuning tuning = tuning_for(shape, n);
-                if (auto forced = tuning.force(algorithm.coll, algorithm.name); !forced) return forced.error().context;
+                if (auto forced = tuning.force(algorithm.kind, algorithm.name); !forced) return forced.error().context;
                 group.set_tuning(tuning);
                 for (const std::size_t bytes : sizes(shape, n)) {
                   if (bytes > algorithm.bytes_max) continue;
                   for (const bool in_place : {false, true}) {
                     ++seed;
-                    const Ask ask{.coll = algorithm.coll,
+                    const Ask ask{.kind = algorithm.kind,
                                   .bytes = bytes,
                                   .root = static_cast<int>(seed % static_cast<unsigned>(n)),
                                   .in_place = in_place,
@@ -53,7 +54,7 @@ TEST_P(EveryAlgorithm, GivesTheReferenceResultAroundEveryThreshold) {
                                   .seed = seed};
                     if (std::string fault = run_one(group, ask); !fault.empty())
                       return fmt::format("{}: {}", algorithm.name, fault);
-                    if (algorithm.coll == Coll::barrier) break;
+                    if (algorithm.kind == coll::Kind::barrier) break;
                   }
                 }
               }
@@ -65,23 +66,24 @@ INSTANTIATE_TEST_SUITE_P(GroupSizes, EveryAlgorithm, testing::Range(1, 18));
 TEST(LargestGroup, DoesEveryCollective) {
   const int n = kMembersMax;
   const Shape shape = small_shape(n);
-  EXPECT_EQ(
-      "", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-        Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
-        for (int coll = 0; coll < kCollCount; ++coll) {
-          const Ask ask{
-              .coll = static_cast<Coll>(coll), .bytes = 72, .root = n - 1, .seed = static_cast<std::uint64_t>(coll)};
-          if (std::string fault = run_one(group, ask); !fault.empty()) return fault;
-        }
-        return {};
-      }));
+  EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
+              Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+              for (int kind = 0; kind < coll::kKinds; ++kind) {
+                const Ask ask{.kind = static_cast<coll::Kind>(kind),
+                              .bytes = 72,
+                              .root = n - 1,
+                              .seed = static_cast<std::uint64_t>(kind)};
+                if (std::string fault = run_one(group, ask); !fault.empty()) return fault;
+              }
+              return {};
+            }));
 }
 
 Ask random_ask(Random& random, int size, std::size_t bytes_max) {
   static constexpr std::size_t kSizes[] = {8, 8, 48, 56, 100, 1024, 1032};
   const std::size_t bytes =
       random.chance(0.1) ? random.below(bytes_max) / 4 * 4 : kSizes[random.below(std::size(kSizes))];
-  return {.coll = static_cast<Coll>(random.below(kCollCount)),
+  return {.kind = static_cast<coll::Kind>(random.below(coll::kKinds)),
           .bytes = bytes,
           .root = static_cast<int>(random.below(static_cast<std::uint64_t>(size))),
           .in_place = random.chance(0.3),
@@ -121,7 +123,7 @@ TEST(Sequence, RootedKindsAloneRunAheadByARingAndNoFurther) {
               for (int i = 0; i < 3000; ++i) {
                 dawdle(own);
                 Ask ask = random_ask(shared, n, 2000);
-                ask.coll = shared.chance(0.5) ? Coll::bcast : Coll::reduce;
+                ask.kind = shared.chance(0.5) ? coll::Kind::bcast : coll::Kind::reduce;
                 if (i / 100 % 2 == 0) ask.root = 1;
                 if (std::string fault = run_one(group, ask); !fault.empty()) return fmt::format("{}: {}", i, fault);
               }
@@ -138,10 +140,10 @@ TEST(Sequence, QueuedOperationsAreAdvancedInOrderAmongBlockingOnes) {
               std::deque<std::unique_ptr<Exercise>> queue;
               for (int i = 0; i < 1000; ++i) {
                 queue.push_back(std::make_unique<Exercise>(random_ask(shared, n, 3000), n, rank));
-                prepare(group, queue.back()->call(), queue.back()->operation);
+                prepare(group, queue.back()->operation(), queue.back()->task);
                 const bool drain = shared.chance(0.1);  // a blocking one: what is older comes first
                 while (!queue.empty() && (drain || queue.size() > 5 || own.chance(0.3))) {
-                  Operation& oldest = queue.front()->operation;
+                  Task& oldest = queue.front()->task;
                   if (drain && own.chance(0.5) && wait(oldest) != Errc::ok) return group.error();
                   if (const Step step = advance(oldest); step == Step::waiting) {
                     sched_yield();
@@ -156,7 +158,7 @@ TEST(Sequence, QueuedOperationsAreAdvancedInOrderAmongBlockingOnes) {
                 }
               }
               while (!queue.empty()) {
-                if (wait(queue.front()->operation) != Errc::ok) return group.error();
+                if (wait(queue.front()->task) != Errc::ok) return group.error();
                 if (std::string fault = queue.front()->check(); !fault.empty()) return fault;
                 queue.pop_front();
               }
@@ -169,10 +171,10 @@ TEST(Sequence, AnOperationIsPreparedAgainAndAgain) {
   const Shape shape = small_shape(n);
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
               Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
-              Exercise exercise({.coll = Coll::alltoallv, .bytes = 3000, .seed = 5}, n, rank);
+              Exercise exercise({.kind = coll::Kind::alltoallv, .bytes = 3000, .seed = 5}, n, rank);
               for (int i = 0; i < 50; ++i) {
-                prepare(group, exercise.call(), exercise.operation);
-                if (wait(exercise.operation) != Errc::ok) return group.error();
+                prepare(group, exercise.operation(), exercise.task);
+                if (wait(exercise.task) != Errc::ok) return group.error();
                 if (std::string fault = exercise.check(); !fault.empty()) return fault;
               }
               return {};
@@ -206,7 +208,7 @@ TEST(Sequence, SubgroupsOfOneSegmentDoNotDisturbEachOther) {
 
 TEST(Tuning, AForcedNameThatIsNoneNamesThoseThereAre) {
   Tuning tuning = default_tuning({});
-  const auto forced = tuning.force(Coll::bcast, "flta");
+  const auto forced = tuning.force(coll::Kind::bcast, "flta");
   ASSERT_FALSE(forced);
   EXPECT_EQ(Errc::not_found, forced.error().code);
   EXPECT_NE(std::string::npos, forced.error().context.find("flat")) << forced.error().context;

@@ -18,7 +18,7 @@ namespace {
 std::string run_one(Group& group, Ask ask) {
   ask.tuning = &group.tuning();
   Exercise exercise(ask, group.size(), group.index());
-  if (run(group, exercise.call()) != Errc::ok) return fmt::format("run: {}", group.error());
+  if (run(group, exercise.operation()) != Errc::ok) return fmt::format("run: {}", group.error());
   return exercise.check();
 }
 
@@ -29,11 +29,11 @@ std::string each_large(Group& group, const Tuning& tuning, const std::vector<std
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.name == "flat" || (algorithm.usable != nullptr && !algorithm.usable(group))) continue;
     Tuning forced = tuning;
-    if (auto done = forced.force(algorithm.coll, algorithm.name); !done) return done.error().context;
+    if (auto done = forced.force(algorithm.kind, algorithm.name); !done) return done.error().context;
     group.set_tuning(forced);
     for (const std::size_t bytes : sizes) {
       ++seed;
-      const Ask ask{.coll = algorithm.coll,
+      const Ask ask{.kind = algorithm.kind,
                     .bytes = bytes,
                     .root = static_cast<int>(seed % n),
                     .in_place = seed % 3 == 0,
@@ -82,7 +82,7 @@ TEST(LargeSequence, SmallAndLargeFollowEachOtherWhoeverLagsBehind) {
                 for (int i = 0; i < 250; ++i) {
                   const std::size_t bytes =
                       shared.chance(0.5) ? 8 + shared.below(100) : shared.below(40 * 1024) / 4 * 4;
-                  const Ask ask{.coll = static_cast<Coll>(shared.below(kCollCount)),
+                  const Ask ask{.kind = static_cast<coll::Kind>(shared.below(coll::kKinds)),
                                 .bytes = bytes,
                                 .root = static_cast<int>(shared.below(static_cast<std::uint64_t>(n))),
                                 .in_place = shared.chance(0.3),
@@ -92,11 +92,11 @@ TEST(LargeSequence, SmallAndLargeFollowEachOtherWhoeverLagsBehind) {
                   Exercise exercise(ask, n, rank);
                   for (std::uint64_t turns = own.chance(0.1) ? own.below(40) : 0; turns > 0; --turns) sched_yield();
                   if (own.chance(0.5)) {  // driven as a nonblocking one is
-                    prepare(group, exercise.call(), exercise.operation);
+                    prepare(group, exercise.operation(), exercise.task);
                     Step step = Step::waiting;
-                    while ((step = advance(exercise.operation)) == Step::waiting) sched_yield();
+                    while ((step = advance(exercise.task)) == Step::waiting) sched_yield();
                     if (step == Step::failed) return group.error();
-                  } else if (run(group, exercise.call()) != Errc::ok) {
+                  } else if (run(group, exercise.operation()) != Errc::ok) {
                     return group.error();
                   }
                   if (std::string fault = exercise.check(); !fault.empty())
@@ -112,10 +112,10 @@ TEST(LargeSequence, AnAreaThatIsTooSmallLeavesEverythingToFlat) {
   shape.large_bytes = 0;
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
               Group group(segment, 0, everybody(3), rank, kTestWaiting, tuning_for(shape, 3));
-              for (int c = 0; c < kCollCount; ++c) {
-                const auto coll = static_cast<Coll>(c);
-                if (group.tuning().pick(coll, 1 << 20)->name != "flat") return "not flat";
-                if (std::string fault = run_one(group, {.coll = coll, .bytes = 9000, .root = 1}); !fault.empty())
+              for (int c = 0; c < coll::kKinds; ++c) {
+                const auto kind = static_cast<coll::Kind>(c);
+                if (group.tuning().pick(kind, 1 << 20)->name != "flat") return "not flat";
+                if (std::string fault = run_one(group, {.kind = kind, .bytes = 9000, .root = 1}); !fault.empty())
                   return fault;
               }
               return {};
@@ -129,21 +129,21 @@ TEST(Pairs, AResultThatLiesInOnesOwnSliceIsTakenBeforeTheSliceIsFilledAgain) {
   auto segment = Segment::create(shape, Backing::memfd);
   ASSERT_TRUE(segment);
   Tuning tuning = tuning_for(shape, n);
-  ASSERT_TRUE(tuning.force(Coll::allreduce, "pairs"));
+  ASSERT_TRUE(tuning.force(coll::Kind::allreduce, "pairs"));
   Group first(*segment, 0, everybody(n), 0, kTestWaiting, tuning);
   Group second(*segment, 0, everybody(n), 1, kTestWaiting, tuning);
-  const Ask ask{.coll = Coll::allreduce, .bytes = 3 * first.large_bytes(), .tuning = &tuning};
+  const Ask ask{.kind = coll::Kind::allreduce, .bytes = 3 * first.large_bytes(), .tuning = &tuning};
   Exercise a(ask, n, 0), b(ask, n, 1);
-  prepare(first, a.call(), a.operation);
-  prepare(second, b.call(), b.operation);
-  EXPECT_EQ(Step::waiting, advance(a.operation));  // gives a ring full of slices
-  EXPECT_EQ(Step::waiting, advance(b.operation));  // adds its own in there, and has all those results
+  prepare(first, a.operation(), a.task);
+  prepare(second, b.operation(), b.task);
+  EXPECT_EQ(Step::waiting, advance(a.task));  // gives a ring full of slices
+  EXPECT_EQ(Step::waiting, advance(b.task));  // adds its own in there, and has all those results
   for (int turns = 0; turns < 10; ++turns) {
-    advance(a.operation);
-    advance(b.operation);
+    advance(a.task);
+    advance(b.task);
   }
-  EXPECT_EQ(Step::done, advance(a.operation));
-  EXPECT_EQ(Step::done, advance(b.operation));
+  EXPECT_EQ(Step::done, advance(a.task));
+  EXPECT_EQ(Step::done, advance(b.task));
   EXPECT_EQ("", a.check());
   EXPECT_EQ("", b.check());
 }
@@ -159,23 +159,23 @@ std::vector<const Algorithm*> large_algorithms() {
 class DeathInLarge : public testing::TestWithParam<const Algorithm*> {};
 
 TEST_P(DeathInLarge, IsNamedAtAllOthers) {
-  const Coll coll = GetParam()->coll;
+  const coll::Kind kind = GetParam()->kind;
   const int n = 3, victim = 1;
   const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
     Tuning tuning = tuning_for(segment.shape(), n);
-    if (!tuning.force(coll, GetParam()->name)) return "no such algorithm";
+    if (!tuning.force(kind, GetParam()->name)) return "no such algorithm";
     Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning);
-    if (group.tuning().pick(coll, 100 * 1000) != GetParam()) return "another algorithm";
+    if (group.tuning().pick(kind, 100 * 1000) != GetParam()) return "another algorithm";
     for (int i = 0; i < 100000; ++i) {
       // More than the rings hold, so that nobody can finish the operation without the dead one for long.
-      Exercise exercise({.coll = coll, .bytes = 100 * 1000, .root = i % n, .seed = 5}, n, rank);
+      Exercise exercise({.kind = kind, .bytes = 100 * 1000, .root = i % n, .seed = 5}, n, rank);
       if (rank == victim && i == 3) {
-        prepare(group, exercise.call(), exercise.operation);
-        for (int step = 0; step < 3; ++step) advance(exercise.operation);
+        prepare(group, exercise.operation(), exercise.task);
+        for (int step = 0; step < 3; ++step) advance(exercise.task);
         ::kill(::getpid(), SIGKILL);
       }
-      if (const Errc code = run(group, exercise.call()); code != Errc::ok)
-        return code == Errc::lost && run(group, exercise.call()) == code ? group.error() : "another code";
+      if (const Errc code = run(group, exercise.operation()); code != Errc::ok)
+        return code == Errc::lost && run(group, exercise.operation()) == code ? group.error() : "another code";
     }
     return "it never failed";
   });
@@ -185,7 +185,7 @@ TEST_P(DeathInLarge, IsNamedAtAllOthers) {
         << texts[static_cast<std::size_t>(rank)];
 }
 INSTANTIATE_TEST_SUITE_P(EachAlgorithm, DeathInLarge, testing::ValuesIn(large_algorithms()), [](const auto& row) {
-  return fmt::format("{}_{}", to_string(row.param->coll), row.param->name);
+  return fmt::format("{}_{}", to_string(row.param->kind), row.param->name);
 });
 
 /// What the ranks say; "single" or "shared" in front.
@@ -209,7 +209,7 @@ TEST(SingleCopy, IsUsedByAllOrByNone) {
 }
 
 TEST(SingleCopy, ManyPiecesAreRightInEveryOrderAndInPlace) {
-  constexpr Coll kColls[] = {Coll::allreduce, Coll::allgather, Coll::alltoall};
+  constexpr coll::Kind kColls[] = {coll::Kind::allreduce, coll::Kind::allgather, coll::Kind::alltoall};
   for (const int n : {1, 2, 3, 5}) {
     const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
       Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
@@ -217,12 +217,12 @@ TEST(SingleCopy, ManyPiecesAreRightInEveryOrderAndInPlace) {
       if (!group.turning.single_copy) return "shared";
       Tuning tuning = tuning_for(segment.shape(), n);
       tuning.large.single_piece_bytes = 1000;
-      for (const Coll coll : kColls)
-        if (!tuning.force(coll, "single")) return "no single";
+      for (const coll::Kind kind : kColls)
+        if (!tuning.force(kind, "single")) return "no single";
       group.set_tuning(tuning);
       for (std::size_t i = 0; i < 4 * std::size(kReductions); ++i)
-        for (const Coll coll : kColls) {
-          const Ask ask{.coll = coll,
+        for (const coll::Kind kind : kColls) {
+          const Ask ask{.kind = kind,
                         .bytes = i % 4 < 2 ? 50000 : 16 * (i + 1),
                         .in_place = i % 2 == 0,
                         .reduction = i / 4,
@@ -250,30 +250,30 @@ std::byte* secret_memory(std::size_t bytes) {
 /// The call of an exercise with its data in memory that the system copies for nobody.
 std::string run_in_secret(Group& group, const Ask& ask, bool in_secret, bool out_secret) {
   Exercise exercise(ask, group.size(), group.index());
-  Call call = exercise.call();
+  coll::Operation operation = exercise.operation();
   const std::size_t in_bytes = exercise.in().size(), out_bytes = exercise.out().size();
-  if (in_secret && !call.in_place() && in_bytes != 0) {
+  if (in_secret && !operation.in_place() && in_bytes != 0) {
     std::byte* const memory = secret_memory(in_bytes);
     if (memory == nullptr) return "no secret memory";
     std::memcpy(memory, exercise.in().data(), in_bytes);
-    call.in = memory;
+    operation.in = memory;
   }
   if (out_secret) {
     std::byte* const memory = secret_memory(out_bytes);
     if (memory == nullptr) return "no secret memory";
     std::memcpy(memory, exercise.out().data(), out_bytes);
-    call.out = memory;
+    operation.out = memory;
   }
-  if (run(group, call) != Errc::ok) return fmt::format("run: {}", group.error());
-  if (out_secret) std::memcpy(exercise.out().data(), call.out, out_bytes);
-  if (call.in != exercise.call().in) ::munmap(const_cast<void*>(call.in), in_bytes);
-  if (out_secret) ::munmap(call.out, out_bytes);
+  if (run(group, operation) != Errc::ok) return fmt::format("run: {}", group.error());
+  if (out_secret) std::memcpy(exercise.out().data(), operation.out, out_bytes);
+  if (operation.in != exercise.operation().in) ::munmap(const_cast<void*>(operation.in), in_bytes);
+  if (out_secret) ::munmap(operation.out, out_bytes);
   return exercise.check();
 }
 
 TEST(SingleCopy, GoesThroughSharedMemoryWhereTheSystemCopiesAMembersMemoryForNobody) {
-  constexpr Coll kColls[] = {Coll::allreduce,  Coll::bcast,    Coll::allgather,
-                             Coll::allgatherv, Coll::alltoall, Coll::alltoallv};
+  constexpr coll::Kind kColls[] = {coll::Kind::allreduce,  coll::Kind::bcast,    coll::Kind::allgather,
+                                   coll::Kind::allgatherv, coll::Kind::alltoall, coll::Kind::alltoallv};
   struct Scene {
     const char* name;
     bool in, out, at_all, in_place;
@@ -294,23 +294,23 @@ TEST(SingleCopy, GoesThroughSharedMemoryWhereTheSystemCopiesAMembersMemoryForNob
       if (agree_on_single_copy(group) != Errc::ok) return group.error();
       if (!group.turning.single_copy) return "shared";
       Tuning tuning = tuning_for(segment.shape(), n);
-      for (const Coll coll : kColls)
-        if (!tuning.force(coll, "single")) return "no single";
+      for (const coll::Kind kind : kColls)
+        if (!tuning.force(kind, "single")) return "no single";
       group.set_tuning(tuning);
       int number = 0;
       for (const Scene& scene : kScenes) {
         std::uint64_t closed = 0;
-        for (const Coll coll : kColls) {
+        for (const coll::Kind kind : kColls) {
           const bool here = scene.at_all || rank == n - 1;
-          const Ask ask{.coll = coll,
+          const Ask ask{.kind = kind,
                         .bytes = 60 * 1000,
                         .root = number % n,
                         .in_place = scene.in_place,
                         .seed = static_cast<std::uint64_t>(++number)};
           const std::uint64_t closed_before = group.closed();
           if (std::string fault = run_in_secret(group, ask, here && scene.in, here && scene.out); !fault.empty())
-            return fmt::format("{}, {}: {}", to_string(coll), scene.name, fault);
-          if (coll != Coll::allgatherv && coll != Coll::alltoallv) closed += group.closed() - closed_before;
+            return fmt::format("{}, {}: {}", to_string(kind), scene.name, fault);
+          if (kind != coll::Kind::allgatherv && kind != coll::Kind::alltoallv) closed += group.closed() - closed_before;
         }
         if (closed != scene.closed[n - 2]) return fmt::format("{}: {} counted", scene.name, closed);
       }
@@ -345,11 +345,12 @@ TEST(SingleCopy, IsTriedByPairsWithACoreEach) {
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
     const Tuning tuning = default_tuning(row.input);
-    for (const Coll coll : {Coll::allgather, Coll::alltoall, Coll::bcast, Coll::allreduce}) {
-      EXPECT_EQ(row.is_timed, tuning.pick(coll, 1 << 20)->name == kTimed) << to_string(coll);
-      EXPECT_NE(kTimed, tuning.pick(coll, 64 * 1024)->name) << to_string(coll);
+    for (const coll::Kind kind :
+         {coll::Kind::allgather, coll::Kind::alltoall, coll::Kind::bcast, coll::Kind::allreduce}) {
+      EXPECT_EQ(row.is_timed, tuning.pick(kind, 1 << 20)->name == kTimed) << to_string(kind);
+      EXPECT_NE(kTimed, tuning.pick(kind, 64 * 1024)->name) << to_string(kind);
     }
-    EXPECT_NE(kTimed, tuning.pick(Coll::allgatherv, 1 << 20)->name);
+    EXPECT_NE(kTimed, tuning.pick(coll::Kind::allgatherv, 1 << 20)->name);
     EXPECT_EQ(row.why, about_single_copy(row.input));
   }
 }
@@ -393,8 +394,8 @@ TEST(SingleCopy, MemoryThatIsGoneBecauseItsOwnerHasFoundADeathIsNotTakenForRefus
 }
 
 TEST(SingleCopy, ADeathIsNamedAtAllOthers) {
-  constexpr Coll kColls[] = {Coll::allgatherv, Coll::allgather, Coll::alltoall,
-                             Coll::allreduce,  Coll::bcast,     Coll::alltoallv};
+  constexpr coll::Kind kColls[] = {coll::Kind::allgatherv, coll::Kind::allgather, coll::Kind::alltoall,
+                                   coll::Kind::allreduce,  coll::Kind::bcast,     coll::Kind::alltoallv};
   constexpr int kCount = std::size(kColls);
   for (int row = 0; row < 2 * kCount; ++row) {
     const int n = 2 + row % 2, dies_in = row / 2;
@@ -404,18 +405,18 @@ TEST(SingleCopy, ADeathIsNamedAtAllOthers) {
       if (agree_on_single_copy(group) != Errc::ok) return group.error();
       if (!group.turning.single_copy) return "shared";
       Tuning tuning = tuning_for(segment.shape(), n);
-      for (const Coll coll : kColls)
-        if (!tuning.force(coll, "single")) return "no single";
+      for (const coll::Kind kind : kColls)
+        if (!tuning.force(kind, "single")) return "no single";
       group.set_tuning(tuning);
       for (int i = 0; i < 100000; ++i) {
-        Exercise exercise({.coll = kColls[i % kCount], .bytes = 100 * 1000, .seed = 5}, n, rank);
+        Exercise exercise({.kind = kColls[i % kCount], .bytes = 100 * 1000, .seed = 5}, n, rank);
         if (rank == 1 && i == kCount + dies_in) {
-          prepare(group, exercise.call(), exercise.operation);
-          advance(exercise.operation);
+          prepare(group, exercise.operation(), exercise.task);
+          advance(exercise.task);
           ::kill(::getpid(), SIGKILL);
         }
-        if (const Errc code = run(group, exercise.call()); code != Errc::ok)
-          return code == Errc::lost && run(group, exercise.call()) == code ? group.error() : "another code";
+        if (const Errc code = run(group, exercise.operation()); code != Errc::ok)
+          return code == Errc::lost && run(group, exercise.operation()) == code ? group.error() : "another code";
         if (std::string fault = exercise.check(); !fault.empty()) return fault;
       }
       return "it never failed";

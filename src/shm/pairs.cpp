@@ -28,17 +28,17 @@ struct Meeting {
 
 class Pairs {
  public:
-  explicit Pairs(Operation& op) noexcept
-      : group_(*op.group),
-        call_(*op.call),
-        turns_(op),
+  explicit Pairs(Task& task) noexcept
+      : group_(*task.group),
+        call_(*task.operation),
+        turns_(task),
         chunks_(cut(call_.bytes, turn_limit(group_, group_.tuning().large.pairs_turn_bytes),
                     unit_for(call_.fold->element_bytes))) {}
 
-  Step step(Operation& op) {
-    if (op.phase == 0) turns_.begin(chunks_.count);
+  Step step(Task& task) {
+    if (task.phase == 0) turns_.begin(chunks_.count);
     return drive(
-        op, turns_,
+        task, turns_,
         [&] {
           // Results first: the slice that is filled next may hold one of ours that only we have not taken yet.
           const bool took = take();
@@ -104,13 +104,13 @@ class Pairs {
   }
 
   Group& group_;
-  const Call& call_;
+  const coll::Operation& call_;
   Turns turns_;
   Chunks chunks_;
 };
 
 }  // namespace
 
-Step allreduce_pairs(Operation& op) { return Pairs(op).step(op); }
+Step allreduce_pairs(Task& task) { return Pairs(task).step(task); }
 
 }  // namespace sumac::shm

@@ -22,15 +22,15 @@ std::size_t files_in_dev_shm() {
 std::string every_collective(Segment& segment, int rank, int n, int times) {
   Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
   Random shared(11);
-  for (int i = 0; i < times * kCollCount; ++i) {
-    Exercise exercise({.coll = static_cast<Coll>(i % kCollCount),
+  for (int i = 0; i < times * coll::kKinds; ++i) {
+    Exercise exercise({.kind = static_cast<coll::Kind>(i % coll::kKinds),
                        .bytes = shared.below(5000) / 8 * 8,
                        .root = i % n,
                        .reduction = static_cast<std::size_t>(i) % std::size(kReductions),
                        .seed = shared.next(),
                        .tuning = &group.tuning()},
                       n, rank);
-    if (run(group, exercise.call()) != Errc::ok) return group.error();
+    if (run(group, exercise.operation()) != Errc::ok) return group.error();
     if (std::string fault = exercise.check(); !fault.empty()) return fault;
   }
   return {};
@@ -138,24 +138,24 @@ TEST(Segment, AHandleOfSomethingElseIsRefused) {
 class DeathIn : public testing::TestWithParam<int> {};
 
 TEST_P(DeathIn, InTheMiddleOfACollectiveIsNamedAtAllOthers) {
-  const auto coll = static_cast<Coll>(GetParam());
+  const auto kind = static_cast<coll::Kind>(GetParam());
   const int n = 4, victim = 2;
   const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
     Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
     for (int i = 0; i < 1000000; ++i) {
-      Exercise exercise({.coll = coll, .bytes = 2504, .root = i % n, .seed = static_cast<std::uint64_t>(i)}, n, rank);
+      Exercise exercise({.kind = kind, .bytes = 2504, .root = i % n, .seed = static_cast<std::uint64_t>(i)}, n, rank);
       if (rank == victim && i == 20) {  // some steps into it, then dead
-        prepare(group, exercise.call(), exercise.operation);
-        for (int step = 0; step < 3; ++step) advance(exercise.operation);
+        prepare(group, exercise.operation(), exercise.task);
+        for (int step = 0; step < 3; ++step) advance(exercise.task);
         ::kill(::getpid(), SIGKILL);
       }
-      const Errc code = run(group, exercise.call());
+      const Errc code = run(group, exercise.operation());
       if (code == Errc::ok) {
         if (std::string fault = exercise.check(); !fault.empty()) return fault;
         continue;
       }
       // From now on nothing works, at once and for the same reason.
-      const Errc again = run(group, exercise.call());
+      const Errc again = run(group, exercise.operation());
       return code == Errc::lost && again == code ? group.error() : "another code";
     }
     return "it never failed";
@@ -170,7 +170,7 @@ TEST_P(DeathIn, InTheMiddleOfACollectiveIsNamedAtAllOthers) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(EachCollective, DeathIn, testing::Range(0, kCollCount));
+INSTANTIATE_TEST_SUITE_P(EachCollective, DeathIn, testing::Range(0, coll::kKinds));
 
 TEST(Death, IsNamedAlsoInGroupsThatTheDeadWasNotIn) {
   // Two sockets of two ranks. Rank 1 dies; rank 0, its leader, gives up; rank 3 waits for rank 2, who waits for rank 0.
@@ -181,7 +181,7 @@ TEST(Death, IsNamedAlsoInGroupsThatTheDeadWasNotIn) {
         Group in_socket(segment, static_cast<std::size_t>(socket),
                         {{socket * 2, socket * 2}, {socket * 2 + 1, socket * 2 + 1}}, rank % 2, kTestWaiting, tuning);
         if (rank == 1) ::kill(::getpid(), SIGKILL);
-        const Call barrier;
+        const coll::Operation barrier;
         if (rank == 2) {
           Group leaders(segment, 2, {{0, 0}, {2, 2}}, 1, kTestWaiting, tuning);
           return run(leaders, barrier) == Errc::lost ? leaders.error() : "no error";
@@ -215,7 +215,7 @@ TEST(Death, OfARankInAnotherPidNamespaceIsNamed) {
         small_shape(3), backing,
         [](Segment& segment, int rank) -> std::string {
           Group group(segment, 0, everybody(3), rank, kTestWaiting, tuning_for(segment.shape(), 3));
-          const Call barrier;
+          const coll::Operation barrier;
           for (int i = 0; i < 50; ++i)
             if (run(group, barrier) != Errc::ok) return "early: " + group.error();
           if (group.look_for_dead() != Errc::ok) return "early: " + group.error();
@@ -248,7 +248,7 @@ TEST(Death, OfATeamForAnotherReasonIsToldToAllWhoWait) {
   const auto texts = run_processes(small_shape(2), Backing::memfd, [](Segment& segment, int rank) -> std::string {
     Group group(segment, 0, everybody(2), rank, kTestWaiting, tuning_for(segment.shape(), 2));
     if (rank == 0) group.break_because(Errc::timeout, "the network is gone");
-    const Call barrier;
+    const coll::Operation barrier;
     const Errc code = run(group, barrier);
     return fmt::format("{}: {}", to_string(code), group.error());
   });

@@ -4,41 +4,44 @@
 
 namespace sumac::shm {
 
-Step reduce_flat(Operation& op) {
-  Group& group = *op.group;
-  const Call& call = *op.call;
-  const bool is_root = group.index() == call.root;
+Step reduce_flat(Task& task) {
+  Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
+  const bool is_root = group.index() == operation.root;
   for (;;) {
-    if (op.phase == 0) {
-      begin_round(op);
-      op.phase = 1;
+    if (task.phase == 0) {
+      begin_round(task);
+      task.phase = 1;
     }
-    const std::size_t bytes = std::min(call.bytes - op.offset, whole_elements(group.eager_bytes(), *call.fold));
-    std::byte* const own_copy = payload_of(group, group.index(), op.round, bytes);
-    const bool copies = !is_root || call.in_place();  // at the root, in place, `out` is overwritten by the first fold
-    if (op.phase == 1) {
+    const std::size_t bytes =
+        std::min(operation.bytes - task.offset, whole_elements(group.eager_bytes(), *operation.fold));
+    std::byte* const own_copy = payload_of(group, group.index(), task.round, bytes);
+    const bool copies =
+        !is_root || operation.in_place();  // at the root, in place, `out` is overwritten by the first fold
+    if (task.phase == 1) {
       if (copies) {
-        if (!group.room(op.round, ring_for(bytes))) return Step::waiting;
-        std::memcpy(own_copy, (is_root ? in_bytes(call) : static_cast<const std::byte*>(call.in)) + op.offset, bytes);
+        if (!group.room(task.round, ring_for(bytes))) return Step::waiting;
+        std::memcpy(own_copy,
+                    (is_root ? in_bytes(operation) : static_cast<const std::byte*>(operation.in)) + task.offset, bytes);
       }
-      if (!is_root) publish(group.line(group.index(), op.round), op.round, bytes);
-      op.phase = 2;
+      if (!is_root) publish(group.line(group.index(), task.round), task.round, bytes);
+      task.phase = 2;
     }
     if (is_root) {
-      for (; op.peer < group.size(); ++op.peer) {
-        if (op.peer == call.root) continue;
-        if (!arrived(group.line(op.peer, op.round), op.round, bytes, op.polls)) return Step::waiting;
+      for (; task.peer < group.size(); ++task.peer) {
+        if (task.peer == operation.root) continue;
+        if (!arrived(group.line(task.peer, task.round), task.round, bytes, task.polls)) return Step::waiting;
       }
-      const std::byte* own = copies ? own_copy : in_bytes(call) + op.offset;
-      fold_all(*call.fold, group.size(), out_bytes(call) + op.offset, bytes,
-               [&](int m) { return m == call.root ? own : payload_of(group, m, op.round, bytes); });
+      const std::byte* own = copies ? own_copy : in_bytes(operation) + task.offset;
+      fold_all(*operation.fold, group.size(), out_bytes(operation) + task.offset, bytes,
+               [&](int m) { return m == operation.root ? own : payload_of(group, m, task.round, bytes); });
     }
-    group.complete(op.round);
-    op.offset += bytes;
-    if (op.offset >= call.bytes) break;
-    op.phase = 0;
+    group.complete(task.round);
+    task.offset += bytes;
+    if (task.offset >= operation.bytes) break;
+    task.phase = 0;
   }
-  op.phase = kPhaseDone;
+  task.phase = kPhaseDone;
   return Step::done;
 }
 

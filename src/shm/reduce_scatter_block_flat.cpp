@@ -4,39 +4,39 @@
 
 namespace sumac::shm {
 
-Step reduce_scatter_block_flat(Operation& op) {
-  Group& group = *op.group;
-  const Call& call = *op.call;
+Step reduce_scatter_block_flat(Task& task) {
+  Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
   const auto members = static_cast<std::size_t>(group.size());
   for (;;) {
-    if (op.phase == 0) {
-      begin_round(op);
-      op.phase = 1;
+    if (task.phase == 0) {
+      begin_round(task);
+      task.phase = 1;
     }
     const std::size_t cell =
-        std::min(call.bytes - op.offset, whole_elements(group.eager_bytes() / members, *call.fold));
-    const auto row_of = [&](int m) { return payload_of(group, m, op.round, cell * members); };
-    if (op.phase == 1) {
-      if (!group.room(op.round, ring_for(cell * members))) return Step::waiting;
+        std::min(operation.bytes - task.offset, whole_elements(group.eager_bytes() / members, *operation.fold));
+    const auto row_of = [&](int m) { return payload_of(group, m, task.round, cell * members); };
+    if (task.phase == 1) {
+      if (!group.room(task.round, ring_for(cell * members))) return Step::waiting;
       // In place, the result replaces the first block up to op.offset only, and that much of it has been published.
       for (std::size_t m = 0; m < members; ++m)
-        std::memcpy(row_of(group.index()) + m * cell, in_bytes(call) + m * call.bytes + op.offset, cell);
-      publish(group.line(group.index(), op.round), op.round, cell * members);
-      claim_next(group, op.round, cell * members);
-      op.phase = 2;
+        std::memcpy(row_of(group.index()) + m * cell, in_bytes(operation) + m * operation.bytes + task.offset, cell);
+      publish(group.line(group.index(), task.round), task.round, cell * members);
+      claim_next(group, task.round, cell * members);
+      task.phase = 2;
     }
-    if (!all_arrived(op, cell * members)) return Step::waiting;
+    if (!all_arrived(task, cell * members)) return Step::waiting;
     // In place, the own operand lies in its own block: what the fold overwrites is block 0, at member 0 as its first operand.
     const std::size_t mine = static_cast<std::size_t>(group.index());
-    const std::byte* own = in_bytes(call) + mine * call.bytes + op.offset;
-    fold_all(*call.fold, group.size(), out_bytes(call) + op.offset, cell,
+    const std::byte* own = in_bytes(operation) + mine * operation.bytes + task.offset;
+    fold_all(*operation.fold, group.size(), out_bytes(operation) + task.offset, cell,
              [&](int m) { return m == group.index() ? own : row_of(m) + mine * cell; });
-    group.complete(op.round);
-    op.offset += cell;
-    if (op.offset >= call.bytes) break;
-    op.phase = 0;
+    group.complete(task.round);
+    task.offset += cell;
+    if (task.offset >= operation.bytes) break;
+    task.phase = 0;
   }
-  op.phase = kPhaseDone;
+  task.phase = kPhaseDone;
   return Step::done;
 }
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "shm/operation.hpp"
+#include "shm/task.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -62,17 +62,17 @@ inline bool all_missing_elsewhere(Group& group, int first, std::uint64_t round, 
 /// Waits for everybody's number, with `bytes` each, from op.peer on; remembers where it stopped. Its own line a member never
 /// looks at: reading what it has just written holds up its way to the others (two ranks of an EPYC: a barrier takes 277 ns
 /// instead of 231).
-inline bool all_arrived(Operation& op, std::size_t bytes) noexcept {
-  Group& group = *op.group;
-  for (; op.peer < group.size(); ++op.peer) {
-    if (op.peer == group.index()) continue;
-    if (!arrived(group.line(op.peer, op.round), op.round, bytes, op.polls)) {
+inline bool all_arrived(Task& task, std::size_t bytes) noexcept {
+  Group& group = *task.group;
+  for (; task.peer < group.size(); ++task.peer) {
+    if (task.peer == group.index()) continue;
+    if (!arrived(group.line(task.peer, task.round), task.round, bytes, task.polls)) {
       if (group.polls() == kPollsCrowded) [[unlikely]]
-        op.is_elsewhere = all_missing_elsewhere(group, op.peer, op.round, bytes);
+        task.is_elsewhere = all_missing_elsewhere(group, task.peer, task.round, bytes);
       return false;
     }
   }
-  group.see_all(op.round);
+  group.see_all(task.round);
   return true;
 }
 
@@ -88,46 +88,49 @@ inline void claim_next(const Group& group, std::uint64_t round, std::size_t byte
 }
 
 /// What is the algorithm's own, as it finds it at its first step.
-inline void start_over(Operation& op) noexcept {
-  op.phase = 0;
-  op.peer = 0;
-  op.round = 0;
-  op.offset = 0;
-  std::fill(std::begin(op.own), std::end(op.own), 0);
+inline void start_over(Task& task) noexcept {
+  task.phase = 0;
+  task.peer = 0;
+  task.round = 0;
+  task.offset = 0;
+  std::fill(std::begin(task.own), std::end(task.own), 0);
 }
 
 /// The end of an operation whose last round only says that its member is through: once everybody has said so.
-inline Step finish_together(Operation& op) noexcept {
-  if (!all_arrived(op, 0)) return Step::waiting;
-  op.group->complete(op.round);
-  op.phase = kPhaseDone;
+inline Step finish_together(Task& task) noexcept {
+  if (!all_arrived(task, 0)) return Step::waiting;
+  task.group->complete(task.round);
+  task.phase = kPhaseDone;
   return Step::done;
 }
 
-inline void begin_round(Operation& op) noexcept {
-  op.round = op.group->next_round();
-  op.peer = 0;
+inline void begin_round(Task& task) noexcept {
+  task.round = task.group->next_round();
+  task.peer = 0;
 }
 
-inline const std::byte* in_bytes(const Call& call) noexcept {
-  return static_cast<const std::byte*>(call.in_place() ? call.out : call.in);
+inline const std::byte* in_bytes(const coll::Operation& operation) noexcept {
+  return static_cast<const std::byte*>(operation.in_place() ? operation.out : operation.in);
 }
-inline std::byte* out_bytes(const Call& call) noexcept { return static_cast<std::byte*>(call.out); }
+inline std::byte* out_bytes(const coll::Operation& operation) noexcept {
+  return static_cast<std::byte*>(operation.out);
+}
 
 /// `limit` cut down to whole elements.
-inline std::size_t whole_elements(std::size_t limit, const Fold& fold) noexcept {
+inline std::size_t whole_elements(std::size_t limit, const coll::Fold& fold) noexcept {
   return limit / fold.element_bytes * fold.element_bytes;
 }
 
 /// A member's own vector as an operand. Not what it has published, for the reason above, unless `out` is where it lies and
 /// the first fold, of members 0 and 1, overwrites it.
-inline const std::byte* own_operand(const Call& call, int me, std::size_t offset, const std::byte* published) noexcept {
-  return call.in_place() && me > 1 ? published : in_bytes(call) + offset;
+inline const std::byte* own_operand(const coll::Operation& operation, int me, std::size_t offset,
+                                    const std::byte* published) noexcept {
+  return operation.in_place() && me > 1 ? published : in_bytes(operation) + offset;
 }
 
 /// out = source(0) op source(1) op ... in rank order, the same bits at every member. `out` may be source(0) or source(1).
 template <class Source>
-void fold_all(const Fold& fold, int members, std::byte* out, std::size_t bytes, const Source& source) {
+void fold_all(const coll::Fold& fold, int members, std::byte* out, std::size_t bytes, const Source& source) {
   if (bytes == 0) return;
   if (members == 1) {
     if (out != source(0)) std::memcpy(out, source(0), bytes);

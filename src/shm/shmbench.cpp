@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "shm/operation.hpp"
 #include "shm/rounds.hpp"
+#include "shm/task.hpp"
 
 namespace sumac::shm {
 namespace {
@@ -30,7 +30,7 @@ namespace {
 struct Settings {
   int ranks = 2;
   std::vector<int> cores{0, 1};
-  std::string coll = "allreduce", algorithm;
+  std::string kind = "allreduce", algorithm;
   std::vector<std::size_t> bytes{8};
   int blocks = 41;
   int iterations = 0;  ///< Of a block; 0: by size.
@@ -102,9 +102,9 @@ struct Rank {
     }
     return static_cast<double>((monotonic_now() - begin).count()) / iterations;
   }
-  double call_ns(Call& call, int iterations, double* data) {
-    const bool rooted = call.coll == Coll::bcast || call.coll == Coll::reduce;
-    Call barrier;
+  double call_ns(coll::Operation& operation, int iterations, double* data) {
+    const bool rooted = operation.kind == coll::Kind::bcast || operation.kind == coll::Kind::reduce;
+    coll::Operation barrier;
     naive_allreduce(0);
     const long before = switches();
     Duration timed{};
@@ -112,12 +112,12 @@ struct Rank {
     for (int i = 0; i < iterations; ++i) {
       data[0] = i;
       if (!rooted) {
-        if (run(group, call) != Errc::ok) std::abort();
+        if (run(group, operation) != Errc::ok) std::abort();
         continue;
       }
       if (run(group, barrier) != Errc::ok) std::abort();
       const Time from = monotonic_now();
-      if (run(group, call) != Errc::ok) std::abort();
+      if (run(group, operation) != Errc::ok) std::abort();
       timed += monotonic_now() - from;
     }
     if (!rooted) timed = monotonic_now() - begin;
@@ -155,14 +155,14 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
   std::vector<Member> members;
   for (int m = 0; m < settings.ranks; ++m) members.push_back({m, m});
   Tuning tuning = default_tuning({.size = settings.ranks, .crowded = waiting.crowded()});
-  int coll = 0;
-  while (coll < kCollCount && to_string(static_cast<Coll>(coll)) != settings.coll) ++coll;
-  if (coll == kCollCount) {
-    std::fprintf(stderr, "sumac-shmbench: no collective is called %s\n", settings.coll.c_str());
+  int kind = 0;
+  while (kind < coll::kKinds && to_string(static_cast<coll::Kind>(kind)) != settings.kind) ++kind;
+  if (kind == coll::kKinds) {
+    std::fprintf(stderr, "sumac-shmbench: no collective is called %s\n", settings.kind.c_str());
     return 2;
   }
   if (!settings.algorithm.empty()) {
-    if (auto forced = tuning.force(static_cast<Coll>(coll), settings.algorithm); !forced) {
+    if (auto forced = tuning.force(static_cast<coll::Kind>(kind), settings.algorithm); !forced) {
       if (rank == 0) std::fprintf(stderr, "sumac-shmbench: %s\n", forced.error().context.c_str());
       return 2;
     }
@@ -170,7 +170,7 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
   Group group(segment, 0, members, rank, waiting, tuning);
   Rank self{settings, scratch, group, 0, waiting.crowded(), 0};
 
-  Fold fold;
+  coll::Fold fold;
   fold.kernel = reduce::kernel_for(Op::sum, Dtype::float64);
   fold.element_bytes = sizeof(double);
   for (const std::size_t bytes : settings.bytes) {
@@ -178,15 +178,15 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
     std::vector<double> in(room, 1.0), out(room, 0.0);
     std::vector<int> counts(static_cast<std::size_t>(settings.ranks), static_cast<int>(bytes)), displacements;
     for (int m = 0; m < settings.ranks; ++m) displacements.push_back(m * static_cast<int>(bytes));
-    const Blocks blocks{counts.data(), displacements.data(), 1};
-    Call call{.coll = static_cast<Coll>(coll),
-              .in = in.data(),
-              .out = out.data(),
-              .bytes = bytes,
-              .fold = &fold,
-              .in_blocks = blocks,
-              .out_blocks = blocks};
-    double* data = call.coll == Coll::bcast ? out.data() : in.data();
+    const coll::Blocks blocks{counts.data(), displacements.data(), 1};
+    coll::Operation operation{.kind = static_cast<coll::Kind>(kind),
+                              .in = in.data(),
+                              .out = out.data(),
+                              .bytes = bytes,
+                              .fold = &fold,
+                              .in_blocks = blocks,
+                              .out_blocks = blocks};
+    double* data = operation.kind == coll::Kind::bcast ? out.data() : in.data();
     const int iterations = settings.iterations != 0 ? settings.iterations
                            : waiting.crowded()      ? 200
                            : bytes <= 4096          ? 2000
@@ -198,7 +198,7 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
         usleep(3000);  // and wake up wherever the kernel says, as after input or output
         self.naive_allreduce(0);
       }
-      const double t = self.mean(self.call_ns(call, iterations, data));
+      const double t = self.mean(self.call_ns(operation, iterations, data));
       const double s = self.mean(self.switches_each) * settings.ranks;
       const double n = self.mean(self.naive_ns(std::min(iterations * 10, 2000)));
       const double r = waiting.crowded() ? 0 : self.round_trip_ns(500);
@@ -209,10 +209,10 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
       trips.push_back(r);
     }
     if (rank != 0) continue;
-    const Algorithm* used = tuning.pick(call.coll, selection_bytes(call, settings.ranks));
+    const Algorithm* used = tuning.pick(operation.kind, selection_bytes(operation, settings.ranks));
     std::printf(
         "%-21s %-10s %8zu B  %2d ranks  %10.1f ns   naive 8 B %8.1f ns   line round trip %6.1f ns   switches %.1f\n",
-        settings.coll.c_str(), std::string(used->name).c_str(), bytes, settings.ranks, median(ours), median(naive),
+        settings.kind.c_str(), std::string(used->name).c_str(), bytes, settings.ranks, median(ours), median(naive),
         median(trips), median(turns));
     std::fflush(stdout);
   }
@@ -234,7 +234,7 @@ int bench_main(int argc, char** argv) {
     const std::string name = argv[i];
     const char* value = argv[i + 1];
     if (name == "--ranks") settings.ranks = std::atoi(value);
-    if (name == "--coll") settings.coll = value;
+    if (name == "--coll") settings.kind = value;
     if (name == "--algorithm") settings.algorithm = value;
     if (name == "--bytes") settings.bytes = numbers(value);
     if (name == "--blocks") settings.blocks = std::atoi(value);

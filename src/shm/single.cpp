@@ -47,13 +47,13 @@ struct Own {
 /// One go of such a copy: the caches hold what it touches, and a call of the system costs little beside it.
 std::size_t piece_of(const Group& group) noexcept { return group.tuning().large.single_piece_bytes; }
 
-void keep_until(Operation& op, const Own& own, std::size_t end) noexcept {
-  const std::size_t kept = op.own[kKept];
+void keep_until(Task& task, const Own& own, std::size_t end) noexcept {
+  const std::size_t kept = task.own[kKept];
   end = std::min(end, own.bytes);
   if (kept >= end) return;
   if (own.to != own.from) std::memcpy(own.to + kept, own.from + kept, end - kept);
-  op.own[kKept] = end;
-  op.has_moved = true;
+  task.own[kKept] = end;
+  task.has_moved = true;
 }
 
 enum class Keeps : std::uint8_t { first, last };
@@ -61,15 +61,15 @@ enum class Keeps : std::uint8_t { first, last };
 /// `offer(m)`: the Memory for member m; `across(m, address)`: copies from or to its; `keeps`: what is `own` before the others' or
 /// after it; `instead`: the algorithm if somebody's memory is closed.
 template <class Offer, class Across>
-Step single_copy(Operation& op, std::string_view instead, const Offer& offer, const Across& across, const Own& own,
+Step single_copy(Task& task, std::string_view instead, const Offer& offer, const Across& across, const Own& own,
                  Keeps keeps = Keeps::last) {
-  Group& group = *op.group;
-  if (op.phase == kStart) {
-    begin_round(op);
-    op.phase = kTell;
+  Group& group = *task.group;
+  if (task.phase == kStart) {
+    begin_round(task);
+    task.phase = kTell;
   }
-  if (op.phase == kTell) {
-    if (!group.room(op.round, ring_for(addresses_bytes(group)))) return Step::waiting;
+  if (task.phase == kTell) {
+    if (!group.room(task.round, ring_for(addresses_bytes(group)))) return Step::waiting;
     const std::byte* addresses[kMembersMax] = {};
     bool open = true;
     for (int m = 0; m < group.size(); ++m) {
@@ -78,33 +78,34 @@ Step single_copy(Operation& op, std::string_view instead, const Offer& offer, co
       addresses[m] = memory.data;
       open = open && is_open(memory.data, memory.bytes);
     }
-    tell(op, addresses, addresses_bytes(group), open);
-    op.phase = kMeet;
+    tell(task, addresses, addresses_bytes(group), open);
+    task.phase = kMeet;
   }
-  if (op.phase == kMeet) {
-    for (; op.peer < group.size(); ++op.peer) {
-      if (op.peer == group.index()) continue;
-      const Line& line = group.line(op.peer, op.round);
-      if (!arrived(line, op.round, addresses_bytes(group), 1)) keep_until(op, own, op.own[kKept] + piece_of(group));
-      if (!arrived(line, op.round, addresses_bytes(group), op.polls)) return Step::waiting;
+  if (task.phase == kMeet) {
+    for (; task.peer < group.size(); ++task.peer) {
+      if (task.peer == group.index()) continue;
+      const Line& line = group.line(task.peer, task.round);
+      if (!arrived(line, task.round, addresses_bytes(group), 1))
+        keep_until(task, own, task.own[kKept] + piece_of(group));
+      if (!arrived(line, task.round, addresses_bytes(group), task.polls)) return Step::waiting;
     }
-    if (!all_open(op)) return go_by(op, instead);
-    op.peer = 0;
-    op.phase = kCopy;
+    if (!all_open(task)) return go_by(task, instead);
+    task.peer = 0;
+    task.phase = kCopy;
   }
-  if (op.phase == kCopy) {
-    if (keeps == Keeps::first) keep_until(op, own, own.bytes);
-    for (; op.peer < group.size(); ++op.peer) {
-      if (op.peer == group.index()) continue;
-      const Copied copied = across(op.peer, told_by(group, op.peer, group.index(), op.round));
+  if (task.phase == kCopy) {
+    if (keeps == Keeps::first) keep_until(task, own, own.bytes);
+    for (; task.peer < group.size(); ++task.peer) {
+      if (task.peer == group.index()) continue;
+      const Copied copied = across(task.peer, told_by(group, task.peer, group.index(), task.round));
       if (copied != Copied::all) return step_for(group, copied);
-      op.has_moved = true;
+      task.has_moved = true;
     }
-    keep_until(op, own, own.bytes);
-    say_through(op);
-    op.phase = kThrough;
+    keep_until(task, own, own.bytes);
+    say_through(task);
+    task.phase = kThrough;
   }
-  return finish_together(op);
+  return finish_together(task);
 }
 
 }  // namespace
@@ -115,114 +116,114 @@ bool single_copy_agreed(const Group& group) noexcept {
 }
 
 /// Of two members both copy: the reader the first half, the root the second.
-Step bcast_single(Operation& op) {
-  const Call& call = *op.call;
-  const int me = op.group->index();
-  std::byte* const data = out_bytes(call);
-  const std::size_t read = op.group->size() == 2 ? round_up(call.bytes / 2, kPage) : call.bytes;
-  const std::size_t first = std::min(read, call.bytes);
+Step bcast_single(Task& task) {
+  const coll::Operation& operation = *task.operation;
+  const int me = task.group->index();
+  std::byte* const data = out_bytes(operation);
+  const std::size_t read = task.group->size() == 2 ? round_up(operation.bytes / 2, kPage) : operation.bytes;
+  const std::size_t first = std::min(read, operation.bytes);
   return single_copy(
-      op, "stream",
+      task, "stream",
       [&](int) {
-        return Memory{data, call.bytes};
+        return Memory{data, operation.bytes};
       },
       [&](int m, std::byte* there) {
-        if (m == call.root) return read_from(op, m, there, data, first);
-        if (me != call.root || first == call.bytes) return Copied::all;
-        return write_into(op, m, there + first, data + first, call.bytes - first);
+        if (m == operation.root) return read_from(task, m, there, data, first);
+        if (me != operation.root || first == operation.bytes) return Copied::all;
+        return write_into(task, m, there + first, data + first, operation.bytes - first);
       },
       Own{});
 }
 
-Step allgather_single(Operation& op) {
-  const Call& call = *op.call;
-  const int me = op.group->index();
-  const std::size_t bytes = call.bytes;
-  std::byte* const out = out_bytes(call);
+Step allgather_single(Task& task) {
+  const coll::Operation& operation = *task.operation;
+  const int me = task.group->index();
+  const std::size_t bytes = operation.bytes;
+  std::byte* const out = out_bytes(operation);
   const auto block = [&](int m) { return out + static_cast<std::size_t>(m) * bytes; };
-  const std::byte* const mine = call.in_place() ? block(me) : in_bytes(call);
+  const std::byte* const mine = operation.in_place() ? block(me) : in_bytes(operation);
   const Own own{block(me), mine, bytes};
   // Piece by piece into both: what one copy has brought into the caches the other one finds there. 1 MiB: 261 -> 242 us.
-  if (op.group->size() == 2)
+  if (task.group->size() == 2)
     return single_copy(
-        op, "exchange",
+        task, "exchange",
         [&](int m) {
           return Memory{block(m), bytes};
         },
         [&](int m, std::byte* there) {
-          const std::size_t piece = piece_of(*op.group);
+          const std::size_t piece = piece_of(*task.group);
           for (std::size_t at = 0; at < bytes; at += piece) {
-            const Copied copied = write_into(op, m, there + at, mine + at, std::min(piece, bytes - at));
+            const Copied copied = write_into(task, m, there + at, mine + at, std::min(piece, bytes - at));
             if (copied != Copied::all) return copied;
-            keep_until(op, own, at + piece);
+            keep_until(task, own, at + piece);
           }
           return Copied::all;
         },
         own);
   return single_copy(
-      op, "exchange",
+      task, "exchange",
       [&](int) {
         return Memory{mine, bytes};
       },
-      [&](int m, std::byte* there) { return read_from(op, m, there, block(m), bytes); }, own);
+      [&](int m, std::byte* there) { return read_from(task, m, there, block(m), bytes); }, own);
 }
 
-Step allgatherv_single(Operation& op) {
-  const Call& call = *op.call;
-  const Blocks& blocks = call.out_blocks;
-  const int me = op.group->index();
-  std::byte* const out = out_bytes(call);
-  const std::byte* const mine = call.in_place() ? out + blocks.offset(me) : in_bytes(call);
+Step allgatherv_single(Task& task) {
+  const coll::Operation& operation = *task.operation;
+  const coll::Blocks& blocks = operation.out_blocks;
+  const int me = task.group->index();
+  std::byte* const out = out_bytes(operation);
+  const std::byte* const mine = operation.in_place() ? out + blocks.offset(me) : in_bytes(operation);
   return single_copy(
-      op, "exchange",
+      task, "exchange",
       [&](int) {
         return Memory{mine, blocks.bytes(me)};
       },
-      [&](int m, std::byte* there) { return read_from(op, m, there, out + blocks.offset(m), blocks.bytes(m)); },
+      [&](int m, std::byte* there) { return read_from(task, m, there, out + blocks.offset(m), blocks.bytes(m)); },
       Own{out + blocks.offset(me), mine, blocks.bytes(me)});
 }
 
 // In place (in MPI's sense, then at every member), others would read what we overwrite, or overwrite what we have not yet sent.
-Step alltoall_single(Operation& op) {
-  const Call& call = *op.call;
-  if (call.in_place()) return alltoall_exchange(op);
-  const int me = op.group->index();
-  const std::size_t bytes = call.bytes;
-  const std::byte* const in = in_bytes(call);
-  std::byte* const out = out_bytes(call);
+Step alltoall_single(Task& task) {
+  const coll::Operation& operation = *task.operation;
+  if (operation.in_place()) return alltoall_exchange(task);
+  const int me = task.group->index();
+  const std::size_t bytes = operation.bytes;
+  const std::byte* const in = in_bytes(operation);
+  std::byte* const out = out_bytes(operation);
   const auto at = [&](int m) { return static_cast<std::size_t>(m) * bytes; };
   const Own own{out + at(me), in + at(me), bytes};
   // The last block first: who fills blocks in their order has that one in its caches still, and copying another drives it out.
   // 1 MiB: 252 -> 240 us.
-  if (op.group->size() == 2)
+  if (task.group->size() == 2)
     return single_copy(
-        op, "exchange",
+        task, "exchange",
         [&](int m) {
           return Memory{out + at(m), bytes};
         },
-        [&](int m, std::byte* there) { return write_into(op, m, there, in + at(m), bytes); }, own,
+        [&](int m, std::byte* there) { return write_into(task, m, there, in + at(m), bytes); }, own,
         me == 1 ? Keeps::first : Keeps::last);
   return single_copy(
-      op, "exchange",
+      task, "exchange",
       [&](int m) {
         return Memory{in + at(m), bytes};
       },
-      [&](int m, std::byte* there) { return read_from(op, m, there, out + at(m), bytes); }, own);
+      [&](int m, std::byte* there) { return read_from(task, m, there, out + at(m), bytes); }, own);
 }
 
-Step alltoallv_single(Operation& op) {
-  const Call& call = *op.call;
-  if (call.in_place()) return alltoallv_exchange(op);
-  const Blocks &to = call.in_blocks, &from = call.out_blocks;
-  const int me = op.group->index();
-  const std::byte* const in = in_bytes(call);
-  std::byte* const out = out_bytes(call);
+Step alltoallv_single(Task& task) {
+  const coll::Operation& operation = *task.operation;
+  if (operation.in_place()) return alltoallv_exchange(task);
+  const coll::Blocks &to = operation.in_blocks, &from = operation.out_blocks;
+  const int me = task.group->index();
+  const std::byte* const in = in_bytes(operation);
+  std::byte* const out = out_bytes(operation);
   return single_copy(
-      op, "exchange",
+      task, "exchange",
       [&](int m) {
         return Memory{in + to.offset(m), to.bytes(m)};
       },
-      [&](int m, std::byte* there) { return read_from(op, m, there, out + from.offset(m), from.bytes(m)); },
+      [&](int m, std::byte* there) { return read_from(task, m, there, out + from.offset(m), from.bytes(m)); },
       Own{out + from.offset(me), in + to.offset(me), from.bytes(me)});
 }
 

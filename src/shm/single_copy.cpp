@@ -13,9 +13,9 @@ namespace {
 enum class Way : std::uint8_t { read, write };
 
 /// `here` from or to `there` in another process: all bytes, in as many calls as the system likes.
-Copied copy_across(Way way, const Operation& op, int member, std::byte* here, std::byte* there,
+Copied copy_across(Way way, const Task& task, int member, std::byte* here, std::byte* there,
                    std::size_t bytes) noexcept {
-  const auto pid = static_cast<pid_t>(op.group->process(member).pid);
+  const auto pid = static_cast<pid_t>(task.group->process(member).pid);
   while (bytes > 0) {
     const iovec mine{here, bytes}, its{there, bytes};
     const ssize_t got = way == Way::read ? ::process_vm_readv(pid, &mine, 1, &its, 1, 0)
@@ -29,14 +29,14 @@ Copied copy_across(Way way, const Operation& op, int member, std::byte* here, st
 
 }  // namespace
 
-Copied read_from(Operation& op, int member, const std::byte* there, std::byte* to, std::size_t bytes) noexcept {
-  return copy_across(Way::read, op, member, to, const_cast<std::byte*>(there), bytes);
+Copied read_from(Task& task, int member, const std::byte* there, std::byte* to, std::size_t bytes) noexcept {
+  return copy_across(Way::read, task, member, to, const_cast<std::byte*>(there), bytes);
 }
 
-Copied write_into(Operation& op, int member, std::byte* there, const std::byte* from, std::size_t bytes) noexcept {
-  Group& group = *op.group;
+Copied write_into(Task& task, int member, std::byte* there, const std::byte* from, std::size_t bytes) noexcept {
+  Group& group = *task.group;
   if (!group.enter_others()) return Copied::gone;
-  const Copied copied = copy_across(Way::write, op, member, const_cast<std::byte*>(from), there, bytes);
+  const Copied copied = copy_across(Way::write, task, member, const_cast<std::byte*>(from), there, bytes);
   group.leave_others();
   return copied;
 }
@@ -49,13 +49,13 @@ bool is_open(const std::byte* data, std::size_t bytes) noexcept {
   return ::process_vm_readv(::getpid(), &here, 1, there, std::size(there), 0) == sizeof ends;
 }
 
-Step go_by(Operation& op, std::string_view algorithm) noexcept {
-  op.group->see_all(op.round);
-  op.group->complete(op.round);
-  op.group->count_closed();
-  op.algorithm = find_algorithm(op.call->coll, algorithm);
-  start_over(op);
-  return op.algorithm->step(op);
+Step go_by(Task& task, std::string_view algorithm) noexcept {
+  task.group->see_all(task.round);
+  task.group->complete(task.round);
+  task.group->count_closed();
+  task.algorithm = find_algorithm(task.operation->kind, algorithm);
+  start_over(task);
+  return task.algorithm->step(task);
 }
 
 Step step_for(Group& group, Copied copied) noexcept {

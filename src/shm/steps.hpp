@@ -5,41 +5,41 @@
 namespace sumac::shm {
 
 // flat: any group, any size (several rounds); meant for what fits into one eager buffer.
-Step barrier_flat(Operation& op);
-Step allreduce_flat(Operation& op);
-Step reduce_flat(Operation& op);
-Step bcast_flat(Operation& op);
-Step allgather_flat(Operation& op);
-Step allgatherv_flat(Operation& op);
-Step alltoall_flat(Operation& op);
-Step alltoallv_flat(Operation& op);
-Step reduce_scatter_block_flat(Operation& op);
+Step barrier_flat(Task& task);
+Step allreduce_flat(Task& task);
+Step reduce_flat(Task& task);
+Step bcast_flat(Task& task);
+Step allgather_flat(Task& task);
+Step allgatherv_flat(Task& task);
+Step alltoall_flat(Task& task);
+Step alltoallv_flat(Task& task);
+Step reduce_scatter_block_flat(Task& task);
 
 // Large messages through the members' large areas (turns.hpp): any group with room for them, any size.
 bool turns_fit(const Group& group) noexcept;
-Step allreduce_blocks(Operation& op);
-Step allreduce_pairs(Operation& op);
-Step reduce_blocks(Operation& op);
-Step reduce_scatter_block_blocks(Operation& op);
-Step reduce_stream(Operation& op);
-Step bcast_stream(Operation& op);
-Step allreduce_stream(Operation& op);
-Step allgather_exchange(Operation& op);
-Step allgatherv_exchange(Operation& op);
-Step alltoall_exchange(Operation& op);
-Step alltoallv_exchange(Operation& op);
+Step allreduce_blocks(Task& task);
+Step allreduce_pairs(Task& task);
+Step reduce_blocks(Task& task);
+Step reduce_scatter_block_blocks(Task& task);
+Step reduce_stream(Task& task);
+Step bcast_stream(Task& task);
+Step allreduce_stream(Task& task);
+Step allgather_exchange(Task& task);
+Step allgatherv_exchange(Task& task);
+Step alltoall_exchange(Task& task);
+Step alltoallv_exchange(Task& task);
 
 // Single copy, where agree_on_single_copy() said yes.
 bool single_copy_agreed(const Group& group) noexcept;
-Step allreduce_single(Operation& op);
-Step bcast_single(Operation& op);
-Step allgather_single(Operation& op);
-Step allgatherv_single(Operation& op);
-Step alltoall_single(Operation& op);
-Step alltoallv_single(Operation& op);
+Step allreduce_single(Task& task);
+Step bcast_single(Task& task);
+Step allgather_single(Task& task);
+Step allgatherv_single(Task& task);
+Step alltoall_single(Task& task);
+Step alltoallv_single(Task& task);
 
 // Either of two ways, timed on the first calls (timed.cpp): groups of two that agreed on single copy.
 bool has_decisions(const Group& group) noexcept;
-Step timed(Operation& op);
+Step timed(Task& task);
 
 }  // namespace sumac::shm

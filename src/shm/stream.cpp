@@ -6,89 +6,90 @@
 
 namespace sumac::shm {
 
-Step bcast_stream(Operation& op) {
-  Group& group = *op.group;
-  const Call& call = *op.call;
-  Turns turns(op);
-  const Chunks chunks = cut(call.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), kCacheLine);
-  const bool root = group.index() == call.root;
-  if (op.phase == 0) turns.begin(chunks.count);
+Step bcast_stream(Task& task) {
+  Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
+  Turns turns(task);
+  const Chunks chunks = cut(operation.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), kCacheLine);
+  const bool root = group.index() == operation.root;
+  if (task.phase == 0) turns.begin(chunks.count);
   const auto move = [&] {
     const std::uint64_t turn = turns.taken();
     const std::size_t offset = turn * chunks.bytes;
-    const std::size_t bytes = part_at(offset, call.bytes, chunks.bytes);
-    std::byte* const user = out_bytes(call) + offset;
-    std::byte* const slice = turns.slice(call.root, turn);
+    const std::size_t bytes = part_at(offset, operation.bytes, chunks.bytes);
+    std::byte* const user = out_bytes(operation) + offset;
+    std::byte* const slice = turns.slice(operation.root, turn);
     if (root) {
       if (!turns.free(turn)) return false;
       std::memcpy(slice, user, bytes);
       turns.say(Turns::kWritten, turn);
     } else {
-      if (!turns.seen(Turns::kWritten, call.root, turn)) return false;
+      if (!turns.seen(Turns::kWritten, operation.root, turn)) return false;
       std::memcpy(user, slice, bytes);
       turns.say(Turns::kFinished, turn);
     }
     ++turns.taken();
     return true;
   };
-  return drive(op, turns, move, [&] { return turns.taken() == turns.count(); });
+  return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });
 }
 
 namespace {
 
-Chunks fold_chunks(const Group& group, const Call& call) noexcept {
-  return cut(call.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), unit_for(call.fold->element_bytes));
+Chunks fold_chunks(const Group& group, const coll::Operation& operation) noexcept {
+  return cut(operation.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes),
+             unit_for(operation.fold->element_bytes));
 }
 
 /// Folds the next turn of all vectors into this member's output, once everybody has written it.
-bool fold_turn(Operation& op, Turns& turns, const Chunks& chunks) {
+bool fold_turn(Task& task, Turns& turns, const Chunks& chunks) {
   const std::uint64_t turn = turns.taken();
   if (!turns.seen_all(Turns::kWritten, turn, turns.fold_peers())) return false;
-  const Group& group = *op.group;
-  const Call& call = *op.call;
+  const Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
   const std::size_t offset = turn * chunks.bytes;
-  fold_pieces(group, call, part_at(offset, call.bytes, chunks.bytes), out_bytes(call) + offset, nullptr,
-              [&](int m) { return m == group.index() ? in_bytes(call) + offset : turns.slice(m, turn); });
+  fold_pieces(group, operation, part_at(offset, operation.bytes, chunks.bytes), out_bytes(operation) + offset, nullptr,
+              [&](int m) { return m == group.index() ? in_bytes(operation) + offset : turns.slice(m, turn); });
   turns.has_taken();
   return true;
 }
 
 }  // namespace
 
-Step reduce_stream(Operation& op) {
-  const Call& call = *op.call;
-  const int me = op.group->index();
-  Turns turns(op);
-  const Chunks chunks = fold_chunks(*op.group, call);
-  if (op.phase == 0) turns.begin(chunks.count);
+Step reduce_stream(Task& task) {
+  const coll::Operation& operation = *task.operation;
+  const int me = task.group->index();
+  Turns turns(task);
+  const Chunks chunks = fold_chunks(*task.group, operation);
+  if (task.phase == 0) turns.begin(chunks.count);
   const auto move = [&] {
-    if (me == call.root) return fold_turn(op, turns, chunks);
+    if (me == operation.root) return fold_turn(task, turns, chunks);
     const std::uint64_t turn = turns.taken();
     if (!turns.free(turn)) return false;
     const std::size_t offset = turn * chunks.bytes;
-    std::memcpy(turns.slice(me, turn), in_bytes(call) + offset, part_at(offset, call.bytes, chunks.bytes));
+    std::memcpy(turns.slice(me, turn), in_bytes(operation) + offset, part_at(offset, operation.bytes, chunks.bytes));
     turns.say(Turns::kWritten, turn);
     turns.has_taken();  // it reads nothing, and the other writers must know
     return true;
   };
-  return drive(op, turns, move, [&] { return turns.taken() == turns.count(); });
+  return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });
 }
 
-Step allreduce_stream(Operation& op) {
-  const Call& call = *op.call;
-  Turns turns(op);
-  const Chunks chunks = fold_chunks(*op.group, call);
-  if (op.phase == 0) turns.begin(chunks.count);
+Step allreduce_stream(Task& task) {
+  const coll::Operation& operation = *task.operation;
+  Turns turns(task);
+  const Chunks chunks = fold_chunks(*task.group, operation);
+  if (task.phase == 0) turns.begin(chunks.count);
   const auto fill = [&](std::uint64_t turn, std::byte* slice) {
     const std::size_t offset = turn * chunks.bytes;
-    std::memcpy(slice, in_bytes(call) + offset, part_at(offset, call.bytes, chunks.bytes));
+    std::memcpy(slice, in_bytes(operation) + offset, part_at(offset, operation.bytes, chunks.bytes));
   };
   const auto move = [&] {
     const bool filled = turns.fill(fill);
     // In place, what is folded replaces what has been filled in.
-    return (turns.taken() < turns.filled() && fold_turn(op, turns, chunks)) || filled;
+    return (turns.taken() < turns.filled() && fold_turn(task, turns, chunks)) || filled;
   };
-  return drive(op, turns, move, [&] { return turns.taken() == turns.count(); });
+  return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });
 }
 
 }  // namespace sumac::shm

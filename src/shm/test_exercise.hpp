@@ -11,7 +11,7 @@
 #include "base/random.hpp"
 #include "base/types.hpp"
 #include "reduce/reference.hpp"
-#include "shm/operation.hpp"
+#include "shm/task.hpp"
 
 namespace sumac::shm {
 
@@ -25,7 +25,7 @@ inline constexpr Reduction kReductions[] = {
 };
 
 struct Ask {
-  Coll coll = Coll::barrier;
+  coll::Kind kind = coll::Kind::barrier;
   std::size_t bytes = 0;  ///< As Call::bytes; v-forms: the largest block. Rounded to whole elements for reductions.
   int root = 0;
   bool in_place = false;
@@ -35,8 +35,8 @@ struct Ask {
       nullptr;  ///< The group's, which says whether sums grow in rank order or along the canonical tree (`pairs`).
 };
 
-inline bool folds(Coll coll) {
-  return coll == Coll::allreduce || coll == Coll::reduce || coll == Coll::reduce_scatter_block;
+inline bool folds(coll::Kind kind) {
+  return kind == coll::Kind::allreduce || kind == coll::Kind::reduce || kind == coll::Kind::reduce_scatter_block;
 }
 
 class Exercise {
@@ -45,24 +45,24 @@ class Exercise {
     const Reduction& r = kReductions[ask.reduction];
     fold_.kernel = reduce::kernel_for(r.op, r.dtype);
     fold_.element_bytes = fold_.kernel.element_bytes();
-    bytes_ = folds(ask.coll) ? ask.bytes / fold_.element_bytes * fold_.element_bytes : ask.bytes;
+    bytes_ = folds(ask.kind) ? ask.bytes / fold_.element_bytes * fold_.element_bytes : ask.bytes;
     build();
   }
   Exercise(const Exercise&) = delete;
   Exercise& operator=(const Exercise&) = delete;
 
-  const Call& call() const { return call_; }
-  /// The call's buffers, for who lays them elsewhere. out() is what check() looks at.
+  const coll::Operation& operation() const { return operation_; }
+  /// The operation's buffers, for who lays them elsewhere. out() is what check() looks at.
   const std::vector<std::byte>& in() const { return in_; }
   std::vector<std::byte>& out() { return out_; }
-  Operation operation;  ///< For who drives it step by step.
+  Task task;  ///< For a test that drives it step by step.
 
   /// Empty if all is well.
   std::string check() const {
     for (std::size_t i = 0; i < expected_.size(); ++i) {
       if (out_[i] == expected_[i]) continue;
       return fmt::format("{} of {} bytes, member {} of {}, root {}{}, reduction {}: byte {} is {} and should be {}",
-                         to_string(ask_.coll), bytes_, me_, size_, ask_.root, ask_.in_place ? ", in place" : "",
+                         to_string(ask_.kind), bytes_, me_, size_, ask_.root, ask_.in_place ? ", in place" : "",
                          ask_.reduction, i, std::to_integer<int>(out_[i]), std::to_integer<int>(expected_[i]));
     }
     return {};
@@ -87,12 +87,12 @@ class Exercise {
   std::size_t uneven(int from, int to) const {
     SplitMix64 mix(ask_.seed * 77 + static_cast<std::uint64_t>(from) * 1009 + static_cast<std::uint64_t>(to));
     // In place, alltoallv sends as much as it receives.
-    if (ask_.in_place && ask_.coll == Coll::alltoallv && from > to) return uneven(to, from);
+    if (ask_.in_place && ask_.kind == coll::Kind::alltoallv && from > to) return uneven(to, from);
     const std::uint64_t kind = mix.next() % 4;
     const std::size_t units = bytes_ / 4;
     return 4 * (kind == 0 ? 0 : kind == 1 ? units : mix.next() % (units + 1));
   }
-  bool by_pairs() const { return ask_.tuning != nullptr && ask_.tuning->pick(ask_.coll, bytes_)->name == "pairs"; }
+  bool by_pairs() const { return ask_.tuning != nullptr && ask_.tuning->pick(ask_.kind, bytes_)->name == "pairs"; }
   Bytes folded(int receiver, std::size_t skip, std::size_t bytes, std::size_t whole) const {
     const Reduction& r = kReductions[ask_.reduction];
     // The members from `begin` to `end`, cut where the sum's last two parts meet.
@@ -131,25 +131,25 @@ class Exercise {
     const auto my = static_cast<std::size_t>(me_);
     std::size_t out_bytes = 0;
     Bytes result;  // what must lie at the beginning of out
-    switch (ask_.coll) {
-      case Coll::barrier: break;
-      case Coll::allreduce:
-      case Coll::reduce:
+    switch (ask_.kind) {
+      case coll::Kind::barrier: break;
+      case coll::Kind::allreduce:
+      case coll::Kind::reduce:
         in_ = data(me_, -1, bytes_);
         out_bytes = bytes_;
-        if (ask_.coll == Coll::allreduce || me_ == ask_.root) result = folded(-1, 0, bytes_, bytes_);
+        if (ask_.kind == coll::Kind::allreduce || me_ == ask_.root) result = folded(-1, 0, bytes_, bytes_);
         break;
-      case Coll::reduce_scatter_block:
+      case coll::Kind::reduce_scatter_block:
         in_ = data(me_, -1, n * bytes_);
         out_bytes = ask_.in_place ? n * bytes_ : bytes_;
         result = folded(-1, my * bytes_, bytes_, n * bytes_);
         break;
-      case Coll::bcast:
+      case coll::Kind::bcast:
         in_ = data(ask_.root, -1, bytes_);
         out_bytes = bytes_;
         result = in_;
         break;
-      case Coll::allgather:
+      case coll::Kind::allgather:
         in_ = data(me_, -1, bytes_);
         out_bytes = n * bytes_;
         for (int m = 0; m < size_; ++m) {
@@ -157,7 +157,7 @@ class Exercise {
           result.insert(result.end(), block.begin(), block.end());
         }
         break;
-      case Coll::alltoall:
+      case coll::Kind::alltoall:
         out_bytes = n * bytes_;
         for (int m = 0; m < size_; ++m) {
           const Bytes to = data(me_, m, bytes_), from = data(m, me_, bytes_);
@@ -165,53 +165,54 @@ class Exercise {
           result.insert(result.end(), from.begin(), from.end());
         }
         break;
-      case Coll::allgatherv:
+      case coll::Kind::allgatherv:
         in_ = data(me_, -1, uneven(me_, 0));
         v_blocks(out_counts_, out_displacements_, [&](int m) { return uneven(m, 0); });
         out_bytes = blocks_end_;
         break;
-      case Coll::alltoallv:
+      case coll::Kind::alltoallv:
         v_blocks(in_counts_, in_displacements_, [&](int m) { return uneven(me_, m); });
         in_.assign(blocks_end_, std::byte{0x11});
         v_blocks(out_counts_, out_displacements_, [&](int m) { return uneven(m, me_); });
         out_bytes = blocks_end_;
         break;
     }
-    call_.coll = ask_.coll;
-    call_.root = ask_.root;
-    call_.bytes = bytes_;
-    call_.fold = folds(ask_.coll) ? &fold_ : nullptr;
+    operation_.kind = ask_.kind;
+    operation_.root = ask_.root;
+    operation_.bytes = bytes_;
+    operation_.fold = folds(ask_.kind) ? &fold_ : nullptr;
     out_.assign(out_bytes + kGuard, std::byte{0x5a});
     expected_ = out_;
-    const bool in_place = ask_.in_place && ask_.coll != Coll::bcast && (ask_.coll != Coll::reduce || me_ == ask_.root);
-    if (ask_.coll == Coll::allgatherv || ask_.coll == Coll::alltoallv) {
-      call_.in_blocks = {in_counts_.data(), in_displacements_.data(), 4};
-      call_.out_blocks = {out_counts_.data(), out_displacements_.data(), 4};
+    const bool in_place =
+        ask_.in_place && ask_.kind != coll::Kind::bcast && (ask_.kind != coll::Kind::reduce || me_ == ask_.root);
+    if (ask_.kind == coll::Kind::allgatherv || ask_.kind == coll::Kind::alltoallv) {
+      operation_.in_blocks = {in_counts_.data(), in_displacements_.data(), 4};
+      operation_.out_blocks = {out_counts_.data(), out_displacements_.data(), 4};
       for (int m = 0; m < size_; ++m) {
-        const bool gathers = ask_.coll == Coll::allgatherv;
-        put(expected_, call_.out_blocks.offset(m), data(m, gathers ? -1 : me_, call_.out_blocks.bytes(m)));
+        const bool gathers = ask_.kind == coll::Kind::allgatherv;
+        put(expected_, operation_.out_blocks.offset(m), data(m, gathers ? -1 : me_, operation_.out_blocks.bytes(m)));
         if (!gathers)
-          put(in_place ? out_ : in_, (in_place ? call_.out_blocks : call_.in_blocks).offset(m),
+          put(in_place ? out_ : in_, (in_place ? operation_.out_blocks : operation_.in_blocks).offset(m),
               data(me_, m, uneven(me_, m)));
-        if (gathers && in_place && m == me_) put(out_, call_.out_blocks.offset(m), in_);
+        if (gathers && in_place && m == me_) put(out_, operation_.out_blocks.offset(m), in_);
       }
     } else {
-      if (in_place || (ask_.coll == Coll::bcast && me_ == ask_.root)) {
-        put(out_, ask_.coll == Coll::allgather ? static_cast<std::ptrdiff_t>(my * bytes_) : 0, in_);
-        if (ask_.coll == Coll::reduce_scatter_block) expected_ = out_;
+      if (in_place || (ask_.kind == coll::Kind::bcast && me_ == ask_.root)) {
+        put(out_, ask_.kind == coll::Kind::allgather ? static_cast<std::ptrdiff_t>(my * bytes_) : 0, in_);
+        if (ask_.kind == coll::Kind::reduce_scatter_block) expected_ = out_;
       }
       std::copy(result.begin(), result.end(), expected_.begin());
     }
-    call_.out = out_.data();
+    operation_.out = out_.data();
     // Empty vectors have no address, and NULL would say "in place".
-    call_.in = in_place ? kInPlace : in_.empty() ? static_cast<const void*>(this) : in_.data();
+    operation_.in = in_place ? coll::kInPlace : in_.empty() ? static_cast<const void*>(this) : in_.data();
   }
 
   Ask ask_;
   int size_, me_;
   std::size_t bytes_ = 0, blocks_end_ = 0;
-  Fold fold_;
-  Call call_;
+  coll::Fold fold_;
+  coll::Operation operation_;
   Bytes in_, out_, expected_;
   std::vector<int> in_counts_, in_displacements_, out_counts_, out_displacements_;
 };

@@ -24,29 +24,29 @@ enum Phase : std::uint32_t { kStart, kTell, kMeet };
 constexpr std::size_t kBegan = 7;
 
 struct Ways {
-  Coll coll;
+  coll::Kind kind;
   const Algorithm* of[2];  ///< By Decision::Way.
 };
 
 const std::array<Ways, Decisions::kColls>& all_ways() noexcept {
   static const auto ways = [] {
-    const auto of = [](Coll coll, std::string_view shared) {
-      return Ways{coll, {find_algorithm(coll, shared), find_algorithm(coll, "single")}};
+    const auto of = [](coll::Kind kind, std::string_view shared) {
+      return Ways{kind, {find_algorithm(kind, shared), find_algorithm(kind, "single")}};
     };
-    return std::array{of(Coll::allreduce, "blocks"), of(Coll::bcast, "stream"), of(Coll::allgather, "exchange"),
-                      of(Coll::alltoall, "exchange")};
+    return std::array{of(coll::Kind::allreduce, "blocks"), of(coll::Kind::bcast, "stream"),
+                      of(coll::Kind::allgather, "exchange"), of(coll::Kind::alltoall, "exchange")};
   }();
   return ways;
 }
 
-std::size_t index_of(Coll coll) noexcept {
+std::size_t way_index(coll::Kind kind) noexcept {
   std::size_t i = 0;
-  while (all_ways()[i].coll != coll) ++i;
+  while (all_ways()[i].kind != kind) ++i;
   return i;
 }
 
-const Algorithm* algorithm_for(std::size_t coll, Decision::Way way) noexcept {
-  return all_ways()[coll].of[static_cast<std::size_t>(way)];
+const Algorithm* algorithm_for(std::size_t kind, Decision::Way way) noexcept {
+  return all_ways()[kind].of[static_cast<std::size_t>(way)];
 }
 
 /// One member's part of a trial's first round.
@@ -86,32 +86,32 @@ KnownPairs& known_pairs() {
 
 std::uint64_t now_ns() noexcept { return static_cast<std::uint64_t>(monotonic_now().time_since_epoch().count()); }
 
-Step settled(Operation& op, std::size_t coll, Decision::Way way) {
-  op.algorithm = algorithm_for(coll, way);
-  start_over(op);
-  return op.algorithm->step(op);
+Step settled(Task& task, std::size_t kind, Decision::Way way) {
+  task.algorithm = algorithm_for(kind, way);
+  start_over(task);
+  return task.algorithm->step(task);
 }
 
 /// One step of the way that is timed.
-Step try_out(Operation& op, std::size_t coll, Decision& decision) {
-  const std::uint64_t began = op.own[kBegan];
-  const Algorithm* const self = op.algorithm;
-  const Step step = algorithm_for(coll, decision.way())->step(op);
+Step try_out(Task& task, std::size_t kind, Decision& decision) {
+  const std::uint64_t began = task.own[kBegan];
+  const Algorithm* const self = task.algorithm;
+  const Step step = algorithm_for(kind, decision.way())->step(task);
   // One that has found memory closed has gone over to the other for good: its time stays infinite.
-  if (step == Step::done && op.algorithm == self)
+  if (step == Step::done && task.algorithm == self)
     decision.mine_ns = std::max<double>(1, static_cast<double>(now_ns() - began)) * 1024 /
-                       static_cast<double>(std::max<std::size_t>(op.call->bytes, 1));
+                       static_cast<double>(std::max<std::size_t>(task.operation->bytes, 1));
   return step;
 }
 
 /// Everybody has said how its last trial went.
-void note_all(const Operation& op, Decision& decision, bool& counts) noexcept {
-  const Group& group = *op.group;
+void note_all(const Task& task, Decision& decision, bool& counts) noexcept {
+  const Group& group = *task.group;
   double slowest = 0;
   bool is_timed = true;
   for (int m = 0; m < group.size(); ++m) {
     Said said;
-    std::memcpy(&said, group.line(m, op.round).payload, sizeof said);
+    std::memcpy(&said, group.line(m, task.round).payload, sizeof said);
     is_timed = is_timed && said.last_ns > 0;
     slowest = std::max(slowest, said.last_ns);
     counts = counts && said.counts;
@@ -123,53 +123,54 @@ void note_all(const Operation& op, Decision& decision, bool& counts) noexcept {
 
 bool has_decisions(const Group& group) noexcept { return single_copy_agreed(group) && group.decisions != nullptr; }
 
-Step timed(Operation& op) {
-  Group& group = *op.group;
-  const std::size_t coll = index_of(op.call->coll);
-  Decision& decision = group.decisions->at(coll, op.call->bytes);
-  if (op.own[kBegan] != 0) return try_out(op, coll, decision);
-  if (op.phase == kStart) {
+Step timed(Task& task) {
+  Group& group = *task.group;
+  const std::size_t kind = way_index(task.operation->kind);
+  Decision& decision = group.decisions->at(kind, task.operation->bytes);
+  if (task.own[kBegan] != 0) return try_out(task, kind, decision);
+  if (task.phase == kStart) {
     if (decision.is_settled() && decision.count()) [[likely]]
-      return settled(op, coll, decision.way());
-    begin_round(op);
-    op.phase = kTell;
+      return settled(task, kind, decision.way());
+    begin_round(task);
+    task.phase = kTell;
   }
-  if (op.phase == kTell) {
-    if (!group.room(op.round, kLineRing)) return Step::waiting;
-    const Said mine{decision.mine_ns, op.polls > 1 && !(op.call->coll == Coll::alltoall && op.call->in_place())};
-    Line& line = group.line(group.index(), op.round);
+  if (task.phase == kTell) {
+    if (!group.room(task.round, kLineRing)) return Step::waiting;
+    const Said mine{decision.mine_ns,
+                    task.polls > 1 && !(task.operation->kind == coll::Kind::alltoall && task.operation->in_place())};
+    Line& line = group.line(group.index(), task.round);
     std::memcpy(line.payload, &mine, sizeof mine);
-    publish(line, op.round, sizeof mine);
-    op.phase = kMeet;
+    publish(line, task.round, sizeof mine);
+    task.phase = kMeet;
   }
-  if (!all_arrived(op, sizeof(Said))) return Step::waiting;
+  if (!all_arrived(task, sizeof(Said))) return Step::waiting;
   bool counts = true;
-  note_all(op, decision, counts);
+  note_all(task, decision, counts);
   decision.mine_ns = 0;
-  group.complete(op.round);
+  group.complete(task.round);
   if (decision.is_settled()) {
     if (group.index() == 0) known_pairs().add(group.process(1), group.decisions->known());
-    return settled(op, coll, decision.way());
+    return settled(task, kind, decision.way());
   }
-  if (!counts) return settled(op, coll, decision.better());
+  if (!counts) return settled(task, kind, decision.better());
   decision.mine_ns = std::numeric_limits<double>::infinity();
-  start_over(op);
-  op.own[kBegan] = now_ns();
-  return try_out(op, coll, decision);
+  start_over(task);
+  task.own[kBegan] = now_ns();
+  return try_out(task, kind, decision);
 }
 
 Decisions::Known known_of(const ProcessName& other) { return known_pairs().find(other); }
 
-const Algorithm* decided(const Group& group, Coll coll, std::size_t bytes) noexcept {
+const Algorithm* decided(const Group& group, coll::Kind kind, std::size_t bytes) noexcept {
   if (!has_decisions(group)) return nullptr;
-  const std::size_t i = index_of(coll);
+  const std::size_t i = way_index(kind);
   const Decision& decision = group.decisions->at(i, bytes);
   return decision.is_settled() ? algorithm_for(i, decision.way()) : nullptr;
 }
 
-std::string about_decision(const Group& group, Coll coll, std::size_t bytes) {
-  if (decided(group, coll, bytes) == nullptr) return "";
-  const std::size_t i = index_of(coll);
+std::string about_decision(const Group& group, coll::Kind kind, std::size_t bytes) {
+  if (decided(group, kind, bytes) == nullptr) return "";
+  const std::size_t i = way_index(kind);
   const Decision& decision = group.decisions->at(i, bytes);
   const auto words = [&](Decision::Way way) {
     return fmt::format("\"{}\" {:.1f} ns", algorithm_for(i, way)->name, decision.median_ns(way));

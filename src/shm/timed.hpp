@@ -11,8 +11,8 @@ namespace sumac::shm {
 Decisions::Known known_of(const ProcessName& other);
 
 /// The algorithm behind kTimed for calls of so many bytes, once the times have decided; nullptr before.
-const Algorithm* decided(const Group& group, Coll coll, std::size_t bytes) noexcept;
+const Algorithm* decided(const Group& group, coll::Kind kind, std::size_t bytes) noexcept;
 /// Both ways' times, in words; empty before.
-std::string about_decision(const Group& group, Coll coll, std::size_t bytes);
+std::string about_decision(const Group& group, coll::Kind kind, std::size_t bytes);
 
 }  // namespace sumac::shm

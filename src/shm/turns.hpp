@@ -64,8 +64,8 @@ class Turns {
  public:
   enum Counter : std::size_t { kWritten, kFolded, kFinished };
 
-  explicit Turns(Operation& op) noexcept
-      : op_(op), group_(*op.group), slices_(slices_of(group_.size())), slice_bytes_(shm::slice_bytes(group_)) {}
+  explicit Turns(Task& task) noexcept
+      : op_(task), group_(*task.group), slices_(slices_of(group_.size())), slice_bytes_(shm::slice_bytes(group_)) {}
 
   /// At the operation's first step.
   void begin(std::size_t count) noexcept {
@@ -159,7 +159,7 @@ class Turns {
     group_.counter(group_.index(), which).store(value, std::memory_order_release);
   }
 
-  Operation& op_;
+  Task& op_;
   Group& group_;
   std::size_t slices_;
   std::size_t slice_bytes_;
@@ -172,9 +172,9 @@ inline constexpr std::size_t kFoldBytesMax = 32 * 1024;
 /// stay in the first cache from the first operand to the last. A sum never grows in a slice: its lines are in the caches
 /// of those who read them last, and only a copy of many whole lines gets them back without reading them first.
 template <class Source>
-void fold_pieces(const Group& group, const Call& call, std::size_t total, std::byte* kept, std::byte* told,
-                 const Source& source) {
-  const Fold& fold = *call.fold;
+void fold_pieces(const Group& group, const coll::Operation& operation, std::size_t total, std::byte* kept,
+                 std::byte* told, const Source& source) {
+  const coll::Fold& fold = *operation.fold;
   alignas(kCacheLine) std::byte scratch[kFoldBytesMax];
   const std::size_t wanted = std::min(group.tuning().large.fold_bytes, kFoldBytesMax);
   const std::size_t step = std::max(whole_elements(wanted, fold), fold.element_bytes);
@@ -182,7 +182,7 @@ void fold_pieces(const Group& group, const Call& call, std::size_t total, std::b
     const std::size_t bytes = std::min(step, total - at);
     std::byte* const result = kept != nullptr ? kept + at : scratch;
     // In place, the output is a contribution until the last moment.
-    std::byte* const between = call.in_place() ? scratch : result;
+    std::byte* const between = operation.in_place() ? scratch : result;
     const std::byte* sum = source(0) + at;
     if (group.size() == 1 && result != sum) std::memcpy(result, sum, bytes);
     for (int m = 1; m < group.size(); ++m) {
@@ -196,11 +196,11 @@ void fold_pieces(const Group& group, const Call& call, std::size_t total, std::b
 
 /// Calls `move`, which does each thing that can be done now once and says whether there was any, until `finished`.
 template <class Move, class Finished>
-Step drive(Operation& op, Turns& turns, const Move& move, const Finished& finished) {
-  for (std::uint32_t polls = op.polls; !finished();) {
+Step drive(Task& task, Turns& turns, const Move& move, const Finished& finished) {
+  for (std::uint32_t polls = task.polls; !finished();) {
     if (move()) {
-      polls = op.polls;
-      op.has_moved = true;
+      polls = task.polls;
+      task.has_moved = true;
     } else if (--polls == 0) {
       return Step::waiting;
     } else {

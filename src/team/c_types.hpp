@@ -1,31 +1,48 @@
 #pragma once
-// The C interface's call and fold are shm's, member by member, so that the hot path hands them on as they are.
+// The records of the C interface are those of coll, member by member, so that the hot path passes them on as they are.
 #include <cstddef>
 
-#include "shm/call.hpp"
+#include "coll/operation.hpp"
 #include "team/team.h"
 
 namespace sumac::team {
 
-static_assert(sizeof(sumac_blocks_t) == sizeof(shm::Blocks) &&
-              offsetof(sumac_blocks_t, displacements) == offsetof(shm::Blocks, displacements) &&
-              offsetof(sumac_blocks_t, unit) == offsetof(shm::Blocks, unit));
-static_assert(sizeof(sumac_call_t) == sizeof(shm::Call) && offsetof(sumac_call_t, root) == offsetof(shm::Call, root) &&
-              offsetof(sumac_call_t, in) == offsetof(shm::Call, in) &&
-              offsetof(sumac_call_t, out) == offsetof(shm::Call, out) &&
-              offsetof(sumac_call_t, bytes) == offsetof(shm::Call, bytes) &&
-              offsetof(sumac_call_t, fold) == offsetof(shm::Call, fold) &&
-              offsetof(sumac_call_t, in_blocks) == offsetof(shm::Call, in_blocks) &&
-              offsetof(sumac_call_t, out_blocks) == offsetof(shm::Call, out_blocks));
-static_assert(offsetof(sumac_fold_t, kernel) == offsetof(shm::Fold, kernel) &&
-              offsetof(sumac_fold_t, function) == offsetof(shm::Fold, function) &&
-              offsetof(sumac_fold_t, context) == offsetof(shm::Fold, context) &&
-              sizeof(reduce::Kernel) == sizeof(sumac_fold_t::kernel) && sizeof(sumac_fold_t) >= sizeof(shm::Fold));
-static_assert(static_cast<int>(shm::Coll::reduce_scatter_block) == SUMAC_COLL_REDUCE_SCATTER_BLOCK &&
-              shm::kCollCount == SUMAC_COLLS);
+static_assert(sizeof(sumac_blocks_t) == sizeof(coll::Blocks) &&
+              offsetof(sumac_blocks_t, displacements) == offsetof(coll::Blocks, displacements) &&
+              offsetof(sumac_blocks_t, unit) == offsetof(coll::Blocks, unit));
+static_assert(sizeof(sumac_call_t) == sizeof(coll::Operation) &&
+              offsetof(sumac_call_t, root) == offsetof(coll::Operation, root) &&
+              offsetof(sumac_call_t, in) == offsetof(coll::Operation, in) &&
+              offsetof(sumac_call_t, out) == offsetof(coll::Operation, out) &&
+              offsetof(sumac_call_t, bytes) == offsetof(coll::Operation, bytes) &&
+              offsetof(sumac_call_t, fold) == offsetof(coll::Operation, fold) &&
+              offsetof(sumac_call_t, in_blocks) == offsetof(coll::Operation, in_blocks) &&
+              offsetof(sumac_call_t, out_blocks) == offsetof(coll::Operation, out_blocks));
+static_assert(sizeof(sumac_fold_t) == sizeof(coll::Fold) &&
+              offsetof(sumac_fold_t, kernel) == offsetof(coll::Fold, kernel) &&
+              offsetof(sumac_fold_t, function) == offsetof(coll::Fold, function) &&
+              offsetof(sumac_fold_t, context) == offsetof(coll::Fold, context) &&
+              offsetof(sumac_fold_t, dtype) == offsetof(coll::Fold, dtype) &&
+              offsetof(sumac_fold_t, op) == offsetof(coll::Fold, op) &&
+              offsetof(sumac_fold_t, tag) == offsetof(coll::Fold, tag) &&
+              sizeof(reduce::Kernel) == sizeof(sumac_fold_t::kernel));
 
-inline const shm::Call& as_shm(const sumac_call_t& call) { return reinterpret_cast<const shm::Call&>(call); }
-inline const shm::Fold* as_shm(const sumac_fold_t* fold) { return reinterpret_cast<const shm::Fold*>(fold); }
-inline const sumac_fold_t* as_c(const shm::Fold* fold) { return reinterpret_cast<const sumac_fold_t*>(fold); }
+constexpr bool is_row(int number, coll::Kind kind) { return number == static_cast<int>(kind); }
+static_assert(is_row(SUMAC_COLL_BARRIER, coll::Kind::barrier) && is_row(SUMAC_COLL_ALLREDUCE, coll::Kind::allreduce) &&
+              is_row(SUMAC_COLL_REDUCE, coll::Kind::reduce) && is_row(SUMAC_COLL_BCAST, coll::Kind::bcast) &&
+              is_row(SUMAC_COLL_ALLGATHER, coll::Kind::allgather) &&
+              is_row(SUMAC_COLL_ALLGATHERV, coll::Kind::allgatherv) &&
+              is_row(SUMAC_COLL_ALLTOALL, coll::Kind::alltoall) &&
+              is_row(SUMAC_COLL_ALLTOALLV, coll::Kind::alltoallv) &&
+              is_row(SUMAC_COLL_REDUCE_SCATTER_BLOCK, coll::Kind::reduce_scatter_block) && SUMAC_COLLS == coll::kKinds);
+
+inline const coll::Operation& operation_of(const sumac_call_t& call) {
+  return reinterpret_cast<const coll::Operation&>(call);
+}
+inline const coll::Fold* fold_of(const sumac_fold_t* fold) { return reinterpret_cast<const coll::Fold*>(fold); }
+inline const sumac_call_t* as_c(const coll::Operation& operation) {
+  return reinterpret_cast<const sumac_call_t*>(&operation);
+}
+inline const sumac_fold_t* as_c(const coll::Fold* fold) { return reinterpret_cast<const sumac_fold_t*>(fold); }
 
 }  // namespace sumac::team

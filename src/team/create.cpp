@@ -357,15 +357,12 @@ int Maker::open_across() {
 void Maker::set_direct() {
   std::fill(std::begin(team_->direct_from), std::end(team_->direct_from), SIZE_MAX);
   if (team_->layout.islands.size() > 1) return;
-  for (int c = 0; c < SUMAC_COLLS; ++c) {
-    const auto coll = static_cast<shm::Coll>(c);
-    // Only these have something to do when bytes is 0.
-    const std::size_t least =
-        coll == shm::Coll::barrier || coll == shm::Coll::allgatherv || coll == shm::Coll::alltoallv ? 0 : 1;
+  for (const auto& row : coll::kCollectives) {
+    const std::size_t least = coll::has_size(row.kind) ? 1 : 0;  // the others have something to do when bytes is 0
     for (const std::size_t from : {least, kStepBytesMax + 1}) {
-      const Choice choice = team_->choose(c, from, from, nullptr);
+      const Choice choice = team_->choose(row.kind, from, from, nullptr);
       if (choice.way != Way::host || choice.by_steps) continue;
-      team_->direct_from[c] = from;
+      team_->direct_from[index_of(row.kind)] = from;
       break;
     }
   }

@@ -25,28 +25,29 @@ Exchange::Exchange(const Layout& layout, std::size_t limit)
 }
 
 std::size_t Exchange::to_bytes(int rank) const {
-  if (!is_v_) return call_->bytes;
-  const sumac_blocks_t& blocks = in_place_ ? call_->out_blocks : call_->in_blocks;
+  if (!is_v_) return operation_->bytes;
+  const coll::Blocks& blocks = in_place_ ? operation_->out_blocks : operation_->in_blocks;
   return static_cast<std::size_t>(blocks.counts[rank]) * blocks.unit;
 }
 
 std::size_t Exchange::from_bytes(int rank) const {
-  return is_v_ ? static_cast<std::size_t>(call_->out_blocks.counts[rank]) * call_->out_blocks.unit : call_->bytes;
+  return is_v_ ? static_cast<std::size_t>(operation_->out_blocks.counts[rank]) * operation_->out_blocks.unit
+               : operation_->bytes;
 }
 
 const std::byte* Exchange::to(int rank) const {
   if (in_place_) return from(rank);
-  const auto* in = static_cast<const std::byte*>(call_->in);
-  if (!is_v_) return in + static_cast<std::size_t>(rank) * call_->bytes;
-  return in + static_cast<std::ptrdiff_t>(call_->in_blocks.displacements[rank]) *
-                  static_cast<std::ptrdiff_t>(call_->in_blocks.unit);
+  const auto* in = static_cast<const std::byte*>(operation_->in);
+  if (!is_v_) return in + static_cast<std::size_t>(rank) * operation_->bytes;
+  return in + static_cast<std::ptrdiff_t>(operation_->in_blocks.displacements[rank]) *
+                  static_cast<std::ptrdiff_t>(operation_->in_blocks.unit);
 }
 
 std::byte* Exchange::from(int rank) const {
-  auto* out = static_cast<std::byte*>(call_->out);
-  if (!is_v_) return out + static_cast<std::size_t>(rank) * call_->bytes;
-  return out + static_cast<std::ptrdiff_t>(call_->out_blocks.displacements[rank]) *
-                   static_cast<std::ptrdiff_t>(call_->out_blocks.unit);
+  auto* out = static_cast<std::byte*>(operation_->out);
+  if (!is_v_) return out + static_cast<std::size_t>(rank) * operation_->bytes;
+  return out + static_cast<std::ptrdiff_t>(operation_->out_blocks.displacements[rank]) *
+                   static_cast<std::ptrdiff_t>(operation_->out_blocks.unit);
 }
 
 std::size_t Exchange::sum(const std::uint32_t* sizes, std::size_t count) {
@@ -55,10 +56,10 @@ std::size_t Exchange::sum(const std::uint32_t* sizes, std::size_t count) {
   return total;
 }
 
-void Exchange::begin(const sumac_call_t& call) {
-  call_ = &call;
-  is_v_ = call.coll == SUMAC_COLL_ALLTOALLV;
-  in_place_ = call.in == nullptr || call.in == call.out;
+void Exchange::begin(const coll::Operation& operation) {
+  operation_ = &operation;
+  is_v_ = operation.kind == coll::Kind::alltoallv;
+  in_place_ = operation.in == nullptr || operation.in == operation.out;
   note_sizes();
   if (!layout_.island_part) {  // alone on its island: nothing comes before the way across
     pack();
@@ -98,34 +99,34 @@ bool Exchange::needs(const Phase& phase) const {
   return false;
 }
 
-void Exchange::fill(const Phase& phase, std::size_t, shm::Call& call) {
+void Exchange::fill(const Phase& phase, std::size_t, coll::Operation& operation) {
   in_row_.reset(members_);
   out_row_.reset(members_);
-  call.in = call.out = nullptr;
-  call.bytes = 0;
+  operation.in = operation.out = nullptr;
+  operation.bytes = 0;
   switch (phase.errand) {
     case Errand::counts:  // in place
-      call.out = sizes_.data();
-      call.bytes = 2 * remote_.size() * sizeof(std::uint32_t);
+      operation.out = sizes_.data();
+      operation.bytes = 2 * remote_.size() * sizeof(std::uint32_t);
       return;
-    case Errand::gather: fill_gather(call); break;
-    case Errand::local: fill_local(call); break;
-    default: fill_deal(call); break;
+    case Errand::gather: fill_gather(operation); break;
+    case Errand::local: fill_local(operation); break;
+    default: fill_deal(operation); break;
   }
   // Who sends or gets nothing still needs two different addresses: the same one would mean "in place".
-  if (call.in == nullptr && phase.errand != Errand::local) call.in = nothing_;
-  if (call.out == nullptr) call.out = nothing_ + 1;
+  if (operation.in == nullptr && phase.errand != Errand::local) operation.in = nothing_;
+  if (operation.out == nullptr) operation.out = nothing_ + 1;
   if (phase.errand != Errand::local) {
-    call.in_blocks = in_row_.blocks();
-    call.out_blocks = out_row_.blocks();
+    operation.in_blocks = in_row_.blocks();
+    operation.out_blocks = out_row_.blocks();
   }
 }
 
-void Exchange::fill_gather(shm::Call& call) {
+void Exchange::fill_gather(coll::Operation& operation) {
   if (me_ != 0) {
     pack();
     in_row_.set(0, sum(sends(me_), remote_.size()), 0);
-    call.in = packed_.data();
+    operation.in = packed_.data();
     return;
   }
   std::size_t at = 0;
@@ -134,32 +135,32 @@ void Exchange::fill_gather(shm::Call& call) {
     if (m > 0) out_row_.set(m, bytes, at);
     at += bytes;
   }
-  call.out = packed_.need(at);
+  operation.out = packed_.need(at);
   pack();
 }
 
-void Exchange::fill_local(shm::Call& call) {
-  call.in = in_place_ ? nullptr : call_->in;
-  call.out = call_->out;
+void Exchange::fill_local(coll::Operation& operation) {
+  operation.in = in_place_ ? nullptr : operation_->in;
+  operation.out = operation_->out;
   const auto& members = layout_.island_members();
   for (std::size_t m = 0; m < members_; ++m) {
     const auto r = static_cast<std::size_t>(members[m]);
-    in_row_.counts[m] = is_v_ && !in_place_ ? call_->in_blocks.counts[r] : 1;
-    in_row_.displacements[m] = is_v_ && !in_place_ ? call_->in_blocks.displacements[r] : members[m];
-    out_row_.counts[m] = is_v_ ? call_->out_blocks.counts[r] : 1;
-    out_row_.displacements[m] = is_v_ ? call_->out_blocks.displacements[r] : members[m];
+    in_row_.counts[m] = is_v_ && !in_place_ ? operation_->in_blocks.counts[r] : 1;
+    in_row_.displacements[m] = is_v_ && !in_place_ ? operation_->in_blocks.displacements[r] : members[m];
+    out_row_.counts[m] = is_v_ ? operation_->out_blocks.counts[r] : 1;
+    out_row_.displacements[m] = is_v_ ? operation_->out_blocks.displacements[r] : members[m];
   }
-  call.in_blocks = in_row_.blocks();
-  call.out_blocks = out_row_.blocks();
-  call.in_blocks.unit = is_v_ ? call_->in_blocks.unit : call_->bytes;
-  call.out_blocks.unit = is_v_ ? call_->out_blocks.unit : call_->bytes;
+  operation.in_blocks = in_row_.blocks();
+  operation.out_blocks = out_row_.blocks();
+  operation.in_blocks.unit = is_v_ ? operation_->in_blocks.unit : operation_->bytes;
+  operation.out_blocks.unit = is_v_ ? operation_->out_blocks.unit : operation_->bytes;
 }
 
-void Exchange::fill_deal(shm::Call& call) {
+void Exchange::fill_deal(coll::Operation& operation) {
   if (me_ != 0) {
     const std::size_t bytes = sum(gets(me_), remote_.size());
     out_row_.set(0, bytes, 0);
-    call.out = sorted_.need(bytes);
+    operation.out = sorted_.need(bytes);
     return;
   }
   std::size_t at = 0;
@@ -168,10 +169,10 @@ void Exchange::fill_deal(shm::Call& call) {
     if (m > 0) in_row_.set(m, bytes, at);
     at += bytes;
   }
-  call.in = sorted_.data();
+  operation.in = sorted_.data();
 }
 
-void Exchange::fill_across(std::size_t, sumac_call_t& call) {
+void Exchange::fill_across(std::size_t, coll::Operation& operation) {
   const std::size_t islands = layout_.islands.size();
   leaves_.reset(islands);
   comes_.reset(islands);
@@ -199,10 +200,10 @@ void Exchange::fill_across(std::size_t, sumac_call_t& call) {
       cursors_[j] += bytes;
       at += bytes;
     }
-  call.in = leaving;
-  call.out = arrived_.need(back_all);
-  call.in_blocks = leaves_.c_blocks();
-  call.out_blocks = comes_.c_blocks();
+  operation.in = leaving;
+  operation.out = arrived_.need(back_all);
+  operation.in_blocks = leaves_.blocks();
+  operation.out_blocks = comes_.blocks();
 }
 
 /// From each island came, sender by sender, a block for each member here.
@@ -233,7 +234,7 @@ void Exchange::finish() {
   }
 }
 
-bool Exchange::fill_direct(sumac_call_t& call) {
+bool Exchange::fill_direct(coll::Operation& operation) {
   if (!is_v_) return false;
   const auto size = static_cast<std::size_t>(layout_.size);
   bool any = false;
@@ -242,7 +243,7 @@ bool Exchange::fill_direct(sumac_call_t& call) {
   direct_out_.reset(size);
   for (const int rank : remote_) {
     const auto r = static_cast<std::size_t>(rank);
-    const sumac_blocks_t& blocks = in_place_ ? call_->out_blocks : call_->in_blocks;
+    const coll::Blocks& blocks = in_place_ ? operation_->out_blocks : operation_->in_blocks;
     if (to_bytes(rank) > limit_) {
       direct_in_.counts[r] = blocks.counts[r];
       direct_in_.displacements[r] = blocks.displacements[r];
@@ -250,29 +251,29 @@ bool Exchange::fill_direct(sumac_call_t& call) {
       any = true;
     }
     if (from_bytes(rank) > limit_) {
-      direct_out_.counts[r] = call_->out_blocks.counts[r];
-      direct_out_.displacements[r] = call_->out_blocks.displacements[r];
+      direct_out_.counts[r] = operation_->out_blocks.counts[r];
+      direct_out_.displacements[r] = operation_->out_blocks.displacements[r];
       any = true;
     }
   }
   if (!any) return false;
-  call.coll = SUMAC_COLL_ALLTOALLV;
-  call.in = call_->in;
-  call.out = call_->out;
-  call.in_blocks = {direct_in_.counts.data(), direct_in_.displacements.data(),
-                    in_place_ ? call_->out_blocks.unit : call_->in_blocks.unit};
-  call.out_blocks = {direct_out_.counts.data(), direct_out_.displacements.data(), call_->out_blocks.unit};
+  operation.kind = coll::Kind::alltoallv;
+  operation.in = operation_->in;
+  operation.out = operation_->out;
+  operation.in_blocks = {direct_in_.counts.data(), direct_in_.displacements.data(),
+                         in_place_ ? operation_->out_blocks.unit : operation_->in_blocks.unit};
+  operation.out_blocks = {direct_out_.counts.data(), direct_out_.displacements.data(), operation_->out_blocks.unit};
   if (!in_place_) return true;
   std::byte* const copies = direct_.need(leaves);
   int at = 0;
   for (const int rank : remote_) {
     const auto r = static_cast<std::size_t>(rank);
     if (to_bytes(rank) <= limit_) continue;
-    copy(copies + static_cast<std::size_t>(at) * call.in_blocks.unit, to(rank), to_bytes(rank));
+    copy(copies + static_cast<std::size_t>(at) * operation.in_blocks.unit, to(rank), to_bytes(rank));
     direct_in_.displacements[r] = at;
     at += direct_in_.counts[r];
   }
-  call.in = copies;
+  operation.in = copies;
   return true;
 }
 

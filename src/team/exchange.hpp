@@ -24,14 +24,14 @@ class Exchange final : public Parcels {
  public:
   Exchange(const Layout& layout, std::size_t limit);
 
-  void begin(const sumac_call_t& call);
+  void begin(const coll::Operation& operation);
   bool needs(const Phase& phase) const override;
-  void fill(const Phase& phase, std::size_t chunk, shm::Call& call) override;
-  void fill_across(std::size_t chunk, sumac_call_t& call) override;
+  void fill(const Phase& phase, std::size_t chunk, coll::Operation& operation) override;
+  void fill_across(std::size_t chunk, coll::Operation& operation) override;
   void arrived(std::size_t chunk) override;
   void finish() override;
   /// The blocks above the limit; false: this rank has none.
-  bool fill_direct(sumac_call_t& call);
+  bool fill_direct(coll::Operation& operation);
 
  private:
   std::size_t to_bytes(int rank) const;
@@ -46,9 +46,9 @@ class Exchange final : public Parcels {
   const std::uint32_t* gets(std::size_t m) const { return sends(m) + remote_.size(); }
   std::size_t row_of(std::size_t m) const { return is_v_ ? m * 2 * remote_.size() : 0; }
   static std::size_t sum(const std::uint32_t* sizes, std::size_t count);
-  void fill_gather(shm::Call& call);
-  void fill_local(shm::Call& call);
-  void fill_deal(shm::Call& call);
+  void fill_gather(coll::Operation& operation);
+  void fill_local(coll::Operation& operation);
+  void fill_deal(coll::Operation& operation);
 
   const Layout& layout_;
   const std::size_t limit_;
@@ -56,7 +56,7 @@ class Exchange final : public Parcels {
   std::vector<std::size_t> begins_;  ///< [islands + 1] Where each island begins in remote_; the own one is empty.
   std::size_t members_, me_;
 
-  const sumac_call_t* call_ = nullptr;
+  const coll::Operation* operation_ = nullptr;
   bool is_v_ = false, in_place_ = false;
   /// Row of what is sent, row of what is got; alltoallv: of each member.
   std::vector<std::uint32_t> sizes_;

@@ -9,55 +9,54 @@
 
 namespace {
 
-using sumac::shm::Coll;
+using sumac::coll::Fold;
+using sumac::coll::Kind;
 using sumac::shm::kTimed;
 using sumac::team::Choice;
 using sumac::team::Way;
 
-/// SHARP_REDUCE and its like look at a fold: the most usual one stands for all.
-const sumac_fold_t* usual_fold() {
+/// A choice looks at the fold: the most usual one stands for all.
+const Fold* usual_fold() {
   static const sumac_fold_t fold = [] {
     sumac_fold_t made;
     sumac_fold_standard(&made, static_cast<int>(sumac::Dtype::float64), static_cast<int>(sumac::Op::sum),
                         static_cast<int>(sumac::Dtype::null));
     return made;
   }();
-  return &fold;
+  return sumac::team::fold_of(&fold);
 }
 
-/// Of a type that only a function of the caller's can add, as long double.
-const sumac_fold_t* other_fold() {
+/// A type that only a function of the caller's can add, as long double.
+const Fold* other_fold() {
   static const sumac_fold_t fold = [] {
     sumac_fold_t made;
     sumac_fold_custom(
         &made, sizeof(long double), [](const sumac_fold_t*, void*, const void*, const void*, size_t) {}, nullptr);
     return made;
   }();
-  return &fold;
+  return sumac::team::fold_of(&fold);
 }
 
-bool has_fold(int coll) {
-  return coll == SUMAC_COLL_ALLREDUCE || coll == SUMAC_COLL_REDUCE || coll == SUMAC_COLL_REDUCE_SCATTER_BLOCK;
-}
-const sumac_fold_t* fold_for(int coll) { return has_fold(coll) ? usual_fold() : nullptr; }
-bool has_size(int coll) { return coll != SUMAC_COLL_BARRIER && coll != SUMAC_COLL_ALLTOALLV; }
+const Fold* fold_for(Kind kind) { return sumac::coll::collective(kind).reduces ? usual_fold() : nullptr; }
+/// An allgatherv's size is that of its largest block.
+bool depends_on_size(Kind kind) { return sumac::coll::has_size(kind) || kind == Kind::allgatherv; }
 
 /// What shared memory does first: the algorithm, and what it is chosen by.
 struct Inside {
   const sumac::shm::Algorithm* algorithm = nullptr;  ///< None: it has no part.
   std::string times{};                               ///< It is one of two ways: why this one.
-  Coll coll{};
+  Kind kind{};
   std::size_t bytes = 0;
 };
 
-Inside inside_of(const sumac_team_t& team, int coll, std::size_t bytes, const Choice& choice) {
+Inside inside_of(const sumac_team_t& team, Kind kind, std::size_t bytes, const Choice& choice) {
   if (choice.way == Way::pass || team.island_group == nullptr) return {};
-  auto part = static_cast<Coll>(coll);
+  auto part = kind;
   if (choice.way != Way::host) {
-    if (part == Coll::allgather) part = Coll::allgatherv;
-    if (part == Coll::alltoall) part = Coll::alltoallv;
-    if (part == Coll::reduce_scatter_block) bytes *= static_cast<std::size_t>(team.layout.size);
-    if (part == Coll::allreduce || part == Coll::barrier || part == Coll::reduce_scatter_block) part = Coll::reduce;
+    if (part == Kind::allgather) part = Kind::allgatherv;
+    if (part == Kind::alltoall) part = Kind::alltoallv;
+    if (part == Kind::reduce_scatter_block) bytes *= static_cast<std::size_t>(team.layout.size);
+    if (part == Kind::allreduce || part == Kind::barrier || part == Kind::reduce_scatter_block) part = Kind::reduce;
     bytes = std::min<std::size_t>(bytes, team.options->options.chunk.count);
   }
   const auto& group = *team.island_group;
@@ -71,9 +70,9 @@ Inside inside_of(const sumac_team_t& team, int coll, std::size_t bytes, const Ch
 constexpr std::string_view kSingle = "single";
 
 /// The first size that may go by single copy; SIZE_MAX: none.
-std::size_t single_from(const sumac::shm::Tuning& tuning, Coll coll) {
+std::size_t single_from(const sumac::shm::Tuning& tuning, Kind kind) {
   std::size_t from = 0;
-  for (const auto& row : tuning.rows[static_cast<std::size_t>(coll)]) {
+  for (const auto& row : tuning.rows[index_of(kind)]) {
     if (row.algorithm->name == kSingle || row.algorithm->name == kTimed) return from;
     if (row.bytes_max == SIZE_MAX) break;
     from = row.bytes_max + 1;
@@ -91,7 +90,7 @@ std::string about_copy(const sumac_team_t& team) {
 bool is_measured(const sumac_team_t& team, const Inside& inside) {
   if (!team.uses_tuning_file) return false;
   bool is_its = false;  // of the last row that begins at or before
-  for (const auto& choice : choices_for(team.options->tuning, to_string(inside.coll),
+  for (const auto& choice : choices_for(team.options->tuning, to_string(inside.kind),
                                         static_cast<std::uint32_t>(team.island_input.size), team.island_input.crowded))
     if (choice.from_bytes <= inside.bytes) is_its = choice.algorithm == inside.algorithm->name;
   return is_its;
@@ -99,40 +98,39 @@ bool is_measured(const sumac_team_t& team, const Inside& inside) {
 
 /// Why this algorithm, and not by single copy.
 std::string why_inside(const sumac_team_t& team, const Inside& inside) {
-  const auto coll = static_cast<std::size_t>(inside.coll);
   const auto& options = team.options->options;
   const std::string_view name = inside.algorithm->name;
   if (!inside.times.empty()) return ": " + inside.times;
-  if (options.forced()[coll] == name)
-    return fmt::format(", as {} says", sumac::team::kOptions[sumac::team::kForcedFirst + coll].name);
+  if (options.forced[index_of(inside.kind)] == name)
+    return fmt::format(", as {} says", sumac::team::force_variable(inside.kind));
   if (is_measured(team, inside)) return ", as measured on this machine";
   if (name == kSingle || name == kTimed) return ": " + about_copy(team);
   // What the built-in choice would be, were single copy allowed.
   sumac::shm::TuningInput allowed = team.island_input;
   allowed.single_copy = true;
-  const std::size_t from = single_from(default_tuning(allowed), inside.coll);
+  const std::size_t from = single_from(default_tuning(allowed), inside.kind);
   if (from == SIZE_MAX) return "";
   if (inside.bytes >= from) return fmt::format("; not by \"{}\": {}", kSingle, about_copy(team));
-  if (single_from(team.island_group->tuning(), inside.coll) != from) return "";
+  if (single_from(team.island_group->tuning(), inside.kind) != from) return "";
   return fmt::format("; perhaps by \"{}\" from {} B on", kSingle, from);
 }
 
 /// One question: `bytes` as in sumac_team_choice().
 struct Ask {
-  int coll;
+  Kind kind;
   std::size_t bytes;
-  const sumac_fold_t* fold;
+  const Fold* fold;
 };
 
 /// What goes between hosts.
 std::size_t across_bytes(const sumac_team_t& team, const Ask& ask) {
-  const bool of_all = ask.coll == SUMAC_COLL_ALLGATHER || ask.coll == SUMAC_COLL_ALLGATHERV ||
-                      ask.coll == SUMAC_COLL_REDUCE_SCATTER_BLOCK;
+  const bool of_all =
+      ask.kind == Kind::allgather || ask.kind == Kind::allgatherv || ask.kind == Kind::reduce_scatter_block;
   return of_all ? ask.bytes * static_cast<std::size_t>(team.layout.size) : ask.bytes;
 }
 
 Choice choice_of(const sumac_team_t& team, const Ask& ask) {
-  return team.choose(ask.coll, ask.bytes, across_bytes(team, ask), ask.fold);
+  return team.choose(ask.kind, ask.bytes, across_bytes(team, ask), ask.fold);
 }
 
 /// Is there one at all?
@@ -146,12 +144,13 @@ std::string about_tree(const sumac_team_t& team, const Ask& ask, const Choice& c
   const auto& across = team.across;
   if (!has_tree(team) || across.why == nullptr || choice.way == Way::tree || choice.why == sumac::team::Why::disabled)
     return "";
-  const int started = ask.coll == SUMAC_COLL_ALLGATHER ? SUMAC_COLL_ALLGATHERV : ask.coll;
+  const auto started = static_cast<int>(ask.kind == Kind::allgather ? Kind::allgatherv : ask.kind);
+  const sumac_fold_t* fold = sumac::team::as_c(ask.fold);
   std::string text =
-      fmt::format("; not by the tree: {}", across.why(across.context, started, across_bytes(team, ask), ask.fold));
+      fmt::format("; not by the tree: {}", across.why(across.context, started, across_bytes(team, ask), fold));
   const std::size_t chunk = team.options->options.chunk.count;
-  if (ask.coll == SUMAC_COLL_ALLREDUCE && choice.way == Way::leaders && ask.bytes > chunk &&
-      across.way(across.context, started, chunk, ask.fold) == SUMAC_ACROSS_TREE)
+  if (ask.kind == Kind::allreduce && choice.way == Way::leaders && ask.bytes > chunk &&
+      across.way(across.context, started, chunk, fold) == SUMAC_ACROSS_TREE)
     text += fmt::format(", but its pieces of {} B go by it", chunk);
   return text;
 }
@@ -167,26 +166,26 @@ std::string sentence(const sumac_team_t& team, const Ask& ask, const Choice& cho
 }
 
 /// One line per range of sizes with the same answer; powers of two are asked.
-std::string lines_of(const sumac_team_t& team, int coll, std::string_view name, const sumac_fold_t* fold) {
+std::string lines_of(const sumac_team_t& team, Kind kind, std::string_view name, const Fold* fold) {
   std::string text, last;
   std::size_t first = 0;
   const auto close = [&](std::size_t end) {
     if (last.empty()) return;
-    const std::string range = !has_size(coll)                 ? "any size"
+    const std::string range = !depends_on_size(kind)          ? "any size"
                               : end == SIZE_MAX && first == 1 ? "any size"
                               : end == SIZE_MAX               ? fmt::format("from {} B", first)
                                                               : fmt::format("{} to {} B", first, end - 1);
     text += fmt::format("  {:<22}{:<24}{}\n", name, range, last);
   };
   const auto ask = [&](std::size_t bytes) {
-    const Ask one{coll, bytes, fold};
+    const Ask one{kind, bytes, fold};
     const Choice choice = choice_of(team, one);
     return fmt::format("{}: {}", to_string(choice.way),
-                       sentence(team, one, choice, inside_of(team, coll, bytes, choice)));
+                       sentence(team, one, choice, inside_of(team, kind, bytes, choice)));
   };
   first = 1;
-  last = ask(has_size(coll) ? 1 : 0);
-  for (std::size_t bytes = 2; has_size(coll) && bytes <= (std::size_t{1} << 30); bytes *= 2) {
+  last = ask(depends_on_size(kind) ? 1 : 0);
+  for (std::size_t bytes = 2; depends_on_size(kind) && bytes <= (std::size_t{1} << 30); bytes *= 2) {
     std::string now = ask(bytes);
     if (now == last) continue;
     // The threshold lies between two powers of two: find it exactly.
@@ -224,10 +223,10 @@ std::string whole_text(const sumac_team_t& team) {
                         team.across.why(team.across.context, SUMAC_COLL_BARRIER, 0, nullptr));
   if (team.uses_tuning_file) text += fmt::format("  choices measured on this machine: {}\n", team.options->tuning_path);
   for (const auto& remark : team.remarks) text += fmt::format("  {}\n", remark);
-  for (int coll = 0; coll < SUMAC_COLLS; ++coll) text += lines_of(team, coll, sumac_coll_name(coll), fold_for(coll));
-  // What a tree has no form of, where it does the rest.
-  if (choice_of(team, {SUMAC_COLL_ALLREDUCE, 8, usual_fold()}).way == Way::tree)
-    text += lines_of(team, SUMAC_COLL_ALLREDUCE, "allreduce, others", other_fold());
+  for (const auto& row : sumac::coll::kCollectives) text += lines_of(team, row.kind, row.name, fold_for(row.kind));
+  // The tree has no form of some types, where it does the rest.
+  if (choice_of(team, {Kind::allreduce, 8, usual_fold()}).way == Way::tree)
+    text += lines_of(team, Kind::allreduce, "allreduce, others", other_fold());
   text += "  all others              any size                pass: the next module's\n";
   return text;
 }
@@ -236,9 +235,10 @@ std::string whole_text(const sumac_team_t& team) {
 
 void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold,
                        sumac_choice_t* choice) {
-  const Ask ask{coll, bytes, fold == nullptr ? fold_for(coll) : fold};
+  const auto kind = static_cast<Kind>(coll);
+  const Ask ask{kind, bytes, fold == nullptr ? fold_for(kind) : sumac::team::fold_of(fold)};
   const Choice chosen = choice_of(*team, ask);
-  const Inside inside = inside_of(*team, coll, bytes, chosen);
+  const Inside inside = inside_of(*team, kind, bytes, chosen);
   choice->way = static_cast<int>(chosen.way);
   choice->how = inside.algorithm != nullptr ? inside.algorithm->name.data() : "";
   const std::string text = sentence(*team, ask, chosen, inside);

@@ -10,10 +10,9 @@
 namespace sumac::team {
 namespace {
 
-using shm::Coll;
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) { return reinterpret_cast<const sumac_call_t*>(&exercise.call()); }
+const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
 
 TEST(Explain, NamesEveryCollectiveAndWhy) {
   const auto places = places_of(2, 1, 2);
@@ -51,7 +50,7 @@ TEST(Explain, AForcedAlgorithmIsUsedOrRefusedAloud) {
       sumac_team_t* team = world.create(world.spec(places, as_c(options)));
       if (team == nullptr) return world.why;
       for (int i = 0; i < 20; ++i) {
-        Exercise exercise({.coll = i % 2 == 0 ? Coll::bcast : Coll::allreduce,
+        Exercise exercise({.kind = i % 2 == 0 ? coll::Kind::bcast : coll::Kind::allreduce,
                            .bytes = 40000,
                            .root = i % 3,
                            .seed = static_cast<std::uint64_t>(i)},
@@ -84,7 +83,7 @@ TEST(Explain, SingleCopyThatTheSystemRefusesIsExplained) {
     sumac_team_t* team = world.create(world.spec(places, as_c(options)));
     if (team == nullptr) return world.why;
     std::string text = explained(team);
-    Exercise exercise({.coll = Coll::bcast, .bytes = 40000, .root = 1, .seed = 3}, 2, world.rank);
+    Exercise exercise({.kind = coll::Kind::bcast, .bytes = 40000, .root = 1, .seed = 3}, 2, world.rank);
     if (sumac_team_run(team, c_call(exercise)) != SUMAC_TEAM_OK) return sumac_team_error(team);
     if (auto fault = exercise.check(); !fault.empty()) return fault;
     world.meet();

@@ -11,10 +11,9 @@
 namespace sumac::team {
 namespace {
 
-using shm::Coll;
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) { return reinterpret_cast<const sumac_call_t*>(&exercise.call()); }
+const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
 
 /// One collective in either form. What it came to.
 int do_one(sumac_team_t* team, const Exercise& exercise, bool blocking) {
@@ -48,12 +47,13 @@ TEST(Failure, OfTheWayAcrossIsHeardOnWholeHosts) {
         if (team == nullptr) return world.why;
         int rc = SUMAC_TEAM_OK;
         for (int i = 0; i < 4 && rc == SUMAC_TEAM_OK; ++i) {
-          const Exercise exercise({.coll = Coll::allreduce, .bytes = i < 2 ? 8u : 5000u, .seed = 1}, 8, world.rank);
+          const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = i < 2 ? 8u : 5000u, .seed = 1}, 8,
+                                  world.rank);
           rc = do_one(team, exercise, blocking);
           if (i < 2 && rc != SUMAC_TEAM_OK) return fmt::format("operation {} failed already", i);
         }
         if (rc != SUMAC_TEAM_BROKEN) return fmt::format("answer {}", rc);
-        const Exercise exercise({.coll = Coll::allreduce, .bytes = 8, .seed = 1}, 8, world.rank);
+        const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 8, .seed = 1}, 8, world.rank);
         const auto fault = broken_for(team, exercise, "the network is gone");
         sumac_team_destroy(team);  // also with chunks between the hosts
         return fault;
@@ -66,12 +66,12 @@ TEST(Failure, AKilledRankIsNamedAtAllOthersOfItsHost) {
   const struct {
     const char* name;
     const char* steps;
-    Coll coll;
+    coll::Kind coll;
     std::size_t bytes;
-  } rows[] = {{"at once", "never", Coll::allreduce, 8},
-              {"socket by socket", "always", Coll::barrier, 0},
-              {"socket by socket, large", "always", Coll::bcast, 3000},
-              {"from each to each", "never", Coll::alltoall, 64}};
+  } rows[] = {{"at once", "never", coll::Kind::allreduce, 8},
+              {"socket by socket", "always", coll::Kind::barrier, 0},
+              {"socket by socket, large", "always", coll::Kind::bcast, 3000},
+              {"from each to each", "never", coll::Kind::alltoall, 64}};
   const auto places = places_of(1, 2, 2);
   for (const auto& row : rows)
     for (const bool blocking : {true, false}) {
@@ -80,7 +80,7 @@ TEST(Failure, AKilledRankIsNamedAtAllOthersOfItsHost) {
       const auto texts = as_processes(4, 32, [&](World& world) -> std::string {
         sumac_team_t* team = world.create(world.spec(places, as_c(options)));
         if (team == nullptr) return world.why;
-        const Exercise exercise({.coll = row.coll, .bytes = row.bytes, .root = 3, .seed = 1}, 4, world.rank);
+        const Exercise exercise({.kind = row.coll, .bytes = row.bytes, .root = 3, .seed = 1}, 4, world.rank);
         if (const int rc = do_one(team, exercise, blocking); rc != SUMAC_TEAM_OK) return fmt::format("answer {}", rc);
         world.meet();
         if (world.rank == 3) ::raise(SIGKILL);  // all others wait for it
@@ -119,7 +119,7 @@ TEST(Failure, DestroyedWithOperationsPosted) {
   EXPECT_EQ("", as_threads(2, 33, [&](World& world) -> std::string {
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
               if (team == nullptr) return world.why;
-              const Exercise exercise({.coll = Coll::allreduce, .bytes = 8, .seed = 1}, 2, world.rank);
+              const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 8, .seed = 1}, 2, world.rank);
               sumac_op_t* op[3] = {};
               if (world.rank == 0)  // the other one never comes
                 for (auto& one : op)

@@ -31,5 +31,5 @@ void sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
 
 const char* sumac_coll_name(int coll) {
   if (coll < 0 || coll >= SUMAC_COLLS) return "?";
-  return sumac::shm::to_string(static_cast<sumac::shm::Coll>(coll)).data();  // literals: they end in 0
+  return sumac::coll::to_string(static_cast<sumac::coll::Kind>(coll)).data();  // literals: they end in 0
 }

@@ -2,28 +2,23 @@
 #include <algorithm>
 #include <new>
 
-#include "shm/operation.hpp"
+#include "shm/task.hpp"
 #include "team/c_types.hpp"
 #include "team/team.hpp"
 
 using sumac::Errc;
+using sumac::coll::Operation;
 using sumac::shm::Step;
 using sumac::team::Choice;
 using sumac::team::Looks;
+using sumac::team::operation_of;
 using sumac::team::Run;
 using sumac::team::ShortLock;
 using sumac::team::Way;
 
 namespace {
 
-bool is_empty(const sumac_call_t& call) {
-  switch (call.coll) {
-    case SUMAC_COLL_BARRIER:
-    case SUMAC_COLL_ALLGATHERV:
-    case SUMAC_COLL_ALLTOALLV: return false;
-    default: return call.bytes == 0;
-  }
-}
+bool is_empty(const Operation& operation) { return sumac::coll::has_size(operation.kind) && operation.bytes == 0; }
 
 /// The hot path's failure: the group says why.
 [[gnu::cold]] int broke(sumac_team& team) {
@@ -68,7 +63,7 @@ bool step_head(sumac_team& team) {
   }
   if (!op->has_begun) {
     op->has_begun = true;
-    op->run.begin(team, op->call, op->choice);
+    op->run.begin(team, op->operation, op->choice);
   }
   switch (op->run.advance()) {
     case Step::done: finish(team, *op, SUMAC_TEAM_OK); return true;
@@ -127,13 +122,13 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_acro
 }
 
 /// Everything but one call of shm: queued operations before it, several levels, several hosts, the next module's.
-[[gnu::noinline]] int run_slowly(sumac_team& team, const sumac_call_t& call) {
-  if (call.coll >= SUMAC_COLLS) return SUMAC_TEAM_INVALID;
+[[gnu::noinline]] int run_slowly(sumac_team& team, const Operation& operation) {
+  if (index_of(operation.kind) >= sumac::coll::kCollectives.size()) return SUMAC_TEAM_INVALID;
   if (team.is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
-  const Choice choice = team.choose(call);
-  ++team.run_counts[call.coll][static_cast<std::size_t>(choice.way)];
+  const Choice choice = team.choose(operation);
+  ++team.run_counts[index_of(operation.kind)][static_cast<std::size_t>(choice.way)];
   if (choice.way == Way::pass) return SUMAC_TEAM_PASS;
-  if (is_empty(call)) return SUMAC_TEAM_OK;
+  if (is_empty(operation)) return SUMAC_TEAM_OK;
   // Another thread may be moving the queue; it will not stay.
   const auto is_here = [] { return false; };
   wait_until(
@@ -144,7 +139,7 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_acro
   int status = team.is_broken.load(std::memory_order_relaxed) ? SUMAC_TEAM_BROKEN : SUMAC_TEAM_PENDING;
   if (status == SUMAC_TEAM_PENDING) {
     Run run;
-    run.begin(team, call, choice);
+    run.begin(team, operation, choice);
     const auto is_over = [&] {
       if (team.is_broken.load(std::memory_order_relaxed)) {
         status = SUMAC_TEAM_BROKEN;
@@ -169,17 +164,18 @@ int sumac_team_run(sumac_team_t* team, const sumac_call_t* call) {
   if (call->coll < SUMAC_COLLS && call->bytes >= team->direct_from[call->coll] &&
       team->active.load(std::memory_order_relaxed) == 0 && team->turn.try_take()) [[likely]] {
     ++team->run_counts[call->coll][SUMAC_WAY_HOST];
-    const Errc code = sumac::shm::run(*team->island_group, sumac::team::as_shm(*call));
+    const Errc code = sumac::shm::run(*team->island_group, operation_of(*call));
     team->turn.give();
     return code == Errc::ok ? SUMAC_TEAM_OK : broke(*team);
   }
-  return run_slowly(*team, *call);
+  return run_slowly(*team, operation_of(*call));
 }
 
 int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_t done, void* user, sumac_op_t** op_p) {
   if (call->coll >= SUMAC_COLLS) return SUMAC_TEAM_INVALID;
   if (team->is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
-  const Choice choice = team->choose(*call);
+  const Operation& operation = operation_of(*call);
+  const Choice choice = team->choose(operation);
   sumac_op* op = nullptr;
   {
     const ShortLock lock(team->queue_lock);
@@ -198,7 +194,7 @@ int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_
     team->all_ops = op;
   }
   op->team = team;
-  op->call = *call;
+  op->operation = operation;
   op->choice = choice;
   op->done = done;
   op->user = user;
@@ -213,10 +209,10 @@ int sumac_op_start(sumac_op_t* op) {
   sumac_team& team = *op->team;
   if (op->status.load(std::memory_order_relaxed) == SUMAC_TEAM_PENDING) return SUMAC_TEAM_INVALID;
   if (team.is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
-  const bool is_done = is_empty(op->call);
+  const bool is_done = is_empty(op->operation);
   {
     const ShortLock lock(team.queue_lock);
-    ++team.post_counts[op->call.coll][static_cast<std::size_t>(op->choice.way)];
+    ++team.post_counts[index_of(op->operation.kind)][static_cast<std::size_t>(op->choice.way)];
     if (!is_done) {
       op->status.store(SUMAC_TEAM_PENDING, std::memory_order_relaxed);
       op->next = nullptr;

@@ -21,14 +21,14 @@ std::uint64_t fnv1a(std::string_view text) {
 }
 
 Result<> check_forced(const Options& options) {
-  const auto forced = options.forced();
-  for (std::size_t c = 0; c < kColls; ++c) {
-    const auto coll = static_cast<shm::Coll>(c);
-    if (forced[c] == "auto" || shm::find_algorithm(coll, forced[c]) != nullptr) continue;
+  for (std::size_t c = 0; c < coll::kCollectives.size(); ++c) {
+    const auto kind = static_cast<coll::Kind>(c);
+    const std::string& name = options.forced[c];
+    if (name == "auto" || shm::find_algorithm(kind, name) != nullptr) continue;
     std::string legal = "auto";
     for (const auto& algorithm : shm::algorithms())
-      if (algorithm.coll == coll) legal += fmt::format(", {}", algorithm.name);
-    return fail(Errc::invalid, "{}={}: expected one of {}", kOptions[kForcedFirst + c].name, forced[c], legal);
+      if (algorithm.kind == kind) legal += fmt::format(", {}", algorithm.name);
+    return fail(Errc::invalid, "{}={}: expected one of {}", force_variable(kind), name, legal);
   }
   return {};
 }

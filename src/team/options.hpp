@@ -1,18 +1,17 @@
 #pragma once
 // The variables that say how a communicator is cut into levels and what moves its data: declared once, here. All ranks
 // must have the same (the binding compares signature()); where the tuning file lies is a host's own business.
+#include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/options.hpp"
-#include "shm/call.hpp"
+#include "coll/collective.hpp"
 #include "topo/levels.hpp"
 
 namespace sumac::team {
-
-/// Collectives of a team: those of shm, whose numbers they are.
-inline constexpr std::size_t kColls = static_cast<std::size_t>(shm::kCollCount);
 
 enum class Backing { automatic, memfd, devshm };
 constexpr auto enum_names(Backing) {
@@ -28,9 +27,8 @@ constexpr auto enum_names(Steps) {
 
 struct Options {
   std::string sbgp, bcol;
-  bool no_barrier = false, no_allreduce = false, no_reduce = false, no_bcast = false, no_allgather = false,
-       no_allgatherv = false, no_alltoall = false, no_alltoallv = false, no_reduce_scatter_block = false;
-  bool no_other = false;  ///< Collectives that are the next module's anyway.
+  std::array<bool, coll::kKinds> disabled{};  ///< By kind.
+  bool no_other = false;                      ///< Collectives that are the next module's anyway.
   bool explain = false;
   std::string tuning_file;
   Backing backing = Backing::automatic;
@@ -40,34 +38,57 @@ struct Options {
   Bytes chunk{};
   std::uint32_t depth = 0;
   Bytes alltoall_max{};
-  std::string barrier, allreduce, reduce, bcast, allgather, allgatherv, alltoall, alltoallv, reduce_scatter_block;
-
-  std::array<bool, kColls> disabled() const {
-    return {no_barrier,   no_allreduce,           no_reduce, no_bcast, no_allgather, no_allgatherv, no_alltoall,
-            no_alltoallv, no_reduce_scatter_block};
-  }
-  /// Names of algorithms that were asked for; "auto" or one of shm's.
-  std::array<std::string_view, kColls> forced() const {
-    return {barrier, allreduce, reduce, bcast, allgather, allgatherv, alltoall, alltoallv, reduce_scatter_block};
-  }
+  /// By kind: the name of an algorithm of shm, or "auto".
+  std::array<std::string, coll::kKinds> forced;
 };
 
 namespace detail {
-template <auto Member>
-constexpr Option<Options> disable(std::string_view name, std::string_view doc) {
-  return option<Member>(name, "0", doc);
-}
-template <auto Member>
-constexpr Option<Options> force(std::string_view name, std::string_view doc) {
-  return option<Member>(name, "auto", doc);
-}
+
+/// Two constant strings in one, with a closing zero.
+template <const std::string_view& First, const std::string_view& Second>
+struct Joined {
+  static constexpr auto kBytes = [] {
+    std::array<char, First.size() + Second.size() + 1> bytes{};
+    std::copy(Second.begin(), Second.end(), std::copy(First.begin(), First.end(), bytes.begin()));
+    return bytes;
+  }();
+  static constexpr std::string_view kText{kBytes.data(), kBytes.size() - 1};
+};
+
+inline constexpr std::string_view kDisablePrefix = "HCOLL_ML_DISABLE_", kForcePrefix = "SUMAC_SHM_";
 inline constexpr std::string_view kForce =
     "Algorithm inside a host, by the name that SUMAC_EXPLAIN=1 shows; auto: by size.";
 inline constexpr std::string_view kDisable = "1: this collective is the next module's, in all its forms.";
 inline constexpr std::string_view kOther = "The next module does this collective in any case.";
-}  // namespace detail
 
-inline constexpr Option<Options> kOptions[] = {
+template <std::size_t Kind>
+inline constexpr std::string_view kVariable = coll::kCollectives[Kind].variable;
+
+/// An option for each collective, in the order of the table.
+template <std::size_t... Kinds>
+constexpr auto disable_each(std::index_sequence<Kinds...>) {
+  return std::array{
+      option_at<&Options::disabled, Kinds>(Joined<kDisablePrefix, kVariable<Kinds>>::kText, "0", kDisable)...};
+}
+template <std::size_t... Kinds>
+constexpr auto force_each(std::index_sequence<Kinds...>) {
+  return std::array{
+      option_at<&Options::forced, Kinds>(Joined<kForcePrefix, kVariable<Kinds>>::kText, "auto", kForce)...};
+}
+
+constexpr Option<Options> other(std::string_view name) {
+  return option<&Options::no_other>(name, "0", kOther).hidden();
+}
+
+template <std::size_t... Sizes>
+constexpr auto concatenated(const std::array<Option<Options>, Sizes>&... parts) {
+  std::array<Option<Options>, (Sizes + ...)> all{};
+  auto at = all.begin();
+  ((at = std::copy(parts.begin(), parts.end(), at)), ...);
+  return all;
+}
+
+inline constexpr std::array kLevels{
     option<&Options::sbgp>(
         "HCOLL_SBGP", topo::kSbgpDefault,
         "The levels that a communicator's ranks are cut into, from the innermost: basesmsocket (ranks of a "
@@ -77,23 +98,15 @@ inline constexpr Option<Options> kOptions[] = {
         "HCOLL_BCOL", "",
         "What moves the data on each level of HCOLL_SBGP, one to one: basesmuma (shared memory; for "
         "basesmsocket and basesmuma), ucx_p2p (the tree or MPI; for p2p). None: the only one that fits."),
-    detail::disable<&Options::no_barrier>("HCOLL_ML_DISABLE_BARRIER", detail::kDisable),
-    detail::disable<&Options::no_allreduce>("HCOLL_ML_DISABLE_ALLREDUCE", detail::kDisable),
-    detail::disable<&Options::no_reduce>("HCOLL_ML_DISABLE_REDUCE", detail::kDisable),
-    detail::disable<&Options::no_bcast>("HCOLL_ML_DISABLE_BCAST", detail::kDisable),
-    detail::disable<&Options::no_allgather>("HCOLL_ML_DISABLE_ALLGATHER", detail::kDisable),
-    detail::disable<&Options::no_allgatherv>("HCOLL_ML_DISABLE_ALLGATHERV", detail::kDisable),
-    detail::disable<&Options::no_alltoall>("HCOLL_ML_DISABLE_ALLTOALL", detail::kDisable),
-    detail::disable<&Options::no_alltoallv>("HCOLL_ML_DISABLE_ALLTOALLV", detail::kDisable),
-    detail::disable<&Options::no_reduce_scatter_block>("HCOLL_ML_DISABLE_REDUCE_SCATTER_BLOCK", detail::kDisable),
-    detail::disable<&Options::no_other>("HCOLL_ML_DISABLE_GATHER", detail::kOther).hidden(),
-    detail::disable<&Options::no_other>("HCOLL_ML_DISABLE_GATHERV", detail::kOther).hidden(),
-    detail::disable<&Options::no_other>("HCOLL_ML_DISABLE_SCATTER", detail::kOther).hidden(),
-    detail::disable<&Options::no_other>("HCOLL_ML_DISABLE_SCATTERV", detail::kOther).hidden(),
-    detail::disable<&Options::no_other>("HCOLL_ML_DISABLE_ALLTOALLW", detail::kOther).hidden(),
-    detail::disable<&Options::no_other>("HCOLL_ML_DISABLE_REDUCE_SCATTER", detail::kOther).hidden(),
-    detail::disable<&Options::no_other>("HCOLL_ML_DISABLE_SCAN", detail::kOther).hidden(),
-    detail::disable<&Options::no_other>("HCOLL_ML_DISABLE_EXSCAN", detail::kOther).hidden(),
+};
+
+inline constexpr std::array kOthers{
+    other("HCOLL_ML_DISABLE_GATHER"),   other("HCOLL_ML_DISABLE_GATHERV"),   other("HCOLL_ML_DISABLE_SCATTER"),
+    other("HCOLL_ML_DISABLE_SCATTERV"), other("HCOLL_ML_DISABLE_ALLTOALLW"), other("HCOLL_ML_DISABLE_REDUCE_SCATTER"),
+    other("HCOLL_ML_DISABLE_SCAN"),     other("HCOLL_ML_DISABLE_EXSCAN"),
+};
+
+inline constexpr std::array kRest{
     option<&Options::explain>(
         "SUMAC_EXPLAIN", "0",
         "1: for each communicator, collective and size one line on stderr: what was chosen, what was "
@@ -134,19 +147,18 @@ inline constexpr Option<Options> kOptions[] = {
         "Over several hosts blocks of alltoall and alltoallv up to this size go by the hosts' leaders, one message for "
         "each pair of hosts; larger ones go from rank to rank. 0: both collectives are the next module's.")
         .between(0, 1 << 20),
-    detail::force<&Options::barrier>("SUMAC_SHM_BARRIER", detail::kForce),
-    detail::force<&Options::allreduce>("SUMAC_SHM_ALLREDUCE", detail::kForce),
-    detail::force<&Options::reduce>("SUMAC_SHM_REDUCE", detail::kForce),
-    detail::force<&Options::bcast>("SUMAC_SHM_BCAST", detail::kForce),
-    detail::force<&Options::allgather>("SUMAC_SHM_ALLGATHER", detail::kForce),
-    detail::force<&Options::allgatherv>("SUMAC_SHM_ALLGATHERV", detail::kForce),
-    detail::force<&Options::alltoall>("SUMAC_SHM_ALLTOALL", detail::kForce),
-    detail::force<&Options::alltoallv>("SUMAC_SHM_ALLTOALLV", detail::kForce),
-    detail::force<&Options::reduce_scatter_block>("SUMAC_SHM_REDUCE_SCATTER_BLOCK", detail::kForce),
 };
 
-/// Where SUMAC_SHM_BARRIER stands; the other collectives follow in shm's order.
-inline constexpr std::size_t kForcedFirst = std::size(kOptions) - kColls;
-static_assert(kOptions[kForcedFirst].name == "SUMAC_SHM_BARRIER");
+inline constexpr auto kEachKind = std::make_index_sequence<coll::kKinds>{};
+}  // namespace detail
+
+inline constexpr auto kOptions =
+    detail::concatenated(detail::kLevels, detail::disable_each(detail::kEachKind), detail::kOthers, detail::kRest,
+                         detail::force_each(detail::kEachKind));
+
+/// The name of the option that says how shared memory does a collective.
+constexpr std::string_view force_variable(coll::Kind kind) {
+  return kOptions[kOptions.size() - coll::kKinds + index_of(kind)].name;
+}
 
 }  // namespace sumac::team

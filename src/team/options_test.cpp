@@ -94,15 +94,16 @@ TEST(Options, TheSignatureIsOfWhatMustBeTheSame) {
 }
 
 TEST(Options, EachCollectiveIsSwitchedOffByItsOwnNameAlone) {
-  for (std::size_t c = 0; c < kColls; ++c) {
+  for (std::size_t c = 0; c < coll::kCollectives.size(); ++c) {
     std::string name = "HCOLL_ML_DISABLE_";
-    for (const char letter : shm::to_string(static_cast<shm::Coll>(c))) name += static_cast<char>(std::toupper(letter));
+    for (const char letter : coll::to_string(static_cast<coll::Kind>(c)))
+      name += static_cast<char>(std::toupper(letter));
     SCOPED_TRACE(name);
-    std::array<bool, kColls> wanted{};
+    std::array<bool, coll::kKinds> wanted{};
     wanted[c] = true;
-    EXPECT_EQ(wanted, options_with({{name, "1"}}).options.disabled());
+    EXPECT_EQ(wanted, options_with({{name, "1"}}).options.disabled);
     wanted[c] = false;
-    EXPECT_EQ(wanted, options_with({{name, "0"}}).options.disabled());
+    EXPECT_EQ(wanted, options_with({{name, "0"}}).options.disabled);
     EXPECT_NE(read({{name, "1"}}).signature, read({}).signature) << "all ranks must have it";
   }
 }
@@ -116,7 +117,7 @@ TEST(Options, ThoseOfCollectivesThatPassThroughAnywayAreKnownAndChangeNothing) {
     ASSERT_NE(option, std::end(kOptions));
     EXPECT_TRUE(option->is_hidden) << "docs/config.md has it among those without effect";
     EXPECT_EQ(read({{variable, "1"}}).why, "");
-    EXPECT_EQ((std::array<bool, kColls>{}), options_with({{variable, "1"}}).options.disabled());
+    EXPECT_EQ((std::array<bool, coll::kKinds>{}), options_with({{variable, "1"}}).options.disabled);
   }
 }
 

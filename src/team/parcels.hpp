@@ -11,9 +11,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "shm/call.hpp"
+#include "coll/operation.hpp"
 #include "team/schedule.hpp"
-#include "team/team.h"
 
 namespace sumac::team {
 
@@ -23,8 +22,8 @@ class Parcels {
 
   /// False: no member of the island has anything to do in it, and all of them know.
   virtual bool needs(const Phase& phase) const = 0;
-  virtual void fill(const Phase& phase, std::size_t chunk, shm::Call& call) = 0;
-  virtual void fill_across(std::size_t chunk, sumac_call_t& call) = 0;
+  virtual void fill(const Phase& phase, std::size_t chunk, coll::Operation& operation) = 0;
+  virtual void fill_across(std::size_t chunk, coll::Operation& operation) = 0;
   virtual void arrived(std::size_t chunk) = 0;
   virtual void finish() {}
 };
@@ -41,8 +40,7 @@ struct Row {
     counts[i] = static_cast<int>(bytes);
     displacements[i] = static_cast<int>(offset);
   }
-  shm::Blocks blocks() const { return {counts.data(), displacements.data(), 1}; }
-  sumac_blocks_t c_blocks() const { return {counts.data(), displacements.data(), 1}; }
+  coll::Blocks blocks() const { return {counts.data(), displacements.data(), 1}; }
 };
 
 /// Memory that only grows, and always has an address: to a call no address means "in place".

@@ -23,16 +23,16 @@ ReduceScatter::ReduceScatter(const Layout& layout)
     for (const int r : island) in_order_ = in_order_ && r == next++;
 }
 
-std::size_t ReduceScatter::begin(const sumac_call_t& call, bool by_tree, std::size_t vector_bytes,
+std::size_t ReduceScatter::begin(const coll::Operation& operation, bool by_tree, std::size_t vector_bytes,
                                  std::size_t depth_max) {
-  call_ = &call;
+  operation_ = &operation;
   by_tree_ = by_tree;
-  in_ = static_cast<const std::byte*>(call.in == nullptr ? call.out : call.in);
-  const std::size_t unit = shm::unit_for(call.fold->element_bytes);
-  step_ = call.bytes;
-  if (call.bytes * spread_ > vector_bytes)
-    step_ = std::min(call.bytes, std::max<std::size_t>(vector_bytes / spread_ / unit, 1) * unit);
-  chunks_ = (call.bytes + step_ - 1) / step_;
+  in_ = static_cast<const std::byte*>(operation.in == nullptr ? operation.out : operation.in);
+  const std::size_t unit = shm::unit_for(operation.fold->element_bytes);
+  step_ = operation.bytes;
+  if (operation.bytes * spread_ > vector_bytes)
+    step_ = std::min(operation.bytes, std::max<std::size_t>(vector_bytes / spread_ / unit, 1) * unit);
+  chunks_ = (operation.bytes + step_ - 1) / step_;
   depth_ = std::min(depth_max, chunks_);
   if (layout_.leads()) {
     sums_.need(depth_ * ranks_ * step_);
@@ -42,7 +42,9 @@ std::size_t ReduceScatter::begin(const sumac_call_t& call, bool by_tree, std::si
   return chunks_;
 }
 
-std::size_t ReduceScatter::bytes_of(std::size_t chunk) const { return std::min(step_, call_->bytes - chunk * step_); }
+std::size_t ReduceScatter::bytes_of(std::size_t chunk) const {
+  return std::min(step_, operation_->bytes - chunk * step_);
+}
 std::byte* ReduceScatter::sums(std::size_t chunk) { return sums_.data() + chunk % depth_ * ranks_ * step_; }
 std::byte* ReduceScatter::parts(std::size_t chunk) {
   return parts_.data() + chunk % depth_ * layout_.islands.size() * members_ * step_;
@@ -54,19 +56,19 @@ const std::byte* ReduceScatter::pack(std::size_t chunk, std::byte* to) const {
   std::byte* at = to;
   for (const auto& island : layout_.islands)
     for (const int r : island) {
-      std::memcpy(at, in_ + static_cast<std::size_t>(r) * call_->bytes + chunk * step_, bytes);
+      std::memcpy(at, in_ + static_cast<std::size_t>(r) * operation_->bytes + chunk * step_, bytes);
       at += bytes;
     }
   return to;
 }
 
-void ReduceScatter::fill(const Phase& phase, std::size_t chunk, shm::Call& call) {
+void ReduceScatter::fill(const Phase& phase, std::size_t chunk, coll::Operation& operation) {
   const std::size_t bytes = bytes_of(chunk);
   if (phase.errand == Errand::sum) {
-    call.bytes = bytes * ranks_;
-    call.in = in_order_ && chunks_ == 1 ? in_ : pack(chunk, packed_.need(ranks_ * step_));
-    call.out = me_ == 0 ? sums(chunk) : nullptr;
-    call.fold = as_shm(call_->fold);
+    operation.bytes = bytes * ranks_;
+    operation.in = in_order_ && chunks_ == 1 ? in_ : pack(chunk, packed_.need(ranks_ * step_));
+    operation.out = me_ == 0 ? sums(chunk) : nullptr;
+    operation.fold = operation_->fold;
     return;
   }
   in_row_.reset(members_);
@@ -74,20 +76,20 @@ void ReduceScatter::fill(const Phase& phase, std::size_t chunk, shm::Call& call)
   if (me_ == 0)
     for (std::size_t m = 0; m < members_; ++m) in_row_.set(m, bytes, m * bytes);
   out_row_.set(0, bytes, 0);
-  call.bytes = 0;
-  call.in = me_ == 0 ? dealt_ : nothing_;
-  call.out = static_cast<std::byte*>(call_->out) + chunk * step_;
-  call.in_blocks = in_row_.blocks();
-  call.out_blocks = out_row_.blocks();
+  operation.bytes = 0;
+  operation.in = me_ == 0 ? dealt_ : nothing_;
+  operation.out = static_cast<std::byte*>(operation_->out) + chunk * step_;
+  operation.in_blocks = in_row_.blocks();
+  operation.out_blocks = out_row_.blocks();
 }
 
-void ReduceScatter::fill_across(std::size_t chunk, sumac_call_t& call) {
+void ReduceScatter::fill_across(std::size_t chunk, coll::Operation& operation) {
   const std::size_t bytes = bytes_of(chunk);
   if (!layout_.island_part) pack(chunk, sums(chunk));
-  call.in = call.out = sums(chunk);
+  operation.in = operation.out = sums(chunk);
   if (by_tree_) {
-    call.bytes = bytes * ranks_;
-    call.fold = call_->fold;
+    operation.bytes = bytes * ranks_;
+    operation.fold = operation_->fold;
     return;
   }
   const std::size_t islands = layout_.islands.size();
@@ -103,9 +105,9 @@ void ReduceScatter::fill_across(std::size_t chunk, sumac_call_t& call) {
     }
     at += island_size(j) * bytes;
   }
-  call.out = parts(chunk);
-  call.in_blocks = leaves.c_blocks();
-  call.out_blocks = comes.c_blocks();
+  operation.out = parts(chunk);
+  operation.in_blocks = leaves.blocks();
+  operation.out_blocks = comes.blocks();
 }
 
 void ReduceScatter::arrived(std::size_t chunk) {
@@ -113,7 +115,7 @@ void ReduceScatter::arrived(std::size_t chunk) {
   std::byte* const own = sums(chunk) + first_ * bytes;
   dealt_ = own;
   if (!by_tree_) {
-    const shm::Fold& fold = *as_shm(call_->fold);
+    const coll::Fold& fold = *operation_->fold;
     const auto mine = static_cast<std::size_t>(layout_.island());
     const auto part_of = [&](std::size_t j) { return j == mine ? own : parts(chunk) + j * part; };
     std::byte* const sum = part_of(0);
@@ -121,7 +123,7 @@ void ReduceScatter::arrived(std::size_t chunk) {
       fold.combine(sum, sum, part_of(j), part / fold.element_bytes);
     dealt_ = sum;
   }
-  if (!layout_.island_part) std::memcpy(static_cast<std::byte*>(call_->out) + chunk * step_, dealt_, bytes);
+  if (!layout_.island_part) std::memcpy(static_cast<std::byte*>(operation_->out) + chunk * step_, dealt_, bytes);
 }
 
 }  // namespace sumac::team

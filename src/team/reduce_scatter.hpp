@@ -20,11 +20,11 @@ class ReduceScatter final : public Parcels {
   explicit ReduceScatter(const Layout& layout);
 
   /// How many chunks. `vector_bytes`: of a chunk, at most (but at least a cache line of each block).
-  std::size_t begin(const sumac_call_t& call, bool by_tree, std::size_t vector_bytes, std::size_t depth_max);
+  std::size_t begin(const coll::Operation& operation, bool by_tree, std::size_t vector_bytes, std::size_t depth_max);
   std::size_t depth() const { return depth_; }
   bool needs(const Phase&) const override { return true; }
-  void fill(const Phase& phase, std::size_t chunk, shm::Call& call) override;
-  void fill_across(std::size_t chunk, sumac_call_t& call) override;
+  void fill(const Phase& phase, std::size_t chunk, coll::Operation& operation) override;
+  void fill_across(std::size_t chunk, coll::Operation& operation) override;
   void arrived(std::size_t chunk) override;
 
  private:
@@ -40,7 +40,7 @@ class ReduceScatter final : public Parcels {
   std::size_t spread_ = 0;  ///< Blocks that a leader has in one chunk, at most: its own sums, or the parts that arrive.
   bool in_order_ = true;    ///< The order of islands is that of ranks.
 
-  const sumac_call_t* call_ = nullptr;
+  const coll::Operation* operation_ = nullptr;
   bool by_tree_ = false;
   std::size_t step_ = 0, chunks_ = 0, depth_ = 1;
   const std::byte* in_ = nullptr;

@@ -10,12 +10,11 @@
 namespace sumac::team {
 namespace {
 
-using shm::Coll;
 using shm::Step;
 
 /// What a barrier adds up on its way: nothing, byte by byte.
-const shm::Fold& no_fold() {
-  static const shm::Fold fold{1, reduce::kernel_for(Op::bor, Dtype::uint8), nullptr, nullptr};
+const coll::Fold& no_fold() {
+  static const coll::Fold fold{.element_bytes = 1, .kernel = reduce::kernel_for(Op::bor, Dtype::uint8)};
   return fold;
 }
 
@@ -23,9 +22,9 @@ std::size_t as_size(int number) { return static_cast<std::size_t>(number); }
 
 }  // namespace
 
-void Run::begin(sumac_team& team, const sumac_call_t& call, const Choice& choice) {
+void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice& choice) {
   team_ = &team;
-  call_ = &call;
+  operation_ = &operation;
   phase_ = 0;
   flying_ = 0;
   chunk_ = 0;
@@ -35,29 +34,30 @@ void Run::begin(sumac_team& team, const sumac_call_t& call, const Choice& choice
   const bool is_wide = team.layout.islands.size() > 1;
   if (!is_wide && !choice.by_steps) {
     at_ = At::direct;
-    shm::prepare(*team.island_group, as_shm(call), operation_);
+    shm::prepare(*team.island_group, operation, task_);
     return;
   }
   at_ = At::before;
-  in_ = static_cast<const std::byte*>(call.in);
-  out_ = static_cast<std::byte*>(call.out);
-  const auto coll = static_cast<Coll>(call.coll);
-  if (coll == Coll::allgather || coll == Coll::allgatherv) {
+  in_ = static_cast<const std::byte*>(operation.in);
+  out_ = static_cast<std::byte*>(operation.out);
+  const auto kind = operation.kind;
+  if (kind == coll::Kind::allgather || kind == coll::Kind::allgatherv) {
     begin_gather();
     return;
   }
-  if (coll == Coll::alltoall || coll == Coll::alltoallv || coll == Coll::reduce_scatter_block) {
+  if (kind == coll::Kind::alltoall || kind == coll::Kind::alltoallv || kind == coll::Kind::reduce_scatter_block) {
     begin_parcels(choice);
     return;
   }
-  if (coll == Coll::barrier) {
+  if (kind == coll::Kind::barrier) {
     in_ = nullptr;
     out_ = reinterpret_cast<std::byte*>(nothing_);
     nothing_[0] = 0;
   }
   if (in_ == nullptr) in_ = out_;
-  plan_ = schedule(team.layout, coll, call.root, choice.by_steps);
-  begin_chunks(coll == Coll::barrier ? 1 : call.bytes, call.fold != nullptr ? call.fold->element_bytes : 1, is_wide);
+  plan_ = schedule(team.layout, kind, operation.root, choice.by_steps);
+  begin_chunks(kind == coll::Kind::barrier ? 1 : operation.bytes,
+               operation.fold != nullptr ? operation.fold->element_bytes : 1, is_wide);
 }
 
 void Run::set_depth(std::size_t depth) {
@@ -85,17 +85,17 @@ void Run::begin_gather() {
   chunks_ = 1;
   set_depth(1);
   place_blocks();
-  const bool is_v = static_cast<Coll>(call_->coll) == Coll::allgatherv;
-  const std::size_t unit = is_v ? call_->out_blocks.unit : call_->bytes;
+  const bool is_v = operation_->kind == coll::Kind::allgatherv;
+  const std::size_t unit = is_v ? operation_->out_blocks.unit : operation_->bytes;
   bool fits = true;
   std::size_t position = 0;
   std::size_t own = 0;
   for (const auto& island : layout.islands)
     for (const int r : island) {
-      const auto displacement = is_v ? static_cast<std::size_t>(call_->out_blocks.displacements[r]) : as_size(r);
+      const auto displacement = is_v ? static_cast<std::size_t>(operation_->out_blocks.displacements[r]) : as_size(r);
       fits = fits && displacement == position;
       if (r == layout.rank) own = position;
-      position += is_v ? as_size(call_->out_blocks.counts[r]) : 1;
+      position += is_v ? as_size(operation_->out_blocks.counts[r]) : 1;
     }
   bytes_ = chunk_step_ = position * unit;
   if (bytes_ == 0) {
@@ -109,11 +109,11 @@ void Run::begin_gather() {
     stage_ = team_->stage.data();
   }
   const auto own_displacement =
-      is_v ? static_cast<std::ptrdiff_t>(call_->out_blocks.displacements[layout.rank]) : layout.rank;
+      is_v ? static_cast<std::ptrdiff_t>(operation_->out_blocks.displacements[layout.rank]) : layout.rank;
   const bool in_place = in_ == nullptr || in_ == out_;
   if (in_place) in_ = out_ + own_displacement * static_cast<std::ptrdiff_t>(unit);
   if (!layout.island_part) {
-    const std::size_t own_bytes = (is_v ? as_size(call_->out_blocks.counts[layout.rank]) : 1) * unit;
+    const std::size_t own_bytes = (is_v ? as_size(operation_->out_blocks.counts[layout.rank]) : 1) * unit;
     if (in_ != stage_ + own * unit && own_bytes > 0) std::memcpy(stage_ + own * unit, in_, own_bytes);
   } else if (fits && in_place) {
     in_ = nullptr;  // shm's own way of saying it
@@ -122,10 +122,10 @@ void Run::begin_gather() {
 
 void Run::begin_parcels(const Choice& choice) {
   const Layout& layout = team_->layout;
-  if (static_cast<Coll>(call_->coll) != Coll::reduce_scatter_block) {
-    plan_ = schedule_alltoall(layout, static_cast<Coll>(call_->coll) == Coll::alltoallv);
+  if (operation_->kind != coll::Kind::reduce_scatter_block) {
+    plan_ = schedule_alltoall(layout, operation_->kind == coll::Kind::alltoallv);
     if (!team_->exchange) team_->exchange = std::make_unique<Exchange>(layout, team_->shape.exchange_max);
-    team_->exchange->begin(*call_);
+    team_->exchange->begin(*operation_);
     parcels_ = team_->exchange.get();
     chunks_ = 1;
     set_depth(1);
@@ -134,7 +134,7 @@ void Run::begin_parcels(const Choice& choice) {
   }
   plan_ = schedule_reduce_scatter_block(layout, choice.way == Way::tree);
   if (!team_->reduce_scatter) team_->reduce_scatter = std::make_unique<ReduceScatter>(layout);
-  chunks_ = team_->reduce_scatter->begin(*call_, choice.way == Way::tree, team_->options->options.chunk.count,
+  chunks_ = team_->reduce_scatter->begin(*operation_, choice.way == Way::tree, team_->options->options.chunk.count,
                                          std::min<std::size_t>(team_->options->options.depth, kDepthMax));
   set_depth(team_->reduce_scatter->depth());
   parcels_ = team_->reduce_scatter.get();
@@ -144,21 +144,21 @@ void Run::begin_parcels(const Choice& choice) {
 /// whose ranks have types of their own for the same data still describe it alike.
 void Run::place_blocks() {
   const Layout& layout = team_->layout;
-  const bool is_v = static_cast<Coll>(call_->coll) == Coll::allgatherv;
+  const bool is_v = operation_->kind == coll::Kind::allgatherv;
   auto& counts = team_->gather_counts;
   auto& displacements = team_->gather_displacements;
   counts.clear();
   displacements.clear();
   std::vector<int> island_counts, island_displacements;
   // Over several islands all blocks together are at most INT32_MAX bytes (choose()); of one island nobody reads these.
-  const auto in_bytes = [unit = is_v ? call_->out_blocks.unit : call_->bytes](int units) {
+  const auto in_bytes = [unit = is_v ? operation_->out_blocks.unit : operation_->bytes](int units) {
     return static_cast<int>(as_size(units) * unit);
   };
   int position = 0;
   for (std::size_t i = 0; i < layout.islands.size(); ++i) {
     const int begins = position;
     for (const int r : layout.islands[i]) {
-      const int count = is_v ? call_->out_blocks.counts[r] : 1;
+      const int count = is_v ? operation_->out_blocks.counts[r] : 1;
       if (static_cast<int>(i) == layout.island()) {
         counts.push_back(count);
         displacements.push_back(position);
@@ -186,25 +186,25 @@ std::byte* Run::at(Where where, std::size_t chunk) const {
 std::size_t Run::chunk_bytes(std::size_t chunk) const { return std::min(chunk_step_, bytes_ - chunk * chunk_step_); }
 
 void Run::prepare(const Phase& phase, std::size_t chunk) {
-  shm_call_ = {};
-  shm_call_.coll = phase.coll;
-  shm_call_.root = phase.root;
+  part_ = {};
+  part_.kind = phase.kind;
+  part_.root = phase.root;
   if (phase.errand != Errand::none) {
-    parcels_->fill(phase, chunk, shm_call_);
-    shm::prepare(*team_->groups[static_cast<std::size_t>(phase.group)], shm_call_, operation_);
+    parcels_->fill(phase, chunk, part_);
+    shm::prepare(*team_->groups[static_cast<std::size_t>(phase.group)], part_, task_);
     return;
   }
-  shm_call_.in = at(phase.in, chunk);
-  shm_call_.out = at(phase.out, chunk);
-  shm_call_.bytes = chunk_bytes(chunk);
-  shm_call_.fold = call_->coll == SUMAC_COLL_BARRIER ? &no_fold() : as_shm(call_->fold);
-  if (phase.coll == Coll::allgatherv) {
-    const bool is_v = static_cast<Coll>(call_->coll) == Coll::allgatherv;
-    shm_call_.bytes = 0;
-    shm_call_.out_blocks = {team_->gather_counts.data(), team_->gather_displacements.data(),
-                            is_v ? call_->out_blocks.unit : call_->bytes};
+  part_.in = at(phase.in, chunk);
+  part_.out = at(phase.out, chunk);
+  part_.bytes = chunk_bytes(chunk);
+  part_.fold = operation_->kind == coll::Kind::barrier ? &no_fold() : operation_->fold;
+  if (phase.kind == coll::Kind::allgatherv) {
+    const bool is_v = operation_->kind == coll::Kind::allgatherv;
+    part_.bytes = 0;
+    part_.out_blocks = {team_->gather_counts.data(), team_->gather_displacements.data(),
+                        is_v ? operation_->out_blocks.unit : operation_->bytes};
   }
-  shm::prepare(*team_->groups[static_cast<std::size_t>(phase.group)], shm_call_, operation_);
+  shm::prepare(*team_->groups[static_cast<std::size_t>(phase.group)], part_, task_);
 }
 
 bool Run::walk(const PhaseList& list, std::size_t chunk, Step& step) {
@@ -217,8 +217,8 @@ bool Run::walk(const PhaseList& list, std::size_t chunk, Step& step) {
       prepare(list.phases[phase_], chunk);
       is_prepared_ = true;
     }
-    step = shm::advance(operation_);
-    has_moved_ = has_moved_ || operation_.has_moved;
+    step = shm::advance(task_);
+    has_moved_ = has_moved_ || task_.has_moved;
     if (step == Step::failed) {
       shm::Group& group = *team_->groups[static_cast<std::size_t>(list.phases[phase_].group)];
       team_->fail(group.broken(), group.error());
@@ -237,13 +237,13 @@ bool Run::walk(const PhaseList& list, std::size_t chunk, Step& step) {
 
 bool Run::start_across(std::size_t chunk) {
   Flight& flight = flights_[chunk % depth_];
-  flight.call = {};
-  flight.call.coll = static_cast<std::uint8_t>(plan_.across.coll);
-  flight.call.root = plan_.across.root;
+  flight.operation = {};
+  flight.operation.kind = plan_.across.kind;
+  flight.operation.root = plan_.across.root;
   flight.is_done = false;
   flight.request = nullptr;
-  describe_across(chunk, flight.call);
-  if (!is_well(team_->across.start(team_->across.context, &flight.call, &flight.request),
+  describe_across(chunk, flight.operation);
+  if (!is_well(team_->across.start(team_->across.context, as_c(flight.operation), &flight.request),
                "a collective among the leaders did not start"))
     return false;
   flight.is_done = flight.request == nullptr;  // done while it was started
@@ -252,27 +252,27 @@ bool Run::start_across(std::size_t chunk) {
   return true;
 }
 
-void Run::describe_across(std::size_t chunk, sumac_call_t& call) const {
+void Run::describe_across(std::size_t chunk, coll::Operation& operation) const {
   if (parcels_ != nullptr) {
-    parcels_->fill_across(chunk, call);
-  } else if (plan_.across.coll == Coll::allgatherv) {
+    parcels_->fill_across(chunk, operation);
+  } else if (plan_.across.kind == coll::Kind::allgatherv) {
     const std::size_t islands = team_->layout.islands.size();
     const std::size_t own = team_->gather_counts.size() - islands;
-    call.out = stage_;
-    call.out_blocks = {team_->gather_counts.data() + own, team_->gather_displacements.data() + own, 1};
-  } else if (plan_.across.coll != Coll::barrier) {
-    call.in = at(plan_.across.in, chunk);
-    call.out = at(plan_.across.out, chunk);
-    call.bytes = chunk_bytes(chunk);
-    call.fold = call_->fold;
+    operation.out = stage_;
+    operation.out_blocks = {team_->gather_counts.data() + own, team_->gather_displacements.data() + own, 1};
+  } else if (plan_.across.kind != coll::Kind::barrier) {
+    operation.in = at(plan_.across.in, chunk);
+    operation.out = at(plan_.across.out, chunk);
+    operation.bytes = chunk_bytes(chunk);
+    operation.fold = operation_->fold;
   }
 }
 
 bool Run::start_direct() {
-  direct_.call = {};
+  direct_.operation = {};
   direct_.request = nullptr;
-  if (!team_->exchange->fill_direct(direct_.call)) return true;
-  if (!is_well(team_->across.start_direct(team_->across.context, &direct_.call, &direct_.request),
+  if (!team_->exchange->fill_direct(direct_.operation)) return true;
+  if (!is_well(team_->across.start_direct(team_->across.context, as_c(direct_.operation), &direct_.request),
                "blocks between ranks of two hosts did not start"))
     return false;
   direct_.is_done = direct_.request == nullptr;
@@ -305,15 +305,15 @@ bool Run::poll_across() {
 }
 
 void Run::unpack() {
-  const auto coll = static_cast<Coll>(call_->coll);
-  if ((coll != Coll::allgather && coll != Coll::allgatherv) || stage_ == out_) return;
-  const bool is_v = coll == Coll::allgatherv;
-  const std::size_t unit = is_v ? call_->out_blocks.unit : call_->bytes;
+  const auto kind = operation_->kind;
+  if ((kind != coll::Kind::allgather && kind != coll::Kind::allgatherv) || stage_ == out_) return;
+  const bool is_v = kind == coll::Kind::allgatherv;
+  const std::size_t unit = is_v ? operation_->out_blocks.unit : operation_->bytes;
   const std::byte* from = stage_;
   for (const auto& island : team_->layout.islands)
     for (const int r : island) {
-      const std::ptrdiff_t displacement = is_v ? call_->out_blocks.displacements[r] : r;
-      const std::size_t bytes = (is_v ? as_size(call_->out_blocks.counts[r]) : 1) * unit;
+      const std::ptrdiff_t displacement = is_v ? operation_->out_blocks.displacements[r] : r;
+      const std::size_t bytes = (is_v ? as_size(operation_->out_blocks.counts[r]) : 1) * unit;
       if (bytes > 0) std::memcpy(out_ + displacement * static_cast<std::ptrdiff_t>(unit), from, bytes);
       from += bytes;
     }
@@ -324,8 +324,8 @@ Step Run::advance() {
   has_moved_ = false;
   for (;;) switch (at_) {
       case At::direct:
-        step = shm::advance(operation_);
-        has_moved_ = operation_.has_moved;
+        step = shm::advance(task_);
+        has_moved_ = task_.has_moved;
         if (step == Step::failed) team_->fail(team_->island_group->broken(), team_->island_group->error());
         return step;
       case At::launch:  // first of all: these wait for nothing on the island

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "shm/operation.hpp"
+#include "shm/task.hpp"
 #include "team/parcels.hpp"
 #include "team/schedule.hpp"
 #include "team/select.hpp"
@@ -20,7 +20,7 @@ inline constexpr std::size_t kDepthMax = 16;
 class Run {
  public:
   /// `call` is kept by address. `choice` is not Way::pass.
-  void begin(sumac_team& team, const sumac_call_t& call, const Choice& choice);
+  void begin(sumac_team& team, const coll::Operation& operation, const Choice& choice);
   /// `failed`: the team is broken and says why.
   shm::Step advance();
   /// The last advance() came back `waiting`, but not in vain.
@@ -32,7 +32,7 @@ class Run {
   enum class At : std::uint8_t { direct, launch, before, start, meanwhile, wait, after, direct_rest, finish, done };
   /// A chunk between hosts.
   struct Flight {
-    sumac_call_t call;
+    coll::Operation operation;
     void* request;
     bool is_done;
   };
@@ -49,7 +49,7 @@ class Run {
   /// True when all phases of the list are done for the chunk; otherwise `step` says what to return.
   bool walk(const PhaseList& list, std::size_t chunk, shm::Step& step);
   bool start_across(std::size_t chunk);
-  void describe_across(std::size_t chunk, sumac_call_t& call) const;
+  void describe_across(std::size_t chunk, coll::Operation& operation) const;
   /// Every rank, once: the blocks that no leader carries.
   bool start_direct();
   /// The step that `answer` of start() or test() leads to: false, and the team is broken.
@@ -59,7 +59,7 @@ class Run {
   void unpack();
 
   sumac_team* team_;
-  const sumac_call_t* call_;
+  const coll::Operation* operation_;
   Schedule plan_;
   At at_;
   bool is_prepared_;
@@ -73,9 +73,9 @@ class Run {
   const std::byte* in_;
   std::byte* out_;
   std::byte* stage_;
-  char nothing_[8];  ///< What a barrier moves.
-  shm::Call shm_call_;
-  shm::Operation operation_;
+  char nothing_[8];       ///< What a barrier moves.
+  coll::Operation part_;  ///< Of the phase that is under way inside the island.
+  shm::Task task_;
   std::array<Flight, kDepthMax> flights_;
   Parcels* parcels_;  ///< Of the collectives that have some.
   Flight direct_;

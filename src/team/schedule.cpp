@@ -5,8 +5,6 @@
 namespace sumac::team {
 namespace {
 
-using shm::Coll;
-
 /// The groups that this rank goes through inside its island, from the innermost outwards.
 struct Chain {
   std::array<Part, 2> parts{};
@@ -31,12 +29,12 @@ int root_index(const Layout& layout, const Part& part, int root) {
   return at != members.end() && *at == rank ? static_cast<int>(at - members.begin()) : -1;
 }
 
-Phase phase(const Part& part, Coll coll, int root, Where in, Where out) {
-  return {coll, static_cast<std::int16_t>(part.group), static_cast<std::int16_t>(root), in, out};
+Phase phase(const Part& part, coll::Kind kind, int root, Where in, Where out) {
+  return {kind, static_cast<std::int16_t>(part.group), static_cast<std::int16_t>(root), in, out};
 }
 
-Phase errand(const Part& part, Coll coll, Errand what) {
-  Phase made = phase(part, coll, 0, Where::none, Where::none);
+Phase errand(const Part& part, coll::Kind kind, Errand what) {
+  Phase made = phase(part, kind, 0, Where::none, Where::none);
   made.errand = what;
   return made;
 }
@@ -53,17 +51,17 @@ Schedule allreduce(const Layout& layout, const Chain& chain) {
     // The outermost group of a team of one island: everybody in it can have the result at once.
     const bool is_top = !is_wide && (s == 1 || part.of_leaders || chain.parts[s].group == layout.island_part.group);
     if (is_top) {
-      plan.before.add(phase(part, Coll::allreduce, 0, value, Where::user_out));
+      plan.before.add(phase(part, coll::Kind::allreduce, 0, value, Where::user_out));
       continue;
     }
     const bool receives = part.index == 0;
-    plan.before.add(phase(part, Coll::reduce, 0, value, receives ? Where::user_out : Where::none));
+    plan.before.add(phase(part, coll::Kind::reduce, 0, value, receives ? Where::user_out : Where::none));
     if (receives) value = Where::user_out;
   }
-  if (has_across(layout)) plan.across = {true, Coll::allreduce, 0, value, Where::user_out};
+  if (has_across(layout)) plan.across = {true, coll::Kind::allreduce, 0, value, Where::user_out};
   for (std::size_t s = chain.count; s-- > 0;)
-    if (plan.before.phases[s].coll == Coll::reduce)
-      plan.after.add(phase(chain.parts[s], Coll::bcast, 0, Where::none, Where::user_out));
+    if (plan.before.phases[s].kind == coll::Kind::reduce)
+      plan.after.add(phase(chain.parts[s], coll::Kind::bcast, 0, Where::none, Where::user_out));
   return plan;
 }
 
@@ -81,13 +79,13 @@ Schedule reduce(const Layout& layout, const Chain& chain, int root) {
     const Part& part = chain.parts[s];
     if (root_index(layout, part, root) >= 0) continue;  // in its own groups the root is served last
     const Where out = receive(part.index == 0);
-    plan.before.add(phase(part, Coll::reduce, 0, value, out));
+    plan.before.add(phase(part, coll::Kind::reduce, 0, value, out));
     if (out != Where::none) value = out;
   }
   const int root_island = layout.island_of[static_cast<std::size_t>(root)];
   if (has_across(layout)) {
     const Where out = receive(layout.island() == root_island);
-    plan.across = {true, Coll::reduce, root_island, value, out};
+    plan.across = {true, coll::Kind::reduce, root_island, value, out};
     if (out != Where::none) value = out;
   }
   for (std::size_t s = chain.count; s-- > 0;) {
@@ -95,7 +93,7 @@ Schedule reduce(const Layout& layout, const Chain& chain, int root) {
     const int at = root_index(layout, part, root);
     if (at < 0) continue;
     const Where out = receive(part.index == at);
-    plan.after.add(phase(part, Coll::reduce, at, value, out));
+    plan.after.add(phase(part, coll::Kind::reduce, at, value, out));
     if (out != Where::none) value = out;
   }
   return plan;
@@ -105,25 +103,26 @@ Schedule bcast(const Layout& layout, const Chain& chain, int root) {
   Schedule plan;
   for (std::size_t s = 0; s < chain.count; ++s)
     if (const int at = root_index(layout, chain.parts[s], root); at >= 0)
-      plan.before.add(phase(chain.parts[s], Coll::bcast, at, Where::none, Where::user_out));
+      plan.before.add(phase(chain.parts[s], coll::Kind::bcast, at, Where::none, Where::user_out));
   if (has_across(layout))
-    plan.across = {true, Coll::bcast, layout.island_of[static_cast<std::size_t>(root)], Where::none, Where::user_out};
+    plan.across = {true, coll::Kind::bcast, layout.island_of[static_cast<std::size_t>(root)], Where::none,
+                   Where::user_out};
   for (std::size_t s = chain.count; s-- > 0;)
     if (root_index(layout, chain.parts[s], root) < 0)
-      plan.after.add(phase(chain.parts[s], Coll::bcast, 0, Where::none, Where::user_out));
+      plan.after.add(phase(chain.parts[s], coll::Kind::bcast, 0, Where::none, Where::user_out));
   return plan;
 }
 
 }  // namespace
 
-Schedule schedule(const Layout& layout, Coll coll, int root, bool by_steps) {
+Schedule schedule(const Layout& layout, coll::Kind kind, int root, bool by_steps) {
   const Chain chain = chain_of(layout, by_steps);
-  switch (coll) {
-    case Coll::reduce: return reduce(layout, chain, root);
-    case Coll::bcast: return bcast(layout, chain, root);
-    case Coll::barrier: {
+  switch (kind) {
+    case coll::Kind::reduce: return reduce(layout, chain, root);
+    case coll::Kind::bcast: return bcast(layout, chain, root);
+    case coll::Kind::barrier: {
       Schedule plan = allreduce(layout, chain);
-      plan.across.coll = Coll::barrier;
+      plan.across.kind = coll::Kind::barrier;
       return plan;
     }
     default: return allreduce(layout, chain);
@@ -132,32 +131,33 @@ Schedule schedule(const Layout& layout, Coll coll, int root, bool by_steps) {
 
 Schedule schedule_allgather(const Layout& layout) {
   Schedule plan;
-  if (layout.island_part) plan.before.add(phase(layout.island_part, Coll::allgatherv, 0, Where::user_in, Where::stage));
-  if (has_across(layout)) plan.across = {true, Coll::allgatherv, 0, Where::stage, Where::stage};
-  if (layout.island_part) plan.after.add(phase(layout.island_part, Coll::bcast, 0, Where::none, Where::stage));
+  if (layout.island_part)
+    plan.before.add(phase(layout.island_part, coll::Kind::allgatherv, 0, Where::user_in, Where::stage));
+  if (has_across(layout)) plan.across = {true, coll::Kind::allgatherv, 0, Where::stage, Where::stage};
+  if (layout.island_part) plan.after.add(phase(layout.island_part, coll::Kind::bcast, 0, Where::none, Where::stage));
   return plan;
 }
 
 Schedule schedule_alltoall(const Layout& layout, bool with_counts) {
   Schedule plan;
   if (layout.island_part) {
-    if (with_counts) plan.before.add(errand(layout.island_part, Coll::allgather, Errand::counts));
-    plan.before.add(errand(layout.island_part, Coll::alltoallv, Errand::gather));
-    plan.meanwhile.add(errand(layout.island_part, Coll::alltoallv, Errand::local));
-    plan.after.add(errand(layout.island_part, Coll::alltoallv, Errand::deal));
+    if (with_counts) plan.before.add(errand(layout.island_part, coll::Kind::allgather, Errand::counts));
+    plan.before.add(errand(layout.island_part, coll::Kind::alltoallv, Errand::gather));
+    plan.meanwhile.add(errand(layout.island_part, coll::Kind::alltoallv, Errand::local));
+    plan.after.add(errand(layout.island_part, coll::Kind::alltoallv, Errand::deal));
   }
-  if (has_across(layout)) plan.across = {true, Coll::alltoallv, 0, Where::none, Where::none};
+  if (has_across(layout)) plan.across = {true, coll::Kind::alltoallv, 0, Where::none, Where::none};
   return plan;
 }
 
 Schedule schedule_reduce_scatter_block(const Layout& layout, bool by_tree) {
   Schedule plan;
   if (layout.island_part) {
-    plan.before.add(errand(layout.island_part, Coll::reduce, Errand::sum));
-    plan.after.add(errand(layout.island_part, Coll::alltoallv, Errand::deal));
+    plan.before.add(errand(layout.island_part, coll::Kind::reduce, Errand::sum));
+    plan.after.add(errand(layout.island_part, coll::Kind::alltoallv, Errand::deal));
   }
   if (has_across(layout))
-    plan.across = {true, by_tree ? Coll::allreduce : Coll::alltoallv, 0, Where::none, Where::none};
+    plan.across = {true, by_tree ? coll::Kind::allreduce : coll::Kind::alltoallv, 0, Where::none, Where::none};
   return plan;
 }
 

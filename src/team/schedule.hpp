@@ -15,7 +15,7 @@
 #include <array>
 #include <cstdint>
 
-#include "shm/call.hpp"
+#include "coll/operation.hpp"
 #include "team/layout.hpp"
 
 namespace sumac::team {
@@ -35,7 +35,7 @@ enum class Errand : std::uint8_t {
 
 /// One call on a group of the segment.
 struct Phase {
-  shm::Coll coll = shm::Coll::barrier;
+  coll::Kind kind = coll::Kind::barrier;
   std::int16_t group = -1;  ///< Number in Layout::groups.
   std::int16_t root = 0;    ///< Index in the group.
   Where in = Where::none, out = Where::none;
@@ -57,7 +57,7 @@ struct PhaseList {
 /// The phase among the leaders.
 struct AcrossPhase {
   bool takes_part = false;
-  shm::Coll coll = shm::Coll::barrier;
+  coll::Kind kind = coll::Kind::barrier;
   int root = 0;  ///< Island.
   Where in = Where::none, out = Where::none;
 };
@@ -70,7 +70,7 @@ struct Schedule {
 };
 
 /// Barrier, allreduce, reduce and bcast; `root` is a team rank. `by_steps`: level by level inside the island.
-Schedule schedule(const Layout& layout, shm::Coll coll, int root, bool by_steps);
+Schedule schedule(const Layout& layout, coll::Kind kind, int root, bool by_steps);
 
 /// Allgather and allgatherv over several islands: the island's blocks, then all islands' blocks, then all of it back.
 Schedule schedule_allgather(const Layout& layout);

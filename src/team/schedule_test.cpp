@@ -11,8 +11,6 @@
 namespace sumac::team {
 namespace {
 
-using shm::Coll;
-
 /// `hosts` hosts of `sockets` sockets with `cores` ranks each, in order of rank or one host after the other.
 std::vector<topo::Place> places(int hosts, int sockets, int cores, bool cyclic = false) {
   std::vector<topo::Place> all;
@@ -37,12 +35,12 @@ using Sum = std::map<int, int>;
 
 class Play {
  public:
-  Play(const std::vector<Layout>& all, Coll coll, int root, bool by_steps) : all_(all), coll_(coll), root_(root) {
+  Play(const std::vector<Layout>& all, coll::Kind kind, int root, bool by_steps) : all_(all), coll_(kind), root_(root) {
     for (const auto& layout : all) {
       Rank rank;
-      rank.plan = schedule(layout, coll, root, by_steps);
+      rank.plan = schedule(layout, kind, root, by_steps);
       rank.buffers[Where::user_in] = {{layout.rank, 1}};
-      if (coll == Coll::bcast && layout.rank == root) rank.buffers[Where::user_out] = {{root, 1}};
+      if (kind == coll::Kind::bcast && layout.rank == root) rank.buffers[Where::user_out] = {{root, 1}};
       ranks_.push_back(std::move(rank));
     }
   }
@@ -95,7 +93,7 @@ class Play {
     } else {
       members = all_[static_cast<std::size_t>(r)].groups[static_cast<std::size_t>(next.phase.group)].members;
     }
-    Coll coll = Coll::barrier;
+    coll::Kind kind = coll::Kind::barrier;
     int root = 0;
     std::vector<std::pair<Where, Where>> buffers;
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -106,20 +104,20 @@ class Play {
               members)
         return false;
       const auto& across = ranks_[static_cast<std::size_t>(members[i])].plan.across;
-      const Coll its = next.is_across ? across.coll : other.phase.coll;
+      const coll::Kind its = next.is_across ? across.kind : other.phase.kind;
       const int its_root = next.is_across ? across.root : other.phase.root;
       if (i == 0) {
-        coll = its;
+        kind = its;
         root = its_root;
       }
-      EXPECT_EQ(coll, its) << "members of one group disagree";
+      EXPECT_EQ(kind, its) << "members of one group disagree";
       EXPECT_EQ(root, its_root);
       buffers.emplace_back(next.is_across ? across.in : other.phase.in, next.is_across ? across.out : other.phase.out);
     }
     Sum sum;
     for (std::size_t i = 0; i < members.size(); ++i) {
       auto& rank = ranks_[static_cast<std::size_t>(members[i])];
-      if (coll == Coll::bcast) {
+      if (kind == coll::Kind::bcast) {
         if (static_cast<int>(i) == root) sum = rank.buffers[buffers[i].second];
       } else {
         for (const auto& [who, times] : rank.buffers[buffers[i].first]) sum[who] += times;
@@ -127,7 +125,7 @@ class Play {
     }
     for (std::size_t i = 0; i < members.size(); ++i) {
       auto& rank = ranks_[static_cast<std::size_t>(members[i])];
-      const bool receives = coll != Coll::reduce || static_cast<int>(i) == root;
+      const bool receives = kind != coll::Kind::reduce || static_cast<int>(i) == root;
       if (receives) {
         EXPECT_NE(buffers[i].second, Where::none);
         rank.buffers[buffers[i].second] = sum;
@@ -139,10 +137,10 @@ class Play {
 
   std::string check(int r) {
     Sum wanted;
-    if (coll_ == Coll::bcast) {
+    if (coll_ == coll::Kind::bcast) {
       wanted[root_] = 1;
     } else {
-      if (coll_ == Coll::reduce && r != root_) return {};
+      if (coll_ == coll::Kind::reduce && r != root_) return {};
       for (std::size_t k = 0; k < ranks_.size(); ++k) wanted[static_cast<int>(k)] = 1;
     }
     auto& rank = ranks_[static_cast<std::size_t>(r)];
@@ -154,7 +152,7 @@ class Play {
   }
 
   const std::vector<Layout>& all_;
-  const Coll coll_;
+  const coll::Kind coll_;
   const int root_;
   std::vector<Rank> ranks_;
 };
@@ -196,13 +194,13 @@ TEST(Schedule, EveryRankGetsEverybodysValuesOnce) {
     EXPECT_EQ(all[0].islands.size(), row.islands);
     EXPECT_EQ(all[0].has_steps, row.has_steps);
     for (const bool by_steps : {false, true}) {
-      EXPECT_EQ("", Play(all, Coll::barrier, 0, by_steps).run());
-      EXPECT_EQ("", Play(all, Coll::allreduce, 0, by_steps).run());
+      EXPECT_EQ("", Play(all, coll::Kind::barrier, 0, by_steps).run());
+      EXPECT_EQ("", Play(all, coll::Kind::allreduce, 0, by_steps).run());
       const int n = static_cast<int>(all.size());
       for (int root = 0; root<n; root += n> 20 ? 13 : 1) {
         SCOPED_TRACE(fmt::format("root {}, by steps {}", root, by_steps));
-        EXPECT_EQ("", Play(all, Coll::reduce, root, by_steps).run());
-        EXPECT_EQ("", Play(all, Coll::bcast, root, by_steps).run());
+        EXPECT_EQ("", Play(all, coll::Kind::reduce, root, by_steps).run());
+        EXPECT_EQ("", Play(all, coll::Kind::bcast, root, by_steps).run());
       }
     }
   }
@@ -250,68 +248,71 @@ TEST(Select, WaysAndReasons) {
     Question question;
     Choice choice;
   } rows[] = {
-      {"one host", one, {Coll::allreduce, 8}, {Way::host, false, Why::one_host}},
-      {"switched off", one, {Coll::allreduce, 8, true}, {Way::pass, false, Why::disabled}},
-      {"two sockets, small", sockets, {Coll::allreduce, kStepBytesMax}, {Way::host, true, Why::by_socket}},
+      {"one host", one, {coll::Kind::allreduce, 8}, {Way::host, false, Why::one_host}},
+      {"switched off", one, {coll::Kind::allreduce, 8, true}, {Way::pass, false, Why::disabled}},
+      {"two sockets, small", sockets, {coll::Kind::allreduce, kStepBytesMax}, {Way::host, true, Why::by_socket}},
       {"two sockets, large",
        sockets,
-       {Coll::allreduce, kStepBytesMax + 1},
+       {coll::Kind::allreduce, kStepBytesMax + 1},
        {Way::host, false, Why::too_large_by_socket}},
       {"two sockets, large, asked for",
        sockets,
-       {Coll::bcast, 1 << 20, false, Steps::always},
+       {coll::Kind::bcast, 1 << 20, false, Steps::always},
        {Way::host, true, Why::by_socket}},
-      {"two sockets, not wanted", sockets, {Coll::barrier, 0, false, Steps::never}, {Way::host, false, Why::one_host}},
-      {"two sockets, more ranks than processors", crowded, {Coll::barrier, 0}, {Way::host, false, Why::crowded}},
-      {"no leaders in an alltoall", sockets, {Coll::alltoall, 8}, {Way::host, false, Why::one_host}},
+      {"two sockets, not wanted",
+       sockets,
+       {coll::Kind::barrier, 0, false, Steps::never},
+       {Way::host, false, Why::one_host}},
+      {"two sockets, more ranks than processors", crowded, {coll::Kind::barrier, 0}, {Way::host, false, Why::crowded}},
+      {"no leaders in an alltoall", sockets, {coll::Kind::alltoall, 8}, {Way::host, false, Why::one_host}},
       {"several hosts",
        hosts,
-       {Coll::bcast, 8, false, Steps::automatic, Across::next},
+       {coll::Kind::bcast, 8, false, Steps::automatic, Across::next},
        {Way::leaders, false, Why::across_next}},
       {"several hosts and a tree",
        hosts,
-       {Coll::bcast, 8, false, Steps::automatic, Across::tree},
+       {coll::Kind::bcast, 8, false, Steps::automatic, Across::tree},
        {Way::tree, false, Why::across_tree}},
-      {"several hosts, nobody between them", hosts, {Coll::bcast, 8}, {Way::pass, false, Why::no_across}},
+      {"several hosts, nobody between them", hosts, {coll::Kind::bcast, 8}, {Way::pass, false, Why::no_across}},
       {"alltoall over hosts",
        hosts,
-       {Coll::alltoall, 8, false, Steps::automatic, Across::tree},
+       {coll::Kind::alltoall, 8, false, Steps::automatic, Across::tree},
        {Way::pass, false, Why::no_hierarchy}},
       {"alltoall over hosts, a block at the limit",
        exchange,
-       {Coll::alltoall, 64, false, Steps::automatic, Across::next},
+       {coll::Kind::alltoall, 64, false, Steps::automatic, Across::next},
        {Way::leaders, false, Why::by_leaders}},
       {"alltoall over hosts, a block beyond it",
        exchange,
-       {Coll::alltoall, 65, false, Steps::automatic, Across::next},
+       {coll::Kind::alltoall, 65, false, Steps::automatic, Across::next},
        {Way::pass, false, Why::no_hierarchy}},
       {"alltoallv over hosts, block by block",
        exchange,
-       {Coll::alltoallv, 0, false, Steps::automatic, Across::next},
+       {coll::Kind::alltoallv, 0, false, Steps::automatic, Across::next},
        {Way::leaders, false, Why::some_direct}},
       {"alltoallv over hosts, not wanted",
        hosts,
-       {Coll::alltoallv, 0, false, Steps::automatic, Across::next},
+       {coll::Kind::alltoallv, 0, false, Steps::automatic, Across::next},
        {Way::pass, false, Why::no_hierarchy}},
       {"alltoall over hosts of one rank",
        lone_exchange,
-       {Coll::alltoall, 8, false, Steps::automatic, Across::next},
+       {coll::Kind::alltoall, 8, false, Steps::automatic, Across::next},
        {Way::pass, false, Why::nothing_inside}},
       {"reduce_scatter_block over hosts",
        hosts,
-       {Coll::reduce_scatter_block, 8, false, Steps::automatic, Across::next},
+       {coll::Kind::reduce_scatter_block, 8, false, Steps::automatic, Across::next},
        {Way::leaders, false, Why::across_next}},
       {"reduce_scatter_block over hosts and a tree",
        hosts,
-       {Coll::reduce_scatter_block, 8, false, Steps::automatic, Across::tree},
+       {coll::Kind::reduce_scatter_block, 8, false, Steps::automatic, Across::tree},
        {Way::tree, false, Why::across_tree}},
       {"a rank per host",
        lone,
-       {Coll::allreduce, 8, false, Steps::automatic, Across::next},
+       {coll::Kind::allreduce, 8, false, Steps::automatic, Across::next},
        {Way::pass, false, Why::nothing_inside}},
       {"a rank per host and a tree",
        lone,
-       {Coll::allreduce, 8, false, Steps::automatic, Across::tree},
+       {coll::Kind::allreduce, 8, false, Steps::automatic, Across::tree},
        {Way::tree, false, Why::across_tree}},
   };
   for (const auto& row : rows) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "shm/call.hpp"
+#include "coll/operation.hpp"
 #include "team/options.hpp"
 
 namespace sumac::team {
@@ -44,7 +44,7 @@ struct Shape {
 };
 
 struct Question {
-  shm::Coll coll = shm::Coll::barrier;
+  coll::Kind kind = coll::Kind::barrier;
   std::size_t bytes = 0;  ///< Call::bytes; allgatherv: of the largest block.
   bool disabled = false;
   Steps steps = Steps::automatic;

@@ -59,7 +59,7 @@ std::string measure(World& world) {
   call.bytes = sizeof in;
   call.fold = &fold;
   for (int round = 0; round < kRounds; ++round) {
-    const auto shm_ns = ns_of_one([&] { (void)shm::run(*team->island_group, as_shm(call)); });
+    const auto shm_ns = ns_of_one([&] { (void)shm::run(*team->island_group, operation_of(call)); });
     const auto team_ns = ns_of_one([&] { (void)sumac_team_run(team, &call); });
     by_shm.push_back(shm_ns);
     by_team.push_back(team_ns);

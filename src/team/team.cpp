@@ -7,6 +7,9 @@
 #include "team/c_types.hpp"
 
 using sumac::Errc;
+using sumac::coll::Fold;
+using sumac::coll::Kind;
+using sumac::coll::Operation;
 using sumac::team::Across;
 using sumac::team::Choice;
 
@@ -38,40 +41,40 @@ void sumac_team::look_at_board() {
   fail(static_cast<Errc>(board->code), board->text);
 }
 
-Choice sumac_team::choose(int coll, std::size_t bytes, std::size_t across_bytes, const sumac_fold_t* fold) const {
+Choice sumac_team::choose(Kind kind, std::size_t bytes, std::size_t across_bytes, const Fold* fold) const {
   sumac::team::Question question;
-  question.coll = static_cast<sumac::shm::Coll>(coll);
+  question.kind = kind;
   question.bytes = bytes;
-  question.disabled = options->options.disabled()[static_cast<std::size_t>(coll)];
+  question.disabled = options->options.disabled[index_of(kind)];
   question.steps = options->options.steps;
   if (has_across && across.way != nullptr && !question.disabled) {
-    // What would be started: an allgather's islands have blocks of different sizes.
-    const int started = coll == SUMAC_COLL_ALLGATHER ? SUMAC_COLL_ALLGATHERV : coll;
-    question.across = static_cast<Across>(across.way(across.context, started, across_bytes, fold));
-    if (coll == SUMAC_COLL_ALLTOALLV && across.start_direct == nullptr) question.across = Across::none;
+    // An allgather is started as an allgatherv, since islands have blocks of different sizes.
+    const auto started = static_cast<int>(kind == Kind::allgather ? Kind::allgatherv : kind);
+    question.across = static_cast<Across>(across.way(across.context, started, across_bytes, sumac::team::as_c(fold)));
+    if (kind == Kind::alltoallv && across.start_direct == nullptr) question.across = Across::none;
   }
   return sumac::team::choose(shape, question);
 }
 
-Choice sumac_team::choose(const sumac_call_t& call) const {
-  std::size_t bytes = call.bytes, across_bytes = call.bytes;
-  if (call.coll == SUMAC_COLL_ALLGATHER || call.coll == SUMAC_COLL_REDUCE_SCATTER_BLOCK)
-    across_bytes = call.bytes * static_cast<std::size_t>(layout.size);
-  if (call.coll == SUMAC_COLL_ALLGATHERV) {
+Choice sumac_team::choose(const Operation& operation) const {
+  std::size_t bytes = operation.bytes, across_bytes = operation.bytes;
+  if (operation.kind == Kind::allgather || operation.kind == Kind::reduce_scatter_block)
+    across_bytes = operation.bytes * static_cast<std::size_t>(layout.size);
+  if (operation.kind == Kind::allgatherv) {
     std::int64_t units = 0;
     int largest = 0;
     for (int r = 0; r < layout.size; ++r) {
-      units += call.out_blocks.counts[r];
-      largest = std::max(largest, call.out_blocks.counts[r]);
+      units += operation.out_blocks.counts[r];
+      largest = std::max(largest, operation.out_blocks.counts[r]);
     }
-    bytes = static_cast<std::size_t>(largest) * call.out_blocks.unit;
-    across_bytes = static_cast<std::size_t>(units) * call.out_blocks.unit;
+    bytes = static_cast<std::size_t>(largest) * operation.out_blocks.unit;
+    across_bytes = static_cast<std::size_t>(units) * operation.out_blocks.unit;
   }
-  // Bytes, not units: a rank's type is its own affair, and all ranks decide alike.
-  if ((call.coll == SUMAC_COLL_ALLGATHER || call.coll == SUMAC_COLL_ALLGATHERV) && layout.islands.size() > 1 &&
+  // Bytes are compared, not units: the units of a rank's type are its own affair, and all ranks must decide alike.
+  if ((operation.kind == Kind::allgather || operation.kind == Kind::allgatherv) && layout.islands.size() > 1 &&
       across_bytes > INT32_MAX)
     return {sumac::team::Way::pass, false, sumac::team::Why::too_many_bytes};
-  return choose(call.coll, bytes, across_bytes, call.fold);
+  return choose(operation.kind, bytes, across_bytes, operation.fold);
 }
 
 void sumac_team_destroy(sumac_team_t* team) { delete team; }

@@ -23,7 +23,7 @@
 /// A posted or persistent operation.
 struct sumac_op {
   sumac_team* team = nullptr;
-  sumac_call_t call{};
+  sumac::coll::Operation operation{};
   sumac::team::Choice choice;
   sumac_op_done_t done = nullptr;
   void* user = nullptr;
@@ -91,6 +91,7 @@ struct sumac_team {
   void fail(sumac::Errc code, std::string_view why);
   /// Has another rank of this host failed? Then so have we.
   void look_at_board();
-  sumac::team::Choice choose(int coll, std::size_t bytes, std::size_t across_bytes, const sumac_fold_t* fold) const;
-  sumac::team::Choice choose(const sumac_call_t& call) const;
+  sumac::team::Choice choose(sumac::coll::Kind kind, std::size_t bytes, std::size_t across_bytes,
+                             const sumac::coll::Fold* fold) const;
+  sumac::team::Choice choose(const sumac::coll::Operation& operation) const;
 };

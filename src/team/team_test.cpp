@@ -12,17 +12,17 @@ namespace sumac::team {
 namespace {
 
 using shm::Ask;
-using shm::Coll;
+
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) { return reinterpret_cast<const sumac_call_t*>(&exercise.call()); }
+const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
 
 /// Reductions that are the same in whatever order they are done: several levels do not keep the order of ranks.
 constexpr std::size_t kExact[] = {0, 3, 5, 6};
 
 Ask random_ask(Random& shared, int size, std::size_t bytes_max) {
   Ask ask;
-  ask.coll = static_cast<Coll>(shared.below(kColls));
+  ask.kind = static_cast<coll::Kind>(shared.below(coll::kKinds));
   // Small ones, ones around a chunk, and anything.
   const std::uint64_t kind = shared.below(4);
   ask.bytes = kind == 0 ? shared.below(5) * 8 : kind == 1 ? 1000 + shared.below(60) : shared.below(bytes_max);
@@ -141,7 +141,7 @@ TEST(Team, ChunksOfALargeCollectiveOverlapBetweenHosts) {
   EXPECT_EQ("", as_threads(4, 5, [&](World& world) -> std::string {
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
               if (team == nullptr) return world.why;
-              Exercise exercise({.coll = Coll::allreduce, .bytes = 20000, .seed = 3}, 4, world.rank);
+              Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 20000, .seed = 3}, 4, world.rank);
               if (sumac_team_run(team, c_call(exercise)) != SUMAC_TEAM_OK) return sumac_team_error(team);
               int me = 0;
               if (sumac_team_leaders(team, &me) != 2) return "not two leaders";
@@ -316,7 +316,8 @@ TEST(Team, ALargePostedOperationTellsThatItComesForward) {
   EXPECT_EQ("", as_threads(2, 8, [&](World& world) -> std::string {
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
               if (team == nullptr) return world.why;
-              Exercise exercise({.coll = Coll::bcast, .bytes = 8 << 20}, 2, world.rank);  // more than there is room for
+              Exercise exercise({.kind = coll::Kind::bcast, .bytes = 8 << 20}, 2,
+                                world.rank);  // more than there is room for
               sumac_op_t* op = nullptr;
               const unsigned before = sumac_team_moves(team);
               if (sumac_team_post(team, c_call(exercise), nullptr, nullptr, &op) != SUMAC_TEAM_OK) return "not posted";
@@ -436,7 +437,8 @@ TEST(Team, ThousandsComeAndGoAndLeaveNothing) {
     for (int i = 0; i < 1500; ++i) {
       sumac_team_t* team = world.create(world.spec(places, as_c(options)));
       if (team == nullptr) return world.why;
-      Exercise exercise({.coll = Coll::allreduce, .bytes = 8, .seed = static_cast<std::uint64_t>(i)}, 2, world.rank);
+      Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 8, .seed = static_cast<std::uint64_t>(i)}, 2,
+                        world.rank);
       if (sumac_team_run(team, c_call(exercise)) != SUMAC_TEAM_OK) return sumac_team_error(team);
       if (const auto fault = exercise.check(); !fault.empty()) return fault;
       living.push_back(team);

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "shm/operation.hpp"
+#include "shm/task.hpp"
 #include "shm/test_ranks.hpp"
 #include "team/c_types.hpp"
 #include "team/options_handle.hpp"
@@ -99,10 +99,10 @@ class SlowAcross {
       return static_cast<SlowAcross*>(self)->why_not_tree(bytes, fold);
     };
     table.start = [](void* self, const sumac_call_t* call, void** request) {
-      return static_cast<SlowAcross*>(self)->start(*call, request);
+      return static_cast<SlowAcross*>(self)->start(operation_of(*call), request);
     };
     table.start_direct = [](void* self, const sumac_call_t* call, void** request) {
-      return static_cast<SlowAcross*>(self)->start_direct(*call, request);
+      return static_cast<SlowAcross*>(self)->start_direct(operation_of(*call), request);
     };
     table.test = [](void* self, void* request) {
       return static_cast<SlowAcross*>(self)->test(static_cast<Request*>(request));
@@ -120,7 +120,7 @@ class SlowAcross {
     return fold != nullptr && fold->function != nullptr ? "no such type" : "";
   }
   struct Request {
-    const sumac_call_t* call;
+    const coll::Operation* operation;
     std::uint64_t number;
     std::uint64_t looks;
     bool is_posted;
@@ -138,8 +138,9 @@ class SlowAcross {
     }
     return ++slept_in_row_ % (in_vain + 1) == 0 ? 1 : 0;
   }
-  int start(const sumac_call_t& call, void** request) {
-    auto made = std::make_unique<Request>(Request{&call, number_++, looks_least + random_.below(12), false, {}, {}});
+  int start(const coll::Operation& operation, void** request) {
+    auto made =
+        std::make_unique<Request>(Request{&operation, number_++, looks_least + random_.below(12), false, {}, {}});
     *request = made.get();
     requests_.push_back(std::move(made));
     looks.push_back(0);
@@ -147,11 +148,11 @@ class SlowAcross {
     most_in_flight = std::max(most_in_flight, static_cast<int>(requests_.size()));
     return 0;
   }
-  int start_direct(const sumac_call_t& call, void** request) {
-    auto made = std::make_unique<Request>(Request{&call, 0, 0, false, {}, {}});
+  int start_direct(const coll::Operation& operation, void** request) {
+    auto made = std::make_unique<Request>(Request{&operation, 0, 0, false, {}, {}});
     for (int r = 0; r < ranks; ++r) {
-      if (call.in_blocks.counts[r] > 0) made->sends.push_back(r);
-      if (call.out_blocks.counts[r] > 0) made->gets.push_back(r);
+      if (operation.in_blocks.counts[r] > 0) made->sends.push_back(r);
+      if (operation.out_blocks.counts[r] > 0) made->gets.push_back(r);
     }
     if (made->sends.empty() && made->gets.empty()) std::abort();  // then nobody asks for it
     ++directs;
@@ -159,27 +160,27 @@ class SlowAcross {
     requests_.push_back(std::move(made));
     return 0;
   }
-  bool send_one(const sumac_call_t& call, int to) {
+  bool send_one(const coll::Operation& operation, int to) {
     Common::Mail& box = common_.mail[rank_][to];
     if (box.length.load(std::memory_order_acquire) != 0) return false;
-    const std::size_t bytes = as_shm(call).in_blocks.bytes(to);
+    const std::size_t bytes = operation.in_blocks.bytes(to);
     if (bytes > kMailBytes) std::abort();
-    std::memcpy(box.data, static_cast<const std::byte*>(call.in) + as_shm(call).in_blocks.offset(to), bytes);
+    std::memcpy(box.data, static_cast<const std::byte*>(operation.in) + operation.in_blocks.offset(to), bytes);
     box.length.store(bytes, std::memory_order_release);
     return true;
   }
-  bool get_one(const sumac_call_t& call, int from) {
+  bool get_one(const coll::Operation& operation, int from) {
     Common::Mail& box = common_.mail[from][rank_];
     const std::uint64_t length = box.length.load(std::memory_order_acquire);
     if (length == 0) return false;
-    if (length != as_shm(call).out_blocks.bytes(from)) std::abort();
-    std::memcpy(static_cast<std::byte*>(call.out) + as_shm(call).out_blocks.offset(from), box.data, length);
+    if (length != operation.out_blocks.bytes(from)) std::abort();
+    std::memcpy(static_cast<std::byte*>(operation.out) + operation.out_blocks.offset(from), box.data, length);
     box.length.store(0, std::memory_order_release);
     return true;
   }
   int test_direct(Request* request) {
-    std::erase_if(request->sends, [&](int r) { return send_one(*request->call, r); });
-    std::erase_if(request->gets, [&](int r) { return get_one(*request->call, r); });
+    std::erase_if(request->sends, [&](int r) { return send_one(*request->operation, r); });
+    std::erase_if(request->gets, [&](int r) { return get_one(*request->operation, r); });
     return request->sends.empty() && request->gets.empty() ? drop(request, 0) : SUMAC_TEAM_PENDING;
   }
   Common::Slot& slot(const Request& request) { return common_.slots[request.number % kSlots]; }
@@ -192,41 +193,42 @@ class SlowAcross {
   std::size_t part(int leader) const {
     return static_cast<std::size_t>(leader) * (kSlotBytes / static_cast<std::size_t>(leaders_));
   }
-  static std::size_t own_bytes(const sumac_call_t& call, int me) {
-    if (call.coll == SUMAC_COLL_ALLTOALLV) return 0;
-    return call.coll == SUMAC_COLL_ALLGATHERV ? as_shm(call).out_blocks.bytes(me) : call.bytes;
+  static std::size_t own_bytes(const coll::Operation& operation, int me) {
+    if (operation.kind == coll::Kind::alltoallv) return 0;
+    return operation.kind == coll::Kind::allgatherv ? operation.out_blocks.bytes(me) : operation.bytes;
   }
   void post(Request& request) {
-    const sumac_call_t& call = *request.call;
+    const coll::Operation& operation = *request.operation;
     std::byte* mine = slot(request).data[me_];
-    const void* from = call.in != nullptr ? call.in : call.out;
-    if (call.coll == SUMAC_COLL_ALLGATHERV)
-      from = static_cast<std::byte*>(call.out) + as_shm(call).out_blocks.offset(me_);
-    if (call.coll == SUMAC_COLL_BCAST) from = call.out;
-    for (int l = 0; call.coll == SUMAC_COLL_ALLTOALLV && l < leaders_; ++l) {
-      const std::size_t bytes = as_shm(call).in_blocks.bytes(l);
+    const void* from = operation.in != nullptr ? operation.in : operation.out;
+    if (operation.kind == coll::Kind::allgatherv)
+      from = static_cast<std::byte*>(operation.out) + operation.out_blocks.offset(me_);
+    if (operation.kind == coll::Kind::bcast) from = operation.out;
+    for (int l = 0; operation.kind == coll::Kind::alltoallv && l < leaders_; ++l) {
+      const std::size_t bytes = operation.in_blocks.bytes(l);
       if (bytes > part(1)) std::abort();
-      std::memcpy(mine + part(l), static_cast<const std::byte*>(call.in) + as_shm(call).in_blocks.offset(l), bytes);
+      std::memcpy(mine + part(l), static_cast<const std::byte*>(operation.in) + operation.in_blocks.offset(l), bytes);
     }
-    if (own_bytes(call, me_) > kSlotBytes) std::abort();
-    if (own_bytes(call, me_) > 0) std::memcpy(mine, from, own_bytes(call, me_));
+    if (own_bytes(operation, me_) > kSlotBytes) std::abort();
+    if (own_bytes(operation, me_) > 0) std::memcpy(mine, from, own_bytes(operation, me_));
     slot(request).posted[me_].store(request.number + 1, std::memory_order_release);
     request.is_posted = true;
   }
   void collect(Request& request) {
-    const sumac_call_t& call = *request.call;
-    auto* out = static_cast<std::byte*>(call.out);
+    const coll::Operation& operation = *request.operation;
+    auto* out = static_cast<std::byte*>(operation.out);
     Common::Slot& from = slot(request);
-    if (call.coll == SUMAC_COLL_BCAST && me_ != call.root) std::memcpy(out, from.data[call.root], call.bytes);
-    if (call.coll == SUMAC_COLL_ALLREDUCE || (call.coll == SUMAC_COLL_REDUCE && me_ == call.root)) {
-      std::memcpy(out, from.data[0], call.bytes);
-      const shm::Fold& fold = *as_shm(call.fold);
-      for (int l = 1; l < leaders_; ++l) fold.combine(out, out, from.data[l], call.bytes / fold.element_bytes);
+    if (operation.kind == coll::Kind::bcast && me_ != operation.root)
+      std::memcpy(out, from.data[operation.root], operation.bytes);
+    if (operation.kind == coll::Kind::allreduce || (operation.kind == coll::Kind::reduce && me_ == operation.root)) {
+      std::memcpy(out, from.data[0], operation.bytes);
+      const coll::Fold& fold = *operation.fold;
+      for (int l = 1; l < leaders_; ++l) fold.combine(out, out, from.data[l], operation.bytes / fold.element_bytes);
     }
-    for (int l = 0; call.coll == SUMAC_COLL_ALLTOALLV && l < leaders_; ++l)
-      std::memcpy(out + as_shm(call).out_blocks.offset(l), from.data[l] + part(me_), as_shm(call).out_blocks.bytes(l));
-    for (int l = 0; call.coll == SUMAC_COLL_ALLGATHERV && l < leaders_; ++l)
-      std::memcpy(out + as_shm(call).out_blocks.offset(l), from.data[l], own_bytes(call, l));
+    for (int l = 0; operation.kind == coll::Kind::alltoallv && l < leaders_; ++l)
+      std::memcpy(out + operation.out_blocks.offset(l), from.data[l] + part(me_), operation.out_blocks.bytes(l));
+    for (int l = 0; operation.kind == coll::Kind::allgatherv && l < leaders_; ++l)
+      std::memcpy(out + operation.out_blocks.offset(l), from.data[l], own_bytes(operation, l));
   }
   int test(Request* request) {
     if (!request->sends.empty() || !request->gets.empty()) return test_direct(request);
@@ -239,11 +241,11 @@ class SlowAcross {
       post(*request);
     }
     if (request->looks > 0) return --request->looks, SUMAC_TEAM_PENDING;
-    const sumac_call_t& call = *request->call;
-    const bool needs_root = call.coll == SUMAC_COLL_BCAST;
-    const bool needs_all = !needs_root && (call.coll != SUMAC_COLL_REDUCE || me_ == call.root);
+    const coll::Operation& operation = *request->operation;
+    const bool needs_root = operation.kind == coll::Kind::bcast;
+    const bool needs_all = !needs_root && (operation.kind != coll::Kind::reduce || me_ == operation.root);
     if (needs_all && !all(at.posted, request->number + 1)) return SUMAC_TEAM_PENDING;
-    if (needs_root && at.posted[call.root].load(std::memory_order_acquire) < request->number + 1)
+    if (needs_root && at.posted[operation.root].load(std::memory_order_acquire) < request->number + 1)
       return SUMAC_TEAM_PENDING;
     collect(*request);
     at.finished[me_].store(request->number + 1, std::memory_order_release);

@@ -8,18 +8,17 @@
 namespace sumac::team {
 namespace {
 
-using shm::Coll;
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) { return reinterpret_cast<const sumac_call_t*>(&exercise.call()); }
+const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
 
 /// What one thread does on its team: blocking ones, posted ones that it tests, and posted ones that the helper
 /// finishes.
 std::string work(sumac_team_t* team, int rank, int size, std::uint64_t seed, bool with_helper) {
   Random shared(seed);
   for (int i = 0; i < 150; ++i) {
-    const auto coll = static_cast<Coll>(shared.below(kColls));
-    const Exercise exercise({.coll = coll,
+    const auto coll = static_cast<coll::Kind>(shared.below(coll::kKinds));
+    const Exercise exercise({.kind = coll,
                              .bytes = 8 * shared.below(200),
                              .root = static_cast<int>(shared.below(2)),
                              .seed = shared.next()},
@@ -107,8 +106,8 @@ TEST(Threads, ProgressFromInsideAWaitIsHarmless) {
                 sumac_op_t* op = nullptr;
                 int posted = SUMAC_TEAM_PENDING;
               } hook;
-              hook.exercise =
-                  std::make_unique<Exercise>(shm::Ask{.coll = Coll::allreduce, .bytes = 64, .seed = 9}, 2, world.rank);
+              hook.exercise = std::make_unique<Exercise>(
+                  shm::Ask{.kind = coll::Kind::allreduce, .bytes = 64, .seed = 9}, 2, world.rank);
               hook.told = &world.common.notes[0];
               auto spec = world.spec(places, as_c(options));
               spec.progress_context = &hook;

@@ -11,7 +11,6 @@
 namespace sumac::team {
 namespace {
 
-using shm::Coll;
 using shm::Exercise;
 
 /// As after `sumac tune`, whatever the number of processors.
@@ -56,9 +55,8 @@ TEST(Tuning, AFileOfMeasuredChoicesIsApplied) {
           return explained(refused);
         if (allreduce_by(refused, 1 << 20) != allreduce_by(built_in, 1 << 20)) return explained(refused);
         for (sumac_team_t* team : {flat, steps, refused}) {
-          Exercise exercise({.coll = Coll::allreduce, .bytes = 6000, .seed = 3}, 3, world.rank);
-          if (sumac_team_run(team, reinterpret_cast<const sumac_call_t*>(&exercise.call())) != SUMAC_TEAM_OK)
-            return sumac_team_error(team);
+          Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 6000, .seed = 3}, 3, world.rank);
+          if (sumac_team_run(team, as_c(exercise.operation())) != SUMAC_TEAM_OK) return sumac_team_error(team);
           if (const auto fault = exercise.check(); !fault.empty()) return fault;
         }
         world.meet();

@@ -6,15 +6,15 @@
 #include <cstdint>
 
 #include "base/result.hpp"
+#include "coll/operation.hpp"
 #include "shm/algorithms.hpp"
-#include "shm/call.hpp"
 #include "shm/group.hpp"
 
 namespace sumac::shm {
 
-struct Operation {
+struct Task {
   Group* group;
-  const Call* call;  ///< Must live until the operation is done.
+  const coll::Operation* operation;  ///< Must live until the operation is done.
   const Algorithm* algorithm;
   std::uint32_t polls;  ///< How often a step may look for something before it returns `waiting`.
   std::uint32_t idle;   ///< advance() has found nothing so many times.
@@ -30,16 +30,16 @@ struct Operation {
 };
 
 /// Picks the algorithm. `call` is kept by address.
-void prepare(Group& group, const Call& call, Operation& op) noexcept;
+void prepare(Group& group, const coll::Operation& operation, Task& task) noexcept;
 
 /// One step; never blocks. After `done` it may be called again and says `done` again.
-Step advance(Operation& op) noexcept;
+Step advance(Task& task) noexcept;
 
 /// Blocks until the prepared operation (not yet advanced, or in the middle) is done. Errc::lost and the like: the group's
 /// error().
-Errc wait(Operation& op) noexcept;
+Errc wait(Task& task) noexcept;
 
 /// prepare() and wait() in one: the hot path.
-Errc run(Group& group, const Call& call) noexcept;
+Errc run(Group& group, const coll::Operation& operation) noexcept;
 
 }  // namespace sumac::shm

@@ -1,0 +1,63 @@
+#pragma once
+// The one record of a collective: its kind and its buffers, in bytes. The team, shared memory and what goes between hosts pass it by
+// reference and keep what they know besides in records of their own. Every member of a group posts operations of the same kind, size, fold
+// and root in the same order; only the buffers, and the counts of an alltoallv, are a member's own.
+#include <cstddef>
+#include <cstdint>
+
+#include "base/types.hpp"
+#include "coll/collective.hpp"
+#include "reduce/reduce.hpp"
+
+namespace sumac::coll {
+
+/// How two vectors become one: out[i] = a[i] op b[i]. `out` may be `a` or `b`, but must not overlap them otherwise.
+/// The lower rank's values are always `a`.
+struct Fold {
+  std::size_t element_bytes = 1;
+  reduce::Kernel kernel{};  ///< If it is set it is used; otherwise:
+  void (*function)(const Fold&, void* out, const void* a, const void* b, std::size_t count) = nullptr;
+  const void* context = nullptr;  ///< For `function`.
+  Dtype dtype =
+      Dtype::null;          ///< What the tree knows the fold by; null where it is `function`, which stays inside hosts
+  Op op = Op::null;         ///< and among their leaders.
+  Dtype tag = Dtype::null;  ///< MINLOC and MAXLOC only.
+
+  void combine(void* out, const void* a, const void* b, std::size_t count) const {
+    if (kernel) [[likely]]
+      return kernel.combine(out, a, b, count);
+    function(*this, out, a, b, count);
+  }
+};
+
+/// The blocks of a v-form: block i has counts[i] * unit bytes and begins displacements[i] * unit bytes into the buffer.
+struct Blocks {
+  const int* counts = nullptr;
+  const int* displacements = nullptr;
+  std::size_t unit = 1;
+
+  std::size_t bytes(int i) const { return static_cast<std::size_t>(counts[i]) * unit; }
+  std::ptrdiff_t offset(int i) const {
+    return static_cast<std::ptrdiff_t>(displacements[i]) * static_cast<std::ptrdiff_t>(unit);
+  }
+};
+
+/// `in` of a member whose contribution lies where its result goes, in MPI's sense (allgather: in its block of `out`;
+/// reduce: at the root only; alltoall(v): the blocks of `out` are replaced). in == out means the same. A member that gives nothing and is
+/// not in place passes any other address.
+inline constexpr const void* kInPlace = nullptr;
+
+struct Operation {
+  Kind kind = Kind::barrier;
+  int root = 0;                ///< Index in the group, of the kinds that have a root.
+  const void* in = kInPlace;   ///< bcast: ignored; `out` is the buffer at every member.
+  void* out = nullptr;         ///< reduce: ignored but at the root.
+  std::size_t bytes = 0;       ///< Of the vector, or of one block (Collective::gives and keeps); 0 of the sized forms.
+  const Fold* fold = nullptr;  ///< Reductions. `bytes` is a multiple of fold->element_bytes.
+  Blocks in_blocks{};          ///< alltoallv.
+  Blocks out_blocks{};         ///< allgatherv (the counts are the same at every member) and alltoallv.
+
+  bool in_place() const { return in == kInPlace || in == out; }
+};
+
+}  // namespace sumac::coll

@@ -1,0 +1,98 @@
+#include "shm/task.hpp"
+
+#include "shm/rounds.hpp"
+
+namespace sumac::shm {
+
+namespace {
+
+/// advance() asks whether everybody lives once in so many fruitless steps.
+constexpr std::uint32_t kIdleStepsPerLook = 256;
+
+void prepare_for(Group& group, const coll::Operation& operation, Task& task, std::uint32_t polls) noexcept {
+  task.group = &group;
+  task.operation = &operation;
+  task.algorithm = group.tuning().pick(operation.kind, selection_bytes(operation, group.size()));
+  task.polls = polls;
+  task.idle = 0;
+  task.has_moved = false;
+  task.is_elsewhere = false;
+  start_over(task);
+}
+
+}  // namespace
+
+void prepare(Group& group, const coll::Operation& operation, Task& task) noexcept {
+  prepare_for(group, operation, task, 1);
+}
+
+Step advance(Task& task) noexcept {
+  if (task.phase == kPhaseDone) return Step::done;
+  if (task.group->broken() != Errc::ok) [[unlikely]]
+    return Step::failed;
+  task.has_moved = false;
+  const Step step = task.algorithm->step(task);
+  if (step != Step::waiting || task.has_moved) return step;
+  if (++task.idle % kIdleStepsPerLook == 0 && task.group->look_for_dead_now_and_then() != Errc::ok) return Step::failed;
+  return Step::waiting;
+}
+
+namespace {
+
+/// For a rank among too many: true if its core is of no use to anybody else just now, and it has looked on a little.
+bool looked_on(const Task& task, std::uint32_t& looks) noexcept {
+  if (!task.is_elsewhere || ++looks % kLooksElsewhere == 0) return false;
+  cpu_relax();
+  return true;
+}
+
+[[gnu::noinline]] Errc wait_out(Task& task) noexcept {
+  Group& group = *task.group;
+  task.polls = group.waiting().crowded() ? kPollsCrowded : kPollsAlone;
+  Patience patience(group.waiting());
+  for (std::uint32_t looks = 0;;) {
+    bool look = false;
+    if (!looked_on(task, looks)) {
+      if (group.waiting().crowded()) group.crowd().note_here();
+      look = patience.pause();
+    }
+    // Progress may have called back into this very operation, or found out that the group is broken.
+    if (task.phase == kPhaseDone) return Errc::ok;
+    if (group.broken() != Errc::ok) return group.broken();
+    task.is_elsewhere = false;
+    const Step step = task.algorithm->step(task);
+    if (step == Step::done) {
+      if (coll::collective(task.operation->kind).waits_for_all) group.crowd().spread_now_and_then();
+      return Errc::ok;
+    }
+    if (step == Step::failed) return group.broken();
+    if (look && group.look_for_dead() != Errc::ok) {
+      // It may have come this far before it died: what is complete is complete.
+      return task.algorithm->step(task) == Step::done ? Errc::ok : group.broken();
+    }
+  }
+}
+
+}  // namespace
+
+Errc wait(Task& task) noexcept {
+  if (task.phase == kPhaseDone) return Errc::ok;
+  if (task.group->broken() != Errc::ok) [[unlikely]]
+    return task.group->broken();
+  task.polls = task.group->polls();
+  if (task.algorithm->step(task) == Step::done) [[likely]]
+    return Errc::ok;
+  return wait_out(task);
+}
+
+Errc run(Group& group, const coll::Operation& operation) noexcept {
+  if (group.broken() != Errc::ok) [[unlikely]]
+    return group.broken();
+  Task task;
+  prepare_for(group, operation, task, group.polls());
+  if (task.algorithm->step(task) == Step::done) [[likely]]
+    return Errc::ok;
+  return wait_out(task);
+}
+
+}  // namespace sumac::shm
