@@ -43,7 +43,7 @@ include(GoogleTest)
 # Which folder may use which: the whole architecture in one table (docs/architecture.md draws it).
 set(SUMAC_MAY_base "")
 set(SUMAC_MAY_wire base)
-set(SUMAC_MAY_topo base)
+set(SUMAC_MAY_topo base coll)
 set(SUMAC_MAY_reduce base)
 set(SUMAC_MAY_coll base wire reduce)
 set(SUMAC_MAY_proto base wire topo reduce coll)

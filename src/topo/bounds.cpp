@@ -115,6 +115,30 @@ WaysFabric with_nodes_at_switches(WaysFabric fabric) {
   return fabric;
 }
 
+std::vector<OwnWay> own_ways(const WaysFabric& fabric, coll::Kind kind) {
+  using coll::Kind;
+  const double n = std::max(1u, fabric.hosts), hop = seconds(fabric.hop_delay_ns);
+  const double byte = per_byte(port_rate(fabric) * rails_of(fabric));
+  // The bytes of a scatter or a gather, in as many steps as a tree of hosts has levels.
+  const Line share{rounds(fabric.hosts) * hop, (n - 1) / n * byte};
+  switch (kind) {
+    case Kind::allreduce:
+      return {{"recursive halving", halving_line(fabric)},
+              {"recursive doubling", doubling_line(fabric)},
+              {"all to one and back", linear_line(fabric)}};
+    case Kind::bcast:
+    case Kind::reduce:
+      return {{"a chain of hosts", {(n - 1) * hop, byte}},
+              {"a binomial tree of hosts", doubling_line(fabric)},
+              {"one host for all", {hop, (n - 1) * byte}},
+              {"scatter and gather", {2 * share.fixed_s, 2 * share.per_byte_s}}};
+    case Kind::allgather:
+    case Kind::allgatherv: return {{"recursive doubling", share}};
+    case Kind::reduce_scatter_block: return {{"recursive halving", share}};
+    default: return {};
+  }
+}
+
 namespace {
 
 /// Up to where no way of the hosts' own is faster, and which is behind that.
@@ -123,18 +147,12 @@ struct Crossover {
   const char* to = "";
 };
 
-Crossover crossover(const WaysFabric& fabric) {
+Crossover crossover(const WaysFabric& fabric, coll::Kind kind) {
   if (fabric.hosts < 2 || fabric.trees.empty() || fabric.port_rate_bits_per_s == 0) return {};
-  const struct {
-    const char* name;
-    Line line;
-  } ways[] = {{"recursive halving", halving_line(fabric)},
-              {"recursive doubling", doubling_line(fabric)},
-              {"all to one and back", linear_line(fabric)}};
   const Line tree = tree_line(fabric);
   double most = static_cast<double>(kNoLimit);
   const char* to = "";
-  for (const auto& [name, own] : ways) {
+  for (const auto& [name, own] : own_ways(fabric, kind)) {
     if (tree.per_byte_s <= own.per_byte_s * kEqual) continue;  // what it may lose in delay it doesn't lose in bytes
     const double here = std::max(0.0, (own.fixed_s - tree.fixed_s) / (tree.per_byte_s - own.per_byte_s));
     if (here >= most) continue;
@@ -147,7 +165,7 @@ Crossover crossover(const WaysFabric& fabric) {
 
 }  // namespace
 
-std::int64_t tree_bytes_max(const WaysFabric& fabric) { return crossover(fabric).bytes; }
+std::int64_t tree_bytes_max(const WaysFabric& fabric, coll::Kind kind) { return crossover(fabric, kind).bytes; }
 
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
@@ -159,7 +177,7 @@ std::string explain(const WaysFabric& fabric) {
   if (fabric.trees.empty()) return "no tree";
   if (fabric.port_rate_bits_per_s == 0)
     return "the rate of the hosts' ports is not known: tree and hosts are not compared";
-  const auto [most, to] = crossover(fabric);
+  const auto [most, to] = crossover(fabric, coll::Kind::allreduce);
   const auto numbers =
       fmt::format("{}: {} {:.1f} ms, ring of {} hosts {:.1f} ms", bytes_text(kLarge),
                   fabric.trees.size() == 1 ? "tree" : fmt::format("{} trees", fabric.trees.size()),

@@ -1,5 +1,5 @@
 #pragma once
-// The least time that an allreduce can take each way: through aggregation trees, or from host to host. Whether a tree pays for large
+// The least time that a collective can take each way: through aggregation trees, or from host to host. Whether a tree pays for large
 // messages is decided by its nodes' links: a node in a switch has a link for each child; a node on a host has one, over which k
 // children send k vectors, and a ring, 2 (n - 1) / n of a vector, is faster then from k = 2 on. Several trees share the work: over m
 // spare hosts n / m vectors pass each link, over the n hosts themselves as much as in a ring.
@@ -10,6 +10,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "coll/collective.hpp"
 
 namespace sumac::topo {
 
@@ -57,10 +59,20 @@ WaysFabric with_nodes_on_hosts(WaysFabric fabric, std::uint32_t nodes);
 /// One tree for each rail, with nodes at switches; the root is half the way from host to host.
 WaysFabric with_nodes_at_switches(WaysFabric fabric);
 
+/// One way of the hosts' own.
+struct OwnWay {
+  const char* name;
+  Line line;
+};
+/// The best ways that hosts have for a collective by themselves; none: the hosts have nothing that could be faster for large ones.
+/// `bytes` of a line are those of the vector; of an allgather and a reduce_scatter those of all blocks together.
+std::vector<OwnWay> own_ways(const WaysFabric& fabric, coll::Kind kind);
+
 inline constexpr std::int64_t kNoLimit = INT64_MAX;
 
-/// Largest allreduce that no way of the hosts' own is faster with; kNoLimit: the trees win, or what is known doesn't say who does.
-std::int64_t tree_bytes_max(const WaysFabric& fabric);
+/// Largest operation of this kind that no way of the hosts' own is faster with; kNoLimit: the trees win, or what is known doesn't say who
+/// does. Every kind passes a tree as an allreduce does: one vector over each link, each way.
+std::int64_t tree_bytes_max(const WaysFabric& fabric, coll::Kind kind = coll::Kind::allreduce);
 
 /// "16 MiB: trees 8948 ms, ring of 8 hosts 3915 ms; beyond 12 KiB the hosts' own algorithms are faster, recursive doubling first"; one line, for people.
 std::string explain(const WaysFabric& fabric);

@@ -46,6 +46,39 @@ TEST(Bounds, OfEachWayAreTheClosedForms) {
   EXPECT_NEAR(doubling_line(hosts(8, rate)).at(k16MiB), 3 * kM / 6e7, 1e-6);
 }
 
+TEST(Bounds, EachKindIsHeldAgainstWhatHostsDoBestByThemselves) {
+  // 16 hosts at 80 Mbit/s, 10 MB/s, a hop of 1 ms. One spare host takes 16 vectors in 1.6 us a byte, and 2 ms of delay.
+  const auto spare = with_spare_hosts(hosts(16, 80'000'000, 1, 1'000'000), 1);
+  const struct {
+    const char* name;
+    coll::Kind kind;
+    double bytes;  ///< Where the hosts' best way is as fast.
+  } rows[] = {
+      {"bcast: the root sends 15 vectors in one step", coll::Kind::bcast, 0},
+      {"reduce: the same backwards", coll::Kind::reduce, 0},
+      {"allgather: recursive doubling has 4 steps and 15/16 of all blocks", coll::Kind::allgather, 2e-3 / 1.50625e-6},
+      {"allgatherv: the same", coll::Kind::allgatherv, 2e-3 / 1.50625e-6},
+      {"reduce_scatter_block: recursive halving, the same", coll::Kind::reduce_scatter_block, 2e-3 / 1.50625e-6},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    EXPECT_NEAR(static_cast<double>(tree_bytes_max(spare, row.kind)), row.bytes, 1);
+  }
+  EXPECT_EQ(tree_bytes_max(spare, coll::Kind::barrier), kNoLimit) << "it has no bytes";
+
+  auto slow = hosts(16, 80'000'000, 1, 1'000'000);
+  slow.trees = {{40'000'000, 500'000, 0}};
+  EXPECT_NEAR(static_cast<double>(tree_bytes_max(slow, coll::Kind::bcast)), 14e-3 / 1e-7, 1)
+      << "a chain has 15 steps of 1 ms and one vector, the tree 1 ms and two";
+
+  const auto switches = with_nodes_at_switches(hosts(16, 80'000'000, 1, 1'000'000));
+  EXPECT_EQ(tree_bytes_max(switches, coll::Kind::bcast), kNoLimit)
+      << "a chain has the bytes of the tree, and more delay";
+  EXPECT_EQ(tree_bytes_max(switches, coll::Kind::reduce), kNoLimit);
+  EXPECT_NEAR(static_cast<double>(tree_bytes_max(switches, coll::Kind::allgather)), 3e-3 / (1e-7 / 16), 1)
+      << "hosts don't send themselves their own block";
+}
+
 TEST(Bounds, DelayGoesUpAndDownTheTreeOnceAndThroughTheHostsInRounds) {
   const auto fabric = with_nodes_at_switches(hosts(16, 0, 1, 1'000'000));
   EXPECT_NEAR(tree_line(fabric).fixed_s, 1e-3, 1e-9) << "half a hop up, half a hop down";
