@@ -1,115 +1,43 @@
-/* What goes between hosts: the aggregation tree for what it can do and is allowed to, MPI's own nonblocking collectives among the leaders
- * for the rest. Which way a collective goes was agreed when this was opened and depends on what all ranks know alike. */
+/* What goes between hosts: the aggregation tree for what it can do and is allowed to (src/client), MPI's own nonblocking collectives among
+ * the leaders for the rest. Which way a collective goes was agreed when this was opened and depends on what all ranks know alike. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/tree.h"
 #include "job.h"
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
 #include "tree.h"
 
+_Static_assert(SUMAC_TREE_KINDS == SUMAC_COLLS, "the tree's limits are by kind");
+
 struct across {
   hcoll_module_t* module;
   ompi_communicator_t* leaders_comm; /* at leaders, where not every rank is one */
   struct sharp_coll_comm* group;     /* at leaders, if there is one */
-  bool tree;                         /* every leader is in the group */
+  sumac_tree_t* tree;                /* every leader is in the group */
+  const char* no_tree;               /* why there is none */
   bool all_lead;                     /* then MPI's own collectives are better than ours around them */
-  int64_t tree_bytes_max;            /* largest allreduce for the tree, */
-  int64_t tree_scatter_max;          /* and vector of a reduce_scatter_block */
-  const char* no_tree;               /* why there is none at all */
-  int on_tree;                       /* requests that are started and not yet done */
-  void* lone;                        /* the only one of them, if it was started as such */
   char error[512];
-  char why[192];
 };
 
 struct across_request {
-  void* tree;                /* of libsharp_coll, or */
-  ompi_request_t* next;      /* of Open MPI */
+  ompi_request_t* next;
   ompi_datatype_t* units[2]; /* made for this one, or NULL */
   int count;                 /* messages from rank to rank: these in the place of `next` */
   ompi_request_t* messages[];
 };
 
-/* The tree gives every host the whole vector of a reduce_scatter_block, leaders give each other what they need. Measured in the lab with 4 hosts
- * of 4 ranks: both take 0.75 ms for 128 bytes, the leaders 0.8 and the tree 22 ms for 8 KiB (docs/performance.md). */
-#define SCATTER_ON_TREE_MAX 1024
-
 /* Blocks that go from rank to rank use the communicator of the program. Open MPI keeps this range of tags for components of our name. */
 #define TAG_DIRECT MCA_COLL_BASE_TAG_HCOLL_BASE
 
-/* Why the tree is not for a collective. */
-enum no_tree { TREE_SERVES, TREE_IS_NONE, TREE_HAS_NO_SUCH, TREE_HAS_NO_FORM, TREE_IS_FOR_LESS };
-
-static int64_t tree_max(const struct across* across, int coll) {
-  return SUMAC_COLL_ALLREDUCE == coll ? across->tree_bytes_max : across->tree_scatter_max;
-}
-
-static enum no_tree ask_tree(const struct across* across, int coll, size_t bytes, const sumac_fold_t* fold) {
-  if (!across->tree) {
-    return TREE_IS_NONE;
-  }
-  if (SUMAC_COLL_BARRIER == coll) {
-    return TREE_SERVES;
-  }
-  if (SUMAC_COLL_ALLREDUCE != coll && SUMAC_COLL_REDUCE_SCATTER_BLOCK != coll) {
-    return TREE_HAS_NO_SUCH;
-  }
-  if (fold->op >= SHARP_OP_NULL) {
-    return TREE_HAS_NO_FORM;
-  }
-  return (int64_t)bytes <= tree_max(across, coll) ? TREE_SERVES : TREE_IS_FOR_LESS;
-}
-
-static int way(void* context, int coll, size_t bytes, const sumac_fold_t* fold) {
+/* Counts of MPI are ints. */
+static int takes(void* context, int coll, size_t bytes, const sumac_fold_t* fold) {
   const struct across* across = context;
-  if (TREE_SERVES == ask_tree(across, coll, bytes, fold)) {
-    return SUMAC_ACROSS_TREE;
-  }
-  /* Counts of MPI are ints. */
-  return across->all_lead || bytes > INT_MAX ? SUMAC_ACROSS_NONE : SUMAC_ACROSS_NEXT;
-}
-
-/* Of several reasons that which one would have to do away with first. */
-static const char* why(void* context, int coll, size_t bytes, const sumac_fold_t* fold) {
-  struct across* across = context;
-  char* text = across->why;
-  size_t room = sizeof(across->why);
-  switch (ask_tree(across, coll, bytes, fold)) {
-    case TREE_IS_NONE: snprintf(text, room, "%s", across->no_tree); break;
-    case TREE_HAS_NO_SUCH: snprintf(text, room, "it does barrier, allreduce and reduce_scatter_block alone"); break;
-    case TREE_HAS_NO_FORM: snprintf(text, room, "it has no form of this type and operation"); break;
-    case TREE_IS_FOR_LESS:
-      snprintf(text, room, "of this it carries up to %lld bytes%s", (long long)tree_max(across, coll),
-               SUMAC_COLL_REDUCE_SCATTER_BLOCK == coll ? " of the whole vector" : "");
-      break;
-    default: text[0] = '\0';
-  }
-  return text;
-}
-
-static int start_tree(struct across* across, const sumac_call_t* call, void** handle) {
-  if (SUMAC_COLL_BARRIER == call->coll) {
-    return sharp_coll_do_barrier_nb(across->group, handle);
-  }
-  struct sharp_coll_reduce_spec spec;
-  memset(&spec, 0, sizeof(spec));
-  spec.sbuf_desc.type = SHARP_DATA_BUFFER;
-  spec.sbuf_desc.mem_type = SHARP_MEM_TYPE_HOST;
-  spec.sbuf_desc.buffer.ptr = NULL == call->in ? call->out : (void*)call->in;
-  spec.sbuf_desc.buffer.length = call->bytes;
-  spec.rbuf_desc.type = SHARP_DATA_BUFFER;
-  spec.rbuf_desc.mem_type = SHARP_MEM_TYPE_HOST;
-  spec.rbuf_desc.buffer.ptr = call->out;
-  spec.rbuf_desc.buffer.length = call->bytes;
-  spec.dtype = (enum sharp_datatype)call->fold->dtype;
-  spec.tag_dtype = (enum sharp_datatype)call->fold->tag;
-  spec.length = call->bytes / call->fold->element_bytes;
-  spec.op = (enum sharp_reduce_op)call->fold->op;
-  spec.aggr_mode = SHARP_AGGREGATION_NONE;
-  return sharp_coll_do_allreduce_nb(across->group, &spec, handle);
+  (void)coll, (void)fold;
+  return !across->all_lead && bytes <= INT_MAX;
 }
 
 /* The type of one unit of the v-forms. */
@@ -167,11 +95,7 @@ static int start_next(struct across* across, const sumac_call_t* call, struct ac
   }
 }
 
-static void drop(struct across* across, struct across_request* request) {
-  if (NULL != request->tree) {
-    --across->on_tree;
-    across->lone = NULL;
-  }
+static void drop(struct across_request* request) {
   for (int i = 0; i < 2; ++i) {
     if (NULL != request->units[i]) {
       OMPI_DATATYPE_RELEASE(request->units[i]);
@@ -187,20 +111,12 @@ static int start(void* context, const sumac_call_t* call, void** request_p) {
     snprintf(across->error, sizeof(across->error), "out of memory");
     return SUMAC_TEAM_NO_MEMORY;
   }
-  bool by_tree = SUMAC_ACROSS_TREE == way(context, call->coll, call->bytes, call->fold);
-  int rc = by_tree ? start_tree(across, call, &request->tree) : start_next(across, call, request);
-  if (0 != rc) {
-    if (by_tree) {
-      snprintf(across->error, sizeof(across->error), "%s(%d)", sharp_coll_strerror(rc), rc);
-    } else {
-      snprintf(across->error, sizeof(across->error), "Open MPI's %s among the leaders refused: error %d",
-               sumac_coll_name(call->coll), rc);
-    }
-    drop(across, request);
+  int rc = start_next(across, call, request);
+  if (OMPI_SUCCESS != rc) {
+    snprintf(across->error, sizeof(across->error), "Open MPI's %s among the leaders refused: error %d",
+             sumac_coll_name(call->coll), rc);
+    drop(request);
     return SUMAC_TEAM_BROKEN;
-  }
-  if (NULL != request->tree) {
-    across->lone = 0 == across->on_tree++ ? request->tree : NULL;
   }
   *request_p = request;
   return 0;
@@ -282,48 +198,20 @@ static int test_next(struct across* across, struct across_request* request) {
   return complete ? SUMAC_TEAM_OK : SUMAC_TEAM_PENDING;
 }
 
-static int test_tree(struct across* across, struct across_request* request) {
-  char text[256] = "";
-  int status = hcoll_tree_request_status(request->tree, text, sizeof(text));
-  if (0 == status) {
-    return SUMAC_TEAM_PENDING;
-  }
-  sharp_coll_req_free(request->tree);
-  if (status > 0) {
-    return SUMAC_TEAM_OK;
-  }
-  snprintf(across->error, sizeof(across->error), "%s(%d) %s", sharp_coll_strerror(status), status, text);
-  return SUMAC_TEAM_BROKEN;
-}
-
 static int test(void* context, void* handle) {
   struct across_request* request = handle;
-  int status = request->count > 0      ? test_messages(context, request)
-               : NULL != request->tree ? test_tree(context, request)
-                                       : test_next(context, request);
+  int status = request->count > 0 ? test_messages(context, request) : test_next(context, request);
   if (SUMAC_TEAM_PENDING != status) {
-    drop(context, request);
+    drop(request);
   }
   return status;
-}
-
-/* Open MPI's collectives have nothing to sleep on. Of several requests one may be over that was not asked for when that was seen. */
-static int sleep_on_tree(void* context, int us) {
-  const struct across* across = context;
-  if (0 == across->on_tree) {
-    return -1;
-  }
-  if (NULL != across->lone) {
-    return hcoll_tree_request_sleep(across->lone, us);
-  }
-  hcoll_job_sleep(us);
-  return 1;
 }
 
 static const char* error(void* context) { return ((struct across*)context)->error; }
 
 static void close_across(void* context) {
   struct across* across = context;
+  sumac_tree_close(across->tree);
   if (NULL != across->group) {
     hcoll_group_leave(across->group);
   }
@@ -372,50 +260,62 @@ static int group_of_leaders(struct across* across) {
 }
 
 /* SUMAC_EXPLAIN=1: what decides up to which size the tree is used. */
-static void say_what_pays(const struct across* across) {
+static void say_what_pays(const struct across* across, const int64_t* limits) {
   const hcoll_module_t* module = across->module;
   if (0 != module->rank || NULL == across->group || !sumac_team_options_explain(mca_coll_hcoll_component.options)) {
     return;
   }
-  char text[256] = "";
-  hcoll_tree_explain(across->group, text, sizeof(text));
-  if (INT64_MAX == across->tree_bytes_max) {
-    HCOLL_SAY("SHArP: communicator %s: allreduce of any size is for the tree (%s)", module->comm->c_name, text);
-  } else {
-    HCOLL_SAY("SHArP: communicator %s: allreduce up to %lld bytes is for the tree (%s)", module->comm->c_name,
-              (long long)across->tree_bytes_max, text);
+  char text[256] = "", kinds[512] = "";
+  size_t used = 0;
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
+    if (SUMAC_COLL_BARRIER == coll || SUMAC_COLL_ALLGATHERV == coll || limits[coll] < 0 || used >= sizeof(kinds)) {
+      continue;
+    }
+    const char* separator = 0 == used ? "" : ", ";
+    int wanted = INT64_MAX == limits[coll] ? snprintf(kinds + used, sizeof(kinds) - used, "%s%s of any size", separator,
+                                                      sumac_coll_name(coll))
+                                           : snprintf(kinds + used, sizeof(kinds) - used, "%s%s up to %lld bytes",
+                                                      separator, sumac_coll_name(coll), (long long)limits[coll]);
+    used += wanted > 0 ? (size_t)wanted : 0;
   }
+  hcoll_tree_explain(across->group, text, sizeof(text));
+  HCOLL_SAY("SHArP: communicator %s: for the tree: %s (allreduce: %s)", module->comm->c_name, kinds, text);
 }
 
-/* The leaders join the tree's group; everybody must know whether they could, and the limit that holds. */
+/* The leaders join the tree's group; everybody must know whether they could, and the limits that hold. */
 static int open_tree(struct across* across, bool leads) {
   hcoll_module_t* module = across->module;
-  /* status and limit travel together: the least of both holds for all. */
-  int64_t mine[2] = {0, INT64_MAX}, agreed[2];
+  /* Status and limits travel together: the least of each holds for all. */
+  enum { AGREED = 1 + SUMAC_COLLS };
+  int64_t mine[AGREED] = {0}, agreed[AGREED];
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
+    mine[1 + coll] = INT64_MAX;
+  }
   if (leads) {
     mine[0] = group_of_leaders(across);
     if (0 == mine[0]) {
-      mine[1] = hcoll_group_bytes_max(across->group);
+      hcoll_group_limits(across->group, mine + 1);
     }
   }
-  int rc = module->next.allreduce(mine, agreed, 2, &ompi_mpi_int64_t.dt, &ompi_mpi_op_min.op, module->comm,
+  int rc = module->next.allreduce(mine, agreed, AGREED, &ompi_mpi_int64_t.dt, &ompi_mpi_op_min.op, module->comm,
                                   module->next.allreduce_module);
   if (OMPI_SUCCESS != rc) {
     return rc;
   }
-  across->tree = agreed[0] >= 0;
-  across->tree_bytes_max = agreed[1];
-  across->tree_scatter_max = agreed[1] < SCATTER_ON_TREE_MAX ? agreed[1] : SCATTER_ON_TREE_MAX;
-  if (across->tree) {
-    say_what_pays(across);
-  } else {
-    if (NULL != across->group) {
-      hcoll_group_leave(across->group);
-      across->group = NULL;
+  if (agreed[0] >= 0) {
+    across->tree = sumac_tree_open(across->group, agreed + 1);
+    if (NULL == across->tree) {
+      return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    across->no_tree = "it has no group for this communicator";
-    say_no_group(module, (int)agreed[0]);
+    say_what_pays(across, agreed + 1);
+    return OMPI_SUCCESS;
   }
+  if (NULL != across->group) {
+    hcoll_group_leave(across->group);
+    across->group = NULL;
+  }
+  across->no_tree = "it has no group for this communicator";
+  say_no_group(module, (int)agreed[0]);
   return OMPI_SUCCESS;
 }
 
@@ -456,6 +356,14 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
     close_across(across);
     return rc;
   }
-  *out = (sumac_across_t){across, way, why, start, start_direct, test, error, close_across, sleep_on_tree};
+  *out = (sumac_across_t){.context = across,
+                          .tree = across->tree,
+                          .no_tree = across->no_tree,
+                          .takes = takes,
+                          .start = start,
+                          .start_direct = start_direct,
+                          .test = test,
+                          .error = error,
+                          .close = close_across};
   return 0;
 }

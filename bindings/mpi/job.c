@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "client/tree.h"
 #include "hcoll.h"
 #include "ompi/attribute/attribute.h"
 #include "ompi/mca/rte/rte.h"
@@ -227,15 +228,15 @@ int hcoll_group_make(struct hcoll_group_oob* oob, struct sharp_coll_comm** group
   return sharp_coll_comm_init(job.context, &spec, group_p);
 }
 
-int64_t hcoll_group_bytes_max(struct sharp_coll_comm* group) {
+void hcoll_group_limits(struct sharp_coll_comm* group, int64_t* limits) {
   const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
-  if (HCOLL_FORCE_ALL == settings->level) {
-    return INT64_MAX;
+  sumac_tree_limits(group, limits);
+  for (int coll = 0; HCOLL_FORCE_ALL == settings->level && coll < SUMAC_COLLS; ++coll) {
+    limits[coll] = limits[coll] < 0 ? limits[coll] : INT64_MAX;
   }
-  if (settings->allreduce_bytes_max >= 0) {
-    return settings->allreduce_bytes_max;
+  if (HCOLL_FORCE_ALL != settings->level && settings->allreduce_bytes_max >= 0) {
+    limits[SUMAC_COLL_ALLREDUCE] = settings->allreduce_bytes_max;
   }
-  return hcoll_tree_bytes_max(group);
 }
 
 /* Unlinks and frees what has left. Called with the lock held. */
@@ -316,8 +317,6 @@ static void wait_for_leaves(void) {
     hcoll_tree_wait(job.context, 10000);
   }
 }
-
-void hcoll_job_sleep(int us) { hcoll_tree_wait(job.context, us); }
 
 void hcoll_job_end(void) {
   job.closing = true;

@@ -10,8 +10,6 @@
 int hcoll_job_begin(hcoll_module_t* world);
 /** True once it stands: at all ranks or at none. */
 bool hcoll_job_stands(void);
-/** Sleeps until the tree has something for us, at most `us`. */
-void hcoll_job_sleep(int us);
 /** Waits for all Leaves and ends the job. No MPI call in it. */
 void hcoll_job_end(void);
 /** Ends the MPI job with the line that users of HCOLL know. */
@@ -27,8 +25,8 @@ struct hcoll_group_oob {
 };
 /** A group of all ranks of oob->comm; collective over them. Returns libsharp_coll's status. */
 int hcoll_group_make(struct hcoll_group_oob* oob, struct sharp_coll_comm** group_p);
-/** Largest allreduce for a group: as set, else hcoll_tree_bytes_max(). */
-int64_t hcoll_group_bytes_max(struct sharp_coll_comm* group);
+/** By kind, the largest operation that is for the tree: sumac_tree_limits(), and what the settings say. [SUMAC_COLLS] */
+void hcoll_group_limits(struct sharp_coll_comm* group, int64_t* limits);
 /** Takes over a group whose communicator is going: its Leave is posted now and waited for at the end of the job. */
 void hcoll_group_leave(struct sharp_coll_comm* group);
 

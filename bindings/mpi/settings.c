@@ -58,7 +58,7 @@ const struct hcoll_variable hcoll_variables[] = {
      .doc = "0: no tree, shared memory inside hosts alone. 1: use the tree if it is there. 2: the job must be there, a "
             "communicator without a group goes on "
             "without. 3: every "
-            "communicator, or end the job. 4: as 3, and every barrier and allreduce whatever its size.",
+            "communicator, or end the job. 4: as 3, and every collective that the tree can do, whatever its size.",
      NUMBER(level, HCOLL_OFF, HCOLL_FORCE_ALL)},
     {.name = "HCOLL_SHARP_NP",
      .default_text = "2",

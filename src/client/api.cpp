@@ -1,10 +1,15 @@
 // The C interface: arguments checked, exceptions turned into codes, handles into objects; everything else lies behind.
+#ifndef SUMAC_CLIENT_INSIDE  // a binding that holds this file shows nothing of it
 #pragma GCC visibility push(default)
+#endif
 #include <sharp/api/sharp_coll.h>
 #include <sharp/api/sumac_ext.h>
+#ifndef SUMAC_CLIENT_INSIDE
 #pragma GCC visibility pop
+#endif
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 
@@ -263,6 +268,10 @@ std::uint64_t word_of(const sharp_coll_context* handle) { return reinterpret_cas
 
 }  // namespace
 
+namespace sumac::client {
+Comm* comm_of(const sharp_coll_comm* handle) noexcept { return comms().find(handle); }
+}  // namespace sumac::client
+
 extern "C" {
 
 int sharp_coll_init(struct sharp_coll_init_spec* spec, struct sharp_coll_context** ctx) {
@@ -500,8 +509,9 @@ int sumac_req_sleep(void* handle, int us) {
     Request* request = request_table().find(handle);
     Context* context = request == nullptr ? nullptr : request->context;
     if (context == nullptr) return 1;
-    return within_context(
-        *context, [&](Context& alive) -> int { return alive.sleep(*request, Micros{std::max(us, 0)}) ? 1 : 0; });
+    return within_context(*context, [&](Context& alive) -> int {
+      return alive.sleep(std::array{static_cast<const Request*>(request)}, Micros{std::max(us, 0)}) ? 1 : 0;
+    });
   });
 }
 

@@ -30,7 +30,7 @@ class Comm {
                                              const sharp_coll_out_of_band_colls& oob_colls);
   ~Comm();
 
-  Context& context() { return context_; }
+  Context& context() const { return context_; }
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return size_; }
   /// What every group can do: the least of them.
@@ -115,5 +115,8 @@ class Comm {
 /// Without the lock: leave and wait for the others at most coll_timeout; if they don't come it is kept aside. False: with operations
 /// of this member under way.
 bool destroy(std::unique_ptr<Comm> comm);
+
+/// Of a handle of the C interface. Null: it is of no living communicator.
+Comm* comm_of(const sharp_coll_comm* handle) noexcept;
 
 }  // namespace sumac::client

@@ -354,11 +354,14 @@ void Context::Patience::rest(std::size_t events, Time deadline) {
   user_due_ = monotonic_now() + kUserProgressEvery;
 }
 
-bool Context::sleep(const Request& request, Duration at_most) {
+bool Context::sleep(std::span<const Request* const> requests, Duration at_most) {
+  const auto one_is_over = [requests] {
+    return std::ranges::any_of(requests, [](const Request* one) { return one->state != Request::State::pending; });
+  };
   {
     auto guard = lock();
     if (!watched_.empty()) drain();  // posting alone may have ended it, or progress for somebody else
-    if (request.state != Request::State::pending || is_busy_ || !broken_.empty() || !transport_->arm()) return true;
+    if (one_is_over() || is_busy_ || !broken_.empty() || !transport_->arm()) return true;
     if (const Time due = transport_->next_due(); due != kNever)
       at_most = std::min<Duration>(at_most, due - monotonic_now());
     ++sleeps_;
@@ -368,7 +371,7 @@ bool Context::sleep(const Request& request, Duration at_most) {
   const timespec exactly = net::wait_time(at_most);
   if (ppoll(&wake, 1, &exactly, nullptr) != 0) return true;
   auto guard = lock();
-  return request.state != Request::State::pending;  // another thread may have taken the message
+  return one_is_over();  // another thread may have taken the message
 }
 
 void Context::on_message(net::ConnId conn, BufferRef frame) {

@@ -86,8 +86,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   /// Between them what is sent is gathered: fewer system calls for an operation of many fragments.
   void cork() { transport_->cork(); }
   void uncork() { transport_->uncork(); }
-  /// Without the lock: sleeps while nothing can have happened to `request`, at most so long. False: it is pending as before.
-  bool sleep(const Request& request, Duration at_most);
+  /// Without the lock: sleeps while nothing can have happened to `requests`, at most so long. False: all are pending as before.
+  bool sleep(std::span<const Request* const> requests, Duration at_most);
   int arm() { return transport_->arm() ? 1 : 0; }
   int wake_fd() const { return transport_->wake_fd(); }
   void fill(sumac_coll_stats& stats) const;

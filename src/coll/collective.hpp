@@ -52,7 +52,7 @@ inline constexpr std::array<Collective, kKinds> kCollectives{{
     {.kind = Kind::reduce, .name = "reduce", .variable = "REDUCE", .gives = Share::vector, .keeps = Share::vector, .reduces = true, .has_root = true, .waits_for_all = false, .has_levels = true, .wire = 3},
     {.kind = Kind::bcast, .name = "bcast", .variable = "BCAST", .gives = Share::vector, .keeps = Share::vector, .has_root = true, .waits_for_all = false, .has_levels = true, .wire = 4},
     {.kind = Kind::allgather, .name = "allgather", .variable = "ALLGATHER", .gives = Share::block, .keeps = Share::blocks, .wire = 6},
-    {.kind = Kind::allgatherv, .name = "allgatherv", .variable = "ALLGATHERV", .gives = Share::own_of_sized, .keeps = Share::sized_blocks},
+    {.kind = Kind::allgatherv, .name = "allgatherv", .variable = "ALLGATHERV", .gives = Share::own_of_sized, .keeps = Share::sized_blocks, .wire = 6},
     {.kind = Kind::alltoall, .name = "alltoall", .variable = "ALLTOALL", .gives = Share::blocks, .keeps = Share::blocks},
     {.kind = Kind::alltoallv, .name = "alltoallv", .variable = "ALLTOALLV", .gives = Share::sized_blocks, .keeps = Share::sized_blocks},
     {.kind = Kind::reduce_scatter_block, .name = "reduce_scatter_block", .variable = "REDUCE_SCATTER_BLOCK", .gives = Share::blocks, .keeps = Share::block, .reduces = true, .wire = 5},

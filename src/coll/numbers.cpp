@@ -21,6 +21,7 @@ static_assert(is_on_wire(Kind::reduce, wire::Coll::reduce));
 static_assert(is_on_wire(Kind::bcast, wire::Coll::bcast));
 static_assert(is_on_wire(Kind::reduce_scatter_block, wire::Coll::reduce_scatter));
 static_assert(is_on_wire(Kind::allgather, wire::Coll::allgather));
+static_assert(is_on_wire(Kind::allgatherv, wire::Coll::allgather));
 
 }  // namespace
 }  // namespace sumac::coll

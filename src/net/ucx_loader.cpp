@@ -10,7 +10,7 @@
 namespace sumac::net {
 namespace {
 
-/// Beside the library or program that this code is in, in ../lib of it, or where the system looks.
+/// Beside the library or program that this code is in, in ../lib of it, above it, or where the system looks.
 void* open_module(std::string& error) {
   std::vector<std::string> places;
   Dl_info here{};
@@ -19,6 +19,7 @@ void* open_module(std::string& error) {
     const auto folder = std::filesystem::weakly_canonical(here.dli_fname, ignored).parent_path();
     places.push_back((folder / kUcxModule).string());
     places.push_back((folder.parent_path() / "lib" / kUcxModule).string());
+    places.push_back((folder.parent_path() / kUcxModule).string());  // of lib/openmpi
   }
   places.emplace_back(kUcxModule);
   for (const auto& place : places) {

@@ -2,6 +2,7 @@
 // The records of the C interface are those of coll, member by member, so that the hot path passes them on as they are.
 #include <cstddef>
 
+#include "coll/across.hpp"
 #include "coll/operation.hpp"
 #include "team/team.h"
 
@@ -44,5 +45,8 @@ inline const sumac_call_t* as_c(const coll::Operation& operation) {
   return reinterpret_cast<const sumac_call_t*>(&operation);
 }
 inline const sumac_fold_t* as_c(const coll::Fold* fold) { return reinterpret_cast<const sumac_fold_t*>(fold); }
+
+/// What client/tree.h made.
+inline coll::Across* tree_of(sumac_tree_t* tree) { return reinterpret_cast<coll::Across*>(tree); }
 
 }  // namespace sumac::team

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "shm/cma.hpp"
+#include "team/c_types.hpp"
 #include "team/team.hpp"
 #include "team/tuning.hpp"
 
@@ -344,9 +345,14 @@ int Maker::open_across() {
   if (layout.islands.size() < 2 || spec_.open_across == nullptr) return SUMAC_TEAM_OK;
   std::vector<int> leaders;
   for (const auto& island : layout.islands) leaders.push_back(island.front());
+  sumac_across_t functions{};
   const int rc = spec_.open_across(spec_.open_context, leaders.data(), static_cast<int>(leaders.size()),
-                                   layout.leads() ? layout.island() : -1, &team_->across);
-  team_->has_across = rc == 0;
+                                   layout.leads() ? layout.island() : -1, &functions);
+  if (rc == 0) {
+    team_->own_across = std::make_unique<OwnAcross>(functions);
+    team_->tree = tree_of(functions.tree);
+    if (functions.no_tree != nullptr) team_->no_tree = functions.no_tree;
+  }
   std::string complaint;
   const int voted = vote(rc == 0 ? Errc::ok : Errc::refused, "could not open the way between the leaders", complaint);
   if (voted == SUMAC_TEAM_PASS) why_ = complaint;

@@ -133,26 +133,14 @@ Choice choice_of(const sumac_team_t& team, const Ask& ask) {
   return team.choose(ask.kind, ask.bytes, across_bytes(team, ask), ask.fold);
 }
 
-/// Is there one at all?
-bool has_tree(const sumac_team_t& team) {
-  return team.has_across && team.across.way != nullptr &&
-         team.across.way(team.across.context, SUMAC_COLL_BARRIER, 0, nullptr) == SUMAC_ACROSS_TREE;
-}
-
-/// Why it does not go by the tree, or that its pieces do.
+/// Why it does not go by the tree as one.
 std::string about_tree(const sumac_team_t& team, const Ask& ask, const Choice& choice) {
-  const auto& across = team.across;
-  if (!has_tree(team) || across.why == nullptr || choice.way == Way::tree || choice.why == sumac::team::Why::disabled)
-    return "";
-  const auto started = static_cast<int>(ask.kind == Kind::allgather ? Kind::allgatherv : ask.kind);
-  const sumac_fold_t* fold = sumac::team::as_c(ask.fold);
-  std::string text =
-      fmt::format("; not by the tree: {}", across.why(across.context, started, across_bytes(team, ask), fold));
-  const std::size_t chunk = team.options->options.chunk.count;
-  if (ask.kind == Kind::allreduce && choice.way == Way::leaders && ask.bytes > chunk &&
-      across.way(across.context, started, chunk, fold) == SUMAC_ACROSS_TREE)
-    text += fmt::format(", but its pieces of {} B go by it", chunk);
-  return text;
+  if (team.tree == nullptr || choice.why == sumac::team::Why::disabled) return "";
+  const Kind started = ask.kind == Kind::allgather ? Kind::allgatherv : ask.kind;
+  const std::string why = team.tree->why_not(started, across_bytes(team, ask), ask.fold);
+  if (why.empty()) return "";
+  if (choice.way != Way::tree) return fmt::format("; not by the tree: {}", why);
+  return fmt::format("; in pieces of {} B, since as a whole: {}", team.options->options.chunk.count, why);
 }
 
 std::string sentence(const sumac_team_t& team, const Ask& ask, const Choice& choice, const Inside& inside) {
@@ -218,9 +206,8 @@ std::string whole_text(const sumac_team_t& team) {
     text += fmt::format("  single copy of large messages, by default: {}: {}\n",
                         team.island_input.single_copy && may_copy_once(team.island_input) ? "perhaps" : "no",
                         about_copy(team));
-  if (team.has_across && !has_tree(team) && team.across.why != nullptr)
-    text += fmt::format("  no tree between hosts: {}\n",
-                        team.across.why(team.across.context, SUMAC_COLL_BARRIER, 0, nullptr));
+  if (team.own_across && team.tree == nullptr && !team.no_tree.empty())
+    text += fmt::format("  no tree between hosts: {}\n", team.no_tree);
   if (team.uses_tuning_file) text += fmt::format("  choices measured on this machine: {}\n", team.options->tuning_path);
   for (const auto& remark : team.remarks) text += fmt::format("  {}\n", remark);
   for (const auto& row : sumac::coll::kCollectives) text += lines_of(team, row.kind, row.name, fold_for(row.kind));

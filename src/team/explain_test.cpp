@@ -186,21 +186,23 @@ std::string missing(const std::string& text, std::initializer_list<const char*> 
 TEST(Explain, SaysWhyTheTreeIsNotTaken) {
   const auto places = places_of(2, 1, 2);
   const auto options = options_with({{"SUMAC_TEAM_CHUNK", "2k"}});
-  for (const int answer : {SUMAC_ACROSS_TREE, SUMAC_ACROSS_NEXT}) {
+  for (const bool has_tree : {true, false}) {
     EXPECT_EQ("", as_threads(4, 17, [&](World& world) -> std::string {
-                world.across.answer = answer;
+                world.across.has_tree = has_tree;
                 world.across.tree_max = 4096;
                 sumac_team_t* team = world.create(world.spec(places, as_c(options)));
                 if (team == nullptr) return world.why;
                 const std::string text = explained(team);
                 world.meet();
                 sumac_team_destroy(team);
-                if (answer != SUMAC_ACROSS_TREE) return missing(text, {"  no tree between hosts: there is none\n"});
+                if (!has_tree) return missing(text, {"  no tree between hosts: there is none\n"});
                 return missing(
                     text, {"allreduce             1 to 4096 B             tree: ",
-                           "allreduce             from 4097 B             leaders: shared memory inside the hosts, the "
-                           "MPI's own collective among their leaders; not by the tree: too large, but its pieces of "
-                           "2048 B go by it; \"",
+                           "allreduce             from 4097 B             tree: shared memory inside the hosts, the "
+                           "aggregation tree between them; in pieces of 2048 B, since as a whole: too large; \"",
+                           "allgather             1 to 1024 B             tree: ",
+                           "allgather             from 1025 B             leaders: shared memory inside the hosts, the "
+                           "MPI's own collective among their leaders; not by the tree: too large; \"",
                            "allreduce, others     1 to 4096 B             leaders: shared memory inside the hosts, the "
                            "MPI's own collective among their leaders; not by the tree: no such type; \""});
               }));

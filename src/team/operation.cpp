@@ -8,6 +8,7 @@
 
 using sumac::Errc;
 using sumac::coll::Operation;
+using Slept = sumac::coll::Across::Sleep;
 using sumac::shm::Step;
 using sumac::team::Choice;
 using sumac::team::Looks;
@@ -85,8 +86,8 @@ constexpr sumac::Duration kDriveEvery = sumac::Millis{1};
 /// these cores. MPI is driven when its millisecond is over, before the next sleep and not behind the last one: then what has come is
 /// taken first, and the answer to it does not wait. Where nothing has come nobody looks between two sleeps. Deaths are seen every ten
 /// sleeps. False: it can't sleep.
-bool sleep_across(sumac_team& team, int& sleeps) {
-  if (team.across.sleep == nullptr) return false;
+bool sleep_on_tree(sumac_team& team, int& sleeps) {
+  if (team.tree == nullptr) return false;
   for (;;) {
     sumac::Time now = sumac::monotonic_now();
     if (now - team.driven_at >= kDriveEvery) {
@@ -94,11 +95,11 @@ bool sleep_across(sumac_team& team, int& sleeps) {
       team.driven_at = now = sumac::monotonic_now();
     }
     const auto left = std::chrono::duration_cast<sumac::Micros>(team.driven_at + kDriveEvery - now);
-    const int slept = team.across.sleep(team.across.context, std::max(1, static_cast<int>(left.count())));
-    if (slept < 0) return false;
+    const auto slept = team.tree->sleep(std::max(1, static_cast<int>(left.count())));
+    if (slept == Slept::impossible) return false;
     if (++sleeps % 10 == 0 && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok)
       broke(team);
-    if (slept > 0 || team.is_broken.load(std::memory_order_relaxed)) return true;
+    if (slept == Slept::test || team.is_broken.load(std::memory_order_relaxed)) return true;
   }
 }
 
@@ -115,7 +116,7 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_acro
       if (ready()) return sleeps;
       if (i >= before_sleep && is_across()) break;
     }
-    if (is_across() && sleep_across(team, sleeps)) continue;
+    if (is_across() && sleep_on_tree(team, sleeps)) continue;
     // A rank of the island that died is found here also while something else is waited for: a leader's way across.
     if (patience.pause() && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
   }

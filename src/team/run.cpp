@@ -11,6 +11,7 @@ namespace sumac::team {
 namespace {
 
 using shm::Step;
+using Progress = coll::Across::Progress;
 
 /// What a barrier adds up on its way: nothing, byte by byte.
 const coll::Fold& no_fold() {
@@ -25,6 +26,7 @@ std::size_t as_size(int number) { return static_cast<std::size_t>(number); }
 void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice& choice) {
   team_ = &team;
   operation_ = &operation;
+  across_ = team.across(choice.way);
   phase_ = 0;
   flying_ = 0;
   chunk_ = 0;
@@ -243,10 +245,9 @@ bool Run::start_across(std::size_t chunk) {
   flight.is_done = false;
   flight.request = nullptr;
   describe_across(chunk, flight.operation);
-  if (!is_well(team_->across.start(team_->across.context, as_c(flight.operation), &flight.request),
-               "a collective among the leaders did not start"))
-    return false;
-  flight.is_done = flight.request == nullptr;  // done while it was started
+  const Progress progress = across_->start(flight.operation, flight.request);
+  if (!is_well(*across_, progress, "a collective among the leaders did not start")) return false;
+  flight.is_done = progress == Progress::done;
   if (!flight.is_done) ++flying_;
   has_just_started_ = !flight.is_done && chunks_ == 1;
   return true;
@@ -272,17 +273,15 @@ bool Run::start_direct() {
   direct_.operation = {};
   direct_.request = nullptr;
   if (!team_->exchange->fill_direct(direct_.operation)) return true;
-  if (!is_well(team_->across.start_direct(team_->across.context, as_c(direct_.operation), &direct_.request),
-               "blocks between ranks of two hosts did not start"))
-    return false;
-  direct_.is_done = direct_.request == nullptr;
-  return true;
+  const Progress progress = team_->own_across->start_direct(direct_.operation, direct_.request);
+  direct_.is_done = progress != Progress::pending;
+  return is_well(*team_->own_across, progress, "blocks between ranks of two hosts did not start");
 }
 
-bool Run::is_well(int answer, const char* otherwise) {
-  if (answer == SUMAC_TEAM_OK || answer == SUMAC_TEAM_PENDING) return true;
-  const char* words = team_->across.error != nullptr ? team_->across.error(team_->across.context) : nullptr;
-  team_->fail(Errc::lost, words != nullptr && words[0] != '\0' ? words : otherwise);
+bool Run::is_well(const coll::Across& across, Progress progress, std::string_view otherwise) {
+  if (progress != Progress::failed) return true;
+  const std::string_view words = across.error();
+  team_->fail(Errc::lost, words.empty() ? otherwise : words);
   return false;
 }
 
@@ -292,16 +291,16 @@ bool Run::poll_across() {
   for (std::size_t c = oldest; c <= chunk_ && c < chunks_; ++c) {
     Flight& flight = flights_[c % depth_];
     if (flight.is_done) continue;
-    const int answer = team_->across.test(team_->across.context, flight.request);
-    if (answer == SUMAC_TEAM_PENDING) continue;
+    const Progress progress = across_->test(flight.request);
+    if (progress == Progress::pending) continue;
     flight.is_done = true;
     --flying_;
-    if (!is_well(answer, "a collective among the leaders failed")) return false;
+    if (!is_well(*across_, progress, "a collective among the leaders failed")) return false;
   }
   if (direct_.is_done) return true;
-  const int answer = team_->across.test(team_->across.context, direct_.request);
-  direct_.is_done = answer != SUMAC_TEAM_PENDING;
-  return is_well(answer, "blocks between ranks of two hosts were lost");
+  const Progress progress = team_->own_across->test(direct_.request);
+  direct_.is_done = progress != Progress::pending;
+  return is_well(*team_->own_across, progress, "blocks between ranks of two hosts were lost");
 }
 
 void Run::unpack() {

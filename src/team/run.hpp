@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "coll/across.hpp"
 #include "shm/task.hpp"
 #include "team/parcels.hpp"
 #include "team/schedule.hpp"
 #include "team/select.hpp"
-#include "team/team.h"
 
 struct sumac_team;
 
@@ -52,14 +52,15 @@ class Run {
   void describe_across(std::size_t chunk, coll::Operation& operation) const;
   /// Every rank, once: the blocks that no leader carries.
   bool start_direct();
-  /// The step that `answer` of start() or test() leads to: false, and the team is broken.
-  bool is_well(int answer, const char* otherwise);
+  /// False: `across` has failed, and the team is broken.
+  bool is_well(const coll::Across& across, coll::Across::Progress progress, std::string_view otherwise);
   /// Moves all that is between hosts, so that it goes on while shared memory is waited for. False: it failed.
   bool poll_across();
   void unpack();
 
   sumac_team* team_;
   const coll::Operation* operation_;
+  coll::Across* across_;  ///< What carries it between hosts.
   Schedule plan_;
   At at_;
   bool is_prepared_;

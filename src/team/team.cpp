@@ -15,7 +15,6 @@ using sumac::team::Choice;
 
 sumac_team::~sumac_team() {
   while (all_ops != nullptr) delete std::exchange(all_ops, all_ops->list_next);
-  if (has_across && across.close != nullptr) across.close(across.context);
 }
 
 void sumac_team::fail(Errc code, std::string_view why) {
@@ -41,18 +40,25 @@ void sumac_team::look_at_board() {
   fail(static_cast<Errc>(board->code), board->text);
 }
 
+/// The tree is asked first: for the whole, then for the pieces that leaders would send it in.
+Across sumac_team::who_takes(Kind kind, std::size_t bytes, const Fold* fold) const {
+  // An allgather is started as an allgatherv, since islands have blocks of different sizes.
+  const Kind started = kind == Kind::allgather ? Kind::allgatherv : kind;
+  if (tree != nullptr && tree->takes(started, bytes, fold)) return Across::tree;
+  if (kind == Kind::alltoallv && !own_across->has_direct()) return Across::none;
+  if (!own_across->takes(started, bytes, fold)) return Across::none;
+  const std::size_t piece = options->options.chunk.count;
+  const bool goes_in_pieces = sumac::coll::collective(kind).gives == sumac::coll::Share::vector && bytes > piece;
+  return tree != nullptr && goes_in_pieces && tree->takes(started, piece, fold) ? Across::tree : Across::next;
+}
+
 Choice sumac_team::choose(Kind kind, std::size_t bytes, std::size_t across_bytes, const Fold* fold) const {
   sumac::team::Question question;
   question.kind = kind;
   question.bytes = bytes;
   question.disabled = options->options.disabled[index_of(kind)];
   question.steps = options->options.steps;
-  if (has_across && across.way != nullptr && !question.disabled) {
-    // An allgather is started as an allgatherv, since islands have blocks of different sizes.
-    const auto started = static_cast<int>(kind == Kind::allgather ? Kind::allgatherv : kind);
-    question.across = static_cast<Across>(across.way(across.context, started, across_bytes, sumac::team::as_c(fold)));
-    if (kind == Kind::alltoallv && across.start_direct == nullptr) question.across = Across::none;
-  }
+  if (own_across && !question.disabled) question.across = who_takes(kind, across_bytes, fold);
   return sumac::team::choose(shape, question);
 }
 

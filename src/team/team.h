@@ -171,48 +171,37 @@ typedef struct sumac_oob {
   int (*barrier)(void* context);
 } sumac_oob_t;
 
-/** Who moves data between hosts. */
-enum sumac_across_way {
-  SUMAC_ACROSS_NONE, /* not this one: the collective passes through */
-  SUMAC_ACROSS_NEXT, /* MPI's own collective among the leaders */
-  SUMAC_ACROSS_TREE  /* the aggregation tree */
-};
+/** The aggregation tree: an object of src/client (client/tree.h makes it), which is C++ behind this name. */
+typedef struct sumac_tree sumac_tree_t;
 
-/** The collectives among the leaders (one rank of each host, or of each socket where HCOLL_SBGP leaves out basesmuma).
- *  All of them are nonblocking. What is started is barrier, allreduce, reduce, bcast, allgatherv or alltoallv, with ranks
- *  and root being *indices of leaders*; all leaders start the same ones in the same order; several may be in flight. */
+/** What moves data among the leaders (one rank of each host, or of each socket where HCOLL_SBGP leaves out basesmuma): the tree, which is
+ *  asked first, and the caller's own nonblocking collectives. What is started is barrier, allreduce, reduce, bcast, allgatherv or alltoallv,
+ *  with ranks and root being *indices of leaders*; all leaders start the same ones in the same order; several may be in flight. */
 typedef struct sumac_across {
   void* context;
-  /** Which way would a collective go? Asked at every rank, also at those that lead nothing: the answer must be the same
-   *  everywhere, so it may depend on (coll, bytes, fold) and on what was agreed, and it may not change during the
-   *  team's life. An allgather is asked for as SUMAC_COLL_ALLGATHERV; bytes of an allgatherv are those of all blocks
-   *  together. A large collective is started in chunks: the way of a chunk may differ from the way of the whole.
-   *  reduce_scatter_block: bytes of the whole vector; it is started as an alltoallv of the islands' sums, or, where the
-   *  answer is the tree, as an allreduce. alltoall: bytes of a block; it is started as an alltoallv. */
-  int (*way)(void* context, int coll, size_t bytes, const sumac_fold_t* fold);
-  /** For people: why way() does not say the tree, as a clause ("larger than 4096 bytes"), valid until the next call; "" where
-   *  it does. May be NULL. */
-  const char* (*why)(void* context, int coll, size_t bytes, const sumac_fold_t* fold);
+  sumac_tree_t* tree;  /* NULL: there is none, at any rank */
+  const char* no_tree; /* then, for people: why, as a clause */
+  /** 1 where the caller's own collectives do it, else 0. Asked at every rank, also at those that lead nothing: the answer must be the
+   *  same everywhere, so it may depend on (coll, bytes, fold) and on what was agreed, and it may not change during the team's
+   *  life. An allgather is asked for as SUMAC_COLL_ALLGATHERV; bytes of an allgatherv are those of all blocks together.
+   *  reduce_scatter_block: bytes of the whole vector; it is started as an alltoallv of the islands' sums. alltoall: bytes of a block;
+   *  it is started as an alltoallv. */
+  int (*takes)(void* context, int coll, size_t bytes, const sumac_fold_t* fold);
   /** Leaders only. Returns 0 and sets *request_p (NULL: done already), or an error: then the team is broken at every
    *  rank. `call`, its buffers and its fold stay valid until test() says it is done. */
   int (*start)(void* context, const sumac_call_t* call, void** request_p);
   /** Every rank: an alltoallv over the whole team, indices being ranks of the team, in which a block without bytes is not
-   *  sent. What two ranks exchange so they both know, and nothing else is asked of the others: who has no such block at
-   *  all does not call it. In the order of the team's operations. NULL: alltoallv over hosts passes through. */
+   *  sent. Two ranks that exchange something both know it, and a rank that has no such block at all does not call it. In the order of
+   *  the team's operations. NULL: alltoallv over hosts passes through. */
   int (*start_direct)(void* context, const sumac_call_t* call, void** request_p);
   /** 0: done, the request is gone. SUMAC_TEAM_PENDING: not yet. Negative: failed, the request is gone. Moves the
    *  request on. */
   int (*test)(void* context, void* request);
   /** One line about the last failure; may be NULL. */
   const char* (*error)(void* context);
-  /** Called once in sumac_team_destroy(), or in a create that comes to nothing, at every rank where open returned 0.
-   *  Local, must not wait. Requests that were started and not yet done belong to it from then on. May be NULL. */
+  /** Called once in sumac_team_destroy(), or in a create that comes to nothing, at every rank where open returned 0: ends the tree's
+   *  object too. Local, must not wait. Requests that were started and not yet done belong to it from then on. May be NULL. */
   void (*close)(void* context);
-  /** Sleeps until something may have come for what was started, at most `us`. 1: test; 0: the time is over, and nothing has
-   *  come; negative: this way has nothing to sleep on. Called in a blocking collective by a leader that waits for nothing
-   *  else, after it has looked as long as that has paid lately (some 20 us at most; else not at all, also right after
-   *  start()); before a sleep the progress hook is called if it was not for a millisecond. May be NULL. */
-  int (*sleep)(void* context, int us);
 } sumac_across_t;
 
 typedef struct sumac_team_spec {

@@ -14,6 +14,7 @@
 #include "team/layout.hpp"
 #include "team/looks.hpp"
 #include "team/options_handle.hpp"
+#include "team/own_across.hpp"
 #include "team/reduce_scatter.hpp"
 #include "team/run.hpp"
 #include "team/select.hpp"
@@ -72,8 +73,9 @@ struct sumac_team {
   std::unique_ptr<sumac::shm::Segment> segment;
   std::vector<std::unique_ptr<sumac::shm::Group>> groups;  ///< As Layout::groups; empty where this rank has no part.
   sumac::team::Board* board = nullptr;
-  sumac_across_t across{};
-  bool has_across = false;
+  std::unique_ptr<sumac::coll::Across> own_across;  ///< The caller's collectives among the leaders; none on one host.
+  sumac::coll::Across* tree = nullptr;  ///< Of the caller, which ends it with own_across. None: no_tree says why.
+  std::string no_tree;
 
   // ---- Room that only the oldest operation uses.
   std::vector<std::byte> scratch, stage;
@@ -91,7 +93,12 @@ struct sumac_team {
   void fail(sumac::Errc code, std::string_view why);
   /// Has another rank of this host failed? Then so have we.
   void look_at_board();
+  sumac::team::Across who_takes(sumac::coll::Kind kind, std::size_t bytes, const sumac::coll::Fold* fold) const;
   sumac::team::Choice choose(sumac::coll::Kind kind, std::size_t bytes, std::size_t across_bytes,
                              const sumac::coll::Fold* fold) const;
+  /// What carries operations of this way between hosts; null: nothing does.
+  sumac::coll::Across* across(sumac::team::Way way) const noexcept {
+    return way == sumac::team::Way::tree ? tree : own_across.get();
+  }
   sumac::team::Choice choose(const sumac::coll::Operation& operation) const;
 };

@@ -76,7 +76,7 @@ TEST_P(Collectives, BlockingNonblockingAndPersistentGiveWhatTheReferenceGives) {
   EXPECT_EQ("", as_threads(static_cast<int>(places.size()), seed,
                            [&](World& world) -> std::string {
                              // The tree also where every rank is a leader; MPI's own would be left to itself there.
-                             if (by_tree) world.across.answer = SUMAC_ACROSS_TREE;
+                             if (by_tree) world.across.has_tree = true;
                              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
                              if (team == nullptr) return world.why;
                              Random shared(seed);
@@ -156,6 +156,7 @@ TEST(Team, ChunksOfALargeCollectiveOverlapBetweenHosts) {
 TEST(Team, ALeaderSleepsOnTheWayAcrossInBlockingCallsAlone) {
   const auto places = places_of(2, 1, 2);
   EXPECT_EQ("", as_threads(4, 7, [&](World& world) -> std::string {
+              world.across.has_tree = true;
               world.across.looks_least = 200;  // many more than a waiting leader looks before it sleeps
               const auto options = options_with({});
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
@@ -177,7 +178,7 @@ TEST(Team, ALeaderSleepsOnTheWayAcrossInBlockingCallsAlone) {
 TEST(Team, ALeaderWhoseLookingNeverPaysSleepsAtOnce) {
   const auto places = places_of(2, 1, 1);
   EXPECT_EQ("", as_threads(2, 8, [&](World& world) -> std::string {
-              world.across.answer = SUMAC_ACROSS_TREE;
+              world.across.has_tree = true;
               world.across.looks_least = 200;
               const auto options = options_with({});
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
@@ -195,7 +196,7 @@ TEST(Team, ALeaderWhoseLookingNeverPaysSleepsAtOnce) {
 TEST(Team, NobodyLooksBetweenTwoSleepsInVain) {
   const auto places = places_of(2, 1, 1);
   EXPECT_EQ("", as_threads(2, 10, [&](World& world) -> std::string {
-              world.across.answer = SUMAC_ACROSS_TREE;
+              world.across.has_tree = true;
               world.across.looks_least = 200;
               world.across.in_vain = 4;
               const auto options = options_with({});
@@ -215,7 +216,7 @@ TEST(Team, NobodyLooksBetweenTwoSleepsInVain) {
 TEST(Team, ALeaderDrivesMpiEachMillisecondThatItSleeps) {
   const auto places = places_of(2, 1, 1);
   EXPECT_EQ("", as_threads(2, 9, [&](World& world) -> std::string {
-              world.across.answer = SUMAC_ACROSS_TREE;
+              world.across.has_tree = true;
               world.across.looks_least = 25;  // five sleeps or more an operation, while looking is still tried
               world.across.sleeps_really = true;
               const auto options = options_with({});

@@ -66,13 +66,13 @@ inline CommonMemory make_common(int size) {
   return CommonMemory(common);
 }
 
-/// The leaders' collectives. Sequence numbers go on from team to team of one world.
+/// The leaders' collectives, slow on purpose. Sequence numbers go on from team to team of one world.
 class SlowAcross {
  public:
   SlowAcross(Common& common, int rank, std::uint64_t seed) : common_(common), random_(seed), rank_(rank) {}
 
-  int answer = SUMAC_ACROSS_NEXT;      ///< What way() says,
-  std::size_t tree_max = SIZE_MAX;     ///< but if it is the tree, only up to here and of what has a kernel.
+  bool has_tree = false;               ///< A tree that takes operations;
+  std::size_t tree_max = SIZE_MAX;     ///< only up to here, and of folds with a kernel.
   std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
   int most_in_flight = 0;
   std::uint64_t looks_least = 0;  ///< Each operation is looked at so often before it moves.
@@ -90,14 +90,9 @@ class SlowAcross {
     me_ = me;
     sumac_across_t table{};
     table.context = this;
-    table.way = [](void* self, int, std::size_t bytes, const sumac_fold_t* fold) {
-      const auto& way = *static_cast<SlowAcross*>(self);
-      const bool is_less = way.answer == SUMAC_ACROSS_TREE && *way.why_not_tree(bytes, fold) != '\0';
-      return is_less ? int{SUMAC_ACROSS_NEXT} : way.answer;
-    };
-    table.why = [](void* self, int, std::size_t bytes, const sumac_fold_t* fold) {
-      return static_cast<SlowAcross*>(self)->why_not_tree(bytes, fold);
-    };
+    if (has_tree) table.tree = reinterpret_cast<sumac_tree_t*>(static_cast<coll::Across*>(&tree_));
+    table.no_tree = "there is none";
+    table.takes = [](void*, int, std::size_t, const sumac_fold_t*) { return 1; };
     table.start = [](void* self, const sumac_call_t* call, void** request) {
       return static_cast<SlowAcross*>(self)->start(operation_of(*call), request);
     };
@@ -108,17 +103,35 @@ class SlowAcross {
       return static_cast<SlowAcross*>(self)->test(static_cast<Request*>(request));
     };
     table.error = [](void*) { return "the network is gone"; };
-    table.sleep = [](void* self, int us) { return static_cast<SlowAcross*>(self)->sleep(us); };
     table.close = [](void* self) { static_cast<SlowAcross*>(self)->close(); };
     return table;
   }
 
  private:
-  const char* why_not_tree(std::size_t bytes, const sumac_fold_t* fold) const {
-    if (answer != SUMAC_ACROSS_TREE) return "there is none";
-    if (bytes > tree_max) return "too large";
-    return fold != nullptr && fold->function != nullptr ? "no such type" : "";
-  }
+  /// The same operations, as the tree does them.
+  class Tree final : public coll::Across {
+   public:
+    explicit Tree(SlowAcross& slow) : slow_(slow) {}
+    bool takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept override {
+      return bytes <= slow_.tree_max && (fold == nullptr || fold->function == nullptr) && index_of(kind) < coll::kKinds;
+    }
+    std::string why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override {
+      if (takes(kind, bytes, fold)) return "";
+      return bytes > slow_.tree_max ? "too large" : "no such type";
+    }
+    Progress start(const coll::Operation& operation, void*& request) override {
+      return slow_.start(operation, &request) == 0 ? Progress::pending : Progress::failed;
+    }
+    Progress test(void* request) override {
+      const int answer = slow_.test(static_cast<Request*>(request));
+      return answer == 0 ? Progress::done : answer == SUMAC_TEAM_PENDING ? Progress::pending : Progress::failed;
+    }
+    Sleep sleep(int us) override { return slow_.sleep(us) > 0 ? Sleep::test : Sleep::in_vain; }
+    std::string_view error() const noexcept override { return "the network is gone"; }
+
+   private:
+    SlowAcross& slow_;
+  };
   struct Request {
     const coll::Operation* operation;
     std::uint64_t number;
@@ -265,6 +278,7 @@ class SlowAcross {
   int slept_in_row_ = 0;
   std::uint64_t number_ = 0;
   std::vector<std::unique_ptr<Request>> requests_;
+  Tree tree_{*this};
 };
 
 /// One rank's view of the communicator.

@@ -39,13 +39,14 @@ class Loses(case.OnLab):
             with self.subTest(size=size):
                 went, said = self.sums(size)
                 self.assertEqual(went, ways, said)
-                line = f"SHArP: communicator MPI_COMM_WORLD: allreduce up to 2500 bytes is for the tree ({WHY})"
+                line = "SHArP: communicator MPI_COMM_WORLD: for the tree: allreduce up to 2500 bytes, reduce up to 256 bytes, "
                 self.assertEqual(said.count(line), 1, said)
+                self.assertEqual(said.count(f" (allreduce: {WHY})\n"), 1, said)
 
     def test_the_library_tells_whoever_loads_it(self):
         _, said = self.sums(8, SHARP_COLL_LOG_LEVEL="3", SUMAC_EXPLAIN="0")
         self.assertRegex(said, r"INFO group [0-9a-f]+: large messages lose in its tree: " + WHY)
-        self.assertNotIn("is for the tree", said)
+        self.assertNotIn("for the tree: ", said)
 
     def test_whoever_wants_the_tree_all_the_same_gets_it(self):
         for wish in ({"HCOLL_ENABLE_SHARP": "4"}, {"HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "inf"}, {"HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "4096"}):

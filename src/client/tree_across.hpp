@@ -1,0 +1,46 @@
+#pragma once
+// The aggregation tree as what carries a team's operations between hosts: from the team's record to proto's, without the checks that
+// strangers' calls get at the C interface.
+#include <array>
+#include <vector>
+
+#include "client/comm.hpp"
+#include "coll/across.hpp"
+
+namespace sumac::client {
+
+/// By kind: bytes of the largest operation that is for the tree (as coll::Across::takes() counts them); negative: it does no such kind.
+using TreeLimits = std::array<std::int64_t, coll::kKinds>;
+
+/// What a group can have in flight at once (no limit where it streams), and no more than what the tree carries faster than the hosts do by
+/// themselves. With the lock.
+TreeLimits tree_limits(const Comm& comm);
+
+class TreeAcross final : public coll::Across {
+ public:
+  /// `comm`: null at a rank that does not lead. `limits`: agreed among all ranks of the team.
+  TreeAcross(Comm* comm, const TreeLimits& limits) : comm_(comm), limits_(limits) {}
+  /// What is still in flight is nobody's from then on.
+  ~TreeAcross() override;
+  TreeAcross(const TreeAcross&) = delete;
+  TreeAcross& operator=(const TreeAcross&) = delete;
+
+  bool takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept override;
+  std::string why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
+  Progress start(const coll::Operation& operation, void*& request) override;
+  Progress test(void* request) override;
+  Sleep sleep(int us) override;
+  std::string_view error() const noexcept override { return error_; }
+
+ private:
+  Reduction reduction_of(const coll::Operation& operation) const;
+  void gather(const coll::Operation& operation, proto::Operation& gathered) const;
+  void over(Request& request);
+
+  Comm* const comm_;
+  const TreeLimits limits_;
+  std::vector<const Request*> in_flight_;
+  std::string error_;
+};
+
+}  // namespace sumac::client

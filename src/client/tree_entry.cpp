@@ -1,0 +1,31 @@
+#include <algorithm>
+#include <new>
+
+#include "client/tree.h"
+#include "client/tree_across.hpp"
+
+using sumac::client::Comm;
+using sumac::client::TreeAcross;
+using sumac::client::TreeLimits;
+
+static_assert(SUMAC_TREE_KINDS == sumac::coll::kKinds);
+
+void sumac_tree_limits(struct sharp_coll_comm* group, int64_t limits[SUMAC_TREE_KINDS]) {
+  TreeLimits found{};
+  if (const Comm* comm = sumac::client::comm_of(group)) {
+    auto guard = comm->context().lock();
+    found = sumac::client::tree_limits(*comm);
+  }
+  std::ranges::copy(found, limits);
+}
+
+sumac_tree_t* sumac_tree_open(struct sharp_coll_comm* group, const int64_t limits[SUMAC_TREE_KINDS]) {
+  Comm* comm = sumac::client::comm_of(group);
+  if (comm == nullptr && group != nullptr) return nullptr;
+  TreeLimits agreed;
+  std::copy_n(limits, agreed.size(), agreed.begin());
+  sumac::coll::Across* made = new (std::nothrow) TreeAcross(comm, agreed);
+  return reinterpret_cast<sumac_tree_t*>(made);
+}
+
+void sumac_tree_close(sumac_tree_t* tree) { delete reinterpret_cast<sumac::coll::Across*>(tree); }
