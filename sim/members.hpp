@@ -52,9 +52,8 @@ struct Member {
   std::optional<wire::RefusedBody> refusal;
 };
 
-/// Where somebody of the group speaks an older version there are no reproducible sums, and all members have heard so.
+/// A node without memory for it grants no streaming, and all members have heard so.
 inline OpPlan possible(const Member& member, OpPlan op) {
-  op.reproducible = op.reproducible && member.group->shape().reproducible;
   op.streaming = op.streaming && member.group->shape().stream_window != 0;
   return op;
 }

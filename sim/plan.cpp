@@ -128,14 +128,6 @@ Plan make_plan(std::uint64_t seed) {
   plan.scenario = seed % 2 == 0 ? Scenario::clean : static_cast<Scenario>(1 + seed / 2 % others);
   make_tree(plan, r);
   make_faults(plan, r);
-  // In every fifth seed somebody is of an older version, in the midst of an upgrade.
-  const bool mixed = r.chance(0.2);
-  const auto older = 1 + seed / 7 % (wire::kAggVersionMax - 1u);
-  const auto version = [&] {
-    return static_cast<std::uint16_t>(mixed && r.chance(0.3) ? older : wire::kAggVersionMax);
-  };
-  for (std::size_t i = 0; i < plan.parent.size(); ++i) plan.node_version.push_back(version());
-  for (std::size_t i = 0; i < plan.leaf.size(); ++i) plan.rank_version.push_back(version());
 
   // Of its own generator: the rest of a seed is the same with and without.
   Random own(seed * 0x2545f4914f6cdd1dull + 3);

@@ -65,7 +65,6 @@ struct Plan {
   std::vector<std::uint32_t> parent;  ///< [node]: index of its parent; 0 is the root, its own parent.
   std::vector<std::uint32_t> leaf;    ///< [world rank]: node.
   std::uint32_t depth = 1;
-  std::vector<std::uint16_t> node_version, rank_version;  ///< [node], [world rank]: the highest spoken.
   proto::JobGrant grant{};
   proto::NodeLimits limits{};
   Faults faults{};
@@ -78,14 +77,10 @@ struct Plan {
   std::uint32_t victim_op = 0;
   bool more_victims = false;  ///< Every third rank differs as well.
 
-  std::uint16_t version_of(std::uint32_t world_rank) const {
-    return world_rank < rank_version.size() ? rank_version[world_rank] : wire::kAggVersionMax;
-  }
   proto::ClientLinkConfig link_config(std::uint32_t world_rank, std::uint32_t tree_id) const {
     proto::ClientLinkConfig config{.job_id = grant.job_id, .world_rank = world_rank, .tree_id = tree_id};
     config.message_max = grant.chunk;
     config.resend_after = limits.resend_after;
-    config.versions.max = version_of(world_rank);
     return config;
   }
   std::uint32_t operations() const;

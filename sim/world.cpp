@@ -78,7 +78,6 @@ class World {
                                                                           .limits = plan_.limits,
                                                                           .node_key = nonce(),
                                                                           .address = fmt::format("sim:{}", i),
-                                                                          .versions = {1, plan_.node_version[i]},
                                                                           .multicast_to_one_level = true},
                                                         *nodes_[i]);
       if (plan_.multicast) nodes_[i]->listeners = &clients_;

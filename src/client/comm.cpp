@@ -123,7 +123,7 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
   config.chunk_max = job.enable_sat ? job.grant.chunk_bytes : 0;
   config.pipeline_depth = context_.config().pipeline_depth;
   config.lock_batch = job.lock_batch;
-  config.reproducible = job.reproducible() && context_.links()[opened.tree]->engine().version() >= 2;
+  config.reproducible = job.reproducible();
   auto group = ClientGroup::make(config, context_, context_.links()[opened.tree]->id());
   if (!group) return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", opened.id, group.error().context);
   return Channel{opened.tree, path->length, *std::move(group)};
@@ -165,13 +165,7 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const std::uint32_t> 
 Outcome<> Comm::standing(const Channel& channel) const {
   const auto id = channel.group->config().group_id;
   switch (channel.group->phase()) {
-    case Phase::standing:
-      if (context_.job().reproducible() && !channel.group->shape().reproducible)
-        return failure(
-            SHARP_COLL_ENOT_SUPP,
-            "SUMAC_REPRODUCIBLE=1, but a member or a node on its way speaks wire version 1: update libsharp_coll "
-            "and sharp_an everywhere, or unset it");
-      return {};
+    case Phase::standing: return {};
     case Phase::joining:
       return failure(SHARP_COLL_EGROUP_JOIN,
                      "group {} of {} members: no answer to join in {} ms; is a member or a node missing?", id, size_,
@@ -202,7 +196,6 @@ void Comm::settle_on_shape() {
     shape_.stream_window = std::min(shape_.stream_window, shape.stream_window);
     shape_.chunk_max = std::min(shape_.chunk_max, shape.chunk_max);
     shape_.reproducible = shape_.reproducible && shape.reproducible;
-    shape_.locks = shape_.locks && shape.locks;
     const auto rate = link_of(channel).tree().rate_bits_per_s;
     rates.push_back({channel.tree, rate == 0 ? port : rate});
   }

@@ -163,8 +163,7 @@ Outcome<> Context::connect() {
   transport_ = *std::move(transport);
   listeners_ = std::make_unique<Listeners>(*transport_, pool_, log_);
   for (std::size_t i = 0; i < job_.trees.size(); ++i) {
-    auto link = TreeLink::begin(job_, job_.trees[i], rank, session_->host(), *transport_, *this,
-                                config_.wire_version_max, ports_[i].interface);
+    auto link = TreeLink::begin(job_, job_.trees[i], rank, session_->host(), *transport_, *this, ports_[i].interface);
     if (!link) return tl::unexpected(link.error());
     links_.push_back(*std::move(link));
   }

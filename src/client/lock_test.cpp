@@ -190,58 +190,6 @@ TEST(NoStreaming, WhereNoNodeMemoryIsLeftALineSaysSo) {
   EXPECT_EQ(ended[0].err.find(line, said + 1), std::string::npos) << "of the second only";
 }
 
-/// Streams without a lock, as its older members do: each group has a place as long as it stands. A refused call of all harms nobody, that of one is a verdict.
-void goes_without_lock(Rank& rank, std::uint64_t job) {
-  ::unsetenv("SHARP_COLL_LOCK_ON_COMM_INIT");
-  auto* context = rank.init(job);
-  auto *first = rank.comm(context), *second = rank.comm(context);
-  RANK_EQUAL(large(first, rank, SHARP_AGGREGATION_STREAMING), 0);
-  RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_NONE), 0);  // there is no second place
-  RANK_EQUAL(streamed(context), 1u);
-  std::int32_t in = 1, out = 0;
-  auto bad = reduce_spec(&in, nullptr, 1, Dtype::int32, Op::sum);
-  RANK_EQUAL(sharp_coll_do_allreduce(first, &bad), SHARP_COLL_EINVAL);
-  RANK_EQUAL(large(first, rank, SHARP_AGGREGATION_NONE), 0);
-  auto good = reduce_spec(&in, &out, 1, Dtype::int32, Op::sum);
-  const bool is_wrong = rank.rank == 0;
-  RANK_EQUAL(sharp_coll_do_allreduce(first, is_wrong ? &bad : &good), is_wrong ? SHARP_COLL_EINVAL : SHARP_COLL_ERROR);
-  RANK_EQUAL(sharp_coll_do_barrier(second), 0);
-  RANK_EQUAL(sharp_coll_comm_destroy(first), 0);
-  RANK_EQUAL(sharp_coll_comm_destroy(second), 0);
-  RANK_EQUAL(sharp_coll_finalize(context), 0);
-}
-
-void expect_no_lock(const Daemons& daemons, const std::function<void(Rank&)>& grow_old) {
-  const auto job = new_job_id(), other = new_job_id();
-  auto ended = run_well(daemons, 4, kLockedAtInit, [&](Rank& rank) {
-    grow_old(rank);
-    auto* context = rank.init(job);
-    comm_init_is_denied(rank, context);
-    RANK_EQUAL(sharp_coll_finalize(context), 0);
-  });
-  EXPECT_THAT(ended[0].err, HasSubstr("a member or a node on its way speaks a wire version below 3"));
-  ended = run_well(daemons, 4, kLockedAtInit, [&](Rank& rank) {
-    grow_old(rank);
-    goes_without_lock(rank, other);
-  });
-  EXPECT_THAT(ended[0].err, HasSubstr("rbuf is NULL"));
-}
-
-TEST_F(OneStream, ClientsOfVersion1AtNewNodesStreamWithoutALock) {
-  expect_no_lock(*daemons_, [](Rank&) { ::setenv("SUMAC_COLL_WIRE_VERSION_MAX", "1", 1); });
-}
-
-TEST_F(OneStream, OneOldClientAmongNewOnesIsEnoughToStreamWithoutALock) {
-  expect_no_lock(*daemons_, [](Rank& rank) {
-    if (rank.rank == 3) ::setenv("SUMAC_COLL_WIRE_VERSION_MAX", "2", 1);
-  });
-}
-
-TEST(LockDenied, NewClientsAtNodesOfVersion2StreamWithoutALock) {
-  const Daemons old(two_leaves({{"SUMAC_NODE_STREAMS", "1"}, {"SUMAC_NODE_WIRE_VERSION_MAX", "2"}}));
-  expect_no_lock(old, [](Rank&) {});
-}
-
 TEST_F(World, WithoutLocksEverybodyStreams) {
   const auto job = new_job_id();
   expect_well(2,

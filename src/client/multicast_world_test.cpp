@@ -61,24 +61,12 @@ TEST_F(World, OneMemberListensTheOthersDoNot) {
   });
 }
 
-TEST_F(World, OldRanksAmongNewOnesGoOnWithoutIt) {
+TEST(MulticastWorld, nodes_that_have_none_serve_as_ever) {
+  const Daemons daemons(two_leaves({{"SUMAC_NODE_MCAST", "off"}}));
   const auto job = new_job_id();
-  expect_well(4, [&](Rank& rank) {
-    if (rank.rank % 2 == 1) ::setenv("SUMAC_COLL_WIRE_VERSION_MAX", rank.rank == 1 ? "1" : "2", 1);
-    small_operations(rank, job, rank.rank % 2 == 0);
-  });
-}
-
-TEST(MulticastWorld, nodes_that_have_none_or_are_old_serve_as_ever) {
-  for (const auto& [name, value] :
-       {std::pair{"SUMAC_NODE_MCAST", "off"}, std::pair{"SUMAC_NODE_WIRE_VERSION_MAX", "2"}}) {
-    SCOPED_TRACE(name);
-    const Daemons daemons(two_leaves({{name, value}}));
-    const auto job = new_job_id();
-    const auto ended =
-        run_well(daemons, 4, {{"SHARP_COLL_LOG_LEVEL", "3"}}, [&](Rank& rank) { small_operations(rank, job, false); });
-    EXPECT_THAT(ended[0].err, HasSubstr("mgid: ( subnet prefix: 0x0 interface id: 0x0 ) mlid:0"));
-  }
+  const auto ended =
+      run_well(daemons, 4, {{"SHARP_COLL_LOG_LEVEL", "3"}}, [&](Rank& rank) { small_operations(rank, job, false); });
+  EXPECT_THAT(ended[0].err, HasSubstr("mgid: ( subnet prefix: 0x0 interface id: 0x0 ) mlid:0"));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include "base/our_variables.hpp"
 #include "client/stripes.hpp"
-#include "wire/agg.hpp"
 
 namespace sumac::client {
 namespace {
@@ -96,9 +95,6 @@ constexpr Option<C> kTable[] = {
                         "the system's choice."),
     option<&C::net_device>("SUMAC_NET_DEVICE", "",
                            "The same, where neither the program nor sharpd names ports; empty: the system's choice."),
-    option<&C::wire_version_max>("SUMAC_COLL_WIRE_VERSION_MAX", "3",
-                                 "Speak at most this version of the messages to nodes (docs/upgrade.md).")
-        .between(wire::kAggVersionMin, wire::kAggVersionMax),
     option<&C::node_lost_after>("SUMAC_COLL_NODE_LOST_AFTER", "10s",
                                 "Silence of the aggregation node that ends the job's operations.")
         .between(100, 3600000),

@@ -40,7 +40,6 @@ struct ClientConfig {
   std::string devices, net_device;
   Millis node_lost_after;
   OnFailure on_failure;
-  std::uint32_t wire_version_max;
   std::uint32_t stats_dump_mode;
   // Known to users of the hardware stack, accepted so that their scripts go on working, without effect here.
   std::string ignored_buffer_pool_size, ignored_max_payload_size, ignored_max_inline_size, ignored_num_req,

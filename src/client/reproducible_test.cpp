@@ -107,55 +107,5 @@ TEST_F(World, RankZerosWordOnReproducibleSumsIsEverybodys) {
   });
 }
 
-/// Sums as ever, with ranks of which some may speak an older version than the nodes, or the other way round.
-void sums_work(Rank& rank, std::uint64_t job) {
-  auto* context = rank.init(job);
-  auto* comm = rank.comm(context);
-  for (int i = 0; i < 20; ++i) {
-    float one = 1, sum = 0;
-    auto spec = reduce_spec(&one, &sum, 1, Dtype::float32, Op::sum);
-    RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
-    RANK_EQUAL(sum, static_cast<float>(rank.size));
-  }
-  RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-  RANK_EQUAL(sharp_coll_finalize(context), 0);
-}
-
-/// What needs the newer version is refused to all ranks alike, and the words name the variable and the remedy.
-void reproducible_is_refused(Rank& rank, std::uint64_t job) {
-  auto* context = rank.init(job);
-  sharp_coll_comm* comm = nullptr;
-  RANK_EQUAL(rank.try_comm(context, comm), SHARP_COLL_ENOT_SUPP);
-  RANK_EQUAL(sharp_coll_finalize(context), 0);
-}
-
-TEST_F(World, AnOldRankAmongNewOnesWorksWithNewNodes) {
-  const auto job = new_job_id();
-  expect_well(4, [&](Rank& rank) {
-    if (rank.rank == 2) ::setenv("SUMAC_COLL_WIRE_VERSION_MAX", "1", 1);
-    sums_work(rank, job);
-  });
-}
-
-TEST_F(World, AnOldRankAmongNewOnesEndsReproducibleSumsForAll) {
-  const auto job = new_job_id();
-  auto config = on(*daemons_, 4);
-  config.environment = {{"SUMAC_REPRODUCIBLE", "1"}};
-  const auto ended = run_ranks(config, [&](Rank& rank) {
-    if (rank.rank == 2) ::setenv("SUMAC_COLL_WIRE_VERSION_MAX", "1", 1);
-    reproducible_is_refused(rank, job);
-  });
-  EXPECT_EQ(complaint(ended), "") << daemons_->log();
-  EXPECT_THAT(ended[0].err,
-              testing::HasSubstr("SUMAC_REPRODUCIBLE=1, but a member or a node on its way speaks wire version 1"));
-}
-
-TEST(Upgrade, new_ranks_work_with_old_nodes_but_for_reproducible_sums) {
-  const Daemons daemons(two_leaves({{"SUMAC_NODE_WIRE_VERSION_MAX", "1"}}));
-  const auto job = new_job_id(), other = new_job_id();
-  run_well(daemons, 4, {}, [&](Rank& rank) { sums_work(rank, job); });
-  run_well(daemons, 4, {{"SUMAC_REPRODUCIBLE", "1"}}, [&](Rank& rank) { reproducible_is_refused(rank, other); });
-}
-
 }  // namespace
 }  // namespace sumac::client::test

@@ -22,10 +22,7 @@ Outcome<> Comm::take_stream_locks() {
         return failed(
             SHARP_COLL_ELOCK_DENIED,
             "no node memory is left for its window; destroy a communicator, or raise SUMAC_NODE_MEMORY of sharp_an");
-      if (channel.group->ask_for_lock(monotonic_now()) == Errc::unsupported)
-        return failed(SHARP_COLL_ELOCK_DENIED,
-                      "a member or a node on its way speaks a wire version below 3: update libsharp_coll and sharp_an "
-                      "everywhere, or unset SHARP_COLL_LOCK_ON_COMM_INIT");
+      channel.group->ask_for_lock(monotonic_now());
     }
   }
   const auto settled = [&] {

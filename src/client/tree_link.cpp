@@ -72,8 +72,7 @@ Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, co
 
 Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
                                                    const std::string& host, net::Transport& transport,
-                                                   proto::Outbox& outbox, std::uint32_t wire_version_max,
-                                                   std::string_view interface) {
+                                                   proto::Outbox& outbox, std::string_view interface) {
   const auto leaf = leaf_of(tree, world_rank);
   if (!leaf) return tl::unexpected(leaf.error());
   const auto nonce = draw_secret();
@@ -90,7 +89,6 @@ Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree
   config.world_rank = world_rank;
   config.host = host;
   config.tree_id = tree.id;
-  config.versions.max = static_cast<std::uint16_t>(wire_version_max);
   link->engine_ = std::make_unique<proto::ClientLink>(config, outbox);
   link->engine_->set_link(link->id(), *nonce, monotonic_now());
   return link;
@@ -100,7 +98,7 @@ Outcome<> TreeLink::check(net::Transport& transport, Millis patience, Millis sil
   if (closed())
     return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {}: {}{}", node_, for_people(address_),
                    engine_->why_closed(), is_connected_ ? "" : "; is sharp_an running there?");
-  if (engine_->version() == 0)
+  if (!engine_->proven())
     return failure(SHARP_COLL_ECONN_TREE,
                    "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
                    node_, for_people(address_), patience.count());

@@ -18,8 +18,7 @@ class TreeLink {
   /// Starts connecting, by one network interface where one is named. `tree` stays where it is as long as the link.
   static Outcome<std::unique_ptr<TreeLink>> begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
                                                   const std::string& host, net::Transport& transport,
-                                                  proto::Outbox& outbox, std::uint32_t wire_version_max,
-                                                  std::string_view interface);
+                                                  proto::Outbox& outbox, std::string_view interface);
   /// After connecting: it stands, or why it does not after `patience`. Watched from now on.
   Outcome<> check(net::Transport& transport, Millis patience, Millis silent_after);
 
@@ -29,7 +28,7 @@ class TreeLink {
   const JobTree& tree() const noexcept { return tree_; }
   bool closed() const noexcept { return engine_->closed(); }
   const std::string& why_closed() const noexcept { return engine_->why_closed(); }
-  /// The node has proven that it knows the job's key, and both speak a version in common; a refusal names both ranges.
+  /// The node has proven that it knows the job's key, or it has refused.
   bool settled() const noexcept { return engine_->settled(); }
   /// " (node an-leaf1 (10.77.0.6) stopped answering; rank 3 noticed after 1.0 s)"
   std::string describe() const;

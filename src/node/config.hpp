@@ -4,7 +4,6 @@
 
 #include "base/options.hpp"
 #include "control/places.hpp"
-#include "wire/agg.hpp"
 
 namespace sumac::node {
 
@@ -24,7 +23,6 @@ struct Config {
   std::uint32_t ost_count = 0, group_count = 0;
   Bytes payload_max{}, chunk_max{}, memory{};
   std::uint32_t stream_window_max = 0, streams = 0;
-  std::uint32_t wire_version_max = 0;
   Micros spin{};
   std::uint32_t spin_percent = 0;
   Millis heartbeat{}, lost_after{};
@@ -83,11 +81,6 @@ inline constexpr Option<Config> kOptions[] = {
                                        "Most streaming chunks in flight of one group.")
         .alias("stream_window_max")
         .between(1, 64),
-    option<&Config::wire_version_max>("SUMAC_NODE_WIRE_VERSION_MAX", "3",
-                                      "Speak at most this version of the messages between nodes and ranks "
-                                      "(docs/upgrade.md).")
-        .alias("wire_version_max")
-        .between(wire::kAggVersionMin, wire::kAggVersionMax),
     option<&Config::streams>("SUMAC_NODE_STREAMS", "64",
                              "Groups that may stream at once (hold the streaming lock); 0: none may.")
         .alias("streams")

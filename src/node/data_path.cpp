@@ -60,7 +60,6 @@ void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root,
   config.name = config_.name;
   config.node_key = node_key_;
   config.address = transport_->address();
-  config.versions = config_.versions;
   config.multicast_to_one_level = config_.multicast.to_one_level;
   node_ = std::make_unique<proto::Node>(config, static_cast<proto::Outbox&>(*this));
 }

@@ -21,7 +21,6 @@ namespace sumac::node {
 struct DataPathConfig {
   std::string name;  ///< This node's, for the statistics of its parent.
   proto::NodeLimits limits;
-  wire::VersionRange versions{};
   Millis heartbeat{200};      ///< How often every peer hears that this node lives.
   Millis lost_after{10'000};  ///< Silence of a neighbour node: its link is given up.
   Millis retry_min{50}, retry_max{2000};

@@ -62,7 +62,6 @@ ShardConfig shard_config(const Config& config, MemoryBound& bound) {
   shard.path.limits.streams = config.streams;
   bound = bound_memory(shard.memory_bytes, shard.net, shard.path.limits);
   shard.path.name = config.name;
-  shard.path.versions.max = static_cast<std::uint16_t>(config.wire_version_max);
   shard.path.heartbeat = config.heartbeat;
   shard.path.lost_after = config.lost_after;
   shard.waiting = {

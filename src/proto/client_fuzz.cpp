@@ -79,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     world.tree.inject(world.node, to.up, h, body);
     world.tree.run();
   }
-  fuzz::must(greeting.client->version() == 0, "nobody is believed without a proof");
+  fuzz::must(!greeting.client->proven(), "nobody is believed without a proof");
   for (std::size_t rank = 0; rank < 2; ++rank) {
     world.tree.cut(world.clients[rank]->up);
     auto& group = *world.groups[rank];

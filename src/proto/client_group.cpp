@@ -22,7 +22,7 @@ void ClientGroup::Impl::start(Time now) {
 void ClientGroup::Impl::give_up() {
   if (!std::holds_alternative<membership::Standing>(life_) || verdict_) return;
   wire::TroubleBody body;
-  body.reason = shape_.locks ? wire::TroubleReason::gave_up : wire::TroubleReason::lost_connection;
+  body.reason = wire::TroubleReason::gave_up;
   body.culprit = config_.rank;
   AggHeader h = head(AggKind::trouble);
   h.sequence = done_;
@@ -167,7 +167,7 @@ void ClientGroup::Impl::send_join() {
   body.path_length = static_cast<std::uint16_t>(config_.path.length);
   body.path = config_.path.entries;
   AggHeader h = head(AggKind::join);
-  if (config_.reproducible) wire::say_reproducible(h);
+  if (config_.reproducible) h.flags |= wire::kFlagReproducible;
   control(h, body);
 }
 
@@ -190,9 +190,7 @@ void ClientGroup::Impl::stand() {
             .payload_max = joined_.payload_max,
             .chunk_max = joined_.chunk_max,
             .root_node = joined_.root_node,
-            .reproducible = (joined_flags_ & wire::kFlagReproducible) != 0,
-            .locks = (joined_flags_ & wire::kFlagLocks) != 0};
-  if (!shape_.locks) lock_ = LockKeeper(0);
+            .reproducible = (joined_flags_ & wire::kFlagReproducible) != 0};
   done_ = next_ = owed_ = joined_.low;
   // Twice the window, so that a number beyond it (which the window forbids) never meets one that is under way.
   ring_ = std::vector<Entry>(std::bit_ceil(2 * std::max(shape_.osts, shape_.stream_window)));

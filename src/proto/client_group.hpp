@@ -31,7 +31,7 @@ struct ClientGroupConfig {
   std::uint32_t chunk_max = 0;      ///< Granted bytes of one streaming chunk.
   /// Streaming operations per streaming lock; 0: without locks; kLockForEver: held until the group ends. The same at all members.
   std::uint32_t lock_batch = 0;
-  /// Reproducible sums are wanted: nodes keep memory for them. Only where the link's version has them (2).
+  /// Reproducible sums are wanted: nodes keep memory for them.
   bool reproducible = true;
   std::uint32_t pipeline_depth = 64;  ///< SHARP_COLL_PIPELINE_DEPTH: fragments of one LLT operation in flight.
   Duration resend_after{0};           ///< 0: never repeat by timer (tcp, ucx).
@@ -51,8 +51,7 @@ enum class StreamLock : std::uint8_t { none, asked, held, denied };
 struct GroupShape {
   std::uint32_t osts = 0, stream_window = 0, payload_max = 0, chunk_max = 0;
   std::uint32_t root_node = 0;
-  bool reproducible = false;  ///< All members, and all nodes on their ways, speak a version that has it.
-  bool locks = false;  ///< The same of the streaming lock and refused calls; without them streams go without a lock.
+  bool reproducible = false;  ///< All members want such sums, and the nodes have memory for them.
 };
 
 /// Elements [from, to) of an operation's vector.
@@ -145,7 +144,7 @@ class ClientGroup {
   /// collective. verdict, lost, refused: the group has ended. denied: leave() was called, or still joining.
   tl::expected<OpId, Errc> post(const Operation& operation, Time now);
   /// Asks for the streaming lock now, not with the first streaming operation. stream_lock() tells how it went. Same errors as post();
-  /// unsupported: the group has no streaming, or no locks.
+  /// unsupported: the group has no streaming.
   Errc ask_for_lock(Time now);
   StreamLock stream_lock() const noexcept;
   /// The next operation that is over, in the order of posting; nothing: none is.

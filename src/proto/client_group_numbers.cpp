@@ -28,8 +28,6 @@ tl::expected<OpId, Errc> ClientGroup::Impl::post(const Operation& operation, Tim
   Record& record = records_[tail_ % kOperationsMax];
   record = Record{};
   record.operation = bounded(operation);
-  // Which every version knows and nobody sends: who differs is found out all the same.
-  if (operation.coll == Coll::refusal && !shape_.locks) record.operation.coll = Coll::close;
   plan(record, shape_);
   const OpId id{tail_++};
   pump(now);
@@ -97,7 +95,6 @@ AggHeader ClientGroup::Impl::fragment(const Record& record, std::uint32_t number
   AggHeader h = contribution(record.operation.coll, number);
   describe_piece(record, piece, h);
   if (trial_.listening() && listens_to(record, piece, h)) h.flags |= wire::kFlagListening;
-  h.version = wire::version_of(h);
   return h;
 }
 
@@ -105,7 +102,7 @@ AggHeader ClientGroup::Impl::fragment(const Record& record, std::uint32_t number
 
 Errc ClientGroup::Impl::ask_for_lock(Time now) {
   if (!takes_operations()) return why_not();
-  if (shape_.stream_window == 0 || !shape_.locks) return Errc::unsupported;
+  if (shape_.stream_window == 0) return Errc::unsupported;
   lock_.ask();
   pump(now);
   return Errc::ok;
@@ -126,7 +123,6 @@ void ClientGroup::Impl::send_our_own(Coll coll, Time now) {
   Entry& entry = this->entry(number) = Entry{.state = member_number::Waiting{}, .is_ours = true};
   entry.header = contribution(coll, number);
   entry.header.flags = wire::kFlagFirst | wire::kFlagLast;
-  entry.header.version = wire::version_of(entry.header);
   advance(entry, number, member_number::Room{}, nullptr, now);
 }
 
@@ -186,7 +182,6 @@ std::span<std::byte> ClientGroup::Impl::expect(AggHeader& header) noexcept {
   header.origin = wire::kNoRank;
   header.members = 0;
   header.payload_bytes = result_bytes(at);
-  header.version = wire::version_of(header);
   return place(header);
 }
 

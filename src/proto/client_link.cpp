@@ -24,13 +24,11 @@ class ClientLink::Impl {
     leaf_ = leaf;
     closed_ = false;
     why_.clear();
-    version_ = 0;
+    proven_ = false;
     wire::HelloBody hello;
     hello.job_id = config_.job_id;
     hello.role = wire::Role::client;
     hello.id = config_.world_rank;
-    hello.version_min = config_.versions.min;
-    hello.version_max = config_.versions.max;
     control(AggKind::hello, handshake_.begin(config_.leaf, config_.tree_id, hello, nonce));
   }
 
@@ -44,7 +42,7 @@ class ClientLink::Impl {
       return;
     }
     request.state = open_request::Asking{resend_time(now, config_.resend_after)};
-    if (version_ != 0) send_open(token, request, now);
+    if (proven_) send_open(token, request, now);
   }
 
   OpenOutcome outcome(std::uint64_t token) const {
@@ -114,7 +112,7 @@ class ClientLink::Impl {
     }
     if (header.tree_id != config_.tree_id) return drop("message of another tree (" + wire::describe(header) + ")", now);
     Errc status = Errc::invalid;
-    if (version_ == 0 && header.kind != AggKind::welcome && header.kind != AggKind::refused)
+    if (!proven_ && header.kind != AggKind::welcome && header.kind != AggKind::refused)
       return drop("a node says welcome first (" + wire::describe(header) + ")", now);
     switch (header.kind) {
       case AggKind::result:
@@ -137,7 +135,7 @@ class ClientLink::Impl {
         break;
       case AggKind::refused:
         status = with_body<wire::RefusedBody>(frame, [&](const wire::RefusedBody& body) {
-          if (version_ == 0 && body.what != AggKind::hello) return Errc::invalid;
+          if (!proven_ && body.what != AggKind::hello) return Errc::invalid;
           if (body.what == AggKind::join) return to_group(header, frame, now);
           if (body.what == AggKind::open) {
             if (const auto at = opens_.find(body.token); at != opens_.end()) at->second.refusal = body;
@@ -185,7 +183,7 @@ class ClientLink::Impl {
   Outbox& outbox_;
   LinkId leaf_{};
   bool closed_ = false;
-  std::uint16_t version_ = 0;
+  bool proven_ = false;
   std::string why_;
   struct Request {
     std::uint32_t group_size = 0;
@@ -196,13 +194,13 @@ class ClientLink::Impl {
 
  private:
   void welcome(const wire::WelcomeBody& body, Time now) {
-    if (version_ != 0) return drop("welcome: a second one", now);
+    if (proven_) return drop("welcome: a second one", now);
+    if (body.version != wire::kAggVersion) return drop(describe(refused_by_version(body)), now);
     wire::ProofBody proof;
     if (const char* flaw = handshake_.judge(body, proof); flaw != nullptr) return drop(flaw, now);
-    version_ = wire::common_version(config_.versions, {body.version_min, body.version_max});
-    if (version_ == 0) return drop("welcome: no wire version in common", now);
+    proven_ = true;
     control(AggKind::proof, proof);
-    if (const auto name = wire::name_body(config_.host); name && version_ >= 3) control(AggKind::name, *name);
+    if (const auto name = wire::name_body(config_.host); name) control(AggKind::name, *name);
     for (auto& [token, request] : opens_)
       if (std::holds_alternative<open_request::Asking>(request.state)) send_open(token, request, now);
   }
@@ -212,7 +210,6 @@ class ClientLink::Impl {
     AggHeader h;
     h.kind = kind;
     h.tree_id = config_.tree_id;
-    h.version = wire::version_of(h);
     h.payload_bytes = sizeof body;
     std::byte bytes[sizeof body];
     wire::store(bytes, body);
@@ -232,7 +229,7 @@ class ClientLink::Impl {
     if (at == opens_.end()) return;  // forgotten: a late copy
     const auto [state, action] = open_request::step(at->second.state, event, now, {config_.resend_after});
     at->second.state = state;
-    if (action == open_request::Action::send && version_ != 0) send_open(token, at->second, now);
+    if (action == open_request::Action::send && proven_) send_open(token, at->second, now);
   }
 
   ClientGroup* group_of(const AggHeader& header) const noexcept {
@@ -265,7 +262,7 @@ ClientLink::ClientLink(const ClientLinkConfig& config, Outbox& outbox)
 ClientLink::~ClientLink() = default;
 void ClientLink::set_link(LinkId leaf, const wire::Nonce& nonce, Time) { impl_->set_link(leaf, nonce); }
 LinkId ClientLink::link() const noexcept { return impl_->leaf_; }
-std::uint16_t ClientLink::version() const noexcept { return impl_->version_; }
+bool ClientLink::proven() const noexcept { return impl_->proven_; }
 bool ClientLink::closed() const noexcept { return impl_->closed_; }
 const std::string& ClientLink::why_closed() const noexcept { return impl_->why_; }
 void ClientLink::open(std::uint64_t token, std::uint32_t group_size, Time now) { impl_->open(token, group_size, now); }

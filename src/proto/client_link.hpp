@@ -24,7 +24,6 @@ struct ClientLinkConfig {
   std::uint32_t tree_id = 0;
   std::uint32_t message_max = wire::kPayloadMax;  ///< Largest data behind a Result that is believed.
   Duration resend_after{0};                       ///< 0: never repeat by timer (tcp, ucx).
-  wire::VersionRange versions{};                  ///< Spoken with the leaf.
   std::string host{};                             ///< Its name, for the node's statistics; empty: none is told.
 };
 
@@ -46,9 +45,8 @@ class ClientLink {
   /// sends pending Opens. Once per connection, with a nonce that was never used before.
   void set_link(LinkId leaf, const wire::Nonce& nonce, Time now);
   LinkId link() const noexcept;
-  std::uint16_t version()
-      const noexcept;  ///< Of the wire, the highest that both speak; 0: the node has not proven itself.
-  bool settled() const noexcept { return version() != 0 || closed(); }
+  bool proven() const noexcept;  ///< The node has proven itself.
+  bool settled() const noexcept { return proven() || closed(); }
   bool closed() const noexcept;  ///< on_closed() was called, or the node refused us or broke a rule.
   const std::string& why_closed() const noexcept;
 

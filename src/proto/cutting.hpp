@@ -54,7 +54,7 @@ inline bool is_ready(const Cutting& cutting, const Piece& piece) noexcept {
   return operation.src.data() + end * cutting.element <= *operation.ready_until;
 }
 
-/// What a fragment's header says of it, but for the version that goes with it.
+/// What a fragment's header says of it.
 inline void describe_piece(const Cutting& cutting, const Piece& piece, wire::AggHeader& h) noexcept {
   const Operation& operation = cutting.operation;
   if (has_no_data(operation.coll)) {

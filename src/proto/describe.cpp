@@ -22,11 +22,10 @@ std::string describe(const wire::RefusedBody& r) {
       return fmt::format("payload or chunk is over the job's grant (node {})", r.node_id);
     case RefuseReason::wrong_epoch: return fmt::format("members disagree on the group's epoch (node {})", r.node_id);
     case RefuseReason::bad_key: return fmt::format("node {} does not accept the key of job {}", r.node_id, r.job_id);
-    case RefuseReason::version: {
-      const auto theirs = wire::unpacked_versions(r.limit), ours = wire::unpacked_versions(r.asked);
-      return fmt::format("no wire version in common: node {} speaks {} to {}, this side {} to {}: update the older one",
-                         r.node_id, theirs.min, theirs.max, ours.min, ours.max);
-    }
+    case RefuseReason::version:
+      return fmt::format("node {} speaks wire version {}, this side version {}: upgrade Sumac on {}", r.node_id,
+                         r.limit, r.asked,
+                         r.limit > r.asked ? "this host" : fmt::format("the host of node {}", r.node_id));
     case RefuseReason::node_limit:
       if (r.what == wire::AggKind::hello)
         return fmt::format(
@@ -45,11 +44,7 @@ std::string describe(const wire::RefusedBody& r) {
 }
 
 namespace {
-/// Where somebody of the group speaks an older version, `close` stands for it.
-bool is_refusal(std::uint64_t coll) {
-  return coll == static_cast<std::uint64_t>(wire::Coll::refusal) ||
-         coll == static_cast<std::uint64_t>(wire::Coll::close);
-}
+bool is_refusal(std::uint64_t coll) { return coll == static_cast<std::uint64_t>(wire::Coll::refusal); }
 
 /// What one member did at the number of a verdict.
 std::string deed(std::uint32_t rank, std::uint64_t coll) {

@@ -18,6 +18,15 @@ struct ParentInfo {
   std::string address{};  ///< At which the parent listens, in the words that it published.
 };
 
+/// A welcome of another version is taken for a refusal, in the same words.
+inline wire::RefusedBody refused_by_version(const wire::WelcomeBody& welcome) noexcept {
+  return {.reason = wire::RefuseReason::version,
+          .node_id = welcome.id,
+          .limit = welcome.version,
+          .asked = wire::kAggVersion,
+          .what = wire::AggKind::hello};
+}
+
 class ChildHandshake {
  public:
   ChildHandshake() = default;

@@ -24,7 +24,6 @@ struct Link {
   wire::Role role = wire::Role::client;
   std::uint64_t job_id = 0, job_life = 0;  ///< Of a client: the grant whose key it knows.
   std::uint32_t user = 0;                  ///< Of that job.
-  std::uint16_t version = 0;               ///< Of the wire: the highest that both speak.
   std::uint32_t peer = 0;                  ///< World rank of a client, node id of a node.
   wire::NameBody name{};                   ///< Of the host or node, for people; empty: it did not say.
   std::size_t allowed = 0;                 ///< Outbox::allow().

@@ -82,25 +82,22 @@ class Node::Impl {
     wire::HelloBody hello;
     hello.role = wire::Role::node;
     hello.id = ctx_.config.node_id;
-    hello.version_min = ctx_.config.versions.min;
-    hello.version_max = ctx_.config.versions.max;
     ctx_.control(link, ctx_.header(AggKind::hello, 0, 0), above_.begin(parent, ctx_.config.tree_id, hello, nonce));
   }
 
-  /// The new parent's first message. Nothing went up before: what a join says depends on the parent's version.
+  /// The new parent's first message. Nothing went up before.
   Flaw greeted(const AggHeader& header, const BufferRef& frame, Time now) {
     if (header.kind == AggKind::refused)
       return use_body<wire::RefusedBody>(frame, [&](const auto& body) { return turned_away(body); });
     if (header.kind != AggKind::welcome) return "a parent says welcome first";
     return use_body<wire::WelcomeBody>(frame, [&](const wire::WelcomeBody& body) -> Flaw {
+      if (body.version != wire::kAggVersion) return turned_away(refused_by_version(body));
       wire::ProofBody proof;
       if (const Flaw flaw = above_.judge(body, proof); flaw != nullptr) return flaw;
-      ctx_.parent_version = wire::common_version(ctx_.config.versions, {body.version_min, body.version_max});
-      if (ctx_.parent_version == 0) return "welcome: no wire version in common";
       ctx_.parent = std::exchange(greeting_, LinkId{});
       ctx_.parent_lost = false;
       ctx_.control(ctx_.parent, ctx_.header(AggKind::proof, 0, 0), proof);
-      if (const auto name = wire::name_body(ctx_.config.name); name && ctx_.parent_version >= 3)
+      if (const auto name = wire::name_body(ctx_.config.name); name)
         ctx_.control(ctx_.parent, ctx_.header(AggKind::name, 0, 0), *name);
       say_again_above(now);
       return nullptr;
@@ -188,7 +185,6 @@ class Node::Impl {
                                            [&](const auto& body) { return refused_below(link, header, body, now); });
       case AggKind::name:
         return use_body<wire::NameBody>(frame, [&](const wire::NameBody& body) -> Flaw {
-          if (link.version < 3) return "name: of a version that has none";
           link.name = body;
           return nullptr;
         });

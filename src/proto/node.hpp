@@ -47,8 +47,7 @@ struct NodeConfig {
   NodeLimits limits{};
   Secret node_key{};      ///< This node's own: it makes the keys of itself and each child node (wire::make_pair_key).
   std::string address{};  ///< At which it listens, as children are told: proofs are about it.
-  wire::VersionRange versions{};  ///< Spoken with children and parent.
-  std::string name{};             ///< For people; told to the parent.
+  std::string name{};     ///< For people; told to the parent.
   /// Multicast also for groups whose members are all at this node: the links' copies leave in the same moment, so it rarely pays.
   bool multicast_to_one_level = false;
 };

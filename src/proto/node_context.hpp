@@ -40,9 +40,8 @@ struct NodeContext {
   Time reap_at = kNever;
   std::deque<GroupView> finished;  ///< The last kFinishedKept groups that are over, as they were then.
   LinkId parent{};
-  std::uint16_t parent_version = 0;  ///< Of the wire: the highest that both speak.
-  bool parent_lost = false;          ///< There was one; until the shell brings the next, nothing goes up.
-  wire::LostNode lost{};             ///< The link that is being given up was a node's.
+  bool parent_lost = false;  ///< There was one; until the shell brings the next, nothing goes up.
+  wire::LostNode lost{};     ///< The link that is being given up was a node's.
   Time due = kNever;  ///< tick() has nothing to do before: never later than `reap_at` and the next job that is over.
   BufferPool copies{static_cast<std::size_t>(-1) / 2};  ///< For accumulators whose frame somebody else holds as well.
 
@@ -95,7 +94,6 @@ struct NodeContext {
     h.tree_id = config.tree_id;
     h.group_id = group_id;
     h.epoch = epoch;
-    h.version = wire::version_of(h);
     return h;
   }
 

@@ -160,11 +160,7 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
   }
   pending_join_ = body;
   pending_link_ = &link;
-  // A node says what it found below. A client speaks for itself, and its hello said all; but memory for partial sums is kept only where
-  // they are wanted, which it says from version 3 on.
-  pending_able_ = Abilities{link.version >= 2, link.version >= 3};
-  if (link.role == wire::Role::node) pending_able_ = pending_able_ & said_in(header);
-  if (link.role == wire::Role::client && link.version >= 3) pending_able_.reproducible = said_in(header).reproducible;
+  reproducible_pending_ = (header.flags & wire::kFlagReproducible) != 0;
   group_life::Join event{.counted = link.child_of[number_] != kNoChild};
   if (joining) {
     if (is<group_life::Absent>()) note_shape(header, body);
@@ -199,8 +195,8 @@ void NodeGroup::note_shape(const AggHeader& header, const wire::JoinBody& body) 
   group_size_ = body.group_size;
   expected_ = body.path[0].expected_members;
   shape_ = body;
-  below_ = {true, true};
-  group_ = {};
+  reproducible_below_ = true;
+  reproducible_ = false;
 }
 
 std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const wire::JoinBody& body, bool counted) {
@@ -251,7 +247,7 @@ void NodeGroup::count_join(Link& link, const wire::JoinBody& body) {
   child_set_.add(child);
   link.child_of[number_] = child;
   members_ += body.members;
-  below_ = below_ & pending_able_;
+  reproducible_below_ = reproducible_below_ && reproducible_pending_;
   lowest_rank_ = std::min(lowest_rank_, body.rank);
   shape_.osts = std::min(shape_.osts, body.osts);
   shape_.stream_window = std::min(shape_.stream_window, body.stream_window);
@@ -269,7 +265,7 @@ void NodeGroup::send_join_up(Time now) {
   std::copy(shape_.path.begin() + 1, shape_.path.end(), body.path.begin());
   body.path.back() = {};
   AggHeader h = ctx_.header(AggKind::join, id_, epoch_);
-  say(h, below_ & Abilities{ctx_.parent_version >= 2, ctx_.parent_version >= 3});
+  if (reproducible_below_) h.flags |= wire::kFlagReproducible;
   if (ctx_.parent) ctx_.control(ctx_.parent, h, body);
   ctx_.expect_answer(now);
 }
@@ -286,20 +282,16 @@ void NodeGroup::stand(Time now) {
     if (joined_.chunk_max == 0) joined_.stream_window = 0;
     joined_.low = joined_.high = ctx_.config.limits.first_sequence;
     joined_.root_node = ctx_.config.node_id;
-    group_ = below_;
+    reproducible_ = reproducible_below_;
     wire::InvitedBody where;
     const bool wanted = ctx_.config.multicast_to_one_level ||
                         std::ranges::any_of(children_, [](const Child& c) { return c.role == wire::Role::node; });
-    if (wanted && ctx_.config.versions.max >= 3 && ctx_.outbox.invite(id_, where)) invited_ = where;
+    if (wanted && ctx_.outbox.invite(id_, where)) invited_ = where;
   }
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
   // Never more than before.
-  reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_max, joined_.chunk_max, group_.reproducible);
-  if (joined_.stream_window == 0 || group_.locks)
-    end_stream();
-  else if (!streams_)
-    streams_ = ctx_.take_stream();  // somebody elsewhere can't ask
+  reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_max, joined_.chunk_max, reproducible_);
   kept_from_ = first_unanswered_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
@@ -314,13 +306,10 @@ void NodeGroup::stand(Time now) {
     if (children_[child].closed) return child_closed(children_[child].link, child, now);
 }
 
-/// Said before joined, so that a member knows when the group stands. Who speaks an older version gets results by its link only.
+/// Said before joined, so that a member knows when the group stands.
 void NodeGroup::invite(LinkId child) {
-  const Link* link = invited_ ? ctx_.links.find(child) : nullptr;
-  if (link == nullptr || link->version < 3) return;
-  AggHeader h = ctx_.header(AggKind::invited, id_, epoch_);
-  h.version = wire::version_of(h);
-  ctx_.control(child, h, *invited_);
+  if (invited_ && ctx_.links.find(child) != nullptr)
+    ctx_.control(child, ctx_.header(AggKind::invited, id_, epoch_), *invited_);
 }
 
 void NodeGroup::invited(const AggHeader& header, const wire::InvitedBody& body) {
@@ -334,7 +323,7 @@ void NodeGroup::invited(const AggHeader& header, const wire::InvitedBody& body) 
 
 AggHeader NodeGroup::joined_header() const noexcept {
   AggHeader h = ctx_.header(AggKind::joined, id_, epoch_);
-  say(h, group_);
+  if (reproducible_) h.flags |= wire::kFlagReproducible;
   return h;
 }
 
@@ -377,7 +366,7 @@ NodeGroup::Flaw NodeGroup::joined(const AggHeader& header, const wire::JoinedBod
       body.stream_window > shape_.stream_window)
     return "joined: more than was asked for";
   joined_ = body;
-  group_ = below_ & said_in(header);
+  reproducible_ = reproducible_below_ && (header.flags & wire::kFlagReproducible) != 0;
   live(group_life::JoinedAbove{}, now);
   return nullptr;
 }

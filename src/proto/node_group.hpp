@@ -158,24 +158,10 @@ class NodeGroup {
   std::optional<std::uint32_t> unlocked_at_;         ///< The number that gave it back.
   std::vector<Child> children_;
   ChildSet child_set_;
-  /// What everybody below can do, and what the group can: its root says so.
-  struct Abilities {
-    bool reproducible = false, locks = false;
-    Abilities operator&(Abilities other) const noexcept {
-      return {reproducible && other.reproducible, locks && other.locks};
-    }
-  };
-  static Abilities said_in(const wire::AggHeader& header) noexcept {
-    return {(header.flags & wire::kFlagReproducible) != 0, (header.flags & wire::kFlagLocks) != 0};
-  }
-  static void say(wire::AggHeader& header, Abilities able) noexcept {
-    if (able.reproducible) wire::say_reproducible(header);
-    if (able.locks) wire::say_locks(header);
-  }
-  Abilities below_{}, group_{};
   wire::JoinBody pending_join_{};
   Link* pending_link_ = nullptr;
-  Abilities pending_able_{};
+  /// Reproducible sums, for which memory is kept: everybody below wants them, the join at hand wants them, the group has them.
+  bool reproducible_below_ = false, reproducible_pending_ = false, reproducible_ = false;
   wire::RefusedBody refused_{};
   wire::VoidBody void_{};  ///< Why its epoch is over.
   wire::JoinedBody joined_{};

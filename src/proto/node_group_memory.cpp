@@ -74,16 +74,11 @@ bool NodeGroup::leave_over() {
 bool NodeGroup::reserve_windows(const wire::JoinBody& last) {
   const auto got = reserve_memory(
       {reserved_, std::min(shape_.stream_window, last.stream_window)}, std::min(shape_.payload_max, last.payload_max),
-      std::min(shape_.chunk_max, last.chunk_max), below_.reproducible && pending_able_.reproducible);
+      std::min(shape_.chunk_max, last.chunk_max), reproducible_below_ && reproducible_pending_);
   if (got.osts == 0) return false;
   ctx_.jobs.give_back(job_id_, reserved_ - got.osts);
   reserved_ = got.osts;
   shape_.stream_window = got.stream;
-  // A group that can't ask for a streaming place has one for as long as it stands.
-  if (got.stream > 0 && !(below_.locks && pending_able_.locks)) {
-    if (!streams_) streams_ = ctx_.take_stream();
-    if (!streams_) shape_.stream_window = 0;
-  }
   return true;
 }
 

@@ -43,12 +43,6 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   return {};
 }
 
-/// Listening is each member's own: a group where somebody speaks an older version may have it. The rest of version 3 may not.
-bool needs_all(AggHeader header) noexcept {
-  wire::say_listening(header, false);
-  return header.version >= 3;
-}
-
 }  // namespace
 
 bool NodeGroup::decides(Coll coll) const noexcept {
@@ -62,8 +56,6 @@ inline NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const A
   if ((header.members != child.members || header.origin != child.lowest_rank) &&
       (header.flags & wire::kFlagReproducible) == 0)
     return "contribute: not the members that this connection joined with";
-  if (header.version >= 3 && !group_.locks && needs_all(header))
-    return "contribute: of wire version 3, which somebody of the group does not speak";
   const bool streaming = (header.flags & wire::kFlagStreaming) != 0;
   if (streaming && joined_.stream_window == 0) return "contribute: streaming was not granted to this group";
   if (header.payload_bytes > (streaming ? joined_.chunk_max : joined_.payload_max))
@@ -271,7 +263,7 @@ BufferRef NodeGroup::own(BufferRef&& frame) {
 /// Is it one that this child may give, and always gives like this?
 NodeGroup::Flaw NodeGroup::check_partial(std::uint16_t index, const AggHeader& header) {
   const Child& child = children_[index];
-  if (!group_.reproducible) return "contribute: reproducible, which somebody of the group does not speak";
+  if (!reproducible_) return "contribute: reproducible, which not all members asked for when they joined";
   const Block block{header.origin, header.members};
   if (child.members == 1 && block != Block{child.lowest_rank, 1})
     return "contribute: not the members that this connection joined with";
@@ -312,7 +304,7 @@ void NodeGroup::send_number_up(Slot& at, Time now) {
   h.kind = wire::AggKind::contribute;
   h.members = waiting.members;
   h.origin = waiting.origin;
-  if (at.listening && ctx_.parent_version >= 3) wire::say_listening(h, true);
+  if (at.listening) wire::say_listening(h, true);
   if (h.coll == Coll::leave) {
     leave_sequence_ = h.sequence;
     if (ctx_.parent_lost) return live(group_life::ParentClosed{true}, now);
@@ -337,7 +329,7 @@ void NodeGroup::try_lock(Slot& at) {
   if (!streams_) at.agreed.flags |= wire::kFlagDenied;
 }
 
-/// A group that streams holds a place. One whose members could take the lock and don't (they were told not to) has one with its first streaming
+/// A group that streams holds a place. One whose members don't take the lock (they were told not to) has one with its first streaming
 /// number until it ends, if there is one.
 bool NodeGroup::may_stream(std::uint32_t sequence) noexcept {
   if (streams_ || (unlocked_at_ && wire::seq_before(sequence, *unlocked_at_))) return true;

@@ -74,7 +74,7 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
     h.tree_id = kTree;
     h.group_id = group;
     h.payload_bytes = sizeof body;
-    if (kind == AggKind::join) wire::say_reproducible(h);
+    if (kind == AggKind::join) h.flags |= wire::kFlagReproducible;
     std::byte bytes[sizeof body];
     wire::store(bytes, body);
     node.on_message({link}, frames.frame(h, bytes), {});
@@ -120,7 +120,7 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   for (std::uint32_t number = 0; number < 1000; ++number) contribute(number);
   EXPECT_EQ(g_allocations, 0u);
   // In reproducible mode each slot of the ring makes room once.
-  wire::say_reproducible(h);
+  h.flags |= wire::kFlagReproducible;
   for (std::uint32_t number = 1000; number < 1100; ++number) contribute(number);
   EXPECT_GT(std::exchange(g_allocations, 0), 0u);
   for (std::uint32_t number = 1100; number < 2000; ++number) contribute(number);
@@ -371,13 +371,13 @@ TEST(Node, a_member_that_breaks_a_rule_is_named_to_the_others) {
       {"another member's data", [](AggHeader& h) { h.origin = 1; }, "not the members"},
       {"another member's data, reproducible",
        [](AggHeader& h) {
-         wire::say_reproducible(h);
+         h.flags |= wire::kFlagReproducible;
          h.origin = 1;
        },
        "not the members"},
       {"data for two, reproducible",
        [](AggHeader& h) {
-         wire::say_reproducible(h);
+         h.flags |= wire::kFlagReproducible;
          h.members = 2;
        },
        "not the members"},

@@ -29,8 +29,6 @@ wire::WelcomeBody ParentHandshake::welcome_of(const Link& link) const noexcept {
   wire::WelcomeBody body;
   body.nonce = link.nonce;
   body.id = ctx_.config.node_id;
-  body.version_min = ctx_.config.versions.min;
-  body.version_max = ctx_.config.versions.max;
   return body;
 }
 
@@ -42,13 +40,13 @@ const char* ParentHandshake::hello(Link& link, const wire::HelloBody& body, std:
   const auto no = [&](RefuseReason reason, std::uint32_t limit, std::uint32_t asked) {
     ctx_.refuse(link.id, ctx_.refusal(body.job_id, 0, reason, AggKind::hello, limit, asked));
   };
-  const wire::VersionRange ours = ctx_.config.versions, theirs{body.version_min, body.version_max};
-  if (wire::common_version(ours, theirs) == 0) {
-    no(RefuseReason::version, packed(ours), packed(theirs));
-    more = fmt::format(": {} {} speaks {} to {}, this node {} to {}: update the older one",
-                       body.role == wire::Role::node ? "node" : "world rank", body.id, theirs.min, theirs.max, ours.min,
-                       ours.max);
-    return "hello: no wire version in common";
+  // Before anything else in it is believed: what it means is up to its version.
+  if (body.version != wire::kAggVersion) {
+    no(RefuseReason::version, wire::kAggVersion, body.version);
+    const std::string peer = fmt::format("{} {}", body.role == wire::Role::node ? "node" : "world rank", body.id);
+    more = fmt::format(": {} speaks wire version {}, this node version {}: upgrade Sumac {}", peer, body.version,
+                       wire::kAggVersion, body.version > wire::kAggVersion ? "on this node" : "on the host of " + peer);
+    return "hello: of another wire version";
   }
   Secret key{};
   if (!key_of(body, key)) {
@@ -99,7 +97,6 @@ const char* ParentHandshake::proof(Link& link, const wire::ProofBody& body) {
   link.job_id = said.job_id;
   if (job != nullptr) link.job_life = job->life, link.user = job->grant.user;
   link.peer = said.id;
-  link.version = wire::common_version(ctx_.config.versions, {said.version_min, said.version_max});
   link.child_of.assign(ctx_.config.limits.groups + 1, kNoChild);
   ctx_.outbox.greeted(link.id, link.role, link.job_id);
   return nullptr;

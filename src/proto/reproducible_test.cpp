@@ -365,7 +365,7 @@ TEST(Reproducible, a_partial_sum_that_a_child_cannot_give_costs_its_connection) 
       h.op = Op::sum;
       h.dtype = Dtype::float32;
       h.flags = wire::kFlagFirst | wire::kFlagLast;
-      wire::say_reproducible(h);
+      h.flags |= wire::kFlagReproducible;
       h.count = 1;
       h.payload_bytes = 4;
       h.origin = block.first;

@@ -227,6 +227,18 @@ TEST(Refusal, OfAllMembersTakesANumberAndTheGroupGoesOn) {
   EXPECT_EQ(world.barriers(members, 3), 4u);
 }
 
+TEST(Refusal, AMemberThatGivesUpIsNamedToAllOthers) {
+  World world(1, 1);
+  auto members = world.group({0, 1, 2, 3}, 0);
+  for (const std::uint32_t rank : {0u, 1u, 3u}) ASSERT_TRUE(members[rank]->post({}, {}));
+  members[2]->give_up();
+  world.tree.run();
+  for (const std::uint32_t rank : {0u, 1u, 3u}) {
+    ASSERT_TRUE(members[rank]->next_completion()) << "left waiting";
+    EXPECT_EQ(members[rank]->why(), "rank 2 gave up (its log says why)");
+  }
+}
+
 TEST(Refusal, OfOneMemberIsAVerdictThatNamesIt) {
   for (const bool first_come : {true, false}) {
     World world(1, 1);

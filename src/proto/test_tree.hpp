@@ -78,7 +78,7 @@ class TestTree {
     }
   };
 
-  End& add_node(std::uint32_t id, bool root = true, NodeLimits limits = {}, wire::VersionRange versions = {}) {
+  End& add_node(std::uint32_t id, bool root = true, NodeLimits limits = {}) {
     End& end = add_end();
     end.node = std::make_unique<Node>(NodeConfig{.node_id = id,
                                                  .tree_id = kTree,
@@ -86,20 +86,17 @@ class TestTree {
                                                  .limits = limits,
                                                  .node_key = {static_cast<std::uint8_t>(id)},
                                                  .address = fmt::format("test:{}", id),
-                                                 .versions = versions,
                                                  .multicast_to_one_level = true},
                                       end);
     return end;
   }
-  End& add_client(End& leaf, std::uint32_t world_rank, const Secret& key = {}, wire::VersionRange versions = {}) {
+  End& add_client(End& leaf, std::uint32_t world_rank, const Secret& key = {}) {
     End& end = add_end();
     const auto& node = leaf.node->config();
-    end.client = std::make_unique<ClientLink>(ClientLinkConfig{.job_id = kJob,
-                                                               .leaf = {node.node_id, key, node.address},
-                                                               .world_rank = world_rank,
-                                                               .tree_id = kTree,
-                                                               .versions = versions},
-                                              end);
+    end.client = std::make_unique<ClientLink>(
+        ClientLinkConfig{
+            .job_id = kJob, .leaf = {node.node_id, key, node.address}, .world_rank = world_rank, .tree_id = kTree},
+        end);
     end.up = connect(end, leaf);
     end.client->set_link(end.up, nonce(), now);
     return end;
@@ -329,15 +326,13 @@ struct StandingGroup {
   std::uint64_t tokens = 0;
 };
 
-/// A root, a leaf below it with some clients, and one more client at the root: the last. Each may speak a version of its own.
+/// A root, a leaf below it with some clients, and one more client at the root: the last.
 struct TwoNodes {
-  explicit TwoNodes(wire::VersionRange root_versions = {}, wire::VersionRange leaf_versions = {},
-                    const std::vector<wire::VersionRange>& at_leaf = std::vector<wire::VersionRange>(2))
-      : root(tree.add_node(100, true, {}, root_versions)), leaf(tree.add_node(101, false, {}, leaf_versions)) {
+  explicit TwoNodes(std::size_t at_leaf = 2) : root(tree.add_node(100)), leaf(tree.add_node(101, false)) {
     for (auto* node : {&root, &leaf})
       if (auto granted = node->node->grant(grant()); !granted) throw std::runtime_error(granted.error().context);
     tree.set_parent(leaf, root);
-    for (const auto& versions : at_leaf) clients.push_back(&tree.add_client(leaf, rank_of_next(), Secret{}, versions));
+    for (std::size_t i = 0; i < at_leaf; ++i) clients.push_back(&tree.add_client(leaf, rank_of_next()));
     clients.push_back(&tree.add_client(root, rank_of_next()));
     tree.run();
   }
@@ -349,7 +344,6 @@ struct TwoNodes {
       if (config.rank + 1 < size) config.path.entries[config.path.length++] = {101, size - 1};
       config.path.entries[config.path.length++] = {100, size};
       config.lock_batch = kLockForEver;
-      config.reproducible = clients[config.rank]->client->version() >= 2;
     });
   }
 

@@ -14,10 +14,9 @@
 namespace sumac::wire {
 
 inline constexpr std::uint16_t kAggMagic = 0x4153;  // "SA"
-/// Versions that this code speaks, lowest and highest. 2: reproducible sums. 3: the streaming lock, refused calls that take their
-/// turn, members that give up, results by multicast. Peers tell theirs in hello and welcome, and use the highest that both speak; a
-/// message says the lowest version in which it means what it says (version_of).
-inline constexpr std::uint16_t kAggVersionMin = 1, kAggVersionMax = 3;
+/// The one version that this code speaks. It is raised when the meaning of any byte changes: peers of different versions refuse each
+/// other (docs/upgrade.md).
+inline constexpr std::uint8_t kAggVersion = 1;
 inline constexpr std::uint32_t kPathMax = 8;            ///< Depth of a tree, in nodes, from a leaf to the root.
 inline constexpr std::uint32_t kPayloadMax = 1u << 20;  ///< Never more behind one header, whatever a job was granted.
 inline constexpr std::uint32_t kNoRank = 0xFFFFFFFFu;
@@ -31,7 +30,7 @@ enum class AggKind : std::uint8_t {
   supply = 5,      ///< Recovery: the whole result of a number that somebody has already.
   skip = 6,        ///< Recovery: "somebody else supplies this number".
   trouble = 7,     ///< To the root: a dead rank, or who disagreed and on what (TroubleBody).
-  name = 8,        ///< Behind proof, from version 3 on: what people call the host or node that speaks here (NameBody).
+  name = 8,        ///< Behind proof: what people call the host or node that speaks here (NameBody).
   proof = 9,  ///< Answer to welcome: the child knows the key too (ProofBody). Nothing but hello is believed before.
   // down
   opened = 16,  ///< The group id (OpenedBody).
@@ -56,7 +55,7 @@ enum class Coll : std::uint8_t {
   allgather = 6,
   close = 7,  ///< Payload-free number after the last fragment of a large operation (recovery rule 2).
   leave = 8,  ///< Payload-free last number of a member (recovery rule 11).
-  // Payload-free as well, from version 3 on:
+  // Payload-free as well:
   refusal =
       9,  ///< A member's own call was refused before it was sent. If all say so the group goes on, else they disagree.
   lock = 10,    ///< May this group stream? Asked before its first streaming operation; kFlagDenied in the answer: no.
@@ -64,21 +63,20 @@ enum class Coll : std::uint8_t {
 };
 
 enum AggFlag : std::uint16_t {
-  kFlagFirst = 1u << 0,         ///< First fragment of an operation.
-  kFlagLast = 1u << 1,          ///< Last fragment of an operation.
-  kFlagStreaming = 1u << 2,     ///< SAT: payload up to the chunk size instead of the OST's payload.
-  kFlagReproducible = 1u << 3,  ///< Added along the canonical tree of ranks (docs/protocol.md).
+  kFlagFirst = 1u << 0,      ///< First fragment of an operation.
+  kFlagLast = 1u << 1,       ///< Last fragment of an operation.
+  kFlagStreaming = 1u << 2,  ///< SAT: payload up to the chunk size instead of the OST's payload.
+  /// Added along the canonical tree of ranks (docs/protocol.md). join: everybody below wants such sums; joined: the group has them.
+  kFlagReproducible = 1u << 3,
   kFlagDenied = 1u << 4,  ///< lock only: a node on the way has no streaming place left. Not something to agree on.
   /// contribute only: somebody below takes this number's result from a multicast as well. Not something to agree on.
   kFlagListening = 1u << 5,
-  /// join: everybody below speaks version 3; joined: all of the group do, and the nodes on their ways.
-  kFlagLocks = 1u << 6,
-  kFlagsKnown = 0x007F,
+  kFlagsKnown = 0x003F,
 };
 
 struct AggHeader {
   std::uint16_t magic = kAggMagic;  ///< Turns away a stray peer before anything else is believed.
-  std::uint8_t version = 1;         ///< version_of(); in hello and welcome any.
+  std::uint8_t version = kAggVersion;
   AggKind kind = AggKind::hello;
   std::uint32_t tree_id = 0;
   std::uint32_t group_id = 0;  ///< 0 before Opened.
@@ -110,42 +108,8 @@ constexpr bool order_matters(const T& operation) noexcept {
   return (operation.op == Op::sum || operation.op == Op::prod) && is_float(operation.dtype) && operation.count != 0;
 }
 
-/// The lowest version in which this message means what it says.
-constexpr std::uint8_t version_of(const AggHeader& header) noexcept {
-  const bool coll_of_three = header.coll == Coll::refusal || header.coll == Coll::lock || header.coll == Coll::unlock;
-  const bool kind_of_three = header.kind == AggKind::name || header.kind == AggKind::invited;
-  if (coll_of_three || kind_of_three || (header.flags & (kFlagListening | kFlagLocks)) != 0) return 3;
-  return (header.flags & kFlagReproducible) != 0 ? 2 : 1;
-}
-/// Sets the flag, and the version with it.
-constexpr void say_reproducible(AggHeader& header) noexcept {
-  header.flags |= kFlagReproducible;
-  header.version = version_of(header);
-}
 constexpr void say_listening(AggHeader& header, bool listening) noexcept {
   header.flags = static_cast<std::uint16_t>(listening ? header.flags | kFlagListening : header.flags & ~kFlagListening);
-  header.version = version_of(header);
-}
-
-constexpr void say_locks(AggHeader& header) noexcept {
-  header.flags |= kFlagLocks;
-  header.version = version_of(header);
-}
-
-struct VersionRange {
-  std::uint16_t min = kAggVersionMin, max = kAggVersionMax;
-};
-/// The highest that both speak; 0: none.
-constexpr std::uint16_t common_version(VersionRange a, VersionRange b) noexcept {
-  const std::uint16_t highest = a.max < b.max ? a.max : b.max;
-  return highest >= a.min && highest >= b.min ? highest : 0;
-}
-/// As two numbers of RefusedBody carry it.
-constexpr std::uint32_t packed(VersionRange range) noexcept {
-  return static_cast<std::uint32_t>(range.min) << 16 | range.max;
-}
-constexpr VersionRange unpacked_versions(std::uint32_t range) noexcept {
-  return {static_cast<std::uint16_t>(range >> 16), static_cast<std::uint16_t>(range)};
 }
 
 /// a is before b in the circle of 2^32 numbers.
@@ -157,17 +121,14 @@ enum class Role : std::uint32_t { client = 1, node = 2 };
 /// connection is of use on another.
 using Nonce = std::array<std::uint8_t, 16>;
 
-/// Of hello, welcome and proof, which no version below can change. 1 sent the key itself.
-inline constexpr std::uint16_t kHandshake = 2;
-
+/// The bytes of hello, and of the refusal that answers it, are the same in every version: two peers that differ can still say so.
 struct HelloBody {
   std::uint64_t job_id = 0;  ///< Clients only; a node speaks for the jobs that it was granted.
   Nonce nonce{};             ///< Of the child.
   Role role = Role::client;
   std::uint32_t id = 0;  ///< World rank of a client, node id of a node.
-  std::uint16_t version_min = kAggVersionMin, version_max = kAggVersionMax;
-  std::uint16_t handshake = kHandshake;
-  std::uint16_t options = 0;  ///< None is defined yet: room to agree on encryption.
+  std::uint32_t version = kAggVersion;
+  std::uint32_t options = 0;  ///< None is defined yet: room to agree on encryption.
   friend bool operator==(const HelloBody&, const HelloBody&) = default;
 };
 static_assert(sizeof(HelloBody) == 40 && std::has_unique_object_representations_v<HelloBody>);
@@ -177,7 +138,7 @@ struct WelcomeBody {
   std::array<std::uint8_t, 32> proof{};  ///< Of the parent (proof.hpp).
   Role role = Role::node;
   std::uint32_t id = 0;  ///< Node id.
-  std::uint16_t version_min = kAggVersionMin, version_max = kAggVersionMax;
+  std::uint32_t version = kAggVersion;
   std::uint32_t options = 0;  ///< Those of hello that the parent takes: none is defined yet.
 };
 static_assert(sizeof(WelcomeBody) == 64 && std::has_unique_object_representations_v<WelcomeBody>);
@@ -256,7 +217,7 @@ enum class RefuseReason : std::uint32_t {
   payload_too_large = 6,
   wrong_epoch = 7,
   bad_key = 8,
-  version = 9,  ///< No wire version in common: limit = the node's range, asked = the other's (packed()).
+  version = 9,  ///< The two sides speak different wire versions: limit = the node's, asked = the other's.
   node_limit = 10,
   member_lost = 11,  ///< A member's connection closed before the group stood.
 };
@@ -276,7 +237,7 @@ enum class TroubleReason : std::uint32_t {
   dead_rank = 1,
   disagree = 2,
   lost_connection = 3,
-  gave_up = 4,  ///< The culprit itself says that it can't contribute; its log says why. From version 3 on.
+  gave_up = 4,  ///< The culprit itself says that it can't contribute; its log says why.
 };
 /// Where two members differ; the first that differs in this order is named.
 enum class Field : std::uint32_t {

@@ -80,7 +80,6 @@ const char* flaw_of_empty(const AggHeader& h) noexcept {
 const char* flaw_of_number(const AggHeader& h, std::uint32_t payload_max) noexcept {
   if (h.payload_bytes > payload_max) return "payload_bytes is more than was granted";
   if (h.group_id == 0) return "group_id is zero";
-  if ((h.flags & kFlagLocks) != 0) return "flags of a join are set for a number";
   if (h.kind == AggKind::result) {
     if (h.origin != kNoRank || h.members != 0) return "a result names an origin";
   } else {
@@ -108,9 +107,8 @@ const char* flaw_of_control(const AggHeader& h) noexcept {
   if (h.payload_bytes != body_bytes(h.kind)) return "payload_bytes is not the size of this kind's body";
   if (h.coll != Coll::none || h.op != Op::null || h.dtype != Dtype::null || h.tag_dtype != Dtype::null)
     return "a control message names an operation";
-  // Of a group that is formed: what everybody below can do; or, on the way down, what the group can.
   const bool of_group = h.kind == AggKind::join || h.kind == AggKind::joined;
-  if ((h.flags & ~(of_group ? unsigned{kFlagReproducible} | kFlagLocks : 0u)) != 0 || h.count != 0 || h.first != 0)
+  if ((h.flags & ~(of_group ? unsigned{kFlagReproducible} : 0u)) != 0 || h.count != 0 || h.first != 0)
     return "a control message has flags or elements";
   if (h.kind != AggKind::trouble && (h.origin != kNoRank || h.members != 0)) return "a control message names an origin";
   switch (h.kind) {
@@ -130,10 +128,9 @@ const char* flaw_of_control(const AggHeader& h) noexcept {
 const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_max) noexcept {
   if (h.magic != kAggMagic) return "magic is not 0x4153";
   if (!known(h.kind)) return "kind is unknown";
-  // Hello, welcome and the refusal of a hello have the same bytes in every version, for ever, so that two peers that have no version in
-  // common can still say so.
+  // Hello, welcome and the refusal of a hello have the same bytes in every version, so that two peers of different versions can say so.
   const bool greets = h.kind == AggKind::hello || h.kind == AggKind::welcome || h.kind == AggKind::refused;
-  if (h.version != version_of(h) && (h.version == 0 || !greets)) return "version is not that of what the message says";
+  if (h.version != kAggVersion && (h.version == 0 || !greets)) return "version is not spoken here";
   if (h.payload_bytes != payload) return "payload_bytes is not what follows the header";
   if (!in_range(h.op)) return "op is unknown";
   if (!in_range(h.dtype)) return "dtype is unknown";
@@ -176,15 +173,16 @@ const char* flaw(const HelloBody& b) noexcept {
   if (b.role != Role::client && b.role != Role::node) return "hello: role is unknown";
   if (b.role == Role::client && b.job_id == 0) return "hello: a client has no job";
   if (b.role == Role::node && b.job_id != 0) return "hello: a node names a job";
-  if (b.version_min == 0 || b.version_min > b.version_max) return "hello: versions are not a range";
-  if (b.handshake != kHandshake) return "hello: of another handshake: install the same version of Sumac everywhere";
+  if (b.version == 0) return "hello: version is zero";
+  if (b.version != kAggVersion) return nullptr;  // The answer is a refusal that names both versions.
   if (b.options != 0) return "hello: options are unknown";
   return nullptr;
 }
 
 const char* flaw(const WelcomeBody& b) noexcept {
   if (b.role != Role::node) return "welcome: only a node welcomes";
-  if (b.version_min == 0 || b.version_min > b.version_max) return "welcome: versions are not a range";
+  if (b.version == 0) return "welcome: version is zero";
+  if (b.version != kAggVersion) return nullptr;  // Taken for a refusal that names both versions.
   if (b.options != 0) return "welcome: options are unknown";
   return nullptr;
 }

@@ -1,7 +1,7 @@
 #pragma once
 // From bytes to believed messages of the aggregation protocol and back. Decoding checks every field, so that behind it no
 // machine needs to ask whether a peer is honest about sizes, enums or counts. What is checked, per kind:
-//   all kinds          magic, version (hello: any, its body says which are spoken), known kind, known flags, reserved zero, root zero
+//   all kinds          magic, version (hello, welcome, refused: any), known kind, known flags, reserved zero, root zero
 //                      but for reduce and bcast, payload_bytes = the bytes behind the header
 //   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members zero, origin
 //                      kNoRank (trouble: any origin and members); group_id zero for hello, welcome, proof, name, open and opened, not zero for join,

@@ -10,9 +10,7 @@ constexpr auto header_rows() {
   using Self = AggHeader;
   return std::array{
       F(magic, "0x4153, \"SA\": turns away a stray peer"),
-      F(version,
-        "1; 2 where flags say reproducible; 3 where they say listening or locks, and for name, invited, refusal, lock, "
-        "unlock; in `hello`, `welcome` and `refused` any"),
+      F(version, "1; in `hello`, `welcome` and `refused` the sender's, whatever it is"),
       F(kind, "AggKind, table above"),
       F(tree_id, "tree of the group"),
       F(group_id, "0 in hello, welcome, proof, name, open, opened and in a refused open"),
@@ -25,8 +23,9 @@ constexpr auto header_rows() {
       F(dtype, "type as in sharp_coll.h, 12 none"),
       F(tag_dtype, "type of the tags of MINLOC and MAXLOC, else 12"),
       F(flags,
-        "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible, 16 denied (lock), 32 listening (contribute), "
-        "64 locks; in join, joined: 8 and 64, that all below, the group can"),
+        "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible (join: wanted by all below; joined: the group "
+        "has "
+        "them), 16 denied (lock), 32 listening (contribute)"),
       F(root, "reduce, bcast: group rank of the root, modulo 65536; else zero"),
       F(payload_bytes, "bytes that follow the header"),
       F(count, "elements of the whole result; reduce_scatter: of the input"),
@@ -44,9 +43,7 @@ constexpr auto hello_rows() {
       F(nonce, "drawn by the child for this connection"),
       F(role, "1 client, 2 node"),
       F(id, "world rank of a client, node id of a node"),
-      F(version_min, "lowest version spoken"),
-      F(version_max, "highest version spoken"),
-      F(handshake, "2: of hello, welcome and proof"),
+      F(version, "1: the version spoken"),
       F(options, "zero: none is defined yet (room for encryption)"),
   };
 }
@@ -58,8 +55,7 @@ constexpr auto welcome_rows() {
       F(proof, "HMAC-SHA-256 under the key, see below"),
       F(role, "2 node"),
       F(id, "node id of the parent"),
-      F(version_min, "lowest version spoken"),
-      F(version_max, "highest version spoken"),
+      F(version, "1: the version spoken"),
       F(options, "zero: none is defined yet"),
   };
 }
@@ -137,8 +133,8 @@ constexpr auto refused_rows() {
         "1 no_group_id, 2 no_ost, 3 unknown_job, 4 unknown_group, 5 bad_path, 6 payload_too_large, 7 wrong_epoch, "
         "8 bad_key, 9 version, 10 node_limit, 11 member_lost"),
       F(node_id, "who refused"),
-      F(limit, "what was granted"),
-      F(asked, "what was asked"),
+      F(limit, "what was granted; version: the node's"),
+      F(asked, "what was asked; version: the other side's"),
       F(what, "kind of the message that was refused"),
       F(reserved, "zero"),
   };

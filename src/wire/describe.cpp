@@ -76,7 +76,7 @@ std::string describe(const AggHeader& h) {
   }
   text += fmt::format(" bytes {}", h.payload_bytes);
   static constexpr std::string_view kFlagNames[] = {"first",  "last",      "streaming", "reproducible",
-                                                    "denied", "listening", "locks"};
+                                                    "denied", "listening"};
   static_assert((1u << std::size(kFlagNames)) - 1 == kFlagsKnown, "each flag has its name");
   std::string flags;
   for (std::size_t i = 0; i < std::size(kFlagNames); ++i)

@@ -30,7 +30,7 @@ constexpr KindRow kKinds[] = {
     {AggKind::verdict, "down", "TroubleBody", "first number that nobody completes, and why; ends the group"},
     {AggKind::void_epoch, "down", "VoidBody", "this epoch is over"},
     {AggKind::welcome, "down", "WelcomeBody",
-     "answer to hello: the parent's id and versions, and that it knows the key"},
+     "answer to hello: the parent's id and version, and that it knows the key"},
     {AggKind::invited, "down", "InvitedBody",
      "where the group's small results come by multicast as well; before joined"},
 };

@@ -1,5 +1,5 @@
 // The bytes on the wire do not change unnoticed: every kind against its golden bytes, docs/wire.md against the layout.
-// SUMAC_WRITE_GOLDEN=1 writes both anew; the difference then belongs into the commit, and kAggVersion is raised.
+// SUMAC_WRITE_GOLDEN=1 writes both anew; the difference then belongs into the commit, and from the first release on kAggVersion is raised.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 #pragma once
 // How the two ends of a connection prove to each other that they know its key, without sending it. Each proves it about everything that
-// hello and welcome said (both nonces, who, which versions) and about the address at which the parent listens: what is said on one
+// hello and welcome said (both nonces, who, which version) and about the address at which the parent listens: what is said on one
 // connection is of no use on another, at another node, or in the other direction. docs/adr/0050.
 #include <cstdint>
 #include <string_view>
@@ -11,8 +11,8 @@
 
 namespace sumac::wire {
 
-inline constexpr std::string_view kParentLabel = "sumac parent v2\n", kChildLabel = "sumac child v2 \n",
-                                  kPairLabel = "sumac pair v2  \n";
+inline constexpr std::string_view kParentLabel = "sumac parent v1\n", kChildLabel = "sumac child v1 \n",
+                                  kPairLabel = "sumac pair v1  \n";
 static_assert(kParentLabel.size() == 16 && kChildLabel.size() == 16 && kPairLabel.size() == 16);
 
 /// What one connection's proofs are about.

@@ -89,8 +89,8 @@ Sample host(const HostMessage& message) {
 
 std::vector<Sample> agg_samples() {
   constexpr std::uint64_t kJob = 0x1122334455667788;
-  HelloBody hello{kJob, {}, Role::client, 11, 1, 1, kHandshake, 0};
-  WelcomeBody welcome{{}, {}, Role::node, 21, 1, 3, 0};
+  HelloBody hello{kJob, {}, Role::client, 11, kAggVersion, 0};
+  WelcomeBody welcome{{}, {}, Role::node, 21, kAggVersion, 0};
   ProofBody proof;
   const auto count_up = [](auto& bytes, std::uint8_t from) {
     for (auto& byte : bytes) byte = from++;
@@ -108,11 +108,7 @@ std::vector<Sample> agg_samples() {
   put_name(lost.noticed_by, "an-leaf1");
 
   AggHeader reproducible_joined = control(AggKind::joined, 0x00010007);
-  say_reproducible(reproducible_joined);
-  AggHeader named = control(AggKind::name, 0);
-  named.version = version_of(named);
-  AggHeader locks_joined = control(AggKind::joined, 0x00010007);
-  say_locks(locks_joined);
+  reproducible_joined.flags = kFlagReproducible;
   AggHeader trouble_header = control(AggKind::trouble, 0x00010007);
   trouble_header.origin = 5;
   trouble_header.members = 4;
@@ -123,7 +119,7 @@ std::vector<Sample> agg_samples() {
   pairs.flags = kFlagFirst | kFlagLast | kFlagStreaming;
   pairs.count = 2;
   AggHeader partial = reduction(AggKind::contribute);
-  say_reproducible(partial);
+  partial.flags |= kFlagReproducible;
   partial.origin = 8;
   AggHeader bcast = data(AggKind::contribute, Coll::bcast);
   bcast.dtype = Dtype::uint8;
@@ -133,37 +129,32 @@ std::vector<Sample> agg_samples() {
   barrier.flags = kFlagFirst | kFlagLast;
   AggHeader refusal = data(AggKind::contribute, Coll::refusal);
   refusal.flags = kFlagFirst | kFlagLast;
-  refusal.version = version_of(refusal);
   AggHeader listening = reduction(AggKind::contribute);
   say_listening(listening, true);
-  AggHeader invited_header = control(AggKind::invited, 0x00010007);
-  invited_header.version = version_of(invited_header);
   InvitedBody invited;
   invited.key = datagram_key();
   invited.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 239, 255, 0, 7};
   invited.port = 5383;
   AggHeader denied = data(AggKind::result, Coll::lock);
   denied.flags = kFlagFirst | kFlagLast | kFlagDenied;
-  denied.version = version_of(denied);
 
   return {
       with_body("hello", control(AggKind::hello, 0), hello),
       with_body("welcome", control(AggKind::welcome, 0), welcome),
       with_body("proof", control(AggKind::proof, 0), proof),
       with_body("refused-hello", control(AggKind::refused, 0),
-                RefusedBody{0, 0, RefuseReason::version, 21, packed({1, 2}), packed({3, 4}), AggKind::hello, {}}),
-      with_body("name", named, name_body("n1.rack-7").value()),
+                RefusedBody{0, 0, RefuseReason::version, 21, kAggVersion, 2, AggKind::hello, {}}),
+      with_body("name", control(AggKind::name, 0), name_body("n1.rack-7").value()),
       with_body("open", control(AggKind::open, 0), OpenBody{kJob, 9, 16, 0}),
       with_body("opened", control(AggKind::opened, 0), OpenedBody{kJob, 9, 0x00010007, 0}),
       with_body("join", control(AggKind::join, 0x00010007), join()),
       with_body("joined", control(AggKind::joined, 0x00010007), joined),
       with_body("joined-reproducible", reproducible_joined, joined),
-      with_body("joined-locks", locks_joined, joined),
       with_body("refused", control(AggKind::refused, 0x00010007), refused),
       with_body("trouble", trouble_header, trouble),
       with_body("verdict", control(AggKind::verdict, 0x00010007), trouble),
       with_body("void_epoch", control(AggKind::void_epoch, 0x00010007), VoidBody{VoidReason::lost_node, 21, lost}),
-      with_body("invited", invited_header, invited),
+      with_body("invited", control(AggKind::invited, 0x00010007), invited),
       with_data("contribute", reduction(AggKind::contribute), 16),
       with_data("contribute-listening", listening, 16),
       with_data("contribute-pairs", pairs, 24),

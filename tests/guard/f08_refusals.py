@@ -21,7 +21,7 @@ GROWTH = 1 << 20
 
 def ask_for(port, tree_id, job, opens):
     """Says hello for this job and asks for groups, without a proof and without end; returns how many Opens the node took."""
-    hello = wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(job, os.urandom(16), handshake=tenant.HANDSHAKE), tree_id=tree_id))
+    hello = wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(job, os.urandom(16)), tree_id=tree_id))
     taken = 0
     for first in range(1, opens + 1, EACH):
         bodies = (struct.pack("<QQII", job, token, 1, 0) for token in range(first, first + EACH))

@@ -117,7 +117,7 @@ def lie(link, head, body):
 
 
 def greet(port, tree_id, hello, keys):
-    """A link whose hello the node answered, one for each of the keys to prove it with; at dd5dec9 the key is in hello."""
+    """A link whose hello the node answered, one for each of the keys to prove it with."""
     for key in keys:
         try:
             link = wire.Link(port)
@@ -125,8 +125,7 @@ def greet(port, tree_id, hello, keys):
             head, welcome = link.read()
             if head.kind != wire.WELCOME:
                 continue
-            if tenant.HANDSHAKE:
-                link.send(wire.PROOF, wire.proof(key, tree_id, hello, welcome, f"tcp:127.0.0.1:{port}"), tree_id=tree_id)
+            link.send(wire.PROOF, wire.proof(key, tree_id, hello, welcome, f"tcp:127.0.0.1:{port}"), tree_id=tree_id)
             yield link
         except OSError:
             pass
@@ -140,7 +139,7 @@ def guesses(said):
 def says_it_again(said, role, number):
     """The hello of somebody else, with what was heard in the place where the key once was."""
     job = struct.unpack_from("<Q", said)[0]
-    return wire.hello(job if role == wire.CLIENT else 0, said[8:24], role, number, handshake=tenant.HANDSHAKE)
+    return wire.hello(job if role == wire.CLIENT else 0, said[8:24], role, number)
 
 
 def passes(port, tree_id, said_hex, role, number, job, key_hex=None):
@@ -173,7 +172,7 @@ def adds_1000(port, tree_id, heard, group, chain, job, end, go):
             links.append(link)
             try:
                 link.socket.settimeout(1)
-                link.send(wire.JOIN, tenant.join_body(job, chain, 1, 1, 2), tree_id=tree_id, group_id=group, flags=tenant.LOCKS, version=3)
+                link.send(wire.JOIN, tenant.join_body(job, chain, 1, 1, 2), tree_id=tree_id, group_id=group)
                 while (answer := link.read()[0].kind) not in (wire.JOINED, wire.REFUSED):
                     pass
                 if answer == wire.JOINED:

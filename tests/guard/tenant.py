@@ -6,11 +6,8 @@ import socket
 import struct
 import time
 
-import common
 import wire
 
-# The version of hello; at dd5dec9 hello carried the key itself: 0.
-HANDSHAKE = 2 if (common.source_of_build() / "src/wire/proof.hpp").exists() else 0
 MESSAGE = 1024
 HEAD = struct.Struct("<HBBIIIQ")
 # wire::HostKind
@@ -22,7 +19,7 @@ SAT = 1 << 2  # the feature: it streams
 
 # wire::Coll, Op, Dtype and flags
 BARRIER, ALLREDUCE, LEAVE, LOCK = 1, 2, 8, 10
-FIRST, LAST, STREAMING, LOCKS = 1, 2, 4, 64
+FIRST, LAST, STREAMING = 1, 2, 4
 
 
 class Refused(Exception):
@@ -120,11 +117,10 @@ class Member:
     def __init__(self, job, rank, **of_link):
         self.job, self.rank = job, rank
         self.link = wire.Link(job.port, **of_link)
-        hello = wire.hello(job.number, os.urandom(16) if HANDSHAKE else job.key, wire.CLIENT, rank, handshake=HANDSHAKE)
+        hello = wire.hello(job.number, os.urandom(16), wire.CLIENT, rank)
         self.link.send(wire.HELLO, hello, tree_id=job.tree_id)
         welcome = self.expect(wire.WELCOME)[1]
-        if HANDSHAKE:
-            self.link.send(wire.PROOF, wire.proof(job.key, job.tree_id, hello, welcome, job.address), tree_id=job.tree_id)
+        self.link.send(wire.PROOF, wire.proof(job.key, job.tree_id, hello, welcome, job.address), tree_id=job.tree_id)
 
     def expect(self, *kinds):
         while True:
@@ -142,7 +138,7 @@ class Member:
 
     def join(self, group, rank, size, osts=1, window=0, payload=128, chunk=0):
         body = join_body(self.job.number, self.job.chain, rank, self.rank, size, osts, window, payload, chunk)
-        self.link.send(wire.JOIN, body, tree_id=self.job.tree_id, group_id=group, flags=LOCKS, version=3)
+        self.link.send(wire.JOIN, body, tree_id=self.job.tree_id, group_id=group)
 
     def joined(self):
         """(OSTs, window) of the group that now stands; None: refused."""
@@ -155,7 +151,7 @@ class Member:
             self.link.socket.settimeout(seconds)
         op, dtype = (2, 4) if data else (wire.NULL, wire.NULL)
         self.link.send(wire.CONTRIBUTE, data, tree_id=self.job.tree_id, group_id=group, sequence=sequence, coll=coll, op=op, dtype=dtype,
-                       flags=flags, count=count or len(data) // 4, origin=rank, members=1, version=3 if coll in (LOCK, 11) else 1)
+                       flags=flags, count=count or len(data) // 4, origin=rank, members=1)
 
     def close(self):
         self.link.close()

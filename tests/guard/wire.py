@@ -41,12 +41,12 @@ def agg(kind, body=b"", **fields):
     return HEADER.pack(*Header(**given)) + body
 
 
-def hello(job_id=0, nonce=bytes(16), role=CLIENT, number=0, versions=(1, 3), handshake=2, options=0):
-    """The body of hello. Of handshake 0, which is no more, `nonce` was the key itself."""
-    return struct.pack("<Q16sIIHHHH", job_id, nonce, role, number, *versions, handshake, options)
+def hello(job_id=0, nonce=bytes(16), role=CLIENT, number=0, version=1, options=0):
+    """The body of hello."""
+    return struct.pack("<Q16sIIII", job_id, nonce, role, number, version, options)
 
 
-def proof(key, tree_id, hello_body, welcome_body, address, side=b"sumac child v2 \n"):
+def proof(key, tree_id, hello_body, welcome_body, address, side=b"sumac child v1 \n"):
     """The body of proof (docs/wire.md): what the child says when it knows the key."""
     said = welcome_body[:16] + bytes(32) + welcome_body[48:]
     return hmac.digest(key, side + struct.pack("<I", tree_id) + hello_body + said + address.encode(), "sha256")
