@@ -14,7 +14,7 @@
 #include "opal/mca/pmix/pmix.h"
 
 #define PRESENCE_MAGIC 0x53554d43u /* "SUMC" */
-#define PRESENCE_VERSION 3
+#define PRESENCE_VERSION 1
 
 struct presence {
   /* The same at all ranks, */

@@ -72,8 +72,8 @@ class Reader {
   bool broken_ = false;
 };
 
-/// "SUMAJ5": the version of its layout and of what members must do alike (3: streams in whole chunks; 4: in pieces, however small).
-constexpr std::uint64_t kJobBlobMagic = 0x354a414d5553;
+/// "SUMAJ1": the version of its layout and of what members must do alike.
+constexpr std::uint64_t kJobBlobMagic = 0x314a414d5553;
 
 /// Each host once, in the order of first appearance, and which of them each rank is on.
 struct Hosts {

@@ -18,7 +18,7 @@
 namespace sumac::control {
 
 /// Raised when a message of control.proto changes its meaning; daemons of different versions refuse each other.
-inline constexpr std::uint32_t kControlVersion = 4;
+inline constexpr std::uint32_t kControlVersion = 1;
 
 inline constexpr int kExitError = 1, kExitUsage = 2;
 

@@ -269,7 +269,8 @@ TEST(Core, a_registration_that_makes_no_sense_is_refused) {
       {"no OST", [](auto& w) { w.set_osts(0); }, Errc::invalid, "capacity"},
       {"more groups than ids have room for", [](auto& w) { w.set_groups(65536); }, Errc::invalid, "capacity"},
       {"a huge payload", [](auto& w) { w.set_payload_max(1u << 21); }, Errc::invalid, "capacity"},
-      {"another version", [](auto& w) { w.set_version(0); }, Errc::unsupported, "same version everywhere"},
+      {"another version", [](auto& w) { w.set_version(control::kControlVersion + 1); }, Errc::unsupported,
+       "same version everywhere"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -437,7 +438,7 @@ TEST(Core, another_user_sees_the_totals_and_his_own_jobs_only) {
 TEST(Core, a_sharpd_of_another_version_is_refused) {
   World world;
   auto who = test_host(5);
-  who.set_version(1);
+  who.set_version(control::kControlVersion + 1);
   const auto refused = only<Refuse>(world.core.host_registers(100, who, world.now));
   ASSERT_EQ(refused.size(), 1u);
   EXPECT_EQ(refused[0].why.code, Errc::unsupported);

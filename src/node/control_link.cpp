@@ -43,9 +43,9 @@ Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
   auto key = key_of(message.key());
   if (!key) return tl::unexpected(key.error());
   grant.key = *key;
-  if (message.numbers_size() % 2 != 0)
+  if (message.numbers_size() == 0 || message.numbers_size() % 2 != 0)
     return fail(Errc::unsupported,
-                "the manager sends half a range of group numbers: install the same version everywhere");
+                "the manager sends no whole ranges of group numbers: install the same version everywhere");
   for (int i = 0; i < message.numbers_size(); i += 2)
     grant.numbers.push_back({message.numbers(i), message.numbers(i + 1)});
   grant.below = {{message.below().begin(), message.below().end()}, message.ranks_here()};

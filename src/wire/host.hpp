@@ -22,7 +22,7 @@
 namespace sumac::wire {
 
 inline constexpr std::uint16_t kHostMagic = 0x4853;  // "SH"
-inline constexpr std::uint8_t kHostVersion = 2;
+inline constexpr std::uint8_t kHostVersion = 1;
 inline constexpr std::size_t kHostMessageBytes = 1024;
 inline constexpr std::size_t kHostBodyBytes = kHostMessageBytes - 24;
 inline constexpr std::size_t kHostNameMax = 64;  ///< With the closing zero.

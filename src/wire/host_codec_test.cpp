@@ -51,7 +51,7 @@ TEST(HostCodec, EachFieldIsChecked) {
     const char* flaw;
   } rows[] = {
       {"magic", "host-attach", [](auto& m) { m.header.magic = 1; }, "magic"},
-      {"version", "host-attach", [](auto& m) { m.header.version = 1; }, "version"},
+      {"version", "host-attach", [](auto& m) { m.header.version = kHostVersion + 1; }, "version"},
       {"kind 0", "host-job_end", [](auto& m) { m.header.kind = static_cast<HostKind>(0); }, "kind"},
       {"kind 14", "host-job_end", [](auto& m) { m.header.kind = static_cast<HostKind>(14); }, "kind"},
       {"a list where there is none", "host-attach", [](auto& m) { m.header.total = 1; }, "list"},

@@ -9,7 +9,7 @@ namespace {
 constexpr auto header_rows() {
   using Self = HostHeader;
   return std::array{F(magic, "0x4853, \"SH\""),
-                    F(version, "2"),
+                    F(version, "1"),
                     F(kind, "HostKind, table above"),
                     F(index, "first entry of a list in this message; no list: 0"),
                     F(total, "entries of the whole list; no list: 0"),

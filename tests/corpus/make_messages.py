@@ -33,8 +33,8 @@ def step(what: int, stream: int, data: bytes) -> bytes:
     return bytes([what, stream]) + word(len(data)) + data
 
 
-VERSION = 3
-node = [message((1, VERSION), (2, name), (3, "tcp:10.0.0.1:7000"), (4, 512), (5, 512), (6, 1024), (8, 1 << 40))
+VERSION = 1  # kControlVersion
+node = [message((1, VERSION), (2, name), (3, message((2, "tcp:10.0.0.1:7000"))), (4, 512), (5, 512), (6, 1024), (8, 1 << 40))
         for name in ("an-root", "an-leaf1", "an-leaf2")]
 host = message((1, VERSION), (2, "h1"), (3, 9))
 wish = message((1, 128), (2, 256), (3, 8))
@@ -50,7 +50,7 @@ control = {
     "ack-and-end": b"\x01" + b"".join(step(1, n, message((1, k))) for k in range(1, 5) for n in range(3)) + step(8, 4, renew) + step(7, 4, end),
     "nodes-go": b"\x01" + step(4, 0, b"") + step(0, 7, node[0]) + step(4, 1, b"") + step(9, 4, b"") + step(5, 0x80 | 0x3F, host),
     "leases-end": b"\x01" + step(2, 1, message((1, 2), (2, "busy"))) + step(8, 0xBF, renew) * 4,
-    "other-version": b"\x00" + step(0, 0, message((1, 1), (2, "an-root"))) + step(5, 1, message((1, 99))),
+    "other-version": b"\x00" + step(0, 0, message((1, 2), (2, "an-root"))) + step(5, 1, message((1, 99))),
 }
 
 
@@ -66,7 +66,7 @@ def manager_says(data: bytes) -> bytes:
 grant = message((1, 128), (2, 256), (3, 8))
 tree_node = message((1, 1), (2, 1), (3, "an-root"), (4, "tcp:10.0.0.1:7000"))
 tree = message((1, 5), (2, 1), (6, tree_node), (7, b"\x01\x01\x01"))
-granted = message((2, message((11, 1), (1, grant), (8, 1), (12, tree), (15, bytes(range(16))))))
+granted = message((2, message((1, 1), (2, grant), (5, 1), (6, tree), (8, bytes(range(16))))))
 session = {
     "life-of-a-job": host_frame("attach") + manager_says(message((1, message((1, 8000), (2, 2000))))) + host_frame("job_begin")
     + host_frame("job_host") + manager_says(granted) + host_frame("job_end") + manager_says(message((4, message((2, 1))))),
@@ -85,7 +85,7 @@ SEEDS = {
         "joined": b"\x20\x01" + b"\x2a" + b"\0" * 47,
         "verdict": b"\x20\x02" + b"\x02\0\0\0\x05\0\0\0\x01\0\0\0" + b"\0" * 20,
         "result": b"\x00\x00\x00\x02\x10\x00\x03\x80\x00" * 4,
-        "welcome": b"\x80\x09\x00" + bytes(range(1, 49)) + b"\x02\0\0\0\x64\0\0\0\x01\0\x03\0\0\0\0\0",
+        "welcome": b"\x80\x09\x00" + bytes(range(1, 49)) + b"\x02\0\0\0\x64\0\0\0\x01\0\0\0\0\0\0\0",
     },
     "node": {"contributions": bytes([0, 4, 0, 2, 1, 7, 8, 1, 4, 0, 2, 1, 7, 8, 2, 4, 0, 2, 1, 7, 8]), "leave": bytes([0, 4, 0, 8, 1, 4, 0, 8]),
              "handshake": bytes([0x93, 1, 0, 0]) + bytes(40) + bytes([1, 5, 0]) + bytes([0x13, 9, 0]) + bytes(range(32)) + b"\0",
@@ -125,17 +125,17 @@ SEEDS = {
         "not-a-file-of-ours": b"\x00hello",
         "empty": b"\x00",
         "as-it-is": b"\x01SELECT 1",
-        "other-tree": b"\x01UPDATE tree SET fabric = 'x'",
-        "no-tree": b"\x01DELETE FROM tree",
-        "leaves": b"\x01UPDATE jobs SET leaves = '1 2 99999999999'",
-        "far-leaf": b"\x01UPDATE jobs SET leaves = '4000000000 7'",
+        "other-fabric": b"\x01UPDATE state SET fabric = 'x'",
+        "no-state": b"\x01DELETE FROM state",
+        "shares": b"\x01UPDATE jobs SET shares = '1 2 99999999999'",
+        "far-leaf": b"\x01UPDATE jobs SET shares = '1 4 0 7 1 3 1 0 1 4000000000'",
         "key": b"\x01UPDATE jobs SET key = x'00'",
         "twice": b"\x01UPDATE jobs SET life = 1, ticket = 1",
         "huge": b"\x01UPDATE jobs SET osts = -1, groups = 9223372036854775807",
-        "older": b"\x01ALTER TABLE jobs DROP COLUMN key; PRAGMA user_version = 1",
+        "older": b"\x01PRAGMA user_version = 0",
         "newer": b"\x01PRAGMA user_version = 99",
     },
-    "job": {"other-version": b"\0SUMAJ1\0\0" + b"\0" * 64, "good": b"\x01\0\0", "cut": b"\x01\x05\0", "changed": b"\x01\0\0\x08\0\xff\x30\0\x02"},
+    "job": {"other-version": b"\0SUMAJ2\0\0" + b"\0" * 64, "good": b"\x01\0\0", "cut": b"\x01\x05\0", "changed": b"\x01\0\0\x08\0\xff\x30\0\x02"},
 }
 
 for folder, seeds in SEEDS.items():

@@ -59,7 +59,7 @@ def field(number, value):
 def node_registers(name, address="tcp:127.0.0.1:1", life=77):
     """A NodeUp that says: I am this node."""
     listening = field(2, address)
-    return field(1, field(1, control_version()) + field(2, name) + field(9, listening) + field(4, 64) + field(5, 8) + field(6, 256) + field(8, life))
+    return field(1, field(1, control_version()) + field(2, name) + field(3, listening) + field(4, 64) + field(5, 8) + field(6, 256) + field(8, life))
 
 
 def host_registers(host, life=78):
