@@ -30,10 +30,6 @@ Actions Core::restore(const SavedState& saved, Time now) {
   last_number_ = saved.last_number;
   looked_ = now;
   expect_nodes(now);
-  if (saved.dropped_jobs != 0)
-    out.push_back(Say{
-        LogLevel::warn, "JOBS",
-        fmt::format("{} jobs that an older sharp_am had granted are released: start them again", saved.dropped_jobs)});
   if (saved.fabric.empty()) return out;  // a first life
   restarted_ = true;
   settled_at_ = now + rules_.settle;

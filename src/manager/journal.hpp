@@ -17,7 +17,7 @@ struct JobShare {
   std::vector<std::uint32_t> nodes;    ///< The root first, parents before children.
   std::vector<std::uint32_t> parents;  ///< Index into nodes, plus 1; 0 at the root.
   std::vector<std::uint32_t> leaves;   ///< Of each of the job's hosts: index into nodes.
-  /// Of its group ids, which no other job in this tree has: first and count, and again. None: granted by an older version.
+  /// Of its group ids, which no other job in this tree has: first and count, and again.
   std::vector<std::uint32_t> numbers{};
 
   bool operator==(const JobShare&) const = default;
@@ -53,7 +53,6 @@ struct SavedState {
   std::uint32_t last_number = 0;
   std::vector<SavedTree> trees;
   std::vector<JobRecord> jobs;
-  std::uint32_t dropped_jobs = 0;  ///< That an older version had written, and that can't go on under this one.
 
   bool operator==(const SavedState&) const = default;
 };

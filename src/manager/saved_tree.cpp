@@ -137,7 +137,6 @@ std::vector<std::uint32_t> group_numbers_of(const JobRecord& job) {
 }
 
 Result<> read_group_numbers(std::span<const std::uint32_t> numbers, JobRecord& job) {
-  if (numbers.empty()) return {};
   Numbers in(numbers);
   for (auto& share : job.shares) {
     share.numbers = in.list(0x10000);

@@ -22,7 +22,7 @@ Result<> read_numbers(std::span<const std::uint32_t> numbers, JobRecord& job);
 
 /// Group numbers of all shares.
 std::vector<std::uint32_t> group_numbers_of(const JobRecord& job);
-/// Into the shares, which are there already. An empty list: written by an older version, none.
+/// Into the shares, which are there already.
 Result<> read_group_numbers(std::span<const std::uint32_t> numbers, JobRecord& job);
 
 /// A share as topo knows it.

@@ -109,17 +109,16 @@ Result<> Store::prepare() {
   if (!tables) return tl::unexpected(tables.error());
   const bool fresh = *tables == 0 && *id == 0 && *version == 0;
   if (!fresh && *id != kApplicationId) return fail(Errc::invalid, "it is an SQLite file of another program");
-  if (*version > kVersion)
-    return fail(
-        Errc::unsupported,
-        "it was written by a newer sharp_am (version {}, this one knows {}): start that one, or, when no job runs, "
-        "move the file away",
-        *version, kVersion);
+  if (!fresh && *version != kVersion)
+    return fail(Errc::unsupported,
+                "it has version {}, this sharp_am reads and writes version {}: start the sharp_am that wrote it, or, "
+                "when no job runs, move the file away and start again",
+                *version, kVersion);
   if (!fresh)
     if (auto whole = check_whole(); !whole) return whole;
   // NORMAL: a commit survives the death of this process at any instant; fsync comes with checkpoints (docs/adr/0020).
   if (auto mode = sql::execute(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL"); !mode) return mode;
-  return migrate(fresh ? 0 : static_cast<int>(*version));
+  return fresh ? create() : Result<>{};
 }
 
 Result<> Store::check_whole() const {
@@ -133,52 +132,25 @@ Result<> Store::check_whole() const {
   return {};
 }
 
-Result<> Store::migrate(int from) {
-  if (from == kVersion) return {};
+Result<> Store::create() {
   sqlite3* db = db_.get();
   auto all = sql::Transaction::begin(db);
   if (!all) return tl::unexpected(all.error());
-  if (from == 0) {
-    // STRICT: a value of another type is an error when it is written, not a surprise when it is read.
-    if (auto made = sql::execute(db, R"(
-          CREATE TABLE tree(one INTEGER PRIMARY KEY CHECK (one = 1), fabric TEXT NOT NULL, tree_id INTEGER NOT NULL,
-                            last_number INTEGER NOT NULL) STRICT;
-          CREATE TABLE jobs(job_id INTEGER PRIMARY KEY, number INTEGER NOT NULL, life INTEGER NOT NULL,
-                            ticket INTEGER NOT NULL, holder TEXT NOT NULL, tree_id INTEGER NOT NULL,
-                            osts INTEGER NOT NULL, payload INTEGER NOT NULL, groups INTEGER NOT NULL,
-                            qps INTEGER NOT NULL, channels INTEGER NOT NULL, trees INTEGER NOT NULL,
-                            stream_window INTEGER NOT NULL, chunk INTEGER NOT NULL, features INTEGER NOT NULL,
-                            leaves TEXT NOT NULL) STRICT;
-          INSERT INTO tree VALUES(1, '', 0, 0);)");
-        !made)
-      return made;
-  }
-  if (from < 2)  // 2: whose job it is, by which reservation, and the key its members show
-    if (auto added = sql::execute(db, R"(
-          ALTER TABLE jobs ADD COLUMN uid INTEGER NOT NULL DEFAULT 0;
-          ALTER TABLE jobs ADD COLUMN reservation TEXT NOT NULL DEFAULT '';
-          ALTER TABLE jobs ADD COLUMN key BLOB NOT NULL DEFAULT x'';)");
-        !added)
-      return added;
-  if (from < 3) {
-    // 3: several trees, and of each job its part of them. What older versions knew of a job is not enough to go on with it, and
-    // their nodes and sharpds are refused by this version's manager: its jobs end here, counted so that the log can say it.
-    if (auto made = sql::execute(db, R"(
-          CREATE TABLE state(one INTEGER PRIMARY KEY CHECK (one = 1), fabric TEXT NOT NULL, last_number INTEGER NOT NULL,
-                             dropped_jobs INTEGER NOT NULL) STRICT;
-          INSERT INTO state SELECT 1, '', last_number, (SELECT count(*) FROM jobs) FROM tree;
-          DROP TABLE tree;
-          CREATE TABLE trees(tree INTEGER PRIMARY KEY, id INTEGER NOT NULL, shape TEXT NOT NULL) STRICT;
-          DELETE FROM jobs;
-          ALTER TABLE jobs DROP COLUMN tree_id;
-          ALTER TABLE jobs DROP COLUMN leaves;
-          ALTER TABLE jobs ADD COLUMN shares TEXT NOT NULL DEFAULT '';)");
-        !made)
-      return made;
-  }
-  if (from < 4)  // 4: the numbers of a job's groups; jobs that run go on without
-    if (auto added = sql::execute(db, "ALTER TABLE jobs ADD COLUMN group_numbers TEXT NOT NULL DEFAULT ''"); !added)
-      return added;
+  // STRICT: a value of another type is an error when it is written, not a surprise when it is read.
+  if (auto made = sql::execute(db, R"(
+        CREATE TABLE state(one INTEGER PRIMARY KEY CHECK (one = 1), fabric TEXT NOT NULL,
+                           last_number INTEGER NOT NULL) STRICT;
+        CREATE TABLE trees(tree INTEGER PRIMARY KEY, id INTEGER NOT NULL, shape TEXT NOT NULL) STRICT;
+        CREATE TABLE jobs(job_id INTEGER PRIMARY KEY, number INTEGER NOT NULL, life INTEGER NOT NULL,
+                          ticket INTEGER NOT NULL, uid INTEGER NOT NULL, holder TEXT NOT NULL,
+                          reservation TEXT NOT NULL, osts INTEGER NOT NULL, payload INTEGER NOT NULL,
+                          groups INTEGER NOT NULL, qps INTEGER NOT NULL, channels INTEGER NOT NULL,
+                          trees INTEGER NOT NULL, stream_window INTEGER NOT NULL, chunk INTEGER NOT NULL,
+                          features INTEGER NOT NULL, shares TEXT NOT NULL, group_numbers TEXT NOT NULL,
+                          key BLOB NOT NULL) STRICT;
+        INSERT INTO state VALUES(1, '', 0);)");
+      !made)
+    return made;
   const auto stamp =
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, static_cast<int>(kVersion));
   if (auto stamped = sql::execute(db, stamp.c_str()); !stamped) return stamped;
@@ -187,13 +159,12 @@ Result<> Store::migrate(int from) {
 
 Result<SavedState> Store::load() const {
   SavedState saved;
-  sql::Statement state(db_.get(), "SELECT fabric, last_number, dropped_jobs FROM state");
+  sql::Statement state(db_.get(), "SELECT fabric, last_number FROM state");
   auto row = state.step();
   if (!row) return within(path_, row.error());
   if (!*row) return fail(Errc::invalid, "{}: it lacks its first row: {}", path_, kRemedy);
   saved.fabric = state.text(0);
   saved.last_number = state.small(1);
-  saved.dropped_jobs = state.small(2);
   sql::Statement trees(db_.get(), "SELECT tree, id, shape FROM trees ORDER BY tree");
   for (;;) {
     row = trees.step();
@@ -263,7 +234,7 @@ Result<> Store::remove(std::uint64_t job_id) {
 Result<> Store::set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) {
   auto all = sql::Transaction::begin(db_.get());
   if (!all) return tl::unexpected(all.error());
-  sql::Statement update(db_.get(), "UPDATE state SET fabric = ?, dropped_jobs = 0");
+  sql::Statement update(db_.get(), "UPDATE state SET fabric = ?");
   if (auto done = update.bind(std::string_view(fabric)).run(); !done) return done;
   if (auto done = sql::execute(db_.get(), "DELETE FROM trees"); !done) return done;
   for (std::size_t i = 0; i < trees.size(); ++i) {

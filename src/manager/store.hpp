@@ -1,6 +1,6 @@
 #pragma once
 // The journal in a file: SQLite with a write-ahead log, in a directory of its own. What was written survives the death of the
-// process at any instant; a file that is not whole, not ours or of a newer version is refused as it is, never half-read.
+// process at any instant; a file that is not whole, not ours or of another version is refused as it is, never half-read.
 #include <memory>
 #include <string>
 
@@ -12,12 +12,12 @@ namespace sumac::manager {
 
 class Store final : public Journal {
  public:
-  /// Raised when the meaning of a table changes; open() brings older ones up to it in one transaction.
-  static constexpr int kVersion = 4;
+  /// Raised when the meaning of a table changes; open() refuses any other.
+  static constexpr int kVersion = 1;
   static constexpr const char* kFileName = "sharp_am.state";
 
   /// `directory` is made (0700) if its parent is there. Errc::not_found: no such directory; denied: others may write to it;
-  /// exists: another manager has it open; invalid: the file is damaged, not ours, or of a newer version; io.
+  /// exists: another manager has it open; invalid: the file is damaged or not ours; unsupported: it has another version; io.
   static Result<Store> open(const std::string& directory);
 
   Result<SavedState> load() const;
@@ -36,7 +36,7 @@ class Store final : public Journal {
 
   Result<> prepare();
   Result<> check_whole() const;
-  Result<> migrate(int from);
+  Result<> create();
 
   std::string path_;
   Database db_;
