@@ -1,8 +1,5 @@
 #include "proto/client_link.hpp"
 
-#include <map>
-#include <vector>
-
 #include "proto/guard.hpp"
 #include "proto/id_pool.hpp"
 #include "proto/open_request.hpp"
@@ -16,268 +13,222 @@ using wire::AggHeader;
 using wire::AggKind;
 using Head = ClientLink::Head;
 
-class ClientLink::Impl {
- public:
-  Impl(const ClientLinkConfig& config, Outbox& outbox) : config_(config), outbox_(outbox) {}
-
-  void set_link(LinkId leaf, const wire::Nonce& nonce) {
-    leaf_ = leaf;
-    closed_ = false;
-    why_.clear();
-    proven_ = false;
-    wire::HelloBody hello;
-    hello.job_id = config_.job_id;
-    hello.role = wire::Role::client;
-    hello.id = config_.world_rank;
-    control(AggKind::hello, handshake_.begin(config_.leaf, config_.tree_id, hello, nonce));
-  }
-
-  void open(std::uint64_t token, std::uint32_t group_size, Time now) {
-    auto [at, is_new] = opens_.try_emplace(token);
-    if (!is_new) return;
-    Request& request = at->second;
-    request.group_size = group_size;
-    if (closed_) {
-      request.state = open_request::Lost{};
-      return;
-    }
-    request.state = open_request::Asking{resend_time(now, config_.resend_after)};
-    if (proven_) send_open(token, request, now);
-  }
-
-  OpenOutcome outcome(std::uint64_t token) const {
-    const auto found = opens_.find(token);
-    if (found == opens_.end()) return {OpenOutcome::State::lost, 0, {}};
-    using State = OpenOutcome::State;
-    return std::visit(overloaded{[](const open_request::Asking&) {
-                                   return OpenOutcome{State::pending, 0, {}};
-                                 },
-                                 [](const open_request::Opened& s) {
-                                   return OpenOutcome{State::opened, s.group_id, {}};
-                                 },
-                                 [&](const open_request::Refused&) {
-                                   return OpenOutcome{State::refused, 0, found->second.refusal};
-                                 },
-                                 [](const open_request::Lost&) {
-                                   return OpenOutcome{State::lost, 0, {}};
-                                 }},
-                      found->second.state);
-  }
-
-  void attach(ClientGroup& group) {
-    const std::uint32_t number = id_number(group.config().group_id);
-    if (number >= groups_.size()) groups_.resize(number + 1);
-    // The tree's root gives a number again only when its former group has left: that one's answer was lost.
-    if (ClientGroup* former = groups_[number]; former != nullptr && former != &group) former->on_number_reused();
-    groups_[number] = &group;
-  }
-  void detach(ClientGroup& group) {
-    const std::uint32_t number = id_number(group.config().group_id);
-    if (number < groups_.size() && groups_[number] == &group) groups_[number] = nullptr;
-    if (placed_ == &group) placed_ = nullptr;
-  }
-
-  std::span<std::byte> place(Head head, std::size_t payload) noexcept {
-    AggHeader header;
-    if (closed_ || wire::decode_head(head, payload, config_.message_max, header) != Errc::ok) return {};
-    ClientGroup* group = header.tree_id == config_.tree_id ? group_of(header) : nullptr;
-    return group == nullptr ? std::span<std::byte>{} : group->place(header);
-  }
-
-  void on_placed(Head head, Time now) {
-    if (closed_) return;
-    AggHeader header;
-    wire::load(header, head.data());        // place() has checked it
-    ClientGroup* group = group_of(header);  // none: it has left since
-    placed_ = group;
-    if (group != nullptr && group->on_placed(header, now) != Errc::ok) broke_a_rule(header, now);
-  }
-
-  std::span<std::byte> expect(std::span<std::byte, wire::kAggHeaderBytes> head) noexcept {
-    AggHeader header;
-    if (closed_ || placed_ == nullptr) return {};
-    for (const ClientGroup* group : groups_)
-      if (group != nullptr && group != placed_ && group->in_flight() != 0) return {};  // whose results may come first
-    const auto to = placed_->expect(header);
-    if (!to.empty()) wire::encode(header, head);
-    return to;
-  }
-
-  void on_message(const BufferRef& frame, Time now) {
-    if (closed_) return;
-    AggHeader header;
-    if (wire::decode(frame.bytes(), config_.message_max, header) != Errc::ok) {
-      auto why = wire::decode_agg_header(frame.bytes(), config_.message_max);
-      return drop(why ? "malformed message" : why.error().context, now);
-    }
-    if (header.tree_id != config_.tree_id) return drop("message of another tree (" + wire::describe(header) + ")", now);
-    Errc status = Errc::invalid;
-    if (!proven_ && header.kind != AggKind::welcome && header.kind != AggKind::refused)
-      return drop("a node says welcome first (" + wire::describe(header) + ")", now);
-    switch (header.kind) {
-      case AggKind::result:
-      case AggKind::invited:
-      case AggKind::joined:
-      case AggKind::verdict:
-      case AggKind::void_epoch: status = to_group(header, frame, now); break;
-      case AggKind::welcome:
-        status = with_body<wire::WelcomeBody>(frame, [&](const wire::WelcomeBody& body) {
-          welcome(body, now);
-          return Errc::ok;
-        });
-        break;
-      case AggKind::opened:
-        status = with_body<wire::OpenedBody>(frame, [&](const wire::OpenedBody& body) {
-          if (body.job_id != config_.job_id) return Errc::invalid;
-          step_open(body.token, open_request::OpenedCame{body.group_id}, now);
-          return Errc::ok;
-        });
-        break;
-      case AggKind::refused:
-        status = with_body<wire::RefusedBody>(frame, [&](const wire::RefusedBody& body) {
-          if (!proven_ && body.what != AggKind::hello) return Errc::invalid;
-          if (body.what == AggKind::join) return to_group(header, frame, now);
-          if (body.what == AggKind::open) {
-            if (const auto at = opens_.find(body.token); at != opens_.end()) at->second.refusal = body;
-            step_open(body.token, open_request::RefusedCame{}, now);
-            return Errc::ok;
-          }
-          drop(describe(body), now);
-          return Errc::ok;
-        });
-        break;
-      default: break;
-    }
-    if (status != Errc::ok) broke_a_rule(header, now);
-  }
-
-  void closed(std::string why, Time now) {
-    if (closed_) return;
-    closed_ = true;
-    why_ = std::move(why);
-    for (auto& [token, request] : opens_) step_open(token, open_request::LinkClosed{}, now);
-    for (ClientGroup* group : groups_)
-      if (group != nullptr) group->on_link_closed(now);
-  }
-
-  void tick(Time now) {
-    for (auto& [token, request] : opens_)
-      if (const auto* asking = std::get_if<open_request::Asking>(&request.state);
-          asking != nullptr && now >= asking->resend_at)
-        step_open(token, open_request::Timeout{}, now);
-    for (ClientGroup* group : groups_)
-      if (group != nullptr) group->tick(now);
-  }
-
-  Time next_due() const noexcept {
-    Time due = kNever;
-    for (const auto& [token, request] : opens_)
-      if (const auto* asking = std::get_if<open_request::Asking>(&request.state))
-        due = std::min(due, asking->resend_at);
-    for (const ClientGroup* group : groups_)
-      if (group != nullptr) due = std::min(due, group->next_due());
-    return due;
-  }
-
-  ClientLinkConfig config_;
-  Outbox& outbox_;
-  LinkId leaf_{};
-  bool closed_ = false;
-  bool proven_ = false;
-  std::string why_;
-  struct Request {
-    std::uint32_t group_size = 0;
-    open_request::State state{};
-    wire::RefusedBody refusal{};
-  };
-  std::map<std::uint64_t, Request> opens_;  // set-up only, a handful
-
- private:
-  void welcome(const wire::WelcomeBody& body, Time now) {
-    if (proven_) return drop("welcome: a second one", now);
-    if (body.version != wire::kAggVersion) return drop(describe(refused_by_version(body)), now);
-    wire::ProofBody proof;
-    if (const char* flaw = handshake_.judge(body, proof); flaw != nullptr) return drop(flaw, now);
-    proven_ = true;
-    control(AggKind::proof, proof);
-    if (const auto name = wire::name_body(config_.host); name) control(AggKind::name, *name);
-    for (auto& [token, request] : opens_)
-      if (std::holds_alternative<open_request::Asking>(request.state)) send_open(token, request, now);
-  }
-
-  template <class Body>
-  void control(AggKind kind, const Body& body) {
-    AggHeader h;
-    h.kind = kind;
-    h.tree_id = config_.tree_id;
-    h.payload_bytes = sizeof body;
-    std::byte bytes[sizeof body];
-    wire::store(bytes, body);
-    outbox_.send_control(leaf_, h, {bytes, sizeof bytes});
-  }
-
-  void send_open(std::uint64_t token, const Request& request, Time) {
-    wire::OpenBody body;
-    body.job_id = config_.job_id;
-    body.token = token;
-    body.group_size = request.group_size;
-    control(AggKind::open, body);
-  }
-
-  void step_open(std::uint64_t token, const open_request::Event& event, Time now) {
-    const auto at = opens_.find(token);
-    if (at == opens_.end()) return;  // forgotten: a late copy
-    const auto [state, action] = open_request::step(at->second.state, event, now, {config_.resend_after});
-    at->second.state = state;
-    if (action == open_request::Action::send && proven_) send_open(token, at->second, now);
-  }
-
-  ClientGroup* group_of(const AggHeader& header) const noexcept {
-    const std::uint32_t number = id_number(header.group_id);
-    ClientGroup* group = number < groups_.size() ? groups_[number] : nullptr;
-    return group != nullptr && group->config().group_id == header.group_id ? group : nullptr;
-  }
-
-  Errc to_group(const AggHeader& header, const BufferRef& frame, Time now) {
-    ClientGroup* group = group_of(header);
-    return group == nullptr ? Errc::ok : group->on_message(header, frame, now);  // none: it has left, late
-  }
-
-  void broke_a_rule(const AggHeader& header, Time now) {
-    drop("the node broke a rule (" + wire::describe(header) + ")", now);
-  }
-
-  void drop(const std::string& why, Time now) {
-    outbox_.drop(leaf_, Error{Errc::invalid, why});
-    closed(why, now);
-  }
-
-  ChildHandshake handshake_;
-  std::vector<ClientGroup*> groups_;  // [group number]
-  ClientGroup* placed_ = nullptr;     // whose result was the last that was placed
-};
-
-ClientLink::ClientLink(const ClientLinkConfig& config, Outbox& outbox)
-    : impl_(std::make_unique<Impl>(config, outbox)) {}
-ClientLink::~ClientLink() = default;
-void ClientLink::set_link(LinkId leaf, const wire::Nonce& nonce, Time) { impl_->set_link(leaf, nonce); }
-LinkId ClientLink::link() const noexcept { return impl_->leaf_; }
-bool ClientLink::proven() const noexcept { return impl_->proven_; }
-bool ClientLink::closed() const noexcept { return impl_->closed_; }
-const std::string& ClientLink::why_closed() const noexcept { return impl_->why_; }
-void ClientLink::open(std::uint64_t token, std::uint32_t group_size, Time now) { impl_->open(token, group_size, now); }
-OpenOutcome ClientLink::open_outcome(std::uint64_t token) const { return impl_->outcome(token); }
-void ClientLink::forget_open(std::uint64_t token) { impl_->opens_.erase(token); }
-void ClientLink::attach(ClientGroup& group) { impl_->attach(group); }
-void ClientLink::detach(ClientGroup& group) { impl_->detach(group); }
-std::span<std::byte> ClientLink::place(Head head, std::size_t payload) noexcept { return impl_->place(head, payload); }
-std::span<std::byte> ClientLink::expect(std::span<std::byte, wire::kAggHeaderBytes> head) noexcept {
-  return impl_->expect(head);
+template <class Body>
+void ClientLink::control(AggKind kind, const Body& body) {
+  AggHeader h;
+  h.kind = kind;
+  h.tree_id = config_.tree_id;
+  h.payload_bytes = sizeof body;
+  std::byte bytes[sizeof body];
+  wire::store(bytes, body);
+  outbox_.send_control(leaf_, h, {bytes, sizeof bytes});
 }
-void ClientLink::on_placed(Head head, Time now) { impl_->on_placed(head, now); }
-void ClientLink::on_message(BufferRef frame, Time now) { impl_->on_message(frame, now); }
-void ClientLink::on_closed(const Error& why, Time now) { impl_->closed(why.context, now); }
-void ClientLink::tick(Time now) { impl_->tick(now); }
-Time ClientLink::next_due() const noexcept { return impl_->next_due(); }
+
+void ClientLink::set_link(LinkId leaf, const wire::Nonce& nonce, Time) {
+  leaf_ = leaf;
+  closed_ = false;
+  why_.clear();
+  proven_ = false;
+  wire::HelloBody hello;
+  hello.job_id = config_.job_id;
+  hello.role = wire::Role::client;
+  hello.id = config_.world_rank;
+  control(AggKind::hello, handshake_.begin(config_.leaf, config_.tree_id, hello, nonce));
+}
+
+void ClientLink::open(std::uint64_t token, std::uint32_t group_size, Time now) {
+  auto [at, is_new] = opens_.try_emplace(token);
+  if (!is_new) return;
+  Request& request = at->second;
+  request.group_size = group_size;
+  if (closed_) {
+    request.state = open_request::Lost{};
+    return;
+  }
+  request.state = open_request::Asking{resend_time(now, config_.resend_after)};
+  if (proven_) send_open(token, request);
+}
+
+OpenOutcome ClientLink::open_outcome(std::uint64_t token) const {
+  const auto found = opens_.find(token);
+  if (found == opens_.end()) return {OpenOutcome::State::lost, 0, {}};
+  using State = OpenOutcome::State;
+  return std::visit(overloaded{[](const open_request::Asking&) {
+                                 return OpenOutcome{State::pending, 0, {}};
+                               },
+                               [](const open_request::Opened& s) {
+                                 return OpenOutcome{State::opened, s.group_id, {}};
+                               },
+                               [&](const open_request::Refused&) {
+                                 return OpenOutcome{State::refused, 0, found->second.refusal};
+                               },
+                               [](const open_request::Lost&) {
+                                 return OpenOutcome{State::lost, 0, {}};
+                               }},
+                    found->second.state);
+}
+
+void ClientLink::attach(ClientGroup& group) {
+  const std::uint32_t number = id_number(group.config().group_id);
+  if (number >= groups_.size()) groups_.resize(number + 1);
+  // The tree's root gives a number again only when its former group has left: that one's answer was lost.
+  if (ClientGroup* former = groups_[number]; former != nullptr && former != &group) former->on_number_reused();
+  groups_[number] = &group;
+}
+
+void ClientLink::detach(ClientGroup& group) {
+  const std::uint32_t number = id_number(group.config().group_id);
+  if (number < groups_.size() && groups_[number] == &group) groups_[number] = nullptr;
+  if (placed_ == &group) placed_ = nullptr;
+}
+
+std::span<std::byte> ClientLink::place(Head head, std::size_t payload) noexcept {
+  AggHeader header;
+  if (closed_ || wire::decode_head(head, payload, config_.message_max, header) != Errc::ok) return {};
+  ClientGroup* group = header.tree_id == config_.tree_id ? group_of(header) : nullptr;
+  return group == nullptr ? std::span<std::byte>{} : group->place(header);
+}
+
+void ClientLink::on_placed(Head head, Time now) {
+  if (closed_) return;
+  AggHeader header;
+  wire::load(header, head.data());        // place() has checked it
+  ClientGroup* group = group_of(header);  // none: it has left since
+  placed_ = group;
+  if (group != nullptr && group->on_placed(header, now) != Errc::ok) broke_a_rule(header, now);
+}
+
+std::span<std::byte> ClientLink::expect(std::span<std::byte, wire::kAggHeaderBytes> head) noexcept {
+  AggHeader header;
+  if (closed_ || placed_ == nullptr) return {};
+  for (const ClientGroup* group : groups_)
+    if (group != nullptr && group != placed_ && group->in_flight() != 0) return {};  // whose results may come first
+  const auto to = placed_->expect(header);
+  if (!to.empty()) wire::encode(header, head);
+  return to;
+}
+
+void ClientLink::on_message(BufferRef frame, Time now) {
+  if (closed_) return;
+  AggHeader header;
+  if (wire::decode(frame.bytes(), config_.message_max, header) != Errc::ok) {
+    auto why = wire::decode_agg_header(frame.bytes(), config_.message_max);
+    return drop(why ? "malformed message" : why.error().context, now);
+  }
+  if (header.tree_id != config_.tree_id) return drop("message of another tree (" + wire::describe(header) + ")", now);
+  Errc status = Errc::invalid;
+  if (!proven_ && header.kind != AggKind::welcome && header.kind != AggKind::refused)
+    return drop("a node says welcome first (" + wire::describe(header) + ")", now);
+  switch (header.kind) {
+    case AggKind::result:
+    case AggKind::invited:
+    case AggKind::joined:
+    case AggKind::verdict:
+    case AggKind::void_epoch: status = to_group(header, frame, now); break;
+    case AggKind::welcome:
+      status = with_body<wire::WelcomeBody>(frame, [&](const wire::WelcomeBody& body) {
+        welcome(body, now);
+        return Errc::ok;
+      });
+      break;
+    case AggKind::opened:
+      status = with_body<wire::OpenedBody>(frame, [&](const wire::OpenedBody& body) {
+        if (body.job_id != config_.job_id) return Errc::invalid;
+        step_open(body.token, open_request::OpenedCame{body.group_id}, now);
+        return Errc::ok;
+      });
+      break;
+    case AggKind::refused:
+      status = with_body<wire::RefusedBody>(frame, [&](const wire::RefusedBody& body) {
+        if (!proven_ && body.what != AggKind::hello) return Errc::invalid;
+        if (body.what == AggKind::join) return to_group(header, frame, now);
+        if (body.what == AggKind::open) {
+          if (const auto at = opens_.find(body.token); at != opens_.end()) at->second.refusal = body;
+          step_open(body.token, open_request::RefusedCame{}, now);
+          return Errc::ok;
+        }
+        drop(describe(body), now);
+        return Errc::ok;
+      });
+      break;
+    default: break;
+  }
+  if (status != Errc::ok) broke_a_rule(header, now);
+}
+
+void ClientLink::close(std::string why, Time now) {
+  if (closed_) return;
+  closed_ = true;
+  why_ = std::move(why);
+  for (auto& [token, request] : opens_) step_open(token, open_request::LinkClosed{}, now);
+  for (ClientGroup* group : groups_)
+    if (group != nullptr) group->on_link_closed(now);
+}
+
+void ClientLink::tick(Time now) {
+  for (auto& [token, request] : opens_)
+    if (const auto* asking = std::get_if<open_request::Asking>(&request.state);
+        asking != nullptr && now >= asking->resend_at)
+      step_open(token, open_request::Timeout{}, now);
+  for (ClientGroup* group : groups_)
+    if (group != nullptr) group->tick(now);
+}
+
+Time ClientLink::next_due() const noexcept {
+  Time due = kNever;
+  for (const auto& [token, request] : opens_)
+    if (const auto* asking = std::get_if<open_request::Asking>(&request.state)) due = std::min(due, asking->resend_at);
+  for (const ClientGroup* group : groups_)
+    if (group != nullptr) due = std::min(due, group->next_due());
+  return due;
+}
+
+void ClientLink::welcome(const wire::WelcomeBody& body, Time now) {
+  if (proven_) return drop("welcome: a second one", now);
+  if (body.version != wire::kAggVersion) return drop(describe(refused_by_version(body)), now);
+  wire::ProofBody proof;
+  if (const char* flaw = handshake_.judge(body, proof); flaw != nullptr) return drop(flaw, now);
+  proven_ = true;
+  control(AggKind::proof, proof);
+  if (const auto name = wire::name_body(config_.host); name) control(AggKind::name, *name);
+  for (auto& [token, request] : opens_)
+    if (std::holds_alternative<open_request::Asking>(request.state)) send_open(token, request);
+}
+
+void ClientLink::send_open(std::uint64_t token, const Request& request) {
+  wire::OpenBody body;
+  body.job_id = config_.job_id;
+  body.token = token;
+  body.group_size = request.group_size;
+  control(AggKind::open, body);
+}
+
+void ClientLink::step_open(std::uint64_t token, const open_request::Event& event, Time now) {
+  const auto at = opens_.find(token);
+  if (at == opens_.end()) return;  // forgotten: a late copy
+  const auto [state, action] = open_request::step(at->second.state, event, now, {config_.resend_after});
+  at->second.state = state;
+  if (action == open_request::Action::send && proven_) send_open(token, at->second);
+}
+
+ClientGroup* ClientLink::group_of(const AggHeader& header) const noexcept {
+  const std::uint32_t number = id_number(header.group_id);
+  ClientGroup* group = number < groups_.size() ? groups_[number] : nullptr;
+  return group != nullptr && group->config().group_id == header.group_id ? group : nullptr;
+}
+
+Errc ClientLink::to_group(const AggHeader& header, const BufferRef& frame, Time now) {
+  ClientGroup* group = group_of(header);
+  return group == nullptr ? Errc::ok : group->on_message(header, frame, now);  // none: it has left, late
+}
+
+void ClientLink::broke_a_rule(const AggHeader& header, Time now) {
+  drop("the node broke a rule (" + wire::describe(header) + ")", now);
+}
+
+void ClientLink::drop(const std::string& why, Time now) {
+  outbox_.drop(leaf_, Error{Errc::invalid, why});
+  close(why, now);
+}
 
 }  // namespace sumac::proto

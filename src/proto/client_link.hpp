@@ -2,9 +2,9 @@
 // A client's connection to its leaf node: hello, Open (a group id of the tree's root), and messages sorted to their
 // groups.
 #include <cstdint>
-#include <memory>
-#include <optional>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "base/buffer.hpp"
 #include "base/clock.hpp"
@@ -13,6 +13,7 @@
 #include "proto/client_group.hpp"
 #include "proto/handshake.hpp"
 #include "proto/link.hpp"
+#include "proto/open_request.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
@@ -36,25 +37,24 @@ struct OpenOutcome {
 
 class ClientLink {
  public:
-  ClientLink(const ClientLinkConfig& config, Outbox& outbox);
-  ~ClientLink();
+  ClientLink(const ClientLinkConfig& config, Outbox& outbox) : config_(config), outbox_(outbox) {}
   ClientLink(const ClientLink&) = delete;
   ClientLink& operator=(const ClientLink&) = delete;
 
   /// Says hello on this link (it may still be connecting). When the node has proven itself, proves that this is a member of the job, and
   /// sends pending Opens. Once per connection, with a nonce that was never used before.
   void set_link(LinkId leaf, const wire::Nonce& nonce, Time now);
-  LinkId link() const noexcept;
-  bool proven() const noexcept;  ///< The node has proven itself.
+  LinkId link() const noexcept { return leaf_; }
+  bool proven() const noexcept { return proven_; }  ///< The node has proven itself.
   bool settled() const noexcept { return proven() || closed(); }
-  bool closed() const noexcept;  ///< on_closed() was called, or the node refused us or broke a rule.
-  const std::string& why_closed() const noexcept;
+  bool closed() const noexcept { return closed_; }  ///< on_closed() was called, or the node refused us or broke a rule.
+  const std::string& why_closed() const noexcept { return why_; }
 
   /// Asks for a group id. `token` is the caller's, unique in the job for ever (world rank in the upper half, a
   /// counter below).
   void open(std::uint64_t token, std::uint32_t group_size, Time now);
   OpenOutcome open_outcome(std::uint64_t token) const;
-  void forget_open(std::uint64_t token);
+  void forget_open(std::uint64_t token) { opens_.erase(token); }
 
   /// Messages of the group's id go to it from now on. It must live until detach().
   void attach(ClientGroup& group);
@@ -68,13 +68,37 @@ class ClientLink {
   std::span<std::byte> expect(std::span<std::byte, wire::kAggHeaderBytes> head) noexcept;
   /// One whole message from the leaf. Malformed: Outbox::drop and every group is lost.
   void on_message(BufferRef frame, Time now);
-  void on_closed(const Error& why, Time now);
+  void on_closed(const Error& why, Time now) { close(why.context, now); }
   void tick(Time now);  ///< Also ticks the attached groups.
   Time next_due() const noexcept;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Request {
+    std::uint32_t group_size = 0;
+    open_request::State state{};
+    wire::RefusedBody refusal{};
+  };
+
+  void welcome(const wire::WelcomeBody& body, Time now);
+  void close(std::string why, Time now);
+  template <class Body>
+  void control(wire::AggKind kind, const Body& body);
+  void send_open(std::uint64_t token, const Request& request);
+  void step_open(std::uint64_t token, const open_request::Event& event, Time now);
+  ClientGroup* group_of(const wire::AggHeader& header) const noexcept;
+  Errc to_group(const wire::AggHeader& header, const BufferRef& frame, Time now);
+  void broke_a_rule(const wire::AggHeader& header, Time now);
+  void drop(const std::string& why, Time now);
+
+  ClientLinkConfig config_;
+  Outbox& outbox_;
+  LinkId leaf_{};
+  bool closed_ = false, proven_ = false;
+  std::string why_;
+  std::map<std::uint64_t, Request> opens_;  ///< By token; set-up only, a handful.
+  ChildHandshake handshake_;
+  std::vector<ClientGroup*> groups_;  ///< [group number]
+  ClientGroup* placed_ = nullptr;     ///< Whose result was the last that was placed.
 };
 
 /// One line for people: "no group id left: the job has 8 groups (node 3)".
