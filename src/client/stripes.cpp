@@ -17,7 +17,7 @@ constexpr std::uint64_t kPieceMin = 1024;  ///< As the largest fragment of the l
 /// A message alone is through a tree of two levels (four connections up and down) in 11/8 of a link's time then, and whole in 4.
 constexpr std::uint64_t kPiecesMin = 8;
 
-Range within(Range range, std::uint64_t count) { return {std::min(range.from, count), std::min(range.to, count)}; }
+Range clipped(Range range, std::uint64_t count) { return {std::min(range.from, count), std::min(range.to, count)}; }
 
 /// What of `range` lies in `elements`, counted from its beginning; an empty one is {0, 0}.
 Range counted_from(Range elements, Range range) {
@@ -116,7 +116,7 @@ std::size_t cut(const StripeRule& rule, const proto::Operation& operation, std::
 
 proto::Operation part_of(const proto::Operation& operation, std::uint64_t element_bytes, Range elements) {
   proto::Operation part = operation;
-  const Range give = within(operation.give, operation.count), keep = within(operation.keep, operation.count);
+  const Range give = clipped(operation.give, operation.count), keep = clipped(operation.keep, operation.count);
   part.count = elements.size();
   part.give = counted_from(elements, give);
   part.keep = counted_from(elements, keep);

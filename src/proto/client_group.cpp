@@ -1,9 +1,9 @@
 // A member's group as a whole: joining, verdict, leaving. Its numbers are in client_group_numbers.cpp.
 #include "proto/client_group.hpp"
 
-#include "proto/client_group_impl.hpp"
 #include "proto/client_link.hpp"
 #include "proto/guard.hpp"
+#include "proto/resend.hpp"
 #include "proto/with_body.hpp"
 
 namespace sumac::proto {
@@ -12,14 +12,14 @@ using wire::AggHeader;
 using wire::AggKind;
 using Phase = ClientGroup::Phase;
 
-void ClientGroup::Impl::start(Time now) {
+void ClientGroup::start(Time now) {
   const Time again = resend_time(now, config_.resend_after);
   life_ = membership::Joining{again};
   due_ = std::min(due_, again);
   send_join();
 }
 
-void ClientGroup::Impl::give_up() {
+void ClientGroup::give_up() {
   if (!std::holds_alternative<membership::Standing>(life_) || verdict_) return;
   wire::TroubleBody body;
   body.reason = wire::TroubleReason::gave_up;
@@ -31,16 +31,16 @@ void ClientGroup::Impl::give_up() {
   control(h, body);
 }
 
-void ClientGroup::Impl::leave(Time now) {
+void ClientGroup::leave(Time now) {
   live(membership::LeaveWanted{}, now);
   drain(now);
 }
 
-Errc ClientGroup::Impl::on_placed(const AggHeader& header, Time now) {
+Errc ClientGroup::on_placed(const AggHeader& header, Time now) {
   return header.epoch != config_.epoch ? Errc::ok : result(header, {}, now);
 }
 
-Errc ClientGroup::Impl::on_message(const AggHeader& header, const BufferRef& frame, Time now) {
+Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Time now) {
   if (guard(Guard::member_epoch, header.epoch != config_.epoch)) return Errc::ok;  // of another epoch: late
   switch (header.kind) {
     case AggKind::result: return result(header, frame, now);
@@ -58,7 +58,7 @@ Errc ClientGroup::Impl::on_message(const AggHeader& header, const BufferRef& fra
         return Errc::ok;
       });
     case AggKind::verdict:
-      return with_body<wire::VerdictBody>(frame, [&](const auto& body) { return verdict(header, body, now); });
+      return with_body<wire::VerdictBody>(frame, [&](const auto& body) { return judged(header, body, now); });
     case AggKind::void_epoch:
       return with_body<wire::VoidBody>(frame, [&](const wire::VoidBody& body) {
         if (!std::holds_alternative<membership::Departing>(life_)) lost_why_ = describe(body);
@@ -69,13 +69,13 @@ Errc ClientGroup::Impl::on_message(const AggHeader& header, const BufferRef& fra
   }
 }
 
-void ClientGroup::Impl::link_closed(Time now) {
+void ClientGroup::on_link_closed(Time now) {
   if (lost_why_.empty() && !std::holds_alternative<membership::Departing>(life_))
     lost_why_ = "the connection to the leaf node is closed";
   live(membership::EpochOver{}, now);
 }
 
-void ClientGroup::Impl::number_reused() {
+void ClientGroup::on_number_reused() {
   if (std::holds_alternative<membership::Joining>(life_)) {
     // It was refused, and the answer was lost; why, nobody knows any more.
     refusal_ = wire::RefusedBody{.job_id = config_.job_id,
@@ -88,14 +88,14 @@ void ClientGroup::Impl::number_reused() {
   live(membership::NumberReused{}, Time{});
 }
 
-void ClientGroup::Impl::tick(Time now) {
+void ClientGroup::tick(Time now) {
   if (now < due_) return;
   due_ = kNever;
   live(membership::Timeout{}, now);
   tick_numbers(now);
 }
 
-Phase ClientGroup::Impl::phase() const noexcept {
+Phase ClientGroup::phase() const noexcept {
   return std::visit(
       overloaded{[](const membership::Joining&) { return Phase::joining; },
                  [](const membership::Standing& s) { return s.leaving ? Phase::leaving : Phase::standing; },
@@ -107,12 +107,12 @@ Phase ClientGroup::Impl::phase() const noexcept {
       life_);
 }
 
-bool ClientGroup::Impl::takes_operations() const noexcept {
+bool ClientGroup::takes_operations() const noexcept {
   const auto* standing = std::get_if<membership::Standing>(&life_);
   return standing != nullptr && !standing->leaving;
 }
 
-Errc ClientGroup::Impl::why_not() const noexcept {
+Errc ClientGroup::why_not() const noexcept {
   if (verdict_) return Errc::verdict;
   switch (phase()) {
     case Phase::refused: return Errc::refused;
@@ -122,7 +122,7 @@ Errc ClientGroup::Impl::why_not() const noexcept {
   }
 }
 
-AggHeader ClientGroup::Impl::head(AggKind kind) const noexcept {
+AggHeader ClientGroup::head(AggKind kind) const noexcept {
   AggHeader h;
   h.kind = kind;
   h.tree_id = config_.tree_id;
@@ -132,14 +132,14 @@ AggHeader ClientGroup::Impl::head(AggKind kind) const noexcept {
 }
 
 template <class Body>
-void ClientGroup::Impl::control(AggHeader h, const Body& body) {
+void ClientGroup::control(AggHeader h, const Body& body) {
   h.payload_bytes = sizeof body;
   std::byte bytes[sizeof body];
   wire::store(bytes, body);
   outbox_.send_control(leaf_, h, {bytes, sizeof bytes});
 }
 
-void ClientGroup::Impl::live(const membership::Event& event, Time now) {
+void ClientGroup::live(const membership::Event& event, Time now) {
   auto [state, actions] = membership::step(life_, event, now, {config_.resend_after});
   life_ = state;
   for (const auto action : actions) switch (action) {
@@ -154,7 +154,7 @@ void ClientGroup::Impl::live(const membership::Event& event, Time now) {
   due_ = std::min(due_, resend_at(life_));
 }
 
-void ClientGroup::Impl::send_join() {
+void ClientGroup::send_join() {
   wire::JoinBody body;
   body.job_id = config_.job_id;
   body.rank = config_.rank;
@@ -171,7 +171,7 @@ void ClientGroup::Impl::send_join() {
   control(h, body);
 }
 
-Errc ClientGroup::Impl::joined(const AggHeader& header, const wire::JoinedBody& body, Time now) {
+Errc ClientGroup::joined(const AggHeader& header, const wire::JoinedBody& body, Time now) {
   if (std::holds_alternative<membership::Joining>(life_)) {
     if (body.osts > config_.osts || body.stream_window > config_.stream_window ||
         body.payload_max > config_.payload_max || body.chunk_max > config_.chunk_max)
@@ -184,7 +184,7 @@ Errc ClientGroup::Impl::joined(const AggHeader& header, const wire::JoinedBody& 
   return Errc::ok;
 }
 
-void ClientGroup::Impl::stand() {
+void ClientGroup::stand() {
   shape_ = {.osts = joined_.osts,
             .stream_window = joined_.stream_window,
             .payload_max = joined_.payload_max,
@@ -196,18 +196,18 @@ void ClientGroup::Impl::stand() {
   ring_ = std::vector<Entry>(std::bit_ceil(2 * std::max(shape_.osts, shape_.stream_window)));
 }
 
-void ClientGroup::Impl::send_leave() {
+void ClientGroup::send_leave() {
   outbox_.send(leaf_, contribution(wire::Coll::leave, std::get<membership::Departing>(life_).number), {});
 }
 
 /// If the caller wants to leave, now may be the time.
-void ClientGroup::Impl::drain(Time now) {
+void ClientGroup::drain(Time now) {
   if (finished_ != tail_ || done_ != next_ || (verdict_ && !settled_)) return;
   if (owed_ != done_) return;  // Leave says that we have everything, and is a number of the window
   live(membership::Drained{next_}, now);
 }
 
-Errc ClientGroup::Impl::verdict(const AggHeader& header, const wire::VerdictBody& body, Time now) {
+Errc ClientGroup::judged(const AggHeader& header, const wire::VerdictBody& body, Time now) {
   const bool takes_it = std::holds_alternative<membership::Standing>(life_) ||
                         (std::holds_alternative<membership::Departing>(life_) && !verdict_);
   if (takes_it) {
@@ -221,7 +221,7 @@ Errc ClientGroup::Impl::verdict(const AggHeader& header, const wire::VerdictBody
 }
 
 /// The verdict takes effect when everything before its number is complete.
-void ClientGroup::Impl::settle(Time now) {
+void ClientGroup::settle(Time now) {
   if (!verdict_ || settled_) return;
   if (guard(Guard::verdict_in_turn, done_ != verdict_->first_failed)) return;
   settled_ = true;
@@ -231,47 +231,13 @@ void ClientGroup::Impl::settle(Time now) {
 
 Result<std::unique_ptr<ClientGroup>> ClientGroup::make(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf) {
   if (auto legal = check(config); !legal) return tl::unexpected(legal.error());
-  return std::unique_ptr<ClientGroup>(new ClientGroup(std::make_unique<Impl>(config, outbox, leaf)));
-}
-
-ClientGroup::ClientGroup(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-ClientGroup::~ClientGroup() = default;
-void ClientGroup::start(Time now) { impl_->start(now); }
-tl::expected<OpId, Errc> ClientGroup::post(const Operation& operation, Time now) { return impl_->post(operation, now); }
-std::optional<Completion> ClientGroup::next_completion() { return impl_->next_completion(); }
-std::uint32_t ClientGroup::outstanding() const noexcept { return impl_->tail_ - impl_->head_; }
-Errc ClientGroup::ask_for_lock(Time now) { return impl_->ask_for_lock(now); }
-StreamLock ClientGroup::stream_lock() const noexcept { return impl_->lock_.state(); }
-void ClientGroup::wake(Time now) { impl_->pump(now); }
-void ClientGroup::give_up() { impl_->give_up(); }
-void ClientGroup::leave(Time now) { impl_->leave(now); }
-Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Time now) {
-  return impl_->on_message(header, frame, now);
-}
-std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept { return impl_->place(header); }
-std::span<std::byte> ClientGroup::expect(AggHeader& header) noexcept { return impl_->expect(header); }
-Errc ClientGroup::on_placed(const AggHeader& header, Time now) { return impl_->on_placed(header, now); }
-void ClientGroup::on_link_closed(Time now) { impl_->link_closed(now); }
-void ClientGroup::on_number_reused() { impl_->number_reused(); }
-void ClientGroup::tick(Time now) { impl_->tick(now); }
-Time ClientGroup::next_due() const noexcept { return impl_->due_; }
-ClientGroup::Phase ClientGroup::phase() const noexcept { return impl_->phase(); }
-const ClientGroupConfig& ClientGroup::config() const noexcept { return impl_->config_; }
-const GroupShape& ClientGroup::shape() const noexcept { return impl_->shape_; }
-const std::optional<Verdict>& ClientGroup::verdict() const noexcept { return impl_->verdict_; }
-const std::optional<wire::RefusedBody>& ClientGroup::refusal() const noexcept { return impl_->refusal_; }
-std::uint32_t ClientGroup::in_flight() const noexcept { return impl_->next_ - impl_->owed_; }
-const std::optional<wire::InvitedBody>& ClientGroup::invitation() const noexcept { return impl_->invitation_; }
-void ClientGroup::listen(bool listening) noexcept { impl_->trial_.listen(listening); }
-bool ClientGroup::listening() const noexcept { return impl_->trial_.listening(); }
-ClientGroup::Heard ClientGroup::on_multicast(const AggHeader& header, const BufferRef& frame, Time now) {
-  return impl_->multicast(header, frame, now);
+  return std::unique_ptr<ClientGroup>(new ClientGroup(config, outbox, leaf));
 }
 
 std::string ClientGroup::why() const {
-  if (impl_->verdict_) return describe(impl_->verdict_->body);
-  if (impl_->refusal_) return describe(*impl_->refusal_);
-  return impl_->lost_why_;
+  if (verdict_) return describe(verdict_->body);
+  if (refusal_) return describe(*refusal_);
+  return lost_why_;
 }
 
 }  // namespace sumac::proto

@@ -2,122 +2,27 @@
 // A member's side of one group: join, numbered contributions in windows, results in order, verdict, leave
 // (docs/protocol.md). No I/O and no copy of what is sent: contributions borrow the user's memory; results are copied
 // to the user's memory in turn, unless the shell has received them there (place()).
-#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/buffer.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "proto/cutting.hpp"
 #include "proto/link.hpp"
-#include "proto/path.hpp"
+#include "proto/listen_trial.hpp"
+#include "proto/lock_keeper.hpp"
+#include "proto/member_number.hpp"
+#include "proto/membership.hpp"
+#include "proto/operation.hpp"
+#include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
-
-inline constexpr std::uint32_t kOperationsMax = 512;  ///< Posted and not yet taken by next_completion(), per group.
-
-struct ClientGroupConfig {
-  std::uint64_t job_id = 0;
-  std::uint32_t tree_id = 0;
-  std::uint32_t group_id = 0;  ///< From Open.
-  std::uint32_t epoch = 0;
-  std::uint32_t rank = 0, world_rank = 0, group_size = 0;
-  GroupPath path{};
-  std::uint32_t osts = 0;           ///< Wish: the cap of this group; the node may give less.
-  std::uint32_t stream_window = 0;  ///< Wish; 0: no streaming.
-  std::uint32_t payload_max = 0;    ///< Granted bytes of one OST.
-  std::uint32_t chunk_max = 0;      ///< Granted bytes of one streaming chunk.
-  /// Streaming operations per streaming lock; 0: without locks; kLockForEver: held until the group ends. The same at all members.
-  std::uint32_t lock_batch = 0;
-  /// Reproducible sums are wanted: nodes keep memory for them.
-  bool reproducible = true;
-  std::uint32_t pipeline_depth = 64;  ///< SHARP_COLL_PIPELINE_DEPTH: fragments of one LLT operation in flight.
-  Duration resend_after{0};           ///< 0: never repeat by timer (tcp, ucx).
-};
-
-/// What a member wishes where nobody said otherwise: the job's pool shared evenly among its groups, at least 2.
-constexpr std::uint32_t ost_share(std::uint32_t job_osts, std::uint32_t max_groups) noexcept {
-  const std::uint32_t share = max_groups == 0 ? 0 : job_osts / max_groups;
-  return share < 2 ? 2 : share;
-}
-inline constexpr std::uint32_t kLockForEver = 0xFFFFFFFFu;
-
-/// Of the streaming lock. All members see the same at the same number.
-enum class StreamLock : std::uint8_t { none, asked, held, denied };
-
-/// What the whole group agreed on in Joined.
-struct GroupShape {
-  std::uint32_t osts = 0, stream_window = 0, payload_max = 0, chunk_max = 0;
-  std::uint32_t root_node = 0;
-  bool reproducible = false;  ///< All members want such sums, and the nodes have memory for them.
-};
-
-/// Elements [from, to) of an operation's vector.
-struct Range {
-  std::uint64_t from = 0, to = 0;
-  std::uint64_t size() const noexcept { return to - from; }
-  bool covers(std::uint64_t element) const noexcept { return element >= from && element < to; }
-};
-inline constexpr std::uint64_t kToTheEnd = ~std::uint64_t{0};
-
-/// One vector of `count` elements goes through the tree. What a member gives of it and what it keeps of the result makes the kinds:
-///   allreduce       gives all, keeps all            reduce      gives all, keeps all at the root, else nothing
-///   reduce_scatter  gives all, keeps its part       bcast       gives all at the root, else nothing; keeps all
-///   allgather       gives its part, keeps all; with Op::bor: gives all, with zeros where it is not its part (for small ones: one
-///                   number instead of one for each member)
-struct Operation {
-  wire::Coll coll = wire::Coll::barrier;
-  Op op = Op::null;  ///< null for barrier, bcast and allgather (or bor).
-  Dtype dtype = Dtype::null;
-  Dtype tag_dtype = Dtype::null;  ///< maxloc and minloc only; null: the tag's slot is as wide as the value.
-  std::uint64_t count = 0;        ///< Elements.
-  Range give{0, kToTheEnd};       ///< kToTheEnd: count.
-  Range keep{0, kToTheEnd};
-  std::span<const std::byte> src{};  ///< The elements of `give`; unchanged until the operation completes.
-  /// Null, or how much of `src` is there already: what lies before *ready_until. When it moves on, call ClientGroup::wake().
-  const std::byte* const* ready_until = nullptr;
-  std::span<std::byte> dst{};  ///< Those of `keep`; allreduce: may be src itself.
-  std::uint32_t root = 0;      ///< reduce, bcast: group rank.
-  /// allgather: no fragment goes beyond the elements of one member, which has `block` of them, the first one `first_block`.
-  std::uint64_t block = 0, first_block = 0;
-  bool streaming = false;  ///< In chunks of chunk_max instead of payload_max. All members choose alike.
-  /// Streaming: bytes of a chunk, if less than chunk_max; 0: chunk_max. All members choose alike.
-  std::uint32_t piece = 0;
-  /// The same bits on every tree and in every order of arrival; for what has them anyway (order_matters()) it changes nothing. All
-  /// members choose alike.
-  bool reproducible = false;
-  /// Without the streaming lock it fails with Errc::again; else it goes in fragments of payload_max.
-  bool must_stream = false;
-  std::uint64_t token = 0;  ///< The caller's, handed back in Completion.
-};
-
-/// Bytes of one fragment of an operation, at least one element's.
-constexpr std::uint32_t fragment_bytes(const Operation& operation, const GroupShape& shape) {
-  constexpr std::uint32_t kElementMax = 64;  // of any type and operation
-  if (!operation.streaming) return shape.payload_max;
-  return operation.piece == 0 ? shape.chunk_max : std::min(shape.chunk_max, std::max(operation.piece, kElementMax));
-}
-
-struct OpId {
-  std::uint32_t value = 0;
-  friend bool operator==(OpId, OpId) = default;
-};
-
-/// ok: the result is in dst. again: it must stream, and the lock was denied; nothing was sent. verdict: see ClientGroup::verdict().
-/// lost: the connection or the node's epoch; see why().
-struct Completion {
-  OpId id{};
-  std::uint64_t token = 0;
-  Errc status = Errc::ok;
-  bool streamed = false;  ///< It went in chunks.
-};
-
-struct Verdict {
-  std::uint32_t first_failed = 0;  ///< F: numbers below complete at every member, from here on none does.
-  wire::VerdictBody body{};
-};
 
 class ClientGroup {
  public:
@@ -133,7 +38,6 @@ class ClientGroup {
 
   /// Errc::invalid: a field out of range; the text names it. Sends nothing yet: call start().
   static Result<std::unique_ptr<ClientGroup>> make(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf);
-  ~ClientGroup();
   ClientGroup(const ClientGroup&) = delete;
   ClientGroup& operator=(const ClientGroup&) = delete;
 
@@ -146,23 +50,25 @@ class ClientGroup {
   /// Asks for the streaming lock now, not with the first streaming operation. stream_lock() tells how it went. Same errors as post();
   /// unsupported: the group has no streaming.
   Errc ask_for_lock(Time now);
-  StreamLock stream_lock() const noexcept;
+  StreamLock stream_lock() const noexcept { return lock_.state(); }
   /// The next operation that is over, in the order of posting; nothing: none is.
   std::optional<Completion> next_completion();
-  std::uint32_t outstanding() const noexcept;  ///< Posted and not yet taken by next_completion().
+  std::uint32_t outstanding() const noexcept {
+    return tail_ - head_;
+  }  ///< Posted and not yet taken by next_completion().
 
-  void wake(Time now);  ///< More of an operation's data is there.
+  void wake(Time now) { pump(now); }  ///< More of an operation's data is there.
   /// This member can't go on: the group ends for all, with a verdict that names us. Said once: not repeated by timer.
   void give_up();
   /// After everything posted so far. Repeated calls do nothing.
   void leave(Time now);
 
   /// Where small results come by multicast as well, if the group's root offers it. It is there when the group stands.
-  const std::optional<wire::InvitedBody>& invitation() const noexcept;
+  const std::optional<wire::InvitedBody>& invitation() const noexcept { return invitation_; }
   /// This member hears that address (the shell has joined it), or no longer.
-  void listen(bool listening) noexcept;
+  void listen(bool listening) noexcept { trial_.listen(listening); }
   /// False after listen(true): too little came that way first, it is not worth listening.
-  bool listening() const noexcept;
+  bool listening() const noexcept { return trial_.listening(); }
   /// What became of a datagram. taken: it was there before the link's copy. late: after it, or a second one. discarded: of no number
   /// that is under way.
   enum class Heard : std::uint8_t { taken, late, discarded };
@@ -185,22 +91,96 @@ class ClientGroup {
   void on_link_closed(Time now);
   void on_number_reused();  ///< A newer group has this group's number: it has left (ClientLink::attach() says so).
   void tick(Time now);
-  Time next_due() const noexcept;
+  Time next_due() const noexcept { return due_; }
 
   Phase phase() const noexcept;
-  const ClientGroupConfig& config() const noexcept;
-  const GroupShape& shape() const noexcept;  ///< Zero while joining.
-  const std::optional<Verdict>& verdict() const noexcept;
-  const std::optional<wire::RefusedBody>& refusal() const noexcept;
+  const ClientGroupConfig& config() const noexcept { return config_; }
+  const GroupShape& shape() const noexcept { return shape_; }  ///< Zero while joining.
+  const std::optional<Verdict>& verdict() const noexcept { return verdict_; }
+  const std::optional<wire::RefusedBody>& refusal() const noexcept { return refusal_; }
   /// Why operations fail, in one line for people; empty while all is well.
   std::string why() const;
   /// Numbers sent whose result the link still owes: what a node holds for us.
-  std::uint32_t in_flight() const noexcept;
+  std::uint32_t in_flight() const noexcept { return next_ - owed_; }
 
  private:
-  class Impl;
-  explicit ClientGroup(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  ClientGroup(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf)
+      : config_(config), outbox_(outbox), leaf_(leaf) {}
+
+  /// An operation.
+  struct Record : Cutting {
+    std::uint32_t in_flight = 0;
+    Errc status = Errc::ok;
+    bool ends_batch = false;  ///< Of the streaming lock.
+  };
+  /// A number.
+  struct Entry {
+    member_number::State state;
+    std::uint32_t record = 0;
+    std::uint32_t elements = 0;  ///< Of this fragment, also where we contribute none of them.
+    bool is_ours = false;        ///< lock and unlock: of no operation of the caller's.
+    wire::AggHeader header{};    ///< As contributed.
+    BufferRef stash;
+  };
+
+  // client_group.cpp
+  Errc why_not() const noexcept;
+  bool takes_operations() const noexcept;
+  wire::AggHeader head(wire::AggKind kind) const noexcept;
+  template <class Body>
+  void control(wire::AggHeader h, const Body& body);
+  void live(const membership::Event& event, Time now);
+  void send_join();
+  void stand();
+  void send_leave();
+  Errc joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);
+  Errc judged(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
+  void settle(Time now);
+  void drain(Time now);
+
+  // client_group_numbers.cpp
+  /// `frame`: none, if its data lie where place() said.
+  Errc result(const wire::AggHeader& header, const BufferRef& frame, Time now);
+  void pump(Time now);  ///< Sends what there is room for.
+  void tick_numbers(Time now);
+  void go_without_lock(Record& record) const;
+  bool room(std::uint32_t window) const noexcept;
+  void send_our_own(wire::Coll coll, Time now);
+  wire::AggHeader contribution(wire::Coll coll, std::uint32_t number) const noexcept;
+  wire::AggHeader fragment(const Record& record, std::uint32_t number, const Piece& piece) const noexcept;
+  bool answers(const Entry& entry, const wire::AggHeader& header) const noexcept;
+  void follow(Time now);
+  void fail_from(std::uint32_t number, Errc status, Time now);
+  std::uint32_t result_bytes(const Entry& at) const noexcept;
+  bool advance(Entry& at, std::uint32_t number, const member_number::Event& event, const BufferRef* frame, Time now);
+  void send(const Entry& at, Time now);
+  void ask_again(const Entry& at, Time now);
+  void deliver(Entry& at, std::uint32_t number, const BufferRef& frame);
+
+  Entry& entry(std::uint32_t number) noexcept { return ring_[number & (ring_.size() - 1)]; }
+  Record& record_of(const Entry& e) noexcept { return records_[e.record % kOperationsMax]; }
+
+  ClientGroupConfig config_;
+  Outbox& outbox_;
+  LinkId leaf_;
+  GroupShape shape_{};
+  std::optional<Verdict> verdict_;
+  std::optional<wire::RefusedBody> refusal_;
+  std::string lost_why_;
+  Time due_ = kNever;
+  LockKeeper lock_{config_.lock_batch};
+  std::optional<wire::InvitedBody> invitation_;
+  ListenTrial trial_;
+  std::uint32_t done_ = 0;  ///< First number that is not complete.
+  std::uint32_t owed_ = 0;  ///< First one whose result the link owes; done_ at most.
+  std::uint32_t next_ = 0;  ///< The next one to send.
+  std::uint32_t head_ = 0, finished_ = 0, cut_ = 0, tail_ = 0;  // operations: taken <= finished <= being cut <= posted
+  membership::State life_;
+  wire::JoinedBody joined_{};
+  std::uint16_t joined_flags_ = 0;
+  bool settled_ = false;
+  std::vector<Entry> ring_;
+  std::array<Record, kOperationsMax> records_{};
 };
 
 const char* to_string(ClientGroup::Phase phase) noexcept;

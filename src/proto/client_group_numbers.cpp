@@ -3,8 +3,9 @@
 #include <cstring>
 #include <functional>
 
-#include "proto/client_group_impl.hpp"
+#include "proto/client_group.hpp"
 #include "proto/guard.hpp"
+#include "proto/resend.hpp"
 
 namespace sumac::proto {
 
@@ -20,7 +21,7 @@ bool is_source(const AggHeader& asked) noexcept { return wire::has_one_source(as
 
 }  // namespace
 
-tl::expected<OpId, Errc> ClientGroup::Impl::post(const Operation& operation, Time now) {
+tl::expected<OpId, Errc> ClientGroup::post(const Operation& operation, Time now) {
   if (!takes_operations()) return tl::unexpected(why_not());
   const Errc legal = check(operation, config_.group_size, shape_);
   if (legal != Errc::ok) return tl::unexpected(legal);
@@ -34,13 +35,13 @@ tl::expected<OpId, Errc> ClientGroup::Impl::post(const Operation& operation, Tim
   return id;
 }
 
-std::optional<Completion> ClientGroup::Impl::next_completion() {
+std::optional<Completion> ClientGroup::next_completion() {
   if (head_ == finished_) return std::nullopt;
   const Record& record = records_[head_ % kOperationsMax];
   return Completion{OpId{head_++}, record.operation.token, record.status, record.operation.streaming};
 }
 
-void ClientGroup::Impl::pump(Time now) {
+void ClientGroup::pump(Time now) {
   while (!verdict_ && !ring_.empty()) {
     if (const Coll due = lock_.due(); due != Coll::none) {
       if (!room(shape_.osts)) return;
@@ -77,12 +78,12 @@ void ClientGroup::Impl::pump(Time now) {
 }
 
 /// May one more number be sent? A node knows by our numbers what we have, and goes by what it has sent on our link.
-bool ClientGroup::Impl::room(std::uint32_t window) const noexcept {
+bool ClientGroup::room(std::uint32_t window) const noexcept {
   const std::uint32_t held = next_ - (guard(Guard::owed_window, true) ? owed_ : done_);
   return !guard(Guard::member_window, held >= window) && next_ - owed_ < ring_.size();
 }
 
-AggHeader ClientGroup::Impl::contribution(Coll coll, std::uint32_t number) const noexcept {
+AggHeader ClientGroup::contribution(Coll coll, std::uint32_t number) const noexcept {
   AggHeader h = head(AggKind::contribute);
   h.sequence = number;
   h.coll = coll;
@@ -91,7 +92,7 @@ AggHeader ClientGroup::Impl::contribution(Coll coll, std::uint32_t number) const
   return h;
 }
 
-AggHeader ClientGroup::Impl::fragment(const Record& record, std::uint32_t number, const Piece& piece) const noexcept {
+AggHeader ClientGroup::fragment(const Record& record, std::uint32_t number, const Piece& piece) const noexcept {
   AggHeader h = contribution(record.operation.coll, number);
   describe_piece(record, piece, h);
   if (trial_.listening() && listens_to(record, piece, h)) h.flags |= wire::kFlagListening;
@@ -100,7 +101,7 @@ AggHeader ClientGroup::Impl::fragment(const Record& record, std::uint32_t number
 
 // ---- the streaming lock -----------------------------------------------------------------------------------
 
-Errc ClientGroup::Impl::ask_for_lock(Time now) {
+Errc ClientGroup::ask_for_lock(Time now) {
   if (!takes_operations()) return why_not();
   if (shape_.stream_window == 0) return Errc::unsupported;
   lock_.ask();
@@ -109,7 +110,7 @@ Errc ClientGroup::Impl::ask_for_lock(Time now) {
 }
 
 /// Its lock was denied: another way, or none.
-void ClientGroup::Impl::go_without_lock(Record& record) const {
+void ClientGroup::go_without_lock(Record& record) const {
   if (record.operation.must_stream) {
     record.status = Errc::again;
     record.operation = Operation{.coll = Coll::barrier, .token = record.operation.token};
@@ -118,7 +119,7 @@ void ClientGroup::Impl::go_without_lock(Record& record) const {
   plan(record, shape_);
 }
 
-void ClientGroup::Impl::send_our_own(Coll coll, Time now) {
+void ClientGroup::send_our_own(Coll coll, Time now) {
   const std::uint32_t number = next_++;
   Entry& entry = this->entry(number) = Entry{.state = member_number::Waiting{}, .is_ours = true};
   entry.header = contribution(coll, number);
@@ -128,7 +129,7 @@ void ClientGroup::Impl::send_our_own(Coll coll, Time now) {
 
 // ---- results ------------------------------------------------------------------------------------------------
 
-Errc ClientGroup::Impl::result(const AggHeader& header, const BufferRef& frame, Time now) {
+Errc ClientGroup::result(const AggHeader& header, const BufferRef& frame, Time now) {
   if (header.coll == Coll::leave) {
     live(membership::LeaveAnswered{}, now);
     return Errc::ok;
@@ -153,7 +154,7 @@ Errc ClientGroup::Impl::result(const AggHeader& header, const BufferRef& frame, 
 
 /// Nothing else may make this number complete while its data are landing: the memory would be the user's again. By the link that could be
 /// only a copy of this very result, which comes behind it; multicasts come whenever they like.
-std::span<std::byte> ClientGroup::Impl::place(const AggHeader& header) noexcept {
+std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
   if (header.kind != AggKind::result || header.epoch != config_.epoch) return {};
   const std::uint32_t number = header.sequence;
   if (number != done_ || number == next_) return {};
@@ -168,7 +169,7 @@ std::span<std::byte> ClientGroup::Impl::place(const AggHeader& header) noexcept 
   return operation.dst.subspan((header.first - operation.keep.from) * record.element, header.payload_bytes);
 }
 
-std::span<std::byte> ClientGroup::Impl::expect(AggHeader& header) noexcept {
+std::span<std::byte> ClientGroup::expect(AggHeader& header) noexcept {
   if (done_ == next_) return {};
   const Entry& at = entry(done_);
   if (at.is_ours) return {};
@@ -185,7 +186,7 @@ std::span<std::byte> ClientGroup::Impl::expect(AggHeader& header) noexcept {
   return place(header);
 }
 
-Heard ClientGroup::Impl::multicast(const AggHeader& header, const BufferRef& frame, Time now) {
+Heard ClientGroup::on_multicast(const AggHeader& header, const BufferRef& frame, Time now) {
   if (guard(Guard::multicast_life, header.group_id != config_.group_id || header.epoch != config_.epoch))
     return Heard::discarded;
   if (header.tree_id != config_.tree_id || ring_.empty()) return Heard::discarded;
@@ -202,7 +203,7 @@ Heard ClientGroup::Impl::multicast(const AggHeader& header, const BufferRef& fra
 }
 
 /// Is it the result of what was asked? Whether somebody listens, or got the lock, is not something that was.
-bool ClientGroup::Impl::answers(const Entry& entry, const AggHeader& header) const noexcept {
+bool ClientGroup::answers(const Entry& entry, const AggHeader& header) const noexcept {
   const AggHeader& asked = entry.header;
   const auto open = wire::kFlagListening | (asked.coll == Coll::lock ? wire::kFlagDenied : 0);
   return header.coll == asked.coll && header.op == asked.op && header.dtype == asked.dtype &&
@@ -210,13 +211,13 @@ bool ClientGroup::Impl::answers(const Entry& entry, const AggHeader& header) con
          header.root == asked.root && header.payload_bytes == result_bytes(entry);
 }
 
-std::uint32_t ClientGroup::Impl::result_bytes(const Entry& at) const noexcept {
+std::uint32_t ClientGroup::result_bytes(const Entry& at) const noexcept {
   if (at.is_ours || is_source(at.header)) return 0;
   return at.elements * records_[at.record % kOperationsMax].element;
 }
 
 /// What a result makes possible behind it.
-void ClientGroup::Impl::follow(Time now) {
+void ClientGroup::follow(Time now) {
   while (done_ != next_ && std::holds_alternative<member_number::Stashed>(entry(done_).state)) {
     const std::uint32_t turn = done_;
     advance(entry(turn), turn, member_number::Turn{}, nullptr, now);
@@ -227,7 +228,7 @@ void ClientGroup::Impl::follow(Time now) {
   drain(now);
 }
 
-void ClientGroup::Impl::fail_from(std::uint32_t number, Errc status, Time now) {
+void ClientGroup::fail_from(std::uint32_t number, Errc status, Time now) {
   for (; number != next_; ++number) advance(entry(number), number, member_number::Condemned{}, nullptr, now);
   for (; finished_ != tail_; ++finished_) records_[finished_ % kOperationsMax].status = status;
   cut_ = tail_;
@@ -235,7 +236,7 @@ void ClientGroup::Impl::fail_from(std::uint32_t number, Errc status, Time now) {
   lock_.over();
 }
 
-void ClientGroup::Impl::tick_numbers(Time now) {
+void ClientGroup::tick_numbers(Time now) {
   for (std::uint32_t number = owed_; number != next_; ++number) {
     Entry& entry = this->entry(number);
     if (now >= resend_at(entry.state)) advance(entry, number, member_number::Timeout{}, nullptr, now);
@@ -246,8 +247,8 @@ void ClientGroup::Impl::tick_numbers(Time now) {
 // ---- one number ---------------------------------------------------------------------------------------------
 
 /// False: the node broke a rule.
-bool ClientGroup::Impl::advance(Entry& at, std::uint32_t number, const member_number::Event& event,
-                                const BufferRef* frame, Time now) {
+bool ClientGroup::advance(Entry& at, std::uint32_t number, const member_number::Event& event, const BufferRef* frame,
+                          Time now) {
   const auto [state, action] = member_number::step(at.state, event, now, {config_.resend_after});
   at.state = state;
   if ((at.header.flags & wire::kFlagListening) != 0 && std::holds_alternative<member_number::Result>(event) &&
@@ -266,7 +267,7 @@ bool ClientGroup::Impl::advance(Entry& at, std::uint32_t number, const member_nu
   return true;
 }
 
-void ClientGroup::Impl::send(const Entry& at, Time now) {
+void ClientGroup::send(const Entry& at, Time now) {
   Payload data{};
   if (at.header.payload_bytes != 0) {
     const Record& record = record_of(at);
@@ -278,13 +279,13 @@ void ClientGroup::Impl::send(const Entry& at, Time now) {
 }
 
 /// The user's memory is the user's again; but what was in it was added long ago, so the node looks at the number only.
-void ClientGroup::Impl::ask_again(const Entry& at, Time now) {
+void ClientGroup::ask_again(const Entry& at, Time now) {
   static constexpr std::array<std::byte, wire::kMulticastPayloadMax> kZeros{};
   outbox_.send(leaf_, at.header, Payload{std::span(kZeros).first(at.header.payload_bytes)});
   due_ = std::min(due_, resend_time(now, config_.resend_after));
 }
 
-void ClientGroup::Impl::deliver(Entry& at, std::uint32_t number, const BufferRef& frame) {
+void ClientGroup::deliver(Entry& at, std::uint32_t number, const BufferRef& frame) {
   done_ = number + 1;
   if (at.is_ours) {
     at.stash.reset();

@@ -3,7 +3,7 @@
 // streaming operation goes. All members see the same answers at the same numbers, so all decide alike.
 #include <utility>
 
-#include "proto/client_group.hpp"
+#include "proto/operation.hpp"
 
 namespace sumac::proto {
 

@@ -2,7 +2,7 @@
 // Inside this folder only: what goes with which kind of operation.
 #include <algorithm>
 
-#include "proto/client_group.hpp"
+#include "proto/operation.hpp"
 
 namespace sumac::proto {
 
