@@ -86,11 +86,13 @@ std::vector<std::uint64_t> JobTable::take_overdue(Time now) {
   return ids;
 }
 
-Job* JobTable::find(std::uint64_t job_id) noexcept {
+const Job* JobTable::find(std::uint64_t job_id) const noexcept {
   const auto found =
       std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.grant.job_id == job_id; });
   return found == jobs_.end() ? nullptr : &*found;
 }
+
+Job* JobTable::find(std::uint64_t job_id) noexcept { return const_cast<Job*>(std::as_const(*this).find(job_id)); }
 
 bool JobTable::may_speak(std::uint32_t child_node, std::uint32_t number) const noexcept {
   const auto of_job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {

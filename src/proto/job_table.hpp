@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "proto/node.hpp"
+#include "proto/node_types.hpp"
 
 namespace sumac::proto {
 
@@ -29,6 +29,7 @@ class JobTable {
   /// Its members have until `over_at` to leave.
   bool revoke(std::uint64_t job_id, Time over_at);
   Job* find(std::uint64_t job_id) noexcept;
+  const Job* find(std::uint64_t job_id) const noexcept;
   /// May this child node speak of a group with this number? Numbers of no job, or of one that did not say whose they are, tell nothing.
   bool may_speak(std::uint32_t child_node, std::uint32_t number) const noexcept;
   /// The job if it may begin something new: granted and not revoked.

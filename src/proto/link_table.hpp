@@ -32,7 +32,7 @@ struct Link {
 
 class LinkTable {
  public:
-  Link* find(LinkId id) noexcept {
+  Link* find(LinkId id) const noexcept {
     if (cells_.empty()) return nullptr;
     for (std::size_t at = home(id);; at = (at + 1) & (cells_.size() - 1)) {
       if (cells_[at].value == id.value) return cells_[at].link.get();

@@ -3,9 +3,6 @@
 
 #include "proto/client_link.hpp"
 #include "proto/guard.hpp"
-#include "proto/node_group.hpp"
-#include "proto/open_notes.hpp"
-#include "proto/parent_handshake.hpp"
 #include "proto/with_body.hpp"
 
 namespace sumac::proto {
@@ -17,440 +14,401 @@ using wire::RefuseReason;
 /// The time between two looks whether members have taken what their groups left over.
 constexpr Duration kReapEvery = Millis(100);
 
-class Node::Impl {
- public:
-  using Flaw = NodeGroup::Flaw;
+Node::Node(const NodeConfig& config, Outbox& outbox)
+    : ctx_(config, outbox),
+      groups_(config.limits.groups + 1),
+      notes_(4 * static_cast<std::size_t>(config.limits.groups)),
+      payload_max_(std::max(config.limits.payload_max, config.limits.chunk_max)) {}
 
-  Impl(const NodeConfig& config, Outbox& outbox)
-      : ctx_(config, outbox),
-        groups_(config.limits.groups + 1),
-        notes_(4 * static_cast<std::size_t>(config.limits.groups)),
-        payload_max_(std::max(config.limits.payload_max, config.limits.chunk_max)) {}
+void Node::on_message(LinkId from, BufferRef frame, Time now) {
+  AggHeader header;
+  const bool is_parent = from == ctx_.parent;
+  Link* link = is_parent ? nullptr : ctx_.links.find(from);
+  if (!is_parent && link == nullptr && from != greeting_) return;  // closed or dropped: what was still on its way
+  if (wire::decode(frame.bytes(), payload_max_, header) != Errc::ok) return malformed(from, frame, now);
+  if (header.tree_id != ctx_.config.tree_id) return drop(from, "message of another tree", header, now);
+  const Flaw flaw = is_parent         ? from_parent(header, frame, now)
+                    : link != nullptr ? from_child(*link, header, frame, now)
+                                      : greeted(header, frame, now);
+  if (flaw != nullptr) drop(from, flaw, header, now);
+  ctx_.jobs.sweep();
+}
 
-  void on_message(LinkId from, BufferRef&& frame, Time now) {
-    AggHeader header;
-    const bool is_parent = from == ctx_.parent;
-    Link* link = is_parent ? nullptr : ctx_.links.find(from);
-    if (!is_parent && link == nullptr && from != greeting_) return;  // closed or dropped: what was still on its way
-    if (wire::decode(frame.bytes(), payload_max_, header) != Errc::ok) return malformed(from, frame, now);
-    if (header.tree_id != ctx_.config.tree_id) return drop(from, "message of another tree", header, now);
-    const Flaw flaw = is_parent         ? from_parent(header, frame, now)
-                      : link != nullptr ? from_child(*link, header, frame, now)
-                                        : greeted(header, frame, now);
-    if (flaw != nullptr) drop(from, flaw, header, now);
+void Node::link_closed(LinkId id, Time now, wire::TroubleReason why, const LinkEnd& how) {
+  note_lost(id, how);
+  if (id && (id == ctx_.parent || id == greeting_)) {
+    ctx_.parent = greeting_ = {};
+    ctx_.parent_lost = true;
+    for (auto& group : groups_)
+      if (group) group->parent_closed(now);
+  } else if (Link* link = ctx_.links.find(id); link != nullptr) {
+    for (std::size_t number = 1; number < link->child_of.size(); ++number)
+      if (const auto child = link->child_of[number]; child != kNoChild)
+        groups_[number]->child_closed(id, child, now, why);
+    notes_.link_closed(id);
+    ctx_.links.remove(id);
+    if (!ctx_.leftovers.empty()) ctx_.reap();
+  }
+  ctx_.jobs.sweep();
+}
+
+/// The words in which members are told of a node that is gone.
+void Node::note_lost(LinkId id, const LinkEnd& how) {
+  ctx_.lost = {};
+  const Link* link = ctx_.links.find(id);
+  if (link != nullptr && link->role != wire::Role::node) return;
+  std::string name = how.name;
+  if (name.empty() && link != nullptr)
+    name = link->name.text[0] != 0 ? std::string(wire::text_of(link->name)) : fmt::format("id-{}", link->peer);
+  wire::put_name(ctx_.lost.name, name.empty() ? "unknown" : name);
+  wire::put_name(ctx_.lost.host, how.where);
+  wire::put_name(ctx_.lost.noticed_by, ctx_.own_name());
+  ctx_.lost.silent_ms = static_cast<std::uint32_t>(how.silence.count());
+  ctx_.lost.is_parent = link == nullptr;
+}
+
+void Node::set_parent_link(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now) {
+  if (ctx_.parent && !(ctx_.parent == link)) link_closed(ctx_.parent, now);
+  ctx_.parent = {};
+  greeting_ = link;
+  wire::HelloBody hello;
+  hello.role = wire::Role::node;
+  hello.id = ctx_.config.node_id;
+  ctx_.control(link, ctx_.header(AggKind::hello, 0, 0), above_.begin(parent, ctx_.config.tree_id, hello, nonce));
+}
+
+/// The new parent's first message. Nothing went up before.
+Node::Flaw Node::greeted(const AggHeader& header, const BufferRef& frame, Time now) {
+  if (header.kind == AggKind::refused)
+    return use_body<wire::RefusedBody>(frame, [&](const auto& body) { return turned_away(body); });
+  if (header.kind != AggKind::welcome) return "a parent says welcome first";
+  return use_body<wire::WelcomeBody>(frame, [&](const wire::WelcomeBody& body) -> Flaw {
+    if (body.version != wire::kAggVersion) return turned_away(refused_by_version(body));
+    wire::ProofBody proof;
+    if (const Flaw flaw = above_.judge(body, proof); flaw != nullptr) return flaw;
+    ctx_.parent = std::exchange(greeting_, LinkId{});
+    ctx_.parent_lost = false;
+    ctx_.control(ctx_.parent, ctx_.header(AggKind::proof, 0, 0), proof);
+    if (const auto name = wire::name_body(ctx_.config.name); name)
+      ctx_.control(ctx_.parent, ctx_.header(AggKind::name, 0, 0), *name);
+    say_again_above(now);
+    return nullptr;
+  });
+}
+
+Node::Flaw Node::turned_away(const wire::RefusedBody& body) {
+  if (body.what == AggKind::hello) why_ = ": " + describe(body);
+  return "the parent refuses this node";
+}
+
+void Node::say_again_above(Time now) {
+  for (const auto& [key, note] : notes_.all()) ctx_.control(ctx_.parent, ctx_.header(AggKind::open, 0, 0), note.body);
+  for (auto& group : groups_)
+    if (group) group->parent_ready(now);
+}
+
+void Node::tick(Time now) {
+  if (now < ctx_.due) return;
+  ctx_.due = kNever;
+  if (now >= ctx_.reap_at) {
+    ctx_.reap_at = now + kReapEvery;
+    ctx_.reap();
     ctx_.jobs.sweep();
   }
+  if (now >= ctx_.jobs.next_over()) end_overdue(now);
+  Time due = std::min(ctx_.reap_at, ctx_.jobs.next_over());
+  for (auto& group : groups_)
+    if (group) due = std::min(due, group->tick(now));
+  ctx_.due = std::min(ctx_.due, due);
+  ctx_.jobs.sweep();
+}
 
-  void link_closed(LinkId id, Time now, wire::TroubleReason why = wire::TroubleReason::lost_connection,
-                   const LinkEnd& how = {}) {
-    note_lost(id, how);
-    if (id && (id == ctx_.parent || id == greeting_)) {
-      ctx_.parent = greeting_ = {};
-      ctx_.parent_lost = true;
-      for (auto& group : groups_)
-        if (group) group->parent_closed(now);
-    } else if (Link* link = ctx_.links.find(id); link != nullptr) {
-      for (std::size_t number = 1; number < link->child_of.size(); ++number)
-        if (const auto child = link->child_of[number]; child != kNoChild)
-          groups_[number]->child_closed(id, child, now, why);
-      notes_.link_closed(id);
-      ctx_.links.remove(id);
-      if (!ctx_.leftovers.empty()) ctx_.reap();
-    }
-    ctx_.jobs.sweep();
-  }
+bool Node::revoke(std::uint64_t job_id, Time now) {
+  if (!ctx_.jobs.revoke(job_id, deadline_after(now, ctx_.config.limits.leave_after_end))) return false;
+  ctx_.due = std::min(ctx_.due, ctx_.jobs.next_over());
+  ctx_.ids.orphan(job_id);
+  ctx_.jobs.sweep();
+  return true;
+}
 
-  /// The words in which members are told of a node that is gone.
-  void note_lost(LinkId id, const LinkEnd& how) {
-    ctx_.lost = {};
-    const Link* link = ctx_.links.find(id);
-    if (link != nullptr && link->role != wire::Role::node) return;
-    std::string name = how.name;
-    if (name.empty() && link != nullptr)
-      name = link->name.text[0] != 0 ? std::string(wire::text_of(link->name)) : fmt::format("id-{}", link->peer);
-    wire::put_name(ctx_.lost.name, name.empty() ? "unknown" : name);
-    wire::put_name(ctx_.lost.host, how.where);
-    wire::put_name(ctx_.lost.noticed_by, ctx_.own_name());
-    ctx_.lost.silent_ms = static_cast<std::uint32_t>(how.silence.count());
-    ctx_.lost.is_parent = link == nullptr;
-  }
-
-  void set_parent(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now) {
-    if (ctx_.parent && !(ctx_.parent == link)) link_closed(ctx_.parent, now);
-    ctx_.parent = {};
-    greeting_ = link;
-    wire::HelloBody hello;
-    hello.role = wire::Role::node;
-    hello.id = ctx_.config.node_id;
-    ctx_.control(link, ctx_.header(AggKind::hello, 0, 0), above_.begin(parent, ctx_.config.tree_id, hello, nonce));
-  }
-
-  /// The new parent's first message. Nothing went up before.
-  Flaw greeted(const AggHeader& header, const BufferRef& frame, Time now) {
-    if (header.kind == AggKind::refused)
-      return use_body<wire::RefusedBody>(frame, [&](const auto& body) { return turned_away(body); });
-    if (header.kind != AggKind::welcome) return "a parent says welcome first";
-    return use_body<wire::WelcomeBody>(frame, [&](const wire::WelcomeBody& body) -> Flaw {
-      if (body.version != wire::kAggVersion) return turned_away(refused_by_version(body));
-      wire::ProofBody proof;
-      if (const Flaw flaw = above_.judge(body, proof); flaw != nullptr) return flaw;
-      ctx_.parent = std::exchange(greeting_, LinkId{});
-      ctx_.parent_lost = false;
-      ctx_.control(ctx_.parent, ctx_.header(AggKind::proof, 0, 0), proof);
-      if (const auto name = wire::name_body(ctx_.config.name); name)
-        ctx_.control(ctx_.parent, ctx_.header(AggKind::name, 0, 0), *name);
-      say_again_above(now);
-      return nullptr;
+/// Members of a job that ended a while ago have not left: their groups end here, and their links.
+void Node::end_overdue(Time now) {
+  for (const auto job_id : ctx_.jobs.take_overdue(now)) {
+    for (auto& group : groups_)
+      if (group && group->job_id() == job_id) group->job_over(now);
+    std::vector<LinkId> links;
+    ctx_.links.each([&](const Link& link) {
+      if (link.proven && link.role == wire::Role::client && link.job_id == job_id) links.push_back(link.id);
     });
-  }
-
-  Flaw turned_away(const wire::RefusedBody& body) {
-    if (body.what == AggKind::hello) why_ = ": " + describe(body);
-    return "the parent refuses this node";
-  }
-
-  void say_again_above(Time now) {
-    for (const auto& [key, note] : notes_.all()) ctx_.control(ctx_.parent, ctx_.header(AggKind::open, 0, 0), note.body);
-    for (auto& group : groups_)
-      if (group) group->parent_ready(now);
-  }
-
-  void tick(Time now) {
-    if (now < ctx_.due) return;
-    ctx_.due = kNever;
-    if (now >= ctx_.reap_at) {
-      ctx_.reap_at = now + kReapEvery;
-      ctx_.reap();
-      ctx_.jobs.sweep();
+    const auto seconds = std::chrono::duration_cast<Seconds>(ctx_.config.limits.leave_after_end).count();
+    for (const LinkId link : links) {
+      ctx_.outbox.drop(link, Error{Errc::lost, fmt::format("job {} ended {} s ago", job_id, seconds)});
+      link_closed(link, now);
     }
-    if (now >= ctx_.jobs.next_over()) end_overdue(now);
-    Time due = std::min(ctx_.reap_at, ctx_.jobs.next_over());
-    for (auto& group : groups_)
-      if (group) due = std::min(due, group->tick(now));
-    ctx_.due = std::min(ctx_.due, due);
-    ctx_.jobs.sweep();
   }
+  ctx_.jobs.sweep();
+}
 
-  bool revoke(std::uint64_t job_id, Time now) {
-    if (!ctx_.jobs.revoke(job_id, deadline_after(now, ctx_.config.limits.leave_after_end))) return false;
-    ctx_.due = std::min(ctx_.due, ctx_.jobs.next_over());
-    ctx_.ids.orphan(job_id);
-    ctx_.jobs.sweep();
-    return true;
-  }
+// ---- what children say ----------------------------------------------------------------------------------
 
-  /// Members of a job that ended a while ago have not left: their groups end here, and their links.
-  void end_overdue(Time now) {
-    for (const auto job_id : ctx_.jobs.take_overdue(now)) {
-      for (auto& group : groups_)
-        if (group && group->job_id() == job_id) group->job_over(now);
-      std::vector<LinkId> links;
-      ctx_.links.each([&](const Link& link) {
-        if (link.proven && link.role == wire::Role::client && link.job_id == job_id) links.push_back(link.id);
+Node::Flaw Node::from_child(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
+  if (!link.proven) return below_.judge(link, header, frame, why_);
+  switch (header.kind) {
+    case AggKind::contribute: {
+      ++ctx_.stats.messages_in;
+      ctx_.stats.bytes_in += header.payload_bytes;
+      return contribute(link, header, frame, now);
+    }
+    case AggKind::open: return use_body<wire::OpenBody>(frame, [&](const auto& body) { return open(link, body); });
+    case AggKind::join:
+      return use_body<wire::JoinBody>(frame, [&](const auto& body) { return join(link, header, body, now); });
+    case AggKind::trouble:
+      return use_body<wire::TroubleBody>(frame, [&](const auto& body) -> Flaw {
+        if (NodeGroup* group = find(header.group_id); group != nullptr) return group->trouble(link, header, body, now);
+        return unknown(header.group_id);
       });
-      const auto seconds = std::chrono::duration_cast<Seconds>(ctx_.config.limits.leave_after_end).count();
-      for (const LinkId link : links) {
-        ctx_.outbox.drop(link, Error{Errc::lost, fmt::format("job {} ended {} s ago", job_id, seconds)});
-        link_closed(link, now);
-      }
-    }
-    ctx_.jobs.sweep();
+    case AggKind::refused:
+      return use_body<wire::RefusedBody>(frame,
+                                         [&](const auto& body) { return refused_below(link, header, body, now); });
+    case AggKind::name:
+      return use_body<wire::NameBody>(frame, [&](const wire::NameBody& body) -> Flaw {
+        link.name = body;
+        return nullptr;
+      });
+    case AggKind::hello:
+    case AggKind::proof: return "a second handshake";
+    case AggKind::supply:
+    case AggKind::skip: return "this node does not take part in recovery";
+    case AggKind::result:
+      // What the guard is there against: a child's word taken for the parent's.
+      if (guard(Guard::direction, true)) break;
+      return from_parent(header, frame, now);
+    default: break;
   }
+  return "a child does not say this";
+}
 
-  NodeContext ctx_;
-  std::vector<std::unique_ptr<NodeGroup>> groups_;  // [number]
+/// The link's job is over, and another one has its number now, whose key this client never proved.
+bool Node::is_former(const Link& link, const Job& job) noexcept {
+  return link.role == wire::Role::client && link.job_life != job.life;
+}
 
- private:
-  // ---- what children say ----------------------------------------------------------------------------------
-
-  Flaw from_child(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
-    if (!link.proven) return below_.judge(link, header, frame, why_);
-    switch (header.kind) {
-      case AggKind::contribute: {
-        ++ctx_.stats.messages_in;
-        ctx_.stats.bytes_in += header.payload_bytes;
-        return contribute(link, header, frame, now);
-      }
-      case AggKind::open: return use_body<wire::OpenBody>(frame, [&](const auto& body) { return open(link, body); });
-      case AggKind::join:
-        return use_body<wire::JoinBody>(frame, [&](const auto& body) { return join(link, header, body, now); });
-      case AggKind::trouble:
-        return use_body<wire::TroubleBody>(frame, [&](const auto& body) -> Flaw {
-          if (NodeGroup* group = find(header.group_id); group != nullptr)
-            return group->trouble(link, header, body, now);
-          return unknown(header.group_id);
-        });
-      case AggKind::refused:
-        return use_body<wire::RefusedBody>(frame,
-                                           [&](const auto& body) { return refused_below(link, header, body, now); });
-      case AggKind::name:
-        return use_body<wire::NameBody>(frame, [&](const wire::NameBody& body) -> Flaw {
-          link.name = body;
-          return nullptr;
-        });
-      case AggKind::hello:
-      case AggKind::proof: return "a second handshake";
-      case AggKind::supply:
-      case AggKind::skip: return "this node does not take part in recovery";
-      case AggKind::result:
-        // What the guard is there against: a child's word taken for the parent's.
-        if (guard(Guard::direction, true)) break;
-        return from_parent(header, frame, now);
-      default: break;
-    }
-    return "a child does not say this";
-  }
-
-  /// The link's job is over, and another one has its number now, whose key this client never proved.
-  static bool is_former(const Link& link, const Job& job) noexcept {
-    return link.role == wire::Role::client && link.job_life != job.life;
-  }
-
-  Flaw open(Link& link, const wire::OpenBody& body) {
-    if (link.role == wire::Role::client && body.job_id != link.job_id)
-      return "open: for another job than this connection's";
-    Job* job = ctx_.jobs.find_active(body.job_id);
-    const TokenKey key{body.job_id, body.token};
-    const auto no = [&](RefuseReason reason, std::uint32_t limit) {
-      ctx_.refuse(link.id, ctx_.refusal(body.job_id, body.token, reason, AggKind::open, limit, 1));
-      return nullptr;
-    };
-    if (job != nullptr && is_former(link, *job)) return no(RefuseReason::unknown_job, 0);
-    if (job != nullptr && !job->grant.may_speak(link.role, link.peer)) return no(RefuseReason::bad_path, 0);
-    if (!ctx_.config.root) {
-      if (job == nullptr) return no(RefuseReason::unknown_job, 0);
-      notes_.put(link.id, body);
-      if (ctx_.parent) ctx_.control(ctx_.parent, ctx_.header(AggKind::open, 0, 0), body);
-      return nullptr;
-    }
-    const auto answer = ctx_.ids.open(key, job);
-    if (answer.group_id == 0)
-      return job == nullptr ? no(RefuseReason::unknown_job, 0) : no(RefuseReason::no_group_id, job->grant.max_groups);
-    wire::OpenedBody opened;
-    opened.job_id = body.job_id;
-    opened.token = body.token;
-    opened.group_id = answer.group_id;
-    ctx_.control(link.id, ctx_.header(AggKind::opened, 0, 0), opened);
+Node::Flaw Node::open(Link& link, const wire::OpenBody& body) {
+  if (link.role == wire::Role::client && body.job_id != link.job_id)
+    return "open: for another job than this connection's";
+  Job* job = ctx_.jobs.find_active(body.job_id);
+  const TokenKey key{body.job_id, body.token};
+  const auto no = [&](RefuseReason reason, std::uint32_t limit) {
+    ctx_.refuse(link.id, ctx_.refusal(body.job_id, body.token, reason, AggKind::open, limit, 1));
+    return nullptr;
+  };
+  if (job != nullptr && is_former(link, *job)) return no(RefuseReason::unknown_job, 0);
+  if (job != nullptr && !job->grant.may_speak(link.role, link.peer)) return no(RefuseReason::bad_path, 0);
+  if (!ctx_.config.root) {
+    if (job == nullptr) return no(RefuseReason::unknown_job, 0);
+    notes_.put(link.id, body);
+    if (ctx_.parent) ctx_.control(ctx_.parent, ctx_.header(AggKind::open, 0, 0), body);
     return nullptr;
   }
+  const auto answer = ctx_.ids.open(key, job);
+  if (answer.group_id == 0)
+    return job == nullptr ? no(RefuseReason::unknown_job, 0) : no(RefuseReason::no_group_id, job->grant.max_groups);
+  wire::OpenedBody opened;
+  opened.job_id = body.job_id;
+  opened.token = body.token;
+  opened.group_id = answer.group_id;
+  ctx_.control(link.id, ctx_.header(AggKind::opened, 0, 0), opened);
+  return nullptr;
+}
 
-  Flaw join(Link& link, const AggHeader& header, const wire::JoinBody& body, Time now) {
-    const std::uint32_t number = id_number(header.group_id);
-    if (number == 0) return "join: group number is 0";
-    const bool is_client = link.role == wire::Role::client;
-    const Job* job = ctx_.jobs.find(is_client ? link.job_id : body.job_id);
-    // Before a group is made for it, or one that stands is taken for an older one with this number: that is another job's affair.
-    if (is_client && job != nullptr && !is_former(link, *job) && !job->grant.may_be_its(number))
-      return "join: a group number of another job";
-    const auto no = [&](RefuseReason reason, std::uint32_t limit) {
-      AggHeader h = ctx_.header(AggKind::refused, header.group_id, header.epoch);
-      ctx_.control(link.id, h, ctx_.refusal(body.job_id, 0, reason, AggKind::join, limit, number));
-      return nullptr;
-    };
-    if (number >= groups_.size()) return no(RefuseReason::node_limit, ctx_.config.limits.groups);
-    if (job != nullptr && is_former(link, *job)) return no(RefuseReason::unknown_job, 0);
-    if (job != nullptr && !(job->grant.may_speak(link.role, link.peer) && job->grant.may_be_its(number)))
-      return no(RefuseReason::bad_path, 0);
-    NodeGroup* group = find(header.group_id);
-    if (group == nullptr) {
-      if (is_client && job == nullptr) return no(RefuseReason::unknown_job, 0);
-      if (ctx_.config.root && !ctx_.ids.in_use(header.group_id, body.job_id)) return no(RefuseReason::unknown_group, 0);
-      group = begin(header.group_id, now);
-      if (group == nullptr) return no(RefuseReason::unknown_group, 0);
-    }
-    return group->join(link, header, body, now);
+Node::Flaw Node::join(Link& link, const AggHeader& header, const wire::JoinBody& body, Time now) {
+  const std::uint32_t number = id_number(header.group_id);
+  if (number == 0) return "join: group number is 0";
+  const bool is_client = link.role == wire::Role::client;
+  const Job* job = ctx_.jobs.find(is_client ? link.job_id : body.job_id);
+  // Before a group is made for it, or one that stands is taken for an older one with this number: that is another job's affair.
+  if (is_client && job != nullptr && !is_former(link, *job) && !job->grant.may_be_its(number))
+    return "join: a group number of another job";
+  const auto no = [&](RefuseReason reason, std::uint32_t limit) {
+    AggHeader h = ctx_.header(AggKind::refused, header.group_id, header.epoch);
+    ctx_.control(link.id, h, ctx_.refusal(body.job_id, 0, reason, AggKind::join, limit, number));
+    return nullptr;
+  };
+  if (number >= groups_.size()) return no(RefuseReason::node_limit, ctx_.config.limits.groups);
+  if (job != nullptr && is_former(link, *job)) return no(RefuseReason::unknown_job, 0);
+  if (job != nullptr && !(job->grant.may_speak(link.role, link.peer) && job->grant.may_be_its(number)))
+    return no(RefuseReason::bad_path, 0);
+  NodeGroup* group = find(header.group_id);
+  if (group == nullptr) {
+    if (is_client && job == nullptr) return no(RefuseReason::unknown_job, 0);
+    if (ctx_.config.root && !ctx_.ids.in_use(header.group_id, body.job_id)) return no(RefuseReason::unknown_group, 0);
+    group = begin(header.group_id, now);
+    if (group == nullptr) return no(RefuseReason::unknown_group, 0);
   }
+  return group->join(link, header, body, now);
+}
 
-  Flaw refused_below(Link& link, const AggHeader& header, const wire::RefusedBody& body, Time now) {
-    if (link.role != wire::Role::node || body.what != AggKind::join || header.group_id == 0)
-      return "refused: only a node refuses, and only a join";
-    if (!ctx_.jobs.may_speak(link.peer, id_number(header.group_id)))
-      return "refused: of a job that has nobody below it";
-    NodeGroup* group = find(header.group_id);
-    if (group == nullptr) group = begin(header.group_id, now);
-    if (group != nullptr) {
-      group->refused_below(link.id, header, body, now);
-    } else {
-      // Over long ago: the child only needs to know that this is known.
-      ctx_.control(link.id, ctx_.header(AggKind::refused, header.group_id, header.epoch), body);
-    }
+Node::Flaw Node::refused_below(Link& link, const AggHeader& header, const wire::RefusedBody& body, Time now) {
+  if (link.role != wire::Role::node || body.what != AggKind::join || header.group_id == 0)
+    return "refused: only a node refuses, and only a join";
+  if (!ctx_.jobs.may_speak(link.peer, id_number(header.group_id))) return "refused: of a job that has nobody below it";
+  NodeGroup* group = find(header.group_id);
+  if (group == nullptr) group = begin(header.group_id, now);
+  if (group != nullptr) {
+    group->refused_below(link.id, header, body, now);
+  } else {
+    // Over long ago: the child only needs to know that this is known.
+    ctx_.control(link.id, ctx_.header(AggKind::refused, header.group_id, header.epoch), body);
+  }
+  return nullptr;
+}
+
+Node::Flaw Node::contribute(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
+  NodeGroup* group = find(header.group_id);
+  if (group == nullptr && header.coll == wire::Coll::leave && link.role == wire::Role::node &&
+      ctx_.jobs.may_speak(link.peer, id_number(header.group_id)))
+    group = begin(header.group_id, now);  // it may have stood only below this child
+  if (group != nullptr) return group->contribute(link, header, std::move(frame), now);
+  const std::uint32_t number = id_number(header.group_id);
+  NodeGroup* other = number < groups_.size() ? groups_[number].get() : nullptr;
+  if (other == nullptr || !id_newer(other->id(), header.group_id)) {
+    if (guard(Guard::own_group, true)) return "contribute: to a group that this connection did not join";
     return nullptr;
   }
+  if (!guard(Guard::group_reuse, true)) return other->contribute(link, header, std::move(frame), now);
+  other->answer_over(link.id, header);
+  return nullptr;
+}
 
-  Flaw contribute(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
-    NodeGroup* group = find(header.group_id);
-    if (group == nullptr && header.coll == wire::Coll::leave && link.role == wire::Role::node &&
-        ctx_.jobs.may_speak(link.peer, id_number(header.group_id)))
-      group = begin(header.group_id, now);  // it may have stood only below this child
-    if (group != nullptr) return group->contribute(link, header, std::move(frame), now);
-    const std::uint32_t number = id_number(header.group_id);
-    NodeGroup* other = number < groups_.size() ? groups_[number].get() : nullptr;
-    if (other == nullptr || !id_newer(other->id(), header.group_id)) {
-      if (guard(Guard::own_group, true)) return "contribute: to a group that this connection did not join";
-      return nullptr;
-    }
-    if (!guard(Guard::group_reuse, true)) return other->contribute(link, header, std::move(frame), now);
-    other->answer_over(link.id, header);
-    return nullptr;
-  }
+// ---- what the parent says -------------------------------------------------------------------------------
 
-  // ---- what the parent says -------------------------------------------------------------------------------
-
-  Flaw from_parent(const AggHeader& header, BufferRef& frame, Time now) {
-    NodeGroup* group = header.group_id == 0 ? nullptr : find(header.group_id);
-    const auto late = [&]() -> Flaw {
-      ++ctx_.stats.late_copies;
-      return nullptr;
-    };
-    switch (header.kind) {
-      case AggKind::result:
-        ++ctx_.stats.messages_in;
-        ctx_.stats.bytes_in += header.payload_bytes;
-        return group == nullptr ? late() : group->result(header, frame, now);
-      case AggKind::opened: return use_body<wire::OpenedBody>(frame, [&](const auto& body) { return opened(body); });
-      case AggKind::invited:
-        return use_body<wire::InvitedBody>(frame, [&](const auto& body) -> Flaw {
-          if (group == nullptr) return late();
-          group->invited(header, body);
-          return nullptr;
-        });
-      case AggKind::joined:
-        return use_body<wire::JoinedBody>(frame, [&](const auto& body) -> Flaw {
-          return group == nullptr ? late() : group->joined(header, body, now);
-        });
-      case AggKind::refused:
-        return use_body<wire::RefusedBody>(frame, [&](const auto& body) -> Flaw {
-          if (body.what == AggKind::hello) return turned_away(body);
-          if (body.what == AggKind::open) return open_refused(body);
-          if (group == nullptr) return late();
-          group->refused_above(header, body, now);
-          return nullptr;
-        });
-      case AggKind::verdict:
-        return use_body<wire::VerdictBody>(frame, [&](const auto& body) -> Flaw {
-          return group == nullptr ? late() : group->verdict(header, body, now);
-        });
-      case AggKind::void_epoch:
-        return use_body<wire::VoidBody>(frame, [&](const auto& body) -> Flaw {
-          if (group == nullptr) return late();
-          group->void_epoch(header, body, now);
-          return nullptr;
-        });
-      case AggKind::welcome: return late();
-      default: return "a parent does not say this";
-    }
-  }
-
-  Flaw opened(const wire::OpenedBody& body) {
-    if (const LinkId link = notes_.take({body.job_id, body.token}); link) {
-      ctx_.control(link, ctx_.header(AggKind::opened, 0, 0), body);
-    } else {
-      ++ctx_.stats.late_copies;
-    }
-    return nullptr;
-  }
-
-  Flaw open_refused(const wire::RefusedBody& body) {
-    if (const LinkId link = notes_.take({body.job_id, body.token}); link) {
-      ctx_.control(link, ctx_.header(AggKind::refused, 0, 0), body);
-    } else {
-      ++ctx_.stats.late_copies;
-    }
-    return nullptr;
-  }
-
-  // ---- the table of groups --------------------------------------------------------------------------------
-
-  NodeGroup* find(std::uint32_t group_id) noexcept {
-    const std::uint32_t number = id_number(group_id);
-    if (number == 0 || number >= groups_.size()) return nullptr;
-    NodeGroup* group = groups_[number].get();
-    return group != nullptr && group->id() == group_id ? group : nullptr;
-  }
-
-  /// A group of which nothing is known yet. Null: the id is older than what this number has become.
-  NodeGroup* begin(std::uint32_t group_id, Time now) {
-    const std::uint32_t number = id_number(group_id);
-    if (number == 0 || number >= groups_.size()) return nullptr;
-    auto& group = groups_[number];
-    if (!group) {
-      group = std::make_unique<NodeGroup>(ctx_, number);
-    } else {
-      if (guard(Guard::join_late, !id_newer(group_id, group->id()))) return nullptr;
-      if (group->active()) {
-        if (!guard(Guard::reuse_ends_old, true)) return nullptr;
-        group->end_by_reuse(now);
-      }
-    }
-    group->begin(group_id);
-    return group.get();
-  }
-
-  Flaw unknown(std::uint32_t group_id) noexcept {
-    const std::uint32_t number = id_number(group_id);
-    const bool was_here = number < groups_.size() && groups_[number] && id_newer(groups_[number]->id(), group_id);
-    if (!was_here) return "of a group that this connection did not join";
+Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now) {
+  NodeGroup* group = header.group_id == 0 ? nullptr : find(header.group_id);
+  const auto late = [&]() -> Flaw {
     ++ctx_.stats.late_copies;
     return nullptr;
+  };
+  switch (header.kind) {
+    case AggKind::result:
+      ++ctx_.stats.messages_in;
+      ctx_.stats.bytes_in += header.payload_bytes;
+      return group == nullptr ? late() : group->result(header, frame, now);
+    case AggKind::opened: return use_body<wire::OpenedBody>(frame, [&](const auto& body) { return opened(body); });
+    case AggKind::invited:
+      return use_body<wire::InvitedBody>(frame, [&](const auto& body) -> Flaw {
+        if (group == nullptr) return late();
+        group->invited(header, body);
+        return nullptr;
+      });
+    case AggKind::joined:
+      return use_body<wire::JoinedBody>(frame, [&](const auto& body) -> Flaw {
+        return group == nullptr ? late() : group->joined(header, body, now);
+      });
+    case AggKind::refused:
+      return use_body<wire::RefusedBody>(frame, [&](const auto& body) -> Flaw {
+        if (body.what == AggKind::hello) return turned_away(body);
+        if (body.what == AggKind::open) return open_refused(body);
+        if (group == nullptr) return late();
+        group->refused_above(header, body, now);
+        return nullptr;
+      });
+    case AggKind::verdict:
+      return use_body<wire::VerdictBody>(frame, [&](const auto& body) -> Flaw {
+        return group == nullptr ? late() : group->verdict(header, body, now);
+      });
+    case AggKind::void_epoch:
+      return use_body<wire::VoidBody>(frame, [&](const auto& body) -> Flaw {
+        if (group == nullptr) return late();
+        group->void_epoch(header, body, now);
+        return nullptr;
+      });
+    case AggKind::welcome: return late();
+    default: return "a parent does not say this";
   }
-
-  // ---- small things ---------------------------------------------------------------------------------------
-
-  void malformed(LinkId from, const BufferRef& frame, Time now) {
-    auto why = wire::decode_agg_header(frame.bytes(), payload_max_);
-    ++ctx_.stats.offences;
-    ctx_.outbox.drop(
-        from, why ? Error{Errc::invalid, "malformed message"} : within("malformed message", why.error()).value());
-    link_closed(from, now);
-  }
-
-  void drop(LinkId from, Flaw flaw, const AggHeader& header, Time now) {
-    ++ctx_.stats.offences;
-    ctx_.outbox.drop(from, Error{Errc::invalid, fmt::format("{}{} ({})", flaw, why_, wire::describe(header))});
-    why_.clear();
-    link_closed(from, now);
-  }
-
-  OpenNotes notes_;
-  ChildHandshake above_;
-  ParentHandshake below_{ctx_};
-  LinkId greeting_{};  ///< The parent to be: it has not said welcome yet.
-  std::string why_;    ///< More words on the flaw that is being reported.
-  const std::uint32_t payload_max_;
-};
-
-Node::Node(const NodeConfig& config, Outbox& outbox) : impl_(std::make_unique<Impl>(config, outbox)) {}
-Node::~Node() = default;
-
-Result<> Node::grant(const JobGrant& grant) { return impl_->ctx_.jobs.grant(grant); }
-bool Node::revoke(std::uint64_t job_id, Time now) { return impl_->revoke(job_id, now); }
-bool Node::has_forgotten() const noexcept { return impl_->ctx_.jobs.has_forgotten(); }
-std::vector<std::uint64_t> Node::take_forgotten() { return impl_->ctx_.jobs.take_forgotten(); }
-void Node::set_node_key(const Secret& key) { impl_->ctx_.config.node_key = key; }
-void Node::set_parent_link(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now) {
-  impl_->set_parent(link, parent, nonce, now);
 }
+
+Node::Flaw Node::opened(const wire::OpenedBody& body) {
+  if (const LinkId link = notes_.take({body.job_id, body.token}); link) {
+    ctx_.control(link, ctx_.header(AggKind::opened, 0, 0), body);
+  } else {
+    ++ctx_.stats.late_copies;
+  }
+  return nullptr;
+}
+
+Node::Flaw Node::open_refused(const wire::RefusedBody& body) {
+  if (const LinkId link = notes_.take({body.job_id, body.token}); link) {
+    ctx_.control(link, ctx_.header(AggKind::refused, 0, 0), body);
+  } else {
+    ++ctx_.stats.late_copies;
+  }
+  return nullptr;
+}
+
+// ---- the table of groups --------------------------------------------------------------------------------
+
+NodeGroup* Node::find(std::uint32_t group_id) noexcept {
+  const std::uint32_t number = id_number(group_id);
+  if (number == 0 || number >= groups_.size()) return nullptr;
+  NodeGroup* group = groups_[number].get();
+  return group != nullptr && group->id() == group_id ? group : nullptr;
+}
+
+/// A group of which nothing is known yet. Null: the id is older than what this number has become.
+NodeGroup* Node::begin(std::uint32_t group_id, Time now) {
+  const std::uint32_t number = id_number(group_id);
+  if (number == 0 || number >= groups_.size()) return nullptr;
+  auto& group = groups_[number];
+  if (!group) {
+    group = std::make_unique<NodeGroup>(ctx_, number);
+  } else {
+    if (guard(Guard::join_late, !id_newer(group_id, group->id()))) return nullptr;
+    if (group->active()) {
+      if (!guard(Guard::reuse_ends_old, true)) return nullptr;
+      group->end_by_reuse(now);
+    }
+  }
+  group->begin(group_id);
+  return group.get();
+}
+
+Node::Flaw Node::unknown(std::uint32_t group_id) noexcept {
+  const std::uint32_t number = id_number(group_id);
+  const bool was_here = number < groups_.size() && groups_[number] && id_newer(groups_[number]->id(), group_id);
+  if (!was_here) return "of a group that this connection did not join";
+  ++ctx_.stats.late_copies;
+  return nullptr;
+}
+
+// ---- small things ---------------------------------------------------------------------------------------
+
+void Node::malformed(LinkId from, const BufferRef& frame, Time now) {
+  auto why = wire::decode_agg_header(frame.bytes(), payload_max_);
+  ++ctx_.stats.offences;
+  ctx_.outbox.drop(from,
+                   why ? Error{Errc::invalid, "malformed message"} : within("malformed message", why.error()).value());
+  link_closed(from, now);
+}
+
+void Node::drop(LinkId from, Flaw flaw, const AggHeader& header, Time now) {
+  ++ctx_.stats.offences;
+  ctx_.outbox.drop(from, Error{Errc::invalid, fmt::format("{}{} ({})", flaw, why_, wire::describe(header))});
+  why_.clear();
+  link_closed(from, now);
+}
+
 void Node::on_link_up(LinkId link, const wire::Nonce& nonce, Time) {
-  if (link && impl_->ctx_.links.find(link) == nullptr) impl_->ctx_.links.add(link).nonce = nonce;
+  if (link && ctx_.links.find(link) == nullptr) ctx_.links.add(link).nonce = nonce;
 }
 std::optional<wire::Role> Node::proven(LinkId id) const noexcept {
-  const Link* link = impl_->ctx_.links.find(id);
+  const Link* link = ctx_.links.find(id);
   if (link == nullptr || !link->proven) return std::nullopt;
   return link->role;
 }
 void Node::on_link_closed(LinkId link, Time now, const LinkEnd& how) {
-  impl_->link_closed(link, now, wire::TroubleReason::lost_connection, how);
+  link_closed(link, now, wire::TroubleReason::lost_connection, how);
 }
-void Node::rank_died(LinkId link, Time now) { impl_->link_closed(link, now, wire::TroubleReason::dead_rank); }
-void Node::on_message(LinkId link, BufferRef frame, Time now) { impl_->on_message(link, std::move(frame), now); }
-void Node::tick(Time now) { impl_->tick(now); }
-Time Node::next_due() const noexcept { return impl_->ctx_.due; }
-const NodeConfig& Node::config() const noexcept { return impl_->ctx_.config; }
-const NodeStats& Node::stats() const noexcept { return impl_->ctx_.stats; }
-std::vector<JobView> Node::jobs() const { return impl_->ctx_.jobs.view(); }
-std::uint32_t Node::links() const noexcept { return static_cast<std::uint32_t>(impl_->ctx_.links.size()); }
-
-bool Node::has_parent() const noexcept { return static_cast<bool>(impl_->ctx_.parent); }
+void Node::rank_died(LinkId link, Time now) { link_closed(link, now, wire::TroubleReason::dead_rank); }
 
 std::string who(wire::Role role, std::uint32_t peer, std::string_view name) {
   if (role == wire::Role::node) return name.empty() ? fmt::format("node {}", peer) : fmt::format("node {}", name);
@@ -459,7 +417,7 @@ std::string who(wire::Role role, std::uint32_t peer, std::string_view name) {
 
 std::vector<LinkId> Node::links_of(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host) const {
   std::vector<LinkId> found;
-  impl_->ctx_.links.each([&](const Link& link) {
+  ctx_.links.each([&](const Link& link) {
     const auto name = wire::text_of(link.name);
     if (link.proven && link.role == wire::Role::client && link.job_id == job_id && link.peer == world_rank &&
         (name.empty() || name == host))
@@ -469,9 +427,9 @@ std::vector<LinkId> Node::links_of(std::uint64_t job_id, std::uint32_t world_ran
 }
 
 std::vector<LinkId> Node::links_of_former(std::uint64_t job_id) const {
-  const Job* job = impl_->ctx_.jobs.find(job_id);
+  const Job* job = ctx_.jobs.find(job_id);
   std::vector<LinkId> found;
-  impl_->ctx_.links.each([&](const Link& link) {
+  ctx_.links.each([&](const Link& link) {
     const bool is_its = link.proven && link.role == wire::Role::client && link.job_id == job_id;
     if (is_its && (job == nullptr || job->life != link.job_life)) found.push_back(link.id);
   });
@@ -479,14 +437,14 @@ std::vector<LinkId> Node::links_of_former(std::uint64_t job_id) const {
 }
 
 std::string Node::who(LinkId id) const {
-  const Link* link = impl_->ctx_.links.find(id);
+  const Link* link = ctx_.links.find(id);
   if (link == nullptr || !link->proven) return {};
   return proto::who(link->role, link->peer, wire::text_of(link->name));
 }
 
 std::vector<GroupView> Node::groups() const {
   std::vector<GroupView> views;
-  for (const auto& group : impl_->groups_)
+  for (const auto& group : groups_)
     if (group && group->active()) views.push_back(group->view());
   return views;
 }
@@ -498,10 +456,10 @@ std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept {
          links * (sizeof(Link) + (limits.groups + 1) * sizeof(std::uint16_t) + 64);
 }
 
-std::vector<GroupView> Node::finished() const { return {impl_->ctx_.finished.begin(), impl_->ctx_.finished.end()}; }
+std::vector<GroupView> Node::finished() const { return {ctx_.finished.begin(), ctx_.finished.end()}; }
 
 bool Node::idle() const noexcept {
-  for (const auto& group : impl_->groups_)
+  for (const auto& group : groups_)
     if (group && group->active()) return false;
   return true;
 }

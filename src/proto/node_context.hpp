@@ -7,7 +7,7 @@
 #include "proto/id_pool.hpp"
 #include "proto/job_table.hpp"
 #include "proto/link_table.hpp"
-#include "proto/node.hpp"
+#include "proto/node_types.hpp"
 #include "proto/resend.hpp"
 #include "wire/agg_codec.hpp"
 

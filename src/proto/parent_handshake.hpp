@@ -4,6 +4,7 @@
 #include <string>
 
 #include "proto/node_context.hpp"
+#include "wire/proof.hpp"
 
 namespace sumac::proto {
 
