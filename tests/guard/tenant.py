@@ -56,7 +56,7 @@ class Job:
     def say(self, kind, body=b"", **more):
         head = {"index": 0, "total": 0, "entries": 0, **more}
         job = 0 if kind == ATTACH else self.number
-        message = HEAD.pack(0x4853, 2, kind, head["index"], head["total"], head["entries"], job) + body
+        message = HEAD.pack(0x4853, 1, kind, head["index"], head["total"], head["entries"], job) + body
         self.socket.send(message.ljust(MESSAGE, b"\0"))
 
     def hear(self, kind):
