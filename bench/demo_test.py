@@ -33,11 +33,15 @@ class Demo(unittest.TestCase):
             out, err = demo.communicate(timeout=200)
             self.assertIn("demo-16h-500us run 1: bare epoll", out, err)
             (row,) = json.loads(Path(folder, "demo.json").read_text())
+            self.assertEqual(demo.returncode, 0, out)
             self.assertEqual((row["case"], row["unit"], row["limit"]), (CASE, "ms", 2.0))
+            self.assertNotIn("verdict", row)
             self.assertEqual(row["failures"], {}, out)
             for number in (row["bare"], row["peers"]["Open MPI default"], row["peers"]["Open MPI barrier 1"]):
                 self.assertGreater(number, 2.0, "nobody beats the limit")
-            self.assertIn(f"| {CASE} |", Path(folder, "demo.txt").read_text())
+            text = Path(folder, "demo.txt").read_text()
+            for words in (f"| {CASE} |", "| times faster |", "no program can be faster than the wire's limit"):
+                self.assertIn(words, text)
             self.assertFalse(lab_answers(demo.pid))
 
     def test_ctrl_c_takes_the_lab_down(self):

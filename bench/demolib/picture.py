@@ -12,7 +12,7 @@ def bars(entry):
     """(label, value, colour) of one case, the fabric's own limit first, Sumac last."""
     peers = entry["peers"]
     best = entry.get("best_tuned")
-    rows = [("limit of the fabric", entry["limit"], "limit"), ("bare tree, no MPI", entry["bare"], "bare"),
+    rows = [("the wire's limit", entry["limit"], "limit"), ("bare tree, no MPI", entry["bare"], "bare"),
             ("Open MPI default", peers.get("Open MPI default"), "peer")]
     if best:
         rows.append((best.replace("Open MPI ", "Open MPI tuned, "), peers.get(best), "peer"))

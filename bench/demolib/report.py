@@ -51,8 +51,8 @@ def verdict(case, results):
     return (PASS if ok else FAIL), "; ".join(why)
 
 
-def rows(cases, results):
-    """The entries of build/demo.json. The first six keys are the interface; the rest is for readers."""
+def rows(cases, results, judges=True):
+    """The entries of build/demo.json. The first seven keys are the interface; the rest is for readers. Without `judges` none has a verdict."""
     out = []
     for case in cases:
         cells = {c: cell for c, cell in results.cells.get(case.name, {}).items() if c != "cacheline_ns"}
@@ -71,10 +71,7 @@ def rows(cases, results):
             "over_bare_interval": list(pairs.interval or ()) if pairs else None,
             "sumac_lib": results.value(case.name, "sumac-lib"),
             "best_tuned": results.best_tuned(case.name),
-            "must": case.must,
-            "ok": {PASS: True, FAIL: False}.get(word),
-            "verdict": word,
-            "why": why,
+            **({"must": case.must, "ok": {PASS: True, FAIL: False}.get(word), "verdict": word, "why": why} if judges else {}),
             "spread": {c: list(cell.spread) for c, cell in cells.items() if cell.spread},
             "runs": {c: cell.values for c, cell in cells.items()},
             "void": {c: cell.void for c, cell in cells.items() if cell.void},

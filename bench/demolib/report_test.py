@@ -59,14 +59,15 @@ class Verdict(unittest.TestCase):
 
 
 class Output(unittest.TestCase):
-    def test_json_has_the_six_keys_and_numbers_or_null(self):
+    def test_json_has_the_seven_keys_and_numbers_or_null(self):
         given = results(FAST, sumac=2.2, bare_spin=2.1, Open_MPI_default=7.0, Open_MPI_allreduce_1=5.0)
         given.cell(FAST.name, "cacheline_ns").values.append(103.0)
         entry = report.rows([FAST], given)[0]
-        self.assertEqual({k: entry[k] for k in ("case", "unit", "sumac", "peers", "limit", "bare")},
-                         {"case": FAST.name, "unit": "ms", "sumac": 2.2, "limit": 2.0, "bare": 2.1,
+        self.assertEqual({k: entry[k] for k in ("case", "unit", "sumac", "peers", "limit", "wire_limit", "bare")},
+                         {"case": FAST.name, "unit": "ms", "sumac": 2.2, "limit": 2.0, "wire_limit": None, "bare": 2.1,
                           "peers": {"Open MPI default": 7.0, "Open MPI allreduce 1": 5.0}})
         self.assertEqual((entry["ok"], entry["cacheline_ns"], "cacheline_ns" in entry["runs"]), (True, 103.0, False))
+        self.assertEqual([key for key in ("must", "ok", "verdict", "why") if key in report.rows([FAST], given, judges=False)[0]], [])
         empty = report.rows([FAST], Results())[0]
         self.assertEqual((empty["sumac"], empty["bare"], empty["ok"], empty["peers"]), (None, None, None, {}))
 

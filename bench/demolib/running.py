@@ -14,7 +14,7 @@ from . import report
 from .lab import Lab, LabError
 from .pairs import Pairs
 from .stats import Results, median
-from .stolen import Stolen
+from .stolen import Stolen, Watch
 from .ways import NotBuilt, WayFailed
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -138,9 +138,9 @@ def is_out_of_the_race(step, results):
 ENOUGH_RUNS = 3
 
 
-def is_too_late(step, progress, budget_s):
-    """Where all of it would take longer than it may, cells have at least three runs, and not all that they would have."""
-    return budget_s is not None and step.run >= ENOUGH_RUNS and progress.elapsed_s() + progress.left_s() > budget_s
+def is_too_late(step, progress, budget_s, enough=ENOUGH_RUNS):
+    """Where all of it would take longer than it may, cells have at least `enough` runs, and not all that they would have."""
+    return budget_s is not None and step.run >= enough and progress.elapsed_s() + progress.left_s() > budget_s
 
 
 def cacheline_ns(tools):
@@ -169,11 +169,11 @@ def bring_up(fabric, tools, log_folder):
                bare=not tools.daemons())
 
 
-def run_group(fabric, cases, steps, tools, results, progress, log_folder, budget_s=None):
+def run_group(fabric, cases, steps, tools, results, progress, log_folder, budget_s=None, enough=ENOUGH_RUNS):
     with bring_up(fabric, tools, log_folder) as lab:
         last_run = None
         for step in steps:
-            if is_too_late(step, progress, budget_s):
+            if is_too_late(step, progress, budget_s, enough):
                 progress.waiting.remove(step)
                 results.left_out += 1
                 continue
@@ -201,7 +201,7 @@ def machine(results):
     return about + (f", {taken}" if taken else "")
 
 
-def measure(program, cases, form, ways, tools, log_folder, keeps=False, budget_s=None):
+def measure(program, cases, form, ways, tools, log_folder, keeps=False, budget_s=None, enough=ENOUGH_RUNS):
     """Everything, with progress; leaves the program with one line if the lab does not come up or somebody interrupts. With `keeps`
     what was measured until then is given back instead, marked `interrupted`."""
 
@@ -218,7 +218,9 @@ def measure(program, cases, form, ways, tools, log_folder, keeps=False, budget_s
     progress = Progress([step for _, _, steps in groups for step in steps])
     try:
         for fabric, own, steps in groups:
-            run_group(fabric, own, steps, tools, results, progress, log_folder, budget_s)
+            watch = Watch()
+            run_group(fabric, own, steps, tools, results, progress, log_folder, budget_s, enough)
+            results.busy[fabric.name] = watch.words()
     except LabError as error:
         sys.exit(f"{program}: {error}")
     except KeyboardInterrupt:
@@ -229,10 +231,10 @@ def measure(program, cases, form, ways, tools, log_folder, keeps=False, budget_s
     return results
 
 
-def need(program, tools, build, names):
+def need(program, tools, build, names, target="programs"):
     for name in names:
         if not (tools.bin / name).exists():
-            sys.exit(f"{program}: {tools.bin / name} is missing: build it first (cmake --build {build} --target programs)")
+            sys.exit(f"{program}: {tools.bin / name} is missing: build it first (cmake --build {build} --target {target})")
 
 
 def choose(program, only, known):
@@ -244,6 +246,24 @@ def choose(program, only, known):
     if unknown:
         sys.exit(f"{program}: no case '{unknown[0]}': {', '.join(case.name for case in known)}")
     return [case for case in known if any(fnmatch.fnmatchcase(case.name, word) for word in wanted)]
+
+
+def complete(cases, results):
+    """Prints which results were wrong and which column did not run, a peer's too; the exit status of a program that judges no time."""
+    status = 0
+    for case in cases:
+        cells, notes = results.cells.get(case.name, {}), results.notes.get(case.name, {})
+        for column, cell in cells.items():
+            if cell.failures:
+                print(f"{case.name}: {column}: {cell.failures[0]}")
+                status = 1
+        for column in (C.OMPI_DEFAULT, "sumac") if case.unit == "ms" else ("sumac",):
+            cell = cells.get(column)
+            if results.value(case.name, column) is None and not (cell and cell.failures):
+                why = "the fabric dropped frames in every run" if cell and cell.void else notes.get(column, "not started")
+                print(f"{case.name}: {column}: no time: {why}")
+                status = 1
+    return status
 
 
 def verdicts(cases, results):

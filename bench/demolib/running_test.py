@@ -48,11 +48,49 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(beside[1], alone[1] + "This machine had 31 % (steal): what does not hold may do so when nobody else needs it. Then run it again.\n")
 
 
+class Complete(unittest.TestCase):
+    """The exit status of the demo."""
+
+    def told(self, case, fill):
+        results = Results()
+        for column in (C.OMPI_DEFAULT, "sumac"):
+            results.cell(case.name, column).values.append(2.0)
+        fill(results)
+        out = io.StringIO()
+        with redirect_stdout(out):
+            return running.complete([case], results), out.getvalue()
+
+    def test_a_wrong_result_or_one_that_is_missing_counts_and_slowness_does_not(self):
+        case = next(case for case in C.DEMO if case.name == "barrier-16h-500us")
+        for name, fill, expected in (
+            ("fast", lambda results: None, (0, "")),
+            ("100 times the limit", lambda results: results.cell(case.name, "sumac").values.append(1000.0), (0, "")),
+            ("one void run of two", lambda results: setattr(results.cell(case.name, "sumac"), "void", 1), (0, "")),
+            ("wrong", lambda results: results.cell(case.name, "sumac").failures.append("2 wrong results in x"),
+             (1, "barrier-16h-500us: sumac: 2 wrong results in x\n")),
+            ("a peer did not end", lambda results: results.cell(case.name, "Open MPI barrier 1").failures.append("not done after 60 s"),
+             (1, "barrier-16h-500us: Open MPI barrier 1: not done after 60 s\n")),
+            ("not built", lambda results: (results.cells.clear(), results.cell(case.name, C.OMPI_DEFAULT).values.append(6.0),
+                                           results.note(case.name, "sumac", "not built yet")),
+             (1, "barrier-16h-500us: sumac: no time: not built yet\n")),
+            ("nothing but void runs", lambda results: (results.cell(case.name, "sumac").values.clear(),
+                                                       setattr(results.cell(case.name, "sumac"), "void", 3)),
+             (1, "barrier-16h-500us: sumac: no time: the fabric dropped frames in every run\n")),
+        ):
+            with self.subTest(name):
+                self.assertEqual(self.told(case, fill), expected)
+
+    def test_a_share_needs_no_peer(self):
+        case = next(case for case in C.CASES if case.unit == "share")
+        self.assertEqual(self.told(case, lambda results: results.cells[case.name].pop(C.OMPI_DEFAULT)), (0, ""))
+
+
 class Budget(unittest.TestCase):
     def test_from_the_fourth_run_on_what_would_take_too_long_is_left_out(self):
         all_steps = steps(5, 100.0)
         progress = running.Progress(all_steps)
         self.assertEqual([running.is_too_late(step, progress, 200.0) for step in all_steps], [False] * 3 + [True] * 2)
+        self.assertEqual([running.is_too_late(step, progress, 200.0, enough=1) for step in all_steps], [False] + [True] * 4)
         self.assertFalse(any(running.is_too_late(step, progress, 1e6) for step in all_steps))
         self.assertFalse(any(running.is_too_late(step, progress, None) for step in all_steps))
 

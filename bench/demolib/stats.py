@@ -34,6 +34,7 @@ class Results:
         self.rates = set()  # names of the cases where more is better
         self.pairs = {}  # case name -> demolib.pairs.Pairs of Sumac / bare, where these two take turns
         self.notes = {}  # case name -> column -> words, e.g. "not built yet"
+        self.busy = {}  # fabric name -> what else used the machine meanwhile, "" if nothing did
         self.interrupted = False
         self.left_out = 0  # steps, for lack of time
 

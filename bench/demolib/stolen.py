@@ -1,5 +1,7 @@
-"""What the host of a virtual machine has taken of its processors for others (`steal` in /proc/stat): times measured meanwhile say little."""
+"""Whether the machine was busy with other work: times measured meanwhile say little. The host of a virtual machine takes processors
+for other machines (`steal` in /proc/stat); other programs here use them while nothing of ours runs."""
 
+import time
 from pathlib import Path
 
 
@@ -9,14 +11,20 @@ def ticks(text):
     return fields[7] if len(fields) > 7 else 0, sum(fields)
 
 
+def used(text):
+    """(busy, all) since boot, from the same line: all but idle, iowait and what was taken."""
+    fields = [int(word) for word in text.split("\n", 1)[0].split()[1:9]]
+    return sum(fields[:3]) + sum(fields[5:7]), sum(fields)
+
+
 def percent(before, after):
     """The share taken between two readings of ticks()."""
     return 100 * (after[0] - before[0]) / (after[1] - before[1]) if after[1] > before[1] else 0.0
 
 
-def now():
+def now(read=ticks):
     try:
-        return ticks(Path("/proc/stat").read_text())
+        return read(Path("/proc/stat").read_text())
     except OSError:  # not Linux, or a container that hides it
         return 0, 0
 
@@ -30,3 +38,27 @@ class Stolen:
     def words(self):
         share = percent(self.before, now())
         return f"{share:.0f} % of its time taken by others (steal)" if share >= 0.5 else ""
+
+
+LOOK_S = 0.5  # how long Watch looks
+BUSY_PERCENT = 10  # from here on other programs are worth a word
+
+
+class Watch:
+    """Begun when nothing of ours runs yet; `words()` when nothing runs any more: "" where the machine was ours alone."""
+
+    def __init__(self):
+        self.others, self.stolen = self.look(), Stolen()
+
+    @staticmethod
+    def look():
+        """The share of all processors that others use, in percent."""
+        before = now(used)
+        time.sleep(LOOK_S)
+        return percent(before, now(used))
+
+    def words(self):
+        stolen = self.stolen.words()
+        others = max(self.others, self.look())
+        told = [f"other programs used {others:.0f} % of its processors"] if others >= BUSY_PERCENT else []
+        return " and ".join(told + ([stolen] if stolen else []))

@@ -19,6 +19,17 @@ class Taken(unittest.TestCase):
             with mock.patch.object(stolen, "now", side_effect=[(40, 1000), (40 + taken, 2000)]):
                 self.assertEqual(stolen.Stolen().words(), words)
 
+    def test_others_are_told_from_a_tenth_on_and_the_busier_look_counts(self):
+        for looks, words in (((0, 9), ""), ((0, 10), "other programs used 10 % of its processors"),
+                             ((50, 5), "other programs used 50 % of its processors")):
+            with mock.patch.object(stolen.Watch, "look", side_effect=looks), mock.patch.object(stolen.Stolen, "words", return_value=""):
+                self.assertEqual(stolen.Watch().words(), words)
+        with mock.patch.object(stolen.Watch, "look", return_value=20), mock.patch.object(stolen.Stolen, "words", return_value="3 % (steal)"):
+            self.assertEqual(stolen.Watch().words(), "other programs used 20 % of its processors and 3 % (steal)")
+
+    def test_used_is_neither_idle_nor_taken(self):
+        self.assertEqual(stolen.used(self.FIRST), (160, 1000))
+
     def test_of_this_machine_can_be_read(self):
         taken, everything = stolen.now()
         self.assertLess(taken, everything)

@@ -263,15 +263,15 @@ def ways(cases, form):
     small = all(case.size <= 64 << 10 for case in cases)
     if cases[0].collective == "hpcc":
         return [Hpcc(OMPI_DEFAULT, cases[0]), Hpcc("sumac", cases[0], Tools.sumac_flags)]
-    host_nodes = cases[0].fabric.name.endswith("hostnodes")
-    out = [Bare(wait, cases, form) for wait in (("spin", "epoll") if small or form.name == "full" else ("epoll",))]
-    if not host_nodes or form.default_on_hostnodes:
-        out.append(Mpi(OMPI_DEFAULT, cases, form))
+    out = [Bare(wait, cases, form) for wait in form.bare]
+    for bare in out:
+        bare.runs = form.bare_runs
+    out.append(Mpi(OMPI_DEFAULT, cases, form))
     for tuned in form.tuned_small if small else form.tuned_large:
         served = [case for case in cases if tuned.serves(case.collective)]
         if served:
             out.append(Mpi(tuned.peer(served[0].collective), served, form, flags=lambda _, t=tuned: t.flags(), peers=tuned.peer))
-    if not host_nodes or form.lib_on_hostnodes:
+    if form.client:
         out.append(Mpi("sumac-lib", cases, form, program="sharp-client", flags=lib_flags))
     out.append(Mpi("sumac", cases, form, flags=Tools.sumac_flags))
     return out

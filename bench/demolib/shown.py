@@ -1,0 +1,37 @@
+"""The demo's table, for somebody who sees Sumac for the first time: times side by side, and what disturbed them. It judges nothing."""
+
+from .cases import OMPI_DEFAULT
+from .report import cell_text, markdown, number
+
+HEAD = ("case", "Open MPI", "Open MPI best tuned", "Sumac", "times faster", "the wire's limit")
+MEANING = ("Each row is one MPI call among 16 or 8 hosts, in milliseconds (median of the runs, least..most): with Sumac it ends so many times sooner than "
+           "with Open MPI (in brackets: than with the fastest of the Open MPI algorithms tried), and no program can be faster than "
+           "the wire's limit, what the links' delay or rate alone takes.")
+
+
+def faster(results, case):
+    """'3.0 (2.0)': how many times the time of Sumac the default takes, and the best tuned algorithm."""
+    ours, default = results.value(case.name, "sumac"), results.value(case.name, OMPI_DEFAULT)
+    best = results.value(case.name, results.best_tuned(case.name))
+    if not ours or default is None:
+        return "-"
+    return f"{default / ours:.1f}" + (f" ({best / ours:.1f})" if best is not None else "")
+
+
+def table(cases, results):
+    body = []
+    for case in cases:
+        best = results.best_tuned(case.name)
+        tuned = cell_text(results, case, best) + (f" [{best.removeprefix('Open MPI ')}]" if best else "")
+        body.append((case.name, cell_text(results, case, OMPI_DEFAULT), tuned, cell_text(results, case, "sumac"), faster(results, case),
+                     number(case.limit, case.unit)))
+    return markdown(HEAD, body)
+
+
+def busy(cases, results):
+    """A line for each fabric that had company, and what follows from it; nothing where the machine was ours alone."""
+    lines = []
+    for fabric in dict.fromkeys(case.fabric.name for case in cases):
+        if words := results.busy.get(fabric):
+            lines.append(f"The machine was busy while {fabric} was measured: {words}.")
+    return lines + (["The numbers are worse than they could be: run it again when the machine is idle."] if lines else [])
