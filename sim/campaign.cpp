@@ -1,6 +1,6 @@
 #include "sim/campaign.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

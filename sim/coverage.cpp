@@ -1,6 +1,6 @@
 #include "sim/coverage.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <iterator>

@@ -1,6 +1,6 @@
 #include "sim/judge.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

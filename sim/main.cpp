@@ -1,5 +1,5 @@
 // sumac-seeds: the protocol's machines in a world of seeded faults.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <charconv>

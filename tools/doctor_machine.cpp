@@ -1,5 +1,5 @@
 // What the machine itself grants.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/resource.h>
 #include <sys/timex.h>
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
 // the nodes. The same function decides at run time (src/topo/bounds.hpp).
 #include "tools/fabric_bounds.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <nlohmann/json.hpp>

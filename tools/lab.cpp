@@ -1,7 +1,7 @@
 // `sumac lab ...`: which of its commands.
 #include "tools/lab.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <iterator>
 

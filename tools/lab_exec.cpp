@@ -1,5 +1,5 @@
 // `sumac lab exec`, `rsh`, `status`, `down`: short talks with a lab that is up.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>

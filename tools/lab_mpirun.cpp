@@ -1,5 +1,5 @@
 // `sumac lab mpirun`: the distribution's mpirun, started on the lab's first host, with what it needs to find the others.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // `sumac`: one program for people. Its subcommands are listed here and live in files of their own.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <string>

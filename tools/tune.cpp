@@ -1,6 +1,6 @@
 // `sumac tune`: measures which algorithm of src/shm serves which sizes on this machine, and writes what differs from the
 // built-in choice to the selection file that the component reads.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // man-pages DIRECTORY BIN: the manual pages, DIRECTORY/man1/sumac.1 and so on, of the programs in BIN.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -10,7 +10,7 @@
 // not mix.
 //
 //   SUMAC_WARN(log, "tree {}: no answer in {} ms", tree_id, waited_ms);   // evaluated only if it is printed
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <atomic>

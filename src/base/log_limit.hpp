@@ -3,7 +3,7 @@
 // script that sends rubbish then fills no disk and hides no other line.
 //
 //   if (const auto more = limit.next("rubbish", now)) SUMAC_WARN(log, "{} sent rubbish{}", peer, *more);
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>

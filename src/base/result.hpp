@@ -1,7 +1,7 @@
 #pragma once
 // Errors are values with a trail: `Result<T>` is T or an Error whose context reads from the outermost layer inwards,
 // "join tree 7: connect an-3: no answer in 2000 ms". Hot paths return a bare Errc and never build text.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <string_view>

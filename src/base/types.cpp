@@ -1,6 +1,6 @@
 #include "base/types.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace sumac {
 

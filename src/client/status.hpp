@@ -1,7 +1,7 @@
 #pragma once
 // What a function of the C interface returns, with the sentence that the log gets. Inside the library failures that must be
 // told to the caller by number are Failures; everything below speaks base/result.hpp.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <tl/expected.hpp>

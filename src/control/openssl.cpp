@@ -1,6 +1,6 @@
 #include "control/openssl.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ctime>
 

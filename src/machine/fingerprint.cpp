@@ -1,7 +1,7 @@
 #include "machine/fingerprint.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <string_view>

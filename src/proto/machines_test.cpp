@@ -1,6 +1,6 @@
 // Every state of every small machine with every event, printed and compared with testdata/machines.txt: a change of
 // behaviour shows as a line in the diff. To accept it: SUMAC_UPDATE_GOLDEN=1 proto_test --gtest_filter='Machines.*'
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>

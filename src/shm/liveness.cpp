@@ -1,6 +1,7 @@
 #include "shm/liveness.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

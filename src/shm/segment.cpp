@@ -1,6 +1,7 @@
 #include "shm/segment.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>

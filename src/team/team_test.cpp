@@ -1,4 +1,5 @@
 // Whole teams: every collective against a plain reference, over layouts that this machine does not have.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // Any bytes as a tuning file, and any JSON as the content of one whose checksum is right: what is believed comes back as it was when
 // it is written again.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #include "topo/sample_fabrics.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <random>
 #include <string_view>

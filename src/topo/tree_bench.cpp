@@ -1,7 +1,7 @@
 // How long a tree takes on 10,000 hosts: names looked up, root chosen among all nodes, every parent and leaf found.
 // usage: tree-bench [TRIALS]; prints for each shape the median and the slowest in ms; its last line is the greatest of the
 // medians as a case of `make bench-control`, in JSON.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 #include "topo/tree_check.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <queue>

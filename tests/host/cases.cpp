@@ -6,7 +6,7 @@
 //   mpirun -n 4 host-cases --case 0x1234             that one alone; --verbose: each case before it runs; --tame:
 //                                                  without what Open MPI's own collectives get wrong; --only
 //                                                  alltoall,bcast: these collectives and no others
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <mpi.h>
 #include <signal.h>
 #include <time.h>

@@ -3,7 +3,7 @@
 // MPI_Finalize, which cannot end in order with a rank missing. Every result before that is checked.
 //
 //   mpirun --enable-recovery -n 4 death COLLECTIVE BYTES blocking|nonblocking|persistent VICTIM MICROSECONDS
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <mpi.h>
 #include <signal.h>
 #include <sys/time.h>

@@ -1,6 +1,6 @@
 #include "tests/host/layout.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "tests/host/scenario.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

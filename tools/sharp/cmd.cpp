@@ -1,5 +1,5 @@
 // sharp_cmd: what the manager knows, for people (tables) and programs (--json).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
