@@ -25,8 +25,9 @@ SUMAC_ENVIRONMENT = {
 
 # The line that Sumac's component prints on rank 0 at MPI_Finalize. This is the only place that reads it:
 #   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (why); shared memory 40 (bcast 40)
-# The calls of the first part are those of the collectives that the tree can do; what goes other ways follows.
-SUMMARY = re.compile(r"sumac: job (?P<job>\S+): tree (?P<tree>\d+) of (?P<calls>\d+) calls"
+# The calls of the first part are those of the collectives that the tree can do; what goes other ways follows, or comes first where the
+# tree did nothing.
+SUMMARY = re.compile(r"sumac: job (?P<job>\S+): (?:.*; )?tree (?P<tree>\d+) of (?P<calls>\d+) calls"
                      r" \(barrier (?P<barrier_tree>\d+)/(?P<barrier>\d+), allreduce (?P<allreduce_tree>\d+)/(?P<allreduce>\d+)\)"
                      r", next module (?P<next>\d+)(?: \((?P<why>[^)]*)\))?")
 

@@ -33,6 +33,8 @@ class Parsing(unittest.TestCase):
                          ("104", "110", "6", "2 communicators of one host"))
         self.assertEqual(ways.SUMMARY.search("sumac: job 9: tree 1 of 1 calls (barrier 0/0, allreduce 1/1), next module 0")["why"],
                          None)
+        self.assertEqual(ways.SUMMARY.search("sumac: job 9: shared memory 40 (bcast 30, reduce 10); tree 0 of 6 calls (barrier 0/0,"
+                                             " allreduce 0/6), next module 6 (6 that its team left to it)")["tree"], "0")
         self.assertIsNone(ways.SUMMARY.search("sumac: job 9: begun"))
 
     def test_what_hpcc_says_of_itself(self):

@@ -1,11 +1,14 @@
-/* The line at MPI_Finalize: how many calls went which way, summed over all communicators of the job.
+/* The line at MPI_Finalize: how many calls went which way, summed over all communicators of the job. With a tree, and without:
  *
  *   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (4 that its team left to it, 2 with a user's
  *   operation or type); shared memory 40 (bcast 30, reduce 10); shared memory and leaders 2 (bcast 2); of the others next module 9 (9 that
  *   its team left to it); nonblocking before the first blocking call 3; persistent ones made by the next module 2; communicators
- *   without a group of the tree 1; memory closed to single copy 5
+ *   without a group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for more); memory closed to single copy 5
  *
- * First what the tree can do, then what went other ways. A call is counted once, by rank 0 of its communicator; calls without data
+ *   sumac: job 123: shared memory 146 (barrier 54, bcast 30, allreduce 62); next module 6 (6 that its team left to it)
+ *
+ * The line begins with what was done: by the tree, or by shared memory where the tree did nothing. A job that asked for a tree reads
+ * "tree 0 of 110 calls" behind it, one that did not reads nothing of a tree. A call is counted once, by rank 0 of its communicator; calls without data
  * (count 0), and nonblocking ones as MPI itself makes to agree on context ids, are not counted. Nonblocking ones before a communicator's first blocking one are told apart. So are
  * persistent ones without a lane: of them is counted how many were made, their starts are the next module's. */
 #include <inttypes.h>
@@ -95,10 +98,10 @@ void hcoll_tally_delist(hcoll_module_t* module) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Text that grows within its bounds. */
+/* Text that grows within its bounds: a head, and parts with semicolons between them. */
 struct text {
   char bytes[2048];
-  size_t used;
+  size_t used, head;
 };
 static void put(struct text* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
 static void put(struct text* text, const char* format, ...) {
@@ -109,6 +112,8 @@ static void put(struct text* text, const char* format, ...) {
   size_t room = sizeof(text->bytes) - 1 - text->used;
   text->used += wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room;
 }
+
+static void begin_part(struct text* text) { put(text, "%s", text->used > text->head ? "; " : ""); }
 
 static bool has_tree(int coll) { return SUMAC_COLL_BARRIER == coll || SUMAC_COLL_ALLREDUCE == coll; }
 
@@ -156,19 +161,35 @@ static void put_next(struct text* text, const struct tally* sum, bool of_tree) {
   put(text, ',' == separator[0] ? ")" : "");
 }
 
-/* "; shared memory 40 (bcast 30, reduce 10)" */
+/* "tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (6 that its team left to it)"; without a tree its end alone. */
+static void put_tree(struct text* text, const struct tally* sum, const uint64_t tree[2], bool asked) {
+  uint64_t of[2] = {calls_of(sum, SUMAC_COLL_BARRIER), calls_of(sum, SUMAC_COLL_ALLREDUCE)};
+  if (asked) {
+    begin_part(text);
+    put(text,
+        "tree %" PRIu64 " of %" PRIu64 " calls (barrier %" PRIu64 "/%" PRIu64 ", allreduce %" PRIu64 "/%" PRIu64 "), ",
+        tree[0] + tree[1], of[0] + of[1], tree[0], of[0], tree[1], of[1]);
+    put_next(text, sum, true);
+  } else if (next_of(sum, SUMAC_COLL_BARRIER) + next_of(sum, SUMAC_COLL_ALLREDUCE) > 0) {
+    begin_part(text);
+    put_next(text, sum, true);
+  }
+}
+
+/* "shared memory 40 (bcast 30, reduce 10)" */
 static void put_way(struct text* text, const struct tally* sum, enum sumac_way way, const char* name) {
   uint64_t all = 0;
   bool wanted[SUMAC_COLLS];
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    /* The line begins with what the tree did of these. */
+    /* put_tree() has what the tree did of these. */
     wanted[coll] = sum->teams.calls[coll][way] > 0 && !(SUMAC_WAY_TREE == way && has_tree(coll));
     all += wanted[coll] ? sum->teams.calls[coll][way] : 0;
   }
   if (0 == all) {
     return;
   }
-  put(text, "; %s %" PRIu64 " (", name, all);
+  begin_part(text);
+  put(text, "%s %" PRIu64 " (", name, all);
   const char* separator = "";
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
     if (wanted[coll]) {
@@ -180,18 +201,21 @@ static void put_way(struct text* text, const struct tally* sum, enum sumac_way w
 }
 
 static void print(const struct tally* sum, uint64_t job_id) {
-  struct text text = {.used = 0};
+  struct text text = {.used = 0, .head = 0};
+  put(&text, "sumac: job %" PRIu64 ": ", job_id);
+  text.head = text.used;
   uint64_t tree[2] = {sum->teams.calls[SUMAC_COLL_BARRIER][SUMAC_WAY_TREE],
                       sum->teams.calls[SUMAC_COLL_ALLREDUCE][SUMAC_WAY_TREE]};
-  uint64_t of[2] = {calls_of(sum, SUMAC_COLL_BARRIER), calls_of(sum, SUMAC_COLL_ALLREDUCE)};
-  put(&text,
-      "sumac: job %" PRIu64 ": tree %" PRIu64 " of %" PRIu64 " calls (barrier %" PRIu64 "/%" PRIu64
-      ", allreduce %" PRIu64 "/%" PRIu64 "), ",
-      job_id, tree[0] + tree[1], of[0] + of[1], tree[0], of[0], tree[1], of[1]);
-  put_next(&text, sum, true);
+  const bool by_tree = tree[0] + tree[1] > 0;
+  if (by_tree) {
+    put_tree(&text, sum, tree, true);
+  }
   put_way(&text, sum, SUMAC_WAY_HOST, "shared memory");
   put_way(&text, sum, SUMAC_WAY_LEADERS, "shared memory and leaders");
-  put_way(&text, sum, SUMAC_WAY_TREE, "the tree as well");
+  put_way(&text, sum, SUMAC_WAY_TREE, by_tree ? "the tree as well" : "tree");
+  if (!by_tree) {
+    put_tree(&text, sum, tree, mca_coll_hcoll_component.settings.level > 0);
+  }
   uint64_t others = 0, early = 0, order = 0;
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
     others += has_tree(coll) ? 0 : next_of(sum, coll);
@@ -199,20 +223,29 @@ static void print(const struct tally* sum, uint64_t job_id) {
     order += sum->passed[coll][HCOLL_WHY_ORDER];
   }
   if (others > 0) {
-    put(&text, "; of the others ");
+    begin_part(&text);
+    put(&text, "of the others ");
     put_next(&text, sum, false);
   }
   if (early > 0) {
-    put(&text, "; nonblocking before the first blocking call %" PRIu64, early);
+    begin_part(&text);
+    put(&text, "nonblocking before the first blocking call %" PRIu64, early);
   }
   if (order > 0) {
-    put(&text, "; persistent ones made by the next module %" PRIu64, order);
+    begin_part(&text);
+    put(&text, "persistent ones made by the next module %" PRIu64, order);
   }
   if (sum->no_group > 0) {
-    put(&text, "; communicators without a group of the tree %" PRIu64, sum->no_group);
+    begin_part(&text);
+    put(&text, "communicators without a group of the tree %" PRIu64 " (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for more)",
+        sum->no_group);
   }
   if (sum->teams.closed > 0) {
-    put(&text, "; memory closed to single copy %" PRIu64, sum->teams.closed);
+    begin_part(&text);
+    put(&text, "memory closed to single copy %" PRIu64, sum->teams.closed);
+  }
+  if (text.used == text.head) {
+    put(&text, "no collective was called");
   }
   fprintf(stderr, "%s\n", text.bytes);
 }

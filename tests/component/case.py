@@ -11,14 +11,14 @@ BUILD = pathlib.Path(os.environ.get("SUMAC_BUILD", "build/dev")).resolve()
 SUMAC = BUILD / "bin" / "sumac"
 PROGRAMS = BUILD / "tests" / "mpi"
 
-# The one line of MPI_Finalize (bindings/mpi/tally.c): first the collectives that the tree can do, then what went other ways.
-TALLY = re.compile(
-    r"sumac: job \d+: tree (?P<tree>\d+) of (?P<all>\d+) calls "
-    r"\(barrier (?P<barrier>\d+)/(?P<barriers>\d+), allreduce (?P<allreduce>\d+)/(?P<allreduces>\d+)\), next module (?P<next>\d+)(?P<rest>.*)"
-)
-WAYS = {"shared": r"; shared memory (\d+)", "leaders": r"; shared memory and leaders (\d+)", "tree_others": r"; the tree as well (\d+)",
-        "others": r"; of the others next module (\d+)",
-        "early": r"; nonblocking before the first blocking call (\d+)", "closed": r"; memory closed to single copy (\d+)"}
+# The one line of MPI_Finalize (bindings/mpi/tally.c): parts with "; " between them, what was done first.
+TALLY = re.compile(r"sumac: job \d+: (?P<parts>.*)")
+TREE = re.compile(r"tree (?P<tree>\d+) of (?P<all>\d+) calls "
+                  r"\(barrier (?P<barrier>\d+)/(?P<barriers>\d+), allreduce (?P<allreduce>\d+)/(?P<allreduces>\d+)\), next module (?P<next>\d+)")
+NO_TREE = {"tree": 0, "barrier": 0, "allreduce": 0}  # of a job that asked for none the line has no calls of a tree
+WAYS = {"shared": r"shared memory (\d+)", "leaders": r"shared memory and leaders (\d+)", "tree_others": r"(?:the tree as well|tree) (\d+) \(",
+        "others": r"of the others next module (\d+)", "early": r"nonblocking before the first blocking call (\d+)",
+        "closed": r"memory closed to single copy (\d+)"}
 
 
 def tally_of(text):
@@ -31,10 +31,13 @@ def tally_of(text):
         if lines:
             raise AssertionError(f"a line of MPI_Finalize of another form:\n{text}")
         return None
-    numbers = {name: int(value) for name, value in found.groupdict().items() if name != "rest"}
-    for name, pattern in WAYS.items():
-        more = re.search(pattern, found["rest"])
+    parts = found["parts"].split("; ")
+    tree = next(filter(None, map(TREE.match, parts)), None)
+    numbers = {name: int(value) for name, value in tree.groupdict().items()} if tree else dict(NO_TREE)
+    for name, pattern in (WAYS if tree else {**WAYS, "next": r"next module (\d+)"}).items():
+        more = next(filter(None, (re.match(pattern, part) for part in parts)), None)
         numbers[name] = int(more[1]) if more else 0
+    numbers["begins"] = parts[0]
     return numbers
 
 
