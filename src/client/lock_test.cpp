@@ -165,7 +165,7 @@ TEST(NoStreaming, WhereTheManagerGrantsNoneOperationsGoInFragmentsAndALineSaysSo
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
   EXPECT_THAT(ended[0].err, HasSubstr("SHARP_COLL_ENABLE_SAT=1, but no streaming was granted: large operations go in "
-                                      "fragments of 128 bytes; SUMAC_AM_STREAM_WINDOW is 0 at sharp_am"));
+                                      "fragments of 1024 bytes; SUMAC_AM_STREAM_WINDOW is 0 at sharp_am"));
   EXPECT_THAT(ended[0].err, HasSubstr("ret:0x13): no streaming was granted to this job"));
   EXPECT_EQ(ended[1].err.find("no streaming was granted: large"), std::string::npos) << "one rank says it";
 }

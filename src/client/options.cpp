@@ -19,8 +19,8 @@ constexpr Option<C> kTable[] = {
     option<&C::quota_osts>("SHARP_COLL_JOB_QUOTA_OSTS", "0",
                            "Operations in flight to ask for, per tree; 0: default share.")
         .between(0, 65535),
-    option<&C::quota_payload>("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "128",
-                              "Bytes of one operation in flight to ask for; 0: the manager's default (128).")
+    option<&C::quota_payload>("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "0",
+                              "Bytes of one operation in flight to ask for; 0: 1024, or less where a node holds less.")
         .between(128, 1024)
         .or_zero(),
     option<&C::quota_groups>("SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "0", "Communicators to ask for; 0: default share.")

@@ -237,7 +237,7 @@ TEST_F(World, WhatIsNotOfferedSaysSoEverywhereAndDisturbsNothing) {
     RANK_EQUAL(caps.support_mask.dtypes, 0xFFFu);
     RANK_EQUAL(caps.support_mask.reduce_ops, 0xFFFu);
     RANK_EQUAL(caps.support_mask.feature_mask, SHARP_FEATURE_LLT);
-    RANK_EQUAL(caps.resources.user_data_per_ost, 128);
+    RANK_EQUAL(caps.resources.user_data_per_ost, 1024);
     RANK_CHECK(caps.resources.max_osts > 1 && caps.resources.osts_per_group > 1 && caps.resources.max_groups > 1);
 
     void *one = nullptr, *other = nullptr;
@@ -578,14 +578,14 @@ TEST_F(World, TheLinesUsersKnowComeFromRankZeroOnly) {
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
   EXPECT_EQ(complaint(ended), "") << daemons_->log();
-  EXPECT_THAT(ended[0].err, testing::ContainsRegex(
-                                "INFO job \\(ID: [0-9]+\\) resource request quota: \\( osts:0 user_data_per_ost:128 "
-                                "max_groups:0 max_qps:1 max_group_channels:1, num_trees:1\\)"));
   EXPECT_THAT(ended[0].err,
-              testing::ContainsRegex("INFO tree_info: tree idx:0 quota: \\( osts:[0-9]+ user_data_per_ost:128 "));
+              testing::ContainsRegex("INFO job \\(ID: [0-9]+\\) resource request quota: \\( osts:0 user_data_per_ost:0 "
+                                     "max_groups:0 max_qps:1 max_group_channels:1, num_trees:1\\)"));
+  EXPECT_THAT(ended[0].err,
+              testing::ContainsRegex("INFO tree_info: tree idx:0 quota: \\( osts:[0-9]+ user_data_per_ost:1024 "));
   EXPECT_THAT(ended[0].err, testing::ContainsRegex(
                                 "INFO \\[group#:0\\] group id: [0-9a-f]+ tree idx:0 rail_idx:0 group size:2 quota: \\( "
-                                "osts:[0-9]+ user_data_per_ost:128 \\) mgid: \\( subnet prefix: 0x0 "));
+                                "osts:[0-9]+ user_data_per_ost:1024 \\) mgid: \\( subnet prefix: 0x0 "));
   EXPECT_EQ(ended[1].err, "");
 }
 

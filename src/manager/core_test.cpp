@@ -1,5 +1,6 @@
 #include "manager/core.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ TEST(Core, a_job_is_granted_when_every_node_has_acknowledged_and_not_before) {
   const auto& granted = answers[0].message.granted();
   EXPECT_EQ(granted.grant().osts(), 51u);
   EXPECT_EQ(granted.grant().max_groups(), 51u);
-  EXPECT_EQ(granted.grant().payload_per_ost(), 128u);
+  EXPECT_EQ(granted.grant().payload_per_ost(), 1024u);
   ASSERT_EQ(granted.trees(0).nodes_size(), 3);
   EXPECT_EQ(granted.trees(0).root_node(), 1u);
   EXPECT_EQ(granted.trees(0).nodes(0).parent_id(), granted.trees(0).nodes(0).node_id()) << "the root is its own parent";

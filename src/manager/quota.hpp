@@ -13,7 +13,7 @@ inline constexpr std::uint64_t kFeatureLlt = 1u << 0, kFeatureReproducible = 1u 
 
 struct QuotaRules {
   std::uint32_t default_percent = 10;
-  std::uint32_t payload_default = 128, payload_min = 128, payload_max = 1024;
+  std::uint32_t payload_default = 1024, payload_min = 128, payload_max = 1024;
   std::uint32_t stream_window = 16, chunk_bytes = 64u << 10;
   std::uint32_t group_channels_max = 0;  ///< Members of one group on one host; 0: no limit.
 };

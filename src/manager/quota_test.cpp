@@ -13,12 +13,12 @@ TEST(Quota, what_a_job_gets) {
     Wish wish;
     std::uint32_t osts, groups, payload, window;
   } rows[] = {
-      {"no wish on an idle tree: ten percent", {}, {}, 51, 51, 128, 0},
+      {"no wish on an idle tree: ten percent", {}, {}, 51, 51, 1024, 0},
       {"the wish of the demo on an idle tree", {}, {128, 1024, 8, 0, 0, 0, kFeatureSat}, 128, 8, 1024, 16},
       {"everything", {}, {512, 128, 512}, 512, 512, 128, 0},
-      {"the last ones", {500, 511}, {12, 0, 1}, 12, 1, 128, 0},
-      {"the smallest wish", {}, {1, 0, 1, 1, 1, 1}, 1, 1, 128, 0},
-      {"the tenth default job", {459, 459}, {}, 51, 51, 128, 0},
+      {"the last ones", {500, 511}, {12, 0, 1}, 12, 1, 1024, 0},
+      {"the smallest wish", {}, {1, 0, 1, 1, 1, 1}, 1, 1, 1024, 0},
+      {"the tenth default job", {459, 459}, {}, 51, 51, 1024, 0},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
