@@ -15,7 +15,13 @@ struct LocalPlaces {
   std::string fabric, manager_socket, sharpd_socket;
   std::string transport;  ///< "tcp", "ucx"; empty: sharp_an's own default.
   std::vector<std::string> manager_options{};
+  std::vector<std::string> node_options{};
 };
+
+/// For daemons that serve one `sumac run` and nobody else: a job that asks for nothing gets a quarter of the node, so that four may run side by
+/// side, and the node has OSTs for 16 operations in flight of each of its groups. A variable that the user has set stays.
+std::vector<std::string> manager_of_one_run();
+std::vector<std::string> node_of_one_run();
 
 /// Errc::invalid if one of the programs is not beside this one.
 Result<Commands> local_daemon_commands(const LocalPlaces& places);

@@ -98,7 +98,9 @@ Result<> start_daemons(Daemons& daemons, const std::string& directory, const std
   auto commands = local_daemon_commands({.fabric = directory + "/fabric.yaml",
                                          .manager_socket = directory + "/manager.sock",
                                          .sharpd_socket = directory + "/sharpd.sock",
-                                         .transport = transport});
+                                         .transport = transport,
+                                         .manager_options = manager_of_one_run(),
+                                         .node_options = node_of_one_run()});
   if (!commands) return tl::unexpected(commands.error());
   if (auto written = write_local_fabric(directory + "/fabric.yaml"); !written) return written;
   for (const auto& [name, command] : *commands) {

@@ -1,6 +1,6 @@
 #include "tools/run_environment.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,13 +19,8 @@ struct Setting {
 };
 
 constexpr Setting kTree = {"HCOLL_ENABLE_SHARP", "1"}, kOneHost = {"HCOLL_SHARP_NP", "1"};
-// The job has the node for itself.
-constexpr Setting kJob[] = {
-    {"SHARP_COLL_ENABLE_SAT", "1"},
-    {"SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "1024"},
-    {"SHARP_COLL_JOB_QUOTA_OSTS", "128"},
-    {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "8"},
-};
+// How many groups and OSTs a job gets the daemons of the run say (manager_of_one_run), as long as nobody asks for a number.
+constexpr Setting kJob = {"SHARP_COLL_ENABLE_SAT", "1"};
 
 std::string* find(std::vector<std::string>& variables, std::string_view name) {
   const auto found = std::find_if(variables.begin(), variables.end(), [&](const std::string& each) {
@@ -60,7 +55,7 @@ RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<s
       variables.push_back(ours);
     if (places.tree) result.set_unless_there(kTree.name, kTree.value);
     if (places.tree && places.one_host) result.set_unless_there(kOneHost.name, kOneHost.value);
-    for (const auto& setting : kJob) result.set_unless_there(setting.name, setting.value);
+    result.set_unless_there(kJob.name, kJob.value);
   }
   if (auto* path = find(variables, "LD_LIBRARY_PATH"); path != nullptr)
     *path = fmt::format("LD_LIBRARY_PATH={}:{}", places.libraries, path->substr(sizeof "LD_LIBRARY_PATH"));

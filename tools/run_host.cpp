@@ -4,7 +4,7 @@
 // In:   "KEY VALUE" lines, a value of several lines under its key again and again, then "go". "tls/FILE" is a file for the daemons: certificates
 //       and keys come this way and no other.
 // Out:   "up", or "failed WHY"; later perhaps "died WHICH AND HOW".
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -15,6 +15,7 @@
 
 #include "tools/addresses.hpp"
 #include "tools/commands.hpp"
+#include "tools/local_daemons.hpp"
 #include "tools/run_children.hpp"
 #include "tools/run_pki.hpp"
 #include "tools/run_signals.hpp"
@@ -85,6 +86,7 @@ Result<std::vector<RunDaemon>> start(const Settings& settings, const std::string
     if (!own->device.empty()) words.insert(words.end(), {"--device", own->device});
     if (const auto transport = get(settings, "transport"); !transport.empty())
       words.insert(words.end(), {"--transport", transport});
+    for (auto& word : node_of_one_run()) words.push_back(std::move(word));
     commands.emplace_back("sharp_an", std::move(words));
   }
   commands.emplace_back("sharpd",

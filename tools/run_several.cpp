@@ -9,6 +9,7 @@
 
 #include "tools/addresses.hpp"
 #include "tools/commands.hpp"
+#include "tools/local_daemons.hpp"
 #include "tools/run_pki.hpp"
 
 namespace sumac::tools {
@@ -121,6 +122,7 @@ Result<> start_several(const SeveralHosts& several, std::vector<RunDaemon>& daem
                                    "3",
                                    "--log-file",
                                    log};
+  for (auto& word : manager_of_one_run()) manager.push_back(std::move(word));
   if (several.allow_insecure) manager.emplace_back("--allow-insecure");
   auto authority = give_certificates(several, directory);
   if (!authority) return tl::unexpected(authority.error());

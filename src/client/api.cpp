@@ -352,10 +352,16 @@ int sharp_coll_comm_init(struct sharp_coll_context* ctx, struct sharp_coll_comm_
       static_cast<void>(made->release());
       return SHARP_COLL_SUCCESS;
     }
-    if (spec->rank != 0 && made.error().status != SHARP_COLL_EOOB)
+    const bool without_group = made.error().status == SHARP_COLL_EGROUP_ALLOC;
+    // All members remember it: one of them may be rank 0 of the next.
+    const bool again = without_group && [&] {
+      auto guard = context.lock();
+      return !context.first_without_group();
+    }();
+    if (again || (spec->rank != 0 && made.error().status != SHARP_COLL_EOOB))
       SUMAC_DEBUG(context.log(), "{}", made.error().text);
-    else if (made.error().status == SHARP_COLL_EGROUP_ALLOC)
-      SUMAC_WARN(context.log(), "{}", made.error().text);
+    else if (without_group)
+      SUMAC_WARN(context.log(), "{} (said of the first communicator without a group)", made.error().text);
     else
       SUMAC_ERROR(context.log(), "{}", made.error().text);
     return made.error().status;

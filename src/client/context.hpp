@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/buffer.hpp"
@@ -60,6 +61,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   /// For people: the port of the list that this process takes to a tree, or the tree's number where it named none.
   std::uint32_t rail_of(std::size_t tree) const;
   std::uint64_t next_token() { return static_cast<std::uint64_t>(world_rank_) << 32 | ++tokens_; }
+  /// True for the first communicator without a group: thousands may follow, and one line is enough.
+  bool first_without_group() noexcept { return !std::exchange(without_group_, true); }
   std::uint32_t next_group_number() { return groups_made_++; }
   Request* take_request() { return requests_.take(); }
   /// The caller is through with it: back to the pool, or when the operation is over.
@@ -174,6 +177,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::size_t events_ = 0;      ///< Of the last progress.
   bool is_busy_ = false;        ///< In the last progress, see busy().
   std::uint32_t tokens_ = 0, groups_made_ = 0;
+  bool without_group_ = false;
   std::uint64_t sleeps_ = 0;
   std::uint32_t idle_looks_ = 0;                       ///< Of look(), in a row.
   std::vector<std::unique_ptr<net::Waiter>> waiters_;  ///< Of nobody at the moment.

@@ -140,6 +140,7 @@ class WithTree(case.OnLab):
         self.assertIn("\n  no tree between hosts: it has no group for this communicator\n", done.err)
         self.assertEqual(done.err.count("SHArP: sharp group create failed:SHArP Group alloc error(-4)"), 1, done.text)
         self.assertEqual(done.err.count("SHArP: continuing without sharp on this communicator.."), 1, done.text)
+        self.assertEqual(done.err.count("No available groups"), 1, done.text)
         self.assertRegex(done.err, r"; communicators without a group of the tree \d+", done.text)
         self.assertGreater(done.tally["next"], 0, done.text)
 

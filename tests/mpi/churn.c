@@ -1,5 +1,7 @@
 /* Communicators made, used once and freed, more of them than a job has groups; freed in another order than made; one left to MPI_Finalize;
- * MPI_Comm_idup as well, which selects modules from inside progress. */
+ * MPI_Comm_idup as well, which selects modules from inside progress.
+ *
+ * usage: churn [ROUNDS [KEPT]]     KEPT communicators stay until MPI_Finalize (1) */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@ static void use(MPI_Comm comm) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int rank, rounds = argc > 1 ? atoi(argv[1]) : 40;
+  int rank, rounds = argc > 1 ? atoi(argv[1]) : 40, many = argc > 2 ? atoi(argv[2]) : 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   for (int i = 0; i < rounds; ++i) {
     MPI_Comm a, b, c;
@@ -33,9 +35,11 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&c);
     MPI_Comm_free(i % 2 ? &b : &a);
   }
-  MPI_Comm kept;
-  MPI_Comm_dup(MPI_COMM_WORLD, &kept);
-  use(kept);
+  for (int i = 0; i < many; ++i) {
+    MPI_Comm kept;
+    MPI_Comm_dup(MPI_COMM_WORLD, &kept);
+    use(kept);
+  }
   if (0 == rank) printf("churn: %d rounds passed\n", rounds);
   MPI_Finalize();
   return 0;
