@@ -171,9 +171,11 @@ def bring_up(fabric, tools, log_folder):
 
 def run_group(fabric, cases, steps, tools, results, progress, log_folder, budget_s=None, enough=ENOUGH_RUNS):
     with bring_up(fabric, tools, log_folder) as lab:
-        last_run = None
+        last_run, late, late_run = None, False, None
         for step in steps:
-            if is_too_late(step, progress, budget_s, enough):
+            if step.run != late_run:  # all columns of a run, or none: else the median of one would be of other moments
+                late_run, late = step.run, is_too_late(step, progress, budget_s, enough)
+            if late:
                 progress.waiting.remove(step)
                 results.left_out += 1
                 continue

@@ -48,6 +48,21 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(beside[1], alone[1] + "This machine had 31 % (steal): what does not hold may do so when nobody else needs it. Then run it again.\n")
 
 
+class WholeRuns(unittest.TestCase):
+    def test_of_a_run_all_columns_are_left_out_or_none(self):
+        """The clock is asked once a run: at its first step."""
+        ran, elapsed = [], iter([0, 190])
+        all_steps = [running.Step(run, C.F_5MS, Way(), 20.0) for run in range(3) for _ in range(2)]
+        progress = running.Progress(all_steps)
+        for step in all_steps:
+            step.key = (step.run, id(step))
+        with mock.patch.object(running, "bring_up", return_value=running.NoLab()), mock.patch.object(running, "cacheline_ns", return_value=None), \
+             mock.patch.object(running.Progress, "elapsed_s", side_effect=lambda: next(elapsed)), \
+             mock.patch.object(running, "run_step", side_effect=lambda step, *_: (ran.append(step.run), progress.waiting.remove(step))):
+            running.run_group(C.F_5MS, [], all_steps, None, Results(), progress, None, budget_s=200.0, enough=1)
+        self.assertEqual(ran, [0, 0, 1, 1])
+
+
 class Complete(unittest.TestCase):
     """The exit status of the demo."""
 
