@@ -29,9 +29,10 @@ def table(cases, results):
 
 
 def busy(cases, results):
-    """A line for each fabric that had company, and what follows from it; nothing where the machine was ours alone."""
-    lines = []
+    """A line for the fabrics that had company, and what follows from it; nothing where the machine was ours alone."""
+    fabrics = {}
     for fabric in dict.fromkeys(case.fabric.name for case in cases):
         if words := results.busy.get(fabric):
-            lines.append(f"The machine was busy while {fabric} was measured: {words}.")
+            fabrics.setdefault(words, []).append(fabric)
+    lines = [f"The machine was busy during {', '.join(names)}: {words}." for words, names in fabrics.items()]
     return lines + (["The numbers are worse than they could be: run it again when the machine is idle."] if lines else [])
