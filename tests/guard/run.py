@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 def is_attack(path):
     """The others are what attacks share."""
     return path.name != "common.py" and re.search(r"^ *common\.main\(attack", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def run_to_its_end(command, env):
+    """Its exit status. A program that is still running when we are ended is ended too, in its own way: it has daemons to take down."""
+    with subprocess.Popen(command, env=env) as running:
+        try:
+            return running.wait()
+        except BaseException:
+            running.terminate()
+            running.wait()
+            raise
 
 
 def main():
@@ -30,6 +42,7 @@ def main():
     before = ["--before", args.before] if args.before else []
     import common  # pylint: disable=import-outside-toplevel
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     rows = common.Rows()
     programs = sorted(path for path in HERE.glob("*.py") if is_attack(path) and args.case in path.stem)
     if not programs:
@@ -37,13 +50,13 @@ def main():
     for program in programs:
         print(f"--- {program.stem}", flush=True)
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
-            done = subprocess.run([sys.executable, str(program), "--build", args.build, "--long", "--out", out.name, *before],
-                                  check=False, env={**os.environ, "SUMAC_BUILD": args.build})
+            status = run_to_its_end([sys.executable, str(program), "--build", args.build, "--long", "--out", out.name, *before],
+                                    {**os.environ, "SUMAC_BUILD": args.build})
             own = json.loads(pathlib.Path(out.name).read_text(encoding="utf-8") or "[]")
         rows.rows += own
-        if done.returncode == 77:
+        if status == 77:
             print(f"--- {program.stem} skipped", flush=True)
-        elif done.returncode != 0 and not any(common.exceeds(row) for row in own):
+        elif status != 0 and not any(common.exceeds(row) for row in own):
             rows.rows.append({"case": f"{program.stem} did not run to its end", "unit": "programs", "sumac": 1, "limit": 0})
     pathlib.Path(args.out).parent.mkdir(parents=True, exist_ok=True)
     rows.write(args.out)
