@@ -188,4 +188,4 @@ def adds_1000(port, tree_id, heard, group, chain, job, end, go):
 
 def pair_key(own, tree_id, child, parent):
     """Of a node and its parent, made of the parent's own (docs/wire.md)."""
-    return hmac.digest(own, b"sumac pair v2  \n" + struct.pack("<III", tree_id, child, parent), "sha256")[:16]
+    return hmac.digest(own, b"sumac pair v1  \n" + struct.pack("<III", tree_id, child, parent), "sha256")[:16]

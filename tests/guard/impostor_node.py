@@ -49,7 +49,7 @@ def key_of(manager, name, port):
         got += content if kind == g.DATA else b""
     connection.close()
     registered = fields_of(fields_of(got[5 : 5 + struct.unpack_from(">I", got, 1)[0]])[2])
-    return registered[15], registered[1]
+    return registered[3], registered[1]
 
 
 def changed_sum(house, tree_id, heard):
@@ -91,7 +91,7 @@ def attack(rows, args):
                  for node in house.ports for words in said for number in (1, 2, 77))
     rows.add("impostor-node: passed for a node by what he heard", f"of {6 * len(said)}", passed, 0)
     common.until(lambda: "connected to the parent an-root" in house.log("an-leaf")[-4000:], "the honest child is back")
-    key = impostor.pair_key(own, tree_id, 77, root) if tenant.HANDSHAKE else own
+    key = impostor.pair_key(own, tree_id, 77, root)
     impostor.must_pass(house.ports["an-root"], tree_id, said[0], wire.NODE, 77, JOB, key.hex())
     rows.add("f02 a sum that an impostor changed as node 77", "is off by", changed_sum(house, tree_id, said), 0)
     done = house.job()
