@@ -136,11 +136,11 @@ static uint64_t calls_of(const struct tally* sum, int coll) {
   return calls;
 }
 
-/* "next module 6 (5 left by the team, 1 with a user's operation or type)" over the collectives that `wanted` tells. */
-static void put_next(struct text* text, const struct tally* sum, bool of_tree) {
+/* "next module 6 (5 that its team left to it, 1 with a user's operation or type)" over barrier and allreduce, over the others, or over both. */
+static void put_next(struct text* text, const struct tally* sum, bool of_tree, bool of_others) {
   uint64_t all = 0, by_team = 0, by_why[HCOLL_WHYS] = {0};
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    if (has_tree(coll) == of_tree) {
+    if (has_tree(coll) ? of_tree : of_others) {
       all += next_of(sum, coll);
       by_team += sum->teams.calls[coll][SUMAC_WAY_PASS];
       add(by_why, sum->passed[coll], HCOLL_WHYS);
@@ -161,19 +161,14 @@ static void put_next(struct text* text, const struct tally* sum, bool of_tree) {
   put(text, ',' == separator[0] ? ")" : "");
 }
 
-/* "tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (6 that its team left to it)"; without a tree its end alone. */
-static void put_tree(struct text* text, const struct tally* sum, const uint64_t tree[2], bool asked) {
+/* "tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (6 that its team left to it)". */
+static void put_tree(struct text* text, const struct tally* sum, const uint64_t tree[2]) {
   uint64_t of[2] = {calls_of(sum, SUMAC_COLL_BARRIER), calls_of(sum, SUMAC_COLL_ALLREDUCE)};
-  if (asked) {
-    begin_part(text);
-    put(text,
-        "tree %" PRIu64 " of %" PRIu64 " calls (barrier %" PRIu64 "/%" PRIu64 ", allreduce %" PRIu64 "/%" PRIu64 "), ",
-        tree[0] + tree[1], of[0] + of[1], tree[0], of[0], tree[1], of[1]);
-    put_next(text, sum, true);
-  } else if (next_of(sum, SUMAC_COLL_BARRIER) + next_of(sum, SUMAC_COLL_ALLREDUCE) > 0) {
-    begin_part(text);
-    put_next(text, sum, true);
-  }
+  begin_part(text);
+  put(text,
+      "tree %" PRIu64 " of %" PRIu64 " calls (barrier %" PRIu64 "/%" PRIu64 ", allreduce %" PRIu64 "/%" PRIu64 "), ",
+      tree[0] + tree[1], of[0] + of[1], tree[0], of[0], tree[1], of[1]);
+  put_next(text, sum, true, false);
 }
 
 /* "shared memory 40 (bcast 30, reduce 10)" */
@@ -208,24 +203,25 @@ static void print(const struct tally* sum, uint64_t job_id) {
                       sum->teams.calls[SUMAC_COLL_ALLREDUCE][SUMAC_WAY_TREE]};
   const bool by_tree = tree[0] + tree[1] > 0;
   if (by_tree) {
-    put_tree(&text, sum, tree, true);
+    put_tree(&text, sum, tree);
   }
   put_way(&text, sum, SUMAC_WAY_HOST, "shared memory");
   put_way(&text, sum, SUMAC_WAY_LEADERS, "shared memory and leaders");
   put_way(&text, sum, SUMAC_WAY_TREE, by_tree ? "the tree as well" : "tree");
-  if (!by_tree) {
-    put_tree(&text, sum, tree, mca_coll_hcoll_component.settings.level > 0);
+  const bool asked = by_tree || mca_coll_hcoll_component.settings.level > 0;
+  if (asked && !by_tree) {
+    put_tree(&text, sum, tree);
   }
-  uint64_t others = 0, early = 0, order = 0;
+  uint64_t left = 0, early = 0, order = 0;
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    others += has_tree(coll) ? 0 : next_of(sum, coll);
+    left += asked && has_tree(coll) ? 0 : next_of(sum, coll);
     early += sum->passed[coll][HCOLL_WHY_EARLY];
     order += sum->passed[coll][HCOLL_WHY_ORDER];
   }
-  if (others > 0) {
+  if (left > 0) {
     begin_part(&text);
-    put(&text, "of the others ");
-    put_next(&text, sum, false);
+    put(&text, asked ? "of the others " : "");
+    put_next(&text, sum, !asked, true);
   }
   if (early > 0) {
     begin_part(&text);

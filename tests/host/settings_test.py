@@ -20,7 +20,7 @@ class Disabled(unittest.TestCase):
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("tallied: all right", done.out, done.text)
         self.assertNotIn("warning", done.err)
-        served = re.search(r"; shared memory \d+ \(([^)]*)\)", done.err)
+        served = re.search(r"[:;] shared memory \d+ \(([^)]*)\)", done.err)
         counts = {name: int(count) for name, count in re.findall(r"(\w+) (\d+)", served[1])} if served else {}
         return counts, done.tally["next"] + done.tally["others"], done.text
 
