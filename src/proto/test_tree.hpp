@@ -25,7 +25,7 @@ inline constexpr wire::InvitedBody kInvitation{.address = {0xFF, 0x12}, .port = 
 
 class TestTree {
  public:
-  struct End : Outbox {
+  struct End final : Outbox {
     TestTree* tree = nullptr;
     std::uint32_t index = 0;
     std::unique_ptr<Node> node;
