@@ -21,7 +21,7 @@ ROWS ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py fuzz asan asan-component tsan clean
+.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py fuzz asan asan-component tsan lines clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -87,6 +87,9 @@ mpi4py: setup-mpi4py configure ## mpi4py's own tests (from PyPI), without Sumac 
 
 lint: setup-tools configure ## formatting, spelling, shell scripts, clang-tidy on what changed (ALL=1: on everything)
 	@.ci/lint --build $(BUILD) --jobs $(JOBS) $(if $(ALL),--all)
+
+lines: ## product lines that are neither blank nor comment, by folder
+	@.ci/lines
 
 format: setup-tools ## let clang-format rewrite every C and C++ file
 	@git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' | xargs -0 clang-format-14 -i

@@ -1,5 +1,5 @@
-/* What goes between hosts: the aggregation tree for what it can do and is allowed to (src/client), MPI's own nonblocking collectives among
- * the leaders for the rest. Which way a collective goes was agreed when this was opened and depends on what all ranks know alike. */
+/* The way between hosts: the aggregation tree (src/client) for operations that it can and may do, MPI's own nonblocking collectives among
+ * the leaders for the rest. All ranks agreed on the limits when this was opened, so each collective goes the same way at every rank. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

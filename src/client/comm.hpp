@@ -116,7 +116,7 @@ class Comm {
 /// of this member under way.
 bool destroy(std::unique_ptr<Comm> comm);
 
-/// Of a handle of the C interface. Null: it is of no living communicator.
+/// Finds the communicator behind a handle of the C interface. Null: the handle is of no living communicator.
 Comm* comm_of(const sharp_coll_comm* handle) noexcept;
 
 }  // namespace sumac::client

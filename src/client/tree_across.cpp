@@ -46,7 +46,7 @@ TreeLimits tree_limits(const Comm& comm) {
   const std::int64_t in_flight = in_flight_max(comm), one_message = comm.shape().payload_max;
   for (const auto& row : coll::kCollectives) {
     auto& limit = limits[index_of(row.kind)];
-    // What fits into one message is a matter of delay, in which the tree is ahead wherever somebody asked for it.
+    // Delay decides for an operation that fits into one message, and there the tree is ahead.
     limit =
         is_on_tree(row.kind) ? std::min(in_flight, std::max(one_message, topo::tree_bytes_max(fabric, row.kind))) : -1;
   }

@@ -9,18 +9,18 @@
 
 namespace sumac::client {
 
-/// By kind: bytes of the largest operation that is for the tree (as coll::Across::takes() counts them); negative: it does no such kind.
+/// Bytes of the largest operation of each kind that is for the tree, as coll::Across::takes() counts them; negative: it does no such kind.
 using TreeLimits = std::array<std::int64_t, coll::kKinds>;
 
-/// What a group can have in flight at once (no limit where it streams), and no more than what the tree carries faster than the hosts do by
-/// themselves. With the lock.
+/// Each limit is the bytes that a group can have in flight at once (without end where it streams), but no more than the tree carries
+/// faster than the hosts do by themselves. The caller holds the context's lock.
 TreeLimits tree_limits(const Comm& comm);
 
 class TreeAcross final : public coll::Across {
  public:
   /// `comm`: null at a rank that does not lead. `limits`: agreed among all ranks of the team.
   TreeAcross(Comm* comm, const TreeLimits& limits) : comm_(comm), limits_(limits) {}
-  /// What is still in flight is nobody's from then on.
+  /// Drops operations that are still in flight.
   ~TreeAcross() override;
   TreeAcross(const TreeAcross&) = delete;
   TreeAcross& operator=(const TreeAcross&) = delete;

@@ -1,5 +1,5 @@
 #pragma once
-// What moves the operations of a team's leaders between hosts: the aggregation tree (src/client), or the MPI's own collectives (a binding).
+// The interface behind which a team's leaders find the way between hosts: the aggregation tree (src/client) or the MPI's own collectives.
 // A team asks once for each operation, and starts it with the one that takes it.
 //
 // Ranks and roots are indices of leaders; in start_direct() they are ranks of the team. All leaders start the same operations in the same

@@ -23,7 +23,7 @@ enum class Kind : std::uint8_t {
 };
 inline constexpr int kKinds = 9;
 
-/// What one rank gives to a collective, or keeps of it.
+/// The data that one rank gives to a collective, or keeps of it.
 enum class Share : std::uint8_t {
   nothing,
   vector,        ///< Operation::bytes of data.

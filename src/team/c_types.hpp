@@ -46,7 +46,7 @@ inline const sumac_call_t* as_c(const coll::Operation& operation) {
 }
 inline const sumac_fold_t* as_c(const coll::Fold* fold) { return reinterpret_cast<const sumac_fold_t*>(fold); }
 
-/// What client/tree.h made.
+/// The object that client/tree.h made.
 inline coll::Across* tree_of(sumac_tree_t* tree) { return reinterpret_cast<coll::Across*>(tree); }
 
 }  // namespace sumac::team

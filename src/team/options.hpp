@@ -38,7 +38,7 @@ struct Options {
   Bytes chunk{};
   std::uint32_t depth = 0;
   Bytes alltoall_max{};
-  /// By kind: the name of an algorithm of shm, or "auto".
+  /// The name of an algorithm of shm, or "auto", of each kind.
   std::array<std::string, coll::kKinds> forced;
 };
 

@@ -14,7 +14,7 @@ namespace sumac::team {
 enum class Way : std::uint8_t { host, leaders, tree, pass };
 inline constexpr std::size_t kWays = 4;
 
-/// What moves it between hosts: nothing, the caller's own collectives, the tree.
+/// The way between hosts that takes it: none, the caller's own collectives, or the tree.
 enum class Across : std::uint8_t { none, next, tree };
 
 /// Why this way. One sentence each in words_for().

@@ -96,7 +96,7 @@ struct sumac_team {
   sumac::team::Across who_takes(sumac::coll::Kind kind, std::size_t bytes, const sumac::coll::Fold* fold) const;
   sumac::team::Choice choose(sumac::coll::Kind kind, std::size_t bytes, std::size_t across_bytes,
                              const sumac::coll::Fold* fold) const;
-  /// What carries operations of this way between hosts; null: nothing does.
+  /// The object that carries operations of this way between hosts; null: they stay on one.
   sumac::coll::Across* across(sumac::team::Way way) const noexcept {
     return way == sumac::team::Way::tree ? tree : own_across.get();
   }
