@@ -61,7 +61,7 @@ Indirect leak of 8 byte(s) in 1 object(s) allocated from:
     #1 0x7f2 in sumac::team::create() ../../src/team/create.cpp:20
 """
         handed_on = theirs.replace("    #2", "    #2 0x7f4 in NBC_Sched_commit (/usr/lib/openmpi3/mca_coll_libnbc.so+0x776e)\n"
-                                   "    #3 0x7f5 in reduce_init ../../bindings/mpi/persistent.c:70\n    #4")
+                                   "    #3 0x7f5 in reduce_init ../../bindings/mpi/collectives/reduce.c:40\n    #4")
         self.assertFalse(reports.is_ours(handed_on))
         self.assertTrue(reports.is_ours(handed_on.replace("libnbc", "hcoll")))
         self.assertFalse(reports.is_ours(theirs))

@@ -7,8 +7,8 @@
  *   across.c     what goes between hosts: the tree, or MPI's own collectives among the leaders
  *   leaders.c    the communicator that those collectives need
  *   lanes.c      a team for each persistent collective, which may be started in another order at each rank
- *   collectives.c, nonblocking.c, persistent.c   what runs from then on; plan.c and pack.c say where the data lies, folds.c
- *                what a reduction does, requests.c and progress.c move what does not block, tally.c counts
+ *   collectives/ MPI's functions, a file for each collective; forms.c runs, posts or makes what they plan, plan.c and pack.c say where the
+ *                data lies, folds.c what a reduction does, requests.c and progress.c move what does not block, tally.c counts
  *
  * Threads: Open MPI never runs two collectives of one communicator at a time; what communicators share is guarded where it is kept. */
 #ifndef SUMAC_MPI_HCOLL_H
@@ -287,12 +287,12 @@ void hcoll_progress_end(void);
 void hcoll_drive_mpi(void* context);
 void hcoll_drive_mpi_never_again(void);
 
-/* ---- collectives.c, nonblocking.c, persistent.c ---- */
+/* ---- collectives/ ---- */
 
-/** Puts our functions into a new module. */
-void hcoll_offer_blocking(mca_coll_base_module_t* module);
-void hcoll_offer_nonblocking(mca_coll_base_module_t* module);
-void hcoll_offer_persistent(mca_coll_base_module_t* module);
+/** Each of these puts a collective's three functions into a new module. */
+#define HCOLL_OFFER(name) void hcoll_offer_##name(mca_coll_base_module_t* module);
+HCOLL_EACH_COLL(HCOLL_OFFER)
+#undef HCOLL_OFFER
 
 /* ---- tally.c ---- */
 

@@ -175,9 +175,9 @@ mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* 
   module->world = world;
   module->hosts = shape.hosts;
   module->super.coll_module_enable = enable;
-  hcoll_offer_blocking(&module->super);
-  hcoll_offer_nonblocking(&module->super);
-  hcoll_offer_persistent(&module->super);
+#define OFFER(name) hcoll_offer_##name(&module->super);
+  HCOLL_EACH_COLL(OFFER)
+#undef OFFER
   *priority = mca_coll_hcoll_component.priority;
   return &module->super;
 }

@@ -13,10 +13,9 @@ static size_t reserve(struct hcoll_plan* plan, size_t bytes) {
   return at;
 }
 
-/* To a team no `in`, or one that is `out`, is in place; a rank that has nothing to send may give any pointer. */
-static const char nothing[1];
+const char hcoll_plan_no_data[1];
 
-static void begin(struct hcoll_plan* plan, enum sumac_coll coll) {
+void hcoll_plan_begin(struct hcoll_plan* plan, enum sumac_coll coll) {
   plan->call = (sumac_call_t){.coll = coll};
   plan->send.is_packed = plan->receive.is_packed = plan->in_place = false;
   plan->is_too_large = false;
@@ -25,8 +24,8 @@ static void begin(struct hcoll_plan* plan, enum sumac_coll coll) {
 }
 
 /* Elements that follow each other: `user` is used as it is, or packed into `bytes` bytes. Returns where the data is; NULL: packed. */
-static char* row(struct hcoll_plan* plan, struct hcoll_side* side, const void* user, size_t count,
-                 ompi_datatype_t* type, size_t bytes) {
+char* hcoll_plan_row(struct hcoll_plan* plan, struct hcoll_side* side, const void* user, size_t count,
+                     ompi_datatype_t* type, size_t bytes) {
   if (OPAL_LIKELY(hcoll_is_flat(type, count))) {
     return hcoll_data_at(user, type);
   }
@@ -35,20 +34,13 @@ static char* row(struct hcoll_plan* plan, struct hcoll_side* side, const void* u
   return NULL;
 }
 
-enum hcoll_planned hcoll_plan_barrier(hcoll_module_t* module, struct hcoll_plan* plan) {
-  (void)module;
-  begin(plan, SUMAC_COLL_BARRIER);
-  return HCOLL_PLANNED;
-}
-
-/* What all reductions share. */
-static enum hcoll_planned reduction(struct hcoll_plan* plan, enum sumac_coll coll, const void* sbuf, void* rbuf,
-                                    int count, ompi_datatype_t* dtype, ompi_op_t* op) {
+enum hcoll_planned hcoll_plan_reduction(struct hcoll_plan* plan, enum sumac_coll coll, const void* sbuf, void* rbuf,
+                                        int count, ompi_datatype_t* dtype, ompi_op_t* op) {
+  hcoll_plan_begin(plan, coll);
   const struct hcoll_fold* fold = hcoll_fold_of(dtype, op);
   if (NULL == fold) {
     return HCOLL_NOT_OURS;
   }
-  begin(plan, coll);
   plan->call.in = MPI_IN_PLACE == sbuf ? rbuf : sbuf;
   plan->call.out = rbuf;
   plan->call.bytes = (size_t)count * fold->mpi_bytes;
@@ -56,53 +48,19 @@ static enum hcoll_planned reduction(struct hcoll_plan* plan, enum sumac_coll col
   return 0 == count ? HCOLL_NOTHING : HCOLL_PLANNED;
 }
 
-enum hcoll_planned hcoll_plan_allreduce(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, void* rbuf,
-                                        int count, ompi_datatype_t* dtype, ompi_op_t* op) {
-  (void)module;
-  return reduction(plan, SUMAC_COLL_ALLREDUCE, sbuf, rbuf, count, dtype, op);
-}
-
-enum hcoll_planned hcoll_plan_reduce(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, void* rbuf,
-                                     int count, ompi_datatype_t* dtype, ompi_op_t* op, int root) {
-  enum hcoll_planned planned = reduction(plan, SUMAC_COLL_REDUCE, sbuf, rbuf, count, dtype, op);
-  plan->call.root = root;
-  if (root != module->rank) {
-    plan->call.out = NULL; /* means nothing there, whatever it is */
-  }
-  return planned;
-}
-
-enum hcoll_planned hcoll_plan_reduce_scatter_block(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf,
-                                                   void* rbuf, int rcount, ompi_datatype_t* dtype, ompi_op_t* op) {
-  (void)module;
-  return reduction(plan, SUMAC_COLL_REDUCE_SCATTER_BLOCK, sbuf, rbuf, rcount, dtype, op);
-}
-
-enum hcoll_planned hcoll_plan_bcast(hcoll_module_t* module, struct hcoll_plan* plan, void* buffer, int count,
-                                    ompi_datatype_t* dtype, int root) {
-  begin(plan, SUMAC_COLL_BCAST);
-  plan->call.bytes = (size_t)count * dtype->super.size;
-  plan->call.root = root;
-  if (0 == plan->call.bytes) {
-    return HCOLL_NOTHING;
-  }
-  struct hcoll_side* side = root == module->rank ? &plan->send : &plan->receive;
-  plan->call.out = row(plan, side, buffer, (size_t)count, dtype, plan->call.bytes);
-  return HCOLL_PLANNED;
-}
-
 /* Equal blocks on both sides: `sblocks` of them are sent, `size` received; in place, `own` is the first block of rbuf that is sent. */
-static enum hcoll_planned equal_blocks(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
-                                       ompi_datatype_t* sdtype, int sblocks, void* rbuf, int rcount,
-                                       ompi_datatype_t* rdtype, int own) {
+enum hcoll_planned hcoll_plan_equal_blocks(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf,
+                                           int scount, ompi_datatype_t* sdtype, int sblocks, void* rbuf, int rcount,
+                                           ompi_datatype_t* rdtype, int own) {
   size_t bytes = (size_t)rcount * rdtype->super.size, blocks = (size_t)module->size;
   plan->call.bytes = bytes;
   if (0 == bytes) {
     return HCOLL_NOTHING;
   }
-  plan->call.out = row(plan, &plan->receive, rbuf, blocks * (size_t)rcount, rdtype, blocks * bytes);
+  plan->call.out = hcoll_plan_row(plan, &plan->receive, rbuf, blocks * (size_t)rcount, rdtype, blocks * bytes);
   if (MPI_IN_PLACE != sbuf) {
-    plan->call.in = row(plan, &plan->send, sbuf, (size_t)sblocks * (size_t)scount, sdtype, (size_t)sblocks * bytes);
+    plan->call.in =
+        hcoll_plan_row(plan, &plan->send, sbuf, (size_t)sblocks * (size_t)scount, sdtype, (size_t)sblocks * bytes);
     return HCOLL_PLANNED;
   }
   plan->in_place = true;
@@ -117,21 +75,9 @@ static enum hcoll_planned equal_blocks(hcoll_module_t* module, struct hcoll_plan
   return HCOLL_PLANNED;
 }
 
-enum hcoll_planned hcoll_plan_allgather(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
-                                        ompi_datatype_t* sdtype, void* rbuf, int rcount, ompi_datatype_t* rdtype) {
-  begin(plan, SUMAC_COLL_ALLGATHER);
-  return equal_blocks(module, plan, sbuf, scount, sdtype, 1, rbuf, rcount, rdtype, module->rank);
-}
-
-enum hcoll_planned hcoll_plan_alltoall(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
-                                       ompi_datatype_t* sdtype, void* rbuf, int rcount, ompi_datatype_t* rdtype) {
-  begin(plan, SUMAC_COLL_ALLTOALL);
-  return equal_blocks(module, plan, sbuf, scount, sdtype, module->size, rbuf, rcount, rdtype, 0);
-}
-
 /* Blocks of their own sizes and places. Packed, they follow each other and the displacements are ours. */
-static char* scattered(struct hcoll_plan* plan, struct hcoll_side* side, sumac_blocks_t* at, const void* user,
-                       const int* counts, const int* displacements, int blocks, ompi_datatype_t* type) {
+char* hcoll_plan_blocks(struct hcoll_plan* plan, struct hcoll_side* side, sumac_blocks_t* at, const void* user,
+                        const int* counts, const int* displacements, int blocks, ompi_datatype_t* type) {
   at->counts = counts;
   at->displacements = displacements;
   at->unit = type->super.size;
@@ -148,45 +94,6 @@ static char* scattered(struct hcoll_plan* plan, struct hcoll_side* side, sumac_b
   side->packed_at = reserve(plan, sizeof(int) * (size_t)blocks + LINE + elements * at->unit);
   side->is_packed = true;
   return NULL;
-}
-
-enum hcoll_planned hcoll_plan_allgatherv(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
-                                         ompi_datatype_t* sdtype, void* rbuf, const int* rcounts, const int* displs,
-                                         ompi_datatype_t* rdtype) {
-  begin(plan, SUMAC_COLL_ALLGATHERV);
-  size_t own = (size_t)rcounts[module->rank] * rdtype->super.size;
-  plan->call.out = scattered(plan, &plan->receive, &plan->call.out_blocks, rbuf, rcounts, displs, module->size, rdtype);
-  if (MPI_IN_PLACE != sbuf) {
-    plan->call.in = 0 == own ? nothing : row(plan, &plan->send, sbuf, (size_t)scount, sdtype, own);
-    return HCOLL_PLANNED;
-  }
-  plan->in_place = true;
-  plan->call.in = plan->call.out;
-  if (plan->receive.is_packed) {
-    plan->send = plan->receive; /* all blocks: those of others are packed in vain, and received over */
-  }
-  return HCOLL_PLANNED;
-}
-
-enum hcoll_planned hcoll_plan_alltoallv(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf,
-                                        const int* scounts, const int* sdispls, ompi_datatype_t* sdtype, void* rbuf,
-                                        const int* rcounts, const int* rdispls, ompi_datatype_t* rdtype) {
-  begin(plan, SUMAC_COLL_ALLTOALLV);
-  int size = module->size;
-  plan->call.out = scattered(plan, &plan->receive, &plan->call.out_blocks, rbuf, rcounts, rdispls, size, rdtype);
-  if (MPI_IN_PLACE != sbuf) {
-    plan->call.in = scattered(plan, &plan->send, &plan->call.in_blocks, sbuf, scounts, sdispls, size, sdtype);
-    if (!plan->send.is_packed && (NULL == plan->call.in || plan->call.in == plan->call.out)) {
-      plan->call.in = nothing; /* legal only where nothing is sent */
-    }
-    return HCOLL_PLANNED;
-  }
-  plan->call.in = plan->call.out;
-  plan->call.in_blocks = plan->call.out_blocks;
-  if (plan->receive.is_packed) {
-    plan->send = plan->receive;
-  }
-  return HCOLL_PLANNED;
 }
 
 char* hcoll_plan_packed(const struct hcoll_plan* plan, const struct hcoll_side* side) {

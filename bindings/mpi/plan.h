@@ -34,26 +34,26 @@ enum hcoll_planned {
   HCOLL_NOT_OURS /* the next module's, at all ranks alike */
 };
 
-/* One per collective: everything but `comm`, as MPI gives it. */
-enum hcoll_planned hcoll_plan_barrier(hcoll_module_t* module, struct hcoll_plan* plan);
-enum hcoll_planned hcoll_plan_allreduce(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, void* rbuf,
+/* What the functions of collectives/ make a plan of. */
+
+/** An empty plan. */
+void hcoll_plan_begin(struct hcoll_plan* plan, enum sumac_coll coll);
+/** The whole plan of a collective that reduces. */
+enum hcoll_planned hcoll_plan_reduction(struct hcoll_plan* plan, enum sumac_coll coll, const void* sbuf, void* rbuf,
                                         int count, ompi_datatype_t* dtype, ompi_op_t* op);
-enum hcoll_planned hcoll_plan_reduce(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, void* rbuf,
-                                     int count, ompi_datatype_t* dtype, ompi_op_t* op, int root);
-enum hcoll_planned hcoll_plan_reduce_scatter_block(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf,
-                                                   void* rbuf, int rcount, ompi_datatype_t* dtype, ompi_op_t* op);
-enum hcoll_planned hcoll_plan_bcast(hcoll_module_t* module, struct hcoll_plan* plan, void* buffer, int count,
-                                    ompi_datatype_t* dtype, int root);
-enum hcoll_planned hcoll_plan_allgather(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
-                                        ompi_datatype_t* sdtype, void* rbuf, int rcount, ompi_datatype_t* rdtype);
-enum hcoll_planned hcoll_plan_allgatherv(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
-                                         ompi_datatype_t* sdtype, void* rbuf, const int* rcounts, const int* displs,
-                                         ompi_datatype_t* rdtype);
-enum hcoll_planned hcoll_plan_alltoall(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
-                                       ompi_datatype_t* sdtype, void* rbuf, int rcount, ompi_datatype_t* rdtype);
-enum hcoll_planned hcoll_plan_alltoallv(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf,
-                                        const int* scounts, const int* sdispls, ompi_datatype_t* sdtype, void* rbuf,
-                                        const int* rcounts, const int* rdispls, ompi_datatype_t* rdtype);
+/** The rest of the plan where both sides have blocks of one size: `sblocks` of them are sent and as many received as there are ranks; in place,
+ *  what is sent begins with the block `own` of rbuf. */
+enum hcoll_planned hcoll_plan_equal_blocks(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf,
+                                           int scount, ompi_datatype_t* sdtype, int sblocks, void* rbuf, int rcount,
+                                           ompi_datatype_t* rdtype, int own);
+/** `count` elements of `bytes` bytes together, one behind the other. Returns where the data lies; NULL: `side` is packed. */
+char* hcoll_plan_row(struct hcoll_plan* plan, struct hcoll_side* side, const void* user, size_t count,
+                     ompi_datatype_t* type, size_t bytes);
+/** Blocks with counts and displacements of their own, which `at` gets. Returns as hcoll_plan_row(). */
+char* hcoll_plan_blocks(struct hcoll_plan* plan, struct hcoll_side* side, sumac_blocks_t* at, const void* user,
+                        const int* counts, const int* displacements, int blocks, ompi_datatype_t* type);
+/** The `in` of a rank that sends nothing: to a team NULL, or `in` equal to `out`, means in place. */
+extern const char hcoll_plan_no_data[1];
 
 /** True where there is something to pack or unpack: then memory is to be given before anything else is done. */
 static inline bool hcoll_plan_packs(const struct hcoll_plan* plan) { return 0 != plan->memory_bytes; }

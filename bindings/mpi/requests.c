@@ -85,7 +85,7 @@ static int request_free(ompi_request_t** request_p) {
   return OMPI_SUCCESS;
 }
 
-/* MPI_Start, of requests that persistent.c has made. */
+/* MPI_Start, of requests that forms.c has made. */
 static int request_start(size_t count, ompi_request_t** requests) {
   for (size_t i = 0; i < count; ++i) {
     hcoll_request_t* request = (hcoll_request_t*)requests[i];

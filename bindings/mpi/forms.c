@@ -1,0 +1,132 @@
+#include "forms.h"
+
+#include <stdlib.h>
+
+#include "requests.h"
+
+/* A larger buffer is not kept for the next call. */
+#define SCRATCH_KEPT_MAX ((size_t)16 << 20)
+
+static void* scratch_of(hcoll_module_t* module, size_t bytes) {
+  if (module->scratch_bytes < bytes) {
+    void* grown = aligned_alloc(64, bytes);
+    if (NULL == grown) {
+      return NULL;
+    }
+    free(module->scratch);
+    module->scratch = grown;
+    module->scratch_bytes = bytes;
+  }
+  return module->scratch;
+}
+
+static void trim_scratch(hcoll_module_t* module) {
+  if (module->scratch_bytes > SCRATCH_KEPT_MAX) {
+    free(module->scratch);
+    module->scratch = NULL;
+    module->scratch_bytes = 0;
+  }
+}
+
+/* A reduction with a user's operation or a derived type. */
+static int leave_to_next(hcoll_module_t* module, const struct hcoll_plan* plan) {
+  hcoll_count_passed(module, plan->call.coll, HCOLL_WHY_FUNCTION);
+  return HCOLL_TO_NEXT;
+}
+
+static int refuse_size(const struct hcoll_plan* plan) {
+  HCOLL_SAY("%s: more than %d elements of a type with gaps in one call: use fewer elements, or a type without gaps",
+            sumac_coll_name(plan->call.coll), INT_MAX);
+  return OMPI_ERR_NOT_SUPPORTED;
+}
+
+int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan) {
+  if (HCOLL_NOTHING == planned) {
+    return MPI_SUCCESS;
+  }
+  if (HCOLL_NOT_OURS == planned) {
+    return leave_to_next(module, plan);
+  }
+  if (plan->is_too_large) {
+    return refuse_size(plan);
+  }
+  void* memory = scratch_of(module, plan->memory_bytes);
+  if (NULL == memory) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  hcoll_plan_use(plan, memory);
+  hcoll_plan_pack(plan);
+  int rc = hcoll_run_call(module, &plan->call);
+  if (MPI_SUCCESS == rc) {
+    hcoll_plan_unpack(plan);
+  }
+  trim_scratch(module);
+  return rc;
+}
+
+int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
+               ompi_request_t** request_p) {
+  hcoll_lane_t* lane = &module->ordinary;
+  if (HCOLL_NOTHING == planned) {
+    *request_p = &ompi_request_empty;
+    return MPI_SUCCESS;
+  }
+  if (HCOLL_NOT_OURS == planned) {
+    return leave_to_next(module, plan);
+  }
+  if (plan->is_too_large) {
+    return refuse_size(plan);
+  }
+  hcoll_request_t* request = hcoll_request_make(lane, plan, false);
+  if (NULL == request) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  request->super.super.req_state = OMPI_REQUEST_ACTIVE;
+  hcoll_plan_pack(&request->plan);
+  *request_p = &request->super.super;
+  hcoll_progress_enter(lane);
+  int status = sumac_team_post(lane->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
+  if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
+    hcoll_progress_kick(lane);
+    return MPI_SUCCESS;
+  }
+  hcoll_progress_leave(lane);
+  hcoll_request_drop(request);
+  *request_p = MPI_REQUEST_NULL;
+  return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : hcoll_failed(lane, plan->call.coll, status);
+}
+
+static int make_in(hcoll_lane_t* lane, const struct hcoll_plan* plan, ompi_request_t** request_p) {
+  hcoll_request_t* request = hcoll_request_make(lane, plan, true);
+  if (NULL == request) {
+    hcoll_lane_give(lane);
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  int status = sumac_op_create(lane->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
+  if (SUMAC_TEAM_OK == status) {
+    *request_p = &request->super.super;
+    return MPI_SUCCESS;
+  }
+  hcoll_request_drop(request);
+  return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : hcoll_failed(lane, plan->call.coll, status);
+}
+
+int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
+               ompi_request_t** request_p) {
+  if (HCOLL_NOTHING == planned) {
+    return ompi_request_persistent_noop_create(request_p);
+  }
+  if (HCOLL_NOT_OURS == planned) {
+    return leave_to_next(module, plan);
+  }
+  if (plan->is_too_large) {
+    return refuse_size(plan);
+  }
+  int rc;
+  hcoll_lane_t* lane = hcoll_lane_take(module, &rc);
+  if (NULL != lane) {
+    return make_in(lane, plan, request_p);
+  }
+  hcoll_count_passed(module, plan->call.coll, HCOLL_WHY_ORDER);
+  return OMPI_SUCCESS == rc ? HCOLL_TO_NEXT : rc;
+}

@@ -1,0 +1,67 @@
+/* The three forms of every collective. A function of MPI's asks first whether the team may have the call, then gives it the plan:
+ *
+ *   blocking      hcoll_attached(), hcoll_run()
+ *   nonblocking   hcoll_may_post(), hcoll_post()
+ *   persistent    hcoll_attached(), hcoll_make()
+ *
+ * Each of them returns HCOLL_TO_TEAM (go on), HCOLL_TO_NEXT (call the next module) or the code that MPI is to return. */
+#ifndef SUMAC_MPI_FORMS_H
+#define SUMAC_MPI_FORMS_H
+
+#include <limits.h>
+
+#include "plan.h"
+
+/* No code of MPI has one of these values. */
+enum { HCOLL_TO_NEXT = INT_MIN, HCOLL_TO_TEAM };
+
+/** Makes the team if this is the communicator's first collective. */
+static inline int hcoll_attached(hcoll_module_t* module, enum sumac_coll coll) {
+  int rc;
+  if (OPAL_LIKELY(hcoll_attach(module, &rc))) {
+    return HCOLL_TO_TEAM;
+  }
+  if (OMPI_SUCCESS != rc) {
+    return rc;
+  }
+  hcoll_count_passed(module, coll, HCOLL_WHY_NO_TEAM);
+  return HCOLL_TO_NEXT;
+}
+
+/** Never makes a team: the first collective waits for all ranks, which a nonblocking one must not. */
+static inline int hcoll_may_post(hcoll_module_t* module, enum sumac_coll coll) {
+  if (OPAL_LIKELY(HCOLL_TEAM == module->state)) {
+    return HCOLL_TO_TEAM;
+  }
+  hcoll_count_passed(module, coll, HCOLL_FRESH == module->state ? HCOLL_WHY_EARLY : HCOLL_WHY_NO_TEAM);
+  return HCOLL_TO_NEXT;
+}
+
+/** A call without a plan: nothing of it can be packed. */
+static inline int hcoll_run_call(hcoll_module_t* module, const sumac_call_t* call) {
+  int status = sumac_team_run(module->ordinary.team, call);
+  if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
+    return MPI_SUCCESS;
+  }
+  return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : hcoll_failed(&module->ordinary, call->coll, status);
+}
+
+/** The rest of hcoll_run(): a side is packed, or there is nothing to run. */
+int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan);
+
+static inline int hcoll_run(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan) {
+  if (OPAL_UNLIKELY(HCOLL_PLANNED != planned || hcoll_plan_packs(plan))) {
+    return hcoll_run_packed(module, planned, plan);
+  }
+  return hcoll_run_call(module, &plan->call);
+}
+
+/** Posted to the team, and moved by MPI's progress or the progress thread. `*request_p` is set on MPI_SUCCESS. */
+int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
+               ompi_request_t** request_p);
+
+/** An operation that MPI_Start starts again and again, in a lane of its own (lanes.c). `*request_p` is set on MPI_SUCCESS. */
+int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
+               ompi_request_t** request_p);
+
+#endif
