@@ -11,8 +11,6 @@
 #include "ompi/mca/pml/pml.h"
 #include "tree.h"
 
-_Static_assert(SUMAC_TREE_KINDS == SUMAC_COLLS, "the tree's limits are by kind");
-
 struct across {
   hcoll_module_t* module;
   ompi_communicator_t* leaders_comm; /* at leaders, where not every rank is one */
@@ -303,7 +301,7 @@ static int open_tree(struct across* across, bool leads) {
     return rc;
   }
   if (agreed[0] >= 0) {
-    across->tree = sumac_tree_open(across->group, agreed + 1);
+    across->tree = sumac_tree_open(across->group, agreed + 1, SUMAC_COLLS);
     if (NULL == across->tree) {
       return OMPI_ERR_OUT_OF_RESOURCE;
     }

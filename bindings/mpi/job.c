@@ -230,7 +230,7 @@ int hcoll_group_make(struct hcoll_group_oob* oob, struct sharp_coll_comm** group
 
 void hcoll_group_limits(struct sharp_coll_comm* group, int64_t* limits) {
   const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
-  sumac_tree_limits(group, limits);
+  sumac_tree_limits(group, limits, SUMAC_COLLS);
   for (int coll = 0; HCOLL_FORCE_ALL == settings->level && coll < SUMAC_COLLS; ++coll) {
     limits[coll] = limits[coll] < 0 ? limits[coll] : INT64_MAX;
   }

@@ -8,22 +8,20 @@ using sumac::client::Comm;
 using sumac::client::TreeAcross;
 using sumac::client::TreeLimits;
 
-static_assert(SUMAC_TREE_KINDS == sumac::coll::kKinds);
-
-void sumac_tree_limits(struct sharp_coll_comm* group, int64_t limits[SUMAC_TREE_KINDS]) {
+void sumac_tree_limits(struct sharp_coll_comm* group, int64_t* limits, size_t kinds) {
   TreeLimits found{};
   if (const Comm* comm = sumac::client::comm_of(group)) {
     auto guard = comm->context().lock();
     found = sumac::client::tree_limits(*comm);
   }
-  std::ranges::copy(found, limits);
+  std::copy_n(found.begin(), std::min(kinds, found.size()), limits);
 }
 
-sumac_tree_t* sumac_tree_open(struct sharp_coll_comm* group, const int64_t limits[SUMAC_TREE_KINDS]) {
+sumac_tree_t* sumac_tree_open(struct sharp_coll_comm* group, const int64_t* limits, size_t kinds) {
   Comm* comm = sumac::client::comm_of(group);
   if (comm == nullptr && group != nullptr) return nullptr;
-  TreeLimits agreed;
-  std::copy_n(limits, agreed.size(), agreed.begin());
+  TreeLimits agreed{};
+  std::copy_n(limits, std::min(kinds, agreed.size()), agreed.begin());
   sumac::coll::Across* made = new (std::nothrow) TreeAcross(comm, agreed);
   return reinterpret_cast<sumac_tree_t*>(made);
 }

@@ -42,6 +42,8 @@ struct Collective {
   bool has_root = false;      ///< A rank that alone gives, or alone keeps.
   bool waits_for_all = true;  ///< No rank comes out before every rank has come in.
   bool has_levels = false;    ///< Shared memory can do it socket by socket.
+  bool is_pairwise =
+      false;  ///< Two ranks may have a block for each other that no third one sees: across hosts an alltoallv.
   std::uint8_t wire = 0;  ///< The number of wire::Coll that the tree does it by; 0: the tree has no such collective.
 };
 
@@ -53,8 +55,8 @@ inline constexpr std::array<Collective, kKinds> kCollectives{{
     {.kind = Kind::bcast, .name = "bcast", .variable = "BCAST", .gives = Share::vector, .keeps = Share::vector, .has_root = true, .waits_for_all = false, .has_levels = true, .wire = 4},
     {.kind = Kind::allgather, .name = "allgather", .variable = "ALLGATHER", .gives = Share::block, .keeps = Share::blocks, .wire = 6},
     {.kind = Kind::allgatherv, .name = "allgatherv", .variable = "ALLGATHERV", .gives = Share::own_of_sized, .keeps = Share::sized_blocks, .wire = 6},
-    {.kind = Kind::alltoall, .name = "alltoall", .variable = "ALLTOALL", .gives = Share::blocks, .keeps = Share::blocks},
-    {.kind = Kind::alltoallv, .name = "alltoallv", .variable = "ALLTOALLV", .gives = Share::sized_blocks, .keeps = Share::sized_blocks},
+    {.kind = Kind::alltoall, .name = "alltoall", .variable = "ALLTOALL", .gives = Share::blocks, .keeps = Share::blocks, .is_pairwise = true},
+    {.kind = Kind::alltoallv, .name = "alltoallv", .variable = "ALLTOALLV", .gives = Share::sized_blocks, .keeps = Share::sized_blocks, .is_pairwise = true},
     {.kind = Kind::reduce_scatter_block, .name = "reduce_scatter_block", .variable = "REDUCE_SCATTER_BLOCK", .gives = Share::blocks, .keeps = Share::block, .reduces = true, .wire = 5},
 }};
 // clang-format on
@@ -68,10 +70,17 @@ constexpr std::string_view to_string(Kind kind) noexcept {
   return index_of(kind) < kCollectives.size() ? collective(kind).name : "?";
 }
 
-/// True where Operation::bytes says how much data there is; the sized forms say it in their blocks.
+/// True where `from` has a block for `to` in a pairwise collective: without a root every rank for every rank, itself included.
+constexpr bool has_block(Kind kind, int root, int from, int to) noexcept {
+  const Collective& row = collective(kind);
+  const bool root_keeps = row.keeps == Share::blocks || row.keeps == Share::sized_blocks;
+  return !row.has_root || (root_keeps ? to : from) == root;
+}
+
+/// True where Operation::bytes says how much data there is, the same at every member. The v-forms say it in their blocks.
 constexpr bool has_size(Kind kind) noexcept {
   const auto& row = collective(kind);
-  return row.keeps != Share::nothing && row.keeps != Share::sized_blocks;
+  return row.keeps != Share::nothing && row.gives != Share::sized_blocks && row.keeps != Share::sized_blocks;
 }
 
 }  // namespace sumac::coll

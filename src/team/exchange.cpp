@@ -24,31 +24,36 @@ Exchange::Exchange(const Layout& layout, std::size_t limit)
   begins_.push_back(remote_.size());
 }
 
-std::size_t Exchange::to_bytes(int rank) const {
-  if (!is_v_) return operation_->bytes;
-  const coll::Blocks& blocks = in_place_ ? operation_->out_blocks : operation_->in_blocks;
-  return static_cast<std::size_t>(blocks.counts[rank]) * blocks.unit;
+std::size_t Exchange::unit_of(const Side& side) const {
+  return side.share == coll::Share::sized_blocks ? side.blocks.unit : operation_->bytes;
 }
 
-std::size_t Exchange::from_bytes(int rank) const {
-  return is_v_ ? static_cast<std::size_t>(operation_->out_blocks.counts[rank]) * operation_->out_blocks.unit
-               : operation_->bytes;
+std::size_t Exchange::block_bytes(const Side& side, int rank) const {
+  return side.share == coll::Share::sized_blocks ? side.blocks.bytes(rank) : operation_->bytes;
 }
 
-const std::byte* Exchange::to(int rank) const {
-  if (in_place_) return from(rank);
-  const auto* in = static_cast<const std::byte*>(operation_->in);
-  if (!is_v_) return in + static_cast<std::size_t>(rank) * operation_->bytes;
-  return in + static_cast<std::ptrdiff_t>(operation_->in_blocks.displacements[rank]) *
-                  static_cast<std::ptrdiff_t>(operation_->in_blocks.unit);
+std::byte* Exchange::block_at(const Side& side, int rank) const {
+  switch (side.share) {
+    case coll::Share::sized_blocks: return side.data + side.blocks.offset(rank);
+    case coll::Share::blocks: return side.data + static_cast<std::size_t>(rank) * operation_->bytes;
+    default: return side.data;
+  }
 }
 
-std::byte* Exchange::from(int rank) const {
-  auto* out = static_cast<std::byte*>(operation_->out);
-  if (!is_v_) return out + static_cast<std::size_t>(rank) * operation_->bytes;
-  return out + static_cast<std::ptrdiff_t>(operation_->out_blocks.displacements[rank]) *
-                   static_cast<std::ptrdiff_t>(operation_->out_blocks.unit);
+std::size_t Exchange::put_block(Row& row, std::size_t i, const Side& side, int rank) const {
+  const bool is_sized = side.share == coll::Share::sized_blocks;
+  row.counts[i] = is_sized ? side.blocks.counts[rank] : 1;
+  row.displacements[i] = is_sized ? side.blocks.displacements[rank] : side.share == coll::Share::blocks ? rank : 0;
+  return block_bytes(side, rank);
 }
+
+std::size_t Exchange::to_bytes(int rank) const { return sends_to(rank) ? block_bytes(send_, rank) : 0; }
+
+std::size_t Exchange::from_bytes(int rank) const { return gets_from(rank) ? block_bytes(get_, rank) : 0; }
+
+const std::byte* Exchange::to(int rank) const { return block_at(send_, rank); }
+
+std::byte* Exchange::from(int rank) const { return block_at(get_, rank); }
 
 std::size_t Exchange::sum(const std::uint32_t* sizes, std::size_t count) {
   std::size_t total = 0;
@@ -57,9 +62,13 @@ std::size_t Exchange::sum(const std::uint32_t* sizes, std::size_t count) {
 }
 
 void Exchange::begin(const coll::Operation& operation) {
+  const coll::Collective& row = coll::collective(operation.kind);
   operation_ = &operation;
-  is_v_ = operation.kind == coll::Kind::alltoallv;
-  in_place_ = operation.in == nullptr || operation.in == operation.out;
+  is_v_ = !coll::has_size(operation.kind);
+  keeps_own_ = operation.in_place() && (!row.has_root || operation.root == layout_.rank);
+  get_ = {static_cast<std::byte*>(operation.out), row.keeps, operation.out_blocks};
+  send_ = {static_cast<std::byte*>(const_cast<void*>(operation.in)), row.gives, operation.in_blocks};
+  if (keeps_own_ && !row.has_root) send_ = get_;  // what arrives replaces what is sent
   note_sizes();
   if (!layout_.island_part) {  // alone on its island: nothing comes before the way across
     pack();
@@ -67,13 +76,22 @@ void Exchange::begin(const coll::Operation& operation) {
   }
 }
 
+/// Of the v-forms a rank knows its own row only; the others come with Errand::counts.
 void Exchange::note_sizes() {
-  sizes_.resize((is_v_ ? members_ : 1) * 2 * remote_.size());
-  std::uint32_t* const own = sizes_.data() + row_of(me_);
+  rows_ = is_v_ || coll::collective(operation_->kind).has_root ? members_ : 1;
+  sizes_.resize(rows_ * 2 * remote_.size());
+  if (is_v_ || rows_ == 1) return note_sizes_of(layout_.rank, sizes_.data() + row_of(me_));
+  for (std::size_t m = 0; m < members_; ++m) note_sizes_of(layout_.island_members()[m], sizes_.data() + row_of(m));
+}
+
+void Exchange::note_sizes_of(int rank, std::uint32_t* row) const {
+  const auto put = [&](std::size_t at, bool has, const Side& side, int other) {
+    const std::size_t bytes = has ? block_bytes(side, other) : 0;
+    row[at] = static_cast<std::uint32_t>(bytes <= limit_ ? bytes : 0);
+  };
   for (std::size_t k = 0; k < remote_.size(); ++k) {
-    const std::size_t there = to_bytes(remote_[k]), back = from_bytes(remote_[k]);
-    own[k] = static_cast<std::uint32_t>(there <= limit_ ? there : 0);
-    own[remote_.size() + k] = static_cast<std::uint32_t>(back <= limit_ ? back : 0);
+    put(k, coll::has_block(operation_->kind, operation_->root, rank, remote_[k]), send_, remote_[k]);
+    put(remote_.size() + k, coll::has_block(operation_->kind, operation_->root, remote_[k], rank), get_, remote_[k]);
   }
 }
 
@@ -88,12 +106,17 @@ void Exchange::pack() {
 }
 
 void Exchange::copy_own() {
-  if (!in_place_) copy(from(layout_.rank), to(layout_.rank), to_bytes(layout_.rank));
+  if (keeps_own_ || !sends_to(layout_.rank)) return;
+  copy(from(layout_.rank), to(layout_.rank), to_bytes(layout_.rank));
 }
 
-/// Of an alltoallv whose blocks are all above the limit only the local ones are left.
+/// Known alike on the island: by the root's rank, and by the sizes of all members' blocks.
 bool Exchange::needs(const Phase& phase) const {
-  if (!is_v_ || (phase.errand != Errand::gather && phase.errand != Errand::deal)) return true;
+  const bool has_root = coll::collective(operation_->kind).has_root;
+  if (phase.errand == Errand::counts) return true;
+  if (phase.errand == Errand::local)
+    return !has_root || layout_.island_of[static_cast<std::size_t>(operation_->root)] == layout_.island();
+  if (!is_v_ && !has_root) return true;
   for (std::size_t m = 0; m < members_; ++m)
     if (sum(phase.errand == Errand::gather ? sends(m) : gets(m), remote_.size()) != 0) return true;
   return false;
@@ -113,7 +136,7 @@ void Exchange::fill(const Phase& phase, std::size_t, coll::Operation& operation)
     case Errand::local: fill_local(operation); break;
     default: fill_deal(operation); break;
   }
-  // Who sends or gets nothing still needs two different addresses: the same one would mean "in place".
+  // A rank that sends or gets nothing still needs two different addresses: one address for both would mean "in place".
   if (operation.in == nullptr && phase.errand != Errand::local) operation.in = nothing_;
   if (operation.out == nullptr) operation.out = nothing_ + 1;
   if (phase.errand != Errand::local) {
@@ -140,20 +163,20 @@ void Exchange::fill_gather(coll::Operation& operation) {
 }
 
 void Exchange::fill_local(coll::Operation& operation) {
-  operation.in = in_place_ ? nullptr : operation_->in;
-  operation.out = operation_->out;
+  const bool replaces = keeps_own_ && !coll::collective(operation_->kind).has_root;
+  operation.in = replaces ? nullptr : send_.data;
+  operation.out = get_.data;
   const auto& members = layout_.island_members();
   for (std::size_t m = 0; m < members_; ++m) {
-    const auto r = static_cast<std::size_t>(members[m]);
-    in_row_.counts[m] = is_v_ && !in_place_ ? operation_->in_blocks.counts[r] : 1;
-    in_row_.displacements[m] = is_v_ && !in_place_ ? operation_->in_blocks.displacements[r] : members[m];
-    out_row_.counts[m] = is_v_ ? operation_->out_blocks.counts[r] : 1;
-    out_row_.displacements[m] = is_v_ ? operation_->out_blocks.displacements[r] : members[m];
+    const bool moves = replaces || m != me_ || !keeps_own_;
+    if (moves && sends_to(members[m])) put_block(in_row_, m, send_, members[m]);
+    if (moves && gets_from(members[m])) put_block(out_row_, m, get_, members[m]);
   }
   operation.in_blocks = in_row_.blocks();
   operation.out_blocks = out_row_.blocks();
-  operation.in_blocks.unit = is_v_ ? operation_->in_blocks.unit : operation_->bytes;
-  operation.out_blocks.unit = is_v_ ? operation_->out_blocks.unit : operation_->bytes;
+  operation.in_blocks.unit = unit_of(send_);
+  operation.out_blocks.unit = unit_of(get_);
+  if (!replaces && (operation.in == nullptr || operation.in == operation.out)) operation.in = nothing_;
 }
 
 void Exchange::fill_deal(coll::Operation& operation) {
@@ -237,33 +260,21 @@ void Exchange::finish() {
 bool Exchange::fill_direct(coll::Operation& operation) {
   if (!is_v_) return false;
   const auto size = static_cast<std::size_t>(layout_.size);
-  bool any = false;
-  std::size_t leaves = 0;
+  std::size_t leaves = 0, comes = 0;
   direct_in_.reset(size);
   direct_out_.reset(size);
   for (const int rank : remote_) {
     const auto r = static_cast<std::size_t>(rank);
-    const coll::Blocks& blocks = in_place_ ? operation_->out_blocks : operation_->in_blocks;
-    if (to_bytes(rank) > limit_) {
-      direct_in_.counts[r] = blocks.counts[r];
-      direct_in_.displacements[r] = blocks.displacements[r];
-      leaves += to_bytes(rank);
-      any = true;
-    }
-    if (from_bytes(rank) > limit_) {
-      direct_out_.counts[r] = operation_->out_blocks.counts[r];
-      direct_out_.displacements[r] = operation_->out_blocks.displacements[r];
-      any = true;
-    }
+    if (to_bytes(rank) > limit_) leaves += put_block(direct_in_, r, send_, rank);
+    if (from_bytes(rank) > limit_) comes += put_block(direct_out_, r, get_, rank);
   }
-  if (!any) return false;
+  if (leaves + comes == 0) return false;
   operation.kind = coll::Kind::alltoallv;
-  operation.in = operation_->in;
-  operation.out = operation_->out;
-  operation.in_blocks = {direct_in_.counts.data(), direct_in_.displacements.data(),
-                         in_place_ ? operation_->out_blocks.unit : operation_->in_blocks.unit};
-  operation.out_blocks = {direct_out_.counts.data(), direct_out_.displacements.data(), operation_->out_blocks.unit};
-  if (!in_place_) return true;
+  operation.in = send_.data;
+  operation.out = get_.data;
+  operation.in_blocks = {direct_in_.counts.data(), direct_in_.displacements.data(), unit_of(send_)};
+  operation.out_blocks = {direct_out_.counts.data(), direct_out_.displacements.data(), unit_of(get_)};
+  if (send_.data != get_.data) return true;
   std::byte* const copies = direct_.need(leaves);
   int at = 0;
   for (const int rank : remote_) {

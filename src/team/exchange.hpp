@@ -1,6 +1,7 @@
 #pragma once
-// Alltoall(v) over several islands. P ranks of which n share an island would send n x (P - n) messages from each host;
-// here the leader collects what its island has for the others and sends one message to each of them:
+// Pairwise collectives over several islands: an alltoall(v), of which one with a root has a single row or column. P ranks of which n
+// share an island would send n x (P - n) messages from each host; here the leader collects what its island has for the others
+// and sends one message to each of them:
 //
 //   counts   (v)  every member tells its row of sizes, for what it sends and for what it gets: the leader has to know, and the
 //                 others must know whether there is anything to gather or to deal at all
@@ -11,7 +12,7 @@
 //   deal          leader -> member: what all remote ranks have for it
 //
 // Each byte is copied four times more, which only small blocks repay. So a block above the limit goes directly from rank
-// to rank: of an alltoall all or none, of an alltoallv each by itself, for the two ranks concerned both know its size. No
+// to rank: where blocks are equal all or none, of a v-form each by itself, for the two ranks concerned both know its size. No
 // rank has to know what the others exchange, and no message is spent on agreeing.
 #include <cstdint>
 
@@ -34,17 +35,32 @@ class Exchange final : public Parcels {
   bool fill_direct(coll::Operation& operation);
 
  private:
+  /// Blocks of the operation's user, for each rank of the team.
+  struct Side {
+    std::byte* data = nullptr;
+    coll::Share share{};
+    coll::Blocks blocks{};
+  };
+
+  bool sends_to(int rank) const { return coll::has_block(operation_->kind, operation_->root, layout_.rank, rank); }
+  bool gets_from(int rank) const { return coll::has_block(operation_->kind, operation_->root, rank, layout_.rank); }
+  std::size_t block_bytes(const Side& side, int rank) const;
+  std::byte* block_at(const Side& side, int rank) const;
+  /// The i-th block of a row is the one for, or from, `rank`: as the user counts it.
+  std::size_t put_block(Row& row, std::size_t i, const Side& side, int rank) const;
+  std::size_t unit_of(const Side& side) const;
   std::size_t to_bytes(int rank) const;
   std::size_t from_bytes(int rank) const;
   const std::byte* to(int rank) const;
   std::byte* from(int rank) const;
   void note_sizes();
+  void note_sizes_of(int rank, std::uint32_t* row) const;
   void pack();
   void copy_own();
   /// Sizes of member m's blocks for, or from, the remote ranks.
   const std::uint32_t* sends(std::size_t m) const { return sizes_.data() + row_of(m); }
   const std::uint32_t* gets(std::size_t m) const { return sends(m) + remote_.size(); }
-  std::size_t row_of(std::size_t m) const { return is_v_ ? m * 2 * remote_.size() : 0; }
+  std::size_t row_of(std::size_t m) const { return rows_ > 1 ? m * 2 * remote_.size() : 0; }
   static std::size_t sum(const std::uint32_t* sizes, std::size_t count);
   void fill_gather(coll::Operation& operation);
   void fill_local(coll::Operation& operation);
@@ -57,9 +73,12 @@ class Exchange final : public Parcels {
   std::size_t members_, me_;
 
   const coll::Operation* operation_ = nullptr;
-  bool is_v_ = false, in_place_ = false;
-  /// Row of what is sent, row of what is got; alltoallv: of each member.
+  bool is_v_ = false;
+  bool keeps_own_ = false;  ///< In place: this rank's own block is where it belongs.
+  Side send_, get_;
+  /// Row of what is sent, row of what is got, of each member; a single one where all members have the same.
   std::vector<std::uint32_t> sizes_;
+  std::size_t rows_ = 1;
   Row in_row_, out_row_;  ///< Of the phase in hand.
   Row leaves_, comes_;    ///< Of the leaders' collective, that other phases overlap.
   Row direct_in_, direct_out_;

@@ -54,7 +54,7 @@ Inside inside_of(const sumac_team_t& team, Kind kind, std::size_t bytes, const C
   auto part = kind;
   if (choice.way != Way::host) {
     if (part == Kind::allgather) part = Kind::allgatherv;
-    if (part == Kind::alltoall) part = Kind::alltoallv;
+    if (sumac::coll::collective(part).is_pairwise) part = Kind::alltoallv;
     if (part == Kind::reduce_scatter_block) bytes *= static_cast<std::size_t>(team.layout.size);
     if (part == Kind::allreduce || part == Kind::barrier || part == Kind::reduce_scatter_block) part = Kind::reduce;
     bytes = std::min<std::size_t>(bytes, team.options->options.chunk.count);

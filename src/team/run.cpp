@@ -47,7 +47,7 @@ void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice
     begin_gather();
     return;
   }
-  if (kind == coll::Kind::alltoall || kind == coll::Kind::alltoallv || kind == coll::Kind::reduce_scatter_block) {
+  if (coll::collective(kind).is_pairwise || kind == coll::Kind::reduce_scatter_block) {
     begin_parcels(choice);
     return;
   }
@@ -125,7 +125,7 @@ void Run::begin_gather() {
 void Run::begin_parcels(const Choice& choice) {
   const Layout& layout = team_->layout;
   if (operation_->kind != coll::Kind::reduce_scatter_block) {
-    plan_ = schedule_alltoall(layout, operation_->kind == coll::Kind::alltoallv);
+    plan_ = schedule_pairwise(layout, !coll::has_size(operation_->kind));
     if (!team_->exchange) team_->exchange = std::make_unique<Exchange>(layout, team_->shape.exchange_max);
     team_->exchange->begin(*operation_);
     parcels_ = team_->exchange.get();

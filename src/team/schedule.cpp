@@ -138,7 +138,7 @@ Schedule schedule_allgather(const Layout& layout) {
   return plan;
 }
 
-Schedule schedule_alltoall(const Layout& layout, bool with_counts) {
+Schedule schedule_pairwise(const Layout& layout, bool with_counts) {
   Schedule plan;
   if (layout.island_part) {
     if (with_counts) plan.before.add(errand(layout.island_part, coll::Kind::allgather, Errand::counts));

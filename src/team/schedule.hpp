@@ -23,10 +23,10 @@ namespace sumac::team {
 /// Where the bytes of a phase lie. `scratch` has room for the chunks in flight; `stage` for all blocks of an allgather.
 enum class Where : std::uint8_t { none, user_in, user_out, scratch, stage };
 
-/// What a phase of alltoall(v) or reduce_scatter_block moves; where its blocks lie is said by parcels.hpp.
+/// What a phase of a pairwise collective or of reduce_scatter_block moves; where its blocks lie is said by parcels.hpp.
 enum class Errand : std::uint8_t {
   none,
-  counts,  ///< alltoallv: all hear how much each member has for, and gets from, whom by the leader.
+  counts,  ///< The v-forms: all members learn how much each one sends to, and gets from, every rank by the leader.
   gather,  ///< What goes to other islands, to the leader.
   local,   ///< What stays on the island, from member to member.
   sum,     ///< The island's sum, to the leader.
@@ -75,9 +75,9 @@ Schedule schedule(const Layout& layout, coll::Kind kind, int root, bool by_steps
 /// Allgather and allgatherv over several islands: the island's blocks, then all islands' blocks, then all of it back.
 Schedule schedule_allgather(const Layout& layout);
 
-/// Alltoall and alltoallv (`with_counts`) over several islands: what leaves the island goes by its leader, one message for
+/// Pairwise collectives over several islands, `with_counts` the v-forms: what leaves the island goes by its leader, one message for
 /// each pair of islands, and meanwhile the island's own blocks change hands.
-Schedule schedule_alltoall(const Layout& layout, bool with_counts);
+Schedule schedule_pairwise(const Layout& layout, bool with_counts);
 
 /// Reduce_scatter_block over several islands: the island's sum, then either the sums change hands so that every leader
 /// adds up what its island is to get, or (`by_tree`) all leaders get the whole; then everybody's block from the leader.

@@ -5,8 +5,6 @@
 namespace sumac::team {
 namespace {
 
-bool is_exchange(coll::Kind kind) { return kind == coll::Kind::alltoall || kind == coll::Kind::alltoallv; }
-
 /// Level by level, and why or why not.
 std::pair<bool, Why> step_choice(const Shape& shape, const Question& question) {
   if (!shape.has_steps || !coll::collective(question.kind).has_levels || question.steps == Steps::never)
@@ -24,15 +22,15 @@ Choice choose(const Shape& shape, const Question& question) {
   if (question.disabled) return {Way::pass, false, Why::disabled};
   const auto [by_steps, why_steps] = step_choice(shape, question);
   if (shape.islands == 1) return {Way::host, by_steps, why_steps};
-  if (is_exchange(question.kind) && (shape.exchange_max == 0 || question.bytes > shape.exchange_max))
+  const bool is_pairwise = coll::collective(question.kind).is_pairwise;
+  if (is_pairwise && (shape.exchange_max == 0 || question.bytes > shape.exchange_max))
     return {Way::pass, false, Why::no_hierarchy};
   switch (question.across) {
     case Across::none: return {Way::pass, false, Why::no_across};
     case Across::tree: return {Way::tree, by_steps, Why::across_tree};
     case Across::next:
       if (shape.island_size_max == 1) return {Way::pass, false, Why::nothing_inside};
-      if (question.kind == coll::Kind::alltoall) return {Way::leaders, false, Why::by_leaders};
-      if (question.kind == coll::Kind::alltoallv) return {Way::leaders, false, Why::some_direct};
+      if (is_pairwise) return {Way::leaders, false, coll::has_size(question.kind) ? Why::by_leaders : Why::some_direct};
       return {Way::leaders, by_steps, Why::across_next};
   }
   return {Way::pass, false, Why::no_across};

@@ -26,9 +26,9 @@ enum class Why : std::uint8_t {
   across_tree,
   across_next,
   disabled,
-  by_leaders,    ///< alltoall over several hosts, blocks small enough for one message per pair of hosts.
-  some_direct,   ///< alltoallv: the same block by block.
-  no_hierarchy,  ///< alltoall over several hosts, large blocks: what leaders could save is less than what they add.
+  by_leaders,    ///< Pairwise over several hosts, blocks small enough for one message per pair of hosts.
+  some_direct,   ///< The v-forms: the same block by block.
+  no_hierarchy,  ///< Pairwise over several hosts, large blocks: what leaders could save is less than what they add.
   no_across,
   nothing_inside,  ///< One rank per island and MPI's own collective across: that is the next module.
   too_many_bytes,  ///< Counts that no int holds together.

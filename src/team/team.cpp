@@ -45,10 +45,11 @@ Across sumac_team::who_takes(Kind kind, std::size_t bytes, const Fold* fold) con
   // An allgather is started as an allgatherv, since islands have blocks of different sizes.
   const Kind started = kind == Kind::allgather ? Kind::allgatherv : kind;
   if (tree != nullptr && tree->takes(started, bytes, fold)) return Across::tree;
-  if (kind == Kind::alltoallv && !own_across->has_direct()) return Across::none;
+  const sumac::coll::Collective& row = sumac::coll::collective(kind);
+  if (row.is_pairwise && !has_size(kind) && !own_across->has_direct()) return Across::none;
   if (!own_across->takes(started, bytes, fold)) return Across::none;
   const std::size_t piece = options->options.chunk.count;
-  const bool goes_in_pieces = sumac::coll::collective(kind).gives == sumac::coll::Share::vector && bytes > piece;
+  const bool goes_in_pieces = row.gives == sumac::coll::Share::vector && bytes > piece;
   return tree != nullptr && goes_in_pieces && tree->takes(started, piece, fold) ? Across::tree : Across::next;
 }
 
@@ -63,7 +64,8 @@ Choice sumac_team::choose(Kind kind, std::size_t bytes, std::size_t across_bytes
 }
 
 Choice sumac_team::choose(const Operation& operation) const {
-  std::size_t bytes = operation.bytes, across_bytes = operation.bytes;
+  // A v-form's bytes are a rank's own.
+  std::size_t bytes = has_size(operation.kind) ? operation.bytes : 0, across_bytes = bytes;
   if (operation.kind == Kind::allgather || operation.kind == Kind::reduce_scatter_block)
     across_bytes = operation.bytes * static_cast<std::size_t>(layout.size);
   if (operation.kind == Kind::allgatherv) {
