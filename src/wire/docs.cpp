@@ -13,42 +13,43 @@ struct KindRow {
   std::string_view direction, payload, meaning;
 };
 constexpr KindRow kKinds[] = {
-    {AggKind::hello, "first", "HelloBody", "who connected: a client of a job, or a node"},
+    {AggKind::hello, "first", "HelloBody", "the peer that connected: a client of a job, or a node"},
     {AggKind::proof, "up", "ProofBody",
-     "answer to welcome: the child knows the key too; nothing but hello is believed before"},
+     "answer to welcome: the child knows the key too; before it a node accepts hello only"},
     {AggKind::name, "up", "NameBody", "behind proof: the name of the host or node that connected, for people"},
     {AggKind::open, "up", "OpenBody", "rank 0 of a communicator asks the tree's root for a group id"},
     {AggKind::join, "up", "JoinBody", "a member, or a node for all members below it, enters a group"},
     {AggKind::contribute, "up", "user data", "one number's data; barrier, close and leave carry none"},
-    {AggKind::supply, "up", "user data", "recovery: the whole result of a number that somebody has"},
-    {AggKind::skip, "up", "none", "recovery: somebody else supplies this number"},
-    {AggKind::trouble, "up", "TroubleBody", "a dead rank, or who disagreed and on what"},
+    {AggKind::supply, "up", "user data", "recovery: the whole result of a number that a member has"},
+    {AggKind::skip, "up", "none", "recovery: another member supplies this number"},
+    {AggKind::trouble, "up", "TroubleBody", "a dead rank, or two members that disagree and the field"},
     {AggKind::opened, "down", "OpenedBody", "the group id"},
     {AggKind::joined, "down", "JoinedBody", "the group stands: window and payload"},
-    {AggKind::refused, "both", "RefusedBody", "hello, open or join was refused; a node that refuses tells both sides"},
+    {AggKind::refused, "both", "RefusedBody",
+     "hello, open or join was refused; a node sends its refusal to both sides"},
     {AggKind::result, "down", "user data", "one number's result, for every member"},
-    {AggKind::verdict, "down", "TroubleBody", "first number that nobody completes, and why; ends the group"},
+    {AggKind::verdict, "down", "TroubleBody", "first number that nobody completes, and the reason; ends the group"},
     {AggKind::void_epoch, "down", "VoidBody", "this epoch is over"},
     {AggKind::welcome, "down", "WelcomeBody",
-     "answer to hello: the parent's id and version, and that it knows the key"},
+     "answer to hello: the parent's id and version, and its proof that it knows the key"},
     {AggKind::invited, "down", "InvitedBody",
-     "where the group's small results come by multicast as well; before joined"},
+     "the address at which the group's small results arrive by multicast as well; before joined"},
 };
 
 constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {
-    {HostKind::attach, "library: here I am"},
+    {HostKind::attach, "library: presents this process"},
     {HostKind::attached, "sharpd: this host's name"},
     {HostKind::job_begin, "library, rank 0: begin a job"},
     {HostKind::job_host, "library, rank 0: list of the job's hosts"},
-    {HostKind::job_granted, "sharpd: what was granted"},
+    {HostKind::job_granted, "sharpd: the grant"},
     {HostKind::job_tree, "sharpd: one of the trees granted; its nodes and leaves follow"},
     {HostKind::job_node, "sharpd: list of the tree's nodes"},
     {HostKind::job_leaf, "sharpd: list of leaf nodes, in the order of the hosts"},
-    {HostKind::job_refused, "sharpd: why not"},
+    {HostKind::job_refused, "sharpd: the reason of a refusal"},
     {HostKind::job_end, "library, rank 0: end the job"},
     {HostKind::job_ended, "sharpd: it is ended"},
     {HostKind::member,
-     "library: this process is a rank of the job; should it end without leave, the others hear that it died"},
+     "library: this process is a rank of the job; if it ends without leave, the other ranks learn of its death"},
     {HostKind::leave, "library: this process has left the job"},
 };
 
@@ -63,11 +64,11 @@ std::string wire_markdown() {
       "# Bytes on the wire\n\n"
       "Generated from `src/wire/*_layout.cpp` by the test `wire_test` (`SUMAC_WRITE_GOLDEN=1` writes it anew); don't "
       "edit. All numbers\n"
-      "are little-endian. What is said to be zero is checked to be zero. Who sends what when: "
-      "[protocol.md](protocol.md).\n\n"
+      "are little-endian. Receivers check that a field marked as zero is zero. [protocol.md](protocol.md) has "
+      "the order of the messages.\n\n"
       "# The aggregation protocol\n\nA message is an AggHeader and `payload_bytes` of payload: user data, or one of "
       "the bodies.\n\n"
-      "| kind | name | way | payload | meaning |\n|---|---|---|---|---|\n";
+      "| kind | name | direction | payload | meaning |\n|---|---|---|---|---|\n";
   for (const auto& row : kKinds)
     text += fmt::format("| {} | {} | {} | {} | {} |\n", static_cast<int>(row.kind), to_string(row.kind), row.direction,
                         row.payload, row.meaning);
@@ -94,13 +95,14 @@ std::string wire_markdown() {
   text += fmt::format(
       "\n# Multicast datagrams\n\nA `result` as on a link, header and payload, of at most {} bytes of payload, and "
       "behind it a tag of {} bytes: SipHash-2-4 of\nheader and payload under the key of `invited`, little-endian. "
-      "What has another tag, or is not such a result, is discarded.\n",
+      "A receiver discards a datagram with another tag, and one that is not such a result.\n",
       kMulticastPayloadMax, kTagBytes);
 
   text += fmt::format(
-      "\n# Client library and sharpd\n\nOver a unix SOCK_SEQPACKET socket, {} bytes each: a HostHeader, then one body "
-      "or as many entries of a\n"
-      "list as `entries` says, then zeros.\n\n| kind | name | meaning |\n|---|---|---|\n",
+      "\n# Client library and sharpd\n\nMessages of {} bytes travel over a unix SOCK_SEQPACKET socket: a HostHeader, "
+      "then "
+      "one body or as many\n"
+      "entries of a list as `entries` says, then zeros.\n\n| kind | name | meaning |\n|---|---|---|\n",
       kHostMessageBytes);
   for (const auto& [kind, meaning] : kHostKinds)
     text += fmt::format("| {} | {} | {} |\n", static_cast<int>(kind), to_string(kind), meaning);
