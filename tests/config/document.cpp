@@ -17,19 +17,19 @@ Generated from the option tables in the code by the test `config_test` (`make do
 
 **Daemons** (`sharp_am`, `sharp_an`, `sharpd`). Each option has a variable of the environment (upper case below) and a key (lower case).
 The key is an option of the command line, `--log-level 4` or `--log_level=4`, and a line of a configuration file, which `-O FILE` reads:
-`key value`, one pair a line, `#` begins a comment; a key that is unknown or set twice is an error. The command line wins over the
+one `key value` in each line, `#` begins a comment; a key that is unknown or set twice is an error. The command line wins over the
 environment, the environment over the file, the file over the default; an empty value counts as not set. `-c FILE` writes a file with all
-keys, their defaults and meanings, `--show-config` prints what would be used, `--help` is this page in short, `--ready-fd N` writes `ready`
-to that descriptor when the daemon can be used, `--version` says what it says. On SIGHUP a daemon opens its log file again (logrotate), reads the file again and takes over
-what is marked *SIGHUP*; of another option that has changed it says in one line that it stays as it was. Times take `us`, `ms`, `s`, `min`; sizes take `k`, `m`, `g`
+keys, their defaults and meanings, `--show-config` prints the values that the daemon would use, `--help` prints this page in short, `--ready-fd N` writes `ready`
+to that descriptor when the daemon can be used, `--version` prints the version. On SIGHUP a daemon opens its log file again (logrotate), reads the file again and takes over
+the options marked *SIGHUP*; for any other option that has changed it logs that the old value stays. Times take `us`, `ms`, `s`, `min`; sizes take `k`, `m`, `g`
 (powers of two).
 
 **Programs that load `libsharp_coll.so`, and the component** have the environment alone (`mpirun -x NAME=VALUE`). `libsharp_coll.so` reads its
 variables at each `sharp_coll_init`; those of world rank 0 decide what all ranks must agree on. The component reads `HCOLL_*` once, in
 `MPI_Init`, and all ranks must have the same; a rank that differs is named and the job goes on without the tree.
 
-**A variable that nobody knows** is a warning and no more, with the name that was probably meant: of a daemon for those with its own prefix, of
-world rank 0 for the rest (one line each).
+**An unknown variable** causes one line of warning and nothing else. The line has the name that was probably meant. A daemon warns about variables with its own prefix,
+world rank 0 about the rest.
 
 **`sumac run`, `sumac up` and `sumac lab up`** hand their environment to the daemons they start, so `SUMAC_NODE_SPIN=0 sumac run ./client` works. Where
 `sumac run` starts daemons (`--tree`, HCOLL_ENABLE_SHARP from 1 to 4, or a program that is not `mpirun`) it sets for the program, unless it is
