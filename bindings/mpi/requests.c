@@ -117,7 +117,7 @@ static void keep(const int** array_p, int blocks, int** next_p) {
  * programs rely on it: mpi4py 4 frees them when the call returns. */
 static bool keep_arrays(hcoll_request_t* request, int blocks) {
   sumac_call_t* call = &request->plan.call;
-  if (NULL == call->out_blocks.counts) {
+  if (NULL == call->in_blocks.counts && NULL == call->out_blocks.counts) {
     return true; /* no v-form */
   }
   request->arrays = malloc(8 * sizeof(int) * (size_t)blocks);

@@ -42,20 +42,23 @@ struct Blocks {
   }
 };
 
-/// `in` of a member whose contribution lies where its result goes, in MPI's sense (allgather: in its block of `out`;
-/// reduce: at the root only; alltoall(v): the blocks of `out` are replaced). in == out means the same. A member that gives nothing and is
-/// not in place passes any other address.
+/// `in` of a member whose contribution lies where its result goes, in MPI's sense. allgather: in its block of `out`; alltoall(v): the
+/// blocks of `out` are replaced; reduce, gather(v) and scatter(v): at the root only. in == out means the same, and is how a scatter's
+/// root says that its own block stays in `in`. A member that gives nothing and is not in place passes any other address.
 inline constexpr const void* kInPlace = nullptr;
 
 struct Operation {
   Kind kind = Kind::barrier;
-  int root = 0;                ///< Index in the group, of the kinds that have a root.
-  const void* in = kInPlace;   ///< bcast: ignored; `out` is the buffer at every member.
-  void* out = nullptr;         ///< reduce: ignored but at the root.
-  std::size_t bytes = 0;       ///< Of the vector, or of one block (Collective::gives and keeps); 0 of the sized forms.
+  int root = 0;  ///< Index in the group, of the kinds that have a root.
+  const void* in =
+      kInPlace;         ///< scatter(v): ignored but at the root. bcast: ignored; `out` is the buffer at every member.
+  void* out = nullptr;  ///< reduce and gather(v): ignored but at the root.
+  std::size_t bytes =
+      0;  ///< Of the vector, or of one block (Collective::gives and keeps). gatherv and scatterv: of the
+          ///< member's own block; the other v-forms: 0.
   const Fold* fold = nullptr;  ///< Reductions. `bytes` is a multiple of fold->element_bytes.
-  Blocks in_blocks{};          ///< alltoallv.
-  Blocks out_blocks{};         ///< allgatherv (the counts are the same at every member) and alltoallv.
+  Blocks in_blocks{};          ///< alltoallv and, at the root, scatterv.
+  Blocks out_blocks{};  ///< allgatherv (the counts are the same at every member), alltoallv and, at the root, gatherv.
 
   bool in_place() const { return in == kInPlace || in == out; }
 };

@@ -74,7 +74,7 @@ struct Tuning {
   void keep_usable(const Group& group) noexcept;
 };
 
-/// What is compared with Row::bytes_max: Call::bytes; allgatherv: the largest block; barrier and alltoallv: 0.
+/// What is compared with Row::bytes_max: Call::bytes; allgatherv: the largest block; 0 where members know no common size.
 std::size_t selection_bytes(const coll::Operation& operation, int group_size) noexcept;
 
 /// Good without being tuned, for a group of that size; `crowded`: more ranks than cores.

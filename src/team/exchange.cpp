@@ -100,7 +100,8 @@ void Exchange::pack() {
   const std::uint32_t* sizes = sends(me_);
   std::byte* at = packed_.need(sum(sizes, remote_.size()));
   for (std::size_t k = 0; k < remote_.size(); ++k) {
-    copy(at, to(remote_[k]), sizes[k]);
+    if (sizes[k] == 0) continue;  // a rank other than the root has no displacements
+    std::memcpy(at, to(remote_[k]), sizes[k]);
     at += sizes[k];
   }
 }
@@ -252,7 +253,8 @@ void Exchange::finish() {
   const std::byte* at = sorted_.data();
   for (std::size_t k = 0; k < remote_.size(); ++k) {
     const std::size_t bytes = gets(me_)[k];
-    copy(from(remote_[k]), at, bytes);
+    if (bytes == 0) continue;
+    std::memcpy(from(remote_[k]), at, bytes);
     at += bytes;
   }
 }

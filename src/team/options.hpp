@@ -101,9 +101,10 @@ inline constexpr std::array kLevels{
 };
 
 inline constexpr std::array kOthers{
-    other("HCOLL_ML_DISABLE_GATHER"),   other("HCOLL_ML_DISABLE_GATHERV"),   other("HCOLL_ML_DISABLE_SCATTER"),
-    other("HCOLL_ML_DISABLE_SCATTERV"), other("HCOLL_ML_DISABLE_ALLTOALLW"), other("HCOLL_ML_DISABLE_REDUCE_SCATTER"),
-    other("HCOLL_ML_DISABLE_SCAN"),     other("HCOLL_ML_DISABLE_EXSCAN"),
+    other("HCOLL_ML_DISABLE_ALLTOALLW"),
+    other("HCOLL_ML_DISABLE_REDUCE_SCATTER"),
+    other("HCOLL_ML_DISABLE_SCAN"),
+    other("HCOLL_ML_DISABLE_EXSCAN"),
 };
 
 inline constexpr std::array kRest{
@@ -144,8 +145,9 @@ inline constexpr std::array kRest{
         .between(1, 16),
     option<&Options::alltoall_max>(
         "SUMAC_TEAM_ALLTOALL_MAX", "1KiB",
-        "Over several hosts blocks of alltoall and alltoallv up to this size go by the hosts' leaders, one message for "
-        "each pair of hosts; larger ones go from rank to rank. 0: both collectives are the next module's.")
+        "Over several hosts blocks of alltoall, gather, scatter and their v-forms up to this size go by the hosts' "
+        "leaders, one message for each pair of hosts; larger ones go from rank to rank. 0: all of them are the next "
+        "module's.")
         .between(0, 1 << 20),
 };
 
