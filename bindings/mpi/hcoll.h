@@ -96,7 +96,7 @@ void hcoll_own_place(uint32_t local_rank, sumac_place_t* place, char* why, size_
 
 /* ---- module.c ---- */
 
-/** Every function that we take over, in its three forms; and gather, which the tree's out-of-band exchange needs. */
+/** Every function that we take over, in its three forms. */
 #define HCOLL_EACH_COLL(X) \
   X(barrier)               \
   X(allreduce)             \
@@ -106,7 +106,9 @@ void hcoll_own_place(uint32_t local_rank, sumac_place_t* place, char* why, size_
   X(allgatherv)            \
   X(alltoall)              \
   X(alltoallv)             \
-  X(reduce_scatter_block)
+  X(reduce_scatter_block)  \
+  X(gather)                \
+  X(gatherv)
 
 /** The functions that were selected before us: what we do not do ourselves, they do. */
 struct hcoll_next {
@@ -118,7 +120,6 @@ struct hcoll_next {
   HCOLL_NEXT_ONE(i##name) \
   HCOLL_NEXT_ONE(name##_init)
   HCOLL_EACH_COLL(HCOLL_NEXT)
-  HCOLL_NEXT_ONE(gather)
 #undef HCOLL_NEXT
 #undef HCOLL_NEXT_ONE
 };

@@ -37,7 +37,6 @@ static void destruct(hcoll_module_t* module) {
   release(&module->next.name##_init_module);
   HCOLL_EACH_COLL(RELEASE)
 #undef RELEASE
-  release(&module->next.gather_module);
 }
 
 OBJ_CLASS_INSTANCE(hcoll_module_t, mca_coll_base_module_t, construct, destruct);
@@ -66,7 +65,6 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
     return OMPI_ERR_NOT_FOUND; /* what making a team needs */
   }
   HCOLL_EACH_COLL(SAVE)
-  SAVE_ONE(gather)
   module->comm = comm;
   module->rank = ompi_comm_rank(comm);
   module->size = ompi_comm_size(comm);

@@ -20,8 +20,10 @@ enum class Kind : std::uint8_t {
   alltoall,
   alltoallv,
   reduce_scatter_block,
+  gather,
+  gatherv,
 };
-inline constexpr int kKinds = 9;
+inline constexpr int kKinds = 11;
 
 /// The data that one rank gives to a collective, or keeps of it.
 enum class Share : std::uint8_t {
@@ -58,6 +60,8 @@ inline constexpr std::array<Collective, kKinds> kCollectives{{
     {.kind = Kind::alltoall, .name = "alltoall", .variable = "ALLTOALL", .gives = Share::blocks, .keeps = Share::blocks, .is_pairwise = true},
     {.kind = Kind::alltoallv, .name = "alltoallv", .variable = "ALLTOALLV", .gives = Share::sized_blocks, .keeps = Share::sized_blocks, .is_pairwise = true},
     {.kind = Kind::reduce_scatter_block, .name = "reduce_scatter_block", .variable = "REDUCE_SCATTER_BLOCK", .gives = Share::blocks, .keeps = Share::block, .reduces = true, .wire = 5},
+    {.kind = Kind::gather, .name = "gather", .variable = "GATHER", .gives = Share::block, .keeps = Share::blocks, .has_root = true, .waits_for_all = false, .is_pairwise = true},
+    {.kind = Kind::gatherv, .name = "gatherv", .variable = "GATHERV", .gives = Share::block, .keeps = Share::sized_blocks, .has_root = true, .waits_for_all = false, .is_pairwise = true},
 }};
 // clang-format on
 

@@ -20,6 +20,8 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::alltoall, "flat", "everybody publishes its row, everybody copies its column", alltoall_flat},
     {coll::Kind::alltoallv, "flat", "everybody publishes its row, everybody copies its column", alltoallv_flat},
     {coll::Kind::reduce_scatter_block, "flat", "everybody publishes, everybody folds its block", reduce_scatter_block_flat},
+    {coll::Kind::gather, "flat", "everybody publishes, the root copies", gather_flat},
+    {coll::Kind::gatherv, "flat", "everybody publishes, the root copies", gatherv_flat},
 
     {coll::Kind::allreduce, "blocks", "everybody folds its block of all vectors, everybody copies all blocks", allreduce_blocks, turns_fit},
     {coll::Kind::allreduce, "pairs", "of two that meet the second adds both, everybody copies the sum", allreduce_pairs, turns_fit},
@@ -32,6 +34,8 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::allgatherv, "exchange", "everybody copies in chunk by chunk, and copies out all others", allgatherv_exchange, turns_fit},
     {coll::Kind::alltoall, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoall_exchange, turns_fit},
     {coll::Kind::alltoallv, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoallv_exchange, turns_fit},
+    {coll::Kind::gather, "stream", "everybody copies in chunk by chunk, the root copies out", gather_stream, turns_fit},
+    {coll::Kind::gatherv, "stream", "everybody copies in chunk by chunk, the root copies out", gatherv_stream, turns_fit},
 
     {coll::Kind::allreduce, "single", "everybody folds its share of all vectors where they are, and writes it to all", allreduce_single, single_copy_agreed},
     {coll::Kind::bcast, "single", "everybody reads the root's memory; of two both copy half", bcast_single, single_copy_agreed},
@@ -94,14 +98,12 @@ void Tuning::keep_usable(const Group& group) noexcept {
 
 std::size_t selection_bytes(const coll::Operation& operation, int group_size) noexcept {
   switch (operation.kind) {
-    case coll::Kind::barrier:
-    case coll::Kind::alltoallv: return 0;
     case coll::Kind::allgatherv: {
       std::size_t largest = 0;
       for (int m = 0; m < group_size; ++m) largest = std::max(largest, operation.out_blocks.bytes(m));
       return largest;
     }
-    default: return operation.bytes;
+    default: return has_size(operation.kind) ? operation.bytes : 0;
   }
 }
 
@@ -168,6 +170,8 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   set(coll::Kind::allgatherv, {{one_round, "flat"}, {SIZE_MAX, "exchange"}});
   set_large(coll::Kind::alltoall, one_round_of_rows, "exchange", kExchangeMax);
   set(coll::Kind::alltoallv, {{SIZE_MAX, "exchange"}});  // the size is no common knowledge
+  set(coll::Kind::gather, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
+  set(coll::Kind::gatherv, {{SIZE_MAX, "stream"}});
   return tuning;
 }
 

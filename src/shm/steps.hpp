@@ -14,6 +14,8 @@ Step allgatherv_flat(Task& task);
 Step alltoall_flat(Task& task);
 Step alltoallv_flat(Task& task);
 Step reduce_scatter_block_flat(Task& task);
+Step gather_flat(Task& task);
+Step gatherv_flat(Task& task);
 
 // Large messages through the members' large areas (turns.hpp): any group with room for them, any size.
 bool turns_fit(const Group& group) noexcept;
@@ -28,6 +30,8 @@ Step allgather_exchange(Task& task);
 Step allgatherv_exchange(Task& task);
 Step alltoall_exchange(Task& task);
 Step alltoallv_exchange(Task& task);
+Step gather_stream(Task& task);
+Step gatherv_stream(Task& task);
 
 // Single copy, where agree_on_single_copy() said yes.
 bool single_copy_agreed(const Group& group) noexcept;

@@ -35,17 +35,13 @@ struct Ask {
       nullptr;  ///< The group's, which says whether sums grow in rank order or along the canonical tree (`pairs`).
 };
 
-inline bool folds(coll::Kind kind) {
-  return kind == coll::Kind::allreduce || kind == coll::Kind::reduce || kind == coll::Kind::reduce_scatter_block;
-}
-
 class Exercise {
  public:
   Exercise(const Ask& ask, int size, int me) : ask_(ask), size_(size), me_(me) {
     const Reduction& r = kReductions[ask.reduction];
     fold_.kernel = reduce::kernel_for(r.op, r.dtype);
     fold_.element_bytes = fold_.kernel.element_bytes();
-    bytes_ = folds(ask.kind) ? ask.bytes / fold_.element_bytes * fold_.element_bytes : ask.bytes;
+    bytes_ = coll::collective(ask.kind).reduces ? ask.bytes / fold_.element_bytes * fold_.element_bytes : ask.bytes;
     build();
   }
   Exercise(const Exercise&) = delete;
@@ -122,6 +118,7 @@ class Exercise {
     }
     blocks_end_ = static_cast<std::size_t>(at) * 4;
   }
+  static void append(Bytes& to, const Bytes& block) { to.insert(to.end(), block.begin(), block.end()); }
   void put(Bytes& into, std::ptrdiff_t offset, const Bytes& what) const {
     std::copy(what.begin(), what.end(), into.begin() + offset);
   }
@@ -152,21 +149,29 @@ class Exercise {
       case coll::Kind::allgather:
         in_ = data(me_, -1, bytes_);
         out_bytes = n * bytes_;
-        for (int m = 0; m < size_; ++m) {
-          const Bytes block = data(m, -1, bytes_);
-          result.insert(result.end(), block.begin(), block.end());
-        }
+        for (int m = 0; m < size_; ++m) append(result, data(m, -1, bytes_));
         break;
       case coll::Kind::alltoall:
         out_bytes = n * bytes_;
         for (int m = 0; m < size_; ++m) {
-          const Bytes to = data(me_, m, bytes_), from = data(m, me_, bytes_);
-          in_.insert(in_.end(), to.begin(), to.end());
-          result.insert(result.end(), from.begin(), from.end());
+          append(in_, data(me_, m, bytes_));
+          append(result, data(m, me_, bytes_));
         }
         break;
       case coll::Kind::allgatherv:
         in_ = data(me_, -1, uneven(me_, 0));
+        v_blocks(out_counts_, out_displacements_, [&](int m) { return uneven(m, 0); });
+        out_bytes = blocks_end_;
+        break;
+      case coll::Kind::gather:
+        in_ = data(me_, -1, bytes_);
+        if (me_ != ask_.root) break;
+        out_bytes = n * bytes_;
+        for (int m = 0; m < size_; ++m) append(result, data(m, -1, bytes_));
+        break;
+      case coll::Kind::gatherv:
+        in_ = data(me_, -1, uneven(me_, 0));
+        if (me_ != ask_.root) break;
         v_blocks(out_counts_, out_displacements_, [&](int m) { return uneven(m, 0); });
         out_bytes = blocks_end_;
         break;
@@ -179,17 +184,17 @@ class Exercise {
     }
     operation_.kind = ask_.kind;
     operation_.root = ask_.root;
-    operation_.bytes = bytes_;
-    operation_.fold = folds(ask_.kind) ? &fold_ : nullptr;
+    const coll::Collective& row = coll::collective(ask_.kind);
+    operation_.bytes = ask_.kind == coll::Kind::gatherv ? in_.size() : bytes_;
+    operation_.fold = row.reduces ? &fold_ : nullptr;
     out_.assign(out_bytes + kGuard, std::byte{0x5a});
     expected_ = out_;
-    const bool in_place =
-        ask_.in_place && ask_.kind != coll::Kind::bcast && (ask_.kind != coll::Kind::reduce || me_ == ask_.root);
-    if (ask_.kind == coll::Kind::allgatherv || ask_.kind == coll::Kind::alltoallv) {
+    const bool in_place = ask_.in_place && ask_.kind != coll::Kind::bcast && (!row.has_root || me_ == ask_.root);
+    if (row.keeps == coll::Share::sized_blocks) {
       operation_.in_blocks = {in_counts_.data(), in_displacements_.data(), 4};
       operation_.out_blocks = {out_counts_.data(), out_displacements_.data(), 4};
-      for (int m = 0; m < size_; ++m) {
-        const bool gathers = ask_.kind == coll::Kind::allgatherv;
+      for (int m = 0; m < size_ && !out_counts_.empty(); ++m) {
+        const bool gathers = ask_.kind != coll::Kind::alltoallv;
         put(expected_, operation_.out_blocks.offset(m), data(m, gathers ? -1 : me_, operation_.out_blocks.bytes(m)));
         if (!gathers)
           put(in_place ? out_ : in_, (in_place ? operation_.out_blocks : operation_.in_blocks).offset(m),
@@ -198,7 +203,11 @@ class Exercise {
       }
     } else {
       if (in_place || (ask_.kind == coll::Kind::bcast && me_ == ask_.root)) {
-        put(out_, ask_.kind == coll::Kind::allgather ? static_cast<std::ptrdiff_t>(my * bytes_) : 0, in_);
+        put(out_,
+            row.gives == coll::Share::block && row.keeps == coll::Share::blocks
+                ? static_cast<std::ptrdiff_t>(my * bytes_)
+                : 0,
+            in_);
         if (ask_.kind == coll::Kind::reduce_scatter_block) expected_ = out_;
       }
       std::copy(result.begin(), result.end(), expected_.begin());

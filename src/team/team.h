@@ -111,6 +111,8 @@ enum sumac_coll {
   SUMAC_COLL_ALLTOALL,
   SUMAC_COLL_ALLTOALLV,
   SUMAC_COLL_REDUCE_SCATTER_BLOCK,
+  SUMAC_COLL_GATHER,
+  SUMAC_COLL_GATHERV,
   SUMAC_COLLS
 };
 
@@ -136,14 +138,16 @@ typedef struct sumac_blocks {
  *  alltoall               size blocks         size blocks                     of one block
  *  alltoallv              by in_blocks        by out_blocks                   0
  *  reduce_scatter_block   size blocks         own block                       of one block
+ *  gather                 own block           size blocks (root only)         of one block
+ *  gatherv                own block           by out_blocks (root only)       of the own block
  *
  *  Reductions: bytes is a multiple of fold->element_bytes. In place, in MPI's sense, is `in == NULL` or `in == out`:
  *  the vector, the own block at its place in `out`, or all blocks are found in `out`. Say so only where MPI lets you
- *  (reduce: at the root). allgatherv: the counts are the same at every rank, displacements may differ. Everything
+ *  (reduce, gather and gatherv: at the root). allgatherv: the counts are the same at every rank, displacements may differ. Everything
  *  behind the pointers must stay as it is until the collective is done. */
 typedef struct sumac_call {
   uint8_t coll; /* enum sumac_coll */
-  int root;     /* rank in the team; reduce and bcast only */
+  int root;     /* rank in the team; of the kinds that have one */
   const void* in;
   void* out;
   size_t bytes;

@@ -23,6 +23,8 @@ namespace sumac::tests {
 #define MPI_IAlltoall MPI_Ialltoall
 #define MPI_IAlltoallv MPI_Ialltoallv
 #define MPI_IReduce_scatter_block MPI_Ireduce_scatter_block
+#define MPI_IGather MPI_Igather
+#define MPI_IGatherv MPI_Igatherv
 
 int call(Coll coll, Form form, const Arguments& a, MPI_Request* request) {
   switch (coll) {
@@ -44,6 +46,12 @@ int call(Coll coll, Form form, const Arguments& a, MPI_Request* request) {
                     a.out.displacements, a.out.type, a.comm);
     case Coll::reduce_scatter_block:
       IN_EVERY_FORM(Reduce_scatter_block, a.in.address, a.out.address, a.out.units, a.out.type, a.operation, a.comm);
+    case Coll::gather:
+      IN_EVERY_FORM(Gather, a.in.address, a.in.units, a.in.type, a.out.address, a.out.units, a.out.type, a.root,
+                    a.comm);
+    case Coll::gatherv:
+      IN_EVERY_FORM(Gatherv, a.in.address, a.in.units, a.in.type, a.out.address, a.out.counts, a.out.displacements,
+                    a.out.type, a.root, a.comm);
   }
   return MPI_ERR_INTERN;
 }

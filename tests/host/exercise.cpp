@@ -8,7 +8,7 @@
 namespace sumac::tests {
 namespace {
 
-bool is_v_form(Coll coll) { return coll == Coll::allgatherv || coll == Coll::alltoallv; }
+bool is_v_form(Coll coll) { return coll != Coll::barrier && !coll::has_size(coll); }
 
 Layout::Shape draw_shape(const Step& step, bool is_v, std::uint64_t key) {
   if (!step.has_own_types) return Layout::Shape::plain;
@@ -88,12 +88,19 @@ Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
       in_.emplace(step, all, false, in_key);
       out_.emplace(step, step.in_place ? all : one, false, out_key);
       break;
+    case Coll::gather:
+    case Coll::gatherv:
+      is_out_significant_ = rank_ == root_;
+      in_.emplace(step, std::vector<std::size_t>{count_of(rank_, root_)}, false, in_key);
+      if (is_out_significant_) out_.emplace(step, from, step.coll == Coll::gatherv, out_key);
+      break;
   }
 }
 
 std::size_t Exercise::count_of(int from, int to) const {
   if (!is_v_form(step_.coll)) return step_.count;
   auto a = static_cast<std::uint64_t>(from), b = static_cast<std::uint64_t>(to);
+  if (!coll::has_block(step_.coll, root_, from, to)) return 0;
   if (step_.coll == Coll::allgatherv) b = 0;                                      // the same for every receiver
   if (step_.in_place && step_.coll == Coll::alltoallv && a > b) std::swap(a, b);  // as much there as back
   const std::uint64_t drawn = mix(step_.key, 13, a, b);
@@ -105,9 +112,7 @@ std::size_t Exercise::count_of(int from, int to) const {
 Exercise::Element Exercise::datum(int from, std::size_t block, std::size_t i) const {
   const auto& of = type(step_.type);
   Element element;
-  const bool is_folded =
-      step_.coll == Coll::allreduce || step_.coll == Coll::reduce || step_.coll == Coll::reduce_scatter_block;
-  const auto fold = is_folded ? operation(step_.operation).fold : Fold::none;
+  const auto fold = coll::collective(step_.coll).reduces ? operation(step_.operation).fold : Fold::none;
   const auto key =
       mix(mix(step_.key, 14, static_cast<std::uint64_t>(start_)), static_cast<std::uint64_t>(from), block, i);
   (step_.is_rough ? draw_rough : draw)(of, fold, key, element.bytes);
@@ -169,9 +174,16 @@ void Exercise::fill(int start) {
         for (std::size_t to = 1; to < size; ++to)
           for (std::size_t i = 0; i < step_.count; ++i) out_->image->ignore(out_->offset(to, i));
       break;
+    case Coll::gather:
+    case Coll::gatherv:
+      put_own(*source, is_in_place ? rank : 0, 0);
+      for (std::size_t from = 0; from < size && out_; ++from)
+        for (std::size_t i = 0; i < out_->block_counts[from]; ++i)
+          out_->image->expect(out_->offset(from, i), datum(static_cast<int>(from), 0, i).bytes);
+      break;
   }
   if (in_) in_->image->freeze();
-  out_->image->freeze();
+  if (out_) out_->image->freeze();
 }
 
 int Exercise::post(MPI_Request* request) {
@@ -190,8 +202,7 @@ int Exercise::post(MPI_Request* request) {
   arguments.out.displacements = arrays[3].data();
   if (step_.in_place && is_out_significant_ && in_) arguments.in.address = MPI_IN_PLACE;
   if (!is_out_significant_) arguments.out.address = nullptr;
-  if (step_.coll == Coll::allreduce || step_.coll == Coll::reduce || step_.coll == Coll::reduce_scatter_block)
-    arguments.operation = operation(step_.operation).mpi;
+  if (coll::collective(step_.coll).reduces) arguments.operation = operation(step_.operation).mpi;
   return call(step_.coll, step_.form, arguments, request);
 }
 

@@ -53,13 +53,15 @@ unsigned Plain::right(int block, unsigned call) const {
   const unsigned sum = static_cast<unsigned>(size_ * (size_ - 1) / 2) + static_cast<unsigned>(size_) * call;
   if (coll_ == Coll::allreduce || coll_ == Coll::reduce_scatter_block) return sum;
   if (coll_ == Coll::reduce) return rank_ == 0 ? sum : ~call;
+  if (coll::collective(coll_).is_pairwise && !coll::has_block(coll_, 0, block, rank_)) return ~call;
   return coll_ == Coll::bcast ? call : static_cast<unsigned>(block) + call;
 }
 
 /// The first and the last element of each block.
 std::string Plain::check(unsigned call) const {
   if (coll_ == Coll::barrier || count_ == 0) return {};
-  const bool has_blocks = coll_ >= Coll::allgather && coll_ != Coll::reduce_scatter_block;
+  const coll::Share keeps = coll::collective(coll_).keeps;
+  const bool has_blocks = keeps == coll::Share::blocks || keeps == coll::Share::sized_blocks;
   for (int block = 0; block < (has_blocks ? size_ : 1); ++block) {
     const auto at = static_cast<std::size_t>(block) * static_cast<std::size_t>(count_);
     const unsigned wanted = right(block, call), first = out_[at],

@@ -19,10 +19,9 @@ constexpr std::size_t kSmallThresholds = 22;  // up to 64 KiB
 static_assert(kThresholds[kSmallThresholds - 1] == 64 * 1024);
 constexpr std::size_t kCaseBytesMax = 2U << 20;  ///< In all blocks of a rank.
 
-bool reduces(Coll coll) {
-  return coll == Coll::allreduce || coll == Coll::reduce || coll == Coll::reduce_scatter_block;
-}
-bool has_blocks(Coll coll) { return coll >= Coll::allgather; }
+bool reduces(Coll coll) { return coll::collective(coll).reduces; }
+/// A rank has blocks of several others in its buffers, or the root has.
+bool has_blocks(Coll coll) { return coll != Coll::barrier && coll::collective(coll).gives != coll::Share::vector; }
 
 std::size_t draw_count(Random& random, Coll coll, std::size_t width, std::size_t ranks) {
   const std::size_t blocks = has_blocks(coll) ? ranks : 1;
@@ -102,12 +101,6 @@ Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame, const std::v
   return scenario;
 }
 
-std::string to_string(Coll coll) {
-  constexpr const char* kNames[] = {"barrier",  "allreduce", "reduce",
-                                    "bcast",    "allgather", "allgatherv",
-                                    "alltoall", "alltoallv", "reduce_scatter_block"};
-  return kNames[static_cast<int>(coll)];
-}
 std::string to_string(Form form) {
   constexpr const char* kNames[] = {"blocking", "nonblocking", "persistent"};
   return kNames[static_cast<int>(form)];
@@ -122,7 +115,7 @@ std::string describe(const Step& step) {
   if (step.coll == Coll::barrier) return text;
   text += fmt::format(" {} x {}", step.count, type(step.type).name);
   if (reduces(step.coll)) text += fmt::format(" {}", operation(step.operation).name);
-  if (step.coll == Coll::bcast || step.coll == Coll::reduce) text += fmt::format(" root {}", step.root_draw);
+  if (coll::collective(step.coll).has_root) text += fmt::format(" root {}", step.root_draw);
   if (step.in_place) text += " in place";
   if (step.is_rough) text += " rough";
   if (step.has_own_types) text += " own types";

@@ -7,21 +7,12 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "coll/collective.hpp"
 
 namespace sumac::tests {
 
-enum class Coll : std::uint8_t {
-  barrier,
-  allreduce,
-  reduce,
-  bcast,
-  allgather,
-  allgatherv,
-  alltoall,
-  alltoallv,
-  reduce_scatter_block,
-};
-inline constexpr int kColls = 9;
+using Coll = coll::Kind;
+inline constexpr int kColls = coll::kKinds;
 
 enum class Form : std::uint8_t { blocking, nonblocking, persistent };
 
@@ -56,7 +47,6 @@ struct Scenario {
 /// `only`: no other collectives than these.
 Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame = false, const std::vector<Coll>& only = {});
 
-std::string to_string(Coll coll);
 std::string to_string(Form form);
 std::string to_string(Where where);
 std::string describe(const Step& step);

@@ -1,0 +1,186 @@
+// The blocks of all members to the root. The other members write theirs and go on, the root copies them into its user's buffer.
+//
+// gatherv: only the root knows all counts. It publishes how much it needs with its first round or turn, and the others wait for that:
+// every member must count the same rounds and turns.
+#include "shm/rounds.hpp"
+#include "shm/steps.hpp"
+#include "shm/turns.hpp"
+
+namespace sumac::shm {
+
+namespace {
+
+/// gather: all blocks have operation.bytes.
+struct Even {
+  static constexpr bool kIsCounted = false;
+  const coll::Operation& operation;
+  std::size_t bytes(int) const noexcept { return operation.bytes; }
+  std::ptrdiff_t offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(operation.bytes) * m; }
+  std::size_t largest(int) const noexcept { return operation.bytes; }
+};
+
+/// gatherv, at the root.
+struct Uneven {
+  static constexpr bool kIsCounted = true;
+  const coll::Operation& operation;
+  std::size_t bytes(int m) const noexcept { return operation.out_blocks.bytes(m); }
+  std::ptrdiff_t offset(int m) const noexcept { return operation.out_blocks.offset(m); }
+  std::size_t largest(int members) const noexcept {
+    std::size_t most = 0;
+    for (int m = 0; m < members; ++m) most = std::max(most, bytes(m));
+    return most;
+  }
+};
+
+template <class Shape>
+void keep_own(const Task& task, const Shape& shape) noexcept {
+  const coll::Operation& operation = *task.operation;
+  const int me = task.group->index();
+  if (operation.in_place() || shape.bytes(me) == 0) return;
+  std::memcpy(out_bytes(operation) + shape.offset(me), operation.in, shape.bytes(me));
+}
+
+// ---- flat: rounds of one eager buffer. task.own[0]: bytes of the largest block.
+
+template <class Shape>
+bool collect_round(Task& task, const Shape& shape) {
+  Group& group = *task.group;
+  if (task.phase == 1) {
+    if (Shape::kIsCounted && task.offset == 0) {
+      if (!group.room(task.round, kLineRing)) return false;
+      Line& line = group.line(group.index(), task.round);
+      line.word = task.own[0];
+      publish(line, task.round, 0);
+    }
+    task.phase = 2;
+  }
+  for (; task.peer < group.size(); ++task.peer) {
+    const std::size_t bytes = part_at(task.offset, shape.bytes(task.peer), group.eager_bytes());
+    if (task.peer == group.index() || bytes == 0) continue;
+    if (!arrived(group.line(task.peer, task.round), task.round, bytes, task.polls)) return false;
+    std::memcpy(out_bytes(*task.operation) + shape.offset(task.peer) + task.offset,
+                payload_of(group, task.peer, task.round, bytes), bytes);
+  }
+  return true;
+}
+
+template <class Shape>
+bool give_round(Task& task) {
+  Group& group = *task.group;
+  const std::size_t bytes = part_at(task.offset, task.operation->bytes, group.eager_bytes());
+  if (task.phase == 1) {
+    if (bytes != 0) {
+      if (!group.room(task.round, ring_for(bytes))) return false;
+      std::memcpy(payload_of(group, group.index(), task.round, bytes),
+                  static_cast<const std::byte*>(task.operation->in) + task.offset, bytes);
+      publish(group.line(group.index(), task.round), task.round, bytes);
+    }
+    task.phase = 2;
+  }
+  if (Shape::kIsCounted && task.offset == 0) {
+    const Line& line = group.line(task.operation->root, task.round);
+    if (!arrived(line, task.round, 0, task.polls)) return false;
+    task.own[0] = line.word;
+  }
+  return true;
+}
+
+template <class Shape>
+Step gather_by_rounds(Task& task, const Shape& shape) {
+  Group& group = *task.group;
+  const bool is_root = group.index() == task.operation->root;
+  for (;;) {
+    if (task.phase == 0) {
+      if (task.offset == 0 && (is_root || !Shape::kIsCounted)) task.own[0] = shape.largest(group.size());
+      if (task.offset == 0 && is_root) keep_own(task, shape);
+      begin_round(task);
+      task.phase = 1;
+    }
+    if (is_root ? !collect_round(task, shape) : !give_round<Shape>(task)) return Step::waiting;
+    group.complete(task.round);
+    task.offset += group.eager_bytes();
+    if (task.offset >= task.own[0]) break;
+    task.phase = 0;
+  }
+  task.phase = kPhaseDone;
+  return Step::done;
+}
+
+// ---- stream: chunk by chunk through the members' slices.
+
+template <class Shape>
+bool collect_turn(Task& task, Turns& turns, const Shape& shape, std::size_t chunk) {
+  const auto others = static_cast<std::uint64_t>(task.group->size() - 1);
+  const std::uint64_t turn = turns.taken();
+  const std::size_t offset = turn * chunk;
+  if (Shape::kIsCounted && turn == 0 && turns.filled() == 0) {
+    const auto write = [&](std::uint64_t, std::byte* slice) {
+      const std::uint64_t needed = turns.count();
+      std::memcpy(slice, &needed, sizeof needed);
+    };
+    if (!turns.fill(write)) return false;
+  }
+  bool moved = false;
+  for (std::uint64_t& i = turns.take_peers(); i < others; ++i) {
+    const int m = turns.other(i);
+    const std::size_t bytes = part_at(offset, shape.bytes(m), chunk);
+    if (bytes == 0) continue;
+    if (!turns.seen(Turns::kWritten, m, turn)) return moved;
+    std::memcpy(out_bytes(*task.operation) + shape.offset(m) + offset, turns.slice(m, turn), bytes);
+    moved = true;
+  }
+  turns.take_peers() = 0;
+  turns.has_taken();
+  return true;
+}
+
+template <class Shape>
+bool give_turn(Task& task, Turns& turns, std::size_t chunk) {
+  const std::uint64_t turn = turns.taken();
+  const std::size_t offset = turn * chunk;
+  const std::size_t bytes = part_at(offset, task.operation->bytes, chunk);
+  // The first turn has two halves where the root has to be waited for.
+  if (turns.filled() == turn) {
+    const auto write = [&](std::uint64_t, std::byte* slice) {
+      if (bytes != 0) std::memcpy(slice, static_cast<const std::byte*>(task.operation->in) + offset, bytes);
+    };
+    if (!turns.fill(write)) return false;
+  }
+  if (Shape::kIsCounted && turn == 0) {
+    if (!turns.seen(Turns::kWritten, task.operation->root, turn)) return false;
+    std::uint64_t needed = 0;
+    std::memcpy(&needed, turns.slice(task.operation->root, turn), sizeof needed);
+    turns.grow(needed);
+  }
+  turns.has_taken();
+  return true;
+}
+
+template <class Shape>
+Step gather_by_turns(Task& task, const Shape& shape) {
+  const Group& group = *task.group;
+  const bool is_root = group.index() == task.operation->root;
+  const std::size_t limit = turn_limit(group, group.tuning().large.exchange_turn_bytes);
+  Turns turns(task);
+  // Without common counts a chunk has its full length.
+  const std::size_t chunk =
+      Shape::kIsCounted ? limit / kCacheLine * kCacheLine : cut(task.operation->bytes, limit, kCacheLine).bytes;
+  if (task.phase == 0) {
+    const std::size_t largest = is_root || !Shape::kIsCounted ? shape.largest(group.size()) : 0;
+    turns.begin(std::max<std::size_t>((largest + chunk - 1) / chunk, 1));
+    if (is_root) keep_own(task, shape);
+  }
+  const auto move = [&] {
+    return is_root ? collect_turn(task, turns, shape, chunk) : give_turn<Shape>(task, turns, chunk);
+  };
+  return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });
+}
+
+}  // namespace
+
+Step gather_flat(Task& task) { return gather_by_rounds(task, Even{*task.operation}); }
+Step gatherv_flat(Task& task) { return gather_by_rounds(task, Uneven{*task.operation}); }
+Step gather_stream(Task& task) { return gather_by_turns(task, Even{*task.operation}); }
+Step gatherv_stream(Task& task) { return gather_by_turns(task, Uneven{*task.operation}); }
+
+}  // namespace sumac::shm
