@@ -17,7 +17,8 @@ const char hcoll_plan_no_data[1];
 
 void hcoll_plan_begin(struct hcoll_plan* plan, enum sumac_coll coll) {
   plan->call = (sumac_call_t){.coll = coll};
-  plan->send.is_packed = plan->receive.is_packed = plan->in_place = false;
+  plan->send.is_packed = plan->receive.is_packed = false;
+  plan->shared = HCOLL_APART;
   plan->is_too_large = false;
   plan->memory = NULL;
   plan->memory_bytes = 0;
@@ -63,7 +64,7 @@ enum hcoll_planned hcoll_plan_equal_blocks(hcoll_module_t* module, struct hcoll_
         hcoll_plan_row(plan, &plan->send, sbuf, (size_t)sblocks * (size_t)scount, sdtype, (size_t)sblocks * bytes);
     return HCOLL_PLANNED;
   }
-  plan->in_place = true;
+  plan->shared = HCOLL_IN_IS_OUT;
   plan->call.in = plan->call.out;
   if (plan->receive.is_packed) { /* what is sent is packed to where it is received */
     ptrdiff_t extent = rdtype->super.ub - rdtype->super.lb;
@@ -120,13 +121,14 @@ void hcoll_plan_use(struct hcoll_plan* plan, void* memory) {
   plan->memory = memory;
   if (plan->receive.is_packed) {
     call->out = lay_out(plan, &plan->receive, &call->out_blocks);
-  } else if (plan->send.is_packed && SUMAC_COLL_BCAST == call->coll) {
-    call->out = lay_out(plan, &plan->send, &call->out_blocks); /* the root's data is `out` as well */
   }
-  if (plan->in_place) {
+  if (plan->send.is_packed && HCOLL_IN_IS_OUT != plan->shared) {
+    call->in = lay_out(plan, &plan->send, &call->in_blocks);
+  }
+  if (HCOLL_IN_IS_OUT == plan->shared) {
     call->in = call->out;
     call->in_blocks = call->out_blocks;
-  } else if (plan->send.is_packed) {
-    call->in = lay_out(plan, &plan->send, &call->in_blocks);
+  } else if (HCOLL_OUT_IS_IN == plan->shared) {
+    call->out = (void*)call->in;
   }
 }

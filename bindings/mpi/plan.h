@@ -18,10 +18,13 @@ struct hcoll_side {
   bool is_packed;   /* else the user's memory is used as it is */
 };
 
+/** Whether one of a call's two addresses is the other one: all that is in place, and a bcast's root. */
+enum hcoll_shared { HCOLL_APART, HCOLL_IN_IS_OUT, HCOLL_OUT_IS_IN };
+
 struct hcoll_plan {
   sumac_call_t call;
   struct hcoll_side send, receive;
-  bool in_place;
+  enum hcoll_shared shared;
   bool is_too_large; /* more scattered elements to pack than displacements of type int reach */
   void* memory;      /* of both sides' packed data, and of displacements in it */
   size_t memory_bytes;

@@ -177,7 +177,10 @@ void Exchange::fill_local(coll::Operation& operation) {
   operation.out_blocks = out_row_.blocks();
   operation.in_blocks.unit = unit_of(send_);
   operation.out_blocks.unit = unit_of(get_);
-  if (!replaces && (operation.in == nullptr || operation.in == operation.out)) operation.in = nothing_;
+  if (replaces) return;
+  if (operation.in == operation.out && send_.share != coll::Share::block) operation.out = nullptr;  // a scatter's root
+  if (operation.in == operation.out) operation.in = nullptr;                                        // a gather's
+  if (operation.in == nullptr) operation.in = nothing_;
 }
 
 void Exchange::fill_deal(coll::Operation& operation) {
@@ -276,7 +279,7 @@ bool Exchange::fill_direct(coll::Operation& operation) {
   operation.out = get_.data;
   operation.in_blocks = {direct_in_.counts.data(), direct_in_.displacements.data(), unit_of(send_)};
   operation.out_blocks = {direct_out_.counts.data(), direct_out_.displacements.data(), unit_of(get_)};
-  if (send_.data != get_.data) return true;
+  if (send_.data != get_.data || coll::collective(operation_->kind).has_root) return true;
   std::byte* const copies = direct_.need(leaves);
   int at = 0;
   for (const int rank : remote_) {

@@ -13,7 +13,7 @@ static enum hcoll_planned plan_allgatherv(hcoll_module_t* module, struct hcoll_p
         0 == own ? hcoll_plan_no_data : hcoll_plan_row(plan, &plan->send, sbuf, (size_t)scount, sdtype, own);
     return HCOLL_PLANNED;
   }
-  plan->in_place = true;
+  plan->shared = HCOLL_IN_IS_OUT;
   plan->call.in = plan->call.out;
   if (plan->receive.is_packed) {
     plan->send = plan->receive; /* all blocks: those of others are packed in vain, and received over */

@@ -76,7 +76,7 @@ static enum hcoll_planned plan_gatherv(hcoll_module_t* module, struct hcoll_plan
     call->out = hcoll_plan_blocks(plan, &plan->receive, &call->out_blocks, rbuf, rcounts, displs, module->size, rdtype);
     call->bytes = (size_t)rcounts[root] * rdtype->super.size;
     if (MPI_IN_PLACE == sbuf) {
-      plan->in_place = true;
+      plan->shared = HCOLL_IN_IS_OUT;
       call->in = call->out;
       if (plan->receive.is_packed) {
         plan->send = plan->receive; /* all blocks: those of others are packed in vain, and received over */
