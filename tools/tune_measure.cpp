@@ -31,9 +31,15 @@ constexpr std::size_t kBytesMin = 64, kBytesMax = 4 << 20;
 constexpr std::size_t kCurvesMax = 8, kSizesMax = 32;
 
 /// What has a choice that depends on a size that all ranks know.
-constexpr coll::Kind kKinds[] = {coll::Kind::allreduce,           coll::Kind::reduce,     coll::Kind::bcast,
-                                 coll::Kind::allgather,           coll::Kind::allgatherv, coll::Kind::alltoall,
-                                 coll::Kind::reduce_scatter_block};
+constexpr coll::Kind kKinds[] = {coll::Kind::allreduce,
+                                 coll::Kind::reduce,
+                                 coll::Kind::bcast,
+                                 coll::Kind::allgather,
+                                 coll::Kind::allgatherv,
+                                 coll::Kind::alltoall,
+                                 coll::Kind::reduce_scatter_block,
+                                 coll::Kind::gather,
+                                 coll::Kind::scatter};
 constexpr std::size_t kKindCount = std::size(kKinds);
 
 /// The more ranks, the sooner a block is large: what 16 of them move at 4 MiB is the memory's business and no algorithm's.
@@ -137,11 +143,10 @@ class Rank {
                               .fold = &fold_,
                               .in_blocks = blocks,
                               .out_blocks = blocks};
-    const bool rooted = kind == coll::Kind::bcast || kind == coll::Kind::reduce, refill = bytes >= kRefillFrom;
+    const coll::Collective& row = coll::collective(kind);
+    const bool rooted = row.has_root, refill = bytes >= kRefillFrom;
     std::byte* input = kind == coll::Kind::bcast ? out_.data() : in_.data();
-    const std::size_t input_bytes = kind == coll::Kind::alltoall || kind == coll::Kind::reduce_scatter_block
-                                        ? bytes * static_cast<std::size_t>(n)
-                                        : bytes;
+    const std::size_t input_bytes = row.gives == coll::Share::blocks ? bytes * static_cast<std::size_t>(n) : bytes;
     if (!barrier()) return -1;
     Duration timed{};
     Time from = monotonic_now();

@@ -108,7 +108,9 @@ void hcoll_own_place(uint32_t local_rank, sumac_place_t* place, char* why, size_
   X(alltoallv)             \
   X(reduce_scatter_block)  \
   X(gather)                \
-  X(gatherv)
+  X(gatherv)               \
+  X(scatter)               \
+  X(scatterv)
 
 /** The functions that were selected before us: what we do not do ourselves, they do. */
 struct hcoll_next {

@@ -22,8 +22,10 @@ enum class Kind : std::uint8_t {
   reduce_scatter_block,
   gather,
   gatherv,
+  scatter,
+  scatterv,
 };
-inline constexpr int kKinds = 11;
+inline constexpr int kKinds = 13;
 
 /// The data that one rank gives to a collective, or keeps of it.
 enum class Share : std::uint8_t {
@@ -62,6 +64,8 @@ inline constexpr std::array<Collective, kKinds> kCollectives{{
     {.kind = Kind::reduce_scatter_block, .name = "reduce_scatter_block", .variable = "REDUCE_SCATTER_BLOCK", .gives = Share::blocks, .keeps = Share::block, .reduces = true, .wire = 5},
     {.kind = Kind::gather, .name = "gather", .variable = "GATHER", .gives = Share::block, .keeps = Share::blocks, .has_root = true, .waits_for_all = false, .is_pairwise = true},
     {.kind = Kind::gatherv, .name = "gatherv", .variable = "GATHERV", .gives = Share::block, .keeps = Share::sized_blocks, .has_root = true, .waits_for_all = false, .is_pairwise = true},
+    {.kind = Kind::scatter, .name = "scatter", .variable = "SCATTER", .gives = Share::blocks, .keeps = Share::block, .has_root = true, .waits_for_all = false, .is_pairwise = true},
+    {.kind = Kind::scatterv, .name = "scatterv", .variable = "SCATTERV", .gives = Share::sized_blocks, .keeps = Share::block, .has_root = true, .waits_for_all = false, .is_pairwise = true},
 }};
 // clang-format on
 

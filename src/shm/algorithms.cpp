@@ -17,6 +17,8 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::bcast, "flat", "the root publishes, everybody copies", bcast_flat},
     {coll::Kind::allgather, "flat", "everybody publishes, everybody copies all", allgather_flat},
     {coll::Kind::allgatherv, "flat", "everybody publishes, everybody copies all", allgatherv_flat},
+    {coll::Kind::scatter, "flat", "the root publishes a cell for each, everybody copies its own", scatter_flat},
+    {coll::Kind::scatterv, "flat", "the root publishes a cell for each, everybody copies its own", scatterv_flat},
     {coll::Kind::alltoall, "flat", "everybody publishes its row, everybody copies its column", alltoall_flat},
     {coll::Kind::alltoallv, "flat", "everybody publishes its row, everybody copies its column", alltoallv_flat},
     {coll::Kind::reduce_scatter_block, "flat", "everybody publishes, everybody folds its block", reduce_scatter_block_flat},
@@ -36,6 +38,8 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::alltoallv, "exchange", "everybody copies its row in chunk by chunk, and its column out", alltoallv_exchange, turns_fit},
     {coll::Kind::gather, "stream", "everybody copies in chunk by chunk, the root copies out", gather_stream, turns_fit},
     {coll::Kind::gatherv, "stream", "everybody copies in chunk by chunk, the root copies out", gatherv_stream, turns_fit},
+    {coll::Kind::scatter, "stream", "the root copies in chunk by chunk, everybody copies its own out", scatter_stream, turns_fit},
+    {coll::Kind::scatterv, "stream", "the root copies in chunk by chunk, everybody copies its own out", scatterv_stream, turns_fit},
 
     {coll::Kind::allreduce, "single", "everybody folds its share of all vectors where they are, and writes it to all", allreduce_single, single_copy_agreed},
     {coll::Kind::bcast, "single", "everybody reads the root's memory; of two both copy half", bcast_single, single_copy_agreed},
@@ -172,6 +176,8 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   set(coll::Kind::alltoallv, {{SIZE_MAX, "exchange"}});  // the size is no common knowledge
   set(coll::Kind::gather, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
   set(coll::Kind::gatherv, {{SIZE_MAX, "stream"}});
+  set(coll::Kind::scatter, {{one_round_of_rows, "flat"}, {SIZE_MAX, "stream"}});
+  set(coll::Kind::scatterv, {{SIZE_MAX, "stream"}});
   return tuning;
 }
 

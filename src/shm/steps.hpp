@@ -16,6 +16,8 @@ Step alltoallv_flat(Task& task);
 Step reduce_scatter_block_flat(Task& task);
 Step gather_flat(Task& task);
 Step gatherv_flat(Task& task);
+Step scatter_flat(Task& task);
+Step scatterv_flat(Task& task);
 
 // Large messages through the members' large areas (turns.hpp): any group with room for them, any size.
 bool turns_fit(const Group& group) noexcept;
@@ -32,6 +34,8 @@ Step alltoall_exchange(Task& task);
 Step alltoallv_exchange(Task& task);
 Step gather_stream(Task& task);
 Step gatherv_stream(Task& task);
+Step scatter_stream(Task& task);
+Step scatterv_stream(Task& task);
 
 // Single copy, where agree_on_single_copy() said yes.
 bool single_copy_agreed(const Group& group) noexcept;

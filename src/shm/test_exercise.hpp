@@ -175,6 +175,18 @@ class Exercise {
         v_blocks(out_counts_, out_displacements_, [&](int m) { return uneven(m, 0); });
         out_bytes = blocks_end_;
         break;
+      case coll::Kind::scatter:
+        for (int m = 0; m < size_ && me_ == ask_.root; ++m) append(in_, data(me_, m, bytes_));
+        out_bytes = bytes_;
+        result = data(ask_.root, me_, bytes_);
+        break;
+      case coll::Kind::scatterv:
+        result = data(ask_.root, me_, uneven(ask_.root, me_));
+        out_bytes = result.size();
+        if (me_ != ask_.root) break;
+        v_blocks(in_counts_, in_displacements_, [&](int m) { return uneven(me_, m); });
+        in_.assign(blocks_end_, std::byte{0x11});
+        break;
       case coll::Kind::alltoallv:
         v_blocks(in_counts_, in_displacements_, [&](int m) { return uneven(me_, m); });
         in_.assign(blocks_end_, std::byte{0x11});
@@ -185,10 +197,13 @@ class Exercise {
     operation_.kind = ask_.kind;
     operation_.root = ask_.root;
     const coll::Collective& row = coll::collective(ask_.kind);
-    operation_.bytes = ask_.kind == coll::Kind::gatherv ? in_.size() : bytes_;
+    operation_.bytes = ask_.kind == coll::Kind::gatherv    ? in_.size()
+                       : ask_.kind == coll::Kind::scatterv ? result.size()
+                                                           : bytes_;
     operation_.fold = row.reduces ? &fold_ : nullptr;
     out_.assign(out_bytes + kGuard, std::byte{0x5a});
     expected_ = out_;
+    const bool scatters = row.has_root && row.keeps == coll::Share::block;
     const bool in_place = ask_.in_place && ask_.kind != coll::Kind::bcast && (!row.has_root || me_ == ask_.root);
     if (row.keeps == coll::Share::sized_blocks) {
       operation_.in_blocks = {in_counts_.data(), in_displacements_.data(), 4};
@@ -201,7 +216,7 @@ class Exercise {
               data(me_, m, uneven(me_, m)));
         if (gathers && in_place && m == me_) put(out_, operation_.out_blocks.offset(m), in_);
       }
-    } else {
+    } else if (!in_place || !scatters) {
       if (in_place || (ask_.kind == coll::Kind::bcast && me_ == ask_.root)) {
         put(out_,
             row.gives == coll::Share::block && row.keeps == coll::Share::blocks
@@ -212,9 +227,15 @@ class Exercise {
       }
       std::copy(result.begin(), result.end(), expected_.begin());
     }
+    if (ask_.kind == coll::Kind::scatterv && me_ == ask_.root) {
+      operation_.in_blocks = {in_counts_.data(), in_displacements_.data(), 4};
+      for (int m = 0; m < size_; ++m) put(in_, operation_.in_blocks.offset(m), data(me_, m, uneven(me_, m)));
+    }
     operation_.out = out_.data();
     // Empty vectors have no address, and NULL would say "in place".
-    operation_.in = in_place ? coll::kInPlace : in_.empty() ? static_cast<const void*>(this) : in_.data();
+    operation_.in = in_place && !scatters ? coll::kInPlace : in_.empty() ? static_cast<const void*>(this) : in_.data();
+    if (in_place && scatters) operation_.out = const_cast<void*>(operation_.in);
+    if (scatters && me_ != ask_.root) operation_.in = nullptr;
   }
 
   Ask ask_;

@@ -113,6 +113,8 @@ enum sumac_coll {
   SUMAC_COLL_REDUCE_SCATTER_BLOCK,
   SUMAC_COLL_GATHER,
   SUMAC_COLL_GATHERV,
+  SUMAC_COLL_SCATTER,
+  SUMAC_COLL_SCATTERV,
   SUMAC_COLLS
 };
 
@@ -140,10 +142,13 @@ typedef struct sumac_blocks {
  *  reduce_scatter_block   size blocks         own block                       of one block
  *  gather                 own block           size blocks (root only)         of one block
  *  gatherv                own block           by out_blocks (root only)       of the own block
+ *  scatter                size blocks (root)  own block                       of one block
+ *  scatterv               by in_blocks (root) own block                       of the own block
  *
  *  Reductions: bytes is a multiple of fold->element_bytes. In place, in MPI's sense, is `in == NULL` or `in == out`:
  *  the vector, the own block at its place in `out`, or all blocks are found in `out`. Say so only where MPI lets you
- *  (reduce, gather and gatherv: at the root). allgatherv: the counts are the same at every rank, displacements may differ. Everything
+ *  (reduce, gather(v) and scatter(v): at the root, a scatter's by
+ *  `out == in`). allgatherv: the counts are the same at every rank, displacements may differ. Everything
  *  behind the pointers must stay as it is until the collective is done. */
 typedef struct sumac_call {
   uint8_t coll; /* enum sumac_coll */

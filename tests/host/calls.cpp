@@ -25,6 +25,8 @@ namespace sumac::tests {
 #define MPI_IReduce_scatter_block MPI_Ireduce_scatter_block
 #define MPI_IGather MPI_Igather
 #define MPI_IGatherv MPI_Igatherv
+#define MPI_IScatter MPI_Iscatter
+#define MPI_IScatterv MPI_Iscatterv
 
 int call(Coll coll, Form form, const Arguments& a, MPI_Request* request) {
   switch (coll) {
@@ -51,6 +53,12 @@ int call(Coll coll, Form form, const Arguments& a, MPI_Request* request) {
                     a.comm);
     case Coll::gatherv:
       IN_EVERY_FORM(Gatherv, a.in.address, a.in.units, a.in.type, a.out.address, a.out.counts, a.out.displacements,
+                    a.out.type, a.root, a.comm);
+    case Coll::scatter:
+      IN_EVERY_FORM(Scatter, a.in.address, a.in.units, a.in.type, a.out.address, a.out.units, a.out.type, a.root,
+                    a.comm);
+    case Coll::scatterv:
+      IN_EVERY_FORM(Scatterv, a.in.address, a.in.counts, a.in.displacements, a.in.type, a.out.address, a.out.units,
                     a.out.type, a.root, a.comm);
   }
   return MPI_ERR_INTERN;

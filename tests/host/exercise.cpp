@@ -94,6 +94,12 @@ Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
       in_.emplace(step, std::vector<std::size_t>{count_of(rank_, root_)}, false, in_key);
       if (is_out_significant_) out_.emplace(step, from, step.coll == Coll::gatherv, out_key);
       break;
+    case Coll::scatter:
+    case Coll::scatterv:
+      if (rank_ == root_) in_.emplace(step, to, step.coll == Coll::scatterv, in_key);
+      is_out_significant_ = rank_ != root_ || !step.in_place;
+      if (is_out_significant_) out_.emplace(step, std::vector<std::size_t>{count_of(root_, rank_)}, false, out_key);
+      break;
   }
 }
 
@@ -181,6 +187,12 @@ void Exercise::fill(int start) {
         for (std::size_t i = 0; i < out_->block_counts[from]; ++i)
           out_->image->expect(out_->offset(from, i), datum(static_cast<int>(from), 0, i).bytes);
       break;
+    case Coll::scatter:
+    case Coll::scatterv:
+      for (std::size_t to = 0; to < size && in_; ++to) put_own(*in_, to, to);
+      for (std::size_t i = 0; out_ && i < out_->block_counts[0]; ++i)
+        out_->image->expect(out_->offset(0, i), datum(root_, rank, i).bytes);
+      break;
   }
   if (in_) in_->image->freeze();
   if (out_) out_->image->freeze();
@@ -200,8 +212,9 @@ int Exercise::post(MPI_Request* request) {
   arguments.in.displacements = arrays[1].data();
   arguments.out.counts = arrays[2].data();
   arguments.out.displacements = arrays[3].data();
-  if (step_.in_place && is_out_significant_ && in_) arguments.in.address = MPI_IN_PLACE;
-  if (!is_out_significant_) arguments.out.address = nullptr;
+  const bool root_gives = step_.coll == Coll::scatter || step_.coll == Coll::scatterv;
+  if (!is_out_significant_) arguments.out.address = root_gives ? MPI_IN_PLACE : nullptr;
+  if (step_.in_place && is_out_significant_ && in_ && !root_gives) arguments.in.address = MPI_IN_PLACE;
   if (coll::collective(step_.coll).reduces) arguments.operation = operation(step_.operation).mpi;
   return call(step_.coll, step_.form, arguments, request);
 }

@@ -5,7 +5,7 @@ import common
 from common import case
 
 
-BLOCKS = ("--only", "alltoall,alltoallv,reduce_scatter_block,gather,gatherv")
+BLOCKS = ("--only", "alltoall,alltoallv,reduce_scatter_block,gather,gatherv,scatter,scatterv")
 
 
 class Hosts(case.OnLab):

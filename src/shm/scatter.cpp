@@ -1,0 +1,148 @@
+// A block of the root's for every member. The root writes the blocks of a round or turn one behind the other, a cell for each member, and
+// goes on; the others copy their cells out.
+//
+// scatterv: only the root knows all counts. It publishes beside the first blocks how long the largest is: every member must count the same
+// rounds and turns.
+#include "shm/rounds.hpp"
+#include "shm/steps.hpp"
+#include "shm/turns.hpp"
+
+namespace sumac::shm {
+
+namespace {
+
+/// scatter: all blocks have operation.bytes.
+struct Even {
+  static constexpr bool kIsCounted = false;
+  const coll::Operation& operation;
+  std::size_t bytes(int) const noexcept { return operation.bytes; }
+  std::ptrdiff_t offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(operation.bytes) * m; }
+  std::size_t largest(int) const noexcept { return operation.bytes; }
+};
+
+/// scatterv, at the root.
+struct Uneven {
+  static constexpr bool kIsCounted = true;
+  const coll::Operation& operation;
+  std::size_t bytes(int m) const noexcept { return operation.in_blocks.bytes(m); }
+  std::ptrdiff_t offset(int m) const noexcept { return operation.in_blocks.offset(m); }
+  std::size_t largest(int members) const noexcept {
+    std::size_t most = 0;
+    for (int m = 0; m < members; ++m) most = std::max(most, bytes(m));
+    return most;
+  }
+};
+
+const std::byte* root_bytes(const Task& task) noexcept { return static_cast<const std::byte*>(task.operation->in); }
+
+template <class Shape>
+void keep_own(const Task& task, const Shape& shape) noexcept {
+  const int me = task.group->index();
+  if (task.operation->in_place() || shape.bytes(me) == 0) return;
+  std::memcpy(out_bytes(*task.operation), root_bytes(task) + shape.offset(me), shape.bytes(me));
+}
+
+/// The next `cell` bytes of the others' blocks, from `offset` on, into their cells.
+template <class Shape>
+void fill_cells(const Task& task, const Shape& shape, std::byte* cells, std::size_t cell, std::size_t offset) noexcept {
+  for (int m = 0; m < task.group->size(); ++m) {
+    const std::size_t bytes = part_at(offset, shape.bytes(m), cell);
+    if (m == task.group->index() || bytes == 0) continue;
+    std::memcpy(cells + cell * static_cast<std::size_t>(m), root_bytes(task) + shape.offset(m) + offset, bytes);
+  }
+}
+
+void take_cell(const Task& task, const std::byte* cells, std::size_t cell, std::size_t offset) noexcept {
+  const std::size_t bytes = part_at(offset, task.operation->bytes, cell);
+  if (bytes == 0) return;
+  std::memcpy(out_bytes(*task.operation) + offset, cells + cell * static_cast<std::size_t>(task.group->index()), bytes);
+}
+
+// ---- flat: rounds of one eager buffer. task.own[0]: bytes of the largest block.
+
+template <class Shape>
+Step scatter_by_rounds(Task& task, const Shape& shape) {
+  Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
+  const bool is_root = group.index() == operation.root;
+  const auto members = static_cast<std::size_t>(group.size());
+  const std::size_t most = group.eager_bytes() / members / 16 * 16;
+  const std::size_t cell = Shape::kIsCounted ? most : std::min(operation.bytes, most);
+  const std::size_t row = cell * members;
+  for (;;) {
+    if (task.phase == 0) {
+      if (task.offset == 0 && (is_root || !Shape::kIsCounted)) task.own[0] = shape.largest(group.size());
+      if (task.offset == 0 && is_root) keep_own(task, shape);
+      begin_round(task);
+      task.phase = 1;
+    }
+    std::byte* const cells = payload_of(group, operation.root, task.round, row);
+    Line& line = group.line(operation.root, task.round);
+    if (is_root) {
+      if (!group.room(task.round, ring_for(row))) return Step::waiting;
+      fill_cells(task, shape, cells, cell, task.offset);
+      line.word = task.own[0];
+      publish(line, task.round, row);
+    } else {
+      if (!arrived(line, task.round, row, task.polls)) return Step::waiting;
+      task.own[0] = line.word;
+      take_cell(task, cells, cell, task.offset);
+    }
+    group.complete(task.round);
+    task.offset += cell;
+    if (task.offset >= task.own[0]) break;
+    task.phase = 0;
+  }
+  task.phase = kPhaseDone;
+  return Step::done;
+}
+
+// ---- stream: turn by turn through the root's slices.
+
+constexpr std::size_t kWordBytes = kCacheLine;  // so that cells are aligned
+
+template <class Shape>
+Step scatter_by_turns(Task& task, const Shape& shape) {
+  Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
+  const bool is_root = group.index() == operation.root;
+  const std::size_t room = turn_limit(group, group.tuning().large.exchange_turn_bytes) - kWordBytes;
+  const std::size_t most = room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
+  // Without common counts a cell has its full length.
+  const std::size_t cell = Shape::kIsCounted ? most : cut(operation.bytes, most, kCacheLine).bytes;
+  Turns turns(task);
+  if (task.phase == 0) {
+    const std::size_t largest = is_root || !Shape::kIsCounted ? shape.largest(group.size()) : 0;
+    turns.begin(std::max<std::size_t>((largest + cell - 1) / cell, 1));
+    if (is_root) keep_own(task, shape);
+  }
+  const auto move = [&] {
+    const std::uint64_t turn = turns.taken();
+    std::byte* const slice = turns.slice(operation.root, turn);
+    std::uint64_t needed = turns.count();
+    if (is_root) {
+      if (!turns.free(turn)) return false;
+      std::memcpy(slice, &needed, sizeof needed);
+      fill_cells(task, shape, slice + kWordBytes, cell, turn * cell);
+      turns.say(Turns::kWritten, turn);
+      ++turns.taken();
+      return true;
+    }
+    if (!turns.seen(Turns::kWritten, operation.root, turn)) return false;
+    std::memcpy(&needed, slice, sizeof needed);
+    turns.grow(needed);
+    take_cell(task, slice + kWordBytes, cell, turn * cell);
+    turns.has_taken();
+    return true;
+  };
+  return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });
+}
+
+}  // namespace
+
+Step scatter_flat(Task& task) { return scatter_by_rounds(task, Even{*task.operation}); }
+Step scatterv_flat(Task& task) { return scatter_by_rounds(task, Uneven{*task.operation}); }
+Step scatter_stream(Task& task) { return scatter_by_turns(task, Even{*task.operation}); }
+Step scatterv_stream(Task& task) { return scatter_by_turns(task, Uneven{*task.operation}); }
+
+}  // namespace sumac::shm
