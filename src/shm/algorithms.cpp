@@ -47,11 +47,13 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::allgatherv, "single", "everybody reads everybody's memory", allgatherv_single, single_copy_agreed},
     {coll::Kind::alltoall, "single", "everybody reads everybody's memory; two write", alltoall_single, single_copy_agreed, SIZE_MAX, "exchange"},
     {coll::Kind::alltoallv, "single", "everybody reads everybody's memory", alltoallv_single, single_copy_agreed, SIZE_MAX, "exchange"},
+    {coll::Kind::scatter, "single", "everybody reads its block from the root's memory", scatter_single, single_copy_agreed},
 
     {coll::Kind::allreduce, kTimed, "\"blocks\" or \"single\", by the times of the first calls", timed, has_decisions},
     {coll::Kind::bcast, kTimed, "\"stream\" or \"single\", by the times of the first calls", timed, has_decisions},
     {coll::Kind::allgather, kTimed, "\"exchange\" or \"single\", by the times of the first calls", timed, has_decisions},
     {coll::Kind::alltoall, kTimed, "\"exchange\" or \"single\", by the times of the first calls", timed, has_decisions},
+    {coll::Kind::scatter, kTimed, "\"stream\" or \"single\", by the times of the first calls", timed, has_decisions},
 };
 // clang-format on
 
@@ -176,7 +178,7 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   set(coll::Kind::alltoallv, {{SIZE_MAX, "exchange"}});  // the size is no common knowledge
   set(coll::Kind::gather, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
   set(coll::Kind::gatherv, {{SIZE_MAX, "stream"}});
-  set(coll::Kind::scatter, {{one_round_of_rows, "flat"}, {SIZE_MAX, "stream"}});
+  set_large(coll::Kind::scatter, one_round_of_rows, "stream", kExchangeMax);
   set(coll::Kind::scatterv, {{SIZE_MAX, "stream"}});
   return tuning;
 }

@@ -57,7 +57,7 @@ class Decision {
 /// All decisions of a group of two: by collective and by power of two.
 class Decisions {
  public:
-  static constexpr std::size_t kColls = 4, kClasses = 8;
+  static constexpr std::size_t kColls = 5, kClasses = 8;
   static constexpr std::size_t kLeastBytes = 64 * 1024;  ///< Smaller messages never go by single copy.
 
   /// `coll`: 0 to kColls - 1. Up to 128 KiB, 256 KiB, ... 8 MiB, more.

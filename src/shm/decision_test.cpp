@@ -109,7 +109,7 @@ TEST(Decision, OneForEachPowerOfTwo) {
 
 constexpr Waiting kAlone{.ranks_on_host = 2, .cpus = 2};
 constexpr coll::Kind kTimedColls[] = {coll::Kind::allreduce, coll::Kind::bcast, coll::Kind::allgather,
-                                      coll::Kind::alltoall};
+                                      coll::Kind::alltoall, coll::Kind::scatter};
 
 Shape pair_shape(std::vector<int> groups = {2}) {
   Shape shape;

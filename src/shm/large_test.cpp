@@ -209,7 +209,8 @@ TEST(SingleCopy, IsUsedByAllOrByNone) {
 }
 
 TEST(SingleCopy, ManyPiecesAreRightInEveryOrderAndInPlace) {
-  constexpr coll::Kind kColls[] = {coll::Kind::allreduce, coll::Kind::allgather, coll::Kind::alltoall};
+  constexpr coll::Kind kColls[] = {coll::Kind::allreduce, coll::Kind::allgather, coll::Kind::alltoall,
+                                   coll::Kind::scatter};
   for (const int n : {1, 2, 3, 5}) {
     const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
       Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
@@ -346,7 +347,7 @@ TEST(SingleCopy, IsTriedByPairsWithACoreEach) {
     SCOPED_TRACE(row.name);
     const Tuning tuning = default_tuning(row.input);
     for (const coll::Kind kind :
-         {coll::Kind::allgather, coll::Kind::alltoall, coll::Kind::bcast, coll::Kind::allreduce}) {
+         {coll::Kind::allgather, coll::Kind::alltoall, coll::Kind::bcast, coll::Kind::allreduce, coll::Kind::scatter}) {
       EXPECT_EQ(row.is_timed, tuning.pick(kind, 1 << 20)->name == kTimed) << to_string(kind);
       EXPECT_NE(kTimed, tuning.pick(kind, 64 * 1024)->name) << to_string(kind);
     }
@@ -395,7 +396,8 @@ TEST(SingleCopy, MemoryThatIsGoneBecauseItsOwnerHasFoundADeathIsNotTakenForRefus
 
 TEST(SingleCopy, ADeathIsNamedAtAllOthers) {
   constexpr coll::Kind kColls[] = {coll::Kind::allgatherv, coll::Kind::allgather, coll::Kind::alltoall,
-                                   coll::Kind::allreduce,  coll::Kind::bcast,     coll::Kind::alltoallv};
+                                   coll::Kind::allreduce,  coll::Kind::bcast,     coll::Kind::alltoallv,
+                                   coll::Kind::scatter};
   constexpr int kCount = std::size(kColls);
   for (int row = 0; row < 2 * kCount; ++row) {
     const int n = 2 + row % 2, dies_in = row / 2;

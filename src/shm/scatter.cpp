@@ -35,11 +35,13 @@ struct Uneven {
 
 const std::byte* root_bytes(const Task& task) noexcept { return static_cast<const std::byte*>(task.operation->in); }
 
+/// The root's own block moves part by part as well, each behind the others' cells: nobody waits for what only the root needs.
 template <class Shape>
-void keep_own(const Task& task, const Shape& shape) noexcept {
+void keep_own(const Task& task, const Shape& shape, std::size_t cell, std::size_t offset) noexcept {
   const int me = task.group->index();
-  if (task.operation->in_place() || shape.bytes(me) == 0) return;
-  std::memcpy(out_bytes(*task.operation), root_bytes(task) + shape.offset(me), shape.bytes(me));
+  const std::size_t bytes = part_at(offset, shape.bytes(me), cell);
+  if (task.operation->in_place() || bytes == 0) return;
+  std::memcpy(out_bytes(*task.operation) + offset, root_bytes(task) + shape.offset(me) + offset, bytes);
 }
 
 /// The next `cell` bytes of the others' blocks, from `offset` on, into their cells.
@@ -72,7 +74,6 @@ Step scatter_by_rounds(Task& task, const Shape& shape) {
   for (;;) {
     if (task.phase == 0) {
       if (task.offset == 0 && (is_root || !Shape::kIsCounted)) task.own[0] = shape.largest(group.size());
-      if (task.offset == 0 && is_root) keep_own(task, shape);
       begin_round(task);
       task.phase = 1;
     }
@@ -83,6 +84,7 @@ Step scatter_by_rounds(Task& task, const Shape& shape) {
       fill_cells(task, shape, cells, cell, task.offset);
       line.word = task.own[0];
       publish(line, task.round, row);
+      keep_own(task, shape, cell, task.offset);
     } else {
       if (!arrived(line, task.round, row, task.polls)) return Step::waiting;
       task.own[0] = line.word;
@@ -114,7 +116,6 @@ Step scatter_by_turns(Task& task, const Shape& shape) {
   if (task.phase == 0) {
     const std::size_t largest = is_root || !Shape::kIsCounted ? shape.largest(group.size()) : 0;
     turns.begin(std::max<std::size_t>((largest + cell - 1) / cell, 1));
-    if (is_root) keep_own(task, shape);
   }
   const auto move = [&] {
     const std::uint64_t turn = turns.taken();
@@ -125,6 +126,7 @@ Step scatter_by_turns(Task& task, const Shape& shape) {
       std::memcpy(slice, &needed, sizeof needed);
       fill_cells(task, shape, slice + kWordBytes, cell, turn * cell);
       turns.say(Turns::kWritten, turn);
+      keep_own(task, shape, cell, turn * cell);
       ++turns.taken();
       return true;
     }

@@ -227,4 +227,31 @@ Step alltoallv_single(Task& task) {
       Own{out + from.offset(me), in + to.offset(me), from.bytes(me)});
 }
 
+/// The others read their blocks from the root's memory, while the root copies its own.
+Step scatter_single(Task& task) {
+  const coll::Operation& operation = *task.operation;
+  const int me = task.group->index();
+  const std::size_t bytes = operation.bytes;
+  std::byte* const out = out_bytes(operation);
+  if (me == operation.root) {
+    const std::byte* const in = in_bytes(operation);
+    const auto block = [&](int m) { return in + static_cast<std::size_t>(m) * bytes; };
+    return single_copy(
+        task, "stream",
+        [&](int m) {
+          return Memory{block(m), bytes};
+        },
+        [](int, std::byte*) { return Copied::all; }, operation.in_place() ? Own{} : Own{out, block(me), bytes});
+  }
+  return single_copy(
+      task, "stream",
+      [&](int) {
+        return Memory{out, bytes};
+      },
+      [&](int m, std::byte* there) {
+        return m == operation.root ? read_from(task, m, there, out, bytes) : Copied::all;
+      },
+      Own{});
+}
+
 }  // namespace sumac::shm

@@ -45,6 +45,7 @@ Step allgather_single(Task& task);
 Step allgatherv_single(Task& task);
 Step alltoall_single(Task& task);
 Step alltoallv_single(Task& task);
+Step scatter_single(Task& task);
 
 // Either of two ways, timed on the first calls (timed.cpp): groups of two that agreed on single copy.
 bool has_decisions(const Group& group) noexcept;

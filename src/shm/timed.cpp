@@ -34,7 +34,8 @@ const std::array<Ways, Decisions::kColls>& all_ways() noexcept {
       return Ways{kind, {find_algorithm(kind, shared), find_algorithm(kind, "single")}};
     };
     return std::array{of(coll::Kind::allreduce, "blocks"), of(coll::Kind::bcast, "stream"),
-                      of(coll::Kind::allgather, "exchange"), of(coll::Kind::alltoall, "exchange")};
+                      of(coll::Kind::allgather, "exchange"), of(coll::Kind::alltoall, "exchange"),
+                      of(coll::Kind::scatter, "stream")};
   }();
   return ways;
 }
