@@ -26,7 +26,7 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::gatherv, "flat", "everybody publishes, the root copies", gatherv_flat},
 
     {coll::Kind::allreduce, "blocks", "everybody folds its block of all vectors, everybody copies all blocks", allreduce_blocks, turns_fit},
-    {coll::Kind::allreduce, "pairs", "of two that meet the second adds both, everybody copies the sum", allreduce_pairs, turns_fit},
+    {coll::Kind::allreduce, "pairs", "the later of two halves adds both, everybody copies the sum", allreduce_pairs, turns_fit},
     {coll::Kind::allreduce, "stream", "everybody copies in chunk by chunk, and folds all", allreduce_stream, turns_fit},
     {coll::Kind::reduce, "blocks", "everybody folds its block of all vectors, the root copies all blocks", reduce_blocks, turns_fit},
     {coll::Kind::reduce_scatter_block, "blocks", "everybody folds its block, chunk by chunk", reduce_scatter_block_blocks, turns_fit},
@@ -57,12 +57,13 @@ constexpr Algorithm kAlgorithms[] = {
 };
 // clang-format on
 
-/// More than two members: above it the root does not fold everything alone.
+/// For more than two members: above this size the root does not fold everything alone.
 constexpr std::size_t kReduceStreamMax = 64 * 1024;
 
-/// Single copy and shared memory are timed against each other from so many bytes on (timed.cpp); below, shared memory is as fast or faster
-/// on both machines that were measured. In memory between two ranks a line crosses twice, back to the writer from who has read it
-/// last and then to the reader; in single copy once, but the kernel looks up and holds each page: 0.24 us by reading, 0.17 by writing.
+/// From these sizes on, single copy and shared memory are timed against each other (timed.cpp); below, shared memory is
+/// as fast or faster on both machines that were measured. Through shared memory a line crosses twice between two ranks:
+/// back to the writer from its last reader, and then to the reader. By single copy it crosses once, but the kernel
+/// looks up and pins each page: 0.24 us when reading, 0.17 us when writing.
 ///   Xeon (model 143), a line's round trip 223 ns: us shared / single: alltoall 1 MiB 338 / 238, allgather 290 / 202, bcast 104 / 85;
 ///   alltoall 64 KiB 17.0 / 18.3, 128 KiB 33.7 / 31.7, 256 KiB 68 / 63;  allgather 15.8 / 17.8, 31.2 / 29.7, 61 / 57
 ///   bcast    64 KiB 7.4 / 8.6,   128 KiB 12.4 / 14.6, 256 KiB 23.4 / 20.8
@@ -116,13 +117,13 @@ std::size_t selection_bytes(const coll::Operation& operation, int group_size) no
 bool may_copy_once(const TuningInput& input) noexcept { return input.size == 2 && !input.crowded; }
 
 std::string about_single_copy(const TuningInput& input) {
-  if (input.size != 2) return "it is for two ranks: what it is worth for more is not known";
+  if (input.size != 2) return "it serves two ranks only: its gain for more is unknown";
   if (input.crowded) return "the ranks share processors";
   return "the first calls of each size go both ways, and the times decide";
 }
 
-// Where the next algorithm takes over. Measured on 2 cores of an EPYC, in both of its speed states (a line's round trip of
-// 60 and 400 ns), and with 8 ranks on them:
+// The sizes at which the next algorithm takes over. Measured on 2 cores of an EPYC, in both of its speed states (a
+// line's round trip of 60 and 400 ns), and with 8 ranks on them:
 //   allreduce, 2 ranks, us flat / blocks: 4 KiB 0.40 / 0.38, 8 KiB 0.66 / 0.52, 64 KiB 6.1 / 2.4, 1 MiB 104 / 51
 //   allreduce, 2 ranks, us flat / stream / blocks, fast state: 4 KiB 0.22 / 0.25 / 0.38, 8 KiB 0.34 / 0.36 / 0.50, 16 KiB 0.68 /
 //     0.60 / 0.68, 32 KiB 1.50 / 1.49 / 1.39, 48 KiB 2.24 / 2.15 / 1.95, 1 MiB stream / blocks 48 / 44; slow state 65 / 77
@@ -148,8 +149,9 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   const std::size_t one_round_of_rows = input.eager_bytes / static_cast<std::size_t>(std::max(input.size, 1));
   const bool has_two_ways = input.single_copy && may_copy_once(input);
   set(coll::Kind::barrier, {{SIZE_MAX, "flat"}});
-  // Who shares its core is there once instead of three times in a round of `flat`; who does not reads less in `blocks`. Two
-  // read no more in `stream` and wait once instead of twice, until folding everything costs more than a wait.
+  // A rank that shares its core has to be scheduled once instead of three times in a round of `flat`; a rank with its
+  // own core reads less in `blocks`. Two ranks read no more in `stream` and wait once instead of twice, until folding
+  // everything costs more than a wait.
   if (input.size <= 2 && !input.crowded) {
     set(coll::Kind::allreduce, {{one_round, "flat"},
                                 {8 * one_round, "stream"},
@@ -161,7 +163,8 @@ Tuning default_tuning(const TuningInput& input) noexcept {
     set(coll::Kind::allreduce, {{input.crowded ? one_round : one_round / 2, "flat"}, {SIZE_MAX, "blocks"}});
   }
   set(coll::Kind::reduce_scatter_block, {{one_round_of_rows, "flat"}, {SIZE_MAX, "blocks"}});
-  // Two share the work best if one copies and goes; of more, one that folds all keeps the others waiting.
+  // Two ranks share the work best if one copies and leaves; with more ranks, a root that folds everything keeps the
+  // others waiting.
   if (input.size <= 2) {
     set(coll::Kind::reduce, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
   } else {

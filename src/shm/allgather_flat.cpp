@@ -1,5 +1,5 @@
-// Everybody publishes its block and copies all others. allgatherv: everybody knows all counts, so all know how many rounds
-// the largest block needs.
+// Every member publishes its block and copies all others. In allgatherv every member knows all counts, so all know how
+// many rounds the largest block needs.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 

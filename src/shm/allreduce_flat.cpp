@@ -1,5 +1,5 @@
-// Everybody publishes its vector and folds all of them in rank order: no rank waits for a second turn of another. More
-// bytes than an eager buffer go in several rounds.
+// Every member publishes its vector and folds all of them in rank order, so no rank waits twice for another. A vector
+// larger than an eager buffer takes several rounds.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 

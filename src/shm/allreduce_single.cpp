@@ -1,9 +1,10 @@
-// Allreduce by single copy: everybody folds its share of the vector, which it reads from the others' inputs and writes into the
-// others' results.
+// Allreduce by single copy: every member folds its share of the vector, which it reads from the others' inputs and
+// writes into the others' results.
 //
-// The first share read lands in this member's own result, where it is wanted anyway: another place for it would be one more in
-// the caches. Pieces are long, for each costs 2 x (members - 1) calls of the system; what was read and folded is still near when it is
-// written. A share is read and written by its owner alone, so in place nobody overwrites what another has yet to read.
+// The first share that a member reads lands in its own result, where it is needed anyway: another buffer would only
+// occupy more of the caches. Chunks are long, because each costs 2 x (members - 1) system calls; the bytes that were
+// read and folded are still in the cache when they are written. Only its owner reads and writes a share, so in place no
+// member overwrites input that another has yet to read.
 #include "shm/single_copy.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
@@ -25,8 +26,8 @@ Addresses told_by(const Group& group, int member, std::uint64_t round) noexcept 
   return addresses;
 }
 
-/// Where operands lie that have no place in the result: this member's large area. Everybody is in this operation, so nobody reads
-/// there any more what another one has left.
+/// The buffers for operands that cannot lie in the result: this member's large area. Every member is in this operation,
+/// so none still reads there from an earlier one.
 class Scratch {
  public:
   Scratch(const Group& group, const coll::Fold& fold) noexcept
@@ -41,7 +42,7 @@ class Scratch {
   std::size_t half_;
 };
 
-/// in(0) op in(1) op ... of a piece, in rank order, into this member's result.
+/// Folds in(0) op in(1) op ... of one chunk, in rank order, into this member's result.
 Copied fold_piece(Task& task, const Scratch& scratch, std::size_t at, std::size_t bytes) noexcept {
   const Group& group = *task.group;
   const coll::Operation& operation = *task.operation;
@@ -50,7 +51,7 @@ Copied fold_piece(Task& task, const Scratch& scratch, std::size_t at, std::size_
   const std::byte* const mine = in_bytes(operation) + at;
   const std::byte* sum = nullptr;
   for (int m = 0; m < group.size(); ++m) {
-    // In place, the result is this member's input until its turn has come.
+    // In place, the result is this member's input until its own operand is folded.
     std::byte* const to = operation.in_place() && m < me ? scratch.sum() : result;
     const std::byte* operand = mine;
     if (m != me) {
@@ -67,11 +68,12 @@ Copied fold_piece(Task& task, const Scratch& scratch, std::size_t at, std::size_
       sum = to;
     }
   }
-  if (sum != result) std::memcpy(result, sum, bytes);  // alone
+  if (sum != result) std::memcpy(result, sum, bytes);  // Only a lone member gets here.
   return Copied::all;
 }
 
-/// The piece of the result into everybody's, from the one behind this member on: not all write to the same one at the same time.
+/// Writes the chunk of the result into every other member's, starting with the member after this one, so that not all
+/// write to the same one at the same time.
 Copied give_piece(Task& task, std::size_t at, std::size_t bytes) noexcept {
   const Group& group = *task.group;
   for (int i = 1; i < group.size(); ++i) {

@@ -1,7 +1,7 @@
-// Everybody publishes its row, one cell for each receiver, and reads its own cell of every row.
+// Every member publishes its row, one cell for each receiver, and reads its own cell of every row.
 //
-// alltoallv: a member knows its own counts only, so everybody says in its line how large its largest block is; having seen
-// all lines of the first round, all know how many rounds there are.
+// In alltoallv a member knows only its own counts, so each publishes in its line how large its largest block is. After
+// all lines of the first round, every member knows how many rounds there are.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 
@@ -19,7 +19,8 @@ struct Even {
 };
 
 struct Uneven {
-  static constexpr bool kFillsRow = false;  ///< A cell has room for the largest block that there may be.
+  static constexpr bool kFillsRow = false;  ///< A cell has room for the largest possible block, so a row may be partly
+                                            ///< empty.
   const coll::Operation& operation;
   const coll::Blocks& to() const { return operation.in_place() ? operation.out_blocks : operation.in_blocks; }
   std::size_t to_bytes(int i) const { return to().bytes(i); }
@@ -28,8 +29,8 @@ struct Uneven {
   std::ptrdiff_t from_offset(int i) const { return operation.out_blocks.offset(i); }
 };
 
-/// One round: `cell` bytes of each block, from op.offset on. In place, what is sent has been copied before anything that
-/// replaces it arrives, and both have the same place and size.
+/// One round: copies `cell` bytes of each block, from op.offset on. In place, a member copies what it sends before it
+/// receives the bytes that replace it, and both lie at the same offset with the same size.
 template <class Shape>
 bool exchange(Task& task, const Shape& shape, std::size_t cell, std::uint64_t word) {
   Group& group = *task.group;

@@ -1,5 +1,5 @@
-// Everybody writes its line, everybody reads all lines: one transfer of a cache line in each direction, and one turn on the
-// processor per rank where ranks share cores.
+// Every member writes its line and reads all lines: one transfer of a cache line in each direction. Where ranks share
+// cores, each rank has to be scheduled once.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 

@@ -1,4 +1,5 @@
-// The root publishes and goes on; everybody copies. Several rounds fill the ring of eager buffers: a pipeline of its own.
+// The root publishes and goes on; the others copy. Several rounds fill the ring of eager buffers and so form a
+// pipeline.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 

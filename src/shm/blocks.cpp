@@ -1,8 +1,8 @@
-// Reductions of large vectors: every member owns a block. Each gives the others the blocks that they own (its own part of
-// its own block is folded from where it lies), folds its block in rank order, and tells the result to who wants it:
-// everybody (allreduce), the root (reduce), nobody but itself (reduce_scatter_block). One member folds each element, so
-// all have the same bits. The result of a block lies in its owner's slice, in the place that the owner's own contribution
-// would have.
+// Reductions of large vectors: every member owns a block. Each member publishes its part of the blocks that the others
+// own (its part of its own block is folded directly from the input), folds its own block in rank order, and publishes
+// the result for the members that need it: all (allreduce), the root (reduce), or no other (reduce_scatter_block).
+// Exactly one member folds each element, so all members get the same bits. The result of a block lies in its owner's
+// slice, at the position where the owner's own contribution would be.
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
 
@@ -11,12 +11,12 @@ namespace sumac::shm {
 namespace {
 
 struct Block {
-  std::size_t in_slice;  ///< Where it lies in a slice.
-  std::size_t in_input;  ///< And in the caller's input.
+  std::size_t in_slice;  ///< Its offset in a slice.
+  std::size_t in_input;  ///< Its offset in the caller's input.
   std::size_t bytes;
 };
 
-/// The vector is cut into sections of one turn each, a section into the members' blocks.
+/// Cuts the vector into sections of one turn each, and each section into the members' blocks.
 class VectorBlocks {
  public:
   VectorBlocks(const Group& group, const coll::Operation& operation) noexcept
@@ -40,7 +40,7 @@ class VectorBlocks {
   Chunks sections_;
 };
 
-/// reduce_scatter_block: the members' blocks lie one behind the other in the input, and a turn takes a chunk of each.
+/// For reduce_scatter_block: the members' blocks follow each other in the input, and a turn uses a chunk of each.
 class GivenBlocks {
  public:
   GivenBlocks(const Group& group, const coll::Operation& operation) noexcept
@@ -62,11 +62,11 @@ class GivenBlocks {
   Chunks chunks_;
 };
 
-/// Which parts of the work are this member's.
+/// The member's share of the work.
 struct Part {
-  bool keeps;     ///< The result of its block goes into its output.
-  bool tells;     ///< Others want it.
-  bool collects;  ///< It wants the others'.
+  bool keeps;     ///< It stores the result of its block in its output.
+  bool tells;     ///< Other members need that result.
+  bool collects;  ///< It needs the others' results.
 };
 
 template <class Layout>

@@ -21,12 +21,12 @@ Errc gather(Group& group, const void* mine, void* all, std::size_t bytes) {
   return run(group, operation);
 }
 
-/// What a member says of itself.
+/// A member's own answer.
 struct Answer {
   bool agrees;
-  machine::Cma why;        ///< Else, unless it is
-  std::int16_t other;      ///< -1: it does not want to.
-  Decisions::Known known;  ///< Of a pair: what this process knows of large messages with the other one.
+  machine::Cma why;        ///< The reason if it does not agree although it wants to.
+  std::int16_t other;      ///< The member it failed with; -1: it does not want to.
+  Decisions::Known known;  ///< In a pair: what this process knows of large messages with the other one.
 };
 
 Answer try_all(const Group& group, const std::vector<Word>& words) {
@@ -46,7 +46,7 @@ Errc agree_on_single_copy(Group& group, bool wanted, CopyRefusal* refusal) {
   group.turning.single_copy = false;
   if (wanted) machine::allow_cma();
   const auto n = static_cast<std::size_t>(group.size());
-  // What nobody else has at this address: another process of the same program has other values there.
+  // A value that no other process has at this address, even if it runs the same program.
   const ProcessName& self = group.process(group.index());
   std::uint64_t secret = static_cast<std::uint64_t>(self.pid) << 32 ^ self.start_time ^ 0x73756d6163;
   const Word mine{&secret, secret};
@@ -55,14 +55,14 @@ Errc agree_on_single_copy(Group& group, bool wanted, CopyRefusal* refusal) {
   Answer own = wanted ? try_all(group, words) : Answer{false, machine::Cma::works, -1, {}};
   if (n == 2 && group.index() == 0) own.known = known_of(group.process(1));
   std::vector<Answer> answers(n);
-  // Having everybody's answer, everybody is through with our word.
+  // After this member has every answer, no member reads its word any more.
   if (const Errc code = gather(group, &own, answers.data(), sizeof own); code != Errc::ok) return code;
   const auto first = std::find_if(answers.begin(), answers.end(), [](const Answer& answer) { return !answer.agrees; });
   group.turning.single_copy = first == answers.end();
   group.decisions.reset();
   if (n == 2 && group.turning.single_copy) {
     group.decisions = std::make_unique<Decisions>();
-    group.decisions->settle(answers[0].known);  // the first member's knowledge goes for both
+    group.decisions->settle(answers[0].known);  // The first member's knowledge counts for both.
   }
   if (refusal != nullptr)
     *refusal = first == answers.end()

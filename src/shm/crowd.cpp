@@ -10,21 +10,22 @@ namespace sumac::shm {
 
 namespace {
 
-/// Looking at all members' places costs less than this many switches by far.
+/// To compare the CPUs of all members costs far less than this many switches.
 constexpr std::uint32_t kWaitsPerLook = 8;
-/// A move costs some 10 us, and it might be undone.
+/// A move costs about 10 us, and the kernel may undo it.
 constexpr Duration kLookEvery = Millis(5);
 
-/// To `cpu`, and then free again to go wherever it was free to go.
+/// Moves this thread to `cpu`, then allows it again all CPUs that it was allowed before.
 void move_to(std::int32_t cpu, const machine::CpuMask& allowed) noexcept {
   machine::CpuMask there, after = allowed;
   there.set(static_cast<std::size_t>(cpu));
-  // Who may use all there are may use those that come later.
+  // A thread that may use every online CPU may also use CPUs that come online later.
   if (static_cast<long>(allowed.count()) >= ::sysconf(_SC_NPROCESSORS_ONLN)) after.words.fill(~std::uint64_t{0});
   const auto apply = [](const machine::CpuMask& mask) {
     return ::sched_setaffinity(0, sizeof mask.words, reinterpret_cast<const cpu_set_t*>(mask.words.data())) == 0;
   };
-  // The second can only fail if the cpus of the cgroup were changed in between, which sets the mask anew by itself.
+  // The second call can fail only if the CPUs of the cgroup changed in between, and then the kernel sets the mask
+  // itself.
   if (apply(there)) apply(after);
 }
 
@@ -40,7 +41,7 @@ std::int32_t better_cpu(std::span<const std::int32_t> cpus, std::size_t index,
     if (is_cpu(cpu)) ++counts[static_cast<std::size_t>(cpu)];
   const std::int32_t from = cpus[index];
   if (!is_cpu(from)) return -1;
-  // Those before it on the same cpu are taken to move first.
+  // Assumes that members with a lower index on the same CPU move first.
   for (std::size_t m = 0; m <= index; ++m) {
     if (cpus[m] != from) continue;
     std::int32_t least = -1;
@@ -58,7 +59,7 @@ std::int32_t better_cpu(std::span<const std::int32_t> cpus, std::size_t index,
   return -1;
 }
 
-// Only a group of all ranks of the host knows how full the cores are.
+// Only a group of all ranks of the host knows how many ranks each core has.
 Crowd::Crowd(Control* controls, int size, int index, const Waiting& waiting) noexcept
     : controls_(controls),
       size_(size),
@@ -69,7 +70,7 @@ Crowd::Crowd(Control* controls, int size, int index, const Waiting& waiting) noe
 
 void Crowd::note_here() noexcept {
   ++waits_;
-  const std::int32_t cpu = ::sched_getcpu();  // reads a word of the thread's own
+  const std::int32_t cpu = ::sched_getcpu();  // sched_getcpu() only reads a word of this thread.
   if (cpu == cpu_) return;
   cpu_ = cpu;
   controls_[index_].cpu_plus_one.store(cpu + 1, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// Who moves where, as a table; that a rank's affinity is what it was after it has moved; and that ranks on one core get
-// through whether they know where the others are or not.
+// A table of which rank moves where. Then: a rank's affinity is restored after its move, and ranks on one core make
+// progress whether or not they know where the others are.
 #include "shm/crowd.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(BetterCpu, EvensOutAndNobodyMovesTwice) {
     const char* name;
     std::vector<std::int32_t> cpus;
     std::vector<int> allowed;
-    std::vector<std::int32_t> to;  ///< Of each member.
+    std::vector<std::int32_t> to;  ///< The CPU that each member moves to.
   } rows[] = {
       {"even", {0, 0, 1, 1}, {0, 1}, {-1, -1, -1, -1}},
       {"one more is no reason", {0, 0, 1}, {0, 1}, {-1, -1, -1}},

@@ -5,14 +5,14 @@
 namespace sumac::shm {
 
 namespace {
-/// The other way has to be faster by this factor: two that are as good as each other must not take turns from start to start.
+/// The other method must be faster by this factor, so that two equally good ones do not alternate from start to start.
 constexpr float kBetter = 0.93F;
 }  // namespace
 
 void Decision::note(double ns) noexcept {
   if (is_settled()) return;
   const auto of_way = static_cast<std::size_t>(way_of(trials_));
-  // Both ways stand once in the first two trials, and once in every two that follow.
+  // Each method comes once in the first two trials, and once in every two that follow.
   if (trials_ >= 2) times_[of_way][static_cast<std::size_t>(trials_ / 2 - 1)] = static_cast<float>(ns);
   if (++trials_ == kTrials) decide();
 }

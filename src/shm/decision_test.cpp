@@ -1,4 +1,4 @@
-// Which of two ways: as a function of times, and by two processes.
+// The choice between two methods: as a function of times, and by two processes.
 #include "shm/decision.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using Way = Decision::Way;
 
-/// Trials until the decision falls; how many of each way there were.
+/// Runs trials until the decision is made; returns how many there were of each method.
 std::array<int, 2> decide(Decision& decision, const std::function<double(Way)>& ns) {
   std::array<int, 2> taken{};
   while (!decision.is_settled()) {
@@ -26,7 +26,7 @@ std::array<int, 2> decide(Decision& decision, const std::function<double(Way)>& 
   return taken;
 }
 
-/// Calls until it is looked at again.
+/// Counts the calls until the decision is checked again.
 std::uint64_t calls_left(Decision& decision) {
   std::uint64_t calls = 1;
   while (decision.count()) ++calls;
@@ -59,7 +59,8 @@ TEST(Decision, TakesTheFasterWayOnceBothWereTriedAsOften) {
   }
 }
 
-// As a start is: the first call of each way touches memory for the first time, and in some calls one of the two had no core.
+// Real starts look like this: the first call of each method touches memory for the first time, and in some calls one of
+// the two ranks had no core.
 TEST(Decision, DoesNotDependOnColdOrInterruptedCalls) {
   SplitMix64 random(7);
   for (int start = 0; start < 1000; ++start) {
@@ -123,7 +124,8 @@ Tuning tuning_of_pair(const Shape& shape) {
       {.size = 2, .eager_bytes = shape.eager_bytes, .large_bytes = shape.large_bytes, .single_copy = true});
 }
 
-/// Right results all the way through trials and the decision, blocking and step by step; both members end with the same choices.
+/// Results are right through all trials and the decision, blocking and step by step; both members end with the same
+/// choices.
 TEST(Decision, OfTwoProcessesIsTheSameAndNoResultDependsOnIt) {
   const Shape shape = pair_shape({2, 2});
   const auto texts = run_processes(shape, Backing::memfd, [&](Segment& segment, int rank) -> std::string {
@@ -147,7 +149,7 @@ TEST(Decision, OfTwoProcessesIsTheSameAndNoResultDependsOnIt) {
                            .seed = static_cast<std::uint64_t>(turn + 1),
                            .tuning = &tuning},
                           2, rank);
-        if (turn % 6 == 5) {  // as a nonblocking caller: not a trial
+        if (turn % 6 == 5) {  // Driven like a nonblocking call, so it is not a trial.
           prepare(group, exercise.operation(), exercise.task);
           Step step = Step::waiting;
           while (step == Step::waiting) step = advance(exercise.task), sched_yield();
@@ -162,7 +164,7 @@ TEST(Decision, OfTwoProcessesIsTheSameAndNoResultDependsOnIt) {
       if (about_decision(group, kind, bytes).find("ns") == std::string::npos) return "no times";
       chosen += fmt::format("{} ", algorithm->name);
     }
-    // Another group of the same two knows it from the start.
+    // Another group of the same two processes knows the decision from the start.
     Group second(segment, 1, everybody(2), rank, kAlone, tuning_of_pair(shape));
     if (agree_on_single_copy(second) != Errc::ok) return second.error();
     std::string known;

@@ -1,8 +1,8 @@
-// Large blocks from everybody to everybody: allgather(v), where all take all of each slice, and alltoall(v), where a slice
-// has a cell for each receiver. A member goes on filling its slices while it takes from the others'.
+// Large blocks from each member to each: allgather(v), where every member copies all of each slice, and alltoall(v),
+// where a slice has a cell for each receiver. A member goes on filling its slices while it copies out of the others'.
 //
-// alltoallv: a member knows its own counts only. Each slice begins with a word, its member's largest block; having seen
-// all members' words of the first turn, all know how many turns there are.
+// In alltoallv a member knows only its own counts. Each slice begins with a word, the size of its member's largest
+// block. After the words of the first turn, every member knows how many turns there are.
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
 
@@ -10,9 +10,9 @@ namespace sumac::shm {
 
 namespace {
 
-constexpr std::size_t kWordBytes = kCacheLine;  // so that cells are aligned
+constexpr std::size_t kWordBytes = kCacheLine;  // A whole line, so that cells are aligned.
 
-/// What alltoall and alltoallv, allgather and allgatherv have in common. `Shape` says where things are:
+/// The common part of alltoall and alltoallv, allgather and allgatherv. `Shape` knows the layout of the buffers:
 ///   fill(turn, slice)         copies this member's part of the turn from the caller's buffer into its slice
 ///   take(member, turn, slice) copies from another's slice into the caller's buffer
 template <class Shape>
@@ -21,7 +21,7 @@ Step exchange(Task& task, Turns& turns, Shape&& shape) {
   const auto fill = [&] { return turns.fill([&](std::uint64_t turn, std::byte* slice) { shape.fill(turn, slice); }); };
   const auto take = [&] {
     const std::uint64_t turn = turns.taken();
-    // In place, what is taken replaces what has been filled in.
+    // In place, the bytes that arrive replace the bytes that this member sends, so those must be in the slice before.
     if (turn == turns.filled()) return false;
     bool moved = false;
     for (std::uint64_t& i = turns.take_peers(); i < others; ++i) {
@@ -45,17 +45,17 @@ std::size_t turn_limit(const Group& group) noexcept {
   return shm::turn_limit(group, group.tuning().large.exchange_turn_bytes);
 }
 
-/// Bytes of a cell, of as many as there are members.
+/// Returns the bytes of a cell if `room` has one cell for each member.
 std::size_t cell_limit(const Group& group, std::size_t room) noexcept {
   return room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
 }
 
-/// memcpy may not be given NULL, not even for nothing.
+/// memcpy must not get NULL, not even for 0 bytes.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
-/// allgather: all blocks have call.bytes, one behind the other.
+/// For allgather: all blocks have operation.bytes and follow each other.
 struct EvenGather {
   const coll::Operation& operation;
   std::size_t bytes(int) const noexcept { return operation.bytes; }
@@ -118,7 +118,7 @@ template <class Places>
 struct Rows {
   Task& task;
   const Places& at;
-  std::size_t cell;  ///< Bytes of each in a slice, and so of each block in one turn.
+  std::size_t cell;  ///< The bytes of one cell in a slice, and so of each block in one turn.
 
   void fill(std::uint64_t turn, std::byte* slice) const noexcept {
     const int me = task.group->index();
@@ -140,7 +140,7 @@ struct Rows {
   }
 };
 
-/// Rows whose number of turns is found out in the first one.
+/// Rows whose number of turns becomes known in the first turn.
 struct CountedRows {
   Rows<UnevenRows> rows;
   Turns& turns;

@@ -1,5 +1,5 @@
-// Every algorithm of the table, in every group size, around every threshold, at every kind of root, in place and not; then
-// long mixed sequences with ranks that run ahead or lag behind, blocking and queued.
+// Runs every algorithm of the table, in every group size, around every threshold, with every kind of root, in place and
+// not; then long mixed sequences with ranks that run ahead or lag behind, blocking and queued.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -10,7 +10,8 @@
 namespace sumac::shm {
 namespace {
 
-/// Both sides of the first line, of both, of the eager buffer and of a cell of each, and several rounds.
+/// Sizes on both sides of the first line, of both lines, of the eager buffer and of a cell of each, and of several
+/// rounds.
 std::vector<std::size_t> sizes(const Shape& shape, int members) {
   const std::size_t eager = layout_of(shape, 0).eager_bytes, n = static_cast<std::size_t>(members);
   std::vector<std::size_t> all = {
@@ -91,7 +92,7 @@ Ask random_ask(Random& random, int size, std::size_t bytes_max) {
           .seed = random.next()};
 }
 
-/// The unpunctual: most go straight on, some let others run far ahead of them.
+/// Lets a rank dawdle: most go straight on, and some let the others run far ahead.
 void dawdle(Random& own) {
   if (!own.chance(0.05)) return;
   for (std::uint64_t turns = own.below(50); turns > 0; --turns) sched_yield();
@@ -141,7 +142,7 @@ TEST(Sequence, QueuedOperationsAreAdvancedInOrderAmongBlockingOnes) {
               for (int i = 0; i < 1000; ++i) {
                 queue.push_back(std::make_unique<Exercise>(random_ask(shared, n, 3000), n, rank));
                 prepare(group, queue.back()->operation(), queue.back()->task);
-                const bool drain = shared.chance(0.1);  // a blocking one: what is older comes first
+                const bool drain = shared.chance(0.1);  // A blocking call, so older ones come first.
                 while (!queue.empty() && (drain || queue.size() > 5 || own.chance(0.3))) {
                   Task& oldest = queue.front()->task;
                   if (drain && own.chance(0.5) && wait(oldest) != Errc::ok) return group.error();
@@ -182,7 +183,7 @@ TEST(Sequence, AnOperationIsPreparedAgainAndAgain) {
 }
 
 TEST(Sequence, SubgroupsOfOneSegmentDoNotDisturbEachOther) {
-  // Six ranks: two sockets of three, their leaders, and all.
+  // There are six ranks: two sockets of three, their leaders, and all.
   const Shape shape = small_shape(6, {3, 3, 2, 6});
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
               const int socket = rank / 3;

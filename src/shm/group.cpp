@@ -9,7 +9,8 @@ namespace sumac::shm {
 
 namespace {
 constexpr Duration kLookEvery = Millis(10);
-/// Of counter(): odd while its member writes into others' memory. turns.hpp has those before it.
+/// The index of a counter() that is odd while its member writes into others' memory. turns.hpp defines the counters
+/// before it.
 constexpr std::size_t kWriting = 3;
 }  // namespace
 
@@ -37,8 +38,7 @@ Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, 
   large_bytes_ = shape.large_bytes;
   tuning_.keep_usable(*this);
   const Member& me = members_[static_cast<std::size_t>(index)];
-  segment.entry(me.host_member)
-      .rank.store(me.rank, std::memory_order_relaxed);  // for error(), which may come at any time
+  segment.entry(me.host_member).rank.store(me.rank, std::memory_order_relaxed);
 }
 
 bool Group::wait_done(std::uint64_t round) noexcept {
@@ -46,7 +46,7 @@ bool Group::wait_done(std::uint64_t round) noexcept {
   std::uint64_t least = round_;
   for (int m = 0; m < size_; ++m) {
     if (m == index_) continue;
-    // Acquire: its reads of what we are about to overwrite come before its number.
+    // An acquire load: that member's reads of the bytes that we will overwrite come before the number it stored.
     least = std::min(least, controls_[m].done.value.load(std::memory_order_acquire));
     if (least < round) return false;
   }
@@ -66,12 +66,12 @@ std::string Group::error() const {
   const MemberEntry& entry = segment_.entry(std::abs(culprit_) - 1);
   const std::int32_t rank = entry.rank.load(std::memory_order_relaxed);
   if (culprit_ > 0) return fmt::format("rank {} (process {} of this host) died", rank, entry.process.pid);
-  return fmt::format("rank {} (process {} of this host) gave up: see what it said", rank, entry.process.pid);
+  return fmt::format("rank {} (process {} of this host) gave up (its log says why)", rank, entry.process.pid);
 }
 
-// Two members, each of which first says its word (a writer that it writes, the other that the group is broken) and then reads the
-// other's. Sequentially consistent, all of them, here and where the culprit is named or found: so at least one of the two
-// sees the other's word.
+// Two members each first store their own flag (a writer that it writes, the other that the group is broken) and then
+// load the other's flag. All these accesses are sequentially consistent, here and where the culprit is stored or
+// loaded, so that at least one of the two sees the other's flag.
 bool Group::enter_others() noexcept {
   std::atomic<std::uint64_t>& writing = counter(index_, kWriting);
   writing.store(writing.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
@@ -82,7 +82,7 @@ bool Group::enter_others() noexcept {
 
 void Group::leave_others() noexcept {
   std::atomic<std::uint64_t>& writing = counter(index_, kWriting);
-  // Release: who sees it will find all that was written.
+  // A release store: a member that sees it also sees all bytes that were written.
   writing.store(writing.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
@@ -90,7 +90,7 @@ void Group::await_writers() const noexcept {
   for (int m = 0; m < size_; ++m) {
     const auto writes = [&] { return counter(m, kWriting).load(std::memory_order_seq_cst) % 2 != 0; };
     if (m == index_) continue;
-    // A writer copies, which takes microseconds to milliseconds; one that is stopped in the middle is waited for asleep.
+    // A writer copies, which takes microseconds to milliseconds. It may be stopped in the middle, so this wait sleeps.
     for (Duration pause = Micros(1); writes() && life(m) != Life::dead;
          pause = std::min<Duration>(2 * pause, Millis(1)))
       std::this_thread::sleep_for(pause);
@@ -100,8 +100,8 @@ void Group::await_writers() const noexcept {
 Errc Group::look_for_dead() noexcept {
   if (broken_ != Errc::ok) return broken_;
   looked_ = monotonic_now();
-  // Whoever finds it first names it for all groups of the segment, so that all say the same, also those who wait for
-  // somebody who waits for the dead. The order is enter_others()'s matter.
+  // The first member that finds a dead one names it for all groups of the segment. So all report the same rank, also
+  // members that only wait for a member that waits for the dead one. enter_others() needs this memory order.
   std::atomic<std::int32_t>& culprit = segment_.header().culprit;
   culprit_ = culprit.load(std::memory_order_seq_cst);
   for (int m = 0; m < size_ && culprit_ == 0; ++m) {

@@ -1,5 +1,6 @@
-// Large messages: around every edge of a chunk, a slice and a ring of slices, in sequences with small operations and ranks
-// that lag behind, with ranks that die in the middle, and by single copy where the system allows it and where it does not.
+// Large messages: around every edge of a chunk, a slice and a ring of slices; in sequences with small operations and
+// ranks that lag behind; with ranks that die in the middle; and by single copy where the system allows it and where it
+// does not.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -22,7 +23,7 @@ std::string run_one(Group& group, Ask ask) {
   return exercise.check();
 }
 
-/// Every algorithm that the group can use, flat ones excepted.
+/// Runs every algorithm that the group can use, except the flat ones.
 std::string each_large(Group& group, const Tuning& tuning, const std::vector<std::size_t>& sizes) {
   const auto n = static_cast<std::uint64_t>(group.size());
   std::uint64_t seed = 1;
@@ -57,7 +58,7 @@ TEST_P(Large, IsRightAroundEveryEdge) {
         Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
         Tuning tuning = tuning_for(shape, n);
         const std::size_t slice = slice_bytes(group), ring = slices_of(n) * slice;
-        // A turn of a whole slice, of less, of the least; pieces that are smaller than a turn.
+        // The turns are a whole slice, less than one, and the least; folds are in steps smaller than a turn.
         for (const std::size_t turn : {std::size_t{64 * 1024}, slice / 2, std::size_t{1}}) {
           tuning.large = {
               .reduce_turn_bytes = turn, .stream_turn_bytes = turn, .exchange_turn_bytes = turn, .fold_bytes = 96};
@@ -91,7 +92,7 @@ TEST(LargeSequence, SmallAndLargeFollowEachOtherWhoeverLagsBehind) {
                                 .tuning = &group.tuning()};
                   Exercise exercise(ask, n, rank);
                   for (std::uint64_t turns = own.chance(0.1) ? own.below(40) : 0; turns > 0; --turns) sched_yield();
-                  if (own.chance(0.5)) {  // driven as a nonblocking one is
+                  if (own.chance(0.5)) {  // Driven like a nonblocking call.
                     prepare(group, exercise.operation(), exercise.task);
                     Step step = Step::waiting;
                     while ((step = advance(exercise.task)) == Step::waiting) sched_yield();
@@ -122,7 +123,7 @@ TEST(LargeSequence, AnAreaThatIsTooSmallLeavesEverythingToFlat) {
             }));
 }
 
-/// All members in one thread, each as far as it comes before the next one, so that who is first is no chance.
+/// One thread drives all members, each as far as it gets before the next one, so that the order of arrival is fixed.
 TEST(Pairs, AResultThatLiesInOnesOwnSliceIsTakenBeforeTheSliceIsFilledAgain) {
   const int n = 2;
   const Shape shape = small_shape(n);
@@ -136,8 +137,8 @@ TEST(Pairs, AResultThatLiesInOnesOwnSliceIsTakenBeforeTheSliceIsFilledAgain) {
   Exercise a(ask, n, 0), b(ask, n, 1);
   prepare(first, a.operation(), a.task);
   prepare(second, b.operation(), b.task);
-  EXPECT_EQ(Step::waiting, advance(a.task));  // gives a ring full of slices
-  EXPECT_EQ(Step::waiting, advance(b.task));  // adds its own in there, and has all those results
+  EXPECT_EQ(Step::waiting, advance(a.task));  // It fills a ring of slices.
+  EXPECT_EQ(Step::waiting, advance(b.task));  // It adds its own values in those slices, and then has all those results.
   for (int turns = 0; turns < 10; ++turns) {
     advance(a.task);
     advance(b.task);
@@ -148,7 +149,7 @@ TEST(Pairs, AResultThatLiesInOnesOwnSliceIsTakenBeforeTheSliceIsFilledAgain) {
   EXPECT_EQ("", b.check());
 }
 
-/// Those that go through shared memory.
+/// The algorithms that use shared memory.
 std::vector<const Algorithm*> large_algorithms() {
   std::vector<const Algorithm*> found;
   for (const Algorithm& algorithm : algorithms())
@@ -167,7 +168,7 @@ TEST_P(DeathInLarge, IsNamedAtAllOthers) {
     Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning);
     if (group.tuning().pick(kind, 100 * 1000) != GetParam()) return "another algorithm";
     for (int i = 0; i < 100000; ++i) {
-      // More than the rings hold, so that nobody can finish the operation without the dead one for long.
+      // The data are more than the rings hold, so that no rank can finish the operation for long without the dead one.
       Exercise exercise({.kind = kind, .bytes = 100 * 1000, .root = i % n, .seed = 5}, n, rank);
       if (rank == victim && i == 3) {
         prepare(group, exercise.operation(), exercise.task);
@@ -188,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(EachAlgorithm, DeathInLarge, testing::ValuesIn(large_al
   return fmt::format("{}_{}", to_string(row.param->kind), row.param->name);
 });
 
-/// What the ranks say; "single" or "shared" in front.
+/// Returns the ranks' text after "single" or "shared".
 std::string single_or_shared(Segment& segment, int rank, int n, bool wanted) {
   Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
   if (agree_on_single_copy(group, wanted) != Errc::ok) return group.error();
@@ -203,7 +204,7 @@ TEST(SingleCopy, IsUsedByAllOrByNone) {
     });
     for (const auto& text : texts) {
       EXPECT_EQ(texts[0], text);
-      EXPECT_TRUE(text == "single" || text == "shared") << text;  // some systems that run this test forbid it
+      EXPECT_TRUE(text == "single" || text == "shared") << text;  // Some systems that run this test forbid single copy.
     }
   }
 }
@@ -237,7 +238,7 @@ TEST(SingleCopy, ManyPiecesAreRightInEveryOrderAndInPlace) {
   }
 }
 
-/// Memory that the system copies for nobody; nullptr: this one has none.
+/// Memory that the system does not copy for other processes; nullptr: this system has none.
 std::byte* secret_memory(std::size_t bytes) {
   const int fd = static_cast<int>(::syscall(SYS_memfd_secret, 0));
   if (fd < 0) return nullptr;
@@ -248,7 +249,7 @@ std::byte* secret_memory(std::size_t bytes) {
   return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
 }
 
-/// The call of an exercise with its data in memory that the system copies for nobody.
+/// Runs the exercise with its data in memory that the system does not copy for other processes.
 std::string run_in_secret(Group& group, const Ask& ask, bool in_secret, bool out_secret) {
   Exercise exercise(ask, group.size(), group.index());
   coll::Operation operation = exercise.operation();
@@ -279,7 +280,7 @@ TEST(SingleCopy, GoesThroughSharedMemoryWhereTheSystemCopiesAMembersMemoryForNob
     const char* name;
     bool in, out, at_all, in_place;
     std::uint64_t closed
-        [2];  ///< How many collectives find it, those with uneven blocks aside: of two (who write into results), of three.
+        [2];  ///< The number of collectives with even blocks that meet it: with two ranks (which write), with three.
   };
   static constexpr Scene kScenes[] = {
       {"one member's input", true, false, false, false, {1, 3}},
@@ -341,7 +342,7 @@ TEST(SingleCopy, IsTriedByPairsWithACoreEach) {
       {"three: not measured",
        {.size = 3, .single_copy = true},
        false,
-       "it is for two ranks: what it is worth for more is not known"},
+       "it serves two ranks only: its gain for more is unknown"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -356,7 +357,8 @@ TEST(SingleCopy, IsTriedByPairsWithACoreEach) {
   }
 }
 
-// Who has found the group broken returns to its caller, and then nobody may write into its memory any more.
+// A member that has found the group broken returns to its caller, and then no member may write into its memory any
+// more.
 TEST(SingleCopy, WhoeverGivesUpWaitsForThoseThatWriteIntoItsMemory) {
   const Shape shape = small_shape(2);
   std::atomic<bool> writes{false}, is_out{false};
@@ -381,14 +383,14 @@ TEST(SingleCopy, WhoeverGivesUpWaitsForThoseThatWriteIntoItsMemory) {
             }));
 }
 
-// Who has found the dead one returns, and its caller may unmap what others still read.
+// A member that has found the dead one returns, and its caller may unmap memory that others still read.
 TEST(SingleCopy, MemoryThatIsGoneBecauseItsOwnerHasFoundADeathIsNotTakenForRefused) {
   const Shape shape = small_shape(3);
   auto segment = Segment::create(shape, Backing::memfd);
   ASSERT_TRUE(segment.has_value());
   for (int m = 0; m < shape.members; ++m) segment->entry(m).process = this_process();
   Group group(*segment, 0, everybody(3), 2, kTestWaiting, tuning_for(shape, 3));
-  segment->header().culprit.store(1 + 1);  // as member 0 says it
+  segment->header().culprit.store(1 + 1);  // As member 0 stores it.
   EXPECT_EQ(Step::failed, step_for(group, Copied::refused));
   EXPECT_EQ(Errc::lost, group.broken());
   EXPECT_NE(std::string::npos, group.error().find(" died")) << group.error();

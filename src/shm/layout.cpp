@@ -14,9 +14,9 @@ GroupLayout place(const Shape& shape, int size, std::size_t begin) noexcept {
   at.controls = begin;
   at.lines = at.controls + members * sizeof(Control);
   at.eager = round_up(at.lines + members * kLineRing * sizeof(Line), kPage);
-  // alltoall and the like cut the buffer into a cell for each member, and a cell holds the largest element at least.
+  // alltoall and the like cut the buffer into one cell per member, and a cell must hold at least the largest element.
   at.eager_bytes = std::max(shape.eager_bytes, members * kCacheLine);
-  at.eager_stride = round_up(kEagerRing * at.eager_bytes, kPage) + kPage;  // the last page is room for stagger()
+  at.eager_stride = round_up(kEagerRing * at.eager_bytes, kPage) + kPage;  // The last page leaves room for stagger().
   at.large = at.eager + members * at.eager_stride;
   at.large_stride = shape.large_bytes == 0 ? 0 : round_up(shape.large_bytes, kPage) + kPage;
   at.end = at.large + members * at.large_stride;

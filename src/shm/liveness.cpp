@@ -23,7 +23,7 @@ struct Stat {
   std::uint64_t start_time = 0;
 };
 
-/// /proc/PID/stat; the second field, a name in brackets, may hold anything, also brackets.
+/// Reads /proc/PID/stat. The second field, a name in brackets, may contain anything, even brackets.
 Stat read_stat(std::int64_t pid) noexcept {
   char path[48];
   *fmt::format_to_n(path, sizeof path - 1, "/proc/{}/stat", pid).out = '\0';
@@ -77,7 +77,8 @@ Life look_at(const Segment& segment, int member) {
   const ProcessName& process = segment.entry(member).process;
   struct stat ns {};
   const std::uint64_t here = ::stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
-  if (process.pid == ::getpid() && process.pid_namespace == here) return Life::alive;  // ranks that are threads
+  // Ranks are threads of this process here.
+  if (process.pid == ::getpid() && process.pid_namespace == here) return Life::alive;
   if (here == 0 || process.pid_namespace != here) {
     const auto lock = segment.life_lock(member);
     return lock == Segment::Lock::held ? Life::alive : lock == Segment::Lock::gone ? Life::dead : Life::unknown;
@@ -89,7 +90,7 @@ Life look_at(const Segment& segment, int member) {
   if (is_new || watch.start_time != process.start_time) {
     watch.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(process.pid), 0)));
     watch.start_time = process.start_time;
-    // Between its death and our question its number may have gone to somebody else.
+    // The process may have died before we opened the pidfd, and its number may belong to another process now.
     if (const Life life = by_stat(process); !watch.pidfd || life == Life::dead) {
       watched().erase(at);
       return life;

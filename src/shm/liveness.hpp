@@ -1,6 +1,6 @@
 #pragma once
-// Is a process of this host still alive? Asked only by who has waited for milliseconds, so a descriptor (pidfd) is opened
-// on the first question and shared by all teams of this process.
+// Is a process of this host still alive? Only a member that has waited for milliseconds asks, so the descriptor (pidfd)
+// is opened at the first question and shared by all teams of this process.
 #include "shm/segment.hpp"
 
 namespace sumac::shm {
@@ -8,10 +8,10 @@ namespace sumac::shm {
 enum class Life : std::uint8_t {
   alive,
   dead,
-  unknown,  ///< The kernel has no pidfd, or refused the lock: nobody can tell.
+  unknown,  ///< The kernel has no pidfd, or refused the lock, so nobody can know.
 };
 
-/// By pidfd; of a process in another PID namespace by the lock that it holds (Segment::life_lock()).
+/// Asks by pidfd; for a process in another PID namespace, by the lock that it holds (Segment::life_lock()).
 Life look_at(const Segment& segment, int member);
 
 }  // namespace sumac::shm

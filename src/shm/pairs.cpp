@@ -1,13 +1,15 @@
-// Allreduce of large vectors where ranks share cores: nobody waits until it has given all it has. The sum grows along the
-// canonical tree of ranks (docs/protocol.md, "Reproducible sums"), turn by turn, and of two halves whoever comes second adds both
-// and goes on as one: up to the root, or to where the other half is not there yet. So a rank that is on a core works until its
-// part is done, whoever else is on one, and the last to come finds all of the sum done when it has added its own. Each of the
-// others needs its core once more, to copy the result.
+// Allreduce of large vectors where ranks share cores: a rank does not wait until it has contributed all its data. The
+// sum grows along the canonical tree of ranks (docs/protocol.md, "Reproducible sums"), turn by turn. Of two halves the
+// rank that arrives second adds both and goes on with the sum: up to the root, or until the other half is not there
+// yet. So a rank that has a core works until its part is done, whichever other ranks are running, and the last rank to
+// arrive finds the whole sum done when it has added its own values. Each other rank needs its core once more, to copy
+// the result.
 //
-// `blocks` has each rank fold its own block, which needs every rank three times, and a copy of all of each vector to memory
-// between them; here it is half of them, which are added to while they are in the caches of the core that wrote them.
+// In `blocks` each rank folds its own block, which needs every rank three times and copies all of each vector through
+// memory. Here only half of the vectors are copied, and they are added to while they are in the caches of the core that
+// wrote them.
 //
-// The tree is one of ranks and not of arrival: the same bits at everybody, in each call.
+// The tree depends on ranks and not on arrival, so all ranks get the same bits in each call.
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
 
@@ -15,7 +17,7 @@ namespace sumac::shm {
 
 namespace {
 
-/// What stands in Group::meeting(): a turn's number, and the member in whose slice the sum of a half lies.
+/// The content of Group::meeting(): a turn's number, and the member in whose slice the sum of a half lies.
 struct Meeting {
   std::uint64_t number;
   int holder;
@@ -40,7 +42,8 @@ class Pairs {
     return drive(
         task, turns_,
         [&] {
-          // Results first: the slice that is filled next may hold one of ours that only we have not taken yet.
+          // Results first, because the slice that is filled next may hold one of our results that only we have not
+          // taken yet.
           const bool took = take();
           return give() || took;
         },
@@ -56,40 +59,41 @@ class Pairs {
     return turns_.fill([&](std::uint64_t turn, std::byte* slice) { give(turn, slice); });
   }
 
-  /// This member's part of a turn, and all sums that it comes second to.
+  /// Contributes this member's part of a turn, and adds it to every half of the sum that has arrived before it.
   void give(std::uint64_t turn, std::byte* slice) const {
     const auto n = static_cast<unsigned>(group_.size());
-    unsigned begin = static_cast<unsigned>(group_.index());  // of the block of ranks whose sum we have
-    const std::byte* sum = in_bytes(call_) + offset(turn);   // at first where the caller has it
-    int holder = -1;                                         // and then in that member's slice
+    unsigned begin = static_cast<unsigned>(group_.index());  // The first rank of the block whose sum we have.
+    const std::byte* sum = in_bytes(call_) + offset(turn);   // At first this is the caller's input.
+    int holder = -1;                                         // Later the sum lies in this member's slice.
     for (unsigned length = 1; length < n; length *= 2) {
       const bool is_right = (begin & length) != 0;
-      if (!is_right && begin + length >= n) continue;  // there is no right half
+      if (!is_right && begin + length >= n) continue;  // There is no right half.
       std::atomic<std::uint64_t>& meeting = group_.meeting(static_cast<int>(begin | length), turns_.slot(turn));
-      // Acquire: who sees the other half's word sees its sum.
+      // An acquire load: a member that sees the other half's word also sees its sum.
       std::uint64_t seen = meeting.load(std::memory_order_acquire);
       if (Meeting::from(seen).number != turns_.number(turn)) {
         if (holder < 0) {
           std::memcpy(slice, sum, bytes(turn));
           sum = slice, holder = group_.index();
         }
-        // Release: the sum is there for who comes second. Of two who exchange at the same time one sees the other's word.
+        // A release store, so that the member that arrives second sees the sum. If both exchange at the same time, one
+        // of them sees the other's word.
         seen = meeting.exchange(Meeting{turns_.number(turn), holder}.word(), std::memory_order_acq_rel);
         if (Meeting::from(seen).number != turns_.number(turn)) return;
       }
       const int other = Meeting::from(seen).holder;
       std::byte* const there = turns_.slice(other, turn);
-      // In place: its lines have to come here anyway.
+      // The sum stays in the other member's slice, because its lines have to come to this core anyway.
       const std::size_t count = bytes(turn) / call_.fold->element_bytes;
       call_.fold->combine(there, is_right ? there : sum, is_right ? sum : there, count);
       sum = there, holder = other;
       begin &= ~length;
     }
-    if (holder < 0) {  // alone
+    if (holder < 0) {  // Only a lone member gets here.
       std::memcpy(slice, sum, bytes(turn));
       holder = group_.index();
     }
-    // Release: the result is there for who sees the word.
+    // A release store: a member that sees the word also sees the result.
     group_.meeting(0, turns_.slot(turn)).store(Meeting{turns_.number(turn), holder}.word(), std::memory_order_release);
   }
 

@@ -1,4 +1,4 @@
-// Ranks as processes: every backing, nothing left behind, a small /dev/shm, and the death of a rank.
+// Ranks as processes: every backing, no file left behind, a small /dev/shm, and the death of a rank.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
@@ -73,7 +73,8 @@ TEST(Processes, ANameThatAKilledCreatorLeftIsClearedAwayByTheNext) {
   EXPECT_TRUE(std::filesystem::exists(next->handle().path.data()));
 }
 
-/// In a child with a /dev/shm of its own. Returns what the child says; "skip" where this user may not mount.
+/// Runs `function` in a child with a /dev/shm of its own. Returns the child's text; "skip" where this user may not
+/// mount.
 std::string with_small_dev_shm(const char* size, const std::function<std::string()>& function) {
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";
@@ -144,7 +145,7 @@ TEST_P(DeathIn, InTheMiddleOfACollectiveIsNamedAtAllOthers) {
     Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
     for (int i = 0; i < 1000000; ++i) {
       Exercise exercise({.kind = kind, .bytes = 2504, .root = i % n, .seed = static_cast<std::uint64_t>(i)}, n, rank);
-      if (rank == victim && i == 20) {  // some steps into it, then dead
+      if (rank == victim && i == 20) {  // It does some steps and dies.
         prepare(group, exercise.operation(), exercise.task);
         for (int step = 0; step < 3; ++step) advance(exercise.task);
         ::kill(::getpid(), SIGKILL);
@@ -154,7 +155,7 @@ TEST_P(DeathIn, InTheMiddleOfACollectiveIsNamedAtAllOthers) {
         if (std::string fault = exercise.check(); !fault.empty()) return fault;
         continue;
       }
-      // From now on nothing works, at once and for the same reason.
+      // From now on every call fails at once and for the same reason.
       const Errc again = run(group, exercise.operation());
       return code == Errc::lost && again == code ? group.error() : "another code";
     }
@@ -173,7 +174,8 @@ TEST_P(DeathIn, InTheMiddleOfACollectiveIsNamedAtAllOthers) {
 INSTANTIATE_TEST_SUITE_P(EachCollective, DeathIn, testing::Range(0, coll::kKinds));
 
 TEST(Death, IsNamedAlsoInGroupsThatTheDeadWasNotIn) {
-  // Two sockets of two ranks. Rank 1 dies; rank 0, its leader, gives up; rank 3 waits for rank 2, who waits for rank 0.
+  // There are two sockets of two ranks. Rank 1 dies; rank 0, its leader, gives up; rank 3 waits for rank 2, which waits
+  // for rank 0.
   const auto texts =
       run_processes(small_shape(4, {2, 2, 2}), Backing::memfd, [](Segment& segment, int rank) -> std::string {
         const int socket = rank / 2;
@@ -191,7 +193,7 @@ TEST(Death, IsNamedAlsoInGroupsThatTheDeadWasNotIn) {
   for (const std::size_t rank : {0, 2, 3}) EXPECT_NE(std::string::npos, texts[rank].find("rank 1 ")) << texts[rank];
 }
 
-/// Goes on in a new PID namespace, as a rank in a container of its own does.
+/// Continues in a new PID namespace, as a rank in a container of its own does.
 void enter_pid_namespace() {
   if (::unshare(CLONE_NEWPID) != 0) ::_exit(1);
   const pid_t child = ::fork();
@@ -219,7 +221,7 @@ TEST(Death, OfARankInAnotherPidNamespaceIsNamed) {
           for (int i = 0; i < 50; ++i)
             if (run(group, barrier) != Errc::ok) return "early: " + group.error();
           if (group.look_for_dead() != Errc::ok) return "early: " + group.error();
-          if (rank == 2) ::_exit(3);  // the first process of a namespace gets no SIGKILL from inside
+          if (rank == 2) ::_exit(3);  // A SIGKILL from inside does not reach the first process of a namespace.
           return run(group, barrier) == Errc::lost ? group.error() : "no error";
         },
         [](int rank) {
@@ -229,7 +231,7 @@ TEST(Death, OfARankInAnotherPidNamespaceIsNamed) {
   }
 }
 
-/// In one namespace nobody keeps a descriptor: a program may make thousands of communicators.
+/// In one namespace no process keeps a descriptor, because a program may make thousands of communicators.
 TEST(Segment, KeepsNoDescriptorWhereAllAreInOneNamespace) {
   const auto descriptors = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());

@@ -1,4 +1,4 @@
-// Everybody but the root publishes and goes on; the root folds in rank order.
+// Every member but the root publishes and goes on; the root folds in rank order.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 

@@ -1,4 +1,4 @@
-// Everybody publishes its vector, one cell for each receiver, and folds its own cell of every vector in rank order.
+// Every member publishes its vector, one cell for each receiver, and folds its own cell of every vector in rank order.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 
@@ -18,7 +18,7 @@ Step reduce_scatter_block_flat(Task& task) {
     const auto row_of = [&](int m) { return payload_of(group, m, task.round, cell * members); };
     if (task.phase == 1) {
       if (!group.room(task.round, ring_for(cell * members))) return Step::waiting;
-      // In place, the result replaces the first block up to op.offset only, and that much of it has been published.
+      // In place, the result overwrites the first block only up to op.offset, and that part has already been published.
       for (std::size_t m = 0; m < members; ++m)
         std::memcpy(row_of(group.index()) + m * cell, in_bytes(operation) + m * operation.bytes + task.offset, cell);
       publish(group.line(group.index(), task.round), task.round, cell * members);
@@ -26,7 +26,8 @@ Step reduce_scatter_block_flat(Task& task) {
       task.phase = 2;
     }
     if (!all_arrived(task, cell * members)) return Step::waiting;
-    // In place, the own operand lies in its own block: what the fold overwrites is block 0, at member 0 as its first operand.
+    // In place, this member's operand lies in its own block, while the fold overwrites block 0; at member 0 that is the
+    // first operand, which a fold may overwrite.
     const std::size_t mine = static_cast<std::size_t>(group.index());
     const std::byte* own = in_bytes(operation) + mine * operation.bytes + task.offset;
     fold_all(*operation.fold, group.size(), out_bytes(operation) + task.offset, cell,

@@ -1,5 +1,6 @@
 #pragma once
-// What the step functions of the flat algorithms are made of: publish in a round, see others' numbers, fold in rank order.
+// Building blocks of the flat algorithms' step functions: publish in a round, look for others' round numbers, fold in
+// rank order.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -25,12 +26,12 @@ inline void cpu_relax() noexcept {
 /// Does a payload of `bytes` lie in both cache lines of a Line?
 constexpr bool reaches_tail(std::size_t bytes) noexcept { return bytes > kFirstLineBytes && bytes <= kInlineBytes; }
 
-/// Looks up to `polls` times for a number with a payload of `bytes`. Acquire: whoever sees it sees the payload and the buffer
-/// written before it.
+/// Looks up to `polls` times for a round number that comes with a payload of `bytes`. An acquire load: a reader that
+/// sees the number also sees the payload and the buffer written before it.
 inline bool arrived(const Line& line, std::uint64_t round, std::size_t bytes, std::uint32_t polls) noexcept {
   const auto& last = reaches_tail(bytes) ? line.tail_round : line.round;
   for (;;) {
-    // Both are loaded before either is judged.
+    // Both numbers are loaded before either is compared, so that both cache lines arrive at the same time.
     const std::uint64_t tail = last.load(std::memory_order_acquire), head = line.round.load(std::memory_order_acquire);
     if ((head == round) & (tail == round)) return true;
     if (--polls == 0) return false;
@@ -38,7 +39,7 @@ inline bool arrived(const Line& line, std::uint64_t round, std::size_t bytes, st
   }
 }
 
-/// Everything before it, a payload of `bytes` too, is visible to who sees the number: release.
+/// A release store: a reader that sees this round number also sees the payload of `bytes` written before it.
 inline void publish(Line& line, std::uint64_t round, std::size_t bytes) noexcept {
   if (reaches_tail(bytes)) line.tail_round.store(round, std::memory_order_release);
   line.round.store(round, std::memory_order_release);
@@ -46,12 +47,13 @@ inline void publish(Line& line, std::uint64_t round, std::size_t bytes) noexcept
 
 inline std::size_t ring_for(std::size_t bytes) noexcept { return bytes <= kInlineBytes ? kLineRing : kEagerRing; }
 
-/// Where `member` puts `bytes` of round `round`: its line, or else its eager buffer.
+/// Returns where `member` stores the `bytes` of round `round`: in its line, or in its eager buffer if they do not fit
+/// there.
 inline std::byte* payload_of(const Group& group, int member, std::uint64_t round, std::size_t bytes) noexcept {
   return bytes <= kInlineBytes ? group.line(member, round).payload : group.eager(member, round);
 }
 
-/// Is there nobody on this core, of the members from `first` on, whose number is still to come?
+/// Are all members from `first` on whose number is still missing on other cores than this rank?
 inline bool all_missing_elsewhere(Group& group, int first, std::uint64_t round, std::size_t bytes) noexcept {
   group.crowd().note_here();
   for (int m = first; m < group.size(); ++m)
@@ -59,9 +61,9 @@ inline bool all_missing_elsewhere(Group& group, int first, std::uint64_t round, 
   return true;
 }
 
-/// Waits for everybody's number, with `bytes` each, from op.peer on; remembers where it stopped. Its own line a member never
-/// looks at: reading what it has just written holds up its way to the others (two ranks of an EPYC: a barrier takes 277 ns
-/// instead of 231).
+/// Waits for the number of every member, with `bytes` each, starting at op.peer; remembers where it stopped. A member
+/// never reads its own line: reading a line that it has just written delays that line on its way to the others (on two
+/// ranks of an EPYC a barrier takes 231 ns without that read, and 277 ns with it).
 inline bool all_arrived(Task& task, std::size_t bytes) noexcept {
   Group& group = *task.group;
   for (; task.peer < group.size(); ++task.peer) {
@@ -76,9 +78,9 @@ inline bool all_arrived(Task& task, std::size_t bytes) noexcept {
   return true;
 }
 
-/// While the others' numbers are awaited: has the lines that this member writes in the next round, if that has as many bytes, come
-/// back from who has read them last. Nobody looks at them any more: everybody here has completed the round before the last
-/// one. A hint: where it is wrong nothing happens.
+/// Called while the others' numbers are awaited: prefetches the lines that this member will write in the next round (if
+/// that round has as many bytes) back from the members that read them last. No member reads them any more, because
+/// every member has completed the round before the last. It is only a hint: a wrong guess costs nothing.
 inline void claim_next(const Group& group, std::uint64_t round, std::size_t bytes) noexcept {
 #if defined(__x86_64__)
   if (bytes <= kInlineBytes || group.polls() == kPollsCrowded) return;
@@ -87,7 +89,7 @@ inline void claim_next(const Group& group, std::uint64_t round, std::size_t byte
 #endif
 }
 
-/// What is the algorithm's own, as it finds it at its first step.
+/// Resets the algorithm's own fields to the values that it expects at its first step.
 inline void start_over(Task& task) noexcept {
   task.phase = 0;
   task.peer = 0;
@@ -96,7 +98,8 @@ inline void start_over(Task& task) noexcept {
   std::fill(std::begin(task.own), std::end(task.own), 0);
 }
 
-/// The end of an operation whose last round only says that its member is through: once everybody has said so.
+/// Ends an operation whose last round only confirms that each member is finished: the operation is done once all have
+/// confirmed.
 inline Step finish_together(Task& task) noexcept {
   if (!all_arrived(task, 0)) return Step::waiting;
   task.group->complete(task.round);
@@ -116,19 +119,21 @@ inline std::byte* out_bytes(const coll::Operation& operation) noexcept {
   return static_cast<std::byte*>(operation.out);
 }
 
-/// `limit` cut down to whole elements.
+/// Rounds `limit` down to whole elements.
 inline std::size_t whole_elements(std::size_t limit, const coll::Fold& fold) noexcept {
   return limit / fold.element_bytes * fold.element_bytes;
 }
 
-/// A member's own vector as an operand. Not what it has published, for the reason above, unless `out` is where it lies and
-/// the first fold, of members 0 and 1, overwrites it.
+/// Returns a member's own vector as an operand: from its input, since reading back the published copy is slow (see
+/// all_arrived()). Only where the input lies in `out` and the first fold, of members 0 and 1, has overwritten it is the
+/// published copy used.
 inline const std::byte* own_operand(const coll::Operation& operation, int me, std::size_t offset,
                                     const std::byte* published) noexcept {
   return operation.in_place() && me > 1 ? published : in_bytes(operation) + offset;
 }
 
-/// out = source(0) op source(1) op ... in rank order, the same bits at every member. `out` may be source(0) or source(1).
+/// Computes out = source(0) op source(1) op ... in rank order, with the same bits at every member. `out` may be
+/// source(0) or source(1).
 template <class Source>
 void fold_all(const coll::Fold& fold, int members, std::byte* out, std::size_t bytes, const Source& source) {
   if (bytes == 0) return;

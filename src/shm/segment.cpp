@@ -23,7 +23,7 @@ constexpr std::size_t kLargeBytesLeast = 16 * 1024;
 std::uint64_t random_token() noexcept {
   std::uint64_t token = 0;
   if (::getrandom(&token, sizeof token, 0) != sizeof token) token = static_cast<std::uint64_t>(::getpid()) << 32 | 1;
-  return token | 1;  // never 0, which is what fresh memory holds
+  return token | 1;  // Never 0, which is the content of fresh memory.
 }
 
 Result<std::byte*> map(int fd, std::size_t bytes) {
@@ -39,7 +39,7 @@ Result<UniqueFd> make_memfd(std::size_t bytes) {
   return fd;
 }
 
-/// Reserves every page now: a full /dev/shm is an error here, not a SIGBUS in the middle of a reduction.
+/// Reserves every page now, so that a full /dev/shm is an error here and not a SIGBUS in the middle of a reduction.
 Result<UniqueFd> make_file(const char* path, std::size_t bytes) {
   UniqueFd fd{::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (!fd) return fail_errno(fmt::format("create {}", path));
@@ -47,19 +47,20 @@ Result<UniqueFd> make_file(const char* path, std::size_t bytes) {
   while (error == EINTR) error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
   if (error == 0) return fd;
   ::unlink(path);
-  // Short: it travels to the other ranks among many.
+  // The text is short because it travels to the other ranks beside many others.
   if (error == ENOSPC)
     return fail(Errc::exhausted,
                 "/dev/shm has no {} KiB left: enlarge it (docker --shm-size) or SUMAC_SHM_BACKING=memfd", bytes / 1024);
   return fail(Errc::io, "reserve {} KiB in /dev/shm: {}", bytes / 1024, std::strerror(error));
 }
 
-/// A name lives from create() to all_attached(), and stays behind if the creator is killed just then: the next one of that
-/// user and PID namespace clears it away.
+/// A name exists from create() to all_attached() and stays behind if the creator is killed in between: the next
+/// create() of the same user and PID namespace removes it.
 std::string name_prefix() { return fmt::format("sumac-{}-{}-", ::getuid(), this_process().pid_namespace); }
 
 void sweep() {
-  std::error_code ignored;  // it is housekeeping: whatever cannot be read or removed is somebody else's
+  // This is only housekeeping: a file that cannot be read or removed belongs to somebody else.
+  std::error_code ignored;
   const std::string prefix = name_prefix();
   for (auto at = std::filesystem::directory_iterator("/dev/shm", ignored); at != std::filesystem::directory_iterator();
        at.increment(ignored)) {
@@ -80,7 +81,7 @@ struct flock whole_byte(int member) noexcept {
   return lock;
 }
 
-/// A process's lock, not a descriptor's: a forked child does not have it.
+/// The lock belongs to the process, not to the descriptor, so a forked child does not hold it.
 bool lock_byte(const UniqueFd& fd, int member) noexcept {
   struct flock lock = whole_byte(member);
   return ::fcntl(fd.get(), F_SETLK, &lock) == 0;
@@ -126,7 +127,7 @@ void Segment::all_attached() noexcept {
   for (int m = 1; m < shape_.members && is_one_namespace; ++m)
     is_one_namespace = entry(m).process.pid_namespace == entry(0).process.pid_namespace;
   if (is_one_namespace) fd_.reset();
-  // A forked child that drops its copy must not take the name away from those who still attach.
+  // A forked child that destroys its copy must not remove the name that other members still need to attach.
   if (std::exchange(owns_name_, false) && handle_.pid == ::getpid()) ::unlink(handle_.path.data());
 }
 
@@ -152,7 +153,7 @@ Result<Segment> Segment::create(const Shape& wanted, Backing backing) {
   for (;;) {
     handle.bytes = segment_bytes(shape);
     fd = backing == Backing::memfd ? make_memfd(handle.bytes) : make_file(handle.path.data(), handle.bytes);
-    // Large messages do with less; below that they go through the eager buffers.
+    // Large messages also work with smaller areas; without any area they go through the eager buffers.
     if (fd || fd.error().code != Errc::exhausted || shape.large_bytes == 0) break;
     shape.large_bytes = shape.large_bytes / 2 < kLargeBytesLeast ? 0 : shape.large_bytes / 2;
   }
@@ -170,7 +171,8 @@ Result<Segment> Segment::create(const Shape& wanted, Backing backing) {
   header.members = static_cast<std::uint32_t>(segment.shape_.members);
   segment.entry(0).process = this_process();
   segment.entry(0).is_locked = lock_byte(segment.fd_, 0);
-  header.magic.store(kSegmentMagic, std::memory_order_release);  // what is above is there for who sees it
+  // A member that sees the magic number also sees all fields stored above.
+  header.magic.store(kSegmentMagic, std::memory_order_release);
   return segment;
 }
 

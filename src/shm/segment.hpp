@@ -1,19 +1,20 @@
 #pragma once
-// The memory of one host's team. One rank creates it, the others attach with the handle that it sends them, then nobody
-// needs a name or a descriptor any more:
+// The memory of one host's team. One rank creates it and sends a handle to the others, which attach with it; afterwards
+// no rank needs a name or a descriptor any more:
 //
 //   member 0:  auto segment = Segment::create(shape, Backing::memfd);   send segment->handle() to the others
 //   others:    auto segment = Segment::attach(handle, shape, member);
 //   all:       agree that everybody has it (and if not: drop it, and try Backing::devshm, then go on without)
 //   all:       segment->all_attached();
 //
-// Ranks in several PID namespaces (containers) can't ask the kernel for each other's processes. There each keeps the descriptor, and a lock
-// on one byte of the file: the kernel takes it away when the process ends, and from nobody earlier, since a forked child does not
-// inherit it. Where all are in one namespace nothing is kept.
+// Ranks in several PID namespaces (containers) cannot ask the kernel for each other's processes. There each rank keeps
+// the descriptor and a lock on one byte of the file. The kernel releases that lock exactly when the process ends, since
+// a forked child does not inherit it. Where all ranks are in one namespace nothing is kept.
 //
-// memfd: no name, nothing can be left behind, /dev/shm may be full or tiny. Others open it through /proc/PID/fd, which a
-// container with other process numbers or hidepid forbids; then a file in /dev/shm serves: reserved in full before use (a
-// full /dev/shm is an error here and not a SIGBUS later), and unlinked by all_attached().
+// A memfd has no name, so nothing can be left behind, and it works where /dev/shm is full or tiny. The other ranks open
+// it through /proc/PID/fd, which fails under hidepid or in a container with other process numbers. Then a file in
+// /dev/shm serves: it is reserved in full before use (a full /dev/shm is an error here and not a SIGBUS later), and
+// all_attached() unlinks it.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,45 +29,47 @@ enum class Backing : std::uint8_t { memfd, devshm };
 
 inline constexpr std::uint64_t kSegmentMagic = 0x53554d4143534834;  // "SUMACSH4": the number rises with the layout
 
-/// A process as others find it: the number may be used again, the time of its start tells.
+/// A process as other processes identify it. The kernel may use the number again; the start time tells the two apart.
 struct ProcessName {
   std::int64_t pid = 0;
   std::uint64_t start_time = 0;     ///< Clock ticks since boot, /proc/PID/stat.
-  std::uint64_t pid_namespace = 0;  ///< Its number; 0: not known.
+  std::uint64_t pid_namespace = 0;  ///< The inode number of its PID namespace; 0 if unknown.
 };
 ProcessName this_process() noexcept;
 
-/// Plain bytes: travels in any message between processes of one host.
+/// Plain bytes, which fit into any message between processes of one host.
 struct Handle {
-  std::uint64_t token = 0;  ///< Random; also in the segment: a descriptor number that was used again is found out.
+  std::uint64_t token = 0;  ///< A random number that also stands in the segment, so that a reused descriptor number is
+                            ///< noticed.
   std::int64_t pid = 0;
   std::int32_t fd = -1;
   Backing backing = Backing::memfd;
   std::uint64_t bytes = 0;
-  std::uint64_t large_bytes = 0;  ///< Of the shape as made: halved until it fitted.
-  std::array<char, 64> path{};    ///< devshm.
+  std::uint64_t large_bytes = 0;  ///< The size of the areas as made: halved until the segment fitted.
+  std::array<char, 64> path{};    ///< The file's path, for Backing::devshm.
 };
 
-/// First bytes of a segment.
+/// The first bytes of a segment.
 struct alignas(kCacheLine) SegmentHeader {
   std::atomic<std::uint64_t> magic;
   std::uint64_t token;
   std::uint64_t bytes;
   std::uint32_t members;
-  /// Why nothing works any more, said by who found out first: m + 1: member m is dead; -(m + 1): it has given up; 0: all is well.
+  /// The first member that found the group broken stores why: m + 1 if member m is dead, -(m + 1) if member m gave up;
+  /// 0 if all is well.
   std::atomic<std::int32_t> culprit;
 };
 
-/// Behind it, one of each member, written by that member when it attaches.
+/// One entry for each member after the header; the member writes it when it attaches.
 struct alignas(kCacheLine) MemberEntry {
   ProcessName process;
-  std::atomic<std::int32_t> rank;  ///< What errors call it; by its first Group.
+  std::atomic<std::int32_t> rank;  ///< The rank by which errors name it; its first Group stores it.
   bool is_locked;                  ///< It holds the lock of its byte (Segment::life_lock()).
 };
 
 class Segment {
  public:
-  /// For the creator, who is member 0. Errc::exhausted: no room (devshm); Errc::io: the system refused.
+  /// Member 0 calls this. Errc::exhausted: /dev/shm has no room; Errc::io: the system refused.
   static Result<Segment> create(const Shape& shape, Backing backing);
   static Result<Segment> attach(const Handle& handle, const Shape& shape, int member);
 
@@ -75,12 +78,13 @@ class Segment {
   ~Segment();
 
   const Handle& handle() const noexcept { return handle_; }
-  const Shape& shape() const noexcept { return shape_; }  ///< With the large_bytes that were had.
-  /// Everybody has attached, or nobody will: what the memory was found by goes away. Also done on destruction.
+  const Shape& shape() const noexcept { return shape_; }  ///< Its large_bytes is the size that was really allocated.
+  /// Every member has attached, or none will any more: removes the name and the descriptor by which others found the
+  /// memory. The destructor does so too.
   void all_attached() noexcept;
 
   enum class Lock : std::uint8_t { held, gone, unknown };
-  /// Of a member in another PID namespace: has its process ended? Not for members of this process.
+  /// Has the process of a member in another PID namespace ended? Not for members of this process.
   Lock life_lock(int member) const noexcept;
 
   std::byte* at(std::size_t offset) const noexcept { return base_ + offset; }
@@ -95,7 +99,7 @@ class Segment {
   Shape shape_;
   Handle handle_;
   std::byte* base_ = nullptr;
-  UniqueFd fd_;  ///< Until all have attached; in several namespaces as long as the segment.
+  UniqueFd fd_;  ///< Held until all have attached; with several namespaces, as long as the segment.
   bool owns_name_ = false;
 };
 

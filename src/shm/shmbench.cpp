@@ -1,12 +1,13 @@
-// sumac-shmbench: what an algorithm costs here, without any MPI around it. Forks ranks, pins them, and takes turns between
-// the algorithm, a naive loop over shared memory and the round trip of one cache line between the first two ranks, since
-// machines change their speed from one second to the next: compare only what one line says.
+// sumac-shmbench measures what an algorithm costs here, without any MPI around it. It forks ranks, pins them, and
+// alternates between the algorithm, a naive loop over shared memory and the round trip of one cache line between the
+// first two ranks. Machines change their speed from one second to the next, so compare only the numbers within one
+// line.
 //
 //   sumac-shmbench --ranks 2 --cores 0,1 --coll allreduce --bytes 8,64,1024 --algorithm flat
-//   sumac-shmbench --ranks 8 --cores any --coll barrier      wherever the kernel puts them; they sleep before each block
+//   sumac-shmbench --ranks 8 --cores any --coll barrier      the kernel places the ranks, which sleep before each block
 //
-// ns are medians of blocks; back to back for barrier, allreduce, allgather, alltoall; with an untimed barrier before each
-// call, mean over ranks, for reduce and bcast.
+// Times are medians of blocks, in ns. Barrier, allreduce, allgather and alltoall run back to back; for reduce and bcast
+// an untimed barrier precedes each call, and the time is the mean over ranks.
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -33,10 +34,10 @@ struct Settings {
   std::string kind = "allreduce", algorithm;
   std::vector<std::size_t> bytes{8};
   int blocks = 41;
-  int iterations = 0;  ///< Of a block; 0: by size.
+  int iterations = 0;  ///< The iterations of a block; 0: by size.
 };
 
-/// Beside the segment: what the naive loops use, and where ranks leave their times.
+/// Memory beside the segment: the naive loops use it, and ranks store their times there.
 struct Scratch {
   struct alignas(kCacheLine) Naive {
     std::atomic<std::uint64_t> flag[2];
@@ -60,11 +61,11 @@ struct Rank {
   std::uint64_t naive_round = 0;
   bool crowded = false;
   std::uint64_t ball_base = 0;
-  double switches_each = 0;  ///< Of the processor, per call of the last block.
+  double switches_each = 0;  ///< Context switches per call of the last block.
 
   void relax() const { crowded ? static_cast<void>(sched_yield()) : cpu_relax(); }
 
-  /// The least that any barrier or allreduce over shared memory does.
+  /// The least work that any barrier or allreduce over shared memory needs.
   double naive_allreduce(double value) {
     const std::uint64_t round = ++naive_round;
     Scratch::Naive& mine = scratch.naive[group.index()];
@@ -125,7 +126,7 @@ struct Rank {
     return static_cast<double>(timed.count()) / iterations;
   }
 
-  /// The mean over ranks, at rank 0.
+  /// Returns the mean over ranks; only rank 0 uses it.
   double mean(double mine) {
     scratch.nanos[group.index()] = mine;
     naive_allreduce(0);
@@ -195,7 +196,7 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
     std::vector<double> ours, naive, trips, turns;
     for (int block = 0; block < settings.blocks; ++block) {
       if (!is_pinned) {
-        usleep(3000);  // and wake up wherever the kernel says, as after input or output
+        usleep(3000);  // The ranks sleep and then wake up on the core that the kernel picks, as after input or output.
         self.naive_allreduce(0);
       }
       const double t = self.mean(self.call_ns(operation, iterations, data));

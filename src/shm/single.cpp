@@ -1,13 +1,14 @@
-// Single copy: everybody tells where its data lies, and the others read it there, without a copy into shared memory. Each page
-// costs the kernel some work, so it pays where lines are dear; timed.cpp finds out.
+// Single copy: every member publishes where its data lies, and the others read it there, without a copy into shared
+// memory. Each page costs the kernel some work, so it pays where cache lines are expensive; timed.cpp measures that.
 //
-// Two rounds: the first says where, the second that the other is through, so that the owner may change its data. If somebody's data are
-// such that the system copies them for nobody, which all know after the first, the ring in shared memory is taken instead.
+// There are two rounds: in the first each publishes its addresses, in the second each confirms that it is finished, so
+// that the owner may change its data. If the system does not copy some member's data for other processes, all know it
+// after the first round, and they use the ring in shared memory instead.
 //
-// Of two members each writes into the other's memory instead: its own data lie in its caches, where it has just made them, and
-// a result that is still to come lies in nobody's. Two Xeon cores, two threads, allgather of 1 MiB: 212 to 237 us by
-// writing, 268 by reading. Of more members each reads; the v-forms do as well, so that a sender who is wrong about a size
-// harms only itself.
+// Of two members each writes into the other's memory instead: its own data are in its caches, where they were just
+// made, while the result that is still to come is in no cache. Two Xeon cores, two threads, allgather of 1 MiB: 212 to
+// 237 us by writing, 268 us by reading. With more members each reads. The v-forms also read, so that a sender with a
+// wrong size harms only itself.
 #include "shm/single_copy.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
@@ -21,7 +22,7 @@ std::size_t addresses_bytes(const Group& group) noexcept {
 }
 
 enum Phase : std::uint32_t { kStart, kTell, kMeet, kCopy, kThrough };
-enum Words : std::size_t { kKept };  ///< Of our own block so much has been copied.
+enum Words : std::size_t { kKept };  ///< So many bytes of our own block have been copied.
 
 std::byte* told_by(const Group& group, int member, int to, std::uint64_t round) noexcept {
   std::byte* address = nullptr;
@@ -31,20 +32,21 @@ std::byte* told_by(const Group& group, int member, int to, std::uint64_t round) 
   return address;
 }
 
-/// What another member may read or write.
+/// Memory that another member may read or write.
 struct Memory {
   const std::byte* data;
   std::size_t bytes;
 };
 
-/// The block that a member has for itself: no other's business, copied while another is not there yet, or with the others'.
+/// The block that a member sends to itself: it copies it while it waits for another member, or together with the
+/// others' blocks.
 struct Own {
   std::byte* to;
   const std::byte* from;
   std::size_t bytes;
 };
 
-/// One go of such a copy: the caches hold what it touches, and a call of the system costs little beside it.
+/// The size of one step of such a copy: the caches can hold it, and a system call costs little beside it.
 std::size_t piece_of(const Group& group) noexcept { return group.tuning().large.single_piece_bytes; }
 
 void keep_until(Task& task, const Own& own, std::size_t end) noexcept {
@@ -58,8 +60,9 @@ void keep_until(Task& task, const Own& own, std::size_t end) noexcept {
 
 enum class Keeps : std::uint8_t { first, last };
 
-/// `offer(m)`: the Memory for member m; `across(m, address)`: copies from or to its; `keeps`: what is `own` before the others' or
-/// after it; `instead`: the algorithm if somebody's memory is closed.
+/// `offer(m)` returns the Memory for member m; `across(m, address)` copies from or to that member's; `keeps` says
+/// whether `own` is copied before or after the others' blocks; `instead` names the algorithm that serves if some
+/// member's memory is not open.
 template <class Offer, class Across>
 Step single_copy(Task& task, std::string_view instead, const Offer& offer, const Across& across, const Own& own,
                  Keeps keeps = Keeps::last) {
@@ -115,7 +118,7 @@ bool single_copy_agreed(const Group& group) noexcept {
          group.eager_bytes() >= static_cast<std::size_t>(group.size()) * sizeof(std::byte*);
 }
 
-/// Of two members both copy: the reader the first half, the root the second.
+/// Two members both copy: the reader the first half, the root the second.
 Step bcast_single(Task& task) {
   const coll::Operation& operation = *task.operation;
   const int me = task.group->index();
@@ -143,7 +146,8 @@ Step allgather_single(Task& task) {
   const auto block = [&](int m) { return out + static_cast<std::size_t>(m) * bytes; };
   const std::byte* const mine = operation.in_place() ? block(me) : in_bytes(operation);
   const Own own{block(me), mine, bytes};
-  // Piece by piece into both: what one copy has brought into the caches the other one finds there. 1 MiB: 261 -> 242 us.
+  // Copies each chunk to both results in turn, because the second copy finds in the caches what the first one loaded.
+  // 1 MiB: 242 us, and 261 us without it.
   if (task.group->size() == 2)
     return single_copy(
         task, "exchange",
@@ -183,7 +187,8 @@ Step allgatherv_single(Task& task) {
       Own{out + blocks.offset(me), mine, blocks.bytes(me)});
 }
 
-// In place (in MPI's sense, then at every member), others would read what we overwrite, or overwrite what we have not yet sent.
+// In place (in MPI's sense, and then at every member), others would read bytes that we overwrite, or overwrite bytes
+// that we have not sent yet.
 Step alltoall_single(Task& task) {
   const coll::Operation& operation = *task.operation;
   if (operation.in_place()) return alltoall_exchange(task);
@@ -193,8 +198,8 @@ Step alltoall_single(Task& task) {
   std::byte* const out = out_bytes(operation);
   const auto at = [&](int m) { return static_cast<std::size_t>(m) * bytes; };
   const Own own{out + at(me), in + at(me), bytes};
-  // The last block first: who fills blocks in their order has that one in its caches still, and copying another drives it out.
-  // 1 MiB: 252 -> 240 us.
+  // The last block goes first: a caller that fills its blocks in order still has that one in its caches, and a copy of
+  // another block would evict it. 1 MiB: 240 us, and 252 us without it.
   if (task.group->size() == 2)
     return single_copy(
         task, "exchange",

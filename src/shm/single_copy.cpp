@@ -12,7 +12,7 @@ namespace {
 
 enum class Way : std::uint8_t { read, write };
 
-/// `here` from or to `there` in another process: all bytes, in as many calls as the system likes.
+/// Copies between `here` and `there` in another process: all bytes, in as many calls as the system needs.
 Copied copy_across(Way way, const Task& task, int member, std::byte* here, std::byte* there,
                    std::size_t bytes) noexcept {
   const auto pid = static_cast<pid_t>(task.group->process(member).pid);
@@ -60,7 +60,8 @@ Step go_by(Task& task, std::string_view algorithm) noexcept {
 
 Step step_for(Group& group, Copied copied) noexcept {
   if (copied == Copied::all) return Step::done;
-  // A member that has found somebody dead returns to its caller, who may unmap what we read: that is no refusal.
+  // A member that has found a dead one returns to its caller, which may unmap the memory that we read. That does not
+  // count as refused.
   if (group.look_for_dead() != Errc::ok) return Step::failed;
   if (copied == Copied::gone) return Step::waiting;
   group.break_because(Errc::lost,

@@ -1,5 +1,6 @@
 #pragma once
-// Inside this folder only: copying between this process and another member's, for the algorithms of single copy.
+// Copies between this process and another member's, for the algorithms of single copy; only this folder includes this
+// header.
 #include <sys/types.h>
 
 #include <cstring>
@@ -12,20 +13,22 @@ enum class Copied : std::uint8_t { all, gone, refused };
 
 Copied read_from(Task& task, int member, const std::byte* there, std::byte* to, std::size_t bytes) noexcept;
 
-/// Who writes into another's memory must know that it still is in the operation: one that has found the group broken returns to its
-/// caller, who may do with its buffers what it likes. So a writer says that it writes before it looks whether anybody has found the
-/// group broken, and whoever has says that first and then waits for the writers.
+/// A member that writes into another's memory must know that the other is still in the operation: a member that has
+/// found the group broken returns to its caller, which may reuse its buffers. So a writer first announces that it
+/// writes and then checks whether any member has found the group broken; a member that finds it broken announces that
+/// first and then waits for the writers.
 Copied write_into(Task& task, int member, std::byte* there, const std::byte* from, std::size_t bytes) noexcept;
 
-/// What becomes of the operation if not all was copied. A process that ends loses its memory a little before the system calls it
-/// dead: then it is asked again.
+/// Returns the step's result if not all was copied. A process that ends loses its memory a little before the system
+/// reports it dead; in that case the caller tries again.
 Step step_for(Group& group, Copied copied) noexcept;
 
-/// Does the system copy this memory of ours for other processes? Not what a device's driver has mapped, or secret memory. Asked of its first
-/// and last byte: what lies in one buffer is of one kind.
+/// Does the system copy this memory of ours for other processes? It refuses memory that a device's driver has mapped,
+/// and secret memory. Only the first and the last byte are tried, since one buffer is of one kind.
 bool is_open(const std::byte* data, std::size_t bytes) noexcept;
 
-/// Publishes what the others must know (addresses) in the operation's round, for which there is room, and whether all of it is_open().
+/// Publishes in the operation's round (the caller has checked that there is room) the addresses that the others need,
+/// and whether all of that memory is_open().
 inline void tell(Task& task, const void* words, std::size_t bytes, bool open) noexcept {
   const Group& group = *task.group;
   std::memcpy(payload_of(group, group.index(), task.round, bytes), words, bytes);
@@ -34,23 +37,25 @@ inline void tell(Task& task, const void* words, std::size_t bytes, bool open) no
   publish(line, task.round, bytes);
 }
 
-/// Everybody has been seen in the round: is all their memory open? The same answer at every member.
+/// Is all members' memory open? Called when every member has been seen in the round, so the answer is the same
+/// everywhere.
 inline bool all_open(const Task& task) noexcept {
   for (int m = 0; m < task.group->size(); ++m)
     if (task.group->line(m, task.round).word == 0) return false;
   return true;
 }
 
-/// Instead, from the beginning: by an algorithm that goes through shared memory.
+/// Starts the operation again from the beginning with `algorithm`, which uses shared memory.
 Step go_by(Task& task, std::string_view algorithm) noexcept;
 
-/// Everybody has been seen in the round: goes on to the one in which each says that it is through with the others' memory.
+/// Called when every member has been seen in the round: enters the next round, in which each confirms that it no longer
+/// uses the others' memory.
 inline void say_through(Task& task) noexcept {
   Group& group = *task.group;
   group.see_all(task.round);
   group.complete(task.round);
   begin_round(task);
-  // There is room: everybody has been seen in the round before.
+  // There is room, because every member has been seen in the round before.
   publish(group.line(group.index(), task.round), task.round, 0);
 }
 

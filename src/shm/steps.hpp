@@ -1,10 +1,11 @@
 #pragma once
-// Inside this folder only: every step function, for the table in algorithms.cpp.
+// Every step function, for the table in algorithms.cpp; only this folder includes this header.
 #include "shm/algorithms.hpp"
 
 namespace sumac::shm {
 
-// flat: any group, any size (several rounds); meant for what fits into one eager buffer.
+// The flat algorithms work in any group and for any size (in several rounds); they are meant for messages that fit into
+// one eager buffer.
 Step barrier_flat(Task& task);
 Step allreduce_flat(Task& task);
 Step reduce_flat(Task& task);
@@ -19,7 +20,8 @@ Step gatherv_flat(Task& task);
 Step scatter_flat(Task& task);
 Step scatterv_flat(Task& task);
 
-// Large messages through the members' large areas (turns.hpp): any group with room for them, any size.
+// These send large messages through the members' large areas (turns.hpp): in any group with room for them, for any
+// size.
 bool turns_fit(const Group& group) noexcept;
 Step allreduce_blocks(Task& task);
 Step allreduce_pairs(Task& task);
@@ -37,7 +39,7 @@ Step gatherv_stream(Task& task);
 Step scatter_stream(Task& task);
 Step scatterv_stream(Task& task);
 
-// Single copy, where agree_on_single_copy() said yes.
+// These copy once between processes, in groups where agree_on_single_copy() succeeded.
 bool single_copy_agreed(const Group& group) noexcept;
 Step allreduce_single(Task& task);
 Step bcast_single(Task& task);
@@ -47,7 +49,7 @@ Step alltoall_single(Task& task);
 Step alltoallv_single(Task& task);
 Step scatter_single(Task& task);
 
-// Either of two ways, timed on the first calls (timed.cpp): groups of two that agreed on single copy.
+// Uses shared memory or single copy, timed on the first calls (timed.cpp), in groups of two that agreed on single copy.
 bool has_decisions(const Group& group) noexcept;
 Step timed(Task& task);
 

@@ -1,6 +1,7 @@
-// One member's vector to the others (bcast), theirs to one (reduce) or to everybody (allreduce): chunk by chunk through the
-// owner's slices, so that it is read while the next chunk is written. Who only writes is away as soon as everything is in
-// its slices. In an allreduce everybody folds all in rank order, so all have the same bits.
+// One member's vector goes to the others (bcast), or theirs to one (reduce) or to all (allreduce): chunk by chunk
+// through the owner's slices, so that the others read one chunk while the owner writes the next. A member that only
+// writes leaves as soon as everything is in its slices. In an allreduce every member folds all vectors in rank order,
+// so all get the same bits.
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
 
@@ -41,7 +42,7 @@ Chunks fold_chunks(const Group& group, const coll::Operation& operation) noexcep
              unit_for(operation.fold->element_bytes));
 }
 
-/// Folds the next turn of all vectors into this member's output, once everybody has written it.
+/// Folds the next turn of all vectors into this member's output, once every member has written it.
 bool fold_turn(Task& task, Turns& turns, const Chunks& chunks) {
   const std::uint64_t turn = turns.taken();
   if (!turns.seen_all(Turns::kWritten, turn, turns.fold_peers())) return false;
@@ -69,7 +70,7 @@ Step reduce_stream(Task& task) {
     const std::size_t offset = turn * chunks.bytes;
     std::memcpy(turns.slice(me, turn), in_bytes(operation) + offset, part_at(offset, operation.bytes, chunks.bytes));
     turns.say(Turns::kWritten, turn);
-    turns.has_taken();  // it reads nothing, and the other writers must know
+    turns.has_taken();  // It reads nothing, and the other writers must know that.
     return true;
   };
   return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });
@@ -86,7 +87,7 @@ Step allreduce_stream(Task& task) {
   };
   const auto move = [&] {
     const bool filled = turns.fill(fill);
-    // In place, what is folded replaces what has been filled in.
+    // In place, the result of the fold overwrites the input, so that must be in the slice before.
     return (turns.taken() < turns.filled() && fold_turn(task, turns, chunks)) || filled;
   };
   return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });

@@ -6,7 +6,7 @@ namespace sumac::shm {
 
 namespace {
 
-/// advance() asks whether everybody lives once in so many fruitless steps.
+/// advance() checks for dead members once in so many steps without progress.
 constexpr std::uint32_t kIdleStepsPerLook = 256;
 
 void prepare_for(Group& group, const coll::Operation& operation, Task& task, std::uint32_t polls) noexcept {
@@ -39,7 +39,7 @@ Step advance(Task& task) noexcept {
 
 namespace {
 
-/// For a rank among too many: true if its core is of no use to anybody else just now, and it has looked on a little.
+/// For a rank on a crowded host: returns true if no other rank could use its core now and it has polled again.
 bool looked_on(const Task& task, std::uint32_t& looks) noexcept {
   if (!task.is_elsewhere || ++looks % kLooksElsewhere == 0) return false;
   cpu_relax();
@@ -56,7 +56,7 @@ bool looked_on(const Task& task, std::uint32_t& looks) noexcept {
       if (group.waiting().crowded()) group.crowd().note_here();
       look = patience.pause();
     }
-    // Progress may have called back into this very operation, or found out that the group is broken.
+    // The progress callback may have completed this very operation, or found that the group is broken.
     if (task.phase == kPhaseDone) return Errc::ok;
     if (group.broken() != Errc::ok) return group.broken();
     task.is_elsewhere = false;
@@ -67,7 +67,7 @@ bool looked_on(const Task& task, std::uint32_t& looks) noexcept {
     }
     if (step == Step::failed) return group.broken();
     if (look && group.look_for_dead() != Errc::ok) {
-      // It may have come this far before it died: what is complete is complete.
+      // The dead member may have contributed everything before it died, and then the operation still completes.
       return task.algorithm->step(task) == Step::done ? Errc::ok : group.broken();
     }
   }

@@ -1,7 +1,8 @@
 #pragma once
-// Doing a call. Blocking: run(). Otherwise prepare(), then advance() until it is not `waiting`; an operation may lie
-// anywhere and be prepared again (persistent requests). Operations of a group are advanced one after the other, in the
-// order in which every member posts them: a younger one only after the older one is done.
+// The execution of one operation. A blocking caller uses run(). Other callers use prepare(), then advance() until the
+// result is not `waiting`; an operation may lie anywhere and may be prepared again (persistent requests). The
+// operations of a group are advanced one after the other, in the order in which every member posts them: a younger one
+// only after the older one is done.
 #include <cstddef>
 #include <cstdint>
 
@@ -16,30 +17,30 @@ struct Task {
   Group* group;
   const coll::Operation* operation;  ///< Must live until the operation is done.
   const Algorithm* algorithm;
-  std::uint32_t polls;  ///< How often a step may look for something before it returns `waiting`.
-  std::uint32_t idle;   ///< advance() has found nothing so many times.
-  bool has_moved;       ///< A step came back `waiting`, but some data has changed its place.
-  bool is_elsewhere;    ///< Said by a step that came back `waiting`: all whom it misses are on other cores.
+  std::uint32_t polls;  ///< The number of times a step may poll before it returns `waiting`.
+  std::uint32_t idle;   ///< The number of times that advance() has found nothing to do.
+  bool has_moved;       ///< A step returned `waiting`, but it has copied some data.
+  bool is_elsewhere;    ///< A step that returned `waiting` sets this if all members it waits for run on other cores.
 
   // ---- The algorithm's own, zero at the beginning.
   std::uint32_t phase;
-  std::int32_t peer;     ///< The member waited for.
-  std::uint64_t round;   ///< The round in hand.
-  std::size_t offset;    ///< Bytes behind us.
-  std::uint64_t own[8];  ///< Anything; only prepare() of an algorithm that is not `flat` clears it.
+  std::int32_t peer;     ///< The member that is waited for.
+  std::uint64_t round;   ///< The current round.
+  std::size_t offset;    ///< The number of bytes that are done.
+  std::uint64_t own[8];  ///< Free for the algorithm; start_over() sets all to zero.
 };
 
-/// Picks the algorithm. `call` is kept by address.
+/// Picks the algorithm. `operation` is kept by address.
 void prepare(Group& group, const coll::Operation& operation, Task& task) noexcept;
 
-/// One step; never blocks. After `done` it may be called again and says `done` again.
+/// Does one step and never blocks. After `done` it may be called again and returns `done` again.
 Step advance(Task& task) noexcept;
 
-/// Blocks until the prepared operation (not yet advanced, or in the middle) is done. Errc::lost and the like: the group's
-/// error().
+/// Blocks until the prepared operation (untouched or partly advanced) is done. Returns Errc::lost or the like if the
+/// group broke; error() of the group gives the reason.
 Errc wait(Task& task) noexcept;
 
-/// prepare() and wait() in one: the hot path.
+/// Does prepare() and wait() in one: this is the hot path.
 Errc run(Group& group, const coll::Operation& operation) noexcept;
 
 }  // namespace sumac::shm

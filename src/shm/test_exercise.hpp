@@ -1,6 +1,7 @@
 #pragma once
-// For tests: one collective call with random data, the result it must have (by reduce's plain reference, in rank order), and
-// guard bytes behind its output. Everything follows from the seed, so each member works out alone what all others do.
+// For tests: one collective call with random data, the result it must have (by reduce's plain reference, in rank
+// order), and guard bytes after its output. Everything follows from the seed, so each member can compute the data of
+// all others.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -26,7 +27,8 @@ inline constexpr Reduction kReductions[] = {
 
 struct Ask {
   coll::Kind kind = coll::Kind::barrier;
-  std::size_t bytes = 0;  ///< As Call::bytes; v-forms: the largest block. Rounded to whole elements for reductions.
+  std::size_t bytes = 0;  ///< As Operation::bytes; v-forms: the largest block. Rounded to whole elements for
+                          ///< reductions.
   int root = 0;
   bool in_place = false;
   std::size_t reduction = 0;  ///< Index into kReductions.
@@ -48,7 +50,7 @@ class Exercise {
   Exercise& operator=(const Exercise&) = delete;
 
   const coll::Operation& operation() const { return operation_; }
-  /// The operation's buffers, for who lays them elsewhere. out() is what check() looks at.
+  /// The operation's buffers, for a caller that copies them elsewhere. check() reads out().
   const std::vector<std::byte>& in() const { return in_; }
   std::vector<std::byte>& out() { return out_; }
   Task task;  ///< For a test that drives it step by step.
@@ -68,7 +70,7 @@ class Exercise {
   using Bytes = std::vector<std::byte>;
   static constexpr std::size_t kGuard = 64;
 
-  /// What `member` has for `receiver` (-1: for all), the same whoever asks.
+  /// The data of `member` for `receiver` (-1: for all); every caller gets the same.
   Bytes data(int member, int receiver, std::size_t bytes) const {
     Bytes result(bytes);
     SplitMix64 mix(ask_.seed * 1000003 + static_cast<std::uint64_t>(member) * 517 +
@@ -79,7 +81,7 @@ class Exercise {
     }
     return result;
   }
-  /// Bytes from one member to another in the v-forms: 0, all, or something between. Multiples of 4.
+  /// The bytes from one member to another in the v-forms: 0, all, or something between. Multiples of 4.
   std::size_t uneven(int from, int to) const {
     SplitMix64 mix(ask_.seed * 77 + static_cast<std::uint64_t>(from) * 1009 + static_cast<std::uint64_t>(to));
     // In place, alltoallv sends as much as it receives.
@@ -91,7 +93,7 @@ class Exercise {
   bool by_pairs() const { return ask_.tuning != nullptr && ask_.tuning->pick(ask_.kind, bytes_)->name == "pairs"; }
   Bytes folded(int receiver, std::size_t skip, std::size_t bytes, std::size_t whole) const {
     const Reduction& r = kReductions[ask_.reduction];
-    // The members from `begin` to `end`, cut where the sum's last two parts meet.
+    // Folds the members from `begin` to `end`, split where the last two parts of the sum meet.
     const std::function<Bytes(int, int)> fold = [&](int begin, int end) -> Bytes {
       if (end - begin == 1) {
         const Bytes all = data(begin, receiver, whole);
@@ -108,7 +110,7 @@ class Exercise {
     return fold(0, size_);
   }
   void v_blocks(std::vector<int>& counts, std::vector<int>& displacements, const auto& bytes_of) {
-    int at = 3;  // a gap in front, gaps between, and backwards: MPI allows any order
+    int at = 3;  // There is a gap in front, there are gaps between, and the order is backwards: MPI allows any order.
     counts.resize(static_cast<std::size_t>(size_));
     displacements.resize(counts.size());
     for (int m = size_ - 1; m >= 0; --m) {
@@ -127,7 +129,7 @@ class Exercise {
     const auto n = static_cast<std::size_t>(size_);
     const auto my = static_cast<std::size_t>(me_);
     std::size_t out_bytes = 0;
-    Bytes result;  // what must lie at the beginning of out
+    Bytes result;  // The expected content of the beginning of `out`.
     switch (ask_.kind) {
       case coll::Kind::barrier: break;
       case coll::Kind::allreduce:
@@ -232,7 +234,7 @@ class Exercise {
       for (int m = 0; m < size_; ++m) put(in_, operation_.in_blocks.offset(m), data(me_, m, uneven(me_, m)));
     }
     operation_.out = out_.data();
-    // Empty vectors have no address, and NULL would say "in place".
+    // Empty vectors have no address, and NULL would mean "in place".
     operation_.in = in_place && !scatters ? coll::kInPlace : in_.empty() ? static_cast<const void*>(this) : in_.data();
     if (in_place && scatters) operation_.out = const_cast<void*>(operation_.in);
     if (scatters && me_ != ask_.root) operation_.in = nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: system calls that are refused from now on (EPERM) in this process, as containers do.
+// For tests: makes system calls fail (EPERM) in this process from now on, as containers do.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -14,7 +14,7 @@ namespace sumac::shm {
 
 inline constexpr std::array<unsigned, 2> kCopiesBetweenProcesses = {SYS_process_vm_readv, SYS_process_vm_writev};
 
-/// False: this kernel has no filters.
+/// Returns false if this kernel has no filters.
 template <std::size_t N>
 bool forbid(const std::array<unsigned, N>& calls) {
   std::vector<sock_filter> filter = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};

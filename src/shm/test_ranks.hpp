@@ -1,6 +1,6 @@
 #pragma once
-// For tests: ranks as threads, which share one mapping so that ThreadSanitizer sees the whole protocol, and ranks as forked
-// processes, which attach as real ones do.
+// For tests: ranks as threads, which share one mapping so that ThreadSanitizer sees the whole protocol, and ranks as
+// forked processes, which attach as real ones do.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ inline Shape small_shape(int members, std::vector<int> group_sizes = {}) {
   Shape shape;
   shape.members = members;
   shape.group_sizes = group_sizes.empty() ? std::vector<int>{members} : std::move(group_sizes);
-  shape.eager_bytes = 1024;  // small, so that small messages cross every threshold
+  shape.eager_bytes = 1024;  // Small, so that small messages cross every threshold.
   shape.large_bytes = 32 * 1024;
   return shape;
 }
@@ -38,7 +38,8 @@ inline Tuning tuning_for(const Shape& shape, int size) {
 
 inline constexpr Waiting kTestWaiting{.ranks_on_host = 256, .cpus = 1};
 
-/// Each rank's function gets the segment and its number, and returns "" or what was wrong. The first fault of all is returned.
+/// Each rank's function gets the segment and its number, and returns "" or a description of the fault. The first fault
+/// of all is returned.
 using RankFunction = std::function<std::string(Segment& segment, int rank)>;
 
 inline std::string run_threads(const Shape& shape, const RankFunction& function) {
@@ -60,7 +61,7 @@ inline std::string run_threads(const Shape& shape, const RankFunction& function)
   return fault;
 }
 
-/// All bytes or nothing; what a pipe between our own processes gives.
+/// Writes all bytes or fails; enough for a pipe between our own processes.
 inline bool write_all(int fd, const void* data, std::size_t bytes) {
   return ::write(fd, data, bytes) == static_cast<ssize_t>(bytes);
 }
@@ -75,7 +76,7 @@ inline bool read_all(int fd, void* data, std::size_t bytes) {
   return true;
 }
 
-/// What became of each rank: its text, or "signal 9".
+/// Returns the outcome of each rank: its text, or "signal 9".
 inline std::vector<std::string> run_processes(
     const Shape& shape, Backing backing, const RankFunction& function, void (*before)(int rank) = [](int) {}) {
   struct Pipe {
@@ -88,7 +89,7 @@ inline std::vector<std::string> run_processes(
   for (std::size_t rank = 0; rank < n; ++rank) {
     pids[rank] = ::fork();
     if (pids[rank] != 0) continue;
-    // Rank 0 creates, the parent hands the handle on and waits until everybody has attached.
+    // Rank 0 creates; the parent forwards the handle and waits until every rank has attached.
     for (std::size_t r = 0; r < n; ++r) {
       if (r == rank) continue;
       for (const int fd : {to[r].ends[0], to[r].ends[1], from[r].ends[0], from[r].ends[1]}) ::close(fd);

@@ -1,10 +1,12 @@
-// Large messages of two ranks go through shared memory or by single copy, whichever is faster here: the first calls of a collective
-// and size take both ways in turns, each is timed from where both members have arrived to where it is complete, and the medians
-// decide (decision.hpp). Both ways give the same bits: of two ranks each folds rank 0's values with rank 1's.
+// Large messages of two ranks go through shared memory or by single copy, whichever is faster here. The first calls of
+// a collective and size alternate between both methods; each is timed from the moment when both members have arrived
+// until it is complete, and the medians decide (decision.hpp). Both methods give the same bits: with two ranks each
+// folds rank 0's values with rank 1's.
 //
-// A trial begins with a round of its own, in which each member says how long its last trial took. The slower one's time counts, so both
-// members note the same number and need nothing else to agree. Calls that others drive now and then (nonblocking) are not
-// timed: their time is the caller's; nor is what goes by another algorithm than it would (alltoall in place).
+// A trial begins with a round of its own, in which each member publishes how long its last trial took. The slower one's
+// time counts, so both members record the same number and need no other agreement. Nonblocking calls are not timed,
+// because their time depends on when the caller drives them; neither are calls that another algorithm serves anyway
+// (alltoall in place).
 #include "shm/timed.hpp"
 
 #include <limits>
@@ -20,12 +22,13 @@ namespace sumac::shm {
 namespace {
 
 enum Phase : std::uint32_t { kStart, kTell, kMeet };
-/// Of Operation::own, the one word that no other algorithm has: when the trial began, in ns; 0: none is under way.
+/// The index in Operation::own of the one word that no other algorithm uses: when the trial began, in ns; 0: none is
+/// under way.
 constexpr std::size_t kBegan = 7;
 
 struct Ways {
   coll::Kind kind;
-  const Algorithm* of[2];  ///< By Decision::Way.
+  const Algorithm* of[2];  ///< Indexed by Decision::Way.
 };
 
 const std::array<Ways, Decisions::kColls>& all_ways() noexcept {
@@ -50,13 +53,13 @@ const Algorithm* algorithm_for(std::size_t kind, Decision::Way way) noexcept {
   return all_ways()[kind].of[static_cast<std::size_t>(way)];
 }
 
-/// One member's part of a trial's first round.
+/// One member's contribution to a trial's first round.
 struct Said {
   double last_ns;
   bool counts;
 };
 
-/// Small lists, asked when groups are made and when a decision falls.
+/// A small list that is searched when groups are made and when a decision is made.
 class KnownPairs {
  public:
   Decisions::Known find(const ProcessName& other) {
@@ -93,19 +96,19 @@ Step settled(Task& task, std::size_t kind, Decision::Way way) {
   return task.algorithm->step(task);
 }
 
-/// One step of the way that is timed.
+/// Does one step of the method that is timed.
 Step try_out(Task& task, std::size_t kind, Decision& decision) {
   const std::uint64_t began = task.own[kBegan];
   const Algorithm* const self = task.algorithm;
   const Step step = algorithm_for(kind, decision.way())->step(task);
-  // One that has found memory closed has gone over to the other for good: its time stays infinite.
+  // If the algorithm found memory that is not open, it has switched to the other one: then the time stays infinite.
   if (step == Step::done && task.algorithm == self)
     decision.mine_ns = std::max<double>(1, static_cast<double>(now_ns() - began)) * 1024 /
                        static_cast<double>(std::max<std::size_t>(task.operation->bytes, 1));
   return step;
 }
 
-/// Everybody has said how its last trial went.
+/// Called when every member has published the time of its last trial.
 void note_all(const Task& task, Decision& decision, bool& counts) noexcept {
   const Group& group = *task.group;
   double slowest = 0;

@@ -1,21 +1,22 @@
 #pragma once
-// Inside this folder only: how large messages go through the members' large areas.
+// This header, for this folder only, describes how large messages go through the members' large areas.
 //
-// Turns. A large operation is cut into turns, numbered from 1 through all operations of a group. Every member's large area
-// is a ring of slices, and turn t uses slice t % slices of each. In a turn a member
+// A large operation is cut into turns, numbered from 1 through all operations of a group. Every member's large area is
+// a ring of slices, and turn t uses slice t % slices of each ring. In a turn a member
 //   - fills its slice from its own buffer and stores the turn's number into its counter `written`;
-//   - may make something of all slices and put it into its own one (`folded`);
-//   - takes what it wants from the others' slices, then stores `finished`: it will not look at any slice of the turn again.
-// A slice is filled again, whatever the next operation is, only when everybody has finished the turn that used it before.
-// A counter is never set back, and a member that has nothing to say in a turn leaves its `written` behind: nobody asks.
+//   - may combine all slices and put the result into its own slice (`folded`);
+//   - copies its part out of the others' slices, then stores `finished`: it does not read any slice of the turn again.
+// A member fills a slice again, even in another operation, only after every member has finished the turn that used the
+// slice before. A counter is never set back. A member that has no data for a turn skips its `written`, because nobody
+// waits for that.
 //
-// A member goes ahead with whichever of the three it can (drive()): all slices are full before anybody has to wait for
-// anybody. So where ranks share a core each needs few turns of the processor, and where they do not, the steps of one
-// turn overlap with those of its neighbours.
+// A member does whichever of the three steps it can (drive()), so all slices are full before any member waits for
+// another. Where ranks share a core, each rank therefore has to be scheduled only a few times; where they do not, the
+// steps of one turn overlap with those of the turns before and after it.
 //
-// Why a ring that is much larger than a chunk: a line just read by another core is dear to write again. On an EPYC with
-// 1 MiB of L2 per core, copying 64 KiB between two cores takes 1.0 us through a ring of 1 MiB, 2.3 through one of 64 KiB,
-// and 1.7 through 4 MiB.
+// The ring is much larger than a chunk because a line that another core has just read is expensive to write again. On
+// an EPYC with 1 MiB of L2 per core, copying 64 KiB between two cores takes 1.0 us through a ring of 1 MiB, 2.3 us
+// through one of 64 KiB, and 1.7 us through one of 4 MiB.
 #include <algorithm>
 #include <cstring>
 
@@ -23,7 +24,8 @@
 
 namespace sumac::shm {
 
-/// Slices of a large area: few members do well with many small ones; many members need room in each for all of them.
+/// Returns into how many slices a large area is cut. A small group is fastest with many small slices; in a large group
+/// each slice must have room for a cell of every member.
 constexpr std::size_t slices_of(int group_size) noexcept {
   return group_size <= 4 ? kSlicesMax : group_size <= 16 ? 8 : 4;
 }
@@ -31,19 +33,20 @@ inline std::size_t slice_bytes(const Group& group) noexcept {
   return group.large_bytes() / slices_of(group.size()) / kCacheLine * kCacheLine;
 }
 
-/// Every algorithm here needs a cache line of a slice for each member, and one more. Elements are at most a cache line.
+/// Every algorithm here needs in a slice one cache line for each member, and one more. An element is at most one cache
+/// line long.
 inline std::size_t least_slice_bytes(const Group& group) noexcept {
   return (static_cast<std::size_t>(group.size()) + 1) * kCacheLine;
 }
-/// What one turn takes of a slice, if `wanted` is asked for.
+/// Returns how many bytes of a slice one turn uses if the tuning asks for `wanted`.
 inline std::size_t turn_limit(const Group& group, std::size_t wanted) noexcept {
   return std::min(slice_bytes(group), std::max(wanted, least_slice_bytes(group)));
 }
 
-/// `total` cut into chunks of at most `limit` bytes (whole `unit`s), as equal as they can be: the last one is not a crumb
-/// that costs a turn of its own.
+/// The result of cutting `total` into chunks of at most `limit` bytes, each a whole number of `unit`s. The chunks are
+/// as equal as possible, so that no small rest costs a turn of its own.
 struct Chunks {
-  std::size_t bytes;  ///< Of each but the last.
+  std::size_t bytes;  ///< The size of every chunk but the last.
   std::size_t count;
 };
 constexpr Chunks cut(std::size_t total, std::size_t limit, std::size_t unit) noexcept {
@@ -54,12 +57,13 @@ constexpr Chunks cut(std::size_t total, std::size_t limit, std::size_t unit) noe
   return {bytes, (total + bytes - 1) / bytes};
 }
 
-/// The bytes of a chunk at `offset`, of a block that ends at `total`; a block may have ended before.
+/// Returns how many bytes the chunk at `offset` has in a block of `total` bytes: none if the block ends before
+/// `offset`.
 constexpr std::size_t part_at(std::size_t offset, std::size_t total, std::size_t chunk) noexcept {
   return offset >= total ? 0 : std::min(chunk, total - offset);
 }
 
-/// An operation's place among the turns: a view of Operation::own. Turns of an operation are counted from 0.
+/// An operation's position in the sequence of turns: a view of Operation::own. The turns of one operation count from 0.
 class Turns {
  public:
   enum Counter : std::size_t { kWritten, kFolded, kFinished };
@@ -67,16 +71,16 @@ class Turns {
   explicit Turns(Task& task) noexcept
       : op_(task), group_(*task.group), slices_(slices_of(group_.size())), slice_bytes_(shm::slice_bytes(group_)) {}
 
-  /// At the operation's first step.
+  /// Called at the operation's first step.
   void begin(std::size_t count) noexcept {
     op_.own[kBase] = group_.turning.taken + 1;
     op_.own[kCount] = count;
     op_.phase = 1;
   }
-  /// When nothing is left to do: the next operation counts on from here.
+  /// Called when nothing is left to do: the next operation counts on from here.
   Step end() noexcept {
     group_.turning.taken += op_.own[kCount];
-    // Also by who had nothing to read, or the others would wait for it.
+    // A member that had nothing to read stores it too, because the others would wait for it.
     store(kFinished, group_.turning.taken);
     op_.phase = kPhaseDone;
     return Step::done;
@@ -84,26 +88,26 @@ class Turns {
 
   std::uint64_t count() const noexcept { return op_.own[kCount]; }
   void grow(std::uint64_t count) noexcept { op_.own[kCount] = std::max(op_.own[kCount], count); }
-  /// Of each member's ring: so many turns have one of their own.
+  /// The number of slices in each member's ring, so as many turns can be under way at once.
   std::size_t slices() const noexcept { return slices_; }
-  /// How many turns have been filled, folded and taken by this member.
+  /// The number of turns that this member has filled, folded and taken.
   std::uint64_t filled() const noexcept { return op_.own[kFilled]; }
   std::uint64_t& folded() noexcept { return op_.own[kFoldedHere]; }
   std::uint64_t& taken() noexcept { return op_.own[kTaken]; }
   std::uint64_t taken() const noexcept { return op_.own[kTaken]; }
-  /// Of the turn being folded, and of the one being taken: how many members have been seen to.
+  /// The number of members already handled in the turn being folded, and in the turn being taken.
   std::uint64_t& fold_peers() noexcept { return op_.own[kFoldPeers]; }
   std::uint64_t& take_peers() noexcept { return op_.own[kTakePeers]; }
 
   std::uint64_t number(std::uint64_t turn) const noexcept { return op_.own[kBase] + turn; }
-  /// Which of the slices of a ring is the turn's.
+  /// The index of the turn's slice in every ring.
   std::size_t slot(std::uint64_t turn) const noexcept { return number(turn) % slices_; }
   std::byte* slice(int member, std::uint64_t turn) const noexcept {
     return group_.large(member) + slot(turn) * slice_bytes_;
   }
 
-  /// `write(turn, slice)` copies this member's part of its next turn into its slice. False: the slice still holds what somebody
-  /// reads, or all turns are filled.
+  /// Calls `write(turn, slice)`, which copies this member's part of its next turn into its slice. Returns false if a
+  /// member still reads the slice, or if all turns are filled.
   template <class Write>
   bool fill(const Write& write) const {
     const std::uint64_t turn = op_.own[kFilled];
@@ -114,39 +118,41 @@ class Turns {
     return true;
   }
 
-  /// Is everybody through with what this turn's slices held before?
+  /// Has every member finished the turn that used these slices before?
   bool free(std::uint64_t turn) const noexcept {
     if (group_.turning.everyone_finished + slices_ >= number(turn)) return true;
-    std::uint64_t least = number(turn);  // alone: nobody else reads
+    std::uint64_t least = number(turn);  // A lone member starts from this number, since nobody else reads.
     for (int m = 0; m < group_.size(); ++m) {
       if (m == group_.index()) continue;
-      // Acquire: its reads of what is about to be overwritten come before its number.
+      // An acquire load: that member's reads of the bytes to overwrite come before the number it stored.
       least = std::min(least, group_.counter(m, kFinished).load(std::memory_order_acquire));
     }
     group_.turning.everyone_finished = least;
     return least + slices_ >= number(turn);
   }
-  /// Acquire: who sees the number sees the slice.
+  /// An acquire load: after this member sees the number, it also sees the slice.
   bool seen(Counter which, int member, std::uint64_t turn) const noexcept {
     return group_.counter(member, which).load(std::memory_order_acquire) >= number(turn);
   }
-  /// All others; its own counter a member never reads (rounds.hpp, all_arrived).
+  /// Like seen(), for all other members. A member never reads its own counter (all_arrived() in rounds.hpp says why).
   bool seen_all(Counter which, std::uint64_t turn, std::uint64_t& next) const noexcept {
     for (; next + 1 < static_cast<std::uint64_t>(group_.size()); ++next)
       if (!seen(which, other(next), turn)) return false;
     next = 0;
     return true;
   }
-  /// Release: what has been written before is there for who sees the number, what has been read before is not read again.
+  /// A release store: a member that reads this number sees all bytes written before it, and this member's earlier reads
+  /// are complete.
   void say(Counter which, std::uint64_t turn) const noexcept { store(which, number(turn)); }
 
-  /// This member looks at no slice any more of the turn that it takes, and goes on to the next.
+  /// This member reads no slice of the current turn any more and goes on to the next turn.
   void has_taken() noexcept {
     say(kFinished, taken());
     ++taken();
   }
 
-  /// The i-th of the others, from the one behind this member on: not all take from the same one at the same time.
+  /// Returns the i-th other member, counted from the one after this member, so that not all members read from the same
+  /// one at the same time.
   int other(std::uint64_t i) const noexcept {
     return static_cast<int>((static_cast<std::uint64_t>(group_.index()) + 1 + i) %
                             static_cast<std::uint64_t>(group_.size()));
@@ -165,12 +171,13 @@ class Turns {
   std::size_t slice_bytes_;
 };
 
-/// Longest piece that is folded in one go: there is room for it on the stack.
+/// The most bytes that are folded in one step: a buffer of this size fits on the stack.
 inline constexpr std::size_t kFoldBytesMax = 32 * 1024;
 
-/// source(0) op source(1) op ... in rank order into `kept` (the caller's buffer), `told` (a slice) or both. In pieces, which
-/// stay in the first cache from the first operand to the last. A sum never grows in a slice: its lines are in the caches
-/// of those who read them last, and only a copy of many whole lines gets them back without reading them first.
+/// Stores source(0) op source(1) op ... in rank order into `kept` (the caller's buffer), `told` (a slice) or both. It
+/// works in steps that stay in the first-level cache from the first operand to the last. The sum does not grow inside a
+/// slice: the lines of a slice are in the caches of the members that read them last, and only a copy of many whole
+/// lines avoids reading them back first.
 template <class Source>
 void fold_pieces(const Group& group, const coll::Operation& operation, std::size_t total, std::byte* kept,
                  std::byte* told, const Source& source) {
@@ -181,7 +188,7 @@ void fold_pieces(const Group& group, const coll::Operation& operation, std::size
   for (std::size_t at = 0; at < total; at += step) {
     const std::size_t bytes = std::min(step, total - at);
     std::byte* const result = kept != nullptr ? kept + at : scratch;
-    // In place, the output is a contribution until the last moment.
+    // In place, the output is also an operand until the last step.
     std::byte* const between = operation.in_place() ? scratch : result;
     const std::byte* sum = source(0) + at;
     if (group.size() == 1 && result != sum) std::memcpy(result, sum, bytes);
@@ -194,7 +201,8 @@ void fold_pieces(const Group& group, const coll::Operation& operation, std::size
   }
 }
 
-/// Calls `move`, which does each thing that can be done now once and says whether there was any, until `finished`.
+/// Calls `move` until `finished`. `move` tries each step that is possible now once, and returns whether it could do
+/// any.
 template <class Move, class Finished>
 Step drive(Task& task, Turns& turns, const Move& move, const Finished& finished) {
   for (std::uint32_t polls = task.polls; !finished();) {

@@ -10,16 +10,17 @@ namespace sumac::shm {
 namespace {
 
 constexpr std::uint32_t kRoundsWithoutClock = 2;
-constexpr Duration kYieldAfter = Micros(100);  // alone on a core there is nobody to yield to, as far as we know
+// A rank that is alone on its core has nobody to yield to, as far as we know.
+constexpr Duration kYieldAfter = Micros(100);
 constexpr Duration kSleepAfter = Millis(10);
 constexpr Duration kSleepMax = Millis(1);
-constexpr int kSleepShare = 64;  // a sleep is at most this part of what was waited already
+constexpr int kSleepShare = 64;  // A sleep is at most this part of the time waited so far.
 constexpr Duration kProgressEvery = Micros(20);
 constexpr Duration kLookEvery = Millis(10);
 
 void sleep_for(Duration d) noexcept {
   timespec time{0, static_cast<long>(d.count())};
-  nanosleep(&time, nullptr);  // cut short by a signal: so much the better
+  nanosleep(&time, nullptr);  // A signal may shorten the sleep, which does no harm.
 }
 
 }  // namespace

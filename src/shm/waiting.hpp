@@ -1,8 +1,8 @@
 #pragma once
-// What a rank does while it has nothing to do: it looks again at once as long as it has a core of its own; with more ranks
-// than cores it gives the core away at once, for whom it waits for may need it. After a while both yield, after
-// milliseconds both sleep, never longer than 1 ms and never longer than a small part of what they have waited already.
-// Whoever waits long drives the MPI as well (`progress`): the rank it waits for may be in a send that needs us.
+// The waiting of a rank. With a core of its own it polls again at once; with more ranks than cores it yields at once,
+// because the rank it waits for may need the core. After a while it yields in both cases, and after milliseconds it
+// sleeps, never longer than 1 ms and never longer than a small part of the time it has already waited. A rank that
+// waits long also drives the MPI (`progress`), because the rank it waits for may be in a send that needs this rank.
 #include <cstdint>
 
 #include "base/clock.hpp"
@@ -11,36 +11,37 @@ namespace sumac::shm {
 
 struct Waiting {
   int ranks_on_host = 1;              ///< All ranks of the job on this host, not only those of the group.
-  double cpus = 1;                    ///< Really available to them: affinity, cgroup quota.
-  bool spreads = true;                ///< A rank may move to another core where its own has too many (crowd.hpp).
+  double cpus = 1;                    ///< The processors really available to them: affinity and cgroup quota.
+  bool spreads = true;                ///< A rank may move to another core if its own has too many ranks (crowd.hpp).
   void (*progress)(void*) = nullptr;  ///< Drives the caller's MPI; may call back into other operations.
   void* context = nullptr;
 
   bool crowded() const { return static_cast<double>(ranks_on_host) > cpus; }
 };
 
-/// How often a step may look before it returns `waiting` to a blocking caller.
+/// The number of times that a step may poll before it returns `waiting` to a blocking caller.
 inline constexpr std::uint32_t kPollsAlone = 400;
 inline constexpr std::uint32_t kPollsCrowded = 1;
-/// How often a rank among too many looks before it gives the core away, if whom it waits for is on other cores (some 5 us).
+/// The number of times that a rank on a crowded host polls before it yields, if the ranks it waits for are on other
+/// cores (about 5 us).
 inline constexpr std::uint32_t kLooksElsewhere = 128;
 
-/// One wait. pause() is called each time a step came back without an end.
+/// One wait. The caller calls pause() each time a step returned without an end.
 class Patience {
  public:
   explicit Patience(const Waiting& waiting) noexcept : waiting_(waiting) {}
 
-  /// True if it is time to look whether everybody is still alive (about every 10 ms).
+  /// Returns true when it is time to check whether all members are still alive (about every 10 ms).
   bool pause() noexcept;
 
-  /// What a pause consists of once the clock is looked at, in this order; who is crowded has given the core away before.
+  /// The actions of one pause once the clock is read, in this order; a crowded rank has already yielded before.
   struct Plan {
     bool drives_mpi = false;
     Duration sleep{};
     bool yields = false;
-    bool looks = false;  ///< What pause() returns.
+    bool looks = false;  ///< The value that pause() returns.
   };
-  /// All that pause() decides; it keeps what was decided, and neither reads the clock nor does anything.
+  /// Makes all decisions of pause() and stores them; it neither reads the clock nor acts.
   Plan plan(Time now) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// What a rank does while it waits, as a matter of numbers: time is virtual, nobody yields or sleeps.
+// Tests how a rank waits, by numbers alone: time is virtual, and nothing yields or sleeps.
 #include "shm/waiting.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace sumac::shm {
 namespace {
 
-/// Never called: only whether it would be counts.
+/// Never called: the test only checks whether it would be.
 void drive(void*) {}
 
 TEST(Waiting, IsCrowdedWithMoreRanksThanProcessorsReallyAvailable) {
@@ -28,7 +28,7 @@ struct Moment {
   Patience::Plan plan;
 };
 
-/// A wait of `end`, looked at every `step`; a sleep takes as long as was asked for.
+/// Simulates a wait of `end` that is looked at every `step`; a sleep takes as long as was asked for.
 std::vector<Moment> wait_for(const Waiting& waiting, Duration end, Duration step) {
   Patience patience(waiting);
   std::vector<Moment> moments;
@@ -49,7 +49,7 @@ TEST(Patience, SpinsThenYieldsThenSleeps) {
   }
 }
 
-// It has given its core away before it looks at the clock at all.
+// The rank has yielded its core before it even reads the clock.
 TEST(Patience, InACrowdNeverYieldsTwiceInOnePause) {
   for (const auto& [waited, plan] : wait_for(kCrowd, Millis(20), Micros(1))) {
     SCOPED_TRACE(waited.count());
@@ -77,7 +77,8 @@ TEST(Patience, DrivesMpiBeforeEachSleepAndAtLeastOnceAMillisecond) {
       if (plan.drives_mpi) driven = waited;
     }
   }
-  // Alone at each look; in a crowd, where others need the core more, after 20 us.
+  // A rank with its own core drives the MPI at each look; on a crowded host, where others need the core more, after 20
+  // us.
   EXPECT_TRUE(wait_for(kAlone, Micros(1), Micros(1)).front().plan.drives_mpi);
   for (const auto& [waited, plan] : wait_for(kCrowd, Millis(1), Micros(1)))
     EXPECT_EQ(waited > Duration{} && waited.count() % 20000 == 0, plan.drives_mpi) << waited.count();

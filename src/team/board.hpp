@@ -1,7 +1,7 @@
 #pragma once
-// Where a host's ranks read that their team is broken: a leader whose way across failed, or a rank that found another
-// one dead, writes it here once, and everybody else sees it in the slow part of its wait. It lies in the lines of a
-// group of one member that the segment has for nothing else.
+// A host's ranks learn from the board that their team is broken. A leader whose operation between hosts failed, or a
+// rank that found another one dead, writes the reason here once; all others see it in the slow part of their wait. The
+// board lies in the lines of a one-member group that the segment uses for nothing else.
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -18,7 +18,7 @@ struct Board {
   std::int32_t code;
   char text[shm::kLineRing * sizeof(shm::Line) - 8];
 
-  /// The first one is believed; later ones are its consequences.
+  /// Only the first reason is kept; later ones are consequences of it.
   void write(Errc why, std::string_view words) noexcept {
     std::uint32_t clean = kClean;
     if (!state.compare_exchange_strong(clean, kBeingWritten, std::memory_order_relaxed)) return;
@@ -26,7 +26,7 @@ struct Board {
     const std::size_t length = words.size() < sizeof text - 1 ? words.size() : sizeof text - 1;
     std::memcpy(text, words.data(), length);
     text[length] = '\0';
-    // Release: who sees kWritten sees the words. Test: team_failure_test.
+    // A release store: a reader that sees kWritten also sees the text. Test: team_failure_test.
     state.store(kWritten, std::memory_order_release);
   }
   bool is_written() const noexcept { return state.load(std::memory_order_acquire) == kWritten; }

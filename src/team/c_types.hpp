@@ -1,5 +1,6 @@
 #pragma once
-// The records of the C interface are those of coll, member by member, so that the hot path passes them on as they are.
+// The records of the C interface have the layout of those of coll, member by member, so that the hot path passes them
+// on without a copy.
 #include <cstddef>
 
 #include "coll/across.hpp"
@@ -49,7 +50,7 @@ inline const sumac_call_t* as_c(const coll::Operation& operation) {
 }
 inline const sumac_fold_t* as_c(const coll::Fold* fold) { return reinterpret_cast<const sumac_fold_t*>(fold); }
 
-/// The object that client/tree.h made.
+/// Returns the object behind the C name; client/tree.h made it.
 inline coll::Across* tree_of(sumac_tree_t* tree) { return reinterpret_cast<coll::Across*>(tree); }
 
 }  // namespace sumac::team

@@ -1,6 +1,6 @@
-// Making a team. Everything that needs other ranks is here: two allgathers (each rank's greeting, then whether it could
-// attach), a third one where leaders open a way across. Every decision is taken from what the allgathers brought, so
-// all ranks take the same one.
+// Makes a team. All exchange with other ranks is here: two allgathers (each rank's greeting, then whether it could
+// attach), and a third one where the leaders open a connection between hosts. Every decision depends only on the
+// results of the allgathers, so all ranks decide alike.
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::size_t kMaskWords = 16;  ///< 1024 processors; those beyond are counted modulo.
 
-/// What a rank tells all others. Zeroed before it is filled: padding travels too.
+/// The record that a rank sends to all others. It is zeroed before it is filled, because padding travels too.
 struct Greeting {
   std::uint64_t signature;
   std::uint64_t tuning;
-  std::int32_t error;  ///< Errc of making the segment.
+  std::int32_t error;  ///< The Errc of making the segment.
   std::int32_t host_ranks;
   double quota_cpus;
   std::uint64_t quota_group;
@@ -75,7 +75,7 @@ class Maker {
     why_ = std::move(why);
     return SUMAC_TEAM_PASS;
   }
-  /// For people, though the team stands.
+  /// Adds a line for users although the team exists.
   void add_line(std::string_view line) {
     if (!why_.empty()) why_ += '\n';
     why_ += line;
@@ -135,7 +135,8 @@ int Maker::lay_out() {
 int Maker::share_memory() {
   const Backing wanted = handle_.options.backing;
   std::string complaint;
-  // memfd first, for it needs no room in /dev/shm and leaves nothing behind; all hosts go on to the next one together.
+  // memfd comes first, because it needs no room in /dev/shm and leaves nothing behind; all hosts try the next one
+  // together.
   const bool tries_both = wanted == Backing::automatic;
   int rc = try_backing(wanted == Backing::devshm ? shm::Backing::devshm : shm::Backing::memfd, complaint);
   std::string refused;
@@ -153,7 +154,8 @@ int Maker::share_memory() {
   return rc;
 }
 
-/// One attempt: PASS with a complaint if some host could not, PASS with why_ if the ranks don't fit together at all.
+/// Makes one attempt: returns PASS with a complaint if some host could not, and PASS with why_ if the ranks do not fit
+/// together at all.
 int Maker::try_backing(shm::Backing backing, std::string& complaint) {
   complaint.clear();
   team_->segment.reset();
@@ -161,7 +163,7 @@ int Maker::try_backing(shm::Backing backing, std::string& complaint) {
   shm::Shape shape;
   shape.members = static_cast<int>(layout.host_members.size());
   for (const auto& group : layout.groups) shape.group_sizes.push_back(static_cast<int>(group.members.size()));
-  shape.group_sizes.push_back(1);  // the board's
+  shape.group_sizes.push_back(1);  // This group of one holds the board.
   const bool creates = has_segment_ && layout.host_members.front() == layout.rank;
 
   Greeting own;
@@ -229,7 +231,7 @@ int Maker::compare_greetings() {
   return SUMAC_TEAM_OK;
 }
 
-/// OK if nobody has an error; else PASS and the first one's words.
+/// Returns OK if no rank has an error; else PASS and the first rank's text.
 int Maker::vote(Errc code, std::string_view words, std::string& complaint) {
   Vote own;
   std::memset(&own, 0, sizeof own);
@@ -246,7 +248,8 @@ int Maker::vote(Errc code, std::string_view words, std::string& complaint) {
   return SUMAC_TEAM_OK;
 }
 
-/// One line for the whole job and the numbers for explain: a small /dev/shm has given some host less than it was asked for.
+/// Adds one line for the whole job, and numbers for explain, if a small /dev/shm gave some host less than was asked
+/// for.
 void Maker::tell_room() {
   constexpr std::size_t kKib = 1024;
   const std::size_t wanted = shm::Shape{}.large_bytes;
@@ -264,7 +267,7 @@ void Maker::tell_room() {
                          handle_.options.backing == Backing::devshm ? " or SUMAC_SHM_BACKING=memfd" : ""));
 }
 
-/// How many ranks fight for how many processors, alike at every rank of the host.
+/// Computes how many ranks compete for how many processors, with the same result at every rank of the host.
 void Maker::weigh_processors() {
   std::vector<machine::CpuShare> shares;
   int job_ranks = 0;
@@ -274,7 +277,7 @@ void Maker::weigh_processors() {
     job_ranks = std::max(job_ranks, greeting.host_ranks);
   }
   const double cpus = machine::together(shares);
-  // The job's other ranks on this host are taken to be spread evenly over its processors: 16 bound ranks on 16 cores
+  // The job's other ranks on this host are assumed to be spread evenly over its processors: 16 bound ranks on 16 cores
   // leave a team of two its two cores; 8 ranks that may run anywhere on two cores are 8 on 2 for a team of two as well.
   const double online = std::max(1.0, static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)));
   const double others = std::ceil(job_ranks * std::min(1.0, cpus / online) - 1e-9);
@@ -323,9 +326,9 @@ void Maker::make_groups() {
   team_->remarks.erase(std::unique(team_->remarks.begin(), team_->remarks.end()), team_->remarks.end());
 }
 
-/// Asks for what `input` still lacks; why there is no single copy, if it was asked for.
+/// Decides about single copy and stores it in `input`; returns the reason why there is none, if it was asked for.
 std::string Maker::decide_copy(shm::Group& group, const std::vector<int>& members, shm::TuningInput& input) {
-  // A rank that dies meanwhile breaks the team, which says so in its first collective.
+  // A rank that dies meanwhile breaks the team, which reports that in its first collective.
   shm::CopyRefusal refusal;
   if (wants_single_copy(input, handle_, team_->uses_tuning_file) &&
       shm::agree_on_single_copy(group, handle_.options.single_copy, &refusal) != Errc::ok)
@@ -359,12 +362,12 @@ int Maker::open_across() {
   return voted;
 }
 
-/// Collectives that are one call on one group whatever their size, or from a size on.
+/// Finds the collectives that are one call on one group, for any size or from a size on.
 void Maker::set_direct() {
   std::fill(std::begin(team_->direct_from), std::end(team_->direct_from), SIZE_MAX);
   if (team_->layout.islands.size() > 1) return;
   for (const auto& row : coll::kCollectives) {
-    const std::size_t least = coll::has_size(row.kind) ? 1 : 0;  // the others have something to do when bytes is 0
+    const std::size_t least = coll::has_size(row.kind) ? 1 : 0;  // The others have work to do even when bytes is 0.
     for (const std::size_t from : {least, kStepBytesMax + 1}) {
       const Choice choice = team_->choose(row.kind, from, from, nullptr);
       if (choice.way != Way::host || choice.by_steps) continue;

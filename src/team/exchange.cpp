@@ -68,15 +68,15 @@ void Exchange::begin(const coll::Operation& operation) {
   keeps_own_ = operation.in_place() && (!row.has_root || operation.root == layout_.rank);
   get_ = {static_cast<std::byte*>(operation.out), row.keeps, operation.out_blocks};
   send_ = {static_cast<std::byte*>(const_cast<void*>(operation.in)), row.gives, operation.in_blocks};
-  if (keeps_own_ && !row.has_root) send_ = get_;  // what arrives replaces what is sent
+  if (keeps_own_ && !row.has_root) send_ = get_;  // The received blocks replace the sent ones.
   note_sizes();
-  if (!layout_.island_part) {  // alone on its island: nothing comes before the way across
+  if (!layout_.island_part) {  // A rank that is alone on its island packs now: no phase comes before the leaders' one.
     pack();
     copy_own();
   }
 }
 
-/// Of the v-forms a rank knows its own row only; the others come with Errand::counts.
+/// In the v-forms a rank knows only its own row; the others come with Errand::counts.
 void Exchange::note_sizes() {
   rows_ = is_v_ || coll::collective(operation_->kind).has_root ? members_ : 1;
   sizes_.resize(rows_ * 2 * remote_.size());
@@ -95,7 +95,8 @@ void Exchange::note_sizes_of(int rank, std::uint32_t* row) const {
   }
 }
 
-/// This rank's blocks for the other islands, one behind the other; the leader's are the first row of what it gathers.
+/// Packs this rank's blocks for the other islands one after the other; the leader's are the first row of the gathered
+/// data.
 void Exchange::pack() {
   const std::uint32_t* sizes = sends(me_);
   std::byte* at = packed_.need(sum(sizes, remote_.size()));
@@ -111,7 +112,7 @@ void Exchange::copy_own() {
   copy(from(layout_.rank), to(layout_.rank), to_bytes(layout_.rank));
 }
 
-/// Known alike on the island: by the root's rank, and by the sizes of all members' blocks.
+/// All ranks of the island get the same answer, because it depends on the root's rank and all members' block sizes.
 bool Exchange::needs(const Phase& phase) const {
   const bool has_root = coll::collective(operation_->kind).has_root;
   if (phase.errand == Errand::counts) return true;
@@ -129,7 +130,7 @@ void Exchange::fill(const Phase& phase, std::size_t, coll::Operation& operation)
   operation.in = operation.out = nullptr;
   operation.bytes = 0;
   switch (phase.errand) {
-    case Errand::counts:  // in place
+    case Errand::counts:  // In place.
       operation.out = sizes_.data();
       operation.bytes = 2 * remote_.size() * sizeof(std::uint32_t);
       return;
@@ -137,7 +138,7 @@ void Exchange::fill(const Phase& phase, std::size_t, coll::Operation& operation)
     case Errand::local: fill_local(operation); break;
     default: fill_deal(operation); break;
   }
-  // A rank that sends or gets nothing still needs two different addresses: one address for both would mean "in place".
+  // A rank that sends or receives nothing still needs two different addresses: equal ones would mean "in place".
   if (operation.in == nullptr && phase.errand != Errand::local) operation.in = nothing_;
   if (operation.out == nullptr) operation.out = nothing_ + 1;
   if (phase.errand != Errand::local) {
@@ -233,7 +234,7 @@ void Exchange::fill_across(std::size_t, coll::Operation& operation) {
   operation.out_blocks = comes_.blocks();
 }
 
-/// From each island came, sender by sender, a block for each member here.
+/// Sorts by receiver: each island's message holds, sender by sender, a block for each member here.
 void Exchange::arrived(std::size_t) {
   std::size_t comes = 0;
   cursors_.assign(members_, 0);

@@ -1,4 +1,4 @@
-// What a team does and why, for people: one line per collective and range of sizes.
+// Describes a team's choices and their reasons to users: one line per collective and range of sizes.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -15,7 +15,7 @@ using sumac::shm::kTimed;
 using sumac::team::Choice;
 using sumac::team::Way;
 
-/// A choice looks at the fold: the most usual one stands for all.
+/// A choice depends on the fold: the most usual one represents all.
 const Fold* usual_fold() {
   static const sumac_fold_t fold = [] {
     sumac_fold_t made;
@@ -26,7 +26,7 @@ const Fold* usual_fold() {
   return sumac::team::fold_of(&fold);
 }
 
-/// A type that only a function of the caller's can add, as long double.
+/// A type that only a function of the caller's own can add, such as long double.
 const Fold* other_fold() {
   static const sumac_fold_t fold = [] {
     sumac_fold_t made;
@@ -41,10 +41,10 @@ const Fold* fold_for(Kind kind) { return sumac::coll::collective(kind).reduces ?
 /// An allgatherv's size is that of its largest block.
 bool depends_on_size(Kind kind) { return sumac::coll::has_size(kind) || kind == Kind::allgatherv; }
 
-/// What shared memory does first: the algorithm, and what it is chosen by.
+/// The first thing that shared memory does: the algorithm, and the kind and size that select it.
 struct Inside {
-  const sumac::shm::Algorithm* algorithm = nullptr;  ///< None: it has no part.
-  std::string times{};                               ///< It is one of two ways: why this one.
+  const sumac::shm::Algorithm* algorithm = nullptr;  ///< Null: shared memory has no part.
+  std::string times{};  ///< If the algorithm is one of two that were timed: the reason for this one.
   Kind kind{};
   std::size_t bytes = 0;
 };
@@ -69,7 +69,7 @@ Inside inside_of(const sumac_team_t& team, Kind kind, std::size_t bytes, const C
 
 constexpr std::string_view kSingle = "single";
 
-/// The first size that may go by single copy; SIZE_MAX: none.
+/// Returns the first size that may go by single copy; SIZE_MAX if none may.
 std::size_t single_from(const sumac::shm::Tuning& tuning, Kind kind) {
   std::size_t from = 0;
   for (const auto& row : tuning.rows[index_of(kind)]) {
@@ -80,7 +80,7 @@ std::size_t single_from(const sumac::shm::Tuning& tuning, Kind kind) {
   return SIZE_MAX;
 }
 
-/// Why the built-in choice takes single copy for large messages, or does not.
+/// The reason why the built-in choice uses single copy for large messages, or does not.
 std::string about_copy(const sumac_team_t& team) {
   if (!team.options->options.single_copy) return "SUMAC_SHM_SINGLE_COPY=0";
   if (!team.no_copy.empty()) return team.no_copy;
@@ -89,14 +89,14 @@ std::string about_copy(const sumac_team_t& team) {
 
 bool is_measured(const sumac_team_t& team, const Inside& inside) {
   if (!team.uses_tuning_file) return false;
-  bool is_its = false;  // of the last row that begins at or before
+  bool is_its = false;  // Decided by the last row that begins at or before this size.
   for (const auto& choice : choices_for(team.options->tuning, to_string(inside.kind),
                                         static_cast<std::uint32_t>(team.island_input.size), team.island_input.crowded))
     if (choice.from_bytes <= inside.bytes) is_its = choice.algorithm == inside.algorithm->name;
   return is_its;
 }
 
-/// Why this algorithm, and not by single copy.
+/// The reason for this algorithm, and why it is not single copy.
 std::string why_inside(const sumac_team_t& team, const Inside& inside) {
   const auto& options = team.options->options;
   const std::string_view name = inside.algorithm->name;
@@ -105,7 +105,7 @@ std::string why_inside(const sumac_team_t& team, const Inside& inside) {
     return fmt::format(", as {} says", sumac::team::force_variable(inside.kind));
   if (is_measured(team, inside)) return ", as measured on this machine";
   if (name == kSingle || name == kTimed) return ": " + about_copy(team);
-  // What the built-in choice would be, were single copy allowed.
+  // Computes the built-in choice for the case that single copy were allowed.
   sumac::shm::TuningInput allowed = team.island_input;
   allowed.single_copy = true;
   const std::size_t from = single_from(default_tuning(allowed), inside.kind);
@@ -115,14 +115,14 @@ std::string why_inside(const sumac_team_t& team, const Inside& inside) {
   return fmt::format("; perhaps by \"{}\" from {} B on", kSingle, from);
 }
 
-/// One question: `bytes` as in sumac_team_choice().
+/// One question; `bytes` has the meaning of sumac_team_choice().
 struct Ask {
   Kind kind;
   std::size_t bytes;
   const Fold* fold;
 };
 
-/// What goes between hosts.
+/// Returns the bytes that travel between hosts.
 std::size_t across_bytes(const sumac_team_t& team, const Ask& ask) {
   const bool of_all =
       ask.kind == Kind::allgather || ask.kind == Kind::allgatherv || ask.kind == Kind::reduce_scatter_block;
@@ -133,7 +133,7 @@ Choice choice_of(const sumac_team_t& team, const Ask& ask) {
   return team.choose(ask.kind, ask.bytes, across_bytes(team, ask), ask.fold);
 }
 
-/// Why it does not go by the tree as one.
+/// The reason why the tree does not take it as a whole.
 std::string about_tree(const sumac_team_t& team, const Ask& ask, const Choice& choice) {
   if (team.tree == nullptr || choice.why == sumac::team::Why::disabled) return "";
   const Kind started = ask.kind == Kind::allgather ? Kind::allgatherv : ask.kind;
@@ -153,7 +153,7 @@ std::string sentence(const sumac_team_t& team, const Ask& ask, const Choice& cho
   return text + ")" + why_inside(team, inside);
 }
 
-/// One line per range of sizes with the same answer; powers of two are asked.
+/// Adds one line per range of sizes with the same answer; it asks for powers of two.
 std::string lines_of(const sumac_team_t& team, Kind kind, std::string_view name, const Fold* fold) {
   std::string text, last;
   std::size_t first = 0;
@@ -176,7 +176,7 @@ std::string lines_of(const sumac_team_t& team, Kind kind, std::string_view name,
   for (std::size_t bytes = 2; depends_on_size(kind) && bytes <= (std::size_t{1} << 30); bytes *= 2) {
     std::string now = ask(bytes);
     if (now == last) continue;
-    // The threshold lies between two powers of two: find it exactly.
+    // The threshold lies between two powers of two, so search for it.
     std::size_t low = bytes / 2, high = bytes;
     while (high - low > 1) {
       const std::size_t middle = low + (high - low) / 2;
@@ -211,7 +211,7 @@ std::string whole_text(const sumac_team_t& team) {
   if (team.uses_tuning_file) text += fmt::format("  choices measured on this machine: {}\n", team.options->tuning_path);
   for (const auto& remark : team.remarks) text += fmt::format("  {}\n", remark);
   for (const auto& row : sumac::coll::kCollectives) text += lines_of(team, row.kind, row.name, fold_for(row.kind));
-  // The tree has no form of some types, where it does the rest.
+  // The tree does not support some types for a collective that it otherwise takes.
   if (choice_of(team, {Kind::allreduce, 8, usual_fold()}).way == Way::tree)
     text += lines_of(team, Kind::allreduce, "allreduce, others", other_fold());
   text += "  all others              any size                pass: the next module's\n";

@@ -1,4 +1,4 @@
-// What a team tells people: its choices, what it has refused, and why.
+// Explain's text for users: a team's choices, the refused ones, and the reasons.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -40,7 +40,8 @@ TEST(Explain, NamesEveryCollectiveAndWhy) {
             }));
 }
 
-/// Single copy where the system allows it, and where it is not wanted the built-in algorithms and a line that says so.
+/// Single copy is used where the system allows it; where it is not wanted, the built-in algorithms serve and a line
+/// says so.
 TEST(Explain, AForcedAlgorithmIsUsedOrRefusedAloud) {
   const auto places = places_of(1, 1, 3);
   for (const char* wanted : {"1", "0"}) {
@@ -66,7 +67,7 @@ TEST(Explain, AForcedAlgorithmIsUsedOrRefusedAloud) {
       const bool is_refused = text.find("bcast by \"single\" refused") != std::string::npos;
       world.meet();
       sumac_team_destroy(team);
-      // Whether the system allows it is its own business; that both agree is ours.
+      // Whether the system allows it does not matter here; both sources must agree.
       if (is_refused == (std::string_view(choice.how) == "single")) return text;
       return *wanted == '0' && !is_refused ? "used although it is not wanted" : "";
     });
@@ -74,7 +75,7 @@ TEST(Explain, AForcedAlgorithmIsUsedOrRefusedAloud) {
   }
 }
 
-/// As in a container: what one rank may not do nobody does, and everybody says why.
+/// As in a container: if one rank may not do it, no rank does it, and every rank reports why.
 TEST(Explain, SingleCopyThatTheSystemRefusesIsExplained) {
   const auto places = places_of(1, 1, 2);
   const auto options = options_with({{"SUMAC_SHM_BCAST", "single"}});
@@ -238,7 +239,8 @@ TEST(Explain, SaysWhatSharedMemoryCouldNotBeHad) {
         << text;
 }
 
-/// As in containers that share /dev/shm alone: a death is seen there as well (src/shm/process_test.cpp), so nobody is told anything.
+/// As in containers that share only /dev/shm: a death is noticed there as well (src/shm/process_test.cpp), so there is
+/// nothing to report.
 TEST(Explain, HasNothingToSayOfSeveralPidNamespaces) {
   const auto places = places_of(1, 1, 3);
   const auto options = options_with({{"SUMAC_SHM_BACKING", "devshm"}});
@@ -252,7 +254,7 @@ TEST(Explain, HasNothingToSayOfSeveralPidNamespaces) {
     return text.find("namespace") == std::string::npos ? "" : text;
   };
   const auto texts = as_processes(3, 19, [&](World& world) -> std::string {
-    // Who may not make namespaces tells the others before they wait for each other.
+    // A rank that may not make namespaces tells the others before they wait for each other.
     const bool moves = world.rank == 2;
     if (moves) world.common.notes[0] = ::unshare(CLONE_NEWPID) == 0 ? 1 : 0;
     world.meet();

@@ -1,5 +1,5 @@
-// What goes wrong, and who hears of it: a way across that fails, a rank that is killed. Nobody waits for ever,
-// everybody gives the same reason, and the team stays broken.
+// Failures: an operation between hosts that fails, and a rank that is killed. No rank waits for ever, all ranks report
+// the same reason, and the team stays broken.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -15,7 +15,7 @@ using shm::Exercise;
 
 const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
 
-/// One collective in either form. What it came to.
+/// Runs one collective in either form and returns its status.
 int do_one(sumac_team_t* team, const Exercise& exercise, bool blocking) {
   if (blocking) return sumac_team_run(team, c_call(exercise));
   sumac_op_t* op = nullptr;
@@ -26,7 +26,7 @@ int do_one(sumac_team_t* team, const Exercise& exercise, bool blocking) {
   return rc;
 }
 
-/// The team is broken for `reason`, and stays so.
+/// Checks that the team is broken for `reason`, and stays so.
 std::string broken_for(sumac_team_t* team, const Exercise& exercise, std::string_view reason) {
   if (std::string_view(sumac_team_error(team)).find(reason) == std::string_view::npos) return sumac_team_error(team);
   if (sumac_team_run(team, c_call(exercise)) != SUMAC_TEAM_BROKEN) return "it ran again";
@@ -42,7 +42,7 @@ TEST(Failure, OfTheWayAcrossIsHeardOnWholeHosts) {
     for (const char* steps : {"always", "never"}) {
       const auto options = options_with({{"SUMAC_TEAM_CHUNK", "1k"}, {"SUMAC_TEAM_LEVELS", steps}});
       const auto texts = as_processes(8, 31, [&](World& world) -> std::string {
-        world.across.fail_at = 5;  // at both leaders: in the third chunk of the third operation
+        world.across.fail_at = 5;  // At both leaders: in the third chunk of the third operation.
         sumac_team_t* team = world.create(world.spec(places, as_c(options)));
         if (team == nullptr) return world.why;
         int rc = SUMAC_TEAM_OK;
@@ -55,7 +55,7 @@ TEST(Failure, OfTheWayAcrossIsHeardOnWholeHosts) {
         if (rc != SUMAC_TEAM_BROKEN) return fmt::format("answer {}", rc);
         const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 8, .seed = 1}, 8, world.rank);
         const auto fault = broken_for(team, exercise, "the network is gone");
-        sumac_team_destroy(team);  // also with chunks between the hosts
+        sumac_team_destroy(team);  // Even while chunks are between the hosts.
         return fault;
       });
       for (const auto& text : texts) EXPECT_EQ("", text);
@@ -83,7 +83,7 @@ TEST(Failure, AKilledRankIsNamedAtAllOthersOfItsHost) {
         const Exercise exercise({.kind = row.coll, .bytes = row.bytes, .root = 3, .seed = 1}, 4, world.rank);
         if (const int rc = do_one(team, exercise, blocking); rc != SUMAC_TEAM_OK) return fmt::format("answer {}", rc);
         world.meet();
-        if (world.rank == 3) ::raise(SIGKILL);  // all others wait for it
+        if (world.rank == 3) ::raise(SIGKILL);  // All others wait for it.
         if (const int rc = do_one(team, exercise, blocking); rc != SUMAC_TEAM_BROKEN)
           return fmt::format("answer {}", rc);
         const auto fault = broken_for(team, exercise, "rank 3");
@@ -95,7 +95,7 @@ TEST(Failure, AKilledRankIsNamedAtAllOthersOfItsHost) {
     }
 }
 
-/// A process whose files may not grow can make no memory to share, neither a memfd nor a file.
+/// A process whose files may not grow cannot make shared memory, neither a memfd nor a file.
 TEST(Failure, WithoutMemoryThereIsNoTeamAndEverybodyKnowsWhy) {
   const auto places = places_of(1, 1, 3);
   const auto options = options_with({});
@@ -121,7 +121,7 @@ TEST(Failure, DestroyedWithOperationsPosted) {
               if (team == nullptr) return world.why;
               const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 8, .seed = 1}, 2, world.rank);
               sumac_op_t* op[3] = {};
-              if (world.rank == 0)  // the other one never comes
+              if (world.rank == 0)  // Rank 1 never joins.
                 for (auto& one : op)
                   if (sumac_team_post(team, c_call(exercise), nullptr, nullptr, &one) != SUMAC_TEAM_OK)
                     return "not posted";

@@ -1,4 +1,4 @@
-// Folds for C callers: a kernel of src/reduce, or a function of the caller's own.
+// Folds for C callers: a kernel of src/reduce, or the caller's own function.
 #include <cstring>
 
 #include "team/c_types.hpp"
@@ -31,5 +31,6 @@ void sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
 
 const char* sumac_coll_name(int coll) {
   if (coll < 0 || coll >= SUMAC_COLLS) return "?";
-  return sumac::coll::to_string(static_cast<sumac::coll::Kind>(coll)).data();  // literals: they end in 0
+  // The names are literals, so they end in 0.
+  return sumac::coll::to_string(static_cast<sumac::coll::Kind>(coll)).data();
 }

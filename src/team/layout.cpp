@@ -12,7 +12,7 @@ int index_in(const std::vector<int>& sorted, int value) {
 
 bool moves_in_memory(const topo::Cut& cut) { return cut.level.bcol == topo::Bcol::basesmuma; }
 
-/// The rank that speaks for `rank` once all levels in memory are done.
+/// The rank that represents `rank` after all levels in memory.
 int leader_of(const topo::Hierarchy& hierarchy, int rank) {
   auto now = static_cast<std::uint32_t>(rank);
   for (const auto& cut : hierarchy.levels)
@@ -32,7 +32,7 @@ void find_islands(const topo::Hierarchy& hierarchy, Layout& layout) {
   }
 }
 
-/// Adds a group and notes this rank's part in it, if it has one.
+/// Adds a group and records this rank's membership, if it has one.
 Part add_group(Layout& layout, const std::vector<int>& members) {
   Part part;
   if (std::binary_search(members.begin(), members.end(), layout.rank)) {
@@ -43,7 +43,7 @@ Part add_group(Layout& layout, const std::vector<int>& members) {
   return part;
 }
 
-/// The island level by level, unless its first level that does anything is the whole island already.
+/// Adds the island's groups level by level, unless its first level with more than one rank is the whole island already.
 void add_steps(const topo::Hierarchy& hierarchy, const std::vector<int>& island, Layout& layout) {
   const bool is_mine = island.front() == layout.island_members().front();
   for (const auto& cut : hierarchy.levels) {

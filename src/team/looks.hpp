@@ -1,7 +1,8 @@
 #pragma once
-// How often a leader looks for what comes from other hosts before it sleeps. A look is a system call or two; one that finds the
-// message saves a wake-up, but where the answer takes a millisecond none does, and what it takes the processor from are the other
-// ranks and nodes of this machine, whose messages are what is awaited. So looking must have paid lately. Pure.
+// Decides how often a leader polls for messages from other hosts before it sleeps. A poll is a system call or two. One
+// that finds the message saves a wake-up; but where the answer takes a millisecond no poll finds it, and polling takes
+// processor time from the other ranks and nodes of this machine, whose messages are awaited. So a leader polls only if
+// that has paid lately. This is a pure state machine.
 #include <algorithm>
 #include <cstdint>
 
@@ -9,13 +10,14 @@ namespace sumac::team {
 
 class Looks {
  public:
-  static constexpr int kMost = 20;                  ///< Some 20 us.
-  static constexpr unsigned kMissesMax = 4;         ///< In a row: then the answer is too far away.
-  static constexpr std::uint64_t kRetryEvery = 16;  ///< Waits between tries, after that.
+  static constexpr int kMost = 20;           ///< About 20 us.
+  static constexpr unsigned kMissesMax = 4;  ///< After so many misses in a row the answer is taken to be too far away.
+  static constexpr std::uint64_t kRetryEvery = 16;  ///< From then on it polls again once in so many waits.
 
-  /// A wait begins: how often to look before it sleeps. Once it has slept, once: whatever woke it is there.
+  /// Called when a wait begins: returns how often to poll before the first sleep. After a sleep one poll is enough,
+  /// because the message that woke it is there.
   int before_sleep() noexcept { return misses_ < kMissesMax || ++waits_ % kRetryEvery == 0 ? kMost : 0; }
-  /// It is over.
+  /// Called when the wait is over.
   void over(bool has_slept) noexcept { misses_ = has_slept ? std::min(misses_ + 1, kMissesMax) : 0; }
 
  private:

@@ -1,4 +1,4 @@
-// Running and posting: blocking calls, and the queue of posted ones, which are stepped strictly in their order.
+// Blocking calls, and the queue of posted operations, which are stepped strictly in their order.
 #include <algorithm>
 #include <new>
 
@@ -21,13 +21,13 @@ namespace {
 
 bool is_empty(const Operation& operation) { return sumac::coll::has_size(operation.kind) && operation.bytes == 0; }
 
-/// The hot path's failure: the group says why.
+/// The hot path's failure: the group has the reason.
 [[gnu::cold]] int broke(sumac_team& team) {
   team.fail(team.island_group->broken(), team.island_group->error());
   return SUMAC_TEAM_BROKEN;
 }
 
-/// Takes the oldest operation off the queue. Called in turn.
+/// Removes the oldest operation from the queue. Only the holder of `team.turn` calls it.
 void finish(sumac_team& team, sumac_op& op, int status) {
   const auto done = op.done;
   void* const user = op.user;
@@ -43,14 +43,14 @@ void finish(sumac_team& team, sumac_op& op, int status) {
       op.next = team.spare;
       team.spare = &op;
     }
-    // Release: whoever sees the status sees the result; from here on the caller may free the operation.
+    // A release store: a caller that sees the status sees the result, and may free the operation from here on.
     op.status.store(status, std::memory_order_release);
   }
   team.active.fetch_sub(1, std::memory_order_relaxed);
   if (done != nullptr && !is_freed) done(user, status);
 }
 
-/// Moves the oldest operation. Returns true if it came to its end.
+/// Advances the oldest operation. Returns true if it ended.
 bool step_head(sumac_team& team) {
   sumac_op* op = nullptr;
   {
@@ -70,7 +70,7 @@ bool step_head(sumac_team& team) {
     case Step::done: finish(team, *op, SUMAC_TEAM_OK); return true;
     case Step::failed: finish(team, *op, SUMAC_TEAM_BROKEN); return true;
     case Step::waiting:
-      // Relaxed: a number that stands for itself, written by whose turn it is.
+      // Relaxed: the number orders nothing else, and only the holder of `turn` writes it.
       if (op->run.has_moved())
         team.moves.store(team.moves.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       team.look_at_board();
@@ -79,13 +79,13 @@ bool step_head(sumac_team& team) {
   return false;
 }
 
-/// So long a leader sleeps at most without driving MPI.
+/// The longest time that a leader sleeps without driving MPI.
 constexpr sumac::Duration kDriveEvery = sumac::Millis{1};
 
-/// A leader waits for other hosts: it looks a little (Looks), then sleeps until something comes, for many hosts of a job may share
-/// these cores. MPI is driven when its millisecond is over, before the next sleep and not behind the last one: then what has come is
-/// taken first, and the answer to it does not wait. Where nothing has come nobody looks between two sleeps. Deaths are seen every ten
-/// sleeps. False: it can't sleep.
+/// A leader waits for other hosts: it polls a little (Looks), then sleeps until something arrives, because many hosts
+/// of a job may share these cores. MPI is driven when its millisecond is over, before the next sleep and not after the
+/// last one, so that an arrived message is handled first and its answer does not wait. If nothing has arrived there is
+/// no poll between two sleeps. Dead ranks are looked for every ten sleeps. Returns false if it cannot sleep.
 bool sleep_on_tree(sumac_team& team, int& sleeps) {
   if (team.tree == nullptr) return false;
   for (;;) {
@@ -103,8 +103,8 @@ bool sleep_on_tree(sumac_team& team, int& sleeps) {
   }
 }
 
-/// Waits with the patience of shm until `ready` says so. `looks_across`: before it sleeps where `is_across`, beside the first call of `ready`,
-/// which begins. Returns how often it slept.
+/// Waits with the patience of shm until `ready` returns true. Where `is_across`, it polls `looks_across` times before
+/// it sleeps, beside the first call of `ready`, which starts the operation. Returns how often it slept.
 template <class Ready, class IsAcross>
 int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_across = 0) {
   sumac::shm::Patience patience(team.waiting);
@@ -117,12 +117,13 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_acro
       if (i >= before_sleep && is_across()) break;
     }
     if (is_across() && sleep_on_tree(team, sleeps)) continue;
-    // A rank of the island that died is found here also while something else is waited for: a leader's way across.
+    // This also finds a dead rank of the island while a leader waits for other hosts.
     if (patience.pause() && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
   }
 }
 
-/// Everything but one call of shm: queued operations before it, several levels, several hosts, the next module's.
+/// Handles everything that is not a single call of shm: operations queued before it, several levels, several hosts, the
+/// next module's.
 [[gnu::noinline]] int run_slowly(sumac_team& team, const Operation& operation) {
   if (index_of(operation.kind) >= sumac::coll::kCollectives.size()) return SUMAC_TEAM_INVALID;
   if (team.is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
@@ -130,7 +131,7 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_acro
   ++team.run_counts[index_of(operation.kind)][static_cast<std::size_t>(choice.way)];
   if (choice.way == Way::pass) return SUMAC_TEAM_PASS;
   if (is_empty(operation)) return SUMAC_TEAM_OK;
-  // Another thread may be moving the queue; it will not stay.
+  // Another thread may hold `turn` to advance the queue; it will give it back soon.
   const auto is_here = [] { return false; };
   wait_until(
       team, [&] { return team.turn.try_take(); }, is_here);
@@ -150,7 +151,7 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_acro
       if (step != Step::waiting) status = step == Step::done ? SUMAC_TEAM_OK : SUMAC_TEAM_BROKEN;
       return step != Step::waiting;
     };
-    const bool by_tree = choice.way == Way::tree;  // the other ways across have nothing to sleep on
+    const bool by_tree = choice.way == Way::tree;  // The other ways between hosts cannot sleep.
     const int sleeps = wait_until(
         team, is_over, [&] { return run.waits_across(); }, by_tree ? team.looks.before_sleep() : Looks::kMost);
     if (by_tree) team.looks.over(sleeps > 0);
@@ -230,7 +231,7 @@ int sumac_op_start(sumac_op_t* op) {
 }
 
 int sumac_op_test(sumac_op_t* op) {
-  // Acquire pairs with finish().
+  // This acquire pairs with finish().
   if (op->status.load(std::memory_order_acquire) == SUMAC_TEAM_PENDING) sumac_team_progress(op->team);
   return op->status.load(std::memory_order_acquire);
 }
@@ -249,7 +250,7 @@ void sumac_op_free(sumac_op_t* op) {
 int sumac_team_post(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_t done, void* user, sumac_op_t** op_p) {
   sumac_op_t* op = nullptr;
   if (const int made = sumac_op_create(team, call, done, user, &op); made != SUMAC_TEAM_OK) return made;
-  *op_p = op;  // before it starts: `done` may be called by another thread at once
+  *op_p = op;  // Set before the start, because another thread may call `done` at once.
   const int started = sumac_op_start(op);
   if (started != SUMAC_TEAM_OK) sumac_op_free(op);
   return started;

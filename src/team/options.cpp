@@ -1,4 +1,4 @@
-// The C face of the option table.
+// The C interface of the option table.
 #include <algorithm>
 
 #include "team/options.hpp"
@@ -33,11 +33,11 @@ Result<> check_forced(const Options& options) {
   return {};
 }
 
-/// What the measured file says, and a remark if it is not used.
+/// Reads the measured file, or sets a remark if it is not used.
 void read_tuning(OptionsHandle& handle, std::string& remark) {
   const std::string path = tuning_path(handle.options.tuning_file);
   if (path.empty()) return;
-  // The machine is looked at only where there is a file: in most processes there is none.
+  // The machine is examined only if there is a file, which most processes do not have.
   const bool is_named = !handle.options.tuning_file.empty();
   if (::access(path.c_str(), F_OK) != 0) {
     if (is_named) remark = fmt::format("{}: no such file: run `sumac tune`; going on with the built-in choice", path);
@@ -85,7 +85,7 @@ std::uint64_t signature(const OptionsHandle& handle) {
   common.tuning_file.clear();
   common.explain = false;
   common.backing = Backing::automatic;
-  common.sbgp.clear();  // aliases and blanks make no difference: the levels count
+  common.sbgp.clear();  // Aliases and blanks make no difference, so only the levels count.
   common.bcol.clear();
   std::string text = dump<Options>(kOptions, common, {.hidden = true});
   for (const auto& level : handle.levels)
@@ -114,7 +114,8 @@ uint64_t sumac_team_options_signature(const sumac_team_options_t* options) {
 
 const char* sumac_team_variable(size_t index) {
   using sumac::team::kOptions;
-  return index < std::size(kOptions) ? kOptions[index].name.data() : nullptr;  // literals: they end in 0
+  // The names are literals, so they end in 0.
+  return index < std::size(kOptions) ? kOptions[index].name.data() : nullptr;
 }
 
 void sumac_team_options_check(void (*say)(const char* sentence)) {

@@ -1,6 +1,7 @@
 #pragma once
-// The variables that say how a communicator is cut into levels and what moves its data: declared once, here. All ranks
-// must have the same (the binding compares signature()); where the tuning file lies is a host's own business.
+// The variables that set into which levels a communicator is cut and which primitive moves its data; this is the only
+// declaration. All ranks must have the same values (the binding compares signature()), except for the path of the
+// tuning file, which may differ from host to host.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -27,8 +28,8 @@ constexpr auto enum_names(Steps) {
 
 struct Options {
   std::string sbgp, bcol;
-  std::array<bool, coll::kKinds> disabled{};  ///< By kind.
-  bool no_other = false;                      ///< Collectives that are the next module's anyway.
+  std::array<bool, coll::kKinds> disabled{};  ///< Indexed by kind.
+  bool no_other = false;                      ///< Switches for collectives that the next module does in any case.
   bool explain = false;
   std::string tuning_file;
   Backing backing = Backing::automatic;
@@ -38,13 +39,13 @@ struct Options {
   Bytes chunk{};
   std::uint32_t depth = 0;
   Bytes alltoall_max{};
-  /// The name of an algorithm of shm, or "auto", of each kind.
+  /// For each kind the name of an algorithm of shm, or "auto".
   std::array<std::string, coll::kKinds> forced;
 };
 
 namespace detail {
 
-/// Two constant strings in one, with a closing zero.
+/// Two constant strings joined, with a closing zero.
 template <const std::string_view& First, const std::string_view& Second>
 struct Joined {
   static constexpr auto kBytes = [] {
@@ -64,7 +65,7 @@ inline constexpr std::string_view kOther = "The next module does this collective
 template <std::size_t Kind>
 inline constexpr std::string_view kVariable = coll::kCollectives[Kind].variable;
 
-/// An option for each collective, in the order of the table.
+/// One option for each collective, in the order of the table.
 template <std::size_t... Kinds>
 constexpr auto disable_each(std::index_sequence<Kinds...>) {
   return std::array{
@@ -158,7 +159,7 @@ inline constexpr auto kOptions =
     detail::concatenated(detail::kLevels, detail::disable_each(detail::kEachKind), detail::kOthers, detail::kRest,
                          detail::force_each(detail::kEachKind));
 
-/// The name of the option that says how shared memory does a collective.
+/// Returns the name of the option that selects shared memory's algorithm for a collective.
 constexpr std::string_view force_variable(coll::Kind kind) {
   return kOptions[kOptions.size() - coll::kKinds + index_of(kind)].name;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What stands behind sumac_team_options_t: read once in a process, used by all its teams.
+// The object behind sumac_team_options_t: read once in a process, used by all its teams.
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,12 +14,12 @@ namespace sumac::team {
 struct OptionsHandle {
   Options options;
   std::vector<topo::Level> levels;
-  machine::CpuShare share;  ///< This process's; bound before the program began.
-  TuningFile tuning;        ///< No choices: built-in.
-  std::string tuning_path;  ///< Where they came from.
+  machine::CpuShare share;  ///< The CPUs of this process; it was bound before the program began.
+  TuningFile tuning;        ///< Without choices the built-in ones apply.
+  std::string tuning_path;  ///< The file with these choices.
 };
 
-/// `remark`: a line for people about a tuning file that is not used.
+/// `remark` gets a line for users if a tuning file is not used.
 Result<std::unique_ptr<OptionsHandle>> read_options(std::string& remark);
 std::uint64_t signature(const OptionsHandle& handle);
 

@@ -18,7 +18,7 @@
 namespace sumac::team {
 namespace {
 
-/// These variables and no others of ours, for as long as it lives.
+/// Sets these variables, and unsets all others of ours, as long as it lives.
 class Environment {
  public:
   explicit Environment(std::vector<std::pair<std::string, std::string>> variables) {

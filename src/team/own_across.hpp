@@ -1,5 +1,5 @@
 #pragma once
-// The caller's own collectives among the leaders, as sumac_across_t has them, behind coll::Across.
+// Wraps the caller's own collectives among the leaders, sumac_across_t, as coll::Across.
 #include "coll/across.hpp"
 #include "team/team.h"
 
@@ -7,7 +7,7 @@ namespace sumac::team {
 
 class OwnAcross final : public coll::Across {
  public:
-  /// Takes over `functions`: calls close() at its end.
+  /// Takes over `functions` and calls its close() in the destructor.
   explicit OwnAcross(const sumac_across_t& functions) : functions_(functions) {}
   ~OwnAcross() override;
   OwnAcross(const OwnAcross&) = delete;

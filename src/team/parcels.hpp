@@ -1,13 +1,14 @@
 #pragma once
 // Collectives whose blocks differ from receiver to receiver: alltoall(v) and reduce_scatter_block over several islands.
-// A schedule says which phases they have; a Parcels says where the blocks of each phase lie, and does what is to be done
-// between phases: sorting at the leader, adding up, packing and unpacking. Run calls it in this order, for each chunk:
+// A schedule lists their phases; a Parcels knows where the blocks of each phase lie and does the work between phases:
+// sorting at the leader, adding up, packing and unpacking. Run calls it in this order, for each chunk:
 //
 //   needs(), fill()               before each phase of shared memory
 //   fill_across(), arrived()      leaders: before their collective starts, and after it is done
-//   finish()                      once, when all chunks are through
+// //   finish()                      once, when all chunks are done
 //
-// A team has one of each kind, for only its oldest operation moves; their memory stays from one operation to the next.
+// A team has one of each kind, since only its oldest operation moves; their memory stays from one operation to the
+// next.
 #include <cstddef>
 #include <vector>
 
@@ -20,7 +21,7 @@ class Parcels {
  public:
   virtual ~Parcels() = default;
 
-  /// False: no member of the island has anything to do in it, and all of them know.
+  /// Returns false if no member of the island has anything to do in the phase, which all of them know.
   virtual bool needs(const Phase& phase) const = 0;
   virtual void fill(const Phase& phase, std::size_t chunk, coll::Operation& operation) = 0;
   virtual void fill_across(std::size_t chunk, coll::Operation& operation) = 0;
@@ -28,7 +29,7 @@ class Parcels {
   virtual void finish() {}
 };
 
-/// Bytes for each of several receivers or senders, one behind the other, as a v-form wants them.
+/// The bytes for each of several receivers or senders, one after the other, in the form that a v-form needs.
 struct Row {
   std::vector<int> counts, displacements;
 
@@ -43,7 +44,7 @@ struct Row {
   coll::Blocks blocks() const { return {counts.data(), displacements.data(), 1}; }
 };
 
-/// Memory that only grows, and always has an address: to a call no address means "in place".
+/// Memory that only grows and always has an address, because a call takes a null address as "in place".
 struct Room {
   std::vector<std::byte> bytes = std::vector<std::byte>(1);
 

@@ -50,7 +50,7 @@ std::byte* ReduceScatter::parts(std::size_t chunk) {
   return parts_.data() + chunk % depth_ * layout_.islands.size() * members_ * step_;
 }
 
-/// The chunk's columns of all blocks, in the order of islands.
+/// Copies the chunk's columns of all blocks, in the order of islands.
 const std::byte* ReduceScatter::pack(std::size_t chunk, std::byte* to) const {
   const std::size_t bytes = bytes_of(chunk);
   std::byte* at = to;

@@ -1,15 +1,16 @@
 #pragma once
-// Reduce_scatter_block over several islands. The vector of P blocks is put into the order of islands and cut into chunks
-// of columns: chunk c is the bytes [c * step, ...) of every block, so that each chunk is a whole reduce_scatter with equal
-// work for everybody, and chunks overlap.
+// Reduce_scatter_block over several islands. The vector of P blocks is reordered by islands and cut into chunks of
+// columns: chunk c is the bytes [c * step, ...) of every block. So each chunk is a whole reduce_scatter with equal work
+// for every rank, and chunks overlap.
 //
-//   sum           the island's sum of the chunk, at its leader
-//   across        either every leader sends each other one the part that island gets (alltoallv: each byte crosses once),
-//                 and adds up the parts that arrive, in the order of islands; or the tree's allreduce of the whole chunk
+//   sum           computes the island's sum of the chunk, at its leader
+//   across        either every leader sends each other leader the part that its island receives (alltoallv: each byte
+//                 crosses once) and adds up the parts that arrive, in the order of islands; or the tree does an
+//                 allreduce of the whole chunk
 //   deal          leader -> member: its block
 //
-// Sums of islands are added in the order of their leaders, so ranks are in order where hosts hold them in order. All
-// reductions that come here commute: a user's operation never does.
+// The sums of islands are added in the order of their leaders, so the order is that of ranks if hosts hold the ranks in
+// order. All reductions here are commutative: a user's operation never comes here.
 #include "team/layout.hpp"
 #include "team/parcels.hpp"
 
@@ -19,7 +20,8 @@ class ReduceScatter final : public Parcels {
  public:
   explicit ReduceScatter(const Layout& layout);
 
-  /// How many chunks. `vector_bytes`: of a chunk, at most (but at least a cache line of each block).
+  /// Returns the number of chunks. `vector_bytes` is the most bytes of a chunk (though a chunk has at least a cache
+  /// line of each block).
   std::size_t begin(const coll::Operation& operation, bool by_tree, std::size_t vector_bytes, std::size_t depth_max);
   std::size_t depth() const { return depth_; }
   bool needs(const Phase&) const override { return true; }
@@ -36,18 +38,18 @@ class ReduceScatter final : public Parcels {
 
   const Layout& layout_;
   const std::size_t ranks_, members_, me_;
-  std::size_t first_;       ///< How many ranks stand before this island's, in the order of islands.
-  std::size_t spread_ = 0;  ///< Blocks that a leader has in one chunk, at most: its own sums, or the parts that arrive.
+  std::size_t first_;       ///< The number of ranks before this island's, in the order of islands.
+  std::size_t spread_ = 0;  ///< The most blocks that a leader has in one chunk: its own sums, or the parts that arrive.
   bool in_order_ = true;    ///< The order of islands is that of ranks.
 
   const coll::Operation* operation_ = nullptr;
   bool by_tree_ = false;
   std::size_t step_ = 0, chunks_ = 0, depth_ = 1;
   const std::byte* in_ = nullptr;
-  const std::byte* dealt_ = nullptr;  ///< Leader: the island's part of the chunk that has just arrived.
+  const std::byte* dealt_ = nullptr;  ///< At the leader: the island's part of the chunk that has just arrived.
   Room packed_, sums_, parts_;
   Row in_row_, out_row_;
-  std::vector<Row> across_;  ///< In and out of each chunk in flight.
+  std::vector<Row> across_;  ///< The input and output rows of each chunk in flight.
   std::byte nothing_[8] = {};
 };
 

@@ -13,7 +13,7 @@ namespace {
 using shm::Step;
 using Progress = coll::Across::Progress;
 
-/// What a barrier adds up on its way: nothing, byte by byte.
+/// The fold of a barrier, which adds up one meaningless byte.
 const coll::Fold& no_fold() {
   static const coll::Fold fold{.element_bytes = 1, .kernel = reduce::kernel_for(Op::bor, Dtype::uint8)};
   return fold;
@@ -65,7 +65,7 @@ void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice
 void Run::set_depth(std::size_t depth) {
   depth_ = depth;
   for (std::size_t i = 0; i < depth; ++i)
-    flights_[i].is_done = true;  // not all of them: a line of memory each, before every send
+    flights_[i].is_done = true;  // Only the used ones, because each costs a line of memory before every send.
 }
 
 void Run::begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide) {
@@ -74,13 +74,12 @@ void Run::begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wid
   const std::size_t unit = shm::unit_for(element_bytes);
   chunk_step_ = bytes <= wanted ? bytes : std::max(wanted / unit, std::size_t{1}) * unit;
   chunks_ = (bytes + chunk_step_ - 1) / chunk_step_;
-  // Inside one host nothing goes on while we wait, so nothing is gained by a second chunk in flight.
+  // Inside one host nothing advances while we wait, so a second chunk in flight gains nothing.
   set_depth(is_wide ? std::min<std::size_t>({team_->options->options.depth, chunks_, kDepthMax}) : 1);
   if (plan_.uses_scratch && team_->scratch.size() < depth_ * chunk_step_) team_->scratch.resize(depth_ * chunk_step_);
 }
 
-/// Blocks are gathered in the order of islands; where that is the user's own order they go to the user's buffer at
-/// once.
+/// Gathers the blocks in the order of islands; if that is also the order in the user's buffer, they go there directly.
 void Run::begin_gather() {
   const Layout& layout = team_->layout;
   plan_ = schedule_allgather(layout);
@@ -101,7 +100,7 @@ void Run::begin_gather() {
     }
   bytes_ = chunk_step_ = position * unit;
   if (bytes_ == 0) {
-    at_ = At::done;  // known alike: all ranks have all counts
+    at_ = At::done;  // All ranks know this, since all have all counts.
     return;
   }
   if (fits) {
@@ -118,7 +117,7 @@ void Run::begin_gather() {
     const std::size_t own_bytes = (is_v ? as_size(operation_->out_blocks.counts[layout.rank]) : 1) * unit;
     if (in_ != stage_ + own * unit && own_bytes > 0) std::memcpy(stage_ + own * unit, in_, own_bytes);
   } else if (fits && in_place) {
-    in_ = nullptr;  // shm's own way of saying it
+    in_ = nullptr;  // shm's own convention for "in place".
   }
 }
 
@@ -142,8 +141,9 @@ void Run::begin_parcels(const Choice& choice) {
   parcels_ = team_->reduce_scatter.get();
 }
 
-/// Counts and displacements: first of my island's blocks inside `stage`, in the call's units, then of the islands, in bytes, because leaders
-/// whose ranks have types of their own for the same data still describe it alike.
+/// Computes counts and displacements: first of this island's blocks inside `stage`, in the call's units, then of the
+/// islands, in bytes. Bytes are used because leaders whose ranks have different types for the same data must describe
+/// it alike.
 void Run::place_blocks() {
   const Layout& layout = team_->layout;
   const bool is_v = operation_->kind == coll::Kind::allgatherv;
@@ -152,7 +152,8 @@ void Run::place_blocks() {
   counts.clear();
   displacements.clear();
   std::vector<int> island_counts, island_displacements;
-  // Over several islands all blocks together are at most INT32_MAX bytes (choose()); of one island nobody reads these.
+  // Over several islands all blocks together are at most INT32_MAX bytes (choose()); for one island nothing reads
+  // these.
   const auto in_bytes = [unit = is_v ? operation_->out_blocks.unit : operation_->bytes](int units) {
     return static_cast<int>(as_size(units) * unit);
   };
@@ -286,7 +287,7 @@ bool Run::is_well(const coll::Across& across, Progress progress, std::string_vie
 }
 
 bool Run::poll_across() {
-  // Oldest first, as they were started.
+  // Oldest first, in the order in which they were started.
   const std::size_t oldest = chunk_ + 1 >= depth_ ? chunk_ + 1 - depth_ : 0;
   for (std::size_t c = oldest; c <= chunk_ && c < chunks_; ++c) {
     Flight& flight = flights_[c % depth_];
@@ -327,7 +328,7 @@ Step Run::advance() {
         has_moved_ = task_.has_moved;
         if (step == Step::failed) team_->fail(team_->island_group->broken(), team_->island_group->error());
         return step;
-      case At::launch:  // first of all: these wait for nothing on the island
+      case At::launch:  // First of all, because these blocks wait for no rank of the island.
         if (!start_direct()) return Step::failed;
         at_ = At::before;
         break;

@@ -1,6 +1,7 @@
 #pragma once
-// One collective on its way through its schedule: a state machine that begin() sets up and advance() steps; it never
-// blocks. The same object serves blocking calls (on the stack), nonblocking and persistent ones (in the handle).
+// One collective and its progress through the schedule: begin() sets up the state machine and advance() steps it; it
+// never blocks. The same object serves blocking calls (on the stack) and nonblocking and persistent ones (in the
+// handle).
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -19,13 +20,13 @@ inline constexpr std::size_t kDepthMax = 16;
 
 class Run {
  public:
-  /// `call` is kept by address. `choice` is not Way::pass.
+  /// `operation` is kept by address. `choice` is not Way::pass.
   void begin(sumac_team& team, const coll::Operation& operation, const Choice& choice);
-  /// `failed`: the team is broken and says why.
+  /// Returns `failed` once the team is broken; the team has the reason.
   shm::Step advance();
-  /// The last advance() came back `waiting`, but not in vain.
+  /// The last advance() returned `waiting` but made progress.
   bool has_moved() const noexcept { return has_moved_; }
-  /// What it waits for is between hosts, and nothing of this host.
+  /// It waits for other hosts only, and not for a rank of this host.
   bool waits_across() const noexcept { return (at_ == At::wait && flying_ > 0) || at_ == At::direct_rest; }
 
  private:
@@ -37,7 +38,7 @@ class Run {
     bool is_done;
   };
 
-  /// So many chunks in flight at most.
+  /// Sets how many chunks may be in flight.
   void set_depth(std::size_t depth);
   void begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide);
   void begin_gather();
@@ -46,39 +47,40 @@ class Run {
   std::byte* at(Where where, std::size_t chunk) const;
   std::size_t chunk_bytes(std::size_t chunk) const;
   void prepare(const Phase& phase, std::size_t chunk);
-  /// True when all phases of the list are done for the chunk; otherwise `step` says what to return.
+  /// Returns true when all phases of the list are done for the chunk; otherwise `step` is the value to return.
   bool walk(const PhaseList& list, std::size_t chunk, shm::Step& step);
   bool start_across(std::size_t chunk);
   void describe_across(std::size_t chunk, coll::Operation& operation) const;
-  /// Every rank, once: the blocks that no leader carries.
+  /// Starts, once at every rank, the blocks that no leader carries.
   bool start_direct();
-  /// False: `across` has failed, and the team is broken.
+  /// Returns false if `across` has failed; the team is then broken.
   bool is_well(const coll::Across& across, coll::Across::Progress progress, std::string_view otherwise);
-  /// Moves all that is between hosts, so that it goes on while shared memory is waited for. False: it failed.
+  /// Polls all operations between hosts, so that they go on while shared memory is waited for. Returns false if one
+  /// failed.
   bool poll_across();
   void unpack();
 
   sumac_team* team_;
   const coll::Operation* operation_;
-  coll::Across* across_;  ///< What carries it between hosts.
+  coll::Across* across_;  ///< Carries the operation between hosts.
   Schedule plan_;
   At at_;
   bool is_prepared_;
   bool has_moved_;
-  bool has_just_started_;  ///< The only chunk, across: nobody can have answered yet.
+  bool has_just_started_;  ///< The only chunk was just started between hosts, so no answer can have come yet.
   std::uint8_t phase_;
   std::uint8_t flying_;  ///< Chunks started and not yet done.
-  std::size_t chunk_;    ///< The newest chunk, also beyond the last one while older ones come back.
+  std::size_t chunk_;    ///< The newest chunk; it goes beyond the last one while older ones come back.
   std::size_t chunks_, chunk_step_, depth_;
   std::size_t bytes_;
   const std::byte* in_;
   std::byte* out_;
   std::byte* stage_;
-  char nothing_[8];       ///< What a barrier moves.
-  coll::Operation part_;  ///< Of the phase that is under way inside the island.
+  char nothing_[8];       ///< The data that a barrier moves.
+  coll::Operation part_;  ///< The operation of the current phase inside the island.
   shm::Task task_;
   std::array<Flight, kDepthMax> flights_;
-  Parcels* parcels_;  ///< Of the collectives that have some.
+  Parcels* parcels_;  ///< For the collectives that have one, else null.
   Flight direct_;
 };
 

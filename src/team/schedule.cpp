@@ -5,7 +5,7 @@
 namespace sumac::team {
 namespace {
 
-/// The groups that this rank goes through inside its island, from the innermost outwards.
+/// The groups that this rank uses inside its island, from the innermost outwards.
 struct Chain {
   std::array<Part, 2> parts{};
   std::size_t count = 0;
@@ -21,7 +21,7 @@ Chain chain_of(const Layout& layout, bool by_steps) {
   return chain;
 }
 
-/// Index in the group of the root, or of the leader that stands for it there; -1: it is elsewhere.
+/// Returns the index in the group of the root, or of the leader that represents it there; -1 if it is elsewhere.
 int root_index(const Layout& layout, const Part& part, int root) {
   const auto& members = layout.groups[static_cast<std::size_t>(part.group)].members;
   const int rank = part.of_leaders ? layout.socket_leader_of[static_cast<std::size_t>(root)] : root;
@@ -41,14 +41,15 @@ Phase errand(const Part& part, coll::Kind kind, Errand what) {
 
 bool has_across(const Layout& layout) { return layout.islands.size() > 1 && layout.leads(); }
 
-/// Sums inwards to the leader, across, and the result back. A barrier is the same without bytes (run.hpp gives it one).
+/// Adds up inwards to the leader, then between the leaders, and returns the result. A barrier does the same without
+/// data (run.hpp gives it one byte).
 Schedule allreduce(const Layout& layout, const Chain& chain) {
   Schedule plan;
   const bool is_wide = layout.islands.size() > 1;
   Where value = Where::user_in;
   for (std::size_t s = 0; s < chain.count; ++s) {
     const Part& part = chain.parts[s];
-    // The outermost group of a team of one island: everybody in it can have the result at once.
+    // In the outermost group of a team of one island, every member can get the result at once.
     const bool is_top = !is_wide && (s == 1 || part.of_leaders || chain.parts[s].group == layout.island_part.group);
     if (is_top) {
       plan.before.add(phase(part, coll::Kind::allreduce, 0, value, Where::user_out));
@@ -67,7 +68,7 @@ Schedule allreduce(const Layout& layout, const Chain& chain) {
 
 Schedule reduce(const Layout& layout, const Chain& chain, int root) {
   Schedule plan;
-  // The root has the user's buffer for sums; whoever passes one on has none.
+  // The root has the user's buffer for sums; a rank that passes a sum on has none.
   const Where own = layout.rank == root ? Where::user_out : Where::scratch;
   Where value = Where::user_in;
   const auto receive = [&](bool receives) {
@@ -77,7 +78,7 @@ Schedule reduce(const Layout& layout, const Chain& chain, int root) {
   };
   for (std::size_t s = 0; s < chain.count; ++s) {
     const Part& part = chain.parts[s];
-    if (root_index(layout, part, root) >= 0) continue;  // in its own groups the root is served last
+    if (root_index(layout, part, root) >= 0) continue;  // In its own groups the root is served last.
     const Where out = receive(part.index == 0);
     plan.before.add(phase(part, coll::Kind::reduce, 0, value, out));
     if (out != Where::none) value = out;

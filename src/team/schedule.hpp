@@ -1,17 +1,18 @@
 #pragma once
-// What a rank does in one collective, as a list of phases: first those inside its island, then (leaders) one across,
-// then those that bring the result back. One description serves blocking, nonblocking and persistent forms (run.hpp
-// steps it), and large collectives are cut into chunks whose phases overlap:
+// The phases of one collective at a rank: first those inside its island, then (at leaders) one between the islands,
+// then those that return the result. One description serves the blocking, nonblocking and persistent forms (run.hpp
+// steps it). Large collectives are cut into chunks whose phases overlap:
 //
 //   chunk 0   before  across..................  after
 //   chunk 1           before  across..................  after
 //   chunk 2                   before  across ...
 //
-// Every rank of an island takes the phases of all chunks in the same order, whether it leads or not, because a group
+// Every rank of an island runs the phases of all chunks in the same order, whether it leads or not, because a group
 // does one thing at a time: before(0), before(1), after(0), before(2), after(1), ... for two chunks in flight.
 //
-// The root of a reduction is served last inside its own island: its leader first gets what the other islands have, then
-// contributes that sum in the place of its own values, so nothing moves twice. Broadcast is the same read backwards.
+// The root of a reduction comes last inside its own island: its leader first receives the sum of the other islands,
+// then contributes that sum instead of its own values, so nothing moves twice. A broadcast is the same in reverse
+// order.
 #include <array>
 #include <cstdint>
 
@@ -20,23 +21,23 @@
 
 namespace sumac::team {
 
-/// Where the bytes of a phase lie. `scratch` has room for the chunks in flight; `stage` for all blocks of an allgather.
+/// The buffer of a phase's bytes. `scratch` has room for the chunks in flight, `stage` for all blocks of an allgather.
 enum class Where : std::uint8_t { none, user_in, user_out, scratch, stage };
 
-/// What a phase of a pairwise collective or of reduce_scatter_block moves; where its blocks lie is said by parcels.hpp.
+/// The purpose of a phase of a pairwise collective or of reduce_scatter_block; parcels.hpp knows where its blocks lie.
 enum class Errand : std::uint8_t {
   none,
-  counts,  ///< The v-forms: all members learn how much each one sends to, and gets from, every rank by the leader.
-  gather,  ///< What goes to other islands, to the leader.
-  local,   ///< What stays on the island, from member to member.
-  sum,     ///< The island's sum, to the leader.
-  deal,    ///< What came from the other islands, from the leader to its receivers.
+  counts,  ///< v-forms: each member publishes how much it sends to, and receives from, each rank through the leader.
+  gather,  ///< Blocks for other islands go to the leader.
+  local,   ///< Blocks that stay on the island go from member to member.
+  sum,     ///< The island's sum goes to the leader.
+  deal,    ///< Blocks from the other islands go from the leader to their receivers.
 };
 
 /// One call on a group of the segment.
 struct Phase {
   coll::Kind kind = coll::Kind::barrier;
-  std::int16_t group = -1;  ///< Number in Layout::groups.
+  std::int16_t group = -1;  ///< Index in Layout::groups.
   std::int16_t root = 0;    ///< Index in the group.
   Where in = Where::none, out = Where::none;
   Errand errand = Errand::none;
@@ -44,7 +45,7 @@ struct Phase {
   bool operator==(const Phase&) const = default;
 };
 
-/// An island has its sockets' level and their leaders' level at most.
+/// An island has at most the level of its sockets and that of their leaders.
 inline constexpr std::size_t kPhasesMax = 4;
 
 struct PhaseList {
@@ -58,29 +59,31 @@ struct PhaseList {
 struct AcrossPhase {
   bool takes_part = false;
   coll::Kind kind = coll::Kind::barrier;
-  int root = 0;  ///< Island.
+  int root = 0;  ///< Index of an island.
   Where in = Where::none, out = Where::none;
 };
 
 struct Schedule {
   PhaseList before, after;
-  PhaseList meanwhile;  ///< Inside the island, while the leaders' phase is on its way.
+  PhaseList meanwhile;  ///< Phases inside the island that run while the leaders' phase is under way.
   AcrossPhase across;
-  bool uses_scratch = false;  ///< A rank that passes sums on and has no buffer of its own for them.
+  bool uses_scratch = false;  ///< Set at a rank that passes sums on and has no buffer of its own for them.
 };
 
-/// Barrier, allreduce, reduce and bcast; `root` is a team rank. `by_steps`: level by level inside the island.
+/// For barrier, allreduce, reduce and bcast; `root` is a team rank. `by_steps` means level by level inside the island.
 Schedule schedule(const Layout& layout, coll::Kind kind, int root, bool by_steps);
 
-/// Allgather and allgatherv over several islands: the island's blocks, then all islands' blocks, then all of it back.
+/// For allgather and allgatherv over several islands: first the island's blocks, then all islands' blocks, then all of
+/// it goes back to the members.
 Schedule schedule_allgather(const Layout& layout);
 
-/// Pairwise collectives over several islands, `with_counts` the v-forms: what leaves the island goes by its leader, one message for
-/// each pair of islands, and meanwhile the island's own blocks change hands.
+/// For pairwise collectives over several islands (`with_counts` for the v-forms): blocks that leave the island go through
+/// its leader, one message for each pair of islands, and meanwhile the island's members exchange their own blocks.
 Schedule schedule_pairwise(const Layout& layout, bool with_counts);
 
-/// Reduce_scatter_block over several islands: the island's sum, then either the sums change hands so that every leader
-/// adds up what its island is to get, or (`by_tree`) all leaders get the whole; then everybody's block from the leader.
+/// For reduce_scatter_block over several islands: first the island's sum, then either the leaders exchange sums so that
+/// every leader adds up its island's part, or (`by_tree`) all leaders get the whole sum; then each member gets its
+/// block from the leader.
 Schedule schedule_reduce_scatter_block(const Layout& layout, bool by_tree);
 
 }  // namespace sumac::team

@@ -1,5 +1,5 @@
-// Layouts and schedules without memory or threads: all ranks' phases are played against each other with sets in the
-// place of data, so a schedule that waits for ever, forgets a rank or counts one twice fails here, also for 144 ranks.
+// Layouts and schedules without memory or threads: all ranks' phases are played against each other with sets instead of
+// data. So a schedule that waits for ever, forgets a rank or counts one twice fails here, even with 144 ranks.
 #include "team/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,8 @@
 namespace sumac::team {
 namespace {
 
-/// `hosts` hosts of `sockets` sockets with `cores` ranks each, in order of rank or one host after the other.
+/// Returns `hosts` hosts of `sockets` sockets with `cores` ranks each, with ranks spread cyclically or one host after
+/// the other.
 std::vector<topo::Place> places(int hosts, int sockets, int cores, bool cyclic = false) {
   std::vector<topo::Place> all;
   const int n = hosts * sockets * cores;
@@ -30,7 +31,7 @@ std::vector<Layout> layouts(const std::vector<topo::Place>& where, std::string_v
   return all;
 }
 
-/// How often each rank's values are in a buffer.
+/// Counts how often each rank's values are in a buffer.
 using Sum = std::map<int, int>;
 
 class Play {
@@ -45,7 +46,7 @@ class Play {
     }
   }
 
-  /// "" or what went wrong.
+  /// Returns "" or a description of the fault.
   std::string run() {
     for (bool moved = true; moved;) {
       moved = false;
@@ -61,7 +62,7 @@ class Play {
  private:
   struct Rank {
     Schedule plan;
-    std::size_t done = 0;  ///< Phases behind it: before, across, after.
+    std::size_t done = 0;  ///< The phases that are done: before, across, after.
     std::map<Where, Sum> buffers;
   };
   struct Next {
@@ -83,7 +84,7 @@ class Play {
     return {};
   }
 
-  /// Does what rank r does next, if all who belong to it are there.
+  /// Runs rank r's next phase if all its members are ready.
   bool step(int r) {
     const Next next = phases(r);
     if (next.empty()) return false;
@@ -162,11 +163,11 @@ struct Case {
   std::vector<topo::Place> where;
   const char* sbgp;
   std::size_t islands;
-  bool has_steps;  ///< Of rank 0's island.
+  bool has_steps;  ///< For rank 0's island.
 };
 
 std::vector<Case> cases() {
-  std::vector<topo::Place> ragged;  // hosts of 5, 1 and 3 ranks; sockets of 4 and 1, 1, 2 and 1
+  std::vector<topo::Place> ragged;  // Hosts of 5, 1 and 3 ranks; sockets of 4 and 1, 1, 2 and 1.
   for (const auto& [host, socket] :
        std::vector<std::pair<int, int>>{{0, 0}, {1, 0}, {0, 0}, {0, 1}, {2, 0}, {0, 0}, {2, 1}, {0, 0}, {2, 0}})
     ragged.push_back({host, socket, socket, 0});

@@ -5,12 +5,12 @@
 namespace sumac::team {
 namespace {
 
-/// Level by level, and why or why not.
+/// Returns whether to go level by level, and the reason.
 std::pair<bool, Why> step_choice(const Shape& shape, const Question& question) {
   if (!shape.has_steps || !coll::collective(question.kind).has_levels || question.steps == Steps::never)
     return {false, Why::one_host};
   if (question.steps == Steps::always) return {true, Why::by_socket};
-  // A leader that everybody waits for costs a turn of the processor for each level.
+  // A leader that all ranks wait for has to be scheduled once more for each level.
   if (shape.crowded) return {false, Why::crowded};
   if (question.bytes > kStepBytesMax) return {false, Why::too_large_by_socket};
   return {true, Why::by_socket};

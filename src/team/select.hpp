@@ -1,6 +1,6 @@
 #pragma once
-// Which way a collective goes, and why: a pure function of what all ranks know alike. shm's own table (shm::Tuning)
-// then says which algorithm serves a size inside a host.
+// Chooses a collective's way and the reason for it: a pure function of values that all ranks know. The table of shm
+// (shm::Tuning) then selects the algorithm for a size inside a host.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,38 +14,38 @@ namespace sumac::team {
 enum class Way : std::uint8_t { host, leaders, tree, pass };
 inline constexpr std::size_t kWays = 4;
 
-/// The way between hosts that takes it: none, the caller's own collectives, or the tree.
+/// The carrier between hosts: none, the caller's own collectives, or the tree.
 enum class Across : std::uint8_t { none, next, tree };
 
-/// Why this way. One sentence each in words_for().
+/// The reason for the choice; words_for() has one sentence for each.
 enum class Why : std::uint8_t {
-  one_host,   ///< All at once in shared memory.
-  by_socket,  ///< Socket by socket: fewer lines cross between sockets.
+  one_host,   ///< All ranks meet at once in shared memory.
+  by_socket,  ///< Socket by socket, so fewer lines cross between sockets.
   too_large_by_socket,
   crowded,
   across_tree,
   across_next,
   disabled,
   by_leaders,    ///< Pairwise over several hosts, blocks small enough for one message per pair of hosts.
-  some_direct,   ///< The v-forms: the same block by block.
-  no_hierarchy,  ///< Pairwise over several hosts, large blocks: what leaders could save is less than what they add.
+  some_direct,   ///< The v-forms: the same decision block by block.
+  no_hierarchy,  ///< Pairwise over several hosts, large blocks: leaders would add more work than they save.
   no_across,
-  nothing_inside,  ///< One rank per island and MPI's own collective across: that is the next module.
-  too_many_bytes,  ///< Counts that no int holds together.
+  nothing_inside,  ///< One rank per island and MPI's own collective between them: that is what the next module does.
+  too_many_bytes,  ///< The counts in bytes do not fit into an int.
 };
 
 struct Shape {
   int islands = 1;
   int island_size_max = 1;
   bool has_steps = false;  ///< The island has several sockets.
-  bool crowded = false;    ///< More ranks than processors on the host.
-  /// Largest block of an alltoall(v) that goes by the islands' leaders; 0: none. exchange_limit() has it.
+  bool crowded = false;    ///< There are more ranks than processors on the host.
+  /// The largest block of an alltoall(v) that goes through the islands' leaders; 0: none. exchange_limit() computes it.
   std::size_t exchange_max = 0;
 };
 
 struct Question {
   coll::Kind kind = coll::Kind::barrier;
-  std::size_t bytes = 0;  ///< Call::bytes; allgatherv: of the largest block.
+  std::size_t bytes = 0;  ///< As in coll::Operation; allgatherv: the bytes of the largest block.
   bool disabled = false;
   Steps steps = Steps::automatic;
   Across across = Across::none;
@@ -59,16 +59,18 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-/// Larger ones have all ranks of an island meet at once: then bytes count, not the lines that cross between sockets.
-/// Not measured, for no machine of two sockets was at hand: half of shm's eager buffer.
+/// For larger messages all ranks of an island meet at once, because then the bytes count and not the lines that cross
+/// between sockets. The value is half of shm's eager buffer; it was not measured, for lack of a machine with two
+/// sockets.
 inline constexpr std::size_t kStepBytesMax = 4096;
 
 Choice choose(const Shape& shape, const Question& question);
 
-/// What a leader has of all its island's alltoall blocks at a time, at most: beyond it the limit of a block comes down.
+/// The most bytes of alltoall blocks that a leader holds for its island at a time; to stay below it, the limit of a
+/// block is reduced.
 inline constexpr std::size_t kExchangeBytesMax = std::size_t{64} << 20;
 
-/// Shape::exchange_max for teams of `ranks`, from what the options say.
+/// Returns Shape::exchange_max for teams of `ranks`, computed from the options.
 std::size_t exchange_limit(std::size_t wanted, int island_size_max, int ranks);
 
 std::string_view words_for(Why why);

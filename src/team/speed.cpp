@@ -1,5 +1,6 @@
-// What a team adds to one call of shared memory: an 8-byte allreduce by shm::run and by sumac_team_run on the very same
-// group, taking turns. Also what making a team costs. Two processes, each on a core of its own. Run by hand:
+// Measures what a team adds to one call of shared memory: an 8-byte allreduce alternates between shm::run and
+// sumac_team_run on the very same group. It also measures the cost of making a team. Two processes run, each on a core
+// of its own. Run by hand:
 //
 //   cmake --build build/dev --target sumac-teambench && build/dev/tests/sumac-teambench
 #include <sched.h>

@@ -18,12 +18,13 @@ sumac_team::~sumac_team() {
 }
 
 void sumac_team::fail(Errc code, std::string_view why) {
-  // A helper may find the same at the same time.
+  // A helper thread may find the same failure at the same time.
   const sumac::team::ShortLock lock(queue_lock);
   if (is_broken.load(std::memory_order_relaxed)) return;
   if (board != nullptr) {
     board->write(code, why);
-    // Somebody may have been first: a rank that ends because of another one's death must not be named in its place.
+    // Another rank may have been first: a rank that ends because another one died must not be named instead of the dead
+    // one.
     if (board->is_written()) why = board->text;
   }
   const std::size_t length = std::min(why.size(), sizeof error - 1);
@@ -31,7 +32,7 @@ void sumac_team::fail(Errc code, std::string_view why) {
   error[length] = '\0';
   for (const auto& group : groups)
     if (group) group->break_because(code, error);
-  // Release: who sees the flag reads the words.
+  // A release store: a reader that sees the flag also reads the text.
   is_broken.store(true, std::memory_order_release);
 }
 
@@ -40,7 +41,7 @@ void sumac_team::look_at_board() {
   fail(static_cast<Errc>(board->code), board->text);
 }
 
-/// The tree is asked first: for the whole, then for the pieces that leaders would send it in.
+/// Asks the tree first: for the whole operation, then for the chunks in which leaders would send it.
 Across sumac_team::who_takes(Kind kind, std::size_t bytes, const Fold* fold) const {
   // An allgather is started as an allgatherv, since islands have blocks of different sizes.
   const Kind started = kind == Kind::allgather ? Kind::allgatherv : kind;
@@ -78,7 +79,7 @@ Choice sumac_team::choose(const Operation& operation) const {
     bytes = static_cast<std::size_t>(largest) * operation.out_blocks.unit;
     across_bytes = static_cast<std::size_t>(units) * operation.out_blocks.unit;
   }
-  // Bytes are compared, not units: the units of a rank's type are its own affair, and all ranks must decide alike.
+  // Bytes are compared, not units: each rank may use a type of its own, and all ranks must decide alike.
   if ((operation.kind == Kind::allgather || operation.kind == Kind::allgatherv) && layout.islands.size() > 1 &&
       across_bytes > INT32_MAX)
     return {sumac::team::Way::pass, false, sumac::team::Why::too_many_bytes};

@@ -1,20 +1,20 @@
-/* Teams: the collectives of one communicator, inside its hosts by shared memory and between them by whatever the caller
- * has (the aggregation tree, or MPI's own collectives among the leaders). A C interface, because MPI's components are
- * C. No symbol of it leaves the library it is linked into.
+/* Teams perform the collectives of one communicator: inside its hosts through shared memory, and between them by the
+ * aggregation tree or by MPI's own collectives among the leaders. The interface is C because MPI's components are C.
+ * None of its symbols leaves the library it is linked into.
  *
  * The life of a team:
- *   sumac_team_options_read()         once in a process: HCOLL_* and SUMAC_* variables, or what is wrong with them
- *   sumac_team_create()               in a communicator's first collective; all ranks agree whether it stands
+ *   sumac_team_options_read()         once in a process: reads the variables HCOLL_* and SUMAC_*, or names a wrong one
+ *   sumac_team_create()               in a communicator's first collective; all ranks agree whether the team exists
  *   sumac_team_run()                  one blocking collective: the hot path
  *   sumac_team_post(), sumac_op_*()   nonblocking and persistent ones; sumac_team_progress() moves them
- *   sumac_team_destroy()              local, waits for nobody
+ *   sumac_team_destroy()              local, does not wait
  *
- * Agreement. Every rank calls the same collectives in the same order, as MPI asks for. What a team does with one
- * depends only on what all ranks know alike: the collective, `bytes` (the signature: count x size of the type; never a
+ * Agreement: every rank calls the same collectives in the same order, as MPI demands. A team's choice for a collective
+ * depends only on values that all ranks know: the collective, `bytes` (the signature: count x size of the type; never a
  * local fact such as a derived type), the fold, the root. So SUMAC_TEAM_PASS is the answer at every rank or at none.
  *
- * Threads. One thread at a time per team, unless `threads` of its spec is set: then any thread may post, test and
- * progress while another one does the same; two different teams never disturb each other. */
+ * Threads: only one thread at a time may use a team, unless `threads` of its spec is set: then any thread may post,
+ * test and progress while another one does the same. Two different teams never disturb each other. */
 #ifndef SUMAC_TEAM_H
 #define SUMAC_TEAM_H
 
@@ -30,12 +30,12 @@ typedef struct sumac_team sumac_team_t;
 typedef struct sumac_op sumac_op_t;
 typedef struct sumac_team_options sumac_team_options_t;
 
-/** What most functions return. Negative: it failed. */
+/** The status that most functions return. Negative: the call failed. */
 enum sumac_team_status {
   SUMAC_TEAM_OK = 0,
-  SUMAC_TEAM_PENDING = 1,  /* not done yet: progress, then ask again */
-  SUMAC_TEAM_PASS = 2,     /* not for this team: the next module does it; the same answer at every rank */
-  SUMAC_TEAM_BROKEN = -1,  /* a rank died or the way across failed: so fails every later one; see sumac_team_error() */
+  SUMAC_TEAM_PENDING = 1,  /* not done yet: call progress, then ask again */
+  SUMAC_TEAM_PASS = 2,     /* the next module does it; the same answer at every rank */
+  SUMAC_TEAM_BROKEN = -1,  /* a rank died or the network failed, and so fails every later call: sumac_team_error() */
   SUMAC_TEAM_INVALID = -2, /* the call breaks a rule of this header; nothing was started */
   SUMAC_TEAM_NO_MEMORY = -3,
   SUMAC_TEAM_OOB = -4 /* a function of the spec's `oob` failed */
@@ -43,48 +43,48 @@ enum sumac_team_status {
 
 /* ---- options ---- */
 
-/** Reads the variables of the environment that belong here: HCOLL_SBGP, HCOLL_BCOL, HCOLL_ML_DISABLE_<COLL>,
- *  SUMAC_EXPLAIN, SUMAC_TUNING_FILE, SUMAC_SHM_*, SUMAC_TEAM_* (src/team/options.hpp is the table; docs/config.md is
- *  made from it).
+/** Reads the environment variables of this layer: HCOLL_SBGP, HCOLL_BCOL, HCOLL_ML_DISABLE_<COLL>, SUMAC_EXPLAIN,
+ *  SUMAC_TUNING_FILE, SUMAC_SHM_*, SUMAC_TEAM_* (src/team/options.hpp is the table; docs/config.md is made from it).
  *
  *  @param options_p   Set on SUMAC_TEAM_OK; freed with sumac_team_options_free(), after the last team made with it.
- *  @param why         On failure one sentence that names the variable and what is legal. Also on success, if not empty:
- *                     a remark for people (a tuning file of another machine, which is left alone); rank 0 should print
- *                     it.
- *  @retval SUMAC_TEAM_INVALID  A value is not legal, or HCOLL_SBGP and HCOLL_BCOL have not the same length. */
+ *  @param why         On failure one sentence that names the variable and its legal values. On success it may hold a
+ *                     remark for users (a tuning file of another machine is not used); rank 0 should print it.
+ *  @retval SUMAC_TEAM_INVALID  A value is not legal, or HCOLL_SBGP and HCOLL_BCOL differ in length. */
 int sumac_team_options_read(sumac_team_options_t** options_p, char* why, size_t why_bytes);
 void sumac_team_options_free(sumac_team_options_t* options);
 
-/** A number that is the same where all that must be the same at all ranks is the same: publish it with MPI's start-up
- *  data. What may differ from host to host (the tuning file) is not in it: sumac_team_create() finds that out by
- *  itself. */
+/** A number that is equal at two ranks if all options that must be equal are equal: publish it with MPI's start-up
+ *  data. Options that may differ from host to host (the tuning file) do not count; sumac_team_create() compares
+ *  those by itself. */
 uint64_t sumac_team_options_signature(const sumac_team_options_t* options);
 
-/** The names of the table, one by one; NULL after the last. One that ends in "_" stands for every name so begun. */
+/** The names of the table, one by one; NULL after the last. A name that ends in "_" stands for every name with that
+ *  prefix. */
 const char* sumac_team_variable(size_t index);
 
-/** Tells `say` of every variable of the environment with our prefixes (SUMAC_SHM_, SUMAC_TEAM_), or nearly one of our
- *  names, that nobody knows: one sentence each, with the name that was probably meant. HCOLL_* names are the caller's
- *  to check. */
+/** Calls `say` for every environment variable that has one of our prefixes (SUMAC_SHM_, SUMAC_TEAM_), or nearly one
+ *  of our names, and that no table knows: one sentence each, with the name that was probably meant. The caller
+ *  checks the HCOLL_* names. */
 void sumac_team_options_check(void (*say)(const char* sentence));
 
 /** True (1) if SUMAC_EXPLAIN asks for the text of sumac_team_explain(). */
 int sumac_team_options_explain(const sumac_team_options_t* options);
 
-/** Who goes between hosts: one rank of each host, one of each socket (multi-channel), or every rank. */
+/** The ranks that communicate between hosts: one rank of each host, one of each socket (multi-channel), or every
+ *  rank. */
 enum sumac_leaders { SUMAC_LEADERS_OF_HOSTS = 0, SUMAC_LEADERS_OF_SOCKETS = 1, SUMAC_LEADERS_ALL = 2 };
 int sumac_team_options_leaders(const sumac_team_options_t* options);
 
 /* ---- folds: what a reduction does with two elements ---- */
 
-/** out[i] = a[i] op b[i]. Fill it once per (type, operation) with one of the two functions below and keep it as long as
- *  an operation uses it; its members are for src/shm. */
+/** out[i] = a[i] op b[i]. Fill it once per (type, operation) with one of the two functions below and keep it as long
+ *  as an operation uses it; its members are for src/shm only. */
 typedef struct sumac_fold {
   size_t element_bytes;
   uintptr_t kernel[3];
   void (*function)(const struct sumac_fold* fold, void* out, const void* a, const void* b, size_t count);
   const void* context;
-  uint8_t dtype, op, tag; /* the numbers of sharp_coll.h; 12 where the function is the caller's own */
+  uint8_t dtype, op, tag; /* the numbers of sharp_coll.h; 12 for a function of the caller's own */
 } sumac_fold_t;
 
 /** A pair of type and operation with the numbers of sharp_coll.h (enum sharp_datatype, sharp_reduce_op); `tag` is the
@@ -92,8 +92,9 @@ typedef struct sumac_fold {
  *  @retval SUMAC_TEAM_INVALID  The combination is not legal (docs/types.md). */
 int sumac_fold_standard(sumac_fold_t* fold, int dtype, int op, int tag);
 
-/** A function of the caller's, for what has no kernel here (long double, complex product): it must be commutative and
- *  associative, give the same bits at every rank, and use `fold->context` only. `out` may be `a` or `b`. */
+/** A function of the caller's own, for types without a kernel here (long double, complex product). It must be
+ *  commutative and associative, give the same bits at every rank, and use only `fold->context`. `out` may be `a` or
+ *  `b`. */
 void sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
                        void (*function)(const sumac_fold_t* fold, void* out, const void* a, const void* b,
                                         size_t count),
@@ -121,15 +122,15 @@ enum sumac_coll {
 /** Lower-case name: "allreduce". */
 const char* sumac_coll_name(int coll);
 
-/** The v-forms: block i has counts[i] * unit bytes and lies displacements[i] * unit bytes behind the buffer's
- *  beginning. */
+/** The v-forms: block i has counts[i] * unit bytes and lies displacements[i] * unit bytes after the beginning of the
+ *  buffer. */
 typedef struct sumac_blocks {
   const int* counts;        /* [size] */
   const int* displacements; /* [size] */
   size_t unit;
 } sumac_blocks_t;
 
-/** One collective. Buffers hold contiguous elements: who has a derived type packs and unpacks around it.
+/** One collective. Buffers hold contiguous elements: a caller with a derived type packs and unpacks around the call.
  *
  *  coll                   in                  out                             bytes
  *  barrier                -                   -                               0
@@ -163,7 +164,8 @@ typedef struct sumac_call {
 
 /* ---- making a team ---- */
 
-/** Where a rank is. -1: unknown. Hosts are numbered from 0; the other numbers count inside the host (socket 0, 1). */
+/** The position of a rank; -1: unknown. Hosts are numbered from 0; the other numbers count inside the host (socket
+ *  0, 1). */
 typedef struct sumac_place {
   int32_t host;
   int32_t socket;
@@ -171,8 +173,8 @@ typedef struct sumac_place {
   int32_t core;
 } sumac_place_t;
 
-/** Blocking functions over the whole communicator, done by the module that was there before. Each returns 0 or an
- *  error. They are used in sumac_team_create() only; `allgather` is the one that must be there. */
+/** Blocking functions over the whole communicator, done by the module that was selected before. Each returns 0 or an
+ *  error. Only sumac_team_create() uses them; `allgather` is mandatory. */
 typedef struct sumac_oob {
   void* context;
   int (*allgather)(void* context, const void* in, void* out, size_t bytes);
@@ -183,33 +185,35 @@ typedef struct sumac_oob {
 /** The aggregation tree: an object of src/client (client/tree.h makes it), which is C++ behind this name. */
 typedef struct sumac_tree sumac_tree_t;
 
-/** What moves data among the leaders (one rank of each host, or of each socket where HCOLL_SBGP leaves out basesmuma): the tree, which is
- *  asked first, and the caller's own nonblocking collectives. What is started is barrier, allreduce, reduce, bcast, allgatherv or alltoallv,
- *  with ranks and root being *indices of leaders*; all leaders start the same ones in the same order; several may be in flight. */
+/** The carrier of data among the leaders (one rank of each host, or of each socket if HCOLL_SBGP leaves out
+ *  basesmuma): the tree, which is asked first, and the caller's own nonblocking collectives. It is started with
+ *  barrier, allreduce, reduce, bcast, allgatherv or alltoallv, with ranks and root being *indices of leaders*; all
+ *  leaders start the same ones in the same order; several may be in flight. */
 typedef struct sumac_across {
   void* context;
   sumac_tree_t* tree;  /* NULL: there is none, at any rank */
-  const char* no_tree; /* then, for people: why, as a clause */
-  /** 1 where the caller's own collectives do it, else 0. Asked at every rank, also at those that lead nothing: the answer must be the
-   *  same everywhere, so it may depend on (coll, bytes, fold) and on what was agreed, and it may not change during the team's
-   *  life. An allgather is asked for as SUMAC_COLL_ALLGATHERV; bytes of an allgatherv are those of all blocks together.
-   *  reduce_scatter_block: bytes of the whole vector; it is started as an alltoallv of the islands' sums. alltoall: bytes of a block;
-   *  it is started as an alltoallv. */
+  const char* no_tree; /* then the reason, as a clause for users */
+  /** Returns 1 if the caller's own collectives do it, else 0. Every rank calls it, also ranks that lead nothing. The
+   *  answer must be the same everywhere, so it may depend only on (coll, bytes, fold) and on agreed values, and it
+   *  may not change during the team's life. An allgather is asked for as SUMAC_COLL_ALLGATHERV; bytes of an
+   *  allgatherv are those of all blocks together. For reduce_scatter_block bytes is the whole vector; it is started
+   *  as an alltoallv of the islands' sums. For alltoall bytes is one block; it is started as an alltoallv. */
   int (*takes)(void* context, int coll, size_t bytes, const sumac_fold_t* fold);
-  /** Leaders only. Returns 0 and sets *request_p (NULL: done already), or an error: then the team is broken at every
-   *  rank. `call`, its buffers and its fold stay valid until test() says it is done. */
+  /** Only leaders call it. Returns 0 and sets *request_p (NULL: done already), or an error: then the team is broken
+   *  at every rank. `call`, its buffers and its fold stay valid until test() reports the end. */
   int (*start)(void* context, const sumac_call_t* call, void** request_p);
-  /** Every rank: an alltoallv over the whole team, indices being ranks of the team, in which a block without bytes is not
-   *  sent. Two ranks that exchange something both know it, and a rank that has no such block at all does not call it. In the order of
-   *  the team's operations. NULL: alltoallv over hosts passes through. */
+  /** Any rank may call it: an alltoallv over the whole team, with indices being ranks of the team, in which a block
+   *  without bytes is not sent. Two ranks that exchange a block both know it, and a rank without such a block does
+   *  not call it. Calls come in the order of the team's operations. NULL: alltoallv over hosts passes through. */
   int (*start_direct)(void* context, const sumac_call_t* call, void** request_p);
-  /** 0: done, the request is gone. SUMAC_TEAM_PENDING: not yet. Negative: failed, the request is gone. Moves the
-   *  request on. */
+  /** Advances the request. Returns 0 when it is done, SUMAC_TEAM_PENDING if not yet, or a negative status if it
+   *  failed; after 0 or a failure the request no longer exists. */
   int (*test)(void* context, void* request);
   /** One line about the last failure; may be NULL. */
   const char* (*error)(void* context);
-  /** Called once in sumac_team_destroy(), or in a create that comes to nothing, at every rank where open returned 0: ends the tree's
-   *  object too. Local, must not wait. Requests that were started and not yet done belong to it from then on. May be NULL. */
+  /** Called once, at every rank where open returned 0: in sumac_team_destroy(), or in a create that fails. It also
+   *  frees the tree's object. Local, must not wait. Requests that were started and are not done belong to it from
+   *  then on. May be NULL. */
   void (*close)(void* context);
 } sumac_across_t;
 
@@ -226,71 +230,73 @@ typedef struct sumac_team_spec {
   void* progress_context;
   int threads;    /* other threads may post, test and progress at the same time: one atomic exchange per call */
   int host_ranks; /* processes of the whole job on this host, to choose between spinning and yielding; 0: this team's */
-  const char* name; /* of the communicator, for explain and errors; may be NULL */
-  /** Called in create at every rank, where ranks are on more than one host (or on sockets without basesmuma): make the
-   *  communicator or group of the leaders and fill `across`. `leaders` are ranks of the team, ascending; `my_index` is
-   *  -1 at who leads nothing. Collective over the team: may use MPI. Returns 0, or an error at any rank: then there is
-   *  no team. NULL: collectives of such teams pass through. */
+  const char* name; /* the communicator's name, for explain and errors; may be NULL */
+  /** Create calls it at every rank if ranks are on more than one host (or on several sockets without basesmuma): it
+   *  makes the communicator or group of the leaders and fills `across`. `leaders` are ranks of the team, ascending;
+   *  `my_index` is -1 at a rank that leads nothing. Collective over the team: it may use MPI. Returns 0, or an error
+   *  at any rank: then there is no team. NULL: collectives of such teams pass through. */
   int (*open_across)(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
   void* open_context;
 } sumac_team_spec_t;
 
-/** Makes a team: cuts the ranks into levels, makes one shared segment per host, and lets all ranks agree on whether it
- *  stands. Collective; costs two allgathers of `oob` (more where a segment needs a second attempt).
+/** Makes a team: cuts the ranks into levels, makes one shared segment per host, and lets all ranks agree on whether
+ *  the team exists. Collective; costs two allgathers of `oob` (more if a segment needs a second attempt).
  *
  *  @param team_p  Set on SUMAC_TEAM_OK.
- *  @param why     Otherwise one line that says why not. On SUMAC_TEAM_OK mostly "", else a line for each thing that will be slower
- *                 or not seen (a small /dev/shm). The same at every rank: rank 0 should print it, and each line once in a job.
- *  @retval SUMAC_TEAM_PASS  There is no team and nothing is left of it; all ranks got this answer and pass everything
- *                     through.
- *  @retval SUMAC_TEAM_OOB   A function of `oob` failed: what the other ranks got is unknown. */
+ *  @param why     Otherwise one line with the reason. On SUMAC_TEAM_OK mostly "", else a line for each fact that
+ *                 makes collectives slower or hides a failure (a small /dev/shm). The same at every rank: rank 0
+ *                 should print it, and each line only once in a job.
+ *  @retval SUMAC_TEAM_PASS  There is no team and nothing is left of it; all ranks got this answer and pass
+ *                           everything through.
+ *  @retval SUMAC_TEAM_OOB   A function of `oob` failed; the other ranks' answers are unknown. */
 int sumac_team_create(const sumac_team_spec_t* spec, sumac_team_t** team_p, char* why, size_t why_bytes);
 
-/** Frees all that the team has at this rank. Local: other ranks may still be in their last collective. Operations that
- *  are not done are dropped; their handles are gone too, active or not. */
+/** Frees all that the team has at this rank. Local: other ranks may still be in their last collective. Operations
+ *  that are not done are dropped; their handles are freed too, active or not. */
 void sumac_team_destroy(sumac_team_t* team);
 
 /* ---- running ---- */
 
-/** One blocking collective. What was posted before is finished first.
- *  @retval SUMAC_TEAM_PASS  The next module's; the counters have it as passed. */
+/** One blocking collective. Operations posted before are finished first.
+ *  @retval SUMAC_TEAM_PASS  The next module does it; the counters count it as passed. */
 int sumac_team_run(sumac_team_t* team, const sumac_call_t* call);
 
-/** Called once, by whichever thread moves the team, when an operation is done; `status` is SUMAC_TEAM_OK or negative.
+/** Called once, by the thread that moves the team, when an operation is done; `status` is SUMAC_TEAM_OK or negative.
  *  It must not call the team again, except sumac_op_free() of that very operation. */
 typedef void (*sumac_op_done_t)(void* user, int status);
 
-/** Makes an operation that can be started again and again (MPI_Allreduce_init). The call is copied; what it points to
- *  is not.
- *  @param done  May be NULL: then sumac_op_test() tells.
- *  @retval SUMAC_TEAM_PASS  *op_p is not set: the next module's. */
+/** Makes an operation that can be started again and again (MPI_Allreduce_init). The call is copied; the memory
+ *  behind its pointers is not.
+ *  @param done  May be NULL: then sumac_op_test() reports the end.
+ *  @retval SUMAC_TEAM_PASS  *op_p is not set: the next module does it. */
 int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_t done, void* user, sumac_op_t** op_p);
 
-/** Posts it: it runs after all that was posted before, in the same order at every rank. (MPI lets ranks start persistent
- *  collectives in different orders: such a one needs a team of its own.) It must not be active already. */
+/** Posts it: it runs after all operations posted before, in the same order at every rank. (MPI lets ranks start
+ *  persistent collectives in different orders: such a collective needs a team of its own.) It must not be active
+ *  already. */
 int sumac_op_start(sumac_op_t* op);
 
-/** Moves the team on and looks. SUMAC_TEAM_OK (also if it was never started), SUMAC_TEAM_PENDING, or how it failed. */
+/** Advances the team and returns SUMAC_TEAM_OK (also if it was never started), SUMAC_TEAM_PENDING, or the failure. */
 int sumac_op_test(sumac_op_t* op);
 
-/** Gives it back; one that is still active is finished first, by later progress, without its `done`. */
+/** Frees it; if it is still active, later progress finishes it first, without a call of `done`. */
 void sumac_op_free(sumac_op_t* op);
 
-/** create and start in one (MPI_Iallreduce). On any other answer than SUMAC_TEAM_OK there is no operation. */
+/** Does create and start in one (MPI_Iallreduce). With any other answer than SUMAC_TEAM_OK there is no operation. */
 int sumac_team_post(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_t done, void* user, sumac_op_t** op_p);
 
-/** Moves what was posted. Never blocks; returns how many operations came to their end. 0 at once when nothing is
- *  posted, or when the team is just being moved further up the stack or by another thread. */
+/** Advances the posted operations. Never blocks; returns how many operations ended. Returns 0 at once when nothing is
+ *  posted, or while the team is being advanced further up the stack or by another thread. */
 int sumac_team_progress(sumac_team_t* team);
 
-/** Another number than before: a large posted operation has come forward, without coming to its end. For who looks again and again
- *  and wants to know whether it is worth it. */
+/** A number that changes when a large posted operation has made progress without reaching its end. A caller that
+ *  polls can use it to see whether polling is worth it. */
 unsigned sumac_team_moves(const sumac_team_t* team);
 
-/** How many operations are posted and not yet done: while it is 0 nobody needs to call sumac_team_progress(). */
+/** The number of operations posted and not yet done: while it is 0 there is no need to call sumac_team_progress(). */
 int sumac_team_active(const sumac_team_t* team);
 
-/** Why the team is broken, in one line that names the rank; "" if it is not. Valid until destroy. */
+/** The reason why the team is broken, in one line that names the rank; "" if it is not. Valid until destroy. */
 const char* sumac_team_error(const sumac_team_t* team);
 
 /* ---- saying what is done, and why ---- */
@@ -305,29 +311,31 @@ enum sumac_way {
 
 typedef struct sumac_choice {
   int way;          /* enum sumac_way */
-  const char* how;  /* of shared memory: "flat", "" where none has a part */
+  const char* how;  /* the algorithm of shared memory, such as "flat"; "" where it has no part */
   char reason[512]; /* why this way and not another one; what was refused */
 } sumac_choice_t;
 
-/** What the team would do with a collective of `bytes` (as in sumac_call_t; allgatherv: the largest block). `fold` may
- *  be NULL: a usual one. A pure function of the team: nothing is started. */
+/** Returns what the team would do with a collective of `bytes` (as in sumac_call_t; allgatherv: the largest block).
+ *  `fold` may be NULL: a usual one. It starts nothing. */
 void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold,
                        sumac_choice_t* choice);
 
-/** For people (SUMAC_EXPLAIN=1): the shape of the team, then one line per collective and range of sizes: what was
- *  chosen, what was refused, and why. Returns the bytes needed, the end's 0 included, as snprintf does. */
+/** A text for users (SUMAC_EXPLAIN=1): the shape of the team, then one line per collective and range of sizes with
+ *  the choice, the refused alternatives, and the reasons. Returns the bytes needed, including the final 0. */
 size_t sumac_team_explain(const sumac_team_t* team, char* text, size_t text_bytes);
 
-/** How many operations went which way; sums over teams and ranks are sums of uint64_t. A call that the caller passes on
- *  without asking the team (a user operation, a derived type in a reduction) it counts by itself. */
+/** The number of operations by way; the caller may add them up over teams and ranks. The caller itself counts calls
+ *  that it passes on without asking the team (a user operation, a derived type in a reduction). */
 typedef struct sumac_counts {
-  uint64_t calls[SUMAC_COLLS][SUMAC_WAYS]; /* the same numbers at every rank: one speaks for all */
-  uint64_t closed; /* single copies that found memory which the system copies for nobody, and went through shared memory
-                      instead; each host's are with one of its ranks, so this is summed over all */
+  uint64_t calls[SUMAC_COLLS][SUMAC_WAYS]; /* the same numbers at every rank, so those of one rank are enough */
+  /* Single copies that found memory which the system does not copy for other processes, and so used shared memory. On
+   * each host one rank counts them, so add up all ranks. */
+  uint64_t closed;
 } sumac_counts_t;
 void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts);
 
-/** The team's leaders across: how many, and this rank's index among them (-1: none). 1 and 0 or -1 on a single host. */
+/** The number of leaders between the hosts, and this rank's index among them (-1: none). On a single host 1, and 0
+ *  or -1. */
 int sumac_team_leaders(const sumac_team_t* team, int* my_index);
 
 #ifdef __cplusplus

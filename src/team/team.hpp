@@ -1,6 +1,6 @@
 #pragma once
-// What stands behind sumac_team_t. Its first lines are the hot path's: one collective on one host is one look at them
-// and one call of shm.
+// The object behind sumac_team_t. The hot path's members come first: one collective on one host is one look at them and
+// one call of shm.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -29,9 +29,9 @@ struct sumac_op {
   sumac_op_done_t done = nullptr;
   void* user = nullptr;
   std::atomic<int> status{SUMAC_TEAM_OK};  ///< SUMAC_TEAM_PENDING while it is in the queue.
-  bool is_freed = false;                   ///< Nobody asks any more: goes when it is done.
+  bool is_freed = false;                   ///< The caller has freed it, so it is recycled when it is done.
   bool has_begun = false;
-  sumac_op* next = nullptr;  ///< In the queue, or among the spare ones.
+  sumac_op* next = nullptr;  ///< In the queue, or in the list of spare ones.
   sumac_op *list_next = nullptr, *list_previous = nullptr;
   sumac::team::Run run;
 };
@@ -43,12 +43,12 @@ struct sumac_team {
   sumac_team& operator=(const sumac_team&) = delete;
 
   // ---- The hot path's.
-  std::size_t direct_from[SUMAC_COLLS];  ///< From so many bytes on a collective is one call on the island's group.
+  std::size_t direct_from[SUMAC_COLLS];  ///< From so many bytes on, a collective is one call on the island's group.
   sumac::shm::Group* island_group = nullptr;
-  std::atomic<std::uint32_t> active{0};  ///< Posted and not done.
-  std::atomic<std::uint32_t> moves{0};   ///< Steps of posted operations that were not in vain and not the last.
+  std::atomic<std::uint32_t> active{0};  ///< Operations posted and not done.
+  std::atomic<std::uint32_t> moves{0};   ///< Steps of posted operations that made progress and were not the last.
   sumac::team::Turn turn;
-  std::uint64_t run_counts[SUMAC_COLLS][SUMAC_WAYS] = {};  ///< By whose turn it is.
+  std::uint64_t run_counts[SUMAC_COLLS][SUMAC_WAYS] = {};  ///< Written only by the holder of `turn`.
 
   // ---- Posted operations, in their order; guarded by queue_lock.
   sumac::team::Turn queue_lock;
@@ -64,34 +64,36 @@ struct sumac_team {
   sumac::team::Layout layout;
   sumac::team::Shape shape;
   bool uses_tuning_file = false;
-  std::vector<std::string> remarks;      ///< For explain: tuned or forced algorithms that cannot be had.
-  sumac::shm::TuningInput island_input;  ///< Of the island's group; and, if it was asked for,
-  std::string no_copy;                   ///< why it has no single copy.
+  std::vector<std::string> remarks;      ///< For explain: tuned or forced algorithms that are not available.
+  sumac::shm::TuningInput island_input;  ///< The input for the island's group.
+  std::string no_copy;                   ///< The reason why it has no single copy, if it was asked for.
   void (*user_progress)(void*) = nullptr;
   void* user_context = nullptr;
   sumac::shm::Waiting waiting;
   std::unique_ptr<sumac::shm::Segment> segment;
-  std::vector<std::unique_ptr<sumac::shm::Group>> groups;  ///< As Layout::groups; empty where this rank has no part.
+  std::vector<std::unique_ptr<sumac::shm::Group>> groups;  ///< Indexed as Layout::groups; empty where this rank is no
+                                                           ///< member.
   sumac::team::Board* board = nullptr;
   std::unique_ptr<sumac::coll::Across> own_across;  ///< The caller's collectives among the leaders; none on one host.
-  sumac::coll::Across* tree = nullptr;  ///< Of the caller, which ends it with own_across. None: no_tree says why.
+  sumac::coll::Across* tree = nullptr;  ///< Owned by the caller, which frees it with own_across. If null, no_tree has
+                                        ///< the reason.
   std::string no_tree;
 
   // ---- Room that only the oldest operation uses.
   std::vector<std::byte> scratch, stage;
-  std::vector<int> gather_counts, gather_displacements;        ///< Of the island's blocks, then of the islands.
-  sumac::team::Looks looks;                                    ///< Before the leader sleeps on its way across.
-  sumac::Time driven_at{};                                     ///< When MPI was, between such sleeps.
-  std::unique_ptr<sumac::team::Exchange> exchange;             ///< Made by the first one.
-  std::unique_ptr<sumac::team::ReduceScatter> reduce_scatter;  ///< The same.
+  std::vector<int> gather_counts, gather_displacements;        ///< For the island's blocks, then for the islands.
+  sumac::team::Looks looks;                                    ///< Decides how often the leader polls before it sleeps.
+  sumac::Time driven_at{};                                     ///< The last time MPI was driven between such sleeps.
+  std::unique_ptr<sumac::team::Exchange> exchange;             ///< Made by the first operation that needs it.
+  std::unique_ptr<sumac::team::ReduceScatter> reduce_scatter;  ///< Made by the first operation that needs it.
 
   // ---- The end of it.
   std::atomic<bool> is_broken{false};
   char error[512] = "";
 
-  /// The first reason stands. Everybody on this host hears of it.
+  /// Only the first reason is kept. All ranks of this host learn it.
   void fail(sumac::Errc code, std::string_view why);
-  /// Has another rank of this host failed? Then so have we.
+  /// If another rank of this host has failed, this team fails too.
   void look_at_board();
   sumac::team::Across who_takes(sumac::coll::Kind kind, std::size_t bytes, const sumac::coll::Fold* fold) const;
   sumac::team::Choice choose(sumac::coll::Kind kind, std::size_t bytes, std::size_t across_bytes,

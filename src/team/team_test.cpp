@@ -1,4 +1,4 @@
-// Whole teams: every collective against a plain reference, over layouts that this machine does not have.
+// Whole teams: every collective is compared with a plain reference, over layouts that this machine does not have.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,13 +18,13 @@ using shm::Exercise;
 
 const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
 
-/// Reductions that are the same in whatever order they are done: several levels do not keep the order of ranks.
+/// Reductions whose result does not depend on the order: several levels do not keep the order of ranks.
 constexpr std::size_t kExact[] = {0, 3, 5, 6};
 
 Ask random_ask(Random& shared, int size, std::size_t bytes_max) {
   Ask ask;
   ask.kind = static_cast<coll::Kind>(shared.below(coll::kKinds));
-  // Small ones, ones around a chunk, and anything.
+  // Small sizes, sizes around a chunk, and any size.
   const std::uint64_t kind = shared.below(4);
   ask.bytes = kind == 0 ? shared.below(5) * 8 : kind == 1 ? 1000 + shared.below(60) : shared.below(bytes_max);
   ask.bytes = ask.bytes / 8 * 8;
@@ -76,14 +76,15 @@ TEST_P(Collectives, BlockingNonblockingAndPersistentGiveWhatTheReferenceGives) {
   const std::uint64_t seed = 2000 + GetParam();
   EXPECT_EQ("", as_threads(static_cast<int>(places.size()), seed,
                            [&](World& world) -> std::string {
-                             // The tree also where every rank is a leader; MPI's own would be left to itself there.
+                             // Use the tree also where every rank is a leader; MPI's own collectives would not be used
+                             // there.
                              if (by_tree) world.across.has_tree = true;
                              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
                              if (team == nullptr) return world.why;
                              Random shared(seed);
                              std::size_t passed = 0;
                              for (int i = 0; i < 120; ++i) {
-                               // Now and then several at once, finished in any order of asking.
+                               // Now and then several operations run at once, and are waited for in any order.
                                const std::size_t together = i % 5 == 0 ? 1 + shared.below(6) : 1;
                                const std::uint64_t form = together > 1 ? 1 : shared.below(3);
                                std::vector<std::unique_ptr<Exercise>> exercises;
@@ -158,7 +159,7 @@ TEST(Team, ALeaderSleepsOnTheWayAcrossInBlockingCallsAlone) {
   const auto places = places_of(2, 1, 2);
   EXPECT_EQ("", as_threads(4, 7, [&](World& world) -> std::string {
               world.across.has_tree = true;
-              world.across.looks_least = 200;  // many more than a waiting leader looks before it sleeps
+              world.across.looks_least = 200;  // Many more polls than a waiting leader does before it sleeps.
               const auto options = options_with({});
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
               if (team == nullptr) return world.why;
@@ -218,7 +219,7 @@ TEST(Team, ALeaderDrivesMpiEachMillisecondThatItSleeps) {
   const auto places = places_of(2, 1, 1);
   EXPECT_EQ("", as_threads(2, 9, [&](World& world) -> std::string {
               world.across.has_tree = true;
-              world.across.looks_least = 25;  // five sleeps or more an operation, while looking is still tried
+              world.across.looks_least = 25;  // Five sleeps or more an operation, while polling is still tried.
               world.across.sleeps_really = true;
               const auto options = options_with({});
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
@@ -234,7 +235,7 @@ TEST(Team, ALeaderDrivesMpiEachMillisecondThatItSleeps) {
                 slept_us += us;
               }
               if (slept_us < 6000) return fmt::format("{} us are no test", slept_us);
-              // Each full millisecond was over before a sleep, but the last.
+              // Each full millisecond ended before some sleep, except the last.
               if (world.hooks - before < slept_us / 1000 - 1)
                 return fmt::format("driven {} times in {} us", world.hooks - before, slept_us);
               return "";
@@ -295,7 +296,7 @@ TEST(Team, PersistentOperationsStartAgainAndAgain) {
                 if (round % 2 == 0) {
                   while (sumac_op_test(op) == SUMAC_TEAM_PENDING) ::sched_yield();
                 } else {
-                  sumac_call_t barrier{};  // a blocking one finishes what was posted first
+                  sumac_call_t barrier{};  // A blocking collective first finishes the posted ones.
                   if (sumac_team_run(team, &barrier) != SUMAC_TEAM_OK || sumac_team_active(team) != 0)
                     return "still active";
                 }
@@ -314,12 +315,12 @@ TEST(Team, PersistentOperationsStartAgainAndAgain) {
 TEST(Team, ALargePostedOperationTellsThatItComesForward) {
   const auto places = places_of(1, 1, 2);
   const auto options =
-      options_with({{"SUMAC_SHM_BCAST", "stream"}});  // by single copy nothing moves until both are there
+      options_with({{"SUMAC_SHM_BCAST", "stream"}});  // With single copy nothing moves until both ranks have arrived.
   EXPECT_EQ("", as_threads(2, 8, [&](World& world) -> std::string {
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
               if (team == nullptr) return world.why;
               Exercise exercise({.kind = coll::Kind::bcast, .bytes = 8 << 20}, 2,
-                                world.rank);  // more than there is room for
+                                world.rank);  // More than there is room for.
               sumac_op_t* op = nullptr;
               const unsigned before = sumac_team_moves(team);
               if (sumac_team_post(team, c_call(exercise), nullptr, nullptr, &op) != SUMAC_TEAM_OK) return "not posted";
@@ -347,7 +348,8 @@ TEST(Team, BlocksOfAnAlltoallvThatAllGoDirectlyAreNeitherGatheredNorDealt) {
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
               if (team == nullptr) return world.why;
               std::int64_t in[4 * 9], out[4 * 9];
-              // Turns of shared memory: the local blocks; with blocks that a leader carries also to it, and back.
+              // Turns of shared memory: one for the local blocks, and one more in each direction in which a leader
+              // carries blocks.
               const struct {
                 int there, back;  ///< Elements of a block between the hosts, from the first to the second and back.
                 std::uint64_t turns;
@@ -419,7 +421,7 @@ TEST(Team, WhereTheLeadersFindNoWayThereIsNoTeam) {
             }));
 }
 
-/// Mappings of segments; an allocator's own come and go as it likes.
+/// Counts the mappings of segments only, because an allocator's own come and go.
 std::size_t mapped_segments() {
   std::ifstream maps("/proc/self/maps");
   std::size_t found = 0;
@@ -445,12 +447,13 @@ TEST(Team, ThousandsComeAndGoAndLeaveNothing) {
       if (const auto fault = exercise.check(); !fault.empty()) return fault;
       living.push_back(team);
       if (living.size() < 8) continue;
-      // In another order at each rank.
+      // Each rank destroys them in another order.
       const std::size_t gone = static_cast<std::size_t>(i * (world.rank == 0 ? 3 : 5)) % living.size();
       sumac_team_destroy(living[gone]);
       living.erase(living.begin() + static_cast<std::ptrdiff_t>(gone));
       if (i == 20) {
-        // Who has once waited for long asks whether the other one lives, and keeps a descriptor for that: now, not some time later.
+        // A rank that has waited for long asks whether the other one is alive and keeps a descriptor for that: do so
+        // now, not at some later time.
         if (living.back()->island_group->look_for_dead() != Errc::ok) return "the other one is alive";
         descriptors_before = descriptors();
         maps_before = mapped_segments();

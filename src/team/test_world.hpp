@@ -1,8 +1,8 @@
 #pragma once
-// For tests: a communicator of ranks that are threads or forked processes, whose out-of-band functions and whose way
-// across hosts go over plain shared memory. The way across is slow on purpose: each operation is done only after a
-// random number of looks, so successive chunks overtake each other. Hosts are what the places say: all of them are this
-// one.
+// For tests: a communicator of ranks that are threads or forked processes. Its out-of-band functions and the operations
+// between its hosts use plain shared memory. The latter are slow on purpose: each operation is done only after a random
+// number of polls, so that successive chunks overtake each other. The hosts are those of the sumac_place_t list: in
+// truth all are this one.
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ namespace sumac::team {
 inline constexpr std::size_t kSlots = 32, kSlotBytes = 96 * 1024, kLeadersMax = 8, kOobBytes = 1 << 18;
 inline constexpr std::size_t kRanksMax = 16, kMailBytes = 16 * 1024;
 
-/// What all ranks share; made before they start.
+/// The memory that all ranks share; made before they start.
 struct Common {
   pthread_barrier_t barrier;
   std::byte oob[kOobBytes];
@@ -66,24 +66,24 @@ inline CommonMemory make_common(int size) {
   return CommonMemory(common);
 }
 
-/// The leaders' collectives, slow on purpose. Sequence numbers go on from team to team of one world.
+/// The leaders' collectives, slow on purpose. Sequence numbers continue from team to team of one world.
 class SlowAcross {
  public:
   SlowAcross(Common& common, int rank, std::uint64_t seed) : common_(common), random_(seed), rank_(rank) {}
 
-  bool has_tree = false;               ///< A tree that takes operations;
-  std::size_t tree_max = SIZE_MAX;     ///< only up to here, and of folds with a kernel.
+  bool has_tree = false;               ///< There is a tree that takes operations,
+  std::size_t tree_max = SIZE_MAX;     ///< but only up to this size, and only folds with a kernel.
   std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
   int most_in_flight = 0;
-  std::uint64_t looks_least = 0;  ///< Each operation is looked at so often before it moves.
-  int ranks = 0;                  ///< Of the world.
+  std::uint64_t looks_least = 0;  ///< Each operation is polled so often before it moves.
+  int ranks = 0;                  ///< The size of the world.
   int directs = 0;                ///< Times that blocks went from rank to rank.
-  int sleeps = 0;                 ///< Times that somebody slept on it.
-  std::vector<int> looks;         ///< At each operation started, before the first sleep on it.
-  bool sleeps_really = false;     ///< Else a sleep only gives the core away.
-  std::vector<int> slept_us;      ///< What was asked for.
+  int sleeps = 0;                 ///< Times that a rank slept on it.
+  std::vector<int> looks;         ///< For each operation started: the polls before the first sleep on it.
+  bool sleeps_really = false;     ///< Otherwise a sleep only yields the core.
+  std::vector<int> slept_us;      ///< The durations asked for.
   int in_vain = 0;                ///< So many sleeps find nothing before one does.
-  int tests = 0;                  ///< In all.
+  int tests = 0;                  ///< The number of all polls.
 
   sumac_across_t functions(int leaders, int me) {
     leaders_ = leaders;
@@ -137,7 +137,7 @@ class SlowAcross {
     std::uint64_t number;
     std::uint64_t looks;
     bool is_posted;
-    std::vector<int> sends, gets;  ///< Direct: who is still to be served.
+    std::vector<int> sends, gets;  ///< For direct blocks: the ranks that still have to be served.
   };
 
   int sleep(int us) {
@@ -167,7 +167,7 @@ class SlowAcross {
       if (operation.in_blocks.counts[r] > 0) made->sends.push_back(r);
       if (operation.out_blocks.counts[r] > 0) made->gets.push_back(r);
     }
-    if (made->sends.empty() && made->gets.empty()) std::abort();  // then nobody asks for it
+    if (made->sends.empty() && made->gets.empty()) std::abort();  // A rank without a direct block must not start one.
     ++directs;
     *request = made.get();
     requests_.push_back(std::move(made));
@@ -202,7 +202,7 @@ class SlowAcross {
       if (marks[l].load(std::memory_order_acquire) < least) return false;
     return true;
   }
-  /// Where in a leader's slot its block for another one lies.
+  /// Returns the offset in a leader's slot at which its block for another leader lies.
   std::size_t part(int leader) const {
     return static_cast<std::size_t>(leader) * (kSlotBytes / static_cast<std::size_t>(leaders_));
   }
@@ -291,10 +291,10 @@ class World {
   Common& common;
   SlowAcross across;
   int allgathers = 0;
-  Duration in_oob{};  ///< Spent in them, waiting for the others included.
+  Duration in_oob{};  ///< The time spent in the out-of-band functions, waiting for the others included.
   int hooks = 0;
   bool refuse_across = false;
-  std::string why;  ///< Of the last create.
+  std::string why;  ///< The text of the last create.
 
   void meet() { ::pthread_barrier_wait(&common.barrier); }
 
@@ -344,7 +344,7 @@ class World {
   }
 };
 
-/// "" or what was wrong.
+/// Returns "" or a description of the fault.
 using RankTest = std::function<std::string(World& world)>;
 
 inline std::string as_threads(int size, std::uint64_t seed, const RankTest& test) {
@@ -363,7 +363,7 @@ inline std::string as_threads(int size, std::uint64_t seed, const RankTest& test
   return fault;
 }
 
-/// The text of each rank, or "signal 9".
+/// Returns the text of each rank, or "signal 9".
 inline std::vector<std::string> as_processes(int size, std::uint64_t seed, const RankTest& test) {
   const auto common = make_common(size);
   struct Child {
@@ -400,7 +400,7 @@ inline std::vector<std::string> as_processes(int size, std::uint64_t seed, const
   return texts;
 }
 
-/// Options as if these variables were set, whatever the test's own environment says.
+/// Options as if these variables were set, whatever the test's own environment has.
 inline OptionsHandle options_with(std::vector<std::pair<std::string, std::string>> variables) {
   const Source source{"test", [variables](std::string_view name) -> std::optional<std::string> {
                         for (const auto& [key, value] : variables)
@@ -423,7 +423,8 @@ inline std::string explained(const sumac_team_t* team) {
   return text;
 }
 
-/// `hosts` hosts of `sockets` sockets with `cores` ranks each. `cyclic`: rank 0 on host 0, rank 1 on host 1, ...
+/// Returns `hosts` hosts of `sockets` sockets with `cores` ranks each. `cyclic`: rank 0 on host 0, rank 1 on host 1,
+/// ...
 inline std::vector<sumac_place_t> places_of(int hosts, int sockets, int cores, bool cyclic = false) {
   std::vector<sumac_place_t> places(static_cast<std::size_t>(hosts * sockets * cores));
   for (int r = 0; r < hosts * sockets * cores; ++r) {

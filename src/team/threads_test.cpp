@@ -1,4 +1,4 @@
-// MPI_THREAD_MULTIPLE: threads of one process on different teams at once, and a helper that moves all of them.
+// MPI_THREAD_MULTIPLE: threads of one process use different teams at once, and a helper thread advances all of them.
 #include <gtest/gtest.h>
 
 #include "shm/test_exercise.hpp"
@@ -12,7 +12,7 @@ using shm::Exercise;
 
 const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
 
-/// What one thread does on its team: blocking ones, posted ones that it tests, and posted ones that the helper
+/// One thread's work on its team: blocking operations, posted ones that it tests, and posted ones that the helper
 /// finishes.
 std::string work(sumac_team_t* team, int rank, int size, std::uint64_t seed, bool with_helper) {
   Random shared(seed);
@@ -63,7 +63,7 @@ void with_threads(bool with_helper) {
               sumac_team_t* teams[kTeams];
               auto spec = world.spec(places, as_c(options));
               spec.threads = 1;
-              spec.progress = nullptr;  // the world counts without a lock
+              spec.progress = nullptr;  // The world counts without a lock.
               for (auto& team : teams)
                 if ((team = world.create(spec)) == nullptr) return world.why;
               std::atomic<bool> is_over{false};
@@ -93,7 +93,7 @@ void with_threads(bool with_helper) {
 TEST(Threads, OnDifferentTeamsAtOnce) { with_threads(false); }
 TEST(Threads, AHelperMovesWhatIsPosted) { with_threads(true); }
 
-/// MPI's progress calls ours while we wait in shared memory: it must come back at once, and a collective that is posted
+/// MPI's progress calls ours while we wait in shared memory: ours must return at once, and a collective that is posted
 /// from there must not be lost.
 TEST(Threads, ProgressFromInsideAWaitIsHarmless) {
   const auto places = places_of(1, 1, 2);
@@ -121,7 +121,7 @@ TEST(Threads, ProgressFromInsideAWaitIsHarmless) {
               };
               sumac_team_t* team = world.create(spec);
               if (team == nullptr) return world.why;
-              // Rank 0 waits in a barrier until its hook has posted something; rank 1 comes only then.
+              // Rank 0 waits in a barrier until its hook has posted an operation; rank 1 comes only then.
               if (world.rank == 0) hook.team = team;
               sumac_call_t barrier{};
               if (world.rank == 0) {

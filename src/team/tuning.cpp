@@ -11,7 +11,7 @@ bool is_usable(const shm::Algorithm& algorithm, const shm::Group& group) {
   return algorithm.usable == nullptr || algorithm.usable(group);
 }
 
-/// A row that can be had: `name` up to `bytes_max`, or else the built-in one.
+/// Returns a row that the group can use: `name` up to `bytes_max`, or else the built-in algorithm.
 shm::Tuning::Row row_for(coll::Kind kind, const std::string& name, std::size_t bytes_max, const shm::Tuning& built_in,
                          const shm::Group& group, const std::string& no_copy, std::vector<std::string>& remarks) {
   const shm::Algorithm* algorithm = shm::find_algorithm(kind, name);

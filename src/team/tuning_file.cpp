@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
-/// More than any machine needs; a file of gigabytes is not ours.
+/// More than any machine needs; a larger file is none of ours.
 constexpr std::size_t kFileBytesMax = 4 << 20;
 constexpr const char* kRemedy = "run `sumac tune` again";
 
@@ -33,10 +33,10 @@ Json content_of(const TuningFile& file) {
   return {{"machine", file.machine}, {"choices", std::move(choices)}};
 }
 
-/// nlohmann keeps the keys of an object in alphabetical order, so equal content is equal text.
+/// nlohmann keeps the keys of an object in alphabetical order, so equal content gives equal text.
 std::string checksum_of(const Json& content) { return fmt::format("{:016x}", tuning_checksum(content.dump())); }
 
-/// Members are looked up without exceptions: a missing or mistyped one is an answer, not an accident.
+/// Finds members without exceptions, because a missing or mistyped one is an expected result.
 const Json* member(const Json& object, const char* key) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(key);
@@ -101,7 +101,7 @@ std::uint64_t tuning_checksum(std::string_view text) {  // FNV-1a
 
 std::string print_tuning(const TuningFile& file) {
   const Json content = content_of(file);
-  // One choice a line: people read it, and compare two of them.
+  // The file has one choice per line, because users read it and compare two of them.
   std::string text = fmt::format("{{\"sumac_tuning\": {},\n \"content\": {{\"machine\": {}, \"choices\": [", kVersion,
                                  content["machine"].dump());
   const char* separator = "\n  ";
@@ -157,7 +157,7 @@ Result<> save_tuning(const std::string& path, const TuningFile& file) {
   UniqueFd fd{::mkostemp(beside.data(), O_CLOEXEC)};
   if (!fd) return within(beside, fail_errno("create").value());
   auto written = write_all(fd.get(), print_tuning(file));
-  // Renamed before its bytes are on the disk, it could be an empty file after a power cut.
+  // Without this fsync the renamed file could be empty after a power failure.
   if (written && ::fsync(fd.get()) != 0) written = fail_errno("fsync");
   if (written && ::fchmod(fd.get(), 0644) != 0) written = fail_errno("fchmod");
   if (written && ::rename(beside.c_str(), path.c_str()) != 0) written = fail_errno("rename");

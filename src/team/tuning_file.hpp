@@ -1,7 +1,7 @@
 #pragma once
-// What `sumac tune` measured, as a file: JSON of one machine, with a checksum over its content. A file of another
-// machine, half-written or edited by hand is not used: load() says so in one line and the built-in choice stands. It is
-// written whole: beside its place, then renamed.
+// The results of `sumac tune` as a file: JSON for one machine, with a checksum over its content. A file of another
+// machine, one that is half-written or one edited by hand is not used: load_tuning() reports that in one line and the
+// built-in choice remains. The file is replaced as a whole: written to a temporary file beside it, then renamed.
 //
 //   {"sumac_tuning": 1,
 //    "content": {"machine": "AuthenticAMD ...", "choices": [
@@ -16,7 +16,7 @@
 
 namespace sumac::team {
 
-/// For teams of `ranks` and more on a host (until a larger number has choices of its own), from `from_bytes` on.
+/// Applies to teams of `ranks` and more on a host (until a larger number has choices of its own), from `from_bytes` on.
 struct TunedChoice {
   std::string collective;
   std::uint32_t ranks = 0;
@@ -28,35 +28,36 @@ struct TunedChoice {
 };
 
 struct TuningFile {
-  std::string machine;  ///< machine::fingerprint().
+  std::string machine;  ///< The result of machine::fingerprint().
   std::vector<TunedChoice> choices;
 
   bool operator==(const TuningFile&) const = default;
 };
 
 std::string print_tuning(const TuningFile& file);
-/// Of "content" as nlohmann::json writes it without spaces; in the file with 16 hexadecimal digits.
+/// The checksum of "content" as nlohmann::json writes it without spaces; the file has it as 16 hexadecimal digits.
 std::uint64_t tuning_checksum(std::string_view text);
-/// Errors name what is wrong, not where: load_tuning() puts the path in front. Names of collectives and algorithms are
-/// not looked at here.
+/// Errors describe the fault but not the file: load_tuning() adds the path. The names of collectives and algorithms are
+/// not checked here.
 Result<TuningFile> parse_tuning(std::string_view text);
 
-/// Errc::not_found: there is no such file. Errc::refused: it is another machine's. Errc::invalid: half-written or
-/// edited.
+/// Errc::not_found: there is no such file. Errc::refused: it belongs to another machine. Errc::invalid: it is
+/// half-written or was edited.
 Result<TuningFile> load_tuning(const std::string& path, std::string_view machine);
 
-/// Makes the folders that are missing; a reader sees the old file or the new one, never a part.
+/// Creates missing directories; a reader sees the old file or the new one, never a part.
 Result<> save_tuning(const std::string& path, const TuningFile& file);
 
-/// SUMAC_TUNING_FILE as given, "" for "none"; not given: where a user's configuration lies ("" if there is no home).
+/// Returns SUMAC_TUNING_FILE as given, "" for "none"; if not given, the path in the user's configuration directory (""
+/// if there is no home directory).
 std::string tuning_path(std::string_view variable);
 
-/// The choices that hold for a team of so many ranks on a host: those of the largest number that is not above `ranks`,
-/// by collective; in the order of from_bytes.
+/// Returns the choices for a team of so many ranks on a host: those of the largest number that is not above `ranks`,
+/// for this collective, in the order of from_bytes.
 std::vector<TunedChoice> choices_for(const TuningFile& file, std::string_view collective, std::uint32_t ranks,
                                      bool oversubscribed);
 
-/// A number for "the same choices": 0 for none. Ranks of several hosts compare theirs.
+/// A digest of the choices, 0 if there are none. Ranks of several hosts compare theirs.
 std::uint64_t digest(const TuningFile& file);
 
 }  // namespace sumac::team

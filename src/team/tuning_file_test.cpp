@@ -35,7 +35,7 @@ TEST(TuningFile, ComesBackAsItWasWritten) {
   ASSERT_TRUE(back) << back.error().context;
   EXPECT_EQ(*back, kFile);
   EXPECT_NE(digest(*back), 0u);
-  // Nothing lies beside it, and a second one takes its place whole.
+  // No other file lies beside it, and a second one replaces it as a whole.
   ASSERT_TRUE(save_tuning(path, TuningFile{"a machine", {}}));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path + "/new/folders"), {}), 1);
   EXPECT_EQ(digest(load_tuning(path, "a machine").value()), 0u);
@@ -43,7 +43,7 @@ TEST(TuningFile, ComesBackAsItWasWritten) {
 
 TEST(TuningFile, EveryHalfOfItIsRefused) {
   const std::string whole = print_tuning(kFile);
-  for (std::size_t length = 0; length + 1 < whole.size(); ++length) {  // the last byte is the line's end
+  for (std::size_t length = 0; length + 1 < whole.size(); ++length) {  // The last byte is the line's end.
     const auto part = parse_tuning(whole.substr(0, length));
     if (!part) continue;
     ASSERT_EQ(whole.substr(length), "\n");

@@ -1,5 +1,5 @@
-// Any bytes as a tuning file, and any JSON as the content of one whose checksum is right: what is believed comes back as it was when
-// it is written again.
+// Reads any bytes as a tuning file, and any JSON as the content of a file whose checksum is right: accepted content
+// must survive being written and read again.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ void read(std::string_view text) {
       must(found.ranks <= choice.ranks, "choices of fewer ranks, or of so many");
 }
 
-/// No fuzzer finds a checksum.
+/// Adds the right checksum, which no fuzzer would find.
 std::string with_checksum(const nlohmann::json& content) {
   const auto text = content.dump();
   return fmt::format(R"({{"sumac_tuning": 1, "content": {}, "checksum": "{:016x}"}})", text,

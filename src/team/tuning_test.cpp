@@ -1,5 +1,5 @@
-// What `sumac tune` has measured, as teams apply it: the choice itself, what explain says of it, and files that cannot be applied.
-// What stands in a file and which one is refused is tuning_file_test.cpp's.
+// The results of `sumac tune` as teams apply them: the choice itself, explain's text about it, and files that cannot be
+// applied. tuning_file_test.cpp tests the content of a file and which files are refused.
 #include "team/tuning.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using shm::Exercise;
 
-/// As after `sumac tune`, whatever the number of processors.
+/// Options as after `sumac tune`, for any number of processors.
 OptionsHandle options_with_file(std::uint32_t ranks, std::vector<std::pair<std::uint64_t, std::string>> from) {
   OptionsHandle options = options_with({});
   options.tuning_path = "/etc/tuning.json";
@@ -47,7 +47,7 @@ TEST(Tuning, AFileOfMeasuredChoicesIsApplied) {
         if (allreduce_by(flat, 1 << 20) != "flat" || allreduce_by(flat, 8) != "flat") return explained(flat);
         if (explained(flat).find("  choices measured on this machine: /etc/tuning.json\n") == std::string::npos)
           return explained(flat);
-        // Of the nearest smaller team, and from the byte on that the file says.
+        // The choices are those of the nearest smaller team, from the byte on that the file names.
         for (const auto& [bytes, name] :
              {std::pair{4999, "flat"}, {5000, "stream"}, {69999, "stream"}, {70000, "flat"}})
           if (allreduce_by(steps, static_cast<std::size_t>(bytes)) != name) return explained(steps);
