@@ -1,4 +1,4 @@
-/* The layout as a C compiler sees it: a wrong row does not compile. */
+/* Checks the layout with a C compiler: a wrong row does not compile. */
 #include <sharp/api/sharp.h>
 #include <sharp/api/sumac_ext.h>
 
@@ -11,7 +11,7 @@
 #define ROW_VALUE(name, number) _Static_assert((long)(name) == (number), #name);
 #include "layout_rows.h"
 
-/* How many rows there are, for the C++ side to compare. */
+/* Returns the number of rows, which the C++ side compares with its own. */
 int sumac_layout_c_rows(void);
 int sumac_layout_c_rows(void) {
 #undef ROW_SIZE

@@ -1,6 +1,7 @@
 /* Every offset, size and value of the 3.6 interface on LP64 (the list is public; the numbers are what compiled
  * programs rely on).
- * Included by layout_c.c and layout_test.cpp, which say what ROW_* do. No include guard: a list, not a header. */
+ * layout_c.c and layout_test.cpp include it after they have defined ROW_*. It has no include guard, because it is a list
+ * and not a header. */
 ROW_SIZE(sharp_coll_config, 32)
 ROW_OFFSET(sharp_coll_config, ib_dev_list, 0)
 ROW_OFFSET(sharp_coll_config, user_progress_num_polls, 8)

@@ -1,4 +1,4 @@
-// The same rows in C++, and what a static assertion can't say: strings, and that enums are int-sized.
+// The same rows in C++, and facts that a static assertion cannot check: strings, and that enums are as wide as int.
 #include <gtest/gtest.h>
 #include <sharp/api/sharp.h>
 #include <sharp/api/sumac_ext.h>

@@ -1,5 +1,6 @@
-/* The way between hosts: the aggregation tree (src/client) for operations that it can and may do, MPI's own nonblocking collectives among
- * the leaders for the rest. All ranks agreed on the limits when this was opened, so each collective goes the same way at every rank. */
+/* Operations between hosts: the aggregation tree (src/client) for operations that it can and may do, MPI's own
+ * nonblocking collectives among the leaders for the rest. All ranks agreed on the limits when this was opened, so
+ * each collective takes the same path at every rank. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,31 +15,32 @@
 struct across {
   hcoll_module_t* module;
   ompi_communicator_t* leaders_comm; /* at leaders, where not every rank is one */
-  struct sharp_coll_comm* group;     /* at leaders, if there is one */
-  sumac_tree_t* tree;                /* every leader is in the group */
-  const char* no_tree;               /* why there is none */
+  struct sharp_coll_comm* group;     /* at leaders, if there is a group */
+  sumac_tree_t* tree;                /* NULL unless every leader is in the group */
+  const char* no_tree;               /* the reason if there is no tree */
   bool all_lead;                     /* then MPI's own collectives are better than ours around them */
   char error[512];
 };
 
 struct across_request {
   ompi_request_t* next;
-  ompi_datatype_t* units[2]; /* made for this one, or NULL */
-  int count;                 /* messages from rank to rank: these in the place of `next` */
+  ompi_datatype_t* units[2]; /* made for this request, or NULL */
+  int count;                 /* the number of messages from rank to rank; if not 0 they are used instead of `next` */
   ompi_request_t* messages[];
 };
 
-/* Blocks that go from rank to rank use the communicator of the program. Open MPI keeps this range of tags for components of our name. */
+/* Blocks that go from rank to rank use the program's communicator. Open MPI reserves this range of tags for
+ * components of our name. */
 #define TAG_DIRECT MCA_COLL_BASE_TAG_HCOLL_BASE
 
-/* Counts of MPI are ints. */
+/* Only sizes that an int can count, because MPI's counts are ints. */
 static int takes(void* context, int coll, size_t bytes, const sumac_fold_t* fold) {
   const struct across* across = context;
   (void)coll, (void)fold;
   return !across->all_lead && bytes <= INT_MAX;
 }
 
-/* The type of one unit of the v-forms. */
+/* Returns the type of one unit of the v-forms. */
 static ompi_datatype_t* unit_type(struct across_request* request, int which, size_t unit) {
   switch (unit) {
     case 1: return &ompi_mpi_byte.dt;
@@ -56,10 +58,11 @@ static ompi_datatype_t* unit_type(struct across_request* request, int which, siz
   return made;
 }
 
-/* Leaders pass the same arguments to Open MPI, whatever only one of them knows. MPI takes MPI_IN_PLACE from all ranks of an allreduce or from
- * none, and Open MPI's choice of an algorithm depends on it: a leader with ranks behind it has its island's sum in the result already, so
- * one that is alone on its host moves its own there first. A reduce's root alone may say MPI_IN_PLACE. Blocks are counted in bytes: ranks
- * may have types of their own for the same data. */
+/* Every leader must pass the same arguments to Open MPI, even where only one of them knows a fact. MPI takes
+ * MPI_IN_PLACE from all ranks of an allreduce or from none, and Open MPI's choice of an algorithm depends on it. A
+ * leader with other ranks on its island has the island's sum in the result already, so a leader that is alone on its
+ * host first copies its own vector there. In a reduce only the root may pass MPI_IN_PLACE. Blocks are counted in
+ * bytes, because ranks may use different types for the same data. */
 static int start_next(struct across* across, const sumac_call_t* call, struct across_request* request) {
   ompi_communicator_t* comm = across->leaders_comm;
   mca_coll_base_comm_coll_t* coll = comm->c_coll;
@@ -120,7 +123,7 @@ static int start(void* context, const sumac_call_t* call, void** request_p) {
   return 0;
 }
 
-/* All messages at once, each rank beginning with another peer. */
+/* Starts all messages at once; each rank begins with another peer. */
 static int start_messages(struct across* across, const sumac_call_t* call, struct across_request* request) {
   hcoll_module_t* module = across->module;
   const sumac_blocks_t *from = &call->in_blocks, *to = &call->out_blocks;
@@ -169,7 +172,7 @@ static int start_direct(void* context, const sumac_call_t* call, void** request_
   int rc = start_messages(across, call, request);
   if (OMPI_SUCCESS != rc) {
     snprintf(across->error, sizeof(across->error), "Open MPI's messages from rank to rank refused: error %d", rc);
-    /* What has been started still uses the request: it is never freed, and the team has ended. */
+    /* The messages already started still use the request, so it is never freed; the team has ended. */
     return SUMAC_TEAM_BROKEN;
   }
   *request_p = request;
@@ -219,16 +222,18 @@ static void close_across(void* context) {
   free(across);
 }
 
-/* A communicator that is ours alone lives until its owner's team goes. MPI_Finalize frees what is left in the order of context ids, in which
- * this one may come first: it was made later, but takes any hole below. So we hold it ourselves, marked as Open MPI marks the communicators
- * that others of its own depend on; ompi_comm_free() gives up both references. */
+/* Our own communicator lives until its owner's team goes. MPI_Finalize frees the remaining communicators in the
+ * order of context ids, and this one may come first: it was made later, but takes any free lower id. So we hold a
+ * reference ourselves, marked as Open MPI marks the communicators that others of its own depend on; ompi_comm_free()
+ * releases both references. */
 static void keep_for_us(ompi_communicator_t* comm) {
   OMPI_COMM_SET_EXTRA_RETAIN(comm);
   OBJ_RETAIN(comm);
   hcoll_leave_alone(comm);
 }
 
-/* A program may have thousands of communicators, and the tree a group for the first ones: said of the first without, counted in the last line. */
+/* A program may have thousands of communicators, and the tree only has groups for the first ones. So this is printed
+ * for the first one without a group, and the last line of the job has their number. */
 static void say_no_group(hcoll_module_t* module, int status) {
   char line[160];
   snprintf(line, sizeof(line), "SHArP: sharp group create failed:%s(%d)", sharp_coll_strerror(status), status);
@@ -257,7 +262,7 @@ static int group_of_leaders(struct across* across) {
   return status < 0 ? status : 0;
 }
 
-/* SUMAC_EXPLAIN=1: what decides up to which size the tree is used. */
+/* With SUMAC_EXPLAIN=1: prints the numbers that limit the size of an operation on the tree. */
 static void say_what_pays(const struct across* across, const int64_t* limits) {
   const hcoll_module_t* module = across->module;
   if (0 != module->rank || NULL == across->group || !sumac_team_options_explain(mca_coll_hcoll_component.options)) {
@@ -280,10 +285,10 @@ static void say_what_pays(const struct across* across, const int64_t* limits) {
   HCOLL_SAY("SHArP: communicator %s: for the tree: %s (allreduce: %s)", module->comm->c_name, kinds, text);
 }
 
-/* The leaders join the tree's group; everybody must know whether they could, and the limits that hold. */
+/* The leaders join the tree's group; every rank must know whether they could, and the limits. */
 static int open_tree(struct across* across, bool leads) {
   hcoll_module_t* module = across->module;
-  /* Status and limits travel together: the least of each holds for all. */
+  /* Status and limits travel together; the minimum of each holds for all ranks. */
   enum { AGREED = 1 + SUMAC_COLLS };
   int64_t mine[AGREED] = {0}, agreed[AGREED];
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
@@ -317,7 +322,7 @@ static int open_tree(struct across* across, bool leads) {
   return OMPI_SUCCESS;
 }
 
-/* NULL: it is to be tried. */
+/* Returns NULL if the tree is to be tried. */
 static const char* why_no_tree(const hcoll_module_t* module) {
   if (!hcoll_tree_wanted()) {
     return "HCOLL_ENABLE_SHARP=0";

@@ -1,7 +1,8 @@
-/* A communicator's first blocking collective makes its team. Not comm_query: MPI_Comm_idup asks for modules from inside
- * progress, where nothing may block. Nor a nonblocking collective, which must not wait for other ranks: those that come
- * before the first blocking one are the next module's, at every rank alike, as all ranks call the same collectives in the
- * same order. Only MPI_COMM_WORLD of a single host has its team from MPI_Init on. */
+/* A communicator's first blocking collective makes its team. comm_query cannot, because MPI_Comm_idup asks for
+ * modules from inside progress, where nothing may block. A nonblocking collective cannot either, because it must not
+ * wait for other ranks: the next module does those that come before the first blocking one, at every rank, since all
+ * ranks call the same collectives in the same order. Only MPI_COMM_WORLD of a single host has its team from MPI_Init
+ * on. */
 #include "hcoll.h"
 
 #include <pthread.h>
@@ -15,7 +16,7 @@
 
 bool hcoll_threads;
 
-/* The functions of `oob`, by the modules that were there before. */
+/* The functions of `oob`; they call the modules that were selected before us. */
 static int oob_allgather(void* context, const void* in, void* out, size_t bytes) {
   hcoll_module_t* module = context;
   int rc = module->next.allgather(in, (int)bytes, &ompi_mpi_byte.dt, out, (int)bytes, &ompi_mpi_byte.dt, module->comm,
@@ -34,8 +35,8 @@ static int oob_barrier(void* context) {
   return OMPI_SUCCESS == module->next.barrier(module->comm, module->next.barrier_module) ? 0 : -1;
 }
 
-/* Thousands of communicators may have one thing to say: it is said once, by rank 0 of the first one; the other ranks, which may be rank 0 of the
- * next, remember it as well. */
+/* Thousands of communicators may have the same message. Only rank 0 of the first one prints it; the other ranks,
+ * which may be rank 0 of the next communicator, remember it as well. */
 void hcoll_say_once(const char* line, bool by_us) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static char said[8][512];
@@ -69,7 +70,7 @@ void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
   }
 }
 
-/* SUMAC_EXPLAIN=1 */
+/* Prints the team's explanation for SUMAC_EXPLAIN=1. */
 static void explain(const hcoll_module_t* module) {
   size_t bytes = sumac_team_explain(module->ordinary.team, NULL, 0);
   char* text = malloc(bytes);
@@ -80,7 +81,8 @@ static void explain(const hcoll_module_t* module) {
   }
 }
 
-/* With HCOLL_SHARP_NP=1 the tree serves communicators of one host too. It works between hosts, so there each rank stands for one. */
+/* With HCOLL_SHARP_NP=1 the tree serves communicators of one host too. The tree works between hosts, so there each
+ * rank counts as a host. */
 static void let_ranks_be_hosts(hcoll_module_t* module, sumac_place_t* places) {
   for (int rank = 0; rank < module->size; ++rank) {
     places[rank].host = rank;
@@ -97,7 +99,7 @@ static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_
   if (tree_on_one_host) {
     let_ranks_be_hosts(module, places);
   }
-  lane->by_thread = true; /* unless a way across is opened */
+  lane->by_thread = true; /* unless hcoll_across_open() is called */
   sumac_team_spec_t spec;
   memset(&spec, 0, sizeof(spec));
   spec.struct_bytes = sizeof(spec);

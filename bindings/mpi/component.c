@@ -1,4 +1,4 @@
-/* What Open MPI sees when it opens the component. */
+/* The component's entry points for Open MPI. */
 #include "hcoll.h"
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ void hcoll_say(const char* file, int line, const char* function, const char* for
   va_end(args);
   const char* base = strrchr(file, '/');
   const char* host = ompi_process_info.nodename ? ompi_process_info.nodename : "?";
-  /* One call, so that lines of several ranks never mix. */
+  /* One call, so that the lines of several ranks never mix. */
   fprintf(stderr, "[%s:%d:%u][%s:%d:%s] %s\n", host, (int)getpid(), (unsigned)ORTE_PROC_MY_NAME->vpid,
           base ? base + 1 : file, line, function, text);
 }
@@ -42,7 +42,7 @@ static int hcoll_register(void) {
 
 static void say_warning(const char* sentence) { HCOLL_SAY("warning: %s", sentence); }
 
-/* Rank 0 speaks for all. */
+/* Only rank 0 prints warnings, for all ranks. */
 static void check_environment(void) {
   if (0 == ORTE_PROC_MY_NAME->vpid) {
     hcoll_settings_check(say_warning, sumac_team_variable);
@@ -50,8 +50,8 @@ static void check_environment(void) {
   }
 }
 
-/* All ranks of a host mostly have one environment, and one of them tells what is wrong with it. The parts of `mpirun -n 2 a : -n 2 b`
- * may have one each: then everybody speaks for itself. */
+/* All ranks of a host mostly have the same environment, so one of them reports what is wrong with it. The parts of
+ * `mpirun -n 2 a : -n 2 b` may have different ones: then every rank reports. */
 bool hcoll_speaks_for_host(void) {
   const char* programs = getenv("OMPI_NUM_APP_CTX");
   return 0 == ompi_process_info.my_local_rank || (NULL != programs && 0 != strcmp(programs, "1"));
@@ -78,7 +78,7 @@ static int read_team_options(void) {
 
 static int hcoll_open(void) {
   if (!hcoll_on()) {
-    return OMPI_SUCCESS; /* as if we were not here: nothing is read, published or said */
+    return OMPI_SUCCESS; /* as if the component were absent: it reads, publishes and prints nothing */
   }
   const char* wrong = hcoll_settings_read(&mca_coll_hcoll_component.settings);
   if (NULL != wrong) {

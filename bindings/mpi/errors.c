@@ -1,5 +1,5 @@
-/* Failures become MPI's error codes: each reason is a code of its own in class MPI_ERR_OTHER, whose words MPI_Error_string gives to the
- * program and MPI_ERRORS_ARE_FATAL prints. */
+/* Failures become MPI's error codes: each reason gets a code of its own in class MPI_ERR_OTHER. MPI_Error_string
+ * returns the reason to the program, and MPI_ERRORS_ARE_FATAL prints it. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "job.h"
 #include "ompi/errhandler/errcode.h"
 
-/* A reason mostly holds for many communicators, so it is looked up first. Codes live until MPI_Finalize: a program that goes on failing for
- * ever new reasons gets MPI_ERR_OTHER in the end. */
+/* One reason mostly holds for many communicators, so it is looked up first. Codes live until MPI_Finalize: a program
+ * that goes on failing for ever new reasons finally gets MPI_ERR_OTHER. */
 #define REASONS_MAX 32
 
 int hcoll_error_code(const char* words) {
@@ -51,7 +51,7 @@ int hcoll_failed(hcoll_lane_t* lane, enum sumac_coll coll, int status) {
   }
   if (!module->broken) {
     module->broken = true;
-    /* The team ended for all: one rank tells people, and not the one that is dead. */
+    /* The team ended for all, so one rank tells the user: not the dead one. */
     int speaker = NULL != strstr(why, "rank 0 ") ? 1 : 0;
     if (speaker == module->rank) {
       HCOLL_SAY("%s%s failed: %s (communicator %s)", hcoll_job_stands() ? "SHArP: " : "", sumac_coll_name(coll), why,

@@ -1,6 +1,6 @@
-/* What a reduction does with two elements: every predefined pair of MPI type and operation, looked up once and kept in a table.
- * Where src/reduce has a kernel for the pair it is that, else (long double, complex product, Fortran's LOGICAL, ...) Open MPI's own
- * function of three buffers. */
+/* The table of folds: every predefined pair of MPI type and operation, looked up once. If src/reduce has a kernel
+ * for the pair it is used, else (long double, complex product, Fortran's LOGICAL, ...) Open MPI's own function of
+ * three buffers. */
 #include "hcoll.h"
 
 #include <limits.h>
@@ -24,7 +24,7 @@ static const int sharp_ops[OMPI_OP_NUM_OF_TYPES] = {
     [OMPI_OP_BXOR] = SHARP_OP_BXOR, [OMPI_OP_MAXLOC] = SHARP_OP_MAXLOC, [OMPI_OP_MINLOC] = SHARP_OP_MINLOC,
 };
 
-/* An integer of `bytes` bytes; -1: there is none. */
+/* Returns the integer type of `bytes` bytes; -1 if there is none. */
 static int integer_of(size_t bytes, bool is_signed) {
   switch (bytes) {
     case 1: return is_signed ? SHARP_DTYPE_INT8 : SHARP_DTYPE_UINT8;
@@ -45,7 +45,7 @@ static int float_of(size_t bytes) {
 
 enum form { INTEGER, UNSIGNED_INTEGER, REAL, COMPLEX, PAIR, OTHER };
 
-/* Fortran's types differ from C's by name only: their width, asked of the type, says which C type they are. */
+/* Fortran's types differ from C's by name only: their width, which Open MPI knows, tells which C type they are. */
 static enum form form_of(int id) {
   switch (id) {
     case OMPI_DATATYPE_MPI_INT8_T:
@@ -74,7 +74,8 @@ static enum form form_of(int id) {
     case OMPI_DATATYPE_MPI_C_COMPLEX:
     case OMPI_DATATYPE_MPI_C_FLOAT_COMPLEX:
     case OMPI_DATATYPE_MPI_C_DOUBLE_COMPLEX: return COMPLEX;
-    /* Value and int, both in slots as wide as the value: SHARP's pair without a tag type. MPI_SHORT_INT is not one. */
+    /* Value and int, both in slots as wide as the value: SHARP's pair without a tag type. MPI_SHORT_INT is no such
+     * pair. */
     case OMPI_DATATYPE_MPI_2INT:
     case OMPI_DATATYPE_MPI_FLOAT_INT:
     case OMPI_DATATYPE_MPI_DOUBLE_INT:
@@ -93,7 +94,7 @@ static int pair_of(int id) {
   }
 }
 
-/* The kernel of src/reduce for a pair; -1: it has none. */
+/* Returns the type by which src/reduce has a kernel for a pair; -1 if it has none. */
 static int kernel_dtype(int id, int op, size_t size) {
   bool locates = OMPI_OP_MAXLOC == op || OMPI_OP_MINLOC == op;
   bool arithmetic = OMPI_OP_MAX == op || OMPI_OP_MIN == op || OMPI_OP_SUM == op || OMPI_OP_PROD == op;
@@ -101,14 +102,15 @@ static int kernel_dtype(int id, int op, size_t size) {
     case INTEGER: return locates ? -1 : integer_of(size, true);
     case UNSIGNED_INTEGER: return locates ? -1 : integer_of(size, false);
     case REAL: return arithmetic ? float_of(size) : -1;
-    case COMPLEX: return OMPI_OP_SUM == op ? float_of(size / 2) : -1; /* a sum is the sum of both parts */
+    case COMPLEX: return OMPI_OP_SUM == op ? float_of(size / 2) : -1; /* the sum of each of the two parts */
     case PAIR: return locates ? pair_of(id) : -1;
     case OTHER: return -1;
   }
   return -1;
 }
 
-/* out = a op b, as Open MPI's collectives do it. The order of the operands is kept, so that every rank gets the same bits. */
+/* Computes out = a op b as Open MPI's collectives do. The order of the operands is kept, so that every rank gets the
+ * same bits. */
 static void fold_by_mpi(const sumac_fold_t* fold, void* out, const void* a, const void* b, size_t count) {
   const struct hcoll_fold* pair = fold->context;
   while (count > 0) {
@@ -125,11 +127,11 @@ static void fill_one(ompi_datatype_t* type, int op, size_t size, size_t extent) 
   struct hcoll_fold* pair = &hcoll_folds[type->id][op];
   int in_table = ompi_op_ddt_map[type->id];
   if (in_table < 0 || NULL == ops[op]->op.o_func.intrinsic.fns[in_table]) {
-    return; /* MPI does not have it */
+    return; /* MPI does not have this pair */
   }
   pair->type = type;
   pair->op = &ops[op]->op;
-  pair->mpi_bytes = (uint32_t)extent; /* with the padding behind a tag narrower than its slot */
+  pair->mpi_bytes = (uint32_t)extent; /* includes the padding after a tag narrower than its slot */
   int dtype = kernel_dtype(type->id, op, size);
   if (dtype >= 0 && SUMAC_TEAM_OK == sumac_fold_standard(&pair->fold, dtype, sharp_ops[op], SHARP_DTYPE_NULL)) {
     if (COMPLEX == form_of(type->id)) {

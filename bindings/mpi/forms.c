@@ -28,7 +28,7 @@ static void trim_scratch(hcoll_module_t* module) {
   }
 }
 
-/* A reduction with a user's operation or a derived type. */
+/* For a reduction with a user's operation or a derived type. */
 static int leave_to_next(hcoll_module_t* module, const struct hcoll_plan* plan) {
   hcoll_count_passed(module, plan->call.coll, HCOLL_WHY_FUNCTION);
   return HCOLL_TO_NEXT;

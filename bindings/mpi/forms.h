@@ -1,10 +1,12 @@
-/* The three forms of every collective. A function of MPI's asks first whether the team may have the call, then gives it the plan:
+/* The three forms of every collective. Each of MPI's functions first asks whether the team may have the call, then
+ * passes the plan:
  *
  *   blocking      hcoll_attached(), hcoll_run()
  *   nonblocking   hcoll_may_post(), hcoll_post()
  *   persistent    hcoll_attached(), hcoll_make()
  *
- * Each of them returns HCOLL_TO_TEAM (go on), HCOLL_TO_NEXT (call the next module) or the code that MPI is to return. */
+ * Each of them returns HCOLL_TO_TEAM (go on), HCOLL_TO_NEXT (call the next module) or the code that MPI is to
+ * return. */
 #ifndef SUMAC_MPI_FORMS_H
 #define SUMAC_MPI_FORMS_H
 
@@ -12,7 +14,7 @@
 
 #include "plan.h"
 
-/* No code of MPI has one of these values. */
+/* MPI has no code with one of these values. */
 enum { HCOLL_TO_NEXT = INT_MIN, HCOLL_TO_TEAM };
 
 /** Makes the team if this is the communicator's first collective. */
@@ -28,7 +30,7 @@ static inline int hcoll_attached(hcoll_module_t* module, enum sumac_coll coll) {
   return HCOLL_TO_NEXT;
 }
 
-/** Never makes a team: the first collective waits for all ranks, which a nonblocking one must not. */
+/** Never makes a team: the first collective waits for all ranks, and a nonblocking one must not wait. */
 static inline int hcoll_may_post(hcoll_module_t* module, enum sumac_coll coll) {
   if (OPAL_LIKELY(HCOLL_TEAM == module->state)) {
     return HCOLL_TO_TEAM;
@@ -37,7 +39,7 @@ static inline int hcoll_may_post(hcoll_module_t* module, enum sumac_coll coll) {
   return HCOLL_TO_NEXT;
 }
 
-/** A call without a plan: nothing of it can be packed. */
+/** Runs a call without a plan, for which nothing can be packed. */
 static inline int hcoll_run_call(hcoll_module_t* module, const sumac_call_t* call) {
   int status = sumac_team_run(module->ordinary.team, call);
   if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
@@ -46,7 +48,7 @@ static inline int hcoll_run_call(hcoll_module_t* module, const sumac_call_t* cal
   return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : hcoll_failed(&module->ordinary, call->coll, status);
 }
 
-/** The rest of hcoll_run(): a side is packed, or there is nothing to run. */
+/** Completes hcoll_run() if a side is packed or there is nothing to run. */
 int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan);
 
 static inline int hcoll_run(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan) {
@@ -56,11 +58,12 @@ static inline int hcoll_run(hcoll_module_t* module, enum hcoll_planned planned, 
   return hcoll_run_call(module, &plan->call);
 }
 
-/** Posted to the team, and moved by MPI's progress or the progress thread. `*request_p` is set on MPI_SUCCESS. */
+/** Posts to the team; MPI's progress or the progress thread moves the operation. `*request_p` is set on MPI_SUCCESS. */
 int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
                ompi_request_t** request_p);
 
-/** An operation that MPI_Start starts again and again, in a lane of its own (lanes.c). `*request_p` is set on MPI_SUCCESS. */
+/** Makes an operation that MPI_Start starts again and again, in a lane of its own (lanes.c). `*request_p` is set on
+ *  MPI_SUCCESS. */
 int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
                ompi_request_t** request_p);
 

@@ -1,5 +1,6 @@
-/* The tree's job: one sharp_coll context per process, from MPI_COMM_WORLD's module to the component's close. Only where the tree is wanted
- * and MPI_COMM_WORLD spans enough hosts: a part of it cannot span more. */
+/* The tree's job: one sharp_coll context per process, from MPI_COMM_WORLD's module to the component's close. It
+ * exists only if the user wants the tree and MPI_COMM_WORLD spans enough hosts, because no other communicator can
+ * span more. */
 #include "job.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include "opal/runtime/opal_progress.h"
 #include "tree.h"
 
-/* Between MPI_Finalize's beginning and end a member may be late, but not for long: it has nothing left to compute. */
+/* In MPI_Finalize a member may be late, but not for long, because it has nothing left to compute. */
 #define LEAVE_WAIT_MS 30000
 #define ABORT_WAIT_MS 10000
 
@@ -32,9 +33,9 @@ struct leaving {
 
 static struct {
   struct sharp_coll_context* context;
-  struct hcoll_group_oob oob; /* libsharp_coll may call by it until the job has ended */
+  struct hcoll_group_oob oob; /* libsharp_coll may call through it until the job has ended */
   uint64_t id;
-  bool closing; /* MPI is being taken down: no call into it any more */
+  bool closing; /* MPI is being shut down, so it must not be called any more */
   struct leaving* leaving;
   bool progress_registered;
 } job;
@@ -42,8 +43,9 @@ static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool hcoll_job_stands(void) { return NULL != job.context; }
 
-/* Rank 0 says why and ends the job. The others, ended with it, are silent: they would say the same again, or end it before rank 0 has
- * said anything. Only where rank 0 does not come here, having no component, do they go on. */
+/* Rank 0 prints the reason and ends the job. The others wait to be ended with it and print nothing: they would
+ * repeat the reason, or end the job before rank 0 has printed it. They go on only where rank 0 does not come here
+ * because it lacks the component. */
 void hcoll_abort(ompi_communicator_t* comm) {
   if (0 != ompi_comm_rank(comm)) {
     (void)poll(NULL, 0, ABORT_WAIT_MS);
@@ -53,13 +55,13 @@ void hcoll_abort(ompi_communicator_t* comm) {
   exit(1);
 }
 
-/* libsharp_coll calls this while it waits: messages of MPI move on, whatever the collective waits for. */
+/* libsharp_coll calls this while it waits, so that messages of MPI advance whatever the collective waits for. */
 static int drive_mpi(void) {
   hcoll_drive_mpi(NULL);
   return 0;
 }
 
-/* The job ends when MPI is being taken down: who would still like to exchange something then is told that it can't. */
+/* The job ends while MPI is being shut down: an exchange that is asked for then returns an error. */
 static int oob_bcast(void* context, void* buffer, int bytes, int root) {
   struct hcoll_group_oob* oob = context;
   if (job.closing) {
@@ -90,14 +92,15 @@ static const struct sharp_coll_out_of_band_colls oob_colls = {
     .gather = oob_gather,
 };
 
-/* MPI_Finalize deletes MPI_COMM_SELF's attributes before anything else: the last moment at which all of MPI works. */
+/* MPI_Finalize deletes MPI_COMM_SELF's attributes before anything else: this is the last moment at which all of MPI
+ * works. */
 static int at_finalize(MPI_Comm comm, int key, void* value, void* extra) {
   (void)comm, (void)key, (void)extra;
   hcoll_tally_print(value, job.id);
   return MPI_SUCCESS;
 }
 
-/* A duplicate of MPI_COMM_SELF is none of our business. */
+/* A duplicate of MPI_COMM_SELF does not get the attribute. */
 static int not_copied(ompi_communicator_t* comm, int key, void* extra, void* in, void* out, int* flag,
                       ompi_communicator_t* made) {
   (void)comm, (void)key, (void)extra, (void)in, (void)out, (void)made;
@@ -115,12 +118,12 @@ static int watch_finalize(hcoll_module_t* world) {
   }
   ompi_communicator_t* self = &ompi_mpi_comm_self.comm;
   rc = ompi_attr_set_c(COMM_ATTR, self, &self->c_keyhash, key, world, false);
-  /* The attribute holds the key for as long as it stands. */
+  /* The attribute itself keeps the key alive. */
   int freed = ompi_attr_free_keyval(COMM_ATTR, &key, false);
   return OMPI_SUCCESS != rc ? rc : freed;
 }
 
-/* Rank 0 draws the number: MPI's own job numbers repeat from one launcher to the next. */
+/* Rank 0 draws a random id, because MPI's own job numbers repeat from one launcher to the next. */
 static int agree_on_id(struct hcoll_group_oob* oob) {
   uint64_t id = 0;
   if (0 == ompi_comm_rank(oob->comm)) {
@@ -134,7 +137,8 @@ static int agree_on_id(struct hcoll_group_oob* oob) {
   return rc < 0 ? OMPI_ERROR : OMPI_SUCCESS;
 }
 
-/* Which of its host's members between hosts this process is or may be: the number of its socket, or of itself, on the host. */
+/* Returns this process's index among its host's leaders, if it is or may be one: the index of its socket, or of
+ * itself, on the host. */
 static int find_channel(const hcoll_module_t* world, int* channel) {
   *channel = 0;
   int leaders = sumac_team_options_leaders(mca_coll_hcoll_component.options);
@@ -239,7 +243,7 @@ void hcoll_group_limits(struct sharp_coll_comm* group, int64_t* limits) {
   }
 }
 
-/* Unlinks and frees what has left. Called with the lock held. */
+/* Unlinks and frees the groups that have left. Called with the lock held. */
 static int reap(void) {
   int done = 0;
   for (struct leaving** at = &job.leaving; NULL != *at;) {
@@ -259,7 +263,8 @@ static int reap(void) {
   return done;
 }
 
-/* In MPI's progress only while somebody is leaving: nothing is added to the loop of a program that frees no communicator. */
+/* Registered in MPI's progress only while a group is leaving, so that a program that frees no communicator has no
+ * cost. */
 static int progress_leaving(void) {
   if (0 != pthread_mutex_trylock(&leaving_lock)) {
     return 0;
@@ -282,7 +287,7 @@ void hcoll_group_leave(struct sharp_coll_comm* group) {
   one->group = group;
   int status = hcoll_tree_leave(group, &one->request);
   if (status < 0) {
-    one->request = NULL; /* nothing to wait for: the tree is gone, or the group never stood */
+    one->request = NULL; /* there is nothing to wait for: the tree is gone, or the group never existed */
   }
   pthread_mutex_lock(&leaving_lock);
   one->next = job.leaving;

@@ -1,18 +1,20 @@
-/* Persistent collectives are matched by the order in which they were made, and each rank starts them in an order of its own; between start
- * and end a rank may go through ordinary collectives that another rank does before it starts. A team has one order only, so each persistent
- * collective of a communicator has a team of its own for as long as it lives: a lane.
+/* Persistent collectives are matched by the order in which they were made, and each rank starts them in its own
+ * order; between start and end a rank may run ordinary collectives that another rank runs before its start. A team
+ * has only one order, so each persistent collective of a communicator has a team of its own as long as it lives: a
+ * lane.
  *
- * A lane is a segment of shared memory and nothing else. Over several hosts it would also need leaders with a communicator or a group of
- * the tree of their own, of which there are few: there persistent collectives are the next module's, which matches them rightly too.
+ * A lane is only a segment of shared memory. Over several hosts it would also need a communicator of leaders or a
+ * group of the tree of its own, and there are few of those: so there the next module does the persistent
+ * collectives, and matches them correctly too.
  *
- * Making a persistent collective may wait for the other ranks. So they agree on the lane: one that no rank uses any more, whose teams have
- * all done the same number of operations. */
+ * Making a persistent collective may wait for the other ranks. So they agree on a lane that no rank uses any more,
+ * whose teams have all done the same number of operations. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "hcoll.h"
 
-/* The lowest lane that no rank uses, or -1. */
+/* Returns the lowest lane that no rank uses, or -1. */
 static int agree(hcoll_module_t* module, int* rc_p) {
   uint32_t mine = ~atomic_load(&module->lanes_taken) & ((UINT32_C(1) << HCOLL_LANES_MAX) - 1), all = 0;
   const struct hcoll_fold* fold = hcoll_fold_of(&ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op);
@@ -29,7 +31,7 @@ static int agree(hcoll_module_t* module, int* rc_p) {
   return OMPI_SUCCESS == *rc_p && 0 != all ? __builtin_ctz(all) : -1;
 }
 
-/* All ranks come to the same end. */
+/* Succeeds at all ranks or fails at all. */
 static hcoll_lane_t* make(hcoll_module_t* module, int* rc_p) {
   hcoll_lane_t* lane = calloc(1, sizeof(*lane));
   if (NULL == lane) {
@@ -38,7 +40,7 @@ static hcoll_lane_t* make(hcoll_module_t* module, int* rc_p) {
   }
   lane->module = module;
   char why[1024] = "";
-  module->state = HCOLL_STARTING; /* what making it calls passes through */
+  module->state = HCOLL_STARTING; /* the collectives that it calls pass through */
   int status = hcoll_team_make(lane, why, sizeof(why));
   module->state = HCOLL_TEAM;
   if (SUMAC_TEAM_OK == status) {

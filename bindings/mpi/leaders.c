@@ -1,9 +1,10 @@
-/* The leaders' communicator: Open MPI's own pieces, but not its agreement on a context id.
+/* The leaders' communicator is made with Open MPI's own functions, but without its agreement on a context id.
  *
- * Open MPI 4.1 settles context ids one communicator after the other: MPI_Comm_split waits while an MPI_Comm_idup of a lower communicator is
- * under way. That is no harm in a program's call. But leaders are made in a communicator's first collective, which one rank may call behind
- * an MPI_Comm_idup that another rank comes to later: both would wait for ever. Here the leaders reserve ids as Open MPI does, in the same
- * table, and wait for nobody who has not come. */
+ * Open MPI 4.1 settles context ids one communicator after the other: MPI_Comm_split waits while an MPI_Comm_idup of
+ * a lower communicator is under way. In a program's own call that does no harm. But leaders are made in a
+ * communicator's first collective, which one rank may call after an MPI_Comm_idup that another rank calls later:
+ * both would wait for ever. Here the leaders reserve ids in the same table and in the same manner as Open MPI, and
+ * wait only for ranks that have arrived. */
 #include <stdio.h>
 
 #include "hcoll.h"
@@ -14,7 +15,7 @@ static int agree(hcoll_module_t* module, int mine, ompi_op_t* op, int* all) {
   return module->next.allreduce(&mine, all, 1, &ompi_mpi_int.dt, op, module->comm, module->next.allreduce_module);
 }
 
-/* As Open MPI has it: the table holds the parent until there is the new communicator. */
+/* As in Open MPI, the table holds the parent until the new communicator exists. */
 static bool reserve(const hcoll_module_t* module, int id) {
   return opal_pointer_array_test_and_set_item(&ompi_mpi_communicators, id, module->comm);
 }
@@ -27,7 +28,7 @@ static int reserve_from(const hcoll_module_t* module, int id) {
   return id;
 }
 
-/* The same id, free at all leaders and reserved by them. */
+/* Finds an id that is free at all leaders, and reserves it there. */
 static int agree_on_id(hcoll_module_t* module, bool leads, int* id_p) {
   const int end = (int)mca_pml.pml_max_contextid;
   for (int start = ompi_mpi_communicators.lowest_free;; start = *id_p + 1) {
@@ -52,7 +53,7 @@ static int agree_on_id(hcoll_module_t* module, bool leads, int* id_p) {
   }
 }
 
-/* Ready to receive. */
+/* Makes the communicator ready to receive. */
 static ompi_communicator_t* make(hcoll_module_t* module, const int* leaders, int count, int id) {
   ompi_communicator_t *parent = module->comm, *made = NULL;
   if (OMPI_SUCCESS !=
@@ -81,7 +82,7 @@ int hcoll_leaders_make(hcoll_module_t* module, const int* leaders, int count, bo
     return rc;
   }
   ompi_communicator_t* made = leads ? make(module, leaders, count, id) : NULL;
-  /* Nobody sends on it before all can receive. */
+  /* No leader sends on it before all can receive. */
   rc = agree(module, !leads || NULL != made, &ompi_mpi_op_min.op, &all_ready);
   if (OMPI_SUCCESS == rc && !all_ready) {
     rc = OMPI_ERR_OUT_OF_RESOURCE;

@@ -1,4 +1,4 @@
-/* Which communicators get a module, and what was there before it. */
+/* Decides which communicators get a module, and keeps the modules that were selected before. */
 #include "hcoll.h"
 
 #include <stdio.h>
@@ -20,14 +20,14 @@ static void release(mca_coll_base_module_t** module) {
 }
 
 static void destruct(hcoll_module_t* module) {
-  /* Local: nobody is waited for. */
+  /* This is local: it waits for no other rank. */
   hcoll_progress_forget(&module->ordinary);
   if (NULL != module->comm) {
     hcoll_tally_delist(module);
   }
   hcoll_lanes_end(module);
   if (NULL != module->ordinary.team) {
-    sumac_team_destroy(module->ordinary.team); /* closes the way across: Leave is only posted */
+    sumac_team_destroy(module->ordinary.team); /* this closes the tree's group too: its Leave is only posted */
     module->ordinary.team = NULL;
   }
   free(module->scratch);
@@ -41,7 +41,7 @@ static void destruct(hcoll_module_t* module) {
 
 OBJ_CLASS_INSTANCE(hcoll_module_t, mca_coll_base_module_t, construct, destruct);
 
-/* A function that nobody had before us we do not offer either: there would be nobody to pass a call on to. */
+/* A function that no module offered before us is not offered either: a call could not be passed on. */
 #define SAVE_ONE(name)                                         \
   do {                                                         \
     if (NULL != coll->coll_##name) {                           \
@@ -62,7 +62,7 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
   mca_coll_base_comm_coll_t* coll = comm->c_coll;
   if (NULL == coll->coll_allreduce || NULL == coll->coll_barrier || NULL == coll->coll_bcast ||
       NULL == coll->coll_allgather || NULL == coll->coll_gather) {
-    return OMPI_ERR_NOT_FOUND; /* what making a team needs */
+    return OMPI_ERR_NOT_FOUND; /* making a team needs these */
   }
   HCOLL_EACH_COLL(SAVE)
   module->comm = comm;
@@ -71,7 +71,7 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
   if (module->world) {
     int rc = hcoll_job_begin(module); /* without the tree we go on: shared memory needs no daemon */
     if (OMPI_SUCCESS == rc && 1 == module->hosts && !hcoll_job_stands()) {
-      rc = hcoll_attach_first(module); /* MPI_Init may block, so that this team also serves who never blocks */
+      rc = hcoll_attach_first(module); /* MPI_Init may block, so this team also serves programs that never block */
     }
     if (OMPI_SUCCESS != rc) {
       return rc;
@@ -81,9 +81,10 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
   return OMPI_SUCCESS;
 }
 
-/* MPI_COMM_WORLD is where "must be there" is decided; a later communicator can only lack us with processes that came later. */
+/* HCOLL_ENABLE_SHARP's "must be there" is decided at MPI_COMM_WORLD; in a later communicator only processes that
+ * came later can lack us. */
 static void refuse_world(ompi_communicator_t* comm, const struct hcoll_shape* shape) {
-  /* Rank 0 tells people; if it is the one that lacks the component, its neighbour does. */
+  /* Rank 0 tells the user; if rank 0 lacks the component, rank 1 does. */
   if ((0 == shape->absent_rank ? 1 : 0) == ompi_comm_rank(comm)) {
     HCOLL_SAY(
         "SHArP: rank %d %s: every rank needs the component (--mca mca_base_component_path) and the same HCOLL_* "
@@ -95,8 +96,8 @@ static void refuse_world(ompi_communicator_t* comm, const struct hcoll_shape* sh
   }
 }
 
-/* Rank 0; of an intercommunicator the one of its two groups with the lower name; MPI_COMM_SELF, of which each process has one, is told of by
- * MPI_COMM_WORLD's rank 0. */
+/* Chooses the rank that prints for a communicator: rank 0. For an intercommunicator it is rank 0 of the group with
+ * the lower name. For MPI_COMM_SELF, of which each process has one, it is MPI_COMM_WORLD's rank 0. */
 static bool speaks_for(ompi_communicator_t* comm) {
   if (0 != ompi_comm_rank(comm)) {
     return false;
@@ -111,7 +112,7 @@ static bool speaks_for(ompi_communicator_t* comm) {
   return mine->jobid != theirs->jobid ? mine->jobid < theirs->jobid : mine->vpid < theirs->vpid;
 }
 
-/* Left to the modules that were there before. */
+/* Leaves the communicator to the modules that were selected before. */
 static mca_coll_base_module_t* leave(ompi_communicator_t* comm, const char* why) {
   if (!hcoll_making_ours && speaks_for(comm)) {
     hcoll_explain_none(comm, why);
@@ -147,8 +148,9 @@ mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* 
   bool world = comm == &ompi_mpi_comm_world.comm;
   int size = ompi_comm_size(comm), np = mca_coll_hcoll_component.np;
   if (OMPI_COMM_IS_INTER(comm)) {
-    /* Open MPI 4.1 makes duplicates of an intercommunicator by nonblocking collectives of its local group, started from inside progress: two
-     * at once start them in an order that differs from rank to rank. Its own collectives mostly get along with that; a team cannot. */
+    /* Open MPI 4.1 duplicates an intercommunicator by nonblocking collectives of its local group, started from
+     * inside progress. Two at once start them in an order that differs from rank to rank. Open MPI's own collectives
+     * mostly tolerate that; a team cannot. */
     hcoll_leave_alone(comm->c_local_comm);
     return leave(comm, "it is an intercommunicator");
   }

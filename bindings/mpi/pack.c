@@ -1,9 +1,9 @@
-/* Data of a derived type into memory of ours and back, by Open MPI's convertor. */
+/* Packs data of a derived type into our memory and unpacks it again, by Open MPI's convertor. */
 #include "plan.h"
 
 #include "opal/datatype/opal_convertor.h"
 
-/* `bytes` is what `count` elements have in them; MPI_BOTTOM (NULL) is a legal `user`. */
+/* `bytes` is the size of `count` elements; MPI_BOTTOM (NULL) is a legal `user`. */
 static void convert(bool into_ours, char* user, size_t count, ompi_datatype_t* type, char* ours, size_t bytes) {
   if (0 == bytes) {
     return;
@@ -24,7 +24,7 @@ static void convert(bool into_ours, char* user, size_t count, ompi_datatype_t* t
     complete = into_ours ? opal_convertor_pack(&convertor, &piece, &pieces, &moved)
                          : opal_convertor_unpack(&convertor, &piece, &pieces, &moved);
     if (complete < 0 || 0 == moved) {
-      break; /* the convertor has come to the end of the type */
+      break; /* the convertor has reached the end of the type */
     }
     done += moved;
   }

@@ -1,4 +1,4 @@
-// Where this process is, from src/machine, for presence.c.
+// Finds the position of this process by src/machine, for presence.c.
 #include <algorithm>
 #include <cstring>
 
@@ -10,8 +10,8 @@ extern "C" void hcoll_own_place(std::uint32_t local_rank, sumac_place_t* place, 
   why[0] = '\0';
   const auto machine = sumac::machine::discover(sumac::machine::Reader::automatic, sumac::machine::own_affinity());
   if (!machine) {
-    // A machine that cannot be read is one whose ranks count as close to each other; nothing is wrong with the job. One that
-    // somebody has described wrongly is.
+    // If the machine cannot be read, all ranks count as close to each other, which is no fault of the job. A wrong
+    // description by the user is a fault.
     if (!sumac::machine::environment_describes_a_machine()) return;
     const std::string& context = machine.error().context;
     const std::size_t length = std::min(context.size(), why_bytes - 1);

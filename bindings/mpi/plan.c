@@ -1,9 +1,10 @@
-/* The calls of MPI as those of a team (plan.h). */
+/* Translates the calls of MPI into those of a team (plan.h). */
 #include "plan.h"
 
 #include <limits.h>
 
-/* Packed memory: the displacements of the sides' blocks first, then their data, each part on a cache line of its own. */
+/* Packed memory holds the displacements of the sides' blocks first, then their data, each part on a cache line of
+ * its own. */
 #define LINE 64
 static size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
@@ -24,7 +25,8 @@ void hcoll_plan_begin(struct hcoll_plan* plan, enum sumac_coll coll) {
   plan->memory_bytes = 0;
 }
 
-/* Elements that follow each other: `user` is used as it is, or packed into `bytes` bytes. Returns where the data is; NULL: packed. */
+/* For elements that follow each other: `user` is used as it is, or packed into `bytes` bytes. Returns the address of
+ * the data; NULL: packed. */
 char* hcoll_plan_row(struct hcoll_plan* plan, struct hcoll_side* side, const void* user, size_t count,
                      ompi_datatype_t* type, size_t bytes) {
   if (OPAL_LIKELY(hcoll_is_flat(type, count))) {
@@ -49,7 +51,8 @@ enum hcoll_planned hcoll_plan_reduction(struct hcoll_plan* plan, enum sumac_coll
   return 0 == count ? HCOLL_NOTHING : HCOLL_PLANNED;
 }
 
-/* Equal blocks on both sides: `sblocks` of them are sent, `size` received; in place, `own` is the first block of rbuf that is sent. */
+/* For equal blocks on both sides: `sblocks` of them are sent, `size` received; in place, `own` is the first block of
+ * rbuf that is sent. */
 enum hcoll_planned hcoll_plan_equal_blocks(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf,
                                            int scount, ompi_datatype_t* sdtype, int sblocks, void* rbuf, int rcount,
                                            ompi_datatype_t* rdtype, int own) {
@@ -66,7 +69,7 @@ enum hcoll_planned hcoll_plan_equal_blocks(hcoll_module_t* module, struct hcoll_
   }
   plan->shared = HCOLL_IN_IS_OUT;
   plan->call.in = plan->call.out;
-  if (plan->receive.is_packed) { /* what is sent is packed to where it is received */
+  if (plan->receive.is_packed) { /* data to send is packed into the memory that receives */
     ptrdiff_t extent = rdtype->super.ub - rdtype->super.lb;
     plan->send = plan->receive;
     plan->send.user += (ptrdiff_t)own * rcount * extent;
@@ -76,7 +79,8 @@ enum hcoll_planned hcoll_plan_equal_blocks(hcoll_module_t* module, struct hcoll_
   return HCOLL_PLANNED;
 }
 
-/* Blocks of their own sizes and places. Packed, they follow each other and the displacements are ours. */
+/* For blocks with sizes and displacements of their own. If they are packed, they follow each other and the
+ * displacements are ours. */
 char* hcoll_plan_blocks(struct hcoll_plan* plan, struct hcoll_side* side, sumac_blocks_t* at, const void* user,
                         const int* counts, const int* displacements, int blocks, ompi_datatype_t* type) {
   at->counts = counts;
@@ -102,7 +106,7 @@ char* hcoll_plan_packed(const struct hcoll_plan* plan, const struct hcoll_side* 
   return NULL == side->counts ? begins : begins + rounded(sizeof(int) * (size_t)side->blocks);
 }
 
-/* The same; of scattered blocks it also says where each of them lies. */
+/* Does the same; for scattered blocks it also sets their displacements. */
 static char* lay_out(const struct hcoll_plan* plan, const struct hcoll_side* side, sumac_blocks_t* at) {
   if (NULL != side->counts) {
     int* displacements = (int*)((char*)plan->memory + side->packed_at);

@@ -1,8 +1,8 @@
-/* Who has the component, and with which settings. Each process publishes one record with the data that MPI exchanges at start-up anyway,
- * so that comm_query can decide without sending anything, and decides the same at every rank.
+/* Finds out which ranks have the component, and with which settings. Each process publishes one record with the data
+ * that MPI exchanges at start-up anyway. So comm_query can decide without a message, and every rank decides alike.
  *
- * Looking up a process that published nothing takes about two seconds: the first one found is remembered, and from then on every
- * communicator that it belongs to is refused at once. */
+ * To look up a process that published nothing takes about two seconds: the first such process is remembered, and
+ * from then on every communicator that it belongs to is refused at once. */
 #include "hcoll.h"
 
 #include <pthread.h>
@@ -17,13 +17,13 @@
 #define PRESENCE_VERSION 1
 
 struct presence {
-  /* The same at all ranks, */
+  /* The same at all ranks. */
   uint32_t magic, version;
   int32_t level, hosts_min, np, padding;
   int64_t allreduce_bytes_max;
-  uint64_t team_options; /* their signature */
-  /* and each rank's own. */
-  uint32_t host; /* number of the host, as MPI's launcher counts nodes */
+  uint64_t team_options; /* the signature of the team's options */
+  /* Each rank's own. */
+  uint32_t host; /* the number of the host, as MPI's launcher counts nodes */
   int32_t socket, numa, core;
 };
 
@@ -34,13 +34,13 @@ struct entry {
   int32_t socket, numa, core;
 };
 
-/* By rank in our own MPI job. */
+/* Indexed by rank in our own MPI job. */
 static struct entry* entries;
 static size_t entry_count;
 static struct presence mine;
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The launcher's number of our node; a hash of its name where the launcher does not say. */
+/* Returns the launcher's number of our node, or a hash of the node's name if the launcher gives none. */
 static uint32_t my_host(void) {
   uint32_t number = 0, *number_p = &number;
   int rc;
@@ -80,7 +80,7 @@ int hcoll_presence_publish(void) {
   return rc;
 }
 
-/* A record counts if all but its rank's own part is ours. */
+/* A record counts as present if it equals ours except for the rank's own part. */
 static enum known judge(const struct presence* theirs, size_t size) {
   if (sizeof(*theirs) != size || PRESENCE_MAGIC != theirs->magic) {
     return ABSENT;
@@ -132,7 +132,7 @@ static int by_number(const void* a, const void* b) {
 
 static int shape_locked(ompi_communicator_t* comm, struct hcoll_shape* shape, uint32_t* hosts) {
   int size = ompi_comm_size(comm);
-  /* What is known already comes first: a communicator with a member known to be absent costs no look-up. */
+  /* Known entries come first: a communicator with a member known to be absent costs no look-up. */
   for (int pass = 0; pass < 2; ++pass) {
     for (int rank = 0; rank < size; ++rank) {
       ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
@@ -180,7 +180,8 @@ int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape) {
   return rc;
 }
 
-/* Hosts get numbers in the order in which ranks name them: a short list is searched, for each host once for most ranks in a row. */
+/* Numbers hosts in the order in which ranks name them. The list is short, and most ranks in a row have the same
+ * host, so it is searched about once for each host. */
 static int32_t number_of(uint32_t host, uint32_t* seen, int32_t* count_p, int32_t last) {
   if (last >= 0 && seen[last] == host) {
     return last;

@@ -1,8 +1,10 @@
-/* What moves operations that were posted: a callback in MPI's progress, there only while something is posted, and on request
- * (SUMAC_PROGRESS_THREAD=1) a thread of our own, so that a rank which computes outside MPI does not hold the others up.
+/* Moves posted operations: by a callback in MPI's progress, registered only while something is posted, and on
+ * request (SUMAC_PROGRESS_THREAD=1) by a thread of our own, so that a rank that computes outside MPI does not delay
+ * the others.
  *
- * The thread moves teams and nothing else: it calls no function of MPI, so it leaves teams alone that have MPI's collectives between
- * hosts, and what it has brought to an end the callback tells MPI. While nothing is posted it sleeps. */
+ * The thread only moves teams. It calls no function of MPI, so it leaves alone teams that use MPI's collectives
+ * between hosts, and the callback informs MPI of operations that the thread has finished. While nothing is posted it
+ * sleeps. */
 #define _GNU_SOURCE /* SCHED_BATCH */
 #include <errno.h>
 #include <pthread.h>
@@ -15,29 +17,31 @@
 
 #include "opal/runtime/opal_progress.h"
 
-/* Calls in vain before the callback leaves MPI's progress: entering and leaving it costs more than being called. */
+/* The number of calls without work before the callback leaves MPI's progress: to enter and leave it costs more than
+ * to be called. */
 #define IDLE_CALLS_MAX 10000
 
 static struct {
-  pthread_mutex_t lock; /* of what follows */
-  hcoll_lane_t* active; /* lanes with something posted */
-  unsigned changes;     /* of that list, by lanes that left it */
+  pthread_mutex_t lock; /* guards all members below */
+  hcoll_lane_t* active; /* lanes with a posted request */
+  unsigned changes;     /* how often a lane left that list */
   bool in_mpi;          /* the callback is in MPI's progress */
-  bool inside;          /* it is being called */
+  bool inside;          /* a call of it is running */
   int idle_calls;
   bool thread_runs, thread_ends, thread_failed;
   pthread_t thread;
-  unsigned posts;      /* how often something was */
-  pthread_cond_t work; /* something was posted, or the thread is to end */
-  pthread_cond_t left; /* the thread has come out of a team */
+  unsigned posts;      /* how often a request was posted */
+  pthread_cond_t work; /* a request was posted, or the thread is to end */
+  pthread_cond_t left; /* the thread has left a team */
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
-/* Operations at their end that MPI does not know of yet: a stack that any thread pushes to. */
+/* Finished operations that MPI does not know of yet: a stack that any thread pushes to. */
 static _Atomic(hcoll_request_t*) done_stack;
 static atomic_bool mpi_is_gone;
 
-/* Whoever calls this waits in a loop of its own, which sleeps or yields: MPI need not yield too (mpi_yield_when_idle), between waking up and
- * sleeping on. Its switch is one for the process, so it is left alone where other threads are in MPI. */
+/* The caller waits in a loop of its own, which sleeps or yields between calls, so MPI need not yield too
+ * (mpi_yield_when_idle). That switch holds for the whole process, so it is not touched while other threads may be in
+ * MPI. */
 void hcoll_drive_mpi(void* context) {
   (void)context;
   if (atomic_load_explicit(&mpi_is_gone, memory_order_relaxed)) { /* set by this very thread, in MPI_Finalize */
@@ -60,7 +64,7 @@ void hcoll_progress_done(hcoll_request_t* request) {
   } while (!atomic_compare_exchange_weak(&done_stack, &top, request));
 }
 
-/* Tells MPI, in the order in which the operations ended. */
+/* Informs MPI, in the order in which the operations ended. */
 static int finish_done(void) {
   hcoll_request_t *stack = atomic_exchange(&done_stack, NULL), *in_order = NULL;
   while (NULL != stack) {
@@ -71,7 +75,7 @@ static int finish_done(void) {
   }
   int finished = 0;
   while (NULL != in_order) {
-    hcoll_request_t* next = in_order->next_done; /* the request may be gone, or posted again, once MPI knows */
+    hcoll_request_t* next = in_order->next_done; /* once MPI knows, the request may be freed or posted again */
     hcoll_request_finish(in_order);
     in_order = next;
     ++finished;
@@ -81,7 +85,7 @@ static int finish_done(void) {
 
 static int callback(void);
 
-/* With the lock. */
+/* Called with the lock held. */
 static void leave_mpi_when_idle(void) {
   if (NULL != progress.active) {
     progress.idle_calls = 0;
@@ -91,10 +95,11 @@ static void leave_mpi_when_idle(void) {
   }
 }
 
-/* Moves all teams. Whoever finds the lock taken has nothing to do here: another thread moves them, or this one does, further up.
+/* Moves all teams. A thread that finds the lock taken has nothing to do here: another thread moves them, or this
+ * thread does so further up its stack.
  *
- * With a thread of ours there are more threads than cores as a rule, and MPI waits without letting go of its core: whoever calls
- * in vain lets the others run, for what it waits for may be their work. */
+ * With our progress thread there are usually more threads than cores, and MPI waits without releasing its core. So a
+ * call that moved nothing yields, because the threads it waits for may need the core. */
 static int callback(void) {
   const bool shares_cores = mca_coll_hcoll_component.settings.progress_thread;
   if (hcoll_threads ? 0 != pthread_mutex_trylock(&progress.lock) : progress.inside) {
@@ -127,12 +132,13 @@ static int64_t now_us(void) {
   return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* How often the thread looks at one team before it looks at the clock, at the other teams, at what the program's thread wants. The pieces
- * of a large message follow each other faster than all that takes. */
+/* The number of times that the thread polls one team before it looks at the clock, at the other teams and at new
+ * posts. The chunks of a large message follow each other faster than all of that takes. */
 #define LOOKS 32
 
-/* One round of the thread over the active teams, with the lock, which is given back while it is inside one. Returns whether one of them
- * has anything to move, and sets `*moved_p` if something came to its end or nearer to it. */
+/* One round of the thread over the active teams, called with the lock held, which is released while the thread is
+ * inside a team. Returns whether a team has anything to move, and sets `*moved_p` if an operation ended or made
+ * progress. */
 static bool visit_all(bool* moved_p) {
   bool anything = false;
   unsigned changes = progress.changes;
@@ -159,8 +165,9 @@ static bool visit_all(bool* moved_p) {
   return anything;
 }
 
-/* Between two rounds in vain, with the lock, which is given back meanwhile: look again at once for a while, then let others run,
- * then sleep, ever longer, but never over 500 us and not past a new operation. */
+/* Rests between two rounds without progress; called with the lock held, which is released meanwhile. At first it
+ * returns at once, then it yields, then it sleeps, longer and longer, but never more than 500 us and not beyond a
+ * new post. */
 static void rest(int64_t idle_us) {
   if (idle_us >= 200) {
     int64_t until_us = now_us() + (idle_us < 2000 ? 50 : idle_us < 20000 ? 200 : 500);
@@ -177,8 +184,8 @@ static void rest(int64_t idle_us) {
 
 static void* thread_main(void* argument) {
   (void)argument;
-  /* It may share its core with the rank's own thread, which a wake-up of this one must not put aside in mid-post. If the system
-   * refuses, posting takes longer now and then. */
+  /* This thread may share its core with the rank's own thread, which it must not preempt in the middle of a post
+   * when it wakes up. If the system refuses, posting takes longer now and then. */
   const struct sched_param none = {0};
   (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
   pthread_mutex_lock(&progress.lock);
@@ -189,7 +196,7 @@ static void* thread_main(void* argument) {
     if (!anything && posts == progress.posts) {
       pthread_cond_wait(&progress.work, &progress.lock);
     }
-    /* An operation that the program's own thread has moved to its end counts as well: more may come any moment. */
+    /* An operation that the program's own thread has finished counts as well: more may be posted at any moment. */
     if (!anything || moved || posts != progress.posts) {
       last_moved = now_us();
       posts = progress.posts;
@@ -201,7 +208,7 @@ static void* thread_main(void* argument) {
   return NULL;
 }
 
-/* With the lock. Signals are the program's: none is delivered here. */
+/* Called with the lock held. Signals belong to the program, so none is delivered to this thread. */
 static void start_thread(void) {
   if (progress.thread_runs || progress.thread_failed || !mca_coll_hcoll_component.settings.progress_thread) {
     return;
@@ -238,7 +245,7 @@ void hcoll_progress_enter(hcoll_lane_t* lane) {
   hcoll_unlock(&progress.lock);
 }
 
-/* With the lock. */
+/* Called with the lock held. */
 static void unlist(hcoll_lane_t* lane) {
   for (hcoll_lane_t** at = &progress.active; NULL != *at; at = &(*at)->active_next) {
     if (*at == lane) {
@@ -264,7 +271,7 @@ void hcoll_progress_kick(hcoll_lane_t* lane) {
   hcoll_lock(&progress.lock);
   ++progress.posts;
   hcoll_unlock(&progress.lock);
-  pthread_cond_signal(&progress.work); /* without the lock, or the thread wakes up only to wait for it */
+  pthread_cond_signal(&progress.work); /* without the lock, or the thread would wake up only to wait for it */
 }
 
 void hcoll_progress_forget(hcoll_lane_t* lane) {

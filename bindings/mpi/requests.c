@@ -15,7 +15,7 @@ static void construct(hcoll_request_t* request) {
 
 OBJ_CLASS_INSTANCE(hcoll_request_t, ompi_coll_base_nbc_request_t, construct, NULL);
 
-/* Requests are used again and again: a program that posts costs no allocation once it has as many as it needs at a time. */
+/* Requests are reused: a program that posts has no allocation once it has as many requests as it needs at a time. */
 static hcoll_request_t* unused;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -71,7 +71,7 @@ void hcoll_request_drop(hcoll_request_t* request) {
   OMPI_REQUEST_FINI(&request->super.super);
   give(request);
   if (!OMPI_COMM_IS_INTRINSIC(comm)) {
-    OBJ_RELEASE(comm); /* the last one to go takes the module and its team with it */
+    OBJ_RELEASE(comm); /* the last reference frees the module and its team */
   }
 }
 
@@ -85,7 +85,7 @@ static int request_free(ompi_request_t** request_p) {
   return OMPI_SUCCESS;
 }
 
-/* MPI_Start, of requests that forms.c has made. */
+/* Implements MPI_Start for requests that forms.c has made. */
 static int request_start(size_t count, ompi_request_t** requests) {
   for (size_t i = 0; i < count; ++i) {
     hcoll_request_t* request = (hcoll_request_t*)requests[i];
@@ -104,7 +104,7 @@ static int request_start(size_t count, ompi_request_t** requests) {
   return OMPI_SUCCESS;
 }
 
-/* `*array_p` from now on in memory of ours, at `*next_p`. */
+/* Copies `*array_p` to our memory at `*next_p` and points it there. */
 static void keep(const int** array_p, int blocks, int** next_p) {
   if (NULL != *array_p) {
     memcpy(*next_p, *array_p, sizeof(int) * (size_t)blocks);
@@ -113,8 +113,8 @@ static void keep(const int** array_p, int blocks, int** next_p) {
   }
 }
 
-/* MPI asks that counts and displacements stay until the end (3.1, 5.12), but Open MPI's own collectives read them in the call, and
- * programs rely on it: mpi4py 4 frees them when the call returns. */
+/* MPI demands that counts and displacements stay until the end (3.1, 5.12), but Open MPI's own collectives read them
+ * in the call, and programs rely on that: mpi4py 4 frees them when the call returns. */
 static bool keep_arrays(hcoll_request_t* request, int blocks) {
   sumac_call_t* call = &request->plan.call;
   if (NULL == call->in_blocks.counts && NULL == call->out_blocks.counts) {
@@ -130,7 +130,7 @@ static bool keep_arrays(hcoll_request_t* request, int blocks) {
   for (int i = 0; i < 2; ++i) {
     keep(&both[i]->counts, blocks, &next);
     keep(&both[i]->displacements, blocks, &next);
-    if (sides[i]->is_packed) { /* otherwise nothing is in it */
+    if (sides[i]->is_packed) { /* otherwise the side is not set */
       keep(&sides[i]->counts, blocks, &next);
       keep(&sides[i]->displacements, blocks, &next);
     }
@@ -194,6 +194,6 @@ void hcoll_request_finish(hcoll_request_t* request) {
   } else {
     mpi->req_status.MPI_ERROR = hcoll_failed(lane, request->plan.call.coll, request->status);
   }
-  hcoll_progress_leave(lane); /* before MPI knows: whoever waits may free the communicator next */
+  hcoll_progress_leave(lane); /* before MPI knows, because a waiting program may free the communicator next */
   ompi_request_complete(mpi, true);
 }

@@ -1,5 +1,5 @@
-/* What MPI_Iallreduce and its like hand out: a request of Open MPI's around a team's operation. MPI itself is told of the end by MPI's
- * progress alone (progress.c), whoever moved the operation. */
+/* The request that MPI_Iallreduce and its like return: a request of Open MPI's around a team's operation. Only MPI's
+ * progress informs MPI of the end (progress.c), whichever thread moved the operation. */
 #ifndef SUMAC_MPI_REQUESTS_H
 #define SUMAC_MPI_REQUESTS_H
 
@@ -7,27 +7,27 @@
 #include "plan.h"
 
 typedef struct hcoll_request {
-  ompi_coll_base_nbc_request_t super; /* MPI's layer above keeps operations and types in it */
+  ompi_coll_base_nbc_request_t super; /* MPI's upper layer keeps operations and types in it */
   hcoll_lane_t* lane;
   sumac_op_t* op;
   struct hcoll_plan plan;
-  ompi_datatype_t* types[2]; /* of the sides that are packed, held until nobody packs any more */
-  void* memory;              /* plan.memory, ours to free */
+  ompi_datatype_t* types[2]; /* the types of packed sides, held until the last unpack */
+  void* memory;              /* plan.memory, which we free */
   int* arrays;               /* our copy of the v-forms' counts and displacements */
-  int status;                /* the team's, once done */
+  int status;                /* the team's status, once done */
   struct hcoll_request* next_done;
 } hcoll_request_t;
 OBJ_CLASS_DECLARATION(hcoll_request_t);
 
-/** A request for what `plan` says, not posted yet. It holds the communicator. */
+/** Makes a request for `plan`, not posted yet. It holds a reference to the communicator. */
 hcoll_request_t* hcoll_request_make(hcoll_lane_t* lane, const struct hcoll_plan* plan, bool persistent);
-/** Gives it back; never one that is posted. */
+/** Returns it to the list; it must not be posted. */
 void hcoll_request_drop(hcoll_request_t* request);
-/** Called by MPI's progress when the operation is over. */
+/** MPI's progress calls it when the operation has ended. */
 void hcoll_request_finish(hcoll_request_t* request);
-/** The team's sumac_op_done_t. */
+/** Serves as the team's sumac_op_done_t. */
 void hcoll_request_on_done(void* request, int status);
-/** Frees the list of unused ones. */
+/** Frees the list of unused requests. */
 void hcoll_requests_end(void);
 
 #endif

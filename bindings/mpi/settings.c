@@ -17,7 +17,7 @@ static int read_number(const struct hcoll_variable* variable, const char* text, 
   return 0;
 }
 
-/* Bytes with an optional K, M or G; "inf"; "auto". */
+/* Reads bytes with an optional K, M or G; "inf"; "auto". */
 static int read_bytes(const struct hcoll_variable* variable, const char* text, struct hcoll_settings* settings) {
   int64_t* value = (int64_t*)((char*)settings + variable->offset);
   if (0 == strcmp(text, "inf") || 0 == strcmp(text, "auto")) {
@@ -105,7 +105,7 @@ const struct hcoll_parameter hcoll_parameters[HCOLL_PARAMETERS] = {
     [HCOLL_PARAMETER_PRIORITY] = {"priority", 90, 9, "Priority among the coll components"},
 };
 
-/* An empty value counts as unset, as `VARIABLE= program` is how people clear one. */
+/* An empty value counts as unset, because users clear a variable by `VARIABLE= program`. */
 static const char* lookup(const char* name) {
   const char* text = NULL == name ? NULL : getenv(name);
   return NULL == text || '\0' == text[0] ? NULL : text;

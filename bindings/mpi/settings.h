@@ -1,5 +1,5 @@
-/* The component's variables and parameters, each declared once in a table of settings.c: what it is called, what it is without being
- * set, how it is read, what it means. docs/config.md is written from the same tables, so no header of Open MPI is needed here. */
+/* The component's variables and parameters. A table of settings.c declares each one once: its name, default, parser
+ * and meaning. docs/config.md is written from the same tables, so this header needs no header of Open MPI. */
 #ifndef SUMAC_MPI_SETTINGS_H
 #define SUMAC_MPI_SETTINGS_H
 
@@ -10,12 +10,12 @@
 extern "C" {
 #endif
 
-/** HCOLL_ENABLE_SHARP, and what it promises when something is missing. */
+/** HCOLL_ENABLE_SHARP, and its promise if something is missing. */
 enum hcoll_level {
-  HCOLL_OFF = 0,        /* no tree: no job, no message of libsharp_coll. Shared memory is not asked */
+  HCOLL_OFF = 0,        /* no tree: no job, no message of libsharp_coll. Shared memory does not depend on it */
   HCOLL_PROBE = 1,      /* use the tree if it is there */
   HCOLL_FORCE = 2,      /* the job must be there; a communicator without a group goes on without */
-  HCOLL_FORCE_COMM = 3, /* every communicator, or end the job */
+  HCOLL_FORCE_COMM = 3, /* every communicator must have a group, or the job ends */
   HCOLL_FORCE_ALL = 4   /* as 3, and every supported collective whatever its size */
 };
 
@@ -29,14 +29,14 @@ struct hcoll_settings {
   int progress_thread;     /* SUMAC_PROGRESS_THREAD */
 };
 
-/** One variable of the environment. */
+/** One environment variable. */
 struct hcoll_variable {
-  const char* name; /* ends in "_": every name that begins so */
+  const char* name; /* if it ends in "_": every name with that prefix */
   const char* alias;
-  const char* default_text; /* what is read when nobody set it */
+  const char* default_text; /* the value if it is unset */
   const char* legal;
   const char* doc;
-  /* Into `settings`, at `offset`. Returns 0, or -1 if `text` is not legal. */
+  /* Stores the value in `settings` at `offset`. Returns 0, or -1 if `text` is not legal. */
   int (*read)(const struct hcoll_variable* variable, const char* text, struct hcoll_settings* settings);
   size_t offset;
   long low, high;
@@ -48,17 +48,18 @@ extern const size_t hcoll_variable_count;
 struct hcoll_parameter {
   const char* name;
   int default_value;
-  int level; /* of ompi_info: 1 for everybody to 9 for developers */
+  int level; /* ompi_info's level: 1 for everybody to 9 for developers */
   const char* doc;
 };
 enum hcoll_parameter_index { HCOLL_PARAMETER_ENABLE, HCOLL_PARAMETER_NP, HCOLL_PARAMETER_PRIORITY, HCOLL_PARAMETERS };
 extern const struct hcoll_parameter hcoll_parameters[HCOLL_PARAMETERS];
 
-/** Reads HCOLL_* from the environment. Returns NULL, or one sentence that names the variable and what is legal. */
+/** Reads HCOLL_* from the environment. Returns NULL, or one sentence that names the variable and its legal values. */
 const char* hcoll_settings_read(struct hcoll_settings* settings);
 
-/** Tells `say` of every HCOLL_* variable of the environment that nobody knows, with the name that was probably meant. One sentence
- *  each. `others` gives the names that are not in our table, one by one, NULL after the last, and may be NULL. */
+/** Calls `say` for every HCOLL_* variable of the environment that no table knows, with the name that was probably
+ *  meant, one sentence each. `others` returns the names that are not in our table, one by one, NULL after the last;
+ *  it may be NULL. */
 void hcoll_settings_check(void (*say)(const char* sentence), const char* (*others)(size_t index));
 
 #ifdef __cplusplus

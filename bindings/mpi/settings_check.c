@@ -1,4 +1,5 @@
-/* A variable that nobody reads is a mistake that costs an afternoon: it is named, with what was probably meant. */
+/* A variable that nobody reads is a mistake that costs an afternoon, so a warning names it and the name that was
+ * probably meant. */
 #include "settings.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@ extern char** environ;
 
 enum { NAME_BYTES_MAX = 63 };
 
-/* Edits (insert, remove, replace) from one word to the other. */
+/* The number of edits (insert, remove, replace) from one word to the other. */
 static size_t distance(const char* a, size_t a_length, const char* b) {
   size_t row[NAME_BYTES_MAX + 1], b_length = strlen(b);
   for (size_t j = 0; j <= b_length; ++j) {
@@ -28,7 +29,7 @@ static size_t distance(const char* a, size_t a_length, const char* b) {
   return row[b_length];
 }
 
-/* All names there are, "" where a variable has no alias. */
+/* Returns all known names, "" if a variable has no alias. */
 static const char* name_of(size_t index, const char* (*others)(size_t)) {
   if (index < 2 * hcoll_variable_count) {
     const struct hcoll_variable* variable = &hcoll_variables[index / 2];
@@ -38,7 +39,7 @@ static const char* name_of(size_t index, const char* (*others)(size_t)) {
   return NULL == others ? NULL : others(index - 2 * hcoll_variable_count);
 }
 
-/* Farther than this is not a slip of the finger: the same bound as for all our programs. */
+/* A name with more edits is no typing error; all our programs use the same bound. */
 static const char* nearest(const char* name, size_t length, const char* (*others)(size_t)) {
   size_t best = (length / 5 > 2 ? length / 5 : 2) + 1;
   const char *found = NULL, *known;

@@ -1,16 +1,20 @@
-/* The line at MPI_Finalize: how many calls went which way, summed over all communicators of the job. With a tree, and without:
+/* The line at MPI_Finalize: how many calls went which way, summed over all communicators of the job. Two examples,
+ * with a tree and without:
  *
- *   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (4 that its team left to it, 2 with a user's
- *   operation or type); shared memory 40 (bcast 30, reduce 10); shared memory and leaders 2 (bcast 2); of the others next module 9 (9 that
- *   its team left to it); nonblocking before the first blocking call 3; persistent ones made by the next module 2; communicators
- *   without a group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for more); memory closed to single copy 5
+ *   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (4 that its team left to it,
+ *   2 with a user's operation or type); shared memory 40 (bcast 30, reduce 10); shared memory and leaders 2 (bcast 2);
+ *   of the others next module 9 (9 that its team left to it); nonblocking before the first blocking call 3; persistent
+ *   ones made by the next module 2; communicators without a group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks
+ *   for more); memory closed to single copy 5
  *
  *   sumac: job 123: shared memory 146 (barrier 54, bcast 30, allreduce 62); next module 6 (6 that its team left to it)
  *
- * The line begins with what was done: by the tree, or by shared memory where the tree did nothing. A job that asked for a tree reads
- * "tree 0 of 110 calls" behind it, one that did not reads nothing of a tree. A call is counted once, by rank 0 of its communicator; calls without data
- * (count 0), and nonblocking ones as MPI itself makes to agree on context ids, are not counted. Nonblocking ones before a communicator's first blocking one are told apart. So are
- * persistent ones without a lane: of them is counted how many were made, their starts are the next module's. */
+ * The line begins with the calls that the tree did, or that shared memory did if the tree did nothing. If a job
+ * asked for a tree in vain, "tree 0 of 110 calls" follows; if it did not ask, the line does not mention a tree. A
+ * call is counted once, by rank 0 of its communicator. Not counted are calls without data (count 0) and nonblocking
+ * ones like those that MPI itself makes to agree on context ids. Nonblocking calls before a communicator's first
+ * blocking one are listed apart. So are persistent collectives without a lane: they are counted when they are made,
+ * because the next module starts them. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -23,10 +27,10 @@
 struct tally {
   sumac_counts_t teams;
   uint64_t passed[SUMAC_COLLS][HCOLL_WHYS];
-  uint64_t no_group; /* communicators for which the tree had none */
+  uint64_t no_group; /* communicators for which the tree had no group */
 };
 
-/* Modules of living communicators, and what those that are gone have left. */
+/* The modules of living communicators, and below the sum of those that are gone. */
 static struct enlisted {
   hcoll_module_t* module;
   struct enlisted* next;
@@ -46,7 +50,7 @@ static void add_lane(struct tally* sum, const hcoll_lane_t* lane) {
   }
   sumac_counts_t counts;
   sumac_team_counts(lane->team, &counts);
-  sum->teams.closed += counts.closed; /* of this rank's host */
+  sum->teams.closed += counts.closed; /* each host's number, at one of its ranks */
   if (0 == lane->module->rank) {
     add(&sum->teams.calls[0][0], &counts.calls[0][0], sizeof(counts.calls) / sizeof(uint64_t));
   }
@@ -75,7 +79,7 @@ static void add_module(struct tally* sum, const hcoll_module_t* module) {
 void hcoll_tally_enlist(hcoll_module_t* module) {
   struct enlisted* entry = malloc(sizeof(*entry));
   if (NULL == entry) {
-    return; /* its calls are counted when it goes, unless MPI_Finalize comes first */
+    return; /* its calls are counted when it is destroyed, unless MPI_Finalize comes first */
   }
   entry->module = module;
   pthread_mutex_lock(&lock);
@@ -98,7 +102,7 @@ void hcoll_tally_delist(hcoll_module_t* module) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Text that grows within its bounds: a head, and parts with semicolons between them. */
+/* Text that grows within its bounds: a head, and parts separated by semicolons. */
 struct text {
   char bytes[2048];
   size_t used, head;
@@ -122,7 +126,7 @@ static const char* const whys[HCOLL_WHYS] = {
     [HCOLL_WHY_NO_TEAM] = "without a team",
 };
 
-/* Calls of a collective that the next module did, but for early and persistent ones. */
+/* Calls of a collective that the next module did, except early and persistent ones. */
 static uint64_t next_of(const struct tally* sum, int coll) {
   return sum->teams.calls[coll][SUMAC_WAY_PASS] + sum->passed[coll][HCOLL_WHY_FUNCTION] +
          sum->passed[coll][HCOLL_WHY_NO_TEAM];
@@ -136,7 +140,8 @@ static uint64_t calls_of(const struct tally* sum, int coll) {
   return calls;
 }
 
-/* "next module 6 (5 that its team left to it, 1 with a user's operation or type)" over barrier and allreduce, over the others, or over both. */
+/* Prints "next module 6 (5 that its team left to it, 1 with a user's operation or type)" over barrier and allreduce,
+ * over the others, or over both. */
 static void put_next(struct text* text, const struct tally* sum, bool of_tree, bool of_others) {
   uint64_t all = 0, by_team = 0, by_why[HCOLL_WHYS] = {0};
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
@@ -161,7 +166,7 @@ static void put_next(struct text* text, const struct tally* sum, bool of_tree, b
   put(text, ',' == separator[0] ? ")" : "");
 }
 
-/* "tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (6 that its team left to it)". */
+/* Prints "tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (6 that its team left to it)". */
 static void put_tree(struct text* text, const struct tally* sum, const uint64_t tree[2]) {
   uint64_t of[2] = {calls_of(sum, SUMAC_COLL_BARRIER), calls_of(sum, SUMAC_COLL_ALLREDUCE)};
   begin_part(text);
@@ -171,12 +176,12 @@ static void put_tree(struct text* text, const struct tally* sum, const uint64_t 
   put_next(text, sum, true, false);
 }
 
-/* "shared memory 40 (bcast 30, reduce 10)" */
+/* Prints "shared memory 40 (bcast 30, reduce 10)". */
 static void put_way(struct text* text, const struct tally* sum, enum sumac_way way, const char* name) {
   uint64_t all = 0;
   bool wanted[SUMAC_COLLS];
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    /* put_tree() has what the tree did of these. */
+    /* put_tree() prints the tree's part of these. */
     wanted[coll] = sum->teams.calls[coll][way] > 0 && !(SUMAC_WAY_TREE == way && has_tree(coll));
     all += wanted[coll] ? sum->teams.calls[coll][way] : 0;
   }

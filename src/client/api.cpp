@@ -1,5 +1,6 @@
-// The C interface: arguments checked, exceptions turned into codes, handles into objects; everything else lies behind.
-#ifndef SUMAC_CLIENT_INSIDE  // a binding that holds this file shows nothing of it
+// The C interface: checks arguments, turns exceptions into codes and handles into objects; all other work is done
+// elsewhere.
+#ifndef SUMAC_CLIENT_INSIDE  // A binding that contains this file exports none of it.
 #pragma GCC visibility push(default)
 #endif
 #include <sharp/api/sharp_coll.h>
@@ -21,7 +22,7 @@
 #include "client/reduction.hpp"
 #include "client/tree_pays.hpp"
 
-// For others only: a program may define a symbol of this name itself, and then ours is not what this library would see.
+// Only for callers: a program may define a symbol of this name itself, and then this library would see the program's.
 const struct sharp_coll_config sharp_coll_default_config = {"", 128, -1, 0, {0, 0, 0}};
 
 namespace {
@@ -38,7 +39,8 @@ struct Tables {
 };
 Tables* all_tables = nullptr;
 
-/// They live as long as the library: some callers finalize in exit handlers, when static objects are gone already.
+/// The tables live as long as the library, because some callers finalize in exit handlers, when static objects are gone
+/// already.
 Tables& tables() {
   static Tables* const made = all_tables = new Tables;
   return *made;
@@ -48,7 +50,7 @@ Tables& tables() {
 ContextTable& contexts() { return tables().contexts; }
 CommTable& comms() { return tables().comms; }
 
-/// What is said without a context.
+/// The log of messages that have no context.
 Logger& process_log() {
   static Logger log(Logger::Form::library, log_level_from_environment());
   return log;
@@ -67,13 +69,14 @@ int guarded(F&& body) noexcept {
   }
 }
 
-/// Use after destroy, mostly. NULL is not worth a line: callers know what they did not make.
+/// Reports a handle that is not alive, mostly one used after destroy. NULL is not worth a line: callers know that they
+/// did not make it.
 int stranger(const void* handle, const char* what) {
   if (handle != nullptr) SUMAC_ERROR(process_log(), "{}: destroyed before, or never made: {}", what, handle);
   return SHARP_COLL_EINVAL;
 }
 
-/// For a context or what belongs to it: not inherited by fork().
+/// Runs `body` for a context or an object that belongs to it; a child of fork() does not inherit either.
 template <class F>
 int within_context(Context& context, F&& body) {
   if (!context.is_mine()) {
@@ -105,7 +108,7 @@ int misused(const char* function) {
   return SHARP_COLL_EINVAL;
 }
 
-/// For a living request; `body` runs without the lock.
+/// Runs `body` for a living request, without the lock.
 template <class F>
 int with_request(const char* function, void* handle, F&& body) noexcept {
   Request* request = request_table().find(handle);
@@ -122,7 +125,7 @@ int with_request(const char* function, void* handle, F&& body) noexcept {
   });
 }
 
-/// A refused call of the user's: once known, said. "Not supported" is how clients ask, so it is no error.
+/// Logs a refused call of the user's. "Not supported" is the answer to a client's question, so it is no error.
 int refused(const Context& context, const Failure& why) {
   if (why.status == SHARP_COLL_ENOT_SUPP || why.status == SHARP_COLL_ENO_RESOURCE)
     SUMAC_DEBUG(context.log(), "{}", why.text);
@@ -131,13 +134,13 @@ int refused(const Context& context, const Failure& why) {
   return why.status;
 }
 
-/// A call that goes no further than this member. Where the others may be waiting for it, they are told.
+/// Refuses a call at this member. If the other members may be waiting for it, they learn of the refusal.
 tl::unexpected<Failure> refuse(Comm& comm, const Failure& why) {
   if (why.is_alike || comm.refuse()) return tl::unexpected(why);
   return failure(SHARP_COLL_ENO_RESOURCE, "{} operations are outstanding: complete some first", proto::kOperationsMax);
 }
 
-/// Waits, then frees.
+/// Waits, then frees the request.
 int wait_and_free(Context& context, Request& request) {
   context.wait_until([&] { return request.state != Request::State::pending; });
   auto guard = context.lock();
@@ -146,7 +149,7 @@ int wait_and_free(Context& context, Request& request) {
   return status;
 }
 
-/// `post` gives a request (with the lock held).
+/// `post` returns a request (it is called with the lock held).
 template <class Post>
 int blocking(Context& context, Comm& comm, Post&& post) {
   for (;;) {
@@ -155,12 +158,12 @@ int blocking(Context& context, Comm& comm, Post&& post) {
     {
       auto guard = context.lock();
       posted = post();
-      // Asked with the lock still held: other threads complete operations as well.
+      // Asked while the lock is held, because other threads complete operations as well.
       is_full = !posted && posted.error().status == SHARP_COLL_ENO_RESOURCE && !comm.has_room();
     }
     if (posted) return wait_and_free(context, **posted);
     if (!is_full) return refused(context, posted.error());
-    context.wait_until([&] { return comm.has_room(); });  // nonblocking operations of the user's hold all places
+    context.wait_until([&] { return comm.has_room(); });  // The user's nonblocking operations use all slots.
   }
 }
 
@@ -169,14 +172,14 @@ int nonblocking(Context& context, Comm& comm, void** handle, Post&& post) {
   auto guard = context.lock();
   if (handle == nullptr)
     return refused(context, refuse(comm, Failure{SHARP_COLL_EINVAL, "there is no place for the handle"}).value());
-  *handle = nullptr;  // callers test and free what a failed post left behind
+  *handle = nullptr;  // Callers test and free the handle that a failed post left behind.
   Outcome<Request*> posted = post();
   if (!posted) return refused(context, posted.error());
   *handle = (*posted)->handle();
   return SHARP_COLL_SUCCESS;
 }
 
-/// `read` makes an operation of the caller's spec.
+/// `read` makes an operation from the caller's spec.
 template <class Spec>
 using Reader = Outcome<Reduction> (*)(const Spec&, const Ways&);
 
@@ -194,7 +197,7 @@ Outcome<Request*> post(Context& context, Comm& comm, const Spec* spec, Reader<Sp
   try {
     auto operation = read(*spec, ways);
     if (!operation) return refuse(comm, operation.error());
-    if (operation->staging && operation->staging->cuda)  // the first copies begin
+    if (operation->staging && operation->staging->cuda)  // The first copies begin.
       if (auto begun = operation->staging->cuda->advance(); !begun) return refuse(comm, begun.error());
     return comm.post(*std::move(operation));
   } catch (const std::bad_alloc&) {
@@ -223,7 +226,8 @@ void put_text(const std::shared_ptr<const std::string>& from, char* text, std::s
   text[n] = '\0';
 }
 
-/// 1 complete, 0 pending, negative failed; moves things on itself. A handle that is none counts as complete: nobody waits for it.
+/// Returns 1 complete, 0 pending, negative failed; also makes progress. An invalid handle counts as complete, so that
+/// no caller waits for it.
 int request_state(const char* function, void* handle, char* text, std::size_t text_bytes) noexcept {
   Request* request = request_table().find(handle);
   Context* context = request == nullptr ? nullptr : request->context;
@@ -253,7 +257,7 @@ int request_state(const char* function, void* handle, char* text, std::size_t te
   });
 }
 
-/// Structures of the extensions begin with the caller's idea of their size: fill no more than that.
+/// Structures of the extensions begin with their size in the caller's view: fill no more than that.
 template <class T, class F>
 int fill_sized(T* to, F&& fill) {
   if (to == nullptr || to->struct_bytes < sizeof(std::size_t)) return SHARP_COLL_EINVAL;
@@ -353,7 +357,7 @@ int sharp_coll_comm_init(struct sharp_coll_context* ctx, struct sharp_coll_comm_
       return SHARP_COLL_SUCCESS;
     }
     const bool without_group = made.error().status == SHARP_COLL_EGROUP_ALLOC;
-    // All members remember it: one of them may be rank 0 of the next.
+    // All members remember it, because one of them may be rank 0 of the next communicator.
     const bool again = without_group && [&] {
       auto guard = context.lock();
       return !context.first_without_group();
@@ -425,7 +429,8 @@ int sharp_coll_do_bcast_nb(struct sharp_coll_comm* comm, struct sharp_coll_bcast
 int sharp_coll_req_test(void* handle) {
   if (handle == nullptr) return 1;
   const int state = request_state("sharp_coll_req_test", handle, nullptr, 0);
-  // A failed operation must not look complete (its caller would use the buffer), and this call has no way to say "failed".
+  // A failed operation must not look complete (its caller would use the buffer), and this call has no value for
+  // "failed".
   return state == 1 ? 1 : 0;
 }
 
@@ -447,28 +452,28 @@ int sharp_coll_req_free(void* handle) {
 int sharp_coll_reg_mr(struct sharp_coll_context* ctx, void* buf, size_t size, void** mr) {
   if (mr == nullptr || (buf == nullptr && size > 0)) return SHARP_COLL_EINVAL;
   if (contexts().find(ctx) == nullptr) return guarded([&] { return stranger(ctx, "context"); });
-  // What the memory is, is asked now: an allgather has only this handle to go by.
+  // Finds out the kind of the memory now, because an allgather later has only this handle.
   *mr = register_memory(word_of(ctx), cuda::is_device(buf) ? MemoryKind::cuda : MemoryKind::host);
   return *mr != nullptr ? SHARP_COLL_SUCCESS : SHARP_COLL_ENO_RESOURCE;
 }
 
 int sharp_coll_reg_mr_v2(struct sharp_coll_context* ctx, void* buf, size_t size,
                          const struct sharp_coll_reg_params* params, void** mr) {
-  // The NCCL plugin passes a GPU's memory by descriptor and address: it is staged by its address. Of other memory behind a descriptor
-  // nobody says how the host gets at it.
+  // The NCCL plugin passes a GPU's memory by descriptor and address, and the address is enough to stage it. For other
+  // memory behind a descriptor we do not know how the host can reach it.
   const bool has_fd =
       params != nullptr && (params->field_mask & SHARP_COLL_REG_FIELD_DMABUF_FD) != 0 && params->dmabuf_fd >= 0;
   if (has_fd && !cuda::is_device(buf)) return SHARP_COLL_ENOT_SUPP;
   return sharp_coll_reg_mr(ctx, buf, size, mr);
 }
 
-// Called from memory hooks: says nothing and takes no lock, whatever it is given.
+// Memory hooks call this, so it logs nothing and takes no lock, whatever the arguments.
 int sharp_coll_dereg_mr(struct sharp_coll_context* ctx, void* mr) {
   if (contexts().find(ctx) == nullptr) return SHARP_COLL_EINVAL;
   return mr == nullptr || deregister_memory(word_of(ctx), mr) ? SHARP_COLL_SUCCESS : SHARP_COLL_EINVAL;
 }
 
-// exec_name is never looked at: older callers pass two arguments, and then the third is whatever the register held.
+// exec_name is never read: older callers pass two arguments, and then the third is the register's old content.
 int sharp_coll_print_config(FILE* stream, enum config_print_flags flags, const char*) {
   return guarded([&]() -> int {
     if (stream == nullptr) return SHARP_COLL_EINVAL;

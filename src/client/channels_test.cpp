@@ -1,5 +1,5 @@
-// A communicator with several groups, through real daemons: what is large is striped over them, what is small takes turns, requests
-// complete in the order of posting, and the end of one group is the end of all.
+// A communicator with several groups, through real daemons: large operations are striped over the groups, small ones
+// use them in rotation, requests complete in the order of posting, and the end of one group is the end of all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ std::size_t times(const std::string& text, const std::string& what) {
   return n;
 }
 
-/// Sums of `count` numbers, checked.
+/// Adds up `count` numbers and checks the sums.
 void add_up(Rank& rank, sharp_coll_comm* comm, std::size_t count) {
   std::vector<std::int32_t> in(count), out(count, -1);
   for (std::size_t i = 0; i < count; ++i) in[i] = static_cast<std::int32_t>(i * 3) + rank.rank;
@@ -47,7 +47,7 @@ TEST_F(World, ACommunicatorOfThreeGroupsSaysSoAndAddsUpEverySize) {
       add_up(rank, comm, count);
     for (int i = 0; i < 10; ++i) RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-    auto* again = rank.comm(context);  // the ids are back
+    auto* again = rank.comm(context);  // The ids are free again.
     add_up(rank, again, 1000);
     RANK_EQUAL(sharp_coll_comm_destroy(again), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
@@ -57,8 +57,8 @@ TEST_F(World, ACommunicatorOfThreeGroupsSaysSoAndAddsUpEverySize) {
     EXPECT_EQ(times(ended[0].err, line), 2u) << ended[0].err;
 }
 
-// Where the rate of a node's link is known, less than a chunk is worth striping: one fragment before it is cut, several after. That it is
-// corked was once decided twice, before and after, and nothing was ever sent again.
+// If the rate of a node's link is known, striping pays for less than a chunk: one fragment before it is cut, several
+// after. Whether to cork was once decided twice, before and after the cut, and then no message was ever sent again.
 TEST(SlowNodes, WhatIsStripedThoughItFitsIntoOneChunkIsSentAndSoIsWhatFollows) {
   auto shape = kTwoLeaves;
   shape.link_rate = "60Mbit/s";
@@ -83,7 +83,8 @@ TEST_F(World, RequestsOnSeveralGroupsCompleteInTheOrderOfPosting) {
               [&](Rank& rank) {
                 auto* context = rank.init(job);
                 auto* comm = rank.comm(context);
-                // Large ones between small ones: those behind them are through in their own group long before.
+                // There are large requests between small ones: small ones posted later finish in their own group long
+                // before.
                 constexpr std::size_t kRequests = 60, kLarge = 20'000;
                 std::vector<std::vector<std::int32_t>> in(kRequests), out(kRequests);
                 std::vector<void*> handles(kRequests);
@@ -96,7 +97,8 @@ TEST_F(World, RequestsOnSeveralGroupsCompleteInTheOrderOfPosting) {
                 std::size_t complete = 0;
                 while (complete < kRequests) {
                   RANK_EQUAL(sharp_coll_progress(context), 0);
-                  // From the last to the first: whatever completes between two looks, an earlier one can't be seen pending then.
+                  // Checked from the last to the first, so that an earlier request that completes between two polls
+                  // cannot be seen pending.
                   bool later_is_complete = false;
                   for (std::size_t i = kRequests; i > complete; --i) {
                     const bool is_complete = sumac_req_status(handles[i - 1], nullptr, 0) == 1;
@@ -117,7 +119,8 @@ TEST_F(World, RequestsOnSeveralGroupsCompleteInTheOrderOfPosting) {
 
 TEST_F(World, CountsThatDifferEndEveryGroupOfACommunicatorAndNobodyWaits) {
   const auto job = new_job_id();
-  // 30 and 40 differ in whether they are striped at all, 1000 and 1001 in the last stripe alone, 0 and 100 in everything.
+  // 30 and 40 differ in whether they are striped at all, 1000 and 1001 only in the last stripe, 0 and 100 in
+  // everything.
   for (const auto& [usual, different] : {std::pair<std::size_t, std::size_t>{40, 30}, {1000, 1001}, {100, 0}}) {
     const auto ended = run_ranks(
         [&] {
@@ -137,7 +140,7 @@ TEST_F(World, CountsThatDifferEndEveryGroupOfACommunicatorAndNobodyWaits) {
           RANK_CHECK(std::strstr(text, "differs") != nullptr);
           RANK_EQUAL(sharp_coll_do_barrier(comm), SHARP_COLL_ERROR);
           RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-          auto* other = rank.comm(context);  // the job lives on, and nothing of the group is left behind
+          auto* other = rank.comm(context);  // The job lives on, and nothing of the group remains.
           add_up(rank, other, 500);
           RANK_EQUAL(sharp_coll_comm_destroy(other), 0);
           RANK_EQUAL(sharp_coll_finalize(context), 0);
@@ -152,7 +155,8 @@ TEST_F(World, AGroupThatEndsBetweenOperationsEndsTheOthersToo) {
               [&](Rank& rank) {
                 auto* context = rank.init(job);
                 auto* comm = rank.comm(context);
-                // The first goes to group 0 and fails there, the next ones to both in turn: posted before anybody knows, or refused.
+                // The first operation goes to group 0 and fails there; the next ones go to both in rotation: they are
+                // posted before any member knows, or refused.
                 std::int32_t in[2] = {1, 1}, out[2] = {};
                 std::vector<void*> handles;
                 auto spec = reduce_spec(in, out, rank.rank == 1 ? 1 : 2, Dtype::int32, Op::sum);
@@ -200,7 +204,8 @@ TEST_F(World, WhereATreeHasFewerGroupsLeftThanWantedACommunicatorMakesDo) {
   EXPECT_THAT(ended[0].err, HasSubstr("a communicator has 1 groups instead of 2: "));
 }
 
-/// What rank 0 prints of a job of four ranks on two hosts, two of each of which are members of the group.
+/// Returns the lines of rank 0 for a job of four ranks on two hosts, where two ranks of each host are members of the
+/// group.
 std::string lines_of_two_hosts(const Daemons& daemons, int channels, const std::string& groups) {
   const auto job = new_job_id();
   auto config = on(daemons, 2 * channels);
@@ -209,7 +214,7 @@ std::string lines_of_two_hosts(const Daemons& daemons, int channels, const std::
       {"SHARP_COLL_LOG_LEVEL", "3"}, {"SHARP_COLL_GROUPS_PER_COMM", groups}, {"SHARP_COLL_JOB_NUM_TREES", "1"}};
   const auto ended = run_ranks(config, [&](Rank& rank) {
     auto spec = rank.init_spec(job);
-    spec.group_channel_idx = rank.rank / 2;  // ranks go to the hosts in turns
+    spec.group_channel_idx = rank.rank / 2;  // Ranks alternate between the hosts.
     sharp_coll_context* context = nullptr;
     RANK_EQUAL(sharp_coll_init(&spec, &context), 0);
     auto* comm = rank.comm(context);
@@ -258,7 +263,7 @@ TEST_F(World, ANodeOnTheHostItselfIsReachedWhateverPortsAreNamed) {
   config.environment = {{"SHARP_COLL_IB_DEV_LIST", "lo:1"}, {"SHARP_COLL_LOG_LEVEL", "3"}};
   const auto ended = run_ranks(config, [&](Rank& rank) {
     auto spec = rank.init_spec(job);
-    char list[] = "nosuch0:1";  // the person's word goes before the program's
+    char list[] = "nosuch0:1";  // The user's list has precedence over the program's.
     spec.config.ib_dev_list = list;
     sharp_coll_context* context = nullptr;
     RANK_EQUAL(sharp_coll_init(&spec, &context), 0);

@@ -1,4 +1,4 @@
-// Small parts: words for numbers, options, who we are after fork, agreement.
+// Small parts: texts for numbers, options, the process's identity after fork, agreement.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

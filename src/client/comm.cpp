@@ -11,9 +11,9 @@ namespace {
 using proto::ClientGroup;
 using Phase = ClientGroup::Phase;
 
-constexpr Millis kLeavePatience{30'000};  ///< comm_destroy when the caller set no coll_timeout.
+constexpr Millis kLeavePatience{30'000};  ///< comm_destroy waits so long if the caller set no coll_timeout.
 
-/// What each member tells group rank 0 first.
+/// The record that each member first sends to group rank 0.
 struct Card {
   Report report;
   std::uint32_t world_rank = 0;
@@ -21,7 +21,7 @@ struct Card {
   TreeMask unusable = 0;  ///< Trees that it does not reach.
 };
 
-/// What it tells them: the groups, or why there are none.
+/// The answer of group rank 0: the groups, or the reason why there are none.
 struct GroupNotice {
   Report report;
   OpenedGroups groups;
@@ -41,7 +41,7 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
   std::unique_ptr<Comm> comm(
       new Comm(context, static_cast<std::uint32_t>(spec.size), static_cast<std::uint32_t>(spec.rank)));
 
-  // 1. Is everybody well, and who are they? (comm_init_spec.group_world_ranks is garbage in real clients.)
+  // 1. Is every member well, and what is its world rank? (comm_init_spec.group_world_ranks is garbage in real clients.)
   Card card;
   card.world_rank = static_cast<std::uint32_t>(context.world_rank());
   {
@@ -56,7 +56,7 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
   auto cards = oob.gather(card);
   if (!cards) return tl::unexpected(cards.error());
 
-  // 2. Rank 0 gets ids from the trees' roots; all hear of them, and of each other.
+  // 2. Rank 0 gets ids from the trees' roots; all members receive them and the others' world ranks.
   GroupNotice notice;
   std::vector<std::uint32_t> world_ranks(static_cast<std::size_t>(spec.size));
   if (spec.rank == 0) {
@@ -79,7 +79,7 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
   if (auto all_well = notice.report.outcome(); !all_well) return tl::unexpected(all_well.error());
   if (auto told = oob.bcast(std::as_writable_bytes(std::span(world_ranks))); !told) return tl::unexpected(told.error());
 
-  // 3. Each joins at its leaves; whoever could not says so.
+  // 3. Each member joins at its leaves; one that could not reports that.
   const auto joined = comm->join(notice.groups, world_ranks);
   if (auto all_joined = oob.agree(joined); !all_joined) {
     auto guard = context.lock();
@@ -183,7 +183,7 @@ void Comm::settle_on_shape() {
   for (auto& channel : channels_) {
     const auto& tree = link_of(channel).tree();
     auto rate = tree.rate_bits_per_s;
-    if (port != 0 && (rate == 0 || port < rate)) rate = port;  // 0: not known
+    if (port != 0 && (rate == 0 || port < rate)) rate = port;  // 0: not known.
     channel.pieces =
         piece_rule({rate, tree.delay_ns, tree.connections()}, channel.group->shape().stream_window, channels_.size());
   }
@@ -256,7 +256,7 @@ const std::shared_ptr<const std::string>& Comm::end() {
 }
 
 void Comm::end_by(const Channel& culprit) {
-  // That somebody left one group follows from the end of another, whose own reason may come later.
+  // A member that left one group is a consequence of the end of another group, whose own reason may come later.
   const auto& verdict = culprit.group->verdict();
   const bool follows = channels_.size() > 1 && verdict && tells_of_leaving(verdict->body);
   if (end_ && (follows || !end_follows_)) return;
@@ -264,14 +264,15 @@ void Comm::end_by(const Channel& culprit) {
   end_ = std::make_shared<const std::string>(
       fmt::format("group {:x}: {}{}", culprit.group->config().group_id, culprit.group->why(), link));
   end_follows_ = follows;
-  // A verdict has the same words at all members: the first whom it is not about tells people. A broken connection is each one's own.
+  // A verdict has the same text at all members, so the first member that it is not about tells the user. A broken
+  // connection is local to one member.
   const bool speaks = !verdict || rank_ == (verdict->body.culprit == 0 ? 1 : 0);
   if (!follows)
     SUMAC_LOG(context_.log(), speaks ? LogLevel::error : LogLevel::debug,
               "SHArP Error detected. err code:{} type:{} desc: {}", SHARP_COLL_ERROR,
               verdict ? "verdict" : "connection", *end_);
-  // The other groups end with it. Leave is a number like any other: a member that has posted more there than we did is told that we
-  // differ, so nobody waits for us; what all of us posted completes.
+  // The other groups end with it. Leave is a number like any other: a member that has posted more there learns that the
+  // members differ, so no member waits for us; operations that all of us posted complete.
   if (channels_.size() == 1) return;
   for (auto& channel : channels_)
     if (&channel != &culprit) channel.group->leave(monotonic_now());
@@ -314,8 +315,8 @@ bool destroy(std::unique_ptr<Comm> comm) {
   const bool left = context.wait_until([&] { return comm->has_left(); }, deadline_after(monotonic_now(), patience));
   if (left) return true;
   auto guard = context.lock();
-  // Others may be later than that (MVAPICH's own default is 100 ms): whose operations are all over has done its part, and the rest
-  // needs nobody's waiting.
+  // Other members may leave later than that (MVAPICH's own default is 100 ms): a member whose operations are all over
+  // has done its part, and nobody has to wait for the rest.
   const bool is_through = comm->outstanding() == 0;
   SUMAC_LOG(context.log(), is_through && is_bounded ? LogLevel::debug : LogLevel::warn,
             "comm_destroy: not all members left within {} ms; going on without them{}", patience.count(),

@@ -1,7 +1,7 @@
 #pragma once
-// One communicator: a group on each tree of the job (more, if asked for), and the requests posted on them. What is larger than one OST's
-// payload is cut into stripes (stripes.hpp), what is smaller goes to the groups in turn; requests complete in the order of posting all
-// the same. With one group, which is the usual thing, nothing of that is in the way.
+// One communicator: a group on each tree of the job (more, if asked for), and the requests posted on them. An operation
+// larger than one OST's payload is cut into stripes (stripes.hpp); smaller ones go to the groups in rotation. Requests
+// complete in the order of posting all the same. With a single group, the usual case, none of this costs anything.
 #include <sharp/api/sharp_coll.h>
 #include <sharp/api/sumac_ext.h>
 
@@ -17,7 +17,8 @@
 
 namespace sumac::client {
 
-/// The user's description of an operation, checked: what proto needs, and how lists are gathered and scattered.
+/// The user's description of an operation, checked: the operation for proto, and the staging that gathers and scatters
+/// lists.
 struct Reduction {
   proto::Operation operation;
   std::unique_ptr<Staging> staging;
@@ -25,7 +26,7 @@ struct Reduction {
 
 class Comm {
  public:
-  /// Collective over the members; see sharp_coll_comm_init(). Without the lock.
+  /// Collective over the members; see sharp_coll_comm_init(). Called without the lock.
   static Outcome<std::unique_ptr<Comm>> make(Context& context, const sharp_coll_comm_init_spec& spec,
                                              const sharp_coll_out_of_band_colls& oob_colls);
   ~Comm();
@@ -33,36 +34,38 @@ class Comm {
   Context& context() const { return context_; }
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return size_; }
-  /// What every group can do: the least of them.
+  /// The limits that every group can keep: the least of them.
   const proto::GroupShape& shape() const { return shape_; }
   std::size_t groups() const { return channels_.size(); }
 
-  // With the lock held.
+  // The functions up to fill() are called with the lock held.
   Outcome<Request*> post_barrier();
   Outcome<Request*> post(Reduction reduction);
-  /// This member's next call is refused before it is sent: takes a number in each group, so that the others hear of it instead of
-  /// waiting. If all refuse, the groups go on. False: kOperationsMax are outstanding.
+  /// Called when this member's next call is refused before it is sent: uses a number in each group, so that the other
+  /// members learn of the refusal instead of waiting. If all refuse, the groups continue. Returns false if
+  /// kOperationsMax are outstanding.
   bool refuse();
-  /// Leave after everything posted; the request (may be null) completes with it.
+  /// Posts Leave after everything posted before; the request (may be null) completes with it.
   void leave(Request* request);
   bool is_leaving() const { return is_leaving_; }
   bool has_left() const;
-  /// Posted and not over. Refusals count, though no request stands for them: they take places like everything else.
+  /// Operations posted and not over. Refusals count although they have no request, because they use slots like all
+  /// other operations.
   std::uint32_t outstanding() const {
     std::uint32_t most = in_order_tail_ - in_order_head_;
     for (const auto& channel : channels_) most = std::max(most, channel.group->outstanding());
     return most;
   }
   bool has_room() const { return outstanding() < proto::kOperationsMax; }
-  /// Takes what is over. False: nothing more to expect for now.
+  /// Handles finished operations. Returns false if nothing more is to be expected for now.
   bool drain();
-  /// Set once a group has ended, and with it all of them; logs at that moment. Null: it lives.
+  /// Set once a group has ended, and with it all of them; the first call then also logs it. Null while it lives.
   const std::shared_ptr<const std::string>& end();
-  /// Its groups get no message any more.
+  /// Afterwards its groups receive no message.
   void detach() noexcept;
   void fill(sumac_comm_info& info) const;
 
-  bool is_watched = false;  ///< Of Context::watch().
+  bool is_watched = false;  ///< It is in Context's list of watched communicators.
 
  private:
   /// One of its groups.
@@ -100,23 +103,23 @@ class Comm {
   bool is_leaving_ = false;
   bool has_told_of_lock_ = false;
   Request* leave_request_ = nullptr;
-  std::vector<Request*> copying_;  ///< What they give is still on its way from a GPU.
+  std::vector<Request*> copying_;  ///< Requests whose input is still being copied from a GPU.
   std::shared_ptr<const std::string> end_;
-  bool end_follows_ = false;  ///< It tells of somebody who left; better words may come.
+  bool end_follows_ = false;  ///< The end only says that a member left; a better reason may still come.
 
-  // With several groups only.
+  // Used only with several groups.
   StripeRule rule_;
   std::uint32_t turn_ =
-      0;  ///< Where the next operation begins: posting is collective, so it is the same at all members.
-  std::vector<Request*> in_order_;  ///< Ring of kOperationsMax, so that requests complete in the order of posting.
+      0;  ///< The group that the next operation begins with; posting is collective, so it is the same at all members.
+  std::vector<Request*> in_order_;  ///< A ring of kOperationsMax, so that requests complete in the order of posting.
   std::uint32_t in_order_head_ = 0, in_order_tail_ = 0;
 };
 
-/// Without the lock: leave and wait for the others at most coll_timeout; if they don't come it is kept aside. False: with operations
-/// of this member under way.
+/// Called without the lock: leaves, and waits for the other members at most coll_timeout; if they do not come, the
+/// communicator is kept aside. Returns false if operations of this member are under way.
 bool destroy(std::unique_ptr<Comm> comm);
 
-/// Finds the communicator behind a handle of the C interface. Null: the handle is of no living communicator.
+/// Finds the communicator behind a handle of the C interface. Null: no living communicator has this handle.
 Comm* comm_of(const sharp_coll_comm* handle) noexcept;
 
 }  // namespace sumac::client

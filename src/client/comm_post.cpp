@@ -1,4 +1,4 @@
-// Posting on a communicator's groups, and taking what is over.
+// Posts on a communicator's groups, and handles finished operations.
 #include <algorithm>
 #include <array>
 
@@ -42,7 +42,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
   operation.token = reinterpret_cast<std::uint64_t>(request->handle());
   if (channels_.size() == 1) cut_finely(operation, channels_.front());
   auto fragments = fragments_of(operation, shape_);
-  const bool corks = fragments > 1;  // decided once: stripes make more fragments of it
+  const bool corks = fragments > 1;  // Decided once, because stripes turn it into more fragments.
   if (corks) context_.cork();
   Errc posted = Errc::ok;
   if (channels_.size() == 1) {
@@ -78,14 +78,16 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
   return request;
 }
 
-/// Blocks of an allgather go in turns already. By what all members know alike: the operation, the job, what Joined said.
+/// Blocks of an allgather already go in rotation. The size depends only on facts that all members know: the operation,
+/// the job, the groups' answer in Joined.
 void Comm::cut_finely(proto::Operation& operation, const Channel& channel) const {
   if (!operation.streaming || operation.block != 0) return;
   operation.piece =
       piece_of(channel.pieces, operation.count * element_bytes_of(operation), channel.group->shape().chunk_max);
 }
 
-/// All stripes or none: what a group could refuse is asked of all of them first. Gives the number of fragments.
+/// Posts all stripes or none: every reason for which a group could refuse is checked for all groups first. Returns the
+/// number of fragments.
 tl::expected<std::uint64_t, Errc> Comm::post_striped(const proto::Operation& operation, Request& request) {
   if (end()) return tl::unexpected(Errc::lost);
   if (!has_room()) return tl::unexpected(Errc::again);
@@ -98,7 +100,8 @@ tl::expected<std::uint64_t, Errc> Comm::post_striped(const proto::Operation& ope
   std::uint64_t fragments = 0;
   const auto count = cut(rule_, operation, element, turn, stripes);
   for (std::size_t i = 0; i < count; ++i) {
-    // Each member begins elsewhere: all stripes of one tree at once would wait for its node's link while the others' are idle.
+    // Each member begins with another stripe: all stripes of one tree at once would wait for its node's link while the
+    // others' links are idle.
     const auto& stripe = stripes[(i + rank_) % count];
     auto& group = *channels_[stripe.channel].group;
     auto part = count == 1 ? operation : part_of(operation, element, stripe.elements);
@@ -113,17 +116,17 @@ tl::expected<std::uint64_t, Errc> Comm::post_striped(const proto::Operation& ope
 }
 
 bool Comm::refuse() {
-  if (is_leaving_ || end()) return true;  // nobody waits in it
+  if (is_leaving_ || end()) return true;  // No operation waits in it.
   if (!has_room()) return false;
   proto::Operation operation;
-  operation.coll = wire::Coll::refusal;  // of no request: nobody waits for its end
-  // A group that has ended takes nothing, and tells why by itself.
+  operation.coll = wire::Coll::refusal;  // It belongs to no request, so nobody waits for its end.
+  // A group that has ended accepts nothing, and reports the reason itself.
   for (auto& channel : channels_) static_cast<void>(channel.group->post(operation, monotonic_now()));
   context_.watch(*this);
   return true;
 }
 
-/// What lies in GPU memory goes on as far as it was copied.
+/// Operations from GPU memory continue as far as their data has been copied.
 void Comm::advance_copies() {
   if (copying_.empty()) return;
   context_.busy();
@@ -160,7 +163,8 @@ void Comm::take(Channel& channel, const proto::Completion& over) {
     tell_of_lock();
   }
   if (status != SHARP_COLL_SUCCESS && !lacks_lock) {
-    // A failed operation's buffers go back to the user, who may free them: what is still queued must not read them.
+    // A failed operation's buffers go back to the user, who may free them, so queued messages must not read them any
+    // more.
     context_.forget_borrowed();
     end_by(channel);
   }

@@ -12,18 +12,19 @@
 namespace sumac::client {
 namespace {
 
-constexpr std::size_t kPoolBytes = std::size_t{256} << 20;  ///< Received results; each is copied out and freed at once.
-constexpr std::size_t kPlaceFrom =
-    8192;  ///< Shorter results come whole with one read, and are copied in less time than a second one takes.
-constexpr std::size_t kQueueBytes = std::size_t{1} << 40;  ///< Windows bound what is queued, so the queue need not.
+constexpr std::size_t kPoolBytes = std::size_t{256} << 20;  ///< For received results; each is copied out and freed at
+                                                            ///< once.
+/// A shorter result arrives whole with one read, and is copied in less time than a second read takes.
+constexpr std::size_t kPlaceFrom = 8192;
+constexpr std::size_t kQueueBytes = std::size_t{1} << 40;  ///< Windows bound the queue, so no other limit is needed.
 constexpr int kDefaultPolls = 128;
 constexpr Millis kUserProgressEvery{1};
-constexpr Millis kLongSleep{
-    100};  ///< Where only a message can end a wait; a wake-up that got lost would cost this once.
-constexpr std::uint32_t kIdleLooks = 32, kPatientLooks = 32,
-                        kYieldEvery = 8;  ///< A look is about 0.4 us, a lone yield less.
+/// Used where only a message can end a wait; a lost wake-up would cost this once.
+constexpr Millis kLongSleep{100};
+/// A poll takes about 0.4 us, a lone yield less.
+constexpr std::uint32_t kIdleLooks = 32, kPatientLooks = 32, kYieldEvery = 8;
 
-/// What is no place on a host was never set.
+/// A channel index outside the host's ranks means that the caller left the field unset.
 std::uint32_t channel_of(const sharp_coll_init_spec& spec) {
   const int channel = spec.group_channel_idx;
   return channel > 0 && channel < spec.world_size ? static_cast<std::uint32_t>(channel) : 0;
@@ -53,7 +54,7 @@ Context::Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel
 }
 
 Context::~Context() {
-  // What refers to the link or the transport goes before them.
+  // Objects that refer to the link or the transport are destroyed before them.
   abandoned_.clear();
   while (!comms_.empty()) delete comms_.back();
   wipe(job_.grant.job_key);
@@ -67,7 +68,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   if (context->world_rank_ == 0)
     for (const auto& sentence : unknown_client_variables()) SUMAC_WARN(context->log_, "{}", sentence);
 
-  // 1. What can go wrong here alone: options, device, sharpd.
+  // 1. Steps that can fail at this rank alone: options, device, sharpd.
   Outcome<> local;
   if (!config) local = failure(SHARP_COLL_EINVAL, "{}", config.error().context);
   Session* session = nullptr;
@@ -76,9 +77,10 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   if (local) local = context->attach(session);
   if (local && !session->devices().empty()) local = context->find_devices(spec.config.ib_dev_list, session->devices());
 
-  // 2. The job, for all.
+  // 2. The job, for all ranks.
   const auto report = [&](const Failure& why) -> tl::unexpected<Failure> {
-    // Rank 0 tells people, once for all ranks; without agreement (an out-of-band function failed) each speaks for itself.
+    // Rank 0 tells the user, once for all ranks; without agreement (an out-of-band function failed) each rank reports
+    // for itself.
     if (is_quiet)
       SUMAC_DEBUG(context->log_, "{}", why.text);
     else if (context->world_rank_ == 0 || why.status == SHARP_COLL_EOOB)
@@ -91,7 +93,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
                          {context->channel_, context->devices_.names()}, context->config_, context->log_);
   if (!bytes) return report(bytes.error());
 
-  // 3. Everybody to its leaf node.
+  // 3. Every rank connects to its leaf node.
   auto job = decode_job(*bytes);
   Outcome<> connected;
   if (job) {
@@ -111,8 +113,8 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   return context;
 }
 
-/// Draws the first token of this process's groups: a job of the same number may have been here before, nodes remember what they answered to its
-/// tokens, and nobody else may guess the next one.
+/// Draws the first token of this process's groups. An earlier job may have had the same number, and nodes remember
+/// their answers to its tokens; besides, no other process may guess the next token.
 Outcome<> Context::draw_tokens() {
   const auto drawn = draw_secret();
   if (!drawn) return failure(SHARP_COLL_ESESS_INIT, "{}", drawn.error().context);
@@ -123,7 +125,7 @@ Outcome<> Context::draw_tokens() {
 Outcome<> Context::find_devices(const char* program, const std::string& host) {
   const DeviceWishes wishes{config_.devices, program == nullptr ? "" : program, host, config_.net_device};
   devices_ = {};
-  if (!names_devices(wishes)) return {};  // what ports there are is nobody's question then
+  if (!names_devices(wishes)) return {};  // Then it does not matter which ports there are.
   const auto ports = net::host_ports();
   if (!ports) return failure(SHARP_COLL_EDEV, "{}", ports.error().context);
   auto found = client::find_devices(wishes, *ports);
@@ -175,7 +177,7 @@ Outcome<> Context::connect() {
   return {};
 }
 
-/// Two ports of a host on one tree carry its channels between them, so the line says how many there are on each.
+/// Two ports of a host on one tree share its channels, so the line shows the number of ports for each tree.
 void Context::announce_trees() const {
   const auto& g = job_.grant.grant;
   for (std::size_t i = 0; i < job_.trees.size(); ++i) {
@@ -206,7 +208,7 @@ std::uint32_t Context::rail_of(std::size_t tree) const {
 TreeLink& Context::link_of(net::ConnId conn) noexcept {
   for (const auto& link : links_)
     if (link->conn() == conn) return *link;
-  return *links_.front();  // the transport has no other connections
+  return *links_.front();  // The transport has no other connections.
 }
 
 void Context::progress() {
@@ -221,7 +223,8 @@ void Context::look() {
   bool may_yield = false;
   {
     auto guard = lock();
-    // With nothing under way only the connection's end could be news: MPI's progress need not pay a system call each time.
+    // With nothing under way, the only news could be the end of the connection, so MPI's progress need not pay a system
+    // call each time.
     if (watched_.empty() && ++idle_looks_ % kIdleLooks != 0) return;
     progress();
     idle_looks_ = events_ > 0 ? 0 : idle_looks_ + 1;
@@ -251,7 +254,7 @@ void Context::watch(Comm& comm) {
 void Context::abandon(std::unique_ptr<Comm> comm) { abandoned_.push_back(std::move(comm)); }
 
 void Context::free_departed() {
-  std::vector<std::unique_ptr<Comm>> departed;  // go behind the guard: they take the lock themselves
+  std::vector<std::unique_ptr<Comm>> departed;  // Destroyed after the guard, because they take the lock themselves.
   auto guard = lock();
   const auto rest =
       std::partition(abandoned_.begin(), abandoned_.end(), [](const auto& comm) { return !comm->has_left(); });
@@ -263,7 +266,7 @@ void Context::remove(Comm& comm) noexcept {
   std::erase(comms_, &comm);
   std::erase(watched_, &comm);
   comm.detach();
-  // Requests of a communicator that goes: nothing will ever end them, and nothing may write where their results would be.
+  // Requests of a communicator that is destroyed will never end, and nothing may write to their result buffers.
   forget_borrowed();
   requests_.each([&](Request& request) {
     if (request.comm != &comm || request.state == Request::State::free) return;
@@ -307,16 +310,17 @@ Context::Patience::Patience(Context& context) : context_(context) {
 
 Context::Patience::~Patience() {
   if (!waiter_) return;
-  waiter_->wait(1, -1, kNever);  // something came: the next wait starts afresh
+  waiter_->wait(1, -1, kNever);  // A message came, so the next wait starts afresh.
   auto guard = context_.lock();
   context_.waiters_.push_back(std::move(waiter_));
 }
 
 net::WaiterConfig Context::waiter_config() const {
   net::WaiterConfig config;
-  // With a progress function: never longer than its 1 ms, the caller's own communication may be what our peer waits for. With
-  // threads: another one may have taken the message that we sleep for. Else nothing but a message can end the wait, and waking
-  // up in between takes the processor for nothing (of a 4 MiB stream at 200 Mbit/s every second wake-up was such a one).
+  // With a progress function a sleep is never longer than its 1 ms, because our peer may wait for the caller's own
+  // communication. With threads another thread may have received the message that we sleep for. Otherwise only a
+  // message can end the wait, and waking up earlier only costs processor time (in a 4 MiB stream at 200 Mbit/s every
+  // second wake-up was useless).
   if (user_progress_ == nullptr && !is_threaded_) config.sleep_max = kLongSleep;
   return config;
 }
@@ -359,7 +363,7 @@ bool Context::sleep(std::span<const Request* const> requests, Duration at_most) 
   };
   {
     auto guard = lock();
-    if (!watched_.empty()) drain();  // posting alone may have ended it, or progress for somebody else
+    if (!watched_.empty()) drain();  // Posting alone, or progress for another caller, may have ended it.
     if (one_is_over() || is_busy_ || !broken_.empty() || !transport_->arm()) return true;
     if (const Time due = transport_->next_due(); due != kNever)
       at_most = std::min<Duration>(at_most, due - monotonic_now());
@@ -370,7 +374,7 @@ bool Context::sleep(std::span<const Request* const> requests, Duration at_most) 
   const timespec exactly = net::wait_time(at_most);
   if (ppoll(&wake, 1, &exactly, nullptr) != 0) return true;
   auto guard = lock();
-  return one_is_over();  // another thread may have taken the message
+  return one_is_over();  // Another thread may have received the message.
 }
 
 void Context::on_message(net::ConnId conn, BufferRef frame) {
@@ -385,7 +389,8 @@ void Context::on_closed(net::ConnId conn, const Error& why) { link_of(conn).on_c
 
 void Context::queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data) {
   const auto sent = transport_->send(net::ConnId{to.value}, head, data);
-  // lost: on_closed() says so to everybody. Anything else would leave a hole in the sequence, so it ends the connection.
+  // With Errc::lost, on_closed() reports it. Any other error would leave a hole in the sequence, so it ends the
+  // connection.
   if (sent == Errc::ok || sent == Errc::lost) return;
   transport_->close(net::ConnId{to.value});
   broken_.push_back({net::ConnId{to.value}, {sent, fmt::format("a message could not be sent: {}", to_string(sent))}});
@@ -459,7 +464,7 @@ void Context::finalize() {
     mine.heard = listeners_->counts();
     std::copy(std::begin(counts_), std::end(counts_), std::begin(mine.of));
     if (auto all = world_oob_.gather(mine); !all) {
-      // An MPI that is being taken down exchanges nothing any more.
+      // An MPI that is being shut down exchanges nothing any more.
       SUMAC_DEBUG(log_, "statistics: {}", all.error().text);
       tell_own();
     } else if (world_rank_ == 0) {

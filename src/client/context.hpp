@@ -1,9 +1,10 @@
 #pragma once
-// One job in one process: the session with sharpd, a connection to the leaf node of each tree, the communicators on them. It is the shell around
-// src/proto: it carries bytes between the transport and the engines, and turns their ends into requests of the C interface.
+// One job in one process: the session with sharpd, a connection to the leaf node of each tree, and the communicators on
+// them. It is the shell around src/proto: it carries bytes between the transport and the engines, and completes
+// requests of the C interface when operations end.
 //
-// Calls of the C interface take the lock (if the caller asked for thread support) around each step, never around the caller's
-// own functions: out-of-band calls and progress_func may come back into the library.
+// Calls of the C interface take the lock (if the caller asked for thread support) around each step, but never around
+// the caller's own functions, because out-of-band calls and progress_func may call the library again.
 #include <sharp/api/sharp_coll.h>
 #include <sharp/api/sumac_ext.h>
 
@@ -35,7 +36,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   static Outcome<std::unique_ptr<Context>> make(const sharp_coll_init_spec& spec);
   ~Context();
 
-  /// Ends the job (rank 0) and logs the counts if asked to. The last call; then delete it.
+  /// Ends the job (rank 0) and logs the counts if asked to. It is the last call before the destructor.
   void finalize();
 
   bool is_mine() const noexcept { return same_process(mark_); }
@@ -51,45 +52,47 @@ class Context final : private net::TransportEvents, public proto::Outbox {
     return is_threaded_ ? std::unique_lock(mutex_) : std::unique_lock(mutex_, std::defer_lock);
   }
 
-  /// A caller's own look (sharp_coll_progress, a test of a request), without the lock. Callers do it in a loop of their own, so
-  /// it yields the core after some fruitless ones: what they wait for may need it.
+  /// Polls for the caller (sharp_coll_progress, a test of a request); called without the lock. Callers poll in a loop
+  /// of their own, so it yields the core after some polls in vain: the process they wait for may need it.
   void look();
 
-  // With the lock held.
+  // Called with the lock held.
   void progress();
-  std::vector<std::unique_ptr<TreeLink>>& links() { return links_; }  ///< As Job::trees.
-  /// For people: the port of the list that this process takes to a tree, or the tree's number where it named none.
+  std::vector<std::unique_ptr<TreeLink>>& links() { return links_; }  ///< Indexed as Job::trees.
+  /// For messages to users: the port of the list that this process uses for a tree, or the tree's number if it named no
+  /// port.
   std::uint32_t rail_of(std::size_t tree) const;
   std::uint64_t next_token() { return static_cast<std::uint64_t>(world_rank_) << 32 | ++tokens_; }
   /// True for the first communicator without a group: thousands may follow, and one line is enough.
   bool first_without_group() noexcept { return !std::exchange(without_group_, true); }
   std::uint32_t next_group_number() { return groups_made_++; }
   Request* take_request() { return requests_.take(); }
-  /// The caller is through with it: back to the pool, or when the operation is over.
+  /// The caller has finished with the request: it returns to the pool, now or when the operation is over.
   void drop_request(Request& request) noexcept;
-  /// The operation is over. status 0: complete.
+  /// The operation is over. `status` is 0 if it completed.
   void finish(Request& request, int status, const std::shared_ptr<const std::string>& why) noexcept;
   void add(Comm& comm) { comms_.push_back(&comm); }
   void remove(Comm& comm) noexcept;
-  /// Something of this communicator may complete: look at it after each progress.
+  /// Makes progress() look at this communicator each time, because some of its operations may complete.
   void watch(Comm& comm);
-  /// Keeps a communicator whose members did not all come in time, until they do or the job ends.
+  /// Keeps a communicator whose members did not all come in time, until they come or the job ends.
   void abandon(std::unique_ptr<Comm> comm);
-  /// Without the lock: frees those of them that all members have left meanwhile.
+  /// Called without the lock: frees kept communicators that all members have left meanwhile.
   void free_departed();
-  /// Something moves that no descriptor tells of (copies from a GPU): waiting calls look again soon.
+  /// Says that something moves without a descriptor (copies from a GPU), so that waiting calls poll again soon.
   void busy() noexcept {
     ++events_;
     is_busy_ = true;
   }
-  /// Nothing borrowed from the user is read any more by what is still queued, or written by what is under way.
+  /// Afterwards no queued message reads the user's buffers, and no message under way writes to them.
   void forget_borrowed() {
     for (const auto& link : links_) transport_->detach(link->conn());
   }
-  /// Between them what is sent is gathered: fewer system calls for an operation of many fragments.
+  /// Between the two calls messages are gathered: fewer system calls for an operation of many fragments.
   void cork() { transport_->cork(); }
   void uncork() { transport_->uncork(); }
-  /// Without the lock: sleeps while nothing can have happened to `requests`, at most so long. False: all are pending as before.
+  /// Called without the lock: sleeps at most so long while nothing can have happened to `requests`. Returns false if
+  /// all are still pending.
   bool sleep(std::span<const Request* const> requests, Duration at_most);
   int arm() { return transport_->arm() ? 1 : 0; }
   int wake_fd() const { return transport_->wake_fd(); }
@@ -104,7 +107,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
     listeners_->stopped(net::ConnId{leaf.value}, group_id);
   }
 
-  /// Without the lock: progress until `done` (called with the lock) says so. False: `deadline` passed.
+  /// Called without the lock: makes progress until `done` (called with the lock) returns true. Returns false if
+  /// `deadline` passed.
   template <class Done>
   bool wait_until(Done&& done, Time deadline = kNever);
 
@@ -116,7 +120,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   Outcome<> connect();
   void announce_trees() const;
   void drain();
-  // net::TransportEvents
+  // net::TransportEvents.
   void on_accepted(net::ConnId) override {}
   void on_connected(net::ConnId conn) override { link_of(conn).on_connected(); }
   void on_message(net::ConnId conn, BufferRef frame) override;
@@ -133,12 +137,13 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   TreeLink& link_of(net::ConnId conn) noexcept;
   void queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data);
 
-  /// How one blocking call waits. Each has a Waiter of its own while it waits, as threads may wait at once and it learns per thread.
+  /// The waiting of one blocking call. Each has a Waiter of its own while it waits, because several threads may wait at
+  /// once and a Waiter learns from its own thread.
   class Patience {
    public:
     explicit Patience(Context& context);
     ~Patience();
-    /// After a look without the lock: spin, yield or sleep, and let the caller's communication move on.
+    /// Called after a poll, without the lock: spins, yields or sleeps, and drives the caller's communication.
     void rest(std::size_t events, Time deadline);
 
    private:
@@ -163,24 +168,24 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::mutex mutex_;
   std::unique_ptr<Session> session_;
   DeviceList devices_;
-  std::vector<TreePort> ports_;  ///< As Job::trees.
+  std::vector<TreePort> ports_;  ///< Indexed as Job::trees.
   Job job_;
   BufferPool pool_;
   std::unique_ptr<net::Transport> transport_;
   std::unique_ptr<Listeners> listeners_;
-  std::vector<std::unique_ptr<TreeLink>> links_;  ///< As Job::trees.
+  std::vector<std::unique_ptr<TreeLink>> links_;  ///< Indexed as Job::trees.
   struct Broken {
     net::ConnId conn;
     Error why;
   };
-  std::vector<Broken> broken_;  ///< Sending failed for good: told to the engine at the next progress.
-  std::size_t events_ = 0;      ///< Of the last progress.
-  bool is_busy_ = false;        ///< In the last progress, see busy().
+  std::vector<Broken> broken_;  ///< Connections on which sending failed for good; the next progress tells the engine.
+  std::size_t events_ = 0;      ///< The number of events in the last progress.
+  bool is_busy_ = false;        ///< busy() was called in the last progress.
   std::uint32_t tokens_ = 0, groups_made_ = 0;
   bool without_group_ = false;
   std::uint64_t sleeps_ = 0;
-  std::uint32_t idle_looks_ = 0;                       ///< Of look(), in a row.
-  std::vector<std::unique_ptr<net::Waiter>> waiters_;  ///< Of nobody at the moment.
+  std::uint32_t idle_looks_ = 0;                       ///< Calls of look() in a row that found nothing.
+  std::vector<std::unique_ptr<net::Waiter>> waiters_;  ///< The waiters that no call uses at the moment.
   RequestPool requests_;
   std::vector<Comm*> comms_, watched_;
   std::vector<std::unique_ptr<Comm>> abandoned_;

@@ -30,7 +30,7 @@ Outcome<ContextPtr> context_of(const Driver& driver, const void* device) {
   return context;
 }
 
-/// The context is current while it lives.
+/// The context is current as long as this object lives.
 class Current {
  public:
   Current(const Driver& driver, ContextPtr context) : driver_(driver), code_(driver.push(context)) {}
@@ -50,13 +50,13 @@ class Current {
   const int code_;
 };
 
-/// Pinned memory is dear to make, so some is kept. Portable: good in every context.
+/// Pinned memory is expensive to make, so some is kept. It is portable: valid in every context.
 class Pinned {
  public:
   struct Block {
     std::byte* memory = nullptr;
     std::size_t bytes = 0;
-    ContextPtr context = nullptr;  ///< In which it was made.
+    ContextPtr context = nullptr;  ///< The context in which it was made.
   };
 
   Outcome<Block> take(const Driver& driver, ContextPtr context, std::size_t bytes) {
@@ -128,10 +128,10 @@ struct Stage::Impl {
   Pinned::Block in, out;
   std::vector<Piece> from, to;
   std::byte* out_data = nullptr;
-  std::size_t total = 0;              ///< Bytes to copy to the host,
-  std::size_t asked = 0;              ///< of which so many copies were started,
-  std::size_t arrived = 0;            ///< and so many are here.
-  std::size_t piece = 0, within = 0;  ///< Where the next copy begins.
+  std::size_t total = 0;              ///< The bytes to copy to the host.
+  std::size_t asked = 0;              ///< The end of the copies that were started.
+  std::size_t arrived = 0;            ///< The end of the copies that have arrived.
+  std::size_t piece = 0, within = 0;  ///< The position of the next copy.
   struct UnderWay {
     EventPtr event;
     std::size_t until;

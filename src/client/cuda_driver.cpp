@@ -15,7 +15,7 @@ std::atomic<const Driver*> ready{nullptr};
 std::mutex mutex;
 Driver loaded;
 
-/// False: the first missing name is in `missing`.
+/// Returns false if a name is missing; `missing` is then the first one.
 bool resolve(void* library, const char*& missing) {
   const auto take = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
@@ -42,11 +42,11 @@ bool resolve(void* library, const char*& missing) {
 }
 
 Outcome<const Driver*> load(int flags) {
-  // acquire and release: who sees the pointer sees the table behind it.
+  // Acquire and release: a thread that sees the pointer also sees the table behind it.
   if (const Driver* driver = ready.load(std::memory_order_acquire)) return driver;
   const std::lock_guard lock(mutex);
   if (const Driver* driver = ready.load(std::memory_order_acquire)) return driver;
-  // Never closed again: the driver does not expect it, and it is not ours.
+  // Never closed: the driver does not expect that, and the library is not ours.
   void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL | flags);
   if (library == nullptr) {
     const char* why = (flags & RTLD_NOLOAD) != 0 ? nullptr : ::dlerror();
@@ -77,7 +77,7 @@ Failure cuda_failure(const Driver& driver, const char* function, int code) {
   constexpr int kOutOfMemory = 2;
   const char* text = nullptr;
   if (driver.error_string(code, &text) != kSuccess || text == nullptr) text = "unknown error";
-  // Without memory another way may still go; without a working device none does.
+  // Without memory another method may still work; without a working device none does.
   const int status = code == kOutOfMemory ? SHARP_COLL_ENOMEM : SHARP_COLL_EDEV;
   return {status, fmt::format("{}: {} ({})", function, text, code)};
 }

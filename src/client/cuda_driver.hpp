@@ -1,5 +1,6 @@
 #pragma once
-// Inside this folder only: the functions of the CUDA driver that we use, declared from its public documentation (docs/adr/0029).
+// The functions of the CUDA driver that we use, declared from its public documentation (docs/adr/0029); only this
+// folder includes this header.
 #include <cstddef>
 
 #include "client/status.hpp"
@@ -13,7 +14,8 @@ using EventPtr = struct CudaEvent*;
 using Device = int;
 
 inline constexpr int kSuccess = 0, kNotReady = 600;
-inline constexpr int kPointerContext = 1, kPointerMemoryType = 2, kPointerDeviceOrdinal = 9;  ///< CUpointer_attribute
+/// Values of CUpointer_attribute.
+inline constexpr int kPointerContext = 1, kPointerMemoryType = 2, kPointerDeviceOrdinal = 9;
 inline constexpr unsigned kMemoryTypeDevice = 2;
 inline constexpr unsigned kHostAllocPortable = 1, kStreamNonBlocking = 1, kEventDisableTiming = 2;
 
@@ -37,12 +39,12 @@ struct Driver {
   int (*error_string)(int code, const char** text);
 };
 
-/// The driver if this process has it already; never loads it.
+/// Returns the driver if this process has it already; never loads it.
 const Driver* driver_if_loaded() noexcept;
-/// Loads it if need be.
+/// Loads it if necessary.
 Outcome<const Driver*> load_driver();
 
-/// "cuMemcpyDtoHAsync: out of memory (2)".
+/// Makes a message such as "cuMemcpyDtoHAsync: out of memory (2)".
 Failure cuda_failure(const Driver& driver, const char* function, int code);
 
 }  // namespace sumac::client::cuda

@@ -1,5 +1,6 @@
-// CUDA buffers, exact in every kind of operation and mixture with host memory: of a library that stands in for the driver, in which to touch
-// them as the host's memory is deadly, and of a real GPU where there is one. The test itself calls both by the driver's own functions.
+// CUDA buffers are exact in every kind of operation and in mixtures with host memory: with a library that stands in for
+// the driver, where a host access to them is deadly, and with a real GPU if there is one. The test itself calls both by
+// the driver's own functions.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@ namespace {
 constexpr const char* kRealCuda = "libcuda.so.1";
 constexpr auto kUntouched = static_cast<std::int32_t>(0xEEEEEEEE);
 
-/// In a rank: the first GPU of a driver's library. To be made after the fork: a driver does not live through one.
+/// In a rank: the first GPU of a driver's library. Make it after the fork, because a driver does not survive one.
 struct Gpu {
   explicit Gpu(const char* path) : library(::dlopen(path, RTLD_NOW)) {
     if (library == nullptr) std::fprintf(stderr, "%s\n", ::dlerror());
@@ -42,7 +43,8 @@ struct Gpu {
   int (*to_host)(void* to, unsigned long long from, std::size_t bytes) = nullptr;
 };
 
-/// Why no GPU can be used here; empty: it can. Asked in a process of its own, so that ours has no driver in it when it forks ranks.
+/// Returns the reason why no GPU can be used here, or "". It asks in a process of its own, so that our process has no
+/// driver in it when it forks ranks.
 std::string why_no_gpu() {
   const char* const reasons[] = {"", "there is no libcuda.so.1", "the driver finds no device",
                                  "the driver does not start"};
@@ -122,7 +124,7 @@ void every_kind(Rank& rank, const Gpu& gpu, sharp_coll_context* context, sharp_c
   auto spec = spec_of(in, out, count);
   RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
   out.expect(all);
-  spec = spec_of(in, in, count);  // in place
+  spec = spec_of(in, in, count);  // In place.
   RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
   in.expect(all);
 
@@ -148,7 +150,7 @@ void every_kind(Rank& rank, const Gpu& gpu, sharp_coll_context* context, sharp_c
   const std::size_t mine = static_cast<std::size_t>(rank.rank) * count;
   out.expect([&](std::size_t i) { return all(mine + i); });
 
-  // The descriptors of an allgather have no memory type that could be believed: by handle, and without one.
+  // The descriptors of an allgather have no reliable memory type, so it is tried by handle and without one.
   Numbers gathered(gpu, count * size, out_device);
   fill(in);
   void *from = nullptr, *to = nullptr;
@@ -169,7 +171,7 @@ void every_kind(Rank& rank, const Gpu& gpu, sharp_coll_context* context, sharp_c
   RANK_EQUAL(sharp_coll_dereg_mr(context, to), 0);
 }
 
-/// Each rank in its own way: where a member's data lie is nobody else's business.
+/// Each rank uses another combination, because the memory of one member does not concern the others.
 void every_way(Rank& rank, const Gpu& gpu, std::uint64_t job, const std::vector<std::size_t>& counts) {
   auto* context = rank.init(job);
   auto* comm = rank.comm(context);

@@ -1,5 +1,5 @@
-// CUDA buffers against a library that stands in for the driver: copies beside earlier chunks, each of the driver's calls failing once; no
-// driver at all. cuda_kinds_test.cpp has every kind of operation.
+// CUDA buffers with a library that stands in for the driver: copies while earlier chunks travel, each of the driver's
+// calls failing once, and no driver at all. cuda_kinds_test.cpp tests every kind of operation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// `count` numbers in device memory (or the host's), as the test may look at them.
+/// `count` numbers in device memory (or the host's), readable by the test.
 struct Numbers {
   Numbers(const Fake& fake, std::size_t count, bool on_device)
       : fake_(fake),
@@ -47,13 +47,13 @@ TEST_F(World, CopiesFromTheDeviceGoOnWhileEarlierChunksTravel) {
                 const Fake fake;
                 auto* context = rank.init(job);
                 auto* comm = rank.comm(context);
-                const std::size_t count = 6 << 20;  // 24 MiB: 24 copies, 4 at a time
+                const std::size_t count = 6 << 20;  // 24 MiB: 24 copies, 4 at a time.
                 Numbers in(fake, count, true);
                 for (std::size_t i = 0; i < count; ++i) in.data[i] = value(rank.rank, i);
                 auto spec = spec_of(in, in, count);
                 void* handle = nullptr;
                 RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &spec, &handle), 0);
-                // Another one behind it, small, of host memory: order among operations stays as it was posted.
+                // A small operation of host memory follows: the order of operations stays as posted.
                 std::int32_t one = 1, ones = 0;
                 auto small = reduce_spec(&one, &ones, 1, Dtype::int32, Op::sum);
                 RANK_EQUAL(sharp_coll_do_allreduce(comm, &small), 0);
@@ -92,7 +92,7 @@ TEST_F(World, EachCallOfTheDriverMayFail) {
     auto* context = rank.init(job);
     for (const auto& row : rows) {
       auto* comm = rank.comm(context);
-      const std::size_t count = 3 << 20;  // 12 copies
+      const std::size_t count = 3 << 20;  // This makes 12 copies.
       Numbers in(fake, count, true), out(fake, count, true);
       std::fill(in.data, in.data + count, rank.rank + 1);
       auto spec = spec_of(in, out, count);
@@ -112,7 +112,8 @@ TEST_F(World, EachCallOfTheDriverMayFail) {
   EXPECT_THAT(ended[0].err, HasSubstr("rank 1 gave up (its log says why)"));
 }
 
-/// A list of three pieces of device memory (or the host's), each an allocation of its own, neither equal nor in the order of addresses.
+/// A list of three ranges of device memory (or the host's), each an allocation of its own, neither equal nor in the
+/// order of addresses.
 struct Pieces {
   Pieces(const Fake& fake, std::size_t count, bool on_device)
       : sizes{count / 7, count / 2, count - count / 7 - count / 2},
@@ -179,7 +180,7 @@ TEST_F(World, ListsOfCudaMemoryAreExactInEveryKind) {
                   for (const std::size_t count : {7, 40, 1000, 600'000}) {
                     if (count > 1000 && *sat == '0') continue;
                     for (int way = 0; way < 3; ++way) {
-                      const int mine = (way + rank.rank) % 3;  // host to device, device to host, device to device
+                      const int mine = (way + rank.rank) % 3;  // Host to device, device to host, device to device.
                       lists_in_every_kind(rank, fake, comm, count, mine != 0, mine != 1);
                     }
                   }
@@ -205,7 +206,7 @@ TEST_F(World, CudaBuffersAreExactWhereStripesGoToSeveralGroups) {
                     if (count > 1000 && *sat == '0') continue;
                     lists_in_every_kind(rank, fake, comm, count + 6, rank.rank != 0, rank.rank != 1);
                   }
-                  // The later stripes are posted long before their data are on the host: none may go ahead of its copy.
+                  // The later stripes are posted long before their data are on the host: none may overtake its copy.
                   const std::size_t large = 6 << 20;
                   const bool streams = *sat == '1';
                   if (streams) {
@@ -239,7 +240,7 @@ TEST_F(World, CudaMemoryIsRefusedInEveryKindWhereItIsSwitchedOff) {
     for (const bool sends_device : {true, false}) {
       const Numbers &in = sends_device ? device : host, &out = sends_device ? host : device;
       auto spec = spec_of(in, out, kCount);
-      spec.root = rank.rank;  // each is the root of its own: refused at everybody alike
+      spec.root = rank.rank;  // Each is the root of its own call: refused at every rank alike.
       spec.offset = 0;
       RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), SHARP_COLL_ENOT_SUPP);
       RANK_EQUAL(sharp_coll_do_reduce(comm, &spec), SHARP_COLL_ENOT_SUPP);
@@ -258,7 +259,7 @@ TEST_F(World, CudaMemoryIsRefusedInEveryKindWhereItIsSwitchedOff) {
     RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), SHARP_COLL_ENOT_SUPP);
     const auto counts = fake.counts();
     RANK_CHECK(counts.to_host == 0 && counts.to_device == 0 && counts.pinned == 0);
-    // All refused: the group goes on.
+    // All ranks refused, so the group goes on.
     for (std::size_t i = 0; i < kCount; ++i) host.data[i] = value(rank.rank, i);
     auto spec = spec_of(host, host, kCount);
     RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
@@ -281,7 +282,7 @@ TEST_F(World, AGpusMemoryBehindADescriptorIsUsedByItsAddress) {
     for (std::size_t i = 0; i < kCount; ++i) in.data[i] = value(rank.rank, i);
     sharp_coll_reg_params params{};
     params.field_mask = SHARP_COLL_REG_FIELD_DMABUF_FD | SHARP_COLL_REG_FIELD_DMABUF_OFFSET;
-    params.dmabuf_fd = 1 << 20;  // which is nobody's: it is not looked at
+    params.dmabuf_fd = 1 << 20;  // No such descriptor exists: it is not read.
     params.dmabuf_offset = 4096;
     void *from = nullptr, *to = nullptr, *none = nullptr;
     RANK_EQUAL(sharp_coll_reg_mr_v2(context, in.pointer, kCount * 4, &params, &from), 0);

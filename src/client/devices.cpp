@@ -34,7 +34,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-/// "mlx5_0:1 (enp1s0), eth0:1", for who named another one.
+/// Returns "mlx5_0:1 (enp1s0), eth0:1", for a user who named a device that does not exist.
 std::string those_there_are(std::span<const net::HostPort> ports) {
   std::string text;
   for (const auto& port : ports) {
@@ -115,7 +115,7 @@ Outcome<DeviceList> find_devices(const DeviceWishes& wishes, std::span<const net
 
 std::vector<int> choose_ports(std::span<const std::vector<bool>> leads, std::uint32_t channel) {
   std::vector<int> chosen;
-  std::map<std::vector<bool>, std::uint32_t> trees_before;  // that the same ports lead to
+  std::map<std::vector<bool>, std::uint32_t> trees_before;  // Counts the trees to which the same ports lead.
   for (const auto& ports : leads) {
     std::vector<int> candidates;
     for (std::size_t port = 0; port < ports.size(); ++port)

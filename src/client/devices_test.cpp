@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Two adapters, one of them with two ports, and an interface without.
+/// Two adapters, one of them with two ports, and an interface without an adapter.
 const net::HostPort kPorts[] = {
     {"lo", "", 1}, {"eth0", "", 1}, {"enp1s0", "mlx5_0", 1}, {"ib0", "mlx4_0", 1}, {"ib1", "mlx4_0", 2}};
 
@@ -130,9 +130,9 @@ TEST(Devices, TheRoutingTableSaysWhichPortsLeadToANode) {
   const struct {
     const char* address;
     bool leads, by_none;
-  } rows[] = {{"tcp:127.0.0.1:7000", true, true},    // on this host
-              {"tcp:192.0.2.1:7000", false, false},  // nobody's network
-              {"ucx:0123", true, false}};            // not ours to say
+  } rows[] = {{"tcp:127.0.0.1:7000", true, true},    // This host.
+              {"tcp:192.0.2.1:7000", false, false},  // A network that no interface has.
+              {"ucx:0123", true, false}};            // Not an address of tcp.
   for (const auto& row : rows) {
     SCOPED_TRACE(row.address);
     const auto ways = ways_to(*list, row.address);

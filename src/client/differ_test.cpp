@@ -1,5 +1,5 @@
-// Counts that differ between the ranks of a call, for each kind and size: a verdict that names who differs, at all of them, and
-// other communicators go on.
+// Counts that differ between the ranks of a call, for each kind and size: all ranks get a verdict that names the one
+// that differs, and other communicators go on.
 #include <gtest/gtest.h>
 
 #include <cstring>

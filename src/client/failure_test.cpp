@@ -1,4 +1,4 @@
-// libsharp_coll through real daemons when something goes wrong: the same error everywhere, who and what by name, never a hang.
+// libsharp_coll through real daemons when a failure occurs: the same error everywhere, the cause by name, never a hang.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -25,13 +25,13 @@ TEST_F(World, RanksThatDisagreeGetAVerdictThatNamesThem) {
     std::int32_t in[4] = {1, 1, 1, 1}, out[4] = {};
     auto spec = reduce_spec(in, out, rank.rank == 2 ? 3 : 4, Dtype::int32, Op::sum);
     RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), SHARP_COLL_ERROR);
-    RANK_EQUAL(sharp_coll_do_barrier(comm), SHARP_COLL_ERROR);  // the group has ended
+    RANK_EQUAL(sharp_coll_do_barrier(comm), SHARP_COLL_ERROR);  // The group has ended.
     char text[256];
     RANK_EQUAL(sumac_comm_error(comm, text, sizeof text), SHARP_COLL_ERROR);
     RANK_CHECK(std::strstr(text, "rank 2") != nullptr && std::strstr(text, "count") != nullptr);
     spec = reduce_spec(in, out, 4, Dtype::int32, Op::sum);
     RANK_EQUAL(sumac_comm_error(other, text, sizeof text), 0);
-    RANK_EQUAL(sharp_coll_do_allreduce(other, &spec), 0);  // others live on
+    RANK_EQUAL(sharp_coll_do_allreduce(other, &spec), 0);  // Other communicators live on.
     RANK_EQUAL(out[3], 3);
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_comm_destroy(other), 0);
@@ -39,7 +39,7 @@ TEST_F(World, RanksThatDisagreeGetAVerdictThatNamesThem) {
   };
   const auto ended = run_ranks(on(*daemons_, 3), body);
   EXPECT_EQ(complaint(ended), "") << daemons_->log();
-  // Which of the two that differ is the culprit depends on who came first; one member tells people, not one each.
+  // Which of the two that differ is the culprit depends on the order of arrival; only one member tells the user.
   std::string said;
   for (const auto& rank : ended) said += rank.err;
   EXPECT_THAT(said, HasSubstr("rank 2"));
@@ -90,7 +90,7 @@ TEST_F(World, ADeadRankIsNamedAtTheOthers) {
   EXPECT_EQ(ended[2].status, 0) << ended[2].err;
 }
 
-/// As UCC and the NCCL plugin do: nothing but req_test, for ever.
+/// As UCC and the NCCL plugin do: it calls only req_test, for ever.
 TEST_F(World, AClientThatPollsForEverIsEndedWhereItAsksForThat) {
   const auto job = new_job_id();
   auto config = on(*daemons_, 3);
@@ -115,7 +115,7 @@ TEST_F(World, AKilledNodeIsAnErrorAndNoHang) {
   auto config = on(*daemons_, 2);
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
-  std::thread killer([&] {  // once both ranks have a group
+  std::thread killer([&] {  // It waits until both ranks have a group.
     char two[2];
     for (int got = 0; got < 2;) got += static_cast<int>(::read(ready[0], two, 2));
     daemons_->signal("an-leaf1", SIGKILL);
@@ -153,8 +153,8 @@ TEST_F(World, AFrozenNodeIsAnErrorAndNoHang) {
     auto* comm = rank.comm(context);
     RANK_EQUAL(::write(ready[1], "x", 1), 1);
     if (rank.rank == 1) {
-      // It learns it by its own clock: don't wait for that here. It only lives on until rank 0 is done, or its death would be
-      // what rank 0 hears of.
+      // This rank learns of the failure by its own clock, so do not wait for that here. It only stays alive until rank
+      // 0 is done, because otherwise rank 0 would hear of its death.
       char done;
       RANK_EQUAL(::read(over[0], &done, 1), 1);
       return;

@@ -1,6 +1,7 @@
-// Stands in for the CUDA driver's library in tests: "device" memory is mapped without any access, so whoever touches it as if it were
-// the host's dies at once; copies go over a second mapping of the same pages, and happen only when an event or stream is asked for
-// often enough, as on a device that works beside the host. Calls are counted, and any can be made to fail.
+// Stands in for the CUDA driver's library in tests. "Device" memory is mapped without any access, so a process that
+// touches it like host memory dies at once. Copies use a second mapping of the same pages, and they happen only when an
+// event or stream has been queried often enough, as on a device that works in parallel with the host. Calls are
+// counted, and any can be made to fail.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -34,14 +35,14 @@ struct Event {
   int questions = 0;
 };
 
-std::map<std::uint64_t, Memory> memories;  // by their beginning on the device
+std::map<std::uint64_t, Memory> memories;  // Keyed by their beginning on the device.
 std::map<std::string, int> fails_after;
 FakeCudaCounts counts;
 int current_contexts = 0;
 
 constexpr int kInvalidValue = 1, kInvalidContext = 201, kNotReady = 600;
 
-/// The code that a test wants of this call, or 0.
+/// Returns the code that a test wants from this call, or 0.
 int wanted(const char* function) {
   const auto found = fails_after.find(function);
   if (found == fails_after.end() || found->second-- > 0) return 0;
@@ -89,7 +90,7 @@ void* fake_cuda_view(void* device) { return memories.at(reinterpret_cast<std::ui
 void fake_cuda_fail(const char* function, int after) { fails_after[function] = after; }
 FakeCudaCounts fake_cuda_counts() { return counts; }
 
-// What a program calls that has device memory of its own; the test is one.
+// The functions that a program with device memory of its own calls; the test is one.
 int cuMemAlloc_v2(unsigned long long* memory, std::size_t bytes) {
   *memory = reinterpret_cast<std::uint64_t>(fake_cuda_malloc(bytes));
   return *memory == 0 ? 2 : 0;

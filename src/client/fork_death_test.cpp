@@ -1,4 +1,5 @@
-// A rank that forked and is killed: its child lives on with a copy of all it had, and the others learn of the death all the same.
+// A rank that forked is killed: its child lives on with a copy of all its resources, and the other ranks still learn of
+// the death.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -91,7 +92,8 @@ TEST_F(World, OfSeveralContextsNoneHidesADeath) {
   EXPECT_EQ(ended[0].status, 0) << ended[0].err << daemons_->log();
 }
 
-/// A child may call the library that it inherited, leave by exit(), or begin a job of its own. The parent notices nothing.
+/// A child may call the library that it inherited, leave by exit(), or begin a job of its own. The parent is not
+/// disturbed.
 TEST_F(World, AForkedChildDoesNotDisturbItsParent) {
   const auto job = new_job_id();
   const std::uint64_t own_jobs[] = {new_job_id(), new_job_id()};
@@ -102,12 +104,12 @@ TEST_F(World, AForkedChildDoesNotDisturbItsParent) {
       const pid_t pid = ::fork();
       if (pid == 0) body();
       int status = -1;
-      RANK_EQUAL(sharp_coll_do_barrier(comm), 0);  // while it runs
+      RANK_EQUAL(sharp_coll_do_barrier(comm), 0);  // While the child runs.
       RANK_EQUAL(::waitpid(pid, &status, 0), pid);
       RANK_EQUAL(status, 0);
       RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
     };
-    child([] { std::exit(0); });  // with all destructors
+    child([] { std::exit(0); });  // With all destructors.
     child([&] {
       std::freopen("/dev/null", "w", stderr);
       const bool refused = sharp_coll_comm_destroy(comm) < 0 && sharp_coll_finalize(context) < 0;
@@ -123,7 +125,7 @@ TEST_F(World, AForkedChildDoesNotDisturbItsParent) {
   });
 }
 
-/// Its copies are closed by nobody: sharpd, which has the kernel's word, is the one who tells.
+/// No process closes the child's copies, so sharpd, which learns of the death from the kernel, reports it.
 TEST_F(World, AChildThatRunsNoHandlerDoesNotHideItsParentsDeath) {
   const auto job = new_job_id();
   const Sleepers sleepers;
@@ -147,7 +149,7 @@ TEST_F(World, AChildThatRunsNoHandlerDoesNotHideItsParentsDeath) {
   EXPECT_TRUE(daemons_->says("rank 1 died: "));
 }
 
-/// Who has left may end as it likes: the others' communicators stand.
+/// A rank that has left may end in any manner: the others' communicators remain.
 TEST_F(World, AnEndAfterLeavingIsNoDeath) {
   const auto job = new_job_id();
   const Sleepers sleepers;

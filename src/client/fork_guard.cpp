@@ -16,7 +16,7 @@ bool tried = false;
 
 void forget() { fallback_page = 0; }
 
-// Unmapped when the library is unloaded: callers may dlopen and dlclose it in a loop.
+// The page is unmapped when the library is unloaded, because callers may dlopen and dlclose it in a loop.
 struct PageOwner {
   ~PageOwner() {
     if (page != &fallback_page) ::munmap(page, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
@@ -31,7 +31,7 @@ void make_page() {
     return;
   }
   if (memory != MAP_FAILED) ::munmap(memory, bytes);
-  ::pthread_atfork(nullptr, nullptr, forget);  // kernels before 4.14
+  ::pthread_atfork(nullptr, nullptr, forget);  // For kernels before 4.14.
 }
 
 }  // namespace
@@ -40,7 +40,8 @@ unsigned long process_mark() {
   const std::lock_guard lock(page_mutex);
   if (!tried) make_page();
   tried = true;
-  // A child that begins a job of its own writes its own pid into the wiped page; its parent's contexts still don't match.
+  // A child that begins a job of its own writes its own pid into the zeroed page; its parent's contexts still do not
+  // match.
   if (*page == 0) *page = static_cast<unsigned long>(::getpid());
   return *page;
 }

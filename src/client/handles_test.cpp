@@ -1,4 +1,4 @@
-// Handles that are used after their end, made up, or of another kind are nobody's; also after the slot has a new owner.
+// Handles that are used after their end, made up, or of another kind are invalid, even after the slot has a new owner.
 #include "client/handles.hpp"
 
 #include <gtest/gtest.h>
@@ -22,14 +22,14 @@ TEST(Handles, OneThatEndedIsNobodysForEver) {
   Thing first{1}, second{2};
   std::set<Opaque*> seen;
   Opaque* old = table->put(&first);
-  for (int round = 0; round < 1000; ++round) {  // the slot is reused each time
+  for (int round = 0; round < 1000; ++round) {  // The slot is reused each time.
     Opaque* handle = table->put(&second);
     ASSERT_TRUE(seen.insert(handle).second);
     EXPECT_EQ(table->find(handle), &second);
     EXPECT_EQ(table->find(old), &first);
     table->remove(handle);
     EXPECT_EQ(table->find(handle), nullptr);
-    table->remove(handle);  // twice changes nothing
+    table->remove(handle);  // A second call changes nothing.
   }
   EXPECT_EQ(table->find(old), &first);
 }
@@ -70,7 +70,7 @@ TEST(Registry, SaysWhatAHandleIs) {
   EXPECT_TRUE(deregister_memory(kMine, host));
   EXPECT_FALSE(deregister_memory(kMine, host)) << "twice";
   EXPECT_EQ(find_registration(host), Registration::gone);
-  void* next = register_memory(kMine, MemoryKind::cuda);  // in the slot of the first
+  void* next = register_memory(kMine, MemoryKind::cuda);  // In the slot of the first.
   EXPECT_NE(next, host);
   EXPECT_EQ(find_registration(host), Registration::gone);
   EXPECT_FALSE(deregister_memory(kMine, host));

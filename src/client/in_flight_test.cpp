@@ -1,5 +1,5 @@
-// How much of one operation goes out before anybody answers: the group's OSTs and SHARP_COLL_PIPELINE_DEPTH bound small fragments, the
-// granted window a stream. One member holds back, so that what the other one sends is all that it may.
+// The amount of one operation that is sent before any answer: the group's OSTs and SHARP_COLL_PIPELINE_DEPTH bound
+// small fragments, the granted window bounds a stream. One member holds back, so the other one sends as much as it may.
 #include <gtest/gtest.h>
 
 #include "client/test_world.hpp"
@@ -10,13 +10,13 @@ namespace {
 TEST_F(World, AnOperationHasNoMoreFragmentsInFlightThanItsDepthTheOstsAndTheWindowLet) {
   const struct {
     const char *depth, *sat;
-    std::size_t fragments;  ///< Of the operation.
+    std::size_t fragments;  ///< The number of the operation's fragments.
     std::uint64_t in_flight;
   } rows[] = {
       {"1", "0", 100, 1},   {"3", "0", 100, 3},   {"15", "0", 100, 15},
-      {"16", "0", 100, 16}, {"17", "0", 100, 16},  // the group's OSTs are fewer
-      {"64", "0", 100, 16},                        // the default
-      {"64", "0", 5, 5},    {"1", "1", 40, 16},    // a stream's window is its own
+      {"16", "0", 100, 16}, {"17", "0", 100, 16},  // The group's OSTs are fewer.
+      {"64", "0", 100, 16},                        // The default.
+      {"64", "0", 5, 5},    {"1", "1", 40, 16},    // A stream has a window of its own.
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(testing::Message() << "depth " << row.depth << ", streaming " << row.sat << ", " << row.fragments);
@@ -29,7 +29,7 @@ TEST_F(World, AnOperationHasNoMoreFragmentsInFlightThanItsDepthTheOstsAndTheWind
       const bool streams = *row.sat == '1';
       if (streams) RANK_EQUAL(info.stream_window, 16u);
       RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
-      if (streams) {  // the lock is a message of its own
+      if (streams) {  // The lock is a message of its own.
         std::vector<std::int32_t> some(10'000, 1);
         auto spec = reduce_spec(some.data(), some.data(), some.size(), Dtype::int32, Op::sum);
         RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);

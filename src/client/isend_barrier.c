@@ -1,5 +1,6 @@
-/* The program that hangs where a waiting collective does not drive its MPI: rank 0 posts a large Isend and enters the barrier, rank 1
- * receives first. The message moves only while rank 0 is inside MPI, so its barrier must call back. Run under mpirun with 2 ranks. */
+/* This program hangs if a waiting collective does not drive its MPI: rank 0 posts a large Isend and enters the barrier,
+ * rank 1 receives first. The message moves only while rank 0 is inside MPI, so its barrier must call back. Run it under
+ * mpirun with 2 ranks. */
 #include <mpi.h>
 #include <sharp/api/sharp_coll.h>
 #include <stdio.h>

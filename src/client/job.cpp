@@ -16,7 +16,7 @@ struct RankHello {
   std::uint32_t channel = 0;
 };
 
-/// What follows: the job's bytes, if the report is a success.
+/// The announcement of the job: if the report is a success, the job's bytes follow.
 struct JobNotice {
   Report report;
   std::uint64_t blob_bytes = 0;
@@ -72,15 +72,15 @@ class Reader {
   bool broken_ = false;
 };
 
-/// "SUMAJ1": the version of its layout and of what members must do alike.
+/// "SUMAJ1": the version of the layout, and of the rules by which members must act alike.
 constexpr std::uint64_t kJobBlobMagic = 0x314a414d5553;
 
-/// Each host once, in the order of first appearance, and which of them each rank is on.
+/// Each host once, in the order of first appearance, and the index of each rank's host.
 struct Hosts {
   std::vector<std::string> names;
   std::vector<std::uint32_t> of_rank;
 
-  /// Each rank has a connection of its own: what a port carries is the fullest host's ranks.
+  /// Each rank has a connection of its own, so a port carries at most the ranks of the fullest host.
   std::uint32_t most_ranks() const {
     std::vector<std::uint32_t> ranks(names.size());
     for (const auto host : of_rank) ++ranks[host];
@@ -114,7 +114,8 @@ Outcome<JobTree> tree_of(const GrantedTree& granted, const Hosts& hosts) {
     tree.node_name.emplace_back(wire::get_text(node.name));
     tree.node_address.emplace_back(wire::get_text(node.address));
   }
-  // A leaf that is no node would only be found when the first communicator is made; say it here, where the manager is the culprit.
+  // A leaf that is no node would otherwise be found only when the first communicator is made; report it here, where the
+  // manager is known to be the cause.
   for (std::size_t host = 0; host < hosts.names.size(); ++host)
     if (tree.address_of(granted.host_leaf[host]) == nullptr)
       return failure(SHARP_COLL_ENOTREE,
@@ -124,7 +125,7 @@ Outcome<JobTree> tree_of(const GrantedTree& granted, const Hosts& hosts) {
   return tree;
 }
 
-/// SHARP_COLL_GROUP_RESOURCE_POLICY: the most OSTs that one group may take of the job's; 0: the equal share.
+/// SHARP_COLL_GROUP_RESOURCE_POLICY: the most OSTs that one group may use of the job's; 0: the equal share.
 std::uint32_t osts_by_policy(const ClientConfig& config, std::uint32_t granted) {
   if (config.osts_per_group != 0) return config.osts_per_group;
   switch (config.group_resource_policy) {
@@ -138,14 +139,14 @@ std::uint32_t osts_by_policy(const ClientConfig& config, std::uint32_t granted) 
   }
 }
 
-/// Rank 0's part: ask, and put the answer into the form that everybody gets.
+/// Rank 0 asks the manager, and converts the answer to the form that all ranks get.
 Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, std::uint64_t job_id,
                          const std::string& devices, const ClientConfig& config, const Logger& log) {
   const Hosts hosts = distinct_hosts(hellos);
   wire::JobBeginBody wish;
   std::uint32_t channels = 1;
   for (const auto& hello : hellos) channels = std::max(channels, hello.channel + 1);
-  // What the library knows by itself it asks for; only shares (0) are the manager's to fill in.
+  // The library asks for the amounts that it knows itself; the manager fills in only shares (0).
   wish.wish = {config.quota_osts,
                config.quota_payload,
                config.quota_groups,
@@ -211,7 +212,8 @@ std::uint32_t JobTree::connections() const {
   std::uint32_t most = 1;
   for (auto node = nodes.begin(); node != nodes.end(); ++node) {
     std::uint32_t count = 1;
-    // Bounded: what came from another process may have a loop. Groups are refused then (proto::compute_path).
+    // The loop is bounded, because data from another process may have a cycle. Groups are refused then
+    // (proto::compute_path).
     for (auto at = node; at->parent_id != at->node_id && count < wire::kPathMax; ++count) {
       const auto parent = std::ranges::find(nodes, at->parent_id, &proto::NodeParent::node_id);
       if (parent == nodes.end()) break;

@@ -1,5 +1,6 @@
-// Any bytes as the job that rank 0 spreads, or a good job with some bytes changed or missing: refused, or whole, and then it comes back
-// as it was. First byte even: the rest is the job. Odd: a length (two bytes), then places (two bytes) and what stands there.
+// Feeds any bytes as the job that rank 0 distributes, or a good job with some bytes changed or missing: it must be
+// refused, or be whole and survive encoding again. First byte even: the rest is the job. Odd: a length (two bytes),
+// then pairs of an offset (two bytes) and a new byte.
 #include <span>
 
 #include "base/fuzz_input.hpp"

@@ -1,5 +1,5 @@
-// reduce, bcast, reduce_scatter and allgather through real daemons: every size around a payload, a chunk and the streaming threshold, every
-// root, windows that begin anywhere, lists of pieces.
+// reduce, bcast, reduce_scatter and allgather through real daemons: every size around a payload, a chunk and the
+// streaming threshold, every root, windows that begin anywhere, lists of ranges.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// Byte i of the vector as rank r has it.
+/// Returns byte i of rank r's vector.
 std::uint8_t at(int rank, std::size_t i) {
   return static_cast<std::uint8_t>(i * 7 + i / 251 + static_cast<unsigned>(rank) * 31);
 }
@@ -31,7 +31,7 @@ Bytes sum(int size, std::size_t from, std::size_t bytes) {
   return data;
 }
 
-/// A descriptor of the buffer: whole, or cut into three pieces that are neither equal nor aligned.
+/// Describes the buffer: whole, or cut into three ranges that are neither equal nor aligned.
 struct Described {
   sharp_coll_data_desc desc{};
   sharp_data_iov pieces[3]{};
@@ -60,7 +60,7 @@ void reduce_everywhere(Rank& rank, sharp_coll_comm* comm) {
     const bool list = bytes % 2 == 1;
     Described from(in, list), to(out, list);
     sharp_coll_reduce_spec spec;
-    std::memset(&spec, 0xA5, sizeof spec);  // at other ranks than the root the receive descriptor stays garbage
+    std::memset(&spec, 0xA5, sizeof spec);  // At other ranks than the root the receive descriptor stays garbage.
     spec.root = root;
     spec.sbuf_desc = from.desc;
     if (rank.rank == root) spec.rbuf_desc = to.desc;
@@ -112,7 +112,8 @@ void reduce_scatter_everywhere(Rank& rank, sharp_coll_comm* comm, std::size_t pa
   }
 }
 
-/// As MPI has it in place: this rank's part of the sum lies at the beginning of what it gave, which other parts of the sum still need.
+/// In place as in MPI: this rank's part of the sum lies at the beginning of its input, which other parts of the sum
+/// still need.
 void reduce_scatter_onto_its_beginning(Rank& rank, sharp_coll_comm* comm, std::size_t part) {
   Bytes data = own(rank.rank, 0, 3 * part);
   sharp_coll_reduce_spec spec;
@@ -136,7 +137,7 @@ void allgather_everywhere(Rank& rank, sharp_coll_comm* comm, std::size_t part, s
   for (std::size_t offset = 0; offset < 3 * part; offset += step) {
     const std::size_t window = std::min(step, 3 * part - offset);
     const std::size_t mine = std::max(begin, offset);
-    // From the first byte that is given on; what lies behind must not matter.
+    // The buffer starts at the first byte of the contribution; bytes after it must not matter.
     Bytes in = own(rank.rank, mine, part), out(window, 0xEE);
     Described from(in, step % 2 == 1), to(out, step % 2 == 1);
     sharp_coll_gather_spec spec;

@@ -1,4 +1,5 @@
-// Calls far beyond what a message, a window or 32 bits hold: each is one call, cut inside. Their memory is one piece over and over.
+// Calls far larger than a message, a window or 32 bits can hold: each is one call that is cut inside. Their memory
+// repeats the same pages.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,7 +14,7 @@ using sumac::test::RepeatedMemory;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-/// What two ranks do with one vector of `total` bytes; rank 0 is the root where there is one.
+/// The operation of two ranks on one vector of `total` bytes; rank 0 is the root if there is one.
 enum class Kind { allreduce, reduce, bcast, reduce_scatter, allgather };
 constexpr std::pair<Kind, const char*> kKinds[] = {{Kind::allreduce, "allreduce"},
                                                    {Kind::reduce, "reduce"},
@@ -45,14 +46,14 @@ void* post(sharp_coll_comm* comm, Kind kind, const Rank& rank, std::size_t total
   return handle;
 }
 
-/// Of the memory behind a vector; neither a chunk nor a power of two is a multiple of it.
+/// The period of the memory behind a vector; neither a chunk nor a power of two is a multiple of it.
 constexpr std::size_t kPeriod = 3 * kMiB;
 
 std::uint8_t given(int rank, std::size_t phase) {
   return static_cast<std::uint8_t>(phase * 7 + phase / 251 + phase / 65'537 + static_cast<unsigned>(rank) * 31);
 }
 
-/// Each byte of the result; 0xEE where this rank keeps none.
+/// Returns a byte of the result; 0xEE where this rank gets none.
 std::uint8_t kept(Kind kind, int rank, std::size_t phase) {
   constexpr std::uint8_t kUntouched = 0xEE;
   const auto sum = static_cast<std::uint8_t>(given(0, phase) + given(1, phase));
@@ -65,12 +66,13 @@ std::uint8_t kept(Kind kind, int rank, std::size_t phase) {
 }
 
 void call_exactly(sharp_coll_comm* comm, Kind kind, const Rank& rank, std::size_t at_least) {
-  // Parts are whole repetitions, so that all begin in one phase; what has none ends in the midst of a chunk.
+  // Parts are whole repetitions, so that all begin in the same phase; a vector without parts ends in the middle of a
+  // chunk.
   const std::size_t part = (at_least / 2 / kPeriod + 1) * kPeriod;
   const std::size_t total = 2 * part + (has_parts(kind) ? 0 : 100'001);
   constexpr auto kAtOnce = RepeatedMemory::Pages::at_once;
   const RepeatedMemory in(kPeriod, total, kAtOnce), out(kPeriod, total, kAtOnce);
-  // Parts of an allgather lie over each other in this memory: both ranks give the same.
+  // Parts of an allgather overlap in this memory, so both ranks contribute the same.
   for (std::size_t i = 0; i < kPeriod; ++i) in.data()[i] = std::byte{given(kind == Kind::allgather ? 0 : rank.rank, i)};
   std::memset(out.data(), 0xEE, kPeriod);
   RANK_EQUAL(sharp_coll_req_wait(post(comm, kind, rank, total, in.data(), out.data())), 0);
@@ -86,7 +88,7 @@ class Large : public World, public testing::WithParamInterface<std::pair<Kind, c
   void expect_well(const std::function<void(Rank&)>& body, Environment environment) {
     auto config = on(*daemons_, 2);
     config.environment = std::move(environment);
-    config.limit = std::chrono::seconds(170);  // under a sanitizer every byte takes its time
+    config.limit = std::chrono::seconds(170);  // Under a sanitizer every byte takes its time.
     EXPECT_EQ(complaint(run_ranks(config, body)), "") << daemons_->log();
   }
 };
@@ -145,11 +147,11 @@ TEST_P(Large, ATiBIsWorkedOnAndCanBeLeft) {
       const RepeatedMemory in(64 * kMiB, kTiB), out(64 * kMiB, kTiB);
       const auto before = stats_of(context).bytes_in + stats_of(context).bytes_out;
       void* handle = post(comm, kind, rank, kTiB, in.data(), out.data());
-      do {  // it moves
+      do {  // It makes progress.
         RANK_EQUAL(sharp_coll_req_test(handle), 0);
       } while (stats_of(context).bytes_in + stats_of(context).bytes_out < before + kMiB);
       RANK_EQUAL(sharp_coll_do_barrier(other), 0);
-      // Nobody waits a day for it: destroy gives up after coll_timeout.
+      // No rank waits a day for it: destroy gives up after coll_timeout.
       RANK_EQUAL(sharp_coll_comm_destroy(comm), SHARP_COLL_ERROR);
       RANK_EQUAL(sharp_coll_do_barrier(other), 0);
       RANK_EQUAL(sharp_coll_comm_destroy(other), 0);

@@ -1,4 +1,5 @@
-// The shared objects as others meet them: exactly the symbols, under each name, loaded and unloaded at will. Links none of them.
+// The shared objects from outside: exactly the right symbols, under each name, loaded and unloaded again and again. The
+// test links none of them.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -125,7 +126,7 @@ TEST(Libraries, LoadUseAndUnloadAgainAndAgain) {
     EXPECT_STREQ(symbol<decltype(&sharp_coll_strerror)>(library, "sharp_coll_strerror")(-8),
                  "Cannot connect to SHArPD");
 
-    sharp_coll_init_spec spec{};  // alone: no out-of-band functions
+    sharp_coll_init_spec spec{};  // A single rank, which has no out-of-band functions.
     spec.job_id = 1000u + static_cast<unsigned>(round);
     spec.world_size = 1;
     spec.config = *symbol<const sharp_coll_config*>(library, "sharp_coll_default_config");

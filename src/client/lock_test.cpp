@@ -1,4 +1,5 @@
-// The streaming lock through real daemons whose nodes have one streaming place: who gets it, who goes without, who is told.
+// The streaming lock through real daemons whose nodes have one streaming slot: which communicator gets it, which goes
+// without, which gets an error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ class OneStream : public World {
   }
 };
 
-/// Allreduce of 256 KiB; exact wherever it succeeds.
+/// Does an allreduce of 256 KiB; the result is exact if it succeeds.
 int large(sharp_coll_comm* comm, const Rank& rank, sharp_aggregation_mode mode) {
   std::vector<std::int32_t> in(65536, rank.rank + 1), out(65536, -1);
   auto spec = reduce_spec(in.data(), out.data(), in.size(), Dtype::int32, Op::sum);
@@ -35,7 +36,8 @@ std::uint64_t streamed(sharp_coll_context* context) {
   return stats_of(context).per_coll[SUMAC_STATS_ALLREDUCE].streamed;
 }
 
-/// Small ones of `second` begin and end while `first` streams: its last member holds back, so that the stream can't end meanwhile.
+/// Small operations of `second` begin and end while `first` streams: its last member holds back, so the stream cannot
+/// end meanwhile.
 void goes_on_beside_a_stream(const Rank& rank, sharp_coll_context* context, sharp_coll_comm* first,
                              sharp_coll_comm* second) {
   const bool is_late = rank.rank == rank.size - 1;
@@ -46,7 +48,7 @@ void goes_on_beside_a_stream(const Rank& rank, sharp_coll_context* context, shar
   void* stream = nullptr;
   if (!is_late) {
     RANK_EQUAL(sharp_coll_do_allreduce_nb(first, &spec, &stream), 0);
-    // All that may go before somebody answers is under way.
+    // All chunks that may be sent before an answer are under way.
     while (stats_of(context).bytes_out < before + std::uint64_t{info.stream_window} * info.chunk_bytes)
       RANK_EQUAL(sharp_coll_req_test(stream), 0);
   }
@@ -73,7 +75,7 @@ TEST_F(OneStream, WhoComesSecondGoesInFragmentsOrIsTold) {
     RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_NONE), 0);
     RANK_EQUAL(streamed(context), 1u);
     RANK_EQUAL(large(second, rank, SHARP_AGGREGATION_STREAMING), SHARP_COLL_ELOCK_FAILED);
-    RANK_EQUAL(sharp_coll_do_barrier(second), 0);  // the group lives on
+    RANK_EQUAL(sharp_coll_do_barrier(second), 0);  // The group lives on.
     goes_on_beside_a_stream(rank, context, first, second);
     RANK_EQUAL(streamed(context), 2u);
     RANK_EQUAL(sharp_coll_comm_destroy(first), 0);
@@ -117,7 +119,7 @@ TEST_F(OneStream, CommInitTakesTheLockOrFailsEverywhere) {
   EXPECT_THAT(ended[0].err, HasSubstr("Failed to lock SAT tree(ID:0x"));
 }
 
-/// comm_init with SHARP_COLL_LOCK_ON_COMM_INIT=1 where no lock can ever be had: -19, alike at all ranks.
+/// comm_init with SHARP_COLL_LOCK_ON_COMM_INIT=1 where no lock is available at all: -19 at all ranks.
 void comm_init_is_denied(Rank& rank, sharp_coll_context* context) {
   sharp_coll_comm* comm = nullptr;
   RANK_EQUAL(rank.try_comm(context, comm), SHARP_COLL_ELOCK_DENIED);
@@ -127,7 +129,7 @@ void comm_init_is_denied(Rank& rank, sharp_coll_context* context) {
 const Environment kLockedAtInit{{"SHARP_COLL_ENABLE_SAT", "1"}, {"SHARP_COLL_LOCK_ON_COMM_INIT", "1"}};
 
 TEST(LockDenied, WhereNoNodeMemoryIsLeftForAWindow) {
-  const Daemons daemons(two_leaves({{"SUMAC_NODE_MEMORY", "1MiB"}}));  // three chunks in flight, for all groups
+  const Daemons daemons(two_leaves({{"SUMAC_NODE_MEMORY", "1MiB"}}));  // Three chunks in flight, for all groups.
   const auto job = new_job_id();
   const auto ended = run_well(daemons, 3, kLockedAtInit, [&](Rank& rank) {
     auto* context = rank.init(job);
@@ -156,7 +158,7 @@ TEST(NoStreaming, WhereTheManagerGrantsNoneOperationsGoInFragmentsAndALineSaysSo
     RANK_EQUAL(large(comm, rank, SHARP_AGGREGATION_NONE), 0);
     RANK_EQUAL(streamed(context), 0u);
     RANK_EQUAL(large(comm, rank, SHARP_AGGREGATION_STREAMING), SHARP_COLL_ENOT_SUPP);
-    RANK_EQUAL(large(comm, rank, SHARP_AGGREGATION_NONE), 0);  // that harmed nobody
+    RANK_EQUAL(large(comm, rank, SHARP_AGGREGATION_NONE), 0);  // The refusal harmed nothing.
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
     ::setenv("SHARP_COLL_LOCK_ON_COMM_INIT", "1", 1);

@@ -11,24 +11,26 @@ namespace {
 constexpr std::uint32_t kSlots = 1u << 18;
 
 struct Slot {
-  std::atomic<std::uint64_t> owner{
-      0};  ///< Handle of the context; 0: free. Who changes it from non-zero to 0 has freed the slot.
+  /// The context's handle; 0: free. The thread that changes it from non-zero to 0 has freed the slot.
+  std::atomic<std::uint64_t> owner{0};
   std::atomic<std::uint32_t> generation{0};
-  std::atomic<std::uint32_t> next{0};  ///< In the list of free slots: number, 0 for the end.
+  std::atomic<std::uint32_t> next{0};  ///< The next number in the list of free slots, 0 at the end.
   std::atomic<MemoryKind> kind{MemoryKind::host};
 };
 
 std::array<Slot, kSlots> slots;
-/// Upper half: raised at each change, so that a head that came back is not taken for one that stayed. Lower half: number, 0: empty.
+/// Upper half: raised at each change, so that a head that was removed and put back is detected. Lower half: a slot's
+/// number, 0 if the list is empty.
 std::atomic<std::uint64_t> free_head{0};
 std::atomic<std::uint32_t> used_ever{0};
 
-/// Given out when all slots are taken.
+/// Returned when all slots are used.
 constexpr std::uint64_t kUntraced = handle_word(HandleKind::memory, 0, 0);
 
 void* as_handle(std::uint64_t word) noexcept { return reinterpret_cast<void*>(word); }
 
-// acquire on taking a slot off the list and release on putting it there: what its last owner wrote is seen by the next.
+// An acquire load when a slot is taken from the list, and a release store when it is put back: its next owner sees the
+// writes of its last one.
 std::uint32_t take_number() noexcept {
   std::uint64_t head = free_head.load(std::memory_order_acquire);
   while (static_cast<std::uint32_t>(head) != 0) {
@@ -51,14 +53,14 @@ void put_back(std::uint32_t number) noexcept {
   } while (!free_head.compare_exchange_weak(head, then, std::memory_order_release));
 }
 
-/// The slot's owner is 0 already, by us.
+/// Requires that this thread has already set the slot's owner to 0.
 void retire(std::uint32_t number) noexcept {
   const auto next = slots[number - 1].generation.load(std::memory_order_relaxed) + 1;
   slots[number - 1].generation.store(next, std::memory_order_relaxed);
-  if (next != 0) put_back(number);  // a generation never comes again
+  if (next != 0) put_back(number);  // A generation is never used again.
 }
 
-/// The slot that a handle names, or null.
+/// Returns the slot that a handle names, or null.
 Slot* slot_of(std::uint64_t word) noexcept {
   const std::uint32_t number = number_of_handle(word);
   if (kind_of_handle(word) != HandleKind::memory || number == 0 || number > used_ever.load(std::memory_order_relaxed))
@@ -103,7 +105,7 @@ Registration find_registration(const void* handle) noexcept {
   if (slot == nullptr) return Registration::none;
   const auto generation = slot->generation.load(std::memory_order_relaxed);
   if (generation != generation_of_handle(word) || slot->owner.load(std::memory_order_acquire) == 0) {
-    // Older ones were ours once; a later one never was.
+    // An older generation was ours once; a later one never was.
     return generation_of_handle(word) <= generation ? Registration::gone : Registration::none;
   }
   return slot->kind.load(std::memory_order_relaxed) == MemoryKind::cuda ? Registration::cuda : Registration::host;

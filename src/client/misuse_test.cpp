@@ -1,5 +1,5 @@
-// Handles after their end, and calls that are wrong at one rank only: the code that sharp_coll.h names, and nobody else disturbed or left
-// waiting.
+// Handles after their end, and calls that are wrong at only one rank: the result is the code that sharp_coll.h names,
+// and no other rank is disturbed or left waiting.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,22 +23,22 @@ TEST_F(World, WhatIsUsedAfterItsEndIsFoundOut) {
     void *request = nullptr, *memory = nullptr;
     RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &spec, &request), 0);
     RANK_EQUAL(sharp_coll_req_wait(request), 0);
-    RANK_EQUAL(sharp_coll_req_test(request), 1);  // nobody waits for what was freed
+    RANK_EQUAL(sharp_coll_req_test(request), 1);  // A freed request must not make a caller wait.
     RANK_EQUAL(sharp_coll_req_free(request), SHARP_COLL_EINVAL);
     RANK_EQUAL(sharp_coll_req_wait(request), SHARP_COLL_EINVAL);
     RANK_EQUAL(sharp_coll_reg_mr(context, &in, sizeof in, &memory), 0);
     RANK_EQUAL(sharp_coll_dereg_mr(context, memory), 0);
     RANK_EQUAL(sharp_coll_dereg_mr(context, memory), SHARP_COLL_EINVAL);
 
-    auto* second = rank.comm(context);  // in a slot of its own, while the first lives
+    auto* second = rank.comm(context);  // In a slot of its own, while the first lives.
     RANK_EQUAL(sharp_coll_comm_destroy(second), 0);
-    auto* third = rank.comm(context);  // in the slot of the second
+    auto* third = rank.comm(context);  // In the slot of the second.
     RANK_CHECK(third != second);
     RANK_EQUAL(sharp_coll_comm_destroy(second), SHARP_COLL_EINVAL);
     RANK_EQUAL(sharp_coll_do_barrier(second), SHARP_COLL_EINVAL);
     RANK_EQUAL(sharp_coll_do_allreduce(second, &spec), SHARP_COLL_EINVAL);
     RANK_EQUAL(sharp_coll_do_barrier(third), 0);
-    // One kind of handle for another.
+    // A handle of another kind is not accepted.
     RANK_EQUAL(sharp_coll_do_barrier(reinterpret_cast<sharp_coll_comm*>(context)), SHARP_COLL_EINVAL);
     RANK_EQUAL(sharp_coll_progress(reinterpret_cast<sharp_coll_context*>(comm)), SHARP_COLL_EINVAL);
     RANK_EQUAL(sharp_coll_req_free(comm), SHARP_COLL_EINVAL);
@@ -49,7 +49,7 @@ TEST_F(World, WhatIsUsedAfterItsEndIsFoundOut) {
     RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &request), 0);
     RANK_EQUAL(sharp_coll_req_wait(request), 0);
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-    // What still stands ends with its context.
+    // Communicators that still exist end with their context.
     RANK_EQUAL(sharp_coll_do_barrier(third), 0);
     rank.barrier();
     RANK_EQUAL(sharp_coll_finalize(context), 0);
@@ -167,7 +167,7 @@ const struct WrongCall {
      [](sharp_coll_comm* comm, Spec spec) { return sharp_coll_do_allreduce_nb(comm, &spec, nullptr); },
      SHARP_COLL_EINVAL},
     {"memory that was taken back",
-     [](sharp_coll_comm* comm, Spec spec) { return sharp_coll_do_allreduce(comm, &spec); },  // see below
+     [](sharp_coll_comm* comm, Spec spec) { return sharp_coll_do_allreduce(comm, &spec); },  // See below.
      SHARP_COLL_EINVAL},
 };
 
@@ -191,7 +191,7 @@ TEST_F(World, WhatAllRefuseHarmsNobodyAndTheGroupGoesOn) {
       RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
       RANK_EQUAL(out, 3);
     }
-    // Refusals are many and cheap: more than can be outstanding.
+    // Refusals are many and cheap: there may be more than can be outstanding.
     auto bad = reduce_spec(&in, nullptr, 1, Dtype::int32, Op::sum);
     for (int i = 0; i < 2000; ++i) RANK_EQUAL(sharp_coll_do_allreduce(comm, &bad), SHARP_COLL_EINVAL);
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);

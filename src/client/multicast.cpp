@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kDatagramsPerPass = 16;  ///< A flood of them must not starve the links.
 
-/// What SHARP prints: every multicast group of InfiniBand that it makes begins so, and has a lid of this range.
+/// The values that SHARP prints: every multicast group of InfiniBand that it makes has this prefix and a lid in this
+/// range.
 constexpr std::uint64_t kSubnetPrefix = 0xff12a01bfe800000;
 constexpr std::uint32_t kMulticastLids = 0xc000, kMulticastLidMask = 0x3fff;
 
@@ -81,7 +82,7 @@ void Listeners::stopped(net::ConnId leaf, std::uint32_t group_id) {
 void Listeners::on_readable(std::uint32_t token) {
   if (token >= listeners_.size()) return;
   for (int i = 0; i < kDatagramsPerPass; ++i) {
-    // Looked up each time: a result may make the group stop listening.
+    // Looked up each time, because a result may make the group stop listening.
     Listener& listener = listeners_[token];
     if (!listener.receiver) return;
     std::array<std::byte, wire::kDatagramMax + 1> bytes;

@@ -1,6 +1,7 @@
 #pragma once
-// The multicast addresses that this process listens to, one for each group whose root offers one. Whatever comes there is only an
-// earlier copy of what comes by the tree's link; nothing waits for it, and where none comes the group stops listening by itself.
+// The multicast addresses to which this process listens, one for each group whose root offers one. A datagram there is
+// only an early copy of a result that also comes by the tree's link. No operation waits for it, and if none comes the
+// group stops listening by itself.
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,9 +16,9 @@
 namespace sumac::client {
 
 struct MulticastCounts {
-  std::uint64_t taken = 0;      ///< Results that came so before the link's copy.
-  std::uint64_t late = 0;       ///< After it, or a second time.
-  std::uint64_t discarded = 0;  ///< Without the right tag, malformed, or of no operation under way.
+  std::uint64_t taken = 0;      ///< Results that came by multicast before the link's copy.
+  std::uint64_t late = 0;       ///< Results that came after it, or a second time.
+  std::uint64_t discarded = 0;  ///< Without the right tag, malformed, or for no operation under way.
 
   std::uint64_t all() const noexcept { return taken + late + discarded; }
   MulticastCounts& operator+=(const MulticastCounts& other) noexcept {
@@ -33,20 +34,21 @@ class Listeners {
   Listeners(net::Transport& transport, BufferPool& pool, const Logger& log)
       : transport_(transport), pool_(pool), log_(log) {}
 
-  /// Joins the group's address where its leaf is reached. False: it has none, or it can't be had here; the log says why, once.
+  /// Joins the group's address on the interface that reaches its leaf. Returns false if the group has none or joining
+  /// fails; the log gives the reason once.
   bool add(proto::ClientGroup& group, net::ConnId leaf);
   void remove(proto::ClientGroup& group) noexcept;
   bool has(const proto::ClientGroup& group) const noexcept;
-  /// From inside the transport's pass: takes what is there.
+  /// Called inside the transport's pass: receives the datagrams that are there.
   void on_readable(std::uint32_t token);
-  /// The group's own decision: too little comes that way.
+  /// Called when the group itself stops, because too few results come by multicast.
   void stopped(net::ConnId leaf, std::uint32_t group_id);
 
   const MulticastCounts& counts() const noexcept { return counts_; }
 
  private:
   struct Listener {
-    proto::ClientGroup* group = nullptr;  ///< Null: a free place.
+    proto::ClientGroup* group = nullptr;  ///< Null: the slot is free.
     net::ConnId leaf{};
     std::optional<net::MulticastReceiver> receiver;
   };
@@ -56,13 +58,14 @@ class Listeners {
   net::Transport& transport_;
   BufferPool& pool_;
   const Logger& log_;
-  std::vector<Listener> listeners_;  // [token]
+  std::vector<Listener> listeners_;  // Indexed by token.
   MulticastCounts counts_;
   bool has_told_ = false;
 };
 
-/// "mgid: ( subnet prefix: 0x... interface id: 0x... ) mlid:c007" as people know it: the lower half of the interface id is the group's
-/// id, the upper one the end of the address (of IPv4 all of it). Without an address zeros.
+/// Makes "mgid: ( subnet prefix: 0x... interface id: 0x... ) mlid:c007", the form that users know: the lower half of
+/// the interface id is the group's id, the upper half the end of the address (for IPv4 all of it). Without an address
+/// all are zero.
 std::string mgid_text(const std::optional<wire::InvitedBody>& address, std::uint32_t group_id);
 
 }  // namespace sumac::client

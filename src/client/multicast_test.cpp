@@ -1,4 +1,4 @@
-// Datagrams from real sockets to a group's members, in this process: what comes there is believed only with the group's key.
+// Datagrams from real sockets to a group's members, in this process: only those with the group's key are accepted.
 #include "client/multicast.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using proto::test::StandingGroup;
 
-/// A member's end of a connection on loopback, and whoever sends to its group's address.
+/// A member's end of a connection on loopback, and the sender to its group's address.
 struct Member : net::End {
   Member() : End(net::TransportConfig{}), node(with_listener()), listeners(*transport, pool, log) {
     conn = connect(node.transport->address());
@@ -28,7 +28,7 @@ struct Member : net::End {
   }
   void on_readable(std::uint32_t token) override { listeners.on_readable(token); }
   std::uint64_t heard() const { return listeners.counts().all(); }
-  /// Sends bytes to the group's address and waits until the member has looked at them.
+  /// Sends bytes to the group's address and waits until the member has read them.
   void send(const wire::InvitedBody& to, std::span<const std::byte> bytes) {
     const auto before = heard();
     ASSERT_EQ(sender->send(net::from_wire(to.address, to.port), bytes), Errc::ok);
@@ -50,7 +50,7 @@ std::vector<std::byte> sealed(const proto::test::TestTree::End::Datagram& datagr
   return bytes;
 }
 
-/// An address that only this run of this test uses.
+/// Returns an address that only this run of this test uses.
 wire::InvitedBody own_address() {
   wire::InvitedBody to;
   const auto secret = draw_secret().value();
@@ -125,7 +125,7 @@ TEST(Listeners, a_group_that_stops_listening_gives_the_socket_back_and_others_go
   ASSERT_TRUE(member.listeners.add(*first.groups[0], member.conn));
   ASSERT_TRUE(member.listeners.add(*second.groups[0], member.conn));
   const auto of_first = *first.groups[0]->invitation(), of_second = *second.groups[0]->invitation();
-  member.listeners.stopped(member.conn, first.group_id);  // both have the same id: each is told
+  member.listeners.stopped(member.conn, first.group_id);  // Both have the same id, so the leaf tells them apart.
   ASSERT_EQ(member.sender->send(net::from_wire(of_first.address, of_first.port), as_bytes("x")), Errc::ok);
   EXPECT_EQ(member.progress(), 0u);
   member.listeners.remove(*first.groups[0]);
@@ -138,7 +138,8 @@ TEST(Listeners, a_group_that_stops_listening_gives_the_socket_back_and_others_go
 TEST(Listeners, without_a_way_to_listen_the_group_goes_on_as_it_was) {
   Member member;
   StandingGroup none(2),
-      six(2, {}, proto::test::grant(), {.invitation = proto::test::kInvitation});  // ff12::, and the link is of IPv4
+      // The address is ff12::, and the link is of IPv4.
+      six(2, {}, proto::test::grant(), {.invitation = proto::test::kInvitation});
   EXPECT_FALSE(member.listeners.add(*none.groups[0], member.conn));
   EXPECT_FALSE(member.listeners.add(*six.groups[0], member.conn));
   EXPECT_FALSE(member.listeners.add(*six.groups[0], net::ConnId{}));

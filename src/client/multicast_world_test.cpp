@@ -1,5 +1,5 @@
-// Multicast through real daemons on loopback. What comes first is a matter of the moment, so nothing here depends on it: the sums are
-// right either way, and what was heard is heard.
+// Multicast through real daemons on loopback. The order of arrival is random, so the test does not depend on it: the
+// sums are right in both cases, and the datagrams are counted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-/// Small operations of several kinds, all checked; then whether anything came by multicast.
+/// Does small operations of several kinds and checks them; then checks whether any result came by multicast.
 void small_operations(Rank& rank, std::uint64_t job, bool wants_datagrams) {
   auto* context = rank.init(job);
   auto* comm = rank.comm(context);
@@ -26,7 +26,7 @@ void small_operations(Rank& rank, std::uint64_t job, bool wants_datagrams) {
     RANK_EQUAL(sharp_coll_do_reduce(comm, &spec), 0);
     RANK_EQUAL(sum, spec.root == rank.rank ? i * 10 * rank.size + rank.size * (rank.size - 1) / 2 : -1);
   }
-  // A large one beside them goes by the links alone.
+  // A large operation in between uses only the links.
   std::vector<std::int32_t> many(5'000, rank.rank), sums(many.size());
   auto spec = reduce_spec(many.data(), sums.data(), many.size(), Dtype::int32, Op::sum);
   RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);

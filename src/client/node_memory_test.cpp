@@ -1,6 +1,6 @@
-// A node whose memory is all taken: what it has promised goes on exactly, what it can't hold it refuses when a communicator is made,
-// with the reason, and nobody waits for it. One member runs far ahead of the other in many groups at once, so that a node has to hold
-// as much as their windows let it.
+// A node whose memory is all taken: it keeps its promises exactly; it refuses at the making of a communicator what it
+// cannot hold, with the reason, and no member waits for it. One member runs far ahead of the other in many groups at
+// once, so the node has to hold as much as their windows permit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr int kGroups = 8;
 
-/// One operation of `count` numbers in each of `pieces`.
+/// Operations of `count` numbers, `pieces` of them.
 struct Pieces {
   sharp_coll_comm* comm = nullptr;
   std::vector<std::vector<float>> in, out;
@@ -43,7 +43,7 @@ struct Pieces {
   }
 };
 
-/// As many communicators as there is memory for, up to `groups`; all ranks have the same.
+/// Makes as many communicators as there is memory for, up to `groups`; all ranks have the same.
 std::vector<sharp_coll_comm*> make_groups(Rank& rank, sharp_coll_context* context, int groups) {
   std::vector<sharp_coll_comm*> comms;
   for (int i = 0; i < groups; ++i) {
@@ -56,7 +56,8 @@ std::vector<sharp_coll_comm*> make_groups(Rank& rank, sharp_coll_context* contex
   return comms;
 }
 
-/// All but the last rank send what their windows let them before that one begins, group after group, from the last one on.
+/// All but the last rank send as much as their windows permit before the last one begins, group after group, starting
+/// with the last one.
 void run_ahead(Rank& rank, std::uint64_t job, std::size_t pieces, std::size_t count, int groups = kGroups) {
   auto* context = rank.init(job);
   const auto comms = make_groups(rank, context, groups);
@@ -87,7 +88,7 @@ const Environment kAllOsts{{"SHARP_COLL_JOB_QUOTA_OSTS", "512"},
 
 TEST_F(SmallNode, PromisesNoMoreOstsThanItCanHold) {
   const auto job = new_job_id();
-  // 8 groups of 64 OSTs of 1 KiB would be 1 MiB and more, twice over.
+  // 8 groups of 64 OSTs of 1 KiB would need 1 MiB and more, twice over.
   const auto ended = run(3, kAllOsts, [&](Rank& rank) { run_ahead(rank, job, 64, 256); });
   EXPECT_THAT(ended[0].err, HasSubstr("SUMAC_NODE_MEMORY")) << "who is refused is told what to raise";
   EXPECT_THAT(ended[0].err, testing::Not(HasSubstr("8 groups stood")));
@@ -101,7 +102,8 @@ TEST_F(SmallNode, PromisesNoMoreOfAStreamThanItCanHold) {
 TEST(SmallNodes, PromiseNoMorePartialSumsThanTheyCanHold) {
   const Daemons daemons(two_leaves({{"SUMAC_NODE_MEMORY", "4MiB"}}));
   auto config = on(daemons, 14);
-  // Neighbours in rank sit below different leaves: nothing can be added before the root, a leaf has 7 sums for each chunk.
+  // Neighbours in rank are below different leaves, so nothing can be added before the root, and a leaf has 7 sums for
+  // each chunk.
   std::swap(config.sockets[1], config.sockets[2]);
   config.environment = {{"SHARP_COLL_ENABLE_SAT", "1"}, {"SUMAC_REPRODUCIBLE", "1"}};
   const auto job = new_job_id();

@@ -1,5 +1,5 @@
-// What is not offered is refused with SHARP_COLL_ENOT_SUPP before any message where all members know it alike; what only one of them may
-// know takes its turn, so that the others hear of it (docs/exceptions.md).
+// Unsupported calls are refused with SHARP_COLL_ENOT_SUPP before any message if all members know it; if only one of
+// them may know, the refusal uses a number, so that the others learn of it (docs/exceptions.md).
 #include <gtest/gtest.h>
 
 #include "client/test_world.hpp"
@@ -9,7 +9,8 @@ namespace {
 
 using Spec = sharp_coll_reduce_spec;
 
-/// Each illegal pair of type and operation, numbers that are none, and streaming where there is none.
+/// Visits each illegal pair of type and operation, numbers that are no type or operation, and streaming where it is not
+/// available.
 template <class F>
 void each_alike(const Spec& good, F&& visit) {
   for (int dtype = 0; dtype <= SHARP_DTYPE_NULL + 1; ++dtype)
@@ -54,10 +55,10 @@ TEST_F(World, WhatNobodyOffersIsRefusedBeforeAnyMessage) {
       }
       ++refused;
     });
-    RANK_EQUAL(refused, 4 * 6 + 2 * 12 + 2 * 14 + 1);  // bits of floats; no operation; no type; no streaming
+    RANK_EQUAL(refused, 4 * 6 + 2 * 12 + 2 * 14 + 1);  // Bits of floats; no operation; no type; no streaming.
     for (int i = 0; i < 10; ++i) RANK_EQUAL(sharp_coll_progress(context), 0);
     RANK_EQUAL(stats_of(context).messages_out, before);
-    // And nothing is owed: the next call is the next number at everybody.
+    // Nothing else is owed: the next call is the next number at every member.
     RANK_EQUAL(sharp_coll_do_allreduce(comm, &good), 0);
     RANK_EQUAL(stats_of(context).messages_out, before + 1);
     RANK_EQUAL(static_cast<std::int32_t>(out[0]), 3);
@@ -82,7 +83,7 @@ TEST_F(World, ATagTypeThatIsNoneIsOneMembersOwnAffairAndTakesItsTurn) {
         bad.op = op;
         RANK_EQUAL(sharp_coll_do_allreduce(comm, &bad), SHARP_COLL_ENOT_SUPP);
       }
-      RANK_EQUAL(sharp_coll_do_allreduce(comm, &good), 0);  // all refused: the group goes on
+      RANK_EQUAL(sharp_coll_do_allreduce(comm, &good), 0);  // All ranks refused, so the group goes on.
       // The second one may have waited in the queue until the others had refused the first.
       RANK_EQUAL(stats_of(context).messages_out, before + 3);
     }

@@ -1,7 +1,7 @@
 #pragma once
-// The caller's three out-of-band functions, and agreement by them: before the tree stands there is no other way to reach a
-// peer, and every rank must return the same code from a collective call. A rank that failed says so in the gather instead of staying away, so
-// nobody waits for it.
+// The caller's three out-of-band functions, and agreement by them. Before the tree exists no other channel reaches a
+// peer, and every rank must return the same code from a collective call. A rank that failed reports that in the gather
+// instead of staying away, so that no rank waits for it.
 #include <sharp/api/sharp_coll.h>
 
 #include <span>
@@ -20,9 +20,9 @@ class Oob {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// `bytes` from rank 0 to all.
+  /// Sends `bytes` from rank 0 to all.
   Outcome<> bcast(std::span<std::byte> bytes) const;
-  /// `mine` of each rank, in rank order, to rank 0; empty elsewhere.
+  /// Collects `mine` of each rank, in rank order, at rank 0; empty elsewhere.
   template <class T>
   Outcome<std::vector<T>> gather(T mine) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -36,7 +36,7 @@ class Oob {
     return bcast(std::as_writable_bytes(std::span(&value, 1)));
   }
 
-  /// All ranks get the first failure of any, with its rank's words; success only if all succeeded.
+  /// All ranks get the first failure of any rank, with that rank's text; success only if all succeeded.
   Outcome<> agree(const Outcome<>& mine) const;
 
  private:
@@ -46,7 +46,7 @@ class Oob {
   int rank_, size_;
 };
 
-/// A Failure as it travels between ranks.
+/// A Failure in the form in which it travels between ranks.
 struct Report {
   int status = 0;
   char text[252] = {};
@@ -55,7 +55,7 @@ struct Report {
 };
 static_assert(sizeof(Report) == 256);
 
-/// The first failure in rank order, "rank 3: ..." in front of its words.
+/// Returns the first failure in rank order, with "rank 3: ..." before its text.
 Report first_failure(std::span<const Report> reports);
 
 }  // namespace sumac::client

@@ -1,6 +1,6 @@
 #pragma once
-// Rank 0 of a communicator asks the trees' roots for group ids: one on every tree that all members still reach, and more on the same
-// trees, in turn, where SHARP_COLL_GROUPS_PER_COMM asks for more groups than there are trees.
+// Rank 0 of a communicator asks the trees' roots for group ids: one on every tree that all members still reach, and
+// more on the same trees, in rotation, if SHARP_COLL_GROUPS_PER_COMM asks for more groups than there are trees.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -17,17 +17,17 @@ struct OpenedGroup {
   std::uint32_t id = 0;
 };
 
-/// As it travels from rank 0 to the others.
+/// The form in which they travel from rank 0 to the others.
 struct OpenedGroups {
   std::uint32_t count = 0;
   std::array<OpenedGroup, kChannelsMax> group{};
 };
 
-/// Bit i: tree i of the job can't be used by somebody.
+/// Bit i: some member cannot use tree i of the job.
 using TreeMask = std::uint64_t;
 
-/// At least one group, or the first failure. Where only some trees have one left the communicator makes do with those, and the log
-/// says so. Without the lock.
+/// Returns at least one group, or the first failure. If only some trees have a group left, the communicator uses those,
+/// and the log says so. Called without the lock.
 Outcome<OpenedGroups> open_groups(Context& context, std::uint32_t members, TreeMask unusable);
 
 }  // namespace sumac::client

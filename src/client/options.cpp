@@ -157,7 +157,7 @@ Result<ClientConfig> load_client_config() { return load<ClientConfig>(kTable, en
 std::vector<std::string> unknown_client_variables() {
   std::vector<std::string> known;
   append_names<ClientConfig>(kTable, known);
-  // With SUMAC_ also what is nobody's: every job loads this library, so here it is seen by somebody.
+  // The prefix SUMAC_ also covers variables of other parts: every job loads this library, so here someone checks them.
   constexpr std::string_view kPrefixes[] = {"SHARP_COLL_", "SUMAC_COLL_", "SUMAC_"};
   std::vector<std::string> sentences;
   for (const auto& unknown : unknown_variables(known, kPrefixes)) sentences.push_back(to_string(unknown));

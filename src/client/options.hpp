@@ -1,6 +1,7 @@
 #pragma once
-// Every variable of the client library, read anew at each sharp_coll_init: some callers change the environment just before it.
-// Those of world rank 0 decide what all ranks must agree on (job quota, streaming); the rest is each process's own affair.
+// Every variable of the client library, read again at each sharp_coll_init, because some callers change the environment
+// just before it. World rank 0's values decide where all ranks must agree (job quota, streaming); the others are local
+// to each process.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace sumac::client {
 
-/// A failed request never looks complete (sharp_coll_req_test()), so a client that polls it for ever hangs; it can have the process end.
+/// A failed request never looks complete (sharp_coll_req_test()), so a client that polls it for ever hangs; it can
+/// choose that the process ends instead.
 enum class OnFailure : std::uint8_t { report, abort };
 constexpr auto enum_names(OnFailure) {
   return std::array{EnumName<OnFailure>{"report", OnFailure::report}, EnumName<OnFailure>{"abort", OnFailure::abort}};
@@ -19,7 +21,7 @@ constexpr auto enum_names(OnFailure) {
 
 struct ClientConfig {
   int log_level;
-  // What rank 0 asks the manager for; 0 = the manager's default share.
+  // Rank 0 asks the manager for these; 0 = the manager's default share.
   std::uint32_t quota_osts, quota_payload, quota_groups, quota_qps, quota_trees;
   Millis job_create_timeout;
   // Groups and operations.
@@ -30,18 +32,19 @@ struct ClientConfig {
   bool enable_sat;
   Bytes sat_threshold;
   bool reproducible;
-  std::uint32_t sat_lock_batch;  ///< proto::kLockForEver: "inf".
+  std::uint32_t sat_lock_batch;  ///< proto::kLockForEver means "inf".
   bool lock_on_comm_init;
   bool enable_cuda;
   bool enable_mcast;
-  // Surroundings.
+  // The environment: sharpd, network, failures.
   std::string sharpd_socket;
   std::string transport;
   std::string devices, net_device;
   Millis node_lost_after;
   OnFailure on_failure;
   std::uint32_t stats_dump_mode;
-  // Known to users of the hardware stack, accepted so that their scripts go on working, without effect here.
+  // Users of the hardware stack know these: they are accepted so that existing scripts still work, but have no effect
+  // here.
   std::string ignored_buffer_pool_size, ignored_max_payload_size, ignored_max_inline_size, ignored_num_req,
       ignored_max_send_wr, ignored_max_recv_wr, ignored_max_rx_fill_size, ignored_rx_prepost_threshold,
       ignored_rx_prepost_threshold_soft, ignored_enable_mcast, ignored_group_is_target,
@@ -55,13 +58,14 @@ struct ClientConfig {
 
 std::span<const Option<ClientConfig>> client_options();
 
-/// From the environment; the error names the variable, its value and what is legal.
+/// Reads them from the environment; an error names the variable, its value and the legal values.
 Result<ClientConfig> load_client_config();
 
-/// SHARP_COLL_* and SUMAC_* in the environment that no program of ours knows, each as a sentence with what was probably meant.
+/// Returns a sentence for each SHARP_COLL_* and SUMAC_* variable in the environment that no program of ours knows, with
+/// the name that was probably meant.
 std::vector<std::string> unknown_client_variables();
 
-/// SHARP_COLL_LOG_LEVEL alone, `warn` if it is not set or not a number.
+/// Reads only SHARP_COLL_LOG_LEVEL; `warn` if it is unset or not a number.
 LogLevel log_level_from_environment();
 
 }  // namespace sumac::client

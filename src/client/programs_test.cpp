@@ -1,4 +1,5 @@
-// Whole programs through real daemons: the example of the documentation, and an MPI program that hangs where a wait drives nothing.
+// Whole programs through real daemons: the example of the documentation, and an MPI program that hangs if a wait does
+// not drive its MPI.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -16,7 +17,7 @@ struct Run {
   std::string text;
 };
 
-/// Ended after a minute, with all that it started (mpirun passes SIGTERM on).
+/// The command is ended after a minute, with all that it started (mpirun passes SIGTERM on).
 Run run(const std::string& command) {
   Run result;
   FILE* pipe = ::popen(("timeout --kill-after=5 60 " + command + " 2>&1").c_str(), "r");

@@ -13,13 +13,14 @@ namespace {
 using proto::Range;
 using wire::Coll;
 
-/// Where a side's memory is said to be.
+/// The source that tells where a side's memory lies.
 enum class Said {
   by_mem_type,
   by_handle,  ///< allgather: real clients leave mem_type unset, so the registration or the pointer decides.
 };
 
-/// What a C program left in a field of an enum type; it may be anything, which C++ lets nobody read as that enum.
+/// Reads a field of an enum type that a C program filled; it may hold any value, which C++ does not let us read as that
+/// enum.
 template <class Enum>
 unsigned value_in(const Enum& field) {
   static_assert(sizeof field == sizeof(unsigned));
@@ -28,7 +29,7 @@ unsigned value_in(const Enum& field) {
   return value;
 }
 
-/// Of one side of an operation; errors say which.
+/// One side of an operation; errors name it.
 struct Side {
   const sharp_coll_data_desc& desc;
   Coll coll;
@@ -64,7 +65,7 @@ struct Side {
     return cuda::require_driver();
   }
 
-  /// Handles that were taken back, and what no buffer can be.
+  /// Finds handles that were deregistered, and ranges that no buffer can have.
   Outcome<> check_pieces() const {
     Outcome<> legal;
     std::uint64_t bytes = 0;
@@ -81,7 +82,7 @@ struct Side {
     return legal;
   }
 
-  /// After check_memory().
+  /// Call it after check_memory().
   MemoryKind memory(const Ways& ways) const {
     if (said == Said::by_mem_type)
       return value_in(desc.mem_type) == SHARP_MEM_TYPE_CUDA ? MemoryKind::cuda : MemoryKind::host;
@@ -112,13 +113,13 @@ struct Side {
   }
 };
 
-/// Decided by what all members pass alike.
+/// Refuses a call by arguments that all members pass alike.
 template <class... Args>
 [[nodiscard]] tl::unexpected<Failure> not_offered(fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected(Failure{SHARP_COLL_ENOT_SUPP, fmt::format(format, std::forward<Args>(args)...), true});
 }
 
-/// The tag's type of a pair, or nothing if there is none like it.
+/// Returns the tag's type of a pair, or an error if there is no such type.
 Outcome<Dtype> tag_of(const sharp_coll_reduce_spec& spec) {
   const auto tag = value_in(spec.tag_dtype);
   if (tag == SHARP_DTYPE_NULL) return Dtype::null;
@@ -126,7 +127,7 @@ Outcome<Dtype> tag_of(const sharp_coll_reduce_spec& spec) {
   return failure(SHARP_COLL_ENOT_SUPP, "tag_dtype {} is not an integer type; set it for MINLOC and MAXLOC", tag);
 }
 
-/// Kind, type and operation; gives the bytes of one element.
+/// Reads kind, type and operation; returns the bytes of one element.
 Outcome<std::uint64_t> read_types(const sharp_coll_reduce_spec& spec, Coll coll, proto::Operation& o) {
   const auto dtype = value_in(spec.dtype);
   const auto op = value_in(spec.op);
@@ -135,7 +136,7 @@ Outcome<std::uint64_t> read_types(const sharp_coll_reduce_spec& spec, Coll coll,
   o.coll = coll;
   o.dtype = static_cast<Dtype>(dtype);
   o.op = static_cast<Op>(op);
-  // Said before the tag is looked at: some callers leave it as garbage, which differs from member to member.
+  // Checked before the tag is read: some callers leave garbage in the tag, which differs from member to member.
   if (!is_pair(o.op) && !legal(o.dtype, o.op))
     return not_offered("{}: {} of {} is not supported", to_string(coll), to_string(o.op), to_string(o.dtype));
   if (is_pair(o.op)) {
@@ -171,7 +172,7 @@ Staging& staging_of(Reduction& reduction) {
   return *reduction.staging;
 }
 
-/// More than the machine has is not even tried: the system would promise it, and kill somebody when it is touched.
+/// More than the machine has is not even tried: the system would promise it and kill a process when it is touched.
 Outcome<> check_staged(std::uint64_t bytes) {
   static const auto kMemory =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -179,7 +180,7 @@ Outcome<> check_staged(std::uint64_t bytes) {
   return failure(SHARP_COLL_ENOMEM, "{} bytes would have to be copied, and this host has {}", bytes, kMemory);
 }
 
-/// The first `bytes` of a side's device memory.
+/// Returns the first `bytes` of a side's device memory.
 std::vector<cuda::Piece> device_pieces(const Side& side, std::uint64_t bytes) {
   std::vector<cuda::Piece> found;
   side.each_piece([&](void* ptr, std::size_t length, const void*) {
@@ -200,7 +201,7 @@ Outcome<cuda::Stage*> stage_of(const void* device, Reduction& reduction) {
   return staging.cuda.get();
 }
 
-/// Copies the first bytes of a side at once.
+/// Copies the first bytes of a side immediately.
 Outcome<> fetch(const Side& side, MemoryKind memory, std::span<std::byte> to) {
   Outcome<> fetched;
   side.each_piece([&](const void* ptr, std::size_t length, const void*) {
@@ -215,7 +216,7 @@ Outcome<> fetch(const Side& side, MemoryKind memory, std::span<std::byte> to) {
   return fetched;
 }
 
-/// The first `bytes` of a side are what the operation gives.
+/// Uses the first `bytes` of a side as the operation's input.
 Outcome<> give(const Side& side, std::uint64_t bytes, const Ways& ways, Reduction& reduction) {
   auto& operation = reduction.operation;
   if (bytes == 0) return {};
@@ -241,14 +242,15 @@ Outcome<> give(const Side& side, std::uint64_t bytes, const Ways& ways, Reductio
   return fetch(side, MemoryKind::host, in);
 }
 
-/// How what is kept lies to what is given.
+/// The position of the result relative to the input.
 enum class Lies {
   apart,
-  in_place,  ///< Each kept element where it is given.
-  ahead,  ///< Nearer to the beginning: a result overwrites what was given earlier, which only one group has done with by then.
+  in_place,  ///< Each element of the result lies where the same element of the input lies.
+  ahead,  ///< Nearer to the beginning: a result overwrites earlier input, which only a single group has finished with
+          ///< by then.
 };
 
-/// The first `bytes` of a side take what the operation keeps.
+/// Uses the first `bytes` of a side for the operation's result.
 Outcome<> keep(const Side& side, std::uint64_t bytes, const Ways& ways, Lies lies, Reduction& reduction) {
   auto& operation = reduction.operation;
   if (bytes == 0) return {};
@@ -274,8 +276,9 @@ Outcome<> keep(const Side& side, std::uint64_t bytes, const Ways& ways, Lies lie
   return {};
 }
 
-/// Two buffers may be disjoint, or lie over each other so that `out` begins `from` bytes behind the beginning of `in` (in place). Lists
-/// are copied on their way in, so only their own pieces may not overlap when they take the result.
+/// Checks that two buffers are disjoint, or overlap so that `out` begins `from` bytes after the beginning of `in` (in
+/// place). Lists are copied when they are gathered, so only their own ranges must not overlap when they receive the
+/// result.
 Outcome<> check_overlap(const Side& in, std::uint64_t in_bytes, const Side& out, std::uint64_t out_bytes,
                         std::ptrdiff_t from, std::ptrdiff_t or_from) {
   const auto overlap = [](const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
@@ -300,7 +303,8 @@ Outcome<> check_overlap(const Side& in, std::uint64_t in_bytes, const Side& out,
   return refused(fmt::format("{} and {} overlap in part", in.name, out.name));
 }
 
-/// Elements of [begin, begin + size) of a longer vector that lie in its window, counted from the window's start.
+/// Returns the elements of [begin, begin + size) of a longer vector that lie in its window, counted from the window's
+/// start.
 Range in_window(std::uint64_t begin, std::uint64_t size, std::uint64_t window_begin, std::uint64_t window_size) {
   const std::uint64_t from = std::max(begin, window_begin), to = std::min(begin + size, window_begin + window_size);
   if (from >= to) return {0, 0};
@@ -313,7 +317,7 @@ Outcome<std::uint32_t> read_root(int root, Coll coll, const Ways& ways) {
   return static_cast<std::uint32_t>(root);
 }
 
-/// allreduce, and reduce at its root or elsewhere.
+/// For allreduce, and for reduce at its root or elsewhere.
 Outcome<Reduction> read_whole(const sharp_coll_reduce_spec& spec, const Ways& ways, Coll coll, bool keeps) {
   Reduction reduction;
   auto& o = reduction.operation;
@@ -381,7 +385,7 @@ Outcome<Reduction> read_reduce_scatter(const sharp_coll_reduce_spec& spec, const
   o.keep = in_window(ways.rank * part / *element, part / *element, spec.offset / *element, o.count);
   const std::uint64_t kept = o.keep.size() * *element;
   if (auto enough = out.check_length(kept); !enough) return tl::unexpected(enough.error());
-  // In place: the part where it lies in the window, or (as MPI has it) at the beginning of the buffer.
+  // In place: the part lies at its position in the window, or (as in MPI) at the beginning of the buffer.
   const auto part_at = static_cast<std::ptrdiff_t>(o.keep.from * *element);
   if (auto apart = check_overlap(in, window, out, kept, part_at, 0); !apart) return tl::unexpected(apart.error());
   if (auto given = give(in, window, ways, reduction); !given) return tl::unexpected(given.error());
@@ -439,7 +443,8 @@ Outcome<Reduction> read_allgather(const sharp_coll_gather_spec& spec, const Ways
     return tl::unexpected(apart.error());
   if (auto kept = keep(out, window, ways, Lies::apart, reduction); !kept) return tl::unexpected(kept.error());
   if (part < ways.payload_max && !o.streaming) {
-    // Parts smaller than a payload: added up with zeros they share numbers, instead of taking one each.
+    // Parts smaller than a payload are padded with zeros and added up, so that they share numbers instead of using one
+    // each.
     if (auto fits = check_staged(window); !fits) return tl::unexpected(fits.error());
     auto& whole = staging_of(reduction).in;
     whole.assign(window, std::byte{0});

@@ -1,4 +1,5 @@
-// The checks of a reduce_spec: what is legal, what a way costs, and that fields which real clients leave as garbage are not read.
+// The checks of a reduce_spec: the legal values, the choice of streaming, and that fields which real clients leave as
+// garbage are not read.
 #include "client/reduction.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace {
 constexpr Ways kLltOnly{false, 16384};
 constexpr Ways kStreaming{true, 16384};
 
-/// A spec as a careless client makes it: every byte garbage, then only what must be set.
+/// A spec as a careless client makes it: every byte is garbage, and then only mandatory fields are set.
 struct Poisoned {
   std::array<std::byte, 65536> in{}, out{};
   sharp_coll_reduce_spec spec;
@@ -32,7 +33,7 @@ struct Poisoned {
 };
 
 TEST(Reduction, GarbageInFieldsThatClientsLeaveUnsetChangesNothing) {
-  Poisoned p(10);  // root, tag_dtype, stream_lock_batch_size, offset, reserved, mem_handle, desc.reserved: 0xA5
+  Poisoned p(10);  // root, tag_dtype, stream_lock_batch_size, offset, reserved, mem_handle and desc.reserved are 0xA5.
   const auto read = read_allreduce(p.spec, kStreaming);
   ASSERT_TRUE(read) << read.error().text;
   EXPECT_EQ(read->operation.dtype, Dtype::int32);
@@ -44,13 +45,13 @@ TEST(Reduction, GarbageInFieldsThatClientsLeaveUnsetChangesNothing) {
   EXPECT_EQ(read->staging, nullptr);
 }
 
-/// Each kind, with only those fields set that every known client sets; all else is `pattern`.
+/// Each kind, with only those fields set that every known client sets; all others are `pattern`.
 std::vector<proto::Operation> with_garbage(int pattern) {
   static std::array<std::byte, 4096> in, out;
   const Ways ways{.can_stream = true, .stream_threshold = 16384, .rank = 1, .size = 3, .payload_max = 128};
   const auto describe = [](sharp_coll_data_desc& desc, void* memory, std::size_t bytes, bool says_where) {
     desc.type = SHARP_DATA_BUFFER;
-    if (says_where) desc.mem_type = SHARP_MEM_TYPE_HOST;  // the NCCL plugin does not for an allgather
+    if (says_where) desc.mem_type = SHARP_MEM_TYPE_HOST;  // The NCCL plugin does not set it for an allgather.
     desc.buffer.ptr = memory;
     desc.buffer.length = bytes;
     desc.buffer.mem_handle = nullptr;
@@ -68,16 +69,16 @@ std::vector<proto::Operation> with_garbage(int pattern) {
   reduce.op = SHARP_OP_SUM;
   reduce.length = 100;
   reduce.aggr_mode = SHARP_AGGREGATION_NONE;
-  take(read_allreduce(reduce, ways));  // unset: root, tag_dtype, stream_lock_batch_size, offset, reserved
+  take(read_allreduce(reduce, ways));  // Unset: root, tag_dtype, stream_lock_batch_size, offset, reserved.
 
   std::memset(&reduce.rbuf_desc, pattern, sizeof reduce.rbuf_desc);
   reduce.root = 0;
-  take(read_reduce(reduce, ways));  // unset at other ranks than the root: the whole receive descriptor
+  take(read_reduce(reduce, ways));  // Unset at other ranks than the root: the whole receive descriptor.
 
   describe(reduce.rbuf_desc, out.data(), 40, true);
   describe(reduce.sbuf_desc, in.data(), 120, true);
   std::memset(&reduce.root, pattern, sizeof reduce.root);
-  std::memset(&reduce.length, pattern, sizeof reduce.length);  // callers don't agree on what it means
+  std::memset(&reduce.length, pattern, sizeof reduce.length);  // Callers differ in its meaning.
   reduce.offset = 0;
   take(read_reduce_scatter(reduce, ways));
 
@@ -86,7 +87,7 @@ std::vector<proto::Operation> with_garbage(int pattern) {
   describe(gather.sbuf_desc, in.data(), 400, false);
   describe(gather.rbuf_desc, out.data(), 1200, false);
   gather.offset = 0;
-  take(read_allgather(gather, ways));  // unset: size, dtype, mem_type
+  take(read_allgather(gather, ways));  // Unset: size, dtype, mem_type.
 
   sharp_coll_bcast_spec bcast;
   std::memset(&bcast, pattern, sizeof bcast);
@@ -135,8 +136,8 @@ TEST(Reduction, BuffersThatOverlapInPartAreRefused) {
   std::array<std::byte, 400> memory{};
   const struct {
     const char* name;
-    std::ptrdiff_t behind;  // rbuf after sbuf, bytes
-    bool legal[3];          // allreduce of 100 bytes; reduce_scatter of 3 x 100; allgather to 3 x 100, by rank 1
+    std::ptrdiff_t behind;  // Distance of rbuf after sbuf, in bytes.
+    bool legal[3];          // allreduce of 100 bytes; reduce_scatter of 3 x 100; allgather to 3 x 100, by rank 1.
   } rows[] = {
       {"the same", 0, {true, true, false}},        {"one behind", 1, {false, false, false}},
       {"one before", -1, {false, false, false}},   {"a part behind", 100, {true, true, true}},
@@ -267,7 +268,7 @@ TEST(Reduction, ListsAreGatheredAndScattered) {
   std::int32_t seen[6];
   std::memcpy(seen, read->operation.src.data(), sizeof seen);
   EXPECT_TRUE(std::equal(seen, seen + 6, std::begin({1, 2, 3, 4, 5, 6})));
-  read->staging->out = read->staging->in;  // what the tree would bring
+  read->staging->out = read->staging->in;  // The result that the tree would bring.
   scatter(*read->staging);
   EXPECT_TRUE(std::equal(x, x + 5, std::begin({1, 2, 3, 4, 5})));
   EXPECT_EQ(y[0], 6);
@@ -282,8 +283,8 @@ constexpr Ways kThirdOfFour{.can_stream = false, .stream_threshold = 16384, .ran
 TEST(Reduction, AWindowGivesAMemberWhatOfItsPartLiesInIt) {
   const struct {
     const char* name;
-    std::size_t part, offset, window;  // bytes; rank 2 of 4
-    std::uint64_t from, to;            // elements of the window
+    std::size_t part, offset, window;  // In bytes; rank 2 of 4.
+    std::uint64_t from, to;            // Elements of the window.
   } rows[] = {
       {"the whole vector", 40, 0, 160, 20, 30},      {"exactly its part", 40, 80, 40, 0, 10},
       {"the part's beginning", 40, 60, 40, 5, 10},   {"the part's end", 40, 100, 60, 0, 5},
@@ -308,7 +309,8 @@ TEST(Reduction, AWindowGivesAMemberWhatOfItsPartLiesInIt) {
     gather.sbuf_desc = p.spec.rbuf_desc;
     gather.rbuf_desc = p.spec.sbuf_desc;
     gather.offset = row.offset;
-    const auto gathered = read_allgather(gather, kThirdOfFour);  // parts of 40 bytes: added up with zeros
+    // Parts of 40 bytes, so they are padded with zeros and added up.
+    const auto gathered = read_allgather(gather, kThirdOfFour);
     ASSERT_TRUE(gathered) << gathered.error().text;
     EXPECT_EQ(gathered->operation.src.size(), row.window);
     EXPECT_EQ(gathered->operation.op, Op::bor);
@@ -348,7 +350,7 @@ TEST(Reduction, LargePartsOfAnAllgatherAreCutAtTheMembersEdges) {
   EXPECT_EQ(read->operation.op, Op::null);
   EXPECT_EQ(read->operation.block, 1000u);
   EXPECT_EQ(read->operation.first_block, 300u);
-  EXPECT_EQ(read->operation.give.from, 1300u);  // rank 2's [2000, 3000) in [700, 3200)
+  EXPECT_EQ(read->operation.give.from, 1300u);  // The part [2000, 3000) of rank 2 in [700, 3200).
   EXPECT_EQ(read->operation.give.to, 2300u);
 }
 

@@ -1,4 +1,5 @@
-// SUMAC_REPRODUCIBLE through real daemons: the same bits on any tree, those of one process that adds along the canonical tree of ranks.
+// SUMAC_REPRODUCIBLE through real daemons: on any tree the bits equal those of one process that adds along the
+// canonical tree of ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 constexpr int kRanks = 7;
 
-/// Of a rank: each order of adding gives other bits.
+/// A rank's input, for which each order of adding gives other bits.
 Bytes input(int rank, Dtype dtype, Op op, std::size_t count) {
   Random chance(static_cast<std::uint64_t>(rank) + 1);
   Bytes bytes(count * width(dtype));
@@ -33,7 +34,7 @@ Bytes input(int rank, Dtype dtype, Op op, std::size_t count) {
   return bytes;
 }
 
-/// ((0 1)(2 3))((4 5) 6)
+/// Adds in the order ((0 1)(2 3))((4 5) 6).
 Bytes canonical(Dtype dtype, Op op, std::size_t count, int first = 0, int ranks = kRanks) {
   if (ranks == 1) return input(first, dtype, op, count);
   int left = 1;
@@ -52,7 +53,7 @@ void every_float_has_the_canonical_bits(Rank& rank, std::uint64_t job) {
   auto* comm = rank.comm(context);
   for (const Dtype dtype : {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64})
     for (const Op op : {Op::sum, Op::prod})
-      for (const std::size_t count : {1u, 40u, 700u, 70'000u}) {  // the last one streams
+      for (const std::size_t count : {1u, 40u, 700u, 70'000u}) {  // The last one streams.
         const Bytes in = input(rank.rank, dtype, op, count), expected = canonical(dtype, op, count);
         Bytes out(in.size());
         auto spec = reduce_spec(in.data(), out.data(), count, dtype, op);
@@ -63,7 +64,7 @@ void every_float_has_the_canonical_bits(Rank& rank, std::uint64_t job) {
         RANK_EQUAL(sharp_coll_do_reduce(comm, &spec), 0);
         RANK_CHECK(rank.rank != 3 || out == expected);
       }
-  // Whose order never mattered goes the ordinary way.
+  // Operations whose order never mattered use the ordinary path.
   std::int32_t one = rank.rank, most = 0;
   auto spec = reduce_spec(&one, &most, 1, Dtype::int32, Op::max);
   RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
@@ -79,7 +80,8 @@ TEST(ReproducibleWorld, the_same_bits_on_every_tree) {
   for (const Shape& shape : shapes) {
     SCOPED_TRACE(shape.leaves.size());
     Daemons daemons(shape);
-    // Ranks take hosts in turn: neighbours sit below different leaves, and almost nothing can be added before the root.
+    // Ranks rotate over the hosts: neighbours are below different leaves, and almost nothing can be added before the
+    // root.
     auto config = on(daemons, kRanks);
     config.environment = {{"SUMAC_REPRODUCIBLE", "1"}, {"SHARP_COLL_ENABLE_SAT", "1"}};
     const auto job = new_job_id();
@@ -91,7 +93,8 @@ TEST(ReproducibleWorld, the_same_bits_on_every_tree) {
 TEST_F(World, RankZerosWordOnReproducibleSumsIsEverybodys) {
   const auto job = new_job_id();
   expect_well(3, [&](Rank& rank) {
-    // Ranks of one job started with different environments: were each to decide for itself, the sum would end in a verdict.
+    // The ranks of one job start with different environments: if each decided for itself, the sum would end in a
+    // verdict.
     ::setenv("SUMAC_REPRODUCIBLE", rank.rank == 0 ? "1" : "0", 1);
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);

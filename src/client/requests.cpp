@@ -11,11 +11,12 @@ Request* RequestTable::find(void* handle) const noexcept {
   const auto word = reinterpret_cast<std::uint64_t>(handle);
   const auto number = static_cast<std::uint32_t>(word);
   if (number == 0 || number > kBatch * kBatches) return nullptr;
-  // acquire: pairs with the release in take_batch(), so that a slot seen is a slot made.
+  // An acquire load: it pairs with the release in take_batch(), so that a slot that is found is a complete slot.
   Request* batch = batches_[(number - 1) / kBatch].load(std::memory_order_acquire);
   if (batch == nullptr) return nullptr;
   Request& request = batch[(number - 1) % kBatch];
-  // relaxed: a caller that tests a handle has got it from the call that made it, by whatever brought it to this thread.
+  // Relaxed: a caller that tests a handle has it from the call that made it, and passed it to this thread with its own
+  // synchronisation.
   if (request.generation.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(word >> 32)) return nullptr;
   return &request;
 }
@@ -75,7 +76,7 @@ void RequestPool::put(Request* request) noexcept {
   request->status = 0;
   request->staging.reset();
   request->why.reset();
-  // A generation never comes again: after the last one (0) the slot rests for ever. relaxed: see find().
+  // A generation is never used again: after the last one (0) the slot is never reused. Relaxed: see find().
   const auto next = request->generation.load(std::memory_order_relaxed) + 1;
   request->generation.store(next, std::memory_order_relaxed);
   if (next != 0) free_.push_back(request);

@@ -56,7 +56,7 @@ TEST(Requests, ASlotThatRanOutOfGenerationsIsNeverUsedAgain) {
     EXPECT_EQ(request_table().find(last), nullptr);
     for (int i = 0; i < 200; ++i) EXPECT_NE(pool.take(), worn);
   }
-  RequestPool next(nullptr);  // gets the batch, with its worn slot
+  RequestPool next(nullptr);  // It gets the batch with the worn slot.
   for (int i = 0; i < 200; ++i) EXPECT_NE(next.take(), worn);
 }
 

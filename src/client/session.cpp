@@ -14,7 +14,7 @@ using wire::HostKind;
 
 constexpr std::string_view kNoDaemon = "failed to open sharp session with SHARPD daemon. please check daemon status";
 
-constexpr Duration kRestartWithin = Seconds(3);  ///< systemd waits one before it starts a service again.
+constexpr Duration kRestartWithin = Seconds(3);  ///< systemd waits one second before it restarts a service.
 constexpr int kAskAgainMs = 20;
 constexpr Duration kWordPatience = Seconds(1);  ///< A sharpd with a full socket is busy, or stopped.
 
@@ -148,7 +148,7 @@ Result<wire::HostMessage> Session::ask_end(std::uint64_t job_id, Time deadline) 
   return sharpd_.receive(left_until(deadline));
 }
 
-/// A sharpd that was restarted knows by the kernel's word which jobs this process holds (src/hostd/held_file.hpp).
+/// A restarted sharpd learns from the kernel which jobs this process holds (src/hostd/held_file.hpp).
 Outcome<> Session::attach_again(Time deadline) {
   for (;;) {
     auto again = attach(path_, who_, left_until(deadline));
@@ -157,7 +157,7 @@ Outcome<> Session::attach_again(Time deadline) {
       return {};
     }
     if (monotonic_now() >= deadline) return tl::unexpected(again.error());
-    ::poll(nullptr, 0, kAskAgainMs);  // nobody is there who could wake us
+    ::poll(nullptr, 0, kAskAgainMs);  // No process exists that could wake us.
   }
 }
 

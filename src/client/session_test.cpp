@@ -1,4 +1,4 @@
-// The library's side of the talk with sharpd, against a peer that says what the test wants, right or wrong.
+// The library's side of the conversation with sharpd, with a peer that sends whatever the test wants, right or wrong.
 #include "client/session.hpp"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using wire::HostKind;
 
-/// A socket at a path of its own, and one connection served by a script in a thread.
+/// A socket at a path of its own, and one connection that a script in a thread serves.
 class Peer {
  public:
   explicit Peer(std::function<void(Peer&)> script) {
@@ -182,7 +182,7 @@ TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) 
     wire::load(wish, begin.body.data());
     EXPECT_EQ(wish.features, SHARP_FEATURE_LLT | SHARP_FEATURE_REPRODUCIBLE);
     EXPECT_EQ(p.hear().header.kind, HostKind::job_host);
-    grant(p, 99, 1);  // as one does that never heard of it
+    grant(p, 99, 1);  // The answer of a manager that does not know the feature.
     tree(p, 99, 0, 1);
     node(p, 99, 0, 1);
     const wire::JobLeafEntry leaf{1};
@@ -203,7 +203,7 @@ TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) 
 }
 
 TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
-  const std::uint32_t kHosts = 600;  // more than fit into one message, both ways
+  const std::uint32_t kHosts = 600;  // More than fit into one message, in both directions.
   Peer peer([&](Peer& p) {
     p.welcome();
     EXPECT_EQ(p.hear().header.kind, HostKind::job_begin);

@@ -4,7 +4,7 @@
 
 namespace sumac::client {
 
-// -4, -8, -11 and -18 are the words that users find in the logs of the hardware stack.
+// The texts of -4, -8, -11 and -18 are those that users find in the logs of the hardware stack.
 const char* status_text(int status) noexcept {
   switch (status) {
     case SHARP_COLL_SUCCESS: return "Success";

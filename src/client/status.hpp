@@ -1,6 +1,6 @@
 #pragma once
-// What a function of the C interface returns, with the sentence that the log gets. Inside the library failures that must be
-// told to the caller by number are Failures; everything below speaks base/result.hpp.
+// The result of a function of the C interface, with the sentence for the log. Inside the library, failures that the
+// caller must get as a number are Failures; the layers below use base/result.hpp.
 #include <fmt/core.h>
 
 #include <string>
@@ -9,9 +9,10 @@
 namespace sumac::client {
 
 struct Failure {
-  int status = 0;    ///< Negative, of enum sharp_error_no.
-  std::string text;  ///< Lower case, one line, names the thing and the remedy.
-  /// Of a refused operation: decided by what all members pass alike (type, operation, mode), so nobody waits for this one.
+  int status = 0;    ///< Negative, from enum sharp_error_no.
+  std::string text;  ///< Lower case, one line, names the object and the remedy.
+  /// For a refused operation: arguments that all members pass alike (type, operation, mode) decided it, so no member
+  /// waits for this one.
   bool is_alike = false;
 };
 
@@ -23,7 +24,7 @@ template <class... Args>
   return tl::unexpected<Failure>(Failure{status, fmt::format(format, std::forward<Args>(args)...)});
 }
 
-/// Never null, also for numbers that are none of ours.
+/// Never null, also for numbers that are not ours.
 const char* status_text(int status) noexcept;
 
 }  // namespace sumac::client

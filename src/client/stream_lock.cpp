@@ -1,4 +1,5 @@
-// The streaming lock of a communicator: taken when it is made, if asked for, and what is said when there is none.
+// The streaming lock of a communicator: taken when the communicator is made, if asked for; and the log line if there is
+// none.
 #include <algorithm>
 #include <utility>
 

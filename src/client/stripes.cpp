@@ -8,25 +8,30 @@ namespace {
 
 using proto::Range;
 
-/// What one more message costs a client and a node together, measured on a 2-core VM (64 KiB messages: 15 to 25 us).
+/// The cost of one more message at a client and a node together, measured on a 2-core VM (64 KiB messages: 15 to
+/// 25 us).
 constexpr std::uint64_t kMessageCostNs = 20'000;
 constexpr std::uint64_t kCacheLine = 64;
-/// What a chunk more costs all its senders, its node and its receivers on the way: five times that, for nodes with many children.
+/// The cost of one more chunk at all its senders, its node and its receivers together: five times that, for nodes with
+/// many children.
 constexpr std::uint64_t kChunkCostNs = 100'000;
-constexpr std::uint64_t kPieceMin = 1024;  ///< As the largest fragment of the low-latency tree.
-/// A message alone is through a tree of two levels (four connections up and down) in 11/8 of a link's time then, and whole in 4.
+constexpr std::uint64_t kPieceMin = 1024;  ///< The same as the largest fragment of the low-latency tree.
+/// With so many chunks, a lone message passes a tree of two levels (four connections up and down) in 11/8 of the time
+/// of one link; as a whole it would take 4 link times.
 constexpr std::uint64_t kPiecesMin = 8;
 
 Range clipped(Range range, std::uint64_t count) { return {std::min(range.from, count), std::min(range.to, count)}; }
 
-/// What of `range` lies in `elements`, counted from its beginning; an empty one is {0, 0}.
+/// Returns the part of `range` that lies in `elements`, counted from the beginning of `elements`; an empty one is {0,
+/// 0}.
 Range counted_from(Range elements, Range range) {
   const std::uint64_t from = std::max(range.from, elements.from), to = std::min(range.to, elements.to);
   if (from >= to) return {0, 0};
   return {from - elements.from, to - elements.from};
 }
 
-/// A stripe begins at a multiple of this: whole fragments on the low-latency tree (or there would be more of them), cache lines in streams.
+/// A stripe begins at a multiple of this: whole fragments on the low-latency tree (otherwise there would be more of
+/// them), cache lines in streams.
 std::uint64_t grain_of(const StripeRule& rule, const proto::Operation& operation, std::uint64_t element_bytes) {
   if (!operation.streaming) return std::max<std::uint64_t>(1, rule.payload_max / element_bytes);
   return kCacheLine % element_bytes == 0 ? kCacheLine / element_bytes : 1;
@@ -41,7 +46,7 @@ std::vector<std::uint64_t> weights_of(std::span<const ChannelRate> channels) {
   for (const auto& channel : channels) {
     const auto rate = channel.rate_bits_per_s == 0 ? std::max<std::uint64_t>(1, fastest) : channel.rate_bits_per_s;
     const auto sharing = std::max<std::ptrdiff_t>(1, std::ranges::count(channels, channel.tree, &ChannelRate::tree));
-    // In units that keep thirds and sevenths whole enough.
+    // The unit is fine enough that thirds and sevenths lose little.
     weights.push_back(std::max<std::uint64_t>(1, rate * 64 / static_cast<std::uint64_t>(sharing)));
   }
   return weights;
@@ -60,7 +65,7 @@ PieceRule piece_rule(const PieceWay& way, std::uint32_t window, std::size_t grou
   const auto carried_in = [&](std::uint64_t ns) {
     return static_cast<std::uint64_t>(static_cast<unsigned __int128>(way.rate_bits_per_s) * ns / 8 / 1'000'000'000);
   };
-  // Half a window is on its way up and down, the other half is being handled.
+  // Half a window is on its way up and down while the other half is being handled.
   return {carried_in(kChunkCostNs * groups), carried_in(2 * way.delay_ns) / std::max(1u, window / 2),
           2 * way.connections * kTrainBytes / std::max(1u, window)};
 }

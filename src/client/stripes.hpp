@@ -1,7 +1,8 @@
 #pragma once
-// How an operation of a communicator with several groups is spread over them. Up to one OST's payload it goes to one group, and the next
-// one to the next group; a larger one is cut into contiguous stripes of whole elements, in proportion to the rates of the trees.
-// Every member must cut alike, so nothing counts here but the operation, what the groups agreed on in Joined, and the job.
+// Spreads the operations of a communicator with several groups over them. An operation of at most one OST's payload
+// goes to one group, and the next one to the next group. A larger one is cut into contiguous stripes of whole elements,
+// in proportion to the rates of the trees. Every member must cut alike, so the result depends only on the operation,
+// the groups' agreement in Joined, and the job.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,7 +11,7 @@
 
 namespace sumac::client {
 
-inline constexpr std::uint32_t kChannelsMax = 64;  ///< Groups of one communicator.
+inline constexpr std::uint32_t kChannelsMax = 64;  ///< The most groups of one communicator.
 
 /// Elements [from, to) of the operation, for the communicator's group number `channel`.
 struct Stripe {
@@ -19,57 +20,64 @@ struct Stripe {
 };
 
 struct StripeRule {
-  /// Of each group: its part of what is striped, in any unit. See weights_of().
+  /// For each group its share of a striped operation, in any unit. See weights_of().
   std::vector<std::uint64_t> weights;
-  std::uint64_t payload_max = 0;        ///< One OST's.
-  std::uint64_t stream_stripe_min = 0;  ///< Streaming: a stripe of fewer bytes costs more than it saves.
+  std::uint64_t payload_max = 0;        ///< The payload of one OST.
+  std::uint64_t stream_stripe_min = 0;  ///< In a stream, a stripe of fewer bytes costs more time than it saves.
 };
 
-/// A tree's rate is that of its slowest node, or of the ports by which the hosts reach it; 0: none is known. It is shared by the groups on it.
+/// A tree's rate is that of its slowest node, or of the ports by which the hosts reach it; 0: not known. The groups on
+/// a tree share it.
 struct ChannelRate {
   std::uint32_t tree = 0;
   std::uint64_t rate_bits_per_s = 0;
 };
 std::vector<std::uint64_t> weights_of(std::span<const ChannelRate> channels);
 
-/// Bytes that a tree of this rate carries in the time that one more message costs its sender and its node; 0: not known.
+/// Returns the bytes that a tree of this rate carries in the time that one more message costs its sender and its node;
+/// 0: not known.
 std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint64_t chunk_max);
 
-/// How finely a stream over one tree is cut. A chunk goes on only when all of it is there, so one of as many bytes as the whole message
-/// would go up first and down then, and take twice as long; but each costs its senders and nodes some time. Both are least together
-/// where a chunk has sqrt(bytes of the message x bytes that the link carries in that time).
-/// But nobody knows whether another message follows, and no more than a window is under way: so that a row of short messages is no slower
-/// than a long one, a window of pieces is worth a train on each connection (docs/adr/0041).
+/// The size of the chunks of a stream over one tree. A node forwards a chunk only when it is complete. So a chunk as
+/// large as the whole message would first go up and then down, which takes twice as long; but each chunk costs its
+/// senders and nodes some time. The sum of both is least for chunks of sqrt(bytes of the message x bytes that the link
+/// carries in that time). But no member knows whether another message follows, and at most one window is under way: so
+/// that a series of short messages is no slower than a long one, a window of chunks must hold a train on each
+/// connection (docs/adr/0041).
 struct PieceRule {
-  std::uint64_t cost_bytes = 0;  ///< What the tree carries while a message is handled; 0: not known, whole chunks.
-  std::uint64_t least = 0;       ///< So many that a window of them fills the way up and down.
-  std::uint64_t steady = 0;      ///< So many that a window of them has a train on each connection of it.
+  std::uint64_t cost_bytes = 0;  ///< The bytes that the tree carries while a message is handled; 0: not known, use
+                                 ///< whole chunks.
+  std::uint64_t least = 0;       ///< The size for which a window fills the path up and down.
+  std::uint64_t steady = 0;      ///< The size for which a window has a train on each connection of the path.
 };
-/// What a kernel hands to an adapter, or gets from it, in one: nothing of it is at the other end before all of it is.
+/// The most bytes that a kernel passes to an adapter, or gets from it, at once: none of them is at the other end before
+/// all are.
 inline constexpr std::uint64_t kTrainBytes = 64 << 10;
-/// A tree of the job, as all members know it.
+/// The facts about a tree of the job that all members know.
 struct PieceWay {
-  std::uint64_t rate_bits_per_s = 0;  ///< Of a vector through it.
-  std::uint64_t delay_ns = 0;         ///< From the farthest host to its root,
-  std::uint32_t connections = 0;      ///< and how many on that way.
+  std::uint64_t rate_bits_per_s = 0;  ///< The rate of a vector through it.
+  std::uint64_t delay_ns = 0;         ///< From the farthest host to its root.
+  std::uint32_t connections = 0;      ///< The connections on that path.
 };
-/// `groups`: whose chunks a member handles in turn.
+/// `groups` is the number of groups whose chunks a member handles in rotation.
 PieceRule piece_rule(const PieceWay& way, std::uint32_t window, std::size_t groups);
-/// For a message of so many bytes: whole cache lines; 0: chunks of chunk_max.
+/// Returns the chunk size for a message of `bytes`: whole cache lines; 0: chunks of chunk_max.
 std::uint32_t piece_of(const PieceRule& rule, std::uint64_t bytes, std::uint32_t chunk_max);
 
-/// Writes the stripes, in the order of the vector; returns how many (1 to the number of groups; `out` has room for all of them).
-/// `turn`: which group begins; moved on.
+/// Writes the stripes in the order of the vector and returns their number (1 to the number of groups; `out` has room
+/// for all of them). `turn` is the group that begins; it is advanced.
 std::size_t cut(const StripeRule& rule, const proto::Operation& operation, std::uint64_t element_bytes,
                 std::uint32_t& turn, std::span<Stripe> out);
 
-/// Bytes of one element of the operation; 0: type and operation don't go together (or it has no elements: barrier).
+/// Returns the bytes of one element of the operation; 0 if type and operation cannot be combined, or if there are no
+/// elements (barrier).
 std::uint64_t element_bytes_of(const proto::Operation& operation);
 
-/// The operation on these elements alone, as a group takes it: ranges, spans and blocks counted from `elements.from`.
+/// Returns the operation on these elements alone, in the form for a group: ranges, spans and blocks count from
+/// `elements.from`.
 proto::Operation part_of(const proto::Operation& operation, std::uint64_t element_bytes, proto::Range elements);
 
-/// Into how many numbers a group cuts an operation: of a TiB more than 32 bits tell.
+/// Returns into how many numbers a group cuts an operation; for a TiB they need more than 32 bits.
 std::uint64_t fragments_of(const proto::Operation& operation, const proto::GroupShape& shape);
 
 }  // namespace sumac::client

@@ -1,4 +1,4 @@
-// How operations are cut: every element once, alike at every member, in proportion to the rates.
+// The cutting of operations: every element once, alike at every member, in proportion to the rates.
 #include "client/stripes.hpp"
 
 #include <gtest/gtest.h>
@@ -165,7 +165,7 @@ TEST(Stripes, APartGivesAndKeepsWhatTheWholeDoesThere) {
   EXPECT_EQ(part.src.size(), 120u);
   EXPECT_EQ(offset(part.dst.data(), out), 160);
 
-  // reduce_scatter: this member keeps [50, 75).
+  // For reduce_scatter: this member keeps [50, 75).
   whole.coll = Coll::reduce_scatter;
   whole.keep = {50, 75};
   whole.dst = std::span(out).first(100);
@@ -182,7 +182,7 @@ TEST(Stripes, APartGivesAndKeepsWhatTheWholeDoesThere) {
   EXPECT_EQ(part.keep.size(), 0u);
   EXPECT_TRUE(part.dst.empty());
 
-  // bcast: only the root gives.
+  // For bcast: only the root contributes.
   whole.coll = Coll::bcast;
   whole.op = Op::null;
   whole.give = {0, 0};
@@ -201,7 +201,7 @@ TEST(Stripes, BlocksOfAnAllgatherGoOnBehindACut) {
   whole.dtype = Dtype::uint8;
   whole.count = 100;
   whole.block = 30;
-  whole.first_block = 10;  // edges at 10, 40, 70, 100
+  whole.first_block = 10;  // The edges are at 10, 40, 70 and 100.
   const struct {
     Range elements;
     std::uint64_t first_block;

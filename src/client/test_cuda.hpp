@@ -1,5 +1,6 @@
 #pragma once
-// What the tests of CUDA buffers share: the library that stands in for the driver, as a rank loads it, and the numbers that go around.
+// The common part of the tests of CUDA buffers: the library that stands in for the driver, as a rank loads it, and the
+// numbers that are added up.
 #include <dlfcn.h>
 
 #include "client/fake_cuda.hpp"
@@ -16,7 +17,7 @@ void take_symbol(void* library, F& function, const char* name) {
   RANK_CHECK(function != nullptr);
 }
 
-/// In a rank: loads the stand-in, under the name by which the real one is known.
+/// In a rank: loads the stand-in under the name of the real library.
 struct Fake {
   Fake() {
     void* library = ::dlopen(kFakeCuda, RTLD_NOW);
@@ -29,7 +30,7 @@ struct Fake {
     take(fail, "fake_cuda_fail");
     take(counts, "fake_cuda_counts");
   }
-  /// Nothing is left of what was taken of the driver.
+  /// Checks that every resource of the driver was given back.
   void check_all_given_back() const {
     const auto left = counts();
     RANK_CHECK(left.pinned == 0 && left.streams == 0 && left.events == 0);

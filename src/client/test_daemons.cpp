@@ -19,7 +19,7 @@
 namespace sumac::client::test {
 namespace {
 
-/// A root and leaves, or (one leaf) a single node.
+/// Describes a root and leaves, or (for one leaf) a single node.
 std::string fabric_text(const Shape& shape, std::vector<std::string>& hosts, std::vector<std::string>& nodes) {
   std::string text = "name: client-test\n";
   if (!shape.links.empty()) text += fmt::format("defaults: {{{}}}\n", shape.links);
@@ -54,7 +54,7 @@ std::string fabric_text(const Shape& shape, std::vector<std::string>& hosts, std
   return text;
 }
 
-/// What a program says in its log must not keep the test waiting: it goes to a file.
+/// A program's log must not make the test wait, so it goes to a file.
 int log_file(const std::string& path) { return ::open(path.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0600); }
 
 }  // namespace

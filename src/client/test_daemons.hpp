@@ -1,6 +1,6 @@
 #pragma once
-// Real daemons for one test on loopback: sharp_am with a fabric file, one sharp_an per node of it, one sharpd per host of it, all with
-// sockets in a directory of their own. They die with the test, also when it is killed.
+// Real daemons for one test on loopback: sharp_am with a fabric file, one sharp_an for each of its nodes, one sharpd
+// for each of its hosts, all with sockets in a directory of their own. They die with the test, even if it is killed.
 #include <sys/types.h>
 
 #include <memory>
@@ -16,15 +16,16 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 struct Shape {
   std::vector<std::string> leaves = {"leaf1"};  ///< Besides the root if there is more than one.
   unsigned hosts_per_leaf = 1;
-  std::string link_rate;  ///< Of each node, as "60Mbit/s"; empty: no limit is known.
-  std::string
-      links{};  ///< What the fabric file says of each link, as "rate: 60Mbit/s, delay: 50us". Told, not emulated.
-  /// Instead of nodes at the switches: so many on hosts of their own, an-s1, an-s2, each the root of a tree.
+  std::string link_rate;  ///< The rate of each node's link, such as "60Mbit/s"; empty: no limit is known.
+  /// The fabric file's entry for each link, such as "rate: 60Mbit/s, delay: 50us". It is declared, not emulated.
+  std::string links{};
+  /// Instead of nodes at the switches: the number of nodes on hosts of their own, an-s1, an-s2, each the root of a
+  /// tree.
   unsigned spares = 0;
   bool manager = true, nodes = true;
   std::vector<std::string> without_sharpd;  ///< Hosts that have none.
-  std::string stranger{};     ///< One host more, which has a sharpd and stands in no fabric file: the last.
-  Environment environment{};  ///< Of all daemons.
+  std::string stranger{};     ///< One more host, the last, which has a sharpd but is not in the fabric file.
+  Environment environment{};  ///< The environment of all daemons.
 };
 
 class Daemons {
@@ -37,11 +38,11 @@ class Daemons {
   pid_t pid(const std::string& name) const;  ///< For a rank that kills it; 0: there is none.
   std::size_t hosts() const { return hosts_.size(); }
   std::string socket_of(std::size_t host) const { return dir_ + "/" + hosts_[host] + ".sock"; }
-  /// Sends a signal to "sharp_am", "an-leaf1", "sharpd-h1", and waits for its end if it is a deadly one.
+  /// Sends a signal to "sharp_am", "an-leaf1", "sharpd-h1", and waits for the daemon's end if the signal is deadly.
   void signal(const std::string& name, int number);
   const std::string& dir() const { return dir_; }
-  std::string log() const;  ///< What all of them said, for a test that failed.
-  /// Waits until one of them has said it; false after a time that only a failure reaches.
+  std::string log() const;  ///< The output of all daemons, for a test that failed.
+  /// Waits until one of them has logged it; returns false after a time that only a failure reaches.
   bool says(const std::string& words) const;
 
  private:

@@ -78,7 +78,7 @@ void Rank::barrier() { RANK_EQUAL(oob_barrier(this), 0); }
 
 sharp_coll_init_spec Rank::init_spec(std::uint64_t job_id) {
   sharp_coll_init_spec spec;
-  std::memset(&spec, 0xA5, sizeof spec);  // what a client does not set is garbage
+  std::memset(&spec, 0xA5, sizeof spec);  // Fields that a client does not set are garbage.
   spec.job_id = job_id;
   spec.world_rank = rank;
   spec.world_size = size;
@@ -101,7 +101,7 @@ sharp_coll_context* Rank::init(std::uint64_t job_id) {
 
 int Rank::try_comm(sharp_coll_context* context, sharp_coll_comm*& comm) {
   sharp_coll_comm_init_spec spec;
-  std::memset(&spec, 0xA5, sizeof spec);  // group_world_ranks is garbage in a real client
+  std::memset(&spec, 0xA5, sizeof spec);  // group_world_ranks is garbage in a real client.
   spec.rank = rank;
   spec.size = size;
   spec.oob_ctx = this;
@@ -166,7 +166,7 @@ std::vector<Ended> run_ranks(const RanksConfig& config, const std::function<void
     const int pidfd = static_cast<int>(::syscall(434 /* pidfd_open */, pids[r], 0));
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - std::chrono::steady_clock::now()).count();
     pollfd waiting{pidfd, POLLIN, 0};
-    // Under valgrind there are no pidfds, and nobody is killed for being slow.
+    // Under valgrind there are no pidfds, and no rank is killed for being slow.
     if (pidfd >= 0 && ::poll(&waiting, 1, left > 0 ? static_cast<int>(left) : 0) == 0) ::kill(pids[r], SIGKILL);
     ::waitpid(pids[r], &status, 0);
     if (pidfd >= 0) ::close(pidfd);
@@ -191,7 +191,7 @@ std::string complaint(const std::vector<Ended>& ranks) {
 
 std::uint64_t new_job_id() {
   static std::atomic<std::uint64_t> count{0};
-  // All 64 bits: clients use them.
+  // All 64 bits are used, as clients do.
   return 0xF000'0000'0000'0000u | static_cast<std::uint64_t>(::getpid()) << 32 | ++count;
 }
 

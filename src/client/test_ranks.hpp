@@ -1,6 +1,6 @@
 #pragma once
-// Ranks of a job as processes of their own, forked from the test: out-of-band functions over socket pairs in a star, what they print
-// in files, and a limit in time.
+// Ranks of a job as separate processes, forked from the test: with out-of-band functions over socket pairs in a star,
+// their output in files, and a time limit.
 #include <sharp/api/sharp.h>
 #include <sharp/api/sumac_ext.h>
 
@@ -15,7 +15,7 @@
 
 namespace sumac::client::test {
 
-/// In a rank: says where and why, and ends the rank. (GoogleTest's macros would end the wrong process.)
+/// In a rank: prints position and reason, and ends the rank. (GoogleTest's macros would end the wrong process.)
 #define RANK_CHECK(condition)                                                        \
   do {                                                                               \
     if (!(condition)) {                                                              \
@@ -38,11 +38,11 @@ struct Rank {
   int rank = 0, size = 0;
   std::vector<int> peer;  ///< Rank 0: a socket to each; others: peer[0] to rank 0.
 
-  /// What a careful client passes; change it before sharp_coll_init.
+  /// The spec of a careful client; change it before sharp_coll_init.
   sharp_coll_init_spec init_spec(std::uint64_t job_id);
   sharp_coll_context* init(std::uint64_t job_id);      ///< Must succeed.
   sharp_coll_comm* comm(sharp_coll_context* context);  ///< Must succeed.
-  /// What sharp_coll_comm_init answers; null where it fails.
+  /// Returns the status of sharp_coll_comm_init; `comm` is null if it fails.
   int try_comm(sharp_coll_context* context, sharp_coll_comm*& comm);
   void barrier();
 };
@@ -62,7 +62,7 @@ struct Ended {
 
 struct RanksConfig {
   int size = 2;
-  std::vector<std::string> sockets;  ///< Of sharpd; rank r takes number r modulo their count.
+  std::vector<std::string> sockets;  ///< The sockets of sharpd; rank r uses number r modulo their count.
   Environment environment;
   std::chrono::seconds limit{60};
 };
@@ -70,7 +70,7 @@ struct RanksConfig {
 /// Runs `body` in each rank and waits; a rank that is not back in time is killed (status 137).
 std::vector<Ended> run_ranks(const RanksConfig& config, const std::function<void(Rank&)>& body);
 
-/// All ended with 0 and wrote nothing to stdout; else a text that says who did not.
+/// Returns "" if all ended with 0 and wrote nothing to stdout; else a text that names the ranks that did not.
 std::string complaint(const std::vector<Ended>& ranks);
 
 std::uint64_t new_job_id();

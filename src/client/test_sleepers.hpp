@@ -1,5 +1,5 @@
 #pragma once
-// For tests: children of a rank, with a copy of all that it had, that live on when it is killed.
+// For tests: children of a rank, with a copy of all its resources, that live on when it is killed.
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 namespace sumac::client::test {
 
-/// Children that outlive their rank, until the test ends them by the end of a pipe.
+/// Children that outlive their rank, until the test ends them by closing a pipe.
 class Sleepers {
  public:
   Sleepers() {
@@ -18,7 +18,7 @@ class Sleepers {
   Sleepers(const Sleepers&) = delete;
   Sleepers& operator=(const Sleepers&) = delete;
 
-  /// In a rank, and in a child.
+  /// Called in a rank, and in a child.
   void fork_one(unsigned generations = 1) const {
     if (::fork() != 0) return;
     if (generations > 1) fork_one(generations - 1);
@@ -29,7 +29,7 @@ class Sleepers {
     ::_exit(0);
   }
 
-  /// By the plain system call, of which no library hears.
+  /// Forks by the plain system call, which no library notices.
   void clone_one() const {
     if (::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr) != 0) return;
     ::syscall(SYS_close, ends_[1]);

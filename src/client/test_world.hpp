@@ -1,5 +1,6 @@
 #pragma once
-// What the tests through real daemons share: a fabric of a root and two leaves, and specs as careless clients make them.
+// The common part of the tests through real daemons: a fabric of a root and two leaves, and specs as careless clients
+// make them.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,7 +11,7 @@
 
 namespace sumac::client::test {
 
-/// Two hosts on each leaf: one alone would be attached to the root.
+/// Two hosts on each leaf, because a single one would be attached to the root.
 inline const Shape kTwoLeaves{.leaves = {"leaf1", "leaf2"}, .hosts_per_leaf = 2};
 
 inline RanksConfig on(const Daemons& daemons, int size) {
@@ -35,14 +36,14 @@ inline sharp_coll_reduce_spec reduce_spec(const void* in, void* out, std::size_t
   return spec;
 }
 
-/// kTwoLeaves, whose daemons have variables of their own.
+/// kTwoLeaves with environment variables for its daemons.
 inline Shape two_leaves(Environment environment) {
   auto shape = kTwoLeaves;
   shape.environment = std::move(environment);
   return shape;
 }
 
-/// `size` ranks that all end well.
+/// Runs `size` ranks that all end well.
 inline std::vector<Ended> run_well(const Daemons& daemons, int size, Environment environment,
                                    const std::function<void(Rank&)>& body) {
   auto config = on(daemons, size);

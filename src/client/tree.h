@@ -1,5 +1,5 @@
-/* The tree for bindings in C: an object that a team (src/team) starts its leaders' operations on. No symbol of it leaves the library that it
- * is linked into. */
+/* The tree for bindings in C: an object on which a team (src/team) starts its leaders' operations. None of its symbols
+ * leaves the library into which it is linked. */
 #ifndef SUMAC_CLIENT_TREE_H
 #define SUMAC_CLIENT_TREE_H
 
@@ -13,16 +13,18 @@ extern "C" {
 struct sharp_coll_comm;
 typedef struct sumac_tree sumac_tree_t;
 
-/** Fills in the bytes of the largest operation of each kind that the tree does faster than the hosts do by themselves, -1 where it does
- *  no such kind, and zeroes where the group is none of ours. All ranks of a team have to agree on the least of each before they open.
+/** Computes for each kind the bytes of the largest operation that the tree does faster than the hosts by themselves: -1
+ *  if it does not do the kind, and zeros if the group is not ours. All ranks of a team must agree on the minimum of
+ *  each before they open.
  *  @param limits  [kinds], by enum sumac_coll of team.h.
  *  @param kinds   SUMAC_COLLS. */
 void sumac_tree_limits(struct sharp_coll_comm* group, int64_t* limits, size_t kinds);
 
 /** @param group   A living group of all leaders; NULL at a rank that does not lead. It must outlive the object.
- *  @param limits  [kinds], as agreed.
- *  @return NULL: out of memory, or the group is none of ours. */
+ *  @param limits  [kinds], the agreed limits.
+ *  @return NULL: out of memory, or the group is not ours. */
 sumac_tree_t* sumac_tree_open(struct sharp_coll_comm* group, const int64_t* limits, size_t kinds);
+
 /** Drops operations that are not done. NULL is allowed. */
 void sumac_tree_close(sumac_tree_t* tree);
 

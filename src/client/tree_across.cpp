@@ -10,7 +10,7 @@ namespace {
 
 constexpr bool is_on_tree(coll::Kind kind) { return coll::collective(kind).wire != 0; }
 
-/// The tree knows a fold by its type and operation; a function of the caller's has none.
+/// The tree identifies a fold by its type and operation; a function of the caller's own has neither.
 bool has_form(coll::Kind kind, const coll::Fold* fold) {
   return !coll::collective(kind).reduces || (fold != nullptr && fold->op != Op::null);
 }
@@ -21,7 +21,8 @@ std::int64_t in_flight_max(const Comm& comm) {
   return static_cast<std::int64_t>(comm.groups()) * shape.osts * shape.payload_max;
 }
 
-/// One leader's block of an allgatherv, and all of them together. Blocks follow each other in the order of leaders.
+/// The size of one leader's block of an allgatherv, and of all blocks together. Blocks follow each other in the order
+/// of leaders.
 struct Gathered {
   std::uint64_t own_from = 0, own = 0, all = 0;
   bool is_even = true;  ///< All blocks have one size.
@@ -46,7 +47,7 @@ TreeLimits tree_limits(const Comm& comm) {
   const std::int64_t in_flight = in_flight_max(comm), one_message = comm.shape().payload_max;
   for (const auto& row : coll::kCollectives) {
     auto& limit = limits[index_of(row.kind)];
-    // Delay decides for an operation that fits into one message, and there the tree is ahead.
+    // For an operation that fits into one message the delay decides, and there the tree is faster.
     limit =
         is_on_tree(row.kind) ? std::min(in_flight, std::max(one_message, topo::tree_bytes_max(fabric, row.kind))) : -1;
   }
@@ -73,7 +74,8 @@ std::string TreeAcross::why_not(coll::Kind kind, std::size_t bytes, const coll::
   return fmt::format("of this it carries up to {} bytes{}", limit, is_whole ? " of all blocks together" : "");
 }
 
-/// Blocks of one size go as they are. Blocks of several sizes, and small ones, are added up with zeros: they share messages then.
+/// Blocks of one size are sent as they are. Blocks of several sizes, and small ones, are padded with zeros and added
+/// up, so that they share messages.
 void TreeAcross::gather(const coll::Operation& operation, proto::Operation& o) const {
   const Gathered blocks = gathered(operation.out_blocks, comm_->rank(), comm_->size());
   const std::span out(static_cast<std::byte*>(operation.out), blocks.all);

@@ -1,6 +1,6 @@
 #pragma once
-// The aggregation tree as what carries a team's operations between hosts: from the team's record to proto's, without the checks that
-// strangers' calls get at the C interface.
+// The aggregation tree as the carrier of a team's operations between hosts. It translates the team's record to proto's,
+// without the checks that the C interface makes for foreign callers.
 #include <array>
 #include <vector>
 
@@ -9,16 +9,17 @@
 
 namespace sumac::client {
 
-/// Bytes of the largest operation of each kind that is for the tree, as coll::Across::takes() counts them; negative: it does no such kind.
+/// For each kind the bytes of the largest operation that may use the tree, as coll::Across::takes() counts them;
+/// negative: the tree does not do the kind.
 using TreeLimits = std::array<std::int64_t, coll::kKinds>;
 
-/// Each limit is the bytes that a group can have in flight at once (without end where it streams), but no more than the tree carries
-/// faster than the hosts do by themselves. The caller holds the context's lock.
+/// Each limit is the bytes that a group can have in flight at once (without limit if it streams), but at most the size
+/// up to which the tree is faster than the hosts by themselves. The caller holds the context's lock.
 TreeLimits tree_limits(const Comm& comm);
 
 class TreeAcross final : public coll::Across {
  public:
-  /// `comm`: null at a rank that does not lead. `limits`: agreed among all ranks of the team.
+  /// `comm` is null at a rank that does not lead. All ranks of the team have agreed on `limits`.
   TreeAcross(Comm* comm, const TreeLimits& limits) : comm_(comm), limits_(limits) {}
   /// Drops operations that are still in flight.
   ~TreeAcross() override;

@@ -5,7 +5,7 @@
 namespace sumac::client {
 namespace {
 
-/// A worker's address of ucx is 200 letters of hex, which tell a person nothing.
+/// Shortens an address for users: a worker's address of ucx is 200 letters of hex, which tell them nothing.
 std::string for_people(const std::string& address) {
   return address.size() <= 64 ? address : address.substr(0, 20) + "...";
 }
@@ -102,8 +102,8 @@ Outcome<> TreeLink::check(net::Transport& transport, Millis patience, Millis sil
     return failure(SHARP_COLL_ECONN_TREE,
                    "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
                    node_, for_people(address_), patience.count());
-  // A frozen node must not hang the job for ever; one that is only slow (many processes on few cores) must not end it. It says by itself
-  // that it lives.
+  // A frozen node must not hang the job for ever; a node that is only slow (many processes on few cores) must not end
+  // it. The node's own keep-alive messages show that it lives.
   if (transport.watch(conn_, Millis{0}, silent_after) != Errc::ok)
     return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {} is gone again", node_,
                    for_people(address_));

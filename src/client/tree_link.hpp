@@ -1,6 +1,6 @@
 #pragma once
-// This process's connection to its leaf node in one tree of the job. A job of several trees (several nodes to stripe over, or a tree
-// for each rail) has one of them for each tree, all over the one transport of the context.
+// This process's connection to its leaf node in one tree of the job. A job with several trees (several nodes to stripe
+// over, or a tree for each rail) has one for each tree, all over the single transport of the context.
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,11 +15,12 @@ namespace sumac::client {
 
 class TreeLink {
  public:
-  /// Starts connecting, by one network interface where one is named. `tree` stays where it is as long as the link.
+  /// Starts to connect, through one network interface if one is named. `tree` must not move while the link lives.
   static Outcome<std::unique_ptr<TreeLink>> begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
                                                   const std::string& host, net::Transport& transport,
                                                   proto::Outbox& outbox, std::string_view interface);
-  /// After connecting: it stands, or why it does not after `patience`. Watched from now on.
+  /// Called after connecting: returns success once the connection works, or the reason why it does not after
+  /// `patience`. The link is watched from then on.
   Outcome<> check(net::Transport& transport, Millis patience, Millis silent_after);
 
   net::ConnId conn() const noexcept { return conn_; }
@@ -30,7 +31,7 @@ class TreeLink {
   const std::string& why_closed() const noexcept { return engine_->why_closed(); }
   /// The node has proven that it knows the job's key, or it has refused.
   bool settled() const noexcept { return engine_->settled(); }
-  /// " (node an-leaf1 (10.77.0.6) stopped answering; rank 3 noticed after 1.0 s)"
+  /// Returns " (node an-leaf1 (10.77.0.6) stopped answering; rank 3 noticed after 1.0 s)".
   std::string describe() const;
 
   void on_connected() noexcept { is_connected_ = true; }
@@ -41,7 +42,7 @@ class TreeLink {
            std::uint32_t world_rank)
       : tree_(tree), node_(node), address_(address), conn_(conn), world_rank_(world_rank) {}
   const JobTree& tree_;
-  const std::string &node_, &address_;  ///< Of the leaf; they live in the job.
+  const std::string &node_, &address_;  ///< The leaf's name and address, which live in the job.
   const net::ConnId conn_;
   const std::uint32_t world_rank_;
   net::PeerEnd end_;
@@ -49,17 +50,17 @@ class TreeLink {
   std::unique_ptr<proto::ClientLink> engine_;
 };
 
-/// Which port of the list this rank takes to a tree.
+/// The port of the list that this rank uses for a tree.
 struct TreePort {
   int port = -1;              ///< Index into the list; -1: the list is empty.
-  std::uint32_t leading = 0;  ///< How many ports of the list lead there.
-  std::string interface;      ///< Of the port; empty: the system's choice.
+  std::uint32_t leading = 0;  ///< The number of ports of the list that lead there.
+  std::string interface;      ///< The port's interface; empty: the system chooses.
 };
-/// For each tree. SHARP_COLL_ECONN_TREE: no port of the list leads to one.
+/// Returns the port for each tree. SHARP_COLL_ECONN_TREE: no port of the list leads to one.
 Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, std::uint32_t world_rank, const DeviceList& devices,
                                               std::uint32_t channel);
 
-/// The backend that all leaves of this rank offer ("tcp"). One transport carries them all.
+/// Returns the backend that all leaves of this rank offer ("tcp"). One transport carries them all.
 Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, const std::string& wanted);
 
 }  // namespace sumac::client

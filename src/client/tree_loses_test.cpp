@@ -1,5 +1,5 @@
-// Whoever calls the library itself is refused nothing, but hears beforehand from which size on a tree loses: from the log as the
-// communicator is made, and when it asks.
+// The library refuses nothing to a program that calls it directly, but it reports beforehand from which size on a tree
+// loses: in the log when the communicator is made, and when the program asks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,8 @@ std::string explained(sharp_coll_comm* comm) {
   return text;
 }
 
-/// What rank 0 of four says while a communicator comes and goes; what it is told when it asks is on its stderr too, behind "asked: ".
+/// Returns rank 0's output of four ranks while a communicator is made and destroyed; the answer to its question is on
+/// its stderr too, after "asked: ".
 std::string said(const Daemons& daemons) {
   const auto job = new_job_id();
   const auto ended = run_well(daemons, 4, {{"SHARP_COLL_LOG_LEVEL", "3"}}, [&](Rank& rank) {
@@ -35,7 +36,7 @@ std::string said(const Daemons& daemons) {
     if (rank.rank == 0)
       std::fprintf(stderr, "asked: %s; limit %llu\n", text.c_str(),
                    static_cast<unsigned long long>(info_of(comm).allreduce_bytes_max));
-    // Nothing is refused for it.
+    // No call is refused because of it.
     std::vector<std::int32_t> in(20'000, rank.rank), out(in.size());
     auto spec = reduce_spec(in.data(), out.data(), in.size(), Dtype::int32, Op::sum);
     RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
@@ -60,8 +61,8 @@ TEST(TreeLoses, OnOneSpareHostAllHearFromWhichSizeOnAndToWhat) {
   shape.link_rate = "60Mbit/s";
   const Daemons daemons(shape);
   const auto text = said(daemons);
-  // A hop is 100 us. 16 MiB: 4 vectors over one link of 60 Mbit/s and 2 hops; 1.5 vectors and 6 hops. What is faster first, recursive
-  // doubling, costs as much at 2 M / rate and 2 hops: beyond nothing.
+  // A hop is 100 us. At 16 MiB the tree takes 4 vectors over one link of 60 Mbit/s and 2 hops, the ring 1.5 vectors and
+  // 6 hops. Recursive doubling, which is faster first, costs as much at 2 M / rate and 2 hops: beyond nothing.
   const std::string numbers =
       "16 MiB: tree 8948.0 ms, ring of 4 hosts 3356.0 ms; beyond 0 B the hosts' own algorithms are faster, recursive "
       "doubling first";

@@ -1,6 +1,6 @@
 #pragma once
-// Whether the job's trees pay for large messages (topo/bounds.hpp), asked for one communicator: the same answer at all its members, as
-// it depends on the job and the number of members alone.
+// Computes whether the job's trees pay for large messages (topo/bounds.hpp) in one communicator. The answer is the same
+// at all its members, because it depends only on the job and the number of members.
 #include "client/job.hpp"
 #include "topo/bounds.hpp"
 

@@ -1,4 +1,4 @@
-// What a communicator's caller hears of the bound of each way.
+// The report that a communicator's caller gets about the bound of each path.
 #include "client/tree_pays.hpp"
 
 #include <gtest/gtest.h>

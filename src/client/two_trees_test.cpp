@@ -1,6 +1,6 @@
-// A communicator over two trees, one of which loses its node at some moment: each operation ends exactly or with an error, never with a
-// wrong sum and never not at all, and members differ in no more than docs/protocol.md says ("When a node is lost"); what comes next goes
-// over the tree that is left.
+// A communicator over two trees, one of which loses its node at some moment: each operation ends exactly or with an
+// error, never with a wrong sum, and it always ends. Members differ by no more than docs/protocol.md says ("When a node
+// is lost"), and later operations use the remaining tree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ struct Sum {
     auto spec = reduce_spec(in.data(), out.data(), count, Dtype::int32, Op::sum);
     posted = sharp_coll_do_allreduce_nb(comm, &spec, &handle);
   }
-  /// 0, and then it is exact; or an error.
+  /// Returns 0, and then the sum is exact, or an error.
   int wait() {
     const int status = posted != 0 ? posted : sharp_coll_req_wait(handle);
     for (std::size_t i = 0; status == 0 && i < out.size(); ++i)
@@ -64,7 +64,7 @@ void add_up(const Rank& rank, sharp_coll_comm* comm) {
     RANK_EQUAL(Sum(rank, comm, count).wait(), 0);
 }
 
-/// Operations go on until the first fails, at all ranks alike as long as they do not; then the communicator stays ended.
+/// Operations go on until the first fails, at all ranks alike until then; afterwards the communicator stays ended.
 void until_it_has_ended(sharp_coll_comm* comm) {
   int status = 0;
   while (status == 0) status = sharp_coll_do_barrier(comm);
@@ -78,7 +78,7 @@ void until_it_has_ended(sharp_coll_comm* comm) {
 struct Moment {
   const char* name;
   bool before_posting;
-  int looks;  ///< Of rank 0 at the operation, until it kills the node.
+  int looks;  ///< Polls of rank 0 at the operation, until it kills the node.
 };
 constexpr Moment kMoments[] = {
     {"between two operations", true, 0},       {"as it is posted", false, 0},
@@ -90,7 +90,7 @@ constexpr Moment kMoments[] = {
 TEST_F(TwoTrees, ANodeKilledAtAnyMomentLeavesNoWrongSumAndTheOtherTreeGoesOn) {
   for (const auto& moment : kMoments) {
     SCOPED_TRACE(moment.name);
-    const auto daemons = start("1h");  // the job is left what it has
+    const auto daemons = start("1h");  // The job keeps its remaining resources.
     const pid_t victim = daemons->pid("an-s1");
     ASSERT_GT(victim, 0);
     const auto job = new_job_id();
@@ -130,7 +130,8 @@ TEST_F(TwoTrees, ANodeKilledAtAnyMomentLeavesNoWrongSumAndTheOtherTreeGoesOn) {
   }
 }
 
-/// How many operations succeeded at each rank, one after the other, until the first failed; all that came behind failed as well.
+/// The number of operations that succeeded at each rank, one after the other, until the first failed; all later ones
+/// failed as well.
 struct Tally {
   std::uint32_t good[kRanks];
 };
@@ -148,7 +149,7 @@ TEST_F(TwoTrees, OneOperationAtATimeMembersDifferInTheLastAtMost) {
     const auto ended = run_ranks(over_both(*daemons), [&](Rank& rank) {
       auto* context = rank.init(job);
       auto* comm = rank.comm(context);
-      // Small ones go to the trees in turn, every fifth over both.
+      // Small operations use the trees in rotation, every fifth uses both.
       std::uint32_t& good = tally->good[rank.rank];
       for (int status = 0; status == 0; good += status == 0) {
         if (good == before && rank.rank == 1) RANK_EQUAL(::kill(victim, SIGKILL), 0);
@@ -196,7 +197,7 @@ TEST_F(TwoTrees, AfterTheNodeHasStayedAwayANewJobHasTheTreeThatIsLeft) {
     until_it_has_ended(comm);
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
-    // Until the manager takes the node for gone it has no whole tree to give: refused alike at all ranks.
+    // Until the manager considers the node gone, it has no complete tree to grant: it refuses at all ranks alike.
     int status = -1;
     context = nullptr;
     for (std::uint64_t attempt = 1; status != 0; ++attempt) {

@@ -1,5 +1,6 @@
-// What real clients leave unset in the structs of init and comm_init is never read, whatever is there: MVAPICH's callbacks ignore their
-// context and its oob_ctx is garbage, so is group_world_ranks; nobody sets the reserved fields. (Those of operations: reduction_test.cpp.)
+// Fields that real clients leave unset in the structs of init and comm_init are never read, whatever their content:
+// MVAPICH's callbacks ignore their context and its oob_ctx is garbage, so is group_world_ranks; no client sets the
+// reserved fields. (reduction_test.cpp tests those of operations.)
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -9,7 +10,7 @@
 namespace sumac::client::test {
 namespace {
 
-Rank* self = nullptr;  // what such callbacks know themselves
+Rank* self = nullptr;  // Such callbacks find their rank here.
 
 int own_bcast(void*, void* buffer, int length, int root) { return oob_bcast(self, buffer, length, root); }
 int own_barrier(void*) { return oob_barrier(self); }
@@ -37,7 +38,7 @@ TEST_F(World, NoUnsetFieldOfInitAndCommInitIsRead) {
       init.config.flags = 0;
       sharp_coll_context* context = nullptr;
       RANK_EQUAL(sharp_coll_init(&init, &context), 0);
-      std::memset(&init, ~pattern, sizeof init);  // nor afterwards
+      std::memset(&init, ~pattern, sizeof init);  // Nor is it read afterwards.
 
       sharp_coll_comm_init_spec spec;
       std::memset(&spec, pattern, sizeof spec);

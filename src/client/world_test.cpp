@@ -1,4 +1,4 @@
-// libsharp_coll through real daemons on loopback: what it computes and how it behaves. Ranks are processes.
+// libsharp_coll through real daemons on loopback: its results and its behaviour. Ranks are processes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A small whole number as a value of the type: exact in each, also as a sum of a few.
+/// Stores a small whole number as a value of the type: exact in each type, also as a sum of a few.
 void put_value(Dtype dtype, unsigned value, std::byte* to) {
   const auto store = [&](auto number) { std::memcpy(to, &number, sizeof number); };
   switch (dtype) {
@@ -38,7 +38,7 @@ void put_value(Dtype dtype, unsigned value, std::byte* to) {
   }
 }
 
-/// What rank `rank` contributes: values 0 to 4 that differ by rank and place, tags that differ by rank.
+/// Returns the contribution of rank `rank`: values 0 to 4 that differ by rank and index, tags that differ by rank.
 std::vector<std::byte> contribution(int rank, std::size_t count, Dtype dtype, Op op, Dtype tag) {
   const auto element = element_bytes(dtype, op, tag);
   std::vector<std::byte> bytes(count * element);
@@ -90,7 +90,7 @@ TEST_F(World, EveryLegalTypeAndOperationIsExact) {
                        to_string(tag).data(), count);
         RANK_CHECK(out == expected);
         if (count != 37) continue;
-        auto both = in;  // in place, nonblocking
+        auto both = in;  // In place, nonblocking.
         spec = reduce_spec(both.data(), both.data(), count, dtype, op, tag);
         void* handle = nullptr;
         RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &spec, &handle), 0);
@@ -115,7 +115,7 @@ TEST_F(World, StreamingBeginsAtTheThresholdAndIsExactAtEverySize) {
     RANK_EQUAL(info.stream_window, 16u);
     RANK_EQUAL(info.chunk_bytes, 65536u);
     RANK_EQUAL(info.group_size, 3u);
-    RANK_EQUAL(info.depth, rank.rank < 2 ? 2u : 1u);  // the third is alone on its leaf
+    RANK_EQUAL(info.depth, rank.rank < 2 ? 2u : 1u);  // The third is alone on its leaf.
     std::uint64_t streamed = 0;
     for (const std::size_t count : {4095u, 4096u, 16384u, 16385u, 1'500'000u}) {
       std::vector<std::int32_t> in(count), out(count);
@@ -156,14 +156,14 @@ TEST_F(World, FiveHundredAndTwelveOutstandingInAnyOrder) {
     void* too_many = &in;
     RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &too_many), SHARP_COLL_ENO_RESOURCE);
     RANK_CHECK(too_many == nullptr);
-    for (int i = kMany - 1; i >= 0; --i) {  // last first, each rank in its own way
+    for (int i = kMany - 1; i >= 0; --i) {  // Last first, and in another order at each rank.
       const int which = (i * (rank.rank * 2 + 1)) % kMany;
       while (sharp_coll_req_test(handles[which]) != 1) {
       }
       RANK_EQUAL(out[which], which * 30 + 3);
     }
     for (void* handle : handles) RANK_EQUAL(sharp_coll_req_free(handle), 0);
-    RANK_EQUAL(sharp_coll_req_free(handles[0]), SHARP_COLL_EINVAL);  // misuse is found out
+    RANK_EQUAL(sharp_coll_req_free(handles[0]), SHARP_COLL_EINVAL);  // Misuse is detected.
     RANK_EQUAL(sharp_coll_req_wait(handles[1]), SHARP_COLL_EINVAL);
     RANK_EQUAL(sharp_coll_req_test(nullptr), 1);
     RANK_EQUAL(sharp_coll_req_free(nullptr), 0);
@@ -216,7 +216,7 @@ TEST_F(World, WhatIsNotOfferedSaysSoEverywhereAndDisturbsNothing) {
     RANK_EQUAL(sharp_coll_do_reduce_nb(comm, &rootless, &handle), SHARP_COLL_EINVAL);
     RANK_CHECK(handle == nullptr);
     auto beyond = reduce;
-    beyond.offset = 8;  // of 2 x 4 bytes
+    beyond.offset = 8;  // The window has 2 x 4 bytes.
     RANK_EQUAL(sharp_coll_do_reduce_scatter(comm, &beyond), SHARP_COLL_EINVAL);
     float value = 1, result = 0;
     auto illegal = reduce_spec(&value, &result, 1, Dtype::float32, Op::sum);
@@ -226,7 +226,7 @@ TEST_F(World, WhatIsNotOfferedSaysSoEverywhereAndDisturbsNothing) {
     illegal.sbuf_desc.mem_type = SHARP_MEM_TYPE_CUDA;
     RANK_EQUAL(sharp_coll_do_allreduce(comm, &illegal), SHARP_COLL_ENOT_SUPP);
     illegal = reduce_spec(&value, &result, 1, Dtype::float32, Op::sum);
-    illegal.aggr_mode = SHARP_AGGREGATION_STREAMING;  // without SHARP_COLL_ENABLE_SAT
+    illegal.aggr_mode = SHARP_AGGREGATION_STREAMING;  // Without SHARP_COLL_ENABLE_SAT.
     RANK_EQUAL(sharp_coll_do_allreduce(comm, &illegal), SHARP_COLL_ENOT_SUPP);
     RANK_EQUAL(sharp_coll_do_allreduce(comm, nullptr), SHARP_COLL_EINVAL);
     RANK_EQUAL(sharp_coll_do_allreduce(comm, &reduce), 0);
@@ -273,7 +273,7 @@ TEST_F(World, ListsAndGroupsOfAPart) {
     RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
     for (int i = 0; i < 8; ++i) RANK_EQUAL(x[i], 4 * (i + 1));
 
-    // A group of ranks 0 and 2 (of two hosts), in turned order: rank 0 of the star stays the out-of-band root.
+    // A group of ranks 0 and 2 (of two hosts): rank 0 of the star stays the out-of-band root.
     if (rank.rank == 0 || rank.rank == 2) {
       Rank part = rank;
       part.rank = rank.rank / 2;
@@ -408,7 +408,7 @@ TEST_F(World, AWaitingRankDrivesItsCaller) {
   expect_well(2, [&](Rank& rank) {
     auto spec = rank.init_spec(job);
     spec.progress_func = count_progress;
-    spec.config.user_progress_num_polls = 1'000'000'000;  // so that only time calls it
+    spec.config.user_progress_num_polls = 1'000'000'000;  // So only the time can trigger the call.
     sharp_coll_context* context = nullptr;
     RANK_EQUAL(sharp_coll_init(&spec, &context), 0);
     auto* comm = rank.comm(context);
@@ -417,7 +417,7 @@ TEST_F(World, AWaitingRankDrivesItsCaller) {
       RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
       RANK_CHECK(progress_calls >= 20);
     } else {
-      // 60 ms of a computation: rank 0 must have driven its caller about each millisecond of it.
+      // A computation of 60 ms: rank 0 must have driven its caller about once in each millisecond of it.
       const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(60);
       while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
       RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
@@ -433,7 +433,7 @@ TEST_F(World, ASleepOnARequestTellsWhetherToAsk) {
   expect_well(2, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
-    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);  // what is on its way from the beginning has come
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);  // All messages from the beginning have arrived.
     void *first = nullptr, *second = nullptr;
     if (rank.rank == 0) {
       RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &first), 0);
@@ -442,13 +442,14 @@ TEST_F(World, ASleepOnARequestTellsWhetherToAsk) {
     rank.barrier();
     if (rank.rank != 0) RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &first), 0);
     RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &second), 0);
-    // Woken by the answers, a minute early; the first is over by progress for the second, and is not slept for.
+    // The answers wake it, a minute early; progress for the second request also completes the first, which needs no
+    // sleep.
     while (sumac_req_status(second, nullptr, 0) == 0) RANK_EQUAL(sumac_req_sleep(second, kMinute), 1);
     RANK_EQUAL(sumac_req_sleep(first, kMinute), 1);
     RANK_EQUAL(sumac_req_status(first, nullptr, 0), 1);
     RANK_EQUAL(sharp_coll_req_free(first), 0);
     RANK_EQUAL(sharp_coll_req_free(second), 0);
-    RANK_EQUAL(sumac_req_sleep(first, kMinute), 1);  // nobody's any more
+    RANK_EQUAL(sumac_req_sleep(first, kMinute), 1);  // It is no longer valid.
     RANK_EQUAL(sumac_req_sleep(nullptr, kMinute), 1);
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
@@ -484,13 +485,13 @@ TEST_F(World, WhoLeavesLateIsNoErrorForWhoIsThrough) {
   const auto job = new_job_id();
   const auto body = [&](Rank& rank) {
     auto init = rank.init_spec(job);
-    init.config.coll_timeout = 1;  // a program's own default may be as short: MVAPICH's is 100
+    init.config.coll_timeout = 1;  // A program's own default may be as short: MVAPICH's is 100.
     sharp_coll_context* context = nullptr;
     RANK_EQUAL(sharp_coll_init(&init, &context), 0);
     for (int turn = 0; turn < 5; ++turn) {
       auto *comm = rank.comm(context), *other = rank.comm(context);
       RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
-      // Rank 1 does not leave before rank 0 has returned; then it is the other way round.
+      // Rank 1 does not leave before rank 0 has returned; then the roles are reversed.
       if (rank.rank == turn % 2) RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
       rank.barrier();
       RANK_EQUAL(sharp_coll_do_barrier(other), 0);
@@ -498,7 +499,7 @@ TEST_F(World, WhoLeavesLateIsNoErrorForWhoIsThrough) {
       RANK_EQUAL(sharp_coll_do_barrier(other), 0);
       RANK_EQUAL(sharp_coll_comm_destroy(other), 0);
     }
-    // And where it ends its whole job meanwhile.
+    // The same holds if it ends its whole job meanwhile.
     auto* last = rank.comm(context);
     std::int32_t in = 1, out = 0;
     auto sum = reduce_spec(&in, &out, 1, Dtype::int32, Op::sum);

@@ -12,8 +12,8 @@
 //   deal          leader -> member: the blocks that all remote ranks have for it
 //
 // Each byte is copied four times more, which pays only for small blocks. So a block above the limit goes directly from
-// rank to rank: with equal blocks all or none, in a v-form each by itself, because the two ranks concerned both know its
-// size. No rank has to know the sizes that others exchange, and no message is spent on an agreement.
+// rank to rank: with equal blocks all or none, in a v-form each by itself, because the two ranks concerned both know
+// its size. No rank has to know the sizes that others exchange, and no message is spent on an agreement.
 #include <cstdint>
 
 #include "team/layout.hpp"
@@ -77,7 +77,8 @@ class Exchange final : public Parcels {
   bool is_v_ = false;
   bool keeps_own_ = false;  ///< In place: this rank's own block already lies in its final position.
   Side send_, get_;
-  /// For each member a row of sizes to send, then a row of sizes to receive; only one pair if all members have the same.
+  /// For each member a row of sizes to send, then a row of sizes to receive; only one pair if all members have the
+  /// same.
   std::vector<std::uint32_t> sizes_;
   std::size_t rows_ = 1;
   Row in_row_, out_row_;  ///< For the current phase.

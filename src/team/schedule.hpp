@@ -77,8 +77,9 @@ Schedule schedule(const Layout& layout, coll::Kind kind, int root, bool by_steps
 /// it goes back to the members.
 Schedule schedule_allgather(const Layout& layout);
 
-/// For pairwise collectives over several islands (`with_counts` for the v-forms): blocks that leave the island go through
-/// its leader, one message for each pair of islands, and meanwhile the island's members exchange their own blocks.
+/// For pairwise collectives over several islands (`with_counts` for the v-forms): blocks that leave the island go
+/// through its leader, one message for each pair of islands, and meanwhile the island's members exchange their own
+/// blocks.
 Schedule schedule_pairwise(const Layout& layout, bool with_counts);
 
 /// For reduce_scatter_block over several islands: first the island's sum, then either the leaders exchange sums so that

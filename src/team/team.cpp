@@ -65,7 +65,7 @@ Choice sumac_team::choose(Kind kind, std::size_t bytes, std::size_t across_bytes
 }
 
 Choice sumac_team::choose(const Operation& operation) const {
-  // A v-form's bytes are a rank's own.
+  // The v-forms have no common size: each rank's bytes differ.
   std::size_t bytes = has_size(operation.kind) ? operation.bytes : 0, across_bytes = bytes;
   if (operation.kind == Kind::allgather || operation.kind == Kind::reduce_scatter_block)
     across_bytes = operation.bytes * static_cast<std::size_t>(layout.size);

@@ -16,7 +16,7 @@ static enum hcoll_planned plan_allgatherv(hcoll_module_t* module, struct hcoll_p
   plan->shared = HCOLL_IN_IS_OUT;
   plan->call.in = plan->call.out;
   if (plan->receive.is_packed) {
-    plan->send = plan->receive; /* all blocks: those of others are packed in vain, and received over */
+    plan->send = plan->receive; /* all blocks: those of others are packed needlessly, and overwritten on receive */
   }
   return HCOLL_PLANNED;
 }

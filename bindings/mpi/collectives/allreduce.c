@@ -7,14 +7,14 @@ static enum hcoll_planned plan_allreduce(hcoll_module_t* module, struct hcoll_pl
   return hcoll_plan_reduction(plan, SUMAC_COLL_ALLREDUCE, sbuf, rbuf, count, dtype, op);
 }
 
-/* Open MPI 4.1 agrees on context ids by nonblocking allreduces of one int on the parent communicator. Those of MPI_Comm_idup begin inside
- * progress: at one rank before the program's next blocking collective there, at another one behind it. So they have no position in the
- * team's order, and nothing distinguishes them from a program's own. */
+/* Open MPI 4.1 agrees on context ids by nonblocking allreduces of one int on the parent communicator. Those of
+ * MPI_Comm_idup begin inside progress: at one rank before the program's next blocking collective there, at another
+ * one after it. So they have no position in the team's order, and nothing distinguishes them from the program's own. */
 static bool is_like_mpis_own(int count, const ompi_datatype_t* dtype, const ompi_op_t* op) {
   return 1 == count && &ompi_mpi_int.dt == dtype && (&ompi_mpi_op_max.op == op || &ompi_mpi_op_min.op == op);
 }
 
-/* Without a plan, as the barrier: no side of it is ever packed. */
+/* There is no plan, as in the barrier, because neither side is ever packed. */
 static inline int run_allreduce(hcoll_module_t* module, const void* sbuf, void* rbuf, int count,
                                 const ompi_datatype_t* dtype, const ompi_op_t* op) {
   const struct hcoll_fold* fold = hcoll_fold_of(dtype, op);
@@ -49,7 +49,7 @@ static int iallreduce(const void* sbuf, void* rbuf, int count, ompi_datatype_t* 
                       struct ompi_communicator_t* comm, ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  if (is_like_mpis_own(count, dtype, op)) { /* not counted either */
+  if (is_like_mpis_own(count, dtype, op)) { /* these are not counted either */
     return module->next.iallreduce(sbuf, rbuf, count, dtype, op, comm, request, module->next.iallreduce_module);
   }
   int rc = hcoll_may_post(module, SUMAC_COLL_ALLREDUCE);

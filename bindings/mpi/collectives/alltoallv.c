@@ -11,7 +11,7 @@ static enum hcoll_planned plan_alltoallv(hcoll_module_t* module, struct hcoll_pl
   if (MPI_IN_PLACE != sbuf) {
     call->in = hcoll_plan_blocks(plan, &plan->send, &call->in_blocks, sbuf, scounts, sdispls, size, sdtype);
     if (!plan->send.is_packed && (NULL == call->in || call->in == call->out)) {
-      call->in = hcoll_plan_no_data; /* legal only where nothing is sent */
+      call->in = hcoll_plan_no_data; /* legal only if this rank sends nothing */
     }
     return HCOLL_PLANNED;
   }

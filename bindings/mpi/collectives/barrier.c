@@ -7,7 +7,7 @@ static enum hcoll_planned plan_barrier(hcoll_module_t* module, struct hcoll_plan
   return HCOLL_PLANNED;
 }
 
-/* Without a plan: programs wait for barriers most, and every nanosecond counts. */
+/* There is no plan: programs wait for barriers most, and every nanosecond counts. */
 static int barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   static const sumac_call_t call = {.coll = SUMAC_COLL_BARRIER};
   hcoll_module_t* module = (hcoll_module_t*)base;

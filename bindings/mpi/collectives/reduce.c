@@ -6,7 +6,7 @@ static enum hcoll_planned plan_reduce(hcoll_module_t* module, struct hcoll_plan*
   enum hcoll_planned planned = hcoll_plan_reduction(plan, SUMAC_COLL_REDUCE, sbuf, rbuf, count, dtype, op);
   plan->call.root = root;
   if (root != module->rank) {
-    plan->call.out = NULL; /* a receive buffer is significant at the root only */
+    plan->call.out = NULL; /* only the root has a receive buffer */
   }
   return planned;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The one header that programs include: the collective interface, its version, and the session with sharpd below it
+ * The only header that programs include: the collective interface, its version, and the session with sharpd below it
  * (libsharp.so). */
 #ifndef SUMAC_SHARP_API_SHARP_H
 #define SUMAC_SHARP_API_SHARP_H
@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/** The name by which build systems recognise libsharp (they link it and never call it; its original parameters are not
- *  public). Here it asks one question: is there a sharpd on this host that lets this process in? It looks where
- *  SHARP_COLL_SHARPD_SOCKET_NAME says, says hello and hangs up again; nothing is kept.
- *  @retval 0  yes; SHARP_COLL_ESESS_INIT (-8): no. */
+/** Build systems recognise libsharp by this name (they link it and never call it; its original parameters are not
+ *  public). Here it asks one question: does this host have a sharpd that accepts this process? It connects to
+ *  SHARP_COLL_SHARPD_SOCKET_NAME, says hello and disconnects; nothing is kept.
+ *  @retval 0  Yes; SHARP_COLL_ESESS_INIT (-8): no. */
 int sharp_init_session(void);
 
 #ifdef __cplusplus
