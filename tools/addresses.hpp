@@ -1,5 +1,5 @@
 #pragma once
-// Which of this machine's addresses others see.
+// Finds the address of this machine by which other machines reach it.
 #include <string>
 
 #include "base/result.hpp"
@@ -9,11 +9,11 @@ namespace sumac::tools {
 struct OwnAddress {
   std::string ip, device;
   bool loopback = false;
-  /// "10.0.0.1:0", "[fe80::1]:0"
+  /// Returns "10.0.0.1:0" or "[fe80::1]:0".
   std::string with_port(unsigned port) const;
 };
 
-/// The address that the kernel would send from to `host` (a name or an address). Nothing is sent.
+/// Returns the address from which the kernel would send to `host` (a name or an address). Nothing is sent.
 Result<OwnAddress> address_towards(const std::string& host);
 
 }  // namespace sumac::tools

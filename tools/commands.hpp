@@ -5,12 +5,12 @@
 
 namespace sumac::tools {
 
-using Arguments = std::vector<std::string>;  ///< What stands behind the subcommand's name.
+using Arguments = std::vector<std::string>;  ///< The words after the subcommand's name.
 
 struct Subcommand {
   const char* name;
   const char* summary;
-  int (*run)(const Arguments& arguments);  ///< Returns the exit status; has printed why, if it is not 0.
+  int (*run)(const Arguments& arguments);  ///< Returns the exit status; it has printed the reason if that is not 0.
 };
 
 int down_command(const Arguments& arguments);
@@ -24,10 +24,10 @@ int status_command(const Arguments& arguments);
 int tune_command(const Arguments& arguments);
 int up_command(const Arguments& arguments);
 
-/// "sumac: TEXT" on stderr; returns 1. For wrong usage: 2.
+/// Prints "sumac: TEXT" on stderr; returns 1, or 2 for wrong usage.
 int complain(const std::string& text, int status = 1);
 
-/// The directory of this executable, where the other programs lie too.
+/// The directory of this executable, which also has the other programs.
 std::string bin_directory();
 
 }  // namespace sumac::tools

@@ -1,5 +1,5 @@
 #pragma once
-// `sumac doctor`: each check looks at one thing and says how it is and what to do about it.
+// `sumac doctor`: each check looks at one subject and reports its state and the remedy.
 #include <string>
 #include <vector>
 
@@ -9,20 +9,20 @@ namespace sumac::tools {
 
 enum class Health {
   well,
-  note,
-  bad
-};  ///< note: works, but slower or with less; bad: something people expect does not work.
+  note,  ///< It works, but slower or with less.
+  bad    ///< Something that users expect does not work.
+};
 
 struct Finding {
   std::string subject;  ///< "/dev/shm"
   Health health = Health::well;
   std::string found;   ///< "64 MiB free"
-  std::string remedy;  ///< What to do; empty where nothing needs doing.
+  std::string remedy;  ///< The remedy; empty if none is needed.
 };
 
-/// Processors, limits, shared memory, single copy, clock.
+/// Checks processors, limits, shared memory, single copy and clock.
 std::vector<Finding> examine_machine();
-/// Network devices, MPI and its component, sharpd, the manager at `manager` (ADDR:PORT or unix:PATH).
+/// Checks network devices, MPI and its component, sharpd, and the manager at `manager` (ADDR:PORT or unix:PATH).
 std::vector<Finding> examine_services(const std::string& manager);
 
 }  // namespace sumac::tools

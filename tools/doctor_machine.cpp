@@ -1,4 +1,4 @@
-// What the machine itself grants.
+// Checks the resources that the machine itself provides.
 #include <fmt/core.h>
 #include <sys/resource.h>
 #include <sys/timex.h>
@@ -53,7 +53,7 @@ Finding shared_memory() {
           "Sumac uses unnamed memory first; for Open MPI and as its fallback make it larger (docker: --shm-size 1g)"};
 }
 
-/// A child's word is read, as one rank would read another's: settings alone don't tell.
+/// Reads a child's word, as one rank would read another's, because settings alone do not show whether it works.
 Finding single_copy() {
   static constexpr std::uint64_t kWord = 0x53756d6163202121;
   static std::uint64_t word = 0;

@@ -1,4 +1,4 @@
-// What runs on the machine, and what Sumac finds beside itself.
+// Checks the services on the machine, and the components that Sumac finds next to itself.
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -50,7 +50,7 @@ Finding rdma() {
   return {"RDMA", Health::well, "a device; give sharp_an --transport ucx to use it", ""};
 }
 
-/// The first line that a command prints; empty if there is none. No shell sees anything of the user's.
+/// Returns the first line that a command prints; empty if there is none. The shell gets none of the user's words.
 std::string first_line_of(const char* command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command, "re"), ::pclose);
   char line[256] = "";

@@ -1,5 +1,5 @@
-// `sumac fabric show FILE`: what a fabric file says, and the trees that the manager would build of it. `sumac fabric bounds FILE`: what
-// they are worth (fabric_bounds.cpp).
+// `sumac fabric show FILE` prints the content of a fabric file and the trees that the manager would build from it.
+// `sumac fabric bounds FILE` prints how fast they can be (fabric_bounds.cpp).
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -36,7 +36,7 @@ constexpr const char* kUsage =
     "  --json             for programs: fixed part and part per byte of each way of these hosts, in seconds\n";
 
 struct Wish {
-  std::string verb;  ///< "show" or "bounds"
+  std::string verb;  ///< "show" or "bounds".
   std::string file;
   std::string root_guids;
   std::vector<std::string> hosts;
@@ -114,7 +114,7 @@ std::string number(std::size_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-/// "h1 h2 h3", or the first ones and how many there are.
+/// Returns "h1 h2 h3", or the first ones and "...".
 std::string names(const Fabric& fabric, const std::vector<std::uint32_t>& hosts) {
   constexpr std::size_t kShown = 8;
   std::string text;
@@ -137,7 +137,8 @@ void print_summary(const Fabric& fabric) {
   if (!rates.empty()) fmt::print("links between switches: {}\n", speeds.substr(2));
 }
 
-/// Hosts with several ports, those that look alike in one line: "ports of h1 h2: mlx5_0 at a (40 Mbit/s), mlx5_1 at b (...)".
+/// Prints hosts with several ports, equal ones in one line: "ports of h1 h2: mlx5_0 at a (40 Mbit/s), mlx5_1 at b
+/// (...)".
 void print_rails(const Fabric& fabric) {
   std::vector<std::pair<std::string, std::vector<std::uint32_t>>> alike;
   for (std::uint32_t i = 0; i < fabric.hosts.size(); ++i) {
@@ -212,7 +213,7 @@ void print_job(const Fabric& fabric, const AggregationTree& tree, const topo::Jo
   }
 }
 
-/// Names in a fabric file are letters, digits, '.', '_' and '-': nothing that graphviz reads otherwise between quotes.
+/// Names in a fabric file are letters, digits, '.', '_' and '-', so graphviz reads them unchanged between quotes.
 void print_dot(const Fabric& fabric, const std::vector<AggregationTree>& trees) {
   constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b"};
   fmt::print(

@@ -1,5 +1,5 @@
-// `sumac fabric bounds FILE`: the least time of an allreduce each way, on the hosts and trees of a fabric file, and for other places of
-// the nodes. The same function decides at run time (src/topo/bounds.hpp).
+// `sumac fabric bounds FILE` prints the least time of an allreduce by each method, on the hosts and trees of a fabric
+// file, and for other positions of the nodes. The same function decides at run time (src/topo/bounds.hpp).
 #include "tools/fabric_bounds.hpp"
 
 #include <fmt/core.h>

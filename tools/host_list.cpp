@@ -15,7 +15,7 @@ std::optional<std::uint32_t> number(std::string_view text) {
   return value;
 }
 
-/// It is given to a shell on the other side, and becomes a name in a YAML file: nothing but what host names are made of.
+/// The name goes to a shell on the other side and into a YAML file, so only the characters of host names are allowed.
 bool is_host_name(std::string_view name) {
   return !name.empty() && name[0] != '-' && name.size() < 64 && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
@@ -25,7 +25,7 @@ bool is_host_name(std::string_view name) {
 
 tl::unexpected<Error> too_many() { return fail(Errc::invalid, "more than {} hosts", kHostsMax); }
 
-/// All names of "n[001-003,7]-ib[0-1]": the first bracket, then each of what comes of it.
+/// Returns all names of "n[001-003,7]-ib[0-1]": expands the first bracket, then each result again.
 Result<> expand(std::string_view item, std::vector<std::string>& out) {
   const auto open = item.find('['), close = item.find(']');
   if (open == std::string_view::npos && close == std::string_view::npos) {

@@ -1,5 +1,5 @@
 #pragma once
-// Lists of hosts as people and batch systems write them. Pure.
+// Parses lists of hosts in the forms that users and batch systems write. Pure.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,14 +12,15 @@ inline constexpr std::size_t kHostsMax = 65536;
 
 struct HostEntry {
   std::string name;
-  unsigned slots = 0;  ///< Ranks that it takes, as mpirun's; 0: not said.
+  unsigned slots = 0;  ///< The number of ranks that it takes, as for mpirun; 0: not given.
   bool operator==(const HostEntry&) const = default;
 };
 
-/// "a,b:4,n[001-003,7],m[1-2]-ib0": commas, ranges in brackets with their leading zeros (Slurm's form), ":SLOTS" (mpirun's).
+/// Parses "a,b:4,n[001-003,7],m[1-2]-ib0": commas, ranges in brackets with their leading zeros (Slurm's form), ":SLOTS"
+/// (mpirun's).
 Result<std::vector<HostEntry>> parse_host_list(std::string_view text);
 
-/// A host a line, "NAME [slots=N]", # begins a comment: as mpirun reads it. `what` is named in errors, with the line.
+/// Parses one host a line, "NAME [slots=N]", with comments after #, as mpirun does. Errors name `what` and the line.
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, const std::string& what);
 
 }  // namespace sumac::tools

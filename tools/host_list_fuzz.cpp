@@ -1,4 +1,5 @@
-// Any bytes as a list of hosts (Slurm's form, mpirun's) and as a host file: refused, or of a size that was announced.
+// Feeds any bytes as a list of hosts (Slurm's form, mpirun's) and as a host file: they must be refused, or give at most
+// the announced number of hosts.
 #include "base/fuzz_input.hpp"
 #include "tools/host_list.hpp"
 

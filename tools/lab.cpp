@@ -1,4 +1,4 @@
-// `sumac lab ...`: which of its commands.
+// Selects the command of `sumac lab ...`.
 #include "tools/lab.hpp"
 
 #include <fmt/core.h>

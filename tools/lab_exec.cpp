@@ -1,4 +1,4 @@
-// `sumac lab exec`, `rsh`, `status`, `down`: short talks with a lab that is up.
+// `sumac lab exec`, `rsh`, `status`, `down`: short requests to a lab that is up.
 #include <fmt/core.h>
 
 #include <cstdlib>
@@ -69,7 +69,7 @@ int lab_rsh(const Arguments& arguments) {
   auto rest = arguments;
   const auto name = take_name(rest);
   if (rest.size() < 2) return complain("lab rsh: usage: sumac lab rsh HOST COMMAND...", 2);
-  std::string line;  // rsh joins its words and has a shell take them apart again
+  std::string line;  // rsh joins its words, and a shell splits them again.
   for (std::size_t i = 1; i < rest.size(); ++i) line += (i == 1 ? "" : " ") + rest[i];
   return run(name, rest[0], {"/bin/sh", "-c", line});
 }

@@ -1,4 +1,5 @@
-// `sumac lab mpirun`: the distribution's mpirun, started on the lab's first host, with what it needs to find the others.
+// `sumac lab mpirun`: the distribution's mpirun, started on the lab's first host with the options by which it finds the
+// others.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -40,9 +41,9 @@ constexpr std::initializer_list<const char*> kHostFiles = {"--hostfile", "-hostf
 
 /// The hosts that take ranks.
 struct RankHosts {
-  std::vector<std::pair<std::string, unsigned>> slots;  ///< Of each host, in the order of the file.
-  std::string device;                                   ///< Of the first host, as those of the others.
-  std::string devices;                                  ///< All of its ports: MPI's own traffic may use every rail.
+  std::vector<std::pair<std::string, unsigned>> slots;  ///< For each host, in the order of the file.
+  std::string device;   ///< The device of the first host; the others have the same name.
+  std::string devices;  ///< All of its ports, since MPI's own traffic may use every rail.
 
   std::string list() const {
     std::string text;
@@ -65,8 +66,8 @@ RankHosts rank_hosts(const nlohmann::json& status) {
   return found;
 }
 
-/// "a,b:2" to "a:16,b:2": a host that stands there once and without a number has the slots that the fabric file gives it, as it
-/// would have those of a batch system.
+/// Changes "a,b:2" to "a:16,b:2": a host that is listed once and without a number gets the slots of the fabric file, as
+/// it would get those of a batch system.
 std::string with_slots(const std::string& list, const RankHosts& hosts) {
   std::vector<std::string> words;
   std::istringstream stream(list);
@@ -80,7 +81,8 @@ std::string with_slots(const std::string& list, const RankHosts& hosts) {
   return text;
 }
 
-/// A command line of HCOLL: it names a variable of HCOLL's, or Open MPI's parameter for it; or the environment does.
+/// Is this a command line for HCOLL? It is if it names a variable of HCOLL's or Open MPI's parameter for it, or if the
+/// environment does.
 bool asks_for_hcoll(const Arguments& given) {
   const auto names_it = [](std::string_view word) {
     return word.starts_with("HCOLL_") || word.starts_with("coll_hcoll_");
@@ -92,20 +94,20 @@ bool asks_for_hcoll(const Arguments& given) {
 }
 
 void add_mca(Arguments& command, const Arguments& given, const std::string& name, const std::string& value) {
-  if (has(given, {name.c_str()})) return;  // the user's word goes first
+  if (has(given, {name.c_str()})) return;  // The user's option has precedence.
   if (std::getenv(("OMPI_MCA_" + name).c_str()) != nullptr) return;
   command.insert(command.end(), {"--mca", name, value});
 }
 
-/// What mpirun needs to be told of this lab, and what the user says.
+/// Builds mpirun's command line from its options for this lab and the user's words.
 Arguments command_for(const RankHosts& hosts, Arguments given) {
   Arguments command{"mpirun"};
   if (!has(given, {"--allow-run-as-root"})) command.emplace_back("--allow-run-as-root");
   if (!has(given, kHostLists) && !has(given, kHostFiles)) command.insert(command.end(), {"--host", hosts.list()});
   for (std::size_t i = 0; i + 1 < given.size(); ++i)
     if (std::ranges::find(kHostLists, given[i]) != kHostLists.end()) given[i + 1] = with_slots(given[i + 1], hosts);
-  // Every host counts the machine's same few cores as its own: bound, the ranks of all hosts would share the first, and one that
-  // waits without yielding keeps the others from what it waits for.
+  // Every host counts the machine's same few cores as its own: if ranks were bound, those of all hosts would share the
+  // first cores, and a rank that waits without yielding would block the ranks it waits for.
   if (!has(given, {"--bind-to", "-bind-to"})) command.insert(command.end(), {"--bind-to", "none"});
   add_mca(command, given, "mpi_yield_when_idle", "1");
   add_mca(command, given, "plm_rsh_agent", bin_directory() + "/sumac lab rsh");
@@ -131,8 +133,8 @@ int lab_mpirun(const Arguments& arguments) {
   if (!text) return complain(text.error().context);
   const auto hosts = rank_hosts(nlohmann::json::parse(*text));
   if (hosts.slots.empty()) return complain("lab mpirun: no host of this lab takes ranks: all say 'compute: false'");
-  // Open MPI 4.1 warns when the agent that it forked was quicker to run than it was itself to put the agent into a process
-  // group, which the agent has done by then. That happens often on two cores, means nothing, and frightens people.
+  // Open MPI 4.1 warns when the agent that it forked ran before Open MPI itself could put the agent into a process
+  // group, which the agent has done by then. That happens often on two cores, is harmless, and alarms users.
   auto filter =
       StderrFilter::start([](std::string_view line) { return line.find("plm:rsh: Warning: setpgid(") != line.npos; });
   if (!filter) return complain(filter.error().context);

@@ -6,7 +6,7 @@
 
 namespace sumac::tools {
 
-/// Takes a leading `--name N` off; without one, SUMAC_LAB. Nothing: the only lab that is up.
+/// Removes a leading `--name N` and returns N; without one, returns SUMAC_LAB. Nothing: use the only lab that is up.
 std::optional<std::string> take_name(Arguments& arguments);
 
 }  // namespace sumac::tools

@@ -1,4 +1,4 @@
-// `sumac lab up`: forks the lab's parent, prints what it reports, and returns when it is ready.
+// `sumac lab up`: forks the lab's parent, prints its report, and returns when it is ready.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -18,7 +18,8 @@ namespace sumac::tools {
 
 namespace {
 
-/// Programs and the working directory must be seen in the places even where they lie below what each place has of its own.
+/// Programs and the working directory must be visible in the namespaces, even if they lie below a path that each
+/// namespace has for itself.
 void share_if_hidden(std::vector<std::string>& shared, const std::filesystem::path& path) {
   for (const auto* hidden : {"/tmp/", "/run/", "/dev/shm/"}) {
     const auto text = path.string();
@@ -27,7 +28,7 @@ void share_if_hidden(std::vector<std::string>& shared, const std::filesystem::pa
   }
 }
 
-/// The lab has an authority of its own, whose key is in no file and goes with the lab's parent.
+/// The lab has an authority of its own, whose key is in no file and vanishes with the lab's parent.
 Result<std::function<Result<lab::PlaceFiles>(const lab::Identities&)>> lab_authority() {
   auto made = RunAuthority::make();
   if (!made) return tl::unexpected(made.error());
@@ -89,7 +90,7 @@ Result<lab::LabOptions> parse(const Arguments& arguments) {
   return options;
 }
 
-/// In the forked process: nothing of the terminal is kept, so that the lab outlives it.
+/// Runs in the forked process: it keeps nothing of the terminal, so that the lab outlives it.
 [[noreturn]] void become_holder(const topo::Fabric& fabric, const lab::LabOptions& options, UniqueFd report) {
   if (!options.foreground) ::setsid();
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -54,7 +54,7 @@ std::vector<std::string> node_of_one_run() { return unless_set("SUMAC_NODE_OST_C
 Result<Commands> local_daemon_commands(const LocalPlaces& places) {
   const std::string bin = bin_directory(), manager = "unix:" + places.manager_socket;
   Commands commands = {
-      // All of it is for whoever starts it, root too.
+      // All of it belongs to the user who starts it, even root.
       {"sharp_am",
        {bin + "/sharp_am", "--fabric", places.fabric, "--listen", manager, "--user-share-max-percent", "100"}},
       {"sharp_an",

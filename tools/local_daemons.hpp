@@ -1,5 +1,5 @@
 #pragma once
-// The three daemons of one machine, which `sumac up` and `sumac run` start: what each is started with, and their fabric file.
+// The three daemons of one machine, which `sumac up` and `sumac run` start: their command lines, and their fabric file.
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace sumac::tools {
 
-using Commands = std::vector<
-    std::pair<std::string, std::vector<std::string>>>;  ///< Program and its words, in the order of starting.
+/// Programs and their arguments, in the order of starting.
+using Commands = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 struct LocalPlaces {
   std::string fabric, manager_socket, sharpd_socket;
@@ -18,21 +18,24 @@ struct LocalPlaces {
   std::vector<std::string> node_options{};
 };
 
-/// For daemons that serve one `sumac run` and nobody else: a job that asks for nothing gets a quarter of the node, so that four may run side by
-/// side, and the node has OSTs for 16 operations in flight of each of its groups. A variable that the user has set stays.
+/// Options for daemons that serve only one `sumac run`: a job without a wish gets a quarter of the node, so that four
+/// may run side by side, and the node has OSTs for 16 operations in flight of each of its groups. Variables that the
+/// user has set remain.
 std::vector<std::string> manager_of_one_run();
 std::vector<std::string> node_of_one_run();
 
-/// Errc::invalid if one of the programs is not beside this one.
+/// Errc::invalid if one of the programs is not in this program's directory.
 Result<Commands> local_daemon_commands(const LocalPlaces& places);
 
-/// One host called localhost and one node on one switch.
+/// Writes a fabric of one host called localhost and one node on one switch.
 Result<> write_local_fabric(const std::string& path);
 
-/// What the node is to offer: the program's own SUMAC_TRANSPORT would refuse any other. Empty: sharp_an's own default.
+/// Returns the transport that the node must offer: the program's SUMAC_TRANSPORT, because the program would refuse any
+/// other. Empty: sharp_an's own default.
 std::string transport_of_environment();
 
-/// UCX reaches an address only from the device it belongs to, so node and program must use the same: loopback, unless told.
+/// UCX reaches an address only from its own device, so node and program must use the same one: loopback, unless the
+/// user names another.
 std::string device_of_environment();
 
 }  // namespace sumac::tools

@@ -1,4 +1,4 @@
-// `sumac`: one program for people. Its subcommands are listed here and live in files of their own.
+// `sumac`: one program for users. Its subcommands are listed here and live in files of their own.
 #include <fmt/core.h>
 
 #include <filesystem>
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     print_help();
     return all.empty() ? 2 : 0;
   }
-  if (all[0] == "run-host") return run_host_command({all.begin() + 1, all.end()});  // not for people
+  if (all[0] == "run-host") return run_host_command({all.begin() + 1, all.end()});  // Not for users.
   for (const auto& each : kSubcommands) {
     if (all[0] == each.name) return each.run({all.begin() + 1, all.end()});
   }

@@ -1,5 +1,5 @@
 #pragma once
-// A file of exactly these bytes and this mode, whole or not at all, and never one that was there before.
+// Creates a file with exactly these bytes and this mode: completely or not at all, and never over an existing file.
 #include <sys/types.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace sumac::tools {
 
-/// Errc::exists if something has that name already. On disk when it returns.
+/// Errc::exists if the name is in use. The bytes are on disk when it returns.
 Result<> create_file(const std::string& path, std::string_view text, mode_t mode);
 
 }  // namespace sumac::tools

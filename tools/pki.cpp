@@ -1,4 +1,5 @@
-// `sumac pki`: a private authority in a directory, and the certificates of the daemons that talk over a network (docs/security.md).
+// `sumac pki`: a private authority in a directory, and the certificates of the daemons that communicate over a network
+// (docs/security.md).
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,7 +81,7 @@ Result<> create(const std::string& path, const std::string& text, mode_t mode) {
 
 Result<> replace(const std::string& path, const std::string& text, mode_t mode) {
   const auto fresh = path + ".new";
-  ::unlink(fresh.c_str());  // of a run that was killed
+  ::unlink(fresh.c_str());  // Left by a run that was killed.
   if (auto made = create(fresh, text, mode); !made) return made;
   if (::rename(fresh.c_str(), path.c_str()) != 0) return within(path, fail_errno("rename").value());
   return {};
@@ -112,7 +113,7 @@ Result<> issue(const std::string& directory, const CertAndKey& authority, const 
   return {};
 }
 
-/// A directory that is ours; made if it does not exist.
+/// Checks that the directory is ours; makes it if it does not exist.
 Result<> own_directory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) return {};
   if (errno != EEXIST) return within(path, fail_errno("mkdir").value());
@@ -128,7 +129,7 @@ Result<> own_directory(const std::string& path) {
 Result<> init(const Wish& wish) {
   if (wish.words.size() != 1) return fail(Errc::invalid, "init takes one directory: see `sumac pki --help`");
   const auto& directory = wish.words[0];
-  // Everything that can be wrong is found before anything is made.
+  // All errors are detected before anything is created.
   std::vector<Identity> all{{CertRole::manager, "am"}, {CertRole::admin, "admin"}};
   if (!wish.fabric.empty()) {
     auto fabric = load_fabric(wish.fabric);

@@ -1,5 +1,6 @@
-// `sumac run PROGRAM ...`: no root, no daemon running; on this machine, or on the hosts that are named. An MPI program's collectives go through shared memory, which needs
-// nobody else; for the tree, and for clients of libsharp_coll, a manager, a node and a sharpd are started for this job alone.
+// `sumac run PROGRAM ...` needs neither root nor a running daemon, on this machine or on the hosts that are named. An
+// MPI program's collectives use shared memory, which needs no daemon; for the tree, and for clients of libsharp_coll, a
+// manager, a node and a sharpd are started for this job alone.
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -59,7 +60,7 @@ constexpr const char* kUsage =
     "  --local            this machine only, also in a Slurm allocation\n\n"
     "Variables that it sets unless you did are printed first.\n";
 
-constexpr int kGraceMs = 10'000;  ///< Between a signal passed on and SIGKILL.
+constexpr int kGraceMs = 10'000;  ///< The time between a signal that is passed on and SIGKILL.
 
 struct RunOptions {
   bool keep_logs = false;
@@ -69,14 +70,14 @@ struct RunOptions {
   std::optional<SeveralHosts> several;
 };
 
-/// In the program's own words.
+/// Does the program's own environment ask for the tree?
 bool tree_by_environment() {
   const char* set = std::getenv("HCOLL_ENABLE_SHARP");
   const std::string_view level = set == nullptr ? "" : set;
   return !level.empty() && level != "0";
 }
 
-/// An MPI program needs no daemon while its collectives stay in shared memory.
+/// An MPI program needs no daemon as long as its collectives stay in shared memory.
 bool is_mpi_launcher(const std::string& program) {
   constexpr std::array<std::string_view, 3> kLaunchers{"mpirun", "mpiexec", "orterun"};
   const std::string name = std::filesystem::path(program).filename();
@@ -86,7 +87,8 @@ bool is_mpi_launcher(const std::string& program) {
 }
 
 struct Daemons {
-  std::vector<RunDaemon> list;  // ended in the reverse order: sharpd releases the job while the manager is still there
+  // Ended in the reverse order, because sharpd releases the job while the manager still runs.
+  std::vector<RunDaemon> list;
   RunHosts hosts;
   ~Daemons() {
     hosts.end();
@@ -111,7 +113,8 @@ Result<> start_daemons(Daemons& daemons, const std::string& directory, const std
   return {};
 }
 
-/// The program's end, or nothing yet. Tells of daemons that end before it: the program will say what that means for it.
+/// Returns the program's exit status, or nothing yet. Prints daemons that ended before it; the program reports the
+/// consequences itself.
 std::optional<int> reap(pid_t program, Daemons& daemons) {
   for (auto& daemon : daemons.list)
     if (const auto words = daemon.obituary()) fmt::print(stderr, "sumac run: {}\n", *words);
@@ -121,7 +124,8 @@ std::optional<int> reap(pid_t program, Daemons& daemons) {
   return std::nullopt;
 }
 
-/// Waits for the program; passes signals on to it, except those that it has received itself, as one of our process group.
+/// Waits for the program; passes signals on to it, except those that it has received itself as a member of our process
+/// group.
 int attend(pid_t program, Daemons& daemons, GroupWitness& witness, int signal_fd) {
   int wait_ms = -1;
   for (;;) {
@@ -145,7 +149,7 @@ int attend(pid_t program, Daemons& daemons, GroupWitness& witness, int signal_fd
 }
 
 Result<int> run_program(const Arguments& command, const RunOptions& options) {
-  // Before anything is started for it: then the one line is all there is to read.
+  // Checked before anything is started, so that this line is the only one to read.
   if (auto there = check_program(command[0]); !there) return tl::unexpected(there.error());
   auto signals = make_signal_fd();
   if (!signals) return tl::unexpected(signals.error());
@@ -200,7 +204,7 @@ Result<std::vector<HostEntry>> read_hostfile(const std::string& path) {
   return parse_hostfile(text.str(), path);
 }
 
-/// What is said of hosts on the command line, taken together with the batch system's word. `said` has the values of the options below.
+/// Combines the options about hosts with the batch system's list. `said` has the values of the options below.
 Result<> choose_hosts(RunOptions& options, const std::map<std::string, std::string>& said, bool needs_daemons) {
   const auto get = [&](const char* name) { return said.contains(name) ? said.at(name) : std::string(); };
   if (said.contains("--hosts") && said.contains("--hostfile"))
@@ -211,7 +215,7 @@ Result<> choose_hosts(RunOptions& options, const std::map<std::string, std::stri
     auto hosts = said.contains("--hosts") ? parse_host_list(get("--hosts")) : read_hostfile(get("--hostfile"));
     if (!hosts) return tl::unexpected(hosts.error());
     options.several = SeveralHosts{.hosts = *std::move(hosts), .launcher = "ssh -o BatchMode=yes"};
-    options.tree = true;  // what else would there be to start on them
+    options.tree = true;  // Only the tree needs daemons on them.
   } else if (!options.local && (needs_daemons || options.tree)) {
     auto slurm = slurm_allocation();
     if (!slurm) return tl::unexpected(slurm.error());
@@ -273,7 +277,7 @@ int run_command(const Arguments& arguments) {
       if (++at == arguments.end() || (*at != "tcp" && *at != "ucx"))
         return complain("run: --transport is tcp or ucx", 2);
       options.transport = *at;
-      options.tree = true;  // of what else would it be the transport
+      options.tree = true;  // Only the tree has a transport.
     } else {
       return complain(fmt::format("run: no option {}: see `sumac run --help`", word), 2);
     }
@@ -283,7 +287,7 @@ int run_command(const Arguments& arguments) {
     return complain("run: " + chosen.error().context, 2);
   auto status = run_program({at, arguments.end()}, options);
   if (status) return *status;
-  switch (status.error().code) {  // as a shell would say it
+  switch (status.error().code) {  // The numbers are those of a shell.
     case Errc::not_found: return complain("run: " + status.error().context, 127);
     case Errc::interrupted: return complain("run: " + status.error().context, 128 + SIGINT);
     default: return complain("run: " + status.error().context);

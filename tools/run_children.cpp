@@ -29,7 +29,7 @@ namespace {
 constexpr int kReadyWaitMs = 20'000;
 constexpr int kEndWaitMs = 5'000;
 
-/// Our blocked signals are not the children's.
+/// Children must not inherit our blocked signals.
 void unblock_signals() {
   sigset_t none;
   ::sigemptyset(&none);
@@ -37,7 +37,7 @@ void unblock_signals() {
   ::signal(SIGPIPE, SIG_DFL);
 }
 
-/// The parent may have died before the parent-death signal was asked for.
+/// The parent may have died before the parent-death signal was requested.
 void die_with(pid_t parent, int signal) {
   ::prctl(PR_SET_PDEATHSIG, signal);
   if (::getppid() != parent) ::_exit(1);
@@ -58,9 +58,9 @@ std::string last_words(const std::string& log) {
   return last.empty() ? "it said nothing" : "its last words: " + last;
 }
 
-/// Runs until the pipe's other end is closed; removes the directory unless a byte said that this was done.
+/// Runs until the pipe's other end is closed; removes the directory unless a byte reported that this was done.
 [[noreturn]] void guard(int pipe, const std::string& directory) {
-  ::setsid();  // Ctrl-C at the terminal is not for us: we outlive the run to tidy up
+  ::setsid();  // Ctrl-C at the terminal must not reach us, because we outlive the run to clean up.
   ::prctl(PR_SET_NAME, "sumac-guardian");
   char byte = 0;
   ssize_t got = 0;
@@ -68,7 +68,7 @@ std::string last_words(const std::string& log) {
     got = ::read(pipe, &byte, 1);
   } while (got < 0 && errno == EINTR);
   if (got == 0) {
-    std::error_code ignored;  // nobody is left to be told
+    std::error_code ignored;  // Nobody is left to report to.
     std::filesystem::remove_all(directory, ignored);
   }
   ::_exit(0);
@@ -88,7 +88,7 @@ Result<> check_program(const std::string& program) {
     return fail(Errc::not_found, "{}: {}", program, std::strerror(errno));
   }
   const char* path = std::getenv("PATH");
-  std::istringstream directories(path != nullptr ? path : "/bin:/usr/bin");  // as execvp does
+  std::istringstream directories(path != nullptr ? path : "/bin:/usr/bin");  // As execvp does.
   for (std::string directory; std::getline(directories, directory, ':');)
     if (::access(((directory.empty() ? "." : directory) + "/" + program).c_str(), X_OK) == 0) return {};
   return fail(
@@ -124,7 +124,7 @@ Result<RunDirectory> RunDirectory::guarded(const std::string& path) {
   const pid_t child = ::fork();
   if (child < 0) return fail_errno("fork");
   if (child == 0) {
-    // Whoever reads our output, or waits for any pipe of ours to close, must not wait for the guardian.
+    // A program that reads our output, or waits until a pipe of ours closes, must not wait for the guardian.
     ::dup2(ends[0], 0);
     ::close_range(1, ~0u, 0);
     guard(0, path);
@@ -146,7 +146,7 @@ RunDirectory::~RunDirectory() {
   if (failed) fmt::print(stderr, "sumac run: {} is left: {}\n", path_, failed.message());
   if (guardian_ > 0) {
     const char done = 1;
-    [[maybe_unused]] const auto told = ::write(guardian_pipe_.get(), &done, 1);  // it also ends when the pipe closes
+    [[maybe_unused]] const auto told = ::write(guardian_pipe_.get(), &done, 1);  // It also ends when the pipe closes.
     guardian_pipe_ = UniqueFd();
     ::waitpid(guardian_, nullptr, 0);
   }
@@ -187,11 +187,11 @@ Result<RunDaemon> RunDaemon::launch(const std::string& name, std::vector<std::st
       if (::chdir("/") < 0 || ::read(wait_leave.get(), &byte, 1) != 1) ::_exit(127);
     } else {
       die_with(parent, SIGKILL);
-      ::setpgid(0, 0);  // Ctrl-C at the terminal ends the program; daemons end after it
+      ::setpgid(0, 0);  // Ctrl-C at the terminal ends the program; daemons end after it.
     }
     unblock_signals();
     const UniqueFd nothing(::open("/dev/null", O_RDONLY));
-    // The ready pipe may lie on one of 0..3 itself: move it up before those are taken.
+    // The ready pipe may itself be one of 0..3: move it up before those are reused.
     const int said = ::fcntl(say_ready.get(), F_DUPFD, 10);
     const int out = ::fcntl(output.get(), F_DUPFD, 10);
     if (::dup2(nothing.get(), 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(out, 2) < 0 || ::dup2(said, 3) < 0) ::_exit(127);

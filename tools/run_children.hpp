@@ -1,5 +1,6 @@
 #pragma once
-// The processes of one `sumac run`: daemons with their logs, the program, and a guardian that tidies up if we are killed.
+// The processes of one `sumac run`: daemons with their logs, the program, and a guardian that cleans up if we are
+// killed.
 #include <sys/types.h>
 
 #include <functional>
@@ -12,22 +13,22 @@
 
 namespace sumac::tools {
 
-/// Behind the name of a run's directory: the one that each of its hosts has.
+/// The suffix of a run's directory name, for the directory that each of its hosts has.
 inline constexpr char kHostsSuffix[] = ".host";
 
-/// A private directory of this run, mode 0700, gone when the object goes. Should this very process be killed (SIGKILL), a guardian
-/// process sees it and removes the directory; daemons and program die by their parent-death signal.
+/// A private directory of this run, mode 0700, removed with the object. If this very process is killed (SIGKILL), a
+/// guardian process notices it and removes the directory; daemons and program die by their parent-death signal.
 class RunDirectory {
  public:
   static Result<RunDirectory> make();
-  /// With this very name; Errc::io if it is there already.
+  /// Uses exactly this name; Errc::io if it exists already.
   static Result<RunDirectory> make_at(const std::string& path);
   RunDirectory(RunDirectory&& other) noexcept;
   RunDirectory& operator=(RunDirectory&&) = delete;
   ~RunDirectory();
 
   const std::string& path() const noexcept { return path_; }
-  void keep() noexcept { keep_ = true; }  ///< For people who want to read the logs; keys go all the same.
+  void keep() noexcept { keep_ = true; }  ///< For users who want to read the logs; keys are removed all the same.
 
  private:
   static Result<RunDirectory> guarded(const std::string& path);
@@ -41,7 +42,8 @@ class RunDirectory {
 /// A daemon of this run. The destructor asks it to end (SIGTERM), waits 5 s and then kills it.
 class RunDaemon {
  public:
-  /// Starts `command` with "--ready-fd N" added and its output in `log`; returns when it is ready, has ended, or said nothing for 20 s.
+  /// Starts `command` with "--ready-fd N" added and its output in `log`; returns when it is ready, has ended, or has
+  /// reported nothing for 20 s.
   static Result<RunDaemon> start(const std::string& name, std::vector<std::string> command, const std::string& log,
                                  int signal_fd);
   RunDaemon(RunDaemon&& other) noexcept;
@@ -50,13 +52,13 @@ class RunDaemon {
 
   const std::string& name() const noexcept { return name_; }
   pid_t pid() const noexcept { return pid_; }
-  /// Its exit as words, once, if it is over: "ended with status 1; its last words: ...".
+  /// Returns once, if it has ended, a text about its end: "ended with status 1; its last words: ...".
   std::optional<std::string> obituary();
 
  private:
   friend Result<pid_t> start_lasting(const std::string&, std::vector<std::string>, const std::string&, int,
                                      const std::function<Result<>(pid_t)>&);
-  /// `recorded`: empty for a daemon that dies with us.
+  /// `recorded` is empty for a daemon that dies with us.
   static Result<RunDaemon> launch(const std::string& name, std::vector<std::string> command, const std::string& log,
                                   int signal_fd, const std::function<Result<>(pid_t)>& recorded);
   RunDaemon() = default;
@@ -64,8 +66,8 @@ class RunDaemon {
   pid_t pid_ = -1;
 };
 
-/// A daemon that outlives us: in a session of its own, started as RunDaemon::start does. `recorded` is called with its pid before it may
-/// begin; should we be killed before that, it ends. On an error it has been ended.
+/// Starts a daemon that outlives us, in a session of its own, like RunDaemon::start. `recorded` is called with its pid
+/// before it may begin; if we are killed before that, it ends. After an error it has been ended.
 Result<pid_t> start_lasting(const std::string& name, std::vector<std::string> command, const std::string& log,
                             int signal_fd, const std::function<Result<>(pid_t)>& recorded);
 
@@ -75,8 +77,9 @@ Result<> check_program(const std::string& program);
 /// Starts the user's program with our standard streams, in our process group; it is asked to end when we die.
 Result<pid_t> start_program(const std::vector<std::string>& command, const std::vector<std::string>& environment);
 
-/// A child in our process group that does nothing but receive what is sent to all of the group: by a terminal, `timeout`, a batch system.
-/// A signal of that kind has reached the program too, and passed on once more it would make mpirun give up tidying.
+/// A child in our process group that only receives signals sent to the whole group: by a terminal, `timeout`, a batch
+/// system. Such a signal has already reached the program; a second one, passed on by us, would make mpirun abandon its
+/// cleanup.
 class GroupWitness {
  public:
   static Result<GroupWitness> start();
@@ -93,7 +96,7 @@ class GroupWitness {
   pid_t pid_ = -1;
 };
 
-/// "status 3" or "signal 11 (Segmentation fault)".
+/// Returns "status 3" or "signal 11 (Segmentation fault)".
 std::string describe_exit(int wait_status);
 
 }  // namespace sumac::tools

@@ -19,7 +19,8 @@ struct Setting {
 };
 
 constexpr Setting kTree = {"HCOLL_ENABLE_SHARP", "1"}, kOneHost = {"HCOLL_SHARP_NP", "1"};
-// How many groups and OSTs a job gets the daemons of the run say (manager_of_one_run), as long as nobody asks for a number.
+// The daemons of the run set the number of groups and OSTs of a job (manager_of_one_run), as long as nobody asks for a
+// number.
 constexpr Setting kJob = {"SHARP_COLL_ENABLE_SAT", "1"};
 
 std::string* find(std::vector<std::string>& variables, std::string_view name) {
@@ -30,7 +31,7 @@ std::string* find(std::vector<std::string>& variables, std::string_view name) {
   return found == variables.end() ? nullptr : &*found;
 }
 
-/// True if it was ours to set.
+/// Returns true if the variable was free to be set.
 bool add_unless_there(std::vector<std::string>& variables, std::string_view name, std::string_view value) {
   if (find(variables, name) != nullptr) return false;
   variables.push_back(fmt::format("{}={}", name, value));
@@ -47,7 +48,7 @@ RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<s
   RunEnvironment result{inherited, {}};
   auto& variables = result.variables;
   if (!places.socket.empty()) {
-    // Another sharpd's socket would lead the program past this run: the one variable that is ours whatever was set.
+    // Another sharpd's socket would lead the program past this run, so this one variable is overwritten.
     const std::string ours = "SHARP_COLL_SHARPD_SOCKET_NAME=" + places.socket;
     if (auto* other = find(variables, "SHARP_COLL_SHARPD_SOCKET_NAME"); other != nullptr)
       *other = ours;

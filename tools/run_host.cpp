@@ -1,9 +1,9 @@
-// `sumac run-host`: the part of `sumac run` on one host of several. It is told what to start on its standard input and lives until that
-// ends: whatever becomes of the program, of the one who typed it, or of the connection, the daemons here end.
+// `sumac run-host` is the part of `sumac run` on one host of several. It reads its settings from its standard input and
+// lives until that ends: whatever happens to the program, to its user or to the connection, the daemons here end.
 //
-// In:   "KEY VALUE" lines, a value of several lines under its key again and again, then "go". "tls/FILE" is a file for the daemons: certificates
-//       and keys come this way and no other.
-// Out:   "up", or "failed WHY"; later perhaps "died WHICH AND HOW".
+// Input:  "KEY VALUE" lines, with a value of several lines under its key repeatedly, then "go". "tls/FILE" is a file
+// for the daemons: certificates and keys are only sent this way.
+// Output: "up", or "failed REASON"; later perhaps "died NAME AND STATUS".
 #include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ std::string get(const Settings& settings, const std::string& key) {
   return found == settings.end() ? std::string() : found->second;
 }
 
-/// Errc::interrupted: whoever wanted us is gone.
+/// Errc::interrupted: the caller is gone.
 Result<Settings> read_settings(int interrupt_fd) {
   Settings settings;
   std::string text;
@@ -106,7 +106,7 @@ Result<std::vector<RunDaemon>> start(const Settings& settings, const std::string
   return daemons;
 }
 
-/// False if nobody listens any more.
+/// Returns false if nobody reads any more.
 bool say(const std::string& line) {
   const auto text = line + "\n";
   return ::write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
@@ -150,7 +150,7 @@ int run_host_command(const Arguments& arguments) {
   auto daemons = start(*settings, directory->path(), interrupts->get());
   if (!daemons) return failed(daemons.error());
   if (say("up")) attend(*daemons, signals->get());
-  while (!daemons->empty()) daemons->pop_back();  // sharpd first: it releases the job while its node is there
+  while (!daemons->empty()) daemons->pop_back();  // sharpd ends first: it releases the job while its node still runs.
   return 0;
 }
 

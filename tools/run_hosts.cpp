@@ -23,14 +23,15 @@ namespace {
 
 constexpr Duration kUpWithin = Seconds(60);
 constexpr Duration kEndWithin = Seconds(15);
-/// From a launcher's last word, the end of its output, to its own end.
+/// The time from the end of a launcher's output to its own end.
 constexpr Duration kExitWithin = Seconds(3);
 
 int milliseconds_until(Time deadline) {
   return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<Millis>(deadline - monotonic_now()).count()));
 }
 
-/// Waits for a launcher; false: it had not ended by then and was killed, with whatever it started in its process group.
+/// Waits for a launcher; returns false if it had not ended in time and was killed, with all it started in its process
+/// group.
 bool ends_by(pid_t launcher, Time deadline, int& status) {
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, launcher, 0)));
   pollfd wait{process.get(), POLLIN, 0};
@@ -85,9 +86,9 @@ Result<RunHosts::Host> RunHosts::launch(const HostStart& start, const std::strin
   host.pid = ::fork();
   if (host.pid < 0) return fail_errno("fork");
   if (host.pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // the lifeline ends too; this is for a launcher that does not pass its end on
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // The lifeline ends too; this is for a launcher that does not pass its end on.
     if (::getppid() != parent) ::_exit(1);
-    ::setpgid(0, 0);  // Ctrl-C at the terminal ends the program; the hosts end after it
+    ::setpgid(0, 0);  // Ctrl-C at the terminal ends the program; the hosts end after it.
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -104,7 +105,7 @@ Result<RunHosts::Host> RunHosts::launch(const HostStart& start, const std::strin
     for (std::string line; std::getline(lines, line);) text += fmt::format("{} {}\n", key, line);
   }
   text += "go\n";
-  // Less than a pipe holds, so it does not block; a launcher that is gone already is found out by reading.
+  // The text fits into a pipe, so the write does not block; if the launcher is gone already, reading will notice it.
   const auto ignore = ::signal(SIGPIPE, SIG_IGN);
   [[maybe_unused]] const auto written = ::write(host.in.get(), text.data(), text.size());
   ::signal(SIGPIPE, ignore);
@@ -160,7 +161,7 @@ Result<> RunHosts::start(const std::vector<HostStart>& hosts, const std::string&
       const bool lives = read_lines(host, lines);
       for (const auto& line : lines) {
         if (line == "up") host.up = true;
-        // Whatever else a login shell prints is not for us.
+        // All other output comes from a login shell and is ignored.
         if (line.starts_with("failed ")) return fail(Errc::lost, "host {}: {}", host.name, line.substr(7));
       }
       if (!lives) return fail(Errc::lost, "host {}: '{}' {}", host.name, launcher, how_it_ended(host));

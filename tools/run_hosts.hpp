@@ -1,6 +1,6 @@
 #pragma once
-// The daemons of a `sumac run` over several hosts: one `sumac run-host` on each, started by ssh or what stands in for it, with its
-// standard input as its lifeline.
+// The daemons of a `sumac run` over several hosts: one `sumac run-host` on each, started by ssh or a substitute for it,
+// with its standard input as its lifeline.
 #include <sys/types.h>
 
 #include <map>
@@ -12,13 +12,14 @@
 
 namespace sumac::tools {
 
-/// The command that starts something on a host: "{host}" in a word is its name, else the name stands behind the words, as ssh has it.
+/// Returns the command that starts `what` on a host: "{host}" in a word is replaced by the host's name; without it the
+/// name follows the launcher's words, as for ssh.
 std::vector<std::string> launch_command(const std::string& launcher, const std::string& host,
                                         const std::vector<std::string>& what);
 
 struct HostStart {
   std::string host;
-  /// As tools/run_host.cpp reads them: one of several lines is said line by line.
+  /// In the form that tools/run_host.cpp reads: a value of several lines is sent line by line.
   std::map<std::string, std::string> settings;
 };
 
@@ -29,13 +30,15 @@ class RunHosts {
   RunHosts& operator=(const RunHosts&) = delete;
   ~RunHosts() { end(); }
 
-  /// All at once; returns when every host is up. The first failure names its host; Errc::interrupted: a signal came.
+  /// Starts all at once; returns when every host is up. The first failure names its host; Errc::interrupted: a signal
+  /// came.
   Result<> start(const std::vector<HostStart>& hosts, const std::string& launcher, const std::string& directory,
                  int interrupt_fd);
-  /// To be polled for reading while the program runs; then take_news() tells, by name, of hosts and daemons that ended.
+  /// Descriptors to poll for reading while the program runs; then take_news() reports, by name, hosts and daemons that
+  /// ended.
   std::vector<int> descriptors() const;
   std::vector<std::string> take_news();
-  /// Closes the lifelines and waits until the hosts have confirmed; names on stderr those that do not.
+  /// Closes the lifelines and waits until the hosts have confirmed; names on stderr the hosts that do not.
   void end();
 
  private:
@@ -46,7 +49,7 @@ class RunHosts {
     bool up = false;
   };
   Result<Host> launch(const HostStart& start, const std::string& launcher, const std::string& directory) const;
-  /// Reads what is there; lines without their newline. False: it has ended.
+  /// Reads the available lines, without their newlines. Returns false if the host has ended.
   static bool read_lines(Host& host, std::vector<std::string>& lines);
   static std::string how_it_ended(Host& host);
   std::string launcher_;

@@ -8,8 +8,8 @@ namespace sumac::tools {
 namespace {
 
 constexpr std::time_t kDay = 86400;
-constexpr std::time_t kClocksDiffer = kDay;         ///< Between hosts that nobody looks after.
-constexpr std::time_t kRunAtMost = 2 * 366 * kDay;  ///< More than any batch system gives.
+constexpr std::time_t kClocksDiffer = kDay;         ///< Between hosts whose clocks are not maintained.
+constexpr std::time_t kRunAtMost = 2 * 366 * kDay;  ///< Longer than any batch system allows.
 
 }  // namespace
 

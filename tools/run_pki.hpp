@@ -1,6 +1,7 @@
 #pragma once
-// The certificates of one `sumac run` over several hosts. An authority is made for it and forgotten as soon as everybody has his own: its key
-// is never in a file, nothing of it in words of a command or in an environment, and what daemons read lies in the run's private directory.
+// The certificates of one `sumac run` over several hosts. An authority is made for it and forgotten as soon as all have
+// their certificates: its key is never in a file, no secret is in a command line or an environment, and the files that
+// daemons read lie in the run's private directory.
 #include <map>
 #include <string>
 #include <vector>
@@ -10,17 +11,17 @@
 
 namespace sumac::tools {
 
-/// Folder in a run's directory: gone with it, and before it where the logs are kept.
+/// The directory inside a run's directory: removed with it, or before it if the logs are kept.
 inline constexpr char kTlsSuffix[] = "/tls";
 
-/// Texts (PEM) by the names of their files.
+/// Texts (PEM), keyed by file name.
 using TlsTexts = std::map<std::string, std::string>;
 
 class RunAuthority {
  public:
   static Result<RunAuthority> make();
 
-  /// ca.crt, and ROLE-NAME.crt with ROLE-NAME.key for each.
+  /// Makes ca.crt, and ROLE-NAME.crt with ROLE-NAME.key for each holder.
   Result<TlsTexts> issue(const std::vector<control::Identity>& holders) const;
 
  private:
@@ -29,10 +30,10 @@ class RunAuthority {
   control::Validity when_;
 };
 
-/// Into `directory`/tls, modes 0700 and 0600.
+/// Writes into `directory`/tls, modes 0700 and 0600.
 Result<> write_tls(const std::string& directory, const TlsTexts& texts);
 
-/// How a daemon is shown the files that write_tls() has written.
+/// Returns the daemon's options for the files that write_tls() has written.
 std::vector<std::string> tls_options(const std::string& directory);
 
 }  // namespace sumac::tools

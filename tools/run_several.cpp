@@ -22,7 +22,7 @@ std::string set_in_environment(const char* name) {
 
 std::string node_on(const std::string& host) { return "node-" + host; }
 
-/// One switch stands for the network between them; nobody has told us more.
+/// One switch represents the network between them, because nothing more is known.
 Result<> write_fabric(const SeveralHosts& several, const std::string& path) {
   std::ofstream file(path);
   file << "# The hosts of one job, on one network; nodes on the first of them.\nname: run\nswitches: "
@@ -36,7 +36,7 @@ Result<> write_fabric(const SeveralHosts& several, const std::string& path) {
   return {};
 }
 
-/// The address of ours by which the hosts reach us. A host that is this machine says nothing about the others.
+/// Returns our address by which the hosts reach us. A host that is this machine tells nothing about the others.
 Result<OwnAddress> manager_address(const SeveralHosts& several) {
   if (!several.address.empty()) return address_towards(several.address);
   std::optional<OwnAddress> own;
@@ -61,7 +61,7 @@ Result<std::string> listening(const std::string& log) {
   return fail(Errc::internal, "{}: sharp_am does not say where it listens", log);
 }
 
-/// The manager has its own when this returns; nothing where clear text was asked for.
+/// When this returns, the manager has its certificate; returns nothing if clear text was asked for.
 Result<std::optional<RunAuthority>> give_certificates(const SeveralHosts& several, const std::string& directory) {
   if (several.allow_insecure) return std::optional<RunAuthority>();
   auto authority = RunAuthority::make();
@@ -83,7 +83,7 @@ bool has(const std::vector<std::string>& words, std::initializer_list<std::strin
                              [&](const std::string& word) { return std::ranges::find(flags, word) != flags.end(); });
 }
 
-/// The user's own -x NAME or -x NAME=VALUE goes first: mpirun takes each name once.
+/// The user's own -x NAME or -x NAME=VALUE has precedence, because mpirun accepts each name only once.
 bool exports(const std::vector<std::string>& command, std::string_view name) {
   for (std::size_t i = 0; i + 1 < command.size(); ++i)
     if (command[i] == "-x" && (command[i + 1] == name || command[i + 1].starts_with(std::string(name) + "=")))
@@ -100,7 +100,7 @@ Result<std::optional<SeveralHosts>> slurm_allocation() {
   auto hosts = parse_host_list(list);
   if (!hosts) return within("SLURM_JOB_NODELIST", hosts.error());
   return SeveralHosts{.hosts = *std::move(hosts),
-                      // --overlap: beside the program's own steps, not instead of them.
+                      // With --overlap it runs beside the program's own steps, not instead of them.
                       .launcher = "srun --overlap --nodes=1 --ntasks=1 --nodelist={host}",
                       .batch = true};
 }

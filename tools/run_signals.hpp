@@ -1,15 +1,15 @@
 #pragma once
-// Signals as something to be read, so that nothing is interrupted half-way.
+// Turns signals into data to be read, so that they interrupt nothing half-way.
 #include "base/fd.hpp"
 #include "base/result.hpp"
 
 namespace sumac::tools {
 
-/// Blocks what a person or a batch system sends, and SIGCHLD; all of it is read from the descriptor.
+/// Blocks the signals that a user or a batch system sends, and SIGCHLD; the descriptor returns all of them.
 Result<UniqueFd> make_signal_fd();
 
-/// The same without SIGCHLD, blocked already by make_signal_fd(). While daemons start, an early SIGCHLD is a daemon's end, which its pipe
-/// tells better: only what a person sends counts.
+/// The same without SIGCHLD; make_signal_fd() has already blocked the signals. While daemons start, an early SIGCHLD
+/// means a daemon's end, which its pipe reports better, so only the user's signals count.
 Result<UniqueFd> make_interrupt_fd();
 
 }  // namespace sumac::tools

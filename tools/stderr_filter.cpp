@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kUnfinishedMs = 100;
 
-/// Where nobody reads our stderr there is nobody to tell, either.
+/// If nobody reads our stderr, a failure of this write does not matter.
 void pass_on(int fd, std::string_view text) { static_cast<void>(write_all(fd, text)); }
 
 }  // namespace
@@ -32,7 +32,7 @@ Result<std::unique_ptr<StderrFilter>> StderrFilter::start(std::function<bool(std
   made->stop_ = UniqueFd{::eventfd(0, EFD_CLOEXEC)};
   made->real_ = UniqueFd{::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)};
   if (!made->stop_ || !made->real_) return fail_errno("keep stderr");
-  sigset_t all;  // signals are the main thread's
+  sigset_t all;  // Signals belong to the main thread.
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -51,7 +51,8 @@ StderrFilter::~StderrFilter() {
   if (!thread_.joinable()) return;
   ::dup2(real_.get(), STDERR_FILENO);
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto n = ::write(stop_.get(), &one, sizeof one);  // can't fail: the counter is at 0
+  // This cannot fail, because the counter is at 0.
+  [[maybe_unused]] const auto n = ::write(stop_.get(), &one, sizeof one);
   thread_.join();
 }
 
@@ -66,7 +67,7 @@ void StderrFilter::run() {
       const auto got = ::read(pipe_.get(), bytes, sizeof bytes);
       if (got > 0) held_.append(bytes, static_cast<std::size_t>(got));
       pass(false);
-    } else if (fds[1].revents != 0 || fds[0].revents != 0) {  // told to stop, and nothing is left to read
+    } else if (fds[1].revents != 0 || fds[0].revents != 0) {  // It should stop, and nothing is left to read.
       pass(true);
       return;
     }

@@ -10,8 +10,8 @@
 
 namespace sumac::tools {
 
-/// While it lives, what this process and those it starts write to stderr passes line by line, but for lines that `unwanted`
-/// names. A line that is not finished is passed on after a moment, so that a prompt is seen.
+/// As long as it lives, each line that this process and its children write to stderr is passed on, except lines for
+/// which `unwanted` returns true. An unfinished line is passed on after a moment, so that a prompt is visible.
 class StderrFilter {
  public:
   static Result<std::unique_ptr<StderrFilter>> start(std::function<bool(std::string_view line)> unwanted);
@@ -25,7 +25,7 @@ class StderrFilter {
   void pass(bool unfinished_too);
 
   std::function<bool(std::string_view)> unwanted_;
-  UniqueFd real_;  ///< stderr as it was.
+  UniqueFd real_;  ///< The original stderr.
   UniqueFd pipe_;
   UniqueFd stop_;
   std::string held_;

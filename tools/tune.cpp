@@ -1,5 +1,5 @@
-// `sumac tune`: measures which algorithm of src/shm serves which sizes on this machine, and writes what differs from the
-// built-in choice to the selection file that the component reads.
+// `sumac tune` measures which algorithm of src/shm serves which sizes on this machine, and writes the differences from
+// the built-in choice to the tuning file that the component reads.
 #include <fmt/core.h>
 #include <signal.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ class ProgressLine {
   bool is_tty_;
 };
 
-/// What the times say of one collective: printed, and what of it goes into the file.
+/// Prints the results for one collective, and adds its choices for the file.
 void report(const TunedTeam& team, coll::Kind kind, const Curves& curves, std::vector<team::TunedChoice>& choices,
             std::size_t& changes, std::size_t& cliffs) {
   const auto chosen = choose(curves, shm::Tuning::kRowsMax);
@@ -150,7 +150,7 @@ int tune_command(const Arguments& arguments) {
   }
   if (settings.path.empty() && !settings.dry_run)
     return complain("tune: no place for the file (no HOME, or SUMAC_TUNING_FILE is none): give --file PATH", 2);
-  // The second Ctrl-C ends it the hard way; ranks go with us in any case.
+  // The second Ctrl-C kills it at once; the ranks end with us in any case.
   struct sigaction action {};
   action.sa_handler = stop_now;
   action.sa_flags = static_cast<int>(SA_RESETHAND);

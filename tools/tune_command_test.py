@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`sumac tune` as a person meets it. What it measures is not judged here; that a file appears whole or not at all is."""
+"""Tests `sumac tune` as a user runs it: a file appears completely or not at all. The measured values are not judged."""
 
 import json
 import os
@@ -45,7 +45,7 @@ class Tune(unittest.TestCase):
                                       stderr=subprocess.PIPE, text=True, start_new_session=True)
             while not tuning.stdout.readline().startswith("measuring"):
                 self.assertIsNone(tuning.poll())
-            os.killpg(tuning.pid, signal.SIGINT)  # as a terminal does: to the ranks as well
+            os.killpg(tuning.pid, signal.SIGINT)  # As a terminal does: the ranks get it too.
             _, err = tuning.communicate(timeout=60)
             self.assertEqual((tuning.returncode, err), (130, "sumac: tune: interrupted, nothing was written\n"))
             self.assertEqual(os.listdir(folder), [])

@@ -24,13 +24,13 @@
 namespace sumac::tools {
 namespace {
 
-constexpr int kRounds = 9, kRoundsCrowded = 5;  // each algorithm's turns at one size
-// From here on the input is written anew before each call, as programs do.
+constexpr int kRounds = 9, kRoundsCrowded = 5;  // The rounds of each algorithm at one size.
+// From this size on the input is written again before each call, as programs do.
 constexpr std::size_t kRefillFrom = 16 * 1024;
 constexpr std::size_t kBytesMin = 64, kBytesMax = 4 << 20;
 constexpr std::size_t kCurvesMax = 8, kSizesMax = 32;
 
-/// What has a choice that depends on a size that all ranks know.
+/// The collectives whose choice depends on a size that all ranks know.
 constexpr coll::Kind kKinds[] = {coll::Kind::allreduce,
                                  coll::Kind::reduce,
                                  coll::Kind::bcast,
@@ -42,7 +42,7 @@ constexpr coll::Kind kKinds[] = {coll::Kind::allreduce,
                                  coll::Kind::scatter};
 constexpr std::size_t kKindCount = std::size(kKinds);
 
-/// The more ranks, the sooner a block is large: what 16 of them move at 4 MiB is the memory's business and no algorithm's.
+/// With more ranks a block becomes large earlier: at 4 MiB, 16 ranks measure the memory and no algorithm.
 std::vector<std::size_t> sizes(int ranks) {
   std::vector<std::size_t> out;
   const std::size_t most = std::min(kBytesMax, 4 * kBytesMax / static_cast<std::size_t>(ranks));
@@ -57,7 +57,7 @@ std::vector<const shm::Algorithm*> algorithms_of(coll::Kind kind, const shm::Gro
   return out;
 }
 
-/// Beside the segment: how the ranks find it, and where their times go. Zero at the beginning.
+/// Memory beside the segment, zero at the beginning: ranks find the segment through it and store their times there.
 struct Scratch {
   std::atomic<int> has_segment;
   std::atomic<int> attached;
@@ -66,10 +66,11 @@ struct Scratch {
   double nanos[kTunedRanksMax];
   double ns[kKindCount][kCurvesMax][kSizesMax];
   double round_trip_ns;
-  bool single_copy;  ///< As a job's ranks find it out: by it goes the built-in choice.
+  bool single_copy;  ///< Determined as by a job's ranks; the built-in choice depends on it.
 };
 
-/// The lower quartile: a turn in which somebody else had the core, or the machine its slow state, is not what it takes.
+/// Returns the lower quartile, because a round in which another process had the core, or the machine was in its slow
+/// state, does not show the algorithm's time.
 double typical(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 4);
@@ -129,8 +130,8 @@ class Rank {
     return shm::run(group_, operation) == Errc::ok;
   }
 
-  /// Mean over ranks of a call, or -1: the group is broken. Small calls back to back; before each large one its input is
-  /// written anew, and before each that has a root there is a barrier.
+  /// Returns the mean over ranks of a call, or -1 if the group is broken. Small calls run back to back; before each
+  /// large one its input is written again, and a barrier precedes each call that has a root.
   double time_calls(coll::Kind kind, std::size_t bytes) {
     const int n = team_.ranks, times = iterations(bytes);
     std::vector<int> counts(static_cast<std::size_t>(n), static_cast<int>(bytes)), displacements;
@@ -178,7 +179,7 @@ class Rank {
     return static_cast<double>((monotonic_now() - from).count()) / kTrips;
   }
 
-  /// A byte of the pipe per size: false if nobody reads any more.
+  /// Writes one byte to the pipe per size: returns false if nobody reads any more.
   bool tell_progress(double share) const {
     if (rank_ != 0) return true;
     const auto percent = static_cast<unsigned char>(share * 100);
@@ -209,14 +210,14 @@ shm::Tuning built_in_tuning(const TunedTeam& team, const shm::Shape& shape, bool
                               .single_copy = single_copy});
 }
 
-/// What a job's ranks find out when they make a group.
+/// Determines the facts that a job's ranks determine when they make a group.
 Errc learn(shm::Group& group, Scratch& scratch, int rank) {
   if (const Errc code = shm::agree_on_single_copy(group); code != Errc::ok) return code;
   if (rank == 0) scratch.single_copy = group.turning.single_copy;
   return Errc::ok;
 }
 
-/// As the ranks of a job do: the first makes the segment, the others attach.
+/// Shares the segment like the ranks of a job: the first makes it, the others attach.
 Result<shm::Segment> share_segment(const TunedTeam& team, Scratch& scratch, int rank) {
   if (rank == 0) {
     auto made = shm::Segment::create(shape_of(team), shm::Backing::memfd);
@@ -232,7 +233,7 @@ Result<shm::Segment> share_segment(const TunedTeam& team, Scratch& scratch, int 
 int rank_main(const TunedTeam& team, double cpus, Scratch& scratch, int rank, int report,
               const std::vector<int>& cores) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A terminal's Ctrl-C reaches the ranks as well; the first process decides what it means.
+  // A terminal's Ctrl-C reaches the ranks as well, but the first process handles it for all.
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, SIG_IGN);
   if (!team.crowded) {
@@ -259,7 +260,7 @@ struct Unmap {
   void operator()(Scratch* scratch) const noexcept { munmap(scratch, sizeof *scratch); }
 };
 
-/// The forked ranks; none of them outlives it.
+/// The forked ranks; none of them outlives this object.
 class Children {
  public:
   ~Children() {
@@ -267,7 +268,7 @@ class Children {
     for (const pid_t pid : pids_) waitpid(pid, nullptr, 0);
   }
   void add(pid_t pid) { pids_.push_back(pid); }
-  /// True once somebody has failed; those that ended well are forgotten.
+  /// Returns true once a rank has failed; ranks that ended well are forgotten.
   bool failed() {
     bool any = false;
     std::erase_if(pids_, [&](pid_t pid) {
@@ -278,7 +279,7 @@ class Children {
     });
     return any;
   }
-  /// Waits for those that are left.
+  /// Waits for the remaining ranks.
   bool end_well() {
     bool well = true;
     for (const pid_t pid : pids_) {
@@ -344,7 +345,7 @@ Result<TeamTimes> measure_team(const TunedTeam& team, double cpus, const std::fu
     children.add(pid);
   }
   write_end.reset();
-  // The pipe ends when the last rank has; a rank that fails early is found by looking now and then.
+  // The pipe ends when the last rank has ended; a rank that fails early is found by checking now and then.
   for (;;) {
     if (stop.load()) return fail(Errc::interrupted, "interrupted");
     pollfd watched{read_end.get(), POLLIN, 0};
@@ -358,7 +359,7 @@ Result<TeamTimes> measure_team(const TunedTeam& team, double cpus, const std::fu
     if (got == 1) progress(percent / 100.0);
   }
   if (!children.end_well()) return fail(Errc::internal, "a rank failed (its own words are above)");
-  // Which algorithms such a group has: asked of one of the same shape.
+  // A group of the same shape shows which algorithms such a group has.
   auto segment = shm::Segment::create(shape_of(team), shm::Backing::memfd);
   if (!segment) return tl::unexpected(segment.error());
   std::vector<shm::Member> members;

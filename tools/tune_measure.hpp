@@ -1,6 +1,6 @@
 #pragma once
-// Times of the real algorithms of src/shm on this machine: ranks are forked, share a segment as the ranks of a job do, and
-// let all algorithms of a collective take turns at each size.
+// Measures the real algorithms of src/shm on this machine: ranks are forked, share a segment like the ranks of a job,
+// and alternate between all algorithms of a collective at each size.
 #include <atomic>
 #include <functional>
 #include <string>
@@ -20,14 +20,15 @@ struct TunedTeam {
 };
 
 struct TeamTimes {
-  std::vector<std::pair<coll::Kind, Curves>> collectives;  ///< Those that have a choice.
-  double round_trip_ns = 0;  ///< Of a cache line between the first two ranks; 0 where they share cores.
+  std::vector<std::pair<coll::Kind, Curves>> collectives;  ///< The collectives that have a choice.
+  double round_trip_ns = 0;  ///< The time of a cache line between the first two ranks; 0 if they share cores.
 };
 
-/// Teams worth measuring where a job has so many cores.
+/// Returns the teams worth measuring if a job has so many cores.
 std::vector<TunedTeam> tuned_teams(int cores);
 
-/// `progress` gets the share done, 0 to 1. Errc::interrupted as soon as `stop` is set; no process is left in any case.
+/// `progress` gets the fraction done, 0 to 1. Returns Errc::interrupted as soon as `stop` is set; in every case no
+/// process is left.
 Result<TeamTimes> measure_team(const TunedTeam& team, double cpus, const std::function<void(double)>& progress,
                                const std::atomic<bool>& stop);
 

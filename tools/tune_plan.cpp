@@ -23,12 +23,13 @@ double time_at(const Curves& measured, const std::vector<std::size_t>& chosen, s
 }  // namespace
 
 std::vector<std::size_t> choose(const Curves& measured, std::size_t steps_max) {
-  // The cheapest way through all sizes: best[k][c] is that of the sizes so far that ends with curve c in its k-th run.
+  // Finds the cheapest sequence over all sizes: best[k][c] is the cheapest one of the sizes so far that ends with curve
+  // c in its k-th run.
   const std::size_t sizes = measured.bytes.size(), curves = measured.curves.size();
   if (sizes == 0 || curves == 0) return measured.built_in;
   struct Way {
     double cost = kNever;
-    std::size_t run = 0, curve = 0;  ///< Where it came from.
+    std::size_t run = 0, curve = 0;  ///< The predecessor of this entry.
   };
   std::vector<std::vector<std::vector<Way>>> best(sizes,
                                                   std::vector<std::vector<Way>>(steps_max, std::vector<Way>(curves)));

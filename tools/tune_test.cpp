@@ -5,7 +5,7 @@
 namespace sumac::tools {
 namespace {
 
-/// Two algorithms over five sizes; the built-in choice changes from the first to the second after the third.
+/// Two algorithms over five sizes; the built-in choice changes from the first to the second after the third size.
 Curves two(std::vector<double> flat, std::vector<double> blocks) {
   return {{8, 64, 512, 4096, 32768}, {{"flat", std::move(flat)}, {"blocks", std::move(blocks)}}, {0, 0, 0, 1, 1}};
 }
@@ -56,11 +56,11 @@ TEST(Tune, CliffsOnBothSidesOfTheTolerance) {
     const Curves measured{{1024, 2048}, {{"flat", {100, second}}, {"blocks", {100, second}}}, {0, 0}};
     return cliffs_of(measured, chosen).size();
   };
-  EXPECT_EQ(found({0, 0}, 84), 0u);  // a little faster than a smaller one
-  EXPECT_EQ(found({0, 0}, 82), 1u);  // too much so
+  EXPECT_EQ(found({0, 0}, 84), 0u);  // A little faster than a smaller one.
+  EXPECT_EQ(found({0, 0}, 82), 1u);  // Too much faster.
   EXPECT_EQ(found({0, 1}, 239), 0u);
-  EXPECT_EQ(found({0, 1}, 241), 1u);  // more than 2.4 times the time for twice the size, where algorithms change
-  EXPECT_EQ(found({0, 0}, 300), 0u);  // within one: a matter of caches
+  EXPECT_EQ(found({0, 1}, 241), 1u);  // More than 2.4 times the time for twice the size, at a change of algorithm.
+  EXPECT_EQ(found({0, 0}, 300), 0u);  // Within one algorithm it is an effect of caches.
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// `sumac up`, `sumac down`, `sumac status`: manager, one node and sharpd on this machine, for as long as a person wants them.
+// `sumac up`, `sumac down`, `sumac status`: manager, one node and sharpd on this machine, for as long as the user wants
+// them.
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -50,7 +51,7 @@ bool wants_help(const Arguments& arguments) {
   return !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
 }
 
-/// What this very call has started, ended again unless all went well.
+/// The daemons that this very call has started; they are ended again unless all went well.
 struct Fresh {
   const UpPlace& place;
   std::vector<std::pair<std::string, pid_t>> started;
@@ -63,7 +64,8 @@ struct Fresh {
   }
 };
 
-/// sharpd listens before it stands with the manager: who looks right behind us must not see one host too few.
+/// sharpd listens before it is registered with the manager; a caller that looks right after us must not see one host
+/// too few.
 Result<> until_sharpd_is_registered(const UpPlace& place, int interrupt_fd) {
   const Time deadline = monotonic_now() + Seconds(10);
   for (;;) {
@@ -192,7 +194,7 @@ int down_command(const Arguments& arguments) {
   if (!place) return nothing(place.error());
   if (auto locked = place->lock(); !locked) return nothing(locked.error());
   std::vector<std::string> words;
-  // The last one first: sharpd releases its jobs while the manager is there.
+  // The last one first, because sharpd releases its jobs while the manager still runs.
   for (auto at = std::rbegin(kDaemons); at != std::rend(kDaemons); ++at) {
     const std::string name = *at;
     const auto process = place->process(name);

@@ -26,7 +26,8 @@ std::string set_or(const char* name, std::string otherwise) {
   return set != nullptr && *set != '\0' ? set : otherwise;
 }
 
-/// Field 22 of /proc/PID/stat, behind the name, which may hold anything; nothing for a process that is gone or only waits to be buried.
+/// Returns field 22 of /proc/PID/stat, which follows the name (the name may contain anything); nothing for a process
+/// that is gone or a zombie.
 std::optional<std::string> started_at(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -39,7 +40,7 @@ std::optional<std::string> started_at(pid_t pid) {
   return field;
 }
 
-/// Somebody else who may write there could put a process of ours on record, or hand us a socket.
+/// Another user who may write there could put a process of ours on record, or substitute a socket.
 Result<> ours_alone(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) < 0) return fail_errno(path);
@@ -79,7 +80,8 @@ Result<UpPlace> UpPlace::make() {
   if (place.inner("manager.sock").size() >= sizeof(sockaddr_un::sun_path))
     return fail(Errc::invalid, "{} is too long for the sockets in it: set SUMAC_RUN_DIR to a shorter path",
                 place.path_);
-  // Root's is for all users of the machine: they find sharpd's socket there. What only daemons need stays private.
+  // Root's directory is for all users of the machine, who find sharpd's socket there. Files that only daemons need stay
+  // private.
   if (auto made = make_directory(place.path_, ::geteuid() == 0 ? 0755 : 0700); !made)
     return tl::unexpected(made.error());
   if (auto made = make_directory(place.inner(""), 0700); !made) return tl::unexpected(made.error());
@@ -103,7 +105,7 @@ Result<> UpPlace::lock() {
       return errno == ENOENT ? fail(Errc::not_found, "nothing is up (looked in {})", path_) : fail_errno(file);
     while (::flock(lock_.get(), LOCK_EX) < 0)
       if (errno != EINTR) return fail_errno(file);
-    // A `sumac down` that had it before us has removed it: then it locks nothing any more.
+    // A `sumac down` that held it before us has removed it, so it locks nothing any more.
     struct stat held {
     }, there{};
     if (::fstat(lock_.get(), &held) == 0 && ::stat(file.c_str(), &there) == 0 && held.st_ino == there.st_ino) return {};
@@ -140,17 +142,18 @@ Result<> UpPlace::remove() {
   }
   fs::remove(sharpd_socket(), failed);
   if (!failed) fs::remove(sharpd_socket() + ".jobs", failed);
-  if (!failed) fs::remove(sharpd_socket() + ".lock", failed);  // of a sharpd that was killed as it began to listen
+  // Left by a sharpd that was killed as it began to listen.
+  if (!failed) fs::remove(sharpd_socket() + ".lock", failed);
   if (!failed) fs::remove_all(path_ + "/private", failed);
   if (failed) return fail(Errc::io, "{}: {}", path_, failed.message());
   if (::rmdir(path_.c_str()) < 0 && errno != ENOTEMPTY && errno != EEXIST && errno != EACCES && errno != EBUSY)
-    return fail_errno(path_);  // somebody else's files may stand there, as in /run/sumac
+    return fail_errno(path_);  // Other files may be there, as in /run/sumac.
   return {};
 }
 
 void end_process(const std::string& name, pid_t pid) {
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!process) return;  // gone
+  if (!process) return;  // The process is gone.
   ::syscall(SYS_pidfd_send_signal, process.get(), SIGTERM, nullptr, 0);
   pollfd wait{process.get(), POLLIN, 0};
   if (::poll(&wait, 1, kEndWaitMs) > 0) return;

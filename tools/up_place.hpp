@@ -1,8 +1,9 @@
 #pragma once
-// Where `sumac up` keeps what it started: a directory of the user's own with a record, a log and a socket for each daemon.
+// The state directory of `sumac up`: a directory of the user's own with a record, a log and a socket for each daemon.
 //
-// A record is the process's number and when it started, so that another process which got the same number since is never taken for it.
-// It is written while the new process still waits for leave to begin: nothing runs that is not on record.
+// A record is the process's number and its start time, so that another process that later gets the same number is never
+// taken for it. It is written while the new process still waits for permission to begin, so every running process is on
+// record.
 #include <sys/types.h>
 
 #include <optional>
@@ -13,14 +14,15 @@
 
 namespace sumac::tools {
 
-/// SUMAC_RUN_DIR; else root's is /run/sumac, another user's in XDG_RUNTIME_DIR, or /tmp/sumac-UID.
+/// Returns SUMAC_RUN_DIR if set; else /run/sumac for root, and for another user a directory in XDG_RUNTIME_DIR, or
+/// /tmp/sumac-UID.
 std::string up_directory();
-/// Where the manager that `sumac up` started listens, if one did.
+/// Returns the socket of the manager that `sumac up` started, if one did.
 std::string manager_socket_of_up();
 
 class UpPlace {
  public:
-  /// Makes the directory if it is missing. Errc::invalid: it is not ours alone.
+  /// Makes the directory if it is missing. Errc::invalid: other users can write to it.
   static Result<UpPlace> make();
   /// Errc::not_found: nothing is up.
   static Result<UpPlace> find();
@@ -30,7 +32,7 @@ class UpPlace {
   std::string sharpd_socket() const { return path_ + "/sharpd.sock"; }
   std::string log(const std::string& daemon) const { return path_ + "/" + daemon + ".log"; }
 
-  /// One `sumac up` or `sumac down` at a time; held until the object goes.
+  /// Allows one `sumac up` or `sumac down` at a time; held as long as the object lives.
   Result<> lock();
 
   Result<> record(const std::string& daemon, pid_t pid) const;
@@ -38,11 +40,11 @@ class UpPlace {
     pid_t pid = -1;
     bool alive = false;
   };
-  /// Nothing: never started here.
+  /// Returns nothing if it was never started here.
   std::optional<Process> process(const std::string& daemon) const;
   void forget(const std::string& daemon) const;
 
-  /// Removes everything of ours in it, and itself if nothing else is there.
+  /// Removes all our files in it, and the directory itself if nothing else is there.
   Result<> remove();
 
  private:
@@ -50,7 +52,8 @@ class UpPlace {
   UniqueFd lock_;
 };
 
-/// SIGTERM, 5 s, SIGKILL; returns when the process is gone. Says on stderr if it had to be killed.
+/// Sends SIGTERM, waits 5 s, then sends SIGKILL; returns when the process is gone. Reports on stderr if it had to be
+/// killed.
 void end_process(const std::string& name, pid_t pid);
 
 }  // namespace sumac::tools

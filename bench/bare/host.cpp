@@ -6,7 +6,7 @@
 namespace sumac::bare {
 namespace {
 
-// One operation: `window` messages in flight until all have come back.
+// Does one operation: `window` messages are in flight until all have come back.
 Result<> one_operation(Link& link, Waiter& waiter, const Case& c, std::uint64_t before) {
   const std::uint64_t end = before + c.chunks;
   std::uint64_t owed_up_to = before;
@@ -34,10 +34,10 @@ Result<> run_host(Link parent, const Plan& plan) {
   if (auto added = waiter->add(parent); !added) return added;
   for (const Case& c : plan.cases) {
     std::vector<std::int64_t> report(static_cast<std::size_t>(c.total()) + 2);
-    report[0] = 1;  // one host in this sum
-    // Who moves a vector has it somewhere and wants it somewhere: each byte leaves from memory of its own and comes to memory of
-    // its own, as those of the library's caller do. One place for all messages would stay in the cache, and a program that
-    // throws away what it receives moves nothing.
+    report[0] = 1;  // One host in this sum.
+    // A program that moves a vector has it in memory and needs the result in memory: each byte leaves from memory of
+    // its own and arrives in memory of its own, as for the library's caller. A single buffer for all messages would
+    // stay in the cache, and a program that discards the bytes it receives moves nothing.
     const std::size_t operation_bytes = c.chunks * (kHeaderBytes + c.chunk);
     std::vector<std::byte> out(operation_bytes), in(operation_bytes);
     parent.begin(kHeaderBytes + c.chunk, out, in);

@@ -17,14 +17,15 @@
 namespace sumac::bare {
 namespace {
 
-// Content nobody looks at; long enough that a stream moves in few system calls, as a good backend would do it.
+// The content is never read; the buffers are long enough that a stream moves in few system calls, as in a good backend.
 constexpr std::size_t kScratchBytes = 1u << 20;
 alignas(64) std::array<std::byte, kScratchBytes> in_scratch;
 alignas(64) std::array<std::byte, kScratchBytes> out_scratch;
 
 constexpr std::int64_t kSpinNs = 20'000;
 
-// The very options of our tcp backend: the two must differ in what they do, not in how the kernel treats them.
+// These are exactly the options of our tcp backend, so that the two differ in their work and not in the kernel's
+// treatment.
 Result<> set_options(int fd) {
   if (auto ok = net::set_stream_options(fd, net::TransportConfig{}.user_timeout); !ok) return ok;
   if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) return fail_errno("O_NONBLOCK");
@@ -169,7 +170,8 @@ void Waiter::wait() {
   if (spin_)
     for (const auto until = bench_now_ns() + kSpinNs; bench_now_ns() < until;)
       if (epoll_wait(epoll_.get(), events.data(), events.size(), 0) > 0) return;
-  epoll_wait(epoll_.get(), events.data(), events.size(), -1);  // EINTR: the caller looks at its links and comes back
+  // After EINTR the caller checks its links and comes back.
+  epoll_wait(epoll_.get(), events.data(), events.size(), -1);
 }
 
 }  // namespace sumac::bare

@@ -1,6 +1,6 @@
 #pragma once
-// One TCP connection of the bare tree. All messages of a case are equally long and nobody reads what is in them, so a link
-// only counts: bytes that came in, messages that are still owed to the other side.
+// One TCP connection of the bare tree. All messages of a case have the same length and nobody reads their content, so a
+// link only counts: bytes received, and messages still owed to the other side.
 #include <netinet/in.h>
 
 #include <cstddef>
@@ -14,7 +14,8 @@
 
 namespace sumac::bare {
 
-inline constexpr std::size_t kHeaderBytes = 64;  ///< What wire::AggHeader takes on every message of the real tree.
+inline constexpr std::size_t kHeaderBytes = 64;  ///< The size of wire::AggHeader, which precedes every message of the
+                                                 ///< real tree.
 
 class Link {
  public:
@@ -22,20 +23,22 @@ class Link {
 
   int fd() const { return fd_.get(); }
 
-  /// Everything before has been sent and received; from now on messages are this long. `out` and `in`: the memory that they come
-  /// from and go to, message after message and then from the start again; empty: a scratch that all share.
+  /// Call it when all earlier messages have been sent and received; from now on messages have this length. `out` and
+  /// `in` are the memory that they come from and go to, message after message and then from the start again; empty: a
+  /// scratch buffer that all links share.
   void begin(std::size_t message_bytes, std::span<const std::byte> out = {}, std::span<std::byte> in = {});
 
   void owe(std::uint64_t messages) { owed_ += messages; }
   bool idle() const { return owed_ == 0; }
-  /// Sends what the socket takes. Errc::lost: the other side is gone.
+  /// Sends as much as the socket accepts. Errc::lost: the other side is gone.
   Errc flush();
 
-  /// Reads what is there, up to `limit` whole messages since begin(), and never a byte beyond: what follows belongs to the next case.
+  /// Reads the available bytes, up to `limit` whole messages since begin(), and never a byte beyond, because later
+  /// bytes belong to the next case.
   Errc receive(std::uint64_t limit);
   std::uint64_t arrived() const { return in_bytes_ / message_bytes_; }
 
-  /// For what lies between cases; these two block.
+  /// For the data between cases; these two block.
   Result<> write_all(std::span<const std::byte> bytes);
   Result<> read_all(std::span<std::byte> bytes);
 
@@ -60,12 +63,12 @@ struct Listener {
 Result<Listener> listen_on(std::uint16_t port, int backlog);
 Result<Link> accept_from(const Listener& listener);
 
-/// Sleeps until one of the links has something, or (where it owes) takes something. `spin`: looks for 20 us first.
+/// Sleeps until one of the links has input, or (if it owes messages) accepts output. `spin`: polls for 20 us first.
 class Waiter {
  public:
   static Result<Waiter> make(bool spin);
   Result<> add(const Link& link);
-  /// Tells whether to wake up for what comes in, and for room to send. Costs a system call only on a change.
+  /// Sets whether to wake up for input, and for room to send. It costs a system call only when that changes.
   void want(const Link& link, bool input, bool output);
   void wait();
 
@@ -73,7 +76,7 @@ class Waiter {
   explicit Waiter(UniqueFd epoll, bool spin) : epoll_(std::move(epoll)), spin_(spin) {}
   UniqueFd epoll_;
   bool spin_;
-  std::vector<std::uint32_t> armed_;  // by descriptor
+  std::vector<std::uint32_t> armed_;  // Indexed by descriptor.
 };
 
 }  // namespace sumac::bare

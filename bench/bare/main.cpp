@@ -1,4 +1,4 @@
-// baretree: see README.md. Options are the same for every process of a tree; they must be given the same cases.
+// baretree: see README.md. The options are the same for every process of a tree, and all must get the same cases.
 #include <getopt.h>
 #include <signal.h>
 #include <unistd.h>

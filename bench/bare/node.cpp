@@ -9,11 +9,11 @@ namespace {
 
 Result<> echo(std::vector<Link>& children, std::optional<Link>& parent, Waiter& waiter, const Case& c) {
   const std::uint64_t end = c.messages();
-  std::uint64_t up = 0, down = 0;  // messages owed to the parent and to each child so far
+  std::uint64_t up = 0, down = 0;  // Messages owed to the parent and to each child so far.
   for (auto& child : children) child.begin(kHeaderBytes + c.chunk);
   if (parent) parent->begin(kHeaderBytes + c.chunk);
   for (;;) {
-    bool more = false;  // a link gave something: look again before sleeping
+    bool more = false;  // A link had input, so poll again before sleeping.
     std::uint64_t everybody = end;
     for (auto& child : children) {
       const Errc got = child.receive(end);

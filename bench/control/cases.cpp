@@ -75,8 +75,8 @@ Result<> memory(const std::string& am, const Scale& scale, Report& report) {
   return (*site)->verdict();
 }
 
-// The manager is killed at any point of a life in which jobs begin and end all the time. Its restart counts as over when
-// everybody is connected again, every job that runs is known and no other, and it grants again.
+// The manager is killed at any point of a run in which jobs begin and end all the time. Its restart counts as complete
+// when all daemons are connected again, it knows exactly the running jobs, and it grants again.
 Result<> restarts(const std::string& am, const Scale& scale, Report& report) {
   auto site = Site::make(am, 60);
   if (!site) return tl::unexpected(site.error());
@@ -86,7 +86,7 @@ Result<> restarts(const std::string& am, const Scale& scale, Report& report) {
   double worst = 0;
   std::vector<double> times;
   for (std::size_t kill = 0; kill < scale.kills; ++kill) {
-    // A random number of the cluster's messages into this churn.
+    // The manager is killed after a random number of the cluster's messages.
     const auto until = fleet.messages() + dice() % 120;
     fleet.run_until(
         [&] {
@@ -113,7 +113,7 @@ Result<> restarts(const std::string& am, const Scale& scale, Report& report) {
       fleet.violated(fmt::format("kill {}: a new job is refused: {}", kill, probe.refused));
     times.push_back(took);
     worst = std::max(worst, took);
-    // What runs, what the manager knows and what the nodes hold is the same.
+    // The running jobs, the jobs that the manager knows, and those that the nodes hold are the same.
     auto status = manager.status();
     if (!status) return tl::unexpected(status.error());
     std::set<std::uint64_t> known;
@@ -132,7 +132,7 @@ Result<> restarts(const std::string& am, const Scale& scale, Report& report) {
   return {};
 }
 
-// Sharpds are killed, at random points between two renewals, under jobs that go on elsewhere.
+// Sharpds are killed, at random points between two renewals, under jobs that continue on other hosts.
 Result<> releases(const std::string& am, const Scale& scale, Report& report) {
   auto site = Site::make(am, 60);
   if (!site) return tl::unexpected(site.error());
@@ -149,7 +149,7 @@ Result<> releases(const std::string& am, const Scale& scale, Report& report) {
       return fail(Errc::timeout, "60 jobs do not begin");
     std::vector<std::pair<Time, std::size_t>> kills;
     for (std::size_t i = 0; i < at_once; ++i) kills.emplace_back(monotonic_now() + Millis(dice() % 3000), i);
-    std::map<std::uint64_t, Time> dead;  // by job: when its sharpd died
+    std::map<std::uint64_t, Time> dead;  // Keyed by job: the time at which its sharpd died.
     const bool all = fleet.run_until(
         [&] {
           const Time now = monotonic_now();

@@ -1,5 +1,6 @@
 #pragma once
-// The cases of control-bench. Each starts a manager and a fleet of its own; an Error is a violation or a machine that can't do it.
+// The cases of control-bench. Each starts a manager and a fleet of its own; an Error is a violation, or a machine that
+// cannot run the case.
 #include <string>
 
 #include "base/clock.hpp"
@@ -13,7 +14,7 @@ struct Scale {
   std::size_t begins = 300;
   Duration load = Seconds(5);
   std::size_t comms = 10'000;
-  std::uint64_t growth = 1u << 20;  ///< Bytes that a daemon may grow by for them: its caches and arenas.
+  std::uint64_t growth = 1u << 20;  ///< The bytes that a daemon may grow by because of them: its caches and arenas.
   std::size_t kills = 200, jobs = 50, releases = 200;
   std::uint64_t seed = 1;
   Duration soak = Seconds(3600);
@@ -23,9 +24,9 @@ Result<> begin_latency(const std::string& am, const Scale& scale, Report& report
 Result<> throughput(const std::string& am, const Scale& scale, Report& report);
 Result<> memory(const std::string& am, const Scale& scale, Report& report);
 Result<> restarts(const std::string& am, const Scale& scale, Report& report);
-/// With the real daemons and the real library: programs of the folder that `am` lies in.
+/// Uses the real daemons and the real library: programs of the directory of `am`.
 Result<> communicators(const std::string& am, const Scale& scale, Report& report);
-/// Only when it is asked for: it takes an hour.
+/// Runs only on request, because it takes an hour.
 Result<> soak(const std::string& am, const Scale& scale, Report& report);
 Result<> releases(const std::string& am, const Scale& scale, Report& report);
 

@@ -1,4 +1,4 @@
-// Ten thousand communicators in one job: the manager hears of none of them, and nothing of them stays anywhere.
+// Ten thousand communicators in one job: the manager learns of none of them, and nothing of them remains anywhere.
 #include <poll.h>
 #include <unistd.h>
 
@@ -17,7 +17,8 @@ namespace {
 
 using namespace client::test;
 
-/// Begin, end and what the nodes acknowledge of them, with room to spare: nothing that grows with the communicators.
+/// The messages of begin and end and the nodes' acknowledgements, with a margin: no number that grows with the
+/// communicators.
 constexpr std::uint64_t kMessagesOfAJob = 20;
 
 Result<nlohmann::json> status_of(const std::string& endpoint) {
@@ -31,7 +32,7 @@ Result<nlohmann::json> status_of(const std::string& endpoint) {
   return nlohmann::json::parse(reply.json());
 }
 
-/// Resident bytes of our children of that name.
+/// Returns the resident bytes of our children of that name.
 std::uint64_t resident(const std::string& name) {
   std::uint64_t sum = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -66,7 +67,7 @@ Result<> communicators(const std::string&, const Scale& scale, Report& report) {
   const auto manager = "unix:" + daemons.dir() + "/am.sock";
   const auto fresh = status_of(manager);
   if (!fresh) return tl::unexpected(fresh.error());
-  // A job that has ended is held until its nodes have told that nothing of it is left there: a moment.
+  // A job that has ended is held until its nodes have reported that nothing of it is left there, which takes a moment.
   const auto settled = [&]() -> Result<nlohmann::json> {
     for (const Time end = monotonic_now() + Seconds(10);; ::poll(nullptr, 0, 5)) {
       auto now = status_of(manager);
@@ -74,7 +75,7 @@ Result<> communicators(const std::string&, const Scale& scale, Report& report) {
       if ((*now)["jobs"].empty() && (*now)["osts_free"] == (*fresh)["osts_free"]) return now;
     }
   };
-  // The first job fills caches and arenas; what a ten times longer one adds to that is a leak.
+  // The first job fills caches and arenas; if a ten times longer one adds to that, it is a leak.
   if (auto warm = job(scale.comms / 10); !warm) return warm;
   auto before = settled();
   if (!before) return tl::unexpected(before.error());

@@ -10,7 +10,7 @@
 namespace sumac::bench {
 namespace {
 constexpr std::uint32_t kOsts = 512, kGroups = 512;
-constexpr Duration kNodeRetry = Millis(500);  // as sharp_an has it
+constexpr Duration kNodeRetry = Millis(500);  // The same as in sharp_an.
 }  // namespace
 
 std::string fabric_text(std::size_t hosts, std::size_t nodes) {
@@ -82,7 +82,7 @@ void Fleet::take_hosts(Time now) {
     if (found == host_of_stream_.end()) continue;
     const auto i = found->second;
     if (answer.over) host_of_stream_.erase(found);
-    if (hosts_[i].stream != answer.ticket) continue;  // of a former life
+    if (hosts_[i].stream != answer.ticket) continue;  // A stream of a former life.
     ++messages_;
     act(i, answer.over ? hosts_[i].uplink->stream_over(answer.why, now) : hosts_[i].uplink->heard(answer.down, now));
   }
@@ -129,7 +129,7 @@ void Fleet::take_nodes(Time now) {
     auto* who = up.mutable_register_();
     who->set_version(control::kControlVersion);
     who->set_name(node.name);
-    auto* listening = who->add_trees();  // of the one tree: told before it is asked
+    auto* listening = who->add_trees();  // The node reports its one tree before it is asked.
     listening->set_address("tcp:127.0.0.1:9");
     who->set_osts(kOsts);
     who->set_groups(kGroups);

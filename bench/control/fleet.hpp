@@ -1,6 +1,7 @@
 #pragma once
-// The nodes and sharpds of a cluster, played by one process: what the manager sends is acknowledged, counted and held against
-// what a node can have; what it takes back from a running job is a violation. Everything runs in the caller's thread.
+// One process simulates the nodes and sharpds of a cluster. It acknowledges and counts the manager's messages and
+// checks them against a node's capacity; if the manager revokes a resource of a running job, that is a violation. All
+// runs in the caller's thread.
 #include <deque>
 #include <functional>
 #include <map>
@@ -16,7 +17,7 @@
 
 namespace sumac::bench {
 
-/// `hosts` hosts on as many leaf switches as there are `nodes` but one; the first node is the root.
+/// Makes `hosts` hosts on `nodes` - 1 leaf switches; the first node is the root.
 std::string fabric_text(std::size_t hosts, std::size_t nodes);
 
 struct SimJob {
@@ -33,19 +34,20 @@ class Fleet {
  public:
   Fleet(std::string endpoint, std::size_t hosts, std::size_t nodes);
 
-  /// Goes on until `done` or the time is up; says which.
+  /// Runs until `done` returns true or the time is over; returns whether it is done.
   bool run_until(const std::function<bool()>& done, Duration patience);
 
   bool all_connected() const;
   SimJob& begin(std::size_t host, std::size_t host_count, std::uint32_t osts, std::uint32_t groups);
   void end(SimJob& job);
-  /// kill -9 of one sharpd, and a new process in its place. Its jobs are over as soon as no node holds them.
+  /// Simulates a kill -9 of one sharpd, with a new process instead of it. Its jobs are over as soon as no node holds
+  /// them.
   void kill_host(std::size_t host);
 
   SimJob& job(std::uint64_t id) { return jobs_.at(id); }
   std::map<std::uint64_t, SimJob>& jobs() { return jobs_; }
   std::set<std::uint64_t> in_state(SimJob::State state) const;
-  /// A node still holds it.
+  /// Does a node still hold it?
   bool at_a_node(std::uint64_t id) const;
   std::set<std::uint64_t> at_nodes() const;
   void forget_over();

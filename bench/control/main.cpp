@@ -1,4 +1,4 @@
-// control-bench: the control plane under load and under deaths.
+// control-bench: the control plane under load and with deaths.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
     scale.load = sumac::Millis(300);
     scale.kills = 5;
     scale.comms = 300;
-    scale.growth = 16u << 20;  // so few find the arenas cold: only what is gross shows
+    scale.growth = 16u << 20;  // So few jobs find the arenas cold, so only large leaks show.
     scale.releases = 10;
     soak_seconds = 2;
   }

@@ -55,14 +55,15 @@ Result<> ManagerProcess::start() {
                                    "--log-file",
                                    directory_ + "/am.log",
                                    "--user-share-max-percent",
-                                   "100",  // its simulated hosts all have one user's jobs
+                                   "100",  // All jobs of its simulated hosts belong to one user.
                                    "--ready-fd",
                                    "3"};
   command.insert(command.end(), options_.begin(), options_.end());
   std::vector<char*> words;
   for (auto& word : command) words.push_back(word.data());
   words.push_back(nullptr);
-  // vfork: this process holds thousands of threads' and connections' worth of memory, and the time of a restart is measured.
+  // vfork, because this process holds the memory of thousands of threads and connections, and the time of a restart is
+  // measured.
   pid_ = ::vfork();
   if (pid_ == 0) {
     ::dup2(said.get(), 3);

@@ -1,5 +1,6 @@
 #pragma once
-// The real sharp_am as a child: started on a port of loopback that stays its own over restarts, killed without a word, measured.
+// The real sharp_am as a child: started on a port of loopback that it keeps over restarts, killed without warning,
+// measured.
 #include <sys/types.h>
 
 #include <nlohmann/json.hpp>
@@ -18,16 +19,16 @@ class ManagerProcess {
   ManagerProcess& operator=(ManagerProcess&&) = delete;
   ~ManagerProcess();
 
-  /// Waits until it says that it is ready.
+  /// Waits until it reports that it is ready.
   Result<> start();
-  void kill();  ///< kill -9
-  /// SIGSTOP, SIGCONT.
+  void kill();  ///< Sends SIGKILL.
+  /// Sends SIGSTOP or SIGCONT.
   void signal(int number) const;
 
   const std::string& endpoint() const noexcept { return endpoint_; }
   Result<nlohmann::json> status() const;
   std::uint64_t resident_bytes() const;
-  /// The end of its log, for what went wrong.
+  /// Returns the end of its log, for a failure's text.
   std::string log_tail() const;
 
  private:

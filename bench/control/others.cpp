@@ -45,10 +45,10 @@ Result<> run_case(const std::string& program, Report& report) {
 Result<> golden_lines(const std::string& program, Report& report) {
   auto ran = run("'" + program + "' --gtest_brief=1");
   if (!ran) return tl::unexpected(ran.error());
-  // A difference is told with the path of its file.
+  // A difference is reported with the path of its file.
   auto differ = std::ranges::count_if(ran->lines, [](const auto& line) { return line.ends_with(".golden"); });
   if (ran->status != 0) differ = std::max<std::ptrdiff_t>(differ, 1);
-  constexpr std::size_t kFiles = 8;  // of tests/golden/lines_test.cpp
+  constexpr std::size_t kFiles = 8;  // The number of files in tests/golden/lines_test.cpp.
   report.add("golden-log-lines", "violations", static_cast<double>(differ), 0, kFiles);
   if (differ == 0) return {};
   std::string all;

@@ -7,7 +7,7 @@
 
 namespace sumac::bench {
 
-/// Runs `program` and shows what it prints; its last line is its case, in JSON.
+/// Runs `program` and shows its output; the last line is its case, in JSON.
 Result<> run_case(const std::string& program, Report& report);
 
 /// Runs the test of the log lines: a file that differs is a violation.

@@ -1,5 +1,5 @@
 #pragma once
-// What is written to build/control.json: a list of {"case", "unit", "sumac", "limit", "trials"}.
+// The content of build/control.json: a list of {"case", "unit", "sumac", "limit", "trials"}.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>

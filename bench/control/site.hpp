@@ -1,5 +1,5 @@
 #pragma once
-// What every case of control-bench begins with: a manager that runs and a cluster connected to it.
+// The start of every case of control-bench: a manager that runs and a cluster connected to it.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace sumac::bench {
 
-inline constexpr std::size_t kNodes = 4;  // a root and three leaves
+inline constexpr std::size_t kNodes = 4;  // A root and three leaves.
 inline constexpr Duration kPatience = Seconds(300);
 
 inline double ms(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }

@@ -1,5 +1,5 @@
-// An hour of jobs that come and go under sharpds that die: the manager is as large at its end as it was after its first minutes, and holds
-// nothing when all is over.
+// For an hour jobs come and go while sharpds die: at the end the manager must be as large as after its first minutes,
+// and hold nothing when all is over.
 #include <random>
 
 #include "bench/control/cases.hpp"
@@ -9,8 +9,8 @@ namespace sumac::bench {
 namespace {
 
 constexpr std::size_t kJobsAtOnce = 40;
-constexpr std::int64_t kJobLivesMs = 2000;  ///< At most.
-constexpr std::size_t kParts = 20;          ///< Memory is looked at, and a line printed, so many times.
+constexpr std::int64_t kJobLivesMs = 2000;  ///< The longest life of a job.
+constexpr std::size_t kParts = 20;          ///< The number of times that memory is checked and a line is printed.
 
 struct Soak {
   Site& site;
@@ -88,7 +88,7 @@ Result<> soak(const std::string& am, const Scale& scale, Report& report) {
   if (!status) return tl::unexpected(status.error());
   if (!(*status)["jobs"].empty() || (*status)["osts_granted"] != 0 || (*status)["groups_granted"] != 0)
     fleet.violated(fmt::format("the manager still holds {} jobs", (*status)["jobs"].size()));
-  // The first quarter fills its caches and arenas; what the rest adds is a leak.
+  // The first quarter fills its caches and arenas; if the rest adds to that, it is a leak.
   const auto warm = *std::max_element(resident.begin(), resident.begin() + kParts / 4);
   const auto late = *std::max_element(resident.end() - kParts / 4, resident.end());
   report.add("soak-growth-bytes", "B", static_cast<double>(late - std::min(warm, late)),

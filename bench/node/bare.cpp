@@ -1,5 +1,6 @@
-// node-bare: the yardstick. Receives one message from each of its children and sends each a result of the same size; looks at
-// nothing, adds nothing. Two ways: one message per system call, as the sentence says it, or whatever the socket has at once.
+// node-bare is the yardstick. It receives one message from each of its children and sends each a result of the same
+// size; it reads nothing and adds nothing. It has two modes: one message per system call, or all that the socket has at
+// once.
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -21,7 +22,7 @@ namespace {
 
 using namespace sumac;
 
-constexpr std::size_t kHead = 72;  // what stands in front of the payload: the transport's header and the message's
+constexpr std::size_t kHead = 72;  // The transport's header and the message's, which precede the payload.
 
 Result<std::vector<UniqueFd>> accept_children(int children) {
   auto at = net::parse_address("127.0.0.1:0");
@@ -44,7 +45,7 @@ Result<std::vector<UniqueFd>> accept_children(int children) {
   return fds;
 }
 
-/// One message, one call: blocks until it is there. False: the peer is gone.
+/// Receives one message with one call: blocks until it is there. Returns false if the peer is gone.
 bool one_by_one(const std::vector<UniqueFd>& fds, std::vector<char>& buffer) {
   for (const auto& fd : fds)
     for (std::size_t have = 0; have < buffer.size();) {
@@ -62,10 +63,10 @@ bool one_by_one(const std::vector<UniqueFd>& fds, std::vector<char>& buffer) {
 }
 
 struct Counts {
-  std::size_t in = 0, out = 0;  // bytes
+  std::size_t in = 0, out = 0;  // In bytes.
 };
 
-/// What the sockets have: reads all of it in one call each, and answers as far as every child has come.
+/// Reads all that the sockets have in one call each, and answers as many messages as every child has sent.
 bool gathered(const std::vector<UniqueFd>& fds, int epoll, std::vector<Counts>& counts, std::vector<char>& scratch,
               std::size_t message) {
   epoll_event reports[256];

@@ -1,5 +1,5 @@
-// node-data: the data path of sharp_an as it is, in the loop that sharp_an runs it in, with the grant of one job from the command
-// line instead of a manager's.
+// node-data: the unchanged data path of sharp_an in the loop of sharp_an; the grant of one job comes from the command
+// line instead of from a manager.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

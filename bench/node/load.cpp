@@ -1,5 +1,6 @@
-// node-load: the children of one node, all played by one thread that does as little as it can, so that the node is the busy one.
-// Counts operations per CPU second of the node's process, read from outside: the node under test spends nothing on being measured.
+// node-load: the children of one node, all simulated by one thread that does as little as possible, so that the node is
+// the bottleneck. It counts operations per CPU second of the node's process, read from outside, so that the node under
+// test spends nothing on being measured.
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -19,9 +20,9 @@
 namespace sumac::bench {
 namespace {
 
-constexpr std::size_t kGather = 32;  // messages in one system call
-constexpr std::uint64_t kChecked =
-    64;  // results of each child whose every byte is compared; they come before the clock starts
+constexpr std::size_t kGather = 32;  // Messages in one system call.
+// So many results of each child are compared byte by byte; they come before the clock starts.
+constexpr std::uint64_t kChecked = 64;
 
 struct Options {
   std::string to, speak = "sumac";
@@ -86,8 +87,8 @@ class Load {
  private:
   struct Child {
     UniqueFd fd;
-    std::vector<std::byte> head, payload, early;  // early: results that are compared
-    std::uint64_t sent = 0, received = 0;         // bytes
+    std::vector<std::byte> head, payload, early;  // early: results that are compared.
+    std::uint64_t sent = 0, received = 0;         // In bytes.
   };
 
   static Duration seconds(double s) { return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s)); }
@@ -125,7 +126,7 @@ class Load {
         if (auto right = check(child, std::span<const std::byte>(scratch_).first(static_cast<std::size_t>(n))); !right)
           return right;
       if (auto sent = send(child); !sent) return sent;
-      if (static_cast<std::size_t>(n) < scratch_.size()) break;  // drained: the next bytes are a new report
+      if (static_cast<std::size_t>(n) < scratch_.size()) break;  // Drained: the next bytes are a new report.
     }
     return send(child);
   }
@@ -142,7 +143,7 @@ class Load {
     return {};
   }
 
-  /// As many messages as the window allows, in as few calls as the socket takes.
+  /// Sends as many messages as the window allows, in as few calls as the socket accepts.
   Result<> send(Child& child) {
     const std::uint64_t end = (child.received / message_ + o_.talk.window) * message_;
     while (child.sent < end) {
@@ -172,7 +173,7 @@ class Load {
     return {};
   }
 
-  static constexpr std::size_t kSequenceAt = 8 + 16;  // frame header, then magic to epoch
+  static constexpr std::size_t kSequenceAt = 8 + 16;  // The frame header, then magic to epoch.
   const Options& o_;
   const std::size_t message_;
   const std::uint32_t group_;

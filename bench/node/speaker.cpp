@@ -56,7 +56,7 @@ Result<> say(int fd, const AggHeader& header, const Body& body) {
   return write_all(fd, message);
 }
 
-/// The body of the next message, which must be of this kind; the transport's own frames are passed over.
+/// Returns the body of the next message, which must be of this kind; frames of the transport itself are skipped.
 template <class Body>
 Result<Body> hear(int fd, AggKind kind) {
   for (;;) {

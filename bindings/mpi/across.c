@@ -14,7 +14,7 @@
 
 struct across {
   hcoll_module_t* module;
-  ompi_communicator_t* leaders_comm; /* at leaders, where not every rank is one */
+  ompi_communicator_t* leaders_comm; /* at leaders; NULL if every rank is one */
   struct sharp_coll_comm* group;     /* at leaders, if there is a group */
   sumac_tree_t* tree;                /* NULL unless every leader is in the group */
   const char* no_tree;               /* the reason if there is no tree */

@@ -94,7 +94,7 @@ static int pair_of(int id) {
   }
 }
 
-/* Returns the type by which src/reduce has a kernel for a pair; -1 if it has none. */
+/* Returns the SHARP type of the kernel that src/reduce has for a pair; -1 if it has none. */
 static int kernel_dtype(int id, int op, size_t size) {
   bool locates = OMPI_OP_MAXLOC == op || OMPI_OP_MINLOC == op;
   bool arithmetic = OMPI_OP_MAX == op || OMPI_OP_MIN == op || OMPI_OP_SUM == op || OMPI_OP_PROD == op;

@@ -138,7 +138,7 @@ enum hcoll_state {
   HCOLL_PASS      /* left to the next module */
 };
 
-/** The reasons why a call went to the next module although nobody asked the team. */
+/** The reasons why a call went to the next module without asking the team. */
 enum hcoll_why {
   HCOLL_WHY_FUNCTION, /* a user's operation or a derived type in a reduction */
   HCOLL_WHY_NO_TEAM,  /* the team could not be made */
@@ -216,7 +216,7 @@ static inline bool hcoll_attach(hcoll_module_t* module, int* rc_p) {
 /** With SUMAC_EXPLAIN=1 one rank prints why the communicator has no team. */
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why);
 
-/** Counts a call that the next module does although nobody asked the team. */
+/** Counts a call that the next module does without asking the team. */
 static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll coll, enum hcoll_why why) {
   if (HCOLL_STARTING != module->state) {
     ++module->passed[coll][why];

@@ -1,4 +1,4 @@
-/* HCOLL_* variables. They are read once, when the component is opened, and published: all ranks must have the same. */
+/* Reads the HCOLL_* variables once, when the component is opened. They are published: all ranks must have the same. */
 #include "settings.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// Small parts: texts for numbers, options, the process's identity after fork, agreement.
+// Tests small parts: texts for numbers, options, the process's identity after fork, agreement.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

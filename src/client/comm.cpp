@@ -315,8 +315,8 @@ bool destroy(std::unique_ptr<Comm> comm) {
   const bool left = context.wait_until([&] { return comm->has_left(); }, deadline_after(monotonic_now(), patience));
   if (left) return true;
   auto guard = context.lock();
-  // Other members may leave later than that (MVAPICH's own default is 100 ms): a member whose operations are all over
-  // has done its part, and nobody has to wait for the rest.
+  // Other members may leave after this timeout (MVAPICH's own default is 100 ms): a member whose operations are all
+  // over has done its part, and nobody has to wait for the rest.
   const bool is_through = comm->outstanding() == 0;
   SUMAC_LOG(context.log(), is_through && is_bounded ? LogLevel::debug : LogLevel::warn,
             "comm_destroy: not all members left within {} ms; going on without them{}", patience.count(),

@@ -18,7 +18,7 @@ namespace sumac::client {
 struct MulticastCounts {
   std::uint64_t taken = 0;      ///< Results that came by multicast before the link's copy.
   std::uint64_t late = 0;       ///< Results that came after it, or a second time.
-  std::uint64_t discarded = 0;  ///< Without the right tag, malformed, or for no operation under way.
+  std::uint64_t discarded = 0;  ///< Datagrams without the right tag, malformed, or for no operation under way.
 
   std::uint64_t all() const noexcept { return taken + late + discarded; }
   MulticastCounts& operator+=(const MulticastCounts& other) noexcept {

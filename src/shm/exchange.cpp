@@ -21,7 +21,7 @@ Step exchange(Task& task, Turns& turns, Shape&& shape) {
   const auto fill = [&] { return turns.fill([&](std::uint64_t turn, std::byte* slice) { shape.fill(turn, slice); }); };
   const auto take = [&] {
     const std::uint64_t turn = turns.taken();
-    // In place, the bytes that arrive replace the bytes that this member sends, so those must be in the slice before.
+    // In place, the bytes that arrive replace the bytes that this member sends, so those must already be in the slice.
     if (turn == turns.filled()) return false;
     bool moved = false;
     for (std::uint64_t& i = turns.take_peers(); i < others; ++i) {

@@ -17,7 +17,7 @@ Step reduce_flat(Task& task) {
         std::min(operation.bytes - task.offset, whole_elements(group.eager_bytes(), *operation.fold));
     std::byte* const own_copy = payload_of(group, group.index(), task.round, bytes);
     const bool copies =
-        !is_root || operation.in_place();  // at the root, in place, `out` is overwritten by the first fold
+        !is_root || operation.in_place();  // At the root, in place, `out` is overwritten by the first fold
     if (task.phase == 1) {
       if (copies) {
         if (!group.room(task.round, ring_for(bytes))) return Step::waiting;

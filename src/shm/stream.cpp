@@ -87,7 +87,7 @@ Step allreduce_stream(Task& task) {
   };
   const auto move = [&] {
     const bool filled = turns.fill(fill);
-    // In place, the result of the fold overwrites the input, so that must be in the slice before.
+    // In place, the result of the fold overwrites the input, so the input must already be in the slice.
     return (turns.taken() < turns.filled() && fold_turn(task, turns, chunks)) || filled;
   };
   return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });

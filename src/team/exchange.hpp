@@ -57,7 +57,7 @@ class Exchange final : public Parcels {
   void note_sizes_of(int rank, std::uint32_t* row) const;
   void pack();
   void copy_own();
-  /// The sizes of member m's blocks for the remote ranks, and below of those from them.
+  /// Return the sizes of member m's blocks for the remote ranks, and of the blocks from them.
   const std::uint32_t* sends(std::size_t m) const { return sizes_.data() + row_of(m); }
   const std::uint32_t* gets(std::size_t m) const { return sends(m) + remote_.size(); }
   std::size_t row_of(std::size_t m) const { return rows_ > 1 ? m * 2 * remote_.size() : 0; }

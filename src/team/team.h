@@ -304,7 +304,7 @@ const char* sumac_team_error(const sumac_team_t* team);
 enum sumac_way {
   SUMAC_WAY_HOST,    /* shared memory alone: all ranks on one host */
   SUMAC_WAY_LEADERS, /* shared memory inside the hosts, MPI's own collective among the leaders */
-  SUMAC_WAY_TREE,    /* shared memory inside the hosts, the aggregation tree across */
+  SUMAC_WAY_TREE,    /* shared memory inside the hosts, the aggregation tree between them */
   SUMAC_WAY_PASS,    /* the next module */
   SUMAC_WAYS
 };

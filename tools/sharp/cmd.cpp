@@ -1,4 +1,4 @@
-// sharp_cmd: what the manager knows, for people (tables) and programs (--json).
+// sharp_cmd prints the manager's knowledge, for users (tables) and programs (--json).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ constexpr const char* kHelp =
 
 using Rows = std::vector<std::vector<std::string>>;
 
-/// Columns as wide as their widest word; the first row is the head.
+/// Prints columns as wide as their widest word; the first row is the head.
 void print_table(const Rows& rows) {
   std::vector<std::size_t> width(rows[0].size());
   for (const auto& row : rows)
@@ -49,7 +49,7 @@ void print_table(const Rows& rows) {
   }
 }
 
-/// A field as text; "-" where the manager says nothing of it.
+/// Returns a field as text; "-" if the manager does not report it.
 std::string text(const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return "-";
@@ -96,7 +96,7 @@ void print_trees(const json& top) {
   for (const auto& node : nodes) children.emplace(text(node, "parent"), &node);
   std::size_t printed = 0;
   const std::function<void(const json&, std::size_t)> print = [&](const json& node, std::size_t depth) {
-    if (++printed > nodes.size()) return;  // a manager that answers with a loop must not hang us
+    if (++printed > nodes.size()) return;  // A manager whose answer has a loop must not hang us.
     fmt::print("{:>{}}{}{}\n", "", 2 * depth, text(node, "name"), is(node, "registered") ? "" : "  (not registered)");
     const auto [begin, end] = children.equal_range(text(node, "name"));
     for (auto child = begin; child != end; ++child) print(*child->second, depth + 1);

@@ -1,4 +1,4 @@
-// sharp_coll_dump_config: which options libsharp_coll would take here and now.
+// sharp_coll_dump_config prints the options that libsharp_coll would use here and now.
 #include <getopt.h>
 #include <sharp/api/sharp_coll.h>
 

@@ -1,4 +1,5 @@
-// sharp_hello: can this host use the tree? A job and a group of one rank, one barrier and one sum through the leaf node.
+// sharp_hello tests whether this host can use the tree: a job and a group of one rank, one barrier and one sum through
+// the leaf node.
 #include <getopt.h>
 #include <sharp/api/sharp_coll.h>
 
@@ -25,7 +26,7 @@ int failed(const char* what, int status) {
   return 1;
 }
 
-// A job of one rank has nobody to talk to.
+// A job of one rank has no peer to exchange data with.
 int alone_bcast(void*, void*, int, int) { return 0; }
 int alone_barrier(void*) { return 0; }
 int alone_gather(void*, int, void* mine, void* all, int bytes) {

@@ -1,4 +1,4 @@
-// Are results right? Inputs follow from (rank, element), so every process knows what all others contributed.
+// Checks results. Inputs follow from (rank, element), so every process knows the contributions of all others.
 #include <cstdio>
 #include <cstring>
 
@@ -8,7 +8,8 @@
 namespace sumac::mpi_test {
 namespace {
 
-/// Small whole numbers: sums of them are exact in every type whatever the order; a product meets a 2 at one rank only.
+/// Returns small whole numbers: their sums are exact in every type whatever the order; in a product only one rank
+/// contributes a 2.
 double value_of(Op op, int rank, int size, std::size_t i) {
   const auto mixed = static_cast<unsigned>(rank) * 7u + static_cast<unsigned>(i % 1021u) * 3u;
   if (op == Op::prod) return static_cast<int>(i % static_cast<std::size_t>(size)) == rank ? 2 : 1;
@@ -54,7 +55,7 @@ struct Buffers {
 
 bool has_data(Collective collective) { return collective != Collective::barrier && collective != Collective::ibarrier; }
 
-/// What this member must find in its receive buffer, and how many bytes of it.
+/// Computes the expected content of this member's receive buffer, and returns its size in bytes.
 std::size_t expect(const Group& group, const Work& work, Buffers* buffers) {
   const std::size_t bytes = work.count * work.element_bytes;
   unsigned char* expected = buffers->expected.data();
@@ -102,7 +103,7 @@ Verdict run_one(const Options& options, const Group& group, const Work& work_wit
     status = perform(options, group, work);
   }
   const bool differs = status == 0 && std::memcmp(work.out, buffers.expected.data(), checked) != 0;
-  // Worst of all members: 2 wrong, 1 not offered, 0 right.
+  // The worst of all members counts: 2 wrong, 1 not offered, 0 right.
   const int mine = differs || (status != 0 && status != SHARP_COLL_ENOT_SUPP) ? 2
                    : status == SHARP_COLL_ENOT_SUPP                           ? 1
                                                                               : 0;

@@ -1,4 +1,4 @@
-// Who tests with whom: jobs and groups over MPI's processes.
+// Forms the jobs and groups over MPI's processes.
 #include <unistd.h>
 
 #include <cstdio>
@@ -26,7 +26,7 @@ int drive_mpi() {
   return 0;
 }
 
-/// The index of this process among those of its host.
+/// Returns the index of this process among those of its host.
 int local_rank() {
   MPI_Comm host;
   int rank = 0;
@@ -42,7 +42,7 @@ MPI_Comm split(MPI_Comm of, int color, int key) {
   return made;
 }
 
-/// The members of one job: all that take part, or under split:ppn-jobs those of one local rank.
+/// Returns the members of one job: all that take part, or under split:ppn-jobs those of one local rank.
 MPI_Comm make_job_members(const Options& options, int local) {
   const bool takes_part = options.per_host == 0 || local < options.per_host;
   const int color = !takes_part ? MPI_UNDEFINED : options.group_type == "split:ppn-jobs" ? local : 0;
@@ -61,10 +61,10 @@ MPI_Comm make_members(const Options& options, MPI_Comm job, int local) {
   if (type == "split") return split(job, part, rank);
   if (type == "split-rev") return split(job, part, -rank);
   if (type == "split:ppn-comm") return split(job, local, rank);
-  return split(job, 0, rank);  // world, world-dup, split:ppn-jobs
+  return split(job, 0, rank);  // For world, world-dup and split:ppn-jobs.
 }
 
-// The number is for the processes of one job; jobs side by side get different ones.
+// All processes of one job use the same number; parallel jobs get different ones.
 std::uint64_t job_id_for(const Options& options, MPI_Comm job, int local) {
   std::uint64_t id = options.job_id != 0 ? options.job_id : (std::uint64_t{std::random_device{}()} << 16) | 1;
   MPI_Bcast(&id, 1, MPI_UINT64_T, 0, job);
@@ -111,7 +111,7 @@ bool make_group(const Options& options, Group* group) {
     if (group->mpi != MPI_COMM_NULL) {
       MPI_Comm_rank(group->mpi, &group->rank);
       MPI_Comm_size(group->mpi, &group->size);
-      // The library agrees within a job; jobs side by side may differ, so nobody starts alone.
+      // The library agrees within a job; parallel jobs may differ, so none starts alone.
       if (options.use_sharp && well) well = join(group);
     }
     MPI_Comm_free(&job);

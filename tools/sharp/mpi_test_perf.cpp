@@ -1,4 +1,4 @@
-// How long operations take: a row for each size, mean, least and most over the members.
+// Prints how long operations take: a row for each size, with mean, least and most over the members.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -13,7 +13,7 @@ struct Row {
   int iterations = 0;
 };
 
-/// `run` operations at a time: nonblocking ones are posted in a row and waited for together.
+/// Runs several operations at a time: nonblocking ones are posted in a row and waited for together.
 int time_one(const Options& options, const Group& group, const Work& work, Row* row) {
   const int at_once = is_nonblocking(work.collective) ? options.outstanding : 1;
   double sum = 0;

@@ -10,7 +10,7 @@
 namespace sumac::mpi_test {
 namespace {
 
-/// A descriptor, and the pieces it may point to.
+/// A descriptor, and the list of pieces to which it may point.
 struct Described {
   sharp_coll_data_desc desc{};
   sharp_data_iov pieces[SHARP_COLL_DATA_MAX_IOV]{};
@@ -58,7 +58,7 @@ int reduce_like(const Options& options, const Group& group, const Work& work, vo
       spec.rbuf_desc = out.desc;
       return handle != nullptr ? sharp_coll_do_reduce_nb(group.sharp, &spec, handle)
                                : sharp_coll_do_reduce(group.sharp, &spec);
-    default: {  // reduce_scatter: one window over the whole vector; all members give the same length of their part
+    default: {  // For reduce_scatter: one window over the whole vector; all members use the same length for their part.
       const Part first = part_of(work.count, 0, group.size);
       out.set(options, work.out, first.to * work.element_bytes, work.element_bytes);
       spec.rbuf_desc = out.desc;
@@ -96,7 +96,7 @@ int by_sharp(const Options& options, const Group& group, const Work& work, void*
   }
 }
 
-// MPI's own collectives know no 16-bit floats; sums of what it has are compared, the rest is moved as bytes.
+// MPI's own collectives have no 16-bit floats: sums of the supported types are compared, the others are moved as bytes.
 MPI_Datatype mpi_type(Dtype dtype) {
   switch (dtype) {
     case Dtype::int16:
@@ -148,7 +148,8 @@ Memory::Memory(std::size_t bytes, Allocation how) {
     if (mapped != MAP_FAILED) {
       data_ = static_cast<unsigned char*>(mapped);
       mapped_ = whole;
-      if (how == Allocation::hugethp) ::madvise(mapped, whole, MADV_HUGEPAGE);  // a wish: without it pages are small
+      // Only a hint: without it pages are small.
+      if (how == Allocation::hugethp) ::madvise(mapped, whole, MADV_HUGEPAGE);
     }
   }
   if (data_ == nullptr)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs sharp_mpi_test over a list of hosts, with and without the tree, and prints its tables one behind the other.
+# Runs sharp_mpi_test over a list of hosts, with and without the tree, and prints its tables one after the other.
 set -euo pipefail
 
 readonly self=${0##*/}
@@ -60,7 +60,7 @@ host_count=$(tr ',' '\n' <<<"$hosts" | grep -c .)
 mpirun=${MPI_DIR:+$MPI_DIR/bin/}mpirun
 
 has_program() { command -v "$1" >/dev/null; }
-# A missing prerequisite is an error once, by name; -f turns it into a warning.
+# A missing prerequisite is one error that names it; -f turns it into a warning.
 require() {
   if "${@:2}"; then return; fi
   [[ -n $force || -n $dry ]] || die "$1 (-f goes on all the same)"
@@ -76,7 +76,7 @@ fi
 keep=${SHARP_TMP_DIR:-}
 out=${keep:-$(mktemp -d)}
 failed=0
-# Ctrl-C and kill leave nothing of ours; what a failed test said is kept.
+# Ctrl-C and kill leave no files of ours; the output of a failed test is kept.
 clean() { if [[ -z $keep ]] && ((!failed)); then rm -rf "$out"; fi; }
 trap clean EXIT
 trap 'exit 130' INT

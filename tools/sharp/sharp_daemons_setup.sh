@@ -85,7 +85,7 @@ fi
 mkdir -p "${unit%/*}" "${config%/*}"
 if [[ ! -e $config ]]; then
   "$program" -c "$config"
-  # The service has a place for it, and jobs are to survive a restart of the manager.
+  # The service has a directory for it, so that jobs survive a restart of the manager.
   sed -i 's|^#state_dir .*|state_dir /var/lib/sumac|' "$config"
   echo "wrote $config with all defaults: look at it before you rely on it"
   if [[ $name == sharp_an ]]; then
@@ -93,7 +93,8 @@ if [[ ! -e $config ]]; then
   fi
 fi
 
-# A user for each daemon: what one of them is made to do by its peers ends at the files of that one. sharp_am takes their word on its socket (daemon_users).
+# Each daemon has a user of its own: if peers subvert one daemon, the damage is limited to that user's files. sharp_am
+# accepts their requests on its socket (daemon_users).
 readonly user=sumac-${name#sharp_}
 mkdir -p "${sysusers%/*}"
 echo "u $user - \"Sumac $name\" - -" >"$sysusers"
@@ -105,13 +106,13 @@ if [[ -z $root ]]; then
   fi
 fi
 
-# Directories of the daemon's own. sharpd's has what a successor goes on with, so it stays between lives.
+# Directories of the daemon's own. sharpd's has the state with which a successor continues, so it remains between runs.
 case $name in
   sharp_am) directories=$'RuntimeDirectory=sumac-am\nStateDirectory=sumac\nStateDirectoryMode=0700' ;;
   sharpd) directories=$'RuntimeDirectory=sumac\nRuntimeDirectoryPreserve=yes' ;;
   sharp_an) directories='' ;;
 esac
-# Written whole, then renamed: systemd never reads half a unit.
+# The unit is written completely and then renamed, so that systemd never reads half of it.
 cat >"$unit.new" <<EOF
 [Unit]
 Description=Sumac $name
@@ -161,7 +162,8 @@ WantedBy=multi-user.target
 EOF
 mv "$unit.new" "$unit"
 
-# What a daemon needs beyond that, each with its reason. Files of others in that directory are left alone.
+# The permissions that a daemon needs beyond that, each with its reason. Files of others in that directory are not
+# touched.
 exception() {
   mkdir -p "$unit.d"
   cat >"$unit.d/sumac-$1.conf"
@@ -169,7 +171,7 @@ exception() {
 case $name in
   sharpd)
     exception processes <<EOF
-# It releases the job of a process that has died, and knows a process by its start time, which /proc says: it must see those of all users.
+# It releases the job of a process that has died. It identifies a process by its start time in /proc, so it must see those of all users.
 [Service]
 ProtectProc=default
 EOF
@@ -182,8 +184,8 @@ SystemCallFilter=sched_setaffinity
 EOF
     if [[ -n $root || -e /dev/infiniband ]]; then
       exception rdma <<EOF
-# Transport ucx reaches the network's cards through /dev/infiniband and pins the memory that they read and write; to hear of memory that is
-# given back it rewrites the first bytes of functions like munmap.
+# Transport ucx reaches the network's cards through /dev/infiniband and pins the memory that they read and write; to notice memory that is
+# freed, it rewrites the first bytes of functions like munmap.
 [Service]
 PrivateDevices=no
 MemoryDenyWriteExecute=no
