@@ -100,7 +100,7 @@ Result<std::vector<std::uint32_t>> indices(const Fabric& fabric, const std::vect
     const auto at =
         std::find_if(fabric.hosts.begin(), fabric.hosts.end(), [&](const auto& h) { return h.name == name; });
     if (at == fabric.hosts.end())
-      return fail(Errc::not_found, "fabric {} has no host {}: mend --hosts", fabric.name, name);
+      return fail(Errc::not_found, "fabric {} has no host {}: correct --hosts", fabric.name, name);
     found.push_back(static_cast<std::uint32_t>(at - fabric.hosts.begin()));
   }
   return found;

@@ -35,7 +35,7 @@ Result<> expand(std::string_view item, std::vector<std::string>& out) {
     return {};
   }
   if (open == std::string_view::npos || close == std::string_view::npos || close < open)
-    return fail(Errc::invalid, "'{}': a bracket without its other half", item);
+    return fail(Errc::invalid, "'{}': unbalanced brackets", item);
   const auto head = item.substr(0, open), tail = item.substr(close + 1);
   auto inside = item.substr(open + 1, close - open - 1);
   while (true) {

@@ -27,7 +27,8 @@ Result<nlohmann::json> ask_manager(const std::string& endpoint) {
     return within(fmt::format("no manager at {}: start sharp_am, or say where it is", endpoint),
                   control::from_status(status));
   auto json = nlohmann::json::parse(reply.json(), nullptr, false);
-  if (json.is_discarded()) return fail(Errc::invalid, "the manager at {} answers with what is no JSON", endpoint);
+  if (json.is_discarded())
+    return fail(Errc::invalid, "the manager at {} sent an answer that is not JSON: is it sharp_am?", endpoint);
   return json;
 }
 

@@ -45,7 +45,9 @@ Result<Settings> read_settings(int interrupt_fd) {
     char part[4096];
     const auto got = ::read(STDIN_FILENO, part, sizeof part);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return fail(Errc::interrupted, "nobody says what to start");
+    if (got <= 0)
+      return fail(Errc::interrupted,
+                  "standard input ended before its `go` line: `sumac run` starts this command by itself");
     text.append(part, static_cast<std::size_t>(got));
     for (auto newline = text.find('\n'); newline != std::string::npos; newline = text.find('\n')) {
       const auto line = text.substr(0, newline);
@@ -56,7 +58,9 @@ Result<Settings> read_settings(int interrupt_fd) {
       auto& value = settings[line.substr(0, space)];
       value += (value.empty() ? "" : "\n") + line.substr(space + 1);
     }
-    if (text.size() > 65536) return fail(Errc::invalid, "a line without end");
+    if (text.size() > 65536)
+      return fail(Errc::invalid,
+                  "standard input has a line of more than 64 KiB: install one version of Sumac on all hosts");
   }
 }
 
@@ -80,7 +84,7 @@ Result<std::vector<RunDaemon>> start(const Settings& settings, const std::string
     const auto manager_host = manager.substr(0, manager.rfind(':'));
     auto own =
         address_towards(manager_host.starts_with('[') ? manager_host.substr(1, manager_host.size() - 2) : manager_host);
-    if (!own) return within("the way to the manager", own.error());
+    if (!own) return within("address towards the manager", own.error());
     std::vector<std::string> words{bin + "/sharp_an", "--name",         node, "--manager", manager,
                                    "--listen",        own->with_port(0)};
     if (!own->device.empty()) words.insert(words.end(), {"--device", own->device});

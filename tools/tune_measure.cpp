@@ -351,14 +351,14 @@ Result<TeamTimes> measure_team(const TunedTeam& team, double cpus, const std::fu
     pollfd watched{read_end.get(), POLLIN, 0};
     const int ready = poll(&watched, 1, 200);
     if (ready < 0 && errno != EINTR) return fail_errno("poll");
-    if (children.failed()) return fail(Errc::internal, "a rank failed (its own words are above)");
+    if (children.failed()) return fail(Errc::internal, "a rank failed (its messages are above)");
     if (ready <= 0) continue;
     unsigned char percent = 0;
     const ssize_t got = read(read_end.get(), &percent, 1);
     if (got == 0) break;
     if (got == 1) progress(percent / 100.0);
   }
-  if (!children.end_well()) return fail(Errc::internal, "a rank failed (its own words are above)");
+  if (!children.end_well()) return fail(Errc::internal, "a rank failed (its messages are above)");
   // A group of the same shape shows which algorithms such a group has.
   auto segment = shm::Segment::create(shape_of(team), shm::Backing::memfd);
   if (!segment) return tl::unexpected(segment.error());

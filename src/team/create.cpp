@@ -357,7 +357,7 @@ int Maker::open_across() {
     if (functions.no_tree != nullptr) team_->no_tree = functions.no_tree;
   }
   std::string complaint;
-  const int voted = vote(rc == 0 ? Errc::ok : Errc::refused, "could not open the way between the leaders", complaint);
+  const int voted = vote(rc == 0 ? Errc::ok : Errc::refused, "could not connect the leaders of the hosts", complaint);
   if (voted == SUMAC_TEAM_PASS) why_ = complaint;
   return voted;
 }

@@ -417,7 +417,7 @@ TEST(Team, WhereTheLeadersFindNoWayThereIsNoTeam) {
               world.refuse_across = world.rank == 2;
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
               if (team != nullptr) return "there is a team";
-              return world.why == "rank 2: could not open the way between the leaders" ? "" : world.why;
+              return world.why == "rank 2: could not connect the leaders of the hosts" ? "" : world.why;
             }));
 }
 

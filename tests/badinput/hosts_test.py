@@ -48,7 +48,7 @@ class Words(ground.Scenario):
             (["--hosts", "a", "--launcher", " "], {}, "--launcher is empty"),
             (["--launcher", "x"], {}, "--launcher is for several hosts: give --hosts"),
             (["--local", "--hosts", "a"], {}, "contradict"),
-            ([], {"SLURM_JOB_NODELIST": "n[1-"}, "SLURM_JOB_NODELIST: .*a bracket without its other half"),
+            ([], {"SLURM_JOB_NODELIST": "n[1-"}, "SLURM_JOB_NODELIST: .*unbalanced brackets"),
         )
         for words, env, says in rows:
             with self.subTest(words=words):
