@@ -101,7 +101,7 @@ void hcoll_own_place(uint32_t local_rank, sumac_place_t* place, char* why, size_
 
 /* ---- module.c ---- */
 
-/** Every function that we take over, in its three forms. */
+/** Every function that we replace, in its three forms. */
 #define HCOLL_EACH_COLL(X) \
   X(barrier)               \
   X(allreduce)             \

@@ -19,7 +19,7 @@ struct hcoll_side {
   bool is_packed;   /* else the user's memory is used as it is */
 };
 
-/** Whether one of a call's two addresses is the other one: all that is in place, and a bcast's root. */
+/** Says whether one of a call's two addresses is the other one, as in a call that is in place and at a bcast's root. */
 enum hcoll_shared { HCOLL_APART, HCOLL_IN_IS_OUT, HCOLL_OUT_IS_IN };
 
 struct hcoll_plan {

@@ -118,7 +118,7 @@ static void keep(const int** array_p, int blocks, int** next_p) {
 static bool keep_arrays(hcoll_request_t* request, int blocks) {
   sumac_call_t* call = &request->plan.call;
   if (NULL == call->in_blocks.counts && NULL == call->out_blocks.counts) {
-    return true; /* no v-form */
+    return true; /* not a v-form */
   }
   request->arrays = malloc(8 * sizeof(int) * (size_t)blocks);
   if (NULL == request->arrays) {

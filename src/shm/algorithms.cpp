@@ -178,7 +178,8 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   set_large(coll::Kind::allgather, one_round, "exchange", kExchangeMax);
   set(coll::Kind::allgatherv, {{one_round, "flat"}, {SIZE_MAX, "exchange"}});
   set_large(coll::Kind::alltoall, one_round_of_rows, "exchange", kExchangeMax);
-  set(coll::Kind::alltoallv, {{SIZE_MAX, "exchange"}});  // the size is no common knowledge
+  // In alltoallv, gatherv and scatterv members do not know each other's sizes, so the size cannot select.
+  set(coll::Kind::alltoallv, {{SIZE_MAX, "exchange"}});
   set(coll::Kind::gather, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
   set(coll::Kind::gatherv, {{SIZE_MAX, "stream"}});
   set_large(coll::Kind::scatter, one_round_of_rows, "stream", kExchangeMax);

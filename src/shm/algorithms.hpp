@@ -77,7 +77,8 @@ struct Tuning {
   void keep_usable(const Group& group) noexcept;
 };
 
-/// What is compared with Row::bytes_max: Call::bytes; allgatherv: the largest block; 0 where members know no common size.
+/// The size that is compared with Row::bytes_max: Operation::bytes; the largest block for allgatherv; 0 if the members
+/// do not know a common size.
 std::size_t selection_bytes(const coll::Operation& operation, int group_size) noexcept;
 
 /// The input of default_tuning(), which is good without measurements; `crowded` means more ranks than cores.

@@ -17,7 +17,7 @@ class Decision {
   enum class Way : std::uint8_t { shared, single };
   static constexpr int kTimes = 7;
   static constexpr int kTrials = 2 * (1 + kTimes);
-  /// After so many calls a decision is checked again; the interval grows by 4 each time the decision was right.
+  /// After so many calls a decision is checked again; the interval grows fourfold each time the decision was right.
   static constexpr std::uint64_t kFirstLook = 256, kLastLook = 1 << 20;
 
   bool is_settled() const noexcept { return trials_ == kTrials; }

@@ -1,7 +1,8 @@
-// The blocks of all members to the root. The other members write theirs and go on, the root copies them into its user's buffer.
+// Sends the blocks of all members to the root. The other members write their blocks and go on; the root copies them
+// into the user's buffer.
 //
-// gatherv: only the root knows all counts. It publishes how much it needs with its first round or turn, and the others wait for that:
-// every member must count the same rounds and turns.
+// In gatherv only the root knows all counts. It publishes the largest one with its first round, or the number of turns
+// with its first turn, and the others wait for that, because every member must count the same rounds and turns.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
@@ -10,7 +11,7 @@ namespace sumac::shm {
 
 namespace {
 
-/// gather: all blocks have operation.bytes.
+/// For gather: all blocks have operation.bytes.
 struct Even {
   static constexpr bool kIsCounted = false;
   const coll::Operation& operation;
@@ -19,7 +20,7 @@ struct Even {
   std::size_t largest(int) const noexcept { return operation.bytes; }
 };
 
-/// gatherv, at the root.
+/// For gatherv, at the root.
 struct Uneven {
   static constexpr bool kIsCounted = true;
   const coll::Operation& operation;
@@ -40,7 +41,7 @@ void keep_own(const Task& task, const Shape& shape) noexcept {
   std::memcpy(out_bytes(operation) + shape.offset(me), operation.in, shape.bytes(me));
 }
 
-// ---- flat: rounds of one eager buffer. task.own[0]: bytes of the largest block.
+// ---- flat: in rounds of one eager buffer. task.own[0] is the size of the largest block in bytes.
 
 template <class Shape>
 bool collect_round(Task& task, const Shape& shape) {
@@ -139,7 +140,7 @@ bool give_turn(Task& task, Turns& turns, std::size_t chunk) {
   const std::uint64_t turn = turns.taken();
   const std::size_t offset = turn * chunk;
   const std::size_t bytes = part_at(offset, task.operation->bytes, chunk);
-  // The first turn has two halves where the root has to be waited for.
+  // The first turn has two halves if this member must wait for the root's number.
   if (turns.filled() == turn) {
     const auto write = [&](std::uint64_t, std::byte* slice) {
       if (bytes != 0) std::memcpy(slice, static_cast<const std::byte*>(task.operation->in) + offset, bytes);
@@ -162,7 +163,7 @@ Step gather_by_turns(Task& task, const Shape& shape) {
   const bool is_root = group.index() == task.operation->root;
   const std::size_t limit = turn_limit(group, group.tuning().large.exchange_turn_bytes);
   Turns turns(task);
-  // Without common counts a chunk has its full length.
+  // If the members do not know all counts, a chunk has its full length.
   const std::size_t chunk =
       Shape::kIsCounted ? limit / kCacheLine * kCacheLine : cut(task.operation->bytes, limit, kCacheLine).bytes;
   if (task.phase == 0) {

@@ -137,7 +137,7 @@ class Group {
   /// Does the same, but at most once in 10 ms.
   Errc look_for_dead_now_and_then() noexcept;
   /// Breaks the group at this member for another reason (its team failed) and marks all groups of the segment: their
-  /// waiting members notice within 10 ms. `why` must be a string of static storage.
+  /// waiting members notice within 10 ms. `why` must outlive the group.
   void break_because(Errc code, const char* why) noexcept;
 
  private:

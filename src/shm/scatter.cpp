@@ -1,8 +1,8 @@
-// A block of the root's for every member. The root writes the blocks of a round or turn one behind the other, a cell for each member, and
-// goes on; the others copy their cells out.
+// Sends each member its block from the root. The root writes the blocks of a round or turn one after the other, a cell
+// for each member, and goes on; the others copy their cells out.
 //
-// scatterv: only the root knows all counts. It publishes beside the first blocks how long the largest is: every member must count the same
-// rounds and turns.
+// In scatterv only the root knows all counts. Beside the blocks it publishes the size of the largest one, or the number
+// of turns, because every member must count the same rounds and turns.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
@@ -11,7 +11,7 @@ namespace sumac::shm {
 
 namespace {
 
-/// scatter: all blocks have operation.bytes.
+/// For scatter: all blocks have operation.bytes.
 struct Even {
   static constexpr bool kIsCounted = false;
   const coll::Operation& operation;
@@ -20,7 +20,7 @@ struct Even {
   std::size_t largest(int) const noexcept { return operation.bytes; }
 };
 
-/// scatterv, at the root.
+/// For scatterv, at the root.
 struct Uneven {
   static constexpr bool kIsCounted = true;
   const coll::Operation& operation;
@@ -35,7 +35,8 @@ struct Uneven {
 
 const std::byte* root_bytes(const Task& task) noexcept { return static_cast<const std::byte*>(task.operation->in); }
 
-/// The root's own block moves part by part as well, each behind the others' cells: nobody waits for what only the root needs.
+/// Copies a part of the root's own block. It follows the others' cells of the same round or turn, so that no member waits
+/// for data that only the root needs.
 template <class Shape>
 void keep_own(const Task& task, const Shape& shape, std::size_t cell, std::size_t offset) noexcept {
   const int me = task.group->index();
@@ -44,7 +45,7 @@ void keep_own(const Task& task, const Shape& shape, std::size_t cell, std::size_
   std::memcpy(out_bytes(*task.operation) + offset, root_bytes(task) + shape.offset(me) + offset, bytes);
 }
 
-/// The next `cell` bytes of the others' blocks, from `offset` on, into their cells.
+/// Copies the next `cell` bytes of the others' blocks, from `offset` on, into their cells.
 template <class Shape>
 void fill_cells(const Task& task, const Shape& shape, std::byte* cells, std::size_t cell, std::size_t offset) noexcept {
   for (int m = 0; m < task.group->size(); ++m) {
@@ -60,7 +61,7 @@ void take_cell(const Task& task, const std::byte* cells, std::size_t cell, std::
   std::memcpy(out_bytes(*task.operation) + offset, cells + cell * static_cast<std::size_t>(task.group->index()), bytes);
 }
 
-// ---- flat: rounds of one eager buffer. task.own[0]: bytes of the largest block.
+// ---- flat: in rounds of one eager buffer. task.own[0] is the size of the largest block in bytes.
 
 template <class Shape>
 Step scatter_by_rounds(Task& task, const Shape& shape) {
@@ -110,7 +111,7 @@ Step scatter_by_turns(Task& task, const Shape& shape) {
   const bool is_root = group.index() == operation.root;
   const std::size_t room = turn_limit(group, group.tuning().large.exchange_turn_bytes) - kWordBytes;
   const std::size_t most = room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
-  // Without common counts a cell has its full length.
+  // If only the root knows the counts, a cell has its full length.
   const std::size_t cell = Shape::kIsCounted ? most : cut(operation.bytes, most, kCacheLine).bytes;
   Turns turns(task);
   if (task.phase == 0) {

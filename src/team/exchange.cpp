@@ -101,7 +101,7 @@ void Exchange::pack() {
   const std::uint32_t* sizes = sends(me_);
   std::byte* at = packed_.need(sum(sizes, remote_.size()));
   for (std::size_t k = 0; k < remote_.size(); ++k) {
-    if (sizes[k] == 0) continue;  // a rank other than the root has no displacements
+    if (sizes[k] == 0) continue;  // A rank other than the root has no displacements.
     std::memcpy(at, to(remote_[k]), sizes[k]);
     at += sizes[k];
   }

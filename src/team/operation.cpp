@@ -122,8 +122,8 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_acro
   }
 }
 
-/// Handles everything that is not a single call of shm: operations queued before it, several levels, several hosts, the
-/// next module's.
+/// Handles everything that is not a single call of shm: operations queued before it, several levels, several hosts, and
+/// collectives that the next module does.
 [[gnu::noinline]] int run_slowly(sumac_team& team, const Operation& operation) {
   if (index_of(operation.kind) >= sumac::coll::kCollectives.size()) return SUMAC_TEAM_INVALID;
   if (team.is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;

@@ -147,13 +147,13 @@ typedef struct sumac_blocks {
  *  scatterv               by in_blocks (root) own block                       of the own block
  *
  *  Reductions: bytes is a multiple of fold->element_bytes. In place, in MPI's sense, is `in == NULL` or `in == out`:
- *  the vector, the own block at its place in `out`, or all blocks are found in `out`. Say so only where MPI lets you
- *  (reduce, gather(v) and scatter(v): at the root, a scatter's by
- *  `out == in`). allgatherv: the counts are the same at every rank, displacements may differ. Everything
- *  behind the pointers must stay as it is until the collective is done. */
+ *  then `out` holds the vector, the own block at its offset, or all blocks. Use it only where MPI permits it (reduce,
+ *  gather(v) and scatter(v): at the root, and for a scatter(v) only as `out == in`). allgatherv: the counts are the same
+ *  at every rank, displacements may differ. The memory behind the pointers must not change until the collective is
+ *  done. */
 typedef struct sumac_call {
   uint8_t coll; /* enum sumac_coll */
-  int root;     /* rank in the team; of the kinds that have one */
+  int root;     /* rank in the team; only for the kinds that have a root */
   const void* in;
   void* out;
   size_t bytes;

@@ -20,7 +20,7 @@ static_assert(kThresholds[kSmallThresholds - 1] == 64 * 1024);
 constexpr std::size_t kCaseBytesMax = 2U << 20;  ///< In all blocks of a rank.
 
 bool reduces(Coll coll) { return coll::collective(coll).reduces; }
-/// A rank has blocks of several others in its buffers, or the root has.
+/// True if a rank, or the root alone, has blocks of several others in its buffers.
 bool has_blocks(Coll coll) { return coll != Coll::barrier && coll::collective(coll).gives != coll::Share::vector; }
 
 std::size_t draw_count(Random& random, Coll coll, std::size_t width, std::size_t ranks) {

@@ -1,4 +1,4 @@
-/* MPI_Gather and MPI_Gatherv, their I and _init forms. */
+/* MPI_Gather and MPI_Gatherv, with their I and _init forms. */
 #include "../forms.h"
 
 static enum hcoll_planned plan_gather(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
@@ -79,7 +79,7 @@ static enum hcoll_planned plan_gatherv(hcoll_module_t* module, struct hcoll_plan
       plan->shared = HCOLL_IN_IS_OUT;
       call->in = call->out;
       if (plan->receive.is_packed) {
-        plan->send = plan->receive; /* all blocks: those of others are packed in vain, and received over */
+        plan->send = plan->receive; /* all blocks: those of others are packed needlessly, and overwritten on receive */
       }
       return HCOLL_PLANNED;
     }

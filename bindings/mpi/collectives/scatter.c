@@ -1,4 +1,4 @@
-/* MPI_Scatter and MPI_Scatterv, their I and _init forms. In place, a team's call has the root's blocks on both sides. */
+/* MPI_Scatter and MPI_Scatterv, with their I and _init forms. In place, a team's call has the root's blocks on both sides. */
 #include "../forms.h"
 
 static enum hcoll_planned plan_scatter(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
