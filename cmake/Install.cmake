@@ -1,4 +1,4 @@
-# What `cmake --install` puts under the prefix, all of it in one place:
+# `cmake --install` puts these under the prefix:
 #   bin/                  sumac, sharp_am, sharp_an, sharpd, the sharp_* utilities
 #   lib/                  libsharp_coll.so, libsharp.so, the ucx backend, pkgconfig/sharp.pc
 #   lib/openmpi/          the component for Open MPI
@@ -6,14 +6,17 @@
 #   include/sharp/api/    the C headers
 #   share/man/            the manual pages
 #   share/sumac/          fabric files for the lab, the example's source;  share/doc/sumac/: what a reader needs
-# The tree can be moved as a whole: programs find each other, the libraries and the backend beside themselves.
+# The tree can be moved as a whole: programs find each other, the libraries and the backend by paths relative to
+# themselves.
 
-# A prefix of our own by default: Debian's libsharp-dev is another library of the same name, and the two must not meet in /usr/lib.
+# The default prefix is our own: Debian's libsharp-dev is another library of the same name, and the two must not meet in
+# /usr/lib.
 if(CMAKE_INSTALL_PREFIX_INITIALIZED_TO_DEFAULT)
   set(CMAKE_INSTALL_PREFIX /opt/sumac CACHE PATH "Where cmake --install puts everything" FORCE)
 endif()
 
-# Called last, when all targets are known. Paths are fixed, not GNUInstallDirs': `sumac run` and the ucx backend look in ../lib.
+# sumac_install() is called last, when all targets are known. Its paths are fixed and do not follow GNUInstallDirs,
+# because `sumac run` and the ucx backend look in ../lib.
 function(sumac_install)
   if(SUMAC_FUZZ)
     return()

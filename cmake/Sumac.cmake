@@ -1,5 +1,6 @@
-# One target per folder. sumac_library(NAME ...) makes `sumac_NAME` and refuses an arrow that the architecture does not have,
-# so a wrong dependency fails at configure time; sumac_finish() writes the arrows that exist to build/arrows.dot.
+# Each folder is one target. sumac_library(NAME ...) makes `sumac_NAME` and refuses an arrow that the architecture does
+# not have, so that a wrong dependency fails at configure time. sumac_finish() writes the existing arrows to
+# build/arrows.dot.
 
 option(SUMAC_WERROR "Warnings are errors" OFF)
 option(SUMAC_FUZZ "Build libFuzzer targets (needs clang)" OFF)
@@ -13,13 +14,13 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
-# Functions and lines are all that backtraces, sanitizers and profilers read; full debug information (-g) takes a third more time to
-# compile. A debugger shows variables only with -g.
+# Backtraces, sanitizers and profilers only read functions and lines. Full debug information (-g) takes a third more
+# time to compile; only a debugger that shows variables needs it.
 set(SUMAC_DEBUG_INFO "-g1" CACHE STRING "Debug information of the optimised builds: -g1, or -g for a debugger")
-# Asserts stay on but in `release`: a broken assumption of ours must stop a test.
+# Asserts stay on except in `release`: a broken assumption of ours must stop a test.
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 ${SUMAC_DEBUG_INFO}")
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 ${SUMAC_DEBUG_INFO}")
-# Everything a person starts lies in one place, so that programs find each other beside themselves.
+# All programs that a person starts lie in one folder, so that they find each other there.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
@@ -33,7 +34,7 @@ if(SUMAC_SANITIZE)
   add_link_options(-fsanitize=${SUMAC_SANITIZE})
 endif()
 if(SUMAC_FUZZ)
-  # Coverage in every library, or the fuzzer is blind beyond its own file.
+  # Every library is built with coverage; otherwise the fuzzer could not see beyond its own file.
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
@@ -43,7 +44,7 @@ find_package(fmt REQUIRED)
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# Which folder may use which: the whole architecture in one table (docs/architecture.md draws it).
+# The table of the folders that each folder may use: the whole architecture (docs/architecture.md draws it).
 set(SUMAC_MAY_base "")
 set(SUMAC_MAY_wire base)
 set(SUMAC_MAY_topo base coll)
@@ -88,7 +89,8 @@ function(sumac_library name)
   sumac_check_headers(${name})
 endfunction()
 
-# sumac_program(NAME FOLDER folder SOURCES ... USES ... LINK ...): an executable of that folder, in build/<preset>/bin.
+# sumac_program(NAME FOLDER folder SOURCES ... USES ... LINK ...) makes an executable of that folder, in
+# build/<preset>/bin.
 function(sumac_program name)
   cmake_parse_arguments(A "" "FOLDER" "SOURCES;USES;LINK" ${ARGN})
   add_executable(${name} ${A_SOURCES})
@@ -102,7 +104,7 @@ function(sumac_program name)
   endforeach()
 endfunction()
 
-# sumac_test(NAME SOURCES x_test.cpp ... USES ... LINK ...): one GoogleTest program, its cases listed one by one in ctest.
+# sumac_test(NAME SOURCES x_test.cpp ... USES ... LINK ...) makes one GoogleTest program; ctest lists each of its cases.
 function(sumac_test name)
   cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;USES;LINK" ${ARGN})
   if(SUMAC_FUZZ)
@@ -123,7 +125,7 @@ function(sumac_test name)
   gtest_discover_tests(${name} TEST_PREFIX ${name}. PROPERTIES TIMEOUT ${A_TIMEOUT} DISCOVERY_TIMEOUT 60)
 endfunction()
 
-# sumac_fuzzer(NAME SOURCES ... USES ... CORPUS dir): a libFuzzer program, only in the fuzz preset.
+# sumac_fuzzer(NAME SOURCES ... USES ... CORPUS dir) makes a libFuzzer program, only in the fuzz preset.
 function(sumac_fuzzer name)
   cmake_parse_arguments(A "" "CORPUS" "SOURCES;USES;LINK" ${ARGN})
   if(NOT SUMAC_FUZZ)
@@ -138,7 +140,7 @@ function(sumac_fuzzer name)
     target_link_libraries(${name} PRIVATE sumac_${use})
   endforeach()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
-  # .ci/fuzz reads where the corpus lies: a relative CORPUS is one of the folder's own.
+  # .ci/fuzz reads the position of the corpus here; a relative CORPUS is a directory of the folder itself.
   set(corpus "")
   if(A_CORPUS)
     get_filename_component(corpus ${A_CORPUS} ABSOLUTE)
@@ -147,7 +149,7 @@ function(sumac_fuzzer name)
   set_property(GLOBAL APPEND PROPERTY SUMAC_FUZZERS ${name})
 endfunction()
 
-# Each header compiles alone: one generated .cpp per header of the folder.
+# Each header must compile alone: one generated .cpp per header of the folder checks that.
 function(sumac_check_headers name)
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
   set(checks "")
@@ -161,16 +163,16 @@ function(sumac_check_headers name)
   endforeach()
   if(checks)
     add_library(headercheck_${name} OBJECT EXCLUDE_FROM_ALL ${checks})
-    # lab, sim, tools and bench include themselves from the root.
+    # lab, sim, tools and bench include their own headers from the root.
     target_include_directories(headercheck_${name} PRIVATE ${CMAKE_SOURCE_DIR})
     target_link_libraries(headercheck_${name} PRIVATE sumac_${name} sumac_flags)
-    # Headers of tests may name what tests are given.
+    # Headers for tests may use whatever the tests link.
     target_compile_definitions(headercheck_${name} PRIVATE SUMAC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SUMAC_BINARY_DIR="${CMAKE_BINARY_DIR}")
     set_property(GLOBAL APPEND PROPERTY SUMAC_HEADERCHECKS headercheck_${name})
   endif()
 endfunction()
 
-# Everything a user starts or loads, below `folder`: what the demo builds, without the tests and the simulator.
+# Builds everything that a user starts or loads, below `folder`: the demo needs it, without the tests and the simulator.
 function(sumac_collect_programs out folder)
   set(found "")
   get_property(tests GLOBAL PROPERTY SUMAC_TESTS)

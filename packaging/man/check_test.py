@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manual pages: there is one for everything installed, it holds every option, and what reads such pages takes it without a warning.
+"""The manual pages: every installed program has one, it contains every option, and man reads it without a warning.
 
 usage: check_test.py BUILD
 """
@@ -27,7 +27,7 @@ class Pages(unittest.TestCase):
         self.assertEqual({page.name for page in PAGES}, wanted)
 
     def test_every_option_is_there(self):
-        """As the program itself says now: a page of an older build is found out."""
+        """The page equals the output of the program as built now, so an outdated page is found."""
         for name in DAEMONS:
             page = (MAN / "man8" / f"{name}.8").read_text().replace("\\-", "-")
             options = re.findall(r"^  --([^\s,]+)", run(BUILD / "bin" / name, "--help").stdout, re.MULTILINE)
@@ -53,7 +53,7 @@ class Pages(unittest.TestCase):
         for page in PAGES:
             done = run("groff", "-man", "-Tascii", "-ww", "-rLL=120n", page)
             self.assertEqual((done.returncode, done.stderr), (0, ""), page)
-            self.assertIn(page.stem, re.sub(".\x08", "", done.stdout))  # bold is a letter, a step back, the letter
+            self.assertIn(page.stem, re.sub(".\x08", "", done.stdout))  # a bold letter is printed as letter, backspace, letter
 
     @unittest.skipUnless(shutil.which("mandoc"), "no mandoc here")
     def test_mandoc_has_nothing_to_say(self):

@@ -1,4 +1,4 @@
-// man-pages DIRECTORY BIN: the manual pages, DIRECTORY/man1/sumac.1 and so on, of the programs in BIN.
+// man-pages DIRECTORY BIN writes the manual pages of the programs in BIN: DIRECTORY/man1/sumac.1 and so on.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Text as roff takes it: a dash is a dash, a line that begins with a dot is text.
+/// Escapes text for roff: a dash stays a dash, and a line that begins with a dot stays text.
 std::string roff(std::string_view text) {
   std::string out;
   bool line_begins = true;
@@ -60,7 +60,7 @@ constexpr const char* kSeeAlso =
     ".BR sharp_benchmark.sh (1),\n.BR sharp_am (8),\n.BR sharp_an (8),\n.BR sharpd (8),\n"
     ".BR sharp_daemons_setup.sh (8)\n";
 
-/// One paragraph for each option of a daemon, from the table that the daemon itself reads.
+/// Writes one paragraph for each option of a daemon, from the table that the daemon itself reads.
 template <class Config>
 std::string daemon_page(const Page& page, std::span<const Option<Config>> table, const std::string& description) {
   std::string text = head(page);

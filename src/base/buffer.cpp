@@ -9,13 +9,14 @@ namespace sumac {
 namespace detail {
 
 inline constexpr std::uint32_t kClassCount = std::size(BufferPool::kClasses);
-inline constexpr std::uint32_t kExact = kClassCount;  // not kept on a free list
+inline constexpr std::uint32_t kExact = kClassCount;  // Buffers of an exact size are not kept on a free list.
 
 struct PoolCore {
   BufferBlock* free[kClassCount] = {};
   std::size_t limit = 0;
   std::size_t large_limit = 0, large_in_use = 0;
-  bool orphaned = false;  // the pool is gone: buffers are freed as they come back, the last takes the core with it
+  // True once the pool is destroyed: returned buffers are then freed, and the last one frees the core.
+  bool orphaned = false;
   BufferPoolStats stats;
 };
 
@@ -28,7 +29,7 @@ void release(PoolCore& core, BufferBlock* block) noexcept {
   ::operator delete (static_cast<void*>(block), std::align_val_t{kBufferAlignment});
 }
 
-/// Gives idle buffers back to the system until `wanted` more bytes fit.
+/// Releases idle buffers to the system until `wanted` more bytes fit.
 bool make_room(PoolCore& core, std::size_t wanted) noexcept {
   if (wanted > core.limit) return false;
   for (std::uint32_t i = kClassCount; i-- > 0 && core.stats.bytes_held > core.limit - wanted;) {

@@ -1,11 +1,11 @@
 #pragma once
-// The bytes of messages. A transport receives a message into a buffer and hands over the reference; a node adds into
-// that very buffer and sends it to many children; nobody copies. So a buffer is counted, comes from a pool with free
-// lists by size (no malloc in steady state), and is aligned to 64 so that the payload behind a 64-byte header is
+// Buffers for messages. A transport receives a message into a buffer and passes on a reference; a node adds into that
+// very buffer and sends it to many children, without a copy. So a buffer is counted, comes from a pool with free lists
+// by size (no malloc in steady state), and is aligned to 64 bytes, so that the payload behind a 64-byte header is
 // aligned as well.
 //
-// A pool and its buffers belong to one thread: the count is a plain integer. The pool may be destroyed before its
-// buffers: what they need lives until the last of them is gone.
+// A pool and its buffers belong to one thread, so the count is a plain integer. The pool may be destroyed before its
+// buffers: the state that they need lives until the last of them is gone.
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ inline constexpr std::size_t kBufferAlignment = 64;
 
 namespace detail {
 struct PoolCore;
-struct alignas(kBufferAlignment) BufferBlock {  // stands directly before the data
+struct alignas(kBufferAlignment) BufferBlock {  // The block stands directly before the data.
   PoolCore* core;
   BufferBlock* next_free;
   std::size_t capacity;
@@ -31,8 +31,8 @@ static_assert(sizeof(BufferBlock) == kBufferAlignment);
 void recycle(BufferBlock* block) noexcept;
 }  // namespace detail
 
-/// Counted reference to one buffer, or to none. Copies share the bytes; write only when unique() or when you know the
-/// others.
+/// A counted reference to one buffer, or to none. Copies share the bytes, so write only if unique() is true or no other
+/// holder minds.
 class BufferRef {
  public:
   BufferRef() noexcept = default;
@@ -53,15 +53,15 @@ class BufferRef {
   std::byte* data() const noexcept { return block_ == nullptr ? nullptr : block_->data(); }
   std::size_t size() const noexcept { return block_ == nullptr ? 0 : block_->size; }
   std::size_t capacity() const noexcept { return block_ == nullptr ? 0 : block_->capacity; }
-  /// Its part of the pool's limit.
+  /// Returns the bytes that this buffer takes of the pool's limit.
   std::size_t footprint() const noexcept { return block_ == nullptr ? 0 : sizeof *block_ + block_->capacity; }
   std::span<std::byte> bytes() const noexcept { return {data(), size()}; }
-  /// Within the capacity only; new bytes hold what was there before.
+  /// Must stay within the capacity. Added bytes keep their old content.
   void resize(std::size_t size) noexcept {
     assert(block_ != nullptr && size <= block_->capacity);
     block_->size = size;
   }
-  /// True if nobody else holds this buffer: it may be overwritten, for instance used as the accumulator.
+  /// True if no other reference to this buffer exists: it may be overwritten, for instance used as the accumulator.
   bool unique() const noexcept { return block_ != nullptr && block_->refs == 1; }
   friend bool operator==(const BufferRef& a, const BufferRef& b) noexcept { return a.block_ == b.block_; }
 
@@ -71,7 +71,7 @@ class BufferRef {
   detail::BufferBlock* block_ = nullptr;
 };
 
-/// A part of a buffer that keeps the whole alive: the payload inside a received frame, passed on as it lies.
+/// A part of a buffer that keeps the whole buffer alive, such as the payload inside a received frame.
 class BufferSlice {
  public:
   BufferSlice() noexcept = default;
@@ -100,31 +100,31 @@ class BufferSlice {
 };
 
 struct BufferPoolStats {
-  std::size_t bytes_held = 0;    ///< In use and on free lists, with the 64 bytes of bookkeeping of each buffer.
+  std::size_t bytes_held = 0;    ///< In use and on free lists, with 64 bytes of bookkeeping per buffer.
   std::size_t bytes_in_use = 0;  ///< In use.
   std::size_t buffers_in_use = 0;
-  std::size_t allocations = 0;  ///< Calls of the system's allocator so far: stands still in steady state.
-  std::size_t refusals = 0;     ///< acquire() that found the pool at its limit.
+  std::size_t allocations = 0;  ///< Calls of the system's allocator so far; constant in steady state.
+  std::size_t refusals = 0;     ///< Calls of acquire() that failed at the pool's limit.
 };
 
 class BufferPool {
  public:
-  /// The sizes that have free lists; the largest holds a 64 KiB chunk with its header. Larger ones are exact and not
-  /// kept.
+  /// The sizes that have free lists; the largest holds a 64 KiB chunk with its header. A larger buffer gets its exact
+  /// size and is not kept.
   static constexpr std::size_t kClasses[] = {256, 2048, 16384, 65536 + 256};
 
-  /// What a buffer for `size` bytes takes of the limit.
+  /// Returns the bytes that a buffer for `size` bytes takes of the limit.
   static constexpr std::size_t footprint(std::size_t size) noexcept {
     for (const std::size_t capacity : kClasses)
       if (size <= capacity) return sizeof(detail::BufferBlock) + capacity;
     return sizeof(detail::BufferBlock) + size;
   }
 
-  /// Buffers of at most so many bytes are small.
+  /// A buffer of at most this capacity counts as small.
   static constexpr std::size_t kSmall = kClasses[1];
 
-  /// `limit_bytes` bounds what the pool holds at any time, idle buffers included. Of them `small_bytes` are for small buffers only:
-  /// large ones never keep a small one waiting.
+  /// `limit_bytes` limits the memory that the pool holds at any time, idle buffers included. `small_bytes` of it are
+  /// reserved for small buffers, so that large ones never keep a small one waiting.
   explicit BufferPool(std::size_t limit_bytes, std::size_t small_bytes = 0);
   ~BufferPool();
   BufferPool(BufferPool&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
@@ -133,11 +133,12 @@ class BufferPool {
     return *this;
   }
 
-  /// A unique buffer of this size and at least this capacity; its bytes are not cleared. Empty at the limit or out of
-  /// memory: the caller waits until one comes back, it never fails an operation for it.
+  /// Returns a unique buffer of this size and at least this capacity; its bytes are not cleared. Returns an empty
+  /// reference at the limit or if memory is exhausted: the caller then waits until a buffer is released and must not
+  /// fail the operation.
   [[nodiscard]] BufferRef acquire(std::size_t size) noexcept;
 
-  /// Allocates `count` buffers of the class of `size` in advance, as far as the limit lets it.
+  /// Allocates `count` buffers of the class of `size` in advance, within the limit.
   void reserve(std::size_t size, std::size_t count) noexcept;
 
   BufferPoolStats stats() const noexcept;

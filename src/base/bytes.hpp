@@ -1,5 +1,5 @@
 #pragma once
-// Bytes on the wire are little-endian whatever the host; these read and write them at any alignment.
+// Bytes on the wire are little-endian on every host; these functions read and write them at any alignment.
 #include <bit>
 #include <cassert>
 #include <concepts>
@@ -42,7 +42,7 @@ inline std::span<const std::byte> as_bytes(std::string_view text) noexcept {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-/// "0a ff 10": for messages to people, test data and dumps.
+/// Returns text such as "0a ff 10", for messages, test data and dumps.
 inline std::string hex(std::span<const std::byte> bytes, std::string_view separator = " ") {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -56,7 +56,8 @@ inline std::string hex(std::span<const std::byte> bytes, std::string_view separa
   return text;
 }
 
-/// The inverse of hex(); white space anywhere between bytes. Nothing if a character is not a digit or one is left over.
+/// The inverse of hex(); white space may stand between bytes. Returns nothing if a character is no digit or a digit is
+/// left over.
 inline std::optional<std::vector<std::byte>> from_hex(std::string_view text) {
   std::vector<std::byte> bytes;
   int high = -1;

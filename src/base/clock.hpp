@@ -1,6 +1,6 @@
 #pragma once
-// Time as the pure machines see it: nanoseconds since an origin that means nothing by itself. A machine never reads a
-// clock; it is handed `Time now`. The shell calls monotonic_now(), the simulator counts its own.
+// Time as the pure machines see it: nanoseconds since an arbitrary origin. A machine never reads a clock; its caller
+// passes `Time now`. The shell calls monotonic_now(), the simulator counts its own time.
 #include <chrono>
 
 namespace sumac {
@@ -11,7 +11,7 @@ using Micros = std::chrono::microseconds;
 using Millis = std::chrono::milliseconds;
 using Seconds = std::chrono::seconds;
 
-/// A tag, so that a Time mixes neither with wall-clock times nor with durations.
+/// A tag type, so that a Time mixes neither with wall-clock times nor with durations.
 struct Timeline {
   using rep = Duration::rep;
   using period = Duration::period;
@@ -22,13 +22,13 @@ struct Timeline {
 
 using Time = std::chrono::time_point<Timeline>;
 
-/// The far end of time: "no deadline". Compare with it; don't add to it.
+/// The end of time, which means "no deadline". Compare with it; do not add to it.
 inline constexpr Time kNever = Time::max();
 
-/// `Time{} + d`, in words: the instant `since_origin` after the origin. For tests and the simulator.
+/// Returns the instant `since_origin` after the origin, for tests and the simulator.
 constexpr Time at(Duration since_origin) noexcept { return Time{since_origin}; }
 
-/// now + wait, but kNever instead of wrapping round when `wait` is "for ever".
+/// Returns now + wait, or kNever where the sum would overflow.
 constexpr Time deadline_after(Time now, Duration wait) noexcept { return wait >= kNever - now ? kNever : now + wait; }
 
 inline Time monotonic_now() noexcept {

@@ -27,7 +27,7 @@ class UniqueFd {
     const int old = std::exchange(fd_, fd);
     if (old < 0) return;
     const int saved = errno;
-    ::close(old);  // EINTR: Linux has closed it all the same, and a second close could hit somebody else's descriptor
+    ::close(old);  // Linux has closed it even after EINTR; a second close could hit another owner's descriptor.
     errno = saved;
   }
 

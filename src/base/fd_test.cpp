@@ -32,7 +32,7 @@ TEST(UniqueFd, ReleaseGivesItAwayAndErrnoSurvivesClose) {
   fd.reset();
   EXPECT_TRUE(is_open(raw));
   errno = ENOENT;
-  { UniqueFd bad(1 << 20); }  // not open: close() sets EBADF
+  { UniqueFd bad(1 << 20); }  // The descriptor is not open, so close() sets EBADF.
   EXPECT_EQ(errno, ENOENT);
   UniqueFd again(raw);
 }

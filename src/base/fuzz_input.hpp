@@ -1,5 +1,5 @@
 #pragma once
-// For fuzz targets: what a check that must hold does when it does not, and bytes taken one after another.
+// For fuzz targets: the function that reports a broken check, and a reader that takes bytes one after another.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +27,7 @@ class Input {
     return value;
   }
   std::uint16_t word() noexcept { return static_cast<std::uint16_t>(byte() | byte() << 8); }
-  /// At most what is left.
+  /// Returns at most the bytes that are left.
   std::string_view bytes(std::size_t count) noexcept {
     const auto part = left_.first(count < left_.size() ? count : left_.size());
     left_ = left_.subspan(part.size());

@@ -20,7 +20,7 @@ Crypto load() noexcept {
     crypto.why = {Errc::unsupported, fmt::format("{}: {}: install OpenSSL 3 (libssl3)", kLibrary, what)};
     return crypto;
   };
-  // Never closed: libcrypto has handlers that run when the process ends.
+  // The library is never closed, because libcrypto has handlers that run when the process ends.
   void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return failed(::dlerror());
   const auto make = reinterpret_cast<decltype(&OSSL_LIB_CTX_new)>(::dlsym(library, "OSSL_LIB_CTX_new"));

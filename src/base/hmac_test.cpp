@@ -13,7 +13,7 @@ namespace {
 std::vector<std::uint8_t> repeated(std::size_t times, std::uint8_t byte) { return std::vector(times, byte); }
 std::vector<std::uint8_t> text(const std::string& s) { return {s.begin(), s.end()}; }
 
-// The test cases 1 to 4, 6 and 7 of RFC 4231.
+// These are the test cases 1 to 4, 6 and 7 of RFC 4231.
 TEST(Hmac, gives_what_the_rfc_says) {
   std::vector<std::uint8_t> counted;
   for (std::uint8_t i = 1; i <= 25; ++i) counted.push_back(i);

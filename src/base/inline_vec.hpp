@@ -1,7 +1,7 @@
 #pragma once
-// A vector whose room is inside it: a step of a machine returns its actions in one, without touching the heap.
-// Whoever sizes it proves the bound (a node's step emits at most fanout + 1 actions); one more element is our own
-// mistake and asserts.
+// A vector whose memory is inside the object: a step of a machine returns its actions in one, without touching the
+// heap. The code that chooses the capacity proves that it is enough (a node's step emits at most fanout + 1 actions).
+// One more element is a mistake of ours and fails an assertion.
 #include <cassert>
 #include <cstddef>
 #include <initializer_list>

@@ -17,11 +17,11 @@ namespace sumac {
 namespace {
 
 void write_line(int fd, std::string_view line) {
-  const int saved = errno;  // a log line must not change what the caller is about to look at
+  const int saved = errno;  // A log line must not change the errno that the caller is about to examine.
   while (!line.empty()) {
     const ssize_t written = ::write(fd, line.data(), line.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;  // a log that can't be written has nowhere to say so
+    if (written <= 0) break;  // A log that cannot be written cannot report that either.
     line.remove_prefix(static_cast<std::size_t>(written));
   }
   errno = saved;
@@ -29,10 +29,10 @@ void write_line(int fd, std::string_view line) {
 
 std::string_view basename_of(const char* path) {
   const std::string_view text(path);
-  return text.substr(text.rfind('/') + 1);  // npos + 1 is 0
+  return text.substr(text.rfind('/') + 1);  // If there is no slash, npos + 1 is 0.
 }
 
-/// Returns the length of the UTF-8 character beyond ASCII at the start of `text`; 0: there is none.
+/// Returns the length of the non-ASCII UTF-8 character at the start of `text`, or 0 if there is none.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
@@ -40,15 +40,16 @@ std::size_t utf8_length(std::string_view text) {
   if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Longer than needed, a half of a surrogate pair, or beyond the last character.
+  // Refuses an overlong form, half of a surrogate pair, and a number beyond the last character.
   const unsigned second = byte(1);
   const bool wrong = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
                      (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f);
   return wrong ? 0 : length;
 }
 
-/// A line is a line: what came from a peer or a file must not forge a second one nor reach a terminal as an escape. U+0080 to U+009F are
-/// controls like those below space (U+009B begins an escape sequence), and a terminal without UTF-8 takes bytes of that value for them.
+/// Makes one line of any text: bytes from a peer or a file must neither forge a second line nor reach a terminal as an
+/// escape sequence. U+0080 to U+009F are control characters like those below space (U+009B begins an escape sequence),
+/// and a terminal without UTF-8 treats the bytes of that value as such.
 std::string one_line(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   std::string result;
@@ -72,7 +73,7 @@ std::string timestamp() {
   ::gettimeofday(&now, nullptr);
   tm parts{};
   ::localtime_r(&now.tv_sec, &parts);
-  // Not strftime's %b: a daemon's log keeps English months whatever the locale.
+  // strftime's %b follows the locale; a daemon's log keeps English months.
   static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   return fmt::format("{} {:02} {:02}:{:02}:{:02} {:06}", kMonths[parts.tm_mon], parts.tm_mday, parts.tm_hour,
@@ -134,7 +135,8 @@ Result<> reopen(const LogSink& sink) {
   if (file == nullptr) return {};
   auto again = open_log(file->path);
   if (!again) return tl::unexpected(again.error());
-  // The kernel exchanges the file behind the number in one step: a thread that writes at this moment needs no lock.
+  // dup3 replaces the open file behind the descriptor number in one step, so a thread that writes at this moment needs
+  // no lock.
   if (::dup3(again->get(), file->file->get(), O_CLOEXEC) < 0) return fail_errno(fmt::format("reopen {}", file->path));
   return {};
 }
@@ -151,7 +153,7 @@ std::string Logger::format(LogLevel level, const char* file, int line, std::stri
   const std::string body = one_line(text);
   const int rank = rank_.load(std::memory_order_relaxed);
   switch (form_) {
-    case Form::library:  // getpid() each time: a forked child is another process
+    case Form::library:  // getpid() is called each time, because a forked child is another process.
       return fmt::format("[{}:{}:{} - {}:{}] {} {}\n", host_, rank, ::getpid(), basename_of(file), line,
                          to_string(level), body);
     case Form::low_level:

@@ -1,13 +1,13 @@
 #pragma once
-// Log lines in the forms users of the stack know and grep for:
+// Log lines in the forms that users of the stack know and grep for:
 //
 //   library    [host:rank:pid - file.cpp:line] LEVEL text
 //   low level  [host:rank:pid unique id JOBID] LEVEL text
 //   daemon     [Mon DD HH:MM:SS usec][CATEGORY][tid][level] - text
 //
-// A Logger is an object its owner passes on: two contexts in one process have two, with their own level and rank. A
-// line is one write(2) to stderr (never stdout, which is the host program's), so lines of threads and processes do
-// not mix.
+// A Logger is an object that its owner passes on: two contexts in one process have two loggers, each with its level and
+// rank. A line is one write(2) to stderr (never to stdout, which belongs to the host program), so lines of threads and
+// processes do not mix.
 //
 //   SUMAC_WARN(log, "tree {}: no answer in {} ms", tree_id, waited_ms);   // evaluated only if it is printed
 #include <fmt/core.h>
@@ -25,17 +25,17 @@ namespace sumac {
 
 enum class LogLevel : int { fatal = 0, error = 1, warn = 2, info = 3, debug = 4, trace = 5 };
 
-/// "WARN", and for the daemon form "warn ".
+/// Returns "WARN"; the daemon form uses "warn ".
 std::string_view to_string(LogLevel level) noexcept;
-/// The number of SHARP_COLL_LOG_LEVEL as a level; beyond the ends the nearest.
+/// Converts the number of SHARP_COLL_LOG_LEVEL into a level; a number beyond the ends gives the nearest level.
 LogLevel log_level_from(std::int64_t number) noexcept;
 
-/// Takes one finished line with its newline. May be called by several threads at once.
+/// Takes one finished line with its newline. Several threads may call it at once.
 using LogSink = std::function<void(std::string_view line)>;
 
-/// Writes to a descriptor that the caller keeps open.
+/// Writes to a descriptor, which the caller keeps open.
 LogSink descriptor_sink(int fd);
-/// Appends to a file; every line is one O_APPEND write, so a rotated or shared file stays whole.
+/// Appends to a file. Every line is one O_APPEND write, so a rotated or shared file contains whole lines.
 Result<LogSink> file_sink(const std::string& path);
 
 class Logger {
@@ -47,15 +47,16 @@ class Logger {
 
   bool enabled(LogLevel level) const noexcept { return level <= level_.load(std::memory_order_relaxed); }
   LogLevel level() const noexcept { return level_.load(std::memory_order_relaxed); }
-  // relaxed: a level, rank or job id seen a line too late misleads nobody and guards no other data.
+  // Relaxed order suffices: a level, rank or job id that is seen a line too late misleads no one and guards no other
+  // data.
   void set_level(LogLevel level) noexcept { level_.store(level, std::memory_order_relaxed); }
   void set_rank(int rank) noexcept { rank_.store(rank, std::memory_order_relaxed); }
   void set_job_id(std::uint64_t id) noexcept { job_id_.store(id, std::memory_order_relaxed); }
 
-  /// Prints whatever the level; use the macros below. `category` matters to the daemon form only.
+  /// Prints at any level; use the macros below. Only the daemon form prints `category`.
   void write(LogLevel level, const char* file, int line, std::string_view category, std::string_view text) const;
 
-  /// As write() does it, for tests and for who wants the line elsewhere.
+  /// Returns the line that write() would print, for tests and other outputs.
   std::string format(LogLevel level, const char* file, int line, std::string_view category,
                      std::string_view text) const;
 
@@ -70,7 +71,7 @@ class Logger {
 
 }  // namespace sumac
 
-/// `logger` is a Logger&. `category` is one of the daemon form's words: GENERAL, JOBS, ...
+/// `logger` is a Logger&. `category` is one of the words of the daemon form: GENERAL, JOBS, ...
 #define SUMAC_LOG_IN(logger, severity, category, ...)                                              \
   do {                                                                                             \
     const ::sumac::Logger& sumac_logger_ = (logger);                                               \

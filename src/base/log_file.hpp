@@ -1,5 +1,6 @@
 #pragma once
-// The sink that file_sink() (log.hpp) makes, for who opens its file again: logrotate has moved it away and sent SIGHUP.
+// The sink that file_sink() (log.hpp) makes. The file can be opened again, which logrotate asks for by SIGHUP after it
+// has moved the old file.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,12 +12,13 @@ namespace sumac {
 
 struct FileSink {
   std::string path;
-  std::shared_ptr<const UniqueFd> file;  ///< Its number stays the same for life: threads write to it meanwhile.
+  /// The descriptor number never changes, because other threads write to it meanwhile.
+  std::shared_ptr<const UniqueFd> file;
   void operator()(std::string_view line) const;
 };
 
-/// Opens the path of a file_sink() again; lines of other threads go to the old file or to the new one, whole. A sink that is no file's: nothing.
-/// After an error the old file is written on.
+/// Opens the path of a file_sink() again. Other threads write each line whole, either to the old file or to the new
+/// one. Does nothing for a sink of another kind. After an error the old file stays in use.
 Result<> reopen(const LogSink& sink);
 
 }  // namespace sumac

@@ -1,6 +1,6 @@
 #pragma once
-// Log lines that strangers can cause: the first of a kind is printed at once, then one a minute with the count of those left out between. A
-// script that sends rubbish then fills no disk and hides no other line.
+// Limits log lines that strangers can cause. The first line of a kind is printed at once, then one per minute with the
+// number of omitted lines. A script that sends rubbish thus neither fills a disk nor hides other lines.
 //
 //   if (const auto more = limit.next("rubbish", now)) SUMAC_WARN(log, "{} sent rubbish{}", peer, *more);
 #include <fmt/core.h>
@@ -19,10 +19,12 @@ namespace sumac {
 
 class LogLimit {
  public:
-  /// At most `kinds_max` kinds within `every`; the kinds beyond share one, so that nobody makes kinds without end.
+  /// Keeps at most `kinds_max` kinds within `every`. Further kinds share one limit, so that a peer cannot add lines by
+  /// inventing kinds.
   explicit LogLimit(Duration every = Seconds(60), std::size_t kinds_max = 32) : every_(every), kinds_max_(kinds_max) {}
 
-  /// Nullopt: leave this line out. Else what belongs behind it: nothing, or how many lines of its kind were left out before it.
+  /// Returns nullopt if this line is to be omitted. Otherwise returns its suffix, which counts the omitted lines of its
+  /// kind, or is empty.
   std::optional<std::string> next(std::string_view kind, Time now) {
     Kind& found = find(kind, now);
     if (now < found.next_at) {
@@ -46,7 +48,7 @@ class LogLimit {
     const auto same = std::ranges::find(kinds_, name, &Kind::name);
     if (same != kinds_.end()) return *same;
     if (kinds_.size() < kinds_max_) return kinds_.emplace_back(Kind{std::string(name), 0, {}});
-    // A kind whose minute is over and that has nothing to say gives its place.
+    // A kind whose minute is over and that has no omitted lines makes room for a new one.
     const auto over =
         std::ranges::find_if(kinds_, [&](const Kind& kind) { return kind.left_out == 0 && now >= kind.next_at; });
     if (over == kinds_.end()) return others_;

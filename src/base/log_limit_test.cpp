@@ -25,7 +25,7 @@ TEST(LogLimit, the_first_of_a_kind_at_once_then_one_a_minute_with_the_count) {
   for (const auto& row : rows) EXPECT_EQ(limit.next(row.kind, at(row.when)), row.says) << row.name;
 }
 
-/// A peer that chooses the kind's text (its name is in it) prints no more for it.
+/// A peer that puts its name into the text of a kind gains no further lines by that.
 TEST(LogLimit, kinds_without_end_share_one_line) {
   LogLimit limit(Seconds(60), 4);
   std::size_t lines = 0;

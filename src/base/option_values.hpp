@@ -1,6 +1,7 @@
 #pragma once
-// What an option's text may look like, chosen by the type of the member it fills, so that a unit cannot be forgotten:
-// Bytes "64k", durations "200ms", integers, bool, text, enums by a table, and std::optional<T> ("auto": decide for me).
+// The syntax of an option's value follows from the type of the member that it fills, so that a unit cannot be
+// forgotten: Bytes "64k", durations "200ms", integers, bool, text, enums by a table, and std::optional<T> ("auto"
+// leaves the choice to the program).
 #include <algorithm>
 #include <chrono>
 #include <compare>
@@ -16,7 +17,7 @@
 
 namespace sumac {
 
-/// A size. Its own type, so that a count is not taken for one.
+/// A size. It is a type of its own, so that a count is not mistaken for a size.
 struct Bytes {
   std::uint64_t count = 0;
   friend constexpr auto operator<=>(const Bytes&, const Bytes&) = default;
@@ -24,7 +25,7 @@ struct Bytes {
 inline constexpr Bytes kUnlimitedBytes{std::numeric_limits<std::uint64_t>::max()};
 
 /// Makes an enum an option: declare next to it `constexpr auto enum_names(Level) { return
-/// std::array{EnumName<Level>{..}}; }`. Several names may mean one value; the first is printed.
+/// std::array{EnumName<Level>{..}}; }`. Several names may stand for one value; the first is printed.
 template <class E>
 struct EnumName {
   std::string_view name;
@@ -33,18 +34,20 @@ struct EnumName {
 
 namespace detail {
 
-/// The smallest and largest value an option may have, in its own unit; what is outside is refused by name.
+/// The smallest and largest legal value of an option, in its own unit. Any other value is refused with the option's
+/// name.
 struct Limits {
   std::int64_t low = std::numeric_limits<std::int64_t>::min();
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
-  bool or_zero = false;  ///< 0 is legal as well, though below `low`: many variables read "0 = default".
+  bool or_zero = false;  ///< 0 is legal as well, though it is below `low`: in many variables 0 means the default.
 };
 
 Result<std::uint64_t> parse_unsigned(std::string_view text, std::uint64_t max);
 Result<std::int64_t> parse_signed(std::string_view text, std::int64_t min, std::int64_t max);
 Result<bool> parse_bool(std::string_view text);
 Result<Bytes> parse_bytes(std::string_view text);
-/// In units of `unit_ns` (the member's), which a bare number has too; a value the unit can't hold exactly is refused.
+/// The result counts units of `unit_ns`, the member's unit, which a bare number has too. A value that is no whole
+/// number of units is refused.
 Result<std::int64_t> parse_duration(std::string_view text, std::int64_t unit_ns);
 std::string print_bytes(Bytes value);
 std::string print_duration(std::int64_t count, std::int64_t unit_ns);
@@ -96,7 +99,7 @@ Result<T> parse_value(std::string_view text) {
   }
 }
 
-/// `bare`: print durations as a number in the member's unit, as the variables users know from before do.
+/// `bare` prints durations as a number in the member's unit, the form of variables that users know from earlier stacks.
 template <class T>
 std::string print_value(const T& value, bool bare) {
   if constexpr (IsOptional<T>::value) {
@@ -120,7 +123,7 @@ std::string print_value(const T& value, bool bare) {
   }
 }
 
-/// The value as a plain number for the check of limits; nothing for kinds that have none.
+/// Returns the value as a plain number for the check of limits, or nothing for a kind that has no limits.
 template <class T>
 std::optional<std::int64_t> magnitude(const T& value) {
   if constexpr (IsOptional<T>::value) {
@@ -138,7 +141,7 @@ std::optional<std::int64_t> magnitude(const T& value) {
   }
 }
 
-/// What is legal, in words for the error and for the documentation.
+/// Describes the legal values, for errors and for the documentation.
 template <class T>
 std::string legal_text(const Limits& limits) {
   if constexpr (IsOptional<T>::value) {

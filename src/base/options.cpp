@@ -18,7 +18,7 @@ struct Unit {
   std::string_view name;
   std::uint64_t factor;
 };
-// Powers of two throughout: "64k", "64K", "64KB" and "64KiB" are the same size, as in the variables people know.
+// All units are powers of two: "64k", "64K", "64KB" and "64KiB" are the same size, as in the variables that users know.
 constexpr Unit kByteUnits[] = {{"", 1},
                                {"b", 1},
                                {"k", 1ULL << 10},
@@ -42,7 +42,7 @@ std::string lower(std::string_view text) {
 
 bool is_unlimited(std::string_view text) { return text == "inf" || text == "infinity" || text == "unlimited"; }
 
-/// Splits "200ms" into 200 and "ms". Whole numbers only: "1.5s" is "1500ms", which has one meaning.
+/// Splits "200ms" into 200 and "ms". Only whole numbers are legal: write "1500ms", not "1.5s".
 Result<std::pair<std::uint64_t, std::string>> number_and_unit(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -131,7 +131,8 @@ std::string print_bytes(Bytes value) {
 std::string print_duration(std::int64_t count, std::int64_t unit_ns) {
   for (const auto& unit : {Unit{"s", 1000000000}, Unit{"ms", 1000000}, Unit{"us", 1000}}) {
     const auto factor = static_cast<std::int64_t>(unit.factor);
-    if (unit_ns > factor) continue;  // the member's own unit is coarser: count is a multiple of it already
+    // The member's own unit is coarser than this one, so the count is a multiple of it anyway.
+    if (unit_ns > factor) continue;
     const std::int64_t per_unit = factor / unit_ns;
     if (count % per_unit == 0)
       return count == 0 ? fmt::format("0{}", unit_name(unit_ns)) : fmt::format("{}{}", count / per_unit, unit.name);
@@ -249,7 +250,7 @@ Source KeyValues::source() const {
 
 namespace {
 
-/// Edits (insert, remove, replace) from one word to the other.
+/// Counts the edits (insert, remove, replace) that turn one word into the other.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -271,7 +272,8 @@ std::vector<UnknownName> unknown_names(std::span<const std::string> names, std::
   for (const auto& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     UnknownName unknown{name, {}};
-    std::size_t best = std::max<std::size_t>(2, name.size() / 5) + 1;  // farther than this is not a slip of the finger
+    // A word that is farther away is not a typing error.
+    std::size_t best = std::max<std::size_t>(2, name.size() / 5) + 1;
     for (const auto& candidate : known) {
       if (const std::size_t distance = edit_distance(name, candidate); distance < best) {
         best = distance;

@@ -1,6 +1,6 @@
 #pragma once
-// An option is declared once, in a constexpr table; the table parses it, prints it, documents it, and knows its name
-// when somebody mistypes it:
+// An option is declared once, in a constexpr table. The table parses it, prints it, documents it, and suggests its name
+// for a mistyped one:
 //
 //   inline constexpr Option<NodeConfig> kNodeOptions[] = {
 //       option<&NodeConfig::ost_count>("SUMAC_NODE_OST_COUNT", "512", "OSTs held at once.").between(1, 65535),
@@ -9,8 +9,8 @@
 //   };
 //   Result<NodeConfig> config = load<NodeConfig>(kNodeOptions, arguments, environment(), file.source());
 //
-// The first source that knows the name (or an alias) wins; what none knows gets the default. An empty value counts as
-// unset, as `VARIABLE= program` is how people clear one.
+// The first source that knows the name (or an alias) wins; an option in no source gets its default. An empty value
+// counts as unset, because people write `VARIABLE= program` to clear a variable.
 #include <array>
 #include <cstddef>
 #include <functional>
@@ -35,8 +35,8 @@ struct Option {
   std::string_view default_text;
   std::string_view doc;
   std::array<std::string_view, kAliasesMax> aliases{};
-  bool is_hidden = false;     ///< Accepted and known, but shown only when asked for.
-  bool is_updatable = false;  ///< A running daemon takes a new value over on SIGHUP.
+  bool is_hidden = false;     ///< Accepted and known, but shown only on request.
+  bool is_updatable = false;  ///< A running daemon applies a new value on SIGHUP.
   detail::Limits limits{};
   Result<> (*parse)(Config&, std::string_view text, const detail::Limits&) = nullptr;
   std::string (*print)(const Config&, bool bare) = nullptr;
@@ -49,7 +49,7 @@ struct Option {
       slot = other;
       return copy;
     }
-    throw "more aliases than kAliasesMax";  // tables are constexpr: this stops the compiler
+    throw "more aliases than kAliasesMax";  // Tables are constexpr, so this stops the compilation.
   }
   constexpr Option hidden() const {
     Option copy = *this;
@@ -61,7 +61,7 @@ struct Option {
     copy.is_updatable = true;
     return copy;
   }
-  /// Both ends are legal, in the member's unit: elements, bytes, milliseconds of a Millis.
+  /// Both ends are legal. They count in the member's unit: elements, bytes, milliseconds of a Millis.
   constexpr Option between(std::int64_t low, std::int64_t high) const {
     Option copy = *this;
     copy.limits.low = low;
@@ -73,7 +73,7 @@ struct Option {
     copy.limits.or_zero = true;
     return copy;
   }
-  /// The default is a bare number: print the value as one, whatever its unit ("10000", not "10s").
+  /// True if the default is a bare number: the value is then printed as one, whatever its unit ("10000", not "10s").
   constexpr bool prints_bare() const {
     for (const char c : default_text)
       if (c < '0' || c > '9') return false;
@@ -124,7 +124,7 @@ constexpr auto option(std::string_view name, std::string_view default_text, std:
   return detail::make_option<typename Of::Config, typename Of::Value, detail::Whole<Member>>(name, default_text, doc);
 }
 
-/// The option of one element of a std::array.
+/// Declares an option for one element of a std::array.
 template <auto Member, std::size_t Index>
 constexpr auto option_at(std::string_view name, std::string_view default_text, std::string_view doc) {
   using Of = detail::MemberOf<decltype(Member)>;
@@ -132,17 +132,18 @@ constexpr auto option_at(std::string_view name, std::string_view default_text, s
       name, default_text, doc);
 }
 
-/// Where values come from. `what` is named in errors: "environment", "/etc/sharp/sharp_am.cfg".
+/// A source of values. `what` names it in errors: "environment", "/etc/sharp/sharp_am.cfg".
 struct Source {
   std::string what;
   std::function<std::optional<std::string>(std::string_view name)> lookup;
 };
 
-/// The process's environment, read at each look-up, never kept: clients change it between two sharp_coll_init. It knows
-/// upper-case names only, so that a file's key used as an alias ("log_level") is not found in somebody's shell.
+/// The environment of the process. It is read at each look-up and never kept, because clients change it between two
+/// calls of sharp_coll_init. Only upper-case names are looked up, so that a file's key that is also an alias
+/// ("log_level") is not found in a user's shell.
 Source environment();
 
-/// The words of a `key value` file: one pair a line, the value is the rest of the line, # begins a comment.
+/// The contents of a `key value` file: one pair per line; the value is the rest of the line; # begins a comment.
 class KeyValues {
  public:
   struct Pair {
@@ -154,7 +155,7 @@ class KeyValues {
 
   const std::vector<Pair>& pairs() const noexcept { return pairs_; }
   std::vector<std::string> keys() const;
-  Source source() const;  ///< Holds a copy of the pairs.
+  Source source() const;  ///< The source holds a copy of the pairs.
 
  private:
   std::string what_;
@@ -165,7 +166,8 @@ namespace detail {
 struct Found {
   std::string value, key, what;
 };
-/// `names`: the option's name and its aliases. Outermost loop over sources: a closer source wins whatever name it uses.
+/// `names` holds the option's name and its aliases. The sources are the outer loop, so that an earlier source wins
+/// whatever name it uses.
 std::optional<Found> find(std::span<const std::string_view> names, std::span<const Source> sources);
 std::string bad_value(const Found& found, const Error& why, std::string_view legal);
 
@@ -178,7 +180,7 @@ std::vector<std::string_view> names_of(const Option<Config>& option) {
 }
 }  // namespace detail
 
-/// For a list of sources made at run time.
+/// The same for a list of sources that is made at run time.
 template <class Config>
 Result<Config> load_from(std::type_identity_t<std::span<const Option<Config>>> table, std::span<const Source> sources) {
   Config config{};
@@ -198,13 +200,13 @@ Result<Config> load(std::type_identity_t<std::span<const Option<Config>>> table,
 }
 
 struct DumpStyle {
-  bool doc = false;     ///< A comment with what the option means and what is legal before each.
-  bool hidden = false;  ///< Hidden options too.
+  bool doc = false;     ///< Writes a comment before each option, with its meaning and its legal values.
+  bool hidden = false;  ///< Includes hidden options.
   std::string_view between = "=";
 };
 
-/// "NAME=value" lines, in the order of the table: --show-config, sharp_coll_dump_config. Loading them gives the same
-/// config.
+/// Returns "NAME=value" lines in the order of the table, for --show-config and sharp_coll_dump_config. Loading them
+/// gives the same configuration.
 template <class Config>
 std::string dump(std::type_identity_t<std::span<const Option<Config>>> table, const Config& config,
                  DumpStyle style = {}) {
@@ -223,7 +225,7 @@ std::string dump(std::type_identity_t<std::span<const Option<Config>>> table, co
   return text;
 }
 
-/// Rows of a Markdown table with the head `| name | default | legal | meaning |`, for docs/config.md.
+/// Returns the rows of a Markdown table with the head `| name | default | legal | meaning |`, for docs/config.md.
 template <class Config>
 std::string document(std::type_identity_t<std::span<const Option<Config>>> table, bool hidden = false) {
   std::string text = "| name | default | legal | meaning |\n|---|---|---|---|\n";
@@ -239,7 +241,7 @@ std::string document(std::type_identity_t<std::span<const Option<Config>>> table
   return text;
 }
 
-/// All names of a table, aliases and hidden ones included, appended to `names`.
+/// Appends all names of a table to `names`, aliases and hidden ones included.
 template <class Config>
 void append_names(std::type_identity_t<std::span<const Option<Config>>> table, std::vector<std::string>& names) {
   for (const auto& option : table)
@@ -248,16 +250,16 @@ void append_names(std::type_identity_t<std::span<const Option<Config>>> table, s
 
 struct UnknownName {
   std::string name;
-  std::string nearest;  ///< Empty if nothing known is near.
+  std::string nearest;  ///< Empty if no known name is near.
 };
 
-/// Those of `names` that are not known, each with the known name it was probably meant to be.
+/// Returns those of `names` that are not known, each with the known name that was probably meant.
 std::vector<UnknownName> unknown_names(std::span<const std::string> names, std::span<const std::string> known);
 
-/// The names in the environment that begin with SUMAC_, SHARP_COLL_ or HCOLL_: those that we must know.
+/// Returns the environment's names that begin with SUMAC_, SHARP_COLL_ or HCOLL_: the names that must be known to us.
 std::vector<std::string> our_environment_names();
 
-/// "unknown variable SUMAC_NOD_OST_COUNT: did you mean SUMAC_NODE_OST_COUNT?"
+/// Returns a sentence such as "unknown variable SUMAC_NOD_OST_COUNT: did you mean SUMAC_NODE_OST_COUNT?"
 std::string to_string(const UnknownName& unknown);
 
 }  // namespace sumac

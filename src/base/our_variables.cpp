@@ -28,7 +28,7 @@ constexpr std::string_view kTeam[] = {"SUMAC_EXPLAIN", "SUMAC_TUNING_FILE", "SUM
 constexpr std::string_view kPrograms[] = {"SUMAC_AM_",   "SUMAC_NODE_", "SUMAC_HOSTD_",
                                           "SUMAC_COLL_", "SUMAC_SHM_",  "SUMAC_TEAM_"};
 constexpr std::string_view kAll = "SUMAC_";
-/// UCX's own variables under our prefix (src/net): UCX knows them and says so itself.
+/// UCX's own variables under our prefix (src/net). UCX knows them and reports unknown ones itself.
 constexpr std::string_view kUcx = "SUMAC_UCX_";
 
 bool begins_with_one_of(std::string_view name, std::span<const std::string_view> prefixes) {
@@ -58,14 +58,15 @@ std::vector<UnknownName> unknown_variables(std::span<const std::string> known,
       const bool is_ours = std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) {
         return prefix != kAll && name.starts_with(prefix);
       });
-      if (!is_ours) continue;  // its own program speaks of it
+      if (!is_ours) continue;  // The program that owns the prefix reports it.
     } else if (!name.starts_with(kAll) && !begins_with_one_of(name, prefixes)) {
       continue;
     }
     candidates.push_back(std::move(name));
   }
   auto unknown = unknown_names(candidates, known);
-  // With nobody's prefix and near nothing of this program's: for the one that takes all of SUMAC_ to say.
+  // A name with no program's prefix that is close to none of this program's names is reported by the program that has
+  // the prefix SUMAC_.
   std::erase_if(unknown,
                 [&](const UnknownName& one) { return one.nearest.empty() && !begins_with_one_of(one.name, prefixes); });
   return unknown;

@@ -1,7 +1,7 @@
 #pragma once
-// Whose is a variable of the environment that begins with SUMAC_, SHARP_COLL_ or HCOLL_? Each program has a table of its own
-// options (options.hpp) and sees other programs' variables beside them: here is what belongs to whom, so that a mistyped name
-// is a warning of the program it was meant for, and a right one of another program is none.
+// Assigns each variable of the environment that begins with SUMAC_, SHARP_COLL_ or HCOLL_ to a program. Each program
+// has its own table of options (options.hpp) and also sees the variables of other programs. So the program for which a
+// mistyped variable was meant warns of it, and no program warns of a correct variable of another one.
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,24 +11,27 @@
 
 namespace sumac {
 
-/// A variable that no option table holds: it is read before there is a table, or by a script.
+/// A variable that is in no option table, because it is read before there is a table, or by a script.
 struct LooseVariable {
   std::string_view name;
   std::string_view doc;
 };
 std::span<const LooseVariable> loose_variables();
 
-/// Options of libsharp_coll that do not begin with SHARP_COLL_ or SUMAC_COLL_: daemons see them where `sumac run` starts both.
+/// The options of libsharp_coll that begin with neither SHARP_COLL_ nor SUMAC_COLL_. Daemons see them where `sumac run`
+/// starts both.
 std::span<const std::string_view> client_variables();
 
-/// Options of src/team, and of the MPI component around it, that begin with neither SUMAC_SHM_ nor SUMAC_TEAM_.
+/// The options of src/team, and of the MPI component around it, that begin with neither SUMAC_SHM_ nor SUMAC_TEAM_.
 std::span<const std::string_view> team_variables();
 
-/// "SUMAC_AM_", "SUMAC_NODE_", "SUMAC_HOSTD_", "SUMAC_COLL_", "SUMAC_SHM_", "SUMAC_TEAM_": each belongs to one program, which knows all names with it.
+/// Returns SUMAC_AM_, SUMAC_NODE_, SUMAC_HOSTD_, SUMAC_COLL_, SUMAC_SHM_ and SUMAC_TEAM_: each prefix belongs to one
+/// program, which knows all names that begin with it.
 std::span<const std::string_view> program_prefixes();
 
-/// The variables of the environment that a program should warn of: those with one of its `prefixes` which `known` lacks, and
-/// those with nobody's prefix that are nearly one of `known` (SUMAC_NOD_NAME). "SUMAC_" as a prefix: all that are nobody else's.
+/// Returns the variables of the environment that a program should warn of: those with one of its `prefixes` that
+/// `known` lacks, and those with no program's prefix that nearly equal one of `known` (SUMAC_NOD_NAME). The prefix
+/// "SUMAC_" stands for all names that belong to no other program.
 std::vector<UnknownName> unknown_variables(std::span<const std::string> known,
                                            std::span<const std::string_view> prefixes);
 

@@ -1,5 +1,5 @@
 #pragma once
-// User bytes behind a header on their way out: either kept alive by a reference, or borrowed from whoever sends.
+// The user bytes that are sent behind a header: either kept alive by a reference, or borrowed from the sender.
 #include <cstddef>
 #include <span>
 
@@ -9,7 +9,7 @@ namespace sumac {
 
 struct Payload {
   std::span<const std::byte> bytes{};
-  BufferRef owner{};  ///< Empty: borrowed, see Transport::send().
+  BufferRef owner{};  ///< Empty if the bytes are borrowed, see Transport::send().
 };
 
 }  // namespace sumac

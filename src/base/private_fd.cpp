@@ -7,16 +7,16 @@
 
 namespace sumac {
 
-// Each shared library of ours has a list of its own. The C library forgets the handlers when the library that registered them is
-// unloaded, so dlopen and dlclose may alternate.
+// Each of our shared libraries has a list of its own. The C library forgets the handlers when the library that
+// registered them is unloaded, so dlopen and dlclose may alternate.
 struct PrivateFd::List {
   static inline pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static inline PrivateFd* first = nullptr;
-  static inline bool is_told = false;  ///< fork() runs the handlers.
+  static inline bool is_told = false;  ///< True once fork() runs our handlers.
 
   static void lock() { ::pthread_mutex_lock(&mutex); }
   static void unlock() { ::pthread_mutex_unlock(&mutex); }
-  /// Closes and unlinks only: calls that are safe in the child of a program with threads.
+  /// Only closes and unlinks: these calls are safe in the child of a program with threads.
   static void close_all() {
     while (first != nullptr) {
       PrivateFd* const each = first;
@@ -28,7 +28,7 @@ struct PrivateFd::List {
 
 PrivateFd::Lock::Lock() noexcept {
   List::lock();
-  // Only for want of memory; the descriptors then are inherited, as plain ones are.
+  // This fails only if memory is exhausted; the descriptors are then inherited, as plain ones are.
   if (!List::is_told) List::is_told = ::pthread_atfork(List::lock, List::unlock, List::close_all) == 0;
 }
 
@@ -70,7 +70,7 @@ void PrivateFd::reset() noexcept {
   if (fd_ < 0) return;
   const int saved = errno;
   const Lock lock;
-  if (const int fd = let_go(); fd >= 0) ::close(fd);  // of EINTR: see UniqueFd
+  if (const int fd = let_go(); fd >= 0) ::close(fd);  // EINTR is handled as in UniqueFd.
   errno = saved;
 }
 

@@ -19,7 +19,7 @@ PrivateFd open_null() {
   return PrivateFd::from([] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); });
 }
 
-/// True if `body` says so in a forked child.
+/// Returns the result of `body`, run in a forked child.
 template <class F>
 bool in_child(F&& body) {
   const pid_t child = ::fork();
@@ -54,7 +54,7 @@ TEST(PrivateFd, IsClosedInAChildAndOpenInItsParent) {
   const int numbers[] = {first.get(), moved.get()};
   EXPECT_TRUE(in_child([&] {
     if (first || moved || is_open(numbers[0]) || is_open(numbers[1])) return false;
-    // The child's next descriptor has the same number; the copy in its memory may not close it.
+    // The child's next descriptor gets the same number, and the copied owner in the child's memory must not close it.
     const int raw = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     first.reset();
     return is_open(raw);
@@ -72,13 +72,13 @@ TEST(PrivateFd, APeerSeesTheEndWhileAChildLives) {
   if (child == 0) {
     char end;
     ::close(hold[1]);
-    ::_exit(::read(hold[0], &end, 1) == 0 ? 0 : 1);  // lives until the parent has looked
+    ::_exit(::read(hold[0], &end, 1) == 0 ? 0 : 1);  // The child lives until the parent has finished its checks.
   }
   char byte = 'x';
   ASSERT_EQ(::send(ours.get(), &byte, 1, 0), 1) << "the child's closing took nothing from the parent";
   ASSERT_EQ(::recv(pair[1], &byte, 1, 0), 1);
   ours.reset();
-  pollfd ended{pair[1], POLLIN, 0};  // the child closes as soon as it runs
+  pollfd ended{pair[1], POLLIN, 0};  // The child closes its copy as soon as it runs.
   EXPECT_EQ(::poll(&ended, 1, 20'000), 1);
   EXPECT_EQ(::recv(pair[1], &byte, 1, MSG_DONTWAIT), 0) << "end of stream";
   ::close(pair[1]), ::close(hold[0]), ::close(hold[1]);
@@ -110,7 +110,8 @@ TEST(PrivateFd, ForksWhileThreadsOpenAndCloseLeakNothing) {
       for (int fd = 3; fd < 64; ++fd) {
         int type = 0;
         socklen_t length = sizeof type;
-        if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0) return false;  // no socket was inherited
+        if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0)
+          return false;  // A socket here means that one was inherited.
       }
       return true;
     }));

@@ -1,6 +1,6 @@
 #pragma once
-// Randomness that is the same on every machine for the same seed, which std::uniform_int_distribution does not promise:
-// a failing seed of the simulator must fail again on the reader's machine. Not for secrets.
+// Random numbers that are the same on every machine for the same seed, which std::uniform_int_distribution does not
+// promise: a failing seed of the simulator must fail again on the reader's machine. They are not fit for secrets.
 #include <cassert>
 #include <cstdint>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace sumac {
 
-/// Steele, Lea and Flood's splitmix64: spreads a small seed over 64 bits; every seed, also 0, is a good one.
+/// splitmix64 by Steele, Lea and Flood. It spreads a small seed over 64 bits; every seed is good, 0 included.
 class SplitMix64 {
  public:
   explicit constexpr SplitMix64(std::uint64_t seed) noexcept : state_(seed) {}
@@ -23,7 +23,7 @@ class SplitMix64 {
   std::uint64_t state_;
 };
 
-/// Blackman and Vigna's xoshiro256**, seeded as they advise. Fits std::shuffle and the like, but prefer the members
+/// xoshiro256** by Blackman and Vigna, seeded as they advise. It fits std::shuffle and the like, but prefer the members
 /// below.
 class Random {
  public:
@@ -48,7 +48,7 @@ class Random {
     return result;
   }
 
-  /// Uniform in [0, n); n > 0. Rejects the few values that would favour small results.
+  /// Returns a uniform number in [0, n); n > 0. Rejects the few values that would favour small results.
   constexpr std::uint64_t below(std::uint64_t n) noexcept {
     assert(n > 0);
     const std::uint64_t reject_under = (0 - n) % n;
@@ -57,7 +57,7 @@ class Random {
     }
   }
 
-  /// Uniform in [low, high], both ends included.
+  /// Returns a uniform number in [low, high], both ends included.
   constexpr std::int64_t between(std::int64_t low, std::int64_t high) noexcept {
     assert(low <= high);
     const std::uint64_t span = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;
@@ -65,7 +65,7 @@ class Random {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + step);
   }
 
-  /// Uniform in [0, 1), 53 bits.
+  /// Returns a uniform number in [0, 1) with 53 bits.
   constexpr double unit() noexcept { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
   constexpr bool chance(double probability) noexcept { return unit() < probability; }
@@ -75,7 +75,7 @@ class Random {
     for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i)]);
   }
 
-  /// An independent stream, so that one more draw here does not change what happens there.
+  /// Returns an independent stream, so that one more draw from this one does not change the other.
   constexpr Random fork() noexcept { return Random(next()); }
 
  private:

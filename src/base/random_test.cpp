@@ -10,7 +10,7 @@ namespace sumac {
 namespace {
 
 TEST(Random, SplitMixGivesThePublishedValues) {
-  SplitMix64 mix(1234567);  // the test vector of the public-domain reference code
+  SplitMix64 mix(1234567);  // The seed of the test vector in the public-domain reference code
   EXPECT_EQ(mix.next(), 6457827717110365317U);
   EXPECT_EQ(mix.next(), 3203168211198807973U);
   EXPECT_EQ(mix.next(), 9817491932198370423U);
@@ -21,7 +21,7 @@ TEST(Random, SameSeedSameStreamOnEveryMachine) {
   const std::uint64_t first = a.next();
   EXPECT_EQ(first, b.next());
   EXPECT_NE(first, c.next());
-  // Frozen values: a change here would make every recorded seed of the simulator mean something else.
+  // These values are frozen: a change here would change the meaning of every recorded seed of the simulator.
   Random frozen(1);
   EXPECT_EQ(frozen.next(), 12966619160104079557U);
   EXPECT_EQ(frozen.next(), 9600361134598540522U);

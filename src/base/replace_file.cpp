@@ -22,11 +22,11 @@ Result<> replace_file(const std::string& path, std::string_view text, unsigned m
     return fail_errno(path);
   }
   const auto fresh = path + ".new";
-  ::unlink(fresh.c_str());  // of a writer that was killed
+  ::unlink(fresh.c_str());  // Removes the file of a writer that was killed.
   const UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd) return fail_errno(fresh);
   auto done = write_all(fd.get(), text);
-  // Not forced to the disk: after a power cut the file may be empty.
+  // The data is not forced to the disk, so after a power cut the file may be empty.
   if (done && ::rename(fresh.c_str(), path.c_str()) != 0) done = fail_errno("rename");
   if (done) return {};
   ::unlink(fresh.c_str());

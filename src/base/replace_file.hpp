@@ -1,6 +1,6 @@
 #pragma once
-// A file that is written anew as a whole: its reader finds the former text or the new one. Root may do so in a directory where others write:
-// nothing is written through a link, and what is not ours stays as it is.
+// Replaces a file as a whole: its reader finds the former text or the new one. Root may do so in a directory that other
+// users can write: nothing is written through a link, and a file of another user stays untouched.
 #include <string>
 #include <string_view>
 
@@ -8,7 +8,7 @@
 
 namespace sumac {
 
-/// Errc::denied: something else than a plain file of our user has that name. `path`.new is used meanwhile.
+/// Returns Errc::denied if `path` names anything but a plain file of our user. Meanwhile `path`.new exists.
 [[nodiscard]] Result<> replace_file(const std::string& path, std::string_view text, unsigned mode);
 
 }  // namespace sumac

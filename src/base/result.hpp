@@ -1,6 +1,6 @@
 #pragma once
 // Errors are values with a trail: `Result<T>` is T or an Error whose context reads from the outermost layer inwards,
-// "join tree 7: connect an-3: no answer in 2000 ms". Hot paths return a bare Errc and never build text.
+// "join tree 7: connect an-3: no answer in 2000 ms". Hot paths return a bare Errc and build no text.
 #include <fmt/core.h>
 
 #include <string>
@@ -10,27 +10,27 @@
 
 namespace sumac {
 
-/// What went wrong, grouped by what the caller does about it.
+/// The kinds of errors, grouped by the caller's reaction.
 enum class Errc : int {
   ok = 0,
   // Try again: nothing is broken.
   again = 1,        ///< A window, queue or credit is full: progress, then repeat the call.
   interrupted = 2,  ///< A signal asked us to stop.
-  // Mend the call: repeating it as it is can't help.
+  // Correct the call: repeating it unchanged cannot help.
   invalid = 10,      ///< An argument, option, file or message is malformed.
-  unsupported = 11,  ///< Legal, but this tree, type or machine cannot do it: use another way.
+  unsupported = 11,  ///< Legal, but this tree, type or machine cannot do it: choose another method.
   not_found = 12,
   denied = 13,
   exists = 14,
-  // Rebuild the group or the job: the operation failed for everybody, or the peer is gone.
+  // Rebuild the group or the job: the operation failed for every member, or the peer is gone.
   lost = 20,       ///< A peer or connection is gone.
-  timeout = 21,    ///< No answer in the time the caller gave.
+  timeout = 21,    ///< No answer within the time limit of the caller.
   verdict = 22,    ///< The group's root ended the group; the text names the culprit.
   exhausted = 23,  ///< A quota or pool (OSTs, groups, connections) has nothing left.
-  refused = 24,    ///< The other side said no and why.
+  refused = 24,    ///< The other side refused and gave a reason.
   // Give up.
   no_memory = 30,
-  io = 31,  ///< The operating system refused; the text holds errno's words.
+  io = 31,  ///< The operating system refused; the text contains the words for errno.
   internal = 32,
 };
 
@@ -50,12 +50,12 @@ template <class... Args>
   return tl::unexpected<Error>(Error{code, fmt::format(format, std::forward<Args>(args)...)});
 }
 
-/// Same code, one more layer of words in front.
+/// Keeps the code and puts one more layer of words in front.
 [[nodiscard]] inline tl::unexpected<Error> within(std::string_view layer, Error error) {
   return tl::unexpected<Error>(Error{error.code, fmt::format("{}: {}", layer, error.context)});
 }
 
-/// Errc::io with errno's words; call it before anything else can change errno.
+/// Returns Errc::io with the words for errno; call it before errno can change.
 [[nodiscard]] tl::unexpected<Error> fail_errno(std::string_view what);
 
 template <class... Lambdas>

@@ -1,6 +1,6 @@
 #pragma once
-// What only those know who may: the keys by which nodes tell a job's members from everybody else. Never in a log, a status or a
-// dump; compared without telling by the time it takes how much of it was right.
+// Keys by which nodes distinguish a job's members from all other peers. A key never appears in a log, a status or a
+// dump, and the time of a comparison does not reveal how many bytes were right.
 #include <string.h>
 
 #include <array>
@@ -13,22 +13,22 @@ namespace sumac {
 
 using Secret = std::array<std::uint8_t, 16>;
 
-/// From the kernel's generator. Errc::io: it has none.
+/// Draws a key from the kernel's generator. Returns Errc::io if there is none.
 Result<Secret> draw_secret();
 
-/// Zeros that the compiler may not leave out: for copies of a key that nobody needs any more.
+/// Writes zeros that the compiler may not omit, into a copy of a key that is no longer needed.
 template <std::size_t n>
 void wipe(std::array<std::uint8_t, n>& secret) noexcept {
   ::explicit_bzero(secret.data(), n);
 }
 
-/// Takes the same time whatever differs.
+/// Takes the same time wherever the two differ.
 template <std::size_t n>
 [[nodiscard]] bool same_secret(const std::array<std::uint8_t, n>& a, const std::array<std::uint8_t, n>& b) noexcept {
   unsigned differ = 0;
   for (std::size_t i = 0; i < n; ++i) {
     differ |= static_cast<unsigned>(a[i] ^ b[i]);
-    // Opaque to the compiler: it can't know that the rest no longer matters once something differs.
+    // Hides the value from the compiler, which could otherwise skip the rest once a byte differs.
     asm volatile("" : "+r"(differ));
   }
   return differ == 0;

@@ -1,6 +1,6 @@
 #pragma once
-// SipHash-2-4: a keyed checksum of 64 bits for short messages (J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF",
-// 2012). Who does not know the key finds no message that has the right one.
+// SipHash-2-4: a keyed checksum of 64 bits for short messages (J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast
+// short-input PRF", 2012). Without the key it is infeasible to find a message with the right checksum.
 #include <bit>
 #include <cstddef>
 #include <cstdint>

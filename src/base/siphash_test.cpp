@@ -1,4 +1,4 @@
-// The vectors of the paper's reference: key 00 01 ... 0f, message 00 01 ... of each length.
+// The vectors of the paper's reference code: key 00 01 ... 0f, message 00 01 ... of each length.
 #include "base/siphash.hpp"
 
 #include <gtest/gtest.h>

@@ -26,14 +26,14 @@ Result<Place> place_of(const fs::path& path) {
   return Place{path, info.st_uid, info.st_mode};
 }
 
-/// Whoever has "/" is root here: in a user namespace without a root of its own the machine's root has another number.
+/// The owner of "/" counts as root: in a user namespace without its own root, the machine's root has another number.
 Result<uid_t> root_here() {
   auto top = place_of("/");
   if (!top) return tl::unexpected(top.error());
   return top->owner;
 }
 
-/// The socket's directory without symbolic links, and its name in it.
+/// Returns the socket's directory without symbolic links, and the socket's name in it.
 Result<std::pair<fs::path, fs::path>> resolve(const std::string& path) {
   std::error_code error;
   const auto absolute = fs::absolute(path, error);
@@ -69,7 +69,7 @@ Result<std::string> own_socket_path(const std::string& path) {
     auto place = place_of(above);
     if (!place) return tl::unexpected(place.error());
     const bool trusted = place->owner == me || place->owner == 0 || place->owner == *root;
-    // In a sticky directory only its owner and ours can rename what is ours.
+    // In a sticky directory only the directory's owner and we can rename our files.
     const bool closed = (place->mode & kOthersWrite) == 0 || (place->mode & S_ISVTX) != 0;
     if (!trusted || !closed)
       return fail(Errc::denied,

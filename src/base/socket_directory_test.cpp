@@ -23,7 +23,7 @@ struct Ground {
   std::string path = "/tmp/sumac-socket-directory-XXXXXX";
   Ground() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
   ~Ground() { fs::remove_all(path); }
-  /// "a/b": makes the last of them.
+  /// Given "a/b", makes the last of these directories.
   void make(const std::string& name, mode_t mode, uid_t owner = ::geteuid()) const {
     const auto full = path + "/" + name;
     EXPECT_TRUE(::mkdir(full.c_str(), 0700) == 0 || errno == EEXIST);
@@ -44,7 +44,7 @@ TEST(SocketDirectory, is_its_daemons_alone) {
   const struct {
     const char* name;
     std::vector<Step> made;
-    const char* says;  ///< Null: it is good.
+    const char* says;  ///< Null if the path is good.
   } rows[] = {
       {"a directory of its own", {{"d", 0700}}, nullptr},
       {"others may read it", {{"d", 0755}}, nullptr},
@@ -99,7 +99,7 @@ TEST(SocketDirectory, a_client_believes_root_itself_and_who_has_the_directory_fr
   ground.make("d", 0755, kOther);
   EXPECT_THAT(check_listener(path, kOther).error().context, HasSubstr("/tmp, above it, is not root's alone"));
 
-  // /run is root's alone; /run/NAME given to a daemon's user is how services have their directories.
+  // /run belongs to root alone; a service usually has its directory /run/NAME, which belongs to the daemon's user.
   std::string run = "/run/sumac-socket-directory-XXXXXX";
   if (::mkdtemp(run.data()) == nullptr) GTEST_SKIP() << "no /run to write";
   EXPECT_EQ(::chmod(run.c_str(), 0755), 0);

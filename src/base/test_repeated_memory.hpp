@@ -1,6 +1,7 @@
 #pragma once
-// For tests: a range of addresses that is one piece of memory over and over, so that a call of a TiB needs 64 MiB. Written at one place it
-// changes at all of them. A period that divides no power of two shows an offset that lost its upper bits: it lies in another phase.
+// For tests: a range of addresses that maps one block of memory again and again, so that a call of 1 TiB needs 64 MiB.
+// A write at one address changes every repetition. A period that is no divisor of a power of two exposes an offset that
+// lost its upper bits, because it falls at another position in the block.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,9 +16,11 @@ class RepeatedMemory {
  public:
   enum class Pages {
     when_touched,
-    at_once,  ///< For all of the range, if all of it is touched: a fault for each page takes longer than what is done with it.
+    /// Maps all pages in advance: if a test touches all of the range, a page fault for each page takes longer than the
+    /// test's own work.
+    at_once,
   };
-  /// `period`: whole pages; the kernel allows some 65,000 mappings of a process, and each repetition is one.
+  /// `period` counts whole pages. The kernel allows some 65,000 mappings per process, and each repetition is one.
   RepeatedMemory(std::size_t period, std::size_t bytes, Pages pages = Pages::when_touched)
       : bytes_(bytes), period_(period) {
     const int fd = ::memfd_create("sumac-repeated", MFD_CLOEXEC);
@@ -37,7 +40,7 @@ class RepeatedMemory {
 
   std::byte* data() const { return begin_; }
   std::span<std::byte> all() const { return {begin_, bytes_}; }
-  /// What there really is.
+  /// Returns the memory that really exists.
   std::span<std::byte> once() const { return {begin_, std::min(period_, bytes_)}; }
 
  private:

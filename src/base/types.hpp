@@ -1,6 +1,6 @@
 #pragma once
-// The twelve datatypes and twelve operations of the SHARP interface, with its numbers (they travel on the wire and
-// through the C ABI), and which go together. docs/types.md shows the table; a test compares it with legal().
+// The twelve datatypes and twelve operations of the SHARP interface, with its numbers (which travel on the wire and
+// through the C ABI), and their legal combinations. docs/types.md shows the table; a test compares it with legal().
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,7 +21,7 @@ enum class Dtype : std::uint8_t {
   bfloat16 = 9,  ///< The upper half of a float32.
   uint8 = 10,
   int8 = 11,
-  null = 12,  ///< No type: terminator, barrier, "no tag type".
+  null = 12,  ///< No type: a terminator, a barrier, or "no tag type".
 };
 inline constexpr std::uint8_t kDtypeCount = 12;
 
@@ -38,18 +38,18 @@ enum class Op : std::uint8_t {
   bxor = 9,
   maxloc = 10,
   minloc = 11,
-  null = 12,  ///< No operation: barrier, broadcast.
+  null = 12,  ///< No operation: a barrier or a broadcast.
 };
 inline constexpr std::uint8_t kOpCount = 12;
 
-/// Lower-case names, "float32", "minloc"; "null" for null and "?" for what is none of them.
+/// Returns lower-case names such as "float32" and "minloc", "null" for null, and "?" for any other number.
 std::string_view to_string(Dtype dtype) noexcept;
 std::string_view to_string(Op op) noexcept;
 
 constexpr bool is_dtype(unsigned value) noexcept { return value < kDtypeCount; }
 constexpr bool is_op(unsigned value) noexcept { return value < kOpCount; }
 
-/// Bytes of one value; 0 for null and for what is no type.
+/// Returns the bytes of one value, or 0 for null and for an unknown number.
 constexpr std::size_t width(Dtype dtype) noexcept {
   switch (dtype) {
     case Dtype::uint8:
@@ -80,31 +80,31 @@ constexpr bool is_signed_integer(Dtype dtype) noexcept {
 /// MINLOC and MAXLOC work on pairs (value, tag).
 constexpr bool is_pair(Op op) noexcept { return op == Op::minloc || op == Op::maxloc; }
 
-/// May this operation be done on this type? Integers take all; floats MIN, MAX, SUM, PROD, MINLOC and MAXLOC.
+/// True if the operation is legal for the type. Integers take all; floats take MIN, MAX, SUM, PROD, MINLOC and MAXLOC.
 constexpr bool legal(Dtype dtype, Op op) noexcept {
   if (width(dtype) == 0 || !is_op(static_cast<unsigned>(op))) return false;
   if (is_integer(dtype)) return true;
   return op == Op::min || op == Op::max || op == Op::sum || op == Op::prod || is_pair(op);
 }
 
-/// As above with the tag's type, which only pairs look at. A pair lies in one of two layouts:
-///   tag type given: value, then directly a tag of that integer type; no padding;
-///   Dtype::null (packet version 0): the tag's slot is as wide as the value and begins with a 32-bit signed tag, so the
-///   value has 32 or 64 bits. MPI_FLOAT_INT, MPI_2INT, MPI_DOUBLE_INT and MPI_LONG_INT lie in memory like this.
+/// The same with the tag's type, which matters for pairs only. A pair has one of two layouts:
+///   - with a tag type: the value, then directly a tag of that integer type, without padding;
+///   - with Dtype::null (packet version 0): the tag's slot is as wide as the value and begins with a 32-bit signed tag, so
+///     the value has 32 or 64 bits. MPI_FLOAT_INT, MPI_2INT, MPI_DOUBLE_INT and MPI_LONG_INT have this layout in memory.
 constexpr bool legal(Dtype dtype, Op op, Dtype tag) noexcept {
   if (!legal(dtype, op)) return false;
   if (!is_pair(op)) return true;
   return tag == Dtype::null ? width(dtype) >= 4 : is_integer(tag);
 }
 
-/// Bytes of one element of an operation's vector; 0 if the combination is not legal.
+/// Returns the bytes of one element of an operation's vector, or 0 if the combination is not legal.
 constexpr std::size_t element_bytes(Dtype dtype, Op op, Dtype tag = Dtype::null) noexcept {
   if (!legal(dtype, op, tag)) return 0;
   if (!is_pair(op)) return width(dtype);
   return width(dtype) + (tag == Dtype::null ? width(dtype) : width(tag));
 }
 
-/// The table of legal combinations as Markdown: the generated part of docs/types.md.
+/// Returns the table of legal combinations as Markdown, the generated part of docs/types.md.
 std::string legal_table_markdown();
 
 }  // namespace sumac

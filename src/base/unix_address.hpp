@@ -1,5 +1,5 @@
 #pragma once
-// Addresses of unix sockets at a path.
+// Makes the address of a unix socket at a path.
 #include <sys/un.h>
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace sumac {
 
-/// Errc::invalid: the path does not fit (107 bytes).
+/// Returns Errc::invalid if the path does not fit (107 bytes).
 Result<sockaddr_un> unix_address(const std::string& path);
 
 }  // namespace sumac

@@ -1,5 +1,5 @@
 #pragma once
-// A file, a pipe or a terminal takes what is written in pieces as it likes; here it gets all of it.
+// write(2) on a file, a pipe or a terminal may take only a part of the bytes; this function writes all of them.
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,7 +9,7 @@
 
 namespace sumac {
 
-/// Blocks as long as the descriptor does. Errc::io: what came before has been written.
+/// Blocks as long as the descriptor does. Errc::io may come after a part has been written.
 [[nodiscard]] inline Result<> write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(fd, text.data(), text.size());

@@ -1,9 +1,10 @@
 #pragma once
-// The interface behind which a team's leaders find the way between hosts: the aggregation tree (src/client) or the MPI's own collectives.
-// A team asks once for each operation, and starts it with the one that takes it.
+// The interface by which a team's leaders run collectives between hosts: over the aggregation tree (src/client) or with
+// the MPI's own collectives. The team asks the implementations once for each operation, and starts it with the one that
+// takes it.
 //
-// Ranks and roots are indices of leaders; in start_direct() they are ranks of the team. All leaders start the same operations in the same
-// order, and several may be in flight. One thread at a time.
+// Ranks and roots are indices of leaders; in start_direct() they are ranks of the team. All leaders start the same
+// operations in the same order, and several may be in flight. Only one thread at a time may call.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,32 +19,34 @@ class Across {
   enum class Progress : std::uint8_t { pending, done, failed };
   enum class Sleep : std::uint8_t {
     impossible,  ///< There is nothing to sleep on.
-    in_vain,     ///< The time is over, and nothing has come.
-    test,        ///< Something may have come.
+    in_vain,     ///< The time is over, and nothing has arrived.
+    test,        ///< Something may have arrived: call test().
   };
 
   virtual ~Across() = default;
 
-  /// True where it does such operations. Every rank is asked, also one that leads nothing, and the answer is the same at all of them: it
-  /// depends on the arguments and on what was agreed, and does not change while the team lives. `bytes` is Operation::bytes; of an
-  /// allgatherv all blocks together, of a reduce_scatter_block the whole vector. `fold` is null for what does not reduce.
+  /// True if the implementation does such operations. Every rank asks, even one that leads no one, and all get the same
+  /// answer: it depends on the arguments and on the agreed settings, and does not change while the team lives. `bytes`
+  /// is Operation::bytes; for an allgatherv it is the sum of all blocks, for a reduce_scatter_block the whole vector.
+  /// `fold` is null for collectives that do not reduce.
   virtual bool takes(Kind kind, std::size_t bytes, const Fold* fold) const noexcept = 0;
-  /// Why takes() says no, as a clause for people: "of this it carries up to 4096 bytes". Empty where it says yes.
+  /// The reason why takes() is false, as a clause for people: "of this it carries up to 4096 bytes". Empty if takes()
+  /// is true.
   virtual std::string why_not(Kind kind, std::size_t bytes, const Fold* fold) const = 0;
 
-  /// Leaders only. `operation`, its buffers and its fold stay valid until test() says that it is over. `request` is set where the answer
-  /// is `pending`. After `failed` the team is broken at every rank.
+  /// Called by leaders only. `operation`, its buffers and its fold must stay valid until test() reports the end.
+  /// `request` is set if the result is `pending`. After `failed` the team is broken at every rank.
   virtual Progress start(const Operation& operation, void*& request) = 0;
-  /// Moves the request on. It is gone when the answer is not `pending`.
+  /// Moves the request on. The request no longer exists if the result is not `pending`.
   virtual Progress test(void* request) = 0;
 
-  /// True where start_direct() may be called.
+  /// True if start_direct() may be called.
   virtual bool has_direct() const noexcept { return false; }
-  /// Every rank: an alltoallv over the whole team in which a block without bytes is not sent. Two ranks that exchange something both know
-  /// it, and a rank that has no block at all does not call it.
+  /// Called by every rank: an alltoallv over the whole team that sends no empty blocks. Two ranks that exchange data
+  /// both know it, and a rank that has no block at all does not call it.
   virtual Progress start_direct(const Operation&, void*&) { return Progress::failed; }
 
-  /// Sleeps until something may have come for what was started, at most `us` microseconds.
+  /// Sleeps at most `us` microseconds, until something may have arrived for a started operation.
   virtual Sleep sleep(int) { return Sleep::impossible; }
 
   /// One line about the last failure; may be empty.

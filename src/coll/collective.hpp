@@ -1,7 +1,8 @@
 #pragma once
-// The table of collectives: what each one is called, what its ranks give and keep, and which ways can do it. Options, explain, the last
-// line, statistics, tests and docs read this table; adding a collective begins with a row here. The numbers of the wire and of the two C
-// headers are held against it by static_asserts (numbers.cpp, and team/c_types.hpp for team.h).
+// The table of collectives: their names, the data that each rank contributes and receives, and the means to run them.
+// Options, explain, the last line, statistics, tests and docs read this table; a new collective begins with a row here.
+// static_asserts compare it with the numbers of the wire and of the two C headers (numbers.cpp, and team/c_types.hpp
+// for team.h).
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace sumac::coll {
 
-/// Index of the table.
+/// An index into the table.
 enum class Kind : std::uint8_t {
   barrier,
   allreduce,
@@ -27,28 +28,29 @@ enum class Kind : std::uint8_t {
 };
 inline constexpr int kKinds = 13;
 
-/// The data that one rank gives to a collective, or keeps of it.
+/// The data that one rank contributes to a collective, or receives from it.
 enum class Share : std::uint8_t {
   nothing,
   vector,        ///< Operation::bytes of data.
   block,         ///< One block of Operation::bytes.
-  blocks,        ///< A block of Operation::bytes for each rank, or from each rank.
+  blocks,        ///< One block of Operation::bytes for each rank, or from each rank.
   sized_blocks,  ///< The same with counts and displacements (Blocks).
-  own_of_sized,  ///< The rank's own one of the sized blocks.
+  own_of_sized,  ///< The rank's own block of the sized blocks.
 };
 
 struct Collective {
   Kind kind;
-  std::string_view name;      ///< As MPI spells it in lower case: "allreduce".
-  std::string_view variable;  ///< The end of its options' names: "ALLREDUCE" of HCOLL_ML_DISABLE_ALLREDUCE.
+  std::string_view name;      ///< MPI's name in lower case: "allreduce".
+  std::string_view variable;  ///< The end of its options' names: "ALLREDUCE" in HCOLL_ML_DISABLE_ALLREDUCE.
   Share gives, keeps;
-  bool reduces = false;       ///< It needs a Fold.
-  bool has_root = false;      ///< A rank that alone gives, or alone keeps.
-  bool waits_for_all = true;  ///< No rank comes out before every rank has come in.
-  bool has_levels = false;    ///< Shared memory can do it socket by socket.
-  bool is_pairwise =
-      false;  ///< Two ranks may have a block for each other that no third one sees: across hosts an alltoallv.
-  std::uint8_t wire = 0;  ///< The number of wire::Coll that the tree does it by; 0: the tree has no such collective.
+  bool reduces = false;       ///< True if it needs a Fold.
+  bool has_root = false;      ///< True if one rank alone contributes, or one rank alone receives.
+  bool waits_for_all = true;  ///< True if no rank returns before every rank has entered.
+  bool has_levels = false;    ///< True if shared memory can do it socket by socket.
+  /// True if two ranks may have a block for each other that no third rank sees: across hosts it is an alltoallv.
+  bool is_pairwise = false;
+  /// The number of the wire::Coll by which the tree does it; 0 if the tree has no such collective.
+  std::uint8_t wire = 0;
 };
 
 // clang-format off
@@ -73,19 +75,20 @@ constexpr std::size_t index_of(Kind kind) noexcept { return static_cast<std::siz
 
 constexpr const Collective& collective(Kind kind) noexcept { return kCollectives[index_of(kind)]; }
 
-/// "barrier", "allgatherv"; "?" for a number that is no row.
+/// Returns "barrier", "allgatherv" and so on; "?" for a number that is no row.
 constexpr std::string_view to_string(Kind kind) noexcept {
   return index_of(kind) < kCollectives.size() ? collective(kind).name : "?";
 }
 
-/// True where `from` has a block for `to` in a pairwise collective: without a root every rank for every rank, itself included.
+/// True if `from` has a block for `to` in a pairwise collective. Without a root every rank has one for every rank, itself
+/// included.
 constexpr bool has_block(Kind kind, int root, int from, int to) noexcept {
   const Collective& row = collective(kind);
   const bool root_keeps = row.keeps == Share::blocks || row.keeps == Share::sized_blocks;
   return !row.has_root || (root_keeps ? to : from) == root;
 }
 
-/// True where Operation::bytes says how much data there is, the same at every member. The v-forms say it in their blocks.
+/// True if Operation::bytes gives the amount of data, the same at every member. The v-forms have it in their blocks.
 constexpr bool has_size(Kind kind) noexcept {
   const auto& row = collective(kind);
   return row.keeps != Share::nothing && row.gives != Share::sized_blocks && row.keeps != Share::sized_blocks;

@@ -1,4 +1,4 @@
-// The table against the numbers that others know its rows by.
+// Compares the table with the numbers that other interfaces use for its rows.
 #include "coll/collective.hpp"
 #include "wire/agg.hpp"
 

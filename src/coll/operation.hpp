@@ -1,7 +1,8 @@
 #pragma once
-// The one record of a collective: its kind and its buffers, in bytes. The team, shared memory and what goes between hosts pass it by
-// reference and keep what they know besides in records of their own. Every member of a group posts operations of the same kind, size, fold
-// and root in the same order; only the buffers, and the counts of an alltoallv, are a member's own.
+// The one record of a collective: its kind and its buffers, in bytes. The team, shared memory and the code between
+// hosts pass it by reference and keep further data in records of their own. Every member of a group posts operations of
+// the same kind, size, fold and root in the same order; only the buffers, and the counts of an alltoallv, differ
+// between members.
 #include <cstddef>
 #include <cstdint>
 
@@ -11,17 +12,18 @@
 
 namespace sumac::coll {
 
-/// How two vectors become one: out[i] = a[i] op b[i]. `out` may be `a` or `b`, but must not overlap them otherwise.
-/// The lower rank's values are always `a`.
+/// Combines two vectors into one: out[i] = a[i] op b[i]. `out` may equal `a` or `b`, but must not overlap them
+/// otherwise. The lower rank's values are always `a`.
 struct Fold {
   std::size_t element_bytes = 1;
-  reduce::Kernel kernel{};  ///< If it is set it is used; otherwise:
+  reduce::Kernel kernel{};  ///< Used if it is set; otherwise `function` is used.
   void (*function)(const Fold&, void* out, const void* a, const void* b, std::size_t count) = nullptr;
-  const void* context = nullptr;  ///< For `function`.
-  Dtype dtype =
-      Dtype::null;          ///< What the tree knows the fold by; null where it is `function`, which stays inside hosts
-  Op op = Op::null;         ///< and among their leaders.
-  Dtype tag = Dtype::null;  ///< MINLOC and MAXLOC only.
+  const void* context = nullptr;  ///< An argument for `function`.
+  /// The tree identifies the fold by dtype, op and tag. They are null for a `function`, which is used only inside hosts
+  /// and among their leaders.
+  Dtype dtype = Dtype::null;
+  Op op = Op::null;
+  Dtype tag = Dtype::null;  ///< Set for MINLOC and MAXLOC only.
 
   void combine(void* out, const void* a, const void* b, std::size_t count) const {
     if (kernel) [[likely]]
@@ -42,23 +44,25 @@ struct Blocks {
   }
 };
 
-/// `in` of a member whose contribution lies where its result goes, in MPI's sense. allgather: in its block of `out`; alltoall(v): the
-/// blocks of `out` are replaced; reduce, gather(v) and scatter(v): at the root only. in == out means the same, and is how a scatter's
-/// root says that its own block stays in `in`. A member that gives nothing and is not in place passes any other address.
+/// The value of `in` at a member whose contribution lies where its result goes, as MPI_IN_PLACE means it (allgather: in
+/// its block of `out`; alltoall(v): the blocks of `out` are replaced; reduce, gather(v) and scatter(v): at the root
+/// only). in == out means the same, and is how a scatter's root says that its own block stays in `in`. A member that
+/// contributes nothing and is not in place passes any other address.
 inline constexpr const void* kInPlace = nullptr;
 
 struct Operation {
   Kind kind = Kind::barrier;
-  int root = 0;  ///< Index in the group, of the kinds that have a root.
-  const void* in =
-      kInPlace;         ///< scatter(v): ignored but at the root. bcast: ignored; `out` is the buffer at every member.
-  void* out = nullptr;  ///< reduce and gather(v): ignored but at the root.
-  std::size_t bytes =
-      0;  ///< Of the vector, or of one block (Collective::gives and keeps). gatherv and scatterv: of the
-          ///< member's own block; the other v-forms: 0.
-  const Fold* fold = nullptr;  ///< Reductions. `bytes` is a multiple of fold->element_bytes.
-  Blocks in_blocks{};          ///< alltoallv and, at the root, scatterv.
-  Blocks out_blocks{};  ///< allgatherv (the counts are the same at every member), alltoallv and, at the root, gatherv.
+  int root = 0;  ///< Index in the group, for the kinds that have a root.
+  /// Ignored for a bcast, where `out` is the buffer at every member, and for a scatter(v), except at the root.
+  const void* in = kInPlace;
+  void* out = nullptr;  ///< Ignored for a reduce and a gather(v), except at the root.
+  /// The size of the vector or of one block (see Collective::gives and keeps). For gatherv and scatterv it is the size
+  /// of the member's own block; for the other v-forms it is 0.
+  std::size_t bytes = 0;
+  const Fold* fold = nullptr;  ///< Set for reductions. `bytes` is a multiple of fold->element_bytes.
+  Blocks in_blocks{};          ///< Set for alltoallv and, at the root, for scatterv.
+  /// Set for allgatherv (with the same counts at every member), alltoallv and, at the root, for gatherv.
+  Blocks out_blocks{};
 
   bool in_place() const { return in == kInPlace || in == out; }
 };

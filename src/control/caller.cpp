@@ -22,7 +22,7 @@
 namespace sumac::control {
 namespace {
 
-/// The users that sharp_daemons_setup.sh makes, each for one daemon.
+/// sharp_daemons_setup.sh creates these users, one for each daemon.
 constexpr std::string_view kUnitUsers[] = {"sumac-am", "sumac-an", "sumac-sharpd"};
 
 struct Place {
@@ -31,7 +31,7 @@ struct Place {
   std::uint16_t port = 0;
 };
 
-/// "ADDR:PORT" or "[ADDR]:PORT", numbers only.
+/// Accepts "ADDR:PORT" or "[ADDR]:PORT" with a numeric address and port.
 std::optional<Place> parse_place(std::string_view text) {
   const auto colon = text.rfind(':');
   if (colon == text.npos) return std::nullopt;
@@ -50,7 +50,7 @@ std::optional<Place> parse_place(std::string_view text) {
   return std::nullopt;
 }
 
-/// gRPC writes "ipv6:%5B::1%5D:40000".
+/// gRPC escapes the brackets of an IPv6 address: "ipv6:%5B::1%5D:40000".
 std::string plain(std::string_view peer) {
   std::string text(peer);
   for (const auto& [coded, letter] : {std::pair{"%5B", "["}, {"%5D", "]"}})
@@ -64,8 +64,9 @@ Place place_of_peer(std::string_view peer) {
   return parse_place(std::string_view(text).substr(5)).value_or(Place{});
 }
 
-/// Asks the kernel for one connection, seen from `from`'s side. Of a socket whose process has closed it the kernel says user 0, and so it may of
-/// one that no process has open any more: only a standing connection with an inode has an owner.
+/// Asks the kernel for one connection, seen from the side of `from`. The kernel reports user 0 for a socket whose
+/// process has closed it, and may do so for one that no process has open any more. So only an established connection
+/// with an inode counts as having an owner.
 std::optional<std::uint32_t> uid_of_socket(const Place& from, const Place& to) {
   const UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   if (!fd) return std::nullopt;
@@ -87,11 +88,12 @@ std::optional<std::uint32_t> uid_of_socket(const Place& from, const Place& to) {
   id.idiag_cookie[0] = id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
   if (::send(fd.get(), &request, sizeof request, 0) != static_cast<ssize_t>(sizeof request)) return std::nullopt;
   alignas(nlmsghdr) char answer[4096];
-  const auto got = ::recv(fd.get(), answer, sizeof answer, 0);  // the kernel answers within send()
+  const auto got = ::recv(fd.get(), answer, sizeof answer, 0);  // The kernel answers within send().
   nlmsghdr header{};
   if (got < static_cast<ssize_t>(NLMSG_HDRLEN + sizeof(inet_diag_msg))) return std::nullopt;
   std::memcpy(&header, answer, sizeof header);
-  if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;  // NLMSG_ERROR: there is none
+  // NLMSG_ERROR means that there is no such connection.
+  if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;
   inet_diag_msg found{};
   std::memcpy(&found, answer + NLMSG_HDRLEN, sizeof found);
   if (found.idiag_state != TCP_ESTABLISHED || found.idiag_inode == 0) return std::nullopt;
@@ -132,7 +134,8 @@ std::optional<std::uint32_t> uid_of_peer(std::string_view peer, std::string_view
   if (from.family == AF_UNSPEC || !to) return std::nullopt;
   if (from.family == to->family)
     if (auto uid = uid_of_socket(from, *to)) return uid;
-  // A server on all addresses: a process of this machine most likely has one address for both ends, or loopback's.
+  // If the server listens on all addresses, a local process most likely connected with one address for both ends, or
+  // over loopback.
   Place same = from;
   same.port = to->port;
   if (auto uid = uid_of_socket(from, same)) return uid;
@@ -144,7 +147,7 @@ std::optional<std::uint32_t> uid_of_peer(std::string_view peer, std::string_view
 
 bool calls_from_here(std::string_view peer) {
   auto from = place_of_peer(peer);
-  if (from.family == AF_UNSPEC) return true;  // its address can't be read: not proven to be elsewhere
+  if (from.family == AF_UNSPEC) return true;  // An address that cannot be read is not proven to be elsewhere.
   constexpr std::uint8_t kMapped[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   if (from.family == AF_INET6 && std::memcmp(from.address, kMapped, sizeof kMapped) == 0) {
     std::memmove(from.address, from.address + sizeof kMapped, 4);

@@ -1,6 +1,7 @@
 #pragma once
-// Who calls the manager: the kernel names the user behind a unix socket, a certificate names a role. Never the word of the caller himself. Clear text
-// over TCP proves nothing, so it needs the operator's leave (--allow-insecure) on both sides.
+// This header names the caller of a call to the manager. On a unix socket the kernel reports the caller's user; over
+// TLS a certificate names the role. The caller's own claim never counts. Clear text over TCP proves nothing, so it
+// needs the operator's permission (--allow-insecure) on both sides.
 #include <grpcpp/grpcpp.h>
 #include <sys/types.h>
 
@@ -15,11 +16,13 @@
 
 namespace sumac::control {
 
-/// Users whose processes may be daemons of this fabric: root, this process's own user, and those of option daemon_users.
+/// The users whose processes may be daemons of this fabric: root, the user of this process, and those of option
+/// daemon_users.
 class DaemonUsers {
  public:
   DaemonUsers() = default;
-  /// Names or numbers with commas between. Errc::invalid: there is no such user; those that Sumac's units make need not be there.
+  /// Parses user names or numbers, separated by commas. Returns Errc::invalid if a user does not exist; the users that
+  /// Sumac's units create may be missing.
   static Result<DaemonUsers> parse(std::string_view list);
 
   bool has(uid_t uid) const noexcept;
@@ -29,30 +32,35 @@ class DaemonUsers {
 };
 
 struct Caller {
-  std::optional<Identity> certificate;  ///< TLS.
-  std::optional<std::uint32_t> uid;     ///< The user whose socket it is, as the kernel says.
-  std::string no_daemon;                ///< Clear text: why it may not register; empty: it may.
+  std::optional<Identity> certificate;  ///< Set over TLS.
+  std::optional<std::uint32_t> uid;     ///< The user who owns the socket, as the kernel reports it.
+  /// Over clear text: the reason why the caller may not register as a daemon. Empty if it may.
+  std::string no_daemon;
 
-  /// root, whoever runs the manager, an administrator's or the manager's own certificate: sees everything.
+  /// True for root, the user who runs the manager, and an administrator's or the manager's own certificate: they may
+  /// see everything.
   bool is_operator() const noexcept;
-  /// May be the daemon that it says it is.
+  /// Checks that the caller may act as the daemon that it claims to be.
   Result<> may_be(CertRole role, std::string_view name) const;
-  /// "user 65534", "node an-root", for people; callers of one name share its limits.
+  /// Describes the caller for people: "user 65534", "node an-root". Callers with equal descriptions share one set of
+  /// limits.
   std::string describe() const;
 };
 
-/// Finds out who makes a call.
+/// Identifies the caller of one gRPC call.
 using CallerOf = std::function<Result<Caller>(const grpc::ServerContextBase& context)>;
 
-/// A caller on a unix socket.
+/// Describes a caller on a unix socket.
 Caller local_caller(uid_t uid, const DaemonUsers& users);
-/// Over TLS. Errc::denied: no certificate of Sumac's.
+/// Describes a caller over TLS. Returns Errc::denied if its certificate is not one of Sumac's.
 Result<Caller> certified_caller(const grpc::ServerContextBase& context);
-/// Over TCP in clear text, which the operator has allowed: anybody elsewhere may register; on this machine the kernel must name the owner.
-/// `peer` and `server` as gRPC has them, "ipv4:127.0.0.1:40000" and "127.0.0.1:6126".
+/// Describes a caller over TCP in clear text, which the operator has allowed. A caller on another machine may register;
+/// for one on this machine the kernel must name the owner of the socket. `peer` and `server` have gRPC's form:
+/// "ipv4:127.0.0.1:40000" and "127.0.0.1:6126".
 Caller clear_text_caller(std::string_view peer, std::string_view server, const DaemonUsers& users);
 
-/// Whose socket is connected from `peer` to this machine's `server`, if the kernel proves it: the connection stands and a process has it open.
+/// Returns the owner of the socket that connects `peer` to `server` on this machine, if the kernel proves it: the
+/// connection is established and a process has it open.
 std::optional<std::uint32_t> uid_of_peer(std::string_view peer, std::string_view server);
 
 /// Is `peer` an address of this machine?

@@ -12,7 +12,7 @@
 namespace sumac::control {
 namespace {
 
-/// A TCP connection of this machine, and both its ends in words.
+/// A TCP connection within this machine, with the addresses of both ends as text.
 struct Connection {
   UniqueFd listener, client;
   std::string peer, server;
@@ -46,7 +46,7 @@ TEST(Caller, the_kernel_says_whose_a_connection_is) {
     EXPECT_FALSE(uid_of_peer(peer, connection.server)) << peer;
 }
 
-/// The recipe of an impostor: he calls and hangs up, and of what is left the kernel says that it is root's.
+/// An impostor could call and hang up at once: the kernel then reports root as the owner of the closed socket.
 TEST(Caller, a_connection_that_its_process_has_closed_is_nobodys) {
   Connection connection;
   if (!uid_of_peer(connection.peer, connection.server)) GTEST_SKIP() << "this kernel has no NETLINK_SOCK_DIAG for TCP";

@@ -1,7 +1,7 @@
 #pragma once
-// Streams to the manager, for a main loop that must not block: gRPC's threads put what came into a queue and set an event, the
-// loop takes it. Each stream has a ticket of the caller's and a connection of its own, so that a new one meets the network as it
-// is now and not a connection's waiting time after an earlier failure.
+// Streams to the manager for a main loop that must not block: gRPC's threads put each message into a queue and set an
+// event, and the loop takes it. The caller names each stream by a ticket. Each stream has a connection of its own, so a
+// new stream tries the network at once and does not inherit the backoff time of a connection that failed earlier.
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -35,19 +35,21 @@ class ClientStreams {
 
   struct Answer {
     Ticket ticket = 0;
-    bool over = false;  ///< The stream has ended: `why` (Errc::ok: in order). Otherwise `down` came.
+    /// True: the stream has ended, and `why` is the reason (Errc::ok for an orderly end). False: `down` was received.
+    bool over = false;
     Down down;
     Error why;
   };
 
-  /// `method` starts the call: `stub.async()->Job(context, reactor)`. `wake` is set whenever take() has something.
+  /// `method` starts the call, for example `stub.async()->Job(context, reactor)`. `wake` is set whenever take() has
+  /// something to return.
   ClientStreams(std::string endpoint, Method method, WakeEvent& wake, std::shared_ptr<Tls> tls = {})
       : endpoint_(std::move(endpoint)),
         method_(method),
         tls_(std::move(tls)),
         shared_(std::make_shared<Shared>(wake)) {}
 
-  /// Cancels every stream and waits until gRPC has let go of them.
+  /// Cancels every stream and waits until gRPC has released all of them.
   ~ClientStreams() {
     std::unique_lock lock(shared_->mutex);
     for (auto& [ticket, stream] : shared_->streams) stream->cancel();
@@ -74,27 +76,27 @@ class ClientStreams {
     stream->start(method_, std::move(first));
   }
 
-  /// Does nothing if that stream is over.
+  /// Does nothing if the stream has ended.
   void send(Ticket ticket, Up up) {
     const std::lock_guard lock(shared_->mutex);
     if (const auto found = shared_->streams.find(ticket); found != shared_->streams.end())
       found->second->send(std::move(up));
   }
 
-  /// The stream ends soon, with Errc::lost.
+  /// The stream ends soon after, with Errc::lost.
   void cancel(Ticket ticket) {
     const std::lock_guard lock(shared_->mutex);
     if (const auto found = shared_->streams.find(ticket); found != shared_->streams.end()) found->second->cancel();
   }
 
-  /// Cheap enough for a loop that spins.
+  /// Costs one atomic load, so a loop that spins may call it.
   bool pending() const noexcept { return shared_->pending.load(std::memory_order_acquire); }
 
   std::vector<Answer> take() {
-    std::vector<std::unique_ptr<Stream>> retired;  // destroyed without the lock
+    std::vector<std::unique_ptr<Stream>> retired;  // Destroyed after the lock is released.
     const std::lock_guard lock(shared_->mutex);
     retired.swap(shared_->retired);
-    shared_->pending.store(false, std::memory_order_relaxed);  // the lock orders it with the answers
+    shared_->pending.store(false, std::memory_order_relaxed);  // The lock orders this store with the answers.
     return std::exchange(shared_->answers, {});
   }
 
@@ -117,13 +119,14 @@ class ClientStreams {
 
     void add(Answer answer) {
       answers.push_back(std::move(answer));
-      pending.store(true, std::memory_order_release);  // whoever reads it takes the mutex next
+      pending.store(true, std::memory_order_release);  // A thread that reads true takes the mutex next.
       wake.set();
     }
   };
 
-  // Not destroyed in OnDone, though that is gRPC's last callback: the last channel of a process must not go on one of gRPC's own
-  // threads, which it would join (1.51: "assertion failed: prior > 0", one start in three). The loop's thread destroys it.
+  // OnDone does not destroy the stream, though it is gRPC's last callback: destroying the last channel of a process on
+  // one of gRPC's own threads would make that thread join itself (gRPC 1.51 then aborts one start in three with
+  // "assertion failed: prior > 0"). The loop's thread destroys it.
   class Stream final : public Reactor {
    public:
     Stream(std::shared_ptr<Shared> shared, Ticket ticket, const std::string& endpoint,
@@ -133,14 +136,14 @@ class ClientStreams {
     void start(Method method, Up first) {
       queue_.push_back(std::move(first));
       method(*stub_, &context_, this);
-      this->AddHold();  // keeps OnDone away while the loop may start a write
+      this->AddHold();  // A hold keeps OnDone away while the loop may still start a write.
       held_ = true;
       write();
       this->StartRead(&down_);
       this->StartCall();
     }
 
-    // Under the mutex:
+    // The caller of these two holds the mutex.
     void send(Up up) {
       if (broken_) return;
       queue_.push_back(std::move(up));
@@ -209,13 +212,13 @@ class ClientStreams {
   std::shared_ptr<Shared> shared_;
 };
 
-/// sharpd's: one at a time.
+/// The stream type of sharpd, which has one open at a time.
 using HostStreams = ClientStreams<v1::HostUp, v1::HostDown>;
 inline void start_host_stream(v1::Manager::Stub& stub, grpc::ClientContext* context, HostStreams::Reactor* reactor) {
   stub.async()->Host(context, reactor);
 }
 
-/// A node's: one at a time.
+/// The stream type of a node, which has one open at a time.
 using NodeStreams = ClientStreams<v1::NodeUp, v1::NodeDown>;
 inline void start_node_stream(v1::Manager::Stub& stub, grpc::ClientContext* context, NodeStreams::Reactor* reactor) {
   stub.async()->Node(context, reactor);

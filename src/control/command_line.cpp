@@ -30,7 +30,7 @@ std::string_view version_text() noexcept { return SUMAC_VERSION; }
 
 Source CommandLine::source() const {
   return Source{"command line", [pairs = values](std::string_view name) -> std::optional<std::string> {
-                  for (auto pair = pairs.rbegin(); pair != pairs.rend(); ++pair)  // the last one given counts
+                  for (auto pair = pairs.rbegin(); pair != pairs.rend(); ++pair)  // The last value given counts.
                     if (pair->first == name) return pair->second;
                   return std::nullopt;
                 }};
@@ -103,7 +103,7 @@ Result<> announce_ready(int ready_fd) {
   if (ready_fd < 0) return {};
   if (auto written = write_all(ready_fd, "ready\n"); !written)
     return within(fmt::format("--ready-fd {}", ready_fd), written.error());
-  if (ready_fd > STDERR_FILENO) ::close(ready_fd);  // the reader of a pipe also waits for its end
+  if (ready_fd > STDERR_FILENO) ::close(ready_fd);  // Closing matters too: the reader of a pipe waits for its end.
   return {};
 }
 
@@ -118,7 +118,7 @@ Result<> write_file(const std::string& path, const std::string& text) {
 
 void print(std::string_view text) {
   if (auto written = write_all(STDOUT_FILENO, text); !written) {
-    // Nothing to tell it to: whoever closed our stdout does not want to read.
+    // There is no one to report this to: our stdout has been closed by its reader.
   }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
-// The command line that all daemons have: `--KEY VALUE` for every key of the daemon's option table, and
+// The command line that all daemons share: `--KEY VALUE` for every key of the daemon's option table, and
 //   -O FILE  read a configuration file        -c FILE  write one with all defaults and stop
-//   --show-config   --help   --version (-v)   --ready-fd N  write "ready" there when it can be used
-// The command line wins over the environment, that over the file.
+//   --show-config   --help   --version (-v)   --ready-fd N  write "ready" to descriptor N when the daemon can be used
+// The command line wins over the environment, and the environment over the file.
 #include <optional>
 #include <span>
 #include <string>
@@ -17,32 +17,35 @@
 
 namespace sumac::control {
 
-/// Raised when a message of control.proto changes its meaning; daemons of different versions refuse each other.
+/// Raised when a message of control.proto changes its meaning. Daemons of different versions refuse each other.
 inline constexpr std::uint32_t kControlVersion = 1;
 
 inline constexpr int kExitError = 1, kExitUsage = 2;
 
 struct DaemonText {
-  std::string_view program;          ///< "sharp_an"
-  std::string_view summary;          ///< One line for --help.
-  std::string_view variable_prefix;  ///< "SUMAC_NODE_": variables with it that the table does not know get a warning.
-  std::vector<std::string_view> switches{};  ///< Keys that need no value: `--allow-insecure`.
+  std::string_view program;  ///< "sharp_an"
+  std::string_view summary;  ///< One line for --help.
+  /// "SUMAC_NODE_": a variable with this prefix that no option table knows gets a warning.
+  std::string_view variable_prefix;
+  std::vector<std::string_view> switches{};  ///< Keys that need no value, such as `--allow-insecure`.
 };
 
 struct CommandLine {
   bool help = false, version = false, show_config = false;
   int ready_fd = -1;
   std::string config_file, write_config;
-  std::vector<std::pair<std::string, std::string>> values;  ///< Key as in the option table's aliases.
+  /// The key is written as in the aliases of the option table.
+  std::vector<std::pair<std::string, std::string>> values;
 
   Source source() const;
 };
 
-/// `keys`: lower-case names of the option table; on the command line `-` is as good as `_`.
+/// `keys` holds the lower-case names of the option table. On the command line `-` may stand for `_`.
 Result<CommandLine> parse_command_line(std::span<const char* const> arguments, const DaemonText& text,
                                        std::span<const std::string> keys);
 
-/// Says "ready" to whoever started us, once. Whoever passed a descriptor that can't be written wants to know.
+/// Writes "ready" once to the descriptor that our parent process passed. A failure is an error, because the parent is
+/// waiting for this.
 Result<> announce_ready(int ready_fd);
 
 std::string_view version_text() noexcept;
@@ -58,7 +61,8 @@ std::string help_head(const DaemonText& text);
 Result<> check_keys(const KeyValues& file, const std::string& path, std::span<const std::string> names);
 }  // namespace detail
 
-/// A daemon's configuration, or (done) the exit status of a command line that asked for something else or was wrong.
+/// The configuration of a daemon; or `done` and the exit status, if the command line asked for something else or was
+/// wrong.
 template <class Config>
 struct Started {
   Config config{};
@@ -112,7 +116,8 @@ Started<Config> start_daemon(std::span<const Option<Config>> table, const Daemon
   if (!line->write_config.empty()) {
     auto defaults = load<Config>(table);
     if (!defaults) return stop(detail::complain(text, defaults.error()));
-    // Keys as files have them, and what has no default as a comment: a key without a value is an error.
+    // Keys are written as configuration files spell them. An option without a default becomes a comment, because a key
+    // without a value is an error.
     std::string lines;
     for (const auto& option : table) {
       if (option.is_hidden) continue;
@@ -136,8 +141,9 @@ Started<Config> start_daemon(std::span<const Option<Config>> table, const Daemon
   return started;
 }
 
-/// A daemon's life from its command line to its exit status. `serve(config, ready_fd, log, reloader)` is the daemon itself and returns when it
-/// was told to stop; its error is the last line on stderr. Config has `log_level` and `log_file` (empty: stderr).
+/// Runs a daemon from its command line to its exit status. `serve(config, ready_fd, log, reloader)` is the daemon
+/// itself; it returns after it was told to stop, and its error is printed as the last line on stderr. Config must have
+/// `log_level` and `log_file` (empty means stderr).
 template <class Config, class Serve>
 int run_daemon(std::span<const Option<Config>> table, const DaemonText& text, int argc, char** argv, Serve serve) {
   auto started = start_daemon<Config>(table, text, argc, argv);

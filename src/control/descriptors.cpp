@@ -16,7 +16,7 @@ std::size_t descriptors_for_strangers(std::size_t wanted) {
     if (::setrlimit(RLIMIT_NOFILE, &more) == 0) limit.rlim_cur = raised;
   }
   if (limit.rlim_cur >= enough) return wanted;
-  // A limit so small is somebody's wish: half of it each.
+  // A limit this small is deliberate, so each side gets half of it.
   return limit.rlim_cur - std::min<rlim_t>(kDescriptorsKept, limit.rlim_cur / 2);
 }
 

@@ -8,7 +8,7 @@
 namespace sumac::control {
 namespace {
 
-/// In a process of its own: limits that were lowered can't be raised again.
+/// Each case runs in a process of its own, because a lowered limit cannot be raised again.
 TEST(Descriptors, some_are_kept_from_strangers_whatever_the_limit) {
   const struct {
     const char* name;

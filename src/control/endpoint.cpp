@@ -31,7 +31,7 @@ Parts split(std::string_view endpoint) noexcept {
   return {host, endpoint.substr(colon + 1)};
 }
 
-/// A refused handshake reaches nobody but gRPC's log; the manager's operator wants to know, though not of every attempt.
+/// gRPC only logs a refused handshake. The operator of the manager should see it, but at most once a minute.
 std::atomic<bool> g_serves_tls = false;
 void note_handshake(std::string_view message) {
   static std::atomic<std::int64_t> next_s = 0;
@@ -40,18 +40,19 @@ void note_handshake(std::string_view message) {
   const bool clear =
       message.find("wrong version number") != message.npos || message.find("http request") != message.npos;
   fmt::print(
-      stderr, "turned away at the TLS handshake: {} (told once a minute)\n",
+      stderr, "turned away at the TLS handshake: {} (logged at most once a minute)\n",
       clear ? "somebody who speaks clear text" : "somebody whose certificate is not of this authority, or expired");
 }
 
-/// gRPC prints its own account of failures that we report in one line. Who wants it sets GRPC_VERBOSITY, as ever.
+/// gRPC prints its own lines for failures that we report in one line. They can be switched on with GRPC_VERBOSITY as
+/// usual.
 void quiet_grpc() {
   static const bool once = [] {
     if (std::getenv("GRPC_VERBOSITY") == nullptr)
       gpr_set_log_function([](gpr_log_func_args* args) {
         const std::string_view message = args->message;
         if (g_serves_tls && message.find("Handshake failed") != message.npos) note_handshake(message);
-        // ... but why it aborts the process must be seen.
+        // A failed assertion aborts the process, so its reason must be printed.
         if (message.find("assertion") != message.npos)
           fmt::print(stderr, "gRPC {}:{}: {}\n", args->file, args->line, args->message);
       });
@@ -66,14 +67,15 @@ bool is_port(std::string_view text) noexcept {
   return !text.empty() && error == std::errc{} && end == text.data() + text.size() && port <= 65535;
 }
 
-/// What gRPC says of a connection that failed in its handshake, in words that help. Null: it was something else.
+/// Returns a helpful message for a connection that failed in the TLS handshake, or null if it failed elsewhere.
 const char* tls_failure(std::string_view words) {
   const auto has = [&](std::string_view part) { return words.find(part) != words.npos; };
   if (has("certificate verify failed") || has("Peer name"))
-    return "who answers there has no manager's certificate of our authority: --tls-dir here and at sharp_am must "
+    return "the process that answers there has no manager's certificate of our authority: --tls-dir here and at "
+           "sharp_am must "
            "come from one `sumac pki` directory, and not have expired";
   if (has("wrong version number"))
-    return "who answers there speaks clear text: give sharp_am --tls-dir, or leave it away "
+    return "the process that answers there speaks clear text: give sharp_am --tls-dir, or leave it away "
            "here";
   if (has("Ssl handshake failed") || has("alert"))
     return "the handshake failed: see what sharp_am says, and whether our certificate has expired";
@@ -121,7 +123,7 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint,
   quiet_grpc();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
-  // A machine that loses its power sends no farewell. Generous: a busy one must not pass for dead.
+  // A machine that loses power sends no FIN. The timeouts are generous, so that a busy manager does not count as dead.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 15000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
   if (is_unix(endpoint)) {
@@ -130,7 +132,7 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint,
     return grpc::CreateCustomInsecureChannelFromFd("sharp_am", fd->release(), arguments);
   }
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // also how long one attempt may take
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // This is also the time limit of one attempt to connect.
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -141,7 +143,7 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint,
 
 void set_server_options(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMessageBytesMax);
-  // Otherwise a second manager on the same port would quietly take half of the connections.
+  // With port reuse, a second manager on the same port would silently take half of the connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 15000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
@@ -163,7 +165,7 @@ Result<Server::Remote> Server::start_remote(const std::string& endpoint, const M
   }
   grpc::ServerBuilder builder;
   set_server_options(builder);
-  // gRPC writes the port before it takes the first call.
+  // gRPC writes the port before it takes the first call, so the calls may read it.
   builder.AddListeningPort(endpoint,
                            options.tls == nullptr ? grpc::InsecureServerCredentials() : options.tls->for_server(),
                            &remote.bound->port);
@@ -202,9 +204,10 @@ Result<Server> Server::start(const std::string& endpoints, const MakeService& ma
 void Server::stop() {
   locals_.clear();
   for (auto& remote : remotes_) {
-    remote.server->Shutdown(std::chrono::system_clock::now());  // open streams are cancelled, not waited for
+    // A deadline of now cancels the open streams instead of waiting for them.
+    remote.server->Shutdown(std::chrono::system_clock::now());
     remote.server->Wait();
-    remote.server.reset();  // before its service
+    remote.server.reset();  // The server must be destroyed before the service that it uses.
   }
   remotes_.clear();
 }
@@ -228,7 +231,9 @@ Error from_status(const grpc::Status& status) {
     }
   }();
   std::string words = status.error_message();
-  // "failed to connect to all addresses; last error: UNKNOWN: ipv4:...: Failed to connect to remote host: Connection refused"
+  // The cause stands behind the last "remote host: ", as in
+  // "failed to connect to all addresses; last error: UNKNOWN: ipv4:...: Failed to connect to remote host: Connection
+  // refused"
   constexpr std::string_view kLastWords = "remote host: ";
   if (const auto at = words.rfind(kLastWords); at != std::string::npos) words.erase(0, at + kLastWords.size());
   for (auto& c : words)

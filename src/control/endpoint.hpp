@@ -1,6 +1,7 @@
 #pragma once
-// Ends of the conversation between daemons. On one machine it goes by unix sockets, where the kernel names the user at the other end; between machines by
-// TCP with mutual TLS, or in clear text where the operator says that the network is his own.
+// The two ends of a connection between daemons. On one machine it is a unix socket, where the kernel names the user at
+// the other end. Between machines it is TCP with mutual TLS, or clear text if the operator declares the network private
+// (--allow-insecure).
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
@@ -16,38 +17,43 @@
 
 namespace sumac::control {
 
-inline constexpr int kMessageBytesMax = 8 << 20;  ///< 65536 hosts in one JobBegin fit; what is longer ends its stream.
+/// 65,536 hosts in one JobBegin fit. A longer message ends its stream.
+inline constexpr int kMessageBytesMax = 8 << 20;
 
-/// "unix:/run/sumac-am/am.sock"
+/// True for an address such as "unix:/run/sumac-am/am.sock".
 bool is_unix(std::string_view endpoint) noexcept;
 
-/// Errc::invalid with the remedy: not ADDR:PORT or unix:PATH, or TCP in clear text without leave.
+/// Returns Errc::invalid, with the remedy, if the endpoint is neither ADDR:PORT nor unix:PATH, or is TCP in clear text
+/// without permission.
 Result<> check_endpoint(std::string_view endpoint, bool allow_insecure, const Tls* tls = nullptr);
-/// Of several with commas between.
+/// Checks each endpoint of a list that is separated by commas.
 Result<> check_endpoints(std::string_view list, bool allow_insecure, const Tls* tls = nullptr);
 
-/// To the manager; no proxy whatever the environment says. Over TCP it connects by itself and again after a loss, at most a second apart, and with `tls`
-/// whoever answers must have the manager's certificate. By a unix socket it is one connection, made before this returns.
-/// Errc::lost: nobody listens at the unix socket. Errc::denied: somebody does who may not be the manager.
+/// Makes a channel to the manager; proxies in the environment are ignored. Over TCP gRPC connects in the background,
+/// and again after a loss, at most one second apart; with `tls` the server must show the manager's certificate. A unix
+/// socket is connected once, before this function returns.
+/// Returns Errc::lost if no process listens at the unix socket, and Errc::denied if the process that does may not be
+/// the manager.
 Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint, Tls* tls = nullptr);
 
-/// For each server of ours: sizes of messages, keepalive, how long a connection may take to say what it wants.
+/// Sets what all our servers have in common: message sizes, keepalive, and the time limit of a handshake.
 void set_server_options(grpc::ServerBuilder& builder);
 
-/// Serves at one endpoint or several. The destructor ends all calls.
+/// A gRPC server at one endpoint or several. The destructor ends all calls.
 class Server {
  public:
   struct Options {
-    const Tls* tls = nullptr;  ///< Over TCP; without it clear text.
+    const Tls* tls = nullptr;  ///< Used over TCP; without it TCP is clear text.
     DaemonUsers users{};
   };
-  /// `endpoints` with commas between. Errc::io, exists: an address is in use or not ours.
+  /// `endpoints` is separated by commas. Returns Errc::io or Errc::exists if an address is in use or does not belong to
+  /// this machine.
   static Result<Server> start(const std::string& endpoints, const MakeService& make, const Options& options);
   Server(Server&&) = default;
   Server& operator=(Server&&) = default;
   ~Server() { stop(); }
 
-  const std::string& endpoint() const noexcept { return endpoint_; }  ///< With the ports that were bound.
+  const std::string& endpoint() const noexcept { return endpoint_; }  ///< Contains the ports that were actually bound.
   void stop();
 
  private:
@@ -56,9 +62,9 @@ class Server {
     int port = 0;
     std::string text() const { return fmt::format("{}:{}", host, port); }
   };
-  /// One TCP endpoint.
+  /// The server of one TCP endpoint.
   struct Remote {
-    std::shared_ptr<Bound> bound;  ///< Read by calls.
+    std::shared_ptr<Bound> bound;  ///< Calls read it.
     std::unique_ptr<grpc::Service> service;
     std::unique_ptr<grpc::Server> server;
   };
@@ -69,10 +75,11 @@ class Server {
   std::string endpoint_;
 };
 
-/// How the words of an error begin that came of a TLS handshake (Errc::lost: it may be mended while we try again).
+/// The prefix of an error that a TLS handshake caused. Its code is Errc::lost: the operator may repair it while we
+/// retry.
 inline constexpr std::string_view kTlsFailure = "TLS: ";
 
-/// A failed call in our words: lost, timeout, invalid, refused, exhausted, denied.
+/// Converts the status of a failed call: lost, timeout, invalid, refused, exhausted or denied.
 Error from_status(const grpc::Status& status);
 
 }  // namespace sumac::control

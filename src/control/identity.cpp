@@ -6,7 +6,7 @@ namespace sumac::control {
 namespace {
 
 constexpr std::string_view kScheme = "sumac://";
-constexpr std::size_t kNameMax = 63;  // of a common name in X.509: 64
+constexpr std::size_t kNameMax = 63;  // The common name of an X.509 certificate has at most 64 bytes.
 
 struct RoleName {
   CertRole role;

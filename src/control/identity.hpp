@@ -1,6 +1,6 @@
 #pragma once
-// Who a certificate says its holder is. Role and name are one URI among its subject alternative names, sumac://node/an-root: gRPC
-// hands it over as it is, and no public authority gives such a name away.
+// The identity that a certificate proves. Role and name are one URI among the subject alternative names, such as
+// sumac://node/an-root: gRPC reports that URI unchanged, and no public authority issues such a name.
 #include <string>
 #include <string_view>
 
@@ -9,10 +9,10 @@
 namespace sumac::control {
 
 enum class CertRole {
-  manager,  ///< sharp_am.
-  node,     ///< One sharp_an, by its name in the fabric.
+  manager,  ///< The process sharp_am.
+  node,     ///< One sharp_an, under its name in the fabric.
   host,     ///< The sharpd of one host.
-  admin,    ///< A person: sees everything, is no daemon.
+  admin,    ///< A person, who may see everything but run no daemon.
 };
 
 struct Identity {
@@ -21,19 +21,19 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
-/// A DNS name that only a manager's certificate has: everybody who connects demands it, wherever the manager runs.
+/// A DNS name that only a manager's certificate has. Every client demands it, on whatever machine the manager runs.
 inline constexpr const char* kManagerDnsName = "sharp-am.sumac.internal";
 
 std::string_view to_string(CertRole role) noexcept;
 Result<CertRole> parse_role(std::string_view text);
 
-/// Letters, digits, '.', '-', '_': 1 to 63 of them, as hosts and nodes are called.
+/// True for 1 to 63 letters, digits, '.', '-' or '_': the names that hosts and nodes may have.
 bool is_certificate_name(std::string_view name) noexcept;
 
 std::string to_uri(const Identity& who);
 Result<Identity> parse_uri(std::string_view uri);
 
-/// "node an-root", for people.
+/// Describes an identity for people, as in "node an-root".
 std::string describe(const Identity& who);
 
 }  // namespace sumac::control

@@ -19,7 +19,7 @@ namespace sumac::control {
 namespace {
 
 constexpr int kBacklog = 1024;
-/// Without a descriptor left nothing can be accepted: the next look is so much later.
+/// While the process has no descriptor left, it cannot accept a connection; it tries again after this pause.
 constexpr int kFullPauseMs = 100;
 
 UniqueFd unix_socket() { return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
@@ -31,7 +31,7 @@ bool watch(int epoll, int fd, std::uint32_t events, int operation = EPOLL_CTL_AD
   return ::epoll_ctl(epoll, operation, fd, &event) == 0;
 }
 
-/// Held for as long as the socket is served: a socket file that is there while nobody holds it is a dead server's.
+/// The lock is held as long as the socket is served. So a socket file whose lock is free belongs to a server that died.
 Result<UniqueFd> take_lock(const std::string& path) {
   const auto file = path + ".lock";
   for (;;) {
@@ -39,7 +39,8 @@ Result<UniqueFd> take_lock(const std::string& path) {
     if (!lock) return fail_errno(file);
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
       return fail(Errc::exists, "another process serves {}: stop it, or choose another socket", path);
-    // A server that ended between our open and our lock has removed it: then it locks nothing any more.
+    // The previous server may have removed the lock file between our open and our lock; such a lock protects nothing,
+    // so we try again.
     struct stat held {
     }, there{};
     if (::fstat(lock.get(), &held) == 0 && ::stat(file.c_str(), &there) == 0 && held.st_ino == there.st_ino)
@@ -93,7 +94,8 @@ LocalServer::~LocalServer() {
   stop_.set();
   if (thread_.joinable()) thread_.join();
   for (auto& [uid, room] : rooms_) {
-    room.server->Shutdown(std::chrono::system_clock::now());  // open streams are cancelled, not waited for
+    // A deadline of now cancels the open streams instead of waiting for them.
+    room.server->Shutdown(std::chrono::system_clock::now());
     room.server->Wait();
   }
   if (!listener_) return;
@@ -106,7 +108,7 @@ void LocalServer::run() {
   for (;;) {
     epoll_event events[64];
     const int count = ::epoll_wait(epoll_.get(), events, 64, full ? kFullPauseMs : -1);
-    if (count < 0 && errno != EINTR) return;  // of an epoll set of our own: cannot happen
+    if (count < 0 && errno != EINTR) return;  // This cannot happen with an epoll set of our own.
     if (full) watch(epoll_.get(), listener_.get(), EPOLLIN, EPOLL_CTL_MOD);
     full = false;
     for (int i = 0; i < count; ++i) {
@@ -120,7 +122,7 @@ void LocalServer::run() {
   }
 }
 
-/// False: there is no descriptor left.
+/// Returns false if no descriptor is left.
 bool LocalServer::accept_one() {
   UniqueFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!connection) return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS;
@@ -156,12 +158,14 @@ void LocalServer::ended(int watched) {
   const auto found = strangers_.find(watched);
   if (found == strangers_.end()) return;
   const auto uid = found->second.uid;
-  // Before it is closed: gRPC's descriptor of the same connection would keep it in the set.
+  // The descriptor is removed from the set before it is closed: gRPC's descriptor of the same connection would keep it
+  // there.
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watched, nullptr);
   strangers_.erase(found);
   auto& room = rooms_[uid];
   if (--room.connections > 0) return;
-  // Users come and go; nobody waits for an answer to what is still under way.
+  // Many users may come and go, so the server of a user without connections is ended. No client is left to receive the
+  // answers that are still outstanding.
   room.server->Shutdown(std::chrono::system_clock::now());
   room.server->Wait();
   rooms_.erase(uid);

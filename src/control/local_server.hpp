@@ -1,7 +1,8 @@
 #pragma once
-// A gRPC server on a unix socket that knows whose process calls. gRPC shows nothing of a unix socket's other end, so we accept ourselves, ask the
-// kernel (SO_PEERCRED), and hand each connection to the gRPC server of its user: a call belongs to the user whose server received it. A table of
-// connections would have to go by descriptors, which are used again while calls of a former connection may still be under way.
+// A gRPC server on a unix socket that knows the user of each caller. gRPC does not report the other end of a unix
+// socket. So we accept connections ourselves, ask the kernel for the peer (SO_PEERCRED), and hand each connection to a
+// gRPC server of that user: the server that receives a call identifies the user. A table of connections by descriptor
+// would not do, because a descriptor can be reused while calls of its former connection are still in progress.
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
 
@@ -17,31 +18,33 @@
 
 namespace sumac::control {
 
-/// Makes the service of one kind of callers; it lives as long as calls of theirs may come.
+/// Makes the service for one group of callers. The service lives as long as they may call.
 using MakeService = std::function<std::unique_ptr<grpc::Service>(CallerOf caller_of)>;
 
 class LocalServer {
  public:
-  /// Any user of the machine may connect; the directory's mode is the operator's means to restrict it. A directory that is missing is made, for this
-  /// user alone to write. Errc::denied: somebody else could replace the socket. Errc::exists: another process serves there.
+  /// Any user of the machine may connect; the operator can restrict that with the mode of the directory. A missing
+  /// directory is created, writable by this process's user only. Returns Errc::denied if another user could replace the
+  /// socket, and Errc::exists if another process serves there.
   static Result<std::unique_ptr<LocalServer>> start(const std::string& path, DaemonUsers users, MakeService make);
   ~LocalServer();  ///< Ends all calls and removes the socket.
   LocalServer(const LocalServer&) = delete;
   LocalServer& operator=(const LocalServer&) = delete;
 
-  /// Connections that one ordinary user may have open at once, and all of them together.
+  /// The limits of open connections: of one ordinary user, and of all ordinary users together.
   static constexpr std::size_t kStrangerConnections = 64, kAllStrangersConnections = 512;
 
  private:
-  /// Callers of one user.
+  /// The server for the callers of one user.
   struct Room {
     std::unique_ptr<grpc::Service> service;
     std::unique_ptr<grpc::Server> server;
-    std::size_t connections = 0;  ///< Of an ordinary user.
+    std::size_t connections = 0;  ///< Counts the connections of an ordinary user only.
   };
-  /// A connection of an ordinary user.
+  /// A connection of an ordinary user, who may run no daemon.
   struct Stranger {
-    UniqueFd watched;  ///< A second descriptor of it: gRPC owns the first and does not say when it ends.
+    /// A duplicate descriptor of the connection: gRPC owns the first and does not report when the connection ends.
+    UniqueFd watched;
     uid_t uid = 0;
   };
 
@@ -60,11 +63,12 @@ class LocalServer {
   WakeEvent stop_;
   UniqueFd lock_, listener_, epoll_;
   std::map<uid_t, Room> rooms_;
-  std::map<int, Stranger> strangers_;  ///< By `watched`.
+  std::map<int, Stranger> strangers_;  ///< Keyed by the descriptor `watched`.
   std::thread thread_;
 };
 
-/// A nonblocking connection to the daemon at `path`, whose owner may be that daemon. Errc::lost: nobody is there; Errc::denied: somebody else.
+/// Returns a nonblocking connection to the daemon at `path`, after a check that the socket may be that daemon's.
+/// Returns Errc::lost if no process listens there, and Errc::denied if its owner is another user.
 Result<UniqueFd> connect_local(const std::string& path);
 
 }  // namespace sumac::control

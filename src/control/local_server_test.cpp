@@ -29,7 +29,7 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
-/// Connects as another user from a process that does nothing else; 0: it could.
+/// Runs `what` in a child process as another user, and nothing else there; returns 0 if it succeeded.
 template <class Do>
 int as_other(Do what) {
   const pid_t child = ::fork();
@@ -116,7 +116,7 @@ TEST(LocalServer, an_idle_user_holds_only_so_many_connections_and_nobody_else_no
                 if (::connect(all.back().get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
                   return 2;
               }
-              // Those that are kept get gRPC's first bytes, the others an end.
+              // A connection that the server keeps receives gRPC's first bytes; the others are closed.
               for (const auto& fd : all) {
                 pollfd wait{fd.get(), POLLIN, 0};
                 char byte = 0;

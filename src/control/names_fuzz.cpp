@@ -1,4 +1,4 @@
-// Any bytes as the name in a certificate, as PEM, and as an endpoint.
+// Feeds any bytes as the name in a certificate, as PEM, and as an endpoint.
 #include "base/fuzz_input.hpp"
 #include "control/endpoint.hpp"
 #include "control/pki.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Owners of OpenSSL's objects, and its last error in words. Inside this folder only.
+// Owning pointers for OpenSSL's objects, and its last error as text. This header is internal to the folder.
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -28,7 +28,7 @@ struct OpensslDelete {
 template <class T>
 using Openssl = std::unique_ptr<T, OpensslDelete>;
 
-/// What OpenSSL complains of, most exact first; empties its queue.
+/// Returns the oldest error in OpenSSL's queue, which is the most exact one, and empties the queue.
 inline std::string openssl_words() {
   const auto code = ERR_get_error();
   ERR_clear_error();
@@ -43,7 +43,7 @@ inline Openssl<BIO> memory_of(std::string_view text) {
 
 std::string date_text(const ASN1_TIME* time);
 
-/// Errc::invalid: none of Sumac's.
+/// Returns Errc::invalid if the certificate is not one of Sumac's.
 Result<Identity> identity_in(X509* certificate);
 
 }  // namespace sumac::control

@@ -13,7 +13,7 @@ Error openssl_error(std::string_view what) {
   return Error{Errc::internal, fmt::format("{}: OpenSSL: {}", what, openssl_words())};
 }
 
-/// 127 random bits: two certificates of one authority never have the same.
+/// 127 random bits make it practically impossible that two certificates of one authority have the same serial number.
 bool set_serial(X509* certificate) {
   const Openssl<BIGNUM> number(BN_new());
   return number && BN_rand(number.get(), 127, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) == 1 &&
@@ -37,7 +37,7 @@ bool set_name(X509* certificate, std::string_view unit, std::string_view common_
   return add("O", "Sumac") && add("OU", unit) && add("CN", common_name);
 }
 
-/// An unsigned certificate of a fresh key.
+/// An unsigned certificate with a fresh key.
 struct Draft {
   Openssl<X509> certificate;
   Openssl<EVP_PKEY> key;
@@ -82,7 +82,7 @@ Result<CertAndKey> make_authority(std::string_view name, const Validity& when) {
   auto draft = Draft::make("authority", name, when);
   if (!draft) return tl::unexpected(draft.error());
   X509* x = draft->certificate.get();
-  // pathlen 0: what this authority signs can't sign in turn.
+  // pathlen 0 forbids that a certificate signed by this authority signs another one.
   if (!add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
       !add_extension(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") ||
       !add_extension(x, x, NID_subject_key_identifier, "hash"))

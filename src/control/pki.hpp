@@ -1,6 +1,7 @@
 #pragma once
-// A private certificate authority for the daemons of one cluster, and the certificates it gives out (`sumac pki`). P-256 keys; who a
-// certificate is for is what identity.hpp says; only the manager's may serve, only it has the manager's DNS name.
+// A private certificate authority for the daemons of one cluster, and the certificates that it issues (`sumac pki`).
+// The keys are P-256. identity.hpp describes the identity in a certificate. Only the manager's certificate may serve,
+// and only it has the manager's DNS name.
 #include <ctime>
 #include <string>
 #include <string_view>
@@ -9,22 +10,22 @@
 
 namespace sumac::control {
 
-/// PEM texts. The key has no passphrase: daemons start alone.
+/// Both texts are PEM. The key has no passphrase, because daemons start without a person to type it.
 struct CertAndKey {
   std::string certificate, key;
 };
 
 struct Validity {
   std::time_t from = 0, until = 0;
-  /// From a little before now: the clocks of a cluster differ.
+  /// Starts an hour before now, because the clocks of a cluster differ.
   static Validity days(int count);
 };
 
-/// `name`: of the cluster, for people.
+/// `name` is the name of the cluster, for people.
 Result<CertAndKey> make_authority(std::string_view name, const Validity& when);
 
 struct CertificateView {
-  std::string who;    ///< "node an-root", "authority test".
+  std::string who;    ///< For example "node an-root" or "authority test".
   std::string until;  ///< A date.
   bool over = false;
 };

@@ -1,14 +1,15 @@
 #pragma once
-// Where daemons of one machine find each other unless they are told.
+// The default addresses at which the daemons of one machine find each other.
 
 namespace sumac::control {
 
-/// sharp_am's socket. Its directory is sharp_am's alone: sharpd, which runs as another user, has /run/sumac.
+/// The socket of sharp_am. Its directory belongs to sharp_am alone; sharpd runs as another user and has /run/sumac.
 inline constexpr const char* kManagerDefault = "unix:/run/sumac-am/am.sock";
-/// Users that sharp_daemons_setup.sh makes for its units.
+/// sharp_daemons_setup.sh creates these users for its units.
 inline constexpr const char* kDaemonUsersDefault = "sumac-am,sumac-an,sumac-sharpd";
 
-/// How the words of an error begin where somebody listens who may not be the manager: worth a line also where its absence was told already.
+/// The prefix of an error that reports a listener which may not be the manager. It is logged even if the manager's
+/// absence was logged before.
 inline constexpr const char* kNotTheManager = "not the manager at ";
 
 }  // namespace sumac::control

@@ -1,6 +1,7 @@
 #pragma once
-// SIGHUP: the configuration is read again while the daemon runs. What its option table calls updatable is taken over; what else has changed
-// stays as it was and is said in one line, so that nobody believes in a setting that is not in force. The log file is opened again.
+// On SIGHUP a running daemon reads its configuration again. Options that the option table marks as updatable take
+// effect. Every other changed option keeps its old value, and one log line says so, so that no one believes in a
+// setting that is not in force. The log file is opened again.
 #include <span>
 #include <string>
 #include <utility>
@@ -20,10 +21,10 @@ Result<> check_keys(const KeyValues& file, const std::string& path, std::span<co
 
 template <class Config>
 struct Reloaded {
-  Config config{};                       ///< The running one with what could change.
-  std::vector<std::string> taken, kept;  ///< A line for each option that was found to be another.
+  Config config{};                       ///< The running configuration with the options that could change.
+  std::vector<std::string> taken, kept;  ///< One line for each option whose value has changed.
 
-  /// After the daemon has taken `config` over.
+  /// Call it after the daemon has put `config` into force.
   void tell(Logger& log) const {
     log.set_level(log_level_from(config.log_level));
     for (const auto& line : taken) SUMAC_INFO(log, "SIGHUP: {}", line);
@@ -35,19 +36,20 @@ struct Reloaded {
 template <class Config>
 class Reloader {
  public:
-  /// `command_line` and the environment go before `file`, as at the start. An empty `file`: there is none.
+  /// `command_line` and the environment take precedence over `file`, as at the start. An empty `file` means that there
+  /// is none.
   Reloader(std::span<const Option<Config>> table, Source command_line, std::string file)
       : table_(table), command_line_(std::move(command_line)), file_(std::move(file)) {}
 
-  /// The daemon's sink, once it is there.
+  /// Sets the daemon's log sink, once it exists.
   void writes_to(LogSink sink) { sink_ = std::move(sink); }
-  /// First of all on SIGHUP: what is said of it belongs into the new file.
+  /// Call it first on SIGHUP, so that the lines about the reload go into the new file.
   void reopen_log(Logger& log) const {
     if (auto done = reopen(sink_); !done)
       SUMAC_ERROR(log, "SIGHUP: {}: lines go on to the file that was open", done.error().context);
   }
 
-  /// The sources in force, the file read anew.
+  /// Returns the sources in force, after reading the file again.
   Result<std::vector<Source>> sources() const {
     std::vector<Source> all{command_line_, environment()};
     if (file_.empty()) return all;
@@ -60,7 +62,7 @@ class Reloader {
     return all;
   }
 
-  /// An error: nothing of it may be taken over.
+  /// After an error, no option may be changed.
   Result<Reloaded<Config>> read(const Config& running) const {
     auto all = sources();
     if (!all) return tl::unexpected(all.error());

@@ -45,13 +45,13 @@ Result<WakeEvent> WakeEvent::make() {
 
 void WakeEvent::set() const noexcept {
   const std::uint64_t one = 1;
-  // EAGAIN: the counter is full, so the sleeper is woken anyway.
+  // EAGAIN means that the counter is full, so the sleeper wakes anyway.
   [[maybe_unused]] const auto n = ::write(fd_.get(), &one, sizeof one);
 }
 
 void WakeEvent::clear() const noexcept {
   std::uint64_t count = 0;
-  [[maybe_unused]] const auto n = ::read(fd_.get(), &count, sizeof count);  // EAGAIN: it was clear
+  [[maybe_unused]] const auto n = ::read(fd_.get(), &count, sizeof count);  // EAGAIN means that it was clear already.
 }
 
 }  // namespace sumac::control

@@ -1,5 +1,6 @@
 #pragma once
-// Signals as something readable beside the sockets: blocked in every thread, taken from one descriptor in the main loop.
+// Signals as a descriptor that can be polled beside the sockets: they are blocked in every thread and read from one
+// descriptor in the main loop.
 #include <initializer_list>
 #include <optional>
 
@@ -11,11 +12,12 @@ namespace sumac::control {
 
 class Signals {
  public:
-  /// Call before any thread starts (gRPC starts some): a thread inherits the mask. Also ignores SIGPIPE.
+  /// Call it before any thread starts (gRPC starts some), because a thread inherits the signal mask. It also ignores
+  /// SIGPIPE.
   static Result<Signals> block(std::initializer_list<int> signals);
 
   int fd() const noexcept { return fd_.get(); }
-  /// The next signal that came, or nothing; never waits.
+  /// Returns the next pending signal, or nothing; never waits.
   std::optional<int> take() noexcept;
 
  private:
@@ -23,10 +25,11 @@ class Signals {
   UniqueFd fd_;
 };
 
-/// Milliseconds for poll() until `deadline`, -1 for kNever: rounded up, or a deadline would be met by spinning through its last one.
+/// Returns the milliseconds for poll() until `deadline`, or -1 for kNever. It rounds up: otherwise the loop would spin
+/// through the last millisecond.
 int poll_timeout(Time now, Time deadline) noexcept;
 
-/// Wakes a thread that sleeps in epoll: set() from any thread, clear() in the one that was woken.
+/// Wakes a thread that sleeps in epoll. Any thread may call set(); the woken thread calls clear().
 class WakeEvent {
  public:
   static Result<WakeEvent> make();

@@ -1,5 +1,6 @@
 #pragma once
-// For tests: an authority and certificates in a directory, as `sumac pki` lays them out, also such as it never would.
+// For tests: an authority and certificates in a directory, laid out as by `sumac pki`, including some that it would
+// never make.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@
 
 namespace sumac::control {
 
-/// Times of certificates, and whether one of them may be believed now.
+/// The validity period of a certificate, and whether such a certificate may be accepted now.
 struct CertificateTime {
   const char* name;
   Validity when;
@@ -52,7 +53,7 @@ struct TestPki {
     EXPECT_EQ(::chmod(full.c_str(), mode), 0);
     return full;
   }
-  /// Files of somebody with a certificate of this authority.
+  /// Returns the files of a daemon or person with a certificate of this authority.
   TlsFiles files(CertRole role, const std::string& name, const Validity& when = Validity::days(1),
                  const std::string& file_name = {}) const {
     const auto pair = issue_certificate(authority, {role, name}, when).value();

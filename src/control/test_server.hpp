@@ -1,5 +1,5 @@
 #pragma once
-// For tests: a service that says who it takes its caller for, in a server on a socket in a directory of its own.
+// For tests: a service that returns the identity of its caller, in a server on a socket in a directory of its own.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ class WhoService final : public v1::Manager::CallbackService {
   CallerOf caller_of_;
 };
 
-/// "user 0", or why there is no answer.
+/// Returns "user 0", or the reason why there is no answer.
 inline std::string ask_who(const std::string& endpoint, Tls* tls = nullptr) {
   auto channel = make_channel(endpoint, tls);
   if (!channel) return channel.error().context;

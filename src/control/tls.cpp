@@ -21,12 +21,13 @@ namespace {
 
 constexpr std::size_t kFileMax = 1 << 20;
 
-/// How messages call a file: by the option that named it.
+/// Names a file in messages, together with the option that selected it.
 std::string layer_of(const TlsFiles& files, const char* option, const std::string& path) {
   return fmt::format("--{} {}", files.directory.empty() ? option : "tls-dir", path);
 }
 
-/// The only file ROLE-*.crt there, for who has no name to go by: a manager, a person.
+/// Returns NAME of the only file ROLE-NAME.crt in the directory, for a manager or a person, who have no name in the
+/// fabric.
 Result<std::string> only_name(const std::string& directory, CertRole role) {
   const auto head = fmt::format("{}-", to_string(role));
   std::vector<std::string> names;
@@ -46,7 +47,7 @@ Result<std::string> only_name(const std::string& directory, CertRole role) {
               directory, names.size(), to_string(role), fmt::join(names, ", "));
 }
 
-/// With the three files named.
+/// Fills in the three file names if only the directory was given.
 Result<TlsFiles> resolve(TlsFiles files, CertRole role, std::string_view name) {
   if (files.directory.empty()) return files;
   if (!files.ca.empty() || !files.cert.empty() || !files.key.empty())
@@ -71,7 +72,7 @@ Result<std::string> read_file(const std::string& layer, const std::string& path,
     if (error == ENOENT)
       return fail(Errc::not_found, "{}: there is no such file: `sumac pki` makes it, see docs/security.md", layer);
     if (error == EACCES)
-      return fail(Errc::denied, "{}: not readable for user {}: chown it to whom the daemon runs as", layer,
+      return fail(Errc::denied, "{}: not readable for user {}: chown it to the user that the daemon runs as", layer,
                   ::geteuid());
     errno = error;
     return within(layer, fail_errno("open").value());
@@ -95,7 +96,7 @@ Result<std::string> read_file(const std::string& layer, const std::string& path,
   return text;
 }
 
-/// A passphrase is asked of nobody: who starts a daemon is not there.
+/// No passphrase is asked for: daemons start without a person to type it.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 Result<> verify(const std::string& ca_text, X509* certificate, CertRole role, const std::string& ca_layer,
@@ -107,7 +108,7 @@ Result<> verify(const std::string& ca_text, X509* certificate, CertRole role, co
     X509_STORE_add_cert(store.get(), one.get());
     ++authorities;
   }
-  ERR_clear_error();  // the end of the file
+  ERR_clear_error();  // Clears the error that reports the end of the file.
   if (authorities == 0) return fail(Errc::invalid, "{}: it holds no certificate in PEM", ca_layer);
   const Openssl<X509_STORE_CTX> context(X509_STORE_CTX_new());
   if (!context || X509_STORE_CTX_init(context.get(), store.get(), certificate, nullptr) != 1)

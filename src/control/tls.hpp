@@ -1,6 +1,7 @@
 #pragma once
-// Mutual TLS between daemons: three files (PEM) on each machine, made by `sumac pki`, mostly in one directory by the names that it gives. What can be known to be wrong with them is said
-// at the start, in one line with the remedy; whether the other side is who it should be is seen at each connection.
+// Mutual TLS between daemons. Each machine has three files (PEM) made by `sumac pki`, normally in one directory under
+// the names that it chooses. Errors that can be found in the files are reported at the start, in one line with the
+// remedy. The identity of the other side is checked at each connection.
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
@@ -12,22 +13,26 @@
 
 namespace sumac::control {
 
-/// As the options say: tls_dir alone, or tls_ca, tls_cert and tls_key, or nothing.
+/// The files as the options name them: tls_dir alone; or tls_ca, tls_cert and tls_key; or nothing.
 struct TlsFiles {
   std::string ca, cert, key;
-  std::string directory{};  ///< With ca.crt and ROLE-NAME.crt, ROLE-NAME.key, as `sumac pki` names them.
+  /// The directory holds ca.crt, ROLE-NAME.crt and ROLE-NAME.key, the names that `sumac pki` chooses.
+  std::string directory{};
   bool none() const noexcept { return ca.empty() && cert.empty() && key.empty() && directory.empty(); }
 };
 
 class Tls {
  public:
-  /// Reads and checks. The certificate must be for `role`, and for `name` unless that is empty. None given: null.
+  /// Reads and checks the files. The certificate must be for `role`, and for `name` unless that is empty. Returns null
+  /// if no file is named.
   static Result<std::shared_ptr<Tls>> load(const TlsFiles& files, CertRole role, std::string_view name);
-  /// A person's: the admin's certificate in SUMAC_TLS_DIR; or SUMAC_TLS_CA, SUMAC_TLS_CERT and SUMAC_TLS_KEY, whatever the certificate is for.
+  /// Loads a person's files: the admin's certificate in SUMAC_TLS_DIR, or a certificate of any role in SUMAC_TLS_CA,
+  /// SUMAC_TLS_CERT and SUMAC_TLS_KEY.
   static Result<std::shared_ptr<Tls>> of_environment();
 
   std::shared_ptr<grpc::ServerCredentials> for_server() const;
-  /// Reads the files again, so that a new certificate needs no restart; what can't be used is left aside for what was good before.
+  /// Reads the files again, so that a new certificate needs no restart. If they cannot be used, the last good ones stay
+  /// in force.
   std::shared_ptr<grpc::ChannelCredentials> for_client();
 
   const Identity& self() const noexcept { return self_; }
@@ -47,7 +52,7 @@ class Tls {
   Identity self_;
 };
 
-/// Who the certificate of a call's other end is for. Errc::denied: it has none of Sumac's.
+/// Returns the identity in the certificate of a call's other end, or Errc::denied if that is not one of Sumac's.
 Result<Identity> identity_of(const grpc::AuthContext& context);
 
 }  // namespace sumac::control

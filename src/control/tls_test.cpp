@@ -171,14 +171,14 @@ TEST(Tls, each_side_knows_the_other_and_strangers_are_not_heard) {
   for (const auto role : {CertRole::node, CertRole::host, CertRole::admin, CertRole::manager})
     EXPECT_EQ(ask_who(server->endpoint(), pki.tls(role, "x").get()), fmt::format("{} x", to_string(role)));
   EXPECT_THAT(ask_who(server->endpoint(), other.tls(CertRole::node, "x").get()),
-              HasSubstr("TLS: who answers there has no manager's certificate of our authority"));
+              HasSubstr("TLS: the process that answers there has no manager's certificate of our authority"));
   EXPECT_THAT(ask_who(server->endpoint(), nullptr), HasSubstr("TLS: it closes the connection at once"))
       << "clear text to TLS";
 }
 
 TEST(Tls, who_serves_without_the_managers_certificate_is_not_believed) {
   const TestPki pki, other;
-  // The real daemon would not start with it; whoever stole a node's key has a program of his own.
+  // The real daemon would not start with these files, but a thief of a node's key would run a program of his own.
   auto node = serve(pki.tls(CertRole::node, "an-root"));
   auto stranger = serve(other.tls(CertRole::manager, "am"));
   auto clear = serve(nullptr);
@@ -186,11 +186,11 @@ TEST(Tls, who_serves_without_the_managers_certificate_is_not_believed) {
   const auto us = pki.tls(CertRole::host, "h1");
   for (const auto* server : {&*node, &*stranger})
     EXPECT_THAT(ask_who(server->endpoint(), us.get()),
-                HasSubstr("TLS: who answers there has no manager's certificate"));
-  EXPECT_THAT(ask_who(clear->endpoint(), us.get()), HasSubstr("TLS: who answers there speaks clear text"));
+                HasSubstr("TLS: the process that answers there has no manager's certificate"));
+  EXPECT_THAT(ask_who(clear->endpoint(), us.get()), HasSubstr("TLS: the process that answers there speaks clear text"));
 }
 
-/// It was in its time when sharp_am started with it, or the clocks differ.
+/// This can happen: the certificate expired after sharp_am had started with it, or the clocks differ.
 TEST(Tls, a_manager_whose_certificate_is_out_of_its_time_is_not_believed) {
   const TestPki pki;
   const auto us = pki.tls(CertRole::host, "h1");
@@ -210,9 +210,11 @@ TEST(Tls, a_manager_whose_certificate_is_out_of_its_time_is_not_believed) {
     if (row.is_good)
       EXPECT_EQ(answer, "heard");
     else
-      EXPECT_THAT(answer, HasSubstr("TLS: who answers there has no manager's certificate of our authority: --tls-dir "
-                                    "here and at sharp_am must come from one `sumac pki` directory, and not have "
-                                    "expired"));
+      EXPECT_THAT(
+          answer,
+          HasSubstr("TLS: the process that answers there has no manager's certificate of our authority: --tls-dir "
+                    "here and at sharp_am must come from one `sumac pki` directory, and not have "
+                    "expired"));
   }
 }
 
@@ -220,7 +222,7 @@ TEST(Tls, somebody_who_trusts_the_manager_but_whom_it_does_not_know_is_turned_aw
   const TestPki pki, other;
   auto server = serve(pki.tls(CertRole::manager, "am"));
   ASSERT_TRUE(server);
-  // What no daemon would start with: another authority's certificate beside this one's.
+  // No daemon would start with these files: another authority's certificate stands beside this one's.
   auto files = other.files(CertRole::node, "x");
   files.ca = pki.file("both.crt", pki.authority.certificate + other.authority.certificate);
   const auto tls = Tls::load(files, CertRole::node, "x");

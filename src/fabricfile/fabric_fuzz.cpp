@@ -1,4 +1,5 @@
-// Any bytes as a fabric file in YAML: reading must not crash, what is believed is a good fabric, and trees come of it or a reason.
+// Feeds any bytes as a fabric file in YAML: reading must not crash, an accepted fabric must be valid, and it must give
+// trees or a reason.
 #include "base/fuzz_input.hpp"
 #include "fabricfile/fabricfile.hpp"
 #include "topo/tree.hpp"

@@ -36,7 +36,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// "h[1-16]" is h1 to h16; any other name is itself.
+/// Expands "h[1-16]" to h1 to h16; any other name stays as it is.
 std::vector<std::string> expand(const std::string& name) {
   const auto open = name.find('[');
   const auto dash = name.find('-', open);
@@ -54,7 +54,7 @@ std::vector<std::string> expand(const std::string& name) {
   return names;
 }
 
-/// Carries the file's name through the reading, so that every error can say where.
+/// Keeps the file's name while reading, so that every error can give the position.
 class Reader {
  public:
   explicit Reader(std::string_view name) : name_(name) {}
@@ -82,7 +82,7 @@ class Reader {
                 fmt::format(format, std::forward<Args>(args)...));
   }
 
-  /// A map with these keys only, each at most once.
+  /// Checks that the map has only these keys, each at most once.
   Result<> keys(const YAML::Node& map, std::string_view what, std::initializer_list<std::string_view> known) const {
     if (!map.IsMap()) return at(map, "{} must be a map of key: value", what);
     std::set<std::string> seen;
@@ -134,7 +134,7 @@ class Reader {
     return {};
   }
 
-  /// What `map` says of a link, over what `spec` holds already.
+  /// Overwrites `spec` with the link properties that `map` contains.
   Result<> link_spec(const YAML::Node& map, LinkSpec& spec) const {
     if (auto ok = unit(map, "delay", parse_delay_ns, spec.delay_ns); !ok) return ok;
     if (auto ok = unit(map, "rate", parse_rate_bits_per_s, spec.rate_bits_per_s); !ok) return ok;
@@ -337,7 +337,7 @@ class Reader {
       carriers.insert(node.place.at_host);
       fabric.nodes.push_back(std::move(node));
     }
-    // A host that carries a node has its link full with the node's traffic: it gets no rank unless the file says so.
+    // The traffic of a node fills the link of its host, so such a host gets no rank unless the file asks for it.
     for (auto& host : fabric.hosts) {
       if (carriers.contains(host.name) && !compute_said_.contains(host.name)) host.compute = false;
     }

@@ -7,11 +7,11 @@
 
 namespace sumac {
 
-/// Reads and validates a fabric file (docs/fabric.md), YAML or what ibnetdiscover printed: its first line tells which.
-/// Errors begin with "FILE:LINE: " where a line is to blame.
+/// Reads and validates a fabric file (docs/fabric.md): YAML, or the output of ibnetdiscover, which its first line
+/// reveals. Errors begin with "FILE:LINE: " if they concern a line.
 Result<topo::Fabric> load_fabric(const std::string& path);
 
-/// The same from text; `name` stands for the file in errors.
+/// The same for a text; errors call it `name`.
 Result<topo::Fabric> parse_fabric(const std::string& text, std::string_view name);
 
 }  // namespace sumac

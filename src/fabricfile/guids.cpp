@@ -1,4 +1,4 @@
-// Lists of GUIDs: root_guids_file, ignore_host_guids_file.
+// Reads lists of GUIDs: root_guids_file and ignore_host_guids_file.
 #include <algorithm>
 #include <unordered_map>
 
@@ -67,7 +67,7 @@ Result<> use_root_guids(topo::Fabric& fabric, const std::string& path) {
     return std::any_of(roots.begin(), roots.end(),
                        [&](const std::string& root) { return root == node.name || root == node.place.at_switch; });
   };
-  // A list of root switches is the subnet manager's too: some of them may well have no node, but not all.
+  // The subnet manager uses the same list of root switches, so some of them may have no aggregation node, but not all.
   if (!fabric.nodes.empty() && std::none_of(fabric.nodes.begin(), fabric.nodes.end(), serves))
     return fail(Errc::not_found, "root_guids_file: {}: none of these {} switches has an aggregation node: name others",
                 path, roots.size());

@@ -1,4 +1,5 @@
-// What ibnetdiscover prints is a list of records, one for each switch and channel adapter (CA), blank lines between them:
+// The output of ibnetdiscover is a list of records, one for each switch and channel adapter (CA), with blank lines
+// between them:
 //
 //   switchguid=0x200001(200001)
 //   Switch	36 "S-0000000000200001"		# "leaf 1" base port 0 lid 3 lmc 0
@@ -8,8 +9,8 @@
 //   Ca	1 "H-0000000000100000"		# "node1 mlx5_0"
 //   [1](100001) 	"S-0000000000200001"[1]		# lid 1 lmc 0 "leaf 1" lid 3 4xEDR
 //
-// Every link stands in it twice, once from each end. So a file that was cut short gives itself away wherever the cut is:
-// somebody's link leads to a record or a port that is not there.
+// Every link appears twice, once from each end. So a truncated file is always detected: some link leads to a record or
+// a port that is missing.
 #include "fabricfile/ibnetdiscover.hpp"
 
 #include <algorithm>
@@ -26,15 +27,15 @@ namespace sumac {
 
 namespace {
 
-// How the reduction engine of a switch describes itself.
+// The description of a switch's reduction engine.
 constexpr std::string_view kAggregationNode = "Mellanox Technologies Aggregation Node";
-constexpr std::uint32_t kPortsMax = 254;      // a port number is a byte; 0 and 255 mean other things
-constexpr std::uint32_t kLidMax = 0xBFFF;     // what is above names multicast groups
-constexpr std::size_t kRecordsMax = 131'072;  // more than a subnet has addresses
+constexpr std::uint32_t kPortsMax = 254;      // A port number is a byte, and 0 and 255 have other meanings.
+constexpr std::uint32_t kLidMax = 0xBFFF;     // Larger LIDs name multicast groups.
+constexpr std::size_t kRecordsMax = 131'072;  // This is more than the addresses of a subnet.
 constexpr std::size_t kLineMax = 4096;
 constexpr std::string_view kRemedy = "make the file with `ibnetdiscover > FILE`, without options";
 
-/// Data rate of one lane, what remains of the signal when its coding is taken off.
+/// The data rate of one lane, after the overhead of its coding.
 struct Speed {
   std::string_view name;
   std::uint64_t bits_per_s;
@@ -49,10 +50,10 @@ enum class Kind { network_switch, ca, router };
 struct Port {
   std::uint32_t number = 0;
   std::uint64_t guid = 0;
-  std::uint32_t lid = 0;  ///< Of the port itself; only a CA's line tells.
+  std::uint32_t lid = 0;  ///< The LID of the port itself, which only a CA's line contains.
   std::string peer;
   std::uint32_t peer_port = 0;
-  std::uint64_t peer_guid = 0;  ///< Of the peer's port, where the line tells.
+  std::uint64_t peer_guid = 0;  ///< The GUID of the peer's port, if the line contains it.
   std::uint64_t rate_bits_per_s = 0;
   std::uint32_t line = 0;
 };
@@ -191,7 +192,7 @@ class Reader {
   }
 
   Result<> use_lid(std::uint32_t lid, std::string_view who) {
-    if (lid == 0) return {};  // no subnet manager has been there yet
+    if (lid == 0) return {};  // No subnet manager has assigned a LID yet.
     if (lid > kLidMax) return at(line_, "{} has the LID {}: at most {} are possible", who, lid, kLidMax);
     const auto [first, fresh] = lids_.emplace(lid, who);
     if (!fresh && first->second != who)
@@ -233,7 +234,7 @@ class Reader {
     return {};
   }
 
-  /// "[1]", "[1](100005)" or, on a modular switch, "[1][ext 7]".
+  /// Reads "[1]", "[1](100005)" or, on a modular switch, "[1][ext 7]".
   static bool read_place(LineCursor& cursor, std::uint32_t& number, std::uint64_t& guid) {
     if (!cursor.take("[")) return false;
     const auto value = cursor.number<std::uint32_t>();
@@ -247,7 +248,7 @@ class Reader {
     return true;
   }
 
-  /// "4xEDR": four lanes of EDR. What may follow is for people.
+  /// Reads "4xEDR", which means four lanes of EDR. Any text behind it is for people.
   Result<> read_rate(std::string_view text, std::uint64_t& rate) const {
     const auto word = text.substr(0, text.find_first_of(" \t"));
     LineCursor cursor(word);
@@ -264,7 +265,7 @@ class Reader {
     return {};
   }
 
-  /// Every link from both ends.
+  /// Checks every link from both ends.
   Result<> check() const {
     if (records_.empty()) return at(line_, "no device in the file: {}", kRemedy);
     for (const auto& record : records_) {
@@ -292,7 +293,7 @@ class Reader {
   std::string_view text_;
   std::string_view name_;
   std::uint32_t line_ = 0;
-  bool open_ = false;  ///< Port lines may follow: they belong to the last record.
+  bool open_ = false;  ///< True while port lines may follow, which belong to the last record.
   std::optional<std::uint64_t> guid_line_;
   std::vector<Record> records_;
   std::unordered_map<std::string, std::size_t> by_id_;
@@ -300,7 +301,7 @@ class Reader {
   std::unordered_map<std::uint32_t, std::string> lids_;
 };
 
-/// One adapter port of a host, before its ports are put in order.
+/// One adapter port of a host, before the ports are ordered.
 struct HostPort {
   const Record* record = nullptr;
   const Port* port = nullptr;
@@ -317,7 +318,7 @@ class Maker {
     fabric_.name = fabric_name();
     for (const auto& record : records_) {
       auto ok = record.kind == Kind::network_switch ? add_switch(record)
-                : record.kind == Kind::router       ? Result<>{}  // beyond it lies another subnet
+                : record.kind == Kind::router       ? Result<>{}  // Another subnet lies beyond a router.
                 : record.aggregates()               ? add_node(record)
                                                     : add_host_ports(record);
       if (!ok) return tl::unexpected(ok.error());
@@ -336,7 +337,7 @@ class Maker {
     return fail(Errc::invalid, "{}:{}: {}", name_, line, fmt::format(format, std::forward<Args>(args)...));
   }
 
-  std::string fabric_name() const {  // the file's, without folder and ending
+  std::string fabric_name() const {  // The fabric gets the file's name, without folder and extension.
     auto stem = name_.substr(name_.find_last_of('/') + 1);
     stem = stem.substr(0, stem.find_last_of('.'));
     std::string made(stem.substr(0, 63));
@@ -358,7 +359,7 @@ class Maker {
     made.description = record.description;
     fabric_.switches.push_back(std::move(made));
     for (const auto& port : record.ports) {
-      // Each link once; a cable from a switch to itself carries nothing.
+      // Each link is added once; a cable from a switch to itself carries nothing.
       if (switch_at(port) == nullptr || record.id >= port.peer) continue;
       topo::SwitchLink link{record.id, port.peer, {}, port.number, port.peer_port};
       link.spec.rate_bits_per_s = port.rate_bits_per_s;
@@ -404,10 +405,11 @@ class Maker {
 
   void add_hosts() {
     for (auto& [name, ports] : hosts_) {
-      std::sort(ports.begin(), ports.end(), [](const HostPort& a, const HostPort& b) {  // mlx5_2 before mlx5_10
-        return std::tuple(a.device.size(), a.device, a.port->number) <
-               std::tuple(b.device.size(), b.device, b.port->number);
-      });
+      std::sort(ports.begin(), ports.end(),
+                [](const HostPort& a, const HostPort& b) {  // This puts mlx5_2 before mlx5_10.
+                  return std::tuple(a.device.size(), a.device, a.port->number) <
+                         std::tuple(b.device.size(), b.device, b.port->number);
+                });
       topo::Host host;
       host.name = name;
       for (std::size_t i = 0; i < ports.size(); ++i) {

@@ -1,4 +1,5 @@
-// Any bytes as a fabric file: reading must not crash, what is believed is a good fabric, and trees come of it or a reason.
+// Feeds any bytes as the output of ibnetdiscover: reading must not crash, an accepted fabric must be valid, and it must
+// give trees or a reason.
 #include <cstdio>
 #include <cstdlib>
 

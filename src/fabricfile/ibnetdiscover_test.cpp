@@ -125,7 +125,7 @@ TEST(Ibnetdiscover, what_is_wrong_is_named_with_its_line) {
 TEST(Ibnetdiscover, a_file_that_was_cut_short_is_refused_wherever_the_cut_is) {
   const auto text = sample("two-rails.lst");
   ASSERT_TRUE(parse_ibnetdiscover(text, "f"));
-  // Behind the last digit of the last line nothing is missing that one could know of.
+  // Text behind the last digit of the last line may be missing without being noticed.
   const auto last = text.find_last_not_of("\n");
   for (std::size_t length = 0; length < last - 1; ++length) {
     const auto fabric = parse_ibnetdiscover(std::string_view(text).substr(0, length), "f");

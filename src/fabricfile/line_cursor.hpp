@@ -1,5 +1,5 @@
 #pragma once
-// A hand that moves along one line of text: each step takes what it is asked for or leaves the line as it is.
+// A position in one line of text: each step consumes what it was asked for, or leaves the line unchanged.
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -32,7 +32,7 @@ class LineCursor {
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return value;
   }
-  /// What stands between a quote here and the next one.
+  /// Takes the text between a quote here and the next quote.
   std::optional<std::string_view> quoted() {
     const auto end = rest_.find('"', 1);
     if (!rest_.starts_with('"') || end == std::string_view::npos) return std::nullopt;
@@ -40,7 +40,8 @@ class LineCursor {
     rest_.remove_prefix(end + 1);
     return inside;
   }
-  /// What stands between a quote here and the last one: descriptions are free text and may hold quotes themselves.
+  /// Takes the text between a quote here and the last quote: descriptions are free text and may contain quotes
+  /// themselves.
   std::optional<std::string_view> widely_quoted() {
     const auto end = rest_.rfind('"');
     if (!rest_.starts_with('"') || end == 0) return std::nullopt;

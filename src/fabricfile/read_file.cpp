@@ -6,8 +6,9 @@
 namespace sumac {
 
 namespace {
-constexpr std::size_t kFileMax = std::size_t{256} << 20;  // ibnetdiscover prints about 5 KiB a switch: 50,000 of them
-}
+// ibnetdiscover prints about 5 KiB per switch, so this holds 50,000 switches.
+constexpr std::size_t kFileMax = std::size_t{256} << 20;
+}  // namespace
 
 Result<std::string> read_file(const std::string& path, std::string_view what) {
   std::error_code error;

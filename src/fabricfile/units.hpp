@@ -1,6 +1,6 @@
 #pragma once
-// Quantities with their unit, as people write them in a fabric file. A number without a unit is refused (but 0), so
-// that nobody has to guess.
+// Quantities with their unit, in the form that people write in a fabric file. A number without a unit is refused
+// (except 0), so that no one has to guess.
 #include <cstdint>
 #include <string_view>
 

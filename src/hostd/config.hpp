@@ -1,5 +1,5 @@
 #pragma once
-// The options of sharpd.
+// The option table of sharpd.
 #include <string>
 
 #include "base/options.hpp"

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kHead = "sumac-held-jobs 1";
 
-/// A number of another boot says nothing of this one's processes.
+/// Process numbers mean something only within one boot of the machine.
 std::string boot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string text;
@@ -28,7 +28,7 @@ std::string boot() {
 std::optional<ProcessMark> mark_of(int pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const auto name_end = text.rfind(')');  // the name before it may hold anything
+  const auto name_end = text.rfind(')');  // The name before the last bracket may contain anything.
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));
   std::string field;

@@ -1,6 +1,7 @@
 #pragma once
-// What a sharpd leaves to the next one: its life and the jobs that its clients hold, beside its socket. A sharpd that dies or is restarted
-// under a job costs the job nothing: the new process is the same life to the manager, and renews for every holder that still runs.
+// The file that a sharpd keeps beside its socket for its successor: its life and the jobs that its clients hold. If
+// sharpd dies or is restarted under a job, the job does not notice: the new process has the same life for the manager,
+// and renews for every holder that still runs.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,14 +12,14 @@
 
 namespace sumac::hostd {
 
-/// A process, told from another that gets the same number later by when it started.
+/// Identifies a process by its number and its start time, because a later process may get the same number.
 struct ProcessMark {
   int pid = 0;
-  std::uint64_t started = 0;  ///< Ticks since the machine did.
+  std::uint64_t started = 0;  ///< Clock ticks since the machine was started.
   bool operator==(const ProcessMark&) const = default;
 };
 
-/// As /proc has it; nothing for a process that is gone.
+/// Reads the mark from /proc; returns nothing if the process is gone.
 std::optional<ProcessMark> mark_of(int pid);
 
 struct HeldJob {
@@ -34,10 +35,11 @@ struct Held {
   std::vector<HeldJob> jobs;
 };
 
-/// Nothing: no such file, or one of the time before the machine started. Errc::invalid: not ours, or not to be understood.
+/// Returns nothing if there is no such file, or if it is older than the machine's last start. Returns Errc::invalid if
+/// the file is not ours or cannot be parsed.
 Result<std::optional<Held>> load_held(const std::string& path);
 
-/// Whole or not at all. Without jobs the file goes.
+/// Writes the whole file or nothing. Without jobs it removes the file.
 Result<> save_held(const std::string& path, const Held& held);
 
 }  // namespace sumac::hostd

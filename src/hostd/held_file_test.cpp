@@ -48,7 +48,7 @@ TEST_F(HeldFile, what_the_disk_has_no_room_for_says_why_and_leaves_the_former_on
   rlimit limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
   const auto handler = ::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{20, limit.rlim_max};  // the first piece is taken, the next is not
+  const rlimit small{20, limit.rlim_max};  // The first part of the file fits this limit, the next does not.
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   errno = 0;
   const auto saved = save_held(path, {5, 10, {{8, 80, {100, 1000}}}});

@@ -1,5 +1,6 @@
-// The lives of jobs: the manager's core, its journal and the uplinks of several sharpds, joined by lossless but breakable lines in
-// virtual time. Whatever dies, what a job held is free within 10 s, and what still runs is never given away.
+// Tests the lives of jobs: the manager's core, its journal and the uplinks of several sharpds are joined by lossless
+// but breakable connections in virtual time. Whatever dies, its jobs' resources are free within 10 s, and resources of
+// a running job are never granted again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,7 @@ namespace {
 using manager::StreamId;
 using testing::HasSubstr;
 
-/// Nodes acknowledge at once what they are sent and remember it, as real ones do.
+/// Nodes acknowledge each message at once and remember their jobs, as real ones do.
 struct NodeEnd {
   std::string name;
   std::set<std::uint64_t> jobs;
@@ -28,7 +29,7 @@ class World {
  public:
   struct Sharpd {
     std::unique_ptr<Uplink> uplink;
-    StreamId stream = 0;  ///< 0: not connected.
+    StreamId stream = 0;  ///< 0 means not connected.
     std::map<Ticket, std::string> answers;
   };
   static constexpr Duration kStep = Millis(100);
@@ -40,7 +41,7 @@ class World {
     pass(Seconds(1));
   }
 
-  // ---- what happens
+  // ---- events
   void kill_manager() {
     core_.reset();
     for (auto& [id, sharpd] : sharpds_)
@@ -64,13 +65,13 @@ class World {
     sharpd.uplink = std::make_unique<Uplink>(
         UplinkRules{.host = "h" + std::to_string(id + 1), .manager = "am", .life = ++last_life_});
   }
-  /// kill -9: nobody says a word; the manager sees the connection end.
+  /// kill -9: the process sends nothing more, and the manager sees the connection end.
   void kill_sharpd(std::size_t id) {
     const auto stream = sharpds_.at(id).stream;
     sharpds_.erase(id);
     if (core_ && stream != 0) run(core_->host_stream_ended(stream, now_));
   }
-  /// The line breaks, both live.
+  /// The connection breaks, and both ends live on.
   void cut(std::size_t id) {
     auto& sharpd = sharpds_.at(id);
     const auto stream = std::exchange(sharpd.stream, 0);
@@ -103,7 +104,7 @@ class World {
     }
   }
 
-  // ---- what is
+  // ---- state
   std::string answer(std::size_t id, Ticket ticket) { return sharpds_.at(id).answers[ticket]; }
   nlohmann::json status() const { return nlohmann::json::parse(core_->status_json(now_)); }
   std::set<std::uint64_t> jobs() const {
@@ -113,7 +114,7 @@ class World {
     return ids;
   }
   std::uint32_t osts_free() const { return status()["osts_free"]; }
-  /// Manager, journal and nodes agree on what runs, and nothing was given twice.
+  /// Checks that manager, journal and nodes agree on the running jobs, and that nothing was granted twice.
   void expect_jobs(const std::set<std::uint64_t>& ids) {
     EXPECT_EQ(jobs(), ids);
     std::set<std::uint64_t> kept;
@@ -219,7 +220,7 @@ TEST(Life, sharpd_dying_under_a_job_releases_it_within_ten_seconds_and_nothing_e
   World world;
   world.begin(0, 7);
   world.begin(1, 8);
-  world.pass(Millis(1900));  // the last renewal is as old as it gets
+  world.pass(Millis(1900));  // The last renewal is now as old as it can become.
   world.kill_sharpd(0);
   world.pass(Seconds(5));
   world.expect_jobs({7, 8});
@@ -250,7 +251,8 @@ TEST(Life, a_line_that_breaks_and_heals_costs_no_job) {
 
 TEST(Life, a_rank_that_dies_before_its_job_request_leaves_nothing) {
   World world;
-  // Its begin was never whole: sharpd has no ticket for it. One whose begin is on its way is dropped before the answer.
+  // The client dies before its begin is complete, so sharpd has no ticket for it. A client whose begin is on its way is
+  // dropped before the answer.
   world.freeze_manager(true);
   const auto ticket = world.begin(0, 7);
   world.client_dies(0, ticket);
@@ -272,7 +274,7 @@ TEST(Life, several_clients_dying_in_one_cycle_are_all_released) {
 }
 
 TEST(Life, there_is_no_lack_of_resources_while_there_are_free_ones) {
-  // 1000 jobs one after the other, ended in every way there is: each gets all that there is.
+  // 1000 jobs run one after the other and end by every possible means; each can have all resources.
   World world;
   for (std::uint64_t id = 1; id <= 1000; ++id) {
     const auto ticket = world.begin(id % 3, id, 512, 512);
@@ -306,7 +308,7 @@ TEST(Life, a_manager_killed_under_fifty_jobs_knows_them_all_again_and_grants_not
   world.expect_jobs(ids);
   const auto tree = world.status()["tree_id"];
   world.kill_manager();
-  world.pass(Seconds(30));  // however long it takes: nobody is told anything
+  world.pass(Seconds(30));  // However long the manager stays away, no client is told of it.
   for (std::uint64_t id = 1; id <= 50; ++id) EXPECT_EQ(world.answer(id % 3, tickets[id - 1]), "granted");
   world.start_manager();
   world.expect_jobs(ids);
@@ -337,7 +339,7 @@ TEST(Life, what_ended_or_died_while_the_manager_was_away_is_released_when_it_is_
 
 TEST(Life, a_begin_under_way_when_the_manager_dies_is_granted_once_after_its_restart) {
   World world;
-  world.freeze_manager(true);  // it took the message and never answered
+  world.freeze_manager(true);  // The frozen manager took the message and never answered.
   const auto ticket = world.begin(0, 7, 300);
   world.kill_manager();
   world.freeze_manager(false);
@@ -353,7 +355,7 @@ TEST(Life, a_begin_under_way_when_the_manager_dies_is_granted_once_after_its_res
 TEST(Life, a_manager_that_stood_still_takes_no_job_for_dead) {
   World world;
   world.begin(0, 7);
-  world.freeze_manager(true);  // SIGSTOP, a suspended machine: renewals wait in its sockets
+  world.freeze_manager(true);  // Like SIGSTOP or a suspended machine: renewals wait in its sockets.
   world.pass(Seconds(60));
   world.freeze_manager(false);
   world.pass(Seconds(20));

@@ -1,4 +1,4 @@
-// sharpd: the control requests of this host's processes.
+// sharpd, which carries the control requests of this host's processes.
 #include <signal.h>
 #include <unistd.h>
 
@@ -35,7 +35,8 @@ Result<std::string> host_name(const Config& config) {
   return name;
 }
 
-/// A client takes two descriptors, its socket and its process. Where fewer are legal than configured, a user still leaves room for others.
+/// A client takes two descriptors: its socket and its process. If fewer are permitted than configured, one user still
+/// leaves some for others.
 template <class Sockets>
 void limit_clients(Sockets& sockets, const Config& config, Logger& log) {
   const auto room = control::descriptors_for_strangers(2 * std::size_t{config.clients_max}) / 2;

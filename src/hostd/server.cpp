@@ -12,11 +12,11 @@
 namespace sumac::hostd {
 namespace {
 constexpr Duration kTellFullEvery = Seconds(60);
-/// In what the epoll set says: a ticket of an orphan, not a client's number.
+/// Marks an entry of the epoll set as an orphan's ticket; without it the number is a client's.
 constexpr std::uint64_t kOrphanBit = std::uint64_t{1} << 63;
-/// Tickets that the former process gave out and did not write down.
+/// Skips the tickets that the former process may have given out without writing them down.
 constexpr Ticket kTicketGap = 1 << 20;
-/// Processes that closed their sockets and may still die as ranks.
+/// Processes that closed their sockets but are still running, and may yet die as ranks.
 constexpr std::size_t kDepartedMax = 1024;
 }  // namespace
 
@@ -45,12 +45,12 @@ Result<> Server::run_once(int extra, Time deadline) {
     const auto left = std::chrono::ceil<Millis>(deadline - monotonic_now()).count();
     timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30));
   }
-  // The pidfds have an epoll set of their own; the few others are listed here.
+  // The pidfds have an epoll set of their own; the few other descriptors are listed here.
   pollfd fds[] = {
       {sockets_.wake_fd(), POLLIN, 0}, {epoll_.get(), POLLIN, 0}, {wake_.fd(), POLLIN, 0}, {extra, POLLIN, 0}};
   if (::poll(fds, 4, timeout_ms) < 0 && errno != EINTR) return fail_errno("poll");
 
-  // What a dying process still said comes first: it may have ended its job in good order.
+  // Messages of dying processes are read first: such a process may have ended its job in order.
   sockets_.progress(*this, 256);
   close_silent(monotonic_now());
   tell_full();
@@ -69,7 +69,8 @@ Result<> Server::run_once(int extra, Time deadline) {
   return {};
 }
 
-/// A library says attach with the first breath. Without a limit of time a program could hold places that it never uses.
+/// Closes clients that did not attach in time: a library attaches at once, and without a time limit a program could
+/// occupy connections that it never uses.
 void Server::close_silent(Time now) {
   for (; !silent_.empty() && silent_.front().first <= now; silent_.pop_front()) {
     const auto id = silent_.front().second;
@@ -135,10 +136,10 @@ void Server::on_client(net::HostClientId id, const net::PeerIdentity& who) {
 std::size_t Server::take_over(const Held& held) {
   last_ticket_ = held.last_ticket + kTicketGap;
   for (const auto& job : held.jobs) {
-    // The descriptor first: what it names can't become another process while we look at its mark.
+    // The descriptor is opened first: once it is open, its process number cannot be reused while we read the mark.
     UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, job.holder.pid, 0)));
     if (!pidfd || mark_of(job.holder.pid) != job.holder)
-      continue;  // died meanwhile: not named to the manager, so released
+      continue;  // The holder died meanwhile. Its job is not named to the manager, so it is released.
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = kOrphanBit | job.ticket;
@@ -151,7 +152,7 @@ std::size_t Server::take_over(const Held& held) {
   return orphans_.size();
 }
 
-/// The process has come back: it speaks for its jobs itself again.
+/// The process has connected again: its jobs now belong to its new connection.
 void Server::adopt_for(net::HostClientId id) {
   auto& client = clients_.at(id);
   for (auto at = orphans_.begin(); at != orphans_.end();) {
@@ -210,7 +211,7 @@ void Server::on_closed(net::HostClientId id, const Error& why) {
   release(id, "closed its connection");
 }
 
-/// A user's programs say the same wrong thing as often as they like: it is a line once a minute.
+/// A user's programs may repeat the same mistake as often as they like; it is logged at most once a minute.
 void Server::warn_of(const Session& session, std::string_view what, std::string_view why) {
   const auto kind = fmt::format("{}{} {}", session.peer().uid, what, why);
   if (const auto more = said_.next(kind, monotonic_now()))
@@ -224,7 +225,7 @@ void Server::client_died(net::HostClientId id) {
   }
   if (!clients_.contains(id)) return;
   release(id, "died", true);
-  sockets_.close(id);  // a child that it forked may still hold the socket open
+  sockets_.close(id);  // A child that the process forked may still hold the socket open.
 }
 
 void Server::tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships) {
@@ -243,7 +244,7 @@ void Server::tell_deaths(const Peer& peer, const std::string& who, const std::ve
 void Server::release(net::HostClientId id, std::string_view why, bool is_dead) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
-  // Before its job is released: of a job that is over nobody hears who died.
+  // The deaths are reported before the job is released: once a job is over, its ranks are not told who died.
   auto& client = found->second;
   if (const auto& memberships = client.session.memberships(); !memberships.empty()) {
     if (is_dead)
@@ -288,7 +289,7 @@ void Server::run(net::HostClientId id, Actions actions) {
 
 void Server::take_answers() {
   for (auto& answer : manager_.take()) {
-    if (answer.ticket != stream_) continue;  // of a former stream
+    if (answer.ticket != stream_) continue;  // This answer belongs to a former stream.
     const Time now = monotonic_now();
     run(answer.over ? uplink_.stream_over(answer.why, now) : uplink_.heard(answer.down, now));
   }
@@ -304,7 +305,8 @@ void Server::run(UplinkActions actions) {
                    },
                    [&](Answer& answer) {
                      const auto begun = begun_.find(answer.ticket);
-                     if (begun == begun_.end()) {  // released since, or its holder has not called since the restart
+                     // The job was released since, or its holder has not connected since the restart.
+                     if (begun == begun_.end()) {
                        if (answer.lost && orphans_.erase(answer.ticket) != 0) forget(answer.ticket);
                        return;
                      }
@@ -315,7 +317,7 @@ void Server::run(UplinkActions actions) {
                        SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "a job of {}: {}", client->second.session.describe(),
                                     answer.why.context);
                      const bool over = answer.lost || !answer.down.has_granted();
-                     // Written down before the client hears of it: from then on it counts on the job.
+                     // Written to the file before the client is informed: from then on the client relies on the job.
                      if (over) {
                        begun_.erase(begun);
                        forget(answer.ticket);

@@ -1,5 +1,6 @@
 #pragma once
-// sharpd's loop: clients on a unix socket, their processes by pidfd, the manager's answers. One thread, nothing in it blocks.
+// The loop of sharpd: it serves clients on a unix socket, watches their processes by pidfd, and takes the manager's
+// answers. One thread runs it, and nothing in it blocks.
 #include <deque>
 #include <map>
 #include <string>
@@ -20,12 +21,14 @@ namespace sumac::hostd {
 struct ServerConfig {
   std::string host;
   std::string manager;
-  Duration manager_timeout = Seconds(15);  ///< A manager that says nothing of a job for so long is given up.
-  std::uint64_t life = 0;                  ///< Of this process: draw_life(), or its forerunner's (held_file.hpp).
+  Duration manager_timeout = Seconds(15);  ///< A manager that does not answer about a job for this long is given up.
+  /// The life of this process: from draw_life(), or that of its predecessor (held_file.hpp).
+  std::uint64_t life = 0;
   std::shared_ptr<control::Tls> tls{};
-  std::string held_file{};              ///< Where the next process finds what is held here; empty: nowhere.
-  std::string devices{};                ///< Ports for programs that name none.
-  Duration attach_within = Seconds(5);  ///< A client that has not said attach by then is closed.
+  /// The file where the next process finds the jobs held here; empty means no file.
+  std::string held_file{};
+  std::string devices{};                ///< The ports for programs that name none.
+  Duration attach_within = Seconds(5);  ///< A client that has not attached by then is closed.
 };
 
 class Server final : private net::HostServerEvents {
@@ -34,12 +37,13 @@ class Server final : private net::HostServerEvents {
 
   static Result<UniqueFd> make_epoll();
 
-  /// What the former process of this life left: of holders that run, the jobs go on. Returns how many.
+  /// Takes over the jobs of the former process of this life whose holders still run. Returns their number.
   std::size_t take_over(const Held& held);
-  /// Of jobs that are asked for from now on.
+  /// Applies to jobs that are asked for from now on.
   void set_manager_timeout(Duration timeout) { uplink_.set_timeout(timeout); }
   void set_clients_max(std::size_t count, std::size_t of_user) noexcept { sockets_.set_clients_max(count, of_user); }
-  /// Waits for something to do, at most until `deadline`, and does it. `extra` beside it: a descriptor (signals) that ends the wait.
+  /// Waits until there is work, at most until `deadline`, and does it. `extra` is a further descriptor (signals) that
+  /// ends the wait.
   Result<> run_once(int extra, Time deadline = kNever);
   std::size_t clients() const noexcept { return clients_.size(); }
   std::size_t open_jobs() const { return uplink_.jobs(); }
@@ -50,12 +54,13 @@ class Server final : private net::HostServerEvents {
     UniqueFd pidfd;
     ProcessMark mark;
   };
-  /// Holds a job of the former process's, and has not called since.
+  /// A process that holds a job of the former sharpd and has not connected since.
   struct Orphan {
     HeldJob job;
     UniqueFd pidfd;
   };
-  /// Closed its socket without leaving its jobs: by a slip or a close() of everything, or since it is ending. Its process is watched on.
+  /// A process that closed its socket without leaving its jobs: by a mistake, by closing all descriptors, or because it
+  /// is ending. It is still watched.
   struct Departed {
     Peer peer;
     std::string who;
@@ -94,17 +99,18 @@ class Server final : private net::HostServerEvents {
   Uplink uplink_;
   Ticket last_ticket_ = 0;
   std::map<net::HostClientId, Client> clients_;
-  std::deque<std::pair<Time, net::HostClientId>> silent_;  ///< By when who must have said attach; the oldest first.
+  /// The time by which each client must have attached; the oldest comes first.
+  std::deque<std::pair<Time, net::HostClientId>> silent_;
   std::map<net::HostClientId, Departed> departed_;
   std::unordered_map<Ticket, Begun> begun_;
   std::map<Ticket, Orphan> orphans_;
-  std::map<Ticket, HeldJob> held_;  ///< As the next process is to find it.
+  std::map<Ticket, HeldJob> held_;  ///< The jobs as the file contains them for the next process.
   bool save_failed_ = false;
-  std::uint64_t unwatched_ = 0;    ///< Clients refused for want of a descriptor to watch them by.
-  std::uint64_t turned_away_ = 0;  ///< As far as it was told.
-  std::uint64_t crowd_ = 0;        ///< Same, of users with too many clients.
+  std::uint64_t unwatched_ = 0;    ///< Clients refused because there was no descriptor to watch them.
+  std::uint64_t turned_away_ = 0;  ///< The number of rejected clients that the log has reported.
+  std::uint64_t crowd_ = 0;        ///< The same for users with too many clients.
   Time tell_full_at_{};
-  LogLimit said_;  ///< Lines about clients that break the rules.
+  LogLimit said_;  ///< Limits the log lines about clients that break the rules.
 };
 
 }  // namespace sumac::hostd

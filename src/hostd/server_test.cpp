@@ -1,4 +1,4 @@
-// sharpd with real sockets and a real manager, and clients that behave badly or die.
+// Tests sharpd with real sockets and a real manager, and with clients that misbehave or die.
 #include "hostd/server.hpp"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ struct Directory {
   ~Directory() { EXPECT_EQ(::rmdir(path.c_str()), 0) << "the socket file is still there"; }
 };
 
-/// sharpd's loop in a thread, its socket in a directory of its own.
+/// Runs sharpd's loop in a thread, with its socket in a directory of its own.
 struct Sharpd {
   explicit Sharpd(const std::string& manager, Duration manager_timeout = Seconds(15),
                   Duration attach_within = Seconds(60))
@@ -75,7 +75,8 @@ struct Sharpd {
   std::thread loop;
 };
 
-/// The library's side: attach, begin, answers. Used by this process and by those that get killed.
+/// The library's side of the protocol: attach, begin, answers. This process uses it, and so do the children that get
+/// killed.
 struct Client {
   net::HostClient socket;
   explicit Client(const std::string& path) : socket(net::HostClient::connect(path, Seconds(20)).value()) {
@@ -150,7 +151,7 @@ TEST(Sharpd, without_a_manager_a_begin_is_refused_at_once_and_works_when_there_i
 }
 
 TEST(Sharpd, a_manager_that_takes_the_call_and_stays_silent_is_given_up) {
-  // A listener that accepts nothing: the connection stands, and no answer ever comes.
+  // The listener accepts nothing: the connection is established, but no answer ever comes.
   UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const std::string path = testing::TempDir() + "sumac-silent-" + std::to_string(::getpid());
   const auto address = unix_address(path).value();
@@ -165,7 +166,7 @@ TEST(Sharpd, a_manager_that_takes_the_call_and_stays_silent_is_given_up) {
 TEST(Sharpd, kill_9_of_a_client_releases_its_job_at_the_manager) {
   int go[2], held[2];
   ASSERT_EQ(::pipe(go) | ::pipe(held), 0);
-  const pid_t child = ::fork();  // before any thread of this test
+  const pid_t child = ::fork();  // The fork must come before any thread of this test.
   if (child == 0) {
     char path[256]{};
     if (::read(go[0], path, sizeof path - 1) <= 0) ::_exit(1);
@@ -203,7 +204,7 @@ TEST(Sharpd, a_client_that_hangs_up_releases_its_job) {
 
 TEST(Sharpd, sharpds_own_death_releases_what_its_clients_held_when_the_lease_ends) {
   manager::CoreRules rules;
-  rules.lease = Seconds(4);  // a busy machine may be slow to grant
+  rules.lease = Seconds(4);  // The lease is long because a busy machine may be slow to grant.
   rules.renew_every = Seconds(1);
   Tree tree(rules);
   auto sharpd = std::make_unique<Sharpd>(tree.manager.server.endpoint());

@@ -10,13 +10,14 @@ namespace {
 using wire::HostKind;
 using wire::HostMessage;
 
-/// Numbers of the low-level library, as clients print them.
+/// Status numbers of the low-level library, as clients print them.
 constexpr std::uint32_t kStatusJobError = 35, kStatusNoManager = 52;
 
 ToClient refusal(std::uint64_t job_id, std::uint32_t status, std::string_view why) {
   wire::JobRefusedBody body;
   body.status = status;
-  // What others say may have several lines; a field of text holds one, or the client takes the whole message for broken.
+  // The manager's text may have several lines. A text field holds one line; otherwise the client would reject the whole
+  // message.
   std::string text(why.substr(0, body.text.size() - 1));
   std::ranges::replace_if(text, wire::is_control, ' ');
   if (!wire::put_text(body.text, text)) body.text.fill('\0');
@@ -60,7 +61,7 @@ bool add_tree(Actions& out, std::uint64_t job_id, const control::v1::GrantedTree
   return true;
 }
 
-/// Nothing if the manager sent what does not fit our messages.
+/// Returns nothing if the manager's grant does not fit our messages.
 std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1::JobGranted& granted) {
   wire::JobGrantedBody body;
   const auto& quota = granted.grant();
@@ -79,7 +80,7 @@ std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1:
   out.push_back(ToClient{wire::host_message(HostKind::job_granted, body, job_id)});
   for (int i = 0; i < granted.trees_size(); ++i)
     if (!add_tree(out, job_id, granted.trees(i), static_cast<std::uint32_t>(i))) return std::nullopt;
-  // Our own decoder is the judge: what the client would refuse must not be sent to it.
+  // Our own decoder checks the messages, because the client would refuse what the decoder refuses.
   for (const auto& action : out)
     if (wire::flaw_of_host_message(wire::encoded(std::get<ToClient>(action).message)) != nullptr) return std::nullopt;
   return out;
@@ -128,9 +129,9 @@ Actions Session::attach(const HostMessage& message) {
   attached_ = true;
   world_rank_ = wire::host_entry<wire::AttachBody>(message).world_rank;
   wire::AttachedBody body;
-  if (!wire::put_text(body.host, host_))
-    return {Offence{"this host's name does not fit"}};  // main checked it: our own mistake
-  if (!wire::put_text(body.devices, devices_)) return {Offence{"this host's devices do not fit"}};  // so this
+  // main() has checked both texts, so a failure would be our own mistake.
+  if (!wire::put_text(body.host, host_)) return {Offence{"this host's name does not fit"}};
+  if (!wire::put_text(body.devices, devices_)) return {Offence{"this host's devices do not fit"}};
   return {ToClient{wire::host_message(HostKind::attached, body)}};
 }
 
@@ -189,7 +190,7 @@ Actions Session::end(const HostMessage& message) {
   if (found == jobs_.end()) return {Offence{fmt::format("end of job {}, which this process does not hold", job_id)}};
   switch (found->second.phase) {
     case Phase::held: found->second.phase = Phase::ending; return {EndJob{found->second.ticket}};
-    case Phase::orphaned:  // the manager has ended it already
+    case Phase::orphaned:  // The manager has already ended the job.
       jobs_.erase(found);
       return {ToClient{wire::host_message(HostKind::job_ended, job_id)}};
     case Phase::collecting:
@@ -248,7 +249,8 @@ Actions Session::answered(Ticket ticket, const control::v1::HostDown& down) {
     jobs_.erase(found);
     return {ToClient{wire::host_message(HostKind::job_ended, job_id)}};
   }
-  return {};  // an answer to what nobody asked: the manager's stream ends soon, or the next answer makes sense
+  // This is an answer without a question: either the manager's stream ends soon, or its next answer is right.
+  return {};
 }
 
 Actions Session::manager_lost(Ticket ticket, const Error& why) {

@@ -1,7 +1,7 @@
 #pragma once
-// The conversation with one client of sharpd, without its socket: messages and the manager's answers in, actions out.
-// A client may hold several jobs (one per context); each is known here by a ticket, so that an answer that comes late, for a job
-// of the same id begun since, is not taken for its own.
+// The protocol with one client of sharpd, without its socket: messages and the manager's answers go in, actions come
+// out. A client may hold several jobs (one per context). Each is identified here by a ticket, so that a late answer is
+// not mistaken for the answer to a newer job with the same id.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,7 +20,7 @@ namespace sumac::hostd {
 
 inline constexpr std::size_t kJobsPerClientMax = 64;
 
-/// As the kernel says it.
+/// The kernel reports these.
 struct Peer {
   int pid = 0;
   unsigned uid = 0, gid = 0;
@@ -38,11 +38,11 @@ struct BeginJob {
 struct EndJob {
   Ticket ticket = 0;
 };
-/// The client broke the rules: close its connection (what it holds is released as if it had died).
+/// The client broke the rules: its connection must be closed, and what it holds is released as if it had died.
 struct Offence {
   std::string why;
 };
-/// This process is a rank of a job. Its death without leave is news for the other ranks.
+/// This process is a rank of a job. If it dies without leaving the job, the other ranks must be informed.
 struct Membership {
   std::uint64_t job_id = 0;
   std::uint32_t world_rank = 0;
@@ -53,21 +53,23 @@ using Actions = std::vector<Action>;
 
 class Session {
  public:
-  /// `next_ticket`: shared by all sessions of the process. `devices`: what programs of this host use that name no port.
+  /// `next_ticket` is shared by all sessions of the process. `devices` holds the ports for programs of this host that
+  /// name none.
   Session(Peer peer, std::string host, std::function<Ticket()> next_ticket, std::string devices = {});
 
-  /// The process holds this job already: a former sharpd of this life began it for it.
+  /// Records a job that the process already holds: a former sharpd of this life began it.
   void adopt(std::uint64_t job_id, Ticket ticket);
   Actions received(const wire::HostMessage& message);
-  /// The manager's answer to a ticket of this session; unknown tickets are ignored.
+  /// Handles the manager's answer to a ticket of this session; unknown tickets are ignored.
   Actions answered(Ticket ticket, const control::v1::HostDown& down);
-  /// No answer will come, or the manager has ended a job that ran. Errc::lost, timeout: there was no manager to ask.
+  /// Called when no answer will come, or when the manager has ended a running job. Errc::lost or Errc::timeout means
+  /// that no manager could be asked.
   Actions manager_lost(Ticket ticket, const Error& why);
 
-  /// What must be released when the client is gone, answered or not.
+  /// Returns the tickets that must be released when the client is gone, whether they were answered or not.
   std::vector<Ticket> held() const;
   bool attached() const noexcept { return attached_; }
-  /// Of which jobs the process is a rank, and has not left.
+  /// Returns the jobs of which the process is a rank and which it has not left.
   const std::vector<Membership>& memberships() const noexcept { return memberships_; }
   const Peer& peer() const noexcept { return peer_; }
   std::string describe() const;

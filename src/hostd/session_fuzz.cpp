@@ -1,5 +1,5 @@
-// Any bytes as what a client says to sharpd and what the manager says of its jobs: sharpd neither breaks nor sends what the library's
-// decoder would refuse, and a job that it holds was granted.
+// Feeds any bytes as messages from a client and from the manager: sharpd must not break or send a message that the
+// library's decoder would refuse, and every job that it holds must have been granted.
 #include "base/fuzz_input.hpp"
 #include "hostd/session.hpp"
 #include "hostd/uplink.hpp"
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     switch (what % 5) {
       case 0:
       case 1: {
-        // Short ones are filled up; only what the decoder takes reaches a session.
+        // Short messages are padded; only messages that the decoder accepts reach a session.
         std::array<std::byte, wire::kHostMessageBytes> frame{};
         std::memcpy(frame.data(), bytes.data(), bytes.size());
         wire::HostMessage message;

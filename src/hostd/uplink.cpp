@@ -79,7 +79,7 @@ UplinkActions Uplink::begin(Ticket ticket, control::v1::JobBegin begin, Time now
   job.deadline = deadline_after(now, rules_.timeout);
   UplinkActions out;
   if (state_ == State::up) send_begin(out, job);
-  if (state_ == State::closed) return open();  // somebody waits: not a moment later than now
+  if (state_ == State::closed) return open();  // A caller is waiting, so the stream is opened without delay.
   return out;
 }
 
@@ -87,7 +87,8 @@ UplinkActions Uplink::end(Ticket ticket, Time now) {
   const auto found = jobs_.find(ticket);
   if (found == jobs_.end()) return {ended(ticket)};
   if (state_ != State::up) {
-    // The manager hears of it by what the next registration no longer names. One that is on its way named it: said after it.
+    // The manager learns of the end when the next registration no longer names the job. A registration that is already
+    // on its way did name it, so the end is sent after it.
     if (state_ == State::opening) {
       found->second.phase = Phase::ending;
       found->second.deadline = deadline_after(now, rules_.timeout);
@@ -108,7 +109,8 @@ UplinkActions Uplink::drop(Ticket ticket, const std::string& why, Time now) {
   if (found == jobs_.end()) return {};
   UplinkActions out;
   if (state_ == State::opening) {
-    found->second.phase = Phase::ending;  // told as soon as the stream stands; nobody hears the answer
+    // The end is sent as soon as the stream is open; no session receives the answer.
+    found->second.phase = Phase::ending;
     found->second.deadline = deadline_after(now, rules_.timeout);
     return out;
   }
@@ -144,7 +146,7 @@ UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time no
       out.push_back(ended(ticket));
     jobs_.erase(found);
   }
-  // Before the ends: of a job that is over nobody hears who died.
+  // Deaths are sent before ends: once a job is over, its ranks are not told who died.
   for (const auto& death : deaths_) {
     if (now - death.when > rules_.deaths_kept) continue;
     HostUp up;
@@ -194,7 +196,7 @@ UplinkActions Uplink::stream_over(const Error& why, Time now) {
   UplinkActions out;
   if (state_ == State::up) {
     away_until_ = now + rules_.away_max;
-    retry_at_ = now;  // it may be back already
+    retry_at_ = now;  // The manager may be back already.
   } else {
     retry_at_ = now + rules_.retry;
   }

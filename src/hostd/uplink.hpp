@@ -1,9 +1,10 @@
 #pragma once
-// sharpd's conversation with the manager, without its socket: one stream, which may break and come back while jobs run.
+// sharpd's protocol with the manager, without its socket: one stream, which may break and be opened again while jobs
+// run.
 //
-// A job that is held stays held while the manager is away: sharpd renews its lease as soon as it is back. What was asked and not
-// answered is asked again with the same ticket, which the manager takes for the same begin. What ended meanwhile is told by not
-// being named when the stream registers again.
+// A job stays held while the manager is away: sharpd renews its lease as soon as the manager is back. A request without
+// an answer is sent again with the same ticket, which the manager treats as the same begin. A job that ended meanwhile
+// is missing from the next registration, and so the manager learns of its end.
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -18,27 +19,30 @@
 
 namespace sumac::hostd {
 
-/// Differs from that of the process before, and is told to nobody but the manager: who knows it speaks for the jobs of this process.
+/// Draws a number that differs from that of earlier processes. It is sent to the manager only, because any process
+/// that knows it could act for the jobs of this one.
 std::uint64_t draw_life();
 
 struct UplinkRules {
   std::string host;
-  std::string manager;                 ///< For people: where it is.
+  std::string manager;                 ///< The manager's address, for people.
   std::uint64_t life = 0;              ///< Drawn at the start of this process.
-  Duration timeout = Seconds(15);      ///< A manager silent for so long about one job is given up.
-  Duration retry = Millis(500);        ///< Between attempts to reach it.
-  Duration deaths_kept = Seconds(30);  ///< For a manager that comes back.
-  Duration away_max = Seconds(5);  ///< A manager that was there may be restarting: a new begin waits so long for it.
+  Duration timeout = Seconds(15);      ///< A manager that is silent about one job for this long is given up.
+  Duration retry = Millis(500);        ///< The pause between attempts to reach the manager.
+  Duration deaths_kept = Seconds(30);  ///< The time for which deaths are kept for a manager that comes back.
+  /// A manager that was reachable may be restarting: a new begin waits this long for it.
+  Duration away_max = Seconds(5);
 };
 
-/// Opens the stream with its first message; an older one is over.
+/// Opens the stream with its first message and replaces an older stream.
 struct OpenStream {
   control::v1::HostUp first;
 };
 struct SendUp {
   control::v1::HostUp message;
 };
-/// To the session that holds the ticket: `lost` without an answer (then `why`), or the manager's `down`.
+/// An answer to the session that holds the ticket: either `lost`, with the reason in `why`, or the manager's message
+/// `down`.
 struct Answer {
   Ticket ticket = 0;
   bool lost = false;
@@ -58,15 +62,17 @@ class Uplink {
 
   void set_timeout(Duration timeout) { rules_.timeout = timeout; }
 
-  /// Before anything else: a job that the former process of this life holds. The manager is told of it with the first message.
+  /// Call it before anything else, for a job that the former process of this life holds. The first message to the
+  /// manager names the job.
   void adopt(Ticket ticket, std::uint64_t job_id);
   UplinkActions begin(Ticket ticket, control::v1::JobBegin begin, Time now);
-  /// The owner ended it: the answer comes, from the manager or, while that is away, at once.
+  /// The owner ended the job. The answer comes from the manager, or at once while the manager is away.
   UplinkActions end(Ticket ticket, Time now);
-  /// The owner is gone: no answer is wanted.
+  /// The owner is gone, so no answer is needed.
   UplinkActions drop(Ticket ticket, const std::string& why, Time now);
 
-  /// A rank's process ended without leaving its job. Said again to a manager that was away meanwhile: twice is as good as once.
+  /// A rank's process ended without leaving its job. The report is sent again to a manager that was away meanwhile; a
+  /// duplicate does no harm.
   UplinkActions rank_died(control::v1::RankDied word, Time now);
 
   UplinkActions heard(const control::v1::HostDown& down, Time now);
@@ -83,8 +89,8 @@ class Uplink {
   struct Job {
     control::v1::JobBegin begin;
     Phase phase = Phase::asked;
-    bool sent = false;  ///< The manager may know of it.
-    Time deadline{};    ///< Of asked and ending.
+    bool sent = false;  ///< True if the manager may know of the job.
+    Time deadline{};    ///< Meaningful in the phases asked and ending.
   };
 
   UplinkActions open();
@@ -96,10 +102,10 @@ class Uplink {
 
   UplinkRules rules_;
   State state_ = State::closed;
-  bool told_ = false;      ///< This absence was told.
-  bool impostor_ = false;  ///< That somebody else listens in the manager's place was told too.
-  Time retry_at_{};        ///< At once.
-  Time away_until_{};      ///< New begins wait for a manager that was there.
+  bool told_ = false;      ///< True once this absence of the manager was logged.
+  bool impostor_ = false;  ///< True once the log says that another process listens at the manager's address.
+  Time retry_at_{};        ///< The first attempt is due at once.
+  Time away_until_{};      ///< Until then, new begins wait for a manager that was reachable before.
   Duration renew_every_ = Seconds(2);
   Time renew_at_ = kNever;
   std::map<Ticket, Job> jobs_;
@@ -107,7 +113,7 @@ class Uplink {
     Time when{};
     control::v1::RankDied word;
   };
-  std::deque<Death> deaths_;  ///< The last ones.
+  std::deque<Death> deaths_;  ///< The most recent deaths.
 };
 
 }  // namespace sumac::hostd

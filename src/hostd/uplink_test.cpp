@@ -1,4 +1,4 @@
-// sharpd's stream to the manager breaks and comes back, in virtual time.
+// Tests that sharpd's stream to the manager breaks and is opened again, in virtual time.
 #include "hostd/uplink.hpp"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ struct Line {
     return uplink.heard(down, now);
   }
   UplinkActions lost(Errc code = Errc::lost) { return uplink.stream_over(Error{code, "connection refused"}, now); }
-  /// Connected, and holding the job of ticket 1.
+  /// Connects, and holds the job with ticket 1.
   void hold() {
     uplink.tick(now);
     up();

@@ -1,5 +1,5 @@
-// CPU quotas of cgroups, both versions. A quota may stand at any level between the process's group and the root, so the
-// whole way up is read; the least one counts.
+// Reads the CPU quotas of cgroups, both versions. A quota may stand at any level between the process's group and the
+// root, so all levels are read; the least quota counts.
 #include <sys/stat.h>
 
 #include <charconv>
@@ -30,7 +30,8 @@ bool has_word(std::string_view list, std::string_view word) {
   }
 }
 
-/// Lines of /proc/PID/mountinfo: id parent major:minor root point options [fields] - type source superoptions.
+/// Parses the lines of /proc/PID/mountinfo: id parent major:minor root point options [fields] - type source
+/// superoptions.
 Mounts read_mounts(const std::string& path) {
   Mounts mounts;
   std::ifstream file(path);
@@ -48,7 +49,8 @@ Mounts read_mounts(const std::string& path) {
   return mounts;
 }
 
-/// The process's group below the mount point; the point itself where the group lies outside what is mounted.
+/// Returns the process's group below the mount point, or the mount point itself if the group lies outside the mounted
+/// tree.
 std::string below(const Mount& mount, std::string group) {
   if (mount.root != "/") {
     if (group.rfind(mount.root, 0) != 0) return "";
@@ -66,12 +68,12 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-/// quota / period of one group; none if it has no limit.
+/// Returns quota / period of one group, or nothing if it has no limit.
 std::optional<double> cpus_v2(const std::string& folder) {
   std::ifstream file(folder + "/cpu.max");
   std::string quota, period;
   if (!(file >> quota >> period)) return std::nullopt;
-  const auto q = number_in(quota), p = number_in(period);  // "max" is no number
+  const auto q = number_in(quota), p = number_in(period);  // The word "max" is no number and means no limit.
   if (!q || !p || *p <= 0 || *q < 0) return std::nullopt;
   return *q / *p;
 }
@@ -80,7 +82,7 @@ std::optional<double> cpus_v1(const std::string& folder) {
   std::ifstream quota_file(folder + "/cpu.cfs_quota_us"), period_file(folder + "/cpu.cfs_period_us");
   double quota = 0, period = 0;
   if (!(quota_file >> quota) || !(period_file >> period) || period <= 0 || quota < 0) return std::nullopt;
-  return quota / period;  // -1: no limit
+  return quota / period;  // A quota of -1 means no limit.
 }
 
 template <class Read>
@@ -89,7 +91,7 @@ void walk_up(const Mount& mount, std::string group, Read&& read, Quota& least) {
     const std::string folder = mount.point + group;
     if (const auto cpus = read(folder); cpus && *cpus < least.cpus) {
       struct stat info {};
-      // Where the kernel keeps it is the same for everybody, whatever a namespace calls it.
+      // Device and inode identify the group for all processes, whatever its path is in their namespaces.
       const bool is_there = ::stat(folder.c_str(), &info) == 0;
       least = {*cpus, is_there ? (std::uint64_t{info.st_dev} << 40) ^ info.st_ino : 1};
     }

@@ -21,7 +21,7 @@ Cma probe_cma(pid_t pid, std::uint64_t* word, std::uint64_t expected) noexcept {
   switch (errno) {
     case ENOSYS: return Cma::unsupported;
     case ESRCH: return Cma::gone;
-    case EFAULT: return Cma::mistaken;  // no such address there: not the process that we think
+    case EFAULT: return Cma::mistaken;  // The address does not exist there, so this is not the expected process.
     default: return Cma::denied;
   }
 }
@@ -38,7 +38,7 @@ const char* why(Cma answer) noexcept {
 }
 
 void allow_cma() noexcept {
-  // EINVAL where Yama is not built in: then nothing forbids it.
+  // EINVAL means that the kernel has no Yama, so nothing forbids the read.
   (void)::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }
 

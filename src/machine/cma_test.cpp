@@ -15,7 +15,7 @@
 namespace sumac::machine {
 namespace {
 
-/// Runs `body` in a child and returns what it returned: seccomp cannot be taken back.
+/// Runs `body` in a child process and returns its result, because a seccomp filter cannot be removed.
 template <class Body>
 int in_child(Body&& body) {
   const pid_t child = ::fork();
@@ -25,7 +25,7 @@ int in_child(Body&& body) {
   return WEXITSTATUS(status);
 }
 
-/// Makes a call fail with `error`, as a container's seccomp profile does.
+/// Makes a system call fail with `error`, as a container's seccomp profile does.
 bool forbid(unsigned call, int error) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

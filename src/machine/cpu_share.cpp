@@ -27,7 +27,8 @@ CpuMask& CpuMask::operator|=(const CpuMask& other) {
 
 CpuMask own_affinity() {
   CpuMask mask;
-  // cpu_set_t is an array of unsigned long, least significant bit first: on 64-bit systems the very same layout.
+  // cpu_set_t is an array of unsigned long with the least significant bit first; on 64-bit systems that is the same
+  // layout.
   static_assert(sizeof(unsigned long) == sizeof(std::uint64_t));
   if (::sched_getaffinity(0, sizeof mask.words, reinterpret_cast<cpu_set_t*>(mask.words.data())) != 0) mask = {};
   return mask;
@@ -41,8 +42,8 @@ CpuShare own_cpu_share() {
 double together(std::span<const CpuShare> shares) {
   if (shares.empty()) return 0;
   CpuMask all;
-  std::map<std::uint64_t, double> quotas;  // one entry for each cgroup that restricts somebody
-  bool is_limited = true;                  // somebody without a quota may use all cpus
+  std::map<std::uint64_t, double> quotas;  // One entry for each cgroup that restricts a process.
+  bool is_limited = true;                  // A process without a quota may use all cpus.
   for (const auto& share : shares) {
     all |= share.allowed;
     if (share.quota_cpus == kNoQuota) {

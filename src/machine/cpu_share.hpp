@@ -1,6 +1,7 @@
 #pragma once
-// How many processors there really are for a process: what its affinity mask lets it run on, and what the cgroups above
-// it grant (a container with `--cpus 0.5` still sees every core). Ranks that outnumber them must not spin.
+// The number of processors that a process can really use: its affinity mask limits it, and so do the quotas of the
+// cgroups above it (a container with `--cpus 0.5` still sees every core). Ranks that outnumber these processors must
+// not spin.
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace sumac::machine {
 
-/// A set of kernel cpu numbers; flat, so that it can travel.
+/// A set of kernel cpu numbers. It is flat, so that it can be sent to other processes.
 struct CpuMask {
   static constexpr std::size_t kCpusMax = 4096;
   std::array<std::uint64_t, kCpusMax / 64> words{};
@@ -29,24 +30,27 @@ struct CpuMask {
 
 inline constexpr double kNoQuota = std::numeric_limits<double>::infinity();
 
-/// One process's share. Trivially copyable: ranks of a host exchange theirs and ask together().
+/// The share of one process. It is trivially copyable: the ranks of a host exchange their shares and pass them to
+/// together().
 struct CpuShare {
   CpuMask allowed;
-  double quota_cpus = kNoQuota;   ///< The least quota of the cgroups from the process's own up to the root.
-  std::uint64_t quota_group = 0;  ///< Tells the cgroup that has it: processes of one such group share one quota.
+  double quota_cpus = kNoQuota;  ///< The least quota of the cgroups from the process's own one up to the root.
+  /// Identifies the cgroup of that quota: processes with the same group share one quota.
+  std::uint64_t quota_group = 0;
 };
 
-/// The cpus that this process may run on; empty if the kernel does not say.
+/// Returns the cpus that this process may run on, or an empty mask if the kernel does not report them.
 CpuMask own_affinity();
 
-/// This process's share. Never fails: what cannot be read restricts nothing (no cgroup file system, no permission).
+/// Returns the share of this process. It never fails: a file that cannot be read counts as no restriction (no cgroup
+/// file system, no permission).
 CpuShare own_cpu_share();
 
-/// Processors that these processes have together: the union of their masks, but no more than their quotas add up to.
-/// At least 0.01; 0 processes have none.
+/// Returns the processors that these processes have together: the union of their masks, but at most the sum of their
+/// quotas. The result is at least 0.01, or 0 for an empty list.
 double together(std::span<const CpuShare> shares);
 
-/// Where a cgroup file system is and which group of it a process is in; tests give a tree of their own.
+/// The files that name the cgroup file systems and the groups of a process; tests pass a tree of their own.
 struct CgroupRoots {
   std::string proc_cgroup = "/proc/self/cgroup";
   std::string proc_mountinfo = "/proc/self/mountinfo";
@@ -55,7 +59,8 @@ struct Quota {
   double cpus = kNoQuota;
   std::uint64_t group = 0;
 };
-/// Versions 1 (cpu.cfs_quota_us, cpu.cfs_period_us) and 2 (cpu.max), walked from the process's group up to the mount.
+/// Reads versions 1 (cpu.cfs_quota_us, cpu.cfs_period_us) and 2 (cpu.max), from the process's group up to the mount
+/// point.
 Quota read_quota(const CgroupRoots& roots = {});
 
 }  // namespace sumac::machine

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A cgroup tree of files in a temporary directory, with the process's own /proc files beside it.
+/// A tree of cgroup files in a temporary directory, with the process's own /proc files beside it.
 class CgroupTree : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -47,7 +47,7 @@ TEST_F(CgroupTree, version_2_takes_the_least_quota_on_the_way_up) {
   write("v2/cpu.max", "max 100000\n");
   write("v2/slurm/cpu.max", "150000 100000\n");
   write("v2/slurm/job/cpu.max", "400000 100000\n");
-  write("v2/slurm/job/step/cgroup.procs", "1\n");  // no cpu.max: the controller is not enabled there
+  write("v2/slurm/job/step/cgroup.procs", "1\n");  // There is no cpu.max, because the controller is not enabled there.
   const auto found = quota("0::/slurm/job/step\n");
   EXPECT_DOUBLE_EQ(found.cpus, 1.5);
   EXPECT_NE(found.group, 0U);

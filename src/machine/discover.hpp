@@ -1,7 +1,8 @@
 #pragma once
-// The host's processors as topo::Machine. A job of 10,000 ranks does this in every MPI_Init, so the usual way reads a
-// few files of /sys for the processors that this process may run on, and nothing else; hwloc, which looks at everything,
-// is asked only where the machine is described (HWLOC_SYNTHETIC, HWLOC_XMLFILE) or where a caller wants it.
+// Describes the host's processors as a topo::Machine. A job of 10,000 ranks does this in every MPI_Init, so the usual
+// reader reads a few files of /sys, and only for the processors that this process may run on. hwloc examines
+// everything; it is used only if the machine is described (HWLOC_SYNTHETIC, HWLOC_XMLFILE) or if the caller asks for
+// it.
 #include <cstdint>
 #include <string>
 
@@ -12,25 +13,26 @@
 namespace sumac::machine {
 
 enum class Reader : std::uint8_t {
-  automatic,  ///< hwloc if the environment describes a machine, else /sys.
-  sysfs,      ///< /sys/devices/system: processors of `allowed` only.
-  hwloc,      ///< Everything that hwloc finds, disallowed processors too.
+  automatic,  ///< Uses hwloc if the environment describes a machine, otherwise /sys.
+  sysfs,      ///< Reads /sys/devices/system, for the processors of `allowed` only.
+  hwloc,      ///< Reads everything that hwloc finds, including forbidden processors.
 };
 
-/// The machine. `allowed` restricts the sysfs reader to these cpus (kernel numbers; empty: all that are online). Errors
-/// name the file, or what hwloc refused of a description.
+/// Returns the machine. `allowed` restricts the sysfs reader to these cpus (kernel numbers; an empty mask means all
+/// online ones). Errors name the file, or the description that hwloc refused.
 Result<topo::Machine> discover(Reader reader = Reader::automatic, const CpuMask& allowed = {});
 
-/// True if the environment has a machine of its own making (HWLOC_SYNTHETIC, HWLOC_XMLFILE, HWLOC_FSROOT): what is wrong then is
-/// somebody's mistake, and no property of this one.
+/// True if the environment describes an artificial machine (HWLOC_SYNTHETIC, HWLOC_XMLFILE, HWLOC_FSROOT). A failure
+/// then is an error in that description, not a property of this machine.
 bool environment_describes_a_machine();
 
-/// The same from another root than "/sys/devices/system": tests give a copy of somebody's.
+/// The same, read below another root than "/sys/devices/system"; tests pass a copy of some machine's files.
 Result<topo::Machine> read_sysfs(const std::string& root, const CpuMask& allowed);
-/// By hwloc, with the environment's HWLOC_* variables.
+/// Reads the machine with hwloc, which uses the environment's HWLOC_* variables.
 Result<topo::Machine> read_hwloc();
 
-/// This process's own place: from its affinity mask; by turn of `local_rank` where the machine is only described.
+/// Returns the socket and NUMA position of this process: from its affinity mask, or, if the machine is only described,
+/// by dealing out the processors in the order of `local_rank`.
 topo::Place own_place(const topo::Machine& machine, std::int32_t host, std::uint32_t local_rank);
 
 }  // namespace sumac::machine

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Sets a variable for one test.
+/// Sets a variable for the duration of one test.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
@@ -82,7 +82,7 @@ TEST(Discover, a_described_machine_gives_places_by_turn) {
 
 TEST(Discover, an_asymmetric_machine_from_a_file) {
   const Folder folder;
-  {  // Two sockets of four cores; one core of the second is left, and it has no L3 of its own sort.
+  {  // The machine has two sockets of four cores; only one core of the second is left.
     hwloc_topology_t topology = nullptr;
     ASSERT_EQ(hwloc_topology_init(&topology), 0);
     ASSERT_EQ(hwloc_topology_set_synthetic(topology, "package:2 numa:2 l2:2 core:1 pu:1"), 0);
@@ -122,7 +122,7 @@ TEST(Discover, a_description_that_is_none_is_named) {
   EXPECT_NE(machine.error().context.find("/nonexistent/machine.xml"), std::string::npos) << machine.error().context;
 }
 
-/// 2 sockets x 2 cores x 2 threads, node 2 has memory only; cpu 5 is offline.
+/// The machine has 2 sockets x 2 cores x 2 threads; node 2 has memory only, and cpu 5 is offline.
 void write_sysfs(const Folder& folder, bool with_new_names) {
   folder.write("cpu/online", "0-4,6-7");
   folder.write("node/online", "0-2");
@@ -134,7 +134,7 @@ void write_sysfs(const Folder& folder, bool with_new_names) {
     const bool is_second = cpu % 4 >= 2;
     const int twin = cpu ^ 4;
     const auto threads = twin == 5 ? std::to_string(cpu) : std::to_string(cpu % 4) + "," + std::to_string(cpu % 4 + 4);
-    folder.write(at + "physical_package_id", is_second ? "36" : "0");  // firmware counts as it likes
+    folder.write(at + "physical_package_id", is_second ? "36" : "0");  // Firmware numbers sockets as it likes.
     folder.write(at + (with_new_names ? "package_cpus_list" : "core_siblings_list"), is_second ? "2-3,6-7" : "0-1,4");
     folder.write(at + (with_new_names ? "core_cpus_list" : "thread_siblings_list"), threads);
   }

@@ -11,7 +11,7 @@
 namespace sumac::machine {
 namespace {
 
-/// The value of the first line `key : value`; empty if there is none.
+/// Returns the value of the first line `key : value`, or an empty text if there is none.
 std::string_view value_of(std::string_view cpuinfo, std::string_view key) {
   for (std::size_t at = 0; at < cpuinfo.size();) {
     auto end = cpuinfo.find('\n', at);
@@ -28,7 +28,7 @@ std::string_view value_of(std::string_view cpuinfo, std::string_view key) {
   return {};
 }
 
-/// The first processor's block is enough, and a machine with 200 of them takes milliseconds to print all.
+/// The first processor's block is enough; printing all of them takes milliseconds on a machine with 200 processors.
 std::string read_cpuinfo() {
   std::string text(4096, '\0');
   const UniqueFd file{::open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC)};
@@ -51,7 +51,7 @@ std::string counted(std::uint32_t count, std::string_view word) {
 
 std::string fingerprint(const topo::Machine& machine, const std::string& cpuinfo) {
   std::string text;
-  // x86 has the first five, ARM the last three.
+  // x86 has the first five keys, ARM the last three.
   for (const std::string_view key :
        {"vendor_id", "model name", "cpu family", "model", "stepping", "CPU implementer", "CPU part", "CPU revision"})
     if (const auto value = value_of(cpuinfo, key); !value.empty())

@@ -1,5 +1,5 @@
-// The thorough reader: a machine that is described by a text or an XML file, or this one with everything on it. hwloc's
-// logical numbers are used: a description need not have others.
+// The thorough reader, for a machine that a text or an XML file describes, or for this machine with all its processors.
+// It uses hwloc's logical numbers, because a description need not have others.
 #include <hwloc.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ const char* environment_text(const char* variable) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-/// Given explicitly although hwloc reads the variables itself: it falls back to the real machine without a word if it
-/// does not understand one.
+/// The description is passed explicitly, although hwloc reads the variables itself: hwloc would silently fall back to
+/// the real machine if it did not understand one.
 Result<Topology> load() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return fail_errno("hwloc_topology_init");
@@ -49,8 +49,8 @@ std::int32_t number_above(hwloc_topology_t topology, hwloc_obj_type_t type, hwlo
   return found != nullptr ? static_cast<std::int32_t>(found->logical_index) : topo::kUnknown;
 }
 
-/// The nearest NUMA node: of those whose processors include this one, that with the fewest. Nodes of memory only (and
-/// high-bandwidth memory) hang on a larger set.
+/// Returns the nearest NUMA node: among the nodes whose processors include this one, the node with the fewest.
+/// Memory-only nodes (and high-bandwidth memory) belong to a larger set of processors.
 std::int32_t node_of(hwloc_topology_t topology, hwloc_obj_t pu) {
   std::int32_t nearest = topo::kUnknown;
   int least = 0;

@@ -15,11 +15,11 @@ using Clock = std::chrono::steady_clock;
 constexpr int kBatches = 5;
 constexpr auto kPatience = std::chrono::seconds(2);
 
-/// A line for each direction: what one side writes the other one only reads.
+/// One cache line for each direction, which one side writes and the other only reads.
 struct Lines {
   alignas(128) std::atomic<std::uint64_t> ping{0};
   alignas(128) std::atomic<std::uint64_t> pong{0};
-  alignas(128) std::atomic<bool> is_over{false};  ///< Somebody gave up: nobody waits any longer.
+  alignas(128) std::atomic<bool> is_over{false};  ///< True once one side gave up, so that the other one stops waiting.
   Clock::time_point deadline = Clock::now() + kPatience;
 };
 
@@ -38,10 +38,10 @@ void relax() {
 #endif
 }
 
-/// False: the other side gave up, or the whole takes longer than kPatience.
+/// Returns false if the other side gave up, or if the whole takes longer than kPatience.
 bool wait_for(const std::atomic<std::uint64_t>& word, std::uint64_t value, const Lines& lines) {
   for (std::uint32_t spins = 1;; ++spins) {
-    // acquire: pairs with the release of the store that we wait for.
+    // Acquire pairs with the release of the store for which this loop waits.
     if (word.load(std::memory_order_acquire) == value) return true;
     relax();
     if (spins % 4096 != 0) continue;

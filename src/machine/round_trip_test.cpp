@@ -11,7 +11,7 @@ TEST(RoundTrip, two_cpus_answer_each_other) {
   const auto cpus = own_affinity().numbers();
   if (cpus.size() < 2) GTEST_SKIP() << "one cpu only";
   const auto ns = cache_line_round_trip_ns(cpus[0], cpus[1], 200);
-  if (!ns && ns.error().code == Errc::timeout) GTEST_SKIP() << ns.error().context;  // somebody else has the cpu
+  if (!ns && ns.error().code == Errc::timeout) GTEST_SKIP() << ns.error().context;  // Another process occupies the cpu.
   ASSERT_TRUE(ns) << ns.error().context;
   EXPECT_GT(*ns, 0);
 }

@@ -1,5 +1,5 @@
-// The quick reader: lists of cpus from a few files of /sys. Numbers are the kernel's own, so that processes that read
-// different cpus of one host still mean the same socket by the same number.
+// The quick reader, which reads lists of cpus from a few files of /sys. It uses the kernel's numbers, so that processes
+// that read different cpus of one host still give the same socket the same number.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ std::optional<std::string> read_text(const std::string& path) {
   return text;
 }
 
-/// "0-3,8,10-11" as a mask; nothing if it is no such list.
+/// Parses "0-3,8,10-11" into a mask; returns nothing for any other text.
 std::optional<CpuMask> parse_list(std::string_view text) {
   CpuMask mask;
   const char* at = text.data();
@@ -84,7 +84,7 @@ class Sysfs {
     return fmt::format("{}/cpu{}/topology/{}", cpu_root_, cpu, file);
   }
 
-  /// The file has a new name since Linux 5.3; old kernels know the other one only.
+  /// The file has a new name since Linux 5.3; older kernels know only the other name.
   std::optional<CpuMask> siblings(std::int32_t cpu, std::string_view name, std::string_view old_name) const {
     auto list = read_list(topology(cpu, name));
     return list ? list : read_list(topology(cpu, old_name));
@@ -98,20 +98,20 @@ class Sysfs {
 
   void read_nodes(topo::Machine& machine) const {
     const auto nodes = read_list(node_root_ + "/online");
-    if (!nodes) {  // a kernel without NUMA: one node
+    if (!nodes) {  // A kernel without NUMA support has one node.
       for (auto& cpu : machine.cpus) cpu.numa = 0;
       return;
     }
-    for (const auto node : nodes->numbers())  // one of memory only has an empty list
+    for (const auto node : nodes->numbers())  // A memory-only node has an empty list.
       if (const auto cpus = read_list(fmt::format("{}/node{}/cpulist", node_root_, node)))
         give<&topo::Cpu::numa>(machine, *cpus, node);
   }
 
-  /// One read per socket and per core, not per cpu.
+  /// Reads once per socket and per core, not once per cpu.
   void read_packages(topo::Machine& machine) const {
     for (auto& cpu : machine.cpus) {
       if (cpu.socket == topo::kUnknown) {
-        // -1 on machines whose firmware does not tell: unknown for us as well.
+        // The number is -1 if the firmware does not report it; then it is unknown to us as well.
         const auto package = read_number(topology(cpu.os_index, "physical_package_id"));
         const auto cpus = siblings(cpu.os_index, "package_cpus_list", "core_siblings_list");
         if (package && *package >= 0) {
@@ -120,7 +120,7 @@ class Sysfs {
         }
       }
       if (cpu.core == topo::kUnknown) {
-        // A core is called by its lowest thread: core_id is unique in its socket only.
+        // A core gets the number of its lowest thread, because core_id is unique only within a socket.
         const auto threads = siblings(cpu.os_index, "core_cpus_list", "thread_siblings_list");
         cpu.core = cpu.os_index;
         if (threads && !threads->empty()) give<&topo::Cpu::core>(machine, *threads, threads->numbers().front());
@@ -134,7 +134,7 @@ class Sysfs {
       const auto level = read_number(folder + "/level");
       if (!level) return;
       if (read_text(folder + "/type").value_or("") == "Instruction") continue;
-      const std::string size = read_text(folder + "/size").value_or("");  // "48K", "32M"
+      const std::string size = read_text(folder + "/size").value_or("");  // For example "48K" or "32M".
       std::uint64_t bytes = 0;
       const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), bytes);
       if (error != std::errc()) continue;

@@ -1,6 +1,7 @@
 #pragma once
-// What an ordinary caller may ask of the manager: so many streams at once and so many Status calls a second. Each Status is made under the mutex that
-// jobs need, and a stream costs memory before it has said who it is. Pure: callers go by name (control::Caller::describe()).
+// Limits the requests of an ordinary caller to the manager: open streams, and Status calls per second. Each Status is
+// made under the mutex that jobs need, and a stream costs memory before its caller is identified. The class is pure: a
+// caller is identified by its name (control::Caller::describe()).
 #include <algorithm>
 #include <map>
 #include <string>
@@ -12,9 +13,9 @@ namespace sumac::manager {
 class CallerLimits {
  public:
   static constexpr unsigned kStreams = 64;
-  static constexpr double kStatusPerSecond = 10;  ///< And as many at once after a rest.
+  static constexpr double kStatusPerSecond = 10;  ///< After a pause, as many calls may come at once.
 
-  /// May this caller open one more stream? Then close() follows.
+  /// True if this caller may open one more stream; close() must follow.
   bool open(const std::string& who, Time now) {
     auto& caller = at(who, now);
     if (caller.streams >= kStreams) return false;
@@ -26,7 +27,7 @@ class CallerLimits {
       --found->second.streams;
   }
 
-  /// May it have a Status now?
+  /// True if the caller may have a Status now.
   bool ask(const std::string& who, Time now) {
     auto& caller = at(who, now);
     const double rested = std::chrono::duration<double>(now - caller.asked_at).count() * kStatusPerSecond;
@@ -46,7 +47,8 @@ class CallerLimits {
     Time asked_at{};
   };
 
-  /// One entry a caller; those that have nothing open and have rested are forgotten when there are many.
+  /// Returns the entry of a caller. If there are many entries, those without an open stream and without a recent call
+  /// are removed first.
   Caller& at(const std::string& who, Time now) {
     if (callers_.size() >= kRemembered && now >= look_at_) {
       std::erase_if(callers_, [&](const auto& entry) {

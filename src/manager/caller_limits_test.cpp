@@ -14,7 +14,7 @@ TEST(CallerLimits, a_caller_has_so_many_streams_and_gets_back_what_it_closes) {
   limits.close("user 7");
   EXPECT_TRUE(limits.open("user 7", now));
   EXPECT_FALSE(limits.open("user 7", now));
-  limits.close("user 9");  // who has none
+  limits.close("user 9");  // User 9 has no open stream.
 }
 
 TEST(CallerLimits, ten_questions_a_second_and_ten_at_once) {

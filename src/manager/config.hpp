@@ -1,5 +1,5 @@
 #pragma once
-// The options of sharp_am.
+// The option table of sharp_am.
 #include <string>
 
 #include "base/options.hpp"

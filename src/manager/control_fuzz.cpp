@@ -1,5 +1,6 @@
-// Any bytes as what nodes and sharpds say to the manager: messages of control.proto with any content, in any order, on a few streams,
-// time going by in between. The manager neither breaks nor grants more than there is, and ends streams that make no sense.
+// Feeds any bytes as messages of nodes and sharpds: messages of control.proto with any content, in any order, on a few
+// streams, while time passes. The manager must not break, must not grant more than there is, and must end streams that
+// make no sense.
 #include <nlohmann/json.hpp>
 
 #include "base/fuzz_input.hpp"
@@ -14,7 +15,8 @@ using fuzz::must;
 template <class Message>
 Message parse(std::string_view bytes) {
   Message message;
-  (void)message.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()));  // what could be read counts
+  // The fields that could be parsed are used.
+  (void)message.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()));
   return message;
 }
 

@@ -8,9 +8,10 @@
 namespace sumac::manager {
 namespace {
 
-/// While jobs run, tick() is wanted at least so often. A longer silence means that the manager itself stood still ...
+/// While jobs run, tick() must be called at least this often.
 constexpr Duration kLook = Seconds(1);
-/// ... and what it did not hear meanwhile is nobody's fault.
+/// A longer silence means that the manager itself stood still, so the sharpds are not to blame for renewals that it
+/// missed.
 constexpr Duration kStoodStill = Seconds(2);
 
 }  // namespace
@@ -30,11 +31,11 @@ Actions Core::restore(const SavedState& saved, Time now) {
   last_number_ = saved.last_number;
   looked_ = now;
   expect_nodes(now);
-  if (saved.fabric.empty()) return out;  // a first life
+  if (saved.fabric.empty()) return out;  // An empty fabric means that this is the manager's first life.
   restarted_ = true;
   settled_at_ = now + rules_.settle;
   const auto drop_all = [&](const char* why) {
-    // Nodes hear of no such job when they register, and revoke it; its ranks leave what they have in their own time.
+    // The nodes find that they have no such job when they register, and revoke it; its ranks leave in their own time.
     for (const auto& record : saved.jobs) {
       out.push_back(
           Say{LogLevel::warn, "JOBS",
@@ -68,7 +69,7 @@ Actions Core::restore(const SavedState& saved, Time now) {
       if (!trees[i].lost && !trees_[i].lost && trees[i].shape.root == trees_[i].shape.root) trees_[i].id = trees[i].id;
   }
   note_who_works();
-  // A node that no tree has was down when this was written.
+  // A node that is in no tree was down when this was written.
   for (std::size_t n = 0; n < nodes_.size() && !saved.jobs.empty(); ++n) {
     if (in_a_tree(n)) continue;
     fabric_.nodes[n].up = false;
@@ -113,7 +114,8 @@ void Core::restore_job(Actions& out, const JobRecord& record, Time now) {
   jobs_.emplace(record.job_id, std::move(job));
 }
 
-/// A fabric that nobody described is what has registered; the journal names it in order.
+/// Rebuilds an undescribed fabric, which consists of the nodes and hosts that registered; the journal lists them in
+/// order.
 void Core::open_fabric_of(const std::string& saved) {
   for (std::size_t at = 0; at < saved.size();) {
     const auto end = std::min(saved.find('\n', at), saved.size());

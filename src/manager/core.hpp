@@ -1,18 +1,19 @@
 #pragma once
-// The manager as a function from events to actions: no socket, no clock, no thread. The service turns gRPC into events and
-// actions into messages; the journal is written before the action that tells of it is returned.
+// The manager as a function from events to actions: no socket, no clock, no thread. The service turns gRPC messages
+// into events and actions into messages. The journal is written before the action that depends on it is returned.
 //
-// A node's stream carries everything in order, and the node acknowledges what holds at its data path: a grant is in force when
-// every node has acknowledged it, and what an ended job held is free when every node has acknowledged the Revoke: then its members
-// have left. Until then, at most for `leave_after_end`, it counts for its user; a begin that needs it waits.
+// A node's stream carries everything in order, and the node acknowledges each message that its data path has put into
+// force. A grant is in force when every node has acknowledged it. The resources of an ended job are free when every
+// node has acknowledged the Revoke, which means that its members have left. Until then, for at most `leave_after_end`,
+// they count for the job's user, and a begin that needs them waits.
 //
-// Trees follow the fabric: a node that stays away is down, what registers again or comes anew joins, and when no job runs the
-// trees are built anew, so that they are the best there are. A job goes on as long as its own part of its trees is as it was;
-// otherwise it is released and its sharpd is told why. Each of a node's trees is a shard of it with OSTs, groups, an address and
-// a parent of its own (docs/adr/0022).
+// Trees follow the fabric: a node that stays away is down, and a node that registers again, or for the first time,
+// joins. When no job runs, the trees are built anew, so that they are the best possible. A job goes on as long as its
+// part of its trees stays the same; otherwise it is released and its sharpd receives the reason. In each of its trees a
+// node has a shard, with OSTs, groups, an address and a parent of its own (docs/adr/0022).
 //
-// A job lives while the sharpd that began it renews its lease. A broken stream ends nothing: sharpd comes back and says what it
-// holds, or the lease ends. A restarted manager gives every job that it finds in the journal a whole lease.
+// A job lives while the sharpd that began it renews its lease. A broken stream ends nothing: either sharpd connects
+// again and names its jobs, or the lease ends. A restarted manager gives every job in the journal a whole lease.
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -40,7 +41,7 @@ namespace sumac::manager {
 
 using StreamId = std::uint64_t;  ///< One gRPC stream, never used again.
 
-/// Low-level status of a refused job, as clients print it: "Job error(-35)".
+/// The low-level status of a refused job, as clients print it: "Job error(-35)".
 inline constexpr std::uint32_t kStatusJobError = 35;
 
 struct ToNode {
@@ -51,7 +52,7 @@ struct ToHost {
   StreamId stream = 0;
   control::v1::HostDown message;
 };
-/// Ends a stream that is not entitled to go on.
+/// Ends a stream that may not go on.
 struct Refuse {
   StreamId stream = 0;
   Error why;
@@ -64,7 +65,7 @@ struct Say {
 using Action = std::variant<ToNode, ToHost, Refuse, Say>;
 using Actions = std::vector<Action>;
 
-/// Who asks how things stand: jobs of others he sees only in the totals.
+/// The reader of a status, who sees other users' jobs only in the totals.
 struct Viewer {
   bool everything = true;
   std::optional<std::uint32_t> uid;
@@ -73,34 +74,37 @@ struct Viewer {
 struct CoreRules {
   QuotaRules quota;
   UserLimits user;
-  Duration grant_timeout = Seconds(5);  ///< A node that has not acknowledged a grant by then fails the job's begin.
+  /// A node that has not acknowledged a grant by then makes the job's begin fail.
+  Duration grant_timeout = Seconds(5);
   Duration lease = Seconds(8), renew_every = Seconds(2);
-  std::function<Result<Secret>()> draw_secret = sumac::draw_secret;  ///< Keys of jobs and of the nodes.
-  Duration leave_after_end =
-      Seconds(30);               ///< Nodes end what an ended job still holds when this is over (proto::NodeLimits).
-  Duration settle = Seconds(5);  ///< So long after a start nodes are expected; after a restart a begin waits for them.
+  std::function<Result<Secret>()> draw_secret = sumac::draw_secret;  ///< Draws the keys of jobs and of nodes.
+  /// After this time nodes release whatever an ended job still holds (proto::NodeLimits).
+  Duration leave_after_end = Seconds(30);
+  /// Nodes are expected within this time after a start; after a restart a begin waits for them.
+  Duration settle = Seconds(5);
   Duration node_away = Seconds(3);  ///< A node whose stream ended and that is not back by then is down.
-  bool open = false;                ///< No fabric was described: it is made of what registers.
+  /// True if no fabric was described: it then consists of the nodes and hosts that register.
+  bool open = false;
 };
 
 class Core {
  public:
-  /// The fabric must have been validated; its trees and radix are asked of topo. `journal` outlives the core.
+  /// The fabric must have been validated; its trees and radix are computed by topo. `journal` must outlive the core.
   Core(topo::Fabric fabric, CoreRules rules, Journal& journal);
-  /// Errc::exhausted, not_found: why this fabric has no trees.
+  /// Returns Errc::exhausted or not_found with the reason if this fabric has no trees.
   Result<> check() const;
 
-  /// Before anything else, at most once: what the journal of a former life holds.
+  /// Takes over the journal of a former life. Call it at most once, before anything else.
   Actions restore(const SavedState& saved, Time now);
-  /// May be called at any time; jobs that run go on.
+  /// May be called at any time; running jobs go on.
   void set_reservations(Reservations reservations) { reservations_ = std::move(reservations); }
-  /// The same; leases stay what sharpds were told.
+  /// The same; leases stay as they were announced to the sharpds.
   void set_rules(const CoreRules& rules) {
     rules_.quota = rules.quota;
     rules_.user = rules.user;
     rules_.grant_timeout = rules.grant_timeout;
   }
-  /// The fabric's description has changed: trees follow, jobs that don't notice go on.
+  /// Applies a changed description of the fabric: trees follow it, and jobs whose part did not change go on.
   Actions fabric_changes(const topo::Fabric& described, Time now);
 
   Actions node_registers(StreamId stream, const control::v1::Register& who, Time now);
@@ -114,46 +118,50 @@ class Core {
   Actions host_renews(StreamId stream, const control::v1::Renew& renew, Time now);
   Actions job_begins(StreamId stream, const control::v1::JobBegin& begin, Time now);
   Actions job_ends(StreamId stream, const control::v1::JobEnd& end, Time now);
-  /// The word of the rank's own host, and of a process of the job's user that had the job's key: anything else is left unsaid.
+  /// Accepts a death only if it is reported by the rank's own host, for a process of the job's user that had the job's
+  /// key. Otherwise it is not passed on.
   Actions rank_died(StreamId stream, const control::v1::RankDied& word);
   Actions host_stream_ended(StreamId stream, Time now);
 
   Actions tick(Time now);
   Time next_deadline() const;
 
-  /// For people and programs: nodes, jobs, what is free. `heard`: messages so far, but for renewals.
+  /// Returns nodes, jobs and free resources, for people and programs. `heard` counts the messages so far, without
+  /// renewals.
   std::string status_json(Time now, std::uint64_t heard = 0, const Viewer& viewer = {}) const;
 
  private:
-  /// A node's part in one tree.
+  /// The part that a node has in one tree.
   struct Part {
-    bool works = false;   ///< It is on the way of some host: it has a shard.
-    std::string address;  ///< Of its data path; empty: not told yet.
-    std::string why;      ///< It can't listen.
+    bool works = false;   ///< True if it lies on the path of some host, and so has a shard.
+    std::string address;  ///< The address of its data path; empty if not reported yet.
+    std::string why;      ///< The reason why it cannot listen.
     bool link_up = false;
     std::string link_why;
-    std::vector<std::uint32_t> held;  ///< Numbers of groups that its jobs had when it registered, in ranges.
+    std::vector<std::uint32_t> held;  ///< The numbers of the groups that its jobs had when it registered, as ranges.
     Usage used;
   };
   struct Node {
     std::string name;
-    StreamId stream = 0;  ///< 0: not registered.
+    StreamId stream = 0;  ///< 0 means not registered.
     control::v1::Register who;
     std::uint64_t sent = 0;
-    bool described = true;    ///< By the fabric as it was last read.
-    bool seen = false;        ///< It has registered in this life of the manager.
-    Time away_at = kNever;    ///< Not registered: when it is taken for down.
-    std::vector<Part> parts;  ///< By tree.
-    /// Its own, of which those of itself and each child are made. Drawn when it first registers. Not kept: after a restart it is told another
-    /// one, and links that stand stay.
+    bool described = true;    ///< True if the last description of the fabric contains it.
+    bool seen = false;        ///< True if it has registered in this life of the manager.
+    Time away_at = kNever;    ///< For a node that is not registered: the time when it counts as down.
+    std::vector<Part> parts;  ///< Indexed by tree.
+    /// The node's own key, from which the keys that it shares with its children are derived. It is drawn when the
+    /// node first registers and is not saved: after a restart the node receives another one, and established links
+    /// stay.
     std::optional<Secret> key;
   };
   struct Tree {
     topo::AggregationTree shape;
-    bool lost = true;  ///< No node is left for it.
-    std::uint32_t id =
-        0;  ///< Of the life of its root's process: group ids come from there. 0: that has never registered.
-    std::uint32_t next_number = 0;  ///< Of groups: where the next job's begin, so that just ended ones rest.
+    bool lost = true;  ///< True if no node is left for it.
+    /// Derived from the life of its root's process, because the root assigns group ids. 0: the root never registered.
+    std::uint32_t id = 0;
+    /// The position where the next job's group numbers begin, so that recently freed ones are reused late.
+    std::uint32_t next_number = 0;
   };
   /// A grant that a node has not acknowledged yet.
   struct Awaited {
@@ -166,15 +174,15 @@ class Core {
   };
   struct Job {
     JobRecord record;
-    std::vector<topo::JobTree> trees;  ///< Beside record.shares.
-    std::vector<std::vector<std::uint32_t>>
-        reserved;  ///< For each: the nodes that hold it, and those up to the tree's root.
+    std::vector<topo::JobTree> trees;  ///< Parallel to record.shares.
+    /// For each share: the nodes that hold it, and those from there up to the tree's root.
+    std::vector<std::vector<std::uint32_t>> reserved;
     std::vector<Awaited> wait_for;
-    std::string deferred;  ///< Why a node could not acknowledge yet.
+    std::string deferred;  ///< The reason why a node could not acknowledge yet.
     bool granted = false;
     Time begun{}, deadline{}, lease_until{};
   };
-  /// An ended job: what it held is in use until its nodes have said that its members are gone.
+  /// An ended job: its resources stay in use until its nodes have reported that its members are gone.
   struct LeavingJob {
     Job job;
     Time until{};
@@ -183,8 +191,8 @@ class Core {
   struct HeldBegin {
     StreamId stream = 0;
     control::v1::JobBegin begin;
-    Time until{};    ///< Then it is answered in any case.
-    bool for_nodes;  ///< It waits for nodes, not for members of ended jobs.
+    Time until{};    ///< At that time it is answered in any case.
+    bool for_nodes;  ///< True if it waits for nodes, false if for members of ended jobs.
   };
   using Jobs = std::map<std::uint64_t, Job>;
 
@@ -233,7 +241,7 @@ class Core {
   void refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text) const;
   void begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now,
                 Time patience);
-  /// Ends a job wherever it stands: an answer to its sharpd if it still waits for one, revoked at the nodes.
+  /// Ends a job in any phase: its sharpd receives an answer if it still waits for one, and the nodes revoke it.
   void fail_begin(Actions& out, Jobs::iterator at, const std::string& why);
   void release(Actions& out, Jobs::iterator at, const std::string& why);
   void finish_if_ready(Actions& out, Jobs::iterator at);
@@ -248,7 +256,7 @@ class Core {
   Result<> give_group_numbers(Job& job);
   std::string missing_for(const Job& job) const;
   control::v1::JobGranted granted_message(const Job& job) const;
-  /// What the weakest of these nodes holds in a tree, and what is taken of it where least is left.
+  /// Returns the capacity of the weakest of these nodes in a tree, and the usage of the node where least is left.
   std::pair<Capacity, Usage> capacity(std::uint32_t tree, const std::vector<std::uint32_t>& nodes) const;
   Capacity user_capacity() const;
   void use(const Job& job, bool more);
@@ -260,25 +268,26 @@ class Core {
   topo::Fabric fabric_;
   std::string fabric_text_;
   std::vector<Tree> trees_;
-  std::uint32_t next_shape_ = 1;  ///< topo's ids of shapes; ours are those of lives.
-  Error no_trees_{};              ///< Why there is none; Errc::ok otherwise.
-  bool patched_ = false;          ///< Trees were mended since they were built: build them anew when nobody runs.
-  std::vector<Node> nodes_;       ///< As Fabric::nodes.
+  std::uint32_t next_shape_ = 1;  ///< The next id that topo gives to a shape; our tree ids depend on lives instead.
+  Error no_trees_{};              ///< The reason why there is no tree; Errc::ok if there is one.
+  /// True if trees were changed since they were built: they are built anew when no job runs.
+  bool patched_ = false;
+  std::vector<Node> nodes_;  ///< Parallel to Fabric::nodes.
   std::unordered_map<std::string, std::uint32_t> host_by_name_;
   std::unordered_map<std::string, std::size_t> node_by_name_;
   std::unordered_map<StreamId, std::size_t> node_by_stream_;
   std::unordered_map<StreamId, Host> hosts_;
   std::unordered_map<std::uint64_t, StreamId> stream_of_life_;
-  Jobs jobs_;                                                                   ///< By job id.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> by_ticket_;  ///< Life and ticket: job id.
+  Jobs jobs_;                                                                   ///< Keyed by job id.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> by_ticket_;  ///< Maps life and ticket to the job id.
   std::list<LeavingJob> leaving_;
   std::vector<HeldBegin> held_;
-  std::map<std::uint32_t, UserUsage> users_;  ///< By uid.
+  std::map<std::uint32_t, UserUsage> users_;  ///< Keyed by uid.
   std::uint32_t last_number_ = 0;
   bool restarted_ = false;
-  Time settled_at_{};  ///< After a restart: until then nodes may still be on their way back.
-  Time looked_{};      ///< When tick() last ran.
-  Time now_{};         ///< Of the event that is being handled.
+  Time settled_at_{};  ///< After a restart, nodes may be expected back until then.
+  Time looked_{};      ///< The time when tick() last ran.
+  Time now_{};         ///< The time of the event that is being handled.
 };
 
 }  // namespace sumac::manager

@@ -1,4 +1,4 @@
-// Deaths of ranks: the word of a host's sharpd, checked and passed on to the job's nodes.
+// Deaths of ranks: a report of the host's sharpd is checked and passed on to the job's nodes.
 #include <algorithm>
 
 #include "manager/core.hpp"
@@ -22,13 +22,13 @@ Actions Core::rank_died(StreamId stream, const control::v1::RankDied& word) {
   Actions out;
   const Host* host = host_of(out, stream);
   if (host == nullptr) return out;
-  // A job may have ended by this very death: its members have yet to leave.
+  // The death may already have ended the job, whose members have yet to leave.
   const auto running = jobs_.find(word.job_id());
   const auto leaving =
       std::ranges::find(leaving_, word.job_id(), [](const auto& one) { return one.job.record.job_id; });
   if (running == jobs_.end() && leaving == leaving_.end()) return out;
   const Job& job = running != jobs_.end() ? running->second : leaving->job;
-  if (!job.granted) return out;  // nobody waits for anybody yet
+  if (!job.granted) return out;  // Until the grant no rank waits for another.
   const auto& record = job.record;
   const auto known = host_by_name_.find(host->name);
   const bool is_of_job =

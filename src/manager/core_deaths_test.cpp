@@ -1,4 +1,4 @@
-// Who may say that a rank died, and who hears it.
+// Checks which hosts may report a rank's death, and which nodes receive the report.
 #include <functional>
 
 #include "manager/test_world.hpp"
@@ -49,7 +49,7 @@ TEST(Core, a_ranks_death_goes_to_the_jobs_nodes_by_the_word_of_its_own_host_and_
   }
   World world;
   EXPECT_EQ(only<Refuse>(world.core.rank_died(102, {})).size(), 1u) << "a stream that has not registered";
-  // The one who began the job dies: its end may be told before its death.
+  // The process that began the job dies: the job's end may be reported before the death.
   world.up();
   const auto granted = world.begin_and_ack(100, test_begin(7));
   ASSERT_TRUE(granted && granted->has_granted());

@@ -1,4 +1,4 @@
-// Jobs: admission, the way of a grant to the nodes and back, the leases that sharpds renew, and the end.
+// Jobs: admission, the grant's path to the nodes and back, the leases that sharpds renew, and the end.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -24,7 +24,7 @@ const Core::Host* Core::host_of(Actions& out, StreamId stream) const {
 }
 
 void Core::to_holder(Actions& out, const Job& job, HostDown message) const {
-  // A sharpd that is away hears it when it comes back: it asks again, or is told that its ticket is gone.
+  // A sharpd that is away gets the answer when it comes back: it asks again, or learns that its ticket is gone.
   if (const auto stream = stream_of_life_.find(job.record.life); stream != stream_of_life_.end())
     out.push_back(ToHost{stream->second, std::move(message)});
 }
@@ -67,7 +67,7 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
                         "file, or give that sharpd --host NAME",
                         who.pid(), who.host())});
 
-  std::set<std::pair<std::uint64_t, std::uint64_t>> named;  // ticket and job id
+  std::set<std::pair<std::uint64_t, std::uint64_t>> named;  // Pairs of ticket and job id.
   HostDown message;
   auto* registered = message.mutable_registered();
   registered->set_lease_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.lease).count()));
@@ -111,14 +111,16 @@ Actions Core::host_stream_ended(StreamId stream, Time) {
                       fmt::format("sharpd of {} is not connected: its jobs live until their leases end:{}",
                                   found->second.name, running)});
   stream_of_life_.erase(life);
-  std::erase_if(held_, [&](const HeldBegin& held) { return held.stream == stream; });  // it asks again
+  std::erase_if(
+      held_, [&](const HeldBegin& held) { return held.stream == stream; });  // Its sharpd asks again when it is back.
   hosts_.erase(found);
   return out;
 }
 
 Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& begin) const {
   if (const auto old = jobs_.find(begin.job_id()); old != jobs_.end()) {
-    const bool own = begin.uid() == old->second.record.uid;  // of others' jobs nobody hears who and where
+    // A user does not learn the holder and host of another user's job.
+    const bool own = begin.uid() == old->second.record.uid;
     return fail(Errc::exists, "job id {} is running already (begun by {}): choose another", begin.job_id(),
                 own ? old->second.record.holder : "another user");
   }
@@ -128,7 +130,7 @@ Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& beg
   if (begin.hosts().empty()) return fail(Errc::invalid, "the job names no host");
   if (begin.world_size() < static_cast<std::uint32_t>(begin.hosts_size()))
     return fail(Errc::invalid, "{} ranks can't be on {} hosts", begin.world_size(), begin.hosts_size());
-  // What a certificate proves of a sharpd is its host: so it begins no jobs of others' hosts.
+  // The certificate of a sharpd proves only its host, so a sharpd may not begin jobs of other hosts.
   if (std::ranges::find(begin.hosts(), host.name) == begin.hosts().end())
     return fail(Errc::denied, "host {:.64} is none of the job's hosts: a job begins on one of its own", host.name);
   Job job;
@@ -173,7 +175,8 @@ Result<std::vector<std::uint32_t>> Core::hosts_of(const control::v1::JobBegin& b
   return hosts;
 }
 
-/// As many of the trees as it asks for and there are; those where least is taken, so that jobs spread over roots and links.
+/// Gives the job as many trees as it asks for, up to all. The least used ones come first, so that jobs spread over
+/// roots and links.
 Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
   const auto& asked = begin.wish();
   const Wish wish{asked.osts(),    asked.payload_per_ost(),    asked.max_groups(),
@@ -208,7 +211,7 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
                         begin.devices(), begin.hosts(static_cast<int>(*host)))});
       continue;
     }
-    // Ranks of several channels of a host are added up at its leaf, even if no other host is there.
+    // The ranks of a host's several channels are added up at its leaf, even if no other host is there.
     auto part = topo::prune(fabric_, trees_[i].shape, job.record.hosts, {.lift = wish.max_group_channels <= 1});
     const auto is_crowded = [&](const topo::JobNode& node) {
       return node.children.size() + node.hosts.size() > (fabric_.radix != 0 ? fabric_.radix : topo::kFlatMax);
@@ -242,7 +245,7 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
   }
   if (taken.empty()) return tl::unexpected(why);
   std::sort(taken.begin(), taken.end(), [](const Choice& a, const Choice& b) { return a.share.tree < b.share.tree; });
-  // What is given is the same of each: what all of them have.
+  // The grant is the same in each tree, so the weakest one limits it.
   Capacity least = taken.front().capacity;
   std::uint32_t osts_free = UINT32_MAX, groups_free = UINT32_MAX;
   for (const auto& one : taken) {
@@ -271,7 +274,8 @@ Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Ti
   const Host* host = host_of(out, stream);
   if (host == nullptr) return out;
   if (const auto known = by_ticket_.find({host->life, begin.ticket()}); known != by_ticket_.end()) {
-    // Asked again after its sharpd or this manager was away. A job that still begins is answered when it is granted.
+    // This begin is repeated, because its sharpd or this manager was away. A job that is still beginning gets its
+    // answer with the grant.
     auto& job = jobs_.at(known->second);
     job.lease_until = now + rules_.lease;
     if (!job.granted) return out;
@@ -303,10 +307,10 @@ void Core::retry_held(Actions& out, Time now) {
                held.for_nodes ? now + rules_.grant_timeout : held.until);
 }
 
-/// `patience`: until then it waits for what members of ended jobs still hold.
+/// Until the time `patience` the begin may wait for resources that members of ended jobs still hold.
 void Core::begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now,
                     Time patience) {
-  if (patched_ && jobs_.empty()) follow(out, "nobody runs");  // the best trees again
+  if (patched_ && jobs_.empty()) follow(out, "nobody runs");  // This builds the best possible trees again.
   auto admitted = admit(host, begin);
   const auto numbered = admitted ? give_group_numbers(*admitted) : Result<>{};
   if (!admitted || !numbered) {
@@ -366,7 +370,8 @@ void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin
 void Core::drop(Actions& out, Jobs::iterator at, const std::string& why) {
   const auto& record = at->second.record;
   if (at->second.granted)
-    if (auto removed = journal_.remove(record.job_id); !removed)  // a restart would give it one more lease, no more
+    // If this fails, a restart gives the job one more lease, which does no harm.
+    if (auto removed = journal_.remove(record.job_id); !removed)
       out.push_back(Say{LogLevel::error, "JOBS",
                         fmt::format("job_id_external: {} ended, and the journal still names it: {}", record.job_id,
                                     removed.error().context)});
@@ -390,7 +395,7 @@ void Core::drop(Actions& out, Jobs::iterator at, const std::string& why) {
   jobs_.erase(at);
 }
 
-/// The trees change: what members of ended jobs hold in the old ones is their nodes' affair.
+/// The trees change, so the resources that members of ended jobs hold in the old trees are left to their nodes.
 void Core::forget_leaving() {
   for (const auto& one : std::exchange(leaving_, {})) use(one.job, false);
 }
@@ -457,7 +462,7 @@ std::string Core::missing_for(const Job& job) const {
 
 void Core::finish_ready(Actions& out) {
   for (auto at = jobs_.begin(); at != jobs_.end();) {
-    const auto job = at++;  // the job may be gone afterwards
+    const auto job = at++;  // The job may be erased by the call.
     finish_if_ready(out, job);
   }
 }
@@ -534,7 +539,7 @@ Actions Core::job_ends(StreamId stream, const control::v1::JobEnd& end, Time now
   HostDown message;
   message.mutable_ended()->set_why("ended by its owner");
   message.mutable_ended()->set_ticket(end.ticket());
-  out.push_back(ToHost{stream, std::move(message)});  // also for a job that is over already: the answer is the same
+  out.push_back(ToHost{stream, std::move(message)});  // The answer is the same for a job that is over already.
   std::erase_if(held_,
                 [&](const HeldBegin& held) { return held.stream == stream && held.begin.ticket() == end.ticket(); });
   const auto known = by_ticket_.find({host->life, end.ticket()});

@@ -1,4 +1,4 @@
-// What ranks of an ended job hold until they have left.
+// Tests the resources that ranks of an ended job hold until they have left.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Job 1 of user 1000 with all that this user may hold has ended, and its ranks stay.
+/// Job 1 of user 1000, with everything that this user may have, has ended, and its ranks stay.
 struct Lingering : World {
   Lingering() : World({.user = {.share_max_percent = 50}}) {
     up();

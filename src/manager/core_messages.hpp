@@ -1,5 +1,5 @@
 #pragma once
-// Small texts and messages that several parts of the core make.
+// Short texts and messages that several parts of the core make.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The nodes: who is registered, what they were sent and have acknowledged, and the links between them.
+// Nodes: their registration, the messages sent to them and acknowledged, and the links between them.
 #include <algorithm>
 #include <utility>
 
@@ -54,7 +54,7 @@ control::v1::NodeTree Core::part_message(std::uint32_t tree, std::size_t node) c
   message.set_tree_id(trees_[tree].id);
   message.set_is_root(trees_[tree].shape.root == node);
   message.set_over(!nodes_[node].parts[tree].works);
-  // A job that was still beginning when this node was away has been refused.
+  // A job that was still beginning while this node was away has been refused.
   for (const auto& [id, job] : jobs_)
     for (std::size_t i = 0; i < job.record.shares.size(); ++i)
       if (job.granted && job.record.shares[i].tree == tree &&
@@ -63,7 +63,8 @@ control::v1::NodeTree Core::part_message(std::uint32_t tree, std::size_t node) c
   return message;
 }
 
-/// With the children below which the job has ranks, so that no other node of the tree can speak for it there.
+/// Makes the grant for one node. It names the children that have ranks of the job below them, so that no other node of
+/// the tree can send messages of the job there.
 control::v1::Grant Core::grant_to(const Job& job, std::size_t share, std::uint32_t node) const {
   const auto& part = job.record.shares[share];
   auto message = grant_message(job.record, part.tree);
@@ -71,7 +72,7 @@ control::v1::Grant Core::grant_to(const Job& job, std::size_t share, std::uint32
   message.set_links_percent(rules_.user.share_max_percent);
   const auto at = std::find(part.nodes.begin(), part.nodes.end(), node);
   if (at == part.nodes.end()) {
-    // Above the job's root: what comes, comes by the node before it on the way up.
+    // Above the job's root, all messages of the job come from the node before it on the path to the tree's root.
     const auto& way = job.reserved[share];
     const auto above = std::find(way.begin() + static_cast<std::ptrdiff_t>(part.nodes.size()), way.end(), node);
     const auto first = way.begin() + static_cast<std::ptrdiff_t>(part.nodes.size());
@@ -117,7 +118,7 @@ void Core::send_parents_of_children(Actions& out, std::uint32_t tree, std::size_
     if (parent_of(tree, n) == parent) send_parent(out, tree, nodes_[n]);
 }
 
-/// The root of a tree has registered: in the same life as before, or the tree is a new one.
+/// Called when the root of a tree has registered. If its life is another one than before, the tree is a new one.
 void Core::note_root(Actions& out, std::uint32_t tree) {
   const auto id = id_for(tree);
   if (id == std::exchange(trees_[tree].id, id)) return;
@@ -136,12 +137,13 @@ void Core::note_root(Actions& out, std::uint32_t tree) {
   keep_trees(out);
   for (auto& node : nodes_)
     if (&node != &root && node.parts[tree].works) send_part(out, tree, node);
-  // Children of the root hear where it is from whoever called; the others have waited for the id.
+  // The children of the root receive its address when it reports that it listens; all other nodes have waited for the
+  // tree's id.
   for (auto& node : nodes_)
     if (parent_of(tree, index_of(node)) != index_of(root)) send_parent(out, tree, node);
 }
 
-/// What is wrong with a registration by itself.
+/// Returns the error in a registration, without regard to the fabric.
 std::optional<std::string> Core::flaw_of(const control::v1::Register& who) const {
   for (const auto& listening : who.trees())
     if (listening.address().empty() || listening.address().size() >= wire::kAddressMax)
@@ -198,12 +200,12 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   nodes_[index].key = *key;
   nodes_[index].away_at = kNever;
   if (is_new || !std::exchange(fabric_.nodes[index].up, true))
-    follow(out, fmt::format("node {} has come", who.name()));  // it hears of its own part below
+    follow(out, fmt::format("node {} has come", who.name()));  // The node itself receives its part below.
 
   Node& node = nodes_[index];
   node.seen = true;
   node.who = who;
-  // It hears below what is over. Of what members still hold there it names the group numbers.
+  // The node learns below which jobs are over. It reports the group numbers of members that still hold something there.
   std::erase_if(leaving_, [&](LeavingJob& one) {
     std::erase_if(one.job.wait_for, [&](const Awaited& awaited) { return awaited.node == index; });
     if (!one.job.wait_for.empty()) return false;
@@ -227,7 +229,8 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
                                 who.osts(), who.groups())});
   for (std::uint32_t i = 0; i < trees_.size(); ++i)
     if (!trees_[i].lost && trees_[i].shape.root == index) note_root(out, i);
-  node.stream = stream;  // not before: the first thing it hears is what follows
+  // The stream is set only now, so that the following message is the first that the node receives.
+  node.stream = stream;
   node.sent = 0;
   node_by_stream_[stream] = index;
   NodeDown message;
@@ -287,7 +290,7 @@ Actions Core::node_acks(StreamId stream, std::uint64_t sequence, Time now) {
     return out;
   }
   for (auto at = jobs_.begin(); at != jobs_.end();) {
-    const auto job = at++;  // the job may be gone afterwards
+    const auto job = at++;  // The job may be erased by the call.
     if (job->second.granted) continue;
     if (std::erase_if(job->second.wait_for, is_it) != 0) finish_if_ready(out, job);
   }
@@ -361,7 +364,7 @@ Actions Core::node_stream_ended(StreamId stream, Time now) {
   return out;
 }
 
-/// Of these nodes, those that have not registered, in words; empty: none.
+/// Describes which of these nodes have not registered; empty if all have.
 std::string Core::describe_missing(const std::vector<std::uint32_t>& nodes) const {
   std::vector<std::string> absent;
   for (const auto n : nodes)
@@ -373,7 +376,7 @@ std::string Core::describe_missing(const std::vector<std::uint32_t>& nodes) cons
                      join(absent).substr(0, 300));
 }
 
-/// Nodes with work in any tree that are not there.
+/// Describes the absent nodes that have work in any tree.
 std::string Core::missing_nodes() const {
   std::vector<std::uint32_t> all;
   for (std::uint32_t n = 0; n < nodes_.size(); ++n)
@@ -397,7 +400,7 @@ std::pair<Capacity, Usage> Core::capacity(std::uint32_t tree, const std::vector<
   return {least, {least.osts - std::min(osts_free, least.osts), least.groups - std::min(groups_free, least.groups)}};
 }
 
-/// What a user's share is a share of: all trees together, each as wide as its weakest node.
+/// Returns the total of which each user may have a share: all trees together, each as wide as its weakest node.
 Capacity Core::user_capacity() const {
   Capacity all{0, 0, 0};
   for (std::uint32_t i = 0; i < trees_.size(); ++i) {

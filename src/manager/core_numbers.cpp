@@ -1,4 +1,4 @@
-// Which numbers the ids of a job's groups may have.
+// Assigns the numbers that the group ids of a job may have.
 #include <algorithm>
 
 #include "manager/core.hpp"
@@ -6,9 +6,9 @@
 namespace sumac::manager {
 namespace {
 
-using Marks = std::vector<bool>;  // [number]
+using Marks = std::vector<bool>;  // Indexed by group number.
 
-/// `ranges`: first and count, and again. What is no number of these is none of ours.
+/// `ranges` holds pairs of first number and count. Numbers beyond `marks` are ignored.
 template <class Ranges>
 void mark(Marks& marks, const Ranges& ranges) {
   for (std::size_t k = 0; k + 1 < ranges.size(); k += 2)
@@ -29,9 +29,10 @@ std::vector<std::uint32_t> ranges_of(std::vector<std::uint32_t> numbers) {
 
 }  // namespace
 
-/// What the ids of its groups may be, in each of its trees: numbers of no other job there, so that a node needs to ask nobody whose
-/// an id is. Those that every node has room for are taken late, since jobs on the smallest nodes can have no others; last those that
-/// a node held when it came, of jobs that a former manager knew: it has them until their members leave.
+/// Assigns group numbers in each of the job's trees that no other job there has, so that a node can tell the owner of a
+/// group from its number. Small numbers go late: they are the only ones that the smallest nodes can hold. Last come
+/// numbers that a node reported as held when it registered: they belong to jobs of a former manager until their members
+/// leave.
 Result<> Core::give_group_numbers(Job& job) {
   const auto wanted = job.record.grant.max_groups;
   for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
@@ -50,7 +51,7 @@ Result<> Core::give_group_numbers(Job& job) {
     for (const auto& node : nodes_)
       if (node.stream != 0 && node.parts[share.tree].works) least = std::min(least, node.who.groups());
     std::vector<std::uint32_t> mine;
-    // In a circle, from where the last job's ended.
+    // The search runs in a circle and starts where the last job's numbers ended.
     const auto take_from = [&](std::uint32_t low, std::uint32_t high, bool is_held) {
       const auto size = high - low;
       for (std::uint32_t k = 0; k < size && mine.size() < wanted; ++k) {

@@ -1,4 +1,4 @@
-// Which numbers the ids of a job's groups may have: nobody else's in the tree.
+// Checks that the group numbers of a job belong to no other job in the tree.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -35,12 +35,13 @@ struct World {
     core.host_registers(kSharpdOfH3, third, kNow);
   }
 
-  /// What the nodes are told of the job; a refusal ends the test's expectations there.
+  /// Returns the numbers that the nodes receive for the job, or nothing if it was refused.
   std::optional<Numbers> begin(std::uint64_t job, std::uint32_t groups, const std::vector<std::string>& hosts) {
     auto wish = test_begin(job, hosts);
     wish.mutable_wish()->set_max_groups(groups);
     wish.mutable_wish()->set_osts(1);
-    wish.set_uid(static_cast<std::uint32_t>(job));  // each of another user: what one user may hold is not asked here
+    // Each job belongs to another user, so that the limits of one user play no part.
+    wish.set_uid(static_cast<std::uint32_t>(job));
     std::optional<Numbers> found;
     for (const auto& action : core.job_begins(hosts.front() == "h1" ? kSharpd : kSharpdOfH3, wish, kNow)) {
       const auto* to = std::get_if<ToNode>(&action);
@@ -56,7 +57,7 @@ struct World {
     for (const auto& [stream, sequence] : std::exchange(sent, {})) core.node_acks(stream, sequence, kNow);
     return found;
   }
-  /// Its ranks leave at once.
+  /// Ends the job; its ranks leave at once.
   void end(std::uint64_t job) {
     for (const auto& action : core.job_ends(kSharpd, test_end(test_begin(job)), kNow))
       if (const auto* to = std::get_if<ToNode>(&action); to != nullptr)
@@ -87,7 +88,8 @@ TEST(GroupNumbers, that_a_node_holds_for_jobs_of_a_former_manager_are_given_last
   World world;
   auto leaf = test_register("an-leaf1");
   auto* listens = leaf.mutable_trees(0);
-  for (const std::uint32_t word : {1u, 51u, 101u, 400u, 600u, 7u, 9u}) listens->add_held(word);  // the rest is nonsense
+  // The numbers after the first four make no sense.
+  for (const std::uint32_t word : {1u, 51u, 101u, 400u, 600u, 7u, 9u}) listens->add_held(word);
   world.core.node_stream_ended(2, kNow);
   world.core.node_registers(4, leaf, kNow);
   control::v1::Link link;

@@ -357,7 +357,7 @@ TEST(Core, jobs_of_another_fabric_are_not_taken_over) {
 TEST(Core, a_node_without_a_place_in_the_tree_keeps_nobody_waiting_and_its_hosts_are_named) {
   TestJournal journal;
   auto fabric = test_fabric();
-  fabric.links.pop_back();  // leaf2 with its node and hosts is a plane of its own
+  fabric.links.pop_back();  // leaf2 with its node and hosts is now a plane of its own.
   Core core(fabric, {}, journal);
   const Time now = at(Seconds(1));
   core.node_registers(1, test_register("an-root"), now);
@@ -408,7 +408,7 @@ TEST(Core, one_host_does_not_speak_for_anothers_jobs) {
   ASSERT_EQ(refused.size(), 1u);
   EXPECT_EQ(refused[0].stream, 200u);
   EXPECT_EQ(refused[0].why.code, Errc::denied);
-  // One with a life of its own that names the other's ticket and job reaches nothing either.
+  // A sharpd with another life that names the first one's ticket and job has no effect either.
   world.core.host_registers(201, test_host(201), world.now);
   world.end(201, begin);
   EXPECT_THAT(world.core.status_json(world.now), HasSubstr("\"jobs_total\": 1"));
@@ -446,7 +446,7 @@ TEST(Core, a_sharpd_of_another_version_is_refused) {
   EXPECT_THAT(refused[0].why.context, HasSubstr("install the same version everywhere"));
 }
 
-/// Keys that a text would show: "KEY-0000-of-many", the next "KEY-0001-of-many".
+/// Draws keys that a text would show: "KEY-0000-of-many", then "KEY-0001-of-many".
 CoreRules rules_with_readable_keys() {
   CoreRules rules;
   rules.draw_secret = [drawn = 0]() mutable -> Result<Secret> {
@@ -481,12 +481,13 @@ TEST(Core, a_jobs_key_is_its_own_and_goes_to_the_nodes_and_to_whoever_began_it) 
   EXPECT_EQ(told.grants(0).key(), *at_nodes.begin()) << "a restarted manager knows it";
 
   for (auto& action : world.core.job_begins(102, test_begin(7), world.now)) all.push_back(std::move(action));
-  for (auto& action : world.pass(Seconds(20))) all.push_back(std::move(action));  // the leases end
+  for (auto& action : world.pass(Seconds(20))) all.push_back(std::move(action));  // The leases end.
   for (const auto& say : only<Say>(all)) EXPECT_THAT(say.text, Not(HasSubstr("KEY-"))) << "nobody reads it in a log";
   EXPECT_THAT(next.core.status_json(next.now), Not(HasSubstr("KEY-")));
 }
 
-/// What the manager tells nodes while they register: each its own key, and each child the key that its parent makes for it.
+/// While nodes register, the manager sends each node its own key, and each child the key that its parent derives for
+/// it.
 TEST(Core, every_node_has_a_key_of_its_own_and_one_with_its_parent) {
   World world(rules_with_readable_keys());
   std::map<std::string, std::string> own, pair;
@@ -527,7 +528,7 @@ TEST(Core, a_grant_says_below_which_children_the_job_has_ranks) {
   const auto below = [&](StreamId stream) {
     return std::vector<std::uint32_t>(grants[stream].below().begin(), grants[stream].below().end());
   };
-  // an-root has the ids of both leaves below it and no rank of its own, or the hosts that are alone at their leaf.
+  // an-root has both leaves below it and no rank of its own; the leaves have ranks.
   std::size_t hosts_at = 0;
   for (const StreamId stream : {1u, 2u, 3u}) hosts_at += grants[stream].ranks_here() ? 1 : 0;
   EXPECT_GE(hosts_at, 2u);
@@ -555,7 +556,7 @@ TEST(Core, a_grant_says_whose_it_is_and_how_many_connections_that_user_may_have)
 TEST(Core, without_randomness_there_is_no_job) {
   CoreRules rules;
   rules.draw_secret = [drawn = 0]() mutable -> Result<Secret> {
-    if (drawn++ < 3) return Secret{};  // the nodes'
+    if (drawn++ < 3) return Secret{};  // The first three are the nodes' keys.
     return fail(Errc::io, "getrandom: Function not implemented");
   };
   World world(rules);

@@ -1,4 +1,4 @@
-// The trees: built of the fabric, following it, and what that means for nodes and jobs.
+// Trees: they are built from the fabric and follow it; nodes and jobs are informed of the changes.
 #include <algorithm>
 #include <set>
 
@@ -24,7 +24,7 @@ void Core::take_forest(const topo::Forest& forest) {
   }
 }
 
-/// Trees as they are best for the fabric as it is.
+/// Builds the trees that are best for the present fabric.
 void Core::build_trees() {
   patched_ = false;
   no_trees_ = Error{Errc::ok, {}};
@@ -52,7 +52,8 @@ std::vector<std::uint32_t> Core::way_up(std::uint32_t tree, std::uint32_t from) 
   return nodes;
 }
 
-/// The nodes of the job, and those above: opens and leaves of its groups go up to the tree's root, which gives the ids.
+/// Returns the nodes of the job and those above them: requests to open and leave its groups go up to the tree's root,
+/// which assigns the group ids.
 std::vector<std::uint32_t> Core::reserved_for(const JobShare& share) const {
   auto nodes = share.nodes;
   const auto above = way_up(share.tree, share.nodes.front());
@@ -60,7 +61,7 @@ std::vector<std::uint32_t> Core::reserved_for(const JobShare& share) const {
   return nodes;
 }
 
-/// Nodes on the way of some host; the others have nothing to add up and need no shard.
+/// Marks the nodes on the path of some host; other nodes have nothing to add up and need no shard.
 std::vector<bool> Core::working(const Tree& tree) const {
   std::vector<bool> works(nodes_.size(), false);
   if (tree.lost) return works;
@@ -72,7 +73,7 @@ std::vector<bool> Core::working(const Tree& tree) const {
   return works;
 }
 
-/// Of nodes that have not been told anything yet.
+/// Records who works, for nodes that have not received anything yet.
 void Core::note_who_works() {
   for (auto& node : nodes_) node.parts.assign(trees_.size(), {});
   for (std::uint32_t i = 0; i < trees_.size(); ++i) {
@@ -87,15 +88,15 @@ bool Core::in_a_tree(std::size_t node) const {
   });
 }
 
-/// kNone: it is the root, or not in the tree.
+/// Returns kNone for the root, and for a node that is not in the tree.
 std::uint32_t Core::parent_of(std::uint32_t tree, std::size_t node) const {
   if (trees_[tree].lost || node >= trees_[tree].shape.nodes.size()) return kNone;
   const auto parent = trees_[tree].shape.nodes[node].parent;
   return parent < 0 ? kNone : static_cast<std::uint32_t>(parent);
 }
 
-/// Of the life of the root's process, for the looks of it in people's logs; with the tree's index in it, as a node may be the
-/// root of several. As long as the root has not registered: what is known of it.
+/// Returns the tree's id, derived from the life of the root's process, with the tree's index in it, because a node may
+/// be the root of several trees. While the root has not registered, it returns the last known id.
 std::uint32_t Core::id_for(std::uint32_t tree) const {
   const auto& root = nodes_[trees_[tree].shape.root];
   if (!root.seen) return trees_[tree].id;
@@ -112,7 +113,7 @@ void Core::keep_trees(Actions& out) {
         Say{LogLevel::error, "GENERAL", fmt::format("the trees could not be written down: {}", kept.error().context)});
 }
 
-/// The fabric has changed: so do the trees, and everybody who has a part in them hears of it.
+/// Adapts the trees to a changed fabric and informs all nodes and jobs that have a part in them.
 void Core::follow(Actions& out, const std::string& why) {
   forget_leaving();
   const auto before = trees_;
@@ -142,7 +143,8 @@ void Core::follow(Actions& out, const std::string& why) {
   adopt(out, before);
 }
 
-/// Jobs that notice: a node of theirs is gone or has another parent, or the tree has another root, and group ids with it.
+/// Releases the jobs that the change affects: a node of theirs is gone or has another parent, or the tree has another
+/// root and thus other group ids.
 void Core::lose_jobs(Actions& out, const std::vector<topo::TreeChange>& changes, const std::string& why) {
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     const auto job = at++;
@@ -162,7 +164,8 @@ void Core::lose_jobs(Actions& out, const std::vector<topo::TreeChange>& changes,
   }
 }
 
-/// Tells the nodes what is another one than `before`; first the children lose what they had, then parents are named.
+/// Informs the nodes of all differences from `before`: first the children lose their old part, then they receive their
+/// new parents.
 void Core::adopt(Actions& out, const std::vector<Tree>& before) {
   for (std::uint32_t i = 0; i < trees_.size(); ++i) {
     auto& tree = trees_[i];
@@ -198,7 +201,7 @@ void Core::adopt(Actions& out, const std::vector<Tree>& before) {
   finish_ready(out);
 }
 
-/// Above a job's own root the tree may have changed without its noticing: nodes that are new there learn of it.
+/// Above a job's own root the tree may change while the job goes on: the nodes that are new there receive its grant.
 void Core::set_ways_up(Actions& out) {
   for (auto& [id, job] : jobs_) {
     for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
@@ -218,7 +221,7 @@ void Core::set_ways_up(Actions& out) {
         send(out, nodes_[n], std::move(message));
       }
       for (const auto n : next) {
-        // One that stays may have another child on the way.
+        // A node that stays may now have another child on the path.
         const bool is_told =
             old.contains(n) && std::find(share.nodes.begin(), share.nodes.end(), n) != share.nodes.end();
         if (is_told || nodes_[n].stream == 0 || !nodes_[n].parts[share.tree].works) continue;
@@ -231,7 +234,7 @@ void Core::set_ways_up(Actions& out) {
   }
 }
 
-/// From now on nodes of the fabric that are not there are waited for, but not for ever.
+/// From now on, absent nodes of the fabric are waited for, but only for a limited time.
 void Core::expect_nodes(Time now) {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (nodes_[i].stream == 0 && fabric_.nodes[i].up && nodes_[i].away_at == kNever)
@@ -260,7 +263,8 @@ Actions Core::fabric_changes(const topo::Fabric& described, Time now) {
   topo::become(fabric_, described);
   for (std::size_t i = 0; i < fabric_.nodes.size(); ++i) {
     if (i == nodes_.size()) add_node(fabric_.nodes[i].name);
-    // Described and there: up. Described and never seen: expected. Not described: down, whatever it says.
+    // A described and present node is up; a described node that was never seen is expected; an undescribed one is down,
+    // even if it registers.
     nodes_[i].described = fabric_.nodes[i].up;
     if (nodes_[i].described && nodes_[i].stream == 0 && nodes_[i].seen)
       fabric_.nodes[i].up = nodes_[i].away_at != kNever;

@@ -1,4 +1,4 @@
-// Several trees: what jobs get of them, and how they follow the fabric.
+// Tests several trees: the parts that jobs get of them, and how they follow the fabric.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
-/// Two leaves with two hosts each under two spines; a node at each switch.
+/// Returns two leaves with two hosts each under two spines, with a node at each switch.
 topo::Fabric two_spines(std::uint32_t trees = 2) {
   topo::Fabric fabric;
   fabric.name = "two-spines";
@@ -45,8 +45,8 @@ topo::Fabric two_spines(std::uint32_t trees = 2) {
   return fabric;
 }
 
-/// A core with nodes that do what they are told: they open a shard for each tree, connect to parents, acknowledge grants and
-/// remember what they hold, which must never be more than a shard has.
+/// A core with obedient nodes: they open a shard for each tree, connect to parents, acknowledge grants, and check that
+/// their grants never exceed the capacity of a shard.
 struct World {
   struct Shard {
     std::uint32_t id = 0;
@@ -63,7 +63,7 @@ struct World {
   std::optional<Core> core;
   CoreRules rules;
   std::map<std::string, Node> nodes;
-  std::map<std::uint64_t, HostDown> answers;  ///< The last of each ticket.
+  std::map<std::uint64_t, HostDown> answers;  ///< The last answer to each ticket.
   std::vector<std::string> said;
   StreamId last_stream = 1000;
   Time now = at(Seconds(1));
@@ -116,7 +116,7 @@ struct World {
     return fmt::format("tcp:{}:{}", name, 7000 + tree);
   }
 
-  /// What is said to one node arrives in order, as on its stream.
+  /// The messages to one node arrive in order, as on its stream.
   void run(Actions actions) {
     for (auto& action : actions) queue.push_back(std::move(action));
     if (std::exchange(running, true)) return;
@@ -243,7 +243,7 @@ TEST(Trees, a_job_gets_as_many_trees_as_it_asks_for_and_there_are) {
 
 TEST(Trees, a_job_that_names_ports_gets_the_trees_of_their_planes) {
   auto fabric = two_spines();
-  fabric.links = {{"l1", "s1", {}}, {"l2", "s2", {}}};  // two planes, each host with a port in both
+  fabric.links = {{"l1", "s1", {}}, {"l2", "s2", {}}};  // There are two planes, and each host has a port in both.
   for (auto& host : fabric.hosts) {
     host.leaf = "l1";
     host.device = "mlx5_0";
@@ -253,7 +253,7 @@ TEST(Trees, a_job_that_names_ports_gets_the_trees_of_their_planes) {
   world.up();
   const struct {
     const char* devices;
-    std::vector<std::string> tree_of;  // where the leaf of each tree stands
+    std::vector<std::string> tree_of;  // The node at which the leaf of each tree stands.
   } rows[] = {{"mlx5_0", {"an-l1"}},
               {"mlx5_1:1", {"an-l2"}},
               {"mlx5_1,mlx5_0", {"an-l1", "an-l2"}},
@@ -276,7 +276,7 @@ TEST(Trees, a_job_that_names_ports_gets_the_trees_of_their_planes) {
         if (node.node_id() == tree.leaves(0)) leaves.push_back(node.name());
     EXPECT_EQ(leaves, row.tree_of);
   }
-  // One host has its cables the other way round: no plane is reached by mlx5_0 of all.
+  // One host has its cables swapped: mlx5_0 of all hosts no longer reaches a single plane.
   fabric.hosts[3].device = "mlx5_1";
   fabric.hosts[3].rails[0].device = "mlx5_0";
   World other(fabric);
@@ -388,7 +388,7 @@ TEST(Trees, a_restarted_manager_knows_both_trees_and_what_runs_on_them) {
   world.begin(1, 2, 300);
   world.begin(2, 1, 0, {"h3", "h4"});
   world.kill("an-s2");
-  world.pass(Seconds(3));  // the second tree is another one now, and job 1 is over
+  world.pass(Seconds(3));  // The second tree is a new one now, and job 1 is over.
   EXPECT_TRUE(world.answers[1].has_ended());
   world.begin(3, 2, 100);
   const auto before = world.status();
@@ -434,9 +434,9 @@ TEST(Trees, a_fabric_read_again_makes_trees_follow_and_jobs_that_notice_nothing_
   World world(two_spines());
   world.up();
   world.begin(1, 1, 0, {"h1", "h2"});
-  world.begin(2, 1, 0, {"h1", "h2", "h3", "h4"});  // the second tree
+  world.begin(2, 1, 0, {"h1", "h2", "h3", "h4"});  // Job 2 is in the second tree.
   auto next = two_spines();
-  next.links.erase(next.links.begin() + 3);  // l2-s2 is gone
+  next.links.erase(next.links.begin() + 3);  // The link l2-s2 is removed.
   topo::Host host;
   host.name = "h5";
   host.leaf = "l1";

@@ -1,6 +1,7 @@
 #pragma once
-// What a manager must still know after it was killed: which job holds what, and of which trees. The core writes it down before
-// anybody hears of it, so that a restarted manager never grants a second time what a running job holds.
+// The facts that must survive the death of a manager: the resources of each job, and the trees to which they belong.
+// The core writes them before anyone is informed, so that a restarted manager never grants a running job's resources
+// again.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,46 +11,47 @@
 
 namespace sumac::manager {
 
-/// A job's part of one tree. Nodes and hosts by their index in the fabric.
+/// A job's part of one tree. Nodes and hosts are indices in the fabric.
 struct JobShare {
-  std::uint32_t tree = 0;              ///< Index of the tree.
-  std::uint32_t id = 0;                ///< Its id when the job began: with another one the job can't go on.
-  std::vector<std::uint32_t> nodes;    ///< The root first, parents before children.
-  std::vector<std::uint32_t> parents;  ///< Index into nodes, plus 1; 0 at the root.
-  std::vector<std::uint32_t> leaves;   ///< Of each of the job's hosts: index into nodes.
-  /// Of its group ids, which no other job in this tree has: first and count, and again.
+  std::uint32_t tree = 0;              ///< The index of the tree.
+  std::uint32_t id = 0;                ///< The tree's id when the job began: if it changes, the job cannot go on.
+  std::vector<std::uint32_t> nodes;    ///< The root comes first, and parents before children.
+  std::vector<std::uint32_t> parents;  ///< An index into nodes, plus 1; 0 at the root.
+  std::vector<std::uint32_t> leaves;   ///< For each of the job's hosts: an index into nodes.
+  /// The numbers of its group ids, which no other job in this tree has, as pairs of first number and count.
   std::vector<std::uint32_t> numbers{};
 
   bool operator==(const JobShare&) const = default;
 };
 
-/// A job that was granted. Times are not kept: a restarted manager gives every job a whole lease.
+/// A job that was granted. Times are not kept, because a restarted manager gives every job a whole lease.
 struct JobRecord {
   std::uint64_t job_id = 0;
-  std::uint32_t number = 0;  ///< Ours, short: job_id_sharp of the log.
-  std::uint64_t life = 0;    ///< Of the sharpd that began it ...
-  std::uint64_t ticket = 0;  ///< ... and its number there.
+  std::uint32_t number = 0;  ///< Our own short number, job_id_sharp in the log.
+  std::uint64_t life = 0;    ///< The life of the sharpd that began it.
+  std::uint64_t ticket = 0;  ///< The number that this sharpd gave the begin.
   std::uint32_t uid = 0;
   std::string holder;  ///< For people.
   std::string reservation;
   Allocation grant;
-  std::vector<std::uint32_t> hosts;  ///< In the order in which it named them.
-  std::vector<JobShare> shares;      ///< By tree.
-  std::vector<std::uint8_t> key;     ///< 16 bytes that members show to the nodes.
+  std::vector<std::uint32_t> hosts;  ///< In the order in which the job named them.
+  std::vector<JobShare> shares;      ///< Sorted by tree.
+  std::vector<std::uint8_t> key;     ///< The 16 bytes that members show to the nodes.
 
   bool operator==(const JobRecord&) const = default;
 };
 
-/// One tree as it was: its id and its shape, a list of numbers (saved_tree.hpp).
+/// One tree at the time of writing: its id, and its shape as a list of numbers (saved_tree.hpp).
 struct SavedTree {
-  std::uint32_t id = 0;  ///< 0: its root has never registered.
+  std::uint32_t id = 0;  ///< 0 if its root has never registered.
   std::vector<std::uint32_t> shape;
 
   bool operator==(const SavedTree&) const = default;
 };
 
 struct SavedState {
-  std::string fabric;  ///< Names of nodes, hosts and links, in order: with others the indices mean something else.
+  /// The names of nodes, hosts and links, in order: in another fabric the indices would mean something else.
+  std::string fabric;
   std::uint32_t last_number = 0;
   std::vector<SavedTree> trees;
   std::vector<JobRecord> jobs;
@@ -65,7 +67,7 @@ class Journal {
   virtual Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) = 0;
 };
 
-/// Remembers nothing: for a manager that is told to keep no state.
+/// A journal that keeps nothing, for a manager without a state directory.
 class NoJournal final : public Journal {
  public:
   Result<> put(const JobRecord&) override { return {}; }

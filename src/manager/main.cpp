@@ -1,4 +1,4 @@
-// sharp_am: the aggregation manager.
+// sharp_am, the aggregation manager.
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -43,7 +43,8 @@ Result<Reservations> read_reservations(const Config& config) {
   return parsed;
 }
 
-/// The fabric as its file describes it now; without a file one switch, at which stands what registers.
+/// Returns the fabric that its file describes now; without a file it is one switch that connects everything that
+/// registers.
 Result<topo::Fabric> read_fabric(const Config& config) {
   const auto finish = [&](topo::Fabric fabric) -> Result<topo::Fabric> {
     if (config.trees != 0) fabric.trees = config.trees;
@@ -66,7 +67,7 @@ Result<topo::Fabric> read_fabric(const Config& config) {
   return finish(*std::move(fabric));
 }
 
-/// Where this manager writes down what it grants, and what its former life wrote there.
+/// The journal of this manager, and the state that its former life wrote there.
 struct State {
   std::unique_ptr<Journal> journal;
   SavedState saved;
@@ -81,7 +82,7 @@ struct State {
   }
 };
 
-/// As login.defs of the common distributions has it: from here on users are persons.
+/// Users from this number on are persons, as login.defs of the common distributions has it.
 constexpr uid_t kFirstPerson = 1000;
 
 std::uint32_t user_share_percent(const Config& config) {
@@ -89,7 +90,7 @@ std::uint32_t user_share_percent(const Config& config) {
   return ::geteuid() < kFirstPerson ? 50 : 100;
 }
 
-/// What the core decides by, of the options that may change while it runs; the rest of `rules` stays.
+/// Copies the options that may change at run time into `rules`; the rest of `rules` stays.
 void take_options(CoreRules& rules, const Config& config) {
   rules.quota.default_percent = config.default_percent;
   rules.quota.group_channels_max = config.group_channels_max;
@@ -99,7 +100,7 @@ void take_options(CoreRules& rules, const Config& config) {
   rules.user = {config.user_jobs_max, user_share_percent(config)};
 }
 
-/// All of it or nothing. Jobs that run keep what they were granted.
+/// Applies all of it or nothing. Running jobs keep their grants.
 Result<> reload(Config& config, CoreRules& rules, Service& service, Logger& log,
                 const control::Reloader<Config>& reloader) {
   auto again = reloader.read(config);
@@ -120,8 +121,8 @@ Result<> reload(Config& config, CoreRules& rules, Service& service, Logger& log,
 }
 
 Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
-  // Each caller is a connection, and gRPC has no limit of its own: the usual 1,024 descriptors are few for a cluster's hosts, and soon taken by
-  // strangers.
+  // Each caller is a connection, and gRPC has no limit of its own. The usual 1,024 descriptors are too few for the
+  // hosts of a cluster, and strangers could soon use them up.
   (void)control::descriptors_for_strangers(kCallersWanted);
   auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP});
   if (!signals) return tl::unexpected(signals.error());

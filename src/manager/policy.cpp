@@ -15,7 +15,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-/// The next word, taken off the front; empty at the end.
+/// Removes the next word from the front and returns it; empty at the end.
 std::string_view next_word(std::string_view& text) {
   text = trim(text);
   const auto word = text.substr(0, text.find_first_of(kSpace));
@@ -52,7 +52,7 @@ Result<> check_user(const UserLimits& limits, const Capacity& capacity, const Us
 Result<Reservations> Reservations::parse(std::string_view text) {
   Reservations all;
   all.on_ = true;
-  std::map<std::string, std::string, std::less<>> taken;  // host to reservation
+  std::map<std::string, std::string, std::less<>> taken;  // Maps a host to its reservation.
   for (unsigned number = 1; !text.empty(); ++number) {
     auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));

@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Policy, what_one_user_may_hold) {
-  const UserLimits limits{.jobs_max = 2, .share_max_percent = 25};  // 128 of 512
+  const UserLimits limits{.jobs_max = 2, .share_max_percent = 25};  // 25 percent of 512 is 128.
   Allocation grant;
   grant.osts = 28;
   grant.max_groups = 8;

@@ -8,8 +8,8 @@ namespace {
 
 struct Pool {
   std::string_view what;           ///< "OSTs"
-  std::string_view wish_variable;  ///< What the job's owner sets.
-  std::string_view node_variable;  ///< What the operator sets.
+  std::string_view wish_variable;  ///< The variable that the job's owner sets.
+  std::string_view node_variable;  ///< The variable that the operator sets.
 };
 constexpr Pool kOsts{"OSTs", "SHARP_COLL_JOB_QUOTA_OSTS", "SUMAC_NODE_OST_COUNT"};
 constexpr Pool kGroups{"groups", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "SUMAC_NODE_GROUP_COUNT"};
@@ -44,7 +44,7 @@ Result<Allocation> allocate(const QuotaRules& rules, const Capacity& capacity, c
   grant.payload_per_ost =
       wish.payload_per_ost != 0 ? wish.payload_per_ost : std::min(rules.payload_default, payload_max);
 
-  grant.num_trees = 1;  // of one tree; whoever gives several of them says how many
+  grant.num_trees = 1;  // This counts one tree; a caller that grants several sets the number.
 
   auto osts = take(kOsts, wish.osts, rules.default_percent, capacity.osts, used.osts);
   if (!osts) return tl::unexpected(osts.error());
@@ -52,7 +52,8 @@ Result<Allocation> allocate(const QuotaRules& rules, const Capacity& capacity, c
   if (!groups) return tl::unexpected(groups.error());
   grant.osts = *osts;
   grant.max_groups = *groups;
-  // A process has one connection to its leaf node, whatever is asked for; the numbers are echoed because clients print them.
+  // A process has one connection to its leaf node, whatever the wish is; the number is returned because clients print
+  // it.
   grant.max_qps = std::max(wish.max_qps, 1u);
   if (rules.group_channels_max != 0 && wish.max_group_channels > rules.group_channels_max)
     return fail(Errc::invalid,

@@ -1,4 +1,4 @@
-// Any bytes as a file of reservations.
+// Feeds any bytes as a file of reservations.
 #include "base/fuzz_input.hpp"
 #include "manager/policy.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
-// Trees and the shares of jobs as lists of numbers, for the journal. Reading believes nothing: an index that is not in the
-// fabric, a loop, a list that is cut short gives nothing.
+// Trees and the shares of jobs as lists of numbers, for the journal. The reader trusts nothing: an index outside the
+// fabric, a loop or a truncated list gives no result.
 #include <optional>
 #include <span>
 #include <vector>
@@ -13,23 +13,23 @@
 namespace sumac::manager {
 
 std::vector<std::uint32_t> shape_of(const topo::AggregationTree& tree);
-/// Rates come from the fabric, the tree's id is the caller's.
+/// The rates are taken from the fabric, and the caller sets the tree's id.
 std::optional<topo::AggregationTree> tree_of(std::span<const std::uint32_t> shape, const topo::Fabric& fabric);
 
-/// Hosts and shares of a record.
+/// The hosts and shares of a record, as numbers.
 std::vector<std::uint32_t> numbers_of(const JobRecord& job);
 Result<> read_numbers(std::span<const std::uint32_t> numbers, JobRecord& job);
 
-/// Group numbers of all shares.
+/// The group numbers of all shares.
 std::vector<std::uint32_t> group_numbers_of(const JobRecord& job);
-/// Into the shares, which are there already.
+/// Fills the group numbers into the shares, which must exist already.
 Result<> read_group_numbers(std::span<const std::uint32_t> numbers, JobRecord& job);
 
-/// A share as topo knows it.
+/// Converts a share into topo's form.
 topo::JobTree job_tree_of(const JobShare& share, const std::vector<std::uint32_t>& hosts);
 JobShare share_of(const topo::JobTree& job, std::uint32_t tree, std::uint32_t id);
 
-/// Every name and every link of a fabric, in order: two fabrics with the same text have the same indices.
+/// Lists every name and every link of a fabric, in order: two fabrics with equal texts have the same indices.
 std::string text_of(const topo::Fabric& fabric);
 
 }  // namespace sumac::manager

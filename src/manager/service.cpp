@@ -30,8 +30,8 @@ grpc::Status status_of(const Error& error) {
 
 }  // namespace
 
-// One at a time in flight each way, as gRPC wants it; everything but the first lines of the callbacks runs under the
-// service's mutex. Finish waits for the write in flight, and OnDone, the last callback, deletes.
+// gRPC allows one operation in flight in each direction. Everything but the first lines of the callbacks runs under the
+// service's mutex. Finish waits for the write in flight; OnDone is the last callback and deletes the stream.
 template <class Up, class Down>
 class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
  public:
@@ -57,13 +57,13 @@ class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
     const std::lock_guard lock(service_.mutex_);
     writing_ = false;
     if (!ok)
-      queue_.clear();  // OnReadDone(false) follows and says so to the core
+      queue_.clear();  // OnReadDone(false) follows and informs the core.
     else
       queue_.pop_front();
     write_next();
   }
 
-  void OnCancel() override {}  // OnReadDone(false) follows
+  void OnCancel() override {}  // OnReadDone(false) follows.
 
   void OnDone() override {
     {
@@ -73,7 +73,7 @@ class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
     delete this;
   }
 
-  // Under the mutex:
+  // The caller of these two holds the mutex.
   void push(Down message) {
     if (closing_) return;
     queue_.push_back(std::move(message));
@@ -88,7 +88,8 @@ class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
 
   const StreamId id;
   const control::Caller caller;
-  bool is_limited = false;  ///< Counts against what its caller may have open: until it has registered.
+  /// True while the stream counts against the limit of its caller, which is until it has registered.
+  bool is_limited = false;
 
  private:
   void write_next() {
@@ -129,7 +130,8 @@ S* Service::accept(std::unordered_map<StreamId, S*>& streams, const Result<contr
   return stream;
 }
 
-/// Root and whoever runs the manager start as many daemons as they like; in clear text from elsewhere all callers look the same.
+/// Root and the manager's own user may start any number of daemons. In clear text from another machine, callers cannot
+/// be told apart.
 template <class S>
 bool Service::may_open(S& stream) {
   if (stream.caller.is_operator() || (!stream.caller.uid && !stream.caller.certificate)) return true;
@@ -145,7 +147,7 @@ void Service::no_longer_limited(S& stream) {
   if (std::exchange(stream.is_limited, false)) limits_.close(stream.caller.describe());
 }
 
-/// Calls of one kind of callers.
+/// The gRPC service for the callers of one group, which `caller_of` identifies.
 class Service::Door final : public control::v1::Manager::CallbackService {
  public:
   Door(manager::Service& service, control::CallerOf caller_of) : service_(service), caller_of_(std::move(caller_of)) {}

@@ -1,6 +1,7 @@
 #pragma once
-// The manager's gRPC service: streams in, events of the core out, and back. gRPC's threads call in; one mutex guards the core
-// and all queues, which is plenty: a job costs two messages per node, a group none.
+// The manager's gRPC service turns messages on streams into events of the core, and the core's actions into messages.
+// gRPC's threads call it; one mutex guards the core and all queues. That is fast enough: a job costs two messages per
+// node, and a group none.
 #include <grpcpp/grpcpp.h>
 
 #include <deque>
@@ -20,17 +21,17 @@ namespace sumac::manager {
 
 class Service {
  public:
-  /// `deadline_moved` is called, from any thread, when next_deadline() has become earlier.
+  /// `deadline_moved` may be called from any thread, when next_deadline() has become earlier.
   Service(Core core, Logger& log, std::function<void()> deadline_moved = {});
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  /// What control::Server serves: this service, to callers whom `caller_of` knows.
+  /// Returns this service for control::Server, for callers that `caller_of` identifies.
   std::unique_ptr<grpc::Service> door(control::CallerOf caller_of);
 
   void tick(Time now);
-  /// Before anybody connects.
+  /// Call it before anyone connects.
   void restore(const SavedState& saved);
   void set_reservations(Reservations reservations);
   void set_rules(const CoreRules& rules);
@@ -69,12 +70,12 @@ class Service {
   std::function<void()> deadline_moved_;
   const Time started_ = monotonic_now();
   StreamId last_id_ = 0;
-  std::uint64_t heard_ = 0;                          ///< Messages of nodes and sharpds, but for renewals.
-  std::unordered_map<StreamId, NodeStream*> nodes_;  // a stream deletes itself when gRPC is done with it
+  std::uint64_t heard_ = 0;                          ///< Counts the messages of nodes and sharpds, without renewals.
+  std::unordered_map<StreamId, NodeStream*> nodes_;  // A stream deletes itself after gRPC's last callback.
   std::unordered_map<StreamId, HostStream*> hosts_;
-  LogLimit said_;  ///< Lines about callers that are sent away.
+  LogLimit said_;  ///< Limits the log lines about callers that are rejected.
   CallerLimits limits_;
-  Time told_ = kNever;  ///< The deadline that the owner of this service knows of.
+  Time told_ = kNever;  ///< The deadline that the owner of this service knows.
 };
 
 }  // namespace sumac::manager

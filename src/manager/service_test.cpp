@@ -1,4 +1,4 @@
-// The manager's service in this process, over loopback, with real gRPC clients.
+// Tests the manager's service in this process, over loopback, with real gRPC clients.
 #include "manager/service.hpp"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 using namespace control::v1;
 using testing::HasSubstr;
 
-/// One sharpd with one job.
+/// A sharpd with one job.
 struct Job {
   Job(Manager::Stub& stub, const JobBegin& wish) : stream(stub.Host(&context)), begin(wish) {
     static std::atomic<std::uint64_t> life = 0;
@@ -61,7 +61,7 @@ TEST(Service, grants_and_ends_a_job_over_real_streams) {
 
 TEST(Service, a_job_that_nobody_renews_is_released_when_its_lease_ends) {
   CoreRules rules;
-  rules.lease = Seconds(4);  // a busy machine may be slow to grant
+  rules.lease = Seconds(4);  // The lease is long because a busy machine may be slow to grant.
   rules.renew_every = Seconds(1);
   TestManager manager(rules);
   ControlNode root(*manager.stub, "an-root"), one(*manager.stub, "an-leaf1"), two(*manager.stub, "an-leaf2");

@@ -1,5 +1,6 @@
 #pragma once
-// SQLite's C interface with owners and Results: statements that bind and read by position, transactions that roll back.
+// Wraps SQLite's C interface with owners and Results: statements that bind and read by position, and transactions that
+// roll back.
 #include <sqlite3.h>
 
 #include <cstdint>
@@ -21,7 +22,7 @@ inline Errc code_of(int sqlite) noexcept {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_SCHEMA:
-    case SQLITE_ERROR: return Errc::invalid;  // our statements are right: the file lacks a table or a column
+    case SQLITE_ERROR: return Errc::invalid;  // Our statements are correct, so the file lacks a table or a column.
     case SQLITE_PERM:
     case SQLITE_AUTH:
     case SQLITE_READONLY: return Errc::denied;
@@ -31,7 +32,7 @@ inline Errc code_of(int sqlite) noexcept {
 }
 
 inline tl::unexpected<Error> failure(sqlite3* db, std::string_view what) {
-  // One line, also of a statement of several, or of a file whose names have line ends.
+  // The message must be one line, even if the statement has several, or if names in the file contain line ends.
   std::string text;
   for (const char c : fmt::format("{:.200}: {}", what, sqlite3_errmsg(db)))
     if (const bool blank = static_cast<unsigned char>(c) <= ' '; !blank || (!text.empty() && text.back() != ' '))
@@ -44,15 +45,15 @@ inline Result<> execute(sqlite3* db, const char* text) {
   return {};
 }
 
-/// One statement, used once.
+/// One statement, to be used once.
 class Statement {
  public:
   Statement(sqlite3* db, std::string_view text) : db_(db), text_(text) {
     sqlite3_stmt* raw = nullptr;
     sqlite3_prepare_v2(db, text_.data(), static_cast<int>(text_.size()), &raw, nullptr);
-    statement_.reset(raw);  // none: step() says why
+    statement_.reset(raw);  // If there is no statement, step() reports the reason.
   }
-  /// 64 bits as they are: SQLite's integers are signed, the bits are the same.
+  /// SQLite's integers are signed; the 64 bits are stored unchanged.
   Statement& bind(std::uint64_t value) {
     sqlite3_bind_int64(statement_.get(), ++bound_, static_cast<sqlite3_int64>(value));
     return *this;
@@ -63,13 +64,13 @@ class Statement {
   }
   Statement& bind(std::span<const std::uint8_t> value) {
     ++bound_;
-    if (value.empty())  // its null pointer would be taken for NULL
+    if (value.empty())  // A null pointer would be stored as NULL.
       sqlite3_bind_zeroblob(statement_.get(), bound_, 0);
     else
       sqlite3_bind_blob(statement_.get(), bound_, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
     return *this;
   }
-  /// true: a row; false: done.
+  /// Returns true for a row, and false at the end.
   Result<bool> step() {
     if (!statement_) return failure(db_, text_);
     const int rc = sqlite3_step(statement_.get());

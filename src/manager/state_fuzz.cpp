@@ -1,5 +1,6 @@
-// Any bytes as the manager's state file: it is refused in one line, or everything that is read of it can be used. The first byte says
-// how: as the file itself, or as SQL that changes a good one, which reaches far more of our own code.
+// Feeds any bytes as the manager's state file: it must be refused with one line, or everything read from it must be
+// usable. The first byte decides whether the bytes are the file itself, or SQL that changes a good file, which reaches
+// far more of our own code.
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ namespace {
 using namespace sumac;
 using namespace sumac::manager;
 
-/// One directory for all runs of the process, in memory where there is such a place.
+/// Returns one directory for all runs of the process, in memory if there is a memory file system.
 const std::string& directory() {
   static const std::string path = [] {
     std::string name =
@@ -53,12 +54,12 @@ void change_good_file(const std::string& path, std::string_view sql) {
   }
   sqlite3* db = nullptr;
   fuzz::must(sqlite3_open(path.c_str(), &db) == SQLITE_OK, "sqlite3_open");
-  sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);  // no other file of this machine
+  sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);  // The SQL must not open other files of this machine.
   sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
   std::uint64_t steps = 0;
   sqlite3_progress_handler(
       db, 1000, [](void* count) { return ++*static_cast<std::uint64_t*>(count) > 100 ? 1 : 0; }, &steps);
-  sqlite3_exec(db, std::string(sql).c_str(), nullptr, nullptr, nullptr);  // most of it is none
+  sqlite3_exec(db, std::string(sql).c_str(), nullptr, nullptr, nullptr);  // Most inputs are not SQL.
   sqlite3_close(db);
 }
 
@@ -81,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto saved = store->load();
   if (!saved) return 0;
-  // What was read is used as main does.
+  // The state is used as main() uses it.
   const Time now = Time{} + Seconds(10);
   Core core = test_core({}, *store);
   core.restore(*saved, now);

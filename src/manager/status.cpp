@@ -1,4 +1,4 @@
-// What `sumac` and people see of the manager, as JSON.
+// The state of the manager as JSON, for `sumac status` and people.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     const auto& node = nodes_[n];
     json entry{{"id", id_of(n)}, {"name", node.name}, {"registered", node.stream != 0}};
-    // Of the first tree by themselves, as there mostly is one; of all of them in a list.
+    // The first tree's values stand by themselves, because most fabrics have one tree; a list has those of all trees.
     entry["root"] = !trees_.empty() && !trees_[0].lost && trees_[0].shape.root == n;
     entry["in_tree"] = in_a_tree(n);
     const auto above = trees_.empty() ? topo::kNone : parent_of(0, n);
@@ -44,7 +44,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
     }
     nodes.push_back(std::move(entry));
   }
-  // What the fullest node of a tree has granted, and what a job on all of its hosts could get.
+  // The amounts granted at the fullest node of each tree, and those left for a job on all of its hosts.
   std::uint32_t osts_granted = 0, groups_granted = 0, osts_free = 0, groups_free = 0;
   for (std::uint32_t i = 0; i < trees_.size(); ++i) {
     json entry{{"tree", i}, {"id", trees_[i].id}, {"lost", trees_[i].lost}};
@@ -102,7 +102,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
            {"groups_granted", groups_granted}};
   top["messages"] = heard;
   top["jobs_total"] = jobs_.size();
-  // Part of what is granted, and of no job above: what ranks of ended jobs have not left.
+  // A part of what is granted that belongs to no job above, because ranks of ended jobs have not left.
   std::uint32_t osts_leaving = 0;
   for (const auto& one : leaving_) osts_leaving += one.job.record.grant.osts;
   top["osts_leaving"] = osts_leaving;
@@ -115,7 +115,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
     top["osts_free"] = osts_free;
     top["groups_free"] = groups_free;
   }
-  // Names come from other processes: what is no UTF-8 must not throw here.
+  // Names come from other processes, and invalid UTF-8 must not throw here.
   return top.dump(2, ' ', false, json::error_handler_t::replace);
 }
 

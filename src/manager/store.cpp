@@ -13,11 +13,11 @@
 namespace sumac::manager {
 namespace {
 
-constexpr std::uint64_t kApplicationId = 0x53554d43;  // "SUMC": in the header of every file of ours
+constexpr std::uint64_t kApplicationId = 0x53554d43;  // "SUMC", in the header of every file of ours.
 constexpr const char* kRemedy =
     "when no job runs, move the file away and start again; while jobs run, put back a copy that is whole";
 
-/// Ours alone: what others can write is not to be believed, what they can read names users and keys.
+/// The directory must be ours alone: a file that others can write cannot be trusted, and the file names users and keys.
 Result<> make_directory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) return {};
   if (errno == ENOENT)
@@ -99,7 +99,7 @@ Result<Store> Store::open(const std::string& directory) {
 Result<> Store::prepare() {
   sqlite3* db = db_.get();
   sqlite3_extended_result_codes(db, 1);
-  // Exclusive: a second manager is refused by the first read, and no shared-memory file lies about.
+  // Exclusive locking refuses a second manager at its first read, and leaves no shared-memory file behind.
   if (auto locked = sql::execute(db, "PRAGMA locking_mode=EXCLUSIVE"); !locked) return locked;
   const auto id = pragma(db, "PRAGMA application_id");
   if (!id) return tl::unexpected(id.error());
@@ -116,7 +116,8 @@ Result<> Store::prepare() {
                 *version, kVersion);
   if (!fresh)
     if (auto whole = check_whole(); !whole) return whole;
-  // NORMAL: a commit survives the death of this process at any instant; fsync comes with checkpoints (docs/adr/0020).
+  // With NORMAL a commit survives the death of this process at any instant; fsync happens at checkpoints
+  // (docs/adr/0020).
   if (auto mode = sql::execute(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL"); !mode) return mode;
   return fresh ? create() : Result<>{};
 }
@@ -136,7 +137,7 @@ Result<> Store::create() {
   sqlite3* db = db_.get();
   auto all = sql::Transaction::begin(db);
   if (!all) return tl::unexpected(all.error());
-  // STRICT: a value of another type is an error when it is written, not a surprise when it is read.
+  // STRICT makes a value of another type an error when it is written, instead of a surprise when it is read.
   if (auto made = sql::execute(db, R"(
         CREATE TABLE state(one INTEGER PRIMARY KEY CHECK (one = 1), fabric TEXT NOT NULL,
                            last_number INTEGER NOT NULL) STRICT;

@@ -1,6 +1,7 @@
 #pragma once
-// The journal in a file: SQLite with a write-ahead log, in a directory of its own. What was written survives the death of the
-// process at any instant; a file that is not whole, not ours or of another version is refused as it is, never half-read.
+// The journal in a file: SQLite with a write-ahead log, in a directory of its own. Everything written survives the
+// death of the process at any instant. A file that is damaged, not ours or of another version is refused and left
+// unchanged.
 #include <memory>
 #include <string>
 
@@ -12,12 +13,13 @@ namespace sumac::manager {
 
 class Store final : public Journal {
  public:
-  /// Raised when the meaning of a table changes; open() refuses any other.
+  /// Raised when the meaning of a table changes; open() refuses any other version.
   static constexpr int kVersion = 1;
   static constexpr const char* kFileName = "sharp_am.state";
 
-  /// `directory` is made (0700) if its parent is there. Errc::not_found: no such directory; denied: others may write to it;
-  /// exists: another manager has it open; invalid: the file is damaged or not ours; unsupported: it has another version; io.
+  /// Makes `directory` (0700) if its parent exists. Returns Errc::not_found: there is no such directory; denied: others
+  /// may write to it; exists: another manager has it open; invalid: the file is damaged or not ours; unsupported: it
+  /// has another version; io.
   static Result<Store> open(const std::string& directory);
 
   Result<SavedState> load() const;

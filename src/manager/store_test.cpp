@@ -1,4 +1,4 @@
-// The state file: what it keeps, and every way in which it can be something else than expected.
+// Tests the state file: its contents, and every kind of file that the manager does not expect.
 #include "manager/store.hpp"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ JobRecord job(std::uint64_t id) {
   return record;
 }
 
-/// Runs SQL on the closed file, as somebody else would.
+/// Runs SQL on the closed file, as another program would.
 void meddle(const std::string& file, const char* text) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);

@@ -1,5 +1,5 @@
 #pragma once
-// A journal in memory that tests look into, and that can be told to fail.
+// A journal in memory that tests can inspect, and that can be made to fail.
 #include <algorithm>
 
 #include "manager/journal.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// A manager in the test's process, and the control-plane half of nodes that acknowledge whatever they are sent: what tests of
-// the manager and of its clients need. The data path has its own tests, with real nodes.
+// For tests of the manager and of its clients: a manager in the test's process, and the control-plane half of nodes,
+// which acknowledge every message. Tests of the data path use real nodes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct TestManager {
     clock.join();
   }
 
-  /// Waits for the manager to say something; bounded by the test's own time limit.
+  /// Waits until the manager logs `words`; only the test's own time limit ends it.
   void wait_for(const std::string& words) {
     std::unique_lock lock(mutex);
     said.wait(lock, [&] {
@@ -51,7 +51,7 @@ struct TestManager {
     });
   }
 
-  /// What main's loop does: looks at the core whenever it wants to be looked at.
+  /// Does the same as main's loop: calls the core whenever its deadline is reached.
   void run_clock() {
     std::unique_lock lock(clock_mutex);
     while (!stopping) {

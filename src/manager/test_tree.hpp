@@ -27,7 +27,7 @@ inline control::v1::Register test_register(const std::string& name, std::uint32_
   control::v1::Register who;
   who.set_version(control::kControlVersion);
   who.set_name(name);
-  auto* listening = who.add_trees();  // as if it had been told already: saves a round
+  auto* listening = who.add_trees();  // The node pretends to know its tree already, which saves one exchange.
   listening->set_address("tcp:10.0.0.1:" + std::to_string(7000 + name.size()));
   who.set_life((name.size() + 1) << 40);
   who.set_osts(osts);
@@ -47,7 +47,7 @@ inline control::v1::JobBegin test_begin(std::uint64_t job_id,
   return begin;
 }
 
-/// What a sharpd says first; `held`: begins of its life that it still has.
+/// Returns the first message of a sharpd; `held` names the begins of its life that it still holds.
 inline control::v1::HostRegister test_host(std::uint64_t life, const std::vector<control::v1::JobBegin>& held = {},
                                            bool granted = true) {
   control::v1::HostRegister who;

@@ -18,15 +18,15 @@ std::vector<T> only(const Actions& actions) {
   return found;
 }
 
-/// The answers to jobs among what is sent to sharpds.
+/// Returns the answers to jobs from the messages to sharpds.
 inline std::vector<ToHost> answers_in(const Actions& actions) {
   auto all = only<ToHost>(actions);
   std::erase_if(all, [](const ToHost& to) { return to.message.has_registered(); });
   return all;
 }
 
-/// A core, and nodes that acknowledge what they are sent when told to. Streams: nodes 1 to 3, sharpds from 100, each with a life
-/// of the same number.
+/// A core, and nodes that acknowledge a grant only when the test asks for it. Nodes have the streams 1 to 3, sharpds
+/// those from 100, each with a life of the same number.
 struct World {
   TestJournal journal;
   Core core;
@@ -36,7 +36,7 @@ struct World {
 
   explicit World(CoreRules rules = {}) : core(test_core(rules, journal)) {}
 
-  bool ranks_leave = true;  ///< At once, when their job ends.
+  bool ranks_leave = true;  ///< If true, ranks leave at once when their job ends.
 
   Actions note(Actions actions) {
     for (const auto& to : only<ToNode>(actions)) {
@@ -70,7 +70,7 @@ struct World {
     if (hosts.insert(stream).second) core.host_registers(stream, test_host(stream), now);
     return note(core.job_begins(stream, wish, now));
   }
-  /// Virtual time goes by, looked at as often as the core wants it.
+  /// Lets virtual time pass, and calls the core as often as it asks for that.
   Actions pass(Duration time) {
     Actions all;
     for (const Time end = now + time; now < end;) {

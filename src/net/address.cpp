@@ -44,7 +44,7 @@ Result<Interfaces> list_interfaces() {
   return Interfaces(list);
 }
 
-/// Lower is better; negative: not at all.
+/// Returns the rank of an interface's address: lower is better, and negative means unusable.
 int rank_of(const ifaddrs& entry, std::string_view device, int family) {
   if (entry.ifa_addr == nullptr || entry.ifa_addr->sa_family != family || (entry.ifa_flags & IFF_UP) == 0) return -1;
   if (!device.empty() && device != entry.ifa_name) return -1;
@@ -134,7 +134,7 @@ Result<std::pair<std::string, SocketAddress>> best_device(std::string_view devic
   return std::pair{std::string(best->ifa_name), address};
 }
 
-/// The interface that has this address, if one has it.
+/// Returns the interface that has this address, if there is one.
 Result<std::optional<std::string>> interface_with(const SocketAddress& address) {
   const auto list = list_interfaces();
   if (!list) return tl::unexpected(list.error());
@@ -160,7 +160,8 @@ Result<unsigned> interface_of(const SocketAddress& address) {
 }
 
 Result<bool> is_own_address(const SocketAddress& address) {
-  if (address.family() == AF_INET && address.host()[0] == IN_LOOPBACKNET) return true;  // all of 127.0.0.0/8
+  if (address.family() == AF_INET && address.host()[0] == IN_LOOPBACKNET)
+    return true;  // This covers all of 127.0.0.0/8.
   const auto name = interface_with(address);
   if (!name) return tl::unexpected(name.error());
   return name->has_value();

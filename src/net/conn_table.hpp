@@ -1,6 +1,7 @@
 #pragma once
-// Connections by value, and what is to be told of them: common to the backends. A value is (generation << 16 | slot), and slots are
-// used in turn, so that a late call with the value of a closed connection meets nobody instead of somebody else.
+// The table of connections and the queue of their events, which the backends share. An id is (generation << 16 | slot).
+// Free slots are reused in the order in which they were freed, so that a late call with the id of a closed connection
+// finds no connection, rather than a new one.
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -10,7 +11,8 @@
 
 namespace sumac::net {
 
-/// `Connection` has `ConnId id`, `bool disowned` (closed by its user, bytes still going out) and `Error why`.
+/// `Connection` must have `ConnId id`, `bool disowned` (closed by its user while bytes are still going out) and `Error
+/// why`.
 template <class Connection>
 class ConnTable {
  public:
@@ -29,11 +31,11 @@ class ConnTable {
     return s.conn != nullptr && s.conn->id == conn ? s.conn.get() : nullptr;
   }
 
-  /// make(ConnId) returns the unique_ptr.
+  /// make(ConnId) must return the unique_ptr.
   template <class Make>
   Connection& add(Make&& make) {
     std::uint32_t slot;
-    if (slots_.size() < limit_ || free_.empty()) {  // fresh slots first
+    if (slots_.size() < limit_ || free_.empty()) {  // Fresh slots are used first.
       slots_.emplace_back();
       slot = static_cast<std::uint32_t>(slots_.size());
     } else {
@@ -55,7 +57,7 @@ class ConnTable {
     --size_;
   }
 
-  /// `visit` may not add or erase.
+  /// `visit` must not add or erase connections.
   template <class Visit>
   void each(Visit&& visit) const {
     for (const Slot& slot : slots_)
@@ -72,7 +74,8 @@ class ConnTable {
   std::deque<std::uint32_t> free_;
 };
 
-/// What happened and is not told yet. I/O fills it, deliver() empties it: so a callback may close any connection.
+/// The events that are not delivered yet. I/O fills the queue and deliver() empties it, so a callback may close any
+/// connection.
 class EventQueue {
  public:
   enum class Kind : std::uint8_t { accepted, connected, message, placed, closed, writable };
@@ -81,14 +84,14 @@ class EventQueue {
   std::size_t size() const noexcept { return events_.size() - next_; }
   void note(Kind kind, ConnId conn, BufferRef frame = {}) { events_.push_back(Event{kind, conn, std::move(frame)}); }
 
-  /// drop(Connection&) frees a connection whose end is told.
+  /// drop(Connection&) frees a connection after its end was delivered.
   template <class Connection, class Drop>
   std::size_t deliver(const ConnTable<Connection>& table, TransportEvents& to, std::size_t budget, Drop&& drop) {
     std::size_t delivered = 0;
     while (next_ < events_.size() && delivered < budget) {
       Event event = std::move(events_[next_++]);
       Connection* conn = table.find(event.conn);
-      if (conn == nullptr) continue;  // closed by its user meanwhile
+      if (conn == nullptr) continue;  // Its user has closed it meanwhile.
       if (conn->disowned) {
         if (event.kind == Kind::closed) drop(*conn);
         continue;

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The names in a folder; none if there is no such folder (a machine without adapters has none).
+/// Returns the names in a folder; none if it does not exist, as on a machine without adapters.
 std::vector<std::string> entries_of(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -44,7 +44,8 @@ struct AdapterPort {
   std::uint32_t port = 1;
 };
 
-/// By interface. An Ethernet adapter says which interface each port is; of an InfiniBand one the interfaces count their ports from 0.
+/// Maps interfaces to adapter ports. An Ethernet adapter names the interface of each port; the interfaces of an
+/// InfiniBand adapter count its ports from 0.
 std::map<std::string, AdapterPort> adapters_by_interface(const fs::path& sysfs) {
   std::map<std::string, AdapterPort> found;
   const auto all = sysfs / "class" / "infiniband";

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A sysfs of our own, gone with the test.
+/// A sysfs of our own, which is removed with the test.
 class Sysfs : public testing::Test {
  protected:
   void SetUp() override {
@@ -32,10 +32,10 @@ class Sysfs : public testing::Test {
 const fs::path kAdapters = "class/infiniband";
 
 TEST_F(Sysfs, APortIsFoundByItsInterfaceAndByItsAdapter) {
-  write(kAdapters / "mlx5_0/ports/1/gid_attrs/ndevs/0", "enp1s0");  // Ethernet: the port says it
+  write(kAdapters / "mlx5_0/ports/1/gid_attrs/ndevs/0", "enp1s0");  // For Ethernet the port names its interface.
   write(kAdapters / "mlx5_0/device/net/enp1s0/dev_port", "0");
   write(kAdapters / "mlx5_0/device/net/enp1s0_rep/dev_port", "0");
-  write(kAdapters / "mlx4_0/device/net/ib0/dev_port", "0");  // InfiniBand: two ports of one adapter
+  write(kAdapters / "mlx4_0/device/net/ib0/dev_port", "0");  // These are the two ports of one InfiniBand adapter.
   write(kAdapters / "mlx4_0/device/net/ib1/dev_port", "1");
   write(kAdapters / "mlx5_1/device/net/of_another_namespace/dev_port", "0");
   const std::string interfaces[] = {"lo", "eth0", "ib0", "ib1", "enp1s0"};
@@ -70,7 +70,7 @@ TEST(HostPorts, OwnAddressesAreKnown) {
 }
 
 TEST(HostPorts, TheRoutingTableSaysWhereAnInterfaceLeads) {
-  // 192.0.2.0/24 is nobody's network: what leads there is no way of loopback's.
+  // 192.0.2.0/24 is not assigned to any network, so loopback does not lead there.
   const auto away = leads_to("lo", *parse_address("192.0.2.1:7"));
   ASSERT_TRUE(away) << away.error().context;
   EXPECT_FALSE(*away);

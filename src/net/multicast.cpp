@@ -18,7 +18,7 @@ Result<> set_option(const PrivateFd& fd, int level, int name, const T& value, st
   return {};
 }
 
-/// Of a group that is known on one interface only, such as ff12::1.
+/// An IPv6 group such as ff12::1 exists on one interface only, so its address must name the interface.
 void scope(SocketAddress& address, unsigned interface) noexcept {
   if (address.family() == AF_INET6) address.v6().sin6_scope_id = interface;
 }
@@ -33,7 +33,7 @@ Result<PrivateFd> open_socket(int family) {
 
 WireAddress to_wire(const SocketAddress& address) noexcept {
   WireAddress bytes{};
-  std::copy(std::begin(kMapped), std::end(kMapped), bytes.begin());  // IPv6 writes over it
+  std::copy(std::begin(kMapped), std::end(kMapped), bytes.begin());  // An IPv6 address overwrites this prefix.
   std::ranges::copy_backward(address.host(), bytes.end());
   return bytes;
 }
@@ -97,7 +97,7 @@ Result<MulticastReceiver> MulticastReceiver::join(SocketAddress group, const Soc
   if (!fd) return tl::unexpected(fd.error());
   scope(group, *interface);
   const int on = 1, off = 0;
-  // Several members on one host listen to the same port; each only to what it has joined itself.
+  // Several members on one host listen at the same port; each receives only the groups that it has joined itself.
   if (auto set = set_option(*fd, SOL_SOCKET, SO_REUSEADDR, on, "SO_REUSEADDR"); !set)
     return tl::unexpected(set.error());
   Result<> set;
@@ -108,7 +108,7 @@ Result<MulticastReceiver> MulticastReceiver::join(SocketAddress group, const Soc
     set = set_option(*fd, IPPROTO_IP, IP_MULTICAST_ALL, off, "IP_MULTICAST_ALL");
   }
   if (!set) return tl::unexpected(set.error());
-  // Bound to the group's own address: the kernel sorts out what goes to others.
+  // The socket is bound to the group's own address, so the kernel filters out datagrams to others.
   if (bind(fd->get(), group.get(), group.length) != 0) return fail_errno(fmt::format("bind {}", format_address(group)));
   if (group.family() == AF_INET6) {
     ipv6_mreq request{};

@@ -1,4 +1,4 @@
-// Real sockets on loopback.
+// Uses real sockets on loopback.
 #include "net/multicast.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ struct Family {
 constexpr Family kFamilies[] = {{"127.0.0.1:0", "239.255.83.7:0", "239.255.83.8:0"},
                                 {"[::1]:0", "[ff12::5355:7]:0", "[ff12::5355:8]:0"}};
 
-/// A port that nobody else on this machine has: two runs of this test must not hear each other.
+/// Returns a port that no other process on this machine uses: two runs of this test must not receive each other's
+/// datagrams.
 std::uint16_t free_port(int family) {
   SocketAddress any = *parse_address(family == AF_INET6 ? "[::1]:0" : "127.0.0.1:0");
   UniqueFd fd{socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
@@ -47,7 +48,8 @@ class Multicast : public testing::TestWithParam<Family> {
     group.set_port(port);
     other.set_port(port);
   }
-  /// Linux joins, but delivers nothing: its loopback carries link-local multicasts of IPv4 only. See MulticastOfIpv6 for those it does.
+  /// For IPv6 Linux joins but delivers nothing, because its loopback carries link-local multicasts of IPv4 only.
+  /// MulticastOfIpv6 tests those that it carries.
   bool carried() const { return local.family() == AF_INET; }
   SocketAddress local, group, other;
 };
@@ -71,7 +73,7 @@ TEST_P(Multicast, all_who_joined_hear_it_and_nobody_else) {
     EXPECT_EQ(std::memcmp(into, "sum", 3), 0);
     EXPECT_EQ(receiver->receive(into), 0u) << "once";
   }
-  // What it would have got came before what it is sent now.
+  // A datagram that was sent to it earlier would have arrived before this one.
   ASSERT_EQ(sender->send(other, as_bytes("x")), Errc::ok);
   ASSERT_TRUE(readable(*elsewhere, 20'000));
   EXPECT_EQ(elsewhere->receive(into), 1u);
@@ -115,10 +117,11 @@ TEST_P(Multicast, addresses_come_back_from_the_wire) {
   EXPECT_NE(text.find(group.family() == AF_INET6 ? "[ff12::5355:102]" : "239.255.1.2:"), std::string::npos) << text;
 }
 
-/// A network of this process alone, in which loopback carries multicasts of IPv6 too: those of interface-local scope,
-/// given a route. False: not permitted here.
+/// Enters a network of this process alone, in which loopback also carries IPv6 multicasts of interface-local scope,
+/// because they have a route. Returns false if that is not permitted here.
 bool enter_network_with_ipv6_multicast() {
-  // Who may make a network needs no users of its own, which a process with threads can't have: ThreadSanitizer has one.
+  // A process that may make a network does not need user namespaces, which a process with threads cannot have:
+  // ThreadSanitizer starts one.
   if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
   const UniqueFd fd{socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
   ifreq flags{};
@@ -134,7 +137,8 @@ bool enter_network_with_ipv6_multicast() {
   return ioctl(fd.get(), SIOCADDRT, &route) == 0;
 }
 
-/// In a process of its own. 0: it came, once, and only where it was joined; 77: no such network here; else which step failed.
+/// Runs in a process of its own. Returns 0 if the datagram arrived once, and only at the socket that had joined; 77 if
+/// no such network is possible here; otherwise the step that failed.
 int hears_ipv6() {
   if (!enter_network_with_ipv6_multicast()) return 77;
   const auto local = *parse_address("[::1]:0"), group = *parse_address("[ff11::5355:7]:5383"),
@@ -162,7 +166,7 @@ TEST(MulticastOfIpv6, comes_to_who_has_joined_where_loopback_carries_it) {
 }
 
 TEST(MulticastJoin, says_what_is_wrong) {
-  const auto away = parse_address("192.0.2.1:0");  // of a network that is nobody's
+  const auto away = parse_address("192.0.2.1:0");  // No interface has an address of this network.
   const auto group = parse_address("239.255.83.7:5383"), local = parse_address("127.0.0.1:0"),
              six = parse_address("[ff12::1]:5383");
   EXPECT_EQ(MulticastReceiver::join(*group, *away).error().context, "no interface has the address of 192.0.2.1:0");

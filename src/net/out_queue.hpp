@@ -1,6 +1,7 @@
 #pragma once
-// What one connection still has to send: a ring of messages, each a short copied head (frame header included) and a body that is
-// referenced. The ring grows to the depth that a connection once needed and stays there: no allocation per message.
+// The messages that one connection still has to send: a ring of messages, each with a short head that is copied
+// (including the frame header) and a body that is referenced. The ring grows to the depth that the connection once
+// needed and keeps that size, so a message costs no allocation.
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -15,15 +16,16 @@
 
 namespace sumac::net {
 
-inline constexpr std::size_t kHeadMax = 256;  ///< What Transport::send() takes as head.
-/// What stands in front of user data, the frame's header included. A longer head is that of a rare message, and allocated.
+inline constexpr std::size_t kHeadMax = 256;  ///< The longest head that Transport::send() accepts.
+/// The memory in front of user data, including the frame's header. A longer head occurs only in rare messages and is
+/// allocated.
 inline constexpr std::size_t kShortHead = 80;
 
 struct OutMessage {
   std::array<std::byte, kShortHead> head;
   std::size_t head_bytes = 0;
   Payload body;
-  std::vector<std::byte> copy;  ///< Of a borrowed body, after detach(); or the whole message, if its head is long.
+  std::vector<std::byte> copy;  ///< A copy of a borrowed body after detach(), or the whole message if its head is long.
 
   std::size_t bytes() const noexcept { return head_bytes + body.bytes.size(); }
 };
@@ -32,12 +34,12 @@ class OutQueue {
  public:
   bool empty() const noexcept { return count_ == 0; }
   std::size_t count() const noexcept { return count_; }
-  std::size_t bytes() const noexcept { return bytes_; }  ///< Not yet accepted by the kernel.
-  /// Bytes of the pool that messages keep which are not wholly out.
+  std::size_t bytes() const noexcept { return bytes_; }  ///< The bytes that the kernel has not accepted yet.
+  /// The pool's bytes that messages keep until they are sent completely.
   std::size_t held() const noexcept { return held_; }
   static std::size_t held_by(const Payload& body) noexcept { return body.owner.footprint(); }
 
-  /// A message whose first `sent` bytes are out already.
+  /// Adds a message whose first `sent` bytes are already sent.
   void push(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body,
             std::size_t sent) {
     assert(sent == 0 || empty());
@@ -59,13 +61,13 @@ class OutQueue {
     bytes_ += m.bytes() - sent;
   }
 
-  /// A short message that overtakes all but the first: that one may be partly out, or the greeting.
+  /// Adds a short message that overtakes all but the first: the first may be sent in part, or be the greeting.
   void push_urgent(std::span<const std::byte> frame_header) {
     push(frame_header, {}, {}, 0);
     for (std::size_t i = count_ - 1; i > 1; --i) std::swap(at(i), at(i - 1));
   }
 
-  /// Fills `iov` with what comes next; returns the entries used.
+  /// Fills `iov` with the next bytes to send; returns the number of entries used.
   std::size_t gather(std::span<iovec> iov) noexcept {
     std::size_t used = 0;
     std::size_t skip = sent_;
@@ -82,7 +84,7 @@ class OutQueue {
     return used;
   }
 
-  /// The kernel took `n` bytes: finished messages leave and give their bodies back.
+  /// Called when the kernel has accepted `n` bytes: finished messages leave and release their bodies.
   void sent(std::size_t n) noexcept {
     assert(n <= bytes_);
     bytes_ -= n;
@@ -118,14 +120,15 @@ class OutQueue {
 
   void grow() {
     std::vector<OutMessage> larger(std::max<std::size_t>(4, ring_.size() * 2));
-    for (std::size_t i = 0; i < count_; ++i) larger[i] = std::move(at(i));  // a moved vector keeps its bytes in place
+    // A moved vector keeps its bytes at their address.
+    for (std::size_t i = 0; i < count_; ++i) larger[i] = std::move(at(i));
     ring_ = std::move(larger);
     first_ = 0;
   }
 
   std::vector<OutMessage> ring_;
   std::size_t first_ = 0, count_ = 0;
-  std::size_t sent_ = 0;  ///< Bytes of the first message that are out.
+  std::size_t sent_ = 0;  ///< The bytes of the first message that are sent.
   std::size_t bytes_ = 0, held_ = 0;
 };
 

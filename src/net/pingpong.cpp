@@ -1,6 +1,7 @@
-// Ping-pong of PAIRS pairs of processes, each through the transport and the waiter, as ranks and nodes use them.
+// Plays ping-pong between PAIRS pairs of processes, each with the transport and the waiter that ranks and nodes use.
 //   net_pingpong [backend] [bytes] [rounds] [spin_us] [pairs] [yields]
-// Prints the median round trip over all rounds, the 99th percentile, sleeps per round, and CPU time per round of one client.
+// Prints the median round trip over all rounds, the 99th percentile, sleeps per round, and CPU time per round of one
+// client.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-// Messages that are received where they belong (TransportEvents::on_head, on_expect): the same bytes arrive as ever, in the same order,
-// and no byte is written into memory that its owner has taken back.
+// Tests messages that are received in their final memory (TransportEvents::on_head, on_expect): the same bytes arrive
+// in the same order as otherwise, and no byte is written into memory that its owner has taken back.
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kFrom = 1000;
 constexpr std::byte kUntouched{0xCC};
 
-/// An end with memory for what it is sent. Before and behind each place lies what must stay as it is.
+/// An end that provides memory for its messages. The bytes before and behind each such range must stay unchanged.
 class Placer : public End {
  public:
   explicit Placer(std::size_t pool_bytes = 256u << 20) : End(config(), pool_bytes) {}
@@ -50,7 +50,7 @@ class Placer : public End {
   }
 
   std::function<bool(std::byte)> wants = [](std::byte) { return true; };
-  std::string guess;  ///< What on_expect() says will come.
+  std::string guess;  ///< The message that on_expect() predicts.
   std::size_t asked = 0, placed = 0, place_bytes = 0;
   std::vector<std::size_t> told_when_asked;
   std::vector<std::byte> memory;
@@ -85,7 +85,7 @@ struct Pair {
   ConnId conn, there;
 };
 
-/// All messages, as they were sent; in one burst, and one by one.
+/// Expects all messages to arrive as they were sent: first in one burst, then one by one.
 void expect_all(Pair& pair, const std::vector<std::string>& sent) {
   pair.server.transport->cork();
   for (const auto& text : sent) pair.send(text);
@@ -145,7 +145,7 @@ TEST(Placing, IsAskedWhenAllBeforeIsTold) {
   pair.server.transport->uncork();
   ASSERT_TRUE(pair.run([&] { return pair.client.received == sent.size(); }));
   EXPECT_EQ(pair.client.told_when_asked, (std::vector<std::size_t>{1, 4, 5}));
-  // One event in each pass: nothing is asked before its turn, and nothing waits for a wake-up that does not come.
+  // Each pass delivers one event: no memory is asked for too early, and nothing waits for a wake-up that does not come.
   pair.client.told_when_asked.clear();
   pair.server.transport->cork();
   for (const auto& text : sent) pair.send(text);
@@ -161,7 +161,7 @@ TEST(Placing, OneReadIsEnoughForWhatWasExpected) {
   Pair pair;
   const std::string chunk = pattern(65600, 1);
   pair.client.guess = chunk;
-  pair.send(chunk);  // the first one is asked about
+  pair.send(chunk);  // The receiver chooses memory for the first message.
   ASSERT_TRUE(pair.run([&] { return pair.client.received == 1; }));
   EXPECT_EQ(pair.client.asked, 1u);
   std::size_t calls = 0;
@@ -223,7 +223,7 @@ TEST(Placing, APartOfWhatIsExpectedWakesNobodyButSomethingShortIsFoundSoon) {
   ASSERT_TRUE(pair.run([&] { return pair.client.received == 1; }));
   EXPECT_NE(pair.client.transport->next_due(), kNever) << "it does not wait for the whole of it for ever";
   for (int round = 0; round < 3; ++round) {
-    // By a sleeper, and by somebody who only ever looks.
+    // The receiver sleeps in one case, and only looks in the other.
     const auto before = pair.client.received;
     pair.send("short");
     ASSERT_TRUE(pair.run([&] { return pair.client.received == before + 1; }));
@@ -244,7 +244,7 @@ TEST(Placing, APartOfWhatIsExpectedWakesNobodyButSomethingShortIsFoundSoon) {
   EXPECT_TRUE(pair.run([&] { return pair.client.closed.contains(pair.conn.value); })) << "an end is heard of at once";
 }
 
-/// A peer by hand, to stop in the middle of a message.
+/// A peer whose frames this test writes by hand, so that it can stop in the middle of a message.
 struct Halting {
   explicit Halting(std::size_t pool_bytes = 256u << 20) : client(pool_bytes) {
     auto bound = listen_on(*parse_address("127.0.0.1:0"), 1);
@@ -265,7 +265,7 @@ struct Halting {
     const auto header = encode_frame_header(FrameType::data, static_cast<std::uint32_t>(length));
     write({reinterpret_cast<const char*>(header.data()), header.size()});
   }
-  /// The first `bytes` of a message, and they have landed.
+  /// Sends the first `bytes` of a message and waits until they have landed.
   void begin(const std::string& text, std::size_t bytes) {
     write_frame_header(text.size());
     write(std::string_view(text).substr(0, bytes));
@@ -286,7 +286,7 @@ TEST(Placing, DetachTakesTheMemoryBackAndTheMessageComesWhole) {
     Halting world;
     world.begin(text, landed);
     world.client.transport->detach(world.conn);
-    std::ranges::fill(world.client.memory, kUntouched);  // it is its owner's again
+    std::ranges::fill(world.client.memory, kUntouched);  // The memory belongs to its owner again.
     world.write(std::string_view(text).substr(landed));
     ASSERT_TRUE(drive({&world.client}, [&] { return world.client.received == 1; }));
     EXPECT_TRUE(world.client.from(world.conn).at(0) == text);
@@ -297,7 +297,7 @@ TEST(Placing, DetachTakesTheMemoryBackAndTheMessageComesWhole) {
 
 TEST(Placing, WithoutABufferForWhatHasLandedDetachEndsTheConnection) {
   const std::string text = pattern(60000, 9);
-  Halting world(4096);  // enough for heads
+  Halting world(4096);  // This is enough for heads.
   world.begin(text, 30000);
   world.client.transport->detach(world.conn);
   std::ranges::fill(world.client.memory, kUntouched);
@@ -314,7 +314,7 @@ TEST(Placing, NothingIsWrittenBehindAClose) {
     world.begin(text, 30000);
     world.client.transport->close(world.conn, flush);
     std::ranges::fill(world.client.memory, kUntouched);
-    send(world.peer.get(), text.data() + 30000, 30000, MSG_NOSIGNAL);  // into the void
+    send(world.peer.get(), text.data() + 30000, 30000, MSG_NOSIGNAL);  // Nothing receives these bytes.
     shutdown(world.peer.get(), SHUT_WR);
     ASSERT_TRUE(drive({&world.client}, [&] { return world.client.transport->flushing() == 0; }));
     world.client.progress();

@@ -1,5 +1,6 @@
-// Asks the kernel's routing table, by rtnetlink, without privileges. A connected socket bound to the interface would not do: where the
-// table knows no way, the kernel takes the address for one on that interface's link and answers nothing until a connection times out.
+// Asks the kernel's routing table by rtnetlink, which needs no privileges. A connected socket that is bound to the
+// interface would not do: if the table has no route, the kernel assumes that the address is on that interface's link,
+// and reports nothing until a connection times out.
 #include <arpa/inet.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -37,7 +38,7 @@ Question question_of(unsigned interface, const SocketAddress& to) {
   question.header.nlmsg_flags = NLM_F_REQUEST;
   question.header.nlmsg_len = NLMSG_LENGTH(sizeof(rtmsg));
   question.route.rtm_family = static_cast<unsigned char>(to.family());
-  // The table's own entry: without it "on link" is assumed, as for a socket.
+  // The flag asks for the table's own entry; otherwise the kernel assumes "on link", as for a socket.
   question.route.rtm_flags = RTM_F_FIB_MATCH;
   question.route.rtm_dst_len = static_cast<unsigned char>(8 * to.host().size());
   append(question, RTA_DST, to.host().data(), to.host().size());

@@ -1,10 +1,12 @@
 #pragma once
-// How long to look before sleeping. A message that comes while we look costs 10 us, one that must wake us 60 to 70; but looking
-// takes a core, and where ranks outnumber cores it takes it from the very process that is awaited. So looking must earn its keep:
-//   - spins that find nothing several times in a row are tried only now and then (the answer is farther away than the budget);
-//   - a thread that the kernel switched out against its will halves its budget, down to nothing, and gets it back slowly;
-//   - a share of wall time bounds what is spun in total.
-// Pure: time and the count of involuntary switches are handed in.
+// Decides how long to look for a message before sleeping. A message that arrives during a look costs 10 us, one that
+// must wake us 60 to 70. But looking occupies a core, and if ranks outnumber cores, it takes the core from the very
+// process that should send. So looking must pay:
+//   - if several spins in a row find nothing, only few waits spin after that (the answer is farther away than the
+//     budget);
+//   - a thread that the kernel preempted halves its budget, down to nothing, and regains it slowly;
+//   - the total time of spinning is limited to a share of wall time.
+// The class is pure: its caller passes the time and the count of involuntary switches.
 #include <algorithm>
 #include <cstdint>
 
@@ -13,10 +15,10 @@
 namespace sumac::net {
 
 struct WaiterConfig {
-  Micros spin{20};         ///< Look for so long before yielding and sleeping. 0: never spin.
-  unsigned yields = 3;     ///< Then give the core away so often, if we spun at all.
-  Micros sleep_max{1000};  ///< Then sleep, but never longer: a waiting rank must drive its MPI.
-  double cpu_share = 1.0;  ///< Of wall time that may be spent on spinning.
+  Micros spin{20};         ///< The time to look before yielding and sleeping. 0: never spin.
+  unsigned yields = 3;     ///< After a spin, the number of yields.
+  Micros sleep_max{1000};  ///< The longest sleep after that: a waiting rank must drive its MPI.
+  double cpu_share = 1.0;  ///< The share of wall time that may be spent on spinning.
 };
 
 class SpinPolicy {
@@ -25,7 +27,7 @@ class SpinPolicy {
 
   explicit SpinPolicy(const WaiterConfig& config) noexcept : config_(config), budget_(config.spin) {}
 
-  /// Something came: the next wait starts afresh. `now` matters only while spinning().
+  /// Call it when something arrived: the next wait starts afresh. `now` matters only while spinning().
   void found(Time now) noexcept {
     if (phase_ == Phase::spinning) charge(now);
     if (phase_ == Phase::spinning || phase_ == Phase::yielding) misses_ = 0;
@@ -33,7 +35,7 @@ class SpinPolicy {
   }
   bool spinning() const noexcept { return phase_ == Phase::spinning; }
 
-  /// Nothing came: what now? `switches()` is asked only now and then (it is a system call).
+  /// Call it when nothing arrived; returns the next step. It rarely calls `switches()`, which is a system call.
   template <class Switches>
   Next next(Time now, Switches&& switches) noexcept {
     switch (phase_) {
@@ -65,10 +67,11 @@ class SpinPolicy {
 
  private:
   enum class Phase : std::uint8_t { fresh, spinning, yielding, sleeping };
-  static constexpr unsigned kMissesMax = 4;         ///< In a row: then the answer is too far away.
-  static constexpr std::uint64_t kRetryEvery = 16;  ///< Waits between tries, after that.
+  static constexpr unsigned kMissesMax = 4;         ///< After so many misses in a row, the answer is too far away.
+  static constexpr std::uint64_t kRetryEvery = 16;  ///< After that, one wait in so many spins.
   static constexpr std::uint64_t kRecoverEvery = 64;
-  static constexpr Duration kLeast = Micros{1};  ///< Below this a spin is one look, not worth its clock.
+  /// A shorter spin is a single look, which is not worth reading the clock.
+  static constexpr Duration kLeast = Micros{1};
 
   template <class Switches>
   bool worth_a_try(Time now, Switches&& switches) noexcept {
@@ -84,7 +87,7 @@ class SpinPolicy {
     return misses_ < kMissesMax || waits_ % kRetryEvery == 0;
   }
 
-  /// Of a thread that was switched out most of the time was not its own.
+  /// Limits the charge: most of a longer time the thread was switched out and did not spin.
   void charge(Time now) noexcept { credit_ -= std::min<Duration>(now - began_, 2 * budget_); }
 
   void weigh(long switches) noexcept {
@@ -105,7 +108,7 @@ class SpinPolicy {
   Time began_{}, last_{};
   std::uint64_t waits_ = 0;
   unsigned misses_ = 0, yields_left_ = 0;
-  long switches_ = -1;  ///< Not asked yet.
+  long switches_ = -1;  ///< -1 until it is known.
 };
 
 }  // namespace sumac::net

@@ -9,9 +9,9 @@
 namespace sumac::net {
 namespace {
 
-/// A wrong guess costs a copy of what it spoilt: not more often than this.
+/// A wrong guess costs a copy of the misplaced bytes, so the next guess waits for this many messages.
 inline constexpr int kGuessAfter = 16;
-inline constexpr std::size_t kGatherMax = 64;  // messages of two pieces: up to 32 in one system call
+inline constexpr std::size_t kGatherMax = 64;  // Messages have two parts, so one system call sends up to 32.
 
 }  // namespace
 
@@ -30,8 +30,9 @@ ssize_t TcpConnection::read_some(Landing& landing, std::size_t& wanted, Transpor
     iov[used++] = {to, bytes};
     wanted += bytes;
   };
-  // Between placed messages no more is read than what tells where the next one belongs: anything else would have to be copied there.
-  // Behind an expected one nothing: once that is told, the next is expected.
+  // Between placed messages a read takes only as many bytes as determine the memory of the next message, because any
+  // further bytes would have to be copied there. Behind an expected message it takes nothing: once that message is
+  // delivered, the next one is expected.
   if (!expected.empty()) add(landing.data(), kExpectedHead);
   if (!expected.empty() || !target.empty())
     add(expected.empty() ? target.data() : expected.data(), target.size() + expected.size());
@@ -129,7 +130,7 @@ void TcpConnection::wake_from(std::size_t bytes, TransportStats& stats) {
   const int value = static_cast<int>(bytes);
   if (wakes_from == bytes) return;
   ++stats.system_calls;
-  // What can't be set stays as it is: then we wake earlier, or are told by the time limit.
+  // If this fails the old value stays: then we wake earlier, or the time limit ends the wait.
   if (setsockopt(fd.get(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value) == 0) wakes_from = bytes;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// One TCP connection: reads into buffers, writes from its queue, says how it ended. It knows no epoll and calls nobody: the
-// transport asks it to receive and to flush, and takes what came out.
+// One TCP connection, which reads into buffers, writes from its queue and reports how it ended. It knows no epoll and
+// calls no one: the transport asks it to receive and to flush, and takes the result.
 #include <array>
 #include <string>
 #include <vector>
@@ -13,16 +13,16 @@
 
 namespace sumac::net {
 
-/// Where a read lands when no frame is in progress: one system call gets a whole small message, or several. Of a large message
-/// at most this much is copied; its rest is received in place.
+/// The memory into which a read goes when no frame is in progress: one system call receives a whole small message, or
+/// several. Of a large message at most this much is copied; the rest is received in its final memory.
 inline constexpr std::size_t kLandingBytes = 8192;
 using Landing = std::array<std::byte, kLandingBytes>;
 
 enum class TcpState : std::uint8_t {
-  connecting,  ///< The kernel's handshake.
-  greeting,    ///< Ours: hello or welcome is awaited.
+  connecting,  ///< The kernel's handshake is in progress.
+  greeting,    ///< Our handshake is in progress: hello or welcome is awaited.
   open,
-  dead,  ///< `why` is set; on_closed is under way.
+  dead,  ///< The connection has ended: `why` is set, and on_closed follows.
 };
 
 class TcpConnection {
@@ -35,25 +35,25 @@ class TcpConnection {
         reader(pool, connector ? FrameType::welcome : FrameType::hello, config.message_max, config.place_from) {}
 
   enum class Read : std::uint8_t { drained, more, stalled, asks, ended };
-  /// One read; calls `take(Frame&&)` for each complete frame. `more`: the kernel probably has more. `stalled`: no buffer, call
-  /// resume() later. `asks`: where a message belongs; call reader.place(), then resume(). `ended`: `why` is set. take() may not destroy
-  /// the connection.
+  /// Reads once; calls `take(Frame&&)` for each complete frame. Returns `more`: the kernel probably has more.
+  /// `stalled`: there is no buffer, call resume() later. `asks`: the memory for a message must be chosen; call
+  /// reader.place(), then resume(). `ended`: `why` is set. take() must not destroy the connection.
   template <class Take>
   Read receive(Landing& landing, TransportStats& stats, Take&& take);
-  /// Goes on with what a read that stalled or asked left behind.
+  /// Goes on with the bytes that a read left behind when it stalled or asked.
   template <class Take>
   Read resume(Take&& take);
 
-  /// Errc::ok: all is out. Errc::again: the socket is full. Errc::lost: `why` is set.
+  /// Returns Errc::ok if everything is sent, Errc::again if the socket is full, and Errc::lost with `why` set.
   Errc flush(TransportStats& stats);
-  /// Sends now what the socket takes and queues the rest. Only with an empty queue in state open.
+  /// Sends what the socket takes now and queues the rest. Only legal with an empty queue in state open.
   Errc send_now(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body,
                 TransportStats& stats);
 
-  /// First reason counts.
+  /// Only the first reason counts.
   void fail_with(Errc code, std::string text);
   bool has_unread_input() const;
-  /// Fewer bytes than this are not reported.
+  /// The kernel reports no fewer bytes than this.
   void wake_from(std::size_t bytes, TransportStats& stats);
 
   ConnId id;
@@ -63,42 +63,44 @@ class TcpConnection {
   FrameReader reader;
   OutQueue out;
   std::string peer_name;
-  std::uint32_t peer_message_max = 0;  ///< 0: not heard yet.
-  std::size_t held_max = SIZE_MAX;     ///< Of the pool's bytes, in `out`.
+  std::uint32_t peer_message_max = 0;  ///< 0 until the peer's greeting arrived.
+  std::size_t held_max = SIZE_MAX;     ///< Limits the pool's bytes in `out`.
   Error why;
 
-  // The transport's notes.
-  std::uint64_t owner = 0,
-                served = 0;  ///< served: number of its last turn, while more is ready than one pass can take.
-  bool in_armed = true, out_armed = false;  ///< What epoll watches.
-  bool dirty = false;                       ///< On the list of those to flush.
-  bool tell_writable = false;               ///< send() answered `again`.
-  bool stalled = false;                     ///< On the list of those that wait for a buffer.
-  bool asks = false;                        ///< On the list of those that ask where a message belongs.
+  // The members below are the transport's notes.
+  /// While more is ready than one pass can handle, `served` numbers the moment when the connection was last served.
+  std::uint64_t owner = 0, served = 0;
+  bool in_armed = true, out_armed = false;  ///< The events that epoll watches.
+  bool dirty = false;                       ///< On the list of connections to flush.
+  bool tell_writable = false;               ///< send() returned `again`.
+  bool stalled = false;                     ///< On the list of connections that wait for a buffer.
+  bool asks = false;                        ///< On the list of connections with a message whose memory must be chosen.
   bool muted = false;                       ///< Not read until the peer has taken answers.
-  bool drained = false;                     ///< The last read got less than there was room for.
-  bool follows = false;                     ///< On the list of those where one large message follows another.
+  bool drained = false;                     ///< The last read returned fewer bytes than it had room for.
+  bool follows = false;                     ///< On the list of connections where one large message follows another.
   std::size_t wakes_from = 1;
-  Time read_at{};          ///< For the last time.
-  int guess_after = 0;     ///< Messages before it is worth guessing again what comes next.
-  int reads_left = 0;      ///< Of this pass.
-  bool pong_owed = false;  ///< One is in the queue: it answers all pings so far.
-  bool disowned = false;   ///< close(flush): the queue goes out, then the peer's end of stream is awaited.
+  Time read_at{};          ///< The time of the last read.
+  int guess_after = 0;     ///< The number of messages until the next one is guessed again.
+  int reads_left = 0;      ///< The reads left in this pass.
+  bool pong_owed = false;  ///< The queue holds a pong, which answers all pings so far.
+  /// close(flush) was called: the queue is still sent, then the peer's end of stream is awaited.
+  bool disowned = false;
   bool shut = false;       ///< Our direction has ended.
-  bool stranger = false;   ///< It was accepted, and nobody has said admit() yet.
-  Time deadline = kNever;  ///< Of connecting, greeting and flushing.
+  bool stranger = false;   ///< The connection was accepted, and admit() has not been called yet.
+  Time deadline = kNever;  ///< The time limit for connecting, greeting and flushing.
   Heartbeat heartbeat;
 
  private:
   ssize_t read_some(Landing& landing, std::size_t& wanted, TransportStats& stats);
-  /// After a read: what is not in place. `spoilt`: memory for it where something else came than was expected.
+  /// Called after a read: returns the bytes that are not in their final memory. `spoilt` provides memory for them if
+  /// another message than the expected one arrived.
   std::span<const std::byte> sort_out(Landing& landing, std::size_t got, std::vector<std::byte>& spoilt);
   Read end_of_stream(ssize_t n);
   template <class Take>
   Read parse(std::span<const std::byte> in, Take&& take);
   Errc write_failed(int error);
 
-  std::vector<std::byte> left_;  ///< Bytes read that wait for a buffer, or for an answer.
+  std::vector<std::byte> left_;  ///< Bytes that were read and wait for a buffer, or for the choice of memory.
 };
 
 template <class Take>
@@ -134,7 +136,7 @@ TcpConnection::Read TcpConnection::resume(Take&& take) {
   std::vector<std::byte> in;
   in.swap(left_);
   const Read read = parse(in, take);
-  if (left_.empty()) {  // the memory serves again
+  if (left_.empty()) {  // The memory is reused.
     in.clear();
     left_.swap(in);
   }

@@ -96,7 +96,7 @@ FrameReader::Got FrameReader::feed(std::span<const std::byte>& in, Frame& out) n
   if (phase_ == Phase::buffer) {
     content_ = pool_->acquire(buffer_bytes());
     if (!content_) return Got::no_buffer;
-    std::memcpy(content_.data(), head_.data(), have_);  // nothing, or the head
+    std::memcpy(content_.data(), head_.data(), have_);  // This copies nothing, or the head.
     phase_ = Phase::content;
   }
   if (phase_ == Phase::content) {
@@ -168,7 +168,7 @@ void FrameReader::place(std::span<std::byte> to) noexcept {
 
 bool FrameReader::displace() noexcept {
   const auto landed = std::exchange(placed_, {});
-  if (landed.empty() || phase_ != Phase::content) return true;  // nothing lies there yet
+  if (landed.empty() || phase_ != Phase::content) return true;  // Nothing has landed there yet.
   BufferRef whole = pool_->acquire(header_.length);
   if (!whole) return malformed("no buffer for a message whose memory was taken back"), false;
   std::memcpy(whole.data(), head_.data(), kPlaceHead);

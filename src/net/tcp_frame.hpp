@@ -1,10 +1,12 @@
 #pragma once
-// How messages are cut out of a TCP stream: a frame header of 8 bytes, then `length` bytes of content. No I/O here, so that every
-// byte that a stranger may send can be fuzzed. The content of a data frame lands at the start of a pooled buffer, 64-byte aligned;
-// of a large one only what arrived together with its header is copied, the rest is received in place (target()). Who reads may be
-// asked where the rest of a large message belongs (place()): it then lands in memory that is not the pool's.
+// Cuts a TCP stream into messages: a frame header of 8 bytes, then `length` bytes of content. There is no I/O here, so
+// that every byte that a stranger may send can be fuzzed. The content of a data frame lands at the start of a pooled
+// buffer, aligned to 64 bytes. Of a large frame only the part that arrived together with its header is copied; the rest
+// is received in its final memory (target()). The caller may choose memory outside the pool for the rest of a large
+// message (place()).
 //
-// A connection begins with `hello` from the side that connected, answered by `welcome`; nothing else is believed before.
+// A connection begins with `hello` from the side that connected, which the other side answers with `welcome`; nothing
+// else is accepted before.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -16,34 +18,34 @@
 
 namespace sumac::net {
 
-inline constexpr std::uint16_t kFrameMagic = 0x4653;  // "SF"
+inline constexpr std::uint16_t kFrameMagic = 0x4653;  // This reads "SF" in the stream.
 inline constexpr std::uint16_t kFrameVersion = 1;
 
 enum class FrameType : std::uint8_t {
-  hello = 1,    ///< Connector's greeting (Greeting).
-  welcome = 2,  ///< Acceptor's greeting (Greeting).
+  hello = 1,    ///< The connector's greeting (Greeting).
+  welcome = 2,  ///< The acceptor's greeting (Greeting).
   data = 3,     ///< One message.
-  ping = 4,     ///< "Are you there?" Empty.
-  pong = 5,     ///< "Yes." Empty.
+  ping = 4,     ///< Asks whether the peer is there. Empty.
+  pong = 5,     ///< Answers a ping. Empty.
 };
 
 struct FrameHeader {
   std::uint16_t magic = kFrameMagic;
   FrameType type = FrameType::data;
-  std::uint8_t flags = 0;  ///< Zero.
+  std::uint8_t flags = 0;  ///< Always zero.
   std::uint32_t length = 0;
 };
 static_assert(sizeof(FrameHeader) == 8 && std::has_unique_object_representations_v<FrameHeader>);
 inline constexpr std::size_t kFrameHeaderBytes = sizeof(FrameHeader);
 
-/// What is known of a message when it is asked where the rest of it belongs.
+/// The first bytes of a message, which are known when its receiver chooses memory for the rest.
 inline constexpr std::size_t kPlaceHead = 64;
 inline constexpr std::size_t kExpectedHead = kFrameHeaderBytes + kPlaceHead;
 
 struct Greeting {
   std::uint16_t version = kFrameVersion;
   std::uint16_t reserved = 0;
-  std::uint32_t message_max = 0;  ///< Longest message its sender accepts.
+  std::uint32_t message_max = 0;  ///< The longest message that the sender of this greeting accepts.
 };
 static_assert(sizeof(Greeting) == 8 && std::has_unique_object_representations_v<Greeting>);
 inline constexpr std::size_t kGreetingFrameBytes = kFrameHeaderBytes + sizeof(Greeting);
@@ -51,26 +53,28 @@ inline constexpr std::size_t kGreetingFrameBytes = kFrameHeaderBytes + sizeof(Gr
 std::array<std::byte, kFrameHeaderBytes> encode_frame_header(FrameType type, std::uint32_t length) noexcept;
 std::array<std::byte, kGreetingFrameBytes> encode_greeting(FrameType type, std::uint32_t message_max) noexcept;
 
-/// A complete frame, as FrameReader found it.
+/// A complete frame.
 struct Frame {
   FrameType type = FrameType::data;
-  BufferRef content;    ///< data only; of a placed message its first kPlaceHead bytes.
-  bool placed = false;  ///< The rest of the message lies where place() said.
-  Greeting greeting;    ///< hello and welcome only.
+  BufferRef content;    ///< Only for data; for a placed message its first kPlaceHead bytes.
+  bool placed = false;  ///< The rest of the message lies in the memory that place() named.
+  Greeting greeting;    ///< Only for hello and welcome.
 };
 
 class FrameReader {
  public:
   enum class Got : std::uint8_t {
-    more,   ///< All input is used up; the frame is not complete yet.
-    frame,  ///< `out` is a frame; call again for the next.
-    head,  ///< A message of at least place_from has begun: keep the rest of the input, say place(), and call again with it.
-    no_buffer,  ///< The pool is at its limit: keep the rest of the input, and call again with it when buffers came back.
-    malformed,  ///< The stream can't be believed any more: flaw() says why. Final.
+    more,   ///< All input is used up, and the frame is not complete yet.
+    frame,  ///< `out` is a frame; call again for the next one.
+    /// A message of at least place_from bytes has begun: keep the rest of the input, call place(), then feed() with it.
+    head,
+    /// The pool is at its limit: keep the rest of the input, and call again with it when buffers were released.
+    no_buffer,
+    malformed,  ///< The stream cannot be trusted any more; flaw() has the reason. This is final.
   };
 
-  /// `greeting`: what the peer must say first, hello or welcome. The pool must outlive the reader. `place_from`: bytes from which on a
-  /// message is asked about; 0: none is.
+  /// `greeting` is the greeting that the peer must send first: hello or welcome. The pool must outlive the reader. For
+  /// a message of at least `place_from` bytes the reader asks for memory; 0 means for none.
   FrameReader(BufferPool& pool, FrameType greeting, std::size_t message_max, std::size_t place_from = 0) noexcept
       : pool_(&pool),
         message_max_(message_max),
@@ -80,39 +84,43 @@ class FrameReader {
   /// Takes bytes off the front of `in`.
   Got feed(std::span<const std::byte>& in, Frame& out) noexcept;
 
-  /// Where the rest of the current data frame's content belongs; empty unless in the middle of one. A receiver may write there
-  /// directly and then say advance(); the following feed() (with whatever else arrived) returns the frame.
+  /// The memory for the rest of the current data frame's content; empty unless such a frame is in progress. A receiver
+  /// may write there directly and then call advance(); the following feed() (with whatever else arrived) returns the
+  /// frame.
   std::span<std::byte> target() const noexcept;
   void advance(std::size_t bytes) noexcept { have_ += bytes; }
 
   bool asks() const noexcept { return phase_ == Phase::asking; }
-  /// After Got::head: how the message begins, and how long it is with that.
+  /// After Got::head: the first bytes of the message, and its length including them.
   std::span<const std::byte, kPlaceHead> head() const noexcept { return head_; }
   std::size_t length() const noexcept { return header_.length; }
-  /// For the messages that begin from now on.
+  /// Applies to messages that begin from now on.
   void set_message_max(std::size_t bytes) noexcept { message_max_ = bytes; }
-  /// Where its other bytes belong, all of them; empty: into a buffer with its head, like those of any message. Once for each Got::head.
+  /// Names the memory for all other bytes of the message. If it is empty, they go into a buffer with the head, as for
+  /// any message. Call it once for each Got::head.
   void place(std::span<std::byte> to) noexcept;
-  /// The memory that place() said is needed otherwise: what has landed moves into a buffer, where the rest follows it. False: there is none;
-  /// the reader is of no use any more, and leaves that memory alone.
+  /// Takes back the memory that place() named: the bytes received there move into a buffer, and the rest follows them.
+  /// Returns false if there is no buffer; then the reader cannot be used any more, and it does not touch that memory
+  /// again.
   [[nodiscard]] bool displace() noexcept;
-  /// Between frames: the next one is probably a message that begins with `head`, and `to` is where its other bytes belong. They may be
-  /// received there at once, behind kExpectedHead bytes received elsewhere; whatever else comes spoils what is in `to`. Once: after the next
-  /// read say meets() or expect nothing.
+  /// Between frames: the next one is probably a message that begins with `head`, and `to` is the memory for its other
+  /// bytes. They may be received there at once, behind kExpectedHead bytes that are received elsewhere; any other
+  /// message overwrites `to`. It holds for one read: after that call meets() or expect_nothing().
   void expect(std::span<const std::byte, kPlaceHead> head, std::span<std::byte> to) noexcept;
   std::span<std::byte> expected() const noexcept { return expected_; }
   void expect_nothing() noexcept;
-  /// Is this what was expected? Then we are in the middle of it: advance() by what is in place.
+  /// True if this is the expected message. Then the message is in progress: call advance() with the number of bytes
+  /// received in `to`.
   bool meets(std::span<const std::byte, kExpectedHead> begin) noexcept;
-  /// True in the middle of a placed message, and until another one comes: what follows is probably as long.
+  /// True during a placed message and until another one begins: the next one is probably as long.
   bool places() const noexcept { return places_; }
 
-  /// True between frames: an end of the stream here is an orderly one.
+  /// True between frames, where the stream may end in order.
   bool between_frames() const noexcept { return phase_ == Phase::header && have_ == 0; }
   const char* flaw() const noexcept { return flaw_; }
-  /// After no_buffer: the size of the buffer that is missing.
+  /// After no_buffer: the size of the missing buffer.
   std::size_t missing_buffer() const noexcept { return buffer_bytes(); }
-  /// "content 17 of 4096 bytes": where the stream stands, for messages to people.
+  /// Describes the position in the stream for people: "content 17 of 4096 bytes".
   std::string position() const;
 
  private:
@@ -132,12 +140,12 @@ class FrameReader {
   FrameType greeting_;
   bool greeted_ = false, places_ = false;
   Phase phase_ = Phase::header;
-  std::size_t have_ = 0;  ///< Bytes of the current header or content.
+  std::size_t have_ = 0;  ///< The bytes of the current header or content.
   std::array<std::byte, 8> small_{};
   FrameHeader header_;
   alignas(8) std::array<std::byte, kPlaceHead> head_{};
-  std::span<std::byte> placed_;    ///< Of the current message.
-  std::span<std::byte> expected_;  ///< Of the next one; its head is in content_ already.
+  std::span<std::byte> placed_;    ///< The memory of the current message.
+  std::span<std::byte> expected_;  ///< The memory of the next message, whose head is in content_ already.
   BufferRef content_;
 };
 

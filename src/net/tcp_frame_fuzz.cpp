@@ -1,10 +1,12 @@
-// Any bytes as a tcp stream, structured: the input is a script. Its first bytes say how the stream is cut into reads and whether
-// a good greeting stands before it; then come blocks, each either a well-formed frame of a length the fuzzer picks (perhaps with
-// a lie about it) or raw bytes. So it gets past magic and greeting by itself and explores lengths, order and splits.
+// Feeds any bytes as a tcp stream. The input is a script: its first bytes decide how the stream is cut into reads and
+// whether a good greeting comes first. Blocks follow, each either a well-formed frame of a length that the fuzzer picks
+// (perhaps with a wrong length in its header) or raw bytes. So the script gets past magic and greeting by itself and
+// explores lengths, order and cuts.
 //
-// What must hold: however the stream is cut, also with reads placed directly into the target, with messages received where they
-// belong, taken away from there again, or expected before they come, the same frames come out; no frame is longer than the limit;
-// nothing is believed behind a flaw; nothing leaks from the pool; nothing is written outside of a place.
+// However the stream is cut, the same frames must come out: also with reads directly into the target, and with messages
+// that are received in chosen memory, taken away from there again, or expected before they arrive. No frame may be
+// longer than the limit; nothing behind a flaw may be accepted; nothing may leak from the pool; nothing may be written
+// outside of the chosen memory.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -46,7 +48,7 @@ std::vector<std::byte> stream_of(Script& script) {
     put(stream, encode_greeting((start & 3) == 1 ? FrameType::welcome : FrameType::hello, script.word()));
   while (!script.in.empty() && stream.size() < (1u << 16)) {
     const std::uint8_t what = script.byte();
-    if (what < 64) {  // raw bytes
+    if (what < 64) {  // Raw bytes.
       const auto raw = script.in.first(std::min<std::size_t>(what, script.in.size()));
       put(stream, raw);
       script.in = script.in.subspan(raw.size());
@@ -63,7 +65,7 @@ std::vector<std::byte> stream_of(Script& script) {
 
 inline constexpr std::size_t kPlaceFrom = 200;
 
-/// Somebody who has memory for some messages, and expects that the next one is like the last.
+/// A receiver that has memory for some messages, and expects that the next one is like the last.
 struct Places {
   std::vector<std::byte> memory = std::vector<std::byte>(kMessageMax + 2, kMargin);
   std::array<std::byte, kPlaceHead> last_head{};
@@ -78,7 +80,7 @@ struct Places {
   }
 };
 
-/// A message's length and bytes, wherever they lie.
+/// Appends a message's length and bytes, wherever they lie.
 void say(std::string& said, const Frame& frame, Places* places) {
   const std::size_t bytes = frame.placed ? places->last_bytes : frame.content.size();
   said += std::to_string(bytes) + " ";
@@ -88,8 +90,8 @@ void say(std::string& said, const Frame& frame, Places* places) {
   places->check(bytes - kPlaceHead);
 }
 
-/// Everything the reader said, as text. `cuts` picks the size of each read; `placed`: use target() where there is one; `places`: null, or
-/// who has memory for messages.
+/// Returns everything that the reader reported, as text. `cuts` picks the size of each read. `placed` uses target()
+/// when it is not empty. `places` may be null; otherwise it provides memory for messages.
 std::string transcript(std::span<const std::byte> stream, std::span<const std::byte> cuts, bool placed,
                        Places* places = nullptr) {
   BufferPool pool(1u << 20);
@@ -112,7 +114,7 @@ std::string transcript(std::span<const std::byte> stream, std::span<const std::b
           if (reader.meets(in.first<kExpectedHead>())) {
             reader.advance(n);
             in = in.subspan(kExpectedHead + n);
-          } else {  // as it was received: the part in the middle lies where it does not belong
+          } else {  // The input is rebuilt as it was received, because the middle part lies in the wrong memory.
             spoilt.assign(in.begin(), in.end());
             std::copy_n(to.begin(), n, spoilt.begin() + kExpectedHead);
             places->check(to.size());

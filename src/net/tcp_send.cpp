@@ -1,4 +1,4 @@
-// The sending half of the tcp backend, and its times: what is due, and who has been silent for too long.
+// The sending half of the tcp backend and its timing: due times, and peers that were silent for too long.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -30,7 +30,7 @@ Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
   ++stats_.messages_out;
   conn->heartbeat.spoke = true;
   const auto frame = encode_frame_header(FrameType::data, static_cast<std::uint32_t>(bytes));
-  // Messages may follow our greeting at once; the peer's answer is not waited for.
+  // Messages may follow our greeting at once, without waiting for the peer's answer.
   const bool connected = conn->state != TcpState::connecting;
   if (connected && corked_ == 0 && conn->out.empty()) {
     const Errc sent = conn->send_now(frame, head, body, stats_);
@@ -42,7 +42,7 @@ Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
     return sent == Errc::lost ? Errc::lost : Errc::ok;
   }
   conn->out.push(frame, head, body, 0);
-  // While EPOLLOUT is armed the socket is full; before the kernel is connected there is nobody to write to.
+  // While EPOLLOUT is armed the socket is full, and before the connection is established nothing can be written.
   if (connected && !conn->out_armed) mark_dirty(*conn);
   return Errc::ok;
 }
@@ -66,8 +66,8 @@ void TcpTransport::flush(TcpConnection& conn) {
   if (conn.disowned && conn.out.empty()) shut(conn);
 }
 
-/// All is out. Closing now could destroy it on its way: a socket closed with unread input sends a reset. So only our direction
-/// ends, and the peer's is read until it ends as well.
+/// Everything is sent. Closing now could destroy it on its way, because a socket closed with unread input sends a
+/// reset. So only our direction ends, and the peer's is read until it ends as well.
 void TcpTransport::shut(TcpConnection& conn) {
   if (conn.shut) return;
   conn.shut = true;
@@ -118,7 +118,7 @@ void TcpTransport::close(ConnId id, bool flush) {
   conn->tell_writable = false;
   conn->deadline = deadline_after(monotonic_now(), config_.linger);
   due_by(conn->deadline);
-  if (conn->out.empty()) shut(*conn);  // still connecting: the greeting is in the queue
+  if (conn->out.empty()) shut(*conn);  // While still connecting, the greeting is in the queue.
 }
 
 Errc TcpTransport::watch(ConnId id, Millis every, Millis silent_after) {
@@ -151,14 +151,14 @@ void TcpTransport::check_times(Time now) {
 }
 
 void TcpTransport::beat(TcpConnection& conn, Duration passed) {
-  if (conn.state != TcpState::open) return;  // until then the greeting's deadline counts
+  if (conn.state != TcpState::open) return;  // Until then the greeting's deadline applies.
   const bool is_silent = conn.heartbeat.beat(passed);
   if (conn.heartbeat.tells()) {
     conn.out.push_urgent(encode_frame_header(FrameType::ping, 0));
     mark_dirty(conn);
   }
   if (!is_silent) return;
-  // Its words may lie in the socket, unread: because we slept, or because this pass had its fill of other messages.
+  // Bytes of the peer may lie unread in the socket, because we slept or because this pass was full of other messages.
   if (conn.stalled || conn.muted || conn.asks || conn.has_unread_input()) {
     conn.heartbeat.heard = true;
     return;

@@ -13,8 +13,9 @@ Result<> set_option(int fd, int level, int name, T value, std::string_view what)
   return {};
 }
 
-// Credits bound what we have under way, so there is no queue to probe for: a control that leaves the link idle to measure it (BBR, the
-// default of some machines) costs a steady stream 3 to 4 %. Where neither is to be had the machine's own choice serves.
+// Windows limit our data in flight, so there is no queue to probe for. A congestion control that leaves
+// the link idle to measure it (BBR, the default of some machines) costs a steady stream 3 to 4 %. If the machine has
+// neither cubic nor reno, its own choice stays.
 void prefer_loss_based_control(int fd) {
   for (const std::string_view name : {"cubic", "reno"})
     if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0) return;
@@ -23,9 +24,10 @@ void prefer_loss_based_control(int fd) {
 }  // namespace
 
 Result<> set_stream_options(int fd, Millis user_timeout) {
-  // A message is a whole thought: waiting for a second one to share its packet is latency for nothing.
+  // Each message is complete, so waiting for a second one to share its packet would only add latency.
   if (auto r = set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY"); !r) return r;
-  // An idle connection to a host that lost power is found out after 10 + 4 x 5 s, one with data under way after user_timeout.
+  // An idle connection to a host that lost power is detected after 10 + 4 x 5 s, one with data in flight after
+  // user_timeout.
   if (auto r = set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE"); !r) return r;
   if (auto r = set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10, "TCP_KEEPIDLE"); !r) return r;
   if (auto r = set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5, "TCP_KEEPINTVL"); !r) return r;
@@ -33,14 +35,15 @@ Result<> set_stream_options(int fd, Millis user_timeout) {
   const auto timeout_ms = static_cast<unsigned>(user_timeout.count());
   if (auto r = set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_ms, "TCP_USER_TIMEOUT"); !r) return r;
   prefer_loss_based_control(fd);
-  // Buffer sizes are left to the kernel: setting SO_SNDBUF or SO_RCVBUF switches its tuning to the path off.
+  // Buffer sizes are left to the kernel: setting SO_SNDBUF or SO_RCVBUF would switch off its tuning to the path.
   return set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentMax, "TCP_NOTSENT_LOWAT");
 }
 
 Result<UniqueFd> listen_on(const SocketAddress& address, int backlog) {
   UniqueFd fd{socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)};
   if (!fd) return fail_errno("socket");
-  // From the first start on: a restarted node must get its port back while old connections are in TIME_WAIT.
+  // It is set from the first start on, because a restarted node must get its port back while old connections are in
+  // TIME_WAIT.
   if (auto r = set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR"); !r) return tl::unexpected(r.error());
   if (address.family() == AF_INET6)
     if (auto r = set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1, "IPV6_V6ONLY"); !r)
@@ -60,7 +63,7 @@ Result<Connecting> start_connect(const SocketAddress& address, Millis user_timeo
       [&] { return socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP); });
   if (!result.fd) return fail_errno("socket");
   if (auto r = set_stream_options(result.fd.get(), user_timeout); !r) return tl::unexpected(r.error());
-  // Two ports may have addresses of one range: a source address alone would not choose between them.
+  // Two ports may have addresses of the same network, so a source address alone would not choose between them.
   if (!interface.empty() && setsockopt(result.fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface.data(),
                                        static_cast<socklen_t>(interface.size())) != 0)
     return fail_errno(fmt::format("use interface {}{}", interface,

@@ -1,4 +1,5 @@
-// What only the tcp backend promises: malformed frames and silent peers cost their own connection and nobody else anything.
+// Tests what only the tcp backend promises: malformed frames and silent peers lose their own connection, and no other
+// connection is affected.
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <sched.h>
@@ -22,7 +23,7 @@ TransportConfig listening(const std::string& where = "127.0.0.1:0") {
   return config;
 }
 
-/// A stranger's socket.
+/// The socket of a stranger.
 class Raw {
  public:
   explicit Raw(const std::string& address) {
@@ -33,7 +34,7 @@ class Raw {
   void write(std::string_view bytes) {
     EXPECT_EQ(send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
-  /// Waits for the end of the stream; what came before is in `heard`.
+  /// Waits for the end of the stream; `heard` holds the bytes before it.
   bool at_end() {
     char buffer[4096];
     for (;;) {
@@ -62,7 +63,7 @@ TEST(Tcp, MalformedStreamsEndTheirOwnConnectionWithTheReason) {
   const struct {
     const char* name;
     std::string bytes;
-    const char* reason;  // null: the user was never told of the connection, so not of its end either
+    const char* reason;  // Null: the user was not informed of the connection, so not of its end either.
   } rows[] = {
       {"a stray web client", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "magic is not 0x4653"},
       {"data before the greeting", header(FrameType::data, 0), "the greeting is missing"},
@@ -249,7 +250,7 @@ TEST(Tcp, AllRanksOfALargeJobComeAtOnceAndNoneIsPushedOut) {
   for (std::size_t i = 0; i < kRanks; ++i) client.connect(server.transport->address());
   std::size_t admitted = 0;
   ASSERT_TRUE(drive({&server, &client}, [&] {
-    // Each is through with its handshake some turns after it was let in.
+    // Each completes its handshake some passes after it was accepted.
     if (server.accepted.size() > admitted) server.transport->admit(server.accepted[admitted++]);
     return admitted == kRanks;
   }));
@@ -278,7 +279,7 @@ TEST(Tcp, WhoseBusinessIsOverMakesRoomForStrangers) {
 
 TEST(Tcp, AStrangerSaysLittle) {
   End server(among_strangers(2)), client(TransportConfig{});
-  const std::string legal(255, 'x'), more(256, 'x');  // and one behind it
+  const std::string legal(255, 'x'), more(256, 'x');  // A second message follows the first.
   const ConnId known = client.connect(server.transport->address()),
                stranger = client.connect(server.transport->address());
   ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 2; }));
@@ -326,7 +327,7 @@ TEST(Tcp, OutOfDescriptorsPausesTheListenerAndNothingElse) {
   End server(listening()), client(TransportConfig{});
   const ConnId conn = client.connect(server.transport->address());
   ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 1; }));
-  Raw stranger(server.transport->address());  // waits in the backlog
+  Raw stranger(server.transport->address());  // It waits in the backlog.
   rlimit old{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
   const UniqueFd probe{::dup(0)};
@@ -383,7 +384,8 @@ TEST(Tcp, AFrozenPeerIsSilent) {
   ::close(ready[1]);
 }
 
-/// All that this process has sent lies in the receivers' sockets. A loaded kernel brings it there later than send() returns.
+/// Returns true when everything that this process has sent lies in the receivers' sockets. A loaded kernel may deliver
+/// it after send() has returned.
 bool all_has_arrived() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   for (int fd = 0; fd < 1024 && std::chrono::steady_clock::now() < deadline;) {
@@ -407,7 +409,8 @@ TEST(Tcp, JobsTakeTurnsHoweverManyConnectionsOneHas) {
       drive({&server, &other}, [&] { return other.connected.size() == 1 && server.accepted.size() == kFlood + 1; }));
   for (std::size_t i = 0; i < kFlood; ++i) server.transport->belongs_to(server.accepted[i], 1);
   server.transport->belongs_to(server.accepted[kFlood], 2);
-  // One read takes fewer than a pass tells: what was read is told before anybody has a turn.
+  // One read takes fewer messages than a pass delivers: what was read is delivered before the next connection is
+  // served.
   const std::string message(200, 'f');
   for (const ConnId conn : conns)
     for (std::size_t i = 0; i < kEach; ++i) ASSERT_EQ(flood.send(conn, message), Errc::ok);

@@ -15,11 +15,11 @@
 namespace sumac::net {
 namespace {
 
-inline constexpr int kAcceptsPerPass = 16;  // a flood of connects must not starve those that are there
-inline constexpr int kReadsPerPass = 8;     // nor a fast sender its neighbours
+inline constexpr int kAcceptsPerPass = 16;  // A flood of connects must not starve the existing connections.
+inline constexpr int kReadsPerPass = 8;     // A fast sender must not starve its neighbours.
 inline constexpr std::size_t kMessagesPerTurn = 64;
-inline constexpr std::size_t kWakeFromMax = 256 * 1024;  // what any receive buffer has room for
-/// In a report: not a connection, but a descriptor of add_reader().
+inline constexpr std::size_t kWakeFromMax = 256 * 1024;  // Any receive buffer has room for this.
+/// In a report of epoll, marks a descriptor of add_reader() instead of a connection.
 inline constexpr std::uint64_t kReader = std::uint64_t{1} << 63;
 
 }  // namespace
@@ -48,7 +48,7 @@ Result<> TcpTransport::open_listener() {
   }
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.u64 = 0;  // no connection has the value 0
+  event.data.u64 = 0;  // No connection has the id 0.
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener->get(), &event) != 0) return fail_errno("epoll_ctl");
   listener_ = std::move(*listener);
   address_ = "tcp:" + format_address(*bound);
@@ -56,7 +56,8 @@ Result<> TcpTransport::open_listener() {
 }
 
 std::size_t queue_bytes_max(const TransportConfig& config) noexcept {
-  // Answers that wait when reading stops, those to the messages of a last turn, and those of its last read, were they all short.
+  // Counts the answers that wait when reading stops, those to the messages of a last pass, and those of its last read
+  // if all its messages were short.
   constexpr std::size_t kLeastMessage = kFrameHeaderBytes + 64, kAnswer = 136;
   const std::size_t messages = config.answers_max + kMessagesPerTurn + kLandingBytes / kLeastMessage;
   return config.connections_max *
@@ -75,7 +76,8 @@ TcpConnection& TcpTransport::add(PrivateFd fd, bool connector) {
 
 void TcpTransport::drop(TcpConnection& conn) {
   forget_stranger(conn);
-  // Removed by hand: a forked child may hold a copy of the descriptor, and then close() alone would not end the reports.
+  // Removed explicitly: a forked child may hold a copy of the descriptor, and then close() alone would not end the
+  // reports.
   if (conn.fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, conn.fd.get(), nullptr);
   if (conn.disowned) --flushing_;
   beats_.forget(conn.heartbeat);
@@ -95,8 +97,9 @@ void TcpTransport::belongs_to(ConnId id, std::uint64_t owner) {
   if (owner != 0) ++owners_[owner].connections;
 }
 
-/// epoll reports all that is ready, as often as it is asked, and always in the same order where that is less than it may report: who
-/// comes first there would be served alone. So the owner whose last turn is longest ago goes first, and its connection likewise.
+/// epoll reports all ready connections, again and again, and always in the same order if there are more than fit into
+/// one report: the first ones would then be served alone. So the owner that has waited longest goes first, and among
+/// its connections likewise.
 void TcpTransport::order_by_turns(int count) {
   struct Turn {
     std::uint64_t owner = 0, connection = 0;
@@ -109,7 +112,7 @@ void TcpTransport::order_by_turns(int count) {
     at->owner = at->connection = 0;
     const bool is_connection = at->report.data.u64 != 0 && (at->report.data.u64 & kReader) == 0;
     const auto* conn = is_connection ? find(ConnId{static_cast<std::uint32_t>(at->report.data.u64)}) : nullptr;
-    if (conn == nullptr) continue;  // the listener, and others' descriptors: little work
+    if (conn == nullptr) continue;  // The listener and other parties' descriptors cause little work.
     at->owner = owners_.at(conn->owner).served;
     at->connection = conn->served;
   }
@@ -119,7 +122,8 @@ void TcpTransport::order_by_turns(int count) {
   for (int i = 0; i < count; ++i) reports_[static_cast<std::size_t>(i)] = turns[static_cast<std::size_t>(i)].report;
 }
 
-/// Also of the pass that was the first to leave somebody out: in the next one they come before those that it served.
+/// Also called in the first pass that leaves a connection out: in the next pass that connection precedes those served
+/// here.
 void TcpTransport::note_turns(int served) {
   for (int i = 0; i < served; ++i) {
     const auto which = reports_[static_cast<std::size_t>(i)].data.u64;
@@ -146,7 +150,7 @@ void TcpTransport::arm_output(TcpConnection& conn, bool on) {
   if (!watch_fd(conn, conn.in_armed, on)) ended(conn);
 }
 
-/// The connection's `why` is set: its user will be told, unless it has closed it.
+/// The connection's `why` is set. Its user will be informed, unless it has closed the connection.
 void TcpTransport::ended(TcpConnection& conn) {
   forget_stranger(conn);
   if (conn.fd) {
@@ -169,7 +173,7 @@ Result<ConnId> TcpTransport::connect_by(std::string_view interface, std::string_
   if (!started) return within(fmt::format("connect {}", address), started.error());
   TcpConnection& conn = add(std::move(started->fd), true);
   conn.peer_name = format_address(*to);
-  // The greeting goes first whatever is queued later.
+  // The greeting goes first, whatever is queued later.
   conn.out.push(encode_greeting(FrameType::hello, static_cast<std::uint32_t>(config_.message_max)), {}, {}, 0);
   if (started->error != 0) {
     conn.fail_with(Errc::lost, fmt::format("connect: {}", std::strerror(started->error)));
@@ -197,11 +201,11 @@ void TcpTransport::accept_some() {
       }
       return;
     }
-    if (table_.full()) {  // closed at once: the peer sees "closed by the peer"
+    if (table_.full()) {  // Closed at once: the peer sees "closed by the peer".
       ++stats_.turned_away;
       continue;
     }
-    if (!set_stream_options(fd.get(), config_.user_timeout)) continue;  // the peer was gone before we looked
+    if (!set_stream_options(fd.get(), config_.user_timeout)) continue;  // The peer was gone before we looked.
     TcpConnection& conn = add(std::move(fd), false);
     conn.peer_name = format_address(from);
     if (config_.stranger_bytes != 0) take_in_stranger(conn);
@@ -209,7 +213,8 @@ void TcpTransport::accept_some() {
   }
 }
 
-/// Newcomers wait in the listener's backlog. epoll would report them again and again: look away until then.
+/// New connections wait in the listener's backlog. epoll would report them again and again, so the listener is not
+/// watched until then.
 void TcpTransport::stop_listening(Time until) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
   listener_paused_ = true;
@@ -223,8 +228,8 @@ void TcpTransport::listen_again() {
   if (listener_paused_) due_by(monotonic_now() + kAcceptRetry);
 }
 
-/// When the next stranger may come in; Time{}: now. All ranks of a large job connect at once: as long as the oldest stranger may be in
-/// the middle of its handshake, nobody takes its place.
+/// Returns the time when the next stranger may be accepted; Time{} means now. All ranks of a large job connect at once,
+/// so the oldest stranger is not displaced as long as it may still be in its handshake.
 Time TcpTransport::room_for_stranger() {
   if (config_.stranger_bytes == 0 || stranger_count_ < config_.strangers_max) return {};
   const TcpConnection* oldest = oldest_stranger();
@@ -239,8 +244,8 @@ TcpConnection* TcpTransport::oldest_stranger() {
   return nullptr;
 }
 
-/// Nobody knows who it is. It gets a place among the strangers, where the oldest goes first: whoever comes in honest intent is through with
-/// its handshake long before.
+/// The peer is not identified yet, so it counts among the strangers. If there are too many, the oldest is displaced
+/// first: an honest peer completes its handshake long before.
 void TcpTransport::take_in_stranger(TcpConnection& conn) {
   count_stranger(conn);
   conn.reader.set_message_max(std::min(config_.stranger_bytes, config_.message_max));
@@ -257,7 +262,7 @@ void TcpTransport::count_stranger(TcpConnection& conn) {
   conn.stranger = true;
   ++stranger_count_;
   strangers_.push_back(conn.id);
-  // Those that are none any more leave no trace behind.
+  // Entries of admitted and closed connections are removed.
   if (strangers_.size() > 2 * config_.strangers_max)
     std::erase_if(strangers_, [&](ConnId id) {
       const TcpConnection* c = find(id);
@@ -304,7 +309,7 @@ void TcpTransport::finish_connect(TcpConnection& conn) {
 void TcpTransport::take(TcpConnection& conn, Frame&& frame) {
   switch (frame.type) {
     case FrameType::data:
-      if (conn.disowned) return;  // read only to reach the end of the stream
+      if (conn.disowned) return;  // A disowned connection is read only to reach the end of the stream.
       ++stats_.messages_in;
       stats_.placed += frame.placed ? 1 : 0;
       if (frame.placed && !std::exchange(conn.follows, true)) following_.push_back(conn.id);
@@ -316,18 +321,18 @@ void TcpTransport::take(TcpConnection& conn, Frame&& frame) {
     case FrameType::welcome:
       conn.peer_message_max = frame.greeting.message_max;
       conn.state = TcpState::open;
-      if (conn.disowned) return;  // its deadline is that of the flush
+      if (conn.disowned) return;  // Its deadline is that of the flush.
       if (!conn.stranger) conn.deadline = kNever;
       return events_.note(conn.is_connector ? Kind::connected : Kind::accepted, conn.id);
     case FrameType::ping:
-      // A peer that only pings and never reads gets one answer for all, and no memory of ours.
+      // A peer that only pings and never reads gets one answer for all pings, and takes no more memory.
       if (!std::exchange(conn.pong_owed, true)) conn.out.push_urgent(encode_frame_header(FrameType::pong, 0));
       return mark_dirty(conn);
     case FrameType::pong: conn.heartbeat.asked = false; return;
   }
 }
 
-/// After a read: true while there may be more to read.
+/// Called after a read; returns true while there may be more to read.
 bool TcpTransport::settle(TcpConnection& conn, TcpConnection::Read read) {
   switch (read) {
     case TcpConnection::Read::drained: return false;
@@ -346,7 +351,7 @@ bool TcpTransport::settle(TcpConnection& conn, TcpConnection::Read read) {
   return false;
 }
 
-/// True: this peer has enough answers waiting, it is read again when it has taken some.
+/// Returns true if too many answers wait for this peer; it is read again when it has taken some.
 bool TcpTransport::mute(TcpConnection& conn) {
   if (config_.answers_max == 0 || conn.is_connector || conn.out.count() <= config_.answers_max) return false;
   conn.muted = true;
@@ -354,13 +359,14 @@ bool TcpTransport::mute(TcpConnection& conn) {
   return true;
 }
 
-/// It is read on when everything that came before is told.
+/// Reading goes on when all earlier messages are delivered.
 void TcpTransport::asks(TcpConnection& conn) {
   conn.asks = true;
   asking_.push_back(conn.id);
 }
 
-/// Where one large message follows another the next one's place is known before it comes: then one read gets all of it.
+/// If one large message follows another, the memory for the next one is known before it arrives: then one read receives
+/// all of it.
 std::span<std::byte> TcpTransport::expected(TcpConnection& conn, TransportEvents& events,
                                             std::span<std::byte, kPlaceHead> head) {
   if (conn.guess_after > 0) return --conn.guess_after, std::span<std::byte>{};
@@ -368,8 +374,8 @@ std::span<std::byte> TcpTransport::expected(TcpConnection& conn, TransportEvents
   return to.size() + kPlaceHead < config_.place_from ? std::span<std::byte>{} : to;
 }
 
-/// ... and one wake-up: a part of it is of no use. Something else can come that is shorter, though nobody is in a hurry for it: it is found
-/// when kWakeAfter has passed.
+/// One wake-up suffices too, because a part of such a message is useless. A shorter message may arrive instead; no rank
+/// waits for it urgently, and it is found when kWakeAfter has passed.
 void TcpTransport::choose_wakes(TransportEvents& events) {
   wake_due_ = kNever;
   std::erase_if(following_, [&](ConnId id) {
@@ -384,7 +390,7 @@ void TcpTransport::choose_wakes(TransportEvents& events) {
     if (bytes <= kExpectedHead || bytes > kWakeFromMax) bytes = 1;
     if (now_ >= conn->read_at + kWakeAfter) {
       bytes = 1;
-      conn->guess_after = 1;  // as it comes, until something has
+      conn->guess_after = 1;  // Reads as it comes, until something has arrived.
     }
     conn->wake_from(bytes, stats_);
     if (bytes > 1) wake_due_ = std::min(wake_due_, conn->read_at + kWakeAfter);
@@ -401,7 +407,8 @@ void TcpTransport::receive(TcpConnection& conn, TransportEvents& events) {
     if (mute(conn)) return;
     --conn.reads_left;
     if (conn.reader.places() && conn.reader.between_frames() && !conn.disowned) {
-      if (!events_.empty()) return asks(conn);  // what comes next is known when what came is told
+      // The next message can be guessed only after the earlier ones are delivered.
+      if (!events_.empty()) return asks(conn);
       if (const auto to = expected(conn, events, head); !to.empty()) conn.reader.expect(head, to);
     }
     const auto read = conn.receive(landing_, stats_, [&](Frame&& frame) { take(conn, std::move(frame)); });
@@ -422,7 +429,7 @@ void TcpTransport::resume_stalled() {
   }
 }
 
-/// Messages that have begun are given their place, and read on, as long as all before them are told.
+/// Chooses memory for messages that have begun and reads on, as long as all earlier messages are delivered.
 std::size_t TcpTransport::place_begun(TransportEvents& events, std::size_t budget) {
   std::size_t delivered = 0;
   while (!asking_.empty() && events_.empty() && delivered < budget) {
@@ -450,11 +457,11 @@ void TcpTransport::on_socket(TcpConnection& conn, std::uint32_t what, TransportE
     if (conn.state == TcpState::dead) return;
   }
   if ((what & (EPOLLIN | EPOLLERR | EPOLLHUP)) == 0) return;
-  if (conn.asks) return;  // told too much at once: it goes on when that is taken
+  if (conn.asks) return;  // Too much was read for one pass: reading goes on when it is delivered.
   conn.reads_left = kReadsPerPass;
   if (!conn.stalled && !conn.muted) return receive(conn, events);
-  // What came earlier still waits for a buffer, or for the peer to take answers: nothing may be read behind it; and epoll reports
-  // the end for ever.
+  // Earlier data still waits for a buffer, or for the peer to take answers, so nothing behind it may be read; and epoll
+  // would report the end for ever.
   conn.fail_with(Errc::lost, conn.stalled ? "connection lost while its messages waited for a buffer"
                                           : "connection lost before it had taken its answers");
   ended(conn);
@@ -483,7 +490,7 @@ std::size_t TcpTransport::poll_sockets(TransportEvents& events, std::size_t budg
     delivered += deliver(events, budget - delivered);
     delivered += place_begun(events, budget - delivered);
   }
-  is_crowded_ = served < count;  // the others stay ready: their turn comes next time
+  is_crowded_ = served < count;  // The others stay ready and come first in the next pass.
   if (is_crowded_) note_turns(served);
   return delivered;
 }
@@ -493,7 +500,7 @@ std::size_t TcpTransport::deliver(TransportEvents& events, std::size_t budget) {
 }
 
 std::size_t TcpTransport::progress(TransportEvents& events, std::size_t budget) {
-  // A watch is always due some time.
+  // The clock is read only if something depends on it; a watched connection always has a due time.
   if (next_due_ != kNever || config_.place_from != 0) now_ = monotonic_now();
   ++corked_;
   if (!stalled_.empty()) resume_stalled();
@@ -502,7 +509,7 @@ std::size_t TcpTransport::progress(TransportEvents& events, std::size_t budget) 
   if (events_.empty() && delivered < budget) delivered += poll_sockets(events, budget - delivered);
   if (next_due_ != kNever && now_ >= next_due_) check_times(now_);
   if (delivered < budget) delivered += deliver(events, budget - delivered);
-  reported_ = 0;  // what nobody got round to is reported again
+  reported_ = 0;  // Reports that no pass handled come again.
   uncork();
   if (!following_.empty()) choose_wakes(events);
   return delivered;
@@ -511,7 +518,7 @@ std::size_t TcpTransport::progress(TransportEvents& events, std::size_t budget) 
 bool TcpTransport::arm() {
   if (!events_.empty() || !dirty_.empty() || !asking_.empty()) return false;
   if (const Time due = next_due(); due != kNever && monotonic_now() >= due) return false;
-  // A stalled connection goes on when a buffer came back; if none did, only its users can change that.
+  // A stalled connection goes on when a buffer was released; until then only its users can change that.
   for (const ConnId id : stalled_)
     if (const TcpConnection* conn = find(id); conn != nullptr && pool_.acquire(conn->reader.missing_buffer()))
       return false;
@@ -523,12 +530,12 @@ bool TcpTransport::wait(Duration at_most) {
   const auto room = static_cast<int>(reports_.size());
   ++stats_.system_calls;
   int count = waits_exactly_ ? epoll_pwait2(epoll_.get(), reports_.data(), room, &exactly, nullptr) : -1;
-  if (count < 0 && (!waits_exactly_ || errno == ENOSYS)) {  // before Linux 5.11
+  if (count < 0 && (!waits_exactly_ || errno == ENOSYS)) {  // The call is missing before Linux 5.11.
     waits_exactly_ = false;
     count = epoll_wait(epoll_.get(), reports_.data(), room, wait_milliseconds(at_most));
   }
   reported_ = std::max(0, count);
-  return count != 0;  // -1, a signal: an early return
+  return count != 0;  // -1 means a signal: it counts as an early return.
 }
 
 Errc TcpTransport::add_reader(int fd, std::uint32_t token) {

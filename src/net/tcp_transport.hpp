@@ -1,8 +1,8 @@
 #pragma once
-// The tcp backend: one epoll set, one thread (the caller's), no surprise. A pass of progress() takes the connections that epoll
-// reports in turn: it does the I/O of one and notes what happened as events, then delivers these. At the end it sends what the
-// callbacks queued. So a callback may close any connection: nothing is in the middle of using it. A large message that asks where it
-// belongs is asked about between the two, when all before it is told.
+// The tcp backend: one epoll set and one thread, the caller's. A pass of progress() handles the reported connections
+// one after another: it does the I/O of one and notes events, then delivers them. At the end it sends what the
+// callbacks queued. So a callback may close any connection, because no code is using it at that moment. Between I/O and
+// delivery, when all earlier messages are delivered, the pass asks for the memory of a large message that needs it.
 #include <sys/epoll.h>
 
 #include <array>
@@ -17,10 +17,11 @@
 
 namespace sumac::net {
 
-inline constexpr Millis kAcceptRetry{100};  ///< After running out of descriptors.
-/// For so long nobody takes a stranger's place: a handshake takes one round trip, and on a crowded machine a few turns of the scheduler.
+inline constexpr Millis kAcceptRetry{100};  ///< The pause after running out of descriptors.
+/// A stranger is not displaced for this long: a handshake takes one round trip, and on a crowded machine a few time
+/// slices.
 inline constexpr Millis kStrangerUndisturbed{100};
-/// How long something short may lie unread while something long is expected.
+/// The longest time that a short message may lie unread while a long one is expected.
 inline constexpr Millis kWakeAfter{5};
 
 class TcpTransport final : public Transport {
@@ -107,26 +108,27 @@ class TcpTransport final : public Transport {
   EventQueue events_;
   std::size_t flushing_ = 0;
   std::vector<ConnId> dirty_, stalled_, asking_, following_;
-  std::deque<ConnId> strangers_;  ///< In the order in which they came; some have been admitted or are gone.
+  std::deque<ConnId> strangers_;  ///< In the order of arrival; some have been admitted or are gone.
   std::size_t stranger_count_ = 0;
   std::array<epoll_event, 64> reports_;
-  int reported_ = 0;  ///< By wait(), for the next pass.
+  int reported_ = 0;  ///< The number of reports that wait() left for the next pass.
   struct Owner {
     std::size_t connections = 0;
-    std::uint64_t served = 0;  ///< As of a connection.
+    std::uint64_t served = 0;  ///< The same as for a connection.
   };
-  std::unordered_map<std::uint64_t, Owner> owners_{{0, {}}};  ///< Strangers are always there.
+  std::unordered_map<std::uint64_t, Owner> owners_{{0, {}}};  ///< The owner 0 stands for strangers and is always there.
   std::uint64_t turns_ = 0;
-  bool is_crowded_ = false;  ///< The last pass could not take all that was ready.
+  bool is_crowded_ = false;  ///< The last pass could not handle everything that was ready.
   bool waits_exactly_ = true;
   unsigned corked_ = 0;
-  bool listener_paused_ = false;  ///< Out of descriptors, or of places for strangers: tried again when next due.
+  /// Set when descriptors or connections for strangers ran out; it listens again when that is due.
+  bool listener_paused_ = false;
   Time next_due_ = kNever, now_{};
-  Time wake_due_ = kNever;  ///< Of those that wait for a whole message.
+  Time wake_due_ = kNever;  ///< The time for connections that wait for a whole message.
   Beats beats_;
   TransportStats stats_;
   Landing landing_;
-  PrivateFd epoll_;  ///< Last, so that it closes first: nothing has to be taken out of it.
+  PrivateFd epoll_;  ///< The last member, so that it closes first: then nothing has to be removed from it.
 };
 
 }  // namespace sumac::net

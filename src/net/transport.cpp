@@ -15,7 +15,7 @@ Result<std::unique_ptr<Transport>> make_transport(const TransportConfig& config,
 }
 
 PeerEnd peer_end(const Error& why) {
-  // "10.77.0.6:43210: silent for 1003 ms", as the backends have it.
+  // The backends write "10.77.0.6:43210: silent for 1003 ms".
   const std::string_view text = why.context, words = ": silent for ";
   PeerEnd end;
   end.host = std::string(text.substr(0, text.find(": ")));

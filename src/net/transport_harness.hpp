@@ -1,6 +1,7 @@
 #pragma once
-// For tests of both backends: an end that notes what it is told, and a loop that drives several ends without sleeping through
-// a message: it waits on their wake-up descriptors, so each wait of each test also checks that no wake-up is lost.
+// For tests of both backends: an end that records its events, and a loop that drives several ends without sleeping
+// through a message. It waits on their wake-up descriptors, so each wait of each test also checks that no wake-up is
+// lost.
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -16,7 +17,7 @@
 
 namespace sumac::net {
 
-/// Long enough for a slow machine under a sanitizer; a test that needs it has failed.
+/// This is long enough for a slow machine under a sanitizer; a test that needs all of it has failed.
 inline constexpr Seconds kPatience{20};
 
 class End : public TransportEvents {
@@ -58,10 +59,11 @@ class End : public TransportEvents {
   std::map<std::uint32_t, std::vector<std::string>> messages;
   std::size_t received = 0;
   std::function<void(ConnId, BufferRef)> on_frame;
-  std::unique_ptr<Transport> transport;  // last: it goes before the pool it uses
+  std::unique_ptr<Transport> transport;  // The last member, because it must be destroyed before the pool that it uses.
 };
 
-/// Drives all ends until `done`, sleeping on their descriptors whenever all agree to. False after kPatience.
+/// Drives all ends until `done`, sleeping on their descriptors whenever all of them agree. Returns false after
+/// kPatience.
 inline bool drive(std::vector<End*> ends, const std::function<bool()>& done, Duration patience = kPatience) {
   const Time deadline = monotonic_now() + patience;
   while (!done()) {
@@ -84,7 +86,7 @@ inline bool drive(std::vector<End*> ends, const std::function<bool()>& done, Dur
   return true;
 }
 
-/// What a message of this size and number holds: no two alike, so that a mix-up shows.
+/// Returns the contents of a message with this size and number: no two are alike, so that a mix-up is found.
 inline std::string pattern(std::size_t bytes, std::uint32_t number) {
   std::string text(bytes, '\0');
   std::uint32_t x = number * 2654435761u + 1;

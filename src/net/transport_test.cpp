@@ -1,4 +1,5 @@
-// What every backend must do. Built once per backend (SUMAC_TEST_BACKEND), since UCX stays in the process that has loaded it.
+// Tests what every backend must do. It is built once per backend (SUMAC_TEST_BACKEND), because UCX stays in the process
+// that has loaded it.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -6,7 +7,8 @@
 #include "net/transport_harness.hpp"
 
 #ifdef SUMAC_TEST_NO_LEAK_CHECK
-// The leak checker of gcc 12 crashes on UCX's thread at exit ("Tracer caught signal 11"); everything else is still checked.
+// The leak checker of gcc 12 crashes on UCX's thread at exit ("Tracer caught signal 11"); everything else is still
+// checked.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 #endif
 
@@ -27,7 +29,7 @@ class TransportTest : public testing::TestWithParam<std::string> {
     config.listen.clear();
     return config;
   }
-  /// A client connected to a server, both sides told.
+  /// A client connected to a server; both have received the event.
   struct Link {
     ConnId client, server;
   };
@@ -88,7 +90,7 @@ TEST_P(TransportTest, AFullQueueSaysAgainAndThenWritable) {
   const std::string chunk = pattern(65536, 7);
   std::size_t sent = 0;
   Errc result = Errc::ok;
-  while (sent < 4096 && (result = client.send(link.client, "h", chunk)) == Errc::ok) ++sent;  // nobody reads meanwhile
+  while (sent < 4096 && (result = client.send(link.client, "h", chunk)) == Errc::ok) ++sent;  // No one reads meanwhile.
   ASSERT_EQ(result, Errc::again) << "after " << sent << " chunks";
   server.on_frame = [&](ConnId, BufferRef) { ++server.received; };
   ASSERT_TRUE(drive({&server, &client}, [&] { return !client.writable.empty(); }));
@@ -131,7 +133,7 @@ TEST_P(TransportTest, CloseWithFlushDeliversWhatIsQueued) {
   for (std::uint32_t i = 0; i < 40; ++i) sent.push_back(pattern(65536, i));
   for (const auto& text : sent) ASSERT_EQ(client.send(link.client, "", text), Errc::ok);
   client.transport->close(link.client, true);
-  for (auto& text : sent) text.assign(text.size(), '!');  // flush has copied what was borrowed
+  for (auto& text : sent) text.assign(text.size(), '!');  // The flush has copied the borrowed bytes.
   ASSERT_TRUE(drive({&server, &client}, [&] { return server.closed.count(link.server.value) == 1; }));
   ASSERT_EQ(server.from(link.server).size(), sent.size());
   for (std::uint32_t i = 0; i < 40; ++i) EXPECT_EQ(server.from(link.server)[i], pattern(65536, i));
@@ -233,12 +235,12 @@ TEST_P(TransportTest, ThePoolsLimitDelaysAndLosesNothing) {
   }));
 }
 
-/// Runs `body` in a child process of its own and returns its id.
+/// Runs `body` in a child process and returns the child's id.
 template <class Body>
 pid_t in_child(Body body) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
-  alarm(60);  // a child never outlives a killed test for long
+  alarm(60);  // The alarm ends a child soon after its test was killed.
   try {
     body();
   } catch (...) {
@@ -321,7 +323,7 @@ TEST_P(TransportTest, HeartbeatsKeepAQuietPeerAndAFrozenOneIsSilent) {
   const ConnId conn = connect(server, client).client;
   ASSERT_EQ(server.transport->watch(server.accepted[0], Millis{10}, Millis{0}), Errc::ok);
   ASSERT_EQ(client.transport->watch(conn, Millis{0}, Millis{300}), Errc::ok);
-  const Time end = monotonic_now() + Millis{1500};  // five times as long as the silence that would be one too long
+  const Time end = monotonic_now() + Millis{1500};  // This is five times as long as the silence limit.
   ASSERT_TRUE(drive({&server, &client}, [&] { return monotonic_now() > end; }));
   EXPECT_TRUE(client.closed.empty());
   EXPECT_TRUE(server.closed.empty());

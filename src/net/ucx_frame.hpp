@@ -1,6 +1,6 @@
 #pragma once
-// What the ucx backend puts in front of a message: the header of its active messages. UCX carries message boundaries, but neither
-// says which of our connections a message belongs to nor keeps large and small ones in order; these 24 bytes do.
+// The header of the ucx backend's active messages. UCX keeps message boundaries, but it neither identifies our
+// connection nor keeps large and small messages in order; these 24 bytes do.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -8,33 +8,34 @@
 
 namespace sumac::net {
 
-inline constexpr std::uint16_t kUcxMagic = 0x5553;  // "SU"
+inline constexpr std::uint16_t kUcxMagic = 0x5553;  // This reads "SU" in memory.
 inline constexpr std::uint8_t kUcxVersion = 1;
 inline constexpr unsigned kUcxAmId = 17;
 
 enum class UcxKind : std::uint8_t {
-  hello = 1,    ///< From the connector; the data are UcxGreeting and its worker address.
-  welcome = 2,  ///< The acceptor's answer; the data are UcxGreeting.
-  data = 3,     ///< A message: its head behind this header, its body as the data.
-  ping = 5,     ///< The sender lives. No sequence.
-  pong = 6,     ///< Its receiver has seen it. No sequence.
-  bye = 4,      ///< The sender has closed; all its messages came before. Answered by bye: all have arrived.
+  hello = 1,    ///< From the connector; the data is a UcxGreeting and the connector's worker address.
+  welcome = 2,  ///< The acceptor's answer; the data is a UcxGreeting.
+  data = 3,     ///< A message: its head follows this header, and its body is the data.
+  ping = 5,     ///< The sender is alive. It has no sequence number.
+  pong = 6,     ///< The receiver of a ping has seen it. It has no sequence number.
+  bye = 4,      ///< The sender has closed; all its messages came before. The answer is bye as well: all have arrived.
 };
 
 struct UcxHeader {
   std::uint16_t magic = kUcxMagic;
   std::uint8_t version = kUcxVersion;
   UcxKind kind = UcxKind::data;
-  std::uint32_t to = 0;    ///< Receiver's ConnId; hello: 0.
-  std::uint64_t key = 0;   ///< What the receiver gave the sender: turns away a stray or late message. Hello: 0.
-  std::uint32_t from = 0;  ///< Sender's ConnId.
-  std::uint32_t sequence =
-      0;  ///< Of data and bye on this connection, from 0: a small message may overtake a large one.
+  std::uint32_t to = 0;  ///< The receiver's ConnId; 0 in a hello.
+  /// The key that the receiver assigned to the sender; it exposes a stray or late message. 0 in a hello.
+  std::uint64_t key = 0;
+  std::uint32_t from = 0;  ///< The sender's ConnId.
+  /// Numbers data and bye on this connection from 0, because a small message may overtake a large one.
+  std::uint32_t sequence = 0;
 };
 static_assert(sizeof(UcxHeader) == 24 && std::has_unique_object_representations_v<UcxHeader>);
 
 struct UcxGreeting {
-  std::uint64_t key = 0;  ///< What to say in messages to the sender of this greeting.
+  std::uint64_t key = 0;  ///< The key for messages to the sender of this greeting.
   std::uint32_t message_max = 0;
   std::uint32_t reserved = 0;
   std::array<char, 64> name{};  ///< "host:pid", for people.

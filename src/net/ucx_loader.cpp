@@ -10,20 +10,21 @@
 namespace sumac::net {
 namespace {
 
-/// Beside the library or program that this code is in, in ../lib of it, above it, or where the system looks.
+/// Looks for the module beside the library or program that contains this code, in ../lib, in the folder above, and in
+/// the system's directories.
 void* open_module(std::string& error) {
   std::vector<std::string> places;
   Dl_info here{};
   if (dladdr(reinterpret_cast<const void*>(&make_ucx_transport), &here) != 0 && here.dli_fname != nullptr) {
-    std::error_code ignored;  // a relative name that is gone: then only the system's places are left
+    std::error_code ignored;  // If a relative name no longer resolves, only the system's directories remain.
     const auto folder = std::filesystem::weakly_canonical(here.dli_fname, ignored).parent_path();
     places.push_back((folder / kUcxModule).string());
     places.push_back((folder.parent_path() / "lib" / kUcxModule).string());
-    places.push_back((folder.parent_path() / kUcxModule).string());  // of lib/openmpi
+    places.push_back((folder.parent_path() / kUcxModule).string());  // This serves lib/openmpi.
   }
   places.emplace_back(kUcxModule);
   for (const auto& place : places) {
-    // Never closed: UCX leaves a thread and exit handlers behind that must not lose their code.
+    // The module is never closed: UCX leaves a thread and exit handlers behind, whose code must stay loaded.
     if (void* module = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); module != nullptr) return module;
     const std::string reason = dlerror();
     if (error.empty() || std::filesystem::exists(place)) error = reason;
@@ -31,10 +32,11 @@ void* open_module(std::string& error) {
   return nullptr;
 }
 
-/// UCX reads these as it is loaded or opens a device: what it prints goes to stderr instead of the program's stdout, is not printed at
-/// all where we report it ourselves (a peer that left), and signals stay the program's. Its tcp takes a chunk of streaming (64 KiB and
-/// its headers) in one piece; cut into its own 8 KiB, 16 MiB over 4 hosts at 1 Gbit/s take 360 ms instead of 206 (devices are
-/// configured by plain UCX_* only, whatever the prefix). What the user set, or a UCX that is loaded already, is left alone.
+/// UCX reads these variables when it is loaded or opens a device. With them it prints to stderr instead of the
+/// program's stdout, prints nothing about events that we report ourselves (a peer that left), and leaves signals to the
+/// program. Its tcp then takes a streaming chunk (64 KiB and its headers) as a whole: cut into its default 8 KiB, 16
+/// MiB over 4 hosts at 1 Gbit/s take 360 ms instead of 206. (Devices are configured by plain UCX_* only, whatever the
+/// prefix.) Variables that the user set stay unchanged, and so does a UCX that is loaded already.
 class GentleUcx {
  public:
   GentleUcx() {

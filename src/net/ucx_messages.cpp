@@ -1,4 +1,4 @@
-// The ucx backend's messages: out by ucp_am_send_nbx, in by its callback, kept in order by sequence.
+// The ucx backend's messages: sent by ucp_am_send_nbx, received in its callback, and ordered by sequence number.
 #include "base/bytes.hpp"
 #include "net/ucx_transport.hpp"
 
@@ -6,12 +6,12 @@ namespace sumac::net {
 namespace {
 
 inline constexpr std::size_t kHeadMax = 256;
-inline constexpr std::uint32_t kAheadMax = 1u << 16;  // messages that may have overtaken one another
+inline constexpr std::uint32_t kAheadMax = 1u << 16;  // The most messages that may have overtaken one another.
 inline constexpr std::size_t kIdleMax = 4096;
 
 }  // namespace
 
-// ---- out
+// ---- sending
 
 std::unique_ptr<UcxSend> UcxTransport::take_send() {
   if (idle_sends_.empty()) {
@@ -58,7 +58,8 @@ Errc UcxTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
     conn->tell_writable = true;
     return Errc::again;
   }
-  // UCX says late what has gone out: a peer may have what still counts here, so it may have as much again.
+  // UCX reports late what was sent, and the peer may already have data that still counts here, so twice the limit is
+  // allowed.
   if (body.owner && conn->out_bytes / 2 > conn->held_max) return Errc::exhausted;
   ++stats_.messages_out;
   stats_.bytes_out += bytes;
@@ -74,7 +75,8 @@ Errc UcxTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
   if (!head.empty()) std::memcpy(send->header.data() + sizeof header, head.data(), head.size());
   send->header_bytes = sizeof header + head.size();
   send->body = body;
-  if (!body.owner && !body.bytes.empty()) {  // see the header file: UCX may read longer than our contract lets it
+  // As the header file explains, UCX may read the body longer than our contract allows.
+  if (!body.owner && !body.bytes.empty()) {
     send->body.owner = pool_.acquire(body.bytes.size());
     if (send->body.owner) {
       std::memcpy(send->body.owner.data(), body.bytes.data(), body.bytes.size());
@@ -116,11 +118,11 @@ Errc UcxTransport::post(UcxConnection& conn, std::unique_ptr<UcxSend> send) {
   const ucs_status_ptr_t request = ucp_am_send_nbx(conn.endpoint, kUcxAmId, send->header.data(), send->header_bytes,
                                                    send->body.bytes.data(), send->body.bytes.size(), &param);
   if (UCS_PTR_IS_PTR(request)) {
-    send.release();  // on_sent() takes it back
+    send.release();  // on_sent() takes ownership of it again.
     return Errc::ok;
   }
   const ucs_status_t status = UCS_PTR_STATUS(request);
-  sent(std::move(send), UCS_OK);  // the caller deals with the status, the count is right either way
+  sent(std::move(send), UCS_OK);  // The caller handles the status; the count is right in either case.
   return status == UCS_OK ? Errc::ok : Errc::lost;
 }
 
@@ -150,7 +152,7 @@ void UcxTransport::sent(std::unique_ptr<UcxSend> send, ucs_status_t status) {
   }
 }
 
-// ---- in
+// ---- receiving
 
 ucs_status_t UcxTransport::on_am(void* self, const void* header, size_t header_length, void* data, size_t length,
                                  const ucp_am_recv_param_t* param) {
@@ -158,7 +160,7 @@ ucs_status_t UcxTransport::on_am(void* self, const void* header, size_t header_l
                                                    param->recv_attr);
 }
 
-/// UCS_OK: UCX may forget the data. UCS_INPROGRESS: we hold it.
+/// Returns UCS_OK if UCX may discard the data, and UCS_INPROGRESS if we hold it.
 ucs_status_t UcxTransport::arrived(std::span<const std::byte> header, void* data, std::size_t length,
                                    std::uint64_t attributes) {
   UcxHeader h;
@@ -177,7 +179,7 @@ ucs_status_t UcxTransport::arrived(std::span<const std::byte> header, void* data
     return UCS_OK;
   }
   UcxConnection* conn = table_.find(ConnId{h.to});
-  if (conn == nullptr || conn->dead || conn->our_key != h.key) return UCS_OK;  // late, or not for us
+  if (conn == nullptr || conn->dead || conn->our_key != h.key) return UCS_OK;  // The message is late, or not for us.
   conn->heartbeat.heard = true;
   if (h.kind == UcxKind::ping) {
     pinged_.push_back(conn->id);
@@ -196,7 +198,8 @@ ucs_status_t UcxTransport::arrived(std::span<const std::byte> header, void* data
     return UCS_OK;
   }
   if (h.kind == UcxKind::bye) {
-    // Who closed waits for the other's farewell: then all that was sent has arrived. What else comes is dropped, gaps included.
+    // The side that closed waits for the other's bye, after which everything that was sent has arrived. All other
+    // messages are dropped, even if some are missing.
     if (conn->disowned) {
       end(*conn, Errc::lost, "closed");
       return UCS_OK;
@@ -264,7 +267,7 @@ ucs_status_t UcxTransport::arrived_data(UcxConnection& conn, const UcxHeader& h,
   return keep ? UCS_INPROGRESS : UCS_OK;
 }
 
-/// Receives a rendezvous in place.
+/// Receives a rendezvous message directly into its frame.
 void UcxTransport::fetch(UcxConnection& conn, std::uint32_t sequence, BufferRef frame, std::size_t offset, void* data) {
   std::byte* to = frame.data() + offset;
   const std::size_t length = frame.size() - offset;

@@ -1,4 +1,4 @@
-// Setting the ucx backend up, its connections and its passes; messages are in ucx_messages.cpp.
+// The set-up of the ucx backend, its connections and its passes; ucx_messages.cpp has the messages.
 #include "net/ucx_transport.hpp"
 
 #include <poll.h>
@@ -19,9 +19,10 @@ struct ConfigRelease {
   void operator()(ucp_config_t* config) const noexcept { ucp_config_release(config); }
 };
 
-/// UCX believes whatever address it is given; ours begins with a sum, so that a cut or mistyped one is an error and no crash.
+/// UCX trusts any address that it is given. Ours begins with a checksum, so that a truncated or mistyped one is an
+/// error and not a crash.
 std::uint32_t sum_of(std::span<const std::byte> bytes) {
-  std::uint32_t sum = 2166136261u;  // FNV-1a
+  std::uint32_t sum = 2166136261u;  // This is the offset basis of FNV-1a.
   for (const std::byte b : bytes) sum = (sum ^ std::to_integer<std::uint32_t>(b)) * 16777619u;
   return sum;
 }
@@ -47,12 +48,14 @@ Result<std::unique_ptr<Transport>> UcxTransport::make(const TransportConfig& con
 }
 
 Result<> UcxTransport::open() {
-  // Variables of UCX under our prefix (SUMAC_UCX_TLS, ...) go before the plain ones, which are the program's own MPI's.
+  // UCX's variables under our prefix (SUMAC_UCX_TLS, ...) win over the plain ones, which belong to the program's own
+  // MPI.
   ucp_config_t* raw = nullptr;
   if (const auto st = ucp_config_read("SUMAC", nullptr, &raw); st != UCS_OK)
     return tl::unexpected(ucx_error(st, "ucp_config_read"));
   const std::unique_ptr<ucp_config_t, ConfigRelease> config(raw);
-  // One device, always: left to itself an endpoint uses loopback and eth0 lanes together, and loopback of another host is nobody.
+  // One device is always named: otherwise an endpoint uses lanes over loopback and eth0 together, and another host
+  // cannot be reached over loopback.
   device_ = config_.device;
   if (device_.empty() && !set_by_user("NET_DEVICES")) {
     auto device = default_device();
@@ -62,8 +65,8 @@ Result<> UcxTransport::open() {
   if (!device_.empty())
     if (const auto st = ucp_config_modify(config.get(), "NET_DEVICES", device_.c_str()); st != UCS_OK)
       return tl::unexpected(ucx_error(st, fmt::format("device {}", device_)));
-  // UCX learns of a peer's death over shared memory only by a keepalive of 20 s, over the others in milliseconds. Ranks of one host
-  // meet in our own segments anyway.
+  // Over shared memory UCX notices a peer's death only by a keepalive of 20 s, over other transports within
+  // milliseconds. Ranks of one host use our own segments anyway.
   if (!set_by_user("TLS"))
     if (const auto st = ucp_config_modify(config.get(), "TLS", "^sm"); st != UCS_OK)
       return tl::unexpected(ucx_error(st, "TLS ^sm"));
@@ -125,7 +128,7 @@ UcxTransport::~UcxTransport() {
   table_.each([&](UcxConnection& conn) { give_up_endpoint(conn, false); });
   for (auto& closing : closing_) closing.deadline = Time{};
   for (auto& [endpoint, flush] : to_close_) flush = false;
-  // Endpoints first, then the worker: destroyed the other way round UCX writes into freed connections.
+  // Endpoints are destroyed before the worker: in the other order UCX writes into freed connections.
   const Time deadline = monotonic_now() + std::min(config_.linger, Millis{500});
   do {
     close_endpoints();
@@ -157,7 +160,7 @@ Result<ucp_ep_h> UcxTransport::make_endpoint(UcxConnection& conn, std::span<cons
   params.err_handler.arg = this;
   if (const auto st = ucp_ep_create(worker_.get(), &params, &conn.endpoint); st != UCS_OK) {
     conn.endpoint = nullptr;
-    // UCX reaches an address only from a device that can: loopback is no way to eth0.
+    // UCX reaches an address only from a suitable device: loopback does not lead to eth0.
     return tl::unexpected(
         ucx_error(st, fmt::format("ucp_ep_create from device {}", device_.empty() ? "of UCX_NET_DEVICES" : device_)));
   }
@@ -184,7 +187,7 @@ Result<ConnId> UcxTransport::connect_by(std::string_view, std::string_view addre
 }
 
 void UcxTransport::answer_hello(const UcxHello& hello) {
-  if (table_.full()) return;  // the connector's time limit tells it
+  if (table_.full()) return;  // The connector notices by its time limit.
   UcxConnection& conn = add(false);
   conn.peer_id = hello.header.from;
   conn.peer_key = hello.greeting.key;
@@ -209,7 +212,7 @@ void UcxTransport::take_welcome(UcxConnection& conn, const UcxHeader& header, co
   while (!conn.waiting.empty() && !conn.dead) {
     auto send = std::move(conn.waiting.front());
     conn.waiting.pop_front();
-    conn.out_bytes -= send->bytes;  // post() counts it again
+    conn.out_bytes -= send->bytes;  // post() counts it again.
     --conn.out_count;
     send->front().to = conn.peer_id;
     send->front().key = conn.peer_key;
@@ -272,14 +275,14 @@ void* UcxTransport::force_close(ucp_ep_h endpoint) {
   return UCS_PTR_IS_PTR(request) ? request : nullptr;
 }
 
-/// True when nothing is left of it.
+/// Returns true when all requests of the endpoint are finished.
 bool UcxTransport::closed(Closing& closing) {
   if (closing.flush != nullptr && ucp_request_check_status(closing.flush) != UCS_INPROGRESS) {
     ucp_request_free(closing.flush);
     closing.flush = nullptr;
   }
   if (closing.endpoint != nullptr && (closing.flush == nullptr || monotonic_now() >= closing.deadline))
-    closing.close = force_close(std::exchange(closing.endpoint, nullptr));  // ends the flush as well
+    closing.close = force_close(std::exchange(closing.endpoint, nullptr));  // This ends the flush as well.
   if (closing.close != nullptr && ucp_request_check_status(closing.close) != UCS_INPROGRESS) {
     ucp_request_free(closing.close);
     closing.close = nullptr;
@@ -297,7 +300,7 @@ void UcxTransport::close(ConnId id, bool flush) {
   conn->tell_writable = false;
   conn->deadline = deadline_after(monotonic_now(), config_.linger);
   due_by(conn->deadline);
-  if (conn->open) say_bye(*conn);  // otherwise behind what waits for the welcome
+  if (conn->open) say_bye(*conn);  // Otherwise the bye is sent after the messages that wait for the welcome.
 }
 
 void UcxTransport::say_bye(UcxConnection& conn) {
@@ -338,7 +341,7 @@ void UcxTransport::answer_pings() {
 
 void UcxTransport::beat(UcxConnection& conn, Duration passed) {
   if (!conn.open || conn.disowned) return;
-  if (!drained_ || conn.held_bytes > 0) conn.heartbeat.heard = true;  // what it said may not have been looked at
+  if (!drained_ || conn.held_bytes > 0) conn.heartbeat.heard = true;  // Unread messages may contain signs of life.
   const bool is_silent = conn.heartbeat.beat(passed);
   if (conn.heartbeat.tells() && say(conn, UcxKind::ping) != Errc::ok)
     return end(conn, Errc::lost, "message was not sent");
@@ -364,7 +367,7 @@ void UcxTransport::take_failures() {
       if (conn.endpoint == e) end(conn, Errc::lost, fmt::format("connection lost: {}", ucs_status_string(s)));
     });
     for (Closing& closing : closing_)
-      if (closing.endpoint == endpoint) closing.deadline = Time{};  // its flush would wait for ever
+      if (closing.endpoint == endpoint) closing.deadline = Time{};  // Its flush would wait for ever.
   }
   failed_.clear();
 }
@@ -412,7 +415,7 @@ bool UcxTransport::arm() {
 bool UcxTransport::wait(Duration at_most) {
   pollfd wake{wake_fd(), POLLIN, 0};
   const timespec exactly = wait_time(at_most);
-  return ppoll(&wake, 1, &exactly, nullptr) != 0;  // an error or a signal is an early return
+  return ppoll(&wake, 1, &exactly, nullptr) != 0;  // An error or a signal counts as an early return.
 }
 
 }  // namespace sumac::net

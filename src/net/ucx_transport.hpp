@@ -1,9 +1,10 @@
 #pragma once
-// The ucx backend: active messages over worker addresses. No UCX listener (its tcp port aborts the process on malformed frames);
-// addresses travel in our authenticated control messages, and a connector introduces itself with its own address.
+// The ucx backend: active messages over worker addresses. It uses no UCX listener (whose tcp port aborts the process on
+// malformed frames): addresses travel in our authenticated control messages, and a connector sends its own address
+// first.
 //
-// tcp can do two things more: survive hostile bytes on its data port (so ucx belongs where the fabric is trusted), and send borrowed memory
-// without a copy (UCX may read it until its own completion, which detach() could not wait for).
+// tcp can do two more things: survive hostile bytes on its data port (so use ucx only in a trusted fabric), and send
+// borrowed memory without a copy (UCX may read it until its own completion, for which detach() could not wait).
 #include <ucp/api/ucp.h>
 
 #include <deque>
@@ -28,19 +29,19 @@ using UcxWorker = std::unique_ptr<std::remove_pointer_t<ucp_worker_h>, UcxWorker
 
 class UcxTransport;
 
-/// One message on its way out; UCX reads from it until it says done.
+/// One message that is being sent; UCX reads from it until completion.
 struct UcxSend {
   UcxTransport* transport = nullptr;
   ConnId conn;
   std::array<std::byte, sizeof(UcxHeader) + 256> header;
   std::size_t header_bytes = 0;
   Payload body;
-  std::vector<std::byte> copy;  ///< Of a borrowed body.
+  std::vector<std::byte> copy;  ///< A copy of a borrowed body.
   std::size_t bytes = 0;
   UcxHeader& front() noexcept { return *reinterpret_cast<UcxHeader*>(header.data()); }
 };
 
-/// One message on its way in: placed by sequence, delivered in order.
+/// One message that is being received: stored by sequence number, delivered in order.
 struct UcxArrival {
   enum class State : std::uint8_t { missing, receiving, complete, bye } state = State::missing;
   BufferRef frame;
@@ -51,7 +52,7 @@ struct UcxHeld {
   ConnId conn;
   std::uint32_t sequence = 0;
   std::vector<std::byte> head;
-  void* data = nullptr;  ///< UCX's descriptor, or null: `copy`.
+  void* data = nullptr;  ///< UCX's descriptor; if null, the data is in `copy`.
   bool rendezvous = false;
   std::size_t body_bytes = 0;
   std::vector<std::byte> copy;
@@ -66,9 +67,9 @@ struct UcxConnection {
   std::uint64_t our_key = 0, peer_key = 0;
   std::uint32_t next_out = 0, next_in = 0;
   std::uint32_t peer_message_max = 0;
-  std::deque<UcxArrival> arrivals;               ///< arrivals[i] has sequence next_in + i.
-  std::deque<std::unique_ptr<UcxSend>> waiting;  ///< Sent before the peer said welcome.
-  std::size_t out_bytes = 0, out_count = 0;      ///< Waiting, or with UCX.
+  std::deque<UcxArrival> arrivals;               ///< arrivals[i] has the sequence number next_in + i.
+  std::deque<std::unique_ptr<UcxSend>> waiting;  ///< Sent before the peer's welcome arrived.
+  std::size_t out_bytes = 0, out_count = 0;      ///< Messages that wait, or that UCX has.
   std::size_t held_max = SIZE_MAX;
   std::size_t held_bytes = 0;
   Time deadline = kNever;
@@ -77,7 +78,7 @@ struct UcxConnection {
   Error why;
 };
 
-/// A message that arrived while UCX was in a callback, where no endpoint may be made.
+/// A hello that arrived while UCX was in a callback, where no endpoint may be made.
 struct UcxHello {
   UcxHeader header;
   UcxGreeting greeting;
@@ -94,10 +95,10 @@ class UcxTransport final : public Transport {
   Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) override;
   void limit_held(ConnId conn, std::size_t bytes) override;
   std::size_t held(ConnId conn) const override;
-  void detach(ConnId) override {}  // borrowed bodies were copied
+  void detach(ConnId) override {}  // Borrowed bodies were already copied.
   void close(ConnId conn, bool flush) override;
   std::size_t flushing() const override { return flushing_ + to_close_.size() + closing_.size(); }
-  void cork() override {}  // UCX gathers by itself, or not
+  void cork() override {}  // UCX decides by itself whether it gathers messages.
   void uncork() override {}
   Errc watch(ConnId conn, Millis every, Millis silent_after) override;
   void admit(ConnId conn) override;
@@ -111,12 +112,12 @@ class UcxTransport final : public Transport {
 
  private:
   using Kind = EventQueue::Kind;
-  /// An endpoint on its way out: first flushed if its last message matters, then closed by force. (UCX's own closing flush asserts
-  /// in 1.13 when the peer's force meets it.)
+  /// An endpoint that is being closed: it is flushed if its last message matters, then closed by force. (UCX 1.13's own
+  /// closing flush fails an assertion when the peer closes by force at the same time.)
   struct Closing {
     ucp_ep_h endpoint;
-    void *flush, *close;  ///< Requests under way.
-    Time deadline;        ///< Of the flush.
+    void *flush, *close;  ///< The requests in progress.
+    Time deadline;        ///< The time limit of the flush.
   };
   struct ToClose {
     ucp_ep_h endpoint;
@@ -169,7 +170,7 @@ class UcxTransport final : public Transport {
   static void on_received(void* request, ucs_status_t status, size_t length, void* user);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
 
-  struct Receiving {  ///< A rendezvous under way: UCX writes into the frame whatever becomes of the connection.
+  struct Receiving {  ///< A rendezvous in progress: UCX writes into the frame even after the connection has ended.
     UcxTransport* transport;
     ConnId conn;
     std::uint32_t sequence;
@@ -187,18 +188,18 @@ class UcxTransport final : public Transport {
   std::vector<std::pair<ucp_ep_h, ucs_status_t>> failed_;
   std::vector<ConnId> pinged_;  ///< They are answered when UCX is in no callback.
   Beats beats_;
-  bool drained_ = false;  ///< The last pass took all that UCX had.
+  bool drained_ = false;  ///< The last pass took everything that UCX had.
   std::deque<UcxHeld> held_;
   std::vector<std::unique_ptr<UcxSend>> idle_sends_;
-  std::vector<ToClose> to_close_;  ///< UCX may be in a callback: endpoints are closed when it has returned.
-  std::vector<Closing> closing_;   ///< Under way.
+  std::vector<ToClose> to_close_;  ///< UCX may be in a callback, so endpoints are closed after its return.
+  std::vector<Closing> closing_;   ///< Endpoints that are being closed.
   std::size_t flushing_ = 0, in_flight_ = 0;
   Time next_due_ = kNever;
   TransportStats stats_;
   std::mt19937_64 random_;
   int wake_fd_ = -1;
   UcxContext context_;
-  UcxWorker worker_;  ///< Before its context in destruction.
+  UcxWorker worker_;  ///< Must be destroyed before its context.
 };
 
 }  // namespace sumac::net

@@ -11,7 +11,7 @@
 namespace sumac::net {
 namespace {
 
-/// Waits for the descriptor until `deadline`; signals don't shorten it.
+/// Waits for the descriptor until `deadline`; signals do not shorten the wait.
 Result<> wait_for(int fd, short what, Time deadline, std::string_view doing) {
   for (;;) {
     const Time now = monotonic_now();
@@ -44,7 +44,7 @@ Result<HostClient> HostClient::connect(const std::string& path, Duration timeout
       return fail(Errc::not_found, "nobody listens at {}: start sharpd on this host, or use `sumac run`", path);
     if (errno == EACCES) return fail(Errc::denied, "no permission for {}: ask who runs sharpd on this host", path);
     if (errno != EAGAIN && errno != EINTR) return fail_errno(fmt::format("connect {}", path));
-    // The backlog is full, and there is nothing to poll for on a unix socket: ask again soon.
+    // The backlog is full. A unix socket has no event to poll for in that case, so we try again soon.
     if (monotonic_now() >= deadline) return fail(Errc::timeout, "connect {}: sharpd is too busy to accept", path);
     const timespec pause{0, 1'000'000};
     nanosleep(&pause, nullptr);

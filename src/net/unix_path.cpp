@@ -15,20 +15,21 @@
 namespace sumac::net {
 namespace {
 
-/// Two servers that start at the same moment must not both find the old file dead: look and bind under a lock. It is a file that only we may
-/// open, not the directory: whoever may read that could hold its lock for ever.
+/// Two servers that start at the same moment must not both find the old file dead, so looking and binding happen under
+/// a lock. The lock is a file that only we may open, not the directory: any user who may read the directory could hold
+/// its lock for ever.
 class StartLock {
  public:
   static Result<StartLock> take(const std::string& path) {
     const Time deadline = monotonic_now() + Seconds{2};
     for (;;) {
-      // Not blocked by a FIFO that lies there, not led elsewhere by a link.
+      // These flags keep a FIFO at that path from blocking us, and a link from leading us elsewhere.
       UniqueFd fd{open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600)};
       if (!fd) return fail_errno(fmt::format("open lock file {} (remove it if it is not ours)", path));
       if (auto good = judge(fd.get(), path); !good) return tl::unexpected(good.error());
       if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
         if (is_still(fd.get(), path)) return StartLock{path, std::move(fd)};
-        continue;  // its holder before us has removed it
+        continue;  // The previous holder has removed it.
       }
       if (errno != EWOULDBLOCK && errno != EINTR) return fail_errno(fmt::format("lock {}", path));
       if (monotonic_now() > deadline) return fail(Errc::timeout, "{} is locked by another process of our user", path);
@@ -65,10 +66,10 @@ class StartLock {
   UniqueFd fd_;
 };
 
-/// Is somebody listening there?
+/// Returns true if a process listens there.
 bool answers(const sockaddr_un& address) {
   const UniqueFd probe{socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-  if (!probe) return true;  // can't tell: then it must not be removed
+  if (!probe) return true;  // Without a socket we cannot tell, so the file must stay.
   if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return true;
   return errno != ECONNREFUSED && errno != ENOENT;
 }
@@ -97,7 +98,8 @@ Result<UniqueFd> listen_at(const std::string& path) {
   }
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0)
     return fail_errno(fmt::format("bind {}", path));
-  // Any user's job may attach; who it is the kernel tells. The directory's mode is the operator's means to restrict it.
+  // Jobs of any user may attach; the kernel reports the user. The operator can restrict that by the mode of the
+  // directory.
   if (chmod(path.c_str(), 0666) != 0 || listen(fd.get(), 1024) != 0) {
     auto failed = fail_errno(fmt::format("listen at {}", path));
     unlink(path.c_str());

@@ -1,5 +1,5 @@
 #pragma once
-// Starting to listen at a path where a dead server may have left its file.
+// Listens at a path where a dead server may have left its file.
 #include <string>
 
 #include "base/fd.hpp"
@@ -7,7 +7,7 @@
 
 namespace sumac::net {
 
-/// A nonblocking SOCK_SEQPACKET listener at `path` with mode 0666. See HostServer::listen().
+/// Returns a nonblocking SOCK_SEQPACKET listener at `path` with mode 0666. See HostServer::listen().
 Result<UniqueFd> listen_at(const std::string& path);
 
 }  // namespace sumac::net

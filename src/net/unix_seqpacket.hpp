@@ -1,7 +1,8 @@
 #pragma once
-// Between the client library and sharpd: whole messages of fixed size over a unix SOCK_SEQPACKET socket. The server believes the
-// kernel's word about who its peers are, never a pid or user named in a message. Server side: nonblocking, one epoll set.
-// Client side: blocking with a time limit (attach and job begin are set-up, not data path).
+// The connection between the client library and sharpd: whole messages of fixed size over a unix SOCK_SEQPACKET socket.
+// The server accepts only the kernel's word about the identity of its peers, never a pid or user named in a message.
+// The server side is nonblocking with one epoll set. The client side blocks with a time limit (attach and job begin are
+// set-up, not data path).
 #include <sys/types.h>
 
 #include <cstdint>
@@ -18,19 +19,20 @@
 
 namespace sumac::net {
 
-/// Who is at the other end, by SO_PEERCRED: as of its connect().
+/// The identity of the process at the other end, by SO_PEERCRED: as it was at its connect().
 struct PeerIdentity {
-  pid_t pid = 0;  ///< 0: a process of a pid namespace that is not visible here.
+  pid_t pid = 0;  ///< 0 means a process in a pid namespace that is not visible here.
   uid_t uid = 0;
   gid_t gid = 0;
 };
 Result<PeerIdentity> peer_identity(int fd);
 
-/// A descriptor that becomes readable when the peer's process has ended. Exact where the kernel gives one for the socket (6.5 and
-/// later); before that by pid, where a pid reused in the instant since the connect can't be told apart.
+/// Returns a descriptor that becomes readable when the peer's process has ended. It is exact if the kernel provides one
+/// for the socket (6.5 and later). With an earlier kernel it is opened by pid, and a pid that was reused in the instant
+/// since the connect goes unnoticed.
 Result<UniqueFd> peer_pidfd(int fd);
 
-/// One attached client of a server. 0 is none; values are not used again.
+/// One attached client of a server. 0 is none; values are not reused.
 struct HostClientId {
   std::uint64_t value = 0;
   friend auto operator<=>(HostClientId, HostClientId) = default;
@@ -42,7 +44,7 @@ class HostServerEvents {
   virtual void on_client(HostClientId client, const PeerIdentity& who) = 0;
   /// A message whose every field was checked (wire/host_codec.hpp).
   virtual void on_message(HostClientId client, const wire::HostMessage& message) = 0;
-  /// Gone, or sent something malformed; not after our own close().
+  /// The client is gone, or sent a malformed message; not called after our own close().
   virtual void on_closed(HostClientId client, const Error& why) = 0;
 
  protected:
@@ -51,8 +53,8 @@ class HostServerEvents {
 
 class HostServer {
  public:
-  /// Listens at `path` (its directory is made if missing); any local user may connect. A socket file whose server is dead is
-  /// replaced; Errc::exists if one answers there.
+  /// Listens at `path` (a missing directory is made); any local user may connect. A socket file whose server is dead is
+  /// replaced. Returns Errc::exists if a server answers there.
   static Result<HostServer> listen(const std::string& path, std::size_t clients_max = 4096);
   HostServer(HostServer&&) noexcept;
   HostServer& operator=(HostServer&&) noexcept;
@@ -61,20 +63,21 @@ class HostServer {
   const std::string& path() const noexcept { return path_; }
   int wake_fd() const noexcept { return epoll_.get(); }
   std::size_t progress(HostServerEvents& events, std::size_t budget = 64);
-  /// Queued if the client does not read at the moment. Errc::lost: no such client, or it has not read for so long that it was given up.
+  /// Queues the message if the client does not read at the moment. Returns Errc::lost if there is no such client, or if
+  /// it was given up because it had not read for too long.
   Errc send(HostClientId client, const wire::HostMessage& message);
   void close(HostClientId client);
   /// The client's socket, for peer_pidfd(); -1 if it is gone.
   int socket_of(HostClientId client) const;
   std::size_t clients() const noexcept { return clients_.size(); }
-  /// Those that are there stay. `of_user`: of all that one user's processes may have.
+  /// Existing clients stay. `of_user` limits the clients of all processes of one user together.
   void set_clients_max(std::size_t count, std::size_t of_user = SIZE_MAX) noexcept {
     clients_max_ = count;
     user_clients_max_ = of_user;
   }
-  /// Clients that were closed at once: no descriptor left, or clients_max.
+  /// Counts clients that were closed at once, because there was no descriptor left or clients_max was reached.
   std::uint64_t turned_away() const noexcept { return turned_away_; }
-  /// Those beyond what one user may have, and whose the last one was.
+  /// Counts clients beyond the limit of one user, and names the user of the last one.
   struct Crowd {
     std::uint64_t turned_away = 0;
     uid_t uid = 0;
@@ -105,17 +108,17 @@ class HostServer {
   std::deque<std::pair<HostClientId, Error>> ended_;
   std::uint64_t turned_away_ = 0;
   Crowd crowd_;
-  UniqueFd spare_;  ///< Given up for a moment to take and close a client when there is no other descriptor.
+  UniqueFd spare_;  ///< Released for a moment, to accept and close a client when no other descriptor is left.
   UniqueFd listener_, epoll_;
 };
 
 class HostClient {
  public:
-  /// Errc::not_found: nobody listens at `path`; the text says so in words for a user.
+  /// Returns Errc::not_found if no process listens at `path`; the text explains it to a user.
   static Result<HostClient> connect(const std::string& path, Duration timeout);
 
   Result<> send(const wire::HostMessage& message, Duration timeout);
-  /// The next message, every field checked. Errc::timeout, or Errc::lost if the server went away.
+  /// Returns the next message, with every field checked. Returns Errc::timeout, or Errc::lost if the server went away.
   Result<wire::HostMessage> receive(Duration timeout);
   int fd() const noexcept { return fd_.get(); }
 

@@ -129,7 +129,7 @@ TEST_F(Seqpacket, AClientOfAnotherVersionIsToldOursBeforeItsEnd) {
       fmt::format("the other side speaks version {} of the messages between sharpd and library, this one {}: install "
                   "the same version of both",
                   wire::kHostVersion + 1, wire::kHostVersion));
-  // It is of our version here, so it reads our answer; to itself its version would be the odd one.
+  // This test has our version, so it can read our answer; a client of another version would report the mismatch itself.
   std::array<std::byte, wire::kHostMessageBytes> heard;
   ASSERT_EQ(recv(client->fd(), heard.data(), heard.size(), 0), static_cast<ssize_t>(heard.size()));
   EXPECT_EQ(std::to_integer<int>(heard[2]), wire::kHostVersion);
@@ -137,7 +137,7 @@ TEST_F(Seqpacket, AClientOfAnotherVersionIsToldOursBeforeItsEnd) {
 
 TEST_F(Seqpacket, ADeadServersFileIsReplacedALivingOnesIsNot) {
   {
-    // A server that was killed leaves its file: bind without ever unlinking.
+    // A server that was killed leaves its file behind; here a socket is bound and never unlinked.
     auto fd = listen_at(path);
     ASSERT_TRUE(fd) << fd.error().context;
   }

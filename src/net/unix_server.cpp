@@ -11,14 +11,14 @@
 #include "wire/host_codec.hpp"
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77  // Linux 6.5; the headers of Debian 12 do not know it yet
+#define SO_PEERPIDFD 77  // From Linux 6.5; the headers of Debian 12 lack it.
 #endif
 
 namespace sumac::net {
 namespace {
 
-inline constexpr std::size_t kQueueMax =
-    256;  // messages (256 KiB) that a client may leave unread before it is given up
+/// A client with more unread messages (256 KiB) is given up.
+inline constexpr std::size_t kQueueMax = 256;
 inline constexpr int kReportsPerPass = 64;
 inline constexpr int kAcceptsPerPass = 16;
 
@@ -90,7 +90,7 @@ HostServer& HostServer::operator=(HostServer&& other) noexcept {
 HostServer::~HostServer() {
   if (!listener_) return;
   struct stat now {};
-  // Another server may have taken the path over, for instance while we hung.
+  // Another server may have taken over the path, for instance while this process was stopped.
   if (stat(path_.c_str(), &now) == 0 && now.st_dev == device_ && now.st_ino == inode_) unlink(path_.c_str());
 }
 
@@ -123,7 +123,7 @@ std::size_t HostServer::accept_some(HostServerEvents& events) {
   for (int i = 0; i < kAcceptsPerPass; ++i) {
     UniqueFd fd{accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
     if (!fd && (errno == EMFILE || errno == ENFILE)) {
-      // Left waiting it would be reported again and again: with the descriptor kept for this it is taken and closed.
+      // A waiting client would be reported again and again. With the spare descriptor it is accepted and closed.
       ++turned_away_;
       spare_.reset();
       const bool taken = static_cast<bool>(UniqueFd{accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)});
@@ -131,7 +131,7 @@ std::size_t HostServer::accept_some(HostServerEvents& events) {
       if (taken) continue;
     }
     if (!fd) break;
-    if (clients_.size() >= clients_max_) {  // closed at once
+    if (clients_.size() >= clients_max_) {  // Closed at once.
       ++turned_away_;
       continue;
     }
@@ -160,7 +160,7 @@ std::size_t HostServer::accept_some(HostServerEvents& events) {
 std::size_t HostServer::read_some(HostClientId id, HostServerEvents& events, std::size_t budget) {
   std::size_t delivered = 0;
   while (delivered < budget) {
-    const int fd = socket_of(id);  // a callback may have closed it
+    const int fd = socket_of(id);  // A callback may have closed it.
     if (fd < 0) return delivered;
     std::array<std::byte, wire::kHostMessageBytes> bytes;
     const ssize_t n = recv(fd, bytes.data(), bytes.size(), MSG_TRUNC);
@@ -177,7 +177,8 @@ std::size_t HostServer::read_some(HostClientId id, HostServerEvents& events, std
       continue;
     } else {
       why = wire::decode_host_message(bytes).error();
-      // Its library learns from any header of ours which versions met; if its socket is full it has to do without.
+      // From any header of ours the client's library learns the two versions; if its socket is full, it has to do
+      // without.
       const auto ours = wire::encoded(wire::host_message(wire::HostKind::attached, 0));
       if (why.code == Errc::unsupported) (void)::send(fd, ours.data(), ours.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }
@@ -188,7 +189,7 @@ std::size_t HostServer::read_some(HostClientId id, HostServerEvents& events, std
   return delivered;
 }
 
-/// False: the client is gone.
+/// Returns false if the client is gone.
 bool HostServer::write_some(HostClientId id, Client& client) {
   while (!client.out.empty()) {
     const auto& bytes = client.out.front();

@@ -11,7 +11,7 @@
 namespace sumac::net {
 namespace {
 
-/// Cores of the cgroup's quota ("max 100000" or "150000 100000"), rounded up; 0: no quota.
+/// Returns the cores of the cgroup's quota ("max 100000" or "150000 100000"), rounded up, or 0 if there is no quota.
 unsigned cgroup_cores() {
   std::string line, group;
   for (std::ifstream file("/proc/self/cgroup"); std::getline(file, line);)
@@ -38,7 +38,7 @@ WaiterConfig fitted(WaiterConfig config) {
 unsigned usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  // More than 1024 cores do not fit into the set and fail: then there are certainly enough.
+  // The call fails if there are more than 1024 cores, which do not fit into the set; then there are enough anyway.
   const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1024;
   const unsigned quota = cgroup_cores();
   const auto usable = static_cast<unsigned>(cores < 1 ? 1 : cores);
@@ -70,7 +70,7 @@ void Waiter::sleep(int fd, Time deadline) {
   const timespec timeout{seconds.count(), static_cast<long>((left - seconds).count())};
   pollfd wait{fd, POLLIN, 0};
   ++sleeps_;
-  ppoll(&wait, 1, &timeout, nullptr);  // an error or a signal is an early return; the caller looks anyway
+  ppoll(&wait, 1, &timeout, nullptr);  // An error or a signal counts as an early return; the caller looks in any case.
 }
 
 void Waiter::wait(std::size_t events, Transport& transport, Time deadline) {

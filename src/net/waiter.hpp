@@ -1,5 +1,5 @@
 #pragma once
-// How a thread waits for its transport:
+// Lets a thread wait for its transport:
 //
 //   for (;;) {
 //     const std::size_t events = transport.progress(handler);
@@ -7,7 +7,7 @@
 //     waiter.wait(events, transport, deadline);
 //   }
 //
-// A little spinning (SpinPolicy decides how much it is worth here), a few yields, then sleep on the wake-up descriptor.
+// A wait spins a little (SpinPolicy decides how long), yields a few times, then sleeps on the wake-up descriptor.
 #include "net/spin_policy.hpp"
 #include "net/transport.hpp"
 
@@ -15,15 +15,17 @@ namespace sumac::net {
 
 class Waiter {
  public:
-  /// Never spins where this process may use one core only: the awaited could not run meanwhile.
+  /// Never spins if this process may use only one core: the process that should send could not run meanwhile.
   explicit Waiter(const WaiterConfig& config = {});
 
-  /// `events`: what progress() just returned. Returns at once if it was not 0 or while it spins; else sleeps until the transport
-  /// has something, `deadline`, the transport's next_due(), or sleep_max. Wakes early on a signal.
+  /// `events` is the result of the last progress(). It returns at once if that was not 0 or while it spins. Otherwise
+  /// it sleeps until the transport has something, `deadline`, the transport's next_due(), or sleep_max. A signal wakes
+  /// it early.
   void wait(std::size_t events, Transport& transport, Time deadline = kNever);
-  /// The same for whoever alone drives the transport, and has dealt with the `events`: unless looking pays it sleeps at once.
+  /// The same for a thread that alone drives the transport and has handled the `events`: it sleeps at once unless
+  /// looking pays.
   void rest(std::size_t events, Transport& transport, Time deadline = kNever);
-  /// As wait() on any descriptor that is readable when there is work (several transports in one epoll set).
+  /// The same as wait() with any descriptor that is readable when there is work (several transports in one epoll set).
   void wait(std::size_t events, int fd, Time deadline);
 
   const SpinPolicy& policy() const noexcept { return policy_; }
@@ -39,7 +41,8 @@ class Waiter {
   std::uint64_t sleeps_ = 0;
 };
 
-/// Cores this process may really use: its affinity, cut by the quota of its control group. At least 1.
+/// Returns the cores that this process may really use: its affinity, limited by the quota of its control group. At
+/// least 1.
 unsigned usable_cores();
 
 }  // namespace sumac::net

@@ -11,7 +11,7 @@ namespace {
 
 using Next = SpinPolicy::Next;
 
-/// One wait in which nothing comes for a long time; returns how long was spun.
+/// Performs one wait in which nothing arrives for a long time; returns the time spent spinning.
 Duration lonely_wait(SpinPolicy& policy, Time& now, long& switches, long switched_out = 0) {
   const auto count = [&] { return switches; };
   const Time start = now;
@@ -65,7 +65,7 @@ TEST(SpinPolicy, OneAnswerInTimeBringsSpinningBack) {
     policy.found(now);
     ASSERT_LT(++waits, 17);
   }
-  policy.found(now);  // it came while we looked
+  policy.found(now);  // The message arrived during a look.
   EXPECT_EQ(policy.next(now, count), Next::look);
 }
 
@@ -95,11 +95,12 @@ TEST(SpinPolicy, TheShareOfTheCoreIsKept) {
   const auto none = [] { return 0L; };
   Time now = at(Seconds{1});
   Duration spun{0};
-  for (int i = 0; i < 10000; ++i) {  // something comes 90 us into each spin: it pays, but takes 90 % of the core
+  // A message arrives 90 us into each spin: spinning pays, but takes 90 % of the core.
+  for (int i = 0; i < 10000; ++i) {
     const Time start = now;
     while (policy.next(now, none) == Next::look && now - start < Micros{90}) now += Micros{1};
     spun += now - start;
-    if (now == start) now += Micros{90};  // slept
+    if (now == start) now += Micros{90};  // The thread slept.
     policy.found(now);
   }
   const Duration wall = now - at(Seconds{1});
@@ -120,12 +121,12 @@ TEST(Waiter, SleepsAtMostSleepMaxAndWakesForWork) {
   ASSERT_EQ(pipe(ends), 0);
   const UniqueFd in{ends[0]}, out{ends[1]};
   Waiter waiter;
-  while (waiter.sleeps() == 0) waiter.wait(0, in.get(), kNever);  // returns although nothing ever came
+  while (waiter.sleeps() == 0) waiter.wait(0, in.get(), kNever);  // It returns although nothing ever arrived.
   WaiterConfig patient;
   patient.sleep_max = Seconds{3600};
   ASSERT_EQ(write(out.get(), "x", 1), 1);
   Waiter woken(patient);
-  while (woken.sleeps() == 0) woken.wait(0, in.get(), kNever);  // there is work: no hour passes
+  while (woken.sleeps() == 0) woken.wait(0, in.get(), kNever);  // There is work, so it does not sleep for an hour.
 }
 
 TEST(Waiter, WhoIsAloneSleepsAtOnceAndFindsWhatWokeItWithoutAskingAgain) {
@@ -145,13 +146,13 @@ TEST(Waiter, WhoIsAloneSleepsAtOnceAndFindsWhatWokeItWithoutAskingAgain) {
   EXPECT_GT(server.progress(), 0u);
   EXPECT_EQ(server.received, 1u);
   EXPECT_EQ(server.transport->stats().system_calls - before, 2u) << "epoll_wait, recv";
-  // A connection that goes between waking up and looking is not looked at.
+  // A connection that is closed between the wake-up and the look is not looked at.
   ASSERT_EQ(client.send(conn, "y"), Errc::ok);
   waiter.rest(1, *server.transport);
   server.transport->close(server.accepted.at(0));
   server.progress();
   EXPECT_EQ(server.received, 1u);
-  // With work at hand nobody sleeps; with a deadline not for ever.
+  // With work at hand it does not sleep, and with a deadline it does not sleep for ever.
   waiter.rest(0, *server.transport, monotonic_now() + Millis{1});
   waiter.rest(0, *server.transport, monotonic_now());
   EXPECT_EQ(waiter.sleeps(), 3u);

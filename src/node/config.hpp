@@ -1,5 +1,5 @@
 #pragma once
-// The options of sharp_an.
+// The option table of sharp_an.
 #include <string>
 
 #include "base/options.hpp"

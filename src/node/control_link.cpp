@@ -15,7 +15,7 @@ using control::v1::NodeUp;
 
 namespace {
 
-/// Not a secret: it only has to differ from that of the process before.
+/// The value is not a secret. It only has to differ from that of any earlier process.
 std::uint64_t draw_life() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
@@ -120,7 +120,7 @@ void ControlLink::open_stream() {
 
 Result<> ControlLink::stream_over(const Error& why, Time now) {
   open_ = false;
-  for (auto& [index, tree] : trees_) {  // their sequences meant something in that stream only
+  for (auto& [index, tree] : trees_) {  // Sequence numbers have a meaning within one stream only.
     tree.waiting.clear();
     tree.leaving.clear();
   }
@@ -129,7 +129,8 @@ Result<> ControlLink::stream_over(const Error& why, Time now) {
     case Errc::ok:
     case Errc::lost:
     case Errc::timeout:
-    case Errc::exists: {  // a former life of ours that the manager has not missed yet, or a twin
+    // Either the manager has not yet noticed the end of our former process, or a second process uses our name.
+    case Errc::exists: {
       const bool impostor = why.context.starts_with(control::kNotTheManager);
       if (!complained_ || (impostor && !impostor_))
         SUMAC_WARN(log_, "{}{}; trying again", why.context.empty() ? "the manager ended the stream" : why.context,
@@ -158,7 +159,8 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       auto key = key_of(down.parent().key());
       if (!key) return tl::unexpected(key.error());
       const proto::ParentInfo parent{down.parent().node_id(), *key, down.parent().address()};
-      if (Tree* tree = standing(down.parent().tree()); tree != nullptr)  // none: it can't listen, the manager knows
+      // Null: this node could not listen for that tree, which the manager knows.
+      if (Tree* tree = standing(down.parent().tree()); tree != nullptr)
         tree->shard->call([&](DataPath& data) { data.set_parent(down.parent().name(), parent, now); });
       acknowledge(down.sequence());
       return {};
@@ -183,7 +185,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
         const bool known = tree->shard->call([job_id, now](DataPath& data) { return data.revoke(job_id, now); });
         SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} revoked: {:.200}", job_id, down.revoke().why());
         if (known) {
-          tree->leaving.push_back({down.sequence(), job_id});  // acknowledged when its members have left
+          tree->leaving.push_back({down.sequence(), job_id});  // Acknowledged when the job's members have left.
           return {};
         }
       }
@@ -245,7 +247,7 @@ ControlLink::Tree* ControlLink::make_tree(std::uint32_t index) {
   return &tree;
 }
 
-/// A tree that this node knows its part of.
+/// Returns the tree with this index, or null if the node does not yet know its part in it.
 ControlLink::Tree* ControlLink::standing(std::uint32_t index) {
   const auto found = trees_.find(index);
   return found == trees_.end() || found->second.id == 0 ? nullptr : &found->second;
@@ -253,7 +255,7 @@ ControlLink::Tree* ControlLink::standing(std::uint32_t index) {
 
 void ControlLink::leave(Trees::iterator at) {
   SUMAC_WARN(log_, "tree {}: this node has no part in it any more", at->first + 1);
-  trees_.erase(at);  // ends the shard's thread; children and members lose their links
+  trees_.erase(at);  // Ends the shard's thread; children and members lose their links.
 }
 
 Result<> ControlLink::enter(const control::v1::NodeTree& told, Time now) {
@@ -265,20 +267,21 @@ Result<> ControlLink::enter(const control::v1::NodeTree& told, Time now) {
   }
   Tree* tree = found != trees_.end() ? &found->second : make_tree(index);
   if (tree == nullptr) return {};
-  if (tree->id != told.tree_id()) {  // of a former tree
+  if (tree->id != told.tree_id()) {  // The tree was made anew: pending requests belong to the former one.
     tree->waiting.clear();
     tree->leaving.clear();
   }
   tree->root = told.is_root();
   if (!tree->root) tell_link(index, tree->parent);
   SUMAC_INFO(log_, "tree {}: id {:#x}{}", index + 1, told.tree_id(), tree->root ? ", this node is its root" : "");
-  if (told.tree_id() == 0) return {};  // the root has not registered yet: it is told again
+  // The root has not registered yet; the manager sends this tree again when it has.
+  if (told.tree_id() == 0) return {};
   tree->id = told.tree_id();
   std::vector<std::uint64_t> over;
   tree->shard->call([&](DataPath& data) {
     data.set_node_key(node_key_);
     data.identify(node_id_, tree->id, tree->root, now);
-    // Its list is the whole truth: what it does not name ended while we did not hear it.
+    // The list of grants is complete: a job that it does not name ended while the stream was down.
     for (const auto& job : data.node()->jobs()) {
       const auto known = [&](const auto& grant) { return grant.job_id() == job.grant.job_id; };
       if (job.revoked || std::any_of(told.grants().begin(), told.grants().end(), known)) continue;
@@ -316,7 +319,7 @@ void ControlLink::defer(std::uint64_t sequence, const std::string& why) {
   streams_.send(ticket_, std::move(up));
 }
 
-/// Something of an ended job has come back.
+/// Called when resources of an ended job have become free: tries the waiting grants again.
 void ControlLink::retry_waiting(std::uint32_t index, Tree& tree) {
   std::erase_if(tree.waiting, [&](const Waiting& w) {
     if (!tree.shard->call([&](DataPath& data) { return data.grant(w.grant); })) return false;

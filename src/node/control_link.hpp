@@ -1,6 +1,7 @@
 #pragma once
-// The node's conversation with the manager: registers, hears which trees it is in, keeps a shard for each, applies what it is told
-// to them, acknowledges. The data path goes on when the manager is away; the stream is opened again until the manager is back.
+// The node's stream to the manager. It registers the node, learns which trees the node is in, keeps a shard for each
+// tree, applies the manager's messages to the shards and acknowledges them. If the manager is away, the data path goes
+// on, and the stream is opened again until the manager is back.
 #include <deque>
 #include <functional>
 #include <map>
@@ -23,19 +24,19 @@ struct ControlConfig {
 
 class ControlLink {
  public:
-  /// Makes the k-th shard of this process, from 0.
+  /// Makes the k-th shard of this process, counted from 0.
   using MakeShard = std::function<Result<std::unique_ptr<Shard>>(std::uint32_t k)>;
 
-  /// `first` is shard 0: it listens already, so that an address in use is found when the process starts.
+  /// `first` is shard 0. It listens already, so that an address in use is found when the process starts.
   ControlLink(ControlConfig config, control::WakeEvent& wake, std::unique_ptr<Shard> first, MakeShard make_shard,
               const proto::NodeLimits& limits, Logger& log);
 
-  /// Takes what came from the manager, opens the stream again when it is time, and retries grants that had to wait.
-  /// Errc::ok, or why this node can't be what it was told to be: give up.
+  /// Processes the manager's messages, opens the stream again when it is time, and retries grants that had to wait.
+  /// Returns an error if this node cannot be what the manager asks it to be: the process then ends.
   Result<> progress(Time now);
   Time next_due() const noexcept;
   bool registered() const noexcept { return registered_; }
-  /// Of all trees, as JSON.
+  /// Returns the statistics of all trees as JSON.
   std::string statistics_json();
 
  private:
@@ -48,12 +49,12 @@ class ControlLink {
   };
   struct Tree {
     std::unique_ptr<Shard> shard;
-    std::uint32_t k = 0;  ///< Which shard of the process it is.
+    std::uint32_t k = 0;  ///< The index of the shard within the process.
     std::uint32_t id = 0;
     bool root = false;
     ParentState parent;
-    std::deque<Waiting> waiting;   ///< Grants that can't hold yet.
-    std::vector<Leaving> leaving;  ///< Revokes that are not acknowledged yet: members have not left.
+    std::deque<Waiting> waiting;   ///< Grants that cannot take effect yet.
+    std::vector<Leaving> leaving;  ///< Revokes that are not acknowledged yet, because members have not left.
   };
   using Trees = std::map<std::uint32_t, Tree>;
 
@@ -79,13 +80,13 @@ class ControlLink {
   control::NodeStreams streams_;
   control::Ticket ticket_ = 0;
   bool open_ = false, registered_ = false, complained_ = false;
-  bool impostor_ = false;  ///< That somebody else listens in the manager's place was told too.
-  Time retry_at_{};        // at once
+  bool impostor_ = false;  ///< True once the log says that another process listens at the manager's address.
+  Time retry_at_{};        // The first attempt is due at once.
   std::uint32_t node_id_ = 0;
-  Secret node_key_{};  ///< What the nodes of this fabric show each other.
+  Secret node_key_{};  ///< This node's own key, from which those shared with its children are derived.
   const std::uint64_t life_;
-  std::unique_ptr<Shard> spare_;  ///< Shard 0 while no tree has it.
-  Trees trees_;                   ///< By the manager's index.
+  std::unique_ptr<Shard> spare_;  ///< Shard 0, while no tree uses it.
+  Trees trees_;                   ///< Keyed by the manager's index.
 };
 
 }  // namespace sumac::node

@@ -14,14 +14,14 @@ constexpr Duration kTellFullEvery = Seconds(60);
 proto::LinkId link_of(net::ConnId conn) noexcept { return {conn.value}; }
 net::ConnId conn_of(proto::LinkId link) noexcept { return {link.value}; }
 
-/// The fixed words of a reason, without the address in front of them: what a stranger chose (numbers, names in brackets) makes no other
-/// kind of log line.
+/// Returns the constant part of a reason: without the address in front, and without numbers and names. A stranger
+/// chooses those, and must not create a new kind of log line by varying them.
 std::string_view fixed_words(std::string_view reason) noexcept {
   if (const auto at = reason.find(": "); at != std::string_view::npos) reason.remove_prefix(at + 2);
   return reason.substr(0, reason.find_first_of("(:0123456789"));
 }
 
-bool is_proof(const BufferRef& frame) noexcept {  // cheap: every message passes here
+bool is_proof(const BufferRef& frame) noexcept {  // This must be cheap, because every message passes here.
   return frame.size() == wire::kAggHeaderBytes + sizeof(wire::ProofBody) &&
          frame.bytes()[3] == static_cast<std::byte>(wire::AggKind::proof);
 }
@@ -48,7 +48,7 @@ void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root,
     for (const auto child : std::exchange(children_, {})) transport_->close({child});
     if (parent_) transport_->close(std::exchange(parent_, net::ConnId{}));
     parent_up_ = false;
-    parent_info_ = {};  // its key was of the former tree: the manager tells the next one
+    parent_info_ = {};  // The key belonged to the former tree; the manager sends the next one.
     retry_at_ = kNever;
     stalled_.clear();
   }
@@ -71,7 +71,7 @@ void DataPath::set_node_key(const Secret& key) {
 
 void DataPath::set_parent(const std::string& name, const proto::ParentInfo& parent, Time now) {
   const bool is_same = parent_ && parent.address == parent_info_.address && parent.node_id == parent_info_.node_id;
-  // A link that stands stays, whatever key the next one will need.
+  // An established link stays, whatever key the next link will need.
   if (is_same && (parent_up_ || parent.key == parent_info_.key)) {
     parent_info_.key = parent.key;
     return;
@@ -96,12 +96,12 @@ void DataPath::connect_parent(Time now) {
   auto conn = transport_->connect(parent_info_.address);
   if (!conn) return parent_down(conn.error(), now);
   parent_ = *conn;
-  node_->set_parent_link(link_of(parent_), parent_info_, *nonce,
-                         now);  // says hello: queued until the connection stands
+  // This sends a hello, which is queued until the connection is established.
+  node_->set_parent_link(link_of(parent_), parent_info_, *nonce, now);
 }
 
 void DataPath::parent_down(const Error& why, Time now) {
-  // Once per loss, not once per attempt.
+  // Logged once per loss, not once per attempt.
   if (parent_up_ || retry_ == Duration(config_.retry_min))
     SUMAC_WARN(log_, "no link to the parent {} at {}: {}; trying again", parent_name_, parent_info_.address,
                why.context);
@@ -186,7 +186,7 @@ void DataPath::on_connected(net::ConnId conn) {
   transport_->watch(conn, config_.heartbeat, config_.lost_after);
 }
 
-/// The parent counts as connected when it has proven itself: at its address somebody else may listen.
+/// The parent counts as connected only after its proof, because another process may listen at its address.
 void DataPath::parent_proven() {
   parent_up_ = true;
   retry_ = config_.retry_min;
@@ -203,9 +203,9 @@ void DataPath::on_message(net::ConnId conn, BufferRef frame) {
 
 void DataPath::greeted(proto::LinkId link, wire::Role role, std::uint64_t job_id) {
   const bool is_node = role == wire::Role::node;
-  // A node's messages are of many jobs: its link is an owner of its own.
+  // The messages of a node belong to many jobs, so its link is an owner of its own.
   transport_->belongs_to(conn_of(link), is_node ? std::uint64_t{link.value} << 32 | 1 : job_id);
-  // A client is never judged by its silence: it may compute for hours without looking at its sockets.
+  // A silent client is never given up: it may compute for hours without looking at its sockets.
   transport_->watch(conn_of(link), config_.heartbeat, is_node ? config_.lost_after : Millis{0});
 }
 
@@ -237,8 +237,9 @@ std::string DataPath::peer_of(proto::LinkId link) const {
 
 void DataPath::put(proto::LinkId to, std::span<const std::byte> head, const Payload& body) {
   const Errc sent = transport_->send(conn_of(to), head, body);
-  if (sent == Errc::ok || sent == Errc::lost) return;  // lost: on_closed is on its way or was our own close
-  // The windows bound what can wait in a queue: a peer that leaves more lying contributes without reading results.
+  if (sent == Errc::ok || sent == Errc::lost) return;  // If lost, on_closed follows, or we closed the link ourselves.
+  // The windows limit what can wait in a queue. So a peer with more unread data breaks a rule: it contributes without
+  // reading results.
   if (const auto more = said_.next("gave up " + node_->who(to), now_))
     SUMAC_ERROR(log_, "gave up the link to {}: it leaves {} bytes of results unread, more than its windows allow{}",
                 peer_of(to), transport_->held(conn_of(to)), *more);
@@ -259,12 +260,12 @@ void DataPath::send_control(proto::LinkId to, const wire::AggHeader& header, std
 }
 
 void DataPath::drop(proto::LinkId link, const Error& why) {
-  // Errc::lost: its job has ended. There may be a link for each rank, and none of them broke a rule.
+  // Errc::lost means that the job has ended. Many links may end at once, and none of them broke a rule.
   if (why.code == Errc::lost)
     SUMAC_INFO(log_, "closed the link to {}: {}", peer_of(link), why.context);
   else if (const auto more = said_.next(fmt::format("{} {}", fixed_words(why.context), node_->who(link)), now_))
     SUMAC_WARN(log_, "dropped the link to {}: {}{}", peer_of(link), why.context, *more);
-  // A peer that leaves results lying does not read our last words either.
+  // A peer that leaves results unread will not read a farewell either.
   transport_->close(conn_of(link), transport_->held(conn_of(link)) == 0);
   children_.erase(link.value);
   if (conn_of(link) == parent_) {

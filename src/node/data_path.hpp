@@ -1,6 +1,7 @@
 #pragma once
-// Sockets around proto::Node: connections are its links, its outbox is the transport. One thread; nothing in it blocks.
-// The node can be made only when the manager has said who it is, so until then nothing is taken from the sockets.
+// The sockets around proto::Node: a connection is a link of the node, and the transport sends what the node puts into
+// its outbox. One thread runs it, and nothing in it blocks. The node is made when the manager has assigned its id;
+// until then nothing is read from the sockets.
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,15 +20,15 @@
 namespace sumac::node {
 
 struct DataPathConfig {
-  std::string name;  ///< This node's, for the statistics of its parent.
+  std::string name;  ///< This node's name, for the statistics of its parent.
   proto::NodeLimits limits;
-  Millis heartbeat{200};      ///< How often every peer hears that this node lives.
-  Millis lost_after{10'000};  ///< Silence of a neighbour node: its link is given up.
+  Millis heartbeat{200};      ///< The interval at which every peer receives a sign of life from this node.
+  Millis lost_after{10'000};  ///< The link to a neighbour node that was silent for this long is given up.
   Millis retry_min{50}, retry_max{2000};
   MulticastConfig multicast{};
 };
 
-/// State of the link to the parent, as the manager wants to know it.
+/// The state of the link to the parent, as it is reported to the manager.
 struct ParentState {
   bool up = false;
   std::string why;
@@ -38,37 +39,40 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transport, BufferPool& pool, Logger& log);
   ~DataPath();
 
-  /// The manager's word on who this node is. If it was another, or of another tree, before: everything of that is over, children
-  /// lose their connections and come again.
+  /// Sets the identity that the manager assigned. If the node or the tree was another one before, everything of the
+  /// former tree is over: children lose their connections and connect again.
   void identify(std::uint32_t node_id, std::uint32_t tree_id, bool root, Time now);
-  /// This node's own key, which makes those of itself and its child nodes; before identify(), and again when the manager was started anew.
+  /// Sets this node's own key, from which the keys that it shares with its child nodes are derived. Call it before
+  /// identify(), and again when the manager was started anew.
   void set_node_key(const Secret& key);
   bool identified() const noexcept { return node_ != nullptr; }
 
-  /// Where the parent is, and the key of this pair of nodes; called again when either is another one. Connects, and again after a loss, at
-  /// longer and longer intervals.
+  /// Sets the parent's address and the key of this pair of nodes; called again when either changes. It connects, and
+  /// connects again after a loss, at growing intervals.
   void set_parent(const std::string& name, const proto::ParentInfo& parent, Time now);
 
   Result<> grant(const proto::JobGrant& grant);
-  /// False: no such job. Else take_ended() names it as soon as nothing of it is left here.
+  /// Returns false if there is no such job. Otherwise take_ended() returns the job as soon as this node holds nothing
+  /// of it.
   bool revoke(std::uint64_t job_id, Time now);
-  /// The manager's word: what is left of its connections ends, and the groups that it was in learn of its death.
+  /// Handles a rank's death that the manager reported: the rank's remaining connections are closed, and its groups are
+  /// informed.
   void rank_died(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host, Time now);
 
-  /// Events delivered. 0 also before identify().
+  /// Returns the number of events delivered, which is 0 before identify().
   std::size_t progress(Time now);
   Time next_due() const;
 
-  /// Revoked jobs of which nothing is left here, since the last call.
+  /// Returns the revoked jobs of which this node holds nothing any more, since the last call.
   std::vector<std::uint64_t> take_ended() { return std::exchange(ended_, {}); }
-  /// A change of the parent's state since the last call.
+  /// Returns the parent's state if it changed since the last call.
   std::optional<ParentState> take_parent_change();
-  /// One of these two has something.
+  /// True if one of these two has something to return.
   bool has_news() const noexcept { return parent_change_.has_value() || !ended_.empty(); }
 
   net::Transport& transport() noexcept { return *transport_; }
   const proto::Node* node() const noexcept { return node_.get(); }
-  /// Counters, jobs and groups as JSON, for people and tests.
+  /// Returns counters, jobs and groups as JSON, for people and tests.
   std::string statistics_json() const;
 
  private:
@@ -104,21 +108,22 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   Multicaster multicaster_;
   std::unique_ptr<proto::Node> node_;
   Time now_{};
-  std::vector<proto::LinkId> stalled_;  ///< Closed in the middle of the node's work: it hears of it afterwards.
+  /// Links that were closed while the node was working; it is informed afterwards.
+  std::vector<proto::LinkId> stalled_;
 
   std::string parent_name_;
   proto::ParentInfo parent_info_;
   net::ConnId parent_{};
-  std::unordered_set<std::uint32_t> children_;  ///< Values of their ConnId.
-  bool parent_up_ = false;                      ///< It has proven itself.
+  std::unordered_set<std::uint32_t> children_;  ///< The values of their ConnId.
+  bool parent_up_ = false;                      ///< True while the parent is connected and has proven its identity.
   Duration retry_{};
   Time retry_at_ = kNever;
   std::optional<ParentState> parent_change_;
   std::vector<std::uint64_t> ended_;
 
-  std::uint64_t turned_away_ = 0;  ///< As far as it was told.
+  std::uint64_t turned_away_ = 0;  ///< The number of rejected connections that the log has reported.
   Time tell_full_at_{};
-  LogLimit said_;  ///< Lines about links that misbehave.
+  LogLimit said_;  ///< Limits the log lines about links that misbehave.
 };
 
 }  // namespace sumac::node

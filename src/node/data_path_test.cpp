@@ -1,4 +1,5 @@
-// The node's shell with real tcp: a root and two leaves in this process, members as clients have them.
+// Tests the node's data path with real TCP: a root and two leaves in this process, and members that behave as clients
+// do.
 #include "node/data_path.hpp"
 
 #include <gmock/gmock.h>
@@ -27,7 +28,7 @@ struct TestNode {
     DataPathConfig config;
     bound_memory(256u << 20, net, config.limits);
     net.strangers_max = strangers_max;
-    net.handshake_timeout = Millis(600'000);  // nobody is sent away for a machine that is slow
+    net.handshake_timeout = Millis(600'000);  // The long timeout keeps a slow machine from losing connections.
     config.name = fmt::format("an-{}", id);
     config.retry_min = config.retry_max = Millis(5);
     data.emplace(config, net::make_transport(net, pool).value(), pool, log);
@@ -41,7 +42,7 @@ struct TestNode {
   std::optional<DataPath> data;
 };
 
-/// As the manager tells it to the child.
+/// Returns the parent's address and key, as the manager would send them to the child.
 proto::ParentInfo parent_of(const TestNode& child, const TestNode& parent) {
   const auto& above = parent.data->node()->config();
   proto::ParentInfo info{above.node_id, {}, above.address};
@@ -75,7 +76,7 @@ struct Tree {
   }
 };
 
-/// A connection to a node whose messages are made by hand.
+/// A connection to a node whose messages this test makes by hand.
 struct Stranger {
   Stranger(const TestNode& at, std::function<void()> work)
       : address(at.data->node()->config().address), progress(std::move(work)) {
@@ -120,7 +121,7 @@ struct Stranger {
     if (bytes.size() >= sizeof body) wire::load(body, bytes.data() + bytes.size() - sizeof body);
     return body;
   }
-  /// Also if it says something before.
+  /// Returns true when the connection ends, even if data arrives before.
   bool sees_the_end() {
     char byte;
     for (const Time end = monotonic_now() + Seconds(30); monotonic_now() < end; progress())
@@ -214,7 +215,7 @@ TEST(DataPath, names_the_nodes_below_and_who_breaks_a_rule) {
     EXPECT_THAT(child["name"].get<std::string>(), testing::StartsWith("node " + names.back() + " (127.0.0.1:"));
   }
   EXPECT_THAT(names, testing::UnorderedElementsAre("an-2", "an-3"));
-  // A contribution to a group that it never joined.
+  // Sends a contribution to a group that this connection never joined.
   wire::AggHeader h;
   h.kind = wire::AggKind::contribute;
   h.tree_id = 1;
@@ -234,7 +235,7 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
     TestGroup group(tree.job, [&] { tree.progress(); });
     ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
     EXPECT_TRUE(group.allreduce(4, 1));
-    tree.root.data.reset();  // as a crash: its sockets close
+    tree.root.data.reset();  // The root's sockets close, as in a crash.
     EXPECT_TRUE(group.until(
         [&] { return group.all([](auto& m) { return m.group().phase() == proto::ClientGroup::Phase::lost; }); }));
     EXPECT_THAT(group.members[0]->group().why(), testing::Not(testing::IsEmpty()));
@@ -243,7 +244,7 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
   ASSERT_TRUE(down);
   EXPECT_FALSE(down->up);
 
-  // Another process, another tree: ids of groups come from the root, and those of the old one mean nothing now.
+  // A new root process is a new tree: the root assigns the group ids, so the old ids mean nothing now.
   TestNode again(1, true);
   tree.job.tree_id = 2;
   again.data->identify(1, 2, true, monotonic_now());
@@ -276,7 +277,8 @@ TEST(DataPath, a_job_that_was_not_granted_is_refused) {
   EXPECT_EQ(stranger.link().why_closed(), "node 2 has no grant for job 99: it ended or never began");
 }
 
-/// What src/proto/handshake_test.cpp has many rows of, with real sockets: the connection ends, one line says why, and others go on.
+/// The rows of src/proto/handshake_test.cpp, here with real sockets: the connection ends, one line gives the reason,
+/// and others go on.
 TEST(DataPath, who_proves_nothing_loses_its_own_connection) {
   const struct {
     const char* name;
@@ -323,7 +325,8 @@ TEST(DataPath, who_proves_nothing_loses_its_own_connection) {
 TEST(DataPath, members_find_room_beside_any_number_of_strangers) {
   Tree tree({2, 3});
   const auto work = [&] { tree.progress(); };
-  // Connected and silent, greeted and silent, and with a hello that no proof follows: more of each than the strangers' places.
+  // These strangers are connected and silent, or greeted and silent, or said hello and send no proof. There are more of
+  // each than connections for strangers.
   std::vector<std::unique_ptr<Stranger>> crowd;
   for (int i = 0; i < 200; ++i) crowd.push_back(std::make_unique<Stranger>(tree.one, work));
   TestGroup group(tree.job, work);
@@ -371,8 +374,8 @@ TEST(DataPath, a_process_at_a_dead_parents_address_learns_nothing) {
   Tree tree({2, 3});
   for (std::uint64_t turn = 0; tree.one.data->node()->has_parent() == false; ++turn) tree.progress();
   const auto address = tree.root.data->transport().address();
-  tree.root.data.reset();  // as a crash: its sockets close, and its port is free
-  // Its neighbour by some other user, which knows no key: a data path of the same id, with its own.
+  tree.root.data.reset();  // The root's sockets close, as in a crash, and its port is free.
+  // Another user starts a data path at the same address and with the same node id, but does not know the key.
   TestNode impostor(1, true, address.substr(4));
   tree.one.lines.clear();
   ASSERT_TRUE(TestGroup({}).until([&] {
@@ -399,7 +402,8 @@ TEST(DataPath, malformed_data_costs_its_sender_the_connection_and_nobody_else) {
     ASSERT_EQ(::connect(raw.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
     const std::vector<char> junk(size, '\xEE');
     ASSERT_GT(::send(raw.get(), junk.data(), junk.size(), MSG_NOSIGNAL), 0);
-    if (size < 64) continue;  // may still become a greeting: closed when it hangs up, or in time
+    // A fragment this short may still become a greeting, so the node closes only after a hang-up or a timeout.
+    if (size < 64) continue;
     char byte;
     EXPECT_TRUE(group.until([&] {
       const auto n = ::recv(raw.get(), &byte, 1, MSG_DONTWAIT);
@@ -422,7 +426,7 @@ TEST(DataPath, a_peer_that_asks_and_never_reads_costs_itself) {
   wire::AggHeader header;
   header.kind = wire::AggKind::join;
   header.tree_id = 1;
-  header.group_id = 0xFFFF;  // a number that the node does not have: refused, every time
+  header.group_id = 0xFFFF;  // The node does not have this number, so it refuses every time.
   wire::JoinBody body{.job_id = kJob, .group_size = 1, .osts = 1, .payload_max = 128};
   body.path_length = 1;
   body.path[0] = {2, 1};
@@ -432,7 +436,7 @@ TEST(DataPath, a_peer_that_asks_and_never_reads_costs_itself) {
   std::vector<std::byte> flood;
   for (int i = 0; i < 600; ++i) add(flood, question);
 
-  // Goes on until the node has stopped reading: what is in the sockets' buffers is all that it took.
+  // Sends until the node has stopped reading: all that it took is what fits into the sockets' buffers.
   constexpr std::size_t kFar = 64u << 20;
   std::size_t sent = 0;
   for (int quiet = 0; quiet < 200 && sent < kFar; ++quiet) {
@@ -449,7 +453,7 @@ TEST(DataPath, a_peer_that_asks_and_never_reads_costs_itself) {
   EXPECT_LT(sent, kFar) << "the node reads on although its answers are not taken";
   EXPECT_TRUE(group.allreduce(100, 5)) << "others go on";
 
-  // When it takes its answers it is read again.
+  // When the peer reads its answers, the node reads from it again.
   const auto heard = tree.one.data->transport().stats().messages_in;
   EXPECT_TRUE(group.until([&] {
     char answers[65536];

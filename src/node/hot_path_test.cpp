@@ -1,5 +1,5 @@
-// What a message may cost a node in steady state: no allocation, no lock, no line in the log even where everything is logged, and no
-// system call but the transport's: one to read and one to write it.
+// Limits the cost of a message in a node in steady state: no allocation, no lock, no log line even at the most verbose
+// level, and no system calls but the transport's: one to read and one to write the message.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 
 namespace {
 
-// One thread: counts only while the node has its turn, because the members of this test share the process.
+// Counts only while the node works, because the members of this test share its one thread.
 bool counting = false;
 std::size_t allocations = 0, locks = 0, lines = 0;
 
@@ -31,7 +31,7 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-#ifndef __clang_analyzer__  // which would take each `new` for a malloc that nobody frees
+#ifndef __clang_analyzer__  // The analyzer would take each `new` for a leaked malloc.
 void* operator new(std::size_t bytes) { return counted(bytes, 1); }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
@@ -46,7 +46,7 @@ void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 #endif
 
-// Every lock of C++'s and C's libraries ends here. Sanitizers have functions of their own in these places.
+// Every lock of the C and C++ libraries ends here. Sanitizers replace these functions by their own.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool kCountsLocks = false;
 #else
@@ -107,8 +107,8 @@ struct Solo {
 
 struct Cost {
   std::size_t allocations = 0, locks = 0, lines = 0;
-  std::uint64_t messages = 0, calls = 0;  ///< Calls: but the one look at epoll of each pass.
-  std::uint64_t other_calls = 0;          ///< Of the process, beyond what the transport tells of itself.
+  std::uint64_t messages = 0, calls = 0;  ///< `calls` leaves out the one look at epoll of each pass.
+  std::uint64_t other_calls = 0;          ///< Calls of the process beyond those that the transport counts.
 };
 
 Cost cost_of(Solo& node, const std::function<void()>& work) {
@@ -127,10 +127,10 @@ Cost cost_of(Solo& node, const std::function<void()>& work) {
           counts_calls ? test::SystemCalls::counted - (after.system_calls - before.system_calls) : 0};
 }
 
-/// The cost of `work` once nothing grows any more. Until then grow: the pool's buffers, to as many messages as the members' windows let be
-/// there at once; the queue to a child that is slow to read, and the room for what is copied into it; the transport's lists of connections
-/// that wait for something. How far that is, and when, the kernel's sockets decide; that it ends is ours: something that a message
-/// cost would be there each time.
+/// Returns the cost of `work` once nothing grows any more. Several things grow at first: the pool, to as many messages
+/// as the members' windows allow at once; the queue to a child that reads slowly, and the copy buffer behind it; and
+/// the transport's lists of waiting connections. The kernel's sockets decide when and how far they grow. But growth
+/// must end: a cost per message would appear in every round.
 Cost steady_cost_of(Solo& node, const std::function<void()>& work) {
   constexpr int kAtMost = 10;
   Cost cost;
@@ -174,7 +174,8 @@ TEST(HotPath, small_messages_cost_no_allocation_and_one_call_each_way) {
   Solo node;
   TestGroup group(node.job, [&] { node.progress(); });
   ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(group.allreduce(1, i));  // queues and free lists grow to what they need
+  // These rounds let queues and free lists grow to their final size.
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(group.allreduce(1, i));
   const Cost cost = cost_of(node, [&] {
     for (int i = 0; i < 300; ++i) ASSERT_TRUE(group.allreduce(1, i));
   });
@@ -192,7 +193,8 @@ TEST(HotPath, many_fragments_share_system_calls) {
   ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
   constexpr std::size_t kCount = 16 * 64;  // 64 fragments of 128 bytes
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(kCount, i));
-  // How many frames one read finds is the kernel's affair; that a frame never costs a call more than its own is ours.
+  // The kernel decides how many frames one read finds. We only demand that a frame never costs more than one call of
+  // its own.
   const Cost cost = steady_cost_of(node, [&] {
     for (int i = 0; i < 50; ++i) ASSERT_TRUE(group.allreduce(kCount, i));
   });
@@ -208,7 +210,7 @@ TEST(HotPath, streaming_allocates_nothing_once_its_buffers_are_there) {
   Solo node;
   TestGroup group(node.job, [&] { node.progress(); });
   ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
-  // All the buffers that the windows of 8 children can ask for, so that no later interleaving needs one more.
+  // Reserves all the buffers that the windows of 8 children can need, so that no later interleaving needs one more.
   node.pool.reserve(16384 + 64, 8 * 2 * 8 + 8);
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(group.allreduce(50'000, i, true));
   const Cost cost = steady_cost_of(node, [&] {

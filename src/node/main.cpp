@@ -1,4 +1,4 @@
-// sharp_an: an aggregation node.
+// sharp_an, the aggregation node.
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,8 +24,8 @@ namespace {
 const control::DaemonText kText{
     "sharp_an", "an aggregation node: adds up what its children send", "SUMAC_NODE_", {"allow_insecure"}};
 
-/// A message waiting for room costs its peer the link, so the queue of a link has room for what the windows allow: references into
-/// the pool, which has its own bound.
+/// A message that finds its link's queue full costs the peer its link, so the queue must hold all that the windows
+/// allow. The queue holds references into the pool, which has a limit of its own.
 constexpr std::size_t kQueueMax = std::size_t{1} << 30;
 
 Result<> check(const Config& config, const control::Tls* tls) {
@@ -46,7 +46,7 @@ void report(ControlLink& control, const Config& config, Logger& log) {
   }
 }
 
-/// Of each tree; `bound` is what the node never exceeds.
+/// The configuration of each shard; `bound` is the memory that the node never exceeds.
 ShardConfig shard_config(const Config& config, MemoryBound& bound) {
   ShardConfig shard;
   shard.memory_bytes = static_cast<std::size_t>(config.memory.count);
@@ -97,20 +97,23 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     if (!listen) return tl::unexpected(listen.error());
     auto one = base;
     one.net.listen = *std::move(listen);
-    // Half of them for the first tree, half of the rest for the next: where few are legal, all trees have some, and together never too many.
+    // The first tree gets half of the descriptors and each further tree half of the rest: every tree has some, and
+    // together they never exceed the limit.
     one.net.connections_max = std::min(one.net.connections_max, descriptors >> std::min(k + 1, 31u));
     one.net.strangers_max = strangers_max(one.net.connections_max);
     auto shard = Shard::start(one, *wake, log);
     if (!shard) return shard;
-    // On its own thread: those that gRPC starts inherit nothing. Its name is what top -H and perf show.
+    // The thread pins itself: threads that gRPC starts from the main thread would inherit a mask set there. top -H and
+    // perf show its name.
     if (auto pinned = (*shard)->call([&](DataPath&) {
           ::pthread_setname_np(::pthread_self(), fmt::format("tree-{}", k).c_str());
           return pin_this_thread(*processors, k);
         });
         !pinned)
       return tl::unexpected(pinned.error());
-    // Whatever the log's level: who sizes a host or a cgroup needs it; again when the node enters more trees than before. UCX has
-    // buffers of its own that nobody can bound from outside.
+    // The line is written at any log level, because it is needed to size a host or a cgroup; it is written again when
+    // the node enters more trees than before. With ucx there is no line: UCX has buffers of its own that we cannot
+    // limit.
     if (config.transport == Backend::tcp && k + 1 > trees_told) {
       trees_told = k + 1;
       log.write(LogLevel::info, __FILE__, __LINE__, "GENERAL", describe(bound, trees_told));
@@ -132,7 +135,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     }
     pollfd fds[] = {{signals->fd(), POLLIN, 0}, {wake->fd(), POLLIN, 0}};
     ::poll(fds, 2, control::poll_timeout(now, control.next_due()));
-    wake->clear();  // before the look at what it tells of
+    wake->clear();  // Cleared first, so that a wake-up after the look below is not lost.
     while (const auto signal = signals->take()) {
       if (*signal == SIGHUP) {
         reloader.reopen_log(log);

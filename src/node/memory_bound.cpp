@@ -5,7 +5,7 @@
 namespace sumac::node {
 namespace {
 
-constexpr std::size_t kProgramBytes = 48u << 20;  // gRPC and the program itself
+constexpr std::size_t kProgramBytes = 48u << 20;  // The bytes of gRPC and the program itself.
 
 std::size_t mib(std::size_t bytes) { return (bytes + (1u << 20) - 1) >> 20; }
 
@@ -17,7 +17,7 @@ std::size_t strangers_max(std::size_t connections) noexcept {
 }
 
 std::size_t small_bytes(std::size_t memory, const net::TransportConfig& net, const proto::NodeLimits& limits) noexcept {
-  // One on its way in from each connection, and what the OSTs of all groups may hold.
+  // Each connection may be receiving one small message; the rest is the most that the OSTs of all groups hold.
   const auto wanted = net.connections_max * BufferPool::footprint(BufferPool::kSmall) +
                       limits.osts * proto::number_bytes(limits.payload_max);
   return std::min(wanted, memory / 8);
@@ -28,7 +28,7 @@ MemoryBound bound_memory(std::size_t memory, net::TransportConfig& net, proto::N
   net.answers_max = kAnswersMax;
   limits.window_bytes = memory / 8 * 5;
   limits.stream_bytes = memory / 2;
-  // The rest is for what is on its way in: a message for each connection, which its peer may have begun and never end.
+  // The rest of the memory is for incoming messages: each peer may have begun one and never end it.
   net.connections_max = std::clamp((memory - limits.window_bytes) / BufferPool::footprint(net.message_max),
                                    kConnectionsMin, net.connections_max);
   limits.links = static_cast<std::uint32_t>(net.connections_max);

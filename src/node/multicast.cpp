@@ -10,7 +10,8 @@
 namespace sumac::node {
 namespace {
 
-// Of the scopes that stay within a site and a link, transient: nobody else has been given them for good (RFC 2365, RFC 4291).
+// Transient addresses of the site-local (IPv4) and link-local (IPv6) scope, which are not assigned to anyone (RFC 2365,
+// RFC 4291).
 constexpr const char* kBase4 = "239.255.0.0:5383";
 constexpr const char* kBase6 = "[ff12::5355:0]:5383";
 
@@ -30,7 +31,7 @@ Result<MulticastConfig> parse_multicast(const std::string& text, int hops) {
 
 bool Multicaster::open() {
   if (sender_) return true;
-  // ucx has no addresses of networks.
+  // A ucx address does not name a network.
   const auto local = address_.starts_with("tcp:") ? net::parse_address(std::string_view(address_).substr(4))
                                                   : fail(Errc::unsupported, "the transport is not tcp");
   if (!local) return give_up(local.error().context), false;
@@ -52,7 +53,8 @@ bool Multicaster::invite(wire::InvitedBody& to) {
   if (is_off_ || !open()) return false;
   const auto key = draw_secret();
   if (!key) return give_up(key.error().context), false;
-  // Any of them: nobody keeps account of them over all trees of a network. Where two groups share one, their keys tell them apart.
+  // A random address will do: no one keeps account of the addresses of all trees in a network. If two groups share one,
+  // their keys keep them apart.
   const auto where = net::nth_address(*config_.base, static_cast<std::uint16_t>(siphash(*key, {})));
   to = {};
   to.key = *key;
@@ -71,7 +73,7 @@ bool Multicaster::send(const wire::InvitedBody& to, const wire::AggHeader& heade
   wire::seal_datagram(datagram, to.key);
   switch (sender_->send(net::from_wire(to.address, to.port), datagram)) {
     case Errc::ok: failures_ = 0; return true;
-    case Errc::again: ++lost_; return true;  // as if the network had dropped it
+    case Errc::again: ++lost_; return true;  // The loss of a datagram in the network has the same effect.
     default: break;
   }
   const std::string why = std::strerror(errno);

@@ -44,7 +44,7 @@ TEST(Multicaster, sends_what_a_member_with_the_key_believes) {
   h.count = h.payload_bytes = 5;
   const std::byte data[5] = {};
   ASSERT_TRUE(multicaster.send(to, h, data));
-  // Others of this machine may send to that address as well: it is the tag that tells.
+  // Other processes of this machine may send to that address as well; the tag tells the datagrams apart.
   std::array<std::byte, wire::kDatagramMax + 1> into;
   Errc opened = Errc::lost;
   for (pollfd wait{receiver->fd(), POLLIN, 0}; opened != Errc::ok && poll(&wait, 1, 20'000) == 1;)
@@ -73,7 +73,7 @@ TEST(Multicaster, stops_after_some_failures_in_a_row) {
   wire::InvitedBody to;
   ASSERT_TRUE(multicaster.invite(to));
   wire::InvitedBody nowhere = to;
-  nowhere.address = {0xFF, 0x12};  // IPv6, over a socket of IPv4: the system refuses
+  nowhere.address = {0xFF, 0x12};  // The system refuses an IPv6 address on an IPv4 socket.
   wire::AggHeader barrier;
   barrier.kind = wire::AggKind::result;
   for (std::uint32_t i = 1; i < Multicaster::kFailuresMax; ++i) EXPECT_FALSE(multicaster.send(nowhere, barrier, {}));

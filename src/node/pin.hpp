@@ -1,6 +1,6 @@
 #pragma once
-// Which processors the data path's threads run on. A thread that stays where its sockets' interrupts and its buffers' caches are is
-// not moved about by the scheduler in mid-stream; which processor that is only the operator knows.
+// Pins the data path's threads to processors. A pinned thread stays near its buffers' caches and its sockets'
+// interrupts, and the scheduler cannot move it in the middle of a stream. Only the operator knows the right processor.
 #include <string_view>
 #include <vector>
 
@@ -8,10 +8,11 @@
 
 namespace sumac::node {
 
-/// "2", "0,4-7": processors in the order given. Empty: none named. Errc::invalid: not such a list.
+/// Parses "2" or "0,4-7" into processors, in the order given; an empty text gives an empty list. Returns Errc::invalid
+/// for any other text.
 Result<std::vector<int>> parse_processors(std::string_view text);
 
-/// The calling thread of shard `index` gets processors[index % size], alone; without a list it stays free.
+/// Pins the calling thread of shard `index` to processors[index % size]. With an empty list it does nothing.
 Result<> pin_this_thread(const std::vector<int>& processors, std::size_t index);
 
 }  // namespace sumac::node

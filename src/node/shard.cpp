@@ -25,7 +25,7 @@ Result<std::string> listen_address(const std::string& first, std::uint32_t k) {
   const char* end = first.data() + first.size();
   if (k == 0 || colon == std::string::npos) return first;
   if (const auto [at, error] = std::from_chars(first.data() + colon + 1, end, port); error != std::errc{} || at != end)
-    return first;  // no number: the transport says what it thinks of it
+    return first;  // This is not a number, which the transport will report.
   if (port == 0) return first;
   if (port + k > 65535)
     return fail(Errc::invalid, "tree {} of this node would listen at port {}: choose a lower port for --listen", k + 1,
@@ -68,7 +68,7 @@ void Shard::post(std::function<void(DataPath&)> work) {
     const std::lock_guard lock(mutex_);
     posted_.push_back(std::move(work));
   }
-  has_posted_.store(true, std::memory_order_release);  // the thread that sees it takes the mutex next
+  has_posted_.store(true, std::memory_order_release);  // The thread that reads true takes the mutex next.
   wake_.set();
 }
 
@@ -83,7 +83,7 @@ std::vector<std::uint64_t> Shard::take_ended() {
 }
 
 void Shard::work_off() {
-  has_posted_.store(false, std::memory_order_relaxed);  // the mutex orders it with the list
+  has_posted_.store(false, std::memory_order_relaxed);  // The mutex orders this store with the list.
   std::vector<std::function<void(DataPath&)>> posted;
   {
     const std::lock_guard lock(mutex_);
@@ -107,16 +107,17 @@ void Shard::run() {
   std::uint64_t slept = 0;
   while (!stopping_.load(std::memory_order_acquire)) {
     if (waiter_.sleeps() != slept) {
-      // Before the look: whoever posts sets the event behind the flag, so what this takes away is seen below.
+      // Cleared before the look at the flag: a poster sets the flag first and the event second, so the look below sees
+      // any work whose wake-up is cleared here.
       slept = waiter_.sleeps();
       wake_.clear();
     }
     if (has_posted_.load(std::memory_order_acquire)) work_off();
-    // Before that the node takes nothing from its sockets: children that come early wait in the backlog.
+    // Until the node has its identity, it reads nothing from its sockets: children that come early wait in the backlog.
     if (data_->identified() && !takes_data) {
       const auto watched = watch(epoll_, data_->transport().wake_fd());
       takes_data = watched.has_value();
-      if (!takes_data && !std::exchange(complained, true))  // it is tried again at each turn
+      if (!takes_data && !std::exchange(complained, true))  // Each pass of the loop tries it again.
         SUMAC_ERROR(log_, "{} takes no data: {}", address_, watched.error().context);
     }
     const std::size_t events = data_->progress(monotonic_now());

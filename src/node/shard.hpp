@@ -1,7 +1,7 @@
 #pragma once
-// A node in one tree: a data path with an address and a thread of its own. Shards share nothing but the log, so no lock and no
-// other thread is on the way of a message; what the control link wants of one is handed to its thread and waited for, which
-// happens when a job or a group's grant comes or goes, never for a message.
+// A node in one tree: a data path with an address and a thread of its own. Shards share nothing but the log, so a
+// message meets no lock and no other thread. The control link posts its requests to the shard's thread and waits for
+// the result. It does so when a job or a grant begins or ends, never for a message.
 #include <atomic>
 #include <functional>
 #include <future>
@@ -23,14 +23,14 @@ namespace sumac::node {
 struct ShardConfig {
   net::TransportConfig net;
   DataPathConfig path;
-  std::size_t memory_bytes = std::size_t{1} << 30;  ///< Bound of the buffers for messages, of this shard.
+  std::size_t memory_bytes = std::size_t{1} << 30;  ///< The limit of this shard's message buffers.
   net::WaiterConfig waiting;
 };
 
 class Shard {
  public:
-  /// Listens, and takes data as soon as the data path knows who it is. `tell` is set when take_parent_change() or take_ended() has
-  /// something.
+  /// Starts to listen; data is read as soon as the data path has its identity. `tell` is set when take_parent_change()
+  /// or take_ended() has something to return.
   static Result<std::unique_ptr<Shard>> start(const ShardConfig& config, control::WakeEvent& tell, Logger& log);
   ~Shard();
   Shard(const Shard&) = delete;
@@ -38,10 +38,10 @@ class Shard {
 
   const std::string& address() const noexcept { return address_; }
   std::optional<ParentState> take_parent_change();
-  /// Revoked jobs of which nothing is left in this tree, since the last call.
+  /// Returns the revoked jobs of which this tree holds nothing any more, since the last call.
   std::vector<std::uint64_t> take_ended();
 
-  /// Runs `work(DataPath&)` on the shard's thread and returns what it returned.
+  /// Runs `work(DataPath&)` on the shard's thread and returns its result.
   template <class Work>
   auto call(Work work) {
     using Task = std::packaged_task<std::invoke_result_t<Work&, DataPath&>(DataPath&)>;
@@ -59,7 +59,7 @@ class Shard {
   void pass_on_news();
 
   BufferPool pool_;
-  std::unique_ptr<DataPath> data_;  ///< Of the thread alone, once that runs.
+  std::unique_ptr<DataPath> data_;  ///< Only the shard's thread uses it, once that runs.
   net::Waiter waiter_;
   control::WakeEvent wake_;
   UniqueFd epoll_;
@@ -72,10 +72,10 @@ class Shard {
   std::optional<ParentState> parent_change_;
   std::vector<std::uint64_t> ended_;
   std::atomic<bool> has_posted_ = false, stopping_ = false;
-  std::thread thread_;  // last: everything it uses stands before it
+  std::thread thread_;  // The last member, because the thread uses those before it.
 };
 
-/// The address of the k-th listener of a process: the port is counted up from the first one's, unless any port will do.
+/// Returns the address of the k-th listener of a process: the port is the first one's plus k. Port 0 stays 0.
 Result<std::string> listen_address(const std::string& first, std::uint32_t k);
 
 }  // namespace sumac::node

@@ -1,4 +1,4 @@
-// What a node has done and holds, as JSON: SIGUSR1, --stats-file, tests.
+// The counters and the state of a node as JSON, for SIGUSR1, --stats-file and tests.
 #include <nlohmann/json.hpp>
 
 #include "node/data_path.hpp"
@@ -23,7 +23,7 @@ const char* to_string(proto::GroupView::Phase phase) {
 
 std::int64_t micros(Duration time) { return std::chrono::duration_cast<Micros>(time).count(); }
 
-/// `slowest`: the child that the others waited for longest; none if nobody waited.
+/// `slowest` names the child for which the others waited longest; it is absent if none waited.
 template <class Name>
 json describe(const proto::GroupView& group, const Name& name) {
   json children = json::array();
@@ -65,7 +65,8 @@ json describe(const proto::GroupView& group, const Name& name) {
 
 }  // namespace
 
-/// "rank 5 on host h3 (10.0.0.7:41022)", "node an-leaf1 (10.0.0.2:7000)"; a group that is over may name a connection that is closed.
+/// Names a child: "rank 5 on host h3 (10.0.0.7:41022)", "node an-leaf1 (10.0.0.2:7000)". A group that is over may name
+/// a closed connection.
 std::string DataPath::name_of_child(const proto::ChildView& child) const {
   return fmt::format("{} ({})", proto::who(child.role, child.peer, child.name), transport_->peer({child.link.value}));
 }

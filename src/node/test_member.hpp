@@ -1,5 +1,5 @@
 #pragma once
-// Members of a group for tests: proto's client side over real tcp connections, all driven by one thread.
+// Members of a group for tests: proto's client side over real TCP connections, all driven by one thread.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,19 +15,19 @@
 
 namespace sumac::node {
 
-/// What every member of a test's job knows.
+/// The facts that every member of a test's job knows.
 struct TestJob {
   std::uint64_t job_id = 0;
   std::uint32_t tree_id = 1, osts = 4, payload = 128, stream_window = 0, chunk = 0;
   std::vector<proto::NodeParent> tree;
-  std::map<std::uint32_t, std::string> address;  ///< Of each node.
+  std::map<std::uint32_t, std::string> address;  ///< The address of each node.
   std::vector<std::uint32_t> leaf_of_rank;
   Secret key{};
 };
 
 class TestMember final : private net::TransportEvents, private proto::Outbox {
  public:
-  /// `is_stranger`: one that the node is to send away.
+  /// `is_stranger` marks a member that the node must reject.
   TestMember(const TestJob& job, std::uint32_t rank, bool is_stranger = false)
       : job_(job), rank_(rank), expects_to_be_served_(!is_stranger), pool_(64u << 20) {
     net::TransportConfig config;
@@ -97,10 +97,12 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
   std::unique_ptr<net::Transport> transport_;
   net::ConnId conn_;
   std::unique_ptr<proto::ClientLink> link_;
-  std::unique_ptr<proto::ClientGroup> group_;  // last: it detaches nothing, but speaks through the others
+  // Must be destroyed first, because it speaks through the members above; it does not detach itself.
+  std::unique_ptr<proto::ClientGroup> group_;
 };
 
-/// A group of all ranks of the job, driven until something holds. `others` is called in each turn (nodes of the same process).
+/// A group of all ranks of the job, driven until a condition holds. Each pass calls `others`, which drives nodes of the
+/// same process.
 class TestGroup {
  public:
   TestGroup(const TestJob& job, std::function<void()> others = {}) : others_(std::move(others)) {
@@ -108,12 +110,12 @@ class TestGroup {
       members.push_back(std::make_unique<TestMember>(job, rank));
   }
   ~TestGroup() {
-    for (auto& member : members) {  // as the client library does: first the group, then its link
+    for (auto& member : members) {  // The same order as in the client library: first the group, then its link.
       if (joined_) member->link().detach(member->group());
     }
   }
 
-  /// False: not within `limit`. Tests give limits that only a hang reaches.
+  /// Returns false if the condition does not hold within `limit`. Only a hang reaches the limits that tests use.
   bool until(const std::function<bool()>& holds, Duration limit = Seconds(30)) {
     const Time end = monotonic_now() + limit;
     while (!holds()) {
@@ -124,7 +126,7 @@ class TestGroup {
     return true;
   }
 
-  /// Opens and joins; the phase is standing or refused afterwards.
+  /// Opens and joins the group; afterwards its phase is standing or refused.
   proto::OpenOutcome form(std::uint64_t token) {
     const auto size = static_cast<std::uint32_t>(members.size());
     EXPECT_TRUE(until([&] { return all([](auto& m) { return m.link().settled(); }); }));
@@ -145,7 +147,8 @@ class TestGroup {
     return true;
   }
 
-  /// One allreduce (sum of int64: element i of rank r is r * 1000003 + i + salt); true if every member has the exact sum.
+  /// Performs one allreduce (sum of int64: element i of rank r is r * 1000003 + i + salt); returns true if every member
+  /// has the exact sum.
   bool allreduce(std::size_t count, std::int64_t salt, bool streaming = false) {
     const auto ranks = static_cast<std::int64_t>(members.size());
     std::vector<std::vector<std::int64_t>> in(members.size(), std::vector<std::int64_t>(count)), out = in;

@@ -1,7 +1,8 @@
 #pragma once
-// For tests: counts every system call of this thread, whoever makes it, by the kernel's own means (syscall user dispatch): while counting,
-// each becomes a SIGSYS whose handler makes the call in its place. x86-64 and Linux 5.11; elsewhere, and under sanitizers, it counts nothing
-// and says so. A clock that this machine can't read without a call is not counted.
+// For tests: counts every system call of this thread with the kernel's syscall user dispatch. While counting, each call
+// becomes a SIGSYS whose handler makes the call instead. It needs x86-64 and Linux 5.11; elsewhere, and under
+// sanitizers, it counts nothing and reports that. On a machine that can only read the clock by a system call, those
+// calls are not counted.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -14,7 +15,7 @@
 #if defined(__x86_64__) && defined(PR_SET_SYSCALL_USER_DISPATCH) && !defined(__SANITIZE_THREAD__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define SUMAC_COUNTS_SYSTEM_CALLS 1
-// Calls made between these two labels are let through.
+// The kernel lets calls between these two labels pass.
 asm(R"(
   .pushsection .text
 sumac_calls_begin:
@@ -47,7 +48,7 @@ namespace sumac::test {
 class SystemCalls {
  public:
 #ifdef SUMAC_COUNTS_SYSTEM_CALLS
-  /// False: this kernel can't.
+  /// Returns false if this kernel does not support it.
   static bool start() {
     struct {
       void (*handler)(int, siginfo_t*, void*);

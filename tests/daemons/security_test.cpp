@@ -288,7 +288,7 @@ TEST(MutualTls, a_node_of_another_authority_says_which_side_to_look_at_and_goes_
         tree.scratch.file(log), false);
   };
   const auto stranger = start("stranger.log");
-  EXPECT_TRUE(stranger->says("TLS: who answers there has no manager's certificate of our authority"));
+  EXPECT_TRUE(stranger->says("TLS: the process that answers there has no manager's certificate of our authority"));
   // It trusts our manager, which does not know it.
   files.ca = other.file("both.crt", tree.pki->authority.certificate + other.authority.certificate);
   const auto unknown = start("unknown.log");
