@@ -195,9 +195,7 @@ Result<Caller> certified_caller(const grpc::ServerContextBase& context) {
 Caller clear_text_caller(std::string_view peer, std::string_view server, const DaemonUsers& users) {
   if (!calls_from_here(peer)) return {};
   if (const auto uid = uid_of_peer(peer, server)) return local_caller(*uid, users);
-  return {{},
-          {},
-          "it calls from the manager's machine, and the kernel does not say whose process it is: use unix:PATH there"};
+  return {{}, {}, "it calls from the manager's machine, and the kernel does not report its user: use unix:PATH there"};
 }
 
 bool Caller::is_operator() const noexcept {
@@ -209,8 +207,9 @@ Result<> Caller::may_be(CertRole role, std::string_view name) const {
   if (certificate) {
     if (certificate->role == role && certificate->name == name) return {};
     return fail(Errc::denied,
-                "its certificate is for {}, it says it is {} {:.64}: give it that one's files (sumac pki issue DIR {} "
-                "{:.64}), or its own name",
+                "its certificate is for {}, but it registers as {} {:.64}: give it the files of that name (sumac pki "
+                "issue DIR {} "
+                "{:.64}), or the name in its certificate",
                 control::describe(*certificate), to_string(role), name, to_string(role), name);
   }
   if (no_daemon.empty()) return {};

@@ -129,7 +129,7 @@ TEST(Caller, may_be_only_what_its_certificate_or_the_kernel_says) {
     EXPECT_EQ(row.who.may_be(CertRole::host, "x").has_value(), row.may_be_host);
   }
   EXPECT_THAT(Caller({Identity{CertRole::node, "y"}, {}, {}}).may_be(CertRole::node, "x").error().context,
-              testing::HasSubstr("its certificate is for node y, it says it is node x"));
+              testing::HasSubstr("its certificate is for node y, but it registers as node x"));
 }
 
 }  // namespace

@@ -78,9 +78,9 @@ const char* tls_failure(std::string_view words) {
     return "the process that answers there speaks clear text: give sharp_am --tls-dir, or leave it away "
            "here";
   if (has("Ssl handshake failed") || has("alert"))
-    return "the handshake failed: see what sharp_am says, and whether our certificate has expired";
+    return "the handshake failed: see the log of sharp_am, and whether our certificate has expired";
   if (has("failed to connect") && has("Socket closed"))
-    return "it closes the connection at once: it wants --tls-dir, or does not like what it was "
+    return "it closes the connection at once: it wants --tls-dir, or rejects the certificate that it was "
            "given there";
   return nullptr;
 }

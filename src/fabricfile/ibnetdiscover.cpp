@@ -90,7 +90,8 @@ class Reader {
     for (std::size_t begin = 0; begin < text_.size();) {
       const auto end = std::min(text_.find('\n', begin), text_.size());
       ++line_;
-      if (end - begin > kLineMax) return at(line_, "a line of {} bytes: {}", end - begin, kRemedy);
+      if (end - begin > kLineMax)
+        return at(line_, "a line has {} bytes, more than ibnetdiscover writes: {}", end - begin, kRemedy);
       if (auto ok = read_line(trimmed(text_.substr(begin, end - begin))); !ok) return tl::unexpected(ok.error());
       begin = end + 1;
     }
@@ -221,7 +222,7 @@ class Reader {
     if (!cursor.blanks().take("lid ") || !cursor.number<std::uint32_t>()) return unknown(line);
     if (auto ok = read_rate(cursor.blanks().rest(), port.rate_bits_per_s); !ok) return ok;
     if (port.number == 0 || port.number > record.port_count)
-      return at(line_, "port {} of {}, which has ports 1 to {}", port.number, record.id, record.port_count);
+      return at(line_, "there is no port {} of {}: it has ports 1 to {}", port.number, record.id, record.port_count);
     if (const auto* before = record.port(port.number))
       return at(line_, "port {} of {} stands here and in line {}: {}", port.number, record.id, before->line, kRemedy);
     if (record.kind == Kind::ca && port.guid != 0) {

@@ -98,7 +98,7 @@ TEST(Ibnetdiscover, what_is_wrong_is_named_with_its_line) {
       {"an absurd number of ports", "Ca\t1 \"H-0002c90300000020\"", "Ca\t4000000000 \"H-0002c90300000020\"",
        "f:58: H-0002c90300000020 says it has 4000000000 ports: 1 to 254 are possible"},
       {"a port that the device has not", "[1](2c90300000021) \t\"S", "[2](2c90300000021) \t\"S",
-       "f:59: port 2 of H-0002c90300000020, which has ports 1 to 1"},
+       "f:59: there is no port 2 of H-0002c90300000020: it has ports 1 to 1"},
       {"an absurd address", "lid 3 lmc 0\n", "lid 70000 lmc 0\n",
        "f:31: S-e41d2d0300000030 has the LID 70000: at most 49151 are possible"},
       {"two devices with one address", "lid 3 lmc 0\n", "lid 2 lmc 0\n",

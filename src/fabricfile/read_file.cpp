@@ -21,7 +21,7 @@ Result<std::string> read_file(const std::string& path, std::string_view what) {
   while (file.read(piece, sizeof piece) || file.gcount() > 0) {
     text.append(piece, static_cast<std::size_t>(file.gcount()));
     if (text.size() > kFileMax)
-      return fail(Errc::invalid, "{} is larger than {} MiB: no {}", path, kFileMax >> 20, what);
+      return fail(Errc::invalid, "{} is larger than {} MiB: it is no {}", path, kFileMax >> 20, what);
   }
   if (file.bad()) return fail_errno(fmt::format("read {} {}", what, path));
   return text;

@@ -45,7 +45,7 @@ Result<std::optional<Held>> load_held(const std::string& path) {
   struct stat info {};
   if (::fstat(fd.get(), &info) < 0) return fail_errno(path);
   if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0)
-    return fail(Errc::invalid, "{}: not a file of ours alone", path);
+    return fail(Errc::invalid, "{}: it must be a plain file of our user that others cannot write", path);
   std::ifstream file(fmt::format("/proc/self/fd/{}", fd.get()));
   std::string head, word, of_boot;
   Held held;
@@ -60,7 +60,7 @@ Result<std::optional<Held>> load_held(const std::string& path) {
     held.jobs.push_back(job);
   }
   if (!ours || held.jobs.size() != count || !(file >> word) || word != "end")
-    return fail(Errc::invalid, "{}: not to be understood", path);
+    return fail(Errc::invalid, "{}: cannot be parsed", path);
   if (of_boot != boot()) return std::optional<Held>{};
   return std::optional<Held>(std::move(held));
 }

@@ -76,7 +76,8 @@ TEST_F(HeldFile, what_is_cut_short_or_not_ours_is_refused) {
   ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
   const auto open_to_all = load_held(path);
   ASSERT_FALSE(open_to_all);
-  EXPECT_THAT(open_to_all.error().context, testing::HasSubstr("not a file of ours alone"));
+  EXPECT_THAT(open_to_all.error().context,
+              testing::HasSubstr("must be a plain file of our user that others cannot write"));
   ::unlink(path.c_str());
   ASSERT_EQ(::symlink("/etc/passwd", path.c_str()), 0);
   EXPECT_FALSE(load_held(path));

@@ -251,7 +251,7 @@ TEST(Life, a_line_that_breaks_and_heals_costs_no_job) {
 
 TEST(Life, a_rank_that_dies_before_its_job_request_leaves_nothing) {
   World world;
-  // The client dies before its begin is complete, so sharpd has no ticket for it. A client whose begin is on its way is
+  // The client dies before its begin is complete, so sharpd has no ticket for it. A client whose begin was sent is
   // dropped before the answer.
   world.freeze_manager(true);
   const auto ticket = world.begin(0, 7);
@@ -369,7 +369,7 @@ TEST(Life, a_manager_that_forgot_everything_tells_sharpds_that_their_jobs_are_ov
   world.forget_state();
   world.start_manager();
   world.pass(Seconds(1));
-  EXPECT_THAT(world.answer(0, ticket), HasSubstr("knows this job no more"));
+  EXPECT_THAT(world.answer(0, ticket), HasSubstr("does not know this job any more"));
   world.expect_jobs({});
 }
 

@@ -72,7 +72,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   limit_clients(*sockets, config, log);
   const auto held_file = config.socket + ".jobs";
   auto held = load_held(held_file);
-  if (!held) SUMAC_WARN(log, "what a former sharpd held is lost: {}", held.error().context);
+  if (!held) SUMAC_WARN(log, "the jobs of the former sharpd are lost: {}", held.error().context);
   const bool inherits = held && *held;
   Server server({*host, config.manager, config.manager_timeout, inherits ? (*held)->life : draw_life(), *tls, held_file,
                  config.devices},

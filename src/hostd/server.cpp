@@ -136,7 +136,7 @@ void Server::on_client(net::HostClientId id, const net::PeerIdentity& who) {
 std::size_t Server::take_over(const Held& held) {
   last_ticket_ = held.last_ticket + kTicketGap;
   for (const auto& job : held.jobs) {
-    // The descriptor is opened first: once it is open, its process number cannot be reused while we read the mark.
+    // The descriptor is opened first: if the mark matches afterwards, the descriptor belongs to the right process.
     UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, job.holder.pid, 0)));
     if (!pidfd || mark_of(job.holder.pid) != job.holder)
       continue;  // The holder died meanwhile. Its job is not named to the manager, so it is released.
@@ -194,7 +194,7 @@ void Server::save() {
   for (const auto& [ticket, job] : held_) held.jobs.push_back(job);
   const auto saved = save_held(config_.held_file, held);
   if (!saved && !save_failed_)
-    SUMAC_WARN(log_, "{}: should sharpd be restarted, jobs that run are over 8 s later", saved.error().context);
+    SUMAC_WARN(log_, "{}: if sharpd is restarted, running jobs end 8 s later", saved.error().context);
   save_failed_ = !saved;
 }
 

@@ -233,7 +233,7 @@ TEST(Sharpd, malformed_messages_cost_their_sender_the_connection_and_nobody_else
   Client rude(sharpd.path);
   rude.send(wire::host_message(HostKind::job_end, std::uint64_t{99}));
   EXPECT_FALSE(rude.socket.receive(Seconds(20)));
-  sharpd.wait_for("end of job 99, which this process does not hold");
+  sharpd.wait_for("it ended job 99, which it does not hold");
   EXPECT_EQ(good.begin(7).header.kind, HostKind::job_granted);
 }
 

@@ -105,7 +105,8 @@ void Session::adopt(std::uint64_t job_id, Ticket ticket) {
 
 Actions Session::received(const HostMessage& message) {
   const auto kind = message.header.kind;
-  if (kind != HostKind::attach && !attached_) return {Offence{fmt::format("{} before attach", to_string(kind))}};
+  if (kind != HostKind::attach && !attached_)
+    return {Offence{fmt::format("it sent {} before attach", to_string(kind))}};
   switch (kind) {
     case HostKind::attach: return attach(message);
     case HostKind::job_begin: return begin(message);
@@ -121,7 +122,7 @@ Actions Session::received(const HostMessage& message) {
     case HostKind::job_refused:
     case HostKind::job_ended: break;
   }
-  return {Offence{fmt::format("{} is for sharpd to say", to_string(kind))}};
+  return {Offence{fmt::format("it sent {}, which only sharpd may send", to_string(kind))}};
 }
 
 Actions Session::attach(const HostMessage& message) {
@@ -138,11 +139,11 @@ Actions Session::attach(const HostMessage& message) {
 Actions Session::begin(const HostMessage& message) {
   const auto job_id = message.header.job_id;
   const auto body = wire::host_entry<wire::JobBeginBody>(message);
-  if (jobs_.contains(job_id)) return {Offence{fmt::format("job {} begun twice", job_id)}};
+  if (jobs_.contains(job_id)) return {Offence{fmt::format("it began job {} twice", job_id)}};
   if (jobs_.size() >= kJobsPerClientMax)
     return {refusal(job_id, kStatusJobError, fmt::format("this process holds {} jobs: end one first", jobs_.size()))};
   if (body.host_count == 0 || body.host_count > wire::kListMax || body.world_size < body.host_count)
-    return {Offence{fmt::format("a job of {} ranks on {} hosts", body.world_size, body.host_count)}};
+    return {Offence{fmt::format("it began a job of {} ranks on {} hosts", body.world_size, body.host_count)}};
   Job job;
   job.hosts_expected = body.host_count;
   job.begin.set_job_id(job_id);
@@ -166,10 +167,10 @@ Actions Session::hosts(const HostMessage& message) {
   const auto& header = message.header;
   const auto found = jobs_.find(header.job_id);
   if (found == jobs_.end() || found->second.phase != Phase::collecting)
-    return {Offence{fmt::format("hosts of job {}, which is not being begun", header.job_id)}};
+    return {Offence{fmt::format("it sent hosts of job {}, which it is not beginning", header.job_id)}};
   Job& job = found->second;
   if (header.total != job.hosts_expected || header.index != static_cast<std::uint32_t>(job.begin.hosts_size()))
-    return {Offence{fmt::format("host {} of {} where {} of {} was due", header.index, header.total,
+    return {Offence{fmt::format("it sent host {} of {} instead of host {} of {}", header.index, header.total,
                                 job.begin.hosts_size(), job.hosts_expected)}};
   for (std::uint32_t i = 0; i < header.entries; ++i) {
     const auto entry = wire::host_entry<wire::JobHostEntry>(message, i);
@@ -187,7 +188,7 @@ Actions Session::hosts(const HostMessage& message) {
 Actions Session::end(const HostMessage& message) {
   const auto job_id = message.header.job_id;
   const auto found = jobs_.find(job_id);
-  if (found == jobs_.end()) return {Offence{fmt::format("end of job {}, which this process does not hold", job_id)}};
+  if (found == jobs_.end()) return {Offence{fmt::format("it ended job {}, which it does not hold", job_id)}};
   switch (found->second.phase) {
     case Phase::held: found->second.phase = Phase::ending; return {EndJob{found->second.ticket}};
     case Phase::orphaned:  // The manager has already ended the job.
@@ -197,16 +198,16 @@ Actions Session::end(const HostMessage& message) {
     case Phase::beginning:
     case Phase::ending: break;
   }
-  return {Offence{fmt::format("end of job {}, which is not running", job_id)}};
+  return {Offence{fmt::format("it ended job {}, which is not running", job_id)}};
 }
 
 Actions Session::enter(const HostMessage& message) {
   const auto job_id = message.header.job_id;
   const auto body = wire::host_entry<wire::MemberBody>(message);
   if (memberships_.size() >= kJobsPerClientMax)
-    return {Offence{fmt::format("a member of more than {} jobs", kJobsPerClientMax)}};
+    return {Offence{fmt::format("it is a member of more than {} jobs", kJobsPerClientMax)}};
   if (std::ranges::any_of(memberships_, [&](const auto& one) { return one.job_id == job_id; }))
-    return {Offence{fmt::format("twice a member of job {}", job_id)}};
+    return {Offence{fmt::format("it became a member of job {} twice", job_id)}};
   Membership member{job_id, body.world_rank, {}};
   std::ranges::copy(body.job_key, member.key.begin());
   memberships_.push_back(member);
@@ -216,7 +217,7 @@ Actions Session::enter(const HostMessage& message) {
 Actions Session::leave(const HostMessage& message) {
   const auto job_id = message.header.job_id;
   if (std::erase_if(memberships_, [&](const auto& one) { return one.job_id == job_id; }) == 0)
-    return {Offence{fmt::format("leave of job {}, of which this process is no member", job_id)}};
+    return {Offence{fmt::format("it left job {}, of which it is no member", job_id)}};
   return {};
 }
 

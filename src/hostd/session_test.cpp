@@ -124,17 +124,17 @@ TEST(Session, what_breaks_the_rules_is_an_offence_by_name) {
       {"more hosts than ranks", {}, begin(7, 3, 2), "2 ranks on 3 hosts"},
       {"no host", {}, begin(7, 0, 2), "on 0 hosts"},
       {"more hosts than a list may have", {}, begin(7, 70000, 70000), "70000 hosts"},
-      {"the same job twice", [](auto& c) { c.session.received(begin(7)); }, begin(7), "begun twice"},
-      {"hosts of nothing", {}, host(7, 0, 2, "h1"), "not being begun"},
+      {"the same job twice", [](auto& c) { c.session.received(begin(7)); }, begin(7), "it began job 7 twice"},
+      {"hosts of nothing", {}, host(7, 0, 2, "h1"), "which it is not beginning"},
       {"a gap in the list", [](auto& c) { c.session.received(begin(7)); }, host(7, 1, 2, "h1"),
        "host 1 of 2 where 0 of 2"},
       {"another total", [](auto& c) { c.session.received(begin(7)); }, host(7, 0, 3, "h1"), "host 0 of 3"},
       {"an evil name", [](auto& c) { c.session.received(begin(7)); }, host(7, 0, 2, "h\n1"), "no legal name"},
-      {"hosts after the last", [](auto& c) { c.hold(7); }, host(7, 0, 1, "h1"), "not being begun"},
+      {"hosts after the last", [](auto& c) { c.hold(7); }, host(7, 0, 1, "h1"), "which it is not beginning"},
       {"end of nothing", {}, wire::host_message(HostKind::job_end, std::uint64_t{7}), "does not hold"},
       {"end before the grant", [](auto& c) { c.session.received(begin(7)); },
        wire::host_message(HostKind::job_end, std::uint64_t{7}), "not running"},
-      {"a reply", {}, wire::host_message(HostKind::job_ended, std::uint64_t{7}), "for sharpd to say"},
+      {"a reply", {}, wire::host_message(HostKind::job_ended, std::uint64_t{7}), "which only sharpd may send"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

@@ -88,7 +88,7 @@ UplinkActions Uplink::end(Ticket ticket, Time now) {
   if (found == jobs_.end()) return {ended(ticket)};
   if (state_ != State::up) {
     // The manager learns of the end when the next registration no longer names the job. A registration that is already
-    // on its way did name it, so the end is sent after it.
+    // sent did name it, so the end is sent after it.
     if (state_ == State::opening) {
       found->second.phase = Phase::ending;
       found->second.deadline = deadline_after(now, rules_.timeout);
@@ -141,7 +141,7 @@ UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time no
     const auto found = jobs_.find(ticket);
     if (found == jobs_.end()) continue;
     if (found->second.phase == Phase::held)
-      out.push_back(Answer{ticket, true, {}, Error{Errc::not_found, "the manager knows this job no more"}});
+      out.push_back(Answer{ticket, true, {}, Error{Errc::not_found, "the manager does not know this job any more"}});
     else
       out.push_back(ended(ticket));
     jobs_.erase(found);
@@ -155,7 +155,8 @@ UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time no
   }
   for (auto& [ticket, job] : jobs_) {
     if (job.phase == Phase::asked) send_begin(out, job);
-    if (job.phase == Phase::ending) send_end(out, ticket, job, "it ended while the stream was made");
+    if (job.phase == Phase::ending)
+      send_end(out, ticket, job, "it ended while the stream to the manager was being opened");
   }
   return out;
 }
@@ -189,7 +190,7 @@ UplinkActions Uplink::heard(const HostDown& down, Time now) {
     }
     case HostDown::WHAT_NOT_SET: break;
   }
-  return {Note{true, "the manager says what this sharpd does not know: install the same version everywhere"}};
+  return {Note{true, "the manager sent a message that this sharpd does not know: install the same version everywhere"}};
 }
 
 UplinkActions Uplink::stream_over(const Error& why, Time now) {

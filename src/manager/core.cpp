@@ -47,13 +47,13 @@ Actions Core::restore(const SavedState& saved, Time now) {
     return out;
   };
   if (rules_.open && fabric_.nodes.empty() && fabric_.hosts.empty()) open_fabric_of(saved.fabric);
-  if (saved.fabric != fabric_text_) return drop_all("the fabric is another one than when it began");
+  if (saved.fabric != fabric_text_) return drop_all("the fabric has changed since it began");
   std::vector<Tree> trees;
   for (const auto& one : saved.trees) {
     Tree tree;
     if (!one.shape.empty()) {
       auto shape = tree_of(one.shape, fabric_);
-      if (!shape) return drop_all("its tree as it was written down does not fit the fabric");
+      if (!shape) return drop_all("its tree in the state file does not fit the fabric");
       tree.shape = *std::move(shape);
       tree.shape.id = next_shape_++;
       tree.id = one.id;
@@ -97,7 +97,7 @@ void Core::restore_job(Actions& out, const JobRecord& record, Time now) {
                                       [&](std::uint32_t host) { return host < fabric_.hosts.size(); });
     if (!is_sound) {
       out.push_back(Say{LogLevel::warn, "JOBS",
-                        fmt::format("job_id_external: {} job_id_sharp: {} released: its tree {} is another one now",
+                        fmt::format("job_id_external: {} job_id_sharp: {} released: its tree {} has changed",
                                     record.job_id, record.number, share.tree + 1)});
       if (auto removed = journal_.remove(record.job_id); !removed)
         out.push_back(Say{LogLevel::error, "JOBS", removed.error().context});

@@ -19,7 +19,7 @@ using control::v1::NodeDown;
 const Core::Host* Core::host_of(Actions& out, StreamId stream) const {
   const auto found = hosts_.find(stream);
   if (found != hosts_.end()) return &found->second;
-  out.push_back(Refuse{stream, Error{Errc::invalid, "a sharpd registers before it says anything else"}});
+  out.push_back(Refuse{stream, Error{Errc::invalid, "a sharpd must register before it sends anything else"}});
   return nullptr;
 }
 
@@ -206,9 +206,8 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
   for (std::uint32_t i = 0; i < trees_.size(); ++i) {
     if (trees_[i].lost) continue;
     if (const auto host = topo::host_without_way(fabric_, trees_[i].shape, job.record.hosts, *ports)) {
-      note({Errc::not_found,
-            fmt::format("no tree is where {:.200} of host {} leads: name ports that reach a tree, or none",
-                        begin.devices(), begin.hosts(static_cast<int>(*host)))});
+      note({Errc::not_found, fmt::format("ports {:.200} of host {} reach no tree: name ports that do, or none",
+                                         begin.devices(), begin.hosts(static_cast<int>(*host)))});
       continue;
     }
     // The ranks of a host's several channels are added up at its leaf, even if no other host is there.
@@ -402,8 +401,8 @@ void Core::forget_leaving() {
 
 std::string Core::describe_leaving() const {
   const auto last = std::ranges::max_element(leaving_, {}, &LeavingJob::until)->until;
-  return fmt::format("; ranks of {} ended job{} have not left yet: nodes end what they hold in {} s", leaving_.size(),
-                     leaving_.size() == 1 ? "" : "s",
+  return fmt::format("; ranks of {} ended job{} have not left yet: nodes release what they hold in {} s",
+                     leaving_.size(), leaving_.size() == 1 ? "" : "s",
                      std::chrono::ceil<Seconds>(std::max(last - now_, Duration{0})).count());
 }
 
@@ -446,7 +445,7 @@ std::string Core::missing_for(const Job& job) const {
       const auto& part = node.parts[tree];
       if (part.address.empty())
         return fmt::format("node {} does not listen for tree {}: {}", node.name, tree + 1,
-                           part.why.empty() ? "it has not said where" : part.why);
+                           part.why.empty() ? "it has not reported its address" : part.why);
     }
     for (const auto n : job.reserved[i]) {
       const auto& node = nodes_[n];
@@ -471,7 +470,7 @@ void Core::finish_if_ready(Actions& out, Jobs::iterator at) {
   auto& job = at->second;
   if (job.granted || !missing_for(job).empty()) return;
   if (auto kept = journal_.put(job.record); !kept) {
-    fail_begin(out, at, fmt::format("the manager can't write down what it grants: {}", kept.error().context));
+    fail_begin(out, at, fmt::format("the manager cannot save the grant: {}", kept.error().context));
     return;
   }
   job.granted = true;

@@ -41,7 +41,7 @@ TEST(Core, what_ranks_of_an_ended_job_hold_counts_for_its_user_and_for_nobody_el
   const auto refused = answers_in(world.pass(Seconds(5)));
   ASSERT_EQ(refused.size(), 1u);
   EXPECT_THAT(refused[0].message.refused().text(), testing::AllOf(HasSubstr("user 1000 holds 256 and may hold 256"),
-                                                                  HasSubstr("nodes end what they hold in 25 s")));
+                                                                  HasSubstr("nodes release what they hold in 25 s")));
   world.pass(Seconds(25));
   EXPECT_TRUE(world.begin_and_ack(100, Lingering::begin_of(4, 1000)).has_value())
       << "30 s after the end nothing is left";

@@ -100,8 +100,9 @@ void Core::send_parent(Actions& out, std::uint32_t tree, Node& child) {
   if (above.stream == 0 || above.parts[tree].address.empty()) return;
   Secret key{};
   if (!above.key || !wire::make_pair_key(*above.key, trees_[tree].id, id_of(index_of(child)), id_of(parent), key)) {
-    out.push_back(Say{LogLevel::error, "GENERAL",
-                      fmt::format("node {} can't be told its parent {}: no key can be made", child.name, above.name)});
+    out.push_back(Say{
+        LogLevel::error, "GENERAL",
+        fmt::format("node {} cannot connect to its parent {}: no key could be made for them", child.name, above.name)});
     return;
   }
   NodeDown message;
@@ -137,8 +138,7 @@ void Core::note_root(Actions& out, std::uint32_t tree) {
   keep_trees(out);
   for (auto& node : nodes_)
     if (&node != &root && node.parts[tree].works) send_part(out, tree, node);
-  // The children of the root receive its address when it reports that it listens; all other nodes have waited for the
-  // tree's id.
+  // The caller sends the root's address to its children; all other nodes have waited for the tree's id.
   for (auto& node : nodes_)
     if (parent_of(tree, index_of(node)) != index_of(root)) send_parent(out, tree, node);
 }
@@ -254,7 +254,8 @@ Actions Core::node_listens(StreamId stream, const control::v1::Listening& listen
   Node* node = registered(stream);
   if (node == nullptr) return out;
   if (listening.tree() >= node->parts.size() || listening.address().size() >= wire::kAddressMax) {
-    out.push_back(Refuse{stream, Error{Errc::invalid, "it listens for a tree that is not there, or at no address"}});
+    out.push_back(
+        Refuse{stream, Error{Errc::invalid, "it reported an address for an unknown tree, or one that is too long"}});
     return out;
   }
   auto& part = node->parts[listening.tree()];
@@ -275,8 +276,9 @@ Actions Core::node_acks(StreamId stream, std::uint64_t sequence, Time now) {
   Node* node = registered(stream);
   if (node == nullptr) return out;
   if (sequence == 0 || sequence > node->sent) {
-    out.push_back(
-        Refuse{stream, Error{Errc::invalid, fmt::format("acknowledged {}, only {} was sent", sequence, node->sent)}});
+    out.push_back(Refuse{
+        stream, Error{Errc::invalid,
+                      fmt::format("it acknowledged message {}, but the last one sent is {}", sequence, node->sent)}});
     return out;
   }
   const auto index = static_cast<std::uint32_t>(index_of(*node));

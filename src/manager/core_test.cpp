@@ -301,7 +301,7 @@ TEST(Core, a_grant_that_can_not_be_written_down_is_not_given) {
   world.journal.full = true;
   const auto refused = world.begin_and_ack(100, test_begin(7));
   ASSERT_TRUE(refused && refused->has_refused());
-  EXPECT_THAT(refused->refused().text(), HasSubstr("can't write down what it grants: no space left on device"));
+  EXPECT_THAT(refused->refused().text(), HasSubstr("cannot save the grant: no space left on device"));
   world.journal.full = false;
   EXPECT_TRUE(world.begin_and_ack(100, test_begin(7))->has_granted()) << "the nodes were told that it is over";
 }
@@ -349,7 +349,7 @@ TEST(Core, jobs_of_another_fabric_are_not_taken_over) {
   World next;
   const auto said = only<Say>(next.core.restore(saved, next.now));
   EXPECT_THAT(said.at(0).text, HasSubstr("job_id_external: 7"));
-  EXPECT_THAT(said.at(0).text, HasSubstr("the fabric is another one"));
+  EXPECT_THAT(said.at(0).text, HasSubstr("the fabric has changed"));
   next.up();
   EXPECT_TRUE(next.begin_and_ack(100, test_begin(7))->has_granted());
 }

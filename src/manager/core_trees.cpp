@@ -110,7 +110,7 @@ void Core::keep_trees(Actions& out) {
     saved.push_back({tree.id, tree.lost ? std::vector<std::uint32_t>{} : shape_of(tree.shape)});
   if (auto kept = journal_.set_trees(fabric_text_, saved); !kept)
     out.push_back(
-        Say{LogLevel::error, "GENERAL", fmt::format("the trees could not be written down: {}", kept.error().context)});
+        Say{LogLevel::error, "GENERAL", fmt::format("the trees could not be saved: {}", kept.error().context)});
 }
 
 /// Adapts the trees to a changed fabric and informs all nodes and jobs that have a part in them.
@@ -154,7 +154,7 @@ void Core::lose_jobs(Actions& out, const std::vector<topo::TreeChange>& changes,
       const bool over = change.fate == topo::Fate::rebuilt || change.fate == topo::Fate::lost;
       if (!over && (change.fate != topo::Fate::repaired || !topo::notices(job->second.trees[i], change))) continue;
       const auto text =
-          fmt::format("{}, and tree {} is another one for this job: start it again", why, record.shares[i].tree + 1);
+          fmt::format("{}, and tree {} has changed for this job: start it again", why, record.shares[i].tree + 1);
       if (job->second.granted)
         release(out, job, text);
       else
@@ -217,7 +217,7 @@ void Core::set_ways_up(Actions& out) {
         NodeDown message;
         message.mutable_revoke()->set_tree(share.tree);
         message.mutable_revoke()->set_job_id(id);
-        message.mutable_revoke()->set_why("it is not on the job's way to the root any more");
+        message.mutable_revoke()->set_why("it is not on the job's path to the root any more");
         send(out, nodes_[n], std::move(message));
       }
       for (const auto n : next) {
@@ -253,7 +253,7 @@ void Core::give_up_absent(Actions& out, Time now) {
   if (gone.empty()) return;
   const auto why = fmt::format("node{} {} {} away", gone.size() == 1 ? "" : "s", join(gone).substr(0, 300),
                                gone.size() == 1 ? "stays" : "stay");
-  out.push_back(Say{LogLevel::warn, "GENERAL", fmt::format("{}: trees do without", why)});
+  out.push_back(Say{LogLevel::warn, "GENERAL", fmt::format("{}: the trees go on without", why)});
   follow(out, why);
 }
 

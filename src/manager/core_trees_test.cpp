@@ -285,7 +285,7 @@ TEST(Trees, a_job_that_names_ports_gets_the_trees_of_their_planes) {
   wish.set_devices("mlx5_0:1");
   other.run(other.core->job_begins(1, wish, other.now));
   EXPECT_EQ(other.answers[wish.ticket()].refused().text(),
-            "no tree is where mlx5_0:1 of host h4 leads: name ports that reach a tree, or none");
+            "ports mlx5_0:1 of host h4 reach no tree: name ports that do, or none");
   wish.set_devices("mlx5_0:x");
   other.run(other.core->job_begins(1, wish, other.now));
   EXPECT_THAT(other.answers[wish.ticket()].refused().text(), HasSubstr("port x is no number"));
@@ -335,8 +335,7 @@ TEST(Trees, a_node_that_stays_away_is_done_without_and_its_jobs_are_told_why) {
   EXPECT_TRUE(world.answers[1].has_granted()) << "its stream may only have broken";
   EXPECT_THAT(world.begin(3).refused().text(), HasSubstr("an-l2 has not registered"));
   world.pass(Seconds(3));
-  EXPECT_THAT(world.answers[1].ended().why(),
-              HasSubstr("node an-l2 stays away, and tree 1 is another one for this job"));
+  EXPECT_THAT(world.answers[1].ended().why(), HasSubstr("node an-l2 stays away, and tree 1 has changed for this job"));
   EXPECT_TRUE(world.answers[2].has_granted()) << "it did not use that node";
   const auto& next = world.begin(4, 2).granted();
   ASSERT_EQ(next.trees_size(), 2);

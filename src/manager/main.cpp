@@ -57,7 +57,7 @@ Result<topo::Fabric> read_fabric(const Config& config) {
   };
   if (config.fabric.empty()) {
     if (!config.root_guids.empty())
-      return fail(Errc::invalid, "--root-guids-file speaks of a fabric that no file describes: give --fabric too");
+      return fail(Errc::invalid, "--root-guids-file needs a described fabric: give --fabric too");
     return finish(topo::registered_fabric("registered"));
   }
   auto fabric = load_fabric(config.fabric);

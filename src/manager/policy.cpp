@@ -73,8 +73,7 @@ Result<Reservations> Reservations::parse(std::string_view text) {
       const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), one.uid);
       if (value.empty() || error != std::errc{} || end != value.data() + value.size() || one.uid < 0 ||
           one.uid > 0xFFFFFFFFLL || !trim(head).empty())
-        return fail(Errc::invalid, "line {}: behind a reservation's name stands nothing or uid=N, not '{:.40}'", number,
-                    option);
+        return fail(Errc::invalid, "line {}: only uid=N may follow a reservation's name, not '{:.40}'", number, option);
     }
     while (true) {
       const auto host = next_word(hosts);

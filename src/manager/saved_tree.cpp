@@ -124,7 +124,7 @@ Result<> read_numbers(std::span<const std::uint32_t> numbers, JobRecord& job) {
       return fail(Errc::invalid, "its part of tree {} makes no sense", share.tree);
     for (std::size_t i = 0; i < share.nodes.size(); ++i)
       if ((share.parents[i] == 0) != (i == 0) || share.parents[i] > i)
-        return fail(Errc::invalid, "its part of tree {} is none of a tree", share.tree);
+        return fail(Errc::invalid, "its part of tree {} is no part of a tree", share.tree);
     job.shares.push_back(std::move(share));
   }
   if (in.broken() || job.shares.empty()) return fail(Errc::invalid, "the list of its trees is cut short");

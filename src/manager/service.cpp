@@ -124,7 +124,7 @@ S* Service::accept(std::unordered_map<StreamId, S*>& streams, const Result<contr
     if (may_open(*stream)) stream->start();
   } else {
     if (const auto more = said_.next("unknown", monotonic_now()))
-      SUMAC_WARN(log_, "sent a caller away: {}{}", caller.error().context, *more);
+      SUMAC_WARN(log_, "rejected a caller: {}{}", caller.error().context, *more);
     stream->close(status_of(caller.error()));
   }
   return stream;
@@ -213,8 +213,8 @@ bool Service::is_who_it_says(S& stream, control::CertRole role, const std::strin
   }
   if (const auto more =
           said_.next(fmt::format("{} {}", control::to_string(role), stream.caller.describe()), monotonic_now()))
-    SUMAC_WARN(log_, "sent away who called itself {} {:.64}: {}{}", control::to_string(role), name, may.error().context,
-               *more);
+    SUMAC_WARN(log_, "rejected a caller that claims to be {} {:.64}: {}{}", control::to_string(role), name,
+               may.error().context, *more);
   stream.close(status_of(may.error()));
   return false;
 }

@@ -71,7 +71,7 @@ Result<bool> leads_to(std::string_view interface, const SocketAddress& to) {
     return fail(Errc::io, "routing table: an answer of type {}", header->nlmsg_type);
   const int error = -static_cast<const nlmsgerr*>(NLMSG_DATA(header))->error;
   if (means_no_way(error)) return false;
-  return fail(Errc::io, "way to {} by {}: {}", format_address(to), name, std::strerror(error));
+  return fail(Errc::io, "route to {} by interface {}: {}", format_address(to), name, std::strerror(error));
 }
 
 }  // namespace sumac::net

@@ -46,7 +46,8 @@ const char* FrameReader::check_header() const noexcept {
 }
 
 const char* FrameReader::check_greeting(const Greeting& greeting) const noexcept {
-  if (greeting.version != kFrameVersion) return "greeting: this frame version is not spoken here";
+  if (greeting.version != kFrameVersion)
+    return "greeting: the peer speaks another frame version: install the same version everywhere";
   if (greeting.reserved != 0) return "greeting: reserved is not zero";
   return nullptr;
 }

@@ -66,7 +66,7 @@ void TcpTransport::flush(TcpConnection& conn) {
   if (conn.disowned && conn.out.empty()) shut(conn);
 }
 
-/// Everything is sent. Closing now could destroy it on its way, because a socket closed with unread input sends a
+/// Everything is sent. Closing now could destroy it in flight, because a socket closed with unread input sends a
 /// reset. So only our direction ends, and the peer's is read until it ends as well.
 void TcpTransport::shut(TcpConnection& conn) {
   if (conn.shut) return;
@@ -140,7 +140,7 @@ void TcpTransport::check_times(Time now) {
     if (now >= conn.deadline) {
       const char* what = conn.state == TcpState::connecting ? "no connection"
                          : conn.state == TcpState::greeting ? "no greeting"
-                                                            : "it has not shown who it is";
+                                                            : "it did not prove its identity";
       conn.fail_with(Errc::timeout, fmt::format("{} in {} ms", what, config_.handshake_timeout.count()));
       return ended(conn);
     }

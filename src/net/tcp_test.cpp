@@ -72,7 +72,7 @@ TEST(Tcp, MalformedStreamsEndTheirOwnConnectionWithTheReason) {
       {"a second greeting", hello() + hello(), "a second greeting"},
       {"a greeting of wrong length", header(FrameType::hello, 9) + "123456789", "the greeting has a wrong length"},
       {"another version", header(FrameType::hello, 8) + std::string("\x02\0\0\0\0\0\0\0", 8),
-       "this frame version is not spoken here"},
+       "the peer speaks another frame version"},
       {"an unknown type", hello() + header(static_cast<FrameType>(9), 0), "type is unknown"},
       {"flags that mean nothing", hello() + std::string("\x53\x46\x03\x01\0\0\0\0", 8), "flags are not zero"},
       {"a message over the limit", hello() + header(FrameType::data, (1u << 20) + 257), "longer than message_max"},
@@ -239,7 +239,7 @@ TEST(Tcp, StrangersTakeEachOthersPlaceAndNobodyElses) {
   ASSERT_TRUE(drive({&server, &client}, [&] { return client.closed.size() == 18; }));
   EXPECT_EQ(server.transport->stats().displaced, 18u);
   EXPECT_FALSE(client.closed.contains(known.value));
-  EXPECT_NE(server.closed.begin()->second.context.find("before it had shown who it is"), std::string::npos);
+  EXPECT_NE(server.closed.begin()->second.context.find("before it proved its identity"), std::string::npos);
   client.send(known, "still here");
   EXPECT_TRUE(drive({&server, &client}, [&] { return server.received == 1; }));
 }
@@ -304,7 +304,7 @@ TEST(Tcp, WhoDoesNotShowWhoItIsInTimeIsClosed) {
   client.connect(server.transport->address());
   ASSERT_TRUE(drive({&server, &client}, [&] { return client.closed.size() == 1; }));
   EXPECT_EQ(server.closed.begin()->second.code, Errc::timeout);
-  EXPECT_NE(server.closed.begin()->second.context.find("it has not shown who it is in 50 ms"), std::string::npos);
+  EXPECT_NE(server.closed.begin()->second.context.find("it did not prove its identity in 50 ms"), std::string::npos);
   EXPECT_EQ(server.accepted.size() - server.closed.size(), 1u) << "who has is there for good";
 }
 

@@ -167,7 +167,8 @@ Result<ConnId> TcpTransport::connect_by(std::string_view interface, std::string_
     return fail(Errc::invalid, "{} is no tcp address: write tcp:10.1.0.5:7000", address);
   auto to = parse_address(address.substr(4));
   if (!to) return tl::unexpected(to.error());
-  if (to->port() == 0 || to->is_any()) return fail(Errc::invalid, "{}: nobody can be reached there", address);
+  if (to->port() == 0 || to->is_any())
+    return fail(Errc::invalid, "{} is no address to connect to: name the peer's own address and port", address);
   if (table_.full()) return fail(Errc::exhausted, "connect {}: all {} connections are in use", address, table_.limit());
   auto started = start_connect(*to, config_.user_timeout, interface);
   if (!started) return within(fmt::format("connect {}", address), started.error());
@@ -256,7 +257,7 @@ void TcpTransport::count_stranger(TcpConnection& conn) {
     TcpConnection* oldest = oldest_stranger();
     if (oldest == nullptr) break;
     ++stats_.displaced;
-    oldest->fail_with(Errc::timeout, "others came before it had shown who it is");
+    oldest->fail_with(Errc::timeout, "displaced by others before it proved its identity");
     ended(*oldest);
   }
   conn.stranger = true;
@@ -463,7 +464,7 @@ void TcpTransport::on_socket(TcpConnection& conn, std::uint32_t what, TransportE
   // Earlier data still waits for a buffer, or for the peer to take answers, so nothing behind it may be read; and epoll
   // would report the end for ever.
   conn.fail_with(Errc::lost, conn.stalled ? "connection lost while its messages waited for a buffer"
-                                          : "connection lost before it had taken its answers");
+                                          : "connection lost before the peer had read its answers");
   ended(conn);
 }
 

@@ -11,7 +11,7 @@ namespace sumac::net {
 Result<std::unique_ptr<Transport>> make_transport(const TransportConfig& config, BufferPool& pool) {
   if (config.backend == "tcp") return TcpTransport::make(config, pool);
   if (config.backend == "ucx") return make_ucx_transport(config, pool);
-  return fail(Errc::invalid, "transport {}: there are tcp and ucx", config.backend);
+  return fail(Errc::invalid, "there is no transport {}: choose tcp or ucx", config.backend);
 }
 
 PeerEnd peer_end(const Error& why) {

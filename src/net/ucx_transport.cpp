@@ -380,7 +380,7 @@ void UcxTransport::check_times(Time now) {
     if (conn.dead) return;
     if (now >= conn.deadline)
       return end(conn, Errc::timeout,
-                 fmt::format("{} in {} ms", conn.open ? "it has not shown who it is" : "no greeting",
+                 fmt::format("{} in {} ms", conn.open ? "it did not prove its identity" : "no greeting",
                              config_.handshake_timeout.count()));
     due_by(conn.deadline);
     if (is_beat && conn.heartbeat.on()) beat(conn, passed);

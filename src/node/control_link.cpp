@@ -203,9 +203,9 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
     }
     case NodeDown::WHAT_NOT_SET:
       return fail(Errc::unsupported,
-                  "the manager says what this node does not know: install the same version everywhere");
+                  "the manager sent a message that this node does not know: install the same version everywhere");
   }
-  return fail(Errc::invalid, "the manager at {} speaks before it has registered this node", config_.manager);
+  return fail(Errc::invalid, "the manager at {} sent a message before it registered this node", config_.manager);
 }
 
 Result<> ControlLink::apply(const control::v1::Registered& who, Time now) {

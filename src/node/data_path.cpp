@@ -43,7 +43,7 @@ void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root,
   if (node_ != nullptr) {
     const auto& old = node_->config();
     if (old.node_id == node_id && old.tree_id == tree_id && old.root == root) return;
-    SUMAC_WARN(log_, "this was node {} of tree {:#x}, it is node {} of tree {:#x}: all groups so far are over",
+    SUMAC_WARN(log_, "this process was node {} of tree {:#x} and is now node {} of tree {:#x}: all its groups are over",
                old.node_id, old.tree_id, node_id, tree_id);
     for (const auto child : std::exchange(children_, {})) transport_->close({child});
     if (parent_) transport_->close(std::exchange(parent_, net::ConnId{}));
@@ -130,7 +130,7 @@ void DataPath::note_ended() {
 void DataPath::rank_died(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host, Time now) {
   now_ = now;
   for (const auto link : node_->links_of(job_id, world_rank, host)) {
-    SUMAC_INFO(log_, "{} of job {} died, says its host's sharpd", peer_of(link), job_id);
+    SUMAC_INFO(log_, "{} of job {} died, as its host's sharpd reports", peer_of(link), job_id);
     transport_->close(conn_of(link));
     children_.erase(link.value);
     node_->rank_died(link, now);
@@ -146,7 +146,7 @@ std::size_t DataPath::progress(Time now) {
   while (!stalled_.empty()) {
     const auto link = stalled_.back();
     stalled_.pop_back();
-    on_closed(conn_of(link), Error{Errc::exhausted, "its peer does not take its results"});
+    on_closed(conn_of(link), Error{Errc::exhausted, "its peer does not read its results"});
   }
   if (node_->has_forgotten()) note_ended();
   if (events == 0) tell_full();
@@ -174,7 +174,7 @@ std::optional<ParentState> DataPath::take_parent_change() { return std::exchange
 void DataPath::on_accepted(net::ConnId conn) {
   const auto nonce = draw_secret();
   if (!nonce) {
-    SUMAC_ERROR(log_, "turned away {}: {}", transport_->peer(conn), nonce.error().context);
+    SUMAC_ERROR(log_, "rejected {}: {}", transport_->peer(conn), nonce.error().context);
     return transport_->close(conn);
   }
   children_.insert(conn.value);

@@ -335,7 +335,7 @@ TEST(DataPath, members_find_room_beside_any_number_of_strangers) {
   EXPECT_TRUE(group.allreduce(100, 5));
   EXPECT_GE(tree.one.data->transport().stats().displaced, 200u);
   EXPECT_LE(tree.one.data->node()->links(), tree.one.strangers_max + 1);
-  const std::string_view words = "others came before it had shown who it is";
+  const std::string_view words = "displaced by others before it proved its identity";
   std::size_t lines = 0;
   for (auto at = tree.one.lines.find(words); at != std::string::npos; at = tree.one.lines.find(words, at + 1)) ++lines;
   EXPECT_GE(lines, 1u);

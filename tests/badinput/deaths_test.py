@@ -136,7 +136,7 @@ class Daemons(ground.Scenario):
         self.house.kill("sharpd")
         (self.house.folder / "sharpd.sock.jobs").write_text("rubbish")
         self.house.start_sharpd()
-        self.house.says("sharpd", r"what a former sharpd held is lost: \S+sharpd.sock.jobs: not to be understood")
+        self.house.says("sharpd", r"the jobs of the former sharpd are lost: \S+sharpd.sock.jobs: cannot be parsed")
         self.good_job(self.house)
         code, out, err = job.end()
         self.assertEqual((code, out.count("done after")), (0, 3), out + err)

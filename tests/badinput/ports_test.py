@@ -209,7 +209,7 @@ class Floods(ground.Scenario):
                 peer.setblocking(False)
                 peer.connect_ex(address)
                 strangers.append(peer)
-            full = "no room for another|as many clients as one user may have|others came before it had shown who it is"
+            full = "no room for another|as many clients as one user may have|displaced by others before it proved its identity"
             house.says(program, full)
             self.assertLess(house.descriptors_of(program), 256, f"{program} keeps some for itself")
             busy = cpu_seconds(house.processes[program].pid)

@@ -272,7 +272,7 @@ TEST(MutualTls, nobody_registers_as_another_than_his_certificate_says) {
     EXPECT_THAT(status.error_message(),
                 HasSubstr(fmt::format("its certificate is for {} {}", to_string(row.role), row.of)));
   }
-  EXPECT_TRUE(tree.am->says("sent away who called itself host h1: its certificate is for admin h1"));
+  EXPECT_TRUE(tree.am->says("rejected a caller that claims to be host h1: its certificate is for admin h1"));
   EXPECT_TRUE(tree.all_registered()) << "the true ones stay";
 }
 
@@ -462,7 +462,7 @@ TEST(Users, one_does_not_see_end_or_join_anothers_job) {
   ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
   EXPECT_EQ(as_another_user("sees_totals_only_and_is_no_daemon", tree), 0);
   EXPECT_EQ(as_another_user("can_neither_end_nor_take_over_a_job", tree), 0);
-  EXPECT_TRUE(tree.hostd->says("end of job 1, which this process does not hold"));
+  EXPECT_TRUE(tree.hostd->says("it ended job 1, which it does not hold"));
   for (std::int64_t i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(100, i)) << "its job goes on";
   EXPECT_TRUE(group.leave());
   EXPECT_TRUE(holder.end());

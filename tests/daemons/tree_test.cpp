@@ -72,7 +72,7 @@ TEST(Daemons, a_root_that_stays_away_loses_its_tree_and_the_other_tree_goes_on) 
   Holder holder(tree, 1, 0, 64, 2);
   ASSERT_EQ(holder.trees.size(), 2u) << holder.refused;
   tree.root->stop(SIGKILL);
-  ASSERT_TRUE(tree.am->says("node an-root stays away: trees do without"));
+  ASSERT_TRUE(tree.am->says("node an-root stays away: the trees go on without"));
   ASSERT_TRUE(tree.am->says("job_id_external: 1 job_id_sharp: 1 released: node an-root stays away"));
   Holder next(tree, 2, 0, 64, 2);
   ASSERT_EQ(next.refused, "");
@@ -207,7 +207,7 @@ TEST(Daemons, a_job_whose_lease_ended_makes_no_new_group_and_what_it_still_runs_
   tree.start_hostd();
   {
     Holder early(tree, 2, 0, 512);
-    EXPECT_THAT(early.refused, HasSubstr("ranks of 1 ended job have not left yet: nodes end what they hold in"));
+    EXPECT_THAT(early.refused, HasSubstr("ranks of 1 ended job have not left yet: nodes release what they hold in"));
   }
   EXPECT_TRUE(group.leave());
   Holder next(tree, 3, 0, 512);

@@ -28,7 +28,7 @@ def attack(rows, _args):
     house = common.House("descriptors", descriptors=LIMIT)
     held = [common.begun(hold, socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", house.node_port)),
             common.begun(hold, socket.AF_UNIX, socket.SOCK_SEQPACKET, str(house.socket))]
-    for program, words in (("sharp_an", "no room for another connection|others came before it had shown who it is"), ("sharpd", "no room for another client|as many clients as one user may have")):
+    for program, words in (("sharp_an", "no room for another connection|displaced by others before it proved its identity"), ("sharpd", "no room for another client|as many clients as one user may have")):
         house.says(program, words, 20)
     house.kill("sharp_am")
     house.start_manager()

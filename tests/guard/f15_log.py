@@ -69,9 +69,9 @@ def attack(rows, _args):
 
     for name, program, function, words, told in (
             ("node", "sharp_an", rubbish_at_node, (house.node_port,), "127.0.0.1:"),
-            ("node, silent", "sharp_an", silence_at_node, (house.node_port,), "it has not shown who it is"),
+            ("node, silent", "sharp_an", silence_at_node, (house.node_port,), "it did not prove its identity"),
             ("sharpd", "sharpd", rubbish_at_sharpd, (str(house.socket),), "uid 65534"),
-            ("manager", "sharp_am", common.try_program, (daemon, 8), "sent away")):
+            ("manager", "sharp_am", common.try_program, (daemon, 8), "rejected a caller")):
         before = len(house.log(program))
         sent = common.Stranger(function, *words).result(100)
         lines = lines_about(house.log(program), told, before)
