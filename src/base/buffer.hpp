@@ -101,7 +101,7 @@ class BufferSlice {
 
 struct BufferPoolStats {
   std::size_t bytes_held = 0;    ///< In use and on free lists, with 64 bytes of bookkeeping per buffer.
-  std::size_t bytes_in_use = 0;  ///< In use.
+  std::size_t bytes_in_use = 0;  ///< The part of them that is in use.
   std::size_t buffers_in_use = 0;
   std::size_t allocations = 0;  ///< Calls of the system's allocator so far; constant in steady state.
   std::size_t refusals = 0;     ///< Calls of acquire() that failed at the pool's limit.

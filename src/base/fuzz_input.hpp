@@ -27,7 +27,7 @@ class Input {
     return value;
   }
   std::uint16_t word() noexcept { return static_cast<std::uint16_t>(byte() | byte() << 8); }
-  /// Returns at most the bytes that are left.
+  /// Returns `count` bytes, or all that are left if there are fewer.
   std::string_view bytes(std::size_t count) noexcept {
     const auto part = left_.first(count < left_.size() ? count : left_.size());
     left_ = left_.subspan(part.size());

@@ -155,7 +155,7 @@ class KeyValues {
 
   const std::vector<Pair>& pairs() const noexcept { return pairs_; }
   std::vector<std::string> keys() const;
-  Source source() const;  ///< The source holds a copy of the pairs.
+  Source source() const;  ///< The returned source holds a copy of the pairs.
 
  private:
   std::string what_;

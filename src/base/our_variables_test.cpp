@@ -55,7 +55,7 @@ TEST(OurVariables, WhatIsNobodysIsForTheOneThatTakesAll) {
 }
 
 TEST(OurVariables, AnotherProgramsRightNameIsNoSlipOfTheFinger) {
-  const Environment set({"SUMAC_NET_DEVICE"});  // Its name differs from SUMAC_NODE_DEVICE by three letters.
+  const Environment set({"SUMAC_NET_DEVICE"});  // SUMAC_NET_DEVICE differs from SUMAC_NODE_DEVICE by three letters.
   EXPECT_EQ(sentences(kNode, {"SUMAC_NODE_"}), std::vector<std::string>{});
 }
 

@@ -12,7 +12,7 @@ namespace sumac {
 struct PrivateFd::List {
   static inline pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static inline PrivateFd* first = nullptr;
-  static inline bool is_told = false;  ///< True once fork() runs our handlers.
+  static inline bool is_told = false;  ///< True once our handlers are registered, so that fork() runs them.
 
   static void lock() { ::pthread_mutex_lock(&mutex); }
   static void unlock() { ::pthread_mutex_unlock(&mutex); }
@@ -70,7 +70,7 @@ void PrivateFd::reset() noexcept {
   if (fd_ < 0) return;
   const int saved = errno;
   const Lock lock;
-  if (const int fd = let_go(); fd >= 0) ::close(fd);  // EINTR is handled as in UniqueFd.
+  if (const int fd = let_go(); fd >= 0) ::close(fd);  // EINTR needs no second close, as UniqueFd explains.
   errno = saved;
 }
 

@@ -13,22 +13,23 @@ namespace sumac {
 /// The kinds of errors, grouped by the caller's reaction.
 enum class Errc : int {
   ok = 0,
-  // Try again: nothing is broken.
+  // After these errors the caller tries again: nothing is broken.
   again = 1,        ///< A window, queue or credit is full: progress, then repeat the call.
   interrupted = 2,  ///< A signal asked us to stop.
-  // Correct the call: repeating it unchanged cannot help.
+  // After these errors the caller must correct the call: repeating it unchanged cannot help.
   invalid = 10,      ///< An argument, option, file or message is malformed.
   unsupported = 11,  ///< Legal, but this tree, type or machine cannot do it: choose another method.
   not_found = 12,
   denied = 13,
   exists = 14,
-  // Rebuild the group or the job: the operation failed for every member, or the peer is gone.
+  // After these errors the caller rebuilds the group or the job: the operation failed for every member, or the peer is
+  // gone.
   lost = 20,       ///< A peer or connection is gone.
   timeout = 21,    ///< No answer within the time limit of the caller.
   verdict = 22,    ///< The group's root ended the group; the text names the culprit.
   exhausted = 23,  ///< A quota or pool (OSTs, groups, connections) has nothing left.
   refused = 24,    ///< The other side refused and gave a reason.
-  // Give up.
+  // After these errors the caller gives up.
   no_memory = 30,
   io = 31,  ///< The operating system refused; the text contains the words for errno.
   internal = 32,
@@ -50,7 +51,7 @@ template <class... Args>
   return tl::unexpected<Error>(Error{code, fmt::format(format, std::forward<Args>(args)...)});
 }
 
-/// Keeps the code and puts one more layer of words in front.
+/// Keeps the error's code and puts one more layer of words in front of its text.
 [[nodiscard]] inline tl::unexpected<Error> within(std::string_view layer, Error error) {
   return tl::unexpected<Error>(Error{error.code, fmt::format("{}: {}", layer, error.context)});
 }

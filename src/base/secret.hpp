@@ -22,7 +22,7 @@ void wipe(std::array<std::uint8_t, n>& secret) noexcept {
   ::explicit_bzero(secret.data(), n);
 }
 
-/// Takes the same time wherever the two differ.
+/// Compares two keys. It takes the same time wherever they differ.
 template <std::size_t n>
 [[nodiscard]] bool same_secret(const std::array<std::uint8_t, n>& a, const std::array<std::uint8_t, n>& b) noexcept {
   unsigned differ = 0;

@@ -23,7 +23,7 @@ struct Ground {
   std::string path = "/tmp/sumac-socket-directory-XXXXXX";
   Ground() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
   ~Ground() { fs::remove_all(path); }
-  /// Given "a/b", makes the last of these directories.
+  /// Makes one directory: given "a/b", the directory b inside a.
   void make(const std::string& name, mode_t mode, uid_t owner = ::geteuid()) const {
     const auto full = path + "/" + name;
     EXPECT_TRUE(::mkdir(full.c_str(), 0700) == 0 || errno == EEXIST);
@@ -44,7 +44,7 @@ TEST(SocketDirectory, is_its_daemons_alone) {
   const struct {
     const char* name;
     std::vector<Step> made;
-    const char* says;  ///< Null if the path is good.
+    const char* says;  ///< The expected error; null if the path is good.
   } rows[] = {
       {"a directory of its own", {{"d", 0700}}, nullptr},
       {"others may read it", {{"d", 0755}}, nullptr},

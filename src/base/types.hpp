@@ -17,8 +17,8 @@ enum class Dtype : std::uint8_t {
   float64 = 5,
   uint16 = 6,
   int16 = 7,
-  float16 = 8,   ///< IEEE half.
-  bfloat16 = 9,  ///< The upper half of a float32.
+  float16 = 8,   ///< IEEE half precision, 16 bits.
+  bfloat16 = 9,  ///< The upper 16 bits of a float32.
   uint8 = 10,
   int8 = 11,
   null = 12,  ///< No type: a terminator, a barrier, or "no tag type".
@@ -89,8 +89,9 @@ constexpr bool legal(Dtype dtype, Op op) noexcept {
 
 /// The same with the tag's type, which matters for pairs only. A pair has one of two layouts:
 ///   - with a tag type: the value, then directly a tag of that integer type, without padding;
-///   - with Dtype::null (packet version 0): the tag's slot is as wide as the value and begins with a 32-bit signed tag, so
-///     the value has 32 or 64 bits. MPI_FLOAT_INT, MPI_2INT, MPI_DOUBLE_INT and MPI_LONG_INT have this layout in memory.
+///   - with Dtype::null (packet version 0): the tag's slot is as wide as the value and begins with a 32-bit signed tag,
+///     so the value has 32 or 64 bits. MPI_FLOAT_INT, MPI_2INT, MPI_DOUBLE_INT and MPI_LONG_INT have this layout in
+///     memory.
 constexpr bool legal(Dtype dtype, Op op, Dtype tag) noexcept {
   if (!legal(dtype, op)) return false;
   if (!is_pair(op)) return true;

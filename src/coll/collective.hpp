@@ -31,11 +31,11 @@ inline constexpr int kKinds = 13;
 /// The data that one rank contributes to a collective, or receives from it.
 enum class Share : std::uint8_t {
   nothing,
-  vector,        ///< Operation::bytes of data.
-  block,         ///< One block of Operation::bytes.
+  vector,        ///< The data is a vector of Operation::bytes.
+  block,         ///< The data is one block of Operation::bytes.
   blocks,        ///< One block of Operation::bytes for each rank, or from each rank.
-  sized_blocks,  ///< The same with counts and displacements (Blocks).
-  own_of_sized,  ///< The rank's own block of the sized blocks.
+  sized_blocks,  ///< The same as `blocks`, with counts and displacements (Blocks).
+  own_of_sized,  ///< The data is the rank's own one of the sized blocks.
 };
 
 struct Collective {
@@ -80,8 +80,8 @@ constexpr std::string_view to_string(Kind kind) noexcept {
   return index_of(kind) < kCollectives.size() ? collective(kind).name : "?";
 }
 
-/// True if `from` has a block for `to` in a pairwise collective. Without a root every rank has one for every rank, itself
-/// included.
+/// True if `from` has a block for `to` in a pairwise collective. Without a root every rank has one for every rank,
+/// itself included.
 constexpr bool has_block(Kind kind, int root, int from, int to) noexcept {
   const Collective& row = collective(kind);
   const bool root_keeps = row.keeps == Share::blocks || row.keeps == Share::sized_blocks;

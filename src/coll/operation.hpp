@@ -16,9 +16,9 @@ namespace sumac::coll {
 /// otherwise. The lower rank's values are always `a`.
 struct Fold {
   std::size_t element_bytes = 1;
-  reduce::Kernel kernel{};  ///< Used if it is set; otherwise `function` is used.
+  reduce::Kernel kernel{};  ///< `kernel` is used if it is set; otherwise `function` is used.
   void (*function)(const Fold&, void* out, const void* a, const void* b, std::size_t count) = nullptr;
-  const void* context = nullptr;  ///< An argument for `function`.
+  const void* context = nullptr;  ///< An argument that `function` may use.
   /// The tree identifies the fold by dtype, op and tag. They are null for a `function`, which is used only inside hosts
   /// and among their leaders.
   Dtype dtype = Dtype::null;

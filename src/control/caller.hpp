@@ -32,7 +32,7 @@ class DaemonUsers {
 };
 
 struct Caller {
-  std::optional<Identity> certificate;  ///< Set over TLS.
+  std::optional<Identity> certificate;  ///< The caller's certificate, if the call came over TLS.
   std::optional<std::uint32_t> uid;     ///< The user who owns the socket, as the kernel reports it.
   /// Over clear text: the reason why the caller may not register as a daemon. Empty if it may.
   std::string no_daemon;
@@ -63,7 +63,7 @@ Caller clear_text_caller(std::string_view peer, std::string_view server, const D
 /// connection is established and a process has it open.
 std::optional<std::uint32_t> uid_of_peer(std::string_view peer, std::string_view server);
 
-/// Is `peer` an address of this machine?
+/// True if `peer` is an address of this machine.
 bool calls_from_here(std::string_view peer);
 
 }  // namespace sumac::control

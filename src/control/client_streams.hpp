@@ -20,7 +20,7 @@
 
 namespace sumac::control {
 
-using Ticket = std::uint64_t;  ///< One stream; never used again.
+using Ticket = std::uint64_t;  ///< Identifies one stream; never used again.
 
 inline std::string no_manager(const std::string& endpoint, const Error& why) {
   if (why.code == Errc::denied) return fmt::format("{}{}: {}", kNotTheManager, endpoint, why.context);
@@ -93,10 +93,11 @@ class ClientStreams {
   bool pending() const noexcept { return shared_->pending.load(std::memory_order_acquire); }
 
   std::vector<Answer> take() {
-    std::vector<std::unique_ptr<Stream>> retired;  // Destroyed after the lock is released.
+    std::vector<std::unique_ptr<Stream>> retired;  // These streams are destroyed after the lock is released.
     const std::lock_guard lock(shared_->mutex);
     retired.swap(shared_->retired);
-    shared_->pending.store(false, std::memory_order_relaxed);  // The lock orders this store with the answers.
+    // The lock orders this store with the access to the answers.
+    shared_->pending.store(false, std::memory_order_relaxed);
     return std::exchange(shared_->answers, {});
   }
 
@@ -119,7 +120,8 @@ class ClientStreams {
 
     void add(Answer answer) {
       answers.push_back(std::move(answer));
-      pending.store(true, std::memory_order_release);  // A thread that reads true takes the mutex next.
+      // A thread that reads true takes the mutex next, which orders the rest.
+      pending.store(true, std::memory_order_release);
       wake.set();
     }
   };
@@ -143,7 +145,7 @@ class ClientStreams {
       this->StartCall();
     }
 
-    // The caller of these two holds the mutex.
+    // The caller of send() and cancel() holds the mutex.
     void send(Up up) {
       if (broken_) return;
       queue_.push_back(std::move(up));

@@ -30,7 +30,8 @@ std::string_view version_text() noexcept { return SUMAC_VERSION; }
 
 Source CommandLine::source() const {
   return Source{"command line", [pairs = values](std::string_view name) -> std::optional<std::string> {
-                  for (auto pair = pairs.rbegin(); pair != pairs.rend(); ++pair)  // The last value given counts.
+                  // If a key is given several times, the last value counts.
+                  for (auto pair = pairs.rbegin(); pair != pairs.rend(); ++pair)
                     if (pair->first == name) return pair->second;
                   return std::nullopt;
                 }};

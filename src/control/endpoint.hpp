@@ -43,7 +43,7 @@ void set_server_options(grpc::ServerBuilder& builder);
 class Server {
  public:
   struct Options {
-    const Tls* tls = nullptr;  ///< Used over TCP; without it TCP is clear text.
+    const Tls* tls = nullptr;  ///< The certificates for TCP; without them TCP is clear text.
     DaemonUsers users{};
   };
   /// `endpoints` is separated by commas. Returns Errc::io or Errc::exists if an address is in use or does not belong to
@@ -53,7 +53,8 @@ class Server {
   Server& operator=(Server&&) = default;
   ~Server() { stop(); }
 
-  const std::string& endpoint() const noexcept { return endpoint_; }  ///< Contains the ports that were actually bound.
+  /// The returned address contains the port that was actually bound.
+  const std::string& endpoint() const noexcept { return endpoint_; }
   void stop();
 
  private:
@@ -64,7 +65,7 @@ class Server {
   };
   /// The server of one TCP endpoint.
   struct Remote {
-    std::shared_ptr<Bound> bound;  ///< Calls read it.
+    std::shared_ptr<Bound> bound;  ///< Calls in progress read it, too.
     std::unique_ptr<grpc::Service> service;
     std::unique_ptr<grpc::Server> server;
   };

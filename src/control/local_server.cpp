@@ -108,7 +108,7 @@ void LocalServer::run() {
   for (;;) {
     epoll_event events[64];
     const int count = ::epoll_wait(epoll_.get(), events, 64, full ? kFullPauseMs : -1);
-    if (count < 0 && errno != EINTR) return;  // This cannot happen with an epoll set of our own.
+    if (count < 0 && errno != EINTR) return;  // epoll_wait cannot fail otherwise with an epoll set of our own.
     if (full) watch(epoll_.get(), listener_.get(), EPOLLIN, EPOLL_CTL_MOD);
     full = false;
     for (int i = 0; i < count; ++i) {
@@ -122,7 +122,7 @@ void LocalServer::run() {
   }
 }
 
-/// Returns false if no descriptor is left.
+/// Accepts one connection. Returns false if no descriptor is left.
 bool LocalServer::accept_one() {
   UniqueFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!connection) return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS;

@@ -27,7 +27,7 @@ class LocalServer {
   /// directory is created, writable by this process's user only. Returns Errc::denied if another user could replace the
   /// socket, and Errc::exists if another process serves there.
   static Result<std::unique_ptr<LocalServer>> start(const std::string& path, DaemonUsers users, MakeService make);
-  ~LocalServer();  ///< Ends all calls and removes the socket.
+  ~LocalServer();  ///< The destructor ends all calls and removes the socket.
   LocalServer(const LocalServer&) = delete;
   LocalServer& operator=(const LocalServer&) = delete;
 
@@ -39,7 +39,7 @@ class LocalServer {
   struct Room {
     std::unique_ptr<grpc::Service> service;
     std::unique_ptr<grpc::Server> server;
-    std::size_t connections = 0;  ///< Counts the connections of an ordinary user only.
+    std::size_t connections = 0;  ///< The number of connections, counted for an ordinary user only.
   };
   /// A connection of an ordinary user, who may run no daemon.
   struct Stranger {

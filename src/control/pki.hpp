@@ -25,8 +25,8 @@ struct Validity {
 Result<CertAndKey> make_authority(std::string_view name, const Validity& when);
 
 struct CertificateView {
-  std::string who;    ///< For example "node an-root" or "authority test".
-  std::string until;  ///< A date.
+  std::string who;    ///< The holder, for example "node an-root" or "authority test".
+  std::string until;  ///< The date of expiry.
   bool over = false;
 };
 Result<CertificateView> view_certificate(std::string_view pem);

@@ -62,7 +62,7 @@ class Reloader {
     return all;
   }
 
-  /// After an error, no option may be changed.
+  /// Reads the configuration again. After an error, no option may be changed.
   Result<Reloaded<Config>> read(const Config& running) const {
     auto all = sources();
     if (!all) return tl::unexpected(all.error());

@@ -51,7 +51,8 @@ void WakeEvent::set() const noexcept {
 
 void WakeEvent::clear() const noexcept {
   std::uint64_t count = 0;
-  [[maybe_unused]] const auto n = ::read(fd_.get(), &count, sizeof count);  // EAGAIN means that it was clear already.
+  // EAGAIN means that the event was clear already.
+  [[maybe_unused]] const auto n = ::read(fd_.get(), &count, sizeof count);
 }
 
 }  // namespace sumac::control

@@ -15,7 +15,7 @@ namespace sumac::hostd {
 /// Identifies a process by its number and its start time, because a later process may get the same number.
 struct ProcessMark {
   int pid = 0;
-  std::uint64_t started = 0;  ///< Clock ticks since the machine was started.
+  std::uint64_t started = 0;  ///< The start time in clock ticks since the machine was started.
   bool operator==(const ProcessMark&) const = default;
 };
 

@@ -29,7 +29,7 @@ class World {
  public:
   struct Sharpd {
     std::unique_ptr<Uplink> uplink;
-    StreamId stream = 0;  ///< 0 means not connected.
+    StreamId stream = 0;  ///< The sharpd's stream; 0 means not connected.
     std::map<Ticket, std::string> answers;
   };
   static constexpr Duration kStep = Millis(100);

@@ -27,8 +27,8 @@ struct ServerConfig {
   std::shared_ptr<control::Tls> tls{};
   /// The file where the next process finds the jobs held here; empty means no file.
   std::string held_file{};
-  std::string devices{};                ///< The ports for programs that name none.
-  Duration attach_within = Seconds(5);  ///< A client that has not attached by then is closed.
+  std::string devices{};                ///< Ports for programs that name none themselves.
+  Duration attach_within = Seconds(5);  ///< A client that has not attached after this time is closed.
 };
 
 class Server final : private net::HostServerEvents {
@@ -39,7 +39,7 @@ class Server final : private net::HostServerEvents {
 
   /// Takes over the jobs of the former process of this life whose holders still run. Returns their number.
   std::size_t take_over(const Held& held);
-  /// Applies to jobs that are asked for from now on.
+  /// Sets the time limit for jobs that are asked for from now on.
   void set_manager_timeout(Duration timeout) { uplink_.set_timeout(timeout); }
   void set_clients_max(std::size_t count, std::size_t of_user) noexcept { sockets_.set_clients_max(count, of_user); }
   /// Waits until there is work, at most until `deadline`, and does it. `extra` is a further descriptor (signals) that
@@ -104,7 +104,7 @@ class Server final : private net::HostServerEvents {
   std::map<net::HostClientId, Departed> departed_;
   std::unordered_map<Ticket, Begun> begun_;
   std::map<Ticket, Orphan> orphans_;
-  std::map<Ticket, HeldJob> held_;  ///< The jobs as the file contains them for the next process.
+  std::map<Ticket, HeldJob> held_;  ///< The jobs of the file for the next process.
   bool save_failed_ = false;
   std::uint64_t unwatched_ = 0;    ///< Clients refused because there was no descriptor to watch them.
   std::uint64_t turned_away_ = 0;  ///< The number of rejected clients that the log has reported.

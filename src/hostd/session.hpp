@@ -20,13 +20,13 @@ namespace sumac::hostd {
 
 inline constexpr std::size_t kJobsPerClientMax = 64;
 
-/// The kernel reports these.
+/// The identity of a client's process, as the kernel reports it.
 struct Peer {
   int pid = 0;
   unsigned uid = 0, gid = 0;
 };
 
-using Ticket = std::uint64_t;  ///< One begin of a job; never used again.
+using Ticket = std::uint64_t;  ///< Identifies one begin of a job; never used again.
 
 struct ToClient {
   wire::HostMessage message;

@@ -26,7 +26,7 @@ std::uint64_t draw_life();
 struct UplinkRules {
   std::string host;
   std::string manager;                 ///< The manager's address, for people.
-  std::uint64_t life = 0;              ///< Drawn at the start of this process.
+  std::uint64_t life = 0;              ///< The number that this process drew at its start.
   Duration timeout = Seconds(15);      ///< A manager that is silent about one job for this long is given up.
   Duration retry = Millis(500);        ///< The pause between attempts to reach the manager.
   Duration deaths_kept = Seconds(30);  ///< The time for which deaths are kept for a manager that comes back.
@@ -68,7 +68,7 @@ class Uplink {
   UplinkActions begin(Ticket ticket, control::v1::JobBegin begin, Time now);
   /// The owner ended the job. The answer comes from the manager, or at once while the manager is away.
   UplinkActions end(Ticket ticket, Time now);
-  /// The owner is gone, so no answer is needed.
+  /// Gives up a job whose owner is gone, so that no answer is needed.
   UplinkActions drop(Ticket ticket, const std::string& why, Time now);
 
   /// A rank's process ended without leaving its job. The report is sent again to a manager that was away meanwhile; a
@@ -90,7 +90,7 @@ class Uplink {
     control::v1::JobBegin begin;
     Phase phase = Phase::asked;
     bool sent = false;  ///< True if the manager may know of the job.
-    Time deadline{};    ///< Meaningful in the phases asked and ending.
+    Time deadline{};    ///< The time limit in the phases asked and ending.
   };
 
   UplinkActions open();
@@ -104,7 +104,7 @@ class Uplink {
   State state_ = State::closed;
   bool told_ = false;      ///< True once this absence of the manager was logged.
   bool impostor_ = false;  ///< True once the log says that another process listens at the manager's address.
-  Time retry_at_{};        ///< The first attempt is due at once.
+  Time retry_at_{};        ///< The time of the next attempt to connect; the first one is due at once.
   Time away_until_{};      ///< Until then, new begins wait for a manager that was reachable before.
   Duration renew_every_ = Seconds(2);
   Time renew_at_ = kNever;
@@ -113,7 +113,7 @@ class Uplink {
     Time when{};
     control::v1::RankDied word;
   };
-  std::deque<Death> deaths_;  ///< The most recent deaths.
+  std::deque<Death> deaths_;  ///< The most recent deaths of ranks.
 };
 
 }  // namespace sumac::hostd

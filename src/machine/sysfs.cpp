@@ -107,7 +107,7 @@ class Sysfs {
         give<&topo::Cpu::numa>(machine, *cpus, node);
   }
 
-  /// Reads once per socket and per core, not once per cpu.
+  /// Reads the files once per socket and per core, not once per cpu.
   void read_packages(topo::Machine& machine) const {
     for (auto& cpu : machine.cpus) {
       if (cpu.socket == topo::kUnknown) {
@@ -134,7 +134,7 @@ class Sysfs {
       const auto level = read_number(folder + "/level");
       if (!level) return;
       if (read_text(folder + "/type").value_or("") == "Instruction") continue;
-      const std::string size = read_text(folder + "/size").value_or("");  // For example "48K" or "32M".
+      const std::string size = read_text(folder + "/size").value_or("");  // The size reads "48K" or "32M", for example.
       std::uint64_t bytes = 0;
       const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), bytes);
       if (error != std::errc()) continue;

@@ -13,7 +13,7 @@ namespace sumac::manager {
 class CallerLimits {
  public:
   static constexpr unsigned kStreams = 64;
-  static constexpr double kStatusPerSecond = 10;  ///< After a pause, as many calls may come at once.
+  static constexpr double kStatusPerSecond = 10;  ///< After a pause, this number of calls may come at once.
 
   /// True if this caller may open one more stream; close() must follow.
   bool open(const std::string& who, Time now) {
@@ -27,7 +27,7 @@ class CallerLimits {
       --found->second.streams;
   }
 
-  /// True if the caller may have a Status now.
+  /// True if this caller may ask for the status now.
   bool ask(const std::string& who, Time now) {
     auto& caller = at(who, now);
     const double rested = std::chrono::duration<double>(now - caller.asked_at).count() * kStatusPerSecond;

@@ -15,7 +15,7 @@ using fuzz::must;
 template <class Message>
 Message parse(std::string_view bytes) {
   Message message;
-  // The fields that could be parsed are used.
+  // If the bytes are only partly valid, the fields that could be parsed are used.
   (void)message.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()));
   return message;
 }

@@ -69,7 +69,7 @@ Actions Core::restore(const SavedState& saved, Time now) {
       if (!trees[i].lost && !trees_[i].lost && trees[i].shape.root == trees_[i].shape.root) trees_[i].id = trees[i].id;
   }
   note_who_works();
-  // A node that is in no tree was down when this was written.
+  // A node that is in no tree was down when the journal was written.
   for (std::size_t n = 0; n < nodes_.size() && !saved.jobs.empty(); ++n) {
     if (in_a_tree(n)) continue;
     fabric_.nodes[n].up = false;

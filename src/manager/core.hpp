@@ -39,7 +39,7 @@
 
 namespace sumac::manager {
 
-using StreamId = std::uint64_t;  ///< One gRPC stream, never used again.
+using StreamId = std::uint64_t;  ///< Identifies one gRPC stream; never used again.
 
 /// The low-level status of a refused job, as clients print it: "Job error(-35)".
 inline constexpr std::uint32_t kStatusJobError = 35;
@@ -134,8 +134,8 @@ class Core {
   /// The part that a node has in one tree.
   struct Part {
     bool works = false;   ///< True if it lies on the path of some host, and so has a shard.
-    std::string address;  ///< The address of its data path; empty if not reported yet.
-    std::string why;      ///< The reason why it cannot listen.
+    std::string address;  ///< The address of the node's data path in this tree; empty if not reported yet.
+    std::string why;      ///< The reason why the node cannot listen.
     bool link_up = false;
     std::string link_why;
     std::vector<std::uint32_t> held;  ///< The numbers of the groups that its jobs had when it registered, as ranges.
@@ -143,13 +143,13 @@ class Core {
   };
   struct Node {
     std::string name;
-    StreamId stream = 0;  ///< 0 means not registered.
+    StreamId stream = 0;  ///< The node's stream; 0 means not registered.
     control::v1::Register who;
     std::uint64_t sent = 0;
     bool described = true;    ///< True if the last description of the fabric contains it.
     bool seen = false;        ///< True if it has registered in this life of the manager.
     Time away_at = kNever;    ///< For a node that is not registered: the time when it counts as down.
-    std::vector<Part> parts;  ///< Indexed by tree.
+    std::vector<Part> parts;  ///< One part per tree, indexed by tree.
     /// The node's own key, from which the keys that it shares with its children are derived. It is drawn when the
     /// node first registers and is not saved: after a restart the node receives another one, and established links
     /// stay.
@@ -157,7 +157,7 @@ class Core {
   };
   struct Tree {
     topo::AggregationTree shape;
-    bool lost = true;  ///< True if no node is left for it.
+    bool lost = true;  ///< True if no node is left for the tree.
     /// Derived from the life of its root's process, because the root assigns group ids. 0: the root never registered.
     std::uint32_t id = 0;
     /// The position where the next job's group numbers begin, so that recently freed ones are reused late.
@@ -174,7 +174,7 @@ class Core {
   };
   struct Job {
     JobRecord record;
-    std::vector<topo::JobTree> trees;  ///< Parallel to record.shares.
+    std::vector<topo::JobTree> trees;  ///< The job's part of each tree, parallel to record.shares.
     /// For each share: the nodes that hold it, and those from there up to the tree's root.
     std::vector<std::vector<std::uint32_t>> reserved;
     std::vector<Awaited> wait_for;
@@ -191,7 +191,7 @@ class Core {
   struct HeldBegin {
     StreamId stream = 0;
     control::v1::JobBegin begin;
-    Time until{};    ///< At that time it is answered in any case.
+    Time until{};    ///< The time when the begin is answered in any case.
     bool for_nodes;  ///< True if it waits for nodes, false if for members of ended jobs.
   };
   using Jobs = std::map<std::uint64_t, Job>;
@@ -272,7 +272,7 @@ class Core {
   Error no_trees_{};              ///< The reason why there is no tree; Errc::ok if there is one.
   /// True if trees were changed since they were built: they are built anew when no job runs.
   bool patched_ = false;
-  std::vector<Node> nodes_;  ///< Parallel to Fabric::nodes.
+  std::vector<Node> nodes_;  ///< One entry per node, parallel to Fabric::nodes.
   std::unordered_map<std::string, std::uint32_t> host_by_name_;
   std::unordered_map<std::string, std::size_t> node_by_name_;
   std::unordered_map<StreamId, std::size_t> node_by_stream_;
@@ -282,10 +282,10 @@ class Core {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> by_ticket_;  ///< Maps life and ticket to the job id.
   std::list<LeavingJob> leaving_;
   std::vector<HeldBegin> held_;
-  std::map<std::uint32_t, UserUsage> users_;  ///< Keyed by uid.
+  std::map<std::uint32_t, UserUsage> users_;  ///< The resources that each user holds, keyed by uid.
   std::uint32_t last_number_ = 0;
   bool restarted_ = false;
-  Time settled_at_{};  ///< After a restart, nodes may be expected back until then.
+  Time settled_at_{};  ///< After a restart, nodes are expected to come back until then.
   Time looked_{};      ///< The time when tick() last ran.
   Time now_{};         ///< The time of the event that is being handled.
 };

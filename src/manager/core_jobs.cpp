@@ -67,7 +67,7 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
                         "file, or give that sharpd --host NAME",
                         who.pid(), who.host())});
 
-  std::set<std::pair<std::uint64_t, std::uint64_t>> named;  // Pairs of ticket and job id.
+  std::set<std::pair<std::uint64_t, std::uint64_t>> named;  // Pairs of the tickets and job ids that the sharpd named.
   HostDown message;
   auto* registered = message.mutable_registered();
   registered->set_lease_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.lease).count()));
@@ -461,7 +461,7 @@ std::string Core::missing_for(const Job& job) const {
 
 void Core::finish_ready(Actions& out) {
   for (auto at = jobs_.begin(); at != jobs_.end();) {
-    const auto job = at++;  // The job may be erased by the call.
+    const auto job = at++;  // The call below may erase this job.
     finish_if_ready(out, job);
   }
 }
@@ -538,7 +538,7 @@ Actions Core::job_ends(StreamId stream, const control::v1::JobEnd& end, Time now
   HostDown message;
   message.mutable_ended()->set_why("ended by its owner");
   message.mutable_ended()->set_ticket(end.ticket());
-  out.push_back(ToHost{stream, std::move(message)});  // The answer is the same for a job that is over already.
+  out.push_back(ToHost{stream, std::move(message)});  // The answer is sent for a job that is already over, too.
   std::erase_if(held_,
                 [&](const HeldBegin& held) { return held.stream == stream && held.begin.ticket() == end.ticket(); });
   const auto known = by_ticket_.find({host->life, end.ticket()});

@@ -200,7 +200,7 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   nodes_[index].key = *key;
   nodes_[index].away_at = kNever;
   if (is_new || !std::exchange(fabric_.nodes[index].up, true))
-    follow(out, fmt::format("node {} has come", who.name()));  // The node itself receives its part below.
+    follow(out, fmt::format("node {} has come", who.name()));  // The node itself receives its part of the trees below.
 
   Node& node = nodes_[index];
   node.seen = true;
@@ -292,7 +292,7 @@ Actions Core::node_acks(StreamId stream, std::uint64_t sequence, Time now) {
     return out;
   }
   for (auto at = jobs_.begin(); at != jobs_.end();) {
-    const auto job = at++;  // The job may be erased by the call.
+    const auto job = at++;  // The call below may erase this job.
     if (job->second.granted) continue;
     if (std::erase_if(job->second.wait_for, is_it) != 0) finish_if_ready(out, job);
   }

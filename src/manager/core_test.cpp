@@ -481,7 +481,7 @@ TEST(Core, a_jobs_key_is_its_own_and_goes_to_the_nodes_and_to_whoever_began_it) 
   EXPECT_EQ(told.grants(0).key(), *at_nodes.begin()) << "a restarted manager knows it";
 
   for (auto& action : world.core.job_begins(102, test_begin(7), world.now)) all.push_back(std::move(action));
-  for (auto& action : world.pass(Seconds(20))) all.push_back(std::move(action));  // The leases end.
+  for (auto& action : world.pass(Seconds(20))) all.push_back(std::move(action));  // After 20 s the leases end.
   for (const auto& say : only<Say>(all)) EXPECT_THAT(say.text, Not(HasSubstr("KEY-"))) << "nobody reads it in a log";
   EXPECT_THAT(next.core.status_json(next.now), Not(HasSubstr("KEY-")));
 }
@@ -556,7 +556,7 @@ TEST(Core, a_grant_says_whose_it_is_and_how_many_connections_that_user_may_have)
 TEST(Core, without_randomness_there_is_no_job) {
   CoreRules rules;
   rules.draw_secret = [drawn = 0]() mutable -> Result<Secret> {
-    if (drawn++ < 3) return Secret{};  // The first three are the nodes' keys.
+    if (drawn++ < 3) return Secret{};  // The first three keys drawn are those of the nodes.
     return fail(Errc::io, "getrandom: Function not implemented");
   };
   World world(rules);

@@ -14,8 +14,9 @@ namespace sumac::manager {
 
 /// The limits for all jobs of one user together; they bind uid 0 as well.
 struct UserLimits {
-  std::uint32_t jobs_max = 0;             ///< 0 means no limit.
-  std::uint32_t share_max_percent = 100;  ///< A percentage of the OSTs and of the groups.
+  std::uint32_t jobs_max = 0;  ///< The most jobs at once; 0 means no limit.
+  /// The most that one user may hold, as a percentage of the OSTs and of the groups.
+  std::uint32_t share_max_percent = 100;
 };
 
 struct UserUsage {
@@ -29,7 +30,7 @@ Result<> check_user(const UserLimits& limits, const Capacity& capacity, const Us
 /// Hosts set aside under a name. With reservation mode on, a job runs only inside one reservation.
 class Reservations {
  public:
-  Reservations() = default;  ///< Mode off: any user may run on any host.
+  Reservations() = default;  ///< Turns the mode off: any user may run on any host.
 
   /// Turns the mode on. The text has one reservation per line, and `#` starts a comment:  NAME [uid=N]: HOST HOST ...
   /// Returns Errc::invalid with the line if a name or the hosts are missing, a host appears twice, or a name is taken.
@@ -45,7 +46,7 @@ class Reservations {
   struct Reservation {
     std::string name;
     std::set<std::string, std::less<>> hosts;
-    std::int64_t uid = -1;  ///< -1 means any user.
+    std::int64_t uid = -1;  ///< The only user who may run there; -1 means any user.
   };
   bool on_ = false;
   std::vector<Reservation> all_;

@@ -29,7 +29,7 @@ struct Usage {
   std::uint32_t osts = 0, groups = 0;
 };
 
-/// A field of 0 asks for the default.
+/// The quota that a job asks for. A field of 0 asks for the default.
 struct Wish {
   std::uint32_t osts = 0, payload_per_ost = 0, max_groups = 0, max_qps = 0, max_group_channels = 0, num_trees = 0;
   std::uint64_t features = 0;
@@ -37,7 +37,7 @@ struct Wish {
 
 struct Allocation {
   std::uint32_t osts = 0, payload_per_ost = 0, max_groups = 0, max_qps = 0, max_group_channels = 0, num_trees = 0;
-  std::uint32_t stream_window = 0, chunk_bytes = 0;  ///< 0 means no streaming.
+  std::uint32_t stream_window = 0, chunk_bytes = 0;  ///< The streaming window and chunk; 0 means no streaming.
   std::uint64_t features = 0;                        ///< Those of the requested features that the tree has.
 
   bool operator==(const Allocation&) const = default;

@@ -47,7 +47,7 @@ std::vector<std::uint32_t> shape_of(const topo::AggregationTree& tree) {
     put_list(out, node.route);
   }
   for (std::size_t host = 0; host < tree.leaf_of_host.size(); ++host) {
-    out.push_back(tree.leaf_of_host[host] + 1);  // 0 stands for no leaf.
+    out.push_back(tree.leaf_of_host[host] + 1);  // A host without a leaf is written as 0.
     out.push_back(tree.port_of_host[host]);
     put_list(out, tree.route_of_host[host]);
   }
@@ -89,7 +89,7 @@ std::optional<topo::AggregationTree> tree_of(std::span<const std::uint32_t> shap
       reached.push_back(child);
     }
   const auto in_tree = std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const auto& n) { return n.in_tree; });
-  // There is a loop, or a parent outside the tree.
+  // Otherwise there is a loop, or a parent outside the tree.
   if (static_cast<std::size_t>(in_tree) != reached.size()) return std::nullopt;
   for (const auto leaf : tree.leaf_of_host)
     if (leaf != kNone && !tree.nodes[leaf].in_tree) return std::nullopt;

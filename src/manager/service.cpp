@@ -63,7 +63,7 @@ class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
     write_next();
   }
 
-  void OnCancel() override {}  // OnReadDone(false) follows.
+  void OnCancel() override {}  // gRPC calls OnReadDone(false) next, which does the work.
 
   void OnDone() override {
     {
@@ -73,7 +73,7 @@ class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
     delete this;
   }
 
-  // The caller of these two holds the mutex.
+  // The caller of push() and close() holds the mutex.
   void push(Down message) {
     if (closing_) return;
     queue_.push_back(std::move(message));

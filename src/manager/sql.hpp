@@ -64,13 +64,13 @@ class Statement {
   }
   Statement& bind(std::span<const std::uint8_t> value) {
     ++bound_;
-    if (value.empty())  // A null pointer would be stored as NULL.
+    if (value.empty())  // For an empty value the data pointer is null, which SQLite would store as NULL.
       sqlite3_bind_zeroblob(statement_.get(), bound_, 0);
     else
       sqlite3_bind_blob(statement_.get(), bound_, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
     return *this;
   }
-  /// Returns true for a row, and false at the end.
+  /// Executes one step. Returns true for a row, and false at the end.
   Result<bool> step() {
     if (!statement_) return failure(db_, text_);
     const int rc = sqlite3_step(statement_.get());

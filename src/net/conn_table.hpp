@@ -31,11 +31,11 @@ class ConnTable {
     return s.conn != nullptr && s.conn->id == conn ? s.conn.get() : nullptr;
   }
 
-  /// make(ConnId) must return the unique_ptr.
+  /// Adds a connection. make(ConnId) must return its unique_ptr.
   template <class Make>
   Connection& add(Make&& make) {
     std::uint32_t slot;
-    if (slots_.size() < limit_ || free_.empty()) {  // Fresh slots are used first.
+    if (slots_.size() < limit_ || free_.empty()) {  // Slots that were never used come first.
       slots_.emplace_back();
       slot = static_cast<std::uint32_t>(slots_.size());
     } else {
@@ -57,7 +57,7 @@ class ConnTable {
     --size_;
   }
 
-  /// `visit` must not add or erase connections.
+  /// Visits every connection. `visit` must not add or erase any.
   template <class Visit>
   void each(Visit&& visit) const {
     for (const Slot& slot : slots_)
@@ -91,7 +91,7 @@ class EventQueue {
     while (next_ < events_.size() && delivered < budget) {
       Event event = std::move(events_[next_++]);
       Connection* conn = table.find(event.conn);
-      if (conn == nullptr) continue;  // Its user has closed it meanwhile.
+      if (conn == nullptr) continue;  // The user of the connection has closed it meanwhile.
       if (conn->disowned) {
         if (event.kind == Kind::closed) drop(*conn);
         continue;

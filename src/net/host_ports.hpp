@@ -14,8 +14,8 @@
 namespace sumac::net {
 
 struct HostPort {
-  std::string interface;   ///< "eth0"
-  std::string adapter;     ///< "mlx5_0"; empty if it has no RDMA adapter.
+  std::string interface;   ///< The name of the interface, such as "eth0".
+  std::string adapter;     ///< The name of its RDMA adapter, such as "mlx5_0"; empty if it has none.
   std::uint32_t port = 1;  ///< The number of the adapter's port.
 
   friend bool operator==(const HostPort&, const HostPort&) = default;

@@ -33,7 +33,7 @@ Result<PrivateFd> open_socket(int family) {
 
 WireAddress to_wire(const SocketAddress& address) noexcept {
   WireAddress bytes{};
-  std::copy(std::begin(kMapped), std::end(kMapped), bytes.begin());  // An IPv6 address overwrites this prefix.
+  std::copy(std::begin(kMapped), std::end(kMapped), bytes.begin());  // For IPv6 the next line overwrites this prefix.
   std::ranges::copy_backward(address.host(), bytes.end());
   return bytes;
 }

@@ -297,7 +297,7 @@ TEST(Placing, DetachTakesTheMemoryBackAndTheMessageComesWhole) {
 
 TEST(Placing, WithoutABufferForWhatHasLandedDetachEndsTheConnection) {
   const std::string text = pattern(60000, 9);
-  Halting world(4096);  // This is enough for heads.
+  Halting world(4096);  // A pool of 4096 bytes is enough for heads only.
   world.begin(text, 30000);
   world.client.transport->detach(world.conn);
   std::ranges::fill(world.client.memory, kUntouched);
@@ -314,7 +314,8 @@ TEST(Placing, NothingIsWrittenBehindAClose) {
     world.begin(text, 30000);
     world.client.transport->close(world.conn, flush);
     std::ranges::fill(world.client.memory, kUntouched);
-    send(world.peer.get(), text.data() + 30000, 30000, MSG_NOSIGNAL);  // Nothing receives these bytes.
+    // These bytes arrive at a closed connection, so no one receives them.
+    send(world.peer.get(), text.data() + 30000, 30000, MSG_NOSIGNAL);
     shutdown(world.peer.get(), SHUT_WR);
     ASSERT_TRUE(drive({&world.client}, [&] { return world.client.transport->flushing() == 0; }));
     world.client.progress();

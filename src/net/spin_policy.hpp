@@ -68,7 +68,7 @@ class SpinPolicy {
  private:
   enum class Phase : std::uint8_t { fresh, spinning, yielding, sleeping };
   static constexpr unsigned kMissesMax = 4;         ///< After so many misses in a row, the answer is too far away.
-  static constexpr std::uint64_t kRetryEvery = 16;  ///< After that, one wait in so many spins.
+  static constexpr std::uint64_t kRetryEvery = 16;  ///< The number of waits from one spin to the next after that.
   static constexpr std::uint64_t kRecoverEvery = 64;
   /// A shorter spin is a single look, which is not worth reading the clock.
   static constexpr Duration kLeast = Micros{1};
@@ -108,7 +108,7 @@ class SpinPolicy {
   Time began_{}, last_{};
   std::uint64_t waits_ = 0;
   unsigned misses_ = 0, yields_left_ = 0;
-  long switches_ = -1;  ///< -1 until it is known.
+  long switches_ = -1;  ///< The last count of involuntary switches; -1 until it is known.
 };
 
 }  // namespace sumac::net

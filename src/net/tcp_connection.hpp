@@ -53,7 +53,7 @@ class TcpConnection {
   /// Only the first reason counts.
   void fail_with(Errc code, std::string text);
   bool has_unread_input() const;
-  /// The kernel reports no fewer bytes than this.
+  /// Sets the number of unread bytes from which the kernel reports the socket as readable.
   void wake_from(std::size_t bytes, TransportStats& stats);
 
   ConnId id;
@@ -63,29 +63,30 @@ class TcpConnection {
   FrameReader reader;
   OutQueue out;
   std::string peer_name;
-  std::uint32_t peer_message_max = 0;  ///< 0 until the peer's greeting arrived.
+  std::uint32_t peer_message_max = 0;  ///< The longest message that the peer accepts; 0 until its greeting arrived.
   std::size_t held_max = SIZE_MAX;     ///< Limits the pool's bytes in `out`.
   Error why;
 
   // The members below are the transport's notes.
   /// While more is ready than one pass can handle, `served` numbers the moment when the connection was last served.
   std::uint64_t owner = 0, served = 0;
-  bool in_armed = true, out_armed = false;  ///< The events that epoll watches.
-  bool dirty = false;                       ///< On the list of connections to flush.
-  bool tell_writable = false;               ///< send() returned `again`.
-  bool stalled = false;                     ///< On the list of connections that wait for a buffer.
+  bool in_armed = true, out_armed = false;  ///< The events that epoll watches for this connection.
+  bool dirty = false;                       ///< True if the connection is on the list of those to flush.
+  bool tell_writable = false;               ///< True after send() returned `again`.
+  bool stalled = false;                     ///< True if the connection is on the list of those that wait for a buffer.
   bool asks = false;                        ///< On the list of connections with a message whose memory must be chosen.
-  bool muted = false;                       ///< Not read until the peer has taken answers.
-  bool drained = false;                     ///< The last read returned fewer bytes than it had room for.
-  bool follows = false;                     ///< On the list of connections where one large message follows another.
+  /// True while the connection is not read because its peer must first read answers.
+  bool muted = false;
+  bool drained = false;  ///< True if the last read returned fewer bytes than it had room for.
+  bool follows = false;  ///< On the list of connections where one large message follows another.
   std::size_t wakes_from = 1;
   Time read_at{};          ///< The time of the last read.
   int guess_after = 0;     ///< The number of messages until the next one is guessed again.
-  int reads_left = 0;      ///< The reads left in this pass.
-  bool pong_owed = false;  ///< The queue holds a pong, which answers all pings so far.
+  int reads_left = 0;      ///< The number of reads left in this pass.
+  bool pong_owed = false;  ///< True while the queue holds a pong, which answers all pings so far.
   /// close(flush) was called: the queue is still sent, then the peer's end of stream is awaited.
   bool disowned = false;
-  bool shut = false;       ///< Our direction has ended.
+  bool shut = false;       ///< True once our direction of the stream has ended.
   bool stranger = false;   ///< The connection was accepted, and admit() has not been called yet.
   Time deadline = kNever;  ///< The time limit for connecting, greeting and flushing.
   Heartbeat heartbeat;
@@ -136,7 +137,7 @@ TcpConnection::Read TcpConnection::resume(Take&& take) {
   std::vector<std::byte> in;
   in.swap(left_);
   const Read read = parse(in, take);
-  if (left_.empty()) {  // The memory is reused.
+  if (left_.empty()) {  // The memory of the vector is kept for the next read.
     in.clear();
     left_.swap(in);
   }

@@ -97,7 +97,8 @@ FrameReader::Got FrameReader::feed(std::span<const std::byte>& in, Frame& out) n
   if (phase_ == Phase::buffer) {
     content_ = pool_->acquire(buffer_bytes());
     if (!content_) return Got::no_buffer;
-    std::memcpy(content_.data(), head_.data(), have_);  // This copies nothing, or the head.
+    // If the message's head was read before, it lies in head_.
+    std::memcpy(content_.data(), head_.data(), have_);
     phase_ = Phase::content;
   }
   if (phase_ == Phase::content) {

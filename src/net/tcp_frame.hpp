@@ -24,15 +24,15 @@ inline constexpr std::uint16_t kFrameVersion = 1;
 enum class FrameType : std::uint8_t {
   hello = 1,    ///< The connector's greeting (Greeting).
   welcome = 2,  ///< The acceptor's greeting (Greeting).
-  data = 3,     ///< One message.
-  ping = 4,     ///< Asks whether the peer is there. Empty.
-  pong = 5,     ///< Answers a ping. Empty.
+  data = 3,     ///< A frame that carries one message.
+  ping = 4,     ///< An empty frame that asks whether the peer is there.
+  pong = 5,     ///< An empty frame that answers a ping.
 };
 
 struct FrameHeader {
   std::uint16_t magic = kFrameMagic;
   FrameType type = FrameType::data;
-  std::uint8_t flags = 0;  ///< Always zero.
+  std::uint8_t flags = 0;  ///< Must be zero.
   std::uint32_t length = 0;
 };
 static_assert(sizeof(FrameHeader) == 8 && std::has_unique_object_representations_v<FrameHeader>);
@@ -94,7 +94,7 @@ class FrameReader {
   /// After Got::head: the first bytes of the message, and its length including them.
   std::span<const std::byte, kPlaceHead> head() const noexcept { return head_; }
   std::size_t length() const noexcept { return header_.length; }
-  /// Applies to messages that begin from now on.
+  /// Sets the limit for messages that begin from now on.
   void set_message_max(std::size_t bytes) noexcept { message_max_ = bytes; }
   /// Names the memory for all other bytes of the message. If it is empty, they go into a buffer with the head, as for
   /// any message. Call it once for each Got::head.
@@ -118,7 +118,7 @@ class FrameReader {
   /// True between frames, where the stream may end in order.
   bool between_frames() const noexcept { return phase_ == Phase::header && have_ == 0; }
   const char* flaw() const noexcept { return flaw_; }
-  /// After no_buffer: the size of the missing buffer.
+  /// After no_buffer: returns the size of the missing buffer.
   std::size_t missing_buffer() const noexcept { return buffer_bytes(); }
   /// Describes the position in the stream for people: "content 17 of 4096 bytes".
   std::string position() const;
@@ -140,7 +140,7 @@ class FrameReader {
   FrameType greeting_;
   bool greeted_ = false, places_ = false;
   Phase phase_ = Phase::header;
-  std::size_t have_ = 0;  ///< The bytes of the current header or content.
+  std::size_t have_ = 0;  ///< The number of bytes read of the current header or content.
   std::array<std::byte, 8> small_{};
   FrameHeader header_;
   alignas(8) std::array<std::byte, kPlaceHead> head_{};

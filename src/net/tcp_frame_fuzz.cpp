@@ -48,7 +48,7 @@ std::vector<std::byte> stream_of(Script& script) {
     put(stream, encode_greeting((start & 3) == 1 ? FrameType::welcome : FrameType::hello, script.word()));
   while (!script.in.empty() && stream.size() < (1u << 16)) {
     const std::uint8_t what = script.byte();
-    if (what < 64) {  // Raw bytes.
+    if (what < 64) {  // Small values of `what` mean raw bytes.
       const auto raw = script.in.first(std::min<std::size_t>(what, script.in.size()));
       put(stream, raw);
       script.in = script.in.subspan(raw.size());

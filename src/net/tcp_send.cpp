@@ -151,7 +151,7 @@ void TcpTransport::check_times(Time now) {
 }
 
 void TcpTransport::beat(TcpConnection& conn, Duration passed) {
-  if (conn.state != TcpState::open) return;  // Until then the greeting's deadline applies.
+  if (conn.state != TcpState::open) return;  // While the connection is not open, the deadline of its greeting applies.
   const bool is_silent = conn.heartbeat.beat(passed);
   if (conn.heartbeat.tells()) {
     conn.out.push_urgent(encode_frame_header(FrameType::ping, 0));

@@ -327,7 +327,7 @@ TEST(Tcp, OutOfDescriptorsPausesTheListenerAndNothingElse) {
   End server(listening()), client(TransportConfig{});
   const ConnId conn = client.connect(server.transport->address());
   ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == 1; }));
-  Raw stranger(server.transport->address());  // It waits in the backlog.
+  Raw stranger(server.transport->address());  // The stranger waits in the listener's backlog.
   rlimit old{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
   const UniqueFd probe{::dup(0)};

@@ -18,7 +18,7 @@ namespace {
 inline constexpr int kAcceptsPerPass = 16;  // A flood of connects must not starve the existing connections.
 inline constexpr int kReadsPerPass = 8;     // A fast sender must not starve its neighbours.
 inline constexpr std::size_t kMessagesPerTurn = 64;
-inline constexpr std::size_t kWakeFromMax = 256 * 1024;  // Any receive buffer has room for this.
+inline constexpr std::size_t kWakeFromMax = 256 * 1024;  // Every receive buffer has room for this many bytes.
 /// In a report of epoll, marks a descriptor of add_reader() instead of a connection.
 inline constexpr std::uint64_t kReader = std::uint64_t{1} << 63;
 
@@ -322,7 +322,7 @@ void TcpTransport::take(TcpConnection& conn, Frame&& frame) {
     case FrameType::welcome:
       conn.peer_message_max = frame.greeting.message_max;
       conn.state = TcpState::open;
-      if (conn.disowned) return;  // Its deadline is that of the flush.
+      if (conn.disowned) return;  // A disowned connection has the deadline of its flush.
       if (!conn.stranger) conn.deadline = kNever;
       return events_.note(conn.is_connector ? Kind::connected : Kind::accepted, conn.id);
     case FrameType::ping:
@@ -391,7 +391,7 @@ void TcpTransport::choose_wakes(TransportEvents& events) {
     if (bytes <= kExpectedHead || bytes > kWakeFromMax) bytes = 1;
     if (now_ >= conn->read_at + kWakeAfter) {
       bytes = 1;
-      conn->guess_after = 1;  // Reads as it comes, until something has arrived.
+      conn->guess_after = 1;  // From now on every byte wakes us, until a message has arrived.
     }
     conn->wake_from(bytes, stats_);
     if (bytes > 1) wake_due_ = std::min(wake_due_, conn->read_at + kWakeAfter);
@@ -491,7 +491,7 @@ std::size_t TcpTransport::poll_sockets(TransportEvents& events, std::size_t budg
     delivered += deliver(events, budget - delivered);
     delivered += place_begun(events, budget - delivered);
   }
-  is_crowded_ = served < count;  // The others stay ready and come first in the next pass.
+  is_crowded_ = served < count;  // The remaining connections stay ready and come first in the next pass.
   if (is_crowded_) note_turns(served);
   return delivered;
 }
@@ -510,7 +510,7 @@ std::size_t TcpTransport::progress(TransportEvents& events, std::size_t budget) 
   if (events_.empty() && delivered < budget) delivered += poll_sockets(events, budget - delivered);
   if (next_due_ != kNever && now_ >= next_due_) check_times(now_);
   if (delivered < budget) delivered += deliver(events, budget - delivered);
-  reported_ = 0;  // Reports that no pass handled come again.
+  reported_ = 0;  // epoll will again report the sockets that this pass did not handle.
   uncork();
   if (!following_.empty()) choose_wakes(events);
   return delivered;
@@ -531,7 +531,7 @@ bool TcpTransport::wait(Duration at_most) {
   const auto room = static_cast<int>(reports_.size());
   ++stats_.system_calls;
   int count = waits_exactly_ ? epoll_pwait2(epoll_.get(), reports_.data(), room, &exactly, nullptr) : -1;
-  if (count < 0 && (!waits_exactly_ || errno == ENOSYS)) {  // The call is missing before Linux 5.11.
+  if (count < 0 && (!waits_exactly_ || errno == ENOSYS)) {  // epoll_pwait2 is missing before Linux 5.11.
     waits_exactly_ = false;
     count = epoll_wait(epoll_.get(), reports_.data(), room, wait_milliseconds(at_most));
   }

@@ -114,7 +114,7 @@ class TcpTransport final : public Transport {
   int reported_ = 0;  ///< The number of reports that wait() left for the next pass.
   struct Owner {
     std::size_t connections = 0;
-    std::uint64_t served = 0;  ///< The same as for a connection.
+    std::uint64_t served = 0;  ///< The number of the moment when the owner was last served, as in TcpConnection.
   };
   std::unordered_map<std::uint64_t, Owner> owners_{{0, {}}};  ///< The owner 0 stands for strangers and is always there.
   std::uint64_t turns_ = 0;
@@ -124,7 +124,7 @@ class TcpTransport final : public Transport {
   /// Set when descriptors or connections for strangers ran out; it listens again when that is due.
   bool listener_paused_ = false;
   Time next_due_ = kNever, now_{};
-  Time wake_due_ = kNever;  ///< The time for connections that wait for a whole message.
+  Time wake_due_ = kNever;  ///< The time at which connections stop waiting for a whole message.
   Beats beats_;
   TransportStats stats_;
   Landing landing_;

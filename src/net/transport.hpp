@@ -21,7 +21,7 @@ inline int wait_milliseconds(Duration at_most) noexcept {
   return static_cast<int>(std::clamp(std::chrono::ceil<Millis>(at_most), Millis{0}, Millis{3'600'000}).count());
 }
 
-/// The same for calls with an exact time.
+/// The same as wait_milliseconds() for calls that take an exact time.
 inline timespec wait_time(Duration at_most) noexcept {
   const auto cut = std::clamp<Duration>(at_most, Duration{0}, Seconds{3'600});
   const auto seconds = std::chrono::duration_cast<Seconds>(cut);
@@ -66,8 +66,8 @@ class TransportEvents {
   /// Called after a placed message, when everything is delivered and before more is read. If exactly one message is
   /// awaited, it sets the message's head and returns the memory for its other bytes. That memory may be overwritten:
   /// another message is received there and moved out again. That message is also delivered some milliseconds late,
-  /// because a part of the expected message causes no wake-up. Returns an empty range if the next message is unknown, or if another
-  /// message is urgent.
+  /// because a part of the expected message causes no wake-up. Returns an empty range if the next message is unknown,
+  /// or if another message is urgent.
   virtual std::span<std::byte> on_expect(ConnId /*conn*/, std::span<std::byte, 64> /*head*/) { return {}; }
   /// The bytes lie in the memory that on_head() or on_expect() returned; `head` is the one seen there.
   virtual void on_placed(ConnId /*conn*/, BufferRef /*head*/) {}
@@ -157,7 +157,7 @@ class Transport {
 };
 
 struct TransportConfig {
-  std::string backend = "tcp";  ///< "tcp" or "ucx".
+  std::string backend = "tcp";  ///< The backend: "tcp" or "ucx".
   /// tcp: "ADDR:PORT" ("0.0.0.0:0" picks a port); empty means no listener. ucx: any text means that it accepts
   /// connections.
   std::string listen;
@@ -174,7 +174,7 @@ struct TransportConfig {
   /// For messages of at least so many bytes the receiver chooses the memory, see TransportEvents::on_head(). 0 means
   /// for none. tcp only.
   std::size_t place_from = 0;
-  std::size_t connections_max = 4096;  ///< Further ones are closed as soon as they are accepted.
+  std::size_t connections_max = 4096;  ///< The most connections; further ones are closed as soon as they are accepted.
   /// If not 0, an accepted peer is a stranger until admit(). A stranger's messages have at most so many bytes (tcp), it
   /// may stay for handshake_timeout, and at most strangers_max are connected at once: a further one displaces the
   /// oldest (tcp), so that strangers never use up the connections of others.
@@ -187,7 +187,7 @@ struct TransportConfig {
 
 /// The peer's end, parsed from the reason of on_closed().
 struct PeerEnd {
-  std::string host;   ///< "10.77.0.6"; on ucx the host's name.
+  std::string host;   ///< The peer's address, such as "10.77.0.6"; on ucx the name of its host.
   Millis silence{0};  ///< The time for which it was silent; 0 if the connection ended.
 };
 PeerEnd peer_end(const Error& why);

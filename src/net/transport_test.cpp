@@ -90,7 +90,8 @@ TEST_P(TransportTest, AFullQueueSaysAgainAndThenWritable) {
   const std::string chunk = pattern(65536, 7);
   std::size_t sent = 0;
   Errc result = Errc::ok;
-  while (sent < 4096 && (result = client.send(link.client, "h", chunk)) == Errc::ok) ++sent;  // No one reads meanwhile.
+  while (sent < 4096 && (result = client.send(link.client, "h", chunk)) == Errc::ok)
+    ++sent;  // The server does not read meanwhile.
   ASSERT_EQ(result, Errc::again) << "after " << sent << " chunks";
   server.on_frame = [&](ConnId, BufferRef) { ++server.received; };
   ASSERT_TRUE(drive({&server, &client}, [&] { return !client.writable.empty(); }));

@@ -38,7 +38,7 @@ struct UcxGreeting {
   std::uint64_t key = 0;  ///< The key for messages to the sender of this greeting.
   std::uint32_t message_max = 0;
   std::uint32_t reserved = 0;
-  std::array<char, 64> name{};  ///< "host:pid", for people.
+  std::array<char, 64> name{};  ///< The sender's "host:pid", for people.
 };
 static_assert(sizeof(UcxGreeting) == 80 && std::has_unique_object_representations_v<UcxGreeting>);
 

@@ -20,7 +20,7 @@ void* open_module(std::string& error) {
     const auto folder = std::filesystem::weakly_canonical(here.dli_fname, ignored).parent_path();
     places.push_back((folder / kUcxModule).string());
     places.push_back((folder.parent_path() / "lib" / kUcxModule).string());
-    places.push_back((folder.parent_path() / kUcxModule).string());  // This serves lib/openmpi.
+    places.push_back((folder.parent_path() / kUcxModule).string());  // The folder above serves a module in lib/openmpi.
   }
   places.emplace_back(kUcxModule);
   for (const auto& place : places) {

@@ -6,7 +6,8 @@ namespace sumac::net {
 namespace {
 
 inline constexpr std::size_t kHeadMax = 256;
-inline constexpr std::uint32_t kAheadMax = 1u << 16;  // The most messages that may have overtaken one another.
+// The largest gap between a message and one that has overtaken it.
+inline constexpr std::uint32_t kAheadMax = 1u << 16;
 inline constexpr std::size_t kIdleMax = 4096;
 
 }  // namespace

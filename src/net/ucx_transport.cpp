@@ -187,7 +187,7 @@ Result<ConnId> UcxTransport::connect_by(std::string_view, std::string_view addre
 }
 
 void UcxTransport::answer_hello(const UcxHello& hello) {
-  if (table_.full()) return;  // The connector notices by its time limit.
+  if (table_.full()) return;  // A connector that gets no answer notices by its time limit.
   UcxConnection& conn = add(false);
   conn.peer_id = hello.header.from;
   conn.peer_key = hello.greeting.key;
@@ -367,7 +367,7 @@ void UcxTransport::take_failures() {
       if (conn.endpoint == e) end(conn, Errc::lost, fmt::format("connection lost: {}", ucs_status_string(s)));
     });
     for (Closing& closing : closing_)
-      if (closing.endpoint == endpoint) closing.deadline = Time{};  // Its flush would wait for ever.
+      if (closing.endpoint == endpoint) closing.deadline = Time{};  // Without this its flush would wait for ever.
   }
   failed_.clear();
 }

@@ -68,8 +68,8 @@ struct UcxConnection {
   std::uint32_t next_out = 0, next_in = 0;
   std::uint32_t peer_message_max = 0;
   std::deque<UcxArrival> arrivals;               ///< arrivals[i] has the sequence number next_in + i.
-  std::deque<std::unique_ptr<UcxSend>> waiting;  ///< Sent before the peer's welcome arrived.
-  std::size_t out_bytes = 0, out_count = 0;      ///< Messages that wait, or that UCX has.
+  std::deque<std::unique_ptr<UcxSend>> waiting;  ///< Messages sent before the peer's welcome arrived.
+  std::size_t out_bytes = 0, out_count = 0;      ///< The messages that wait or that UCX has not finished.
   std::size_t held_max = SIZE_MAX;
   std::size_t held_bytes = 0;
   Time deadline = kNever;

@@ -131,7 +131,7 @@ std::size_t HostServer::accept_some(HostServerEvents& events) {
       if (taken) continue;
     }
     if (!fd) break;
-    if (clients_.size() >= clients_max_) {  // Closed at once.
+    if (clients_.size() >= clients_max_) {  // A client beyond the limit is closed at once.
       ++turned_away_;
       continue;
     }
@@ -160,7 +160,7 @@ std::size_t HostServer::accept_some(HostServerEvents& events) {
 std::size_t HostServer::read_some(HostClientId id, HostServerEvents& events, std::size_t budget) {
   std::size_t delivered = 0;
   while (delivered < budget) {
-    const int fd = socket_of(id);  // A callback may have closed it.
+    const int fd = socket_of(id);  // A callback may have closed the client.
     if (fd < 0) return delivered;
     std::array<std::byte, wire::kHostMessageBytes> bytes;
     const ssize_t n = recv(fd, bytes.data(), bytes.size(), MSG_TRUNC);
@@ -189,7 +189,7 @@ std::size_t HostServer::read_some(HostClientId id, HostServerEvents& events, std
   return delivered;
 }
 
-/// Returns false if the client is gone.
+/// Sends queued messages. Returns false if the client is gone.
 bool HostServer::write_some(HostClientId id, Client& client) {
   while (!client.out.empty()) {
     const auto& bytes = client.out.front();

@@ -100,7 +100,7 @@ TEST(SpinPolicy, TheShareOfTheCoreIsKept) {
     const Time start = now;
     while (policy.next(now, none) == Next::look && now - start < Micros{90}) now += Micros{1};
     spun += now - start;
-    if (now == start) now += Micros{90};  // The thread slept.
+    if (now == start) now += Micros{90};  // The thread has slept for the 90 us.
     policy.found(now);
   }
   const Duration wall = now - at(Seconds{1});
@@ -121,7 +121,7 @@ TEST(Waiter, SleepsAtMostSleepMaxAndWakesForWork) {
   ASSERT_EQ(pipe(ends), 0);
   const UniqueFd in{ends[0]}, out{ends[1]};
   Waiter waiter;
-  while (waiter.sleeps() == 0) waiter.wait(0, in.get(), kNever);  // It returns although nothing ever arrived.
+  while (waiter.sleeps() == 0) waiter.wait(0, in.get(), kNever);  // Each wait() returns although nothing ever arrived.
   WaiterConfig patient;
   patient.sleep_max = Seconds{3600};
   ASSERT_EQ(write(out.get(), "x", 1), 1);

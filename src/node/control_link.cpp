@@ -185,7 +185,8 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
         const bool known = tree->shard->call([job_id, now](DataPath& data) { return data.revoke(job_id, now); });
         SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} revoked: {:.200}", job_id, down.revoke().why());
         if (known) {
-          tree->leaving.push_back({down.sequence(), job_id});  // Acknowledged when the job's members have left.
+          // The Revoke is acknowledged when the job's members have left.
+          tree->leaving.push_back({down.sequence(), job_id});
           return {};
         }
       }

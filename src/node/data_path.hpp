@@ -67,7 +67,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   std::vector<std::uint64_t> take_ended() { return std::exchange(ended_, {}); }
   /// Returns the parent's state if it changed since the last call.
   std::optional<ParentState> take_parent_change();
-  /// True if one of these two has something to return.
+  /// True if take_parent_change() or take_ended() has something to return.
   bool has_news() const noexcept { return parent_change_.has_value() || !ended_.empty(); }
 
   net::Transport& transport() noexcept { return *transport_; }
@@ -114,7 +114,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   std::string parent_name_;
   proto::ParentInfo parent_info_;
   net::ConnId parent_{};
-  std::unordered_set<std::uint32_t> children_;  ///< The values of their ConnId.
+  std::unordered_set<std::uint32_t> children_;  ///< The children's connections, as values of their ConnId.
   bool parent_up_ = false;                      ///< True while the parent is connected and has proven its identity.
   Duration retry_{};
   Time retry_at_ = kNever;

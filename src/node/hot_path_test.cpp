@@ -107,7 +107,7 @@ struct Solo {
 
 struct Cost {
   std::size_t allocations = 0, locks = 0, lines = 0;
-  std::uint64_t messages = 0, calls = 0;  ///< `calls` leaves out the one look at epoll of each pass.
+  std::uint64_t messages = 0, calls = 0;  ///< The member `calls` leaves out the one look at epoll of each pass.
   std::uint64_t other_calls = 0;          ///< Calls of the process beyond those that the transport counts.
 };
 
@@ -191,7 +191,7 @@ TEST(HotPath, many_fragments_share_system_calls) {
   Solo node;
   TestGroup group(node.job, [&] { node.progress(); });
   ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
-  constexpr std::size_t kCount = 16 * 64;  // 64 fragments of 128 bytes
+  constexpr std::size_t kCount = 16 * 64;  // An operation of this size has 64 fragments of 128 bytes.
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(kCount, i));
   // The kernel decides how many frames one read finds. We only demand that a frame never costs more than one call of
   // its own.

@@ -31,7 +31,7 @@ Result<MulticastConfig> parse_multicast(const std::string& text, int hops) {
 
 bool Multicaster::open() {
   if (sender_) return true;
-  // A ucx address does not name a network.
+  // Only tcp addresses name a network; a ucx address does not.
   const auto local = address_.starts_with("tcp:") ? net::parse_address(std::string_view(address_).substr(4))
                                                   : fail(Errc::unsupported, "the transport is not tcp");
   if (!local) return give_up(local.error().context), false;

@@ -14,7 +14,7 @@ namespace sumac::node {
 
 struct MulticastConfig {
   bool enabled = false;
-  bool to_one_level = false;  ///< Also for groups whose members are all at one node.
+  bool to_one_level = false;  ///< True to use multicast also for groups whose members are all at one node.
   /// The first of 65,536 addresses; each group uses one of them. If empty, the node chooses, in the address family of
   /// its own address.
   std::optional<net::SocketAddress> base;
@@ -34,7 +34,7 @@ class Multicaster {
 
   /// Draws a group's key and chooses its address. Returns false if there is no multicast.
   bool invite(wire::InvitedBody& to);
-  /// Returns false if the datagram was not sent.
+  /// Sends one result. Returns false if the datagram was not sent.
   bool send(const wire::InvitedBody& to, const wire::AggHeader& header, std::span<const std::byte> data);
   /// Counts the datagrams that the kernel did not take, for lack of memory or of a route.
   std::uint64_t lost() const noexcept { return lost_; }

@@ -25,7 +25,7 @@ Result<std::string> listen_address(const std::string& first, std::uint32_t k) {
   const char* end = first.data() + first.size();
   if (k == 0 || colon == std::string::npos) return first;
   if (const auto [at, error] = std::from_chars(first.data() + colon + 1, end, port); error != std::errc{} || at != end)
-    return first;  // This is not a number, which the transport will report.
+    return first;  // The port is not a number, which the transport will report.
   if (port == 0) return first;
   if (port + k > 65535)
     return fail(Errc::invalid, "tree {} of this node would listen at port {}: choose a lower port for --listen", k + 1,
@@ -68,7 +68,8 @@ void Shard::post(std::function<void(DataPath&)> work) {
     const std::lock_guard lock(mutex_);
     posted_.push_back(std::move(work));
   }
-  has_posted_.store(true, std::memory_order_release);  // The thread that reads true takes the mutex next.
+  // The thread that reads true takes the mutex next, which orders the rest.
+  has_posted_.store(true, std::memory_order_release);
   wake_.set();
 }
 
@@ -83,7 +84,7 @@ std::vector<std::uint64_t> Shard::take_ended() {
 }
 
 void Shard::work_off() {
-  has_posted_.store(false, std::memory_order_relaxed);  // The mutex orders this store with the list.
+  has_posted_.store(false, std::memory_order_relaxed);  // The mutex orders this store with the access to the list.
   std::vector<std::function<void(DataPath&)>> posted;
   {
     const std::lock_guard lock(mutex_);
@@ -117,7 +118,7 @@ void Shard::run() {
     if (data_->identified() && !takes_data) {
       const auto watched = watch(epoll_, data_->transport().wake_fd());
       takes_data = watched.has_value();
-      if (!takes_data && !std::exchange(complained, true))  // Each pass of the loop tries it again.
+      if (!takes_data && !std::exchange(complained, true))  // The loop tries it again in each pass.
         SUMAC_ERROR(log_, "{} takes no data: {}", address_, watched.error().context);
     }
     const std::size_t events = data_->progress(monotonic_now());

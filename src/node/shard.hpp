@@ -59,7 +59,7 @@ class Shard {
   void pass_on_news();
 
   BufferPool pool_;
-  std::unique_ptr<DataPath> data_;  ///< Only the shard's thread uses it, once that runs.
+  std::unique_ptr<DataPath> data_;  ///< The data path; only the shard's thread uses it, once that runs.
   net::Waiter waiter_;
   control::WakeEvent wake_;
   UniqueFd epoll_;
@@ -72,7 +72,7 @@ class Shard {
   std::optional<ParentState> parent_change_;
   std::vector<std::uint64_t> ended_;
   std::atomic<bool> has_posted_ = false, stopping_ = false;
-  std::thread thread_;  // The last member, because the thread uses those before it.
+  std::thread thread_;  // The last member, because the thread uses the members before it.
 };
 
 /// Returns the address of the k-th listener of a process: the port is the first one's plus k. Port 0 stays 0.
