@@ -1,11 +1,12 @@
 #pragma once
-// The canonical tree over a group's ranks: the order in which reproducible sums are added (docs/protocol.md). It is made of the
-// numbers 0 to n - 1 alone: a block of 2^k ranks that begins at a multiple of 2^k is the sum of its two halves, left before right; a
-// block that reaches behind n is cut at n. So [0, n) is split at the largest power of two below n, and so is each part:
+// The canonical tree over a group's ranks fixes the order in which reproducible sums are added (docs/protocol.md). It
+// follows from the numbers 0 to n - 1 alone: a block of 2^k ranks that begins at a multiple of 2^k is the sum of its
+// two halves, left before right; a block that would reach past n is cut at n. So [0, n) is split at the largest power
+// of two below n, and each part is split in the same manner:
 //
 //   13 ranks = ((01)(23))((45)(67)) + (((89)(10 11)) + 12)
 //
-// Who sits where, and who comes first, is not in it.
+// Neither the host of a rank nor the order of arrival has any influence on it.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -19,24 +20,25 @@ struct Block {
   friend constexpr bool operator==(const Block&, const Block&) = default;
 };
 
-/// Is it a node of the canonical tree over `size` ranks?
+/// Returns whether `block` is a node of the canonical tree over `size` ranks.
 constexpr bool is_canonical(Block block, std::uint32_t size) noexcept {
   if (block.count == 0 || block.count > size || block.first > size - block.count) return false;
   const std::uint64_t whole = std::bit_ceil<std::uint64_t>(block.count);
   return block.first % whole == 0 && (block.count == whole || block.first + block.count == size);
 }
 
-/// What it is added to next, if it is canonical: on its left or on its right. Nothing: it is all of [0, size).
+/// Returns the block that a canonical `block` is added to next, which lies on its left or on its right. Returns nothing
+/// when `block` is all of [0, size).
 constexpr std::optional<Block> sibling(Block block, std::uint32_t size) noexcept {
   for (std::uint64_t width = std::bit_ceil<std::uint64_t>(block.count); width < size; width *= 2) {
-    // What lies to the left is never cut.
+    // A sibling on the left is always complete: only the last block of a level is cut.
     if ((block.first & width) != 0)
       return Block{static_cast<std::uint32_t>(block.first - width), static_cast<std::uint32_t>(width)};
     const std::uint64_t right = block.first + width;
     if (right < size)
       return Block{static_cast<std::uint32_t>(right),
                    static_cast<std::uint32_t>(std::min<std::uint64_t>(width, size - right))};
-    // The right half lies behind the end: one level up this block is a whole one.
+    // The right half would begin past the end, so this block is passed up one level unchanged.
   }
   return std::nullopt;
 }

@@ -13,7 +13,7 @@ namespace {
 
 using Blocks = std::set<std::pair<std::uint32_t, std::uint32_t>>;
 
-/// The definition in words, as a recursion: split at the largest power of two below the length.
+/// This is the definition in docs/protocol.md, as a recursion: split at the largest power of two below the length.
 void split(std::uint32_t first, std::uint32_t count, Blocks& out) {
   out.insert({first, count});
   if (count == 1) return;

@@ -1,5 +1,5 @@
 #pragma once
-// Which children of a node's group: 256 bits, by value, cheap to compare.
+// A set of children of a node's group: 256 bits, held by value, cheap to compare.
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -19,7 +19,7 @@ class ChildSet {
     for (const auto word : words_) total += static_cast<std::uint32_t>(std::popcount(word));
     return total;
   }
-  /// Is every child of `other` in here?
+  /// Returns whether every child of `other` is in this set.
   constexpr bool covers(const ChildSet& other) const noexcept {
     for (std::size_t i = 0; i < words_.size(); ++i)
       if ((other.words_[i] & ~words_[i]) != 0) return false;

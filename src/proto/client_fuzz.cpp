@@ -1,5 +1,6 @@
-// Bytes become what a node says to two members of a group: headers of the right shape with fields of the fuzzer's choice, mostly of
-// their group. Whatever it says, the members neither break nor wait for ever: when the link closes, every operation has ended.
+// The fuzzer's bytes become the messages of a node to two members of a group: headers of the right shape with arbitrary
+// fields, most of them naming the members' group. Whatever arrives, the members neither break nor wait for ever: when
+// the link closes, every operation has ended.
 #include "base/fuzz_input.hpp"
 #include "proto/test_tree.hpp"
 
@@ -20,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   test::StandingGroup world(2);
   world.tree.placing = static_cast<test::TestTree::Placing>(size % 3);
   std::vector<std::vector<std::byte>> src(2, std::vector<std::byte>(512)), dst = src;
-  // Rank 0 waits for rank 1, which says nothing: all answers that come are the fuzzer's.
+  // Rank 0 waits for rank 1, which sends nothing, so that all answers come from the fuzzer.
   for (int i = 0; i < 3; ++i) {
     Operation operation;
     operation.coll = wire::Coll::allreduce;
@@ -33,10 +34,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   world.clients[0]->client->open(77, 2, world.tree.now);
   world.tree.run();
-  // And one that has said hello: whatever comes, nobody but the node that knows the key is its parent.
+  // A third client has only sent its hello: whatever arrives, it must accept no parent but the node that knows the key.
   auto& greeting = world.tree.add_client(world.node, 2);
   greeting.client->open(78, 1, world.tree.now);
-  world.tree.run_to(world.node);  // its welcome stays under way
+  world.tree.run_to(world.node);  // its welcome stays in flight
   world.tree.forget_to(greeting);
   while (!in.empty()) {
     const auto who = in.byte();
@@ -66,7 +67,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if ((who & 0x20) != 0 && body.size() >= sizeof job) std::memcpy(body.data(), &job, sizeof job);
     }
     h.payload_bytes = static_cast<std::uint32_t>(body.size());
-    // The same by multicast: of a member of the job, whose tag is right. It may complete nothing twice and end nothing.
+    // The same message also comes as a multicast of a member of the job, with a valid tag. It must complete nothing
+    // twice and end nothing.
     if ((who & 0x40) != 0 && h.kind == wire::AggKind::result) {
       auto& group = *world.groups[who & 1];
       group.listen(true);

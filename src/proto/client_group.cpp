@@ -1,4 +1,4 @@
-// A member's group as a whole: joining, verdict, leaving. Its numbers are in client_group_numbers.cpp.
+// This file has a member's group as a whole: joining, verdict, leaving. Its numbers are in client_group_numbers.cpp.
 #include "proto/client_group.hpp"
 
 #include "proto/client_link.hpp"
@@ -41,7 +41,7 @@ Errc ClientGroup::on_placed(const AggHeader& header, Time now) {
 }
 
 Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Time now) {
-  if (guard(Guard::member_epoch, header.epoch != config_.epoch)) return Errc::ok;  // of another epoch: late
+  if (guard(Guard::member_epoch, header.epoch != config_.epoch)) return Errc::ok;  // a late message of another epoch
   switch (header.kind) {
     case AggKind::result: return result(header, frame, now);
     case AggKind::invited:
@@ -77,7 +77,7 @@ void ClientGroup::on_link_closed(Time now) {
 
 void ClientGroup::on_number_reused() {
   if (std::holds_alternative<membership::Joining>(life_)) {
-    // It was refused, and the answer was lost; why, nobody knows any more.
+    // The join was refused, and the answer was lost together with its reason.
     refusal_ = wire::RefusedBody{.job_id = config_.job_id,
                                  .reason = wire::RefuseReason::unknown_group,
                                  .node_id = config_.path.entries[0].node_id,
@@ -192,7 +192,8 @@ void ClientGroup::stand() {
             .root_node = joined_.root_node,
             .reproducible = (joined_flags_ & wire::kFlagReproducible) != 0};
   done_ = next_ = owed_ = joined_.low;
-  // Twice the window, so that a number beyond it (which the window forbids) never meets one that is under way.
+  // The ring has twice the window, so that a number beyond it (which the window forbids) never shares a slot with one
+  // in flight.
   ring_ = std::vector<Entry>(std::bit_ceil(2 * std::max(shape_.osts, shape_.stream_window)));
 }
 
@@ -200,10 +201,10 @@ void ClientGroup::send_leave() {
   outbox_.send(leaf_, contribution(wire::Coll::leave, std::get<membership::Departing>(life_).number), {});
 }
 
-/// If the caller wants to leave, now may be the time.
+/// Sends Leave if the caller asked for it and everything is complete.
 void ClientGroup::drain(Time now) {
   if (finished_ != tail_ || done_ != next_ || (verdict_ && !settled_)) return;
-  if (owed_ != done_) return;  // Leave says that we have everything, and is a number of the window
+  if (owed_ != done_) return;  // Leave states that this member has every result, and takes a number of the window
   live(membership::Drained{next_}, now);
 }
 
@@ -211,7 +212,7 @@ Errc ClientGroup::judged(const AggHeader& header, const wire::VerdictBody& body,
   const bool takes_it = std::holds_alternative<membership::Standing>(life_) ||
                         (std::holds_alternative<membership::Departing>(life_) && !verdict_);
   if (takes_it) {
-    // It speaks of a number between what is complete here and what was sent: the node cannot have answered more.
+    // The verdict's number must lie between the completed and the sent ones: the node cannot have answered more.
     if (wire::seq_before(header.sequence, done_) || wire::seq_before(next_, header.sequence)) return Errc::invalid;
     verdict_ = Verdict{header.sequence, body};
   }

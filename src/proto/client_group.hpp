@@ -1,7 +1,8 @@
 #pragma once
-// A member's side of one group: join, numbered contributions in windows, results in order, verdict, leave
-// (docs/protocol.md). No I/O and no copy of what is sent: contributions borrow the user's memory; results are copied
-// to the user's memory in turn, unless the shell has received them there (place()).
+// A member's side of one group: it joins, sends numbered contributions within windows, takes results in order, learns
+// of a verdict, leaves (docs/protocol.md). It does no I/O and copies nothing that is sent: contributions borrow the
+// user's memory. Results are copied to the user's memory in order, unless the shell has received them there already
+// (place()).
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -29,67 +30,76 @@ class ClientGroup {
   enum class Phase : std::uint8_t {
     joining,
     standing,
-    condemned,  ///< A verdict is known; operations before F still complete. post() answers Errc::verdict.
+    condemned,  ///< A verdict is known; operations before F still complete. post() returns Errc::verdict.
     leaving,    ///< leave() was called: pending operations complete first, then Leave itself.
-    left,       ///< Leave is through, or the group is lost: nothing is owed to anybody, the object may go.
-    refused,    ///< It never stood: refusal().
-    lost,       ///< Link or node gone: operations have failed with Errc::lost; leave() goes to `left` at once.
+    left,       ///< Leave is complete, or the group is lost: nothing is outstanding, and the object may be destroyed.
+    refused,    ///< The group never stood; refusal() has the reason.
+    lost,       ///< The link or the node is gone: operations have failed with Errc::lost; leave() moves to `left` at
+                ///< once.
   };
 
-  /// Errc::invalid: a field out of range; the text names it. Sends nothing yet: call start().
+  /// Fails with Errc::invalid when a field is out of range; the text names the field. It sends nothing: call start().
   static Result<std::unique_ptr<ClientGroup>> make(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf);
   ClientGroup(const ClientGroup&) = delete;
   ClientGroup& operator=(const ClientGroup&) = delete;
 
   void start(Time now);  ///< Sends Join.
 
-  /// Takes the next numbers, sends what the window lets. Errc::again: kOperationsMax outstanding, take completions
-  /// first. invalid: not legal, or spans too short. unsupported: streaming where the group has none, another
-  /// collective. verdict, lost, refused: the group has ended. denied: leave() was called, or still joining.
+  /// Takes the next sequence numbers and sends as many fragments as the window allows. Errors:
+  /// - again: kOperationsMax operations are outstanding; take completions first.
+  /// - invalid: the operation is not legal, or a span is too short.
+  /// - unsupported: the group has no streaming, or the collective is an unknown one.
+  /// - verdict, lost, refused: the group has ended.
+  /// - denied: leave() was called, or the group is still joining.
   tl::expected<OpId, Errc> post(const Operation& operation, Time now);
-  /// Asks for the streaming lock now, not with the first streaming operation. stream_lock() tells how it went. Same errors as post();
-  /// unsupported: the group has no streaming.
+  /// Asks for the streaming lock now instead of with the first streaming operation; stream_lock() returns the answer.
+  /// Same errors as post(); unsupported: the group has no streaming.
   Errc ask_for_lock(Time now);
   StreamLock stream_lock() const noexcept { return lock_.state(); }
-  /// The next operation that is over, in the order of posting; nothing: none is.
+  /// Returns the next operation that has ended, in the order of posting, or nothing.
   std::optional<Completion> next_completion();
   std::uint32_t outstanding() const noexcept {
     return tail_ - head_;
-  }  ///< Posted and not yet taken by next_completion().
+  }  ///< Counts operations that are posted and not yet taken by next_completion().
 
-  void wake(Time now) { pump(now); }  ///< More of an operation's data is there.
-  /// This member can't go on: the group ends for all, with a verdict that names us. Said once: not repeated by timer.
+  void wake(Time now) { pump(now); }  ///< The caller has more of an operation's data ready.
+  /// This member cannot go on: the group ends for all members with a verdict that names this one. The report is sent
+  /// once; no timer repeats it.
   void give_up();
-  /// After everything posted so far. Repeated calls do nothing.
+  /// Leaves the group after everything that was posted so far. Repeated calls do nothing.
   void leave(Time now);
 
-  /// Where small results come by multicast as well, if the group's root offers it. It is there when the group stands.
+  /// The address where small results also arrive by multicast, if the group's root offers that. It is known when the
+  /// group stands.
   const std::optional<wire::InvitedBody>& invitation() const noexcept { return invitation_; }
-  /// This member hears that address (the shell has joined it), or no longer.
+  /// Tells the group whether the shell has joined that multicast address.
   void listen(bool listening) noexcept { trial_.listen(listening); }
-  /// False after listen(true): too little came that way first, it is not worth listening.
+  /// Returns false after listen(true) once too few results came first by multicast: listening is not worth its cost.
   bool listening() const noexcept { return trial_.listening(); }
-  /// What became of a datagram. taken: it was there before the link's copy. late: after it, or a second one. discarded: of no number
-  /// that is under way.
+  /// The fate of a datagram. taken: it came before the link's copy. late: it came after that copy, or is a second
+  /// datagram. discarded: its number is not in flight.
   enum class Heard : std::uint8_t { taken, late, discarded };
-  /// A message by multicast, whose tag was right. It counts as the link's copy taken early: the window, Leave and what is said
-  /// again by timer go by the link's copies, which come all the same.
+  /// Handles a result that came by multicast with a valid tag. It counts as the link's copy taken early: the window,
+  /// Leave and the resend timer still wait for the link's copy, which always comes.
   Heard on_multicast(const wire::AggHeader& header, const BufferRef& frame, Time now);
 
-  /// A result has begun, this is its header: where its data may go at once, to be told of by on_placed(). Empty: they are to come with
-  /// on_message(), as they always may. Only for a result that can be complete by nothing else meanwhile, in its turn, all of which is
-  /// kept. What has landed of one that never comes to its end is in `dst`, which a failed operation leaves undefined anyway.
+  /// The header of a result has arrived: returns the memory where its data may be received at once; the shell then
+  /// calls on_placed(). An empty span means that the data must come with on_message(), which is always allowed. The
+  /// span is non-empty only for the next result in order that nothing else can complete meanwhile and that this member
+  /// keeps whole. Data of a result that breaks off stay in `dst`, which a failed operation leaves undefined anyway.
   std::span<std::byte> place(const wire::AggHeader& header) noexcept;
-  /// The result that comes next, if one does, and where its data may go; empty: that can't be said, or the memory is not free to be spoilt
-  /// by something else that comes instead (in place it still holds what is to be sent).
+  /// Predicts the next result: fills in its header and returns the memory where its data may go. Returns an empty span
+  /// when no result can be predicted, or when something else that came instead would spoil the memory (in place, it
+  /// still holds the data to be sent).
   std::span<std::byte> expect(wire::AggHeader& header) noexcept;
-  /// The data of a result lie where place() or expect() said.
+  /// The data of a result lie in the memory that place() or expect() returned.
   Errc on_placed(const wire::AggHeader& header, Time now);
 
-  /// A message of this group (ClientLink sorts them). Errc::ok, or Errc::invalid: the node broke a rule, drop the link.
+  /// Handles a message of this group (ClientLink sorts them). Errc::invalid: the node broke a rule, so drop the link.
   Errc on_message(const wire::AggHeader& header, const BufferRef& frame, Time now);
   void on_link_closed(Time now);
-  void on_number_reused();  ///< A newer group has this group's number: it has left (ClientLink::attach() says so).
+  void on_number_reused();  ///< A newer group has this group's number, so this group has left (ClientLink::attach()
+                            ///< calls this).
   void tick(Time now);
   Time next_due() const noexcept { return due_; }
 
@@ -98,28 +108,26 @@ class ClientGroup {
   const GroupShape& shape() const noexcept { return shape_; }  ///< Zero while joining.
   const std::optional<Verdict>& verdict() const noexcept { return verdict_; }
   const std::optional<wire::RefusedBody>& refusal() const noexcept { return refusal_; }
-  /// Why operations fail, in one line for people; empty while all is well.
+  /// Returns the reason why operations fail, in one line for people; empty while all is well.
   std::string why() const;
-  /// Numbers sent whose result the link still owes: what a node holds for us.
+  /// Counts numbers that were sent and whose result the link still owes: the node holds an OST for each.
   std::uint32_t in_flight() const noexcept { return next_ - owed_; }
 
  private:
   ClientGroup(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf)
       : config_(config), outbox_(outbox), leaf_(leaf) {}
 
-  /// An operation.
   struct Record : Cutting {
     std::uint32_t in_flight = 0;
     Errc status = Errc::ok;
-    bool ends_batch = false;  ///< Of the streaming lock.
+    bool ends_batch = false;  ///< This operation is the last one of its streaming lock.
   };
-  /// A number.
   struct Entry {
     member_number::State state;
     std::uint32_t record = 0;
-    std::uint32_t elements = 0;  ///< Of this fragment, also where we contribute none of them.
-    bool is_ours = false;        ///< lock and unlock: of no operation of the caller's.
-    wire::AggHeader header{};    ///< As contributed.
+    std::uint32_t elements = 0;  ///< Elements of this fragment, also when this member contributes none of them.
+    bool is_ours = false;        ///< A lock or unlock number, which belongs to no operation of the caller.
+    wire::AggHeader header{};    ///< The header as contributed.
     BufferRef stash;
   };
 
@@ -139,9 +147,9 @@ class ClientGroup {
   void drain(Time now);
 
   // client_group_numbers.cpp
-  /// `frame`: none, if its data lie where place() said.
+  /// `frame` is empty when the data already lie in the memory that place() returned.
   Errc result(const wire::AggHeader& header, const BufferRef& frame, Time now);
-  void pump(Time now);  ///< Sends what there is room for.
+  void pump(Time now);  ///< Sends what the window has room for.
   void tick_numbers(Time now);
   void go_without_lock(Record& record) const;
   bool room(std::uint32_t window) const noexcept;
@@ -171,9 +179,9 @@ class ClientGroup {
   LockKeeper lock_{config_.lock_batch};
   std::optional<wire::InvitedBody> invitation_;
   ListenTrial trial_;
-  std::uint32_t done_ = 0;  ///< First number that is not complete.
-  std::uint32_t owed_ = 0;  ///< First one whose result the link owes; done_ at most.
-  std::uint32_t next_ = 0;  ///< The next one to send.
+  std::uint32_t done_ = 0;  ///< The first number that is not complete.
+  std::uint32_t owed_ = 0;  ///< The first number whose result the link owes; at most done_.
+  std::uint32_t next_ = 0;  ///< The next number to send.
   std::uint32_t head_ = 0, finished_ = 0, cut_ = 0, tail_ = 0;  // operations: taken <= finished <= being cut <= posted
   membership::State life_;
   wire::JoinedBody joined_{};

@@ -1,5 +1,5 @@
-// The numbers of a member's group: operations are cut into them, results are delivered in their order. The hot path of a member:
-// nothing here allocates, locks or logs.
+// Operations are cut into the numbers of a member's group, and results are delivered in their order. This is the hot
+// path of a member: nothing here allocates, locks or logs.
 #include <cstring>
 #include <functional>
 
@@ -16,7 +16,7 @@ using Heard = ClientGroup::Heard;
 
 namespace {
 
-/// Where one member's data go to everybody else, they don't come back to it.
+/// Returns whether this member contributed the only data of the number: such data do not come back to it.
 bool is_source(const AggHeader& asked) noexcept { return wire::has_one_source(asked) && asked.payload_bytes != 0; }
 
 }  // namespace
@@ -77,7 +77,8 @@ void ClientGroup::pump(Time now) {
   }
 }
 
-/// May one more number be sent? A node knows by our numbers what we have, and goes by what it has sent on our link.
+/// Returns whether one more number may be sent. The node infers from our numbers which results we have, and it counts
+/// only what it sent on our link.
 bool ClientGroup::room(std::uint32_t window) const noexcept {
   const std::uint32_t held = next_ - (guard(Guard::owed_window, true) ? owed_ : done_);
   return !guard(Guard::member_window, held >= window) && next_ - owed_ < ring_.size();
@@ -109,7 +110,7 @@ Errc ClientGroup::ask_for_lock(Time now) {
   return Errc::ok;
 }
 
-/// Its lock was denied: another way, or none.
+/// The operation's lock was denied: it goes in fragments, or fails.
 void ClientGroup::go_without_lock(Record& record) const {
   if (record.operation.must_stream) {
     record.status = Errc::again;
@@ -137,7 +138,7 @@ Errc ClientGroup::result(const AggHeader& header, const BufferRef& frame, Time n
   const std::uint32_t number = header.sequence;
   if (guard(Guard::member_late, ring_.empty() || wire::seq_before(number, done_))) {
     if (ring_.empty() || wire::seq_before(number, owed_)) return Errc::ok;
-    // The link's copy of what came by multicast.
+    // This is the link's copy of a multicast result.
     advance(entry(number), number, member_number::Result{}, nullptr, now);
     follow(now);
     return Errc::ok;
@@ -152,8 +153,8 @@ Errc ClientGroup::result(const AggHeader& header, const BufferRef& frame, Time n
   return Errc::ok;
 }
 
-/// Nothing else may make this number complete while its data are landing: the memory would be the user's again. By the link that could be
-/// only a copy of this very result, which comes behind it; multicasts come whenever they like.
+/// Nothing else may complete this number while its data are landing, since the memory would belong to the user again.
+/// On the link only a copy of this very result could do so, and it comes later; a multicast can come at any time.
 std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
   if (header.kind != AggKind::result || header.epoch != config_.epoch) return {};
   const std::uint32_t number = header.sequence;
@@ -195,14 +196,16 @@ Heard ClientGroup::on_multicast(const AggHeader& header, const BufferRef& frame,
   if (!wire::seq_before(number, next_)) return Heard::discarded;
   if (verdict_ && !wire::seq_before(number, verdict_->first_failed)) return Heard::discarded;
   Entry& entry = this->entry(number);
-  if (!answers(entry, header)) return is_source(entry.header) ? Heard::late : Heard::discarded;  // late: its own data
+  // its own data came as a datagram: late
+  if (!answers(entry, header)) return is_source(entry.header) ? Heard::late : Heard::discarded;
   if (!std::holds_alternative<member_number::Sent>(entry.state)) return Heard::late;
   advance(entry, number, member_number::Early{number == done_}, &frame, now);
   follow(now);
   return Heard::taken;
 }
 
-/// Is it the result of what was asked? Whether somebody listens, or got the lock, is not something that was.
+/// Returns whether the header answers the contribution. The flags for listening and for a denied lock may differ, since
+/// they are not part of the question.
 bool ClientGroup::answers(const Entry& entry, const AggHeader& header) const noexcept {
   const AggHeader& asked = entry.header;
   const auto open = wire::kFlagListening | (asked.coll == Coll::lock ? wire::kFlagDenied : 0);
@@ -216,7 +219,7 @@ std::uint32_t ClientGroup::result_bytes(const Entry& at) const noexcept {
   return at.elements * records_[at.record % kOperationsMax].element;
 }
 
-/// What a result makes possible behind it.
+/// Completes the later numbers that a result makes complete, and moves the window.
 void ClientGroup::follow(Time now) {
   while (done_ != next_ && std::holds_alternative<member_number::Stashed>(entry(done_).state)) {
     const std::uint32_t turn = done_;
@@ -246,7 +249,7 @@ void ClientGroup::tick_numbers(Time now) {
 
 // ---- one number ---------------------------------------------------------------------------------------------
 
-/// False: the node broke a rule.
+/// Returns false when the node broke a rule.
 bool ClientGroup::advance(Entry& at, std::uint32_t number, const member_number::Event& event, const BufferRef* frame,
                           Time now) {
   const auto [state, action] = member_number::step(at.state, event, now, {config_.resend_after});
@@ -278,7 +281,8 @@ void ClientGroup::send(const Entry& at, Time now) {
   due_ = std::min(due_, resend_time(now, config_.resend_after));
 }
 
-/// The user's memory is the user's again; but what was in it was added long ago, so the node looks at the number only.
+/// The memory belongs to the user again, but its content was added long ago: the node reads only the number, so zeros
+/// do.
 void ClientGroup::ask_again(const Entry& at, Time now) {
   static constexpr std::array<std::byte, wire::kMulticastPayloadMax> kZeros{};
   outbox_.send(leaf_, at.header, Payload{std::span(kZeros).first(at.header.payload_bytes)});
@@ -298,8 +302,8 @@ void ClientGroup::deliver(Entry& at, std::uint32_t number, const BufferRef& fram
   const std::uint64_t from = std::max(at.header.first, operation.keep.from);
   const std::uint64_t to = std::min(at.header.first + at.elements, operation.keep.to);
   const bool is_ours = result_bytes(at) == 0;
-  if (from < to && (is_ours || frame)) {  // without a frame it lies there already
-    // What was ours did not travel back: it is still where we gave it from.
+  if (from < to && (is_ours || frame)) {  // without a frame the data lie there already
+    // A member's own data did not travel back: they are still in its source buffer.
     const std::byte* source = is_ours
                                   ? operation.src.data() + (from - operation.give.from) * record.element
                                   : frame.data() + wire::kAggHeaderBytes + (from - at.header.first) * record.element;
@@ -308,7 +312,7 @@ void ClientGroup::deliver(Entry& at, std::uint32_t number, const BufferRef& fram
   }
   at.stash.reset();
   --record.in_flight;
-  // Operations follow one another in numbers, so the one whose last number this is, is the oldest.
+  // Operations take numbers one after the other, so the one whose last number this is, is the oldest.
   if ((at.header.flags & wire::kFlagLast) != 0 && !record.ends_batch) ++finished_;
 }
 

@@ -71,7 +71,7 @@ OpenOutcome ClientLink::open_outcome(std::uint64_t token) const {
 void ClientLink::attach(ClientGroup& group) {
   const std::uint32_t number = id_number(group.config().group_id);
   if (number >= groups_.size()) groups_.resize(number + 1);
-  // The tree's root gives a number again only when its former group has left: that one's answer was lost.
+  // The tree's root reuses a number only after the former group has left, so that group's answer was lost.
   if (ClientGroup* former = groups_[number]; former != nullptr && former != &group) former->on_number_reused();
   groups_[number] = &group;
 }
@@ -93,7 +93,7 @@ void ClientLink::on_placed(Head head, Time now) {
   if (closed_) return;
   AggHeader header;
   wire::load(header, head.data());        // place() has checked it
-  ClientGroup* group = group_of(header);  // none: it has left since
+  ClientGroup* group = group_of(header);  // null: the group has left since
   placed_ = group;
   if (group != nullptr && group->on_placed(header, now) != Errc::ok) broke_a_rule(header, now);
 }
@@ -102,7 +102,7 @@ std::span<std::byte> ClientLink::expect(std::span<std::byte, wire::kAggHeaderByt
   AggHeader header;
   if (closed_ || placed_ == nullptr) return {};
   for (const ClientGroup* group : groups_)
-    if (group != nullptr && group != placed_ && group->in_flight() != 0) return {};  // whose results may come first
+    if (group != nullptr && group != placed_ && group->in_flight() != 0) return {};  // its results may come first
   const auto to = placed_->expect(header);
   if (!to.empty()) wire::encode(header, head);
   return to;
@@ -219,7 +219,8 @@ ClientGroup* ClientLink::group_of(const AggHeader& header) const noexcept {
 
 Errc ClientLink::to_group(const AggHeader& header, const BufferRef& frame, Time now) {
   ClientGroup* group = group_of(header);
-  return group == nullptr ? Errc::ok : group->on_message(header, frame, now);  // none: it has left, late
+  // null: the group has left, so the message is late
+  return group == nullptr ? Errc::ok : group->on_message(header, frame, now);
 }
 
 void ClientLink::broke_a_rule(const AggHeader& header, Time now) {

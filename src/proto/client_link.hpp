@@ -1,6 +1,5 @@
 #pragma once
-// A client's connection to its leaf node: hello, Open (a group id of the tree's root), and messages sorted to their
-// groups.
+// A client's connection to its leaf node: it says hello, asks for group ids (Open), and sorts messages to their groups.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,19 +19,20 @@ namespace sumac::proto {
 
 struct ClientLinkConfig {
   std::uint64_t job_id = 0;
-  ParentInfo leaf{};  ///< Its node, and the job's key.
+  ParentInfo leaf{};  ///< The leaf node, and the job's key.
   std::uint32_t world_rank = 0;
   std::uint32_t tree_id = 0;
-  std::uint32_t message_max = wire::kPayloadMax;  ///< Largest data behind a Result that is believed.
-  Duration resend_after{0};                       ///< 0: never repeat by timer (tcp, ucx).
-  std::string host{};                             ///< Its name, for the node's statistics; empty: none is told.
+  std::uint32_t message_max = wire::kPayloadMax;  ///< The largest data after a Result that this client accepts.
+  Duration resend_after{0};                       ///< 0: no timer repeats anything (tcp, ucx).
+  std::string host{};                             ///< The host's name, for the node's statistics; empty: no name is
+                                                  ///< sent.
 };
 
-/// What became of an Open.
+/// The outcome of an Open.
 struct OpenOutcome {
   enum class State : std::uint8_t { pending, opened, refused, lost } state = State::pending;
-  std::uint32_t group_id = 0;   ///< opened.
-  wire::RefusedBody refusal{};  ///< refused.
+  std::uint32_t group_id = 0;   ///< Set when opened.
+  wire::RefusedBody refusal{};  ///< Set when refused.
 };
 
 class ClientLink {
@@ -41,32 +41,37 @@ class ClientLink {
   ClientLink(const ClientLink&) = delete;
   ClientLink& operator=(const ClientLink&) = delete;
 
-  /// Says hello on this link (it may still be connecting). When the node has proven itself, proves that this is a member of the job, and
-  /// sends pending Opens. Once per connection, with a nonce that was never used before.
+  /// Says hello on this link, which may still be connecting. When the node has proven itself, proves that this is a
+  /// member of the job and sends pending Opens. Call it once per connection, with a nonce that was never used before.
   void set_link(LinkId leaf, const wire::Nonce& nonce, Time now);
   LinkId link() const noexcept { return leaf_; }
   bool proven() const noexcept { return proven_; }  ///< The node has proven itself.
   bool settled() const noexcept { return proven() || closed(); }
-  bool closed() const noexcept { return closed_; }  ///< on_closed() was called, or the node refused us or broke a rule.
+  bool closed() const noexcept {
+    return closed_;
+  }  ///< on_closed() was called, the node refused us, or it broke a
+     ///< rule.
   const std::string& why_closed() const noexcept { return why_; }
 
-  /// Asks for a group id. `token` is the caller's, unique in the job for ever (world rank in the upper half, a
-  /// counter below).
+  /// Asks for a group id. The caller chooses `token`, unique in the job for ever (world rank in the upper half, a
+  /// counter in the lower).
   void open(std::uint64_t token, std::uint32_t group_size, Time now);
   OpenOutcome open_outcome(std::uint64_t token) const;
   void forget_open(std::uint64_t token) { opens_.erase(token); }
 
-  /// Messages of the group's id go to it from now on. It must live until detach().
+  /// Routes messages with this group's id to it from now on. The group must live until detach().
   void attach(ClientGroup& group);
   void detach(ClientGroup& group);
 
-  /// A message of `payload` bytes behind this header has begun: where those may go at once; see ClientGroup::place().
+  /// A message of `payload` bytes after this header has begun: returns the memory where they may go at once; see
+  /// ClientGroup::place().
   using Head = std::span<const std::byte, wire::kAggHeaderBytes>;
   std::span<std::byte> place(Head head, std::size_t payload) noexcept;
-  void on_placed(Head head, Time now);  ///< They are there.
-  /// After on_placed(): the header of the message that comes next, and where what is behind it may go; see ClientGroup::expect().
+  void on_placed(Head head, Time now);  ///< The payload has landed there.
+  /// Call it after on_placed(): it predicts the header of the next message and returns the memory where its payload may
+  /// go; see ClientGroup::expect().
   std::span<std::byte> expect(std::span<std::byte, wire::kAggHeaderBytes> head) noexcept;
-  /// One whole message from the leaf. Malformed: Outbox::drop and every group is lost.
+  /// Handles one whole message from the leaf. A malformed one causes Outbox::drop, and every group is lost.
   void on_message(BufferRef frame, Time now);
   void on_closed(const Error& why, Time now) { close(why.context, now); }
   void tick(Time now);  ///< Also ticks the attached groups.
@@ -95,17 +100,17 @@ class ClientLink {
   LinkId leaf_{};
   bool closed_ = false, proven_ = false;
   std::string why_;
-  std::map<std::uint64_t, Request> opens_;  ///< By token; set-up only, a handful.
+  std::map<std::uint64_t, Request> opens_;  ///< [token]; used only at set-up, so it has few entries.
   ChildHandshake handshake_;
   std::vector<ClientGroup*> groups_;  ///< [group number]
-  ClientGroup* placed_ = nullptr;     ///< Whose result was the last that was placed.
+  ClientGroup* placed_ = nullptr;     ///< The group of the last result that was placed.
 };
 
-/// One line for people: "no group id left: the job has 8 groups (node 3)".
+/// Writes one line for people: "no group id left: the job has 8 groups (node 3)".
 std::string describe(const wire::RefusedBody& refusal);
-/// "rank 3 differs from rank 0 in count: 5, not 4".
+/// Writes "rank 3 differs from rank 0 in count: 5, not 4".
 std::string describe(const wire::VerdictBody& verdict);
-/// "node an-leaf1 (10.77.0.6) stopped answering; its parent an-root noticed after 1.0 s".
+/// Writes "node an-leaf1 (10.77.0.6) stopped answering; its parent an-root noticed after 1.0 s".
 std::string describe(const wire::LostNode& lost);
 std::string describe(const wire::VoidBody& over);
 

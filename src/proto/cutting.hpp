@@ -1,5 +1,5 @@
 #pragma once
-// Inside this folder only: how an operation is cut into fragments. Plain arithmetic.
+// This header belongs to src/proto alone: it cuts an operation into fragments, by plain arithmetic.
 #include "proto/operation_rules.hpp"
 #include "wire/datagram.hpp"
 
@@ -9,10 +9,10 @@ namespace sumac::proto {
 struct Cutting {
   Operation operation{};
   std::uint32_t element = 0, per_fragment = 0, window = 0;
-  std::uint64_t sent = 0;  ///< Elements.
+  std::uint64_t sent = 0;  ///< In elements.
 };
 
-/// Where a fragment begins, and how many elements it has.
+/// The range of one fragment: its first element and its number of elements.
 struct Piece {
   std::uint64_t first;
   std::uint32_t elements;
@@ -26,26 +26,27 @@ inline void plan(Cutting& cutting, const GroupShape& shape) noexcept {
   cutting.per_fragment = fragment_bytes(cutting.operation, shape) / cutting.element;
 }
 
-/// Whole blocks of all members (allgather) go in turns, a piece of each: with one block after the other only one member's link
-/// upwards would work at a time, and its own link downwards would stand idle meanwhile.
+/// Whole blocks of all members (allgather) are sent round by round, one fragment of each block per round: if one block
+/// followed the other, only one member's link upwards would work at a time, while its own link downwards stood idle.
 inline Piece next_piece(const Cutting& cutting) noexcept {
   const Operation& operation = cutting.operation;
   const std::uint64_t per = cutting.per_fragment, count = operation.count, block = operation.block, sent = cutting.sent;
   if (block == 0) return {sent, static_cast<std::uint32_t>(std::min(per, count - sent))};
   if (operation.first_block == 0 && count % block == 0) {
     const std::uint64_t blocks = count / block, turn = sent / (blocks * std::min(per, block));
-    const std::uint64_t elements = std::min(per, block - turn * per);  // the last turn's pieces are shorter
+    const std::uint64_t elements = std::min(per, block - turn * per);  // fragments of the last round are shorter
     const std::uint64_t whose = (sent - turn * blocks * per) / elements;
     return {whose * block + turn * per, static_cast<std::uint32_t>(elements)};
   }
-  // A window whose first or last block is cut: as it comes, up to the next edge.
+  // The first or the last block of this window is cut, so fragments follow the order of elements, each up to the next
+  // block's edge.
   const std::uint64_t edge = sent < operation.first_block
                                  ? operation.first_block
                                  : operation.first_block + ((sent - operation.first_block) / block + 1) * block;
   return {sent, static_cast<std::uint32_t>(std::min({per, count - sent, edge - sent}))};
 }
 
-/// Is what we give of this fragment there?
+/// Returns whether the data that this member contributes to the fragment are ready.
 inline bool is_ready(const Cutting& cutting, const Piece& piece) noexcept {
   const Operation& operation = cutting.operation;
   if (operation.ready_until == nullptr) return true;
@@ -54,7 +55,7 @@ inline bool is_ready(const Cutting& cutting, const Piece& piece) noexcept {
   return operation.src.data() + end * cutting.element <= *operation.ready_until;
 }
 
-/// What a fragment's header says of it.
+/// Writes the fragment's fields into the header.
 inline void describe_piece(const Cutting& cutting, const Piece& piece, wire::AggHeader& h) noexcept {
   const Operation& operation = cutting.operation;
   if (has_no_data(operation.coll)) {
@@ -75,7 +76,8 @@ inline void describe_piece(const Cutting& cutting, const Piece& piece, wire::Agg
   if (operation.reproducible && wire::order_matters(h)) h.flags |= wire::kFlagReproducible;
 }
 
-/// Is its result worth listening for? Not where the data are our own: those don't come back on the link, either.
+/// Returns whether this member should listen for the fragment's multicast. It should not where the data are its own,
+/// which do not come back on the link either.
 inline bool listens_to(const Cutting& cutting, const Piece& piece, const wire::AggHeader& h) noexcept {
   if (wire::has_one_source(h) && h.payload_bytes != 0) return false;
   return wire::fits_multicast(h, std::uint64_t{piece.elements} * cutting.element);

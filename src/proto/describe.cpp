@@ -1,4 +1,4 @@
-// Sentences for people.
+// This file writes sentences for people.
 #include "proto/client_group.hpp"
 #include "proto/client_link.hpp"
 #include "proto/guard.hpp"
@@ -46,14 +46,14 @@ std::string describe(const wire::RefusedBody& r) {
 namespace {
 bool is_refusal(std::uint64_t coll) { return coll == static_cast<std::uint64_t>(wire::Coll::refusal); }
 
-/// What one member did at the number of a verdict.
+/// Writes the call of one member at the number of a verdict.
 std::string deed(std::uint32_t rank, std::uint64_t coll) {
   if (is_refusal(coll)) return fmt::format("rank {} refused its own call (its log says why)", rank);
   return fmt::format("rank {} called {}", rank, wire::to_string(static_cast<wire::Coll>(coll)));
 }
 
 std::string describe_kinds(const wire::VerdictBody& v) {
-  // Who refused a call has the blame, whoever came first.
+  // The member that refused its call is named first, in whichever order they came.
   const bool other_refused = is_refusal(v.other_value);
   const auto culprit = deed(v.culprit, v.culprit_value), other = deed(v.other, v.other_value);
   return other_refused ? other + ", " + culprit : culprit + ", " + other;
@@ -108,51 +108,51 @@ struct GuardText {
   const char* name;
   const char* sentence;
 };
-// In the order of the enum.
+// The rows follow the order of the enum.
 constexpr GuardText kGuards[] = {
     {"duplicate", "a child that is in already is not added again"},
     {"answered_again", "a child that asks again for an answered number gets the kept result"},
     {"result_expected", "a result is taken only by the number that waits for it"},
-    {"agreement", "members that differ in operation, type or size are found out"},
+    {"agreement", "members that differ in operation, type or size are found"},
     {"late_number", "a number that every child has completed is a late copy"},
     {"beyond_window", "a number that an honest child cannot have reached costs the connection"},
     {"kept_until_proof", "a result is kept until every child has shown that it has it"},
-    {"resend_up", "what the parent did not answer is said again"},
+    {"resend_up", "a message that the parent did not answer is sent again"},
     {"partial_duplicate", "a partial sum that is in already is not added again"},
     {"whole_sibling", "reproducible sums are added only to the whole of the sibling in the canonical tree"},
-    {"epoch", "messages of another epoch are not of this group's life"},
+    {"epoch", "messages of another epoch do not belong to this group's life"},
     {"condemned", "numbers from the verdict on are answered with it, never added up"},
     {"first_verdict", "the first verdict stands"},
-    {"trouble_again", "trouble is said again until the verdict is there"},
+    {"trouble_again", "trouble is sent again until the verdict arrives"},
     {"leave_of_the_gone", "leave of a group that has left already is answered"},
-    {"void_again", "a number of a group that is over is told so"},
+    {"void_again", "a number of a group that is over is answered with void"},
     {"closed_has_left", "a child whose link closed counts as having left"},
     {"left_may_close", "a child that has left may close its link without trouble"},
-    {"leave_reaches_root", "the tree's root hears of the end of a group that never reached up to it"},
+    {"leave_reaches_root", "the tree's root receives the leave of a group that never reached up to it"},
     {"join_duplicate", "a join that is counted already counts once"},
-    {"join_again", "a member that asks again is told again that the group stands"},
+    {"join_again", "a member that asks again receives again the answer that the group stands"},
     {"join_late", "a join of a group that has left forms nothing"},
-    {"join_agreement", "members that tell different sizes are refused"},
-    {"join_own", "a client joins only as the rank and job it said hello as"},
+    {"join_agreement", "members that state different sizes are refused"},
+    {"join_own", "a client joins only with the rank and job of its hello"},
     {"reuse_ends_old", "a newer group with the same number proves that the old one has left"},
-    {"refused_up", "a node that refuses says so to the nodes above"},
+    {"refused_up", "a node that refuses informs the nodes above"},
     {"refused_again", "a late join of a refused group is refused like the others"},
     {"pool", "OSTs are reserved only while the job has some"},
     {"same_token", "a repeated Open gets the same id"},
     {"token_over", "an Open whose group has left already takes no new id"},
     {"id_pool", "ids are given only while the job has some"},
     {"revoked", "a revoked job opens and joins nothing"},
-    {"direction", "a child says what children say"},
-    {"own_group", "a link speaks only of groups that it joined"},
-    {"group_reuse", "a message of a former group with the same number is not this group's"},
+    {"direction", "a child sends only the messages that children send"},
+    {"own_group", "a link sends messages only of groups that it joined"},
+    {"group_reuse", "a message of a former group with the same number does not belong to this group"},
     {"member_in_turn", "results complete in order; an early one waits"},
     {"member_late", "a result of a number that is complete already is ignored"},
     {"member_window", "nobody is more than the window ahead of what it has completed"},
-    {"member_resend", "what the node did not answer is said again"},
-    {"member_epoch", "results of another epoch are not of this group's life"},
-    {"owed_window", "what came by multicast counts in the window until the link's copy is here"},
+    {"member_resend", "a message that the node did not answer is sent again"},
+    {"member_epoch", "results of another epoch do not belong to this group's life"},
+    {"owed_window", "a result by multicast counts in the window until the link's copy arrives"},
     {"owed_again", "the link's copy is asked for although the result came by multicast"},
-    {"multicast_life", "a datagram of another epoch or group is not of this group's life"},
+    {"multicast_life", "a datagram of another epoch or group does not belong to this group's life"},
     {"verdict_in_turn", "a verdict waits until everything before it is complete"},
 };
 static_assert(std::size(kGuards) == kGuardCount);

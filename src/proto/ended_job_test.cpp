@@ -1,4 +1,4 @@
-// A job that has ended: its members have a while to leave, then the node ends what they hold.
+// A job has ended: its members have a while to leave, then the node ends the groups and links that they still hold.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

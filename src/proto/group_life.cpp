@@ -10,7 +10,8 @@ namespace {
 
 Step ignore(const State& state) { return {state, {Action::ignore}}; }
 
-/// To all here, and to the nodes above: the rest of the group waits there, and the tree's root has the id.
+/// Refuses the group to all children here and to the nodes above: the rest of the group waits there, and the tree's
+/// root has the id.
 Step refuse(Action whom, Time now, const Limits& limits) {
   if (limits.tree_root) return {Refused{}, {whom, Action::free_id}};
   if (!guard(Guard::refused_up, true)) return {Refused{}, {whom}};
@@ -52,7 +53,8 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return take_join(e, now, limits);
           },
           [&](const AwaitingJoined& s, const Join& e) -> Step {
-            // One member more than this node was told to expect: its own path is wrong, the others' Join is under way.
+            // The group has one member more than this node was told to expect: this member's path is wrong, and the
+            // others' Join is in flight.
             return e.counted ? ignore(s) : Step{s, {Action::refuse_one}};
           },
           [&](const Standing& s, const Join& e) -> Step {
@@ -92,7 +94,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Absent&, const RefusedBelow&) -> Step { return refuse(Action::refuse_one, now, limits); },
           [&](const Collecting&, const RefusedBelow&) -> Step {
             Step refused = refuse(Action::refuse_all, now, limits);
-            refused.actions.push_back(Action::refuse_one);  // it is none of the children: it never joined
+            refused.actions.push_back(Action::refuse_one);  // the sender is not among the children: it never joined
             return refused;
           },
           [&]<OneOf<AwaitingJoined, Standing, Condemned, Departing, Refusing, Refused, Passing, Left> S>(
@@ -101,10 +103,10 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           },
 
           [&](const Collecting&, const ChildClosed&) -> Step { return refuse(Action::refuse_all, now, limits); },
-          // The nodes above may have answered already: decided when their answer is here.
+          // The nodes above may have answered already: the decision waits for their answer.
           [&](const AwaitingJoined& s, const ChildClosed&) -> Step { return ignore(s); },
           [&](const Standing& s, const ChildClosed& e) -> Step {
-            // Unless it was the last: leaves of different numbers never meet.
+            // The last member is an exception: leaves of different numbers never meet.
             const bool nobody_is_left = e.all_left && limits.group_root;
             if (guard(Guard::left_may_close, e.had_left && !nobody_is_left)) return ignore(s);
             if (limits.group_root) return {Condemned{}, {Action::verdict_all}};
@@ -117,7 +119,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return ignore(s);
           },
 
-          // The parent may never have heard of the Join: it is told of the refusal when it is there again.
+          // The Join may never have reached the parent: it gets the refusal when it is there again.
           [&](const AwaitingJoined&, const ParentClosed&) -> Step {
             return {Refusing{resend_time(now, limits.resend_after)}, {Action::refuse_all, Action::refuse_up}};
           },
@@ -125,12 +127,12 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             if (!limits.group_root) return {Left{}, {Action::void_all}};
             if (e.leave_under_way)
               return {Passing{resend_time(now, limits.resend_after)}, {Action::tell_later, Action::leave_done}};
-            return ignore(s);  // what is above carries none of its numbers
+            return ignore(s);  // the nodes above carry none of its numbers
           },
           [&](const Condemned& s, const ParentClosed&) -> Step {
             return limits.group_root ? ignore(s) : Step{Left{}, {Action::void_all}};
           },
-          // Its members need not wait until the tree is whole again.
+          // The members need not wait until the tree is whole again.
           [&](const Departing&, const ParentClosed&) -> Step {
             return {Passing{resend_time(now, limits.resend_after)}, {Action::tell_later, Action::leave_done}};
           },
@@ -177,7 +179,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Standing&, const VerdictAbove&) -> Step {
             return {Condemned{}, {Action::verdict_all}};
           },
-          // It overtook Joined: the first number that anybody sends up is answered with it again.
+          // The verdict overtook Joined: the first number that a member sends up is answered with it again.
           [&](const AwaitingJoined& s, const VerdictAbove&) -> Step { return ignore(s); },
           [&]<OneOf<Absent, Collecting, Condemned, Departing, Refusing, Refused, Passing, Left> S>(
               const S& s, const VerdictAbove&) -> Step { return ignore(s); },
@@ -198,7 +200,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&]<OneOf<Refusing, Refused, Left> S>(const S& s, const LeaveBelow&) -> Step {
             return guard(Guard::leave_of_the_gone, true) ? Step{s, {Action::answer_leave}} : ignore(s);
           },
-          // Its own members speak by numbers; the engine has turned away who is none of them.
+          // Its own members use numbers; the engine has rejected every other sender.
           [&]<OneOf<Collecting, AwaitingJoined, Standing, Condemned, Departing> S>(
               const S& s, const LeaveBelow&) -> Step { return ignore(s); },
 
@@ -208,7 +210,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Passing&, const LeaveAnswered&) -> Step {
             return {Left{}, {Action::pass_down}};
           },
-          // A newer group has the number: this one was refused, and nobody could tell this node.
+          // A newer group has the number: this one was refused, and the message to this node was lost.
           [&]<OneOf<Collecting, AwaitingJoined> S>(const S&, const LeaveAnswered&) -> Step {
             return {Refused{}, {Action::refuse_all}};
           },

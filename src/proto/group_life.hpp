@@ -1,8 +1,8 @@
 #pragma once
-// A group's life at one node: joins are collected and merged, the answer comes back, the group stands, perhaps a
-// verdict ends it, its members leave. Also the lives of a group that this node only hears of: refused below, or
-// leaving below. Pure: who the children are, what is reserved and what the numbers hold is the engine's
-// (node_group.cpp).
+// A group's life at one node: joins are collected and merged, the answer comes down, the group stands, a verdict may
+// end it, its members leave. A node that only passes messages of a group (it was refused below, or it leaves below)
+// keeps a life for it too. Pure: the engine (node_group.cpp) knows the children, the reservations and the contents of
+// numbers.
 #include <cstdint>
 #include <variant>
 
@@ -12,10 +12,10 @@
 
 namespace sumac::proto::group_life {
 
-struct Absent {  ///< Nothing was ever heard of this id.
+struct Absent {  ///< Nothing is known of this id.
   friend bool operator==(const Absent&, const Absent&) = default;
 };
-struct Collecting {  ///< Some joins are in, others are missing.
+struct Collecting {  ///< Some joins have arrived, others are missing.
   friend bool operator==(const Collecting&, const Collecting&) = default;
 };
 struct AwaitingJoined {  ///< The merged Join is on its way up.
@@ -28,19 +28,19 @@ struct Standing {
 struct Condemned {  ///< A verdict is known: its members can only leave.
   friend bool operator==(const Condemned&, const Condemned&) = default;
 };
-struct Departing {  ///< After a verdict all have left here, and Leave is on its way up.
+struct Departing {  ///< After a verdict all members have left here, and Leave is on its way up.
   Time resend_at = kNever;
   friend bool operator==(const Departing&, const Departing&) = default;
 };
-struct Refusing {  ///< Refused to the children; the parent has not yet said that it knows.
+struct Refusing {  ///< The children are refused; the parent has not yet confirmed that it knows.
   Time resend_at = kNever;
   friend bool operator==(const Refusing&, const Refusing&) = default;
 };
 struct Refused {
   friend bool operator==(const Refused&, const Refused&) = default;
 };
-struct Passing {            ///< The group has left, here or below; the tree's root is being told.
-  Time resend_at = kNever;  ///< Set where no child will ask again.
+struct Passing {            ///< The group has left, here or below; the tree's root is being informed.
+  Time resend_at = kNever;  ///< Set when no child will ask again.
   friend bool operator==(const Passing&, const Passing&) = default;
 };
 struct Left {
@@ -50,19 +50,19 @@ using State =
     std::variant<Absent, Collecting, AwaitingJoined, Standing, Condemned, Departing, Refusing, Refused, Passing, Left>;
 
 struct Join {
-  bool counted = false;    ///< This child's join is in already.
-  bool objected = false;   ///< It disagrees, or the node has nothing left: no group.
-  bool completes = false;  ///< With it all expected members are in (and OSTs are reserved).
+  bool counted = false;    ///< This child's join is counted already.
+  bool objected = false;   ///< The join disagrees with the others, or the node has nothing left for the group.
+  bool completes = false;  ///< With this join all expected members are in (and OSTs are reserved).
 };
 struct JoinedAbove {};
 struct RefusedAbove {};
 struct RefusedBelow {};
 struct ChildClosed {
   bool had_left = false;
-  bool all_left = false;  ///< With it nobody is left to wait for.
+  bool all_left = false;  ///< With this child gone, no child is left to wait for.
 };
 struct ParentClosed {
-  bool leave_under_way = false;  ///< Everybody's Leave is in, and only the tree's root has still to hear of it.
+  bool leave_under_way = false;  ///< Every Leave has arrived; only the tree's root must still receive it.
 };
 struct VoidAbove {};  ///< The parent's life of this group is over.
 struct Trouble {};
@@ -70,8 +70,9 @@ struct VerdictAbove {};
 struct LeaveAfterVerdict {
   bool all_left = false;
 };
-struct LeaveBelow {};     ///< Leave of a whole group from a child node that never joined here.
-struct LeaveAnswered {};  ///< By the parent, by this node as the tree's root, or by a newer group with the same number.
+struct LeaveBelow {};     ///< A child node that never joined here passes on the Leave of a whole group.
+struct LeaveAnswered {};  ///< The answer comes from the parent, from this node as the tree's root, or from a newer
+                          ///< group with the same number.
 struct JobOver {};        ///< The manager has ended the job, and its members did not leave in time.
 struct Timeout {};
 using Event = std::variant<Join, JoinedAbove, RefusedAbove, RefusedBelow, ChildClosed, ParentClosed, VoidAbove, Trouble,
@@ -84,24 +85,25 @@ struct Limits {
 };
 
 enum class Action : std::uint8_t {
-  count,       ///< Note the join's child.
-  join_up,     ///< The merged Join, to the parent.
-  stand,       ///< Joined to all children; OSTs above the least go back.
-  joined_one,  ///< Joined to the child that asked again.
-  refuse_all,  ///< Refused to all children; OSTs go back.
-  refuse_one,  ///< Refused to the link that spoke.
-  refuse_up,   ///< Refused to the parent.
-  free_id,     ///< The id returns to the pool (tree's root).
+  count,       ///< Record the join's child.
+  join_up,     ///< Send the merged Join to the parent.
+  stand,       ///< Send Joined to all children; OSTs above the minimum return to the job.
+  joined_one,  ///< Send Joined to the child that asked again.
+  refuse_all,  ///< Send Refused to all children; OSTs return to the job.
+  refuse_one,  ///< Send Refused to the link that sent the message.
+  refuse_up,   ///< Send Refused to the parent.
+  free_id,     ///< Return the id to the pool (tree's root).
   trouble_up,
-  verdict_all,  ///< At the group's root: decide. Then, everywhere: to all children; numbers from F on are forgotten.
-  verdict_one,  ///< To the link that spoke.
-  void_all,     ///< The children's epoch is over; everything here is forgotten.
+  verdict_all,  ///< Decide at the group's root. Then, at every node, send the verdict to all children and forget
+                ///< numbers from F on.
+  verdict_one,  ///< Send the verdict to the link that sent the message.
+  void_all,     ///< End the children's epoch and forget everything here.
   leave_up,
-  leave_done,    ///< Leave's result to all children; everything here is forgotten.
-  tell_later,    ///< Note what pass_up has to say when there is a parent again.
-  pass_up,       ///< Leave of a group below (or of this one, told later), to the parent.
-  pass_down,     ///< Its result, to the link that it came from.
-  answer_leave,  ///< Leave's result to the link that spoke.
+  leave_done,    ///< Send Leave's result to all children and forget everything here.
+  tell_later,    ///< Keep the message that pass_up sends when there is a parent again.
+  pass_up,       ///< Send the parent the Leave of a group below (or of this one, kept for later).
+  pass_down,     ///< Send Leave's result to the link that Leave came from.
+  answer_leave,  ///< Send Leave's result to the link that sent the message.
   ignore,
 };
 using Actions = InlineVec<Action, 3>;

@@ -1,4 +1,4 @@
-// Numbers of group ids that are one job's: whose claim a node believes.
+// Each job has group numbers of its own: a node believes no child that uses another job's.
 #include <gtest/gtest.h>
 
 #include "proto/id_pool.hpp"

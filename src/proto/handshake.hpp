@@ -1,7 +1,7 @@
 #pragma once
-// The child's half of the handshake (docs/protocol.md, "Who is believed"): hello, the judgement of the parent's welcome, and the proof that
-// answers it. The child proves nothing before its parent has: who listens at a dead node's address learns a nonce. The parent's half:
-// parent_handshake.hpp.
+// The child's half of the handshake (docs/protocol.md, "Connections"): the hello, the judgement of the parent's
+// welcome, and the proof that answers it. The child proves nothing before its parent has: a process that listens at a
+// dead node's address receives nothing but a nonce. The parent's half is in parent_handshake.hpp.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -11,14 +11,14 @@
 
 namespace sumac::proto {
 
-/// What a child was told of the node above it.
+/// A child's knowledge of the node above it.
 struct ParentInfo {
   std::uint32_t node_id = 0;
-  Secret key{};           ///< Of the job (a client) or of this pair of nodes.
-  std::string address{};  ///< At which the parent listens, in the words that it published.
+  Secret key{};           ///< The job's key (for a client), or the key of this pair of nodes.
+  std::string address{};  ///< The address at which the parent listens, as it published it.
 };
 
-/// A welcome of another version is taken for a refusal, in the same words.
+/// A welcome of another version counts as a refusal, and is reported with the same text.
 inline wire::RefusedBody refused_by_version(const wire::WelcomeBody& welcome) noexcept {
   return {.reason = wire::RefuseReason::version,
           .node_id = welcome.id,
@@ -34,7 +34,7 @@ class ChildHandshake {
   ChildHandshake(const ChildHandshake&) = delete;
   ChildHandshake& operator=(const ChildHandshake&) = delete;
 
-  /// For one connection; what was begun before is over.
+  /// Begins the handshake on one connection; an earlier handshake is over.
   const wire::HelloBody& begin(const ParentInfo& parent, std::uint32_t tree_id, wire::HelloBody hello,
                                const wire::Nonce& nonce) {
     parent_ = parent;
@@ -44,7 +44,8 @@ class ChildHandshake {
     return hello_;
   }
 
-  /// Null: the parent knows the key, and `proof` is to be sent to it at once. Else what it lacks.
+  /// Returns null when the parent knows the key; the caller then sends it `proof` at once. Otherwise returns the fault
+  /// of the welcome.
   const char* judge(const wire::WelcomeBody& welcome, wire::ProofBody& proof) const noexcept {
     const wire::ProofTerms terms{tree_id_, hello_, welcome, parent_.address};
     if (welcome.id != parent_.node_id) return "welcome: of another node than the manager told";

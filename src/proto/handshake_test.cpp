@@ -1,5 +1,5 @@
-// Who is believed: a table of what children, and who says it is one, may send before they have proven who they are; and of who may listen
-// at a parent's address. Every row costs its own connection and nothing else.
+// A table of all that a peer may send before it has proven who it is, and of processes that may listen at a parent's
+// address. Every row costs its own connection and nothing else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -285,7 +285,7 @@ TEST(Handshake, whoever_does_not_prove_what_it_says_loses_its_own_connection_onl
       EXPECT_EQ(c.hand.refused.reason, *row.refused);
     }
     EXPECT_TRUE(c.node.idle());
-    if (c.node.jobs().empty()) continue;  // the row has ended it
+    if (c.node.jobs().empty()) continue;  // the row has ended the job
     c.connect();
     c.say_hello();
     c.say(AggKind::proof, c.proof_of(kKey, c.terms()));
@@ -342,7 +342,7 @@ TEST(Handshake, every_bit_of_a_proof_counts) {
   }
 }
 
-/// Somebody listens at a node's address who does not know what that node knows.
+/// A process listens at a node's address and does not know the node's key.
 struct Impostor {
   const char* name;
   std::function<void(wire::WelcomeBody&, wire::ProofTerms&, Secret& key)> change;
@@ -358,7 +358,7 @@ const Impostor kImpostors[] = {
      "of another node than the manager told"},
 };
 
-/// What the impostor says for its welcome, having heard this hello.
+/// The impostor's welcome in answer to this hello.
 wire::WelcomeBody false_welcome(const Impostor& impostor, const wire::HelloBody& hello, Secret key) {
   wire::WelcomeBody welcome{.nonce = {4}, .id = kNode};
   wire::ProofTerms terms{kTree, hello, welcome, "here"};
@@ -444,7 +444,7 @@ TEST(Handshake, a_link_of_a_job_that_is_over_is_none_of_the_next_one_with_its_nu
   c.node.revoke(kJob, {});
   EXPECT_THAT(c.node.links_of_former(kJob), ElementsAre(c.hand.link));
   auto next = test::grant();
-  next.key = {8};  // somebody else's
+  next.key = {8};  // another owner's key
   next.numbers = {{1, 4}};
   ASSERT_TRUE(c.node.grant(next));
   EXPECT_THAT(c.node.links_of_former(kJob), ElementsAre(c.hand.link));
@@ -463,7 +463,8 @@ TEST(Handshake, a_link_of_a_job_that_is_over_is_none_of_the_next_one_with_its_nu
   EXPECT_THAT(c.hand.drops, IsEmpty());
 }
 
-/// What a node with a good key of its own may say of jobs that have nobody below it: each costs nobody else anything.
+/// A node with a good key of its own may send anything about jobs that have no ranks below it: it costs no other peer
+/// anything.
 TEST(Handshake, a_node_speaks_only_for_jobs_with_ranks_below_it) {
   for (const bool is_below : {true, false}) {
     TestTree tree;
@@ -487,7 +488,7 @@ TEST(Handshake, a_node_speaks_only_for_jobs_with_ranks_below_it) {
     if (!is_below) {
       EXPECT_THAT(groups[1]->why(), HasSubstr("the job has none there (node 100)"));
     }
-    // It opens nothing for the job either, and ends no group of it with a leave of a later life.
+    // It also opens nothing for the job, and a leave of a later life ends no group of the job.
     clients[1]->client->open(2, 1, {});
     tree.run();
     EXPECT_EQ(clients[1]->client->open_outcome(2).state,

@@ -43,10 +43,11 @@ IdPool::Answer IdPool::open(const TokenKey& key, Job* job) {
   const auto known = tokens_.find(key);
   if (known != tokens_.end()) {
     if (!known->second.over && guard(Guard::same_token, true)) return {known->second.group_id};
-    // Also for a token whose group has left or that was refused: a late copy, which nobody waits for.
+    // A token whose group has left or was refused also gets its old answer: the Open is a late copy, which has no
+    // waiting sender.
     if (guard(Guard::token_over, known->second.over)) return {known->second.group_id};
   }
-  if (job == nullptr) return {0};  // and nothing is kept of it: anybody may name jobs that are not there
+  if (job == nullptr) return {0};  // the answer is not kept: a peer may name any number of jobs that do not exist
   const std::uint32_t number =
       guard(Guard::id_pool, job->ids_used >= job->grant.max_groups) ? 0 : take_number(job->grant);
   if (number == 0) {

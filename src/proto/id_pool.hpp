@@ -1,8 +1,8 @@
 #pragma once
 // Group ids, at the tree's root. The lower half is the pool's number (1 to the node's limit), the upper half a
-// generation that grows with each use of the number, so that a late message of a former group is known as such. What
-// became of an Open is remembered by (job, token): a repeated one gets the same answer, also a while after the group
-// has left, and never a second id.
+// generation that grows with each use of the number, so that a late message of a former group is recognised. The
+// outcome of an Open is remembered by (job, token): a repeated Open gets the same answer, also for a while after the
+// group has left, and never a second id.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -15,7 +15,8 @@
 namespace sumac::proto {
 
 constexpr std::uint32_t id_number(std::uint32_t group_id) noexcept { return group_id & 0xFFFFu; }
-/// Is id `a` of a later use of the same number than `b`? In the circle of 2^16 generations.
+/// Returns whether id `a` is of a later use of the same number than `b`. Generations wrap: they are compared in a
+/// circle of 2^16.
 constexpr bool id_newer(std::uint32_t a, std::uint32_t b) noexcept {
   return static_cast<std::int16_t>(static_cast<std::uint16_t>((a >> 16) - (b >> 16))) > 0;
 }
@@ -35,19 +36,19 @@ class IdPool {
   explicit IdPool(std::uint32_t limit);
 
   struct Answer {
-    std::uint32_t group_id = 0;  ///< 0: none left.
+    std::uint32_t group_id = 0;  ///< 0: no id is left.
   };
   /// `job` is null if the job may begin nothing: then only an earlier answer counts.
   Answer open(const TokenKey& key, Job* job);
-  /// The group has ended; an id that is not in use is ignored. Returns the job it belonged to, or 0.
+  /// The group has ended; an id that is not in use is ignored. Returns the job that it belonged to, or 0.
   std::uint64_t release(std::uint32_t group_id);
-  /// The job has ended. Its ids that nobody joined may never be spoken of again: they are used again, but last.
+  /// The job has ended. Members may never have joined some of its ids; those are used again, but last.
   void orphan(std::uint64_t job_id);
   bool in_use(std::uint32_t group_id, std::uint64_t job_id) const noexcept;
   std::uint32_t used() const noexcept { return used_; }
 
  private:
-  static constexpr std::size_t kTokensMax = 4096;  // remembered after their group has ended, of all jobs together
+  static constexpr std::size_t kTokensMax = 4096;  // entries kept after their group has ended, of all jobs together
 
   struct Entry {
     std::uint16_t generation = 0;
@@ -64,9 +65,10 @@ class IdPool {
   std::vector<Entry> entries_;      // [number]; 0 is unused
   std::deque<std::uint32_t> free_;  // oldest first: a number rests as long as possible
   std::unordered_map<TokenKey, Token, TokenHash> tokens_;
-  /// [job], in the order in which they ended. A job that asks without end pushes out its own answers and no other job's.
+  /// [job], in the order in which the groups ended. A job that asks without end pushes out its own answers and no other
+  /// job's.
   std::unordered_map<std::uint64_t, std::deque<TokenKey>> over_;
-  std::size_t remembered_ = 0;  // in over_
+  std::size_t remembered_ = 0;  // entries in over_
   std::uint32_t used_ = 0;
 };
 

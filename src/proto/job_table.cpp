@@ -20,10 +20,11 @@ Result<> JobTable::grant(const JobGrant& grant) {
     return fail(Errc::invalid, "grant of job {}: stream window {} is over this node's {}", grant.job_id,
                 grant.stream_window, limits_.stream_window_max);
   if (Job* job = find(grant.job_id); job != nullptr) {
-    // Above the job's own root the tree may change while it runs, and with it the child on whose side its ranks are.
+    // Above the job's own root the tree may change while the job runs, and with it the child on whose side its ranks
+    // are.
     JobGrant as_before = grant;
     as_before.below = job->grant.below;
-    as_before.links_percent = job->grant.links_percent;  // an operator's to change
+    as_before.links_percent = job->grant.links_percent;  // an operator may change it
     if (job->grant == as_before && !job->revoked) {
       job->grant.below = grant.below;
       job->grant.links_percent = grant.links_percent;
@@ -118,7 +119,7 @@ void JobTable::give_back(std::uint64_t job_id, std::uint32_t osts) noexcept {
 }
 
 std::size_t JobTable::stream_share(const Job& job) const noexcept {
-  // The mean of the two shares: those of all jobs together are never more than the whole.
+  // This is the mean of the two shares: those of all jobs together never exceed the whole.
   const double share = (static_cast<double>(job.grant.osts) / limits_.osts +
                         static_cast<double>(job.grant.max_groups) / limits_.groups) /
                        2;

@@ -1,5 +1,6 @@
-// Operations whose bytes, elements and fragments 32 bits don't hold: every one arrives where it belongs. The memory behind them is 3 MiB over
-// and over: what lost its upper bits lies in another phase, since 4 GiB is no multiple of that.
+// These operations have more bytes, elements or fragments than 32 bits hold: each element arrives where it belongs. A
+// pattern of 3 MiB repeats through the memory: an offset that lost its upper bits reads another part of the pattern,
+// since 4 GiB is no multiple of 3 MiB.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -17,7 +18,7 @@ using wire::Coll;
 constexpr std::uint64_t kMiB = 1u << 20, kGiB = 1u << 30, kTiB = 1ull << 40;
 constexpr std::size_t kPeriod = 3 * kMiB;
 
-/// With chunks of a MiB.
+/// A group with chunks of one MiB.
 struct LargeChunks : test::StandingGroup {
   explicit LargeChunks(std::uint32_t size) : StandingGroup(size, limits(), job()) {
     make([](ClientGroupConfig& config) { config.chunk_max = kMiB; });
@@ -56,7 +57,7 @@ TEST(Large, a_broadcast_beyond_4_gib_arrives_where_it_belongs) {
   GTEST_SKIP() << "one thread: ThreadSanitizer would look at 20 GiB for nothing";
 #endif
   LargeChunks world(2);
-  // Elements of 8 bytes: 32 bits hold their number, but not that of the bytes.
+  // With elements of 8 bytes, 32 bits hold the number of elements, but not that of bytes.
   const std::uint64_t bytes = 4 * kGiB + 5 * kMiB + 12'344, count = bytes / 8;
   constexpr auto kAtOnce = RepeatedMemory::Pages::at_once;
   const RepeatedMemory in(kPeriod, bytes, kAtOnce), out(kPeriod, bytes, kAtOnce);
@@ -103,7 +104,8 @@ TEST(Large, a_tib_is_cut_to_its_very_end) {
                                  .first_block = row.first_block,
                                  .streaming = row.streaming});
     plan(cutting, shape);
-    // Around each place where a number might lose its upper bits, and at the end: pieces follow each other without a gap.
+    // Around each offset where a number might lose its upper bits, and at the end, fragments follow each other without
+    // a gap.
     for (const std::uint64_t near : {std::uint64_t{0}, 4 * kGiB, 512 * kGiB, row.count}) {
       cutting.sent = near < 4 * kMiB ? 0 : near - 4 * kMiB;
       if (row.block == 0) cutting.sent -= cutting.sent % cutting.per_fragment;

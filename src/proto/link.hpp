@@ -1,7 +1,7 @@
 #pragma once
-// What the pure engines know of the outside: links, and an outbox that takes what they say. The shell (sharp_an, the
-// client library, the simulator) gives every connection a LinkId and brings the messages; no socket, clock or thread
-// lives here.
+// The pure engines' view of the outside: links, and an outbox that takes their messages. The shell (sharp_an, the
+// client library, the simulator) gives every connection a LinkId and delivers the messages; the engines have no socket,
+// clock or thread.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,44 +12,49 @@
 
 namespace sumac::proto {
 
-/// A connection to a peer, in the shell's numbering (a net::ConnId's value, for instance). 0 is none. A value is not
-/// used again while anything may still speak of the old connection.
+/// A connection to a peer, as numbered by the shell (a net::ConnId's value, for instance); 0 is none. A value is not
+/// used again while a message or an engine may still refer to the old connection.
 struct LinkId {
   std::uint32_t value = 0;
   friend bool operator==(LinkId, LinkId) = default;
   explicit operator bool() const noexcept { return value != 0; }
 };
 
-/// Where an engine's messages go. Called from inside the engine: an implementation must not call back into it.
-/// There is no way to say "full": the windows bound what is under way, so the shell queues.
+/// Takes an engine's messages. The engine calls it from inside: an implementation must not call back into the engine.
+/// No call can report "full": the windows bound the messages in flight, so the shell queues.
 class Outbox {
  public:
-  /// contribute, supply, skip, result: a header and user data. With an owner the bytes are kept alive by reference
-  /// and are not written again; without one they are the user's and stay as they are until the peer has answered, or
-  /// until the operation has failed (the shell then copies or forgets what is still queued: Transport::detach()).
+  /// Sends a contribute, supply, skip or result: a header and user data. Data with an owner are kept alive by reference
+  /// and are not written again. Data without an owner belong to the user and stay unchanged until the peer has
+  /// answered, or until the operation has failed (the shell then copies or forgets the queued data:
+  /// Transport::detach()).
   virtual void send(LinkId to, const wire::AggHeader& header, const Payload& data) = 0;
-  /// All other kinds: a header and its body, already little-endian, at most 192 bytes. Copy it before returning.
+  /// Sends all other kinds: a header and its body, already little-endian, at most 192 bytes. The implementation copies
+  /// the body before it returns.
   virtual void send_control(LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) = 0;
-  /// The peer broke a rule (or said goodbye in an impossible way): close its connection, after what was sent to it
-  /// has gone out. The engine has forgotten the link already; on_link_closed() for it does nothing.
+  /// The peer broke a rule (or ended the connection in an impossible state): close its connection after everything
+  /// queued for it has been sent. The engine has forgotten the link already; on_link_closed() for it does nothing.
   virtual void drop(LinkId link, const Error& why) = 0;
 
-  /// This link has proven who it is: a node, or a rank of this job. Jobs take turns with one another; everybody hears that this node
-  /// lives.
+  /// This link has proven its identity: a node, or a rank of this job. The shell may now serve it in rotation with
+  /// other jobs and send heartbeats on it.
   virtual void greeted(LinkId /*link*/, wire::Role /*role*/, std::uint64_t /*job_id*/) {}
-  /// The peer of this link may leave at most so many bytes of buffers lying (as BufferPool counts them): what the windows of its groups
-  /// allow. More proves that it sends without reading; its link ends, and on_link_closed() follows.
+  /// The peer of this link may leave at most `bytes` of buffers unread (as BufferPool counts them): that is what the
+  /// windows of its groups allow. More proves that it sends without reading; then its link ends, and on_link_closed()
+  /// follows.
   virtual void allow(LinkId /*link*/, std::size_t /*bytes*/) {}
-  /// Bytes of buffers that wait to go out on this link.
+  /// Returns the bytes of buffers that wait to be sent on this link.
   virtual std::size_t held(LinkId /*link*/) const { return 0; }
 
-  // Multicast; who has none leaves these as they are.
+  // An implementation without multicast leaves the next three as they are.
 
-  /// A member of this group that listened does so no longer: too little came that way first.
+  /// A member of this group stopped listening: too few results came first by multicast.
   virtual void stopped_listening(LinkId /*leaf*/, std::uint32_t /*group_id*/) {}
-  /// A group stands whose root this node is: where its members may listen, and the key of its tags. False: there is no multicast.
+  /// A group stands whose root this node is: fills in the address where its members may listen, and the key of its
+  /// tags. Returns false when there is no multicast.
   virtual bool invite(std::uint32_t /*group_id*/, wire::InvitedBody& /*to*/) { return false; }
-  /// The result of a number, to all who listen: nobody hears whether it came. False: it can't be sent, and will not be for this group.
+  /// Sends the result of a number to all members that listen; nobody confirms its arrival. Returns false when sending
+  /// failed: then nothing more is multicast for this group.
   virtual bool multicast(const wire::InvitedBody& /*to*/, const wire::AggHeader& /*header*/,
                          std::span<const std::byte> /*data*/) {
     return false;

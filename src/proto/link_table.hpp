@@ -1,5 +1,5 @@
 #pragma once
-// The child links of a node, found by the shell's number on every message: open addressing, no allocation but at
+// The child links of a node, found by the shell's number on every message: open addressing, which allocates only at
 // set-up.
 #include <bit>
 #include <cstdint>
@@ -13,21 +13,22 @@ namespace sumac::proto {
 
 inline constexpr std::uint16_t kNoChild = 0xFFFF;
 
-/// A child, or who says it is one: until `proven` this record is all that is kept of it, and only its handshake is looked at.
+/// A child, or a peer that claims to be one: until `proven` this record is all that the node keeps of it, and the node
+/// reads only its handshake.
 struct Link {
   LinkId id{};
   bool greeted = false;  ///< It has said hello, and was answered.
-  bool proven = false;   ///< It knows the key of what it said it is.
-  wire::Nonce nonce{};   ///< Ours, of this connection.
+  bool proven = false;   ///< It knows the key of the identity that it claimed.
+  wire::Nonce nonce{};   ///< This node's nonce for this connection.
   wire::HelloBody hello{};
-  // What follows is of a proven one.
+  // The fields from here on are valid only when the link is proven.
   wire::Role role = wire::Role::client;
-  std::uint64_t job_id = 0, job_life = 0;  ///< Of a client: the grant whose key it knows.
-  std::uint32_t user = 0;                  ///< Of that job.
+  std::uint64_t job_id = 0, job_life = 0;  ///< For a client: the job and grant whose key it knows.
+  std::uint32_t user = 0;                  ///< The owner of that job.
   std::uint32_t peer = 0;                  ///< World rank of a client, node id of a node.
-  wire::NameBody name{};                   ///< Of the host or node, for people; empty: it did not say.
-  std::size_t allowed = 0;                 ///< Outbox::allow().
-  std::vector<std::uint16_t> child_of;     ///< [group number]: which child this link is there.
+  wire::NameBody name{};                   ///< Name of the host or node, for people; empty: the peer sent none.
+  std::size_t allowed = 0;                 ///< The bytes last passed to Outbox::allow().
+  std::vector<std::uint16_t> child_of;     ///< [group number]: the index of this link among the group's children.
 };
 
 class LinkTable {
@@ -58,7 +59,7 @@ class LinkTable {
     }
     cells_[hole] = {};
     --count_;
-    // Those behind it that passed over this cell on their way from home move up: each must be found without a gap.
+    // Later cells that were pushed past this one move up: a search from a key's home cell must meet no gap.
     for (std::size_t at = (hole + 1) & mask; cells_[at].value != 0; at = (at + 1) & mask) {
       const std::size_t from_home = (at - home({cells_[at].value})) & mask, from_hole = (at - hole) & mask;
       if (from_home < from_hole) continue;
@@ -67,7 +68,7 @@ class LinkTable {
     }
   }
   std::size_t size() const noexcept { return count_; }
-  /// `visit` may not add or remove.
+  /// `visit` must not add or remove links.
   template <class Visit>
   void each(const Visit& visit) const {
     for (const Cell& cell : cells_)

@@ -1,14 +1,15 @@
 #pragma once
-// Inside this folder only: does it pay a member to listen to its group's multicast? Where nothing arrives (no multicast on this
-// network), or always behind the link's copy, it stops, and the root stops sending when nobody listens any more.
+// This header belongs to src/proto alone: it decides whether listening to its group's multicast pays for a member.
+// Where nothing arrives (the network has no multicast), or always after the link's copy, the member stops listening,
+// and the root stops sending when no member listens any more.
 #include <cstdint>
 
 namespace sumac::proto {
 
 class ListenTrial {
  public:
-  static constexpr std::uint32_t kNumbers = 64;   ///< Looked at together.
-  static constexpr std::uint32_t kFirstMin = 16;  ///< Of them; fewer came first: it stops.
+  static constexpr std::uint32_t kNumbers = 64;   ///< Numbers that one trial looks at.
+  static constexpr std::uint32_t kFirstMin = 16;  ///< Listening stops when fewer of them came first by multicast.
 
   void listen(bool listening) noexcept {
     listening_ = listening;
@@ -16,7 +17,8 @@ class ListenTrial {
   }
   bool listening() const noexcept { return listening_; }
 
-  /// The link's copy of a number that we listened for is here; was the other one there before? True: with this one listening ends.
+  /// The link's copy of a number that this member listened for has arrived; the argument says whether the datagram was
+  /// earlier. Returns true when listening ends with this number.
   bool link_copy(bool multicast_was_first) noexcept {
     if (!listening_) return false;
     first_ += multicast_was_first ? 1 : 0;

@@ -1,4 +1,4 @@
-// Whether it pays a member to listen: by how many of the last results came first that way.
+// A member goes on listening only if enough of the last results came first by multicast.
 #include <gtest/gtest.h>
 
 #include "proto/test_multicast.hpp"

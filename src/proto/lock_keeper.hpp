@@ -1,6 +1,7 @@
 #pragma once
-// Inside this folder only: a member's side of the streaming lock. Pure: it says which payload-free number is due next, and how a
-// streaming operation goes. All members see the same answers at the same numbers, so all decide alike.
+// This header belongs to src/proto alone: a member's side of the streaming lock. Pure: it decides which payload-free
+// number is due next, and how a streaming operation is sent. All members see the same answers at the same numbers, so
+// all decide alike.
 #include <utility>
 
 #include "proto/operation.hpp"
@@ -9,12 +10,12 @@ namespace sumac::proto {
 
 class LockKeeper {
  public:
-  /// `batch` as in ClientGroupConfig.
+  /// `batch` has the meaning that ClientGroupConfig gives it.
   explicit LockKeeper(std::uint32_t batch) : batch_(batch) {}
 
   StreamLock state() const noexcept { return state_; }
 
-  /// The number to send before anything else: lock, unlock, or none.
+  /// Returns the number to send before anything else: lock, unlock, or none.
   wire::Coll due() const noexcept { return due_; }
   void sent() noexcept { due_ = wire::Coll::none; }
 
@@ -26,19 +27,20 @@ class LockKeeper {
   void answered(bool denied) noexcept { state_ = denied ? StreamLock::denied : StreamLock::held; }
 
   enum class Way { stream, wait, without };
-  /// Of the next streaming operation. wait: the lock is asked for now, or its answer is not there yet.
+  /// Decides for the next streaming operation. wait: the lock is being asked for, or its answer has not arrived.
   Way next_operation() noexcept {
     if (batch_ == 0 || state_ == StreamLock::held) return Way::stream;
     if (state_ != StreamLock::denied) {
       ask();
       return Way::wait;
     }
-    state_ = StreamLock::none;  // the one behind it asks again
+    state_ = StreamLock::none;  // the next streaming operation asks again
     return Way::without;
   }
 
-  /// A streaming operation has been sent whole. True: it was the batch's last, and is over only when unlock is answered: then all
-  /// nodes on the caller's way have its place back, and who streams next finds it free.
+  /// A streaming operation has been sent whole. Returns true when it was the batch's last: it completes only when
+  /// unlock is answered, because then all nodes on this member's path have the stream slot back and the next group
+  /// finds it free.
   bool streamed() noexcept {
     if (batch_ == 0 || batch_ == kLockForEver || ++streamed_ < batch_) return false;
     streamed_ = 0;

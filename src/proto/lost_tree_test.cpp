@@ -1,6 +1,7 @@
-// What members know when a tree's only node dies under a group, or under one of two groups that carry a program's operations side by
-// side. Nobody can promise that they know the same (the node may have told one and died before it told the next), but all that
-// docs/protocol.md says under "When a node is lost" holds: whatever the moment, and in whatever order things are heard.
+// A tree's only node dies under a group, or under one of two groups that carry a program's operations side by side.
+// Members may then know different things (the node may have answered one member and died before it answered the next),
+// but everything that docs/protocol.md states under "When a node is lost" holds, at any moment and in any order of
+// messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,8 +21,8 @@ constexpr std::uint32_t kMembers = 3;
 constexpr std::uint32_t kOperations = 12;
 constexpr std::size_t kCount = 40;  // two fragments of a group's payload: a node may die between them
 
-/// A program's operations over the groups, as src/client posts them: a small one goes to the groups in turn, a large one to all; requests
-/// complete in the order of posting; the first group that ends ends all, and the others are left.
+/// A program's operations over the groups, as src/client posts them: small ones go to the groups in rotation, a large
+/// one to all; requests complete in the order of posting; the first group that ends ends all, and the others are left.
 class Program {
  public:
   Program(std::vector<ClientGroup*> groups, std::uint32_t rank, std::uint32_t depth)
@@ -59,7 +60,7 @@ class Program {
   }
   std::size_t posted() const { return requests_.size(); }
   bool succeeded(std::size_t operation) const { return operation < known_ && requests_[operation].status == Errc::ok; }
-  /// Operations before the first that failed, or was never posted.
+  /// Counts operations before the first one that failed or was never posted.
   std::size_t good() const {
     std::size_t i = 0;
     while (succeeded(i)) ++i;
@@ -103,7 +104,7 @@ class Program {
   bool ended_ = false;
 };
 
-/// One course of events: the node of the first tree dies after so many messages of either tree were heard.
+/// One course of events: the node of the first tree dies after a number of messages of either tree were delivered.
 class Course {
  public:
   Course(std::uint64_t seed, std::size_t trees, std::uint32_t depth) : random_(seed) {
@@ -121,9 +122,9 @@ class Course {
       if (heard == heard_before_death) kill_first_node();
       if (!hear_one()) {
         if (heard >= heard_before_death) return;
-        heard = heard_before_death - 1;  // all was quiet when it died
+        heard = heard_before_death - 1;  // no message was in flight when it died
       }
-      // Members look now and then, each at moments of its own.
+      // Each member looks at moments of its own.
       for (auto& member : members)
         if (random_.chance(0.5)) member.drive();
     }
@@ -137,12 +138,12 @@ class Course {
     const auto first = random_.below(trees_.size());
     for (std::size_t i = 0; i < trees_.size(); ++i)
       if (trees_[(first + i) % trees_.size()]->tree.step(pick)) return true;
-    // Nothing is under way: what members do now may change that.
+    // No message is in flight; the members' next steps may change that.
     for (auto& member : members) member.drive();
     return std::ranges::any_of(trees_, [&](const auto& tree) { return tree->tree.step(pick); });
   }
 
-  /// To some members everything that it said comes still, from others' connections some was lost.
+  /// Some members still receive every message of the dead node; on others' connections some are lost.
   void kill_first_node() {
     auto& dead = *trees_.front();
     std::vector<LinkId> torn;
@@ -152,7 +153,7 @@ class Course {
       else
         dead.node.drop(client->up, Error{Errc::lost, "the node died"});
     }
-    for (const auto link : torn) dead.tree.cut(link);  // last: what the engine says to that is said to nobody
+    for (const auto link : torn) dead.tree.cut(link);  // last: the engine's answers to the cut must reach no member
   }
 
   Random random_;

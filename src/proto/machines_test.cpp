@@ -1,5 +1,5 @@
-// Every state of every small machine with every event, printed and compared with testdata/machines.txt: a change of
-// behaviour shows as a line in the diff. To accept it: SUMAC_UPDATE_GOLDEN=1 proto_test --gtest_filter='Machines.*'
+// Prints every state of every small machine with every event and compares it with testdata/machines.txt: a change of
+// behaviour shows as a line in the diff. Accept it with SUMAC_UPDATE_GOLDEN=1 proto_test --gtest_filter='Machines.*'
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -286,7 +286,7 @@ std::string open_requests() {
 TEST(Machines, every_state_with_every_event_is_as_the_golden_file_says) {
   const std::string path = std::string(SUMAC_SOURCE_DIR) + "/src/proto/testdata/machines.txt";
   const std::string now =
-      "Every state of every small machine with every event. The time is 100 ms, what is unanswered is said again after "
+      "Every state of every small machine with every event. The time is 100 ms, unanswered messages are sent again after "
       "20 ms.\n" +
       node_numbers() + group_lives() + member_numbers() + memberships() + open_requests();
   if (std::getenv("SUMAC_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << now;

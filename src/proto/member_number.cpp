@@ -34,7 +34,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return {s, Action::ignore};
           },
 
-          // Anybody may send a datagram again, at any time: what does not fit is no offence of the node's.
+          // Any process may replay a datagram at any time: one that does not fit is no offence of the node.
           [&](const Sent& s, const Early& e) -> Step {
             if (guard(Guard::member_in_turn, !e.in_turn)) return {Stashed{true, s.resend_at}, Action::stash};
             return {Owed{s.resend_at}, Action::deliver};

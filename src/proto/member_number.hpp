@@ -1,5 +1,5 @@
 #pragma once
-// One number at a member: sent when the window lets, answered, and complete in its turn.
+// One number at a member: it is sent when the window allows, answered, and complete in order.
 #include <variant>
 
 #include "base/clock.hpp"
@@ -15,11 +15,11 @@ struct Sent {
   friend bool operator==(const Sent&, const Sent&) = default;
 };
 struct Stashed {      ///< Its result came before that of an earlier number.
-  bool owed = false;  ///< By multicast: the link's copy is still to come, and is asked for as before.
+  bool owed = false;  ///< It came by multicast: the link's copy is still to come, and is asked for as before.
   Time resend_at = kNever;
   friend bool operator==(const Stashed&, const Stashed&) = default;
 };
-struct Owed {  ///< Complete, by multicast. Until the link's copy is here as well it counts in the window.
+struct Owed {  ///< Complete, by multicast. It counts in the window until the link's copy arrives as well.
   Time resend_at = kNever;
   friend bool operator==(const Owed&, const Owed&) = default;
 };
@@ -32,7 +32,7 @@ struct Room {};  ///< All numbers up to s - window are complete.
 struct Result {
   bool in_turn = true;  ///< All earlier numbers are complete.
 };
-struct Early {  ///< Its result by multicast.
+struct Early {  ///< Its result came by multicast.
   bool in_turn = true;
 };
 struct Turn {};       ///< All earlier numbers have become complete.
@@ -47,11 +47,12 @@ struct Limits {
 enum class Action : std::uint8_t {
   send,
   stash,      ///< Keep the result.
-  settle,     ///< The link's copy of what came by multicast.
-  ask_again,  ///< For the link's copy: what was contributed is no longer ours to read, and nobody looks at it.
+  settle,     ///< The link's copy of a multicast result has arrived.
+  ask_again,  ///< Ask for the link's copy. The contributed buffer belongs to the user again, so zeros go instead; the
+              ///< node ignores them.
   deliver,    ///< The result (this one, or the stashed one) goes to the user.
-  forget,     ///< What was sent or stashed has no meaning any more.
-  offence,    ///< The node answered what was never asked.
+  forget,     ///< Drop the sent or stashed data: the number fails.
+  offence,    ///< The node answered a number that was never sent.
   ignore,
 };
 

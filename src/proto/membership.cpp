@@ -26,7 +26,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Joining&, const RefusedCame&) -> Step {
             return {Refused{}, {Action::note_refusal}};
           },
-          // A late answer to a Join that was repeated.
+          // This is a late answer to a repeated Join.
           [&]<OneOf<Standing, Condemned, Departing, Left, Refused, Lost> S>(const S& s, const RefusedCame&) -> Step {
             return ignore(s);
           },
@@ -36,11 +36,11 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           },
           [&](const Departing& s, const VerdictCame& e) -> Step {
             if (s.condemned) return ignore(s);
-            // The others did not come as far as Leave; now all leave with the number F.
+            // The other members did not reach Leave; now all leave with the number F.
             return {Departing{e.first_failed, true, resend_time(now, limits.resend_after)},
                     {Action::note_verdict, Action::send_leave}};
           },
-          // It overtook Joined; the first number that is sent is answered with it again.
+          // The verdict overtook Joined; the first number that is sent is answered with it again.
           [&](const Joining& s, const VerdictCame&) -> Step { return ignore(s); },
           [&]<OneOf<Condemned, Left, Refused, Lost> S>(const S& s, const VerdictCame&) -> Step { return ignore(s); },
 
@@ -53,7 +53,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Condemned& s, const EpochOver&) -> Step {
             return s.leaving ? Step{Left{}, {Action::fail_all}} : Step{Lost{}, {Action::fail_all}};
           },
-          // Everything of this member is complete; there is nobody left to tell.
+          // Everything of this member is complete, so no member needs its Leave.
           [&](const Departing&, const EpochOver&) -> Step {
             return {Left{}, {}};
           },
@@ -98,7 +98,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Departing&, const NumberReused&) -> Step {
             return {Left{}, {}};
           },
-          // Impossible with an honest tree, since this member has not left: believe nothing of the group any more.
+          // This cannot happen with an honest tree, since this member has not left: the group is not trusted any more.
           [&]<OneOf<Standing, Condemned> S>(const S& s, const NumberReused&) -> Step {
             return s.leaving ? Step{Left{}, {Action::fail_all}} : Step{Lost{}, {Action::fail_all}};
           },

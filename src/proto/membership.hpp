@@ -1,5 +1,5 @@
 #pragma once
-// A member's life in a group: it joins, takes part, perhaps hears a verdict, and leaves.
+// A member's life in a group: it joins, takes part, may receive a verdict, and leaves.
 #include <cstdint>
 #include <variant>
 
@@ -44,13 +44,13 @@ struct RefusedCame {};
 struct VerdictCame {
   std::uint32_t first_failed = 0;
 };
-struct EpochOver {};  ///< The link is closed, or the node says Void.
+struct EpochOver {};  ///< The link is closed, or the node sent Void.
 struct LeaveWanted {};
-struct Drained {  ///< All that was posted is over.
+struct Drained {  ///< Every posted operation has ended.
   std::uint32_t next_number = 0;
 };
 struct LeaveAnswered {};
-struct NumberReused {};  ///< A newer group has this one's number: it has ended, and its answer was lost.
+struct NumberReused {};  ///< A newer group has this one's number: this one has ended, and its answer was lost.
 struct Timeout {};
 using Event = std::variant<JoinedCame, RefusedCame, VerdictCame, EpochOver, LeaveWanted, Drained, LeaveAnswered,
                            NumberReused, Timeout>;

@@ -1,4 +1,4 @@
-// Who sends results by multicast, and which: a group's root, as long as it can and somebody listens.
+// Only a group's root sends results by multicast, as long as sending works and some member listens.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ TEST(Multicast, only_whole_small_operations_go_by_it) {
   EXPECT_EQ(datagrams_of({.coll = Coll::refusal}, 0), 0u);
 }
 
-/// Two clients at the leaf, one at the root; whoever is invited listens.
+/// Two clients at the leaf, one at the root; every invited client listens.
 struct Deep : test::TwoNodes {
   Deep() {
     root.invitation = test::kInvitation;
@@ -103,7 +103,7 @@ TEST(Multicast, the_root_alone_sends_it_past_the_nodes_below) {
   EXPECT_EQ(world.root.node->stats().multicasts, 1u);
   EXPECT_THAT(world.leaf.datagrams, IsEmpty());
   EXPECT_EQ(world.groups[0]->invitation(), world.groups[2]->invitation());
-  // One below who listens is enough.
+  // One listener below is enough.
   world.groups[1]->listen(false);
   world.groups[2]->listen(false);
   world.barrier();

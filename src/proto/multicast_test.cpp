@@ -1,5 +1,6 @@
-// A result by multicast is the link's copy taken early, and nothing else: whatever of it comes, is lost, comes twice, late or out of
-// order, the same operations complete with the same bytes, and the node sees nothing it would not see without.
+// A result by multicast is the link's copy taken early, and nothing else: whether datagrams come, are lost, come twice,
+// late or out of order, the same operations complete with the same bytes, and the node sees the same messages as
+// without them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,7 +81,7 @@ TEST(Multicast, a_result_before_its_turn_waits) {
   world.tree.run();
 }
 
-// The window counts the link's copies: a node goes by what it has sent on our link.
+// The window counts the link's copies: the node counts only what it sent on our link.
 TEST(Multicast, nobody_gets_ahead_of_the_window_by_it) {
   MulticastGroup world(2);
   ASSERT_EQ(world.groups[0]->shape().osts, 2u);
@@ -110,7 +111,7 @@ TEST(Multicast, leave_waits_for_the_links_copies) {
   for (const auto& group : world.groups) EXPECT_EQ(group->phase(), ClientGroup::Phase::left);
 }
 
-// A verdict takes effect when everything before its number is complete, whichever way that came.
+// A verdict takes effect when everything before its number is complete, by multicast or by link.
 TEST(Multicast, a_verdict_does_not_undo_what_came_early) {
   MulticastGroup world(2);
   world.post_all(1);
@@ -127,7 +128,7 @@ TEST(Multicast, a_verdict_does_not_undo_what_came_early) {
   EXPECT_EQ(world.groups[0]->verdict()->first_failed, world.groups[1]->verdict()->first_failed);
 }
 
-// Whatever comes of the datagrams, in whatever order with the links' copies: the same sums in the same order.
+// Any subset of the datagrams, in any order with the links' copies, gives the same sums in the same order.
 TEST(Multicast, seeds) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -142,7 +143,7 @@ TEST(Multicast, seeds) {
           ASSERT_TRUE(world.post(rank, posted[rank], static_cast<std::int64_t>(posted[rank] * 10 + rank)));
           ++posted[rank];
         }
-        // Any datagram so far: lost (never chosen), late, again, out of order.
+        // Any datagram so far may come: lost ones are never chosen, others come late, twice or out of order.
         for (int i = 0; i < 3 && !world.node.datagrams.empty(); ++i)
           if (random.chance(0.5)) world.hear(rank, world.node.datagrams[random.below(world.node.datagrams.size())]);
         while (const auto completion = world.groups[rank]->next_completion()) {

@@ -1,4 +1,4 @@
-// Messages and links of a node, sorted to its groups.
+// A node's messages and links are sorted to its groups here.
 #include "proto/node.hpp"
 
 #include "proto/client_link.hpp"
@@ -11,7 +11,7 @@ using wire::AggHeader;
 using wire::AggKind;
 using wire::RefuseReason;
 
-/// The time between two looks whether members have taken what their groups left over.
+/// The interval at which a node checks whether members have taken the results that their groups left over.
 constexpr Duration kReapEvery = Millis(100);
 
 Node::Node(const NodeConfig& config, Outbox& outbox)
@@ -24,7 +24,7 @@ void Node::on_message(LinkId from, BufferRef frame, Time now) {
   AggHeader header;
   const bool is_parent = from == ctx_.parent;
   Link* link = is_parent ? nullptr : ctx_.links.find(from);
-  if (!is_parent && link == nullptr && from != greeting_) return;  // closed or dropped: what was still on its way
+  if (!is_parent && link == nullptr && from != greeting_) return;  // closed or dropped: the message was still in flight
   if (wire::decode(frame.bytes(), payload_max_, header) != Errc::ok) return malformed(from, frame, now);
   if (header.tree_id != ctx_.config.tree_id) return drop(from, "message of another tree", header, now);
   const Flaw flaw = is_parent         ? from_parent(header, frame, now)
@@ -52,7 +52,7 @@ void Node::link_closed(LinkId id, Time now, wire::TroubleReason why, const LinkE
   ctx_.jobs.sweep();
 }
 
-/// The words in which members are told of a node that is gone.
+/// Writes the node that is gone into the record that its members receive.
 void Node::note_lost(LinkId id, const LinkEnd& how) {
   ctx_.lost = {};
   const Link* link = ctx_.links.find(id);
@@ -77,7 +77,7 @@ void Node::set_parent_link(LinkId link, const ParentInfo& parent, const wire::No
   ctx_.control(link, ctx_.header(AggKind::hello, 0, 0), above_.begin(parent, ctx_.config.tree_id, hello, nonce));
 }
 
-/// The new parent's first message. Nothing went up before.
+/// Handles the new parent's first message; nothing went up before it.
 Node::Flaw Node::greeted(const AggHeader& header, const BufferRef& frame, Time now) {
   if (header.kind == AggKind::refused)
     return use_body<wire::RefusedBody>(frame, [&](const auto& body) { return turned_away(body); });
@@ -131,7 +131,7 @@ bool Node::revoke(std::uint64_t job_id, Time now) {
   return true;
 }
 
-/// Members of a job that ended a while ago have not left: their groups end here, and their links.
+/// Ends the groups and links of jobs whose members did not leave in time.
 void Node::end_overdue(Time now) {
   for (const auto job_id : ctx_.jobs.take_overdue(now)) {
     for (auto& group : groups_)
@@ -149,7 +149,7 @@ void Node::end_overdue(Time now) {
   ctx_.jobs.sweep();
 }
 
-// ---- what children say ----------------------------------------------------------------------------------
+// ---- messages from children -----------------------------------------------------------------------------
 
 Node::Flaw Node::from_child(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
   if (!link.proven) return below_.judge(link, header, frame, why_);
@@ -180,7 +180,7 @@ Node::Flaw Node::from_child(Link& link, const AggHeader& header, BufferRef& fram
     case AggKind::supply:
     case AggKind::skip: return "this node does not take part in recovery";
     case AggKind::result:
-      // What the guard is there against: a child's word taken for the parent's.
+      // This is the fault that the guard prevents: a child's message taken for the parent's.
       if (guard(Guard::direction, true)) break;
       return from_parent(header, frame, now);
     default: break;
@@ -188,7 +188,7 @@ Node::Flaw Node::from_child(Link& link, const AggHeader& header, BufferRef& fram
   return "a child does not say this";
 }
 
-/// The link's job is over, and another one has its number now, whose key this client never proved.
+/// The link's job is over: its number now belongs to another job, whose key this client never proved.
 bool Node::is_former(const Link& link, const Job& job) noexcept {
   return link.role == wire::Role::client && link.job_life != job.life;
 }
@@ -226,7 +226,8 @@ Node::Flaw Node::join(Link& link, const AggHeader& header, const wire::JoinBody&
   if (number == 0) return "join: group number is 0";
   const bool is_client = link.role == wire::Role::client;
   const Job* job = ctx_.jobs.find(is_client ? link.job_id : body.job_id);
-  // Before a group is made for it, or one that stands is taken for an older one with this number: that is another job's affair.
+  // This check comes before a group is made, or one that stands is taken for an older one with this number: the number
+  // belongs to another job.
   if (is_client && job != nullptr && !is_former(link, *job) && !job->grant.may_be_its(number))
     return "join: a group number of another job";
   const auto no = [&](RefuseReason reason, std::uint32_t limit) {
@@ -257,7 +258,7 @@ Node::Flaw Node::refused_below(Link& link, const AggHeader& header, const wire::
   if (group != nullptr) {
     group->refused_below(link.id, header, body, now);
   } else {
-    // Over long ago: the child only needs to know that this is known.
+    // The group was over long ago: the child only needs the confirmation.
     ctx_.control(link.id, ctx_.header(AggKind::refused, header.group_id, header.epoch), body);
   }
   return nullptr;
@@ -267,7 +268,7 @@ Node::Flaw Node::contribute(Link& link, const AggHeader& header, BufferRef& fram
   NodeGroup* group = find(header.group_id);
   if (group == nullptr && header.coll == wire::Coll::leave && link.role == wire::Role::node &&
       ctx_.jobs.may_speak(link.peer, id_number(header.group_id)))
-    group = begin(header.group_id, now);  // it may have stood only below this child
+    group = begin(header.group_id, now);  // the group may have stood only below this child
   if (group != nullptr) return group->contribute(link, header, std::move(frame), now);
   const std::uint32_t number = id_number(header.group_id);
   NodeGroup* other = number < groups_.size() ? groups_[number].get() : nullptr;
@@ -280,7 +281,7 @@ Node::Flaw Node::contribute(Link& link, const AggHeader& header, BufferRef& fram
   return nullptr;
 }
 
-// ---- what the parent says -------------------------------------------------------------------------------
+// ---- messages from the parent ---------------------------------------------------------------------------
 
 Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now) {
   NodeGroup* group = header.group_id == 0 ? nullptr : find(header.group_id);
@@ -354,7 +355,7 @@ NodeGroup* Node::find(std::uint32_t group_id) noexcept {
   return group != nullptr && group->id() == group_id ? group : nullptr;
 }
 
-/// A group of which nothing is known yet. Null: the id is older than what this number has become.
+/// Begins a group of which nothing is known yet. Returns null when the id is older than the number's present one.
 NodeGroup* Node::begin(std::uint32_t group_id, Time now) {
   const std::uint32_t number = id_number(group_id);
   if (number == 0 || number >= groups_.size()) return nullptr;
@@ -380,7 +381,7 @@ Node::Flaw Node::unknown(std::uint32_t group_id) noexcept {
   return nullptr;
 }
 
-// ---- small things ---------------------------------------------------------------------------------------
+// ---- helpers --------------------------------------------------------------------------------------------
 
 void Node::malformed(LinkId from, const BufferRef& frame, Time now) {
   auto why = wire::decode_agg_header(frame.bytes(), payload_max_);
@@ -450,7 +451,7 @@ std::vector<GroupView> Node::groups() const {
 }
 
 std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept {
-  // Streaming rings are as long as the widest window, LLT rings share the node's OSTs.
+  // Streaming rings are as long as the widest window; LLT rings share the node's OSTs.
   const std::size_t groups = limits.groups + kFinishedKept;
   return groups * NodeGroup::bytes(1, limits.stream_window_max) + NodeGroup::bytes(limits.osts, 0) +
          links * (sizeof(Link) + (limits.groups + 1) * sizeof(std::uint16_t) + 64);

@@ -1,8 +1,7 @@
 #pragma once
-// A whole aggregation node, without its sockets: links and messages in, messages out (docs/protocol.md).
-// It holds what jobs were granted, forms groups from Joins, adds up numbers and passes results down. It owns the
-// received buffers while it needs them: the first contribution's buffer is the accumulator, the result goes to every
-// child by reference.
+// A whole aggregation node without its sockets: links and messages in, messages out (docs/protocol.md). It holds the
+// jobs' grants, forms groups from Joins, adds up numbers and passes results down. It owns the received buffers while it
+// needs them: the first contribution's buffer is the accumulator, and the result goes to every child by reference.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,49 +28,53 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// exhausted: more OSTs or groups than the node has left. exists: another grant of this job. invalid: a size of 0
-  /// or too large. The same grant again is ok.
+  /// Errors: exhausted: more OSTs or groups than the node has left. exists: the job has a different grant. invalid: a
+  /// size is 0 or too large. Repeating the same grant succeeds.
   Result<> grant(const JobGrant& grant) { return ctx_.jobs.grant(grant); }
-  /// Refuses new Opens and Joins of the job at once; groups that stand live on until they have left, at most for
+  /// Refuses new Opens and Joins of the job at once. Groups that stand live on until they have left, at most for
   /// `leave_after_end`: then they end here and their members' links are closed. The grant is gone with the last group.
-  /// false: no such job.
+  /// Returns false when there is no such job.
   bool revoke(std::uint64_t job_id, Time now);
-  /// Revoked jobs whose grants are gone, since the last call.
+  /// Returns the revoked jobs whose grants went away since the last call.
   std::vector<std::uint64_t> take_forgotten() { return ctx_.jobs.take_forgotten(); }
-  bool has_forgotten() const noexcept { return ctx_.jobs.has_forgotten(); }  ///< take_forgotten() would name one.
-  /// The manager was started anew: links that stand stay, later ones prove this key.
+  /// take_forgotten() would return at least one job.
+  bool has_forgotten() const noexcept { return ctx_.jobs.has_forgotten(); }
+  /// The manager was restarted: existing links stay, later ones prove this key.
   void set_node_key(const Secret& key) { ctx_.config.node_key = key; }
 
-  /// The connection to the parent: says hello on it; when the parent has proven itself, proves this node and repeats what is
-  /// unanswered. It may still be connecting. Before this call what should go up waits (as state, not as a queue).
+  /// Takes the connection to the parent, which may still be connecting, and says hello on it. When the parent has
+  /// proven itself, this node proves itself and repeats everything unanswered. Before this call, messages for the
+  /// parent wait as state, not in a queue.
   void set_parent_link(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now);
-  /// Somebody connected: nothing but its handshake is looked at before it has proven who it is. `nonce`: never used before.
+  /// A peer connected: the node reads nothing but its handshake before it has proven its identity. `nonce` was never
+  /// used before.
   void on_link_up(LinkId link, const wire::Nonce& nonce, Time now);
   void on_link_closed(LinkId link, Time now, const LinkEnd& how = {});
-  /// The connection of a client whose process died: it is closed, and its groups' verdicts say so.
+  /// The client's process on this connection died: the connection is closed, and the verdicts of its groups say so.
   void rank_died(LinkId link, Time now);
-  /// Connections of one rank of a job, from this host or from one that was not said.
+  /// Returns the connections of one rank of a job that come from this host, or from a host that was not stated.
   std::vector<LinkId> links_of(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host) const;
-  /// Connections of ranks whose job of this number is over: they are good for nothing any more.
+  /// Returns the connections of ranks that belong to a former job of this number; they serve nothing any more.
   std::vector<LinkId> links_of_former(std::uint64_t job_id) const;
-  /// One whole message. The node adds into this very buffer if it is the only holder.
+  /// Handles one whole message. The node adds into this very buffer if it is the only holder.
   void on_message(LinkId link, BufferRef frame, Time now);
-  /// Repeats what is unanswered (with resend_after), and ends what ended jobs still hold.
+  /// Repeats everything unanswered (with resend_after), and ends the groups and links that ended jobs still hold.
   void tick(Time now);
-  Time next_due() const noexcept { return ctx_.due; }  ///< When tick() has something to do.
+  Time next_due() const noexcept { return ctx_.due; }  ///< The next time at which tick() has something to do.
 
   const NodeConfig& config() const noexcept { return ctx_.config; }
   const NodeStats& stats() const noexcept { return ctx_.stats; }
   std::vector<GroupView> groups() const;
-  std::vector<GroupView> finished() const;  ///< The last ones that are over, as they were at their end.
+  std::vector<GroupView> finished() const;  ///< The last groups that are over, as they were at their end.
   std::vector<JobView> jobs() const { return ctx_.jobs.view(); }
   std::uint32_t links() const noexcept { return static_cast<std::uint32_t>(ctx_.links.size()); }
-  bool has_parent() const noexcept { return static_cast<bool>(ctx_.parent); }  ///< One that has proven itself.
-  /// What it has proven to be; nothing: it has proven nothing yet.
+  /// True when there is a parent that has proven itself.
+  bool has_parent() const noexcept { return static_cast<bool>(ctx_.parent); }
+  /// Returns the role that the peer has proven, or nothing.
   std::optional<wire::Role> proven(LinkId link) const noexcept;
-  /// "rank 5 on host h3", "node an-leaf1"; empty: nobody that has proven who it is.
+  /// Returns "rank 5 on host h3" or "node an-leaf1"; empty for a peer that has not proven its identity.
   std::string who(LinkId link) const;
-  bool idle() const noexcept;  ///< No group in any phase: nothing is under way.
+  bool idle() const noexcept;  ///< No group is in any phase.
 
  private:
   using Flaw = NodeGroup::Flaw;
@@ -103,8 +106,8 @@ class Node {
   OpenNotes notes_;
   ChildHandshake above_;
   ParentHandshake below_{ctx_};
-  LinkId greeting_{};  ///< The parent to be: it has not said welcome yet.
-  std::string why_;    ///< More words on the flaw that is being reported.
+  LinkId greeting_{};  ///< The future parent, which has not sent its welcome yet.
+  std::string why_;    ///< More text on the flaw that is being reported.
   const std::uint32_t payload_max_;
 };
 

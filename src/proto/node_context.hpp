@@ -1,5 +1,5 @@
 #pragma once
-// Inside this folder only: what a node's groups share.
+// This header belongs to src/proto alone: the state that a node's groups share.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -24,9 +24,10 @@ struct NodeContext {
   NodeStats stats{};
   JobTable jobs;
   IdPool ids;
-  std::size_t stream_bytes = 0;  ///< Of stats.window_bytes, for streaming windows.
+  std::size_t stream_bytes = 0;  ///< The part of stats.window_bytes that streaming windows use.
   LinkTable links;
-  /// Memory of a group that ended before its members had taken all results: reserved until they have, or their links are gone.
+  /// Memory of a group that ended before its members had taken all results. It stays reserved until they have, or until
+  /// their links are gone.
   struct Leftover {
     std::uint64_t job_id = 0;
     std::size_t window_bytes = 0, stream_bytes = 0;
@@ -38,12 +39,12 @@ struct NodeContext {
   };
   std::vector<Leftover> leftovers;
   Time reap_at = kNever;
-  std::deque<GroupView> finished;  ///< The last kFinishedKept groups that are over, as they were then.
+  std::deque<GroupView> finished;  ///< The last kFinishedKept groups that are over, as they were at their end.
   LinkId parent{};
-  bool parent_lost = false;  ///< There was one; until the shell brings the next, nothing goes up.
-  wire::LostNode lost{};     ///< The link that is being given up was a node's.
-  Time due = kNever;  ///< tick() has nothing to do before: never later than `reap_at` and the next job that is over.
-  BufferPool copies{static_cast<std::size_t>(-1) / 2};  ///< For accumulators whose frame somebody else holds as well.
+  bool parent_lost = false;  ///< The parent is gone; until the shell brings the next one, nothing is sent up.
+  wire::LostNode lost{};     ///< The name of the node whose link is being given up.
+  Time due = kNever;  ///< tick() has nothing to do before; never later than `reap_at` and the next job that is over.
+  BufferPool copies{static_cast<std::size_t>(-1) / 2};  ///< Buffers for accumulators whose frame has another holder.
 
   std::string own_name() const { return config.name.empty() ? fmt::format("id-{}", config.node_id) : config.name; }
 
@@ -68,7 +69,7 @@ struct NodeContext {
     if (Job* job = jobs.find(job_id); job != nullptr) job->stream_bytes -= stream;
   }
 
-  /// Frees leftovers that have been taken.
+  /// Frees leftovers that the members have taken.
   void reap() {
     std::erase_if(leftovers, [&](Leftover& left) {
       std::erase_if(left.unread, [&](const Leftover::Unread& one) {
@@ -85,7 +86,7 @@ struct NodeContext {
     if (leftovers.empty()) reap_at = kNever;
   }
 
-  /// Something was sent that is to be repeated.
+  /// The sent message must be repeated by timer.
   void expect_answer(Time now) noexcept { due = std::min(due, resend_time(now, config.limits.resend_after)); }
 
   wire::AggHeader header(wire::AggKind kind, std::uint32_t group_id, std::uint32_t epoch) const noexcept {
@@ -119,7 +120,7 @@ struct NodeContext {
   }
   void refuse(LinkId to, const wire::RefusedBody& why) { control(to, header(wire::AggKind::refused, 0, 0), why); }
 
-  /// False: there will be no more for this group.
+  /// Returns false when nothing more will be multicast for this group.
   bool multicast(const wire::InvitedBody& to, const wire::AggHeader& h, const BufferSlice& slice) {
     if (!outbox.multicast(to, h, slice.bytes())) return false;
     ++stats.multicasts;

@@ -1,6 +1,6 @@
-// Bytes become a conversation: three members of a group that stands, one of the job that is no member, and one that has not proven
-// itself yet say headers of the right shape
-// with fields of the fuzzer's choice. Whatever they say, the node neither breaks nor forgets that OSTs are countable.
+// The fuzzer's bytes become a conversation: three members of a group that stands, a client of the job that is no
+// member, and a peer that has not proven itself yet send headers of the right shape with arbitrary fields. Whatever
+// arrives, the node neither breaks nor loses count of its OSTs.
 #include <cstdlib>
 #include <stdexcept>
 
@@ -19,7 +19,7 @@ struct Reader {
     left = left.subspan(1);
     return value;
   }
-  /// Mostly small, sometimes around the edges.
+  /// Returns a mostly small number, sometimes one around the limits.
   std::uint32_t number() {
     const auto b = byte();
     if (b < 0xF0) return b & 0x1F;

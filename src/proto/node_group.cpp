@@ -1,5 +1,5 @@
-// The group as a whole: joining, verdict, leaving. Its numbers are in node_group_numbers.cpp, its memory in
-// node_group_memory.cpp.
+// This file has the group as a whole: joining, verdict, leaving. Its numbers are in node_group_numbers.cpp, its memory
+// in node_group_memory.cpp.
 #include "proto/node_group.hpp"
 
 #include <algorithm>
@@ -139,7 +139,8 @@ void NodeGroup::answer_over(LinkId to, const AggHeader& request) {
     if (guard(Guard::leave_of_the_gone, true)) answer_leave(to, request);
     return;
   }
-  // A late copy, which its sender does not miss; or somebody who never heard that the epoch is over.
+  // The request is a late copy, whose sender ignores the answer, or comes from a member that does not know that the
+  // epoch is over.
   if (!guard(Guard::void_again, true)) return;
   ++ctx_.stats.resends;
   ctx_.control(to, ctx_.header(AggKind::void_epoch, request.group_id, request.epoch), void_);
@@ -212,7 +213,7 @@ std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const 
       std::equal(body.path.begin(), body.path.end(), shape_.path.begin(), [](const auto& a, const auto& b) {
         return a.node_id == b.node_id && a.expected_members == b.expected_members;
       });
-  // The path is this node's own and ends where all members meet; what is above the tree's root does not exist.
+  // The path must begin at this node and end where all members meet; nothing exists above the tree's root.
   const bool possible = body.path[0].node_id == ctx_.config.node_id &&
                         (expected_ == group_size_) == (body.path_length == 1) &&
                         (!ctx_.config.root || expected_ == group_size_) && members_ + body.members <= expected_ &&
@@ -290,7 +291,7 @@ void NodeGroup::stand(Time now) {
   }
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
-  // Never more than before.
+  // The new reservation is never larger than the one before.
   reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_max, joined_.chunk_max, reproducible_);
   kept_from_ = first_unanswered_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
@@ -306,14 +307,14 @@ void NodeGroup::stand(Time now) {
     if (children_[child].closed) return child_closed(children_[child].link, child, now);
 }
 
-/// Said before joined, so that a member knows when the group stands.
+/// Invites the child before joined is sent, so that a member knows the address when the group stands.
 void NodeGroup::invite(LinkId child) {
   if (invited_ && ctx_.links.find(child) != nullptr)
     ctx_.control(child, ctx_.header(AggKind::invited, id_, epoch_), *invited_);
 }
 
 void NodeGroup::invited(const AggHeader& header, const wire::InvitedBody& body) {
-  // Later than joined (a hop that reorders): the members do without.
+  // It came after joined (the hop reorders messages): the members do without multicast.
   if (guard(Guard::epoch, header.epoch != epoch_) || !is<group_life::AwaitingJoined>()) {
     ++ctx_.stats.late_copies;
     return;
@@ -328,7 +329,7 @@ AggHeader NodeGroup::joined_header() const noexcept {
 }
 
 void NodeGroup::retire() {
-  // People ask who was slow when the run is over. Only of groups that worked, and of few.
+  // People ask for the slow member when the run is over. Only groups that worked are kept, and only a few.
   if (!slots_.empty()) {
     if (ctx_.finished.size() == kFinishedKept) ctx_.finished.pop_front();
     ctx_.finished.push_back(view());
@@ -384,7 +385,7 @@ void NodeGroup::refused_above(const AggHeader& header, const wire::RefusedBody& 
 void NodeGroup::refused_below(LinkId link, const AggHeader& header, const wire::RefusedBody& body, Time now) {
   speaker_ = link;
   if (is<group_life::Absent>()) epoch_ = header.epoch, job_id_ = body.job_id;
-  if (!is<group_life::Refusing>() && !is<group_life::Refused>()) refused_ = body;  // what is said on, or only echoed
+  if (!is<group_life::Refusing>() && !is<group_life::Refused>()) refused_ = body;  // it is passed on, not merely echoed
   live(group_life::RefusedBelow{}, now);
 }
 
@@ -405,7 +406,7 @@ NodeGroup::Flaw NodeGroup::trouble(Link& link, const AggHeader& header, const wi
 }
 
 void NodeGroup::report(const wire::TroubleBody& body, Time now) {
-  if (reported_) return;  // the first is said until the verdict comes
+  if (reported_) return;  // the first report is repeated until the verdict comes
   reported_ = body;
   report_again_at_ = resend_time(now, ctx_.config.limits.resend_after);
   ctx_.expect_answer(now);

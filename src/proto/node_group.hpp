@@ -1,6 +1,7 @@
 #pragma once
-// Inside this folder only: one group number of a node. Owns what the machines group_life and node_number do not:
-// children, reserved OSTs, the ring of slots with the agreed headers and the buffers, verdict and trouble.
+// This header belongs to src/proto alone: one group number of a node. It owns what the machines group_life and
+// node_number leave out: children, reserved OSTs, the ring of slots with the agreed headers and the buffers, verdict
+// and trouble.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -17,25 +18,25 @@ namespace sumac::proto {
 
 class NodeGroup {
  public:
-  using Flaw = const char*;  ///< Null, or which rule the message broke.
+  using Flaw = const char*;  ///< Null, or the rule that the message broke.
 
   NodeGroup(NodeContext& context, std::uint32_t number) : ctx_(context), number_(number) {}
 
   std::uint32_t id() const noexcept { return id_; }
   std::uint64_t job_id() const noexcept { return job_id_; }
   bool active() const noexcept;
-  bool over() const noexcept;  ///< A tombstone, or nothing yet.
+  bool over() const noexcept;  ///< A tombstone, or no group so far.
   /// Becomes the next group with this number, of which nothing is known yet. The old one must be over.
   void begin(std::uint32_t group_id);
 
-  // From children.
+  // Messages from children.
   Flaw join(Link& link, const wire::AggHeader& header, const wire::JoinBody& body, Time now);
   Flaw contribute(Link& link, const wire::AggHeader& header, BufferRef&& frame, Time now);
   Flaw trouble(Link& link, const wire::AggHeader& header, const wire::TroubleBody& body, Time now);
   void refused_below(LinkId link, const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
   void child_closed(LinkId link, std::uint16_t child, Time now,
                     wire::TroubleReason why = wire::TroubleReason::lost_connection);
-  // From the parent.
+  // Messages from the parent.
   void invited(const wire::AggHeader& header, const wire::InvitedBody& body);
   Flaw joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);
   void refused_above(const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
@@ -43,17 +44,17 @@ class NodeGroup {
   Flaw verdict(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
   void void_epoch(const wire::AggHeader& header, const wire::VoidBody& body, Time now);
   void parent_closed(Time now);
-  void parent_ready(Time now);  ///< Says again what is unanswered, on the new link.
+  void parent_ready(Time now);  ///< Repeats everything unanswered on the new link.
 
-  /// A newer group has this number: this one is over, whatever was lost on the way.
+  /// A newer group has this number, so this one is over, whichever message was lost.
   void end_by_reuse(Time now);
-  /// The manager has ended the job, and the time that its members have to leave is over.
+  /// The manager has ended the job, and the time for its members to leave is over.
   void job_over(Time now);
   Time tick(Time now);  ///< Returns when it is due again.
   GroupView view() const;
-  /// Of the tables of one group with these windows.
+  /// Returns the bytes of the tables of one group with these windows.
   static std::size_t bytes(std::uint32_t osts, std::uint32_t stream_window) noexcept;
-  /// A number of a group that is over: Leave has its answer, anything else is told that nothing will come.
+  /// Answers a number of a group that is over: Leave gets its result, anything else gets Void.
   void answer_over(LinkId to, const wire::AggHeader& request);
 
  private:
@@ -68,18 +69,18 @@ class NodeGroup {
     std::uint64_t messages = 0, bytes = 0;
     std::uint64_t came_last = 0;
     Duration kept_waiting{0};
-    wire::NameBody name{};  ///< Last: what each number looks at fits into one cache line before it.
+    wire::NameBody name{};  ///< The last field: everything that each number reads fits into one cache line before it.
   };
   static_assert(offsetof(Child, name) <= 64);
   struct Slot {
     node_number::State state;
     std::uint32_t sequence = 0;
-    Time opened_at{};  ///< When the first contribution came.
+    Time opened_at{};  ///< Arrival of the first contribution.
     wire::AggHeader agreed{};
     reduce::Kernel kernel{};
     BufferSlice data;                 ///< The accumulator, then the result.
-    bool listening = false;           ///< Somebody below takes the result by multicast as well.
-    std::uint32_t source = kNoChild;  ///< The child that `data` came from, where they come from one member only.
+    bool listening = false;           ///< Some member below also takes the result by multicast.
+    std::uint32_t source = kNoChild;  ///< The child that sent `data`, when one member alone contributes data.
   };
 
   struct Windows {
@@ -94,25 +95,24 @@ class NodeGroup {
     return std::holds_alternative<S>(life_);
   }
 
-  // Joining.
   std::optional<wire::RefuseReason> objection(const wire::AggHeader& header, const wire::JoinBody& body, bool counted);
   void note_shape(const wire::AggHeader& header, const wire::JoinBody& body);
   void count_join(Link& link, const wire::JoinBody& body);
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
   void stand(Time now);
-  /// Gives back what it held; the windows that there is room for are what it holds now.
+  /// Returns the memory that the group held, then reserves as large a window as there is room for; returns those
+  /// windows.
   Windows reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk, bool reproducible) noexcept;
   void release_memory() noexcept;
-  std::size_t may_be_unread() const noexcept;  ///< Of this group's results, by one member.
+  std::size_t may_be_unread() const noexcept;  ///< The bytes of this group's results that one member may leave unread.
   bool leave_over();
   bool reserve_windows(const wire::JoinBody& last);
   void send_join_up(Time now);
   wire::AggHeader joined_header() const noexcept;
   void invite(LinkId child);
   void answer_leave(LinkId to, const wire::AggHeader& request);
-  void retire();  ///< OSTs and buffers go back, the children are forgotten.
+  void retire();  ///< Returns OSTs and buffers, and forgets the children.
 
-  // Numbers.
   Slot& slot(std::uint32_t sequence) noexcept { return slots_[sequence & (slots_.size() - 1)]; }
   std::uint32_t window(const wire::AggHeader& header) const noexcept {
     return (header.flags & wire::kFlagStreaming) != 0 ? joined_.stream_window : joined_.osts;
@@ -146,37 +146,39 @@ class NodeGroup {
   const std::uint32_t number_;
   std::uint32_t id_ = 0, epoch_ = 0;
   group_life::State life_;
-  LinkId speaker_{};  ///< Whose message is being handled; none: nobody's.
+  LinkId speaker_{};  ///< The sender of the message that is being handled, or none.
 
   std::uint64_t job_id_ = 0;
   bool counted_in_job_ = false;
   std::uint32_t group_size_ = 0, expected_ = 0, members_ = 0, lowest_rank_ = wire::kNoRank;
-  wire::JoinBody shape_{};  ///< What all joins so far agree on; its sizes are the least of them.
+  wire::JoinBody shape_{};  ///< The values that all joins so far agree on; its sizes are the minimum over them.
   std::uint32_t reserved_ = 0;
-  std::size_t window_bytes_ = 0, stream_bytes_ = 0;  ///< Reserved; the second is part of the first.
-  bool streams_ = false;                             ///< It holds one of the node's streaming places.
-  std::optional<std::uint32_t> unlocked_at_;         ///< The number that gave it back.
+  std::size_t window_bytes_ = 0, stream_bytes_ = 0;  ///< Reserved bytes; the second is part of the first.
+  bool streams_ = false;                             ///< The group holds one of the node's stream slots.
+  std::optional<std::uint32_t> unlocked_at_;         ///< The number whose answer returned that slot.
   std::vector<Child> children_;
   ChildSet child_set_;
   wire::JoinBody pending_join_{};
   Link* pending_link_ = nullptr;
-  /// Reproducible sums, for which memory is kept: everybody below wants them, the join at hand wants them, the group has them.
+  /// Reproducible sums, for which memory is reserved: all members below want them, the join at hand wants them, the
+  /// group has them.
   bool reproducible_below_ = false, reproducible_pending_ = false, reproducible_ = false;
   wire::RefusedBody refused_{};
-  wire::VoidBody void_{};  ///< Why its epoch is over.
+  wire::VoidBody void_{};  ///< The reason why its epoch is over.
   wire::JoinedBody joined_{};
-  std::optional<wire::InvitedBody> invited_;  ///< Where the group's root also sends small results.
+  std::optional<wire::InvitedBody> invited_;  ///< The multicast address to which the group's root also sends small
+                                              ///< results.
 
   std::vector<Slot> slots_;
-  std::vector<PartialSums> partials_;  ///< Beside slots_, from the first reproducible number on.
+  std::vector<PartialSums> partials_;  ///< Parallel to slots_, from the first reproducible number on.
   BlockMap blocks_;
-  std::uint32_t block_ = BlockMap::kNone;  ///< Of the partial sum that is being handled.
+  std::uint32_t block_ = BlockMap::kNone;  ///< The block of the partial sum that is being handled.
   std::uint32_t kept_from_ = 0, first_unanswered_ = 0;
   std::uint32_t leave_sequence_ = 0;
   std::optional<wire::VerdictBody> verdict_;
   std::uint32_t first_failed_ = 0;
   wire::TroubleBody heard_{};                  ///< The trouble or verdict that is being handled.
-  std::optional<wire::TroubleBody> reported_;  ///< Said upwards, until the verdict is here.
+  std::optional<wire::TroubleBody> reported_;  ///< Sent upwards, repeatedly, until the verdict arrives.
   Time report_again_at_ = kNever;
   std::uint64_t answered_ = 0, operations_ = 0, streaming_operations_ = 0;
 

@@ -1,4 +1,4 @@
-// What a group keeps of its node's memory, for the windows of its numbers.
+// A group reserves memory of its node for the windows of its numbers.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,8 @@ std::size_t NodeGroup::bytes(std::uint32_t osts, std::uint32_t stream_window) no
   return sizeof(NodeGroup) + ring_size(osts, stream_window) * sizeof(Slot) + kChildrenMax * sizeof(Child);
 }
 
-/// Reserved before the group stands, as OSTs are: what a node has promised it can always hold, so it never waits in mid-operation.
+/// The memory is reserved before the group stands, as OSTs are: the node can always hold what it has promised, so it
+/// never waits in the middle of an operation.
 NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk,
                                              bool reproducible) noexcept {
   release_memory();
@@ -28,7 +29,7 @@ NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload
   Job* job = ctx_.jobs.find(job_id_);
   std::size_t room = std::min(left, limits.stream_bytes - ctx_.stream_bytes);
   if (job != nullptr) {
-    const std::size_t share = std::max(ctx_.jobs.stream_share(*job), of_chunk);  // for one chunk in any case
+    const std::size_t share = std::max(ctx_.jobs.stream_share(*job), of_chunk);  // one chunk fits in any case
     room = std::min(room, share - std::min(share, job->stream_bytes));
   }
   got.stream = fits(wish.stream, of_chunk, room);
@@ -44,13 +45,14 @@ void NodeGroup::release_memory() noexcept {
   ctx_.release(job_id_, std::exchange(window_bytes_, 0), std::exchange(stream_bytes_, 0));
 }
 
-/// A member that contributes a number has the result of the one that lies a window before it.
+/// A member that contributes a number has the result of the number that lies a window before it.
 std::size_t NodeGroup::may_be_unread() const noexcept {
   return joined_.osts * BufferPool::footprint(sizeof(wire::AggHeader) + joined_.payload_max) +
          joined_.stream_window * BufferPool::footprint(sizeof(wire::AggHeader) + joined_.chunk_max);
 }
 
-/// The group is over. True: members have not read all, so its memory and its place in the job stay taken for a while.
+/// The group is over. Returns true when members have not read everything, so that its memory and its group slot in the
+/// job stay taken for a while.
 bool NodeGroup::leave_over() {
   if (slots_.empty()) return false;
   NodeContext::Leftover left{
@@ -70,7 +72,7 @@ bool NodeGroup::leave_over() {
   return true;
 }
 
-/// With the last join: as far as there is memory. False: not for a single OST.
+/// Reserves windows when the last join has come, as far as there is memory. Returns false when not even one OST fits.
 bool NodeGroup::reserve_windows(const wire::JoinBody& last) {
   const auto got = reserve_memory(
       {reserved_, std::min(shape_.stream_window, last.stream_window)}, std::min(shape_.payload_max, last.payload_max),

@@ -1,4 +1,4 @@
-// The numbers of a group: the hot path of a node. Nothing here allocates, locks or logs.
+// The numbers of a group are the hot path of a node: nothing here allocates, locks or logs.
 #include <cstring>
 
 #include "proto/guard.hpp"
@@ -20,7 +20,7 @@ struct Difference {
   std::uint64_t mine = 0, theirs = 0;
 };
 
-/// The first field, in the order of wire::Field, in which two contributions to one number differ.
+/// Returns the first field, in the order of wire::Field, in which two contributions to one number differ.
 Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noexcept {
   const auto at = [](Field field, auto a, auto b) {
     return Difference{field, static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)};
@@ -31,12 +31,11 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   if (mine.tag_dtype != theirs.tag_dtype) return at(Field::tag_dtype, mine.tag_dtype, theirs.tag_dtype);
   if (mine.count != theirs.count) return at(Field::count, mine.count, theirs.count);
   if (mine.first != theirs.first) return at(Field::first, mine.first, theirs.first);
-  // What each asks of the lock is alike; only what it got on its way may differ.
-  // Nor need all listen to a multicast.
+  // All children ask the lock alike; only the answer from below may differ. Nor must all of them listen to a multicast.
   const auto open = wire::kFlagListening | (mine.coll == Coll::lock ? wire::kFlagDenied : 0);
   if ((mine.flags | open) != (theirs.flags | open)) return at(Field::flags, mine.flags, theirs.flags);
   if (mine.root != theirs.root) return at(Field::root, mine.root, theirs.root);
-  // Where data come from one member, those of a second would be one too many.
+  // When the data come from one member, a second contribution with data is one too many.
   const bool sizes_differ = wire::has_one_source(mine) ? mine.payload_bytes != 0 && theirs.payload_bytes != 0
                                                        : mine.payload_bytes != theirs.payload_bytes;
   if (sizes_differ) return at(Field::payload_bytes, mine.payload_bytes, theirs.payload_bytes);
@@ -47,7 +46,7 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
 
 bool NodeGroup::decides(Coll coll) const noexcept {
   const bool group_root = expected_ == group_size_;
-  // Leave goes on to the tree's root, which owns the id, also where the group never reached up to it.
+  // Leave goes on to the tree's root, which owns the id, even if the group never reached up to it.
   if (coll == Coll::leave && guard(Guard::leave_reaches_root, true)) return ctx_.config.root;
   return group_root;
 }
@@ -67,7 +66,8 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   speaker_ = link.id;
   const std::uint16_t index = link.child_of[number_];
   if (index == kNoChild) {
-    // A child node whose group stood only below it; or a copy of a Leave that was answered.
+    // The sender is a child node whose group stood only below it, or the message is a copy of a Leave that was
+    // answered.
     if (header.coll == Coll::leave && (over() || is<group_life::Passing>()) &&
         (link.role == wire::Role::node || !is<group_life::Absent>())) {
       passing_ = header;
@@ -81,7 +81,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     }
     if (guard(Guard::own_group, true)) return "contribute: to a group that this connection did not join";
     if (children_.empty()) return nullptr;
-    link.child_of[number_] = 0;  // what the guard is there against: taken for a child
+    link.child_of[number_] = 0;  // the fault that the guard prevents: the link is taken for a child
   }
   if (guard(Guard::epoch, header.epoch != epoch_)) {
     ++ctx_.stats.late_copies;
@@ -152,7 +152,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   return nullptr;
 }
 
-/// One step of one number, and what it asks for. May end the group: then slots_ is empty and `at` is gone.
+/// Takes one step of one number and performs its actions. It may end the group: then slots_ is empty and `at` is gone.
 void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t child, const AggHeader* header,
                         BufferRef* frame, Time now) {
   const Coll coll = header != nullptr ? header->coll : at.agreed.coll;
@@ -174,7 +174,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
         break;
       case Kind::send_up:
         if (coll == Coll::lock && header != nullptr)
-          try_lock(at);                  // without a header it is said again: the place is ours
+          try_lock(at);                  // without a header the contribution is repeated: the slot is held already
         return send_number_up(at, now);  // always the last action
       case Kind::answer_all:
       case Kind::forward: {
@@ -183,7 +183,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
           return live(group_life::LeaveAnswered{}, now);
         }
         if ((at.agreed.flags & wire::kFlagReproducible) != 0) {
-          // All ranks are in here, so they have become one sum; or the parent has it.
+          // Either all ranks are in, so they have become one sum, or the parent has sent the result.
           if (action.kind == Kind::answer_all) at.data = std::move(partial(at).sum(blocks_.at(0)).data);
           partial(at).clear();
         }
@@ -196,7 +196,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
           end_stream();
           unlocked_at_ = at.sequence;
         }
-        // An empty result says that the data came from below: then this node has kept them.
+        // An empty result means that the data came from below; then this node has kept them.
         if (action.kind == Kind::forward && (header->payload_bytes != 0 || at.source == kNoChild)) {
           at.data = BufferSlice(*frame, kHeaderBytes, header->payload_bytes);
           at.agreed.payload_bytes = header->payload_bytes;
@@ -225,7 +225,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
   }
 }
 
-/// One member's data, for everybody else.
+/// Keeps the data of the one member that contributes any, for all other members.
 void NodeGroup::keep_source(Slot& at, std::uint32_t child, const AggHeader& header, BufferRef& frame) {
   at.source = child;
   at.agreed.payload_bytes = header.payload_bytes;
@@ -238,7 +238,7 @@ void NodeGroup::take(Slot& at, std::uint32_t child, const AggHeader& header, Buf
   at.sequence = header.sequence;
   at.agreed = header;
   at.listening = (header.flags & wire::kFlagListening) != 0;
-  if (at.listening) wire::say_listening(at.agreed, false);  // of this hop, not of the number
+  if (at.listening) wire::say_listening(at.agreed, false);  // the flag belongs to this hop, not to the number
   at.data = {};
   at.source = kNoChild;
   if (header.payload_bytes == 0) return;
@@ -248,10 +248,10 @@ void NodeGroup::take(Slot& at, std::uint32_t child, const AggHeader& header, Buf
   at.data = BufferSlice(own(std::move(frame)), kHeaderBytes, header.payload_bytes);
 }
 
-/// A buffer that may be added into.
+/// Returns a buffer that may be added into.
 BufferRef NodeGroup::own(BufferRef&& frame) {
   if (frame.unique()) return std::move(frame);
-  // The frame is somebody else's as well (never so with our transports): adding into it would change what they read.
+  // The frame has another holder (never so with our transports): adding into it would change that holder's data.
   BufferRef copy = ctx_.copies.acquire(frame.size());
   std::memcpy(copy.data(), frame.data(), frame.size());
   ++ctx_.stats.buffer_copies;
@@ -260,7 +260,7 @@ BufferRef NodeGroup::own(BufferRef&& frame) {
 
 // ---- reproducible mode: partial sums of the canonical tree ------------------------------------------------
 
-/// Is it one that this child may give, and always gives like this?
+/// Checks that this child may give this block, and has always given it like this.
 NodeGroup::Flaw NodeGroup::check_partial(std::uint16_t index, const AggHeader& header) {
   const Child& child = children_[index];
   if (!reproducible_) return "contribute: reproducible, which not all members asked for when they joined";
@@ -316,21 +316,23 @@ void NodeGroup::send_number_up(Slot& at, Time now) {
     ctx_.data(ctx_.parent, h, at.data);
   }
   ctx_.expect_answer(now);
-  // Nothing asks for it again where the hop is reliable: the parent's loss ends the epoch. One member's data don't come back.
+  // On a reliable hop the data are never asked for again: the parent's loss ends the epoch. The data of a single member
+  // are kept, since they do not come back.
   if (ctx_.config.limits.resend_after.count() != 0) return;
   if (at.source == kNoChild) at.data.reset();
   if (is_partial) partial(at).clear();
 }
 
-/// All children have asked: if none was denied below, a place is taken here, and given back should one be denied above.
+/// All children have asked: unless one was denied below, the group takes a stream slot here, and returns it if one is
+/// denied above.
 void NodeGroup::try_lock(Slot& at) {
   if ((at.agreed.flags & wire::kFlagDenied) != 0 || streams_) return;
   streams_ = ctx_.take_stream();
   if (!streams_) at.agreed.flags |= wire::kFlagDenied;
 }
 
-/// A group that streams holds a place. One whose members don't take the lock (they were told not to) has one with its first streaming
-/// number until it ends, if there is one.
+/// A group that streams holds a stream slot. A group whose members were configured not to take the lock gets one with
+/// its first streaming number, if one is free, and keeps it until it ends.
 bool NodeGroup::may_stream(std::uint32_t sequence) noexcept {
   if (streams_ || (unlocked_at_ && wire::seq_before(sequence, *unlocked_at_))) return true;
   return streams_ = ctx_.take_stream();
@@ -340,13 +342,14 @@ void NodeGroup::end_stream() noexcept {
   if (std::exchange(streams_, false)) --ctx_.stats.streams_held;
 }
 
-/// Before the links' copies: those who listen have it while the others are still being served.
+/// Sends the multicast before the links' copies, so that members that listen have the result while the others are still
+/// being served.
 void NodeGroup::multicast(const Slot& at, const AggHeader& header) {
   if (invited_ && wire::fits_multicast(header, header.payload_bytes) && !ctx_.multicast(*invited_, header, at.data))
     invited_.reset();
 }
 
-/// at.data is the result: to all children, and kept. Numbers may be answered out of turn after reordering.
+/// at.data is the result: it goes to all children and is kept. After reordering, numbers may be answered out of order.
 void NodeGroup::answer_all(Slot& at, Time now) {
   AggHeader h = at.agreed;
   h.kind = wire::AggKind::result;
@@ -373,7 +376,7 @@ void NodeGroup::answer_all(Slot& at, Time now) {
   if (!guard(Guard::kept_until_proof, true)) advance(at, node_number::Proven{}, 0, nullptr, nullptr, now);
 }
 
-/// Every child has contributed `sequence`: each has all results up to sequence - window.
+/// Every child has contributed `sequence`, so each has all results up to sequence - window.
 void NodeGroup::prove(std::uint32_t sequence, std::uint32_t window, Time now) {
   const std::uint32_t end = sequence - window + 1;
   while (wire::seq_before(kept_from_, end)) {
@@ -384,7 +387,7 @@ void NodeGroup::prove(std::uint32_t sequence, std::uint32_t window, Time now) {
   }
 }
 
-/// The result to one child: empty if it is where the data came from.
+/// Sends the result to one child; the child that the data came from gets an empty one.
 void NodeGroup::answer(std::uint32_t child, const Slot& at, AggHeader header) {
   if (child != at.source) return ctx_.data(children_[child].link, header, at.data);
   header.payload_bytes = 0;

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Action::Kind;
 
-/// `first` is take or add; the last child in sends the sum on.
+/// `first` is take or add; the last child to contribute sends the sum on.
 Step collect(const Collecting& before, const Contribution& e, Kind first, Time now, const Limits& limits) {
   Collecting after = before;
   after.members += e.members;
@@ -38,14 +38,14 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             if (guard(Guard::agreement, e.differs != wire::Field::none)) return {s, {{Kind::report, e.child}}};
             return collect(s, e, Kind::add, now, limits);
           },
-          // Its data are in the sum that is on its way.
+          // Its data are in the sum that is being sent.
           [&](const AwaitingParent& s, const Contribution&) -> Step { return ignore(s); },
           [&](const Answered& s, const Contribution& e) -> Step {
             if (guard(Guard::answered_again, true)) return {s, {{Kind::answer_one, e.child}}};
             return ignore(s);
           },
 
-          // The parent cannot know a result that this node has not contributed to; a copy of an older life.
+          // The parent cannot know a result that this node has not contributed to: this is a copy from an older life.
           [&](const Idle& s, const ParentResult&) -> Step { return ignore(s); },
           [&](const Collecting& s, const ParentResult&) -> Step { return ignore(s); },
           [&](const AwaitingParent&, const ParentResult&) -> Step {
@@ -60,14 +60,15 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const AwaitingParent&, const Condemned&) -> Step {
             return {Idle{}, {{Kind::release}}};
           },
-          // At the root by reordering: answered although an earlier one is not. Nobody can complete it: results go in
-          // turn.
+          // Reordering at the root: this number is answered although an earlier one is not. No member can complete it,
+          // since results complete in order.
           [&](const Answered&, const Condemned&) -> Step {
             return {Idle{}, {{Kind::release}}};
           },
 
           [&](const Idle& s, const Proven&) -> Step { return ignore(s); },
-          // Nobody has completed what is not answered: whoever says so is no child of ours; hold on to the data.
+          // A member cannot have completed an unanswered number: the sender of this is no honest child, so the data
+          // stay.
           [&](const Collecting& s, const Proven&) -> Step { return ignore(s); },
           [&](const AwaitingParent& s, const Proven&) -> Step { return ignore(s); },
           [&](const Answered&, const Proven&) -> Step {

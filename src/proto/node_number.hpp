@@ -1,5 +1,5 @@
 #pragma once
-// One number at a node: collects its children's contributions, passes one up (or answers, at the group's root),
+// One number at a node: it collects its children's contributions, passes one up (or answers, at the group's root),
 // passes the result down and keeps it until every child has shown that it has it. Pure: the engine moves the bytes
 // (node_group.cpp).
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Idle {
 };
 struct Collecting {
   ChildSet in;
-  std::uint32_t members = 0;             ///< Whose data are added up so far.
-  std::uint32_t origin = wire::kNoRank;  ///< The lowest of them.
+  std::uint32_t members = 0;             ///< Members whose data are in the sum so far.
+  std::uint32_t origin = wire::kNoRank;  ///< The lowest rank among them.
   friend bool operator==(const Collecting&, const Collecting&) = default;
 };
 struct AwaitingParent {
@@ -36,10 +36,10 @@ struct Contribution {
   std::uint32_t child = 0;
   std::uint32_t members = 1;
   std::uint32_t origin = 0;
-  wire::Field differs = wire::Field::none;  ///< The first field in which it differs from what the slot agreed on.
+  wire::Field differs = wire::Field::none;  ///< The first field in which it differs from the slot's agreed header.
   bool partial = false;                     ///< Reproducible: the sum of some of the child's members.
-  bool repeated = false;                    ///< Such a one, and it is in already.
-  bool last = false;                        ///< Such a one, and with it all members are in.
+  bool repeated = false;                    ///< Reproducible: this partial sum has arrived already.
+  bool last = false;                        ///< Reproducible: with this partial sum all members are in.
 };
 struct ParentResult {};
 struct Condemned {};  ///< A verdict says that this number completes nowhere.
@@ -48,22 +48,22 @@ struct Timeout {};
 using Event = std::variant<Contribution, ParentResult, Condemned, Proven, Timeout>;
 
 struct Limits {
-  ChildSet children;         ///< All of the group's at this node.
-  bool decides = false;      ///< This node answers the number; else its parent does.
-  Duration resend_after{0};  ///< 0: never.
+  ChildSet children;         ///< All children of the group at this node.
+  bool decides = false;      ///< This node answers the number; otherwise its parent does.
+  Duration resend_after{0};  ///< 0: no timer repeats anything.
 };
 
 struct Action {
   enum class Kind : std::uint8_t {
-    take,        ///< This contribution's buffer is the accumulator, its header what is agreed.
+    take,        ///< This contribution's buffer becomes the accumulator, its header the agreed one.
     add,         ///< Add it to the accumulator.
-    send_up,     ///< The accumulator, to the parent.
-    answer_all,  ///< The accumulator is the result: to all children, and keep it.
-    forward,     ///< The parent's result: to all children, and keep it.
-    answer_one,  ///< The kept result, to `child` alone.
-    report,      ///< `child` differs: Trouble (or, at the root, a verdict).
+    send_up,     ///< Send the accumulator to the parent.
+    answer_all,  ///< The accumulator is the result: send it to all children and keep it.
+    forward,     ///< Send the parent's result to all children and keep it.
+    answer_one,  ///< Send the kept result to `child` alone.
+    report,      ///< `child` differs: send Trouble (or, at the root, give a verdict).
     release,     ///< Forget the buffers.
-    ignore,      ///< A late copy.
+    ignore,      ///< The message is a late copy.
   } kind = Kind::ignore;
   std::uint32_t child = 0;
   friend bool operator==(const Action&, const Action&) = default;

@@ -13,7 +13,8 @@ bool g_counting = false;
 std::size_t g_allocations = 0;
 }  // namespace
 
-// Counts what the engines allocate while a test looks. Not inlined, or gcc pairs one's malloc with the other's delete.
+// Counts the allocations of the engines while a test looks. If it were inlined, gcc would pair one call's malloc with
+// another's delete.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   if (g_counting) ++g_allocations;
   if (void* memory = std::malloc(size)) return memory;
@@ -51,7 +52,7 @@ AggHeader contribution(const StandingGroup& world, std::uint32_t rank, std::uint
 }
 
 TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
-  // No TestTree::run() here: only the node is to be counted, so its outbox throws everything away.
+  // Only the node's allocations count, so its outbox discards every message and TestTree::run() is not used.
   struct Sink : Outbox {
     void send(LinkId, const AggHeader&, const Payload&) override { ++messages; }
     void send_control(LinkId, const AggHeader& header, std::span<const std::byte> body) override {
@@ -119,7 +120,7 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   };
   for (std::uint32_t number = 0; number < 1000; ++number) contribute(number);
   EXPECT_EQ(g_allocations, 0u);
-  // In reproducible mode each slot of the ring makes room once.
+  // In reproducible mode each slot of the ring allocates once.
   h.flags |= wire::kFlagReproducible;
   for (std::uint32_t number = 1000; number < 1100; ++number) contribute(number);
   EXPECT_GT(std::exchange(g_allocations, 0), 0u);
@@ -144,13 +145,13 @@ TEST(Node, says_which_child_the_others_waited_for) {
     ASSERT_TRUE(world.groups[rank]->post(operation, world.tree.now));
     world.tree.run();
   };
-  // Two numbers at once: each has its own first contribution.
+  // With two numbers in flight, each has its own first contribution.
   contribute(0, Millis(10));
   contribute(2, Millis(12));
   contribute(0, Millis(20));
   contribute(1, Millis(30));  // number 0, 20 ms after the first
   contribute(1, Millis(31));
-  contribute(2, Millis(35));  // number 1, 15 ms
+  contribute(2, Millis(35));  // number 1, 15 ms after the first
   for (const bool over : {false, true}) {
     SCOPED_TRACE(over ? "a group that has left is remembered" : "a group that stands");
     if (over) {
@@ -212,7 +213,7 @@ TEST(Node, gives_a_group_the_osts_it_wishes_and_takes_them_back) {
 
 TEST(Node, gives_a_group_what_it_wishes_as_far_as_the_jobs_pool_goes) {
   StandingGroup world(2, {}, test::grant(32, 4));
-  world.wish = 30;  // 8 are taken already
+  world.wish = 30;  // the first group has taken 8
   const auto first = std::move(world.groups);
   world.make();
   EXPECT_EQ(world.groups[0]->shape().osts, 24u);
@@ -460,7 +461,7 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
   tree.run();
   for (auto& group : groups) EXPECT_EQ(group->next_completion()->status, Errc::ok);
   EXPECT_EQ(root.node->groups()[0].operations, 1u);
-  // The leaf loses its parent: whoever is below is told, and so are those above.
+  // The leaf loses its parent: the members below it and those above are informed.
   tree.cut(leaf.up);
   tree.run();
   EXPECT_EQ(groups[0]->phase(), ClientGroup::Phase::lost);

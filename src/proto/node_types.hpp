@@ -1,5 +1,5 @@
 #pragma once
-// What a node is given (its limits, its place in the tree, the grants of jobs) and what it tells of itself.
+// The input of a node (its limits, its position in the tree, the grants of jobs) and the views of its state.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -15,52 +15,57 @@
 
 namespace sumac::proto {
 
-inline constexpr std::uint32_t kChildrenMax = 256;  ///< Of one group at one node.
+inline constexpr std::uint32_t kChildrenMax = 256;  ///< The most children of one group at one node.
 
 struct NodeLimits {
-  std::uint32_t osts = 512;    ///< Granted to all jobs together, never twice.
-  std::uint32_t groups = 512;  ///< Same; at most 65535.
+  std::uint32_t osts = 512;    ///< OSTs for all jobs together; each is granted to one job at a time.
+  std::uint32_t groups = 512;  ///< Groups for all jobs together, under the same rule; at most 65535.
   std::uint32_t payload_max = 1024;
   std::uint32_t chunk_max = 64 * 1024;
   std::uint32_t stream_window_max = 16;
-  /// Memory that the windows of all groups together may need, and what streaming ones may take of it. A group that finds less gets
-  /// smaller windows, or no streaming; without room for a single OST it is refused.
+  /// Memory that the windows of all groups together may need, and the part of it that streaming windows may take. A
+  /// group that finds less gets smaller windows, or no streaming; without room for a single OST it is refused.
   std::size_t window_bytes = static_cast<std::size_t>(-1), stream_bytes = static_cast<std::size_t>(-1);
-  /// Groups that may hold the streaming lock at once; the others' large operations go without.
+  /// Groups that may hold the streaming lock at once; large operations of the others go without streaming.
   std::uint32_t streams = 64;
-  std::uint32_t links = 4096;  ///< Connections that the shell takes at once.
-  /// Time that members of a job that is over have to leave.
+  std::uint32_t links = 4096;  ///< Connections that the shell accepts at once.
+  /// The time that members have to leave after their job has ended.
   Duration leave_after_end = Seconds(30);
-  Duration resend_after{0};  ///< 0: never repeat by timer (tcp, ucx). Else repeat what is unanswered for so long.
+  Duration resend_after{0};  ///< 0: no timer repeats anything (tcp, ucx). Otherwise unanswered messages are repeated at
+                             ///< this interval.
   std::uint32_t first_sequence = 0;  ///< First number of a new group; tests start just before the wrap.
 };
 
 struct NodeConfig {
   std::uint32_t node_id = 0;
   std::uint32_t tree_id = 0;
-  bool root = false;  ///< Of the tree: it hands out group ids. Others get a parent by set_parent_link().
+  bool root = false;  ///< The root of the tree hands out group ids. Other nodes get a parent by set_parent_link().
   NodeLimits limits{};
-  Secret node_key{};      ///< This node's own: it makes the keys of itself and each child node (wire::make_pair_key).
-  std::string address{};  ///< At which it listens, as children are told: proofs are about it.
-  std::string name{};     ///< For people; told to the parent.
-  /// Multicast also for groups whose members are all at this node: the links' copies leave in the same moment, so it rarely pays.
+  Secret node_key{};      ///< This node's own key; the keys between it and each child node are derived from it
+                          ///< (wire::make_pair_key).
+  std::string address{};  ///< The address at which it listens, as its children know it: proofs cover it.
+  std::string name{};     ///< The name for people; it is sent to the parent.
+  /// Offers multicast also to groups whose members are all at this node. It rarely pays: the links' copies leave at the
+  /// same moment.
   bool multicast_to_one_level = false;
 };
 
-/// What each number of a window may hold, of this payload: a sum, or as many as wait for their sibling in reproducible mode, and the
-/// result until every child has shown that it has it.
+/// The most bytes that one number of a window may hold at this payload: one sum (in reproducible mode, one for each
+/// block that waits for its sibling), and the result until every child has shown that it has it.
 constexpr std::size_t number_bytes(std::uint32_t payload, std::uint32_t sums = 1) noexcept {
-  // In reproducible mode also what says where its sums are: 33 bytes each in at most 4 slots for each number of the window.
+  // In reproducible mode the index of its sums counts too: 33 bytes each in at most 4 slots for each number of the
+  // window.
   const std::size_t notes = sums > 1 ? std::size_t{sums} * 4 * 33 : 0;
   return (std::size_t{sums} + 1) * BufferPool::footprint(sizeof(wire::AggHeader) + payload) + notes;
 }
-/// Reproducible: most sums of so many members below a node that can't be added to one another yet. Of two siblings that are both there
-/// only their sum is left, so of all ranks of the group it is never more than half.
+/// Returns the largest number of partial sums that a node with `members` below it can hold at once in reproducible
+/// mode. Two siblings that are both present become one sum, so it never exceeds half of the group's ranks.
 constexpr std::uint32_t sums_max(std::uint32_t members, std::uint32_t group_size) noexcept {
   const std::uint32_t half = group_size / 2 + group_size % 2;
   return members < half ? members : half;
 }
-/// Of the tables, not of the messages: groups with their numbers, and what `links` connections may be children of.
+/// Returns the bytes of the tables, without the messages: groups with their numbers, and the groups that each of
+/// `links` connections may be a child of.
 std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept;
 
 struct NumberRange {
@@ -68,7 +73,7 @@ struct NumberRange {
   friend bool operator==(const NumberRange&, const NumberRange&) = default;
 };
 
-/// What the manager gave a job on this tree.
+/// The manager's grant to a job on this tree.
 struct JobGrant {
   std::uint64_t job_id = 0;
   std::uint32_t osts = 0;
@@ -76,18 +81,20 @@ struct JobGrant {
   std::uint32_t payload = 0;        ///< Bytes of one OST.
   std::uint32_t stream_window = 0;  ///< 0: no streaming.
   std::uint32_t chunk = 0;
-  std::uint32_t user = 0;           ///< Whose job it is.
-  std::uint32_t links_percent = 0;  ///< Of `links`, for the ranks of all jobs of this user; 0: no limit.
+  std::uint32_t user = 0;           ///< The job's owner.
+  std::uint32_t links_percent = 0;  ///< The share of NodeLimits::links that ranks of all jobs of this user may use; 0:
+                                    ///< no limit.
   Secret key{};                     ///< Members prove that they know it.
-  /// Its groups have ids of these numbers and no other job's have, so that each node knows by itself whose an id can be. Empty: not said.
+  /// Ids of its groups have these numbers, and those of no other job do, so that each node knows by itself to which job
+  /// an id may belong. Empty: not stated.
   std::vector<NumberRange> numbers{};
   bool may_be_its(std::uint32_t number) const noexcept {
     return numbers.empty() || std::any_of(numbers.begin(), numbers.end(), [&](const NumberRange& range) {
              return number >= range.first && number - range.first < range.count;
            });
   }
-  /// Child nodes below which ranks of the job sit, and whether some sit at this node: nobody else opens or joins its groups here. None: not
-  /// said, everybody with a key may.
+  /// Child nodes below which ranks of the job run, and whether some connect to this node: other peers cannot open or
+  /// join its groups here. Not set: every peer with a key may.
   struct Below {
     std::vector<std::uint32_t> nodes{};
     bool ranks = false;
@@ -103,34 +110,35 @@ struct JobGrant {
 };
 
 struct NodeStats {
-  std::uint64_t messages_in = 0, bytes_in = 0;    ///< Data messages: contributions and results that came.
-  std::uint64_t messages_out = 0, bytes_out = 0;  ///< And went.
+  std::uint64_t messages_in = 0, bytes_in = 0;    ///< Data messages that came: contributions and results.
+  std::uint64_t messages_out = 0, bytes_out = 0;  ///< Data messages that went.
   std::uint64_t answered = 0;                     ///< Numbers of which this node was the group's root.
-  std::uint64_t late_copies = 0;                  ///< Ignored: repeated, of an old epoch, of a group that has left.
-  std::uint64_t resends = 0;                      ///< By timer, and kept results given again.
-  std::uint64_t offences = 0;                     ///< Links dropped for what they sent.
-  std::uint64_t verdicts = 0;                     ///< Given here as a group's root.
+  std::uint64_t late_copies = 0;                  ///< Ignored messages: repeated, of an old epoch, or of a group that
+                                                  ///< has left.
+  std::uint64_t resends = 0;                      ///< Messages repeated by timer, and kept results sent again.
+  std::uint64_t offences = 0;                     ///< Links dropped because their peer broke a rule.
+  std::uint64_t verdicts = 0;                     ///< Verdicts that this node gave as a group's root.
   std::uint64_t groups_formed = 0, groups_refused = 0, groups_left = 0;
   std::uint64_t streams_held = 0,
                 streams_denied = 0;                   ///< Groups with the streaming lock now; locks denied here so far.
   std::uint64_t multicasts = 0, multicast_bytes = 0;  ///< Results that also went to a multicast address.
-  std::uint64_t window_bytes = 0;                     ///< Memory that the windows of all groups may need now: reserved.
-  std::uint64_t buffer_copies = 0;  ///< Accumulators whose frame somebody else held as well: 0 in the product.
+  std::uint64_t window_bytes = 0;                     ///< Memory reserved now for the windows of all groups.
+  std::uint64_t buffer_copies = 0;  ///< Accumulators whose frame had another holder: 0 in the product.
 };
 
-/// For people and tests.
+/// A view for people and tests.
 struct ChildView {
   LinkId link{};
   wire::Role role = wire::Role::client;
   std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
-  std::string name{};      ///< Of its host, or of the node itself; empty: it did not say.
+  std::string name{};      ///< Name of its host, or of the node itself; empty: the peer sent none.
   std::uint32_t lowest_rank = 0, members = 0;
   std::uint64_t messages = 0, bytes = 0;  ///< Contributions that came.
-  std::uint64_t came_last = 0;            ///< Numbers that had waited for this child alone.
-  Duration kept_waiting{0};               ///< From the first contribution to such a number to this child's.
+  std::uint64_t came_last = 0;            ///< Numbers whose last missing contribution was this child's.
+  Duration kept_waiting{0};               ///< Time from the first contribution to such a number until this child's.
   bool closed = false, left = false;
 };
-/// As Node::who().
+/// Returns the text of Node::who().
 std::string who(wire::Role role, std::uint32_t peer, std::string_view name);
 struct GroupView {
   enum class Phase : std::uint8_t { collecting_joins, awaiting_joined, standing, condemned, refusing, passing_leave };
@@ -141,8 +149,9 @@ struct GroupView {
   std::uint32_t group_size = 0, expected = 0, members = 0, osts = 0, stream_window = 0;
   std::uint32_t first_unanswered = 0;
   std::uint64_t answered = 0;              ///< Numbers that this node answered as the group's root.
-  std::uint64_t operations = 0;            ///< Of them last fragments, so whole operations; Leave is not counted.
-  std::uint64_t streaming_operations = 0;  ///< The same of streaming ones.
+  std::uint64_t operations = 0;            ///< Those of them that were last fragments, which counts whole operations;
+                                           ///< Leave is not counted.
+  std::uint64_t streaming_operations = 0;  ///< The streaming operations among them.
   std::vector<ChildView> children;
 };
 struct JobView {
@@ -154,9 +163,9 @@ struct JobView {
 
 /// The end of a link, for people.
 struct LinkEnd {
-  std::string name{};   ///< Of the peer; empty: what it called itself.
-  std::string where{};  ///< Its address or host.
-  Millis silence{0};    ///< It stopped answering for so long; 0: the connection ended.
+  std::string name{};   ///< The peer's name; empty: use the name that it sent.
+  std::string where{};  ///< The peer's address or host.
+  Millis silence{0};    ///< The peer's silence before the link was given up; 0: the connection ended.
 };
 
 }  // namespace sumac::proto

@@ -1,6 +1,6 @@
 #pragma once
-// For a lambda of a machine that treats several states alike: names them one by one, so that the compiler still lists
-// the pair of state and event that a new state forgot.
+// Serves a lambda that treats several states alike: it names them one by one, so that the compiler still reports the
+// pair of state and event that a new state forgot.
 #include <concepts>
 
 namespace sumac::proto {

@@ -1,6 +1,6 @@
 #pragma once
-// Inside this folder only: which link an Open came from, so that its answer finds the way back. An answer that is
-// lost leaves a note nobody asks for any more, so the oldest give way.
+// This header belongs to src/proto alone: it records the link that an Open came from, so that the answer finds its path
+// back. A lost answer leaves a record that is never asked for, so the oldest records are dropped first.
 #include <deque>
 #include <unordered_map>
 
@@ -26,7 +26,7 @@ class OpenNotes {
     }
     if (order_.size() > 4 * limit_) std::erase_if(order_, [&](const TokenKey& k) { return !notes_.contains(k); });
   }
-  /// The link to answer, and the note is gone. None: nobody asks (any more).
+  /// Returns the link to answer and deletes the record. Returns none when no link waits for it.
   LinkId take(const TokenKey& key) {
     const auto found = notes_.find(key);
     if (found == notes_.end()) return {};

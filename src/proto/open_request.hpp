@@ -1,5 +1,5 @@
 #pragma once
-// A client's wish for a group id.
+// A client's request for a group id.
 #include <cstdint>
 #include <variant>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Inside this folder only: what goes with which kind of operation.
+// This header belongs to src/proto alone: the rules that each kind of operation must obey.
 #include <algorithm>
 
 #include "proto/operation.hpp"
@@ -9,14 +9,14 @@ namespace sumac::proto {
 inline Range within(Range range, std::uint64_t count) noexcept {
   return {std::min(range.from, count), std::min(range.to, count)};
 }
-/// As a group keeps it: its ranges end where the vector does, and nothing streams where there is nothing.
+/// Returns the operation as a group keeps it: its ranges end where the vector does, and an empty one does not stream.
 inline Operation bounded(Operation operation) noexcept {
   if (operation.count == 0) operation.streaming = false;
   operation.give = within(operation.give, operation.count);
   operation.keep = within(operation.keep, operation.count);
   return operation;
 }
-/// Bytes of one element; 0 if type and operation don't go with the kind.
+/// Returns the bytes of one element; 0 if type and operation do not fit the kind.
 inline std::size_t element_of(const Operation& operation) noexcept {
   const bool adds = operation.op != Op::null;
   if (!is_pair(operation.op) && operation.tag_dtype != Dtype::null) return 0;
@@ -39,9 +39,9 @@ inline bool has_one_source(const Operation& operation) noexcept {
   return operation.coll == wire::Coll::bcast || (operation.coll == wire::Coll::allgather && operation.op == Op::null);
 }
 
-/// May a group of this size and shape do it?
+/// Returns whether a group of this size and shape may do the operation.
 inline Errc check(const Operation& operation, std::uint32_t group_size, const GroupShape& shape) noexcept {
-  // Which only we send, in the place of a refusal.
+  // Only the group itself sends this kind, when it must take a number for a refused operation.
   if (operation.coll == wire::Coll::close) return Errc::unsupported;
   if (has_no_data(operation.coll)) return Errc::ok;
   const std::size_t element = element_of(operation);
@@ -53,7 +53,7 @@ inline Errc check(const Operation& operation, std::uint32_t group_size, const Gr
   const bool gives_all = give.from == 0 && give.to == operation.count;
   if (!has_one_source(operation) && !gives_all) return Errc::invalid;
   if (operation.coll == wire::Coll::allgather && !gives_all) {
-    // What we give must be whole blocks, or a fragment would be half ours.
+    // A member gives whole blocks: otherwise a fragment would mix its data with those of another member.
     const auto is_edge = [&](std::uint64_t at) {
       return at == 0 || at == operation.count ||
              (operation.block != 0 && at >= operation.first_block &&
@@ -67,7 +67,7 @@ inline Errc check(const Operation& operation, std::uint32_t group_size, const Gr
   return shape.payload_max < element ? Errc::unsupported : Errc::ok;
 }
 
-/// Can there be such a group?
+/// Returns whether such a group can exist.
 inline Result<> check(const ClientGroupConfig& config) {
   if (config.job_id == 0 || config.group_id == 0)
     return fail(Errc::invalid, "group: job {} and group {} must not be 0", config.job_id, config.group_id);

@@ -16,7 +16,7 @@ const char* ParentHandshake::judge(Link& link, const wire::AggHeader& header, co
   return link.greeted ? "hello is followed by the proof" : "a child says hello first";
 }
 
-/// The key that this hello's sender must know. False: there is none.
+/// Finds the key that this hello's sender must know. Returns false when there is none.
 bool ParentHandshake::key_of(const wire::HelloBody& hello, Secret& key) const noexcept {
   if (hello.role == wire::Role::node)
     return wire::make_pair_key(ctx_.config.node_key, ctx_.config.tree_id, hello.id, ctx_.config.node_id, key);
@@ -40,7 +40,7 @@ const char* ParentHandshake::hello(Link& link, const wire::HelloBody& body, std:
   const auto no = [&](RefuseReason reason, std::uint32_t limit, std::uint32_t asked) {
     ctx_.refuse(link.id, ctx_.refusal(body.job_id, 0, reason, AggKind::hello, limit, asked));
   };
-  // Before anything else in it is believed: what it means is up to its version.
+  // This check comes before anything else in the hello is believed: its meaning depends on its version.
   if (body.version != wire::kAggVersion) {
     no(RefuseReason::version, wire::kAggVersion, body.version);
     const std::string peer = fmt::format("{} {}", body.role == wire::Role::node ? "node" : "world rank", body.id);
@@ -63,7 +63,7 @@ const char* ParentHandshake::hello(Link& link, const wire::HelloBody& body, std:
   return nullptr;
 }
 
-/// A job's key opens the door as often as its members like: without this one user's ranks could take all places.
+/// A job's key admits its members any number of times: without this limit one user's ranks could take all connections.
 bool ParentHandshake::has_room_for(const Job& job) const {
   if (job.grant.links_percent == 0) return true;
   std::uint64_t links = 0;
@@ -80,7 +80,7 @@ const char* ParentHandshake::proof(Link& link, const wire::ProofBody& body) {
   const bool is_proven = is_known && wire::proves(wire::ProvingSide::child, key, terms_of(link), body.proof);
   wipe(key);
   if (!is_proven) {
-    // Said and done with before anything is made or changed for this link: nobody else notices.
+    // The refusal is sent before anything is made or changed for this link, so it costs no other peer anything.
     ctx_.refuse(link.id, ctx_.refusal(said.job_id, 0, is_known ? RefuseReason::bad_key : RefuseReason::unknown_job,
                                       AggKind::hello, 0, 0));
     return said.role == wire::Role::node ? "proof: it does not have the key of the node that it says it is"

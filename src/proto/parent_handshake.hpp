@@ -1,6 +1,6 @@
 #pragma once
-// The parent's half of the handshake (docs/protocol.md, "Who is believed"): a child's hello is answered with this node's own proof, and its
-// words are kept until its proof has shown that they are true. The child's half: handshake.hpp.
+// The parent's half of the handshake (docs/protocol.md, "Connections"): this node answers a child's hello with its own
+// proof, and keeps the hello until the child's proof has shown that it is true. The child's half is in handshake.hpp.
 #include <string>
 
 #include "proto/node_context.hpp"
@@ -12,7 +12,8 @@ class ParentHandshake {
  public:
   explicit ParentHandshake(NodeContext& ctx) noexcept : ctx_(ctx) {}
 
-  /// A message on a link that has not proven itself. Null: well; else what is wrong with it, and `more` may have more words on that.
+  /// Handles a message on a link that has not proven itself. Returns null, or the fault of the message; `more` may get
+  /// more text on it.
   const char* judge(Link& link, const wire::AggHeader& header, const BufferRef& frame, std::string& more);
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 using Parents = std::unordered_map<std::uint32_t, std::uint32_t>;
 
-/// Nodes from a leaf up to the tree's root.
+/// Returns the nodes from a leaf up to the tree's root.
 Result<std::vector<std::uint32_t>> way_up(std::uint32_t leaf, const Parents& parents) {
   std::vector<std::uint32_t> way;
   for (std::uint32_t node = leaf;;) {
@@ -31,9 +31,9 @@ Result<GroupPath> compute_path(std::uint32_t rank, std::span<const std::uint32_t
   Parents parents;
   for (const NodeParent& entry : tree) parents.emplace(entry.node_id, entry.parent_id);
 
-  std::unordered_map<std::uint32_t, std::uint32_t> members_at;  // leaf -> members
+  std::unordered_map<std::uint32_t, std::uint32_t> members_at;  // [leaf]: members
   for (const std::uint32_t leaf : member_leaf) ++members_at[leaf];
-  std::unordered_map<std::uint32_t, std::uint32_t> members_below;  // any node -> members
+  std::unordered_map<std::uint32_t, std::uint32_t> members_below;  // [any node]: members below it
   for (const auto& [leaf, members] : members_at) {
     auto way = way_up(leaf, parents);
     if (!way) return tl::unexpected(way.error());

@@ -1,7 +1,6 @@
 #pragma once
-// Who sits below whom. Each member of a group computes, from maps that all of them have, the nodes between its leaf
-// and the lowest node where all members meet (the group's root), and how many members each of those nodes is to wait
-// for.
+// Each member of a group computes, from maps that all of them have, the nodes between its leaf and the lowest node
+// where all members meet (the group's root), and for each of those nodes the number of members that it waits for.
 #include <array>
 #include <cstdint>
 #include <span>
@@ -11,7 +10,7 @@
 
 namespace sumac::proto {
 
-/// Nodes from a leaf up to the group's root: what a Join carries.
+/// The nodes from a leaf up to the group's root: the content of a Join.
 struct GroupPath {
   std::array<wire::PathEntry, wire::kPathMax> entries{};
   std::uint32_t length = 0;
@@ -23,9 +22,9 @@ struct NodeParent {
   std::uint32_t parent_id = 0;  ///< The root of the tree is its own parent.
 };
 
-/// `member_leaf[r]`: the leaf node of group rank r. `tree`: every node of the tree with its parent, in any order.
-/// invalid: `rank` is no member, a leaf that the tree does not have, a parent that is missing, a loop, or a path of
-/// more than kPathMax.
+/// `member_leaf[r]` is the leaf node of group rank r; `tree` has every node of the tree with its parent, in any order.
+/// Errc::invalid: `rank` is no member, the tree lacks a leaf or a parent, it has a loop, or the path has more than
+/// kPathMax nodes.
 Result<GroupPath> compute_path(std::uint32_t rank, std::span<const std::uint32_t> member_leaf,
                                std::span<const NodeParent> tree);
 

@@ -7,7 +7,7 @@
 namespace sumac::proto {
 namespace {
 
-// 1 is the root; 2 and 3 below it; leaves 4, 5 below 2 and 6 below 3.
+// The root is 1; 2 and 3 are its children; leaves 4 and 5 are below 2, leaf 6 is below 3.
 const std::vector<NodeParent> kTree = {{4, 2}, {1, 1}, {5, 2}, {6, 3}, {2, 1}, {3, 1}};
 
 std::string text(const Result<GroupPath>& path) {

@@ -1,5 +1,6 @@
-// Results that the shell receives where they belong (ClientGroup::place(), expect()): the same operations complete with the same bytes as
-// with results in frames, and no place is named that is, or may meanwhile become, somebody else's.
+// The shell receives results directly in the user's memory (ClientGroup::place(), expect()): the same operations
+// complete with the same bytes as with results in frames, and the memory offered never belongs to another owner, nor
+// may it become another's meanwhile.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -94,7 +95,7 @@ TEST(Placing, in_place_is_the_same) {
   }
 }
 
-/// Rank 0 of two has sent its window of a stream; rank 1 says nothing, so whatever comes is the test's.
+/// Rank 0 of two has sent its window of a stream; rank 1 sends nothing, so the test makes every answer.
 struct Waiting {
   Waiting() : world(2), part(Coll::allreduce, 1000, true, 0) {
     EXPECT_TRUE(world.groups[0]->post(part.operation, {}));
@@ -165,7 +166,7 @@ TEST(Placing, a_place_is_named_once_the_result_before_is_complete_and_not_again)
   Waiting w;
   w.complete();
   EXPECT_TRUE(w.place().empty()) << "the memory may be read by its user already";
-  w.link().on_placed(wire::encoded(w.header), {});  // a copy that had a place: told of, and of no effect
+  w.link().on_placed(wire::encoded(w.header), {});  // a copy that landed in place: it is reported, and has no effect
   EXPECT_FALSE(w.link().closed());
   auto next = w.world.clients[0]->sent.at(1);
   next.kind = wire::AggKind::result;
@@ -196,7 +197,7 @@ TEST(Placing, nothing_has_a_place_behind_the_end) {
     row.end(w);
     EXPECT_TRUE(w.place(expected, expected.payload_bytes).empty());
     EXPECT_TRUE(w.link().expect(std::span<std::byte, 64>(std::as_writable_bytes(std::span(&expected, 1)))).empty());
-    w.link().on_placed(wire::encoded(w.header), {});  // which landed before
+    w.link().on_placed(wire::encoded(w.header), {});  // the copy that landed before
     while (w.group().next_completion()) {
     }
     EXPECT_TRUE(w.world.clients[0]->drops.empty());
@@ -221,7 +222,7 @@ TEST(Placing, a_fragment_that_is_kept_in_part_comes_in_a_frame) {
   for (std::uint32_t rank = 0; rank < kRanks; ++rank)
     ASSERT_TRUE(world.groups[rank]->post(parts.emplace_back(Coll::reduce_scatter, 300, false, rank).operation, {}));
   world.tree.run();
-  // Ten fragments of 32; edges at 100 and 200 lie within the fourth and the seventh.
+  // The 300 elements make ten fragments; the edges at 100 and 200 lie within the fourth and the seventh.
   EXPECT_EQ(world.tree.placed, 3u + 2u + 3u);
 }
 

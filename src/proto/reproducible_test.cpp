@@ -1,5 +1,5 @@
-// Reproducible sums are the same bits on every tree, wherever the ranks sit and whoever comes first: those of one process that adds
-// along the canonical tree with the plain reference.
+// Reproducible sums have the same bits on every tree, for any hosts of the ranks and any order of arrival: the bits
+// that one process gets when it adds along the canonical tree with the plain reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,8 @@ using Bytes = std::vector<std::byte>;
 
 constexpr Dtype kFloats[] = {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64};
 
-/// A group on a tree of several nodes. `parent[i]` is the index of node i's parent, 0 the root; `leaf[r]` the node of group rank r.
+/// A group on a tree of several nodes. `parent[i]` is the index of node i's parent, 0 the root; `leaf[r]` the node of
+/// group rank r.
 struct GroupOnTree {
   GroupOnTree(const std::vector<std::uint32_t>& parent, const std::vector<std::uint32_t>& leaf) {
     std::vector<NodeParent> ids;
@@ -45,8 +46,8 @@ struct GroupOnTree {
     });
   }
 
-  /// Every rank posts all of `operations`, whose buffers are inputs[operation][rank] and outputs[operation][rank]; messages then come
-  /// in an order of chance. False: some operation did not complete.
+  /// Every rank posts all of `operations`, whose buffers are inputs[operation][rank] and outputs[operation][rank];
+  /// messages then arrive in a random order. Returns false when some operation did not complete.
   bool reduce(std::vector<Operation> operations, const std::vector<std::vector<Bytes>>& inputs,
               std::vector<std::vector<Bytes>>& outputs, Random& chance) {
     std::vector<std::uint32_t> order(groups.size());
@@ -73,7 +74,7 @@ struct GroupOnTree {
   std::vector<std::unique_ptr<ClientGroup>> groups;
 };
 
-/// Whose sums show in their last bits who was added to whom.
+/// Returns a value whose sums show the order of adding in their last bits.
 double value(Random& chance, Op op) {
   const double x = 1 + chance.unit();
   if (op == Op::prod) return chance.chance(0.5) ? x / 1.5 : -x / 1.5;
@@ -95,7 +96,7 @@ Bytes floats(Dtype dtype, Op op, std::size_t count, Random& chance) {
   return bytes;
 }
 
-/// In one process, by the rule as docs/protocol.md says it: split at the largest power of two below the length.
+/// Adds in one process, by the rule of docs/protocol.md: split at the largest power of two below the length.
 Bytes canonical(Op op, Dtype dtype, const std::vector<Bytes>& inputs, std::size_t first, std::size_t count) {
   if (count == 1) return inputs[first];
   std::size_t left = 1;
@@ -106,7 +107,8 @@ Bytes canonical(Op op, Dtype dtype, const std::vector<Bytes>& inputs, std::size_
   return sum;
 }
 
-/// Node i's parent is any before it that is not too deep; shapes 0 and 1 are a single node and a chain as long as a path may be.
+/// Node i's parent is any node before it that is not too deep; shapes 0 and 1 are a single node and a chain as long as
+/// a path may be.
 std::vector<std::uint32_t> make_tree(std::uint32_t shape, Random& chance) {
   std::vector<std::uint32_t> parent{0}, depth{1};
   const std::uint32_t nodes = shape == 0   ? 1
@@ -123,14 +125,15 @@ std::vector<std::uint32_t> make_tree(std::uint32_t shape, Random& chance) {
 
 TEST(Reproducible, the_same_bits_on_20_trees_in_100_orders_with_every_group_size) {
   constexpr std::uint32_t kSizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 64};
-  // Fragments of one element, a few, a full payload and more; in streaming chunks and in LLT.
+  // The counts make fragments of one element, of a few, of a full payload and of more; in streaming chunks and in LLT.
   constexpr std::size_t kCounts[] = {1, 7, 16, 65, 130};
   std::map<std::pair<Dtype, Op>, std::uint32_t> other_order_differs;
   std::uint32_t ordinary_differs = 0;
   Random chance(20);
   for (std::uint32_t shape = 0; shape < 20; ++shape) {
     const auto parent = make_tree(shape, chance);
-    // One node and the chain with every group size, of the others each with three: every size meets several shapes.
+    // The single node and the chain run with every group size, each other tree with three: every size meets several
+    // shapes.
     std::vector<std::uint32_t> sizes;
     for (std::uint32_t i = 0; i < std::size(kSizes); ++i)
       if (shape < 2 || (i + shape) % 6 == 0) sizes.push_back(kSizes[i]);
@@ -141,7 +144,7 @@ TEST(Reproducible, the_same_bits_on_20_trees_in_100_orders_with_every_group_size
         leaf.push_back(shape == 1 && chance.chance(0.5) ? wire::kPathMax - 1
                                                         : static_cast<std::uint32_t>(chance.below(parent.size())));
       GroupOnTree world(parent, leaf);
-      // Each tree has its hundred orders, shared among its groups.
+      // Each tree has a hundred orders, shared among its groups.
       const std::size_t orders = (100 + sizes.size() - 1) / sizes.size();
       for (std::size_t order = 0; order < orders; ++order) {
         std::vector<Operation> operations;
@@ -162,7 +165,7 @@ TEST(Reproducible, the_same_bits_on_20_trees_in_100_orders_with_every_group_size
           const Bytes expected = canonical(op, dtype, inputs[i], 0, size);
           for (std::uint32_t rank = 0; rank < size; ++rank)
             ASSERT_EQ(outputs[i][rank], expected) << to_string(op) << ' ' << to_string(dtype) << " at rank " << rank;
-          // What the test is worth: adding in the order of the ranks gives other bits.
+          // Adding in the order of the ranks gives other bits: otherwise this test would show nothing.
           Bytes in_turn = inputs[i][0];
           for (std::uint32_t rank = 1; rank < size; ++rank)
             reduce::reference_reduce(op, dtype, Dtype::null, in_turn.data(), inputs[i][rank].data(),
@@ -215,7 +218,7 @@ TEST(Reproducible, reduce_and_reduce_scatter_have_the_same_bits_as_allreduce) {
   }
 }
 
-/// Contributions that node `from` sent up for one allreduce of one float.
+/// Counts the contributions that node `from` sent up for one allreduce of one float.
 std::size_t messages_up(GroupOnTree& world, std::size_t from, bool reproducible, Op op = Op::sum,
                         Dtype dtype = Dtype::float32) {
   world.nodes[from]->sent.clear();
@@ -236,7 +239,7 @@ TEST(Reproducible, a_hop_carries_one_partial_sum_for_each_block_that_nothing_bel
   const struct {
     const char* name;
     std::uint32_t size;
-    bool (*below)(std::uint32_t rank);  ///< Is it below the node that is looked at?
+    bool (*below)(std::uint32_t rank);  ///< Returns whether the rank is below the node under test.
     std::size_t messages;
   } rows[] = {
       {"blocks of a power of two: one, as without the mode", 64, [](std::uint32_t r) { return r / 8 == 3; }, 1},
@@ -253,13 +256,13 @@ TEST(Reproducible, a_hop_carries_one_partial_sum_for_each_block_that_nothing_bel
     GroupOnTree world({0, 0}, leaf);
     EXPECT_EQ(messages_up(world, 1, true), row.messages);
     EXPECT_EQ(messages_up(world, 1, false), 1u);
-    // What has the same bits in every order needs no order.
+    // Operations that have the same bits in every order need no order.
     EXPECT_EQ(messages_up(world, 1, true, Op::max), 1u);
     EXPECT_EQ(messages_up(world, 1, true, Op::sum, Dtype::int32), 1u);
   }
 }
 
-/// Sent, and no result is there yet: what is in use now, nodes hold.
+/// The contributions are sent and no result has come: nodes hold all memory that is in use now.
 TEST(Reproducible, nodes_hold_no_more_than_they_have_reserved_whoever_comes_first) {
   std::size_t beyond_one_sum = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -353,7 +356,7 @@ TEST(Reproducible, a_partial_sum_that_a_child_cannot_give_costs_its_connection) 
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
-    // Ranks 2, 4 and 5 below node 1; it is made to say what it should not.
+    // Ranks 2, 4 and 5 are below node 1, which the test makes send forbidden blocks.
     GroupOnTree world({0, 0}, {0, 0, 1, 0, 1, 1, 0});
     const auto say = [&](TestTree::End& from, Block block, std::uint32_t number) {
       AggHeader h;

@@ -1,17 +1,17 @@
 #pragma once
-// Inside this folder only: what stays unanswered is said again after a while that the shell has chosen.
+// This header belongs to src/proto alone: unanswered messages are sent again after a time that the shell has chosen.
 #include <variant>
 
 #include "base/clock.hpp"
 
 namespace sumac::proto {
 
-/// `after` 0: never, the transport does it (tcp, ucx).
+/// `after` 0: never, because the transport repeats (tcp, ucx).
 constexpr Time resend_time(Time now, Duration after) noexcept {
   return after.count() == 0 ? kNever : deadline_after(now, after);
 }
 
-/// When a machine in this state says something again if nothing comes.
+/// Returns the time at which a machine in this state repeats its message if no answer comes.
 template <class... States>
 Time resend_at(const std::variant<States...>& state) noexcept {
   return std::visit(

@@ -1,5 +1,5 @@
-// The streaming lock: asked for before the first streaming operation, taken at every node on the way or at none, given back after a
-// batch or with the group; and calls that one member refused by itself.
+// The streaming lock is asked for before the first streaming operation, taken at every node on the path or at none, and
+// returned after a batch or with the group. The file also tests calls that one member alone refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using wire::Coll;
 
-/// A root over two nodes. Groups on leaf 1 alone, on leaf 2 alone, or across.
+/// A root over two nodes. Groups are on leaf 1 alone, on leaf 2 alone, or across.
 struct World {
   explicit World(std::uint32_t root_streams, std::uint32_t leaf_streams) {
     for (std::uint32_t id = 100; id < 103; ++id) {
@@ -47,7 +47,7 @@ struct World {
     return members;
   }
 
-  /// One allreduce of `count` floats by all; says how it went at each member, exactness included.
+  /// Runs one allreduce of `count` floats by all members; returns how it ended at each, and requires exact sums.
   struct Went {
     Errc status = Errc::ok;
     bool streamed = false;
@@ -56,7 +56,7 @@ struct World {
   Went stream(const Members& members, bool must = false, std::size_t count = 1000) {
     return stream(members, must, count, [] {});
   }
-  /// `meanwhile`: when all but the last member have sent what they may.
+  /// `meanwhile` is called when all but the last member have sent as much as they may.
   template <class Meanwhile>
   Went stream(const Members& members, bool must, std::size_t count, const Meanwhile& meanwhile) {
     std::vector<std::vector<float>> in, out;
@@ -176,7 +176,7 @@ TEST(StreamLock, ABatchOfOneLetsGroupsTakeTurns) {
 }
 
 TEST(StreamLock, IsTakenAtAllNodesOrAtNone) {
-  World world(0, 1);  // the root has no place
+  World world(0, 1);  // the root has no stream slot
   auto across = world.group({0, 2}, kLockForEver);
   auto below = world.group({2, 3}, kLockForEver);
   EXPECT_EQ(world.stream(across), kInFragments);
@@ -184,7 +184,7 @@ TEST(StreamLock, IsTakenAtAllNodesOrAtNone) {
   EXPECT_EQ(world.stream(below), kStreamed) << "it does not reach up to the root";
   EXPECT_EQ(world.held(), (Counts{0, 0, 1}));
 
-  World other(1, 1);  // one leaf's place is taken
+  World other(1, 1);  // the stream slot of one leaf is taken
   auto blocker = other.group({2, 3}, kLockForEver);
   EXPECT_EQ(other.stream(blocker), kStreamed);
   auto wide = other.group({0, 2}, kLockForEver);

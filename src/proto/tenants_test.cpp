@@ -1,4 +1,5 @@
-// Jobs at one node: a share of its memory each, and what members do not read counts for their own job.
+// Jobs share one node: each has a share of its memory, and unread results count against the job of the member that left
+// them.
 #include <gtest/gtest.h>
 
 #include "proto/test_tree.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: members that hear of a datagram when the test says so, or never.
+// For tests: members that receive a datagram when the test delivers it, or never.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace sumac::proto::test {
 
-/// A group at one node that has multicast; all its members listen. 2 OSTs each.
+/// A group at one node that has multicast; all its members listen. Each has 2 OSTs.
 struct MulticastGroup : StandingGroup {
   explicit MulticastGroup(std::uint32_t size)
       : StandingGroup(size, {}, grant(8, 4), {.invitation = kInvitation}), values(size) {
@@ -35,7 +35,7 @@ struct MulticastGroup : StandingGroup {
   ClientGroup::Heard hear(std::uint32_t rank, const wire::AggHeader& header, std::span<const std::byte> data) {
     return groups[rank]->on_multicast(header, tree.frame(header, data), tree.now);
   }
-  /// The node's answers stay on their wires; what goes up arrives.
+  /// Delivers messages to the node; its answers stay in flight.
   void run_upwards() { tree.run_to(node); }
 
   std::vector<std::vector<std::unique_ptr<std::int64_t>>> values;

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: one or more nodes and clients joined by perfect wires, delivered in order by run(). No timers.
+// For tests: one or more nodes and clients joined by perfect wires, delivered in order by run(). There are no timers.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -34,15 +34,16 @@ class TestTree {
     std::vector<std::string> drops;
     std::vector<wire::AggHeader> sent;  ///< Data messages.
     std::uint64_t controls = 0;
-    std::optional<wire::InvitedBody> invitation;  ///< Where a node sends multicasts; none: it has none.
+    /// The address to which a node sends multicasts; not set: it has no multicast.
+    std::optional<wire::InvitedBody> invitation;
     bool multicast_fails = false;
     struct Datagram {
       wire::InvitedBody to;
       wire::AggHeader header;
       std::vector<std::byte> data;
     };
-    std::map<std::uint32_t, std::size_t> unread, allowed;  ///< By link: Outbox::held() and allow().
-    std::vector<Datagram> datagrams;                       ///< To be brought to members by the test, or not.
+    std::map<std::uint32_t, std::size_t> unread, allowed;  ///< [link]: the values of Outbox::held() and allow().
+    std::vector<Datagram> datagrams;                       ///< Datagrams that the test may deliver to members.
 
     void send(LinkId to, const wire::AggHeader& header, const Payload& data) override {
       sent.push_back(header);
@@ -74,7 +75,7 @@ class TestTree {
       for (Message& message : tree->queue_)
         if (message.link.value == link.value && message.to != index) message.last_words = true;
       tree->wires_[link.value].open = false;
-      tree->queue_.push_back({tree->other(link, index), link, {}});  // behind what was said before: like a socket
+      tree->queue_.push_back({tree->other(link, index), link, {}});  // after earlier messages, as on a socket
     }
   };
 
@@ -101,7 +102,7 @@ class TestTree {
     end.client->set_link(end.up, nonce(), now);
     return end;
   }
-  /// As the manager tells it to the child.
+  /// Returns the parent as the manager describes it to the child.
   static ParentInfo parent_of(const End& child, const End& parent) {
     const auto& config = parent.node->config();
     ParentInfo info{config.node_id, {}, config.address};
@@ -120,7 +121,7 @@ class TestTree {
     parent.node->on_link_up(link, nonce(), now);
     return link;
   }
-  /// Each is another one, and the same in each run.
+  /// Each nonce differs from the others and is the same in each run.
   wire::Nonce nonce() {
     wire::Nonce made{};
     ++nonces_;
@@ -139,13 +140,13 @@ class TestTree {
   void run() {
     run([](std::size_t) { return std::size_t{0}; });
   }
-  /// `pick` chooses among what is under way; each direction of a wire keeps its order.
+  /// `pick` chooses among the messages in flight; each direction of a wire keeps its order.
   template <class Pick>
   void run(const Pick& pick) {
     while (step(pick)) {
     }
   }
-  /// Delivers what goes to `end`, as long as there is something; the rest stays under way.
+  /// Delivers messages to `end` until none is left; the others stay in flight.
   void run_to(const End& end) {
     for (;;) {
       const auto next = std::find_if(queue_.begin(), queue_.end(), [&](const Message& m) { return m.to == end.index; });
@@ -153,11 +154,11 @@ class TestTree {
       deliver(next);
     }
   }
-  /// What goes to `end` is lost.
+  /// Messages to `end` are lost.
   void forget_to(const End& end) {
     std::erase_if(queue_, [&](const Message& m) { return m.to == end.index; });
   }
-  /// One message. False: nothing is under way.
+  /// Delivers one message. Returns false when none is in flight.
   template <class Pick>
   bool step(const Pick& pick) {
     if (queue_.empty()) return false;
@@ -176,7 +177,8 @@ class TestTree {
 
   Time now{};
   BufferPool pool{64u << 20};
-  /// What clients do with results whose place is known: receive them there, or begin to and then get them in a frame after all.
+  /// The clients' treatment of results with a known destination: receive them there, or begin to and then get them in a
+  /// frame after all.
   enum class Placing : std::uint8_t { never, always, broken_off } placing = Placing::never;
   std::size_t placed = 0;
 
@@ -208,7 +210,7 @@ class TestTree {
     const auto payload = message.subspan(head.size());
     std::array<std::byte, wire::kAggHeaderBytes> next;
     const auto expected = client.expect(next);
-    std::fill(expected.begin(), expected.end(), std::byte{0x5A});  // which it may be
+    std::fill(expected.begin(), expected.end(), std::byte{0x5A});  // it may be overwritten
     const auto to = client.place(head, payload.size());
     if (!expected.empty() && std::equal(next.begin(), next.end(), head.begin()) && to.data() != expected.data())
       throw std::runtime_error("what was expected belongs elsewhere");
@@ -251,8 +253,8 @@ inline JobGrant grant(std::uint32_t osts = 32, std::uint32_t max_groups = 4) {
   return {.job_id = kJob, .osts = osts, .max_groups = max_groups, .payload = 128, .stream_window = 4, .chunk = 512};
 }
 
-/// A group of these clients, in the order of their ranks, asked for by the first one. Whether it stands is the test's question. `change`
-/// sees what each member wishes before it joins; as it is, node 100 is leaf and root of all.
+/// Makes a group of these clients, in the order of their ranks; the first one opens it. The caller checks whether it
+/// stands. `change` may edit each member's config before it joins; by default node 100 is leaf and root of all.
 template <class Change>
 std::vector<std::unique_ptr<ClientGroup>> join_group(TestTree& tree, std::span<TestTree::End* const> clients,
                                                      std::uint64_t token, const Change& change) {
@@ -287,7 +289,7 @@ std::vector<std::unique_ptr<ClientGroup>> join_group(TestTree& tree, std::span<T
 
 struct GroupExtras {
   std::uint32_t pipeline_depth = 64;
-  std::optional<wire::InvitedBody> invitation{};  ///< The node has multicast.
+  std::optional<wire::InvitedBody> invitation{};  ///< Set when the node has multicast.
 };
 
 /// One node, and a group of `size` clients on it that stands already.
@@ -299,14 +301,14 @@ struct StandingGroup {
     for (std::uint32_t rank = 0; rank < size; ++rank) clients.push_back(&tree.add_client(node, rank));
     make();
   }
-  /// Another one, of the same clients.
+  /// Makes another group of the same clients.
   void make() {
     make([](ClientGroupConfig&) {});
   }
   template <class Change>
   void make(const Change& change) {
     for (std::size_t rank = 0; rank < groups.size(); ++rank)
-      if (groups[rank]) clients[rank]->client->detach(*groups[rank]);  // a test may have taken it over
+      if (groups[rank]) clients[rank]->client->detach(*groups[rank]);  // a test may have moved the group out
     groups.clear();
     groups = join_group(tree, clients, ++tokens, [&](ClientGroupConfig& config) {
       config.osts = wish;
@@ -336,7 +338,7 @@ struct TwoNodes {
     clients.push_back(&tree.add_client(root, rank_of_next()));
     tree.run();
   }
-  /// Of all clients; large operations take the streaming lock where there is one.
+  /// Makes a group of all clients; large operations take the streaming lock where there is one.
   void make_group() {
     groups = join_group(tree, clients, 1, [&](ClientGroupConfig& config) {
       const auto size = config.group_size;

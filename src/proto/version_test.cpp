@@ -1,5 +1,5 @@
-// Two versions meet: whoever listens refuses the other before it believes anything else, and both sides say both versions, whose they are
-// and which side to upgrade.
+// Two versions meet: the side that receives refuses the other before it believes anything else, and the texts of both
+// sides name both versions, their owners and the side to upgrade.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using wire::AggKind;
 
 constexpr std::uint32_t kNewer = wire::kAggVersion + 1u;
 
-/// Hears what an engine says to a peer whose messages the test makes by hand.
+/// Records the messages that an engine sends to a peer whose own messages the test makes by hand.
 struct Peer : Outbox {
   void send(LinkId, const wire::AggHeader&, const Payload&) override { ADD_FAILURE() << "data for a stranger"; }
   void send_control(LinkId, const wire::AggHeader& header, std::span<const std::byte> body) override {
@@ -85,7 +85,7 @@ TEST(Version, the_words_name_both_versions_and_the_side_to_upgrade) {
             "node 101 speaks wire version 1, this side version 2: upgrade Sumac on the host of node 101");
 }
 
-/// A newer node refuses, or it has welcomed a hello that it does not understand as it was meant.
+/// A newer node either refuses the hello, or welcomes it without having understood it as it was meant.
 template <class Say>
 void expect_words(const std::string& words, const Say& say) {
   Peer refuses, welcomes;
@@ -139,7 +139,7 @@ TEST(Version, nothing_goes_up_before_the_parent_has_said_welcome) {
   tree.set_parent(leaf, root);
   const auto controls = leaf.controls;  // its welcome to the client, its hello to the parent
   EXPECT_EQ(controls, 2u);
-  // A parent that says anything else first is none.
+  // A peer that sends anything but a welcome first is no parent.
   wire::AggHeader opened;
   opened.kind = wire::AggKind::opened;
   opened.tree_id = kTree;

@@ -1,9 +1,9 @@
 #pragma once
-// Where a number stands. A child contributes n only when every number up to n - window is complete at it, hence
-// answered by its node. With A = the node's first unanswered number, an honest child's n is therefore before A +
-// window. And once every child has contributed n, each has shown that it has all results up to n - window: those need
-// not be kept. So what a node holds lies in [A - R, A + R), R = the larger of both windows: a ring of 2R slots, found
-// by the number's low bits.
+// The window decides whether a number is live. A child contributes n only when every number up to n - window is
+// complete at it, hence answered by its node. With A = the node's first unanswered number, an honest child's n is
+// therefore before A + window. And once every child has contributed n, each has shown that it has all results up to n -
+// window: the node need not keep those. So a node holds only numbers in [A - R, A + R), R = the larger of both windows:
+// a ring of 2R slots, found by the number's low bits.
 #include <bit>
 #include <cstdint>
 
@@ -13,8 +13,8 @@ namespace sumac::proto {
 
 enum class Place : std::uint8_t {
   live,
-  late,    ///< Before what is kept: every child has it, this is a late copy.
-  beyond,  ///< More than the window ahead of what is answered: nobody honest is there.
+  late,    ///< Before the kept numbers: every child has its result, so this is a late copy.
+  beyond,  ///< More than the window ahead of the answered numbers: no honest child can be there.
 };
 
 constexpr Place place(std::uint32_t number, std::uint32_t window, std::uint32_t kept_from,

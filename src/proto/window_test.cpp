@@ -6,7 +6,8 @@ namespace sumac::proto {
 namespace {
 
 TEST(Window, a_number_is_live_between_what_is_kept_and_what_nobody_honest_can_have_reached) {
-  // Window 4, kept from 10, answered up to 12: an honest child has at most 16 (it needs result 12 for it).
+  // The window is 4, numbers are kept from 10 and answered up to 12: an honest child has at most 16 (for which it needs
+  // result 12).
   const struct {
     const char* name;
     std::uint32_t number;

@@ -1,5 +1,5 @@
 #pragma once
-// Inside this folder only: what a member or a node makes of a message's body, once it has been checked.
+// This header belongs to src/proto alone: it decodes a message's body, checks it, and passes it on.
 #include <span>
 
 #include "base/buffer.hpp"
@@ -7,7 +7,7 @@
 
 namespace sumac::proto {
 
-/// Errc::invalid: it is no such body.
+/// Errc::invalid: the bytes are not such a body.
 template <class Body, class Use>
 Errc with_body(const BufferRef& frame, const Use& use) {
   Body body;
@@ -16,7 +16,7 @@ Errc with_body(const BufferRef& frame, const Use& use) {
   return use(body);
 }
 
-/// The same for who says what is wrong with it; null: nothing.
+/// The same for callers that report the fault; null: none.
 template <class Body, class Use>
 const char* use_body(const BufferRef& frame, const Use& use) {
   Body body;

@@ -1,7 +1,7 @@
 #pragma once
-// Host programs turn subnormals off (-ffast-math, Intel's compilers), change the rounding mode or let exceptions
-// trap. A reduction must give the same bits in every rank and node, so it runs under the default environment, and the
-// program's own, sticky flags included, is there again afterwards.
+// Host programs turn subnormals off (-ffast-math, Intel's compilers), change the rounding mode or let exceptions trap.
+// A reduction must give the same bits in every rank and node, so it runs under the default environment. Afterwards the
+// guard restores the program's own environment, sticky flags included.
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #elif defined(__aarch64__)
@@ -18,7 +18,7 @@ class FloatEnvGuard {
   FloatEnvGuard& operator=(const FloatEnvGuard&) = delete;
 
 #if defined(__x86_64__)
-  // Reading MXCSR is cheap and writing it is not, so it is written only where it would change something.
+  // Reading MXCSR is cheap and writing it is not, so it is written only if that changes something.
   FloatEnvGuard() noexcept : saved_(_mm_getcsr()) {
     if ((saved_ & ~kStickyFlags) != kDefault) _mm_setcsr(kDefault);
   }

@@ -1,13 +1,14 @@
 #pragma once
-// Inside this folder only: where reduce.cpp finds its functions.
+// This header belongs to src/reduce alone: reduce.cpp gets its functions here.
 #include "reduce/reduce.hpp"
 
 namespace sumac::reduce::detail {
 
-/// All but MINLOC and MAXLOC; legal(dtype, op) holds. For the best instruction set of this processor.
+/// Returns the kernel for the best instruction set of this processor, for all operations but MINLOC and MAXLOC;
+/// legal(dtype, op) must hold.
 Kernel::Function simd_kernel(Op op, Dtype dtype) noexcept;
 
-/// MINLOC and MAXLOC; legal(dtype, op, tag) holds.
+/// Returns the kernel for MINLOC and MAXLOC; legal(dtype, op, tag) must hold.
 Kernel::Function pair_kernel(Op op, Dtype dtype, Dtype tag) noexcept;
 
 }  // namespace sumac::reduce::detail

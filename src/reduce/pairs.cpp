@@ -1,6 +1,6 @@
-// MINLOC and MAXLOC: pairs (value, tag) in the two layouts of base/types.hpp. The value decides, then the lower tag;
-// the winning pair moves as a whole. Element by element: these carry a handful of elements, and pairs are packed
-// without alignment.
+// MINLOC and MAXLOC work on pairs (value, tag) in the two layouts of base/types.hpp. The value decides, then the lower
+// tag; the winning pair moves as a whole. The loop goes element by element: such vectors have a handful of elements,
+// and pairs are packed without alignment.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace sumac::reduce::detail {
 namespace {
 
-/// The 16-bit floats as they lie in memory; compared as the float32 that each of them is exactly.
+/// The 16-bit floats as stored in memory; each is compared as the float32 of exactly the same value.
 struct Half {
   std::uint16_t bits;
 };
@@ -49,7 +49,7 @@ V the_nan() {
     return std::numeric_limits<V>::quiet_NaN();
 }
 
-/// Does (vb, tb) win over (va, ta)?
+/// Returns whether (vb, tb) wins over (va, ta).
 template <bool kMin, class K, class Tag>
 bool wins(K vb, Tag tb, K va, Tag ta) {
   if constexpr (std::is_floating_point_v<K>) {
@@ -64,7 +64,7 @@ bool wins(K vb, Tag tb, K va, Tag ta) {
   return false;
 }
 
-/// kSlot: bytes of the tag's slot, of which the tag takes the first.
+/// kSlot: the bytes reserved for the tag, which fills the first of them.
 template <class V, class Tag, std::size_t kSlot, bool kMin>
 void pairs(void* out, const void* a, const void* b, std::size_t count) {
   constexpr std::size_t kElement = sizeof(V) + kSlot;

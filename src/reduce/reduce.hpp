@@ -1,6 +1,6 @@
 #pragma once
-// Reductions of vectors of any legal type and operation (base/types.hpp; what each means: docs/types.md). Look the
-// kernel up once per operation, then apply it to as many fragments as come; neither allocates, locks or fails.
+// Reductions of vectors of any legal type and operation (base/types.hpp; docs/types.md defines each). Look the kernel
+// up once per operation, then apply it to any number of fragments; neither allocates, locks or fails.
 //
 //   const Kernel kernel = kernel_for(op, dtype, tag);
 //   if (!kernel) return Errc::unsupported;
@@ -35,10 +35,10 @@ class Kernel {
   bool floating_ = false;
 };
 
-/// The kernel for this processor; an empty one if the combination is not legal.
+/// Returns the kernel for this processor; an empty one if the combination is not legal.
 Kernel kernel_for(Op op, Dtype dtype, Dtype tag = Dtype::null) noexcept;
 
-/// Both steps in one, for who reduces once. Errc::unsupported if the combination is not legal.
+/// Does both steps at once, for callers that reduce only once. Errc::unsupported if the combination is not legal.
 Errc reduce(Op op, Dtype dtype, Dtype tag, void* inout, const void* in, std::size_t count) noexcept;
 
 }  // namespace sumac::reduce

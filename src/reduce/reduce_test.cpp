@@ -1,4 +1,4 @@
-// Every kernel, for every instruction set that this processor has, against the reference: bit by bit.
+// Compares every kernel, for every instruction set of this processor, with the reference bit by bit.
 #include "reduce/reduce.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::vector<Combination> all_legal() {
     for (unsigned d = 0; d < kDtypeCount; ++d)
       for (unsigned t = 0; t <= kDtypeCount; ++t) {
         const Combination c{static_cast<Op>(o), static_cast<Dtype>(d), static_cast<Dtype>(t)};
-        if (!is_pair(c.op) && c.tag != Dtype::null) continue;  // the tag does not matter there
+        if (!is_pair(c.op) && c.tag != Dtype::null) continue;  // only pairs have a tag
         if (legal(c.dtype, c.op, c.tag)) result.push_back(c);
       }
   return result;
@@ -39,7 +39,7 @@ std::string name(const Combination& c) {
   return fmt::format("{} {} tag {}", to_string(c.op), to_string(c.dtype), to_string(c.tag));
 }
 
-/// One value: mostly any bits, often small integers (ties!), zeros, infinities, NaN, subnormals, extremes.
+/// Stores one value: mostly any bits, often small integers (for ties), zeros, infinities, NaN, subnormals, extremes.
 void put_value(Random& random, Dtype dtype, char* to) {
   const std::size_t bytes = width(dtype);
   std::uint64_t bits = random.next();
@@ -60,7 +60,7 @@ void put_value(Random& random, Dtype dtype, char* to) {
     case 4: bits = is_float(dtype) ? (infinity - 1) | (bits & sign) : sign + random.below(2); break;  // largest finite
     case 5:
       if (is_float(dtype)) bits = ((infinity >> 1) & infinity) | (bits & (fraction | sign));
-      break;  // of like size: rounding
+      break;  // similar magnitudes, for rounding
     default: break;
   }
   std::memcpy(to, &bits, bytes);
@@ -72,13 +72,13 @@ std::vector<char> random_vector(Random& random, const Combination& c, std::size_
   for (std::size_t i = 0; i < count; ++i) {
     put_value(random, c.dtype, data.data() + i * element);
     for (std::size_t k = width(c.dtype); k < element; ++k) data[i * element + k] = static_cast<char>(random.next());
-    if (is_pair(c.op) && random.chance(0.7))  // few different tags, so that ties in both happen
+    if (is_pair(c.op) && random.chance(0.7))  // few different tags, so that values and tags both tie
       for (std::size_t k = width(c.dtype); k < element; ++k) data[i * element + k] = static_cast<char>(random.below(2));
   }
   return data;
 }
 
-/// What a host program may have done to its floating-point environment.
+/// A floating-point environment such as a host program may leave behind.
 class HostileEnvironment {
  public:
   HostileEnvironment() {
@@ -90,7 +90,7 @@ class HostileEnvironment {
     std::fesetround(FE_TOWARDZERO);
 #endif
   }
-  /// Is it, bit for bit, as it was left to the reduction?
+  /// Returns whether the environment still has every bit that it had before the reduction.
   bool untouched() const {
 #if defined(__x86_64__)
     return _mm_getcsr() == kHostile;
@@ -149,8 +149,8 @@ TEST(Reduce, EveryKernelGivesTheReferencesBits) {
         auto expected = a;
         reference_reduce(c.op, c.dtype, c.tag, expected.data(), b.data(), count);
         const std::size_t shift_a = random.below(64), shift_b = random.below(64);
-        // Exactly as large as needed on the heap, so that the sanitizer sees one byte too far; guards inside for the
-        // rest.
+        // The buffer on the heap is exactly as large as needed, so that the sanitizer notices one byte too many; guard
+        // bytes inside cover the rest.
         std::vector<char> to(shift_a + a.size() + 64, char{0x5a}), from(shift_b + b.size());
         if (!a.empty()) std::memcpy(to.data() + shift_a, a.data(), a.size());
         if (!b.empty()) std::memcpy(from.data() + shift_b, b.data(), b.size());
@@ -202,7 +202,7 @@ TEST(Reduce, OrderDoesNotMatterButForFloatingSumsAndProducts) {
       for (std::size_t i = 1; i < inputs.size(); ++i) kernel(sum.data(), inputs[i].data(), count);
       return sum;
     };
-    // Two operands may always be exchanged.
+    // The two operands may always be exchanged.
     auto ab = inputs[0], ba = inputs[1];
     kernel(ab.data(), inputs[1].data(), count);
     kernel(ba.data(), inputs[0].data(), count);
@@ -216,7 +216,7 @@ TEST(Reduce, OrderDoesNotMatterButForFloatingSumsAndProducts) {
   }
 }
 
-/// All 65536 bit patterns against a spread of others, for the types where that is possible.
+/// Tests all 65536 bit patterns against a selection of others, for the types where that is possible.
 TEST(Reduce, SixteenBitFloatsThroughAllTheirValues) {
   std::vector<std::uint16_t> all(65536);
   for (unsigned i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);

@@ -39,8 +39,9 @@ std::uint16_t nearest(Format f, double value) {
   const double magnitude = std::fabs(value);
   if (std::isinf(magnitude)) return static_cast<std::uint16_t>(sign | infinity);
   const int exponent = magnitude == 0 ? 1 - f.bias() : std::max(std::ilogb(magnitude), 1 - f.bias());
-  // In units of the last place; nearbyint rounds ties to even. The number of units, added to the exponent's place,
-  // carries over by itself: subnormal to normal, into the next power of two, beyond the largest into infinity.
+  // The value is counted in units of the last place; nearbyint rounds ties to even. When the units are added to the
+  // exponent's bits, a carry does the right thing by itself: subnormal to normal, into the next power of two, beyond
+  // the largest into infinity.
   const auto units = static_cast<long>(std::nearbyint(std::ldexp(magnitude, f.mantissa_bits - exponent)));
   const long bits = ((long{exponent} + f.bias() - 1) << f.mantissa_bits) + units;
   return static_cast<std::uint16_t>(sign | std::min<long>(bits, infinity));
@@ -53,7 +54,7 @@ T get(const void* from) {
   return value;
 }
 
-/// IEEE 754 minimum (and maximum, by the signs): NaN wins, -0 is less than +0.
+/// Returns the IEEE 754 minimum (and maximum, by the signs): NaN wins, -0 is less than +0.
 template <class F>
 F minimum(F a, F b) {
   if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<F>::quiet_NaN();
@@ -77,7 +78,7 @@ F float_result(Op op, F a, F b) {
 template <class I>
 I integer_result(Op op, I a, I b) {
   using U = std::make_unsigned_t<I>;
-  using Wide = unsigned long long;  // wraps, and truncation to I is modulo 2^n
+  using Wide = unsigned long long;  // arithmetic wraps, and truncation to I is modulo 2^n
   const auto x = static_cast<Wide>(static_cast<U>(a)), y = static_cast<Wide>(static_cast<U>(b));
   switch (op) {
     case Op::max: return a > b ? a : b;
@@ -94,7 +95,7 @@ I integer_result(Op op, I a, I b) {
   }
 }
 
-/// One element of a plain operation, `a` in place.
+/// Applies a plain operation to one element, in place in `a`.
 void element(Op op, Dtype dtype, void* a, const void* b) {
   const auto integer = [&]<class I>(I) {
     const I result = integer_result<I>(op, get<I>(a), get<I>(b));
@@ -104,8 +105,8 @@ void element(Op op, Dtype dtype, void* a, const void* b) {
     const F result = float_result<F>(op, get<F>(a), get<F>(b));
     std::memcpy(a, &result, sizeof result);
   };
-  // In double a sum or product of two such numbers is exact, or (bfloat16 sums far apart) has so many bits more than
-  // twice the format's that rounding a second time changes nothing.
+  // In double a sum or product of two such numbers is exact, or (bfloat16 sums of very different magnitudes) has more
+  // than twice the format's bits, so that rounding a second time changes nothing.
   const auto small = [&](Format f) {
     const double result =
         float_result<double>(op, value_of(f, get<std::uint16_t>(a)), value_of(f, get<std::uint16_t>(b)));
@@ -129,7 +130,7 @@ void element(Op op, Dtype dtype, void* a, const void* b) {
   }
 }
 
-/// -1, 0 or 1 as a comes before, with or after b in ascending order; NaN is told apart by the caller.
+/// Returns -1, 0 or 1 when a comes before, with or after b in ascending order; the caller handles NaN.
 int compare(Dtype dtype, const void* a, const void* b) {
   const auto by = [](auto x, auto y) { return x < y ? -1 : x > y ? 1 : 0; };
   switch (dtype) {
@@ -171,9 +172,10 @@ void pair(Op op, Dtype dtype, Dtype tag, char* a, const char* b, std::size_t byt
     order = op == Op::minloc ? compare(dtype, a, b) : compare(dtype, b, a);
   if (order == 0) order = compare(tag_type, a + value_bytes, b + value_bytes);
   if (order > 0) std::memcpy(a, b, bytes);
-  // Equal in value and tag: only zeros can still differ in their bits, and min and max know which comes first.
+  // The pairs are equal in value and tag: only zeros can still differ in their bits, and min and max know which comes
+  // first.
   if (order == 0 && is_float(dtype)) element(op == Op::minloc ? Op::min : Op::max, dtype, a, b);
-  if (is_nan(dtype, a)) element(Op::min, dtype, a, a);  // makes it the one NaN
+  if (is_nan(dtype, a)) element(Op::min, dtype, a, a);  // replaces any NaN by the canonical one
   std::memset(a + value_bytes + width(tag_type), 0, bytes - value_bytes - width(tag_type));
 }
 

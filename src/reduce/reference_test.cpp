@@ -9,7 +9,7 @@
 namespace sumac::reduce {
 namespace {
 
-// The reference is checked against values worked out by hand; the kernels are then checked against it.
+// The reference is checked against values worked out by hand; other tests then check the kernels against the reference.
 
 TEST(Reference, EveryFloat16AndBfloat16SurvivesTheWayThereAndBack) {
   for (unsigned bits = 0; bits < 65536; ++bits) {
@@ -86,7 +86,7 @@ TEST(Reference, FloatExtremes) {
   EXPECT_EQ(bits(once(Op::min, Dtype::float32, 0.0F, -0.0F)), 0x80000000U);
   EXPECT_EQ(bits(once(Op::max, Dtype::float32, -0.0F, 0.0F)), 0U);
   EXPECT_EQ(once(Op::sum, Dtype::float32, 1e-45F, 1e-45F), 2 * 1.4012984643e-45F);
-  // The clients' test of the 16-bit types: tiny bit patterns add like integers.
+  // The clients have this test of the 16-bit types too: tiny bit patterns add like integers.
   EXPECT_EQ(once<std::uint16_t>(Op::sum, Dtype::float16, 3, 4), 7);
   EXPECT_EQ(once<std::uint16_t>(Op::sum, Dtype::bfloat16, 3, 4), 7);
 }

@@ -1,14 +1,14 @@
-// The element-wise kernels. Highway compiles this file once per instruction set and chooses at run time. A vector
-// that does not fill a register goes element by element, that of small types through a copy on the stack: a partial
-// store next to `out` would write what is not ours.
+// The element-wise kernels. Highway compiles this file once per instruction set and chooses at run time. A vector that
+// does not fill a register goes element by element, and one of small types through a copy on the stack: a partial store
+// next to `out` would write into memory of another owner.
 //
 // A processor with less than SSE4 gets the reference itself.
 //
-// Two things are done by hand, because the same bits must come out everywhere: bfloat16 (Highway 1.0.3 truncates) and
-// float16 where the processor has no conversion of its own.
+// Two conversions are done by hand, because the same bits must result everywhere: bfloat16 (Highway 1.0.3 truncates)
+// and float16 where the processor has no conversion of its own.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reduce/simd.cpp"
-// Each target costs compile time; these two gain nothing over their neighbours here.
+// Each target costs compile time; these two are no faster than their neighbours here.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
@@ -70,8 +70,8 @@ Kernel::Function find_kernel(Op op, Dtype dtype) {
 
 #else  // a target with registers
 
-/// out[i] = f(a[i], b[i]) over whole registers of T, the rest through a copy. Pointers are bytes: they may be
-/// misaligned.
+/// Computes out[i] = f(a[i], b[i]) over whole registers of T, and the rest through a copy. Pointers are to bytes, since
+/// they may be misaligned.
 template <class T, class F>
 HWY_INLINE void for_each(void* out, const void* a, const void* b, std::size_t count) {
   const hn::ScalableTag<T> d;
@@ -94,7 +94,7 @@ HWY_INLINE void for_each(void* out, const void* a, const void* b, std::size_t co
   }
   if (left == 0) return;
   if constexpr (sizeof(T) >= 4) {
-    // Most reductions of programs are of a few elements, and going through memory costs more than adding them up.
+    // Most reductions of programs have few elements, and a detour through memory costs more than adding them.
     const hn::CappedTag<T, 16 / sizeof(T)> quarter;
     const hn::CappedTag<T, 1> one;
     const std::size_t quarter_bytes = hn::Lanes(quarter) * sizeof(T);
@@ -116,7 +116,7 @@ HWY_INLINE void for_each(void* out, const void* a, const void* b, std::size_t co
   std::memcpy(to, rest_a, left);
 }
 
-// ---- Integers. SUM, PROD and the logical ones do not care for the sign: they run on unsigned lanes, which wrap.
+// ---- Integers. SUM, PROD and the logical operations ignore the sign: they run on unsigned lanes, which wrap.
 
 struct Max {
   template <class D, class V>
@@ -178,13 +178,13 @@ struct Prod {
   template <class D, class V>
   static HWY_INLINE V apply(D d, V a, V b) {
     if constexpr (sizeof(hn::TFromD<D>) ==
-                  1) {  // no 8-bit multiply anywhere: the two bytes of each 16-bit lane in turn
+                  1) {  // no 8-bit multiply exists: the two bytes of each 16-bit lane, one after the other
       const hn::Repartition<std::uint16_t, D> wide;
       const auto x = hn::BitCast(wide, a), y = hn::BitCast(wide, b);
       const auto low = hn::And(hn::Mul(x, y), hn::Set(wide, 0x00ff));
       const auto high = hn::ShiftLeft<8>(hn::Mul(hn::ShiftRight<8>(x), hn::ShiftRight<8>(y)));
       return hn::BitCast(d, hn::Or(low, high));
-    } else if constexpr (sizeof(hn::TFromD<D>) == 8) {  // by halves: what lies above 64 bits is not wanted
+    } else if constexpr (sizeof(hn::TFromD<D>) == 8) {  // by halves: bits above 64 are dropped
       const hn::Repartition<std::uint32_t, D> narrow;
       const auto x = hn::BitCast(narrow, a), y = hn::BitCast(narrow, b);
       const auto x_high = hn::BitCast(narrow, hn::ShiftRight<32>(a)),
@@ -197,8 +197,8 @@ struct Prod {
   }
 };
 
-// ---- Floats. Every NaN becomes the one quiet NaN: x86 hands on an operand's payload, and which operand depends on
-// the order.
+// ---- Floats. Every NaN becomes the one quiet NaN: x86 passes on the payload of one operand, and the order decides
+// which.
 
 template <class D, class V>
 HWY_INLINE V one_nan(D d, V v) {
@@ -221,8 +221,8 @@ struct FloatProd {
     return one_nan(d, hn::Mul(a, b));
   }
 };
-/// Where a == b the bits are the same or those of the two zeros: Or leaves -0, And leaves +0. With a NaN no
-/// comparison holds and b is taken: right if b is the NaN, so only a has to be looked at.
+/// When a == b, the bits are the same or those of the two zeros: Or leaves -0, And leaves +0. With a NaN no comparison
+/// holds and the result is b, which is right if b is the NaN; so only a must be checked.
 struct FloatMin {
   template <class D, class V>
   static HWY_INLINE V apply(D d, V a, V b) {
@@ -240,7 +240,7 @@ struct FloatMax {
   }
 };
 
-/// bfloat16 is the upper half of a float32: each 32-bit lane holds two, and each is worked on in place, without
+/// bfloat16 is the upper half of a float32: each 32-bit lane holds two, and each is processed in its lane, without
 /// shuffling.
 template <class F>
 struct InBfloat16 {
@@ -254,7 +254,8 @@ struct InBfloat16 {
     const auto low = F::apply(df, hn::BitCast(df, hn::ShiftLeft<16>(x)), hn::BitCast(df, hn::ShiftLeft<16>(y)));
     return hn::BitCast(d, hn::Or(hn::And(rounded(d32, high), mask), hn::ShiftRight<16>(rounded(d32, low))));
   }
-  /// Nearest even at bit 16. The one NaN stays one; the largest numbers carry over into infinity as they should.
+  /// Rounds to nearest even at bit 16. The one NaN stays a NaN; the largest numbers carry over into infinity as they
+  /// should.
   template <class D, class V>
   static HWY_INLINE hn::Vec<D> rounded(D d32, V value) {
     const auto bits = hn::BitCast(d32, value);
@@ -263,7 +264,7 @@ struct InBfloat16 {
   }
 };
 
-// Converters of the processor (F16C, NEON) round to nearest even and know subnormals; Highway's emulation of them
+// Converters of the processor (F16C, NEON) round to nearest even and handle subnormals; Highway's emulation of them
 // does not.
 #undef SUMAC_NATIVE_FLOAT16
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
@@ -280,8 +281,8 @@ struct Float16 {
     const hn::Rebind<hwy::float16_t, DF> d16;
     return hn::PromoteTo(df, hn::BitCast(d16, half));
 #else
-    // Shift exponent and mantissa into place and correct the exponent's bias; infinities and NaN need twice the
-    // correction; a subnormal is read as 1.m x 2^-14 and the 1 subtracted again, which is exact.
+    // Shift exponent and mantissa to their float32 bits and correct the exponent's bias; infinities and NaN need twice
+    // the correction; a subnormal is read as 1.m x 2^-14 and the 1 subtracted again, which is exact.
     const hn::RebindToUnsigned<DF> du;
     const auto wide = hn::PromoteTo(du, half);
     const auto sign = hn::ShiftLeft<16>(hn::And(wide, hn::Set(du, 0x8000)));
@@ -305,8 +306,8 @@ struct Float16 {
     (void)df;
     return hn::BitCast(du16, hn::DemoteTo(d16, value));
 #else
-    // Adding 0.5 to a number below 2^-14 makes the hardware round it at the last subnormal bit; others get the bias
-    // and half a unit (a little less if the bit above is even) and are cut off.
+    // Adding 0.5 to a number below 2^-14 makes the hardware round it at the last subnormal bit; others get the bias and
+    // half a unit (a little less if the bit above is even) and are truncated.
     const hn::RebindToUnsigned<DF> du;
     const hn::RebindToSigned<DF> di;
     const auto bits = hn::BitCast(du, value);

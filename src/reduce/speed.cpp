@@ -1,5 +1,5 @@
-// reduce_speed: GB/s of each kernel over 64 KiB vectors (one streaming chunk) that stay in the cache. Bytes counted
-// once: the vector's length. Not a test; run it when a kernel changes and put the numbers in the commit.
+// reduce_speed prints the GB/s of each kernel over 64 KiB vectors (one streaming chunk) that stay in the cache; the
+// vector's length counts once. It is no test: run it when a kernel changes and put the numbers in the commit.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -10,7 +10,7 @@
 int main() {
   using namespace sumac;
   constexpr std::size_t kBytes = 64 << 10;
-  // Ones in every type's low bits: no NaN, no trap, and no dependence on values.
+  // Ones in every type's low bits give no NaN, no trap, and no dependence on values.
   std::vector<std::uint8_t> a(kBytes + 64, 1), b(kBytes + 64, 1);
   const auto measure = [&](const reduce::Kernel& kernel) {
     const std::size_t count = kBytes / kernel.element_bytes();

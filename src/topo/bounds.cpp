@@ -9,8 +9,9 @@
 namespace sumac::topo {
 namespace {
 
-constexpr std::uint64_t kLarge = std::uint64_t{16} << 20;  ///< What explain() compares.
-constexpr double kEqual = 1.001;  ///< Nodes on all hosts take what a ring takes: equal, whatever the last digit says.
+constexpr std::uint64_t kLarge = std::uint64_t{16} << 20;  ///< The size that explain() compares.
+constexpr double kEqual = 1.001;  ///< Nodes on all hosts take exactly the time of a ring: rounding must not make them
+                                  ///< differ.
 
 double per_byte(double bits_per_s) { return bits_per_s > 0 ? 8 / bits_per_s : 0; }
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
@@ -21,7 +22,7 @@ unsigned rounds(std::uint32_t n) { return n <= 1 ? 0 : static_cast<unsigned>(std
 double rails_of(const WaysFabric& fabric) { return std::max(1u, fabric.rails); }
 double port_rate(const WaysFabric& fabric) { return static_cast<double>(fabric.port_rate_bits_per_s); }
 
-/// Seconds for each byte of a vector that passes this tree alone.
+/// Returns the seconds for each byte of a vector that passes this tree alone.
 double alone(const WaysFabric& fabric, const TreeBound& tree) {
   return std::max(per_byte(static_cast<double>(tree.rate_bits_per_s)), per_byte(port_rate(fabric)));
 }
@@ -62,7 +63,7 @@ Line tree_line(const WaysFabric& fabric) {
     const double share = 1 / alone(fabric, tree) / speed;
     rail_share[i % rail_share.size()] += share;
     double cost = share * per_byte(static_cast<double>(tree.rate_bits_per_s));
-    // The host whose port the node shares sends the other stripes to the other trees over it.
+    // The host whose port the node shares sends the other stripes to the other trees over the same port.
     if (tree.member_nodes > 0) cost = parts * cost + (1 - share) * per_byte(port_rate(fabric) * rails_of(fabric));
     line.per_byte_s = std::max(line.per_byte_s, cost);
   }
@@ -119,7 +120,7 @@ std::vector<OwnWay> own_ways(const WaysFabric& fabric, coll::Kind kind) {
   using coll::Kind;
   const double n = std::max(1u, fabric.hosts), hop = seconds(fabric.hop_delay_ns);
   const double byte = per_byte(port_rate(fabric) * rails_of(fabric));
-  // The bytes of a scatter or a gather, in as many steps as a tree of hosts has levels.
+  // A scatter or a gather moves these bytes, in as many steps as a tree of hosts has levels.
   const Line share{rounds(fabric.hosts) * hop, (n - 1) / n * byte};
   switch (kind) {
     case Kind::allreduce:
@@ -141,7 +142,7 @@ std::vector<OwnWay> own_ways(const WaysFabric& fabric, coll::Kind kind) {
 
 namespace {
 
-/// Up to where no way of the hosts' own is faster, and which is behind that.
+/// The largest size up to which no method of the hosts' own is faster, and the method that is faster beyond it.
 struct Crossover {
   std::int64_t bytes = kNoLimit;
   const char* to = "";
@@ -153,7 +154,7 @@ Crossover crossover(const WaysFabric& fabric, coll::Kind kind) {
   double most = static_cast<double>(kNoLimit);
   const char* to = "";
   for (const auto& [name, own] : own_ways(fabric, kind)) {
-    if (tree.per_byte_s <= own.per_byte_s * kEqual) continue;  // what it may lose in delay it doesn't lose in bytes
+    if (tree.per_byte_s <= own.per_byte_s * kEqual) continue;  // the tree may lose in delay but not in bytes
     const double here = std::max(0.0, (own.fixed_s - tree.fixed_s) / (tree.per_byte_s - own.per_byte_s));
     if (here >= most) continue;
     most = here;

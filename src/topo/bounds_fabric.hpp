@@ -1,5 +1,5 @@
 #pragma once
-// The plain numbers of bounds.hpp, read off a fabric and the trees of a job on it.
+// The plain numbers of bounds.hpp are read here from a fabric and the trees of a job on it.
 #include <span>
 
 #include "topo/bounds.hpp"
@@ -7,7 +7,7 @@
 
 namespace sumac::topo {
 
-/// `jobs[i]` is of `trees[i]`; all for the same hosts.
+/// `jobs[i]` belongs to `trees[i]`; all are for the same hosts.
 WaysFabric ways_fabric(const Fabric& fabric, std::span<const AggregationTree> trees, std::span<const JobTree> jobs);
 
 }  // namespace sumac::topo

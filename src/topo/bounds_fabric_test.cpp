@@ -1,4 +1,4 @@
-// Bounds read off fabrics: nodes at switches, on spare hosts, on the hosts themselves, rails.
+// Bounds are read from fabrics with nodes at switches, on spare hosts, on the hosts themselves, and with rails.
 #include "topo/bounds_fabric.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kRate = 60'000'000;
 
-/// Eight hosts at one switch, `spares` more behind them.
+/// Makes eight hosts at one switch, and `spares` more.
 Fabric star(unsigned spares = 0) {
   Fabric fabric;
   fabric.name = "star";

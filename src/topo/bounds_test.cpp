@@ -1,4 +1,4 @@
-// The bound of each way, against the closed forms that people know.
+// The bound of each method is compared with its well-known closed form.
 #include "topo/bounds.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(Bounds, OfEachWayAreTheClosedForms) {
   const struct {
     const char* name;
     WaysFabric fabric;
-    double expected_s;  ///< Of 16 MiB through the trees.
+    double expected_s;  ///< Seconds for 16 MiB through the trees.
   } rows[] = {
       {"nodes at switches: M / rate", with_nodes_at_switches(hosts(8, rate)), kM / 6e7},
       {"a tree for each of two rails: M / (2 rate)", with_nodes_at_switches(hosts(8, rate, 2)), kM / 12e7},
@@ -47,12 +47,13 @@ TEST(Bounds, OfEachWayAreTheClosedForms) {
 }
 
 TEST(Bounds, EachKindIsHeldAgainstWhatHostsDoBestByThemselves) {
-  // 16 hosts at 80 Mbit/s, 10 MB/s, a hop of 1 ms. One spare host takes 16 vectors in 1.6 us a byte, and 2 ms of delay.
+  // The 16 hosts have 80 Mbit/s, 10 MB/s, and a hop of 1 ms. One spare host takes 16 vectors in 1.6 us a byte, and 2 ms
+  // of delay.
   const auto spare = with_spare_hosts(hosts(16, 80'000'000, 1, 1'000'000), 1);
   const struct {
     const char* name;
     coll::Kind kind;
-    double bytes;  ///< Where the hosts' best way is as fast.
+    double bytes;  ///< The size at which the hosts' best method is as fast.
   } rows[] = {
       {"bcast: the root sends 15 vectors in one step", coll::Kind::bcast, 0},
       {"reduce: the same backwards", coll::Kind::reduce, 0},
@@ -113,7 +114,7 @@ TEST(Bounds, WhereATreeLosesTheCrossoverSaysFromWhereOn) {
   EXPECT_EQ(tree_bytes_max(with_nodes_on_hosts(hosts(2, rate, 1, hop), 1)), kNoLimit)
       << "one child: no more than a ring";
 
-  // One spare host: 8 M / rate + 2 hops against 3 M / rate + 3 hops, and against 1.75 M / rate + 6 hops.
+  // With one spare host, 8 M / rate + 2 hops are compared with 3 M / rate + 3 hops, and with 1.75 M / rate + 6 hops.
   const auto one = with_spare_hosts(hosts(8, rate, 1, hop), 1);
   const double per_bit = 1 / 6e7;
   const double expected = std::min(1 * 1e-4 / (5 * 8 * per_bit), 4 * 1e-4 / (6.25 * 8 * per_bit));

@@ -19,7 +19,7 @@ Result<> must_have_switch(const Fabric& fabric, std::string_view who, std::strin
   return fail(Errc::not_found, "{}: fabric {} has no switch {}: name one that it has", who, fabric.name, name);
 }
 
-/// Puts it where one of that name was, or behind all others.
+/// Replaces the entry of that name, or appends.
 template <class T>
 Result<> put(std::vector<T>& list, T added, std::string_view kind) {
   const auto at = find(list, added.name);
@@ -42,7 +42,7 @@ Result<> set_up(std::vector<T>& list, std::string_view name, bool up, std::strin
   return {};
 }
 
-/// Lists whose entries have names.
+/// Handles lists whose entries have names.
 template <class T>
 void become_list(std::vector<T>& now, const std::vector<T>& described) {
   std::unordered_map<std::string_view, const T*> by_name;
@@ -60,7 +60,7 @@ void become_list(std::vector<T>& now, const std::vector<T>& described) {
     if (by_name.contains(each.name)) now.push_back(each);
 }
 
-/// Links have none: they are told apart by their ends, and several with the same ends by their order.
+/// Links have no names: they are matched by their ends, and several with the same ends by their order.
 void become_links(std::vector<SwitchLink>& now, const std::vector<SwitchLink>& described) {
   const auto ends = [](const SwitchLink& link) { return std::tuple(link.a, link.a_port, link.b, link.b_port); };
   std::multimap<decltype(ends(now.front())), const SwitchLink*> by_ends;
@@ -107,7 +107,7 @@ Result<> add_link(Fabric& fabric, SwitchLink added) {
   if (added.a == added.b) return fail(Errc::invalid, "{}: a link joins two switches, not one with itself", who);
   for (const auto& end : {added.a, added.b})
     if (auto ok = must_have_switch(fabric, who, end); !ok) return ok;
-  // A link has no name: one that is down between the same ports is the same one.
+  // A link has no name: one that is down between the same ports is the same link.
   const auto same = std::find_if(fabric.links.begin(), fabric.links.end(), [&](const SwitchLink& link) {
     return !link.up &&
            ((link.a == added.a && link.b == added.b && link.a_port == added.a_port && link.b_port == added.b_port) ||

@@ -8,7 +8,7 @@ namespace sumac::topo {
 
 namespace {
 
-/// One tree followed through a change of the fabric.
+/// Follows one tree through a change of the fabric.
 class Follower {
  public:
   Follower(const Fabric& fabric, const AggregationTree& old, TreeBuilder& builder, std::uint32_t turn)
@@ -18,7 +18,7 @@ class Follower {
       if (leaf != kNone) works_[leaf] = true;
   }
 
-  /// Appends the tree as it is now, if there is one, and what became of it.
+  /// Appends the changed tree, if there is one, and the record of its change.
   void follow(ForestUpdate& update) {
     TreeChange change{old_.id, old_.id};
     auto tree = builder_.usable(old_.root) ? repair(change) : Result<AggregationTree>(fail(Errc::lost, "the root"));
@@ -53,7 +53,7 @@ class Follower {
     return builder_.finish(std::move(*draft), 0);
   }
 
-  bool sound(std::uint32_t node) const {  // its way to its parent is as it was
+  bool sound(std::uint32_t node) const {  // its route to its parent is unchanged
     const auto parent = static_cast<std::uint32_t>(old_.nodes[node].parent);
     return builder_.usable(node) && builder_.usable(parent) &&
            builder_.follow(builder_.switch_of_node(node), old_.nodes[node].route) == builder_.switch_of_node(parent);
@@ -111,7 +111,8 @@ class Follower {
     return tree;
   }
 
-  /// Hosts that were served from afar, as there was no node at their switch, go to a node that has come there.
+  /// Moves hosts that were served by a remote node, because their switch had none, to a node that has come to their
+  /// switch.
   void take_home(Draft& draft) const {
     std::vector<std::uint32_t> fresh(fabric_.switches.size(), kNone);
     for (std::uint32_t i = 0; i < draft.parent.size(); ++i) {
@@ -164,7 +165,7 @@ class Follower {
   const AggregationTree& old_;
   TreeBuilder& builder_;
   std::uint32_t turn_;
-  std::vector<bool> works_;  ///< Had children or hosts.
+  std::vector<bool> works_;  ///< It had children or hosts.
 };
 
 }  // namespace
@@ -192,7 +193,7 @@ ForestUpdate update_forest(const Fabric& fabric, const Forest& forest, const Tre
   update.forest.next_id = forest.next_id;
   const TreeBuilder blank(fabric, options);
   for (std::uint32_t i = 0; i < forest.trees.size(); ++i) {
-    // The loads of the others as they are now; of later ones as they were, they are about to follow.
+    // The other trees count with their present loads; later ones with their old loads, since they are about to follow.
     auto builder = blank;
     for (const auto& tree : update.forest.trees) builder.account(tree);
     for (std::uint32_t later = i + 1; later < forest.trees.size(); ++later) builder.account(forest.trees[later]);

@@ -1,7 +1,7 @@
 #pragma once
-// The trees of a fabric while it changes. When a node, switch or link goes, only what it carried is given another place:
-// a tree that it does not touch keeps its id and everything else, and of one that it does touch the change says which jobs
-// notice (job_tree.hpp). What comes anew is joined to the trees without disturbing them.
+// The trees of a fabric while it changes. When a node, switch or link goes, only the flows that it carried move: an
+// untouched tree keeps its id and everything else, and for a touched tree the change lists the nodes and hosts by which
+// jobs notice it (job_tree.hpp). New parts join the trees without disturbing them.
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -17,34 +17,34 @@ struct Forest {
 };
 
 enum class Fate : std::uint8_t {
-  kept,  ///< Nothing changed.
-  extended,  ///< Same id; who runs on it goes on as before. Nodes and hosts came, idle nodes or hosts went, or new jobs of a
+  kept,      ///< Nothing changed.
+  extended,  ///< Same id; running jobs go on as before. Nodes or hosts came, idle nodes or hosts went, or new jobs of a
              ///< host will find a nearer leaf.
   repaired,  ///< New id, same root; nodes are gone or have other parents, hosts may have other leaves.
-  rebuilt,   ///< New id, built anew: its root is gone, or the repair found no place for somebody.
+  rebuilt,   ///< New id, built anew: its root is gone, or the repair found no free slot for some node or host.
   lost,      ///< No node is left for it.
 };
 std::string_view to_string(Fate fate);
 
 struct TreeChange {
-  std::uint32_t before = 0;  ///< Id.
-  std::uint32_t after = 0;   ///< Id; 0 if lost.
+  std::uint32_t before = 0;  ///< The old id.
+  std::uint32_t after = 0;   ///< The new id; 0 if lost.
   Fate fate = Fate::kept;
-  // Indices of the fabric, in order. Only of nodes that had work: children, or hosts.
+  // Indices of the fabric, in order. Only nodes that had work (children, or hosts) are listed.
   std::vector<std::uint32_t> gone;        ///< Nodes that are not in the tree any more.
-  std::vector<std::uint32_t> reparented;  ///< Nodes with another parent, or another way to it.
-  std::vector<std::uint32_t> moved;       ///< Hosts that are up and whose leaf, or way to it, is gone.
+  std::vector<std::uint32_t> reparented;  ///< Nodes with another parent, or another route to it.
+  std::vector<std::uint32_t> moved;       ///< Hosts that are up and whose leaf, or route to it, is gone.
 };
 
 struct ForestUpdate {
   Forest forest;
-  std::vector<TreeChange> changes;  ///< One for each tree there was, in that order.
+  std::vector<TreeChange> changes;  ///< One for each old tree, in its order.
 };
 
 Result<Forest> build_forest(const Fabric& fabric, const TreeOptions& options);
 
-/// The forest of the fabric as it is now. `fabric` is the one that `forest` was made of, changed by changes.hpp only.
-/// Trees that were lost are not replaced; when nodes are back, build_forest() makes new ones.
+/// Returns the forest of the changed fabric. `fabric` is the one that `forest` was made of, changed by changes.hpp
+/// only. Lost trees are not replaced; when nodes are back, build_forest() makes new ones.
 ForestUpdate update_forest(const Fabric& fabric, const Forest& forest, const TreeOptions& options);
 
 }  // namespace sumac::topo

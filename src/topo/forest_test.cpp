@@ -39,7 +39,7 @@ TEST(Forest, nothing_changed_nothing_changes) {
 
 TEST(Forest, a_node_that_dies_touches_only_the_trees_and_jobs_that_used_it) {
   auto fabric = leaf_spine(4, 2, 3);
-  const auto before = planted(fabric, 2);  // roots spine0, spine1
+  const auto before = planted(fabric, 2);  // the roots are spine0 and spine1
   ASSERT_EQ(before.trees[0].nodes[before.trees[0].root].name, "an-spine0");
   const auto jobs = std::vector{prune(fabric, before.trees[0], std::vector<std::uint32_t>{0, 1, 3}),
                                 prune(fabric, before.trees[0], std::vector<std::uint32_t>{6, 9})};
@@ -140,7 +140,8 @@ TEST(Forest, a_node_that_comes_takes_the_hosts_of_its_switch_home) {
   EXPECT_EQ(update.forest.trees[0].leaf_of_host[2], 2U);
 }
 
-/// Every change of every fabric: the trees are right again, what is kept is kept, and who is not told notices nothing.
+/// Changes every fabric at random: the trees are right again, kept trees are unchanged, and a job that the change does
+/// not name is not affected.
 TEST(Forest, random_changes_of_random_fabrics) {
   unsigned fates[5] = {};
   for (std::uint64_t seed = 1; seed <= 250; ++seed) {

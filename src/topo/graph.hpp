@@ -1,7 +1,8 @@
 #pragma once
 // Distances and routes. Vertices are switches, then hosts; edges are the links between switches, then one per port of a
-// host. A host is an end of a route, never in the middle: it does not forward. Everything is computed once: emulated fabrics are small (hundreds of vertices), and the lab asks often. Trees of large
-// fabrics are built on switch_graph.hpp.
+// host. A host is an end of a route, never in the middle: it does not forward. Everything is computed once: emulated
+// fabrics are small (hundreds of vertices), and the lab asks often. Trees of large fabrics are built on
+// switch_graph.hpp.
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -22,7 +23,7 @@ struct Hop {
   bool operator==(const Hop&) const = default;
 };
 
-/// A host's way into the fabric: the first one, or a rail.
+/// A port by which a host enters the fabric: the first one, or a rail.
 struct HostPort {
   std::uint32_t host = 0;  ///< Index into Fabric::hosts.
   std::uint32_t rail = 0;  ///< 0: the first port; n: rails[n - 1].
@@ -37,18 +38,18 @@ class Graph {
 
   std::uint32_t vertex_count() const { return static_cast<std::uint32_t>(adjacency_.size()); }
   std::uint32_t edge_count() const { return static_cast<std::uint32_t>(fabric_.links.size() + ports_.size()); }
-  /// By host, its first port before its rails.
+  /// Ports are sorted by host, its first port before its rails.
   const std::vector<HostPort>& ports() const { return ports_; }
   std::uint32_t host_vertex(std::uint32_t host_index) const;
   std::optional<std::uint32_t> find(std::string_view switch_or_host) const;
-  /// The switch or host that a node or the manager stands at.
+  /// Returns the switch or host of a node or the manager.
   std::uint32_t vertex_of(const Placement& place) const;
 
   const LinkSpec& spec(std::uint32_t edge) const;
-  /// "leaf1-root" or "h1-leaf1", as status lines call it.
+  /// Returns "leaf1-root" or "h1-leaf1", as status lines name it.
   std::string edge_name(std::uint32_t edge) const;
 
-  /// Links between two vertices; kUnreachable between planes.
+  /// Counts the links between two vertices; kUnreachable between planes.
   std::uint32_t distance(std::uint32_t from, std::uint32_t to) const;
   /// Empty if there is none, and from a vertex to itself.
   std::vector<Hop> route(std::uint32_t from, std::uint32_t to) const;
@@ -58,7 +59,7 @@ class Graph {
     std::uint32_t vertex;
     Hop hop;
   };
-  /// What a walk from `source` needs: at every vertex the distance, and the last step of the way there.
+  /// The result of a walk from `source`: at every vertex the distance, and the last step of the route to it.
   struct Reach {
     std::vector<std::uint32_t> distance;
     std::vector<Hop> last;

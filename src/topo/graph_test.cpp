@@ -26,7 +26,7 @@ TEST(Graph, a_route_names_links_and_directions_in_order) {
   const auto fabric = two_leaves();
   const Graph graph{fabric};
   const auto route = graph.route(*graph.find("h1"), *graph.find("h3"));
-  // Edges: 0 leaf1-root, 1 leaf2-root, 2 h1, 3 h2, 4 h3.
+  // The edges are: 0 leaf1-root, 1 leaf2-root, 2 h1, 3 h2, 4 h3.
   EXPECT_EQ(route, (std::vector<Hop>{{2, true}, {0, true}, {1, false}, {4, false}}));
   EXPECT_EQ(graph.edge_name(2), "h1-leaf1");
   EXPECT_EQ(graph.edge_name(1), "leaf2-root");
@@ -39,7 +39,7 @@ TEST(Graph, a_host_with_ports_in_two_planes_joins_them_for_nobody_else) {
   fabric.hosts[0].rails = {{"other", {}, 0, 0, ""}};
   fabric.hosts[1].rails = {{"other", {}, 0, 0, ""}};
   const Graph graph{fabric};
-  // Edges: 0 leaf1-root, 1 leaf2-root, 2 h1-leaf1, 3 h1-other, 4 h2-leaf1, 5 h2-other, 6 h3-leaf2.
+  // The edges are: 0 leaf1-root, 1 leaf2-root, 2 h1-leaf1, 3 h1-other, 4 h2-leaf1, 5 h2-other, 6 h3-leaf2.
   ASSERT_EQ(graph.ports().size(), 5U);
   EXPECT_EQ(graph.edge_count(), 7U);
   EXPECT_EQ(graph.ports()[3].host, 1U);

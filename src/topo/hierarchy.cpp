@@ -7,7 +7,7 @@
 namespace sumac::topo {
 namespace {
 
-/// Hosts from 0 in the order of their lowest ranks; each rank of an unknown host is a host by itself.
+/// Numbers hosts from 0 in the order of their lowest ranks; each rank of an unknown host is a host by itself.
 void number_hosts(std::span<const Place> places, Hierarchy& hierarchy) {
   std::map<std::int32_t, std::uint32_t> numbers;
   hierarchy.host_of.reserve(places.size());
@@ -20,7 +20,7 @@ void number_hosts(std::span<const Place> places, Hierarchy& hierarchy) {
   }
 }
 
-/// A rank that is bound to no socket may run on any, so a host that has one cannot be cut by sockets honestly.
+/// A rank that is bound to no socket may run on any, so cutting its host by sockets would be wrong.
 std::vector<bool> hosts_with_sockets(std::span<const Place> places, const Hierarchy& hierarchy) {
   std::vector<bool> known(hierarchy.host_count(), true);
   for (std::size_t rank = 0; rank < places.size(); ++rank)
@@ -82,7 +82,8 @@ Result<Hierarchy> cut(std::span<const Place> places, std::span<const Level> leve
       cut.subgroup_of[rank] = static_cast<std::int32_t>(at->second);
     }
     left.clear();
-    for (const auto& subgroup : cut.subgroups) left.push_back(subgroup.leader());  // rising: first seen, first made
+    // rising, since subgroups are made in the order of their first ranks
+    for (const auto& subgroup : cut.subgroups) left.push_back(subgroup.leader());
     hierarchy.levels.push_back(std::move(cut));
   }
   if (left.size() > 1) return tl::unexpected(incomplete(levels, hierarchy, left.size()));

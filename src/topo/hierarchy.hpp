@@ -1,7 +1,7 @@
 #pragma once
 // The cut of a team into levels of subgroups. On the first level every rank is in one subgroup; the lowest rank of a
-// subgroup leads it, and leaders alone go on to the next level, until one rank is left. Every rank computes the same
-// hierarchy from the same places, so nothing about it has to be agreed on.
+// subgroup leads it, and only leaders go on to the next level, until one rank is left. Every rank computes the same
+// hierarchy from the same places, so the ranks need not agree on anything.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,7 +28,7 @@ struct Cut {
   std::vector<Subgroup> subgroups;
   std::vector<std::int32_t> subgroup_of;  ///< [team size] Index into subgroups; -1: that rank ended on a lower level.
 
-  /// No subgroup of this level has two members: nothing happens here.
+  /// No subgroup of this level has two members, so the level does nothing.
   bool is_trivial() const { return subgroups.size() == member_count(); }
   std::size_t member_count() const;
   bool operator==(const Cut&) const = default;
@@ -46,23 +46,24 @@ struct Membership {
 };
 
 struct Hierarchy {
-  std::vector<Cut> levels;                ///< As many as were asked for, from the innermost outwards.
+  std::vector<Cut> levels;                ///< All levels that were asked for, from the innermost outwards.
   std::vector<std::uint32_t> host_of;     ///< [team size] Hosts numbered from 0 in the order of their lowest ranks.
   std::vector<std::uint32_t> host_sizes;  ///< [hosts] Ranks of each.
 
   std::uint32_t host_count() const { return static_cast<std::uint32_t>(host_sizes.size()); }
-  /// The subgroups of `rank` that have two members or more, from the innermost outwards: what it takes part in.
+  /// Returns the subgroups of `rank` that have two members or more, from the innermost outwards: those in which it
+  /// takes part.
   std::vector<Membership> memberships(std::uint32_t rank) const;
   bool operator==(const Hierarchy&) const = default;
 };
 
-/// Cuts a team of places.size() ranks. Sockets: a host on which one rank's socket is unknown counts as one socket. Fails
-/// if the last level leaves several leaders (no `p2p`, and the team is wider than what is named), in one line that says
-/// what HCOLL_SBGP lacks.
+/// Cuts a team of places.size() ranks. Sockets: a host on which one rank's socket is unknown counts as one socket.
+/// Fails if the last level leaves several leaders (no `p2p`, and the team is wider than the named levels); the error is
+/// one line that names the level missing in HCOLL_SBGP.
 Result<Hierarchy> cut(std::span<const Place> places, std::span<const Level> levels);
 
-/// "basesmsocket 4 x 36, basesmuma 2 x 2, p2p 1 x 2": subgroups x members, "3..5" where they differ, trivial levels left
-/// out; "one rank" if all are.
+/// Returns "basesmsocket 4 x 36, basesmuma 2 x 2, p2p 1 x 2": subgroups x members, "3..5" when they differ, without
+/// trivial levels; "one rank" if all are trivial.
 std::string describe(const Hierarchy& hierarchy);
 
 }  // namespace sumac::topo

@@ -22,7 +22,7 @@ Members members_of(const Cut& level) {
   return found;
 }
 
-/// `hosts` x 2 sockets x `per_socket` ranks, laid out as mpirun's --map-by says.
+/// Makes `hosts` x 2 sockets x `per_socket` ranks, in the layout of mpirun's --map-by.
 enum class MapBy { core, host, socket };
 std::vector<Place> two_socket_hosts(int hosts, int per_socket, MapBy by) {
   const int per_host = 2 * per_socket, all = hosts * per_host;
@@ -36,7 +36,7 @@ std::vector<Place> two_socket_hosts(int hosts, int per_socket, MapBy by) {
   return places;
 }
 
-// Two hosts of two sockets with two ranks each, in order: the pictures of the manual.
+// These are the manual's pictures: two hosts of two sockets with two ranks each, in order.
 TEST(Hierarchy, four_layouts) {
   const auto places = two_socket_hosts(2, 2, MapBy::core);
   const struct {
@@ -145,7 +145,7 @@ TEST(Hierarchy, memberships_are_the_levels_where_something_happens) {
   EXPECT_EQ(describe(alone), "one rank");
 }
 
-/// What holds for every team and every layout.
+/// Checks the properties of every team and every layout.
 void check(const std::vector<Place>& places, const char* sbgp) {
   const auto made = cut(places, levels_of(sbgp));
   ASSERT_TRUE(made) << made.error().context;

@@ -6,14 +6,14 @@
 namespace sumac::topo {
 namespace {
 
-/// 0 is no limit, so the lesser of two rates is not their minimum.
+/// 0 means no limit, so the lesser of two rates is not their minimum.
 std::uint64_t slower(std::uint64_t a, std::uint64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
 }  // namespace
 
 JobTreeNumbers numbers_of(const Fabric& fabric, const AggregationTree& tree, const JobTree& job) {
   JobTreeNumbers found;
-  std::unordered_map<std::uint32_t, std::uint32_t> streams;  // over each link between switches
+  std::unordered_map<std::uint32_t, std::uint32_t> streams;  // [link between switches]: streams that cross it
   const auto cross = [&](const std::vector<std::uint32_t>& links) {
     std::uint64_t delay = 0;
     for (const auto link : links) {
@@ -22,14 +22,14 @@ JobTreeNumbers numbers_of(const Fabric& fabric, const AggregationTree& tree, con
     }
     return delay;
   };
-  // From one node to another above it in the tree: what lies between is passed as anything else is.
+  // Follows one node to another above it in the tree: a node in between is passed like any other vertex.
   const auto cross_up = [&](std::uint32_t from, std::uint32_t to) {
     std::uint64_t delay = 0;
     for (auto at = from; at != to; at = static_cast<std::uint32_t>(tree.nodes[at].parent))
       delay += cross(tree.nodes[at].route);
     return delay;
   };
-  // The link of the host that a node is on; what stays inside that host doesn't cross it.
+  // Returns the host that a node is on: traffic inside that host does not cross its link.
   const auto carrier_of = [&](const JobNode& node) { return tree.nodes[node.node].host; };
   const auto own_delay = [&](std::uint32_t host) {
     return host == kNone ? 0 : static_cast<std::uint64_t>(fabric.hosts[host].link.delay_ns);
@@ -56,7 +56,7 @@ JobTreeNumbers numbers_of(const Fabric& fabric, const AggregationTree& tree, con
     if (const auto rate = tree.nodes[node.node].link_rate_bits_per_s; rate != 0 && over_its_link != 0)
       found.rate_bits_per_s = slower(found.rate_bits_per_s, std::max<std::uint64_t>(rate / over_its_link, 1));
   }
-  std::uint64_t port = 0;  // the slowest of those by which the hosts reach this tree
+  std::uint64_t port = 0;  // the slowest port by which the hosts reach this tree
   for (std::size_t i = 0; i < job.hosts.size(); ++i) {
     const auto host = job.hosts[i];
     const auto& leaf = job.nodes[job.leaf[i]];
@@ -67,11 +67,11 @@ JobTreeNumbers numbers_of(const Fabric& fabric, const AggregationTree& tree, con
     if (carrier_of(leaf) != host) delay += static_cast<std::uint64_t>(spec.delay_ns) + own_delay(carrier_of(leaf));
     found.delay_ns = std::max(found.delay_ns, delay);
   }
-  // A link between switches that passes what the ports can give limits nothing.
+  // A link between switches limits nothing when it passes as much as the ports can send.
   for (const auto& [link, count] : streams)
     if (const auto rate = fabric.links[link].spec.rate_bits_per_s; rate != 0 && (port == 0 || rate / count < port))
       found.rate_bits_per_s = slower(found.rate_bits_per_s, std::max<std::uint64_t>(rate / count, 1));
-  // Rails that differ: this one's ports give more than what is known of the hosts, their slowest port.
+  // Rails can differ: this rail's ports may be faster than the known number of the hosts, which is their slowest port.
   if (found.rate_bits_per_s == 0 && port > numbers_of(fabric, job.hosts).rate_bits_per_s) found.rate_bits_per_s = port;
   return found;
 }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kMbit = 1'000'000;
 
-/// n hosts at one switch, each with a node on it.
+/// Makes n hosts at one switch, each with a node on it.
 Fabric nodes_on_hosts(std::uint32_t n) {
   Fabric fabric;
   fabric.name = "on-hosts";
@@ -43,7 +43,7 @@ TEST(JobNumbers, what_two_nodes_of_one_host_say_to_each_other_does_not_leave_it)
   fabric.nodes[1].place.at_host = "h0";
   fabric.roots = {"an0"};
   auto tree = *build_tree(fabric);
-  // h1 and h2 below an1, which is below an0; h3 and h4 below that.
+  // Node an1 has h1 and h2, and is below an0; an0 also has h3 and h4.
   tree.nodes[0].children = {1};
   tree.nodes[1].parent = 0;
   tree.leaf_of_host = {0, 1, 1, 0, 0};
@@ -67,7 +67,7 @@ TEST(JobNumbers, a_tree_at_switches_is_bound_by_the_links_between_them_alone) {
   EXPECT_EQ(numbers_of(fabric, tree, *prune(fabric, tree, all)).rate_bits_per_s, 0u) << "what a port gives it passes";
   fabric.links[0].spec.rate_bits_per_s = 4 * kMbit;
   EXPECT_EQ(numbers_of(fabric, tree, *prune(fabric, tree, all)).rate_bits_per_s, 4 * kMbit) << "one stream: the sum";
-  const std::vector<std::uint32_t> lone{0, 2};  // each alone at its leaf: attached to the root
+  const std::vector<std::uint32_t> lone{0, 2};  // each is alone at its leaf, so it is attached to the root
   const auto lifted = numbers_of(fabric, tree, *prune(fabric, tree, lone));
   EXPECT_EQ(lifted.delay_ns, 1100u) << "the way is the same";
   EXPECT_EQ(lifted.rate_bits_per_s, 4 * kMbit);

@@ -18,7 +18,7 @@ Result<JobTree> prune(const Fabric& fabric, const AggregationTree& tree, std::sp
   job.hosts.assign(hosts.begin(), hosts.end());
   std::vector<bool> seen(fabric.hosts.size(), false);
   std::vector<std::vector<std::uint32_t>> own(tree.nodes.size());  // hosts at each node
-  std::vector<std::uint32_t> below(tree.nodes.size(), 0);          // hosts at it and below
+  std::vector<std::uint32_t> below(tree.nodes.size(), 0);          // hosts at the node and below it
   for (const auto host : hosts) {
     if (host >= fabric.hosts.size()) return fail(Errc::invalid, "there is no host with the index {}", host);
     const auto& name = fabric.hosts[host].name;

@@ -1,7 +1,7 @@
 #pragma once
-// What of a tree a job needs: the nodes on the ways of its hosts up to the node where all meet, which is the root for this
-// job. A host that would be alone at its leaf is attached higher, to the first node where it meets somebody: there is nothing
-// to add up below, and each node on the way would cost time.
+// The part of a tree that a job needs: the nodes on the paths of its hosts up to the node where all meet, which is the
+// root for this job. A host that would be alone at its leaf is attached higher, to the first node where it meets
+// another: a node with nothing to add up only costs time.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,23 +22,23 @@ struct JobNode {
 struct JobTree {
   std::uint32_t tree_id = 0;
   std::vector<JobNode> nodes;        ///< The root first, parents before children.
-  std::vector<std::uint32_t> hosts;  ///< As they were given.
-  std::vector<std::uint32_t> leaf;   ///< Of each host: index into nodes.
+  std::vector<std::uint32_t> hosts;  ///< The hosts in the given order.
+  std::vector<std::uint32_t> leaf;   ///< [host]: index into nodes.
 
-  /// Nodes above the deepest leaf, and the leaf.
+  /// Counts the nodes above the deepest leaf, and the leaf.
   std::uint32_t levels() const;
 };
 
 struct PruneOptions {
-  bool lift = true;  ///< Attach a host that is alone at its leaf higher.
+  bool lift = true;  ///< Attach a host higher if it is alone at its leaf.
 };
 
-/// Errc::not_found: a host has no place in the tree. Errc::invalid: no host, or one twice.
+/// Errc::not_found: a host is not in the tree. Errc::invalid: no host, or one twice.
 Result<JobTree> prune(const Fabric& fabric, const AggregationTree& tree, std::span<const std::uint32_t> hosts,
                       PruneOptions options = {});
 
-/// Whether a job on the tree as it was must be given another one: a node of it is gone or has another parent (but for its
-/// root, whose parent it doesn't use), or a host's leaf is gone.
+/// Returns whether a job on the old tree must get another tree: one of its nodes is gone or has another parent (except
+/// its root, whose parent it does not use), or a host's leaf is gone.
 bool notices(const JobTree& job, const TreeChange& change);
 
 }  // namespace sumac::topo

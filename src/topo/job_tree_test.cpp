@@ -8,7 +8,7 @@
 namespace sumac::topo {
 namespace {
 
-/// "node<parent[hosts]" for each node.
+/// Writes "node<parent[hosts]" for each node.
 std::string draw(const Fabric& fabric, const JobTree& job) {
   std::string text;
   for (const auto& node : job.nodes) {
@@ -22,7 +22,7 @@ std::string draw(const Fabric& fabric, const JobTree& job) {
 }
 
 TEST(JobTree, is_what_the_hosts_need_of_the_tree) {
-  const auto fabric = leaf_spine(4, 2, 3);  // h0 to h2 at leaf0, h3 to h5 at leaf1, ...
+  const auto fabric = leaf_spine(4, 2, 3);  // h0 to h2 are at leaf0, h3 to h5 at leaf1, ...
   const auto tree = build_tree(fabric);
   ASSERT_TRUE(tree);
   const struct {

@@ -46,7 +46,8 @@ Result<std::vector<Enum>> parse_words(std::string_view variable, std::string_vie
   }
 }
 
-/// The only primitive that can do a level: the network is not for ranks of one host, nor memory for several hosts.
+/// Returns the only primitive that can do a level: the network is not for ranks of one host, nor memory for several
+/// hosts.
 Bcol own_primitive(Sbgp sbgp) { return sbgp == Sbgp::p2p ? Bcol::ucx_p2p : Bcol::basesmuma; }
 
 }  // namespace

@@ -16,9 +16,9 @@ struct NamedPort {
   friend bool operator==(const NamedPort&, const NamedPort&) = default;
 };
 
-/// "mlx5_1:1" or "mlx5_1". Errc::invalid: no name, or a number that is none.
+/// Parses "mlx5_1:1" or "mlx5_1". Errc::invalid: the name is empty, or the number is not one.
 Result<NamedPort> parse_named_port(std::string_view text);
-/// "mlx5_1:1,mlx5_2"; empty: none.
+/// Parses "mlx5_1:1,mlx5_2"; an empty text gives an empty list.
 Result<std::vector<NamedPort>> parse_named_ports(std::string_view text);
 
 }  // namespace sumac::topo

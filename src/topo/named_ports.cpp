@@ -31,7 +31,7 @@ std::vector<std::uint32_t> ports_named(const Host& host, std::span<const NamedPo
 std::optional<std::size_t> host_without_way(const Fabric& fabric, const AggregationTree& tree,
                                             std::span<const std::uint32_t> hosts, std::span<const NamedPort> names) {
   if (names.empty()) return std::nullopt;
-  std::optional<SwitchGraph> graph;  // made where a port that the tree does not use is named: then planes count
+  std::optional<SwitchGraph> graph;  // made only when a named port is not used by the tree: then planes count
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     const auto& host = fabric.hosts[hosts[i]];
     const auto ports = ports_named(host, names);

@@ -14,7 +14,7 @@ Host with_ports(std::string name, std::vector<std::pair<const char*, const char*
   return made;
 }
 
-/// Two planes, a and b, each a switch; two hosts with two ports in each.
+/// Makes two planes, a and b, of one switch each, and two hosts with two ports in each.
 Fabric two_planes() {
   Fabric fabric;
   fabric.name = "two-planes";
@@ -71,7 +71,7 @@ TEST(NamedPorts, ATreeInAnotherPlaneThanAllNamedPortsHasNoWay) {
 
 TEST(NamedPorts, TheHostWithoutAWayIsTheOneThatIsToldOf) {
   auto fabric = two_planes();
-  fabric.hosts[1] = with_ports("h2", {{"a", "mlx5_1"}, {"b", "mlx5_0"}});  // cabled the other way round
+  fabric.hosts[1] = with_ports("h2", {{"a", "mlx5_1"}, {"b", "mlx5_0"}});  // the cables are swapped
   const auto trees = build_trees(fabric, tree_options(fabric));
   ASSERT_TRUE(trees) << trees.error().context;
   const std::uint32_t hosts[] = {0, 1};

@@ -40,7 +40,7 @@ Place place_on(const Machine& machine, std::span<const std::int32_t> allowed, st
 }
 
 Place place_by_turn(const Machine& machine, std::uint32_t local_rank, std::int32_t host) {
-  // One processor of each core, socket after socket: what `--map-by core` does on the machine described.
+  // Takes one processor of each core, socket after socket, as `--map-by core` does on the described machine.
   std::vector<const Cpu*> cores;
   std::set<std::int32_t> seen;
   for (const auto& cpu : machine.cpus)

@@ -5,7 +5,8 @@
 namespace sumac::topo {
 namespace {
 
-/// `sockets` x `nodes` x `cores` x `threads`; threads of a core lie half the machine apart, as the kernel numbers them.
+/// Makes `sockets` x `nodes` x `cores` x `threads`; threads of a core are half the machine apart, as the kernel numbers
+/// them.
 Machine machine_of(int sockets, int nodes, int cores, int threads) {
   Machine machine;
   const int all = sockets * nodes * cores;

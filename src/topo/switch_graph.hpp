@@ -1,7 +1,7 @@
 #pragma once
-// What the tree builder walks: the switches and links that are up, in compact form. Parts of the fabric that no link joins
-// are its planes. Distances count links; those of many sources at once are found 64 at a time, a bit each, so that a
-// thousand sources on a thousand switches take milliseconds.
+// The tree builder walks this graph: the switches and links that are up, in compact form. Parts of the fabric that no
+// link joins are its planes. Distances count links; those of many sources are found 64 at a time, with one bit for
+// each, so that a thousand sources on a thousand switches take milliseconds.
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace sumac::topo {
 
-/// No index: not there, not reached, not known.
+/// No index: it does not exist, is not reached, or is not known.
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 class SwitchGraph {
@@ -22,13 +22,13 @@ class SwitchGraph {
     std::uint32_t to = 0;
     std::uint32_t link = 0;  ///< Index into Fabric::links.
   };
-  /// How far the hosts are from a place.
+  /// The distance of the hosts from one switch.
   struct Reach {
     std::uint32_t farthest = 0;
-    std::uint64_t sum = 0;  ///< Over all hosts.
+    std::uint64_t sum = 0;  ///< Sum over all hosts.
   };
 
-  /// Keeps views of the fabric's names: it must outlive the graph.
+  /// The graph keeps views of the fabric's names: the fabric must outlive it.
   explicit SwitchGraph(const Fabric& fabric);
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(plane_.size()); }
@@ -42,13 +42,13 @@ class SwitchGraph {
 
   struct Walk {
     std::vector<std::uint32_t> distance;  ///< kNone: not reached.
-    std::vector<std::uint32_t> order;     ///< What is reached, the nearest first.
+    std::vector<std::uint32_t> order;     ///< The switches that are reached, the nearest first.
   };
   Walk walk(std::uint32_t from) const;
 
-  /// For each source how far the hosts are, `hosts_at[switch]` of them at each switch.
+  /// Returns for each source the distance of the hosts, `hosts_at[switch]` of them at each switch.
   std::vector<Reach> reach(std::span<const std::uint32_t> sources, std::span<const std::uint32_t> hosts_at) const;
-  /// A row of size() distances for each source; kFar: not reached, or 65,535 links and more.
+  /// Returns a row of size() distances for each source; kFar: not reached, or 65,535 links and more.
   static constexpr std::uint16_t kFar = 0xFFFF;
   std::vector<std::uint16_t> distances(std::span<const std::uint32_t> sources) const;
 
@@ -58,7 +58,7 @@ class SwitchGraph {
   void walk_batch(std::span<const std::uint32_t> sources, Visit visit) const;
 
   std::unordered_map<std::string_view, std::uint32_t> index_;
-  std::vector<std::uint32_t> first_;  ///< Of each switch's edges, and one behind.
+  std::vector<std::uint32_t> first_;  ///< [switch]: the first of its edges; one more entry marks the end.
   std::vector<Edge> edges_;
   std::vector<std::uint32_t> plane_;
   std::uint32_t plane_count_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Fabrics that the tests of this folder share, and their first tree.
+// The tests of this folder share these fabrics, and their first tree.
 #include "topo/fabric.hpp"
 #include "topo/tree.hpp"
 
@@ -18,7 +18,7 @@ inline Host host(std::string name, std::string leaf) {
   return made;
 }
 
-/// root with leaf1 and leaf2; h1, h2 on leaf1, h3 on leaf2; a node at each switch.
+/// Makes root with leaf1 and leaf2; h1, h2 on leaf1, h3 on leaf2; a node at each switch.
 inline Fabric two_leaves() {
   Fabric fabric;
   fabric.name = "two-leaves";

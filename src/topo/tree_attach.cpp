@@ -1,6 +1,6 @@
-// Finding parents where slots are scarce: a radix that is too small for the shape of the fabric, or a node or link that is
-// gone. Minimum depth under a bound on children is a hard problem; this is greedy, nearest parent first, with enough
-// inner nodes put in beforehand that two levels below the root suffice where they can.
+// Parents are found here when slots are scarce: the radix is too small for the shape of the fabric, or a node or link
+// is gone. Minimum depth under a bound on children is a hard problem; this is greedy, nearest parent first, with enough
+// inner nodes added beforehand that two levels below the root suffice if they can.
 #include <algorithm>
 #include <string_view>
 #include <tuple>
@@ -27,7 +27,7 @@ std::vector<std::uint32_t> TreeBuilder::route(std::uint32_t from, std::uint32_t 
 Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<std::uint32_t> helpers) {
   const auto children = children_of(draft);
   std::vector<std::uint32_t> height(draft.parent.size(), 0);
-  std::vector<std::uint64_t> spare(draft.parent.size(), 0);  // free slots of all that hangs together below
+  std::vector<std::uint64_t> spare(draft.parent.size(), 0);  // free slots of the whole subtree
   const auto below = [&](std::uint32_t top) {
     std::vector<std::uint32_t> all{top};
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -43,7 +43,7 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
       spare[flow.index] += free_slots(draft, *next);
     }
   }
-  // Whoever brings most slots comes first, so that the next ones find a parent near the root; hosts bring none.
+  // Flows that bring the most slots come first, so that the next ones find a parent near the root; hosts bring none.
   const auto rank = [&](const Flow& flow) {
     const auto name = std::string_view(flow.is_host ? fabric_.hosts[flow.index].name : fabric_.nodes[flow.index].name);
     const auto slots = flow.is_host ? 0U : free_slots(draft, flow.index);
@@ -52,8 +52,9 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
   };
   std::sort(flows.begin(), flows.end(), [&](const Flow& a, const Flow& b) { return rank(a) < rank(b); });
 
-  // Helpers: so many that the second level has room for all that the first has not; at least so many that all find room.
-  std::vector<std::uint32_t> inside;  // who has a way to the root already
+  // Add so many helpers that the second level has room for all flows that the first has not, and at least so many that
+  // all find room.
+  std::vector<std::uint32_t> inside;  // nodes that have a path to the root already
   std::uint64_t open = 0;
   for (std::uint32_t i = 0; i < draft.links.size(); ++i)
     if (draft.links[i] != kNone) {
@@ -65,7 +66,7 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
     for (const auto& flow : flows)
       if (!flow.is_host) total += spare[flow.index];
     const auto two_levels = [&](std::uint64_t extra) {
-      if (extra > open) return true;  // no room for more of them at the first level
+      if (extra > open) return true;  // the first level has no room for more helpers
       std::uint64_t room = extra * radix_;
       for (std::size_t i = 0; i < flows.size() && i + extra < open; ++i)
         room += flows[i].is_host ? 0 : free_slots(draft, flows[i].index);
@@ -73,7 +74,8 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
     };
     std::size_t extra = 0;
     while (extra < helpers.size() && (!two_levels(extra) || total + extra * (radix_ - 1) < flows.size())) ++extra;
-    // Where two levels are out of reach the slots of all may still be too few: never put in fewer than it takes.
+    // If two levels are out of reach, the slots of all helpers may still be too few: keep at least the necessary
+    // number.
     helpers.resize(extra);
     std::vector<Flow> first;
     for (const auto node : helpers) first.push_back({false, node});
@@ -82,7 +84,7 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
     helpers.clear();
   }
 
-  // Distances from every switch where a parent may stand.
+  // Compute the distances from every switch where a parent may be.
   std::vector<std::uint32_t> sources;
   std::unordered_map<std::uint32_t, std::size_t> row_of;
   const auto source = [&](std::uint32_t node) {
@@ -99,14 +101,14 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
       if (const auto found = row_of.find(node_switch_[i]); found != row_of.end())
         row[i] = rows.data() + found->second * graph_.size();
 
-  std::vector<std::uint32_t> level(draft.parent.size(), 0);  // nodes above
+  std::vector<std::uint32_t> level(draft.parent.size(), 0);  // number of nodes above
   for (const auto node : inside)
     for (auto up = node; up != draft.root; up = draft.parent[up]) ++level[node];
   for (const auto& flow : flows) {
     const auto from = flow.is_host ? draft.host_switch[flow.index] : node_switch_[flow.index];
     std::uint32_t best = kNone;
     const auto key = [&](std::uint32_t i) {
-      // Of equally short ways the one that is added up soonest, then the one over fewest nodes.
+      // Of equally short paths prefer the one that meets a node soonest, then the one over the fewest nodes.
       return std::tuple(draft.links[i] + row[i][from], row[i][from], level[i], draft.slots[i],
                         std::string_view(fabric_.nodes[i].name));
     };
@@ -142,7 +144,7 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
 
 void TreeBuilder::attach_idle(Draft& draft) {
   reckon_links(draft);
-  // From the root outwards: for each switch the node that would take what comes from there, and the way to it.
+  // From the root outwards, find for each switch the node that would take flows from there, and the route to it.
   const auto walk = graph_.walk(node_switch_[draft.root]);
   std::vector<std::uint32_t> taker(graph_.size(), kNone);
   std::vector<SwitchGraph::Edge> up(graph_.size(), SwitchGraph::Edge{kNone, kNone});
@@ -169,7 +171,7 @@ void TreeBuilder::attach_idle(Draft& draft) {
     if (!usable(i) || draft.links[i] != kNone || walk.distance[node_switch_[i]] == kNone) continue;
     auto parent = taker[node_switch_[i]];
     auto links = way(node_switch_[i], node_switch_[parent]);
-    // Beside a node that is at work it hangs on the same parent; where that is full, on the next one up.
+    // A node beside a working one gets the same parent; when that is full, the next one up.
     while (parent != draft.root && (node_switch_[parent] == node_switch_[i] || free_slots(draft, parent) == 0)) {
       links.insert(links.end(), draft.route[parent].begin(), draft.route[parent].end());
       parent = draft.parent[parent];
@@ -183,11 +185,11 @@ void TreeBuilder::attach_idle(Draft& draft) {
   std::vector<std::uint32_t> own(fabric_.hosts.size(), kNone);
   for (std::uint32_t i = 0; i < node_host_.size(); ++i)
     if (node_host_[i] != kNone && draft.links[i] != kNone && (draft.slots[i] != 0 || i == draft.root))
-      own[node_host_[i]] = i;  // one without work would be at work for a host without ranks alone
+      own[node_host_[i]] = i;  // an idle node would work only for a host without ranks
   for (std::uint32_t host = 0; host < draft.leaf.size(); ++host) {
     const auto at = draft.host_switch[host];
     if (draft.leaf[host] != kNone || at == kNone || walk.distance[at] == kNone || fabric_.hosts[host].compute) continue;
-    // It gets no rank, so it takes no slot; should one come all the same it has a way.
+    // It gets no rank, so it takes no slot; a rank that comes nevertheless has a path.
     draft.leaf[host] = own[host] != kNone && draft.port[host] == 0 ? own[host] : taker[at];
     draft.host_route[host] = way(at, node_switch_[draft.leaf[host]]);
   }

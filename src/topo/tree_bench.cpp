@@ -1,6 +1,6 @@
-// How long a tree takes on 10,000 hosts: names looked up, root chosen among all nodes, every parent and leaf found.
-// usage: tree-bench [TRIALS]; prints for each shape the median and the slowest in ms; its last line is the greatest of the
-// medians as a case of `make bench-control`, in JSON.
+// Measures the time to build a tree over 10,000 hosts: look up names, choose the root among all nodes, find every
+// parent and leaf. Usage: tree-bench [TRIALS]. It prints for each shape the median and the slowest in ms; its last line
+// is the greatest of the medians as a case of `make bench-control`, in JSON.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -140,7 +140,7 @@ std::uint32_t TreeBuilder::choose_root(std::uint32_t plane, const Draft& draft) 
   for (std::uint32_t host = 0; host < draft.host_switch.size(); ++host)
     if (draft.host_switch[host] != kNone && fabric_.hosts[host].compute) ++hosts_at[draft.host_switch[host]];
   std::vector<std::uint32_t> candidates;
-  for (const bool any : {false, true}) {  // where none of the named roots is up here, any node
+  for (const bool any : {false, true}) {  // if none of the named roots is up here, any node will do
     for (std::uint32_t i = 0; i < node_switch_.size(); ++i)
       if (usable(i) && graph_.plane_of(node_switch_[i]) == plane && (any || may_be_root_.empty() || may_be_root_[i]))
         candidates.push_back(i);
@@ -159,7 +159,7 @@ std::uint32_t TreeBuilder::choose_root(std::uint32_t plane, const Draft& draft) 
   return candidates[best];
 }
 
-/// The nodes that may take what arrives at a switch, the first to be filled first.
+/// Returns the nodes that may take flows at a switch, the first to be filled first.
 std::vector<std::uint32_t> TreeBuilder::heads_at(std::uint32_t at, std::uint32_t root) const {
   auto heads = nodes_at_[at];
   std::sort(heads.begin(), heads.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -182,7 +182,7 @@ std::uint32_t TreeBuilder::follow(std::uint32_t from, std::span<const std::uint3
   auto at = from;
   for (const auto link : links) {
     if (at == kNone || link >= fabric_.links.size()) return kNone;
-    const auto edges = graph_.edges(at);  // only those that are up
+    const auto edges = graph_.edges(at);  // only edges that are up
     const auto edge = std::find_if(edges.begin(), edges.end(), [&](const auto& each) { return each.link == link; });
     at = edge == edges.end() ? kNone : edge->to;
   }
@@ -234,7 +234,7 @@ AggregationTree TreeBuilder::finish(Draft draft, std::uint32_t id) const {
       tree.nodes[child].depth = tree.nodes[queue[i]].depth + 1;
       queue.push_back(child);
     }
-  // What hung below somebody without a way to the root is without leaf.
+  // Hosts below a node without path to the root have no leaf.
   for (std::uint32_t host = 0; host < tree.leaf_of_host.size(); ++host) {
     auto& leaf = tree.leaf_of_host[host];
     if (leaf == kNone || tree.nodes[leaf].in_tree) continue;

@@ -18,7 +18,7 @@ class View {
     for (const auto& each : fabric.hosts) hosts_[each.name] = &each;
   }
 
-  /// Where a node stands: the switch's name, or "" if it is down.
+  /// Returns the name of the node's switch, or "" if it is down.
   std::string place(const Node& node) const {
     if (!node.up) return "";
     if (node.place.at_host.empty()) return if_up(node.place.at_switch);
@@ -44,7 +44,7 @@ class View {
     return found;
   }
 
-  /// Where a way leads; "" if it is broken.
+  /// Returns the end of a route; "" if it is broken.
   std::string follow(std::string at, const std::vector<std::uint32_t>& links) const {
     for (const auto index : links) {
       const auto& link = fabric_.links[index];
@@ -81,7 +81,7 @@ std::vector<bool> working_nodes(const Fabric& fabric, const AggregationTree& tre
   std::vector<bool> works(tree.nodes.size(), false);
   for (std::uint32_t host = 0; host < tree.leaf_of_host.size(); ++host)
     if (tree.leaf_of_host[host] != kNone && fabric.hosts[host].compute) works[tree.leaf_of_host[host]] = true;
-  // From the leaves upwards: a node above one that works, works.
+  // From the leaves upwards: a node above a working one works too.
   for (bool again = true; again;) {
     again = false;
     for (const auto& node : tree.nodes)

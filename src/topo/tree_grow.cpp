@@ -1,7 +1,7 @@
-// One tree, from the outermost switches inwards. What arrives at a switch, its hosts and what comes from farther out, is
-// taken by the node there; the node itself, or all that arrived where there is none, goes on over one link to a switch
-// that is one link nearer to the root. So every way through the tree is a shortest one, and each choice among links knows
-// what was chosen before.
+// One tree is built from the outermost switches inwards. The node at a switch takes the flows that arrive there, from
+// its hosts and from farther out. Then the node itself, or every flow if there is no node, goes on over one link to a
+// switch that is one link nearer to the root. So every path through the tree is a shortest one, and each choice among
+// links takes the earlier choices into account.
 #include <algorithm>
 #include <string_view>
 #include <tuple>
@@ -12,7 +12,7 @@ namespace sumac::topo {
 
 namespace {
 
-/// Where a switch sends what it does not take.
+/// The next switch and the link for flows that a switch does not take.
 struct Up {
   std::uint32_t to = kNone;
   std::uint32_t link = kNone;
@@ -45,7 +45,7 @@ Result<Draft> TreeBuilder::grow(std::uint32_t plane, std::uint32_t turn, bool sp
   const auto walk = graph_.walk(root_switch);
   const auto& distance = walk.distance;
 
-  // Links from each switch to the next node on a shortest way to the root.
+  // Links from each switch to the next node on a shortest path to the root.
   std::vector<std::uint32_t> to_node(graph_.size(), kNone);
   for (const auto at : walk.order) {
     if (!nodes_at_[at].empty()) {
@@ -82,13 +82,13 @@ Result<Draft> TreeBuilder::grow(std::uint32_t plane, std::uint32_t turn, bool sp
     auto& flows = arrived[at];
     if (flows.empty() || at == root_switch) continue;
     std::vector<Flow> onwards;
-    // A node with a single child that is a node adds nothing up: it is passed by.
+    // A node with a single child that is a node adds nothing up, so it is skipped.
     std::size_t taken = 0;
     if (flows.size() > 1 || flows.front().is_host) {
       for (const auto head : heads_at(at, draft.root)) {
         if (taken == flows.size()) break;
-        // The way past a node that shares a host's link is shorter by that link, there and back, and leaves the link to the
-        // tree whose root it is.
+        // The path past a node that shares a host's link is shorter by that link, in both directions, and leaves the
+        // link to the tree whose root the node is.
         if (spares_host_links && shares_host_link(head)) continue;
         const auto room = std::min<std::size_t>(free_slots(draft, head), flows.size() - taken);
         for (std::size_t i = 0; i < room; ++i) take(head, flows[taken++]);
@@ -119,7 +119,7 @@ Result<Draft> TreeBuilder::grow(std::uint32_t plane, std::uint32_t turn, bool sp
   if (radix_ == 0 || flows.size() <= radix_) {
     for (const auto& flow : flows) take(draft.root, flow);
   } else {
-    // Too many for the root: whoever finds no slot there is given another way.
+    // The root has too many flows: those that find no slot there get another path.
     for (const auto& flow : flows) add_load(way_up(ups, origin(flow), root_switch), -1);
     std::vector<bool> placed(fabric_.nodes.size(), false);
     for (std::uint32_t i = 0; i < placed.size(); ++i) placed[i] = draft.parent[i] != kNone || i == draft.root;
@@ -137,7 +137,7 @@ Result<Draft> TreeBuilder::grow(std::uint32_t plane, std::uint32_t turn, bool sp
     });
     if (auto ok = attach(draft, std::move(flows), std::move(helpers)); !ok) return tl::unexpected(ok.error());
   }
-  // The load of this tree is counted once more when it is finished and accounted: this was only for the choices above.
+  // The load of this tree is counted again when it is finished and accounted: here it served only the choices above.
   for (std::uint32_t i = 0; i < draft.route.size(); ++i) add_load(draft.route[i], -1);
   for (const auto& links : draft.host_route) add_load(links, -1);
   attach_idle(draft);

@@ -1,5 +1,5 @@
-// What must hold for every tree of every fabric, checked against definitions of its own: distances by a plain walk, roots by
-// trying all. A failure names the seed to run again.
+// Every tree of every fabric must have these properties, checked against independent definitions: distances by a plain
+// walk, roots by trying all. A failure names the seed to run again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::vector<AggregationTree> built(const Fabric& fabric, const TreeOptions& opti
   return trees ? std::move(*trees) : std::vector<AggregationTree>{};
 }
 
-/// Streams on each link: a working node sends one to its parent, a host one to its leaf.
+/// Counts the streams on each link: a working node sends one to its parent, a host one to its leaf.
 std::vector<std::uint32_t> streams(const Fabric& fabric, const std::vector<AggregationTree>& trees) {
   std::vector<std::uint32_t> count(fabric.links.size(), 0);
   for (const auto& tree : trees) {
@@ -59,7 +59,8 @@ TEST(TreeProperties, random_fabrics_with_a_radix) {
     if (!trees) {
       ++refused;
       EXPECT_EQ(trees.error().code, Errc::exhausted);
-      // Every node takes radix children and is a child itself, but for the root: so many hosts have a place at most.
+      // Every node takes `radix` children and is a child itself, except the root: so at most this many hosts have a
+      // slot.
       const auto ranks =
           std::count_if(fabric.hosts.begin(), fabric.hosts.end(), [](const Host& h) { return h.compute; });
       EXPECT_LT(fabric.nodes.size() * (radix - 1) + 1, static_cast<std::size_t>(ranks)) << trees.error().context;
@@ -75,7 +76,7 @@ TEST(TreeProperties, shapes_that_clusters_have) {
   const struct {
     const char* name;
     Fabric fabric;
-    std::uint32_t links, levels, children;  ///< At most: links up, nodes on the way, children of one node.
+    std::uint32_t links, levels, children;  ///< The most: links up, nodes on the path, children of one node.
   } rows[] = {
       {"fat tree of two levels (ftree, updn)", leaf_spine(12, 4, 6), 1, 2, 12},
       {"fat tree of three levels (ftree, updn)", fat_tree(6, 4, 4, 8, 5), 2, 3, 6},
@@ -121,7 +122,7 @@ TEST(TreeProperties, trees_take_turns_over_planes_and_ports) {
     EXPECT_EQ(trees[i].nodes[trees[i].root].name.substr(0, 5), fmt::format("an-p{}", i % 3));
   }
 
-  auto one = leaf_spine(4, 2, 2);  // one plane, two ports of each host in it
+  auto one = leaf_spine(4, 2, 2);  // one plane, with two ports of each host in it
   for (auto& host : one.hosts) host.rails.push_back({"leaf3", {}});
   const auto both = built(one, {2, 0});
   EXPECT_EQ(both[0].port_of_host, std::vector<std::uint32_t>(8, 0));
@@ -132,7 +133,7 @@ TEST(TreeProperties, a_faster_way_and_a_faster_node_are_taken_first) {
   auto fabric = leaf_spine(2, 1, 2);
   auto slow = fabric.links[0];
   slow.spec.rate_bits_per_s /= 10;
-  fabric.links.insert(fabric.links.begin(), slow);  // beside the fast one, before it in the file
+  fabric.links.insert(fabric.links.begin(), slow);  // beside the fast one, and before it in the file
   EXPECT_EQ(built(fabric, {1, 0})[0].nodes[1].route, (std::vector<std::uint32_t>{1}));
   fabric.nodes[0].link_rate_bits_per_s = 1'000'000;
   fabric.nodes.push_back({"an-z", {"spine0", ""}, {}});

@@ -9,7 +9,7 @@
 namespace sumac::topo {
 namespace {
 
-/// "child<parent@depth ... | host:leaf ..." in the order of the file.
+/// Writes "child<parent@depth ... | host:leaf ..." in the order of the file.
 std::string draw(const Fabric& fabric) {
   const auto tree = build_tree(fabric);
   if (!tree) return tree.error().context;
@@ -97,7 +97,7 @@ TEST(Tree, children_know_their_parent_and_parents_their_children) {
   EXPECT_EQ(tree->nodes[0].children, (std::vector<std::uint32_t>{1, 2}));
 }
 
-/// Two leaves under a root switch, n hosts at each, all with a link of 60 Mbit/s.
+/// Makes two leaves under a root switch, n hosts at each, all with a link of 60 Mbit/s.
 Fabric hosts_at_two_leaves(std::uint32_t n) {
   Fabric fabric;
   fabric.name = "stripes";

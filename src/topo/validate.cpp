@@ -42,8 +42,8 @@ Result<> check_spec(const LinkSpec& spec, std::string_view what) {
   return {};
 }
 
-/// Switches and hosts share one name space, since both can be an end of something; nodes are apart but for places of
-/// their own, which become names of machines too.
+/// Switches, hosts and nodes share one namespace: all can be machines of the lab, and switches and hosts ends of links.
+/// A manager at a switch is a machine too, with the name `manager`.
 Result<> check_names(const Fabric& fabric) {
   std::unordered_map<std::string_view, std::string_view> seen;
   const auto add = [&](std::string_view name, std::string_view kind) -> Result<> {
@@ -181,8 +181,8 @@ Result<> check_sizes(const Fabric& fabric) {
   return {};
 }
 
-/// Linux takes any name of up to 15 bytes for a network device but for those with a slash or a space. What the file leaves
-/// unnamed is called lab0, lab1, ...
+/// Linux accepts any name of up to 15 bytes for a network device unless it has a slash or a space. Ports that the file
+/// leaves unnamed are called lab0, lab1, ...
 Result<> check_devices(const Host& host) {
   std::set<std::string> seen;
   for (std::size_t i = 0; i <= host.rails.size(); ++i) {
@@ -201,7 +201,8 @@ Result<> check_devices(const Host& host) {
   return {};
 }
 
-/// The way from `from` to `to` over the links accepted so far: with the link that closes it, it is the loop.
+/// Returns the path from `from` to `to` over the links accepted so far: together with the link that closes it, it is
+/// the loop.
 std::vector<std::uint32_t> way(const std::vector<std::vector<std::uint32_t>>& adjacent, std::uint32_t from,
                                std::uint32_t to) {
   std::vector<std::int64_t> before(adjacent.size(), -1);

@@ -10,17 +10,17 @@ bool known(AggKind kind) noexcept {
   return (value >= 1 && value <= 9) || (value >= 16 && value <= 23);
 }
 
-/// null is a value of both enums and stands right behind the last real one.
+/// null is a value of both enums and comes directly after the last real one.
 bool in_range(Op op) noexcept { return static_cast<unsigned>(op) <= static_cast<unsigned>(Op::null); }
 bool in_range(Dtype dtype) noexcept { return static_cast<unsigned>(dtype) <= static_cast<unsigned>(Dtype::null); }
 
-/// Bytes of one element for kinds with data; 0 if type and operation don't fit the kind.
+/// Returns the bytes of one element for kinds with data; 0 if type and operation do not fit the kind.
 std::size_t element_of(const AggHeader& h) noexcept {
   switch (h.coll) {
     case Coll::allreduce:
     case Coll::reduce:
     case Coll::reduce_scatter:
-      // Only pairs have a tag; a stray one would make members disagree about nothing.
+      // Only pairs have a tag: otherwise members could disagree in a field that means nothing.
       if (!is_pair(h.op) && h.tag_dtype != Dtype::null) return 0;
       return element_bytes(h.dtype, h.op, h.tag_dtype);
     case Coll::bcast:
@@ -40,10 +40,10 @@ std::size_t element_of(const AggHeader& h) noexcept {
   return 0;
 }
 
-/// May a message of this kind be empty although the operation has elements?
+/// Returns whether a message of this kind may be empty although the operation has elements.
 bool may_be_empty(const AggHeader& h) noexcept {
   if (h.kind == AggKind::skip) return true;
-  if (has_one_source(h)) return true;  // only one member has something to give, and it needs nothing back
+  if (has_one_source(h)) return true;  // only one member has data to contribute, and it needs none back
   return h.kind != AggKind::contribute && (h.coll == Coll::reduce || h.coll == Coll::reduce_scatter);
 }
 
@@ -118,7 +118,7 @@ const char* flaw_of_control(const AggHeader& h) noexcept {
     case AggKind::name:
     case AggKind::open:
     case AggKind::opened: return h.group_id == 0 ? nullptr : "group_id is set before there is one";
-    case AggKind::refused: return nullptr;  // of an Open it has none, of a Join it has one
+    case AggKind::refused: return nullptr;  // the refusal of an Open has no group id, that of a Join has one
     default: return h.group_id != 0 ? nullptr : "group_id is zero";
   }
 }
@@ -128,7 +128,8 @@ const char* flaw_of_control(const AggHeader& h) noexcept {
 const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_max) noexcept {
   if (h.magic != kAggMagic) return "magic is not 0x4153";
   if (!known(h.kind)) return "kind is unknown";
-  // Hello, welcome and the refusal of a hello have the same bytes in every version, so that two peers of different versions can say so.
+  // Hello, welcome and the refusal of a hello have the same bytes in every version, so that two peers of different
+  // versions can report that.
   const bool greets = h.kind == AggKind::hello || h.kind == AggKind::welcome || h.kind == AggKind::refused;
   if (h.version != kAggVersion && (h.version == 0 || !greets)) return "version is not spoken here";
   if (h.payload_bytes != payload) return "payload_bytes is not what follows the header";
@@ -174,7 +175,7 @@ const char* flaw(const HelloBody& b) noexcept {
   if (b.role == Role::client && b.job_id == 0) return "hello: a client has no job";
   if (b.role == Role::node && b.job_id != 0) return "hello: a node names a job";
   if (b.version == 0) return "hello: version is zero";
-  if (b.version != kAggVersion) return nullptr;  // The answer is a refusal that names both versions.
+  if (b.version != kAggVersion) return nullptr;  // the answer is a refusal that names both versions
   if (b.options != 0) return "hello: options are unknown";
   return nullptr;
 }
@@ -182,12 +183,12 @@ const char* flaw(const HelloBody& b) noexcept {
 const char* flaw(const WelcomeBody& b) noexcept {
   if (b.role != Role::node) return "welcome: only a node welcomes";
   if (b.version == 0) return "welcome: version is zero";
-  if (b.version != kAggVersion) return nullptr;  // Taken for a refusal that names both versions.
+  if (b.version != kAggVersion) return nullptr;  // it is treated as a refusal that names both versions
   if (b.options != 0) return "welcome: options are unknown";
   return nullptr;
 }
 
-const char* flaw(const ProofBody&) noexcept { return nullptr; }  // every 32 bytes may be one
+const char* flaw(const ProofBody&) noexcept { return nullptr; }  // any 32 bytes may be a proof
 
 std::string_view text_of(std::span<const char> name) noexcept {
   const std::string_view all(name.data(), name.size());

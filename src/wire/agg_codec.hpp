@@ -1,17 +1,22 @@
 #pragma once
-// From bytes to believed messages of the aggregation protocol and back. Decoding checks every field, so that behind it no
-// machine needs to ask whether a peer is honest about sizes, enums or counts. What is checked, per kind:
+// Decodes and encodes messages of the aggregation protocol. Decoding checks every field, so that no machine needs to
+// ask whether a peer is honest about sizes, enums or counts. The checks, per kind:
 //   all kinds          magic, version (hello, welcome, refused: any), known kind, known flags, reserved zero, root zero
-//                      but for reduce and bcast, payload_bytes = the bytes behind the header
-//   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members zero, origin
-//                      kNoRank (trouble: any origin and members); group_id zero for hello, welcome, proof, name, open and opened, not zero for join,
-//                      joined, trouble, verdict and void_epoch
-//   contribute         coll known, members >= 1, origin a rank; supply, skip: origin a rank; result: origin kNoRank, members zero
+//                      but for reduce and bcast, payload_bytes = the bytes after the header
+//   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members
+//   zero,
+//                      origin kNoRank (trouble: any origin and members); group_id zero for hello, welcome, proof, name,
+//                      open and opened, not zero for join, joined, trouble, verdict and void_epoch
+//   contribute         coll known, members >= 1, origin a rank; supply, skip: origin a rank; result: origin kNoRank,
+//                      members zero
 //   barrier close leave   no type, no data: op, dtype, tag_dtype null, count, first, payload_bytes zero, not streaming
-//   reductions         legal(dtype, op, tag_dtype); whole elements; fragment within [first, count); flag First exactly when first = 0,
-//                      Last exactly when it reaches count; empty only when count is zero or (result, supply) the kind gives no data
-//   bcast, allgather   a type without operation, and data from one member for each fragment: contributions of the others are empty, and
-//                      so is the result for the one they came from; an allgather with `bor` is cut like a reduction
+//   reductions         legal(dtype, op, tag_dtype); whole elements; fragment within [first, count); flag First exactly
+//                      when first = 0, Last exactly when it reaches count; empty only when count is zero or (result,
+//                      supply) the kind gives no data
+//   bcast, allgather   a type without operation, and data from one member for each fragment: contributions of the
+//   others
+//                      are empty, and so is the result for the one they came from; an allgather with `bor` is cut like
+//                      a reduction
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,18 +33,20 @@ namespace sumac::wire {
 
 inline constexpr std::size_t kAggHeaderBytes = sizeof(AggHeader);
 
-/// Hot path: Errc::ok or Errc::invalid, no text, no allocation. `frame` is the whole message; `payload_max` bounds the data
-/// behind contribute, supply and result (bodies of the other kinds have their own fixed size).
+/// For the hot path: returns Errc::ok or Errc::invalid, without text or allocation. `frame` is the whole message;
+/// `payload_max` bounds the data after contribute, supply and result (bodies of the other kinds have their own fixed
+/// size).
 Errc decode(std::span<const std::byte> frame, std::uint32_t payload_max, AggHeader& out) noexcept;
 
-/// The same of a message whose `payload` bytes are still to come: `head` is its header.
+/// Does the same for a message whose `payload` bytes are still to come: `head` is its header.
 Errc decode_head(std::span<const std::byte, kAggHeaderBytes> head, std::size_t payload, std::uint32_t payload_max,
                  AggHeader& out) noexcept;
 
-/// The same checks with a sentence that names the field: for the one message that ends a connection.
+/// Does the same checks with a sentence that names the field: for the one message that ends a connection.
 Result<AggHeader> decode_agg_header(std::span<const std::byte> frame, std::uint32_t payload_max);
 
-/// Null if every field is right, else which one is not, in words that live for ever. `payload` = bytes that follow the header.
+/// Returns null if every field is right, else a static text on the first wrong one. `payload` = bytes that follow the
+/// header.
 const char* flaw(const AggHeader& header, std::size_t payload, std::uint32_t payload_max) noexcept;
 
 const char* flaw(const HelloBody& body) noexcept;
@@ -55,7 +62,7 @@ const char* flaw(const TroubleBody& body) noexcept;
 const char* flaw(const VoidBody& body) noexcept;
 const char* flaw(const InvitedBody& body) noexcept;
 
-/// A body behind its header: `bytes` is the payload. Errc::ok or Errc::invalid.
+/// Decodes a body: `bytes` is the payload. Returns Errc::ok or Errc::invalid.
 template <Message Body>
 Errc decode(std::span<const std::byte> bytes, Body& out) noexcept {
   if (bytes.size() != sizeof(Body)) return Errc::invalid;
@@ -63,7 +70,7 @@ Errc decode(std::span<const std::byte> bytes, Body& out) noexcept {
   return flaw(out) == nullptr ? Errc::ok : Errc::invalid;
 }
 
-/// The same with words: `auto hello = decode_body<HelloBody>(payload);`
+/// Does the same and returns the fault as text: `auto hello = decode_body<HelloBody>(payload);`
 template <Message Body>
 Result<Body> decode_body(std::span<const std::byte> bytes) {
   Body body;
@@ -74,14 +81,14 @@ Result<Body> decode_body(std::span<const std::byte> bytes) {
   return body;
 }
 
-/// None: it is no name (empty, too long, other letters).
+/// Returns nothing when the text is no name (empty, too long, or with other characters).
 std::optional<NameBody> name_body(std::string_view text) noexcept;
 std::string_view text_of(const NameBody& body) noexcept;
-/// As much of `text` as there is room for, with _ for what no name has; zeros behind.
+/// Copies as much of `text` as fits, with _ for each character that a name cannot have, and fills up with zeros.
 void put_name(std::span<char> to, std::string_view text) noexcept;
 std::string_view text_of(std::span<const char> name) noexcept;
 
-/// Bytes of the body that a kind carries; 0 for the kinds that carry user data.
+/// Returns the bytes of the body that a kind carries; 0 for the kinds that carry user data.
 constexpr std::uint32_t body_bytes(AggKind kind) noexcept {
   switch (kind) {
     case AggKind::hello: return sizeof(HelloBody);
@@ -117,11 +124,11 @@ inline std::array<std::byte, kAggHeaderBytes> encoded(const AggHeader& header) n
   return bytes;
 }
 
-/// A header and its body as they go out: short enough to be the `head` of Transport::send().
+/// A header and its body as they are sent: short enough to be the `head` of Transport::send().
 template <Message Body>
 using ControlFrame = std::array<std::byte, kAggHeaderBytes + sizeof(Body)>;
 
-/// Sets payload_bytes; the caller set the kind and what else the header says.
+/// Sets payload_bytes; the caller has set the kind and the other fields of the header.
 template <Message Body>
 ControlFrame<Body> encoded(AggHeader header, const Body& body) noexcept {
   static_assert(kAggHeaderBytes + sizeof(Body) <= 256, "Transport copies heads up to 256 bytes");
@@ -132,7 +139,7 @@ ControlFrame<Body> encoded(AggHeader header, const Body& body) noexcept {
   return frame;
 }
 
-// Names for people; "?" for what is none.
+// Return names for people; "?" for an unknown value.
 std::string_view to_string(AggKind kind) noexcept;
 std::string_view to_string(Coll coll) noexcept;
 std::string_view to_string(Field field) noexcept;
@@ -140,9 +147,10 @@ std::string_view to_string(RefuseReason reason) noexcept;
 std::string_view to_string(TroubleReason reason) noexcept;
 std::string_view to_string(VoidReason reason) noexcept;
 
-/// One line: "contribute group 7 seq 12 allreduce sum float32 count 1024 first 0 bytes 4096 flags first,last ...".
+/// Returns one line: "contribute group 7 seq 12 allreduce sum float32 count 1024 first 0 bytes 4096 flags first,last
+/// ...".
 std::string describe(const AggHeader& header);
-/// The whole message, body included, also when it is malformed (then it says what is wrong). For logs and dumps.
+/// Describes the whole message, body included, for logs and dumps; of a malformed message it names the fault.
 std::string describe_agg_message(std::span<const std::byte> frame, std::uint32_t payload_max = kPayloadMax);
 
 template <>

@@ -23,7 +23,7 @@ const Sample& sample(std::string_view name) {
   throw std::out_of_range(std::string(name));
 }
 
-/// The header of a sample, changed; its payload keeps its length.
+/// Returns a sample with a changed header; its payload keeps its length.
 std::vector<std::byte> changed(std::string_view name, const std::function<void(AggHeader&)>& change) {
   auto bytes = sample(name).bytes;
   AggHeader h = header_of(sample(name));
@@ -82,7 +82,7 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
     const char* name;
     const char* sample;
     std::function<void(AggHeader&)> change;
-    const char* flaw;  // null: legal
+    const char* flaw;  // null: the message is legal
   } rows[] = {
       {"magic", "contribute", [](auto& h) { h.magic ^= 1; }, "magic"},
       {"version 0", "contribute", [](auto& h) { h.version = 0; }, "version is not spoken here"},
@@ -180,7 +180,7 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
     ASSERT_EQ(static_cast<bool>(result), row.flaw == nullptr) << (result ? "believed" : result.error().context);
     if (row.flaw != nullptr) {
       EXPECT_EQ(result.error().code, Errc::invalid);
-      // Not of the whole text: the header's own words stand in it as well.
+      // The whole text will not do: it also contains the description of the header.
       const std::string found = flaw(h, bytes.size() - kAggHeaderBytes, kPayloadMax);
       EXPECT_NE(found.find(row.flaw), std::string::npos) << found;
       EXPECT_NE(result.error().context.find(found), std::string::npos) << result.error().context;
@@ -224,7 +224,7 @@ TEST(AggCodec, PayloadMaxBoundsUserDataAndNotBodies) {
   EXPECT_EQ(decode(sample("join").bytes, 0, h), Errc::ok);
 }
 
-/// All that a body's check looks at, by setting one field at a time to what it must not be.
+/// Tests every field that a body's check reads, by setting one field at a time to a forbidden value.
 template <Message Body>
 void expect_flaws(std::string_view name, const std::vector<std::function<void(Body&)>>& changes) {
   const auto payload = std::span(sample(name).bytes).subspan(kAggHeaderBytes);

@@ -1,5 +1,5 @@
-// Any bytes as a message of the aggregation protocol: decoding must not crash, the variants must agree, what is believed must
-// come back byte for byte, and every believed body must lie inside its limits.
+// Any bytes are decoded as a message of the aggregation protocol: decoding must not crash, its variants must agree, an
+// accepted message must encode to the same bytes, and every accepted body must lie inside its limits.
 #include <cstdio>
 #include <cstdlib>
 

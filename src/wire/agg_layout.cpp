@@ -1,4 +1,4 @@
-// Every byte of the aggregation messages, named once: see layout.hpp.
+// Every byte of the aggregation messages has its name here, once: see layout.hpp.
 #include "wire/agg_codec.hpp"
 
 namespace sumac::wire {

@@ -1,4 +1,5 @@
-// Any bytes as a datagram of the multicast address: as they come, and sealed with the right key, as a member of the job could.
+// Any bytes are tried as a datagram of the multicast address: unchanged, and sealed with the right key, as a member of
+// the job could.
 #include <cstdlib>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Datagrams come from anybody: every single changed bit, every length and every other key must be found out.
+// Datagrams may come from any process: every single changed bit, every length and every other key must be detected.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ std::vector<std::byte> sample(std::string_view name) {
   return std::ranges::find(all, name, &Sample::name)->bytes;
 }
 
-/// A whole allreduce of `elements` floats.
+/// Makes the result of a whole allreduce of `elements` floats.
 std::vector<std::byte> result(std::uint32_t elements, std::uint16_t flags = kFlagFirst | kFlagLast) {
   AggHeader h;
   h.kind = AggKind::result;

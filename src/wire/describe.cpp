@@ -1,4 +1,4 @@
-// Messages in words, for logs and dumps.
+// This file describes messages as text, for logs and dumps.
 #include <algorithm>
 #include <iterator>
 
@@ -75,8 +75,8 @@ std::string describe(const AggHeader& h) {
     if (h.origin != kNoRank) text += fmt::format(" origin {} members {}", h.origin, h.members);
   }
   text += fmt::format(" bytes {}", h.payload_bytes);
-  static constexpr std::string_view kFlagNames[] = {"first",  "last",      "streaming", "reproducible",
-                                                    "denied", "listening"};
+  static constexpr std::string_view kFlagNames[] = {"first",        "last",   "streaming",
+                                                    "reproducible", "denied", "listening"};
   static_assert((1u << std::size(kFlagNames)) - 1 == kFlagsKnown, "each flag has its name");
   std::string flags;
   for (std::size_t i = 0; i < std::size(kFlagNames); ++i)

@@ -3,7 +3,7 @@
 
 namespace sumac::wire {
 
-/// docs/wire.md as it should be: written from the layout rows, so that it can't be out of date.
+/// Returns the intended content of docs/wire.md, made from the layout rows, so that it cannot be out of date.
 std::string wire_markdown();
 
 }  // namespace sumac::wire

@@ -1,5 +1,6 @@
-// The bytes on the wire do not change unnoticed: every kind against its golden bytes, docs/wire.md against the layout.
-// SUMAC_WRITE_GOLDEN=1 writes both anew; the difference then belongs into the commit, and from the first release on kAggVersion is raised.
+// The bytes on the wire must not change unnoticed: every kind is compared with its golden bytes, docs/wire.md with the
+// layout. SUMAC_WRITE_GOLDEN=1 rewrites both; the difference then belongs in the commit, and from the first release on
+// kAggVersion must be raised.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -27,7 +28,7 @@ std::string read_file(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// 16 bytes a line; a run of lines that are all zero is one line `zeros N`.
+/// Writes 16 bytes a line; a run of lines that are all zero becomes one line `zeros N`.
 std::string to_golden(std::span<const std::byte> bytes) {
   std::string text;
   std::size_t zeros = 0;

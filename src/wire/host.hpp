@@ -1,6 +1,6 @@
 #pragma once
-// Between the client library and sharpd, over a unix SOCK_SEQPACKET socket: fixed-size messages of 1024 bytes.
-// sharpd believes the kernel's peer credentials and never a pid or user named in a message.
+// The messages between the client library and sharpd, over a unix SOCK_SEQPACKET socket, have a fixed size of 1024
+// bytes. sharpd believes the kernel's peer credentials and never a pid or user named in a message.
 //
 // A conversation:   library                      sharpd
 //                   attach                  ->
@@ -10,9 +10,12 @@
 //                                                or   job_refused
 //   rank 0 only:    job_end                 ->
 //                                           <-   job_ended
-//   each rank:      member                  ->   should this process end before it says leave, the job's other ranks hear of its death
+//   each rank:      member                  ->   if the process ends before it sends leave, the job's other ranks learn
+//                                                of its death
 //                   leave                   ->
-// A list (job_host, job_node, job_leaf) is `total` entries numbered by `index`, several to a message where they are small.
+//
+// A list (job_host, job_node, job_leaf) is `total` entries numbered by `index`, several to a message where they are
+// small.
 #include <array>
 #include <cstdint>
 #include <type_traits>
@@ -25,7 +28,7 @@ inline constexpr std::uint16_t kHostMagic = 0x4853;  // "SH"
 inline constexpr std::uint8_t kHostVersion = 1;
 inline constexpr std::size_t kHostMessageBytes = 1024;
 inline constexpr std::size_t kHostBodyBytes = kHostMessageBytes - 24;
-inline constexpr std::size_t kHostNameMax = 64;  ///< With the closing zero.
+inline constexpr std::size_t kHostNameMax = 64;  ///< Includes the closing zero.
 inline constexpr std::size_t kAddressMax = 800;  ///< A transport address in text, with the closing zero.
 inline constexpr std::size_t kDevicesMax = 256;  ///< A list of ports, "mlx5_0:1,mlx5_1:1", with the closing zero.
 
@@ -56,7 +59,7 @@ struct HostHeader {
 };
 static_assert(sizeof(HostHeader) == 24 && std::has_unique_object_representations_v<HostHeader>);
 
-/// 0 in a wish means "the default share"; in a grant it is what was given (per tree).
+/// In a wish, 0 means "the default share"; in a grant each value is the granted one (per tree).
 struct Quota {
   std::uint32_t osts = 0, payload_per_ost = 0, max_groups = 0, max_qps = 0, max_group_channels = 0, num_trees = 0;
 };
@@ -66,7 +69,7 @@ struct AttachBody {
 };
 struct AttachedBody {
   std::array<char, kHostNameMax> host{};
-  std::array<char, kDevicesMax> devices{};  ///< Ports that programs of this host use which name none; empty: any.
+  std::array<char, kDevicesMax> devices{};  ///< Ports for programs on this host that name none; empty: any.
 };
 struct JobBeginBody {
   Quota wish;
@@ -74,26 +77,28 @@ struct JobBeginBody {
   std::uint64_t features = 0;
   std::array<char, kDevicesMax> devices{};  ///< Ports of its hosts that the job wants to use; empty: any.
 };
-/// job_host: one name per host of the job, each once; the reply's job_leaf has the same order.
+/// job_host has one name per host of the job, each once; the reply's job_leaf has the same order.
 struct JobHostEntry {
   std::array<char, kHostNameMax> host{};
 };
-/// `grant` is given on each of `tree_count` trees; the rest is what the bounds of large messages need to know of the fabric.
+/// `grant` applies to each of `tree_count` trees; the other fields are the fabric's figures that the bounds of large
+/// messages need.
 struct JobGrantedBody {
   Quota grant;
   std::uint32_t tree_count = 0, stream_window = 0, chunk_bytes = 0;
-  std::uint32_t rails = 0;                  ///< Ports of the job's host that has fewest.
-  std::uint32_t nodes_on_member_hosts = 0;  ///< Of all trees together, each node once.
+  std::uint32_t rails = 0;                  ///< Ports of the job's host that has the fewest.
+  std::uint32_t nodes_on_member_hosts = 0;  ///< Nodes of all trees together, each counted once.
   std::uint32_t reserved = 0;
-  std::uint64_t host_rate_bits_per_s = 0;  ///< Of the slowest port of the job's hosts; 0: not known, or no limit.
+  std::uint64_t host_rate_bits_per_s = 0;  ///< Rate of the slowest port of the job's hosts; 0: not known, or no limit.
   std::uint64_t features = 0;
   std::array<std::uint8_t, 16> job_key{};
 };
 struct JobTreeBody {
   std::uint32_t tree_id = 0, tree_index = 0, root_node = 0, node_count = 0;
-  std::uint64_t rate_bits_per_s = 0;  ///< Of a vector through the tree, each way; 0: not limited by it.
-  std::uint64_t delay_ns = 0;         ///< Of the links from the farthest host to the root.
-  std::uint32_t member_nodes = 0;     ///< Of its nodes, those on hosts of the job.
+  std::uint64_t rate_bits_per_s = 0;  ///< Rate of a vector through the tree, in each direction; 0: the tree does not
+                                      ///< limit it.
+  std::uint64_t delay_ns = 0;         ///< Delay of the links from the farthest host to the root.
+  std::uint32_t member_nodes = 0;     ///< Nodes of this tree that run on hosts of the job.
   std::uint32_t reserved = 0;
 };
 struct JobNodeEntry {
@@ -105,12 +110,12 @@ struct JobLeafEntry {
   std::uint32_t node_id = 0;
 };
 struct JobRefusedBody {
-  std::uint32_t status = 0;  ///< Number as the low-level library prints it, positive: 35 job error, 52 no manager.
+  std::uint32_t status = 0;  ///< Positive value of the low-level library's status: 35 job error, 52 no manager.
   std::uint32_t reserved = 0;
-  std::array<char, 512> text{};  ///< What was short or wrong, for people.
+  std::array<char, 512> text{};  ///< The missing or wrong thing, for people.
 };
 
-/// This process is that rank of the job; the key shows that it was let in.
+/// States that this process is that rank of the job; the key proves that the job admitted it.
 struct MemberBody {
   std::uint32_t world_rank = 0, reserved = 0;
   std::array<std::uint8_t, 16> job_key{};
@@ -122,7 +127,7 @@ struct HostMessage {
 };
 static_assert(sizeof(HostMessage) == kHostMessageBytes);
 static_assert(sizeof(JobNodeEntry) <= kHostBodyBytes && sizeof(JobGrantedBody) <= kHostBodyBytes);
-/// More trees than a fabric has planes and spare hosts: a bound for what a peer can make us keep.
+/// Exceeds the planes and spare hosts of any fabric: it bounds the memory that a peer can make us use.
 inline constexpr std::uint32_t kTreesMax = 64;
 
 }  // namespace sumac::wire

@@ -7,7 +7,8 @@
 namespace sumac::wire {
 namespace {
 
-/// A name ends with a zero, has nothing behind it, and holds no control characters (it goes into logs and file names).
+/// A text field ends with a zero, has only zeros after it, and contains no control characters (it goes into logs and
+/// file names).
 template <std::size_t n>
 bool is_text(const std::array<char, n>& field) noexcept {
   const auto end = std::find(field.begin(), field.end(), '\0');
@@ -90,7 +91,7 @@ const char* flaw_of_list(const HostHeader& h) noexcept {
   return nullptr;
 }
 
-/// The id is the client's own choice, said first in job_begin; 0 is none.
+/// The client chooses the id and first states it in job_begin; 0 means no job.
 const char* flaw_of_job_id(const HostHeader& h) noexcept {
   if (h.kind == HostKind::attach || h.kind == HostKind::attached)
     return h.job_id == 0 ? nullptr : "job_id is set where no job is meant";

@@ -1,8 +1,9 @@
 #pragma once
-// The messages between client library and sharpd: fixed 1024 bytes, one body, or a list of entries numbered from `index`.
-// What is checked: magic, version, kind; total, entries and index zero for what is no list, otherwise entries in [1, what fits]
-// and index + entries <= total <= kListMax; job_id as the kind needs it; text closed by a zero and zero behind it; numbers in
-// range; and that every byte that means nothing is zero.
+// The messages between client library and sharpd have a fixed size of 1024 bytes and hold one body, or a list of
+// entries numbered from `index`. Decoding checks magic, version and kind; that total, entries and index are zero unless
+// the kind is a list, else that entries is in [1, the most that fits] and index + entries <= total <= kListMax; that
+// job_id suits the kind; that text is closed by a zero and filled up with zeros; that numbers are in range; and that
+// every unused byte is zero.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,10 +16,11 @@
 
 namespace sumac::wire {
 
-/// No list of hosts, nodes or leaves is longer: a bound for what a peer can make us keep.
+/// No list of hosts, nodes or leaves is longer: it bounds the memory that a peer can make us use.
 inline constexpr std::uint32_t kListMax = 1u << 16;
 
-/// Bytes of one entry (or of the one body) of a kind, and how many fit into a message. Kinds without a body: 0.
+/// Returns the bytes of one entry (or of the one body) of a kind; host_entries_max() returns how many fit into a
+/// message. Kinds without a body: 0.
 constexpr std::size_t host_entry_bytes(HostKind kind) noexcept {
   switch (kind) {
     case HostKind::attach: return sizeof(AttachBody);
@@ -44,14 +46,16 @@ constexpr std::uint32_t host_entries_max(HostKind kind) noexcept {
   return is_list(kind) ? static_cast<std::uint32_t>(kHostBodyBytes / host_entry_bytes(kind)) : 1;
 }
 
-/// Null if every field is right, else which one is not. `bytes` need not be a whole message: then that is the flaw.
+/// Returns null if every field is right, else a text on the first wrong one. If `bytes` is not a whole message, that is
+/// the flaw.
 const char* flaw_of_host_message(std::span<const std::byte> bytes) noexcept;
 
-/// A message as it came from the socket. After ok the bodies may be read with body<>() and entry<>() without further checks.
+/// Decodes a message as it came from the socket. After ok the bodies may be read with body<>() and entry<>() without
+/// further checks.
 Errc decode(std::span<const std::byte> bytes, HostMessage& out) noexcept;
 Result<HostMessage> decode_host_message(std::span<const std::byte> bytes);
 
-/// The body of a decoded message, or entry `i` < header.entries of its list.
+/// Returns the body of a decoded message, or entry `i` < header.entries of its list.
 template <Message Body>
 Body host_entry(const HostMessage& message, std::size_t i = 0) noexcept {
   Body body;
@@ -85,13 +89,14 @@ HostMessage host_list(HostKind kind, std::span<const Entry> part, std::uint32_t 
   return message;
 }
 
-/// The bytes that go to the socket.
+/// Returns the bytes that go to the socket.
 std::array<std::byte, kHostMessageBytes> encoded(const HostMessage& message) noexcept;
 
-/// What no text of a message may hold: it goes into logs and file names.
+/// No text of a message may contain such a character: it goes into logs and file names.
 constexpr bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-/// Copies text into a fixed field, closed and filled up with zeros. False if it does not fit or holds a zero: then nothing is copied.
+/// Copies text into a fixed field and fills it up with zeros. Returns false, and copies nothing, if the text does not
+/// fit or contains a zero.
 template <std::size_t n>
 [[nodiscard]] bool put_text(std::array<char, n>& field, std::string_view text) noexcept {
   if (text.size() >= n || text.find('\0') != std::string_view::npos) return false;
@@ -99,7 +104,7 @@ template <std::size_t n>
   text.copy(field.data(), text.size());
   return true;
 }
-/// The text of a decoded field.
+/// Returns the text of a decoded field.
 template <std::size_t n>
 std::string_view get_text(const std::array<char, n>& field) noexcept {
   const std::string_view all(field.data(), n);
@@ -108,7 +113,7 @@ std::string_view get_text(const std::array<char, n>& field) noexcept {
 
 std::string_view to_string(HostKind kind) noexcept;
 std::string describe(const HostHeader& header);
-/// The whole message in one line, also when it is malformed.
+/// Describes the whole message in one line, also when it is malformed.
 std::string describe_host_message(std::span<const std::byte> bytes);
 
 template <>
@@ -135,7 +140,7 @@ template <>
 std::span<const FieldRow> layout<JobRefusedBody>() noexcept;
 template <>
 std::span<const FieldRow> layout<MemberBody>() noexcept;
-/// Rows of the body or entry of a kind; empty for kinds without one.
+/// Returns the rows of the body or entry of a kind; empty for kinds without one.
 std::span<const FieldRow> host_layout(HostKind kind) noexcept;
 
 }  // namespace sumac::wire

@@ -1,5 +1,5 @@
-// Any bytes as a message between client library and sharpd. Short inputs are filled up, so that the fuzzer need not find the
-// 1024 bytes first.
+// Any bytes are decoded as a message between client library and sharpd. Short inputs are filled up, so that the fuzzer
+// need not find the length of 1024 bytes first.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Every byte of the messages between client library and sharpd, named once: see layout.hpp.
+// Every byte of the messages between client library and sharpd has its name here, once: see layout.hpp.
 #include "wire/host_codec.hpp"
 
 namespace sumac::wire {

@@ -15,7 +15,7 @@ std::uint64_t number_at(std::span<const std::byte> bytes) {
   return value;
 }
 
-/// Text up to the closing zero if all of it is printable, else hex with trailing zeros cut.
+/// Returns text up to the closing zero if all of it is printable, else hex without trailing zeros.
 std::string text_or_hex(std::span<const std::byte> bytes) {
   const auto zero = std::find(bytes.begin(), bytes.end(), std::byte{0});
   const bool printable =
@@ -28,7 +28,7 @@ std::string text_or_hex(std::span<const std::byte> bytes) {
   return length == 0 ? "0" : "0x" + hex(bytes.first(length), "");
 }
 
-/// Keys of jobs and groups: a dump is shown around, a key is not.
+/// Hides the keys of jobs and groups: people pass dumps around, keys must stay secret.
 bool is_secret(const FieldRow& row) { return row.name == "job_key" || row.name == "key"; }
 
 }  // namespace

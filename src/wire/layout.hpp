@@ -1,6 +1,6 @@
 #pragma once
-// What a struct of the wire looks like, byte by byte, said once: docs/wire.md, the dump for people and the byte order of
-// big-endian hosts are all read from these rows, so none of them can drift from the struct.
+// Each struct of the wire is described here byte by byte, once: docs/wire.md, the dump for people and the byte order of
+// big-endian hosts all use these rows, so none of them can drift from the struct.
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -12,7 +12,8 @@
 
 namespace sumac::wire {
 
-/// A struct made of equal numbers declares their width: `template <> inline constexpr std::size_t kNumberBytes<Pair> = 4;`
+/// A struct made of equal numbers declares their width: `template <> inline constexpr std::size_t kNumberBytes<Pair> =
+/// 4;`
 template <class T>
 inline constexpr std::size_t kNumberBytes = sizeof(T);
 template <class T, std::size_t n>
@@ -21,12 +22,12 @@ inline constexpr std::size_t kNumberBytes<std::array<T, n>> = kNumberBytes<T>;
 struct FieldRow {
   std::string_view name;
   std::size_t offset = 0;
-  std::size_t bytes = 0;         ///< Of the whole field.
-  std::size_t number_bytes = 0;  ///< Of one number in it: what is swapped on a big-endian host.
+  std::size_t bytes = 0;         ///< Bytes of the whole field.
+  std::size_t number_bytes = 0;  ///< Bytes of one number in it: the unit that a big-endian host swaps.
   std::string_view meaning;
 };
 
-/// Rows follow one another without gap or overlap and cover the whole struct.
+/// Returns whether the rows follow one another without gap or overlap and cover the whole struct.
 constexpr bool covers(std::span<const FieldRow> rows, std::size_t size) noexcept {
   std::size_t at = 0;
   for (const auto& row : rows) {
@@ -36,11 +37,11 @@ constexpr bool covers(std::span<const FieldRow> rows, std::size_t size) noexcept
   return at == size;
 }
 
-/// The rows of a struct; specialised beside each message.
+/// Returns the rows of a struct; specialised beside each message.
 template <class T>
 std::span<const FieldRow> layout() noexcept;
 
-/// Native to little-endian and back (the same exchange). Nothing to do on little-endian hosts.
+/// Converts from native to little-endian or back, which is the same exchange. It does nothing on little-endian hosts.
 inline void swap_numbers([[maybe_unused]] std::span<std::byte> bytes, [[maybe_unused]] std::span<const FieldRow> rows) {
   if constexpr (std::endian::native == std::endian::big) {
     for (const auto& row : rows)
@@ -60,7 +61,7 @@ void store(std::byte* to, const T& value) noexcept {
   if constexpr (std::endian::native == std::endian::big) swap_numbers({to, sizeof value}, layout<T>());
 }
 
-/// Reads a message's bytes; believes nothing: the caller checks the fields.
+/// Reads a message's bytes without any check: the caller checks the fields.
 template <Message T>
 void load(T& value, const std::byte* from) noexcept {
   std::memcpy(static_cast<void*>(&value), from, sizeof value);
@@ -68,10 +69,11 @@ void load(T& value, const std::byte* from) noexcept {
     swap_numbers({reinterpret_cast<std::byte*>(&value), sizeof value}, layout<T>());
 }
 
-/// "name 12 other 0x00ff..." for people: numbers in decimal, byte fields as text or hex. `bytes` are as on the wire.
+/// Writes "name 12 other 0x00ff..." for people: numbers in decimal, byte fields as text or hex. `bytes` are in the
+/// wire's byte order.
 std::string dump_fields(std::span<const std::byte> bytes, std::span<const FieldRow> rows);
 
-/// Markdown: one line per field, `| bytes | field | meaning |`.
+/// Writes Markdown, one line per field: `| bytes | field | meaning |`.
 std::string markdown_rows(std::span<const FieldRow> rows);
 
 // A row names its field once; offset and size come from the compiler.

@@ -10,7 +10,7 @@
 namespace sumac::wire {
 namespace {
 
-/// What is authenticated: parts of fixed sizes, and the only one that is not stands last.
+/// The authenticated text: all parts have fixed sizes but the last, so no two texts can be the same bytes.
 class Text {
  public:
   void put(std::string_view text) noexcept {

@@ -1,4 +1,5 @@
-// Runs a fuzz target over the files of its corpus, without a fuzzer: what was once found stays found in every ordinary test run.
+// Runs a fuzz target over the files of its corpus, without a fuzzer: every ordinary test run repeats all earlier
+// findings.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -14,7 +15,7 @@ int main(int argc, char** argv) {
     for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
       std::ifstream file(entry.path(), std::ios::binary);
       const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-      // A copy of exactly the right size, so that a sanitizer sees a read behind the end.
+      // The copy has exactly the right size, so that a sanitizer detects a read past the end.
       const std::vector<std::uint8_t> input(bytes.begin(), bytes.end());
       LLVMFuzzerTestOneInput(input.data(), input.size());
       ++count;

@@ -182,7 +182,7 @@ std::vector<Sample> datagram_samples() {
   whole.first = 0;
   whole.count = 4;
   std::vector<Sample> samples{with_data("datagram-whole", whole, 16)};
-  // What the links carry, but no datagram.
+  // These are messages that links carry but that are no datagrams.
   for (auto& sample : agg_samples())
     if (sample.name == "result" || sample.name == "verdict" || sample.name == "result-lock-denied")
       samples.push_back({"datagram-" + sample.name, std::move(sample.bytes)});

@@ -1,6 +1,6 @@
 #pragma once
-// One good message of every kind, every field different from its default where that is legal: golden bytes, round trips, the
-// one-field-off test and the fuzzers' seeds all start from these.
+// One good message of every kind, with every field different from its default where that is legal: golden bytes, round
+// trips, the one-field-off test and the fuzzers' seeds all start from these.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ struct Sample {
 
 std::vector<Sample> agg_samples();
 std::vector<Sample> host_samples();
-/// Of the key that datagram_key() says, as the fuzzer's.
+/// The samples are sealed with datagram_key(), as the fuzzer's are.
 std::vector<Sample> datagram_samples();
 Secret datagram_key();
 
