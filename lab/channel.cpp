@@ -20,7 +20,8 @@ namespace {
 constexpr std::size_t kTextBytesMax = 64U << 10U;
 constexpr std::size_t kFdsMax = 16;
 constexpr off_t kCommandBytesMax = off_t{16}
-                                   << 20U;  ///< More than the kernel lets a program have as arguments and environment.
+                                   << 20U;  ///< Exceeds the most that the kernel allows for a program's arguments and
+                                            ///< environment.
 
 Result<sockaddr_un> address_of(const std::string& name, socklen_t& bytes) {
   sockaddr_un address{};
@@ -92,7 +93,7 @@ Result<Message> receive_message(int socket) {
       result.sender = sender.pid;
     }
   }
-  if (got <= 0) return fail(Errc::lost, "the other side is gone");  // nobody sends an empty message
+  if (got <= 0) return fail(Errc::lost, "the other side is gone");  // the lab never sends an empty message
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
     return fail(Errc::invalid, "a message of the lab was too large");
   result.text.resize(static_cast<std::size_t>(got));
@@ -135,7 +136,8 @@ Result<UniqueFd> connect_to(const std::string& name) {
     if (errno == ECONNREFUSED) return fail(Errc::not_found, "nobody listens at {}", name);
     return fail_errno("connect to the lab");
   }
-  // Anybody may bind an abstract name. What a call sends (its terminal, its environment) is for a lab of root's or our own.
+  // Any user may bind an abstract name. A call contains its caller's terminal and environment, so it may go only to a
+  // lab of root or of the same user.
   const auto owner = peer_uid(fd->get());
   if (!owner) return tl::unexpected(owner.error());
   if (*owner != 0 && *owner != ::geteuid())

@@ -1,5 +1,5 @@
 #pragma once
-// Messages between the lab's processes: one datagram of a SOCK_SEQPACKET unix socket, with descriptors beside it. The
+// A message between the lab's processes is one datagram of a SOCK_SEQPACKET unix socket, with descriptors attached. The
 // sockets have no name in the file system (abstract names, or none), so the death of the lab leaves nothing behind.
 #include <sys/types.h>
 
@@ -16,7 +16,7 @@ namespace sumac::lab {
 struct Message {
   std::string text;
   std::vector<UniqueFd> fds;
-  pid_t sender = 0;  ///< As this process sees it; only on sockets that want_sender() was called for.
+  pid_t sender = 0;  ///< The pid in this process's namespace; set only on sockets that want_sender() was called for.
 };
 
 /// Sends text (at most 64 KiB) with descriptors. Waits while the socket is full.
@@ -31,12 +31,13 @@ struct Pair {
 };
 Result<Pair> make_pair();
 
-/// Listens under, or connects to, the abstract name in the network namespace of the caller.
-/// connect: Errc::not_found when nobody listens; listen: Errc::exists when somebody does.
+/// Listen under, or connect to, the abstract name in the network namespace of the caller. connect: Errc::not_found when
+/// no process listens; listen: Errc::exists when another one does.
 Result<UniqueFd> listen_at(const std::string& name);
 Result<UniqueFd> connect_to(const std::string& name);
 
-/// What to start: travels in a memory file, since an environment may be larger than a message.
+/// A program to start, with its arguments. It travels in a memory file, since an environment may be larger than a
+/// message.
 struct Command {
   std::string directory;
   std::vector<std::string> arguments;

@@ -60,8 +60,9 @@ Result<> take_down(const std::optional<std::string>& name) {
   return {};
 }
 
-/// A password or token of the caller's other programs: commands in the lab have no use for it, and each of them would hand it on. Names of our own
-/// and of MPI are no secrets, and a variable that names a file is none.
+/// Returns whether the variable is a password or token of the caller's other programs: commands in the lab do not need
+/// it, and each of them would pass it on. Sumac's and MPI's own names are not secret, nor is a variable that names a
+/// file.
 bool looks_secret(std::string_view variable) {
   const auto name = variable.substr(0, variable.find('='));
   const auto value = variable.substr(std::min(variable.size(), name.size() + 1));
@@ -88,14 +89,16 @@ Command command_from_here(std::vector<std::string> arguments) {
   command.arguments = std::move(arguments);
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view text = *each;
-    // UCX has the place's own devices here: the place names them. What an mpirun set for its own process must not reach another one's start (no rsh or
-    // ssh would carry it): it would take itself for a child of that mpirun.
+    // UCX_* devices differ in each namespace, which sets its own. The variables that an mpirun set for its own process
+    // must not reach another start (rsh or ssh would not carry them): that process would believe itself a child of that
+    // mpirun.
     if (text.starts_with("UCX_TLS=") || text.starts_with("UCX_NET_DEVICES=") || text.starts_with("PMIX_") ||
         text.starts_with("ORTE_") || text.starts_with("OMPI_MCA_ess_") || text.starts_with("OMPI_MCA_orte_")) {
       continue;
     }
     if (looks_secret(text)) continue;
-    // Directories of this machine: on a host they are either not there or shared with the other hosts. It has a /tmp of its own.
+    // These are directories of the real machine: a lab host either lacks them or would share them with other hosts. It
+    // has a /tmp of its own.
     if (text.starts_with("TMPDIR=") || text.starts_with("TMP=") || text.starts_with("TEMP=") ||
         text.starts_with("XDG_RUNTIME_DIR=")) {
       continue;
@@ -107,7 +110,7 @@ Command command_from_here(std::vector<std::string> arguments) {
 }
 
 Result<int> run_in_place(const std::optional<std::string>& name, const std::string& place, const Command& command) {
-  // Before the program runs, so that a signal in between is passed on and not fatal to us alone.
+  // This comes before the program runs, so that a signal in between is passed on instead of killing only this process.
   sigset_t set;
   ::sigemptyset(&set);
   for (const int n : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::sigaddset(&set, n);

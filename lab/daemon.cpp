@@ -77,7 +77,7 @@ Result<Daemon> Daemon::launch(const DaemonSpec& spec, int place_channel, const s
 void Daemon::hear_ready() {
   char line[256];
   ready_ = ::read(ready_pipe_.get(), line, sizeof line) > 0;
-  ready_pipe_.reset();  // closed without a word: it is ending, and its connection will say so
+  ready_pipe_.reset();  // closed without a message: the daemon is ending, and its connection will report that
 }
 
 void Daemon::hear() {
@@ -96,7 +96,7 @@ void Daemon::hear() {
 }
 
 void Daemon::ask_to_end() {
-  if (connection_) (void)send_message(connection_.get(), fmt::format("signal {}", SIGTERM));  // if it is gone, so be it
+  if (connection_) (void)send_message(connection_.get(), fmt::format("signal {}", SIGTERM));  // it may be gone already
 }
 
 tl::unexpected<Error> Daemon::blame(const std::string& what) const {

@@ -1,5 +1,6 @@
 #pragma once
-// One daemon of the lab: started in its place, its log in a file, its "ready" awaited, its end seen.
+// One daemon of the lab: it is started in its namespace, its log goes to a file, the lab waits for its "ready" and
+// notices its end.
 #include <string>
 
 #include "base/fd.hpp"
@@ -9,27 +10,28 @@
 
 namespace sumac::lab {
 
-/// Where the daemons' logs lie while the lab is up; removed by `down`, kept when the lab was killed.
+/// Returns the directory of the daemons' logs while the lab is up; `down` removes it, and it stays when the lab was
+/// killed.
 std::string log_directory(const std::string& lab_name);
-/// Makes it. Errc::denied if somebody else has it.
+/// Makes the directory. Errc::denied if it belongs to another user.
 Result<std::string> make_log_directory(const std::string& lab_name);
 
 class Daemon {
  public:
-  /// Starts it by way of its place's channel; it finds a descriptor to say "ready" on as number 3.
+  /// Starts it through its namespace's channel; it gets a descriptor with the number 3 to write "ready" to.
   static Result<Daemon> launch(const DaemonSpec& spec, int place_channel, const std::string& log_directory);
 
   const DaemonStatus& status() const { return status_; }
   bool is_ready() const { return ready_; }
 
-  /// To be polled for reading (-1: nothing to hear any more), then told by hear_ready() and hear().
+  /// The caller polls these two for reading (-1: nothing more will come), then calls hear_ready() and hear().
   int ready_fd() const { return ready_pipe_.get(); }
   int connection() const { return connection_.get(); }
   void hear_ready();
   void hear();
 
   void ask_to_end();
-  /// Errc::lost: "sharp_an an-leaf1 at leaf1 WHAT; its last words: ...".
+  /// Returns Errc::lost: "sharp_an an-leaf1 at leaf1 WHAT; its last words: ...".
   tl::unexpected<Error> blame(const std::string& what) const;
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
-// Memory for frames in flight, in three sizes, so that a full port of 60-byte acknowledgements does not take the memory
-// of as many full frames, nor these that of as many trains. Last in, first out: a frame's memory is most likely still in the cache.
+// Memory for frames in flight comes in three sizes, so that a full port of 60-byte acknowledgements does not take the
+// memory of as many full frames, nor these that of as many trains. The last buffer returned is taken first, since it is
+// most likely still in the cache.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,20 +12,20 @@ namespace sumac::lab {
 
 struct Branch;
 
-/// A frame, or a train: segments of one connection that the sender's adapter cuts on its way out and the receiver's joins
-/// again. On links it is its segments; in memory, and for the kernel, it is one piece.
+/// A frame, or a train: segments of one connection that the sender's adapter cuts when it sends them and the receiver's
+/// joins again. Links treat it as its segments; in memory, and for the kernel, it is one unit.
 struct Frame {
   const std::uint16_t* path = nullptr;  ///< Links still to cross.
-  const Branch* flood = nullptr;        ///< Of a multicast, instead of a path: all its ways.
-  std::uint32_t at = 0;                 ///< Which of them is next.
-  std::uint16_t hops = 0;               ///< How many links.
-  std::uint16_t to = 0;                 ///< Place that gets it.
-  std::uint32_t bytes = 0;              ///< In `data`: the virtio-net header, then the Ethernet frame.
+  const Branch* flood = nullptr;        ///< Set for a multicast instead of a path: its routes to all ports.
+  std::uint32_t at = 0;                 ///< Index of its next branch.
+  std::uint16_t hops = 0;               ///< Number of links.
+  std::uint16_t to = 0;                 ///< The port that gets it.
+  std::uint32_t bytes = 0;              ///< Bytes in `data`: the virtio-net header, then the Ethernet frame.
   std::uint32_t capacity = 0;
-  std::uint32_t wire_bytes = 0;           ///< What a link carries: headers stand in each segment.
-  std::uint32_t first_segment_bytes = 0;  ///< Of wire_bytes; all of them if it is no train.
+  std::uint32_t wire_bytes = 0;           ///< Bytes that a link carries: every segment has its headers.
+  std::uint32_t first_segment_bytes = 0;  ///< Part of wire_bytes; equal to it if the frame is no train.
   std::uint32_t last_segment_bytes = 0;
-  std::int64_t tail_at_ns = 0;  ///< When the last segment is where the first was at the event's instant.
+  std::int64_t tail_at_ns = 0;  ///< The time at which the last segment is where the first was at the event's time.
   Frame* next_free = nullptr;
   std::uint8_t* data() { return reinterpret_cast<std::uint8_t*>(this + 1); }
 };
@@ -33,14 +34,14 @@ class FramePool {
  public:
   static constexpr std::uint32_t kSmallBytes = 256;
   static constexpr std::uint32_t kFullBytes = 9344;    ///< MTU 9216, Ethernet and virtio-net headers, and some room.
-  static constexpr std::uint32_t kTrainBytes = 65664;  ///< The kernel's largest IPv4 packet, and the same.
+  static constexpr std::uint32_t kTrainBytes = 65664;  ///< The kernel's largest IPv4 packet, with the same additions.
 
   Frame* take(std::uint32_t bytes) {
     if (bytes <= kSmallBytes) return take(small_, kSmallBytes);
     return bytes <= kFullBytes ? take(full_, kFullBytes) : take(train_, kTrainBytes);
   }
 
-  /// Another one like it, with the same data.
+  /// Makes another frame with the same fields and data.
   Frame* copy(Frame& frame) {
     Frame* made = take(frame.bytes);
     const auto capacity = made->capacity;

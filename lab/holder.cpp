@@ -33,7 +33,7 @@ namespace {
 constexpr Duration kReadyPatience = Seconds{30};
 constexpr Duration kEndPatience = Seconds{2};
 constexpr std::size_t kClientsMax =
-    256;  ///< Connected and not heard yet: well below the descriptors that a process may have.
+    256;  ///< Connections without a request yet; the number is well below the descriptors that a process may have.
 
 Result<> write_file(const char* path, std::string_view text) {
   const UniqueFd fd{::open(path, O_WRONLY | O_CLOEXEC)};
@@ -41,8 +41,8 @@ Result<> write_file(const char* path, std::string_view text) {
   return {};
 }
 
-/// Into a network namespace of our own, which will hold the switch's ends; by way of a user namespace where we have no right to
-/// make one. Returns whether we had the right.
+/// Moves into a new network namespace, which will hold the switch's ends; through a user namespace if this process has
+/// no right to make one. Returns whether it had the right.
 Result<bool> leave_the_machines_network() {
   if (::unshare(CLONE_NEWNET) == 0) return true;
   const auto uid = ::geteuid();
@@ -86,7 +86,7 @@ class Lab {
     }
     auto privileged = leave_the_machines_network();
     if (!privileged) return tl::unexpected(privileged.error());
-    (void)write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");  // see place.cpp
+    (void)write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");  // place.cpp gives the reason
     if (auto ok = make_places(*privileged, wanted); !ok) return ok;
     if (auto ok = make_switch(); !ok) return ok;
     if (!wanted.empty()) {
@@ -105,7 +105,7 @@ class Lab {
     const auto text = line + "\n";
     if (!report_) return;
     [[maybe_unused]] const auto n =
-        ::write(report_.get(), text.data(), text.size());  // nobody reads: seen as a hang-up
+        ::write(report_.get(), text.data(), text.size());  // the reader is gone: poll reports that as a hang-up
   }
 
  private:
@@ -118,7 +118,7 @@ class Lab {
     signals_ = UniqueFd{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
   }
 
-  /// These certificates prove the identity of a place's daemons and people.
+  /// These certificates prove the identity of a namespace's daemons and people.
   Result<PlaceFiles> certificates(const Place& place, const std::vector<DaemonSpec>& wanted) const {
     if (wanted.empty() || !options_.certify) return PlaceFiles{};
     Identities all{{"admin", "lab"}};
@@ -148,7 +148,7 @@ class Lab {
     return {};
   }
 
-  /// One end of the pair is the place's device, the other one the switch's.
+  /// One end of the pair is the namespace's device, the other one the switch's.
   Result<> make_device(Netlink& netlink, const Port& port, int its_network) {
     const auto ours = fmt::format("p{}", device_index_.size());
     Mac switch_mac = port.mac;
@@ -197,7 +197,7 @@ class Lab {
       auto daemon = Daemon::launch(wanted[i], running.channel.get(), *logs);
       if (!daemon) return within(wanted[i].name, daemon.error());
       daemons_.push_back(std::move(*daemon));
-      // The manager must listen before the others look for it; they then get ready side by side.
+      // The manager must listen before the others connect to it; they then become ready side by side.
       if (i > 0) continue;
       if (auto ok = await_ready(daemons_.back()); !ok) return ok;
     }
@@ -266,7 +266,7 @@ class Lab {
       for (auto& place : places_) {
         if (place.pid > 0 && ::waitpid(place.pid, nullptr, WNOHANG) == place.pid) {
           place.pid = -1;
-          ending_ = true;  // a lab that lost a place is no lab
+          ending_ = true;  // a lab that lost a namespace cannot go on
         }
       }
     }
@@ -282,11 +282,12 @@ class Lab {
       (void)send_message(client.get(), "failed the lab is another user's");
       return;
     }
-    if (clients_.size() >= kClientsMax) clients_.pop_front();  // requests are answered at once: it has said nothing
+    // requests are answered at once, so this client has sent none
+    if (clients_.size() >= kClientsMax) clients_.pop_front();
     clients_.push_back(std::move(client));
   }
 
-  /// One request a connection; `exec` hands the connection over to the place.
+  /// Answers the one request of a connection; `exec` hands the connection over to the namespace.
   void answer(UniqueFd client) {
     auto request = receive_message(client.get());
     if (!request) return;
@@ -346,7 +347,7 @@ class Lab {
     }
     places_.clear();
     switch_.reset();
-    std::error_code ignored;  // what can't be removed is only logs
+    std::error_code ignored;  // logs that cannot be removed may stay
     if (logs_made_) std::filesystem::remove_all(log_directory(options_.name), ignored);
     listener_.reset();
     for (const auto& client : farewell_) (void)send_message(client.get(), "ok");
@@ -378,7 +379,7 @@ std::vector<std::string> running_labs() {
   std::ifstream sockets("/proc/net/unix");
   for (std::string line; std::getline(sockets, line);) {
     const auto at = line.find(prefix);
-    // Flags 00010000: it listens; connections that it accepted bear the same name.
+    // Flags 00010000: the socket listens; accepted connections have the same name.
     if (at != std::string::npos && line.find(" 00010000 ") != std::string::npos)
       names.push_back(line.substr(at + prefix.size()));
   }

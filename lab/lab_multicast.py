@@ -1,4 +1,4 @@
-"""Multicasts in a lab, for lab_test.py: who sends, who hears, and when all have gone their ways."""
+"""Multicasts in a lab, for lab_test.py: it starts a sender and listeners, and waits until every datagram has arrived or is lost."""
 import sys
 
 HEAR = """
@@ -34,14 +34,15 @@ for name in sys.argv[1:]:
 
 
 def heard(l, until, source, listeners, count, size, crossed):
-    """Of each listener: datagrams heard, different ones, and ns from the first's sending to its coming. `crossed(status)`: all are under way no more."""
+    """Returns for each listener: datagrams received, different ones, and ns from the first one's sending to its arrival. `crossed(status)`
+    returns whether none is in flight any more."""
     at = {p["name"]: p["address"] for p in l.status()["places"]}
     hearing = [l.start(name, sys.executable, "-c", HEAR, at[name], "239.255.9.9") for name in listeners]
     for each in hearing:
         assert each.stdout.readline() == "listens\n"
     sent = int(l.python(source, TELL, at[source], "239.255.9.9", str(count), str(size)))
     until(lambda: crossed(l.status()), "every multicast has gone its ways")
-    # From their own switch's node, which has no lossy link on its way there.
+    # The end marker comes from a node at the listeners' own switch, so it crosses no lossy link.
     l.python("manager", END, *listeners)
     counts = {}
     for name, each in zip(listeners, hearing):

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""`sumac lab` for real, one scenario a run: lab_test.py SUMAC SCENARIO. Exit status 77: this machine can't, and why.
-
-Every lab is held by a child of this script (--foreground), so nothing outlives it, however it ends.
+"""Tests `sumac lab` for real, one scenario a run: lab_test.py SUMAC SCENARIO. Exit status 77: this machine cannot run it; the output has
+the reason. Every lab is held by a child of this script (--foreground), so nothing outlives it, however it ends.
 """
 import contextlib
 import ctypes
@@ -94,7 +93,7 @@ def until(condition, what, seconds=20):
 
 
 def descendants(pid):
-    """All processes below pid, from /proc; those of a PID namespace have their first process's parent outside."""
+    """Returns all processes below pid, from /proc; those of a PID namespace are children of its first process, whose parent is outside."""
     parents = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -139,7 +138,7 @@ for address in sys.argv[2:]:
 
 
 def scenario_reach():
-    """Every place reaches every other by name and by address, and no frame is faster than its links."""
+    """Every namespace reaches every other by name and by address, and no frame is faster than its links."""
     with lab() as l:
         status = l.status()
         places = {p["name"]: p for p in status["places"]}
@@ -152,7 +151,8 @@ def scenario_reach():
             for name, us in out.items():
                 links = {"h2": 2, "h3": 4, "h4": 4, "an-leaf1": 1, "an-leaf2": 3, "an-root": 2, "manager": 2}.get(name, 0)
                 assert source != "h1" or float(us) >= 2 * links * 100, (source, name, us)
-        # 100 kB at 1 Gbit/s take 0.8 ms on top, as trains or as frames (the echo begins before the last has come).
+        # Another 100 kB at 1 Gbit/s take 0.8 ms more, as trains or as frames (the echo begins before the last has
+        # come).
         out = l.python("h1", ROUND_TRIP, "100000", "h2").split()
         assert float(out[1]) >= 2 * 2 * 100 + 800, out
         status = l.status()
@@ -165,7 +165,8 @@ def scenario_reach():
 
 
 def scenario_rails():
-    """A port in each plane: named as the file says, its own addresses, its own link; and no way from one plane to the other."""
+    """A host has a port in each plane: its device has the file's name, its own addresses and its own link; and no path leads from one plane
+    to the other."""
     with lab(FABRICS / "test-2rails.yaml") as l:
         status = l.status()
         places = {p["name"]: p for p in status["places"]}
@@ -183,14 +184,14 @@ def scenario_rails():
             assert server.stdout.readline() == "ready\n"
         count = lambda: {(link["from"], link["to"]): link["bytes"] for link in l.status()["links"]}
         before = count()
-        # An address of plane b goes out of the port in plane b: 300 us a link there, 100 us in plane a.
+        # An address of plane b is reached over the port in plane b: 300 us a link there, 100 us in plane a.
         for address, us, link in (("10.77.0.2", 400, "a"), ("10.78.0.2", 1200, "b"), ("10.78.0.4", 600, "b"),
                                   (ports["manager"][1][2], 600, "b")):
             out = l.python("h1", ROUND_TRIP, "20000", address).split()
             assert us <= float(out[1]), (address, out)
             now = count()
             went = {to: now["h1", to] - before["h1", to] for to in "ab"}
-            # Five times 20,000 bytes; the other port may still see the end of an earlier connection.
+            # The link carries five times 20,000 bytes; the other port may still see the end of an earlier connection.
             assert went.pop(link) > 100_000 and sum(went.values()) < 2_000, (address, now, before)
             before = now
         assert all(set(link) >= {"dropped", "lost"} for link in l.status()["links"])
@@ -202,7 +203,7 @@ def scenario_rails():
 
 
 def scenario_spare():
-    """Hosts without ranks carry nodes; daemons find the manager in whatever plane they are."""
+    """Hosts without ranks carry nodes; daemons reach the manager from any plane."""
     programs = [pathlib.Path(SUMAC).parent / name for name in ("sharp_am", "sharp_an", "sharpd")]
     missing = [p for p in programs if not p.exists()]
     if missing:
@@ -217,7 +218,7 @@ def scenario_spare():
 
 
 def scenario_isolation():
-    """Hosts share neither memory, sockets, processes nor names; the machine's own stay untouched."""
+    """Hosts share neither memory, sockets, processes nor names; those of the machine stay untouched."""
     hosts_before = open("/etc/hosts").read()
     mounts_before = open("/proc/self/mountinfo").read()
     with lab() as l:
@@ -319,7 +320,7 @@ def scenario_mpirun():
 
 
 def scenario_kill():
-    """The parent's death by any signal is the death of all."""
+    """When the lab's parent dies of any signal, everything in the lab ends."""
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
         l = Lab()
         p = l.start("h1", "sh", "-c", "echo up; trap '' TERM INT HUP; sleep 1000 & sleep 1000", stderr=subprocess.DEVNULL)
@@ -334,7 +335,7 @@ def scenario_kill():
         assert gone.returncode == 1 and f"no lab {l.name} is up" in gone.stderr, gone
     l = Lab()
     all_of_it = descendants(l.holder.pid)
-    l.holder.kill()  # who holds a lab with --foreground takes it along
+    l.holder.kill()  # the lab ends with the process that holds it (--foreground)
     until(lambda: not any(alive(pid) for pid in all_of_it), "everything ends with `up --foreground`")
     l.holder.communicate(timeout=20)
     # Without --foreground `up` returns, and the lab stays until `down`.
@@ -352,7 +353,7 @@ def scenario_kill():
 
 
 def scenario_names():
-    """Several labs at a time, apart from each other."""
+    """Several labs run at a time, apart from each other."""
     with lab(name=PREFIX + "a") as a, lab(name=PREFIX + "b") as b:
         a.exec("h1", "sh", "-c", "echo a > /tmp/who")
         assert b.exec("h1", "test", "-e", "/tmp/who").returncode == 1
@@ -361,13 +362,13 @@ def scenario_names():
         assert sumac("exec", "h1", "--", "cat", "/tmp/who", env=os.environ | {"SUMAC_LAB": a.name}).stdout == "a\n"
         again = sumac("up", SMALL, "--bare", "--name", a.name)
         assert again.returncode == 1 and "is up already" in again.stderr, again
-        # From inside, a host speaks with its own lab.
+        # A command inside a host connects to that host's own lab.
         inside = json.loads(b.exec("h1", SUMAC, "lab", "status", "--json").stdout)
         assert inside["name"] == b.name
 
 
 def scenario_bad():
-    """A bad fabric is one clear line, status 1, and nothing left behind."""
+    """A bad fabric gives one clear line and status 1, and leaves nothing behind."""
     text = SMALL.read_text()
     rows = (
         ("a loop", ("links:\n", "links:\n  - {a: leaf1, b: leaf2}\n"), r"loop: leaf\d - root - leaf\d - leaf\d: .*remove one"),
@@ -397,8 +398,9 @@ def rootless(folder):
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
-    ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE: lost with root, and /proc of our children with it
-    python = sys.executable if os.access(sys.executable, os.X_OK) else "/usr/bin/python3"  # root's own may be out of reach
+    ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE is lost with root, and /proc of our children with it
+    # root's own may be out of reach
+    python = sys.executable if os.access(sys.executable, os.X_OK) else "/usr/bin/python3"
     with lab(pathlib.Path(folder) / SMALL.name) as l:
         assert l.exec("h3", "hostname", cwd="/").stdout == "h3\n"
         server = l.start("h4", python, "-c", ECHO, cwd="/")
@@ -411,7 +413,7 @@ def rootless(folder):
 
 
 def scenario_rootless():
-    """The same without root, in a user namespace."""
+    """Runs the same without root, in a user namespace."""
     if os.geteuid() != 0:
         raise Skip("started without root: the other scenarios have shown it")
     with tempfile.TemporaryDirectory() as folder:
@@ -449,7 +451,7 @@ for i in range(int(sys.argv[1])): s.sendto(bytes(int(sys.argv[2])), ("h2", 7001)
 
 
 def scenario_loss():
-    """What links lose and full buffers drop is counted, and the one is not taken for the other."""
+    """Frames that links lose and frames that full buffers drop are counted apart."""
     text = SMALL.read_text()
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "lossy.yaml"
@@ -467,13 +469,15 @@ def scenario_loss():
             until(lambda: l.status()["switch"]["frames"] >= 100, "all frames come in")
             until(lambda: sum(link["frames"] + link["dropped"] for link in l.status()["links"] if link["from"] == "h1") >= 100, "the link has seen all")
             status = l.status()
-            assert 20 < status["drops"] < 90, status["drops"]  # 20 KiB hold 19 frames of 1042 bytes; some leave meanwhile
+            # 20 KiB hold 19 frames of 1042 bytes; some leave meanwhile
+            assert 20 < status["drops"] < 90, status["drops"]
             waiting = max(link["backlog_bytes_max"] for link in status["links"])
             assert 18 << 10 < waiting <= 20 << 10, waiting
 
 
 def scenario_multicast():
-    """A multicast comes to every place of its plane once, across each link once, no sooner than the links let; lost by itself on each; or nowhere."""
+    """A multicast reaches every port of its plane once, crosses each link once, and arrives no sooner than the links allow; each copy is
+    lost on its own; or the lab carries no multicast."""
     frames = lambda status: {(link["from"], link["to"]): link["frames"] + link["dropped"] for link in status["links"]}
     listeners = ("h2", "h3", "h4", "an-leaf2", "an-root")
     down = [("h1", "leaf1"), ("leaf1", "h2"), ("leaf1", "root"), ("root", "leaf2"), ("leaf2", "h3"), ("leaf2", "h4")]
@@ -486,7 +490,8 @@ def scenario_multicast():
         status = l.status()
         assert status["multicast"] and status["drops"] == 0, status
         assert frames(status)["leaf1", "h1"] == before["leaf1", "h1"], "not back to who sent it"
-        # Who hears twice would have the same datagram by two ways; a sender at a switch has no link of its own.
+        # A listener that received twice would have the same datagram over two routes; a sender at a switch has no link
+        # of its own.
         heard = lab_multicast.heard(l, until, "an-root", ("h1", "h4"), 20, 200, lambda status: frames(status)["leaf2", "h4"] - before["leaf2", "h4"] >= 40)
         assert [heard[name][:2] for name in ("h1", "h4")] == [(20, 20)] * 2, heard
     text = SMALL.read_text()
@@ -498,7 +503,7 @@ def scenario_multicast():
             heard = lab_multicast.heard(l, until, "h1", ("h2", "h3", "h4"), 400, 100, over)
             assert heard["h2"][0] == 400, heard
             for name in ("h3", "h4"):
-                assert 230 < heard[name][0] < 370 and heard[name][0] == heard[name][1], heard  # 300 of them
+                assert 230 < heard[name][0] < 370 and heard[name][0] == heard[name][1], heard  # 300 expected
         file.write_text(text.replace("rate: 1Gbit/s", "rate: 1Mbit/s").replace("buffer: 8MiB", "buffer: 20KiB"))
         with lab(file) as l:
             over = lambda status: all(frames(status)[link] >= 100 for link in down[:1])
@@ -515,14 +520,14 @@ def scenario_multicast():
 
 
 def scenario_daemons():
-    """`up` starts the daemons that the file names and says when they are ready; a missing one is one clear line."""
+    """`up` starts the daemons that the file names and reports when they are ready; a missing one gives one clear line."""
     programs = [pathlib.Path(SUMAC).parent / name for name in ("sharp_am", "sharp_an", "sharpd")]
     missing = [p for p in programs if not p.exists()]
     if missing:
         done = sumac("up", SMALL, "--name", PREFIX)
         assert done.returncode == 1 and "is not there: build it, or bring the lab up with --bare" in done.stderr, done
         raise Skip(f"{missing[0].name} is not built")
-    # A daemon that ends early: the manager refuses a share that is no number.
+    # A daemon may end early: the manager refuses a share that is not a number.
     done = sumac("up", SMALL, "--name", PREFIX, env=os.environ | {"SUMAC_AM_DEFAULT_QUOTA_PERCENT": "none"})
     assert done.returncode == 1 and "sharp_am on manager ended before it was ready; its last words:" in done.stderr, done
     assert "SUMAC_AM_DEFAULT_QUOTA_PERCENT" in done.stderr or "default-quota-percent" in done.stderr, done
@@ -547,7 +552,8 @@ def main():
         globals()["scenario_" + sys.argv[2]]()
     except Skip as why:
         print(f"skipped: {why}")
-        # A machine of the CI must be able to run it all; but what is not built can't be started anywhere.
+        # A machine of the CI must be able to run everything; but a program that is not built cannot be started
+        # anywhere.
         must = os.environ.get("CI") == "true" and "is not built" not in str(why)
         return 1 if must else 77
     return 0

@@ -48,7 +48,7 @@ class Request {
     return attribute;
   }
   void close(rtattr* nested) { nested->rta_len = static_cast<unsigned short>(end() - reinterpret_cast<char*>(nested)); }
-  /// The fixed part that the peer of a veth pair begins with.
+  /// Appends the fixed part that the peer of a veth pair begins with.
   void skip_ifinfo() {
     std::memset(end(), 0, sizeof(ifinfomsg));
     header()->nlmsg_len += sizeof(ifinfomsg);
@@ -119,7 +119,7 @@ Result<> Netlink::set_up(const std::string& device) {
 
 Result<> Netlink::await_running(const std::string& device) {
   constexpr int kWaitMs = 5000;
-  // Listening first, then looking: what happens in between is heard.
+  // The socket listens before the first look, so that no change in between is missed.
   const UniqueFd events(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (!events) return fail_errno("netlink socket");
   sockaddr_nl address{};

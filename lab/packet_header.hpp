@@ -3,13 +3,13 @@
 
 namespace sumac::lab {
 
-/// A packet socket puts virtio_net_hdr before each frame: it carries "the checksum is still open" from device to device.
-/// Its size is part of the kernel's interface; the header that defines it is not C++.
+/// A packet socket puts virtio_net_hdr before each frame: it carries the mark "checksum is still open" from device to
+/// device. Its size is part of the kernel's interface; the header that defines it is not C++.
 inline constexpr std::uint32_t kVnetHeaderBytes = 10;
 
-struct VnetHeader {  ///< As the kernel lays it out, in the machine's byte order.
+struct VnetHeader {  ///< In the kernel's layout and the machine's byte order.
   std::uint8_t flags;
-  std::uint8_t gso_type;  ///< 0: one frame; else a train.
+  std::uint8_t gso_type;  ///< 0: one frame; otherwise a train.
   std::uint16_t header_bytes;
   std::uint16_t segment_bytes;  ///< Payload of each segment of a train but the last.
   std::uint16_t checksum_start;
@@ -23,7 +23,8 @@ struct WireSize {
   std::uint32_t last;
 };
 
-/// What a link carries for a piece of `bytes` (the virtio-net header not counted), which begins with `frame`.
+/// Returns the bytes that a link carries for a frame or train of `bytes` (the virtio-net header not counted), which
+/// begins with `frame`.
 inline WireSize wire_size(const VnetHeader& header, const std::uint8_t* frame, std::uint32_t bytes) {
   const std::uint32_t tcp = header.checksum_start;  // a train's checksum is always open, and begins at the TCP header
   if (header.gso_type == 0 || header.segment_bytes == 0 || tcp + 20 > bytes) return {bytes, bytes, bytes};

@@ -7,7 +7,7 @@
 namespace sumac::lab {
 namespace {
 
-/// Ethernet 14, IPv4 20, TCP with timestamps 32: 66 bytes of headers.
+/// The headers have 66 bytes: Ethernet 14, IPv4 20, TCP with timestamps 32.
 std::vector<std::uint8_t> piece(std::uint32_t payload) {
   std::vector<std::uint8_t> bytes(66 + payload);
   bytes[34 + 12] = 8U << 4U;

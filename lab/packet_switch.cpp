@@ -27,14 +27,15 @@ namespace {
 
 constexpr unsigned kBatch = 64;
 constexpr int kSocketBufferBytes = 256 << 20;
-/// While frames are in flight the socket is read at least this often: traffic between two places at one switch has no
-/// delay to hide behind, and must not wait longer.
+/// While frames are in flight the socket is read at least this often: traffic between two ports at one switch has no
+/// delay that would hide a late read.
 constexpr std::int64_t kReadEveryNsMax = 1'000'000;
-/// A sleeping processor needs some time to wake: 20 us on a virtual machine (measured: frames left 22 us late on average). So we
-/// ask to be woken earlier by what it took lately, at most this much, and spin for the rest.
+/// A sleeping processor needs some time to wake: 20 us on a virtual machine (measured: frames left 22 us late on
+/// average). So the thread asks to be woken earlier by the recent wake-up time, at most this much, and spins for the
+/// rest.
 constexpr std::int64_t kLeadNsMax = 30'000;
-/// While at least so many bytes leave in each millisecond, they leave at intervals, as adapters coalesce their interrupts when
-/// they stream: a frame may then come so much late, and the switch wakes once for several.
+/// While at least so many bytes leave in each millisecond, they leave at intervals, as adapters coalesce their
+/// interrupts when they stream: a frame may then be late by this much, and the switch wakes once for several.
 constexpr std::uint64_t kStreamingBytesPerMs = 64U << 10;
 constexpr std::int64_t kCoalesceNs = 60'000;
 
@@ -50,8 +51,8 @@ Result<> set_option(int fd, int level, int name, int value, const char* what) {
   return {};
 }
 
-/// When the kernel took the frame from the sender, on our clock: the wall clock may be set at any time, so only the
-/// difference to its present reading is used.
+/// Returns when the kernel took the frame from the sender, on our clock. The wall clock may be set at any time, so only
+/// the difference to its present reading is used.
 std::int64_t arrival_ns(msghdr& message, std::int64_t now, std::int64_t wall_now) {
   for (auto* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS) continue;
@@ -65,7 +66,7 @@ std::int64_t arrival_ns(msghdr& message, std::int64_t now, std::int64_t wall_now
 
 }  // namespace
 
-/// Everything that recvmmsg and sendmmsg need, laid out once.
+/// The arrays that recvmmsg and sendmmsg need, laid out once.
 struct PacketSwitch::Batches {
   std::array<mmsghdr, kBatch> in{};
   std::array<iovec, kBatch> in_iov{};
@@ -89,7 +90,7 @@ Result<std::unique_ptr<PacketSwitch>> PacketSwitch::open(const Plan& plan, const
   }
   made->stop_ = UniqueFd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   if (!made->stop_) return fail_errno("make an eventfd");
-  // Protocol 0: hears nothing until bind, when all is set.
+  // Protocol 0 receives nothing until bind, when everything is set.
   made->socket_ = UniqueFd{::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   if (!made->socket_) return fail_errno("open the switch's packet socket (root or a user namespace is needed)");
   const int fd = made->socket_.get();
@@ -148,7 +149,7 @@ PacketSwitch::~PacketSwitch() {
   if (!thread_.joinable()) return;
   stopping_.store(true, std::memory_order_relaxed);  // the eventfd below orders it
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto n = ::write(stop_.get(), &one, sizeof one);  // can't fail: the counter is at 0
+  [[maybe_unused]] const auto n = ::write(stop_.get(), &one, sizeof one);  // cannot fail: the counter is at 0
   thread_.join();
 }
 
@@ -158,7 +159,7 @@ Result<> PacketSwitch::start() {
   } catch (const std::system_error& e) {
     return fail(Errc::io, "start the switch's thread: {}", e.what());
   }
-  // Above every program of the lab, below whatever the machine itself runs at real-time priority.
+  // The thread runs above every program of the lab, but below all that the machine itself runs at real-time priority.
   sched_param priority{};
   priority.sched_priority = ::sched_get_priority_min(SCHED_FIFO);
   realtime_ = ::pthread_setschedparam(thread_.native_handle(), SCHED_FIFO, &priority) == 0;
@@ -167,7 +168,7 @@ Result<> PacketSwitch::start() {
 
 void PacketSwitch::run() {
   ::pthread_setname_np(::pthread_self(), "lab-switch");
-  ::prctl(PR_SET_TIMERSLACK, 1UL);  // of use where there is no real-time priority; refused nowhere
+  ::prctl(PR_SET_TIMERSLACK, 1UL);  // helps if there is no real-time priority, and never fails
   while (!stopping_.load(std::memory_order_relaxed)) {
     read_all();
     fabric_.advance(read_at_ns_, pool_);
@@ -230,7 +231,8 @@ bool PacketSwitch::address(Frame& frame, std::size_t from, const std::uint8_t* m
     frame.to = static_cast<std::uint16_t>(to);
     return true;
   }
-  // IPv4's groups but those of 224.0.0/24, in which hosts tell routers what they listen to: there are none.
+  // Only IPv4's groups are flooded, without those of 224.0.0/24, in which hosts inform routers of their groups: the lab
+  // has no routers.
   static constexpr std::uint8_t kGroups[3] = {0x01, 0x00, 0x5e};
   if (plan_.floods.empty() || !std::equal(std::begin(kGroups), std::end(kGroups), mac) || (mac[3] == 0 && mac[4] == 0))
     return false;
@@ -285,7 +287,7 @@ void PacketSwitch::sleep() {
     ::ppoll(fds, 2, nullptr, nullptr);
     return;
   }
-  // Frames are in flight. What comes in from now on carries the instant of its arrival and is due no earlier than the
+  // Frames are in flight. A frame that comes in from now on carries its arrival time and is due no earlier than the
   // least delay later: reading again by then loses nothing, and spares each frame a wake-up of its own.
   const auto read_every = std::min(fabric_.slack_ns(), kReadEveryNsMax);
   const auto read_by = read_every > 0 ? read_at_ns_ + read_every : VirtualFabric::kNever;
@@ -305,7 +307,7 @@ void PacketSwitch::sleep() {
   }
 }
 
-/// Sleeps until then; false if there was no time left, or something came first.
+/// Sleeps until then; returns false if there was no time left, or something came first.
 bool PacketSwitch::doze(std::int64_t until_ns) {
   const auto wait = until_ns - now_ns();
   if (wait <= 0) return false;

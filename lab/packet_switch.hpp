@@ -1,6 +1,6 @@
 #pragma once
-// The switch itself: one thread, one packet socket that hears and feeds the switch's ends of all device pairs, and the
-// virtual fabric between. Reads and writes go in batches; the thread sleeps whenever nothing is due.
+// The switch itself: one thread, one packet socket that receives from and sends to the switch's ends of all device
+// pairs, and the virtual fabric in between. Reads and writes go in batches; the thread sleeps whenever nothing is due.
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -17,9 +17,10 @@ namespace sumac::lab {
 struct SwitchCounters {
   std::atomic<std::uint64_t> frames{0};
   std::atomic<std::uint64_t> wakeups{0};
-  std::atomic<std::uint64_t> dropped_out{0};  ///< The kernel did not take a frame of ours.
-  std::atomic<std::uint64_t> ignored{0};      ///< To nobody of the fabric (broadcast, not every multicast): not a drop.
-  std::atomic<std::uint64_t> late_max_ns{0};  ///< Latest that a frame left after it was due.
+  std::atomic<std::uint64_t> dropped_out{0};  ///< The kernel did not accept a frame from the switch.
+  /// Frames to no port of the fabric (broadcast, some multicasts): these do not count as drops.
+  std::atomic<std::uint64_t> ignored{0};
+  std::atomic<std::uint64_t> late_max_ns{0};  ///< The longest time by which a frame left after it was due.
   std::atomic<std::uint64_t> late_sum_ns{0};
 };
 
@@ -37,16 +38,17 @@ class PacketSwitch {
 
   const VirtualFabric& fabric() const { return fabric_; }
   const SwitchCounters& counters() const { return counters_; }
-  /// Frames that found the kernel's queue before the switch full. The kernel forgets them when asked, so one thread asks.
+  /// Counts frames that found the kernel's queue before the switch full. The kernel resets its count on each read, so
+  /// only one thread may ask.
   std::uint64_t dropped_in();
-  std::uint64_t drops();       ///< Everything that was dropped and not meant to be lost.
-  double cpu_seconds() const;  ///< Of the switch's thread so far.
+  std::uint64_t drops();       ///< Counts all drops that are not intended losses.
+  double cpu_seconds() const;  ///< Time of the switch's thread so far.
 
  private:
   explicit PacketSwitch(const Plan& plan);
   void run();
   void read_all();
-  /// Sets where the frame goes. False: to nobody.
+  /// Sets the frame's destination. Returns false when no port gets it.
   bool address(Frame& frame, std::size_t from, const std::uint8_t* mac) const;
   void write_due();
   void sleep();
@@ -58,14 +60,14 @@ class PacketSwitch {
   SwitchCounters counters_;
   UniqueFd socket_;
   UniqueFd stop_;
-  std::vector<unsigned> device_index_;                     ///< Of each port.
-  std::vector<std::int32_t> port_by_device_;               ///< The way back; -1: none of ours.
+  std::vector<unsigned> device_index_;                     ///< [port].
+  std::vector<std::int32_t> port_by_device_;               ///< [device index]: port; -1: none of ours.
   std::uint32_t receive_bytes_ = FramePool::kFullBytes;    ///< Memory that a receiving slot needs.
-  std::uint32_t copy_bytes_max_ = FramePool::kSmallBytes;  ///< Up to here a frame moves to memory of its own size.
+  std::uint32_t copy_bytes_max_ = FramePool::kSmallBytes;  ///< Up to this size a frame moves to memory of its own size.
   std::int64_t read_at_ns_ = 0;
-  std::int64_t lead_ns_ = 0;  ///< How much earlier than needed to wake: what waking took lately.
+  std::int64_t lead_ns_ = 0;  ///< Time to wake before it is needed: the recent wake-up time.
   std::int64_t wrote_at_ns_ = 0;
-  std::int64_t window_at_ns_ = 0;  ///< The millisecond in which we count what leaves, to tell streaming.
+  std::int64_t window_at_ns_ = 0;  ///< The millisecond in which sent bytes are counted, to detect streaming.
   std::uint64_t window_bytes_ = 0;
   bool streaming_ = false;
   std::uint64_t dropped_in_ = 0;

@@ -27,10 +27,11 @@ Result<> write_file(const char* path, std::string_view text) {
 Result<> set_up(const Plan& plan, const Place& place, const PlaceOptions& options) {
   if (::sethostname(place.name.c_str(), place.name.size()) < 0) return fail_errno("set the host name");
   if (auto ok = make_private_mounts(plan, options); !ok) return ok;
-  // Without IPv6 nobody asks for neighbours by multicast. Where it can't be turned off, the switch ignores such frames.
+  // Without IPv6 no host resolves neighbours by multicast. If it cannot be turned off, the switch ignores such frames.
   (void)write_file("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
   (void)write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
-  // A host may have two ports in one range of addresses: what arrives by the one that answers would not leave by is no forgery.
+  // A host may have two ports in one range of addresses: the kernel must not take a frame for forged because its answer
+  // would leave by the other port.
   (void)write_file("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
   (void)write_file("/proc/sys/net/ipv4/conf/default/rp_filter", "0");
   auto netlink = Netlink::open();
@@ -65,16 +66,16 @@ std::string device_list(const Plan& plan, const Place& place) {
   return list;
 }
 
-/// The life of a place's first process.
+/// Runs as the namespace's first process until the lab ends.
 [[noreturn]] void live(const Plan& plan, const Place& place, const PlaceOptions& options, UniqueFd channel) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // its death is the death of everything in this PID namespace
-  // The lab's other descriptors are no business of a place.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // its death ends everything in this PID namespace
+  // The lab's other descriptors do not belong in the namespace.
   ::close_range(3, static_cast<unsigned>(channel.get()) - 1, 0);
   ::close_range(static_cast<unsigned>(channel.get()) + 1, ~0U, 0);
   ::prctl(PR_SET_NAME, fmt::format("lab:{}", place.name).c_str());
   const auto answer = [&](const Result<>& result, const std::vector<int>& fds = {}) {
     const auto sent = send_message(channel.get(), result ? "ok" : result.error().context, fds);
-    if (!result || !sent) ::_exit(1);  // the parent has been told, or is gone
+    if (!result || !sent) ::_exit(1);  // the parent has the answer, or is gone
   };
   auto made = set_up(plan, place, options);
   Result<UniqueFd> listener = made ? listen_at(kInsideSocket) : Result<UniqueFd>{tl::unexpected(made.error())};
@@ -103,7 +104,7 @@ Result<RunningPlace> start_place(const Plan& plan, std::size_t index, const Plac
   auto pair = make_pair();
   if (!pair) return tl::unexpected(pair.error());
   constexpr unsigned long kFlags = CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNS | SIGCHLD;
-  // The system call itself: glibc's clone() wants a stack, and this is a fork into other namespaces.
+  // The system call is made directly: glibc's clone() wants a stack, and this is a fork into other namespaces.
   const auto pid = static_cast<pid_t>(::syscall(SYS_clone, kFlags, nullptr, nullptr, nullptr, nullptr));
   if (pid < 0) return fail_errno("make namespaces (root, or a kernel that permits user namespaces, is needed)");
   if (pid == 0) {

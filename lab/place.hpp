@@ -1,6 +1,7 @@
 #pragma once
-// A place of the lab: a set of own network, UTS, IPC, PID and mount namespaces, held by its first process, which starts
-// programs on request and reaps what they leave. It dies with the lab's parent, and everything in the place with it.
+// A Place of the lab is a set of its own network, UTS, IPC, PID and mount namespaces, held by their first process,
+// which starts programs on request and reaps their orphans. It dies with the lab's parent, and everything in the
+// namespaces dies with it.
 #include <sys/types.h>
 
 #include <map>
@@ -13,35 +14,37 @@
 
 namespace sumac::lab {
 
-/// Where a program inside a place finds the lab: listens in the place's own network namespace.
+/// A program inside finds the lab at this name: the lab listens in the program's own network namespace.
 inline constexpr const char* kInsideSocket = "sumac-lab-inside";
 
-/// Certificates of the place's daemons, and of people in it, as `sumac pki` names them.
+/// Certificates of the namespace's daemons, and of people in it, with the names that `sumac pki` uses.
 inline constexpr const char* kTlsDirectory = "/run/sumac/tls";
 
 struct PlaceOptions {
-  std::vector<std::string> shared_directories;     ///< Below /tmp, /run or /dev/shm, and yet seen in every place.
-  std::map<std::string, std::string> tls_files{};  ///< Texts by name, for kTlsDirectory; none: it is not made.
+  /// Directories below /tmp, /run or /dev/shm that all namespaces nevertheless share.
+  std::vector<std::string> shared_directories;
+  std::map<std::string, std::string> tls_files{};  ///< [name]: text, for files in kTlsDirectory; empty: it is not made.
   bool privileged = true;  ///< false: in a user namespace, where the machine's /sys may have to stay.
 };
 
-/// The lab's side of a place.
+/// The lab's side of a Place.
 struct RunningPlace {
   pid_t pid = -1;
   UniqueFd channel;   ///< Requests go here: "exec" with {connection, command, stdin, stdout, stderr[, ready]}.
-  UniqueFd listener;  ///< Of kInsideSocket; the lab accepts.
+  UniqueFd listener;  ///< The socket of kInsideSocket; the lab accepts.
 };
 
-/// Makes the namespaces and waits until the place has set itself up, but for its device. Call from the thread that lives as
-/// long as the lab: the place dies with it.
+/// Makes the namespaces and waits until everything but the devices is set up. Call it from the thread that lives as
+/// long as the lab: the namespaces die with that thread.
 Result<RunningPlace> start_place(const Plan& plan, std::size_t index, const PlaceOptions& options);
-/// To be called once its devices are in its network namespace: addresses, neighbours, up.
+/// Sets addresses and neighbours and brings the devices up; call it once they are in the network namespace.
 Result<> connect_place(RunningPlace& place);
 
-/// In the place, before anything else: private /dev/shm, /tmp, /run, /proc, /sys and /etc/hosts.
+/// Mounts a private /dev/shm, /tmp, /run, /proc, /sys and /etc/hosts; call it in the namespace, before anything else.
 Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options);
 
-/// On a program's connection, from the place: "started" (sent by the program's own process, so its sender is the
-/// program), "exited STATUS" (as from wait), "failed TEXT". To the place: "signal NUMBER". Closing it ends the program.
+/// Messages on a program's connection, from the namespace: "started" (sent by the program's own process, so its sender
+/// is the program), "exited STATUS" (as from wait), "failed TEXT". To the namespace: "signal NUMBER". Closing the
+/// connection ends the program.
 
 }  // namespace sumac::lab

@@ -21,8 +21,8 @@ namespace sumac::lab {
 
 namespace {
 
-constexpr Duration kPatience = Seconds{3};  ///< Between SIGTERM and SIGKILL for a program whose starter is gone.
-constexpr int kReadyFd = 3;                 ///< Where a daemon finds the descriptor that it says "ready" on.
+constexpr Duration kPatience = Seconds{3};  ///< Time between SIGTERM and SIGKILL for a program whose starter is gone.
+constexpr int kReadyFd = 3;                 ///< A daemon writes "ready" to this descriptor.
 
 struct Program {
   pid_t pid = -1;
@@ -35,7 +35,7 @@ struct Program {
   ::_exit(status);
 }
 
-/// In the new process: becomes the program.
+/// Turns the new process into the program.
 [[noreturn]] void become(const Message& request, const std::string& devices) {
   const int connection = request.fds[0].get();
   const auto command = unpack(request.fds[1].get());
@@ -52,7 +52,7 @@ struct Program {
                    "--share DIR`)",
                126);
   }
-  // Move everything out of the way first: a target number may be the source of another.
+  // Move all descriptors away first: a target number may be the source of another.
   std::vector<int> sources;
   for (std::size_t i = 2; i < request.fds.size(); ++i)
     sources.push_back(::fcntl(request.fds[i].get(), F_DUPFD_CLOEXEC, 64));
@@ -66,7 +66,7 @@ struct Program {
   ::clearenv();
   for (const auto& text : command->environment) ::putenv(const_cast<char*>(text.c_str()));
   ::setenv("UCX_NET_DEVICES", devices.c_str(), 1);
-  // sharp_cmd and its like find the manager's authority and a certificate of role admin there.
+  // sharp_cmd and similar tools find the manager's authority and a certificate of role admin there.
   if (::access(kTlsDirectory, F_OK) == 0) {
     ::setenv("SUMAC_TLS_DIR", kTlsDirectory, 1);
     for (const char* other : {"SUMAC_TLS_CA", "SUMAC_TLS_CERT", "SUMAC_TLS_KEY"}) ::unsetenv(other);
@@ -77,7 +77,7 @@ struct Program {
   fail_start(connection, command->arguments[0] + ": " + std::strerror(code), code == ENOENT ? 127 : 126);
 }
 
-/// To all of the program: its session's group, or it alone while it has none yet.
+/// Signals all of the program: its session's group, or the process alone while it has no group yet.
 void signal_program(pid_t pid, int number) {
   if (::kill(-pid, number) < 0) ::kill(pid, number);
 }
@@ -96,11 +96,11 @@ class Init {
     std::vector<pollfd> fds{{channel_, POLLIN, 0}, {children_.get(), POLLIN, 0}};
     auto wake_at = kNever;
     for (const auto& program : programs_) {
-      fds.push_back({program.connection.get(), POLLIN, 0});  // -1 (its starter is gone) is passed over by poll
+      fds.push_back({program.connection.get(), POLLIN, 0});  // poll skips -1 (its starter is gone)
       wake_at = std::min(wake_at, program.kill_at);
     }
     if (::poll(fds.data(), fds.size(), wait_ms(wake_at)) < 0 && errno != EINTR) ::_exit(1);
-    // Connections first: starting a program changes the list that `fds` was made of.
+    // Connections come first: starting a program changes the list that `fds` was made of.
     for (std::size_t i = 0; i < programs_.size(); ++i) {
       if (fds[i + 2].revents != 0) hear(programs_[i]);
     }

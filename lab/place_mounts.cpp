@@ -25,7 +25,7 @@ Result<> bind_over(const std::string& source, const std::string& target) {
   return {};
 }
 
-/// Each place has its own and no other's.
+/// Each namespace has its own files and no other's.
 Result<> write_tls_files(const std::map<std::string, std::string>& files) {
   if (files.empty()) return {};
   if (::mkdir(kTlsDirectory, 0700) < 0) return fail_errno(fmt::format("make {} in the place", kTlsDirectory));
@@ -56,10 +56,10 @@ Result<> write_hosts_file(const Plan& plan) {
 }  // namespace
 
 Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
-  // Nothing we mount may travel back to the machine.
+  // No mount made here may propagate to the machine.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0)
     return fail_errno("make the place's mounts private");
-  // A descriptor still reaches a directory after something was mounted over its way.
+  // A descriptor still reaches a directory after something was mounted over its path.
   std::vector<Kept> kept;
   for (const auto& path : options.shared_directories) {
     UniqueFd fd{::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
@@ -76,13 +76,13 @@ Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
     if (error) return fail(Errc::io, "make {} in the place: {}", each.path, error.message());
     if (auto ok = bind_over(fmt::format("/proc/self/fd/{}", each.fd.get()), each.path); !ok) return ok;
   }
-  // Where daemons put their sockets; an installation makes it when the machine starts.
+  // Daemons put their sockets there; an installation makes the directory when the machine starts.
   if (::mkdir("/run/sumac", 0755) < 0) return fail_errno("make /run/sumac in the place");
   if (auto ok = write_hosts_file(plan); !ok) return ok;
   if (auto ok = write_tls_files(options.tls_files); !ok) return ok;
   if (auto ok = mount_over("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok) return ok;
-  // A fresh sysfs shows the place's own devices. A user namespace may be refused it; then the machine's stays, which is
-  // of use to nobody but programs that look their device up there.
+  // A fresh sysfs shows the namespace's own devices. The kernel may refuse it to a user namespace; then the machine's
+  // stays, which only matters to programs that look their device up there.
   if (auto ok = mount_over("sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok && options.privileged)
     return ok;
   struct stat info {};

@@ -9,8 +9,8 @@ namespace sumac::lab {
 
 namespace {
 
-// 10.77/16 and the following ones are ours alone: the namespaces have no way out, so they can't meet an address of the machine.
-// One for each plane, and numbers within it in the order of the places.
+// The lab alone uses 10.77/16 and the following networks: the namespaces have no route outside, so these never conflict
+// with an address of the machine. Each plane has one network, numbered within in the order of the namespaces.
 constexpr std::uint32_t kNetwork = 10U << 24U;
 constexpr std::uint32_t kFirstPlane = 77;
 
@@ -18,7 +18,7 @@ std::uint32_t ip_of(std::uint32_t plane, std::uint32_t i) {  // .0 and .255 are 
   return kNetwork | (kFirstPlane + plane) << 16U | (i / 254) << 8U | (i % 254 + 1);
 }
 
-/// Adds places and their ports, and knows which plane a switch belongs to.
+/// Adds namespaces and their ports, and knows the plane of each switch.
 class Builder {
  public:
   Builder(const topo::Graph& graph, const topo::Fabric& fabric, Plan& plan) : graph_(graph), plan_(plan) {
@@ -36,7 +36,7 @@ class Builder {
 
   void place(const std::string& name, PlaceKind kind) { plan_.places.push_back({name, kind, plan_.ports.size(), 0}); }
 
-  /// A port of the place made last. `edge`: its link; none: it stands at the switch itself.
+  /// Adds a port to the namespace made last. `edge`: its link; none: it is attached to the switch itself.
   void port(const std::string& device, std::uint32_t at_switch, const std::string& switch_name,
             std::optional<std::uint32_t> edge) {
     auto& place = plan_.places.back();
@@ -55,7 +55,8 @@ class Builder {
       for (std::size_t to = 0; to < ends_.size(); ++to) plan_.paths.push_back(path(from, to));
   }
 
-  /// Of the paths, since the links of a plane form a tree: what many paths begin with alike is gone once.
+  /// Derives floods from the paths, since the links of a plane form a tree: a common beginning of several paths is
+  /// crossed once.
   void floods() {
     for (std::size_t from = 0; from < ends_.size(); ++from) {
       std::vector<Way> ways;
@@ -101,7 +102,7 @@ class Builder {
   std::vector<std::uint16_t> path(std::size_t from, std::size_t to) const {
     std::vector<std::uint16_t> links;
     if (from == to || plan_.ports[from].plane != plan_.ports[to].plane) return links;
-    // Index of an edge's direction in Plan::links; of a host's link the way up is the forward one.
+    // Appends the index of an edge's direction in Plan::links; of a host's link the direction up is the forward one.
     const auto cross = [&](std::uint32_t edge, bool forward) {
       links.push_back(static_cast<std::uint16_t>(2 * edge + (forward ? 0 : 1)));
     };
@@ -113,10 +114,10 @@ class Builder {
 
   const topo::Graph& graph_;
   Plan& plan_;
-  std::vector<std::uint32_t> plane_of_;  // by switch
-  std::vector<std::uint32_t> first_of_;  // by plane: its first switch
-  std::vector<std::uint32_t> next_in_;   // by plane: the next address
-  std::vector<End> ends_;                // by port
+  std::vector<std::uint32_t> plane_of_;  // [switch]
+  std::vector<std::uint32_t> first_of_;  // [plane]: its first switch
+  std::vector<std::uint32_t> next_in_;   // [plane]: the next address
+  std::vector<End> ends_;                // [port]
 };
 
 }  // namespace
@@ -155,7 +156,8 @@ Plan make_plan(const topo::Fabric& fabric) {
   if (fabric.manager && !fabric.manager->place.at_switch.empty()) {
     builder.place("manager", PlaceKind::manager);
     const auto own = stands_at(fabric.manager->place.at_switch);
-    // Control traffic of real fabrics goes over a network of its own: here nodes of other planes find the manager at theirs.
+    // Real fabrics carry control traffic on a separate network: here nodes of other planes reach the manager in their
+    // own plane.
     for (const auto at : builder.first_switch_of_planes())
       if (builder.plane_of(at) != own) stands_at(fabric.switches[at].name);
   }

@@ -1,6 +1,7 @@
 #pragma once
-// From a fabric to what the lab makes of it: places (one set of namespaces each) with their ports, links in each direction, and
-// for each pair of ports the links that a frame takes. All known beforehand: the switch looks nothing up and learns nothing.
+// The lab's plan of a fabric: Places (one set of namespaces each) with their ports, links in each direction, and for
+// each pair of ports the links that a frame crosses. Everything is known beforehand: the switch looks nothing up and
+// learns nothing.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,7 +15,7 @@ namespace sumac::lab {
 
 enum class PlaceKind { host, node, manager };
 
-/// Somebody with addresses: a host, or a node or the manager that stands at a switch. Ports of one place are neighbours in
+/// A Place has addresses: it is a host, or a node or the manager at a switch. Ports of one Place are neighbours in
 /// Plan::ports.
 struct Place {
   std::string name;
@@ -23,12 +24,12 @@ struct Place {
   std::size_t port_count = 0;
 };
 
-/// One network device of a place. Parts of the fabric that no link joins are planes: each has addresses of its own, so the
-/// kernel's routing finds the port that leads there.
+/// One network device of a Place. Parts of the fabric that no link joins are planes: each has addresses of its own, so
+/// the kernel's routing finds the right port.
 struct Port {
-  std::string device;  ///< "lab0", "lab1", ... or what the fabric file calls it.
+  std::string device;  ///< "lab0", "lab1", ... or the fabric file's name.
   std::size_t place = 0;
-  std::string at;  ///< The switch it hangs on.
+  std::string at;  ///< The switch that it is attached to.
   std::uint32_t plane = 0;
   std::uint32_t ip = 0;
   Mac mac{};
@@ -40,24 +41,25 @@ struct DirectedLink {
   topo::LinkSpec spec;
 };
 
-/// A step of a multicast's ways to all ports, which part where the links do: across a link, or out at a port.
+/// A step of a multicast on its routes to all ports, which part where the links do: across a link, or out at a port.
 struct Branch {
   static constexpr std::uint16_t kNone = 0xFFFF;
   std::uint16_t link = kNone;
   std::uint16_t port = kNone;
-  std::uint32_t end = 0;  ///< What comes behind it is in the entries up to here.
+  std::uint32_t end = 0;  ///< The steps that follow it end before this index.
 };
 
 struct Plan {
   std::vector<Place> places;
   std::vector<Port> ports;
   std::vector<DirectedLink> links;
-  std::vector<std::vector<std::uint16_t>> paths;  ///< [from * ports + to]: indices into links; of one plane.
-  /// [port]: a multicast's ways from there to all other ports of its plane, each link once. Empty: it gets nowhere.
+  std::vector<std::vector<std::uint16_t>> paths;  ///< [from * ports + to]: indices into links; empty between planes.
+  /// [port]: a multicast's routes from there to all other ports of its plane, each link once. Empty: it reaches no
+  /// port.
   std::vector<std::vector<Branch>> floods;
   std::uint32_t mtu_bytes = 9000;  ///< The least of all links: every device has it.
   std::uint64_t seed = 1;
-  bool offload = true;  ///< See topo::Fabric; off where a link loses frames, since losses are drawn frame by frame.
+  bool offload = true;  ///< See topo::Fabric; off when a link loses frames, since losses are drawn frame by frame.
 
   const std::vector<std::uint16_t>& path(std::size_t from, std::size_t to) const {
     return paths[from * ports.size() + to];
@@ -66,7 +68,8 @@ struct Plan {
     return std::span(ports).subspan(place.first_port, place.port_count);
   }
   const Port& first_port_of(const Place& place) const { return ports[place.first_port]; }
-  /// The address under which `from` reaches `to`: of the first plane that both are in. None: they share no plane.
+  /// Returns the address under which `from` reaches `to`, in the first plane that both are in. None: they share no
+  /// plane.
   std::optional<std::uint32_t> address_for(const Place& from, const Place& to) const;
 };
 
@@ -75,12 +78,12 @@ inline constexpr unsigned kPrefixBits = 16;
 /// The fabric must have passed topo::validate().
 Plan make_plan(const topo::Fabric& fabric);
 
-/// The place of the manager or of a node: its own where it stands at a switch, else that of its host.
+/// Returns the Place of the manager or of a node: its own if it is at a switch, else that of its host.
 const Place& place_of(const Plan& plan, const topo::Placement& placement, const std::string& own_name);
 const Place* find_place(const Plan& plan, const std::string& name);
 
 std::string ip_text(std::uint32_t ip);
-/// 02:53:4d:00 and the index of the port in two bytes: the switch reads it back without a table.
+/// Returns 02:53:4d:00 and the index of the port in two bytes: the switch reads it back without a table.
 Mac mac_of(std::size_t port_index);
 inline std::size_t port_index_of(const std::uint8_t* mac) { return std::size_t{mac[4]} << 8U | mac[5]; }
 

@@ -37,7 +37,7 @@ TEST(Plan, hosts_and_what_stands_at_switches_are_places_of_their_own) {
 
 TEST(Plan, paths_cross_the_links_in_order_and_none_at_a_switch) {
   const auto plan = make_plan(small());
-  // Links: 0 leaf>root, 1 root>leaf, 2 h1>leaf, 3 leaf>h1, 4 x1>leaf, 5 leaf>x1.
+  // The links are: 0 leaf>root, 1 root>leaf, 2 h1>leaf, 3 leaf>h1, 4 x1>leaf, 5 leaf>x1.
   EXPECT_EQ(plan.path(0, 1), (std::vector<std::uint16_t>{2, 5}));
   EXPECT_EQ(plan.path(0, 2), (std::vector<std::uint16_t>{2, 0}));
   EXPECT_EQ(plan.path(2, 0), (std::vector<std::uint16_t>{1, 3}));
@@ -46,7 +46,7 @@ TEST(Plan, paths_cross_the_links_in_order_and_none_at_a_switch) {
   EXPECT_EQ(plan.links[3].to, "h1");
 }
 
-/// h1 and h2 with a port in each of two planes; a node in each; the manager stands in the first.
+/// Makes h1 and h2 with a port in each of two planes; a node in each; the manager is in the first.
 topo::Fabric two_planes() {
   auto fabric = small();
   fabric.switches.emplace_back("other");
@@ -78,7 +78,8 @@ TEST(Plan, a_rail_is_a_port_with_an_address_of_its_plane) {
 
 TEST(Plan, planes_share_no_link) {
   const auto plan = make_plan(two_planes());
-  // Links: 0 leaf>root, 2 h1>leaf, 4 h1>other, 6 x1>leaf, 8 x1>other; the odd ones are the ways back. Ports 0 1: h1; 2 3: x1.
+  // The links are: 0 leaf>root, 2 h1>leaf, 4 h1>other, 6 x1>leaf, 8 x1>other; the odd ones are the opposite directions.
+  // Ports 0 1: h1; 2 3: x1.
   EXPECT_EQ(plan.path(0, 2), (std::vector<std::uint16_t>{2, 7}));
   EXPECT_EQ(plan.path(1, 3), (std::vector<std::uint16_t>{4, 9}));
   EXPECT_EQ(plan.links[4].from, "h1");
@@ -101,12 +102,13 @@ TEST(Plan, two_ports_in_one_plane_have_an_address_and_a_link_each) {
   const auto plan = make_plan(fabric);
   EXPECT_EQ(ip_text(plan.ports[0].ip), "10.77.0.1");
   EXPECT_EQ(ip_text(plan.ports[1].ip), "10.77.0.2");
-  // Links: 0 leaf>root, 2 h1>leaf, 4 h1>root, 6 x1>leaf. Ports 0 1: h1; 2: x1.
+  // The links are: 0 leaf>root, 2 h1>leaf, 4 h1>root, 6 x1>leaf. Ports 0 1: h1; 2: x1.
   EXPECT_EQ(plan.path(0, 2), (std::vector<std::uint16_t>{2, 7}));
   EXPECT_EQ(plan.path(1, 2), (std::vector<std::uint16_t>{4, 1, 7})) << "not by the other port";
 }
 
-/// What a multicast crosses, as text: a link's number, the port that it comes out at behind a colon, what parts there in brackets.
+/// Writes the course of a multicast: a link's number, a colon and the port at which it comes out, its branches in
+/// brackets.
 std::string text_of(const std::vector<Branch>& flood, std::uint32_t at = 0) {
   const auto& here = flood[at];
   std::string text;
@@ -123,7 +125,8 @@ std::string text_of(const std::vector<Branch>& flood, std::uint32_t at = 0) {
 
 TEST(Plan, a_multicast_crosses_each_link_once_and_reaches_every_port_of_its_plane_but_its_own) {
   const auto plan = make_plan(small());
-  // Links: 0 leaf>root, 1 root>leaf, 2 h1>leaf, 3 leaf>h1, 4 x1>leaf, 5 leaf>x1. Ports: h1, x1, an-root, manager.
+  // The links are: 0 leaf>root, 1 root>leaf, 2 h1>leaf, 3 leaf>h1, 4 x1>leaf, 5 leaf>x1. The ports are: h1, x1,
+  // an-root, manager.
   ASSERT_EQ(plan.floods.size(), 4U);
   EXPECT_EQ(text_of(plan.floods[0]), "(2(0(:2 :3) 5(:1)))");
   EXPECT_EQ(text_of(plan.floods[1]), "(4(0(:2 :3) 3(:0)))");

@@ -13,11 +13,11 @@ struct DaemonStatus {
   std::string place;
   pid_t pid = 0;
   bool alive = false;
-  int wait_status = 0;  ///< As from wait(), once it is not alive.
+  int wait_status = 0;  ///< The status that wait() returned, once it is not alive.
   std::string log;
 };
 
-/// The lab as JSON: what `sumac lab status --json` prints (docs/fabric.md names the fields).
+/// Returns the lab as JSON: the output of `sumac lab status --json` (docs/fabric.md names the fields).
 std::string status_json(const std::string& lab_name, const std::string& fabric_file, const topo::Fabric& fabric,
                         const Plan& plan, PacketSwitch& packet_switch, const std::vector<DaemonStatus>& daemons);
 

@@ -33,7 +33,7 @@ std::int64_t VirtualFabric::cross(std::size_t link_index, Frame& frame, std::int
     }
     const auto takes = [&](std::uint32_t n) { return std::llround(n * link.ns_per_byte); };
     const auto start = std::max(link.free_at_ns, at_ns);
-    // The last segment can't leave before it has come.
+    // The last segment cannot leave before it has come.
     link.free_at_ns = std::max(start + takes(frame.wire_bytes), frame.tail_at_ns + takes(frame.last_segment_bytes));
     frame.tail_at_ns = link.free_at_ns;
     at_ns = start + takes(frame.first_segment_bytes);
@@ -66,7 +66,7 @@ void VirtualFabric::advance(std::int64_t now_ns, FramePool& pool) {
       continue;
     }
     ++frame->path;
-    // The last link is behind it: it needs no turn of its own to become due.
+    // The last link is crossed: the frame needs no further event to become due.
     if (--frame->hops == 0) {
       push(ready_, frame, frame->tail_at_ns);
     } else {
@@ -83,7 +83,7 @@ void VirtualFabric::spread(Frame* frame, std::int64_t at_ns, FramePool& pool) {
     Frame* copy = pool.copy(*frame);
     copy->at = next;
     copy->to = branch.port;
-    // A port that hangs at the switch itself has no link that would need a turn.
+    // A port at the switch itself has no link that would need an event.
     push(branch.port != Branch::kNone ? ready_ : transit_, copy,
          branch.port != Branch::kNone ? copy->tail_at_ns : at_ns);
   }
@@ -100,7 +100,7 @@ Frame* VirtualFabric::due(std::int64_t now_ns, std::int64_t& due_ns) {
 std::int64_t VirtualFabric::deadline_ns() const {
   auto deadline = kNever;
   if (!ready_.empty()) deadline = ready_.front().at_ns;
-  // A frame before a link comes out no earlier than the least delay later: until then its turn can wait.
+  // A frame before a link comes out no earlier than the least delay later: until then its event can wait.
   if (!transit_.empty()) deadline = std::min(deadline, transit_.front().at_ns + slack_ns_);
   return deadline;
 }

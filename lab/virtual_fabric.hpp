@@ -1,9 +1,9 @@
 #pragma once
-// The emulated links, in virtual time and without I/O. A frame enters with the instant at which it came in, crosses the links
-// of its path one after the other in the order of events, and comes out with the instant at which it is due. So the
-// times of a frame are exact however late the process gets to run, as long as it runs before the frame is due.
-// A train crosses a link segment by segment: its first segment may be two links ahead of its last. What meets it at a link
-// waits for all of it, though, where real segments would take turns.
+// The emulated links, in virtual time and without I/O. A frame enters with its arrival time, crosses the links of its
+// path one after the other in the order of events, and comes out with the time at which it is due. So the times of a
+// frame are exact however late the process runs, as long as it runs before the frame is due. A train crosses a link
+// segment by segment: its first segment may be two links ahead of its last. A frame that meets it at a link waits for
+// the whole train, though, while real segments would alternate.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -17,12 +17,13 @@
 
 namespace sumac::lab {
 
-/// Written by the switch's thread alone, read by any: each number stands for itself, so no order is needed (relaxed).
+/// Only the switch's thread writes them, any thread reads: the numbers are independent, so no order is needed
+/// (relaxed).
 struct LinkCounters {
   std::atomic<std::uint64_t> frames{0};
   std::atomic<std::uint64_t> bytes{0};
-  std::atomic<std::uint64_t> dropped{0};      ///< Found the buffer before the link full.
-  std::atomic<std::uint64_t> lost{0};         ///< Taken by the link's own loss.
+  std::atomic<std::uint64_t> dropped{0};      ///< Frames that found the buffer before the link full.
+  std::atomic<std::uint64_t> lost{0};         ///< Frames that the link lost.
   std::atomic<std::uint64_t> backlog_max{0};  ///< Most bytes that ever waited.
 
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
@@ -36,22 +37,24 @@ class VirtualFabric {
 
   explicit VirtualFabric(const Plan& plan);
 
-  /// `frame` (its path or flood, and sizes set) comes in at `at_ns`. Instants may lie in the past, but not before what advance() was told.
+  /// Lets `frame` (its path or flood, and sizes set) enter at `at_ns`. That time may lie in the past, but not before
+  /// the time passed to advance().
   void enter(Frame* frame, std::int64_t at_ns) {
     frame->tail_at_ns = at_ns;
     push(transit_, frame, at_ns);
   }
 
-  /// Lets everything happen up to `now_ns`. Dropped frames go back to `pool`.
+  /// Processes all events up to `now_ns`. Dropped frames go back to `pool`.
   void advance(std::int64_t now_ns, FramePool& pool);
 
-  /// The next frame that is due by `now_ns`, or nullptr. `due_ns`: when it should have left.
+  /// Returns the next frame that is due by `now_ns`, or nullptr. `due_ns`: the time at which it should have left.
   Frame* due(std::int64_t now_ns, std::int64_t& due_ns);
 
   bool empty() const { return transit_.empty() && ready_.empty(); }
-  /// By when advance() and due() must run again so that no frame comes late.
+  /// Returns the time by which advance() and due() must run again so that no frame is late.
   std::int64_t deadline_ns() const;
-  /// The least delay of all links: what may pass between a frame's coming in and enter() without changing any time.
+  /// Returns the least delay of all links: a frame may wait this long between its arrival and enter() without changing
+  /// any time.
   std::int64_t slack_ns() const { return slack_ns_; }
 
   const LinkCounters& counters(std::size_t link) const { return counters_[link]; }
@@ -59,7 +62,7 @@ class VirtualFabric {
  private:
   struct Event {
     std::int64_t at_ns;
-    std::uint64_t order;  ///< Equal instants keep the order in which they came: a link never overtakes.
+    std::uint64_t order;  ///< Events of equal time keep their order of arrival: on a link no frame overtakes another.
     Frame* frame;
     bool operator>(const Event& other) const {
       return at_ns != other.at_ns ? at_ns > other.at_ns : order > other.order;
@@ -85,9 +88,10 @@ class VirtualFabric {
     heap.pop_back();
     return event;
   }
-  /// A multicast takes its next step: across a link, or apart.
+  /// Moves a multicast one step: across a link, or apart.
   void spread(Frame* frame, std::int64_t at_ns, FramePool& pool);
-  /// When the frame's first segment reaches the end of the link, or kNever if it does not; moves its tail along.
+  /// Returns the time at which the frame's first segment reaches the end of the link, or kNever if it does not; moves
+  /// its tail along.
   std::int64_t cross(std::size_t link_index, Frame& frame, std::int64_t at_ns);
 
   std::vector<Link> links_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kUs = 1000;
 
-/// h1 - s1 - s2 - h2: three links in a row. 1 Gbit/s is 8 ns a byte.
+/// Makes h1 - s1 - s2 - h2: three links in a row. 1 Gbit/s is 8 ns a byte.
 Plan three_links(topo::LinkSpec spec) {
   topo::Fabric fabric;
   fabric.name = "line";
@@ -34,7 +34,7 @@ class Fabric {
  public:
   explicit Fabric(Plan plan) : plan_(std::move(plan)), fabric_(plan_) {}
 
-  /// A train of `segments` frames of `bytes` each; 1: a frame.
+  /// Sends a train of `segments` frames of `bytes` each; 1: a frame.
   void send(std::size_t from, std::size_t to, std::uint32_t bytes, std::int64_t at_ns, std::uint32_t segments = 1) {
     Frame* frame = pool_.take(64);
     frame->bytes = 64;
@@ -53,7 +53,7 @@ class Fabric {
     fabric_.enter(frame, at_ns);
   }
 
-  /// When frames come out, if the process runs only at `now_ns`, then again whenever it is told to.
+  /// Returns the times at which frames come out, if the process first runs at `now_ns`, and then at each deadline.
   std::vector<std::int64_t> run(std::int64_t now_ns = 0) {
     std::vector<std::int64_t> out;
     while (true) {
@@ -149,7 +149,8 @@ TEST(VirtualFabric, a_node_hangs_on_its_switch_without_a_link) {
 TEST(VirtualFabric, a_train_overlaps_on_the_links_of_its_path) {
   Fabric fabric(three_links(spec(100, 1'000'000'000)));
   fabric.send(kH1, kH2, 1000, 0, 5);
-  // As five frames of 8 us each: the last leaves link 1 at 40, link 2 8 us after it came there, link 3 likewise.
+  // The train is five frames of 8 us each: the last leaves link 1 at 40, link 2 8 us after its arrival there, link 3
+  // likewise.
   EXPECT_EQ(fabric.run(), (Times{(40 + 8 + 8 + 300) * kUs}));
 }
 
@@ -180,7 +181,7 @@ TEST(VirtualFabric, a_multicast_comes_everywhere_when_a_frame_of_its_own_would) 
   fabric.send(kH1, kToAll, 1000, 0);
   EXPECT_EQ(fabric.run(), (Times{108 * kUs, 108 * kUs, 324 * kUs}));
   EXPECT_EQ(fabric.at(), (std::vector<std::uint16_t>{kNode, kNode2, kH2}));
-  // Links: 0 s1>s2, 1 s2>s1, 2 h1>s1, 3 s1>h1, 4 h2>s2, 5 s2>h2.
+  // The links are: 0 s1>s2, 1 s2>s1, 2 h1>s1, 3 s1>h1, 4 h2>s2, 5 s2>h2.
   for (std::size_t link = 0; link < 6; ++link)
     EXPECT_EQ(fabric.crossed(link), link % 2 == 0 && link < 4 ? 1U : link == 5);
 }
@@ -189,7 +190,7 @@ TEST(VirtualFabric, a_multicast_of_a_node_at_a_switch_waits_where_a_link_is_busy
   Fabric fabric(three_links(spec(100, 1'000'000'000)));
   fabric.send(kNode2, kH1, 2000, 0);
   fabric.send(kNode, kToAll, 1000, 0);
-  // At once at the other node; behind the 16 us of what goes to h1 already; to h2 nobody is before it.
+  // The other node gets it at once; h1 after the 16 us of the frame that is being sent to it; h2 without waiting.
   EXPECT_EQ(fabric.run(), (Times{0, 116 * kUs, 124 * kUs, 216 * kUs}));
   EXPECT_EQ(fabric.at(), (std::vector<std::uint16_t>{kNode2, kH1, kH1, kH2}));
 }

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kTextMax = 6000;
 constexpr std::size_t kFailuresShown = 5;
 
-/// What a child process tells its parent, in memory that both see: it is there also if the child crashes.
+/// A child process reports to its parent in shared memory, which stays if the child crashes.
 struct Shared {
   std::uint64_t seeds = 0, failures = 0, operations = 0, messages = 0, groups = 0, refused = 0, verdicts = 0,
                 running = 0, full = 0;
@@ -159,7 +159,7 @@ std::uint32_t check_mutations(std::uint64_t first, std::uint64_t count_max, std:
   const auto start_next = [&] {
     const pid_t pid = fork_or_die();
     if (pid == 0) {
-      // A broken machine may break an assertion loudly; the table says so in one line.
+      // A broken machine may fail an assertion with much output; the table reports it in one line.
       if (std::freopen("/dev/null", "w", stderr) == nullptr) ::_exit(2);
       run_mutant(mutants[next], next, first, count_max);
       ::_exit(0);

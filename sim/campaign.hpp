@@ -1,5 +1,5 @@
 #pragma once
-// Many seeds, in several processes; and the same with one guard switched off at a time.
+// A campaign runs many seeds in several processes; a second kind runs them with one guard switched off at a time.
 #include <cstdint>
 
 #include "sim/world.hpp"
@@ -15,8 +15,8 @@ struct CampaignOptions {
 /// machines. Returns the number of seeds that failed.
 std::uint64_t run_campaign(const CampaignOptions& options);
 
-/// For each guard: the first seed that fails without it. Prints a table; returns the number of guards that nothing
-/// missed.
+/// Finds for each guard the first seed that fails without it. Prints a table; returns the number of guards whose
+/// removal no seed noticed.
 std::uint32_t check_mutations(std::uint64_t first, std::uint64_t count_max, std::uint32_t jobs);
 
 }  // namespace sumac::sim

@@ -25,7 +25,7 @@ template <class State, class Event>
 constexpr MachineText text(const char* name) {
   return {name, std::variant_size_v<State>, std::variant_size_v<Event>};
 }
-// In the order of proto::Machine.
+// The rows follow the order of proto::Machine.
 constexpr MachineText kMachines[] = {
     text<proto::node_number::State, proto::node_number::Event>("number at a node"),
     text<proto::group_life::State, proto::group_life::Event>("group at a node"),

@@ -1,6 +1,6 @@
 #pragma once
-// Which pairs of state and event the machines met, and the switch of the mutation check. Both exist only where the
-// simulator is built with sumac_proto_mutable.
+// Counts the pairs of state and event that the machines met, and switches guards off for the mutation check. Both exist
+// only when the simulator is built with sumac_proto_mutable.
 #include <cstdint>
 
 namespace sumac::sim {

@@ -8,7 +8,7 @@
 namespace sumac::sim {
 namespace {
 
-/// A float of this type near the value.
+/// Stores a float of this type near the value.
 void put_float(std::byte* at, Dtype dtype, double value) {
   switch (dtype) {
     case Dtype::float32: {
@@ -33,7 +33,7 @@ void put_float(std::byte* at, Dtype dtype, double value) {
   }
 }
 
-/// Every order of adding gives other bits.
+/// Stores a value for which every order of adding gives other bits.
 void put_order_sensitive(std::byte* at, Dtype dtype, Op op, std::uint64_t noise) {
   const double x = 1 + static_cast<double>(noise >> 11) * 0x1p-53;
   const double size = op == Op::prod ? x / 1.5 : std::ldexp(x, static_cast<int>(noise % 7));
@@ -47,7 +47,7 @@ void put_value(std::byte* at, Dtype dtype, Op op, std::uint64_t noise) {
     put_float(at, dtype, value);
     return;
   }
-  // Few values, so that extremes meet ties and logical operations meet zero.
+  // Few different values are used, so that extremes meet ties and logical operations meet zero.
   std::uint64_t value = noise % 4 == 0 ? 0 : noise % 4 == 1 ? noise >> 8 : noise >> 60;
   std::memcpy(at, &value, width(dtype));
 }
@@ -102,7 +102,7 @@ std::vector<std::byte> make_input(const proto::Operation& operation, std::uint64
   SplitMix64 noise(session_key * 1000003 + operation.token * 4099ull + rank);
   const Op flavour = operation.op == Op::null ? Op::sum : operation.op;
   for (std::size_t at = 0; at < bytes.size(); at += element) {
-    // Gathered by adding up: zero where it is somebody else's.
+    // This allgather adds up: a member contributes zero for the others' elements.
     const std::uint64_t index = from + at / element;
     if (operation.coll == wire::Coll::allgather && operation.op == Op::bor && index / operation.block != rank) continue;
     if (operation.reproducible)
@@ -111,7 +111,7 @@ std::vector<std::byte> make_input(const proto::Operation& operation, std::uint64
       put_value(bytes.data() + at, operation.dtype, flavour, noise.next());
     if (!is_pair(operation.op)) continue;
     const std::uint64_t tag = noise.next() & 0x7F;
-    // Without a tag type: 32 bits in a slot as wide as the value, whose rest stays zero.
+    // Without a tag type the tag has 32 bits, in a slot as wide as the value, whose rest stays zero.
     std::memcpy(bytes.data() + at + width(operation.dtype), &tag,
                 operation.tag_dtype == Dtype::null ? 4 : width(operation.tag_dtype));
   }
@@ -120,7 +120,7 @@ std::vector<std::byte> make_input(const proto::Operation& operation, std::uint64
 
 namespace {
 
-/// Along the canonical tree of docs/protocol.md: split at the largest power of two below the length.
+/// Adds along the canonical tree of docs/protocol.md: split at the largest power of two below the length.
 std::vector<std::byte> canonical_result(const OpPlan& op, std::uint64_t session_key, std::uint32_t index,
                                         std::uint32_t size, std::uint32_t first, std::uint32_t count) {
   if (count == 1) return make_input(make_operation(op, index, size, first), session_key, first);

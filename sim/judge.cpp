@@ -54,14 +54,15 @@ std::string Judgement::failure() const {
 
 std::string Judgement::agreement(const Member& a, const Member& b) const {
   if (a.fate != b.fate) return fmt::format("one {}, the other {}", to_string(a.fate), to_string(b.fate));
-  // A verdict from the number of Leave on fails nothing: who had nothing else under way may leave without hearing it.
+  // A verdict from the number of Leave on fails nothing: a member with nothing else in flight may leave without
+  // receiving it.
   const auto all_done = [&](const Member& m) {
     return m.status.size() == session.plan->ops.size() &&
            std::all_of(m.status.begin(), m.status.end(), [](Errc e) { return e == Errc::ok; });
   };
   const bool unheard = a.verdict.has_value() != b.verdict.has_value() && all_done(a) && all_done(b);
   if (!unheard && !same(a.verdict, b.verdict)) return "different verdicts";
-  // One may have posted less when the verdict came; what both know the end of, both know alike.
+  // One member may have posted less when the verdict came; where both know an operation's end, they must agree.
   for (std::size_t op = 0; op < std::min(a.status.size(), b.status.size()); ++op)
     if (a.status[op] != b.status[op])
       return fmt::format("operation {} ended with {} here and {} there", op, sumac::to_string(a.status[op]),
@@ -130,8 +131,8 @@ std::string Judgement::expectation(const Member& first) const {
       break;
     default: break;
   }
-  // Another group's OSTs at a node come back when it hears of that group's end, which may be after the id is free
-  // again. And if that refusal is lost until the id is used again, nobody knows the reason any more.
+  // Another group's OSTs at a node return when the node learns of that group's end, which may be after the id is free
+  // again. And if that refusal is lost until the id is used again, its reason is lost too.
   const bool by_osts =
       first.fate == Member::Fate::refused && (first.refusal->reason == wire::RefuseReason::no_ost ||
                                               first.refusal->reason == wire::RefuseReason::unknown_group);

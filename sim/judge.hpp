@@ -1,6 +1,6 @@
 #pragma once
-// Whether a group ended as it must: exact for everybody, or the same verdict for everybody, or refused to everybody. And whether nodes
-// hold no more than they may.
+// Checks that a group ended as it must: exact for every member, or the same verdict for every member, or refused to
+// every member. It also checks that nodes hold no more than they may.
 #include <string>
 
 #include "sim/members.hpp"
@@ -21,18 +21,18 @@ struct Judgement {
  private:
   bool is_victims() const { return victim != nullptr && victim->session == &session; }
   std::string agreement(const Member& a, const Member& b) const;
-  /// Where a node was lost the members may know different numbers as complete, but only such as all of them had under way
-  /// (docs/protocol.md, "When a node is lost").
+  /// When a node was lost the members may know different numbers as complete, but only numbers that all of them had in
+  /// flight (docs/protocol.md, "When a node is lost").
   std::string doubt(const Member& behind, const Member& ahead) const;
   std::string expectation(const Member& first) const;
 };
 
-/// What a node has given out that was not there; empty: nothing.
+/// Returns the resources that a node granted without having them; empty: none.
 std::string given_too_much(const NodeBox& node);
-/// What a node still has when nobody has a group any more; empty: nothing.
+/// Returns the resources that a node still holds when no group is left; empty: none.
 std::string left_behind(const NodeBox& node, bool revoked);
 
-/// Whom each session that is not over waits for, for people.
+/// Names for each session that is not over the members that it waits for, for people.
 std::string still_waiting(const std::vector<std::unique_ptr<Session>>& sessions);
 
 }  // namespace sumac::sim

@@ -1,4 +1,4 @@
-// sumac-seeds: the protocol's machines in a world of seeded faults.
+// sumac-seeds runs the protocol's machines in a world of seeded faults.
 #include <fmt/core.h>
 #include <unistd.h>
 

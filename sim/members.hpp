@@ -1,5 +1,5 @@
 #pragma once
-// Inside sim only: groups in the making and in use, as the world keeps them.
+// This header belongs to sim alone: groups in the making and in use, as the world keeps them.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -52,7 +52,7 @@ struct Member {
   std::optional<wire::RefusedBody> refusal;
 };
 
-/// A node without memory for it grants no streaming, and all members have heard so.
+/// A node without memory for streaming grants none, and all members know that.
 inline OpPlan possible(const Member& member, OpPlan op) {
   op.streaming = op.streaming && member.group->shape().stream_window != 0;
   return op;
@@ -85,21 +85,21 @@ struct Client : proto::Outbox {
   std::unique_ptr<proto::ClientLink> engine;
   std::vector<Member*> members;  ///< Not yet finished.
   bool dead = false;
-  bool surely = false;  ///< Its control messages are not lost: it is there to be noticed.
-  std::string dropped;  ///< The client itself found its node wanting.
+  bool surely = false;  ///< Its control messages are not lost, since the node must notice them.
+  std::string dropped;  ///< The reason why the client itself gave its node up.
   std::uint64_t tokens = 0;
   wire::AggHeader last_sent{};
 };
 
 inline bool is_listening(const Member* member) { return member->group && member->group->listening(); }
 
-/// Four of five members do, where they are invited.
+/// Four of five members listen when they are invited.
 inline void start_to_listen(Member& member, std::uint64_t seed) {
   if (!std::exchange(member.asked_to_listen, true) && member.group->invitation())
     member.group->listen((member.id * 7 + seed) % 5 != 0);
 }
 
-/// A datagram comes to all groups of a client: here no keys tell them apart.
+/// A datagram reaches all groups of a client: here no keys separate them.
 inline void hear(Client& client, const BufferRef& frame, Time now) {
   wire::AggHeader header;
   wire::load(header, frame.data());
@@ -132,8 +132,9 @@ struct NodeBox : proto::Outbox {
   EndId end;
   std::unique_ptr<proto::Node> engine;
   proto::LinkId parent{};
-  const std::vector<std::unique_ptr<Client>>* listeners = nullptr;  ///< Of multicasts; null: there are none.
-  std::vector<std::pair<proto::LinkId, std::string>> drops;         ///< To be acted on once the engine has returned.
+  /// Clients that get multicasts; null: there are none.
+  const std::vector<std::unique_ptr<Client>>* listeners = nullptr;
+  std::vector<std::pair<proto::LinkId, std::string>> drops;  ///< Links to close once the engine has returned.
 };
 
 }  // namespace sumac::sim

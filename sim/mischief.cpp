@@ -25,7 +25,7 @@ std::vector<std::byte> mischief(Scenario scenario, wire::AggHeader sent, const s
                                 bool coin) {
   std::vector<std::byte> bytes(wire::kAggHeaderBytes + sent.payload_bytes, std::byte{0x11});
   if (scenario == Scenario::stranger) {
-    // As if it were the first child of the group at this node.
+    // The message imitates one of the group's first child at this node.
     for (const auto& group : groups)
       if (group.group_id == sent.group_id && !group.children.empty()) {
         sent.origin = group.children[0].lowest_rank;

@@ -1,5 +1,5 @@
 #pragma once
-// What members and strangers say when they break the rules: bytes made of a message that was really sent.
+// Makes the messages of members and strangers that break the rules: bytes made from a message that was really sent.
 #include <cstddef>
 #include <vector>
 
@@ -9,16 +9,16 @@
 
 namespace sumac::sim {
 
-/// Scenarios in which a stranger acts.
+/// Returns whether a stranger acts in this scenario.
 constexpr bool has_rogue(Scenario scenario) {
   return scenario == Scenario::stranger || scenario == Scenario::false_parent || scenario == Scenario::garbage ||
          scenario == Scenario::false_join;
 }
 
-/// A barrier of this member with a number that its window cannot reach.
+/// Makes a barrier of this member with a number that its window cannot reach.
 std::vector<std::byte> far_number(const wire::AggHeader& sent, const proto::ClientGroup& group, std::uint32_t rank);
 
-/// A stranger's imitation of `sent`: as a member (stranger), as a parent (false_parent), or malformed (garbage).
+/// Makes a stranger's imitation of `sent`: as a member (stranger), as a parent (false_parent), or malformed (garbage).
 std::vector<std::byte> mischief(Scenario scenario, wire::AggHeader sent, const std::vector<proto::GroupView>& groups,
                                 bool coin);
 

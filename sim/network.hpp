@@ -1,7 +1,7 @@
 #pragma once
-// Links between engines in virtual time. A message may be lost, doubled, overtaken or come again very late; an older
-// epoch's ghost of it, with other data, may come as well. Only hello, welcome and proof are sure to come, and first: they
-// are part of connecting.
+// Links between engines in virtual time. A message may be lost, doubled, overtaken or come again very late; a ghost of
+// it, with an older epoch and other data, may come as well. Only hello, welcome and proof are sure to come, and first:
+// they are part of connecting.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace sumac::sim {
 
-/// Who an endpoint is: nodes are 0 to N - 1, clients follow.
+/// The number of an endpoint: nodes are 0 to N - 1, clients follow.
 using EndId = std::uint32_t;
 
 class Network {
@@ -30,34 +30,34 @@ class Network {
 
   /// The same number names the link at both ends.
   proto::LinkId connect(EndId child, EndId parent);
-  /// Nothing on it arrives any more.
+  /// Closes the link: nothing on it arrives any more.
   void close(proto::LinkId link);
   bool open(proto::LinkId link) const { return links_[link.value].open; }
   EndId other_end(proto::LinkId link, EndId end) const;
 
   void send(EndId from, proto::LinkId link, const wire::AggHeader& header, std::span<const std::byte> body,
             bool surely = false);
-  /// Beside all links: `link` is none where it arrives, if it does.
+  /// Sends beside all links: on arrival, if there is one, `link` is none.
   void send_datagram(EndId from, EndId to, const wire::AggHeader& header, std::span<const std::byte> body);
-  /// Bytes that need not be a message, without faults.
+  /// Sends bytes that need not be a message, without faults.
   void send_raw(EndId from, proto::LinkId link, std::span<const std::byte> bytes);
   void alarm(Time at, std::uint64_t what);
 
-  /// Delivers the next thing. False: there is none.
+  /// Delivers the next event. Returns false when there is none.
   bool step();
   Time now() const { return now_; }
   std::uint64_t deliveries() const { return deliveries_; }
   std::size_t in_flight() const { return messages_under_way_; }
   std::size_t buffers_in_use() const { return pool_.stats().buffers_in_use; }
   std::string last_events(std::size_t count) const;
-  void note(std::string text);  ///< Into the same log.
+  void note(std::string text);  ///< Writes into the same log.
   void print_events() { print_ = true; }
 
  private:
   struct Event {
     Time at;
     std::uint64_t order = 0;
-    std::uint64_t what = 0;   // of an alarm
+    std::uint64_t what = 0;   // for an alarm
     std::uint32_t frame = 0;  // index + 1; 0: an alarm
     std::uint32_t link = 0;
     EndId to = 0;

@@ -17,7 +17,8 @@ std::uint32_t pick(Random& r, std::uint32_t low, std::uint32_t high) {
 }
 
 void make_tree(Plan& plan, Random& r) {
-  // Where members disagree, several nodes are to find out at once: not one node, and not a handful of ranks.
+  // If members disagree, several nodes shall notice at once, so there must be more than one node and a handful of
+  // ranks.
   const bool broad = plan.scenario == Scenario::disagree && r.chance(0.7);
   plan.depth = pick(r, broad ? 2 : 1, 3);
   plan.parent = {0};
@@ -29,7 +30,7 @@ void make_tree(Plan& plan, Random& r) {
       for (std::uint32_t i = 0; i < leaves; ++i) plan.parent.push_back(1 + pick(r, 0, middle - 1));
     }
   }
-  // Mostly few ranks: half the seeds have at most 11.
+  // Mostly few ranks are drawn: half the seeds have at most 11.
   const auto ranks = std::max(static_cast<std::uint32_t>(2.0 * std::pow(32.0, r.unit()) + 0.5), broad ? 12u : 2u);
   const auto nodes = static_cast<std::uint32_t>(plan.parent.size());
   for (std::uint32_t rank = 0; rank < ranks; ++rank)
@@ -45,7 +46,8 @@ OpPlan make_op(Random& r, const Plan& plan) {
   constexpr Coll kKinds[] = {Coll::allreduce, Coll::allreduce,      Coll::reduce,
                              Coll::bcast,     Coll::reduce_scatter, Coll::allgather};
   op.coll = kKinds[r.below(std::size(kKinds))];
-  // A part for each member takes many numbers in a large group: mostly small ones do that, or a seed would be about nothing else.
+  // An operation with a part for each member takes many numbers in a large group, so mostly small groups do it;
+  // otherwise such a seed would contain little else.
   const bool by_parts = op.coll == Coll::reduce_scatter || op.coll == Coll::allgather;
   if (by_parts && plan.leaf.size() > 8 && !r.chance(0.05)) op.coll = Coll::allreduce;
   op.root = pick(r, 0, 63);
@@ -57,7 +59,7 @@ OpPlan make_op(Random& r, const Plan& plan) {
                                                           : Op::null;
     op.tag = is_pair(op.op) && r.chance(0.6) ? pick_dtype(r) : Dtype::null;
   } while (op.op != Op::null && !legal(op.dtype, op.op, op.tag));
-  // Of all types and operations only few depend on the order: they get a larger share.
+  // Few of all types and operations depend on the order: they get a larger share.
   if ((op.op == Op::sum || op.op == Op::prod) && op.coll != Coll::allgather && r.chance(0.7)) {
     constexpr Dtype kFloats[] = {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64};
     op.dtype = kFloats[r.below(std::size(kFloats))];
@@ -75,7 +77,7 @@ OpPlan make_op(Random& r, const Plan& plan) {
     op.count = unit - 1 + r.below(3);  // just below, at and above one fragment
   else
     op.count = unit * (2 + r.below(op.streaming ? 5 : 10)) + r.below(3);
-  // A member's part: of a group of many that is much already.
+  // The count is one member's part: in a group of many members the whole is large already.
   if (op.coll == Coll::reduce_scatter || op.coll == Coll::allgather)
     op.count = std::min<std::uint64_t>(op.count, 1 + r.below(9));
   if (op.count == 0) op.streaming = false;
@@ -102,7 +104,7 @@ void make_faults(Plan& plan, Random& r) {
   f.loss = rate();
   f.duplicate = rate();
   f.reorder = rate();
-  // Where several verdicts are possible, a later one is to overtake the first now and then.
+  // If several verdicts are possible, a later one shall sometimes overtake the first.
   if (plan.scenario == Scenario::disagree) f.loss = 0.1 + 0.1 * r.unit(), f.reorder = 0.1 + 0.1 * r.unit();
   f.late_copy = r.chance(0.5) ? 0.02 : 0;
   f.ghost = r.chance(0.3) ? 0.02 : 0;
@@ -123,13 +125,13 @@ Plan make_plan(std::uint64_t seed) {
   Plan plan;
   plan.seed = seed;
   Random r(seed * 0x9e3779b97f4a7c15ull + 17);
-  // Every other seed is clean; the others take turns, so that any 30 seeds in a row hold every scenario.
+  // Every other seed is clean; the others rotate, so that any 30 consecutive seeds contain every scenario.
   const auto others = static_cast<std::uint64_t>(Scenario::count) - 1;
   plan.scenario = seed % 2 == 0 ? Scenario::clean : static_cast<Scenario>(1 + seed / 2 % others);
   make_tree(plan, r);
   make_faults(plan, r);
 
-  // Of its own generator: the rest of a seed is the same with and without.
+  // Multicast has a generator of its own: the rest of a seed is the same with and without it.
   Random own(seed * 0x2545f4914f6cdd1dull + 3);
   plan.multicast = own.chance(0.5);
   plan.faults.datagram_loss = own.chance(0.3) ? 0 : 0.8 * own.unit();
@@ -157,7 +159,7 @@ Plan make_plan(std::uint64_t seed) {
 
   plan.tracks.resize(track_count);
   const std::uint32_t session_count = pick(r, track_count, track_count * 4);
-  // A refused group comes to no operation, one that ends early to few: where that is in store, more are planned.
+  // A refused group completes no operation, and one that ends early completes few: more are planned for such scenarios.
   const std::uint32_t wanted = plan.scenario == Scenario::clean ? kOperationsMin : kOperationsMin * 5 / 2;
   const std::uint32_t ops_each = (wanted + session_count - 1) / session_count;
   for (std::uint32_t i = 0; i < session_count; ++i) {
@@ -178,7 +180,7 @@ Plan make_plan(std::uint64_t seed) {
   const bool loses_member = plan.scenario == Scenario::lost_joining || plan.scenario == Scenario::lost_standing ||
                             plan.scenario == Scenario::far_number || plan.scenario == Scenario::hasty_leave;
   if (loses_member) {
-    // Only the group at hand is to feel it: the others are made of those who stay.
+    // Only the special group shall be affected: the others consist of members that stay.
     const std::uint32_t lost = session.members[plan.victim];
     for (std::size_t track = 0; track < plan.tracks.size(); ++track)
       for (std::size_t i = 0; i < plan.tracks[track].size(); ++i)

@@ -1,6 +1,6 @@
 #pragma once
-// What happens in one seed: the tree, who sits where, which groups are made of whom, what they compute, and what goes
-// wrong. Everything follows from the seed, so a failing one can be run again anywhere.
+// The course of one seed: the tree, the leaf of each rank, the members of each group, their operations, and the faults.
+// Everything follows from the seed, so a failing one can be run again anywhere.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,17 +16,17 @@ namespace sumac::sim {
 
 enum class Scenario : std::uint8_t {
   clean,          ///< Only the network misbehaves.
-  disagree,       ///< One or more members post something else than the others.
+  disagree,       ///< One or more members post a different operation than the others.
   lost_joining,   ///< A member's connection closes while its group forms.
-  lost_standing,  ///< The same in mid-operation.
+  lost_standing,  ///< The same in the middle of an operation.
   hasty_leave,    ///< A member closes its connection without waiting for the answer to its Leave.
-  bad_join,       ///< A member tells another group size.
+  bad_join,       ///< A member states another group size.
   few_groups,     ///< The job has fewer group ids than are wanted at once.
   few_osts,       ///< The job has OSTs for fewer groups than are wanted at once.
   revoked,        ///< The job ends in the middle.
   stranger,       ///< A client that is no member contributes to a group.
-  false_parent,   ///< A client says Result.
-  false_join,     ///< A client joins as somebody else.
+  false_parent,   ///< A client sends Result.
+  false_join,     ///< A client joins under another rank.
   far_number,     ///< A member contributes a number far beyond its window.
   garbage,        ///< A client sends bytes that are no message.
   lost_link,      ///< A node loses its parent and finds it again later.
@@ -39,10 +39,11 @@ struct OpPlan {
   Op op = Op::null;
   Dtype dtype = Dtype::null;
   Dtype tag = Dtype::null;
-  std::uint64_t count = 0;  ///< Elements; reduce_scatter, allgather: of one member.
+  std::uint64_t count = 0;  ///< In elements; reduce_scatter, allgather: of one member.
   std::uint32_t root = 0;   ///< reduce, bcast: group rank, modulo the group's size.
   bool streaming = false;
-  bool reproducible = false;  ///< Of floats whose sum or product shows in its last bits who was added to whom.
+  bool reproducible = false;  ///< The values are floats whose sum or product shows the order of adding in its last
+                              ///< bits.
 };
 
 struct SessionPlan {                   ///< One group, from Open to Leave.
@@ -55,7 +56,7 @@ struct Faults {
   double late_copy = 0;  ///< A copy that comes when its group may be long gone.
   double ghost = 0;      ///< A message of an older epoch, with other data.
   Duration delay_max{0};
-  /// Of multicasts; they also come late, twice and out of order, and none of it is made good.
+  /// Loss of multicasts; they also come late, twice and out of order, and nothing repeats them.
   double datagram_loss = 0;
 };
 
@@ -68,11 +69,12 @@ struct Plan {
   proto::JobGrant grant{};
   proto::NodeLimits limits{};
   Faults faults{};
-  std::vector<std::vector<SessionPlan>> tracks;  ///< Tracks run beside each other, the sessions of one in turn.
-  bool multicast = false;                        ///< The tree's nodes offer it, and most members listen.
-  bool eager = false;  ///< A track's next session begins while some members of the former still leave.
-  // The special session, where the scenario has one.
-  std::uint32_t victim_session = 0;  ///< In track 0.
+  /// Tracks run side by side, the sessions of one track one after the other.
+  std::vector<std::vector<SessionPlan>> tracks;
+  bool multicast = false;  ///< The tree's nodes offer it, and most members listen.
+  bool eager = false;      ///< A track's next session begins while some members of the former still leave.
+  // The special session, if the scenario has one.
+  std::uint32_t victim_session = 0;  ///< Index in track 0.
   std::uint32_t victim = 0;          ///< Group rank.
   std::uint32_t victim_op = 0;
   bool more_victims = false;  ///< Every third rank differs as well.
@@ -87,10 +89,10 @@ struct Plan {
   std::string describe() const;
 };
 
-inline constexpr std::uint32_t kOperationsMin = 200;  ///< Of a seed; fewer come to an end where groups are refused.
+inline constexpr std::uint32_t kOperationsMin = 200;  ///< Operations of a seed; fewer complete when groups are refused.
 
 Plan make_plan(std::uint64_t seed);
-/// An operation that differs from `op` in something that all members must agree on.
+/// Makes an operation that differs from `op` in something that all members must agree on.
 OpPlan another(const OpPlan& op, Random& random, const Plan& plan);
 
 }  // namespace sumac::sim

@@ -141,7 +141,8 @@ class World {
     }
   }
 
-  /// Of the results whose place is known, every other one is received there, and every third of the rest begins to be.
+  /// Every second result with a known destination is received there, and reception begins there for every third of the
+  /// rest.
   void take(Client& client, BufferRef frame, Time now) {
     const auto head = std::span<const std::byte>(frame.bytes()).first<wire::kAggHeaderBytes>();
     const auto payload = frame.bytes().subspan(head.size());
@@ -156,7 +157,7 @@ class World {
 
   Client& client_of(EndId end) { return *clients_[end - plan_.parent.size()]; }
 
-  /// Scenarios whose moment is when a node has heard something of the victim.
+  /// Strikes in scenarios that wait until a node has received a message of the victim.
   void after_node_heard(EndId from, const wire::AggHeader& header, Time now) {
     if (victim_ == nullptr || from < nodes_.size() || &client_of(from) != clients_[victim_->client].get() ||
         client_of(from).dead)
@@ -246,7 +247,7 @@ class World {
       victim_ = session->members[plan_.victim];
       victim_leaf_ = plan_.leaf[victim_->client];
       if (has_rogue(plan_.scenario))
-        rogue();  // it has proven itself long before its moment: only what it says then is to be noticed
+        rogue();  // it proves itself long before it acts, so that only its later messages matter
     }
     sessions_.push_back(std::move(session));
     Session& s = *sessions_.back();
@@ -273,10 +274,10 @@ class World {
     const auto outcome = first.engine->open_outcome(session.token);
     if (outcome.state == proto::OpenOutcome::State::pending) return;
     const std::uint64_t token = std::exchange(session.token, 0);
-    if (random_.chance(0.5)) first.engine->forget_open(token);  // else late copies of the answer still find it
+    if (random_.chance(0.5)) first.engine->forget_open(token);  // otherwise late copies of the answer still find it
     if (outcome.state == proto::OpenOutcome::State::opened) {
       session.group_id = outcome.group_id;
-      // The caller's own means tell the others.
+      // The caller's own means inform the others.
       for (Member* member : session.members)
         network_.alarm(now + Micros(random_.between(0, 2000)), code(join, member->id));
       return;
@@ -401,7 +402,7 @@ class World {
     if (&member == victim_ && index == plan_.victim_op) rogue_contribute(client, member);
   }
 
-  /// False: the member is gone.
+  /// Returns false when the member is gone.
   bool complete(Member& member, const proto::Completion& completion, Time now) {
     Session& session = *member.session;
     const auto index = static_cast<std::uint32_t>(completion.token);
@@ -435,7 +436,7 @@ class World {
     return true;
   }
 
-  /// The scenario's moment. True: the member is dead now.
+  /// Runs the scenario's special event. Returns true when the member is dead.
   bool strike(Member& member, Time now) {
     Client& client = *clients_[member.client];
     if (is(Scenario::lost_standing)) return kill(client, now), true;
@@ -489,7 +490,7 @@ class World {
     if (member.group) {
       member.verdict = member.group->verdict();
       clients_[member.client]->engine->detach(*member.group);
-      graves_.push_back(std::move(member.group));  // it may be the one whose call we are in
+      graves_.push_back(std::move(member.group));  // the group may be the one whose call is still running
     }
     std::erase(clients_[member.client]->members, &member);
     --session.unfinished;
@@ -520,7 +521,7 @@ class World {
 
   void rogue_contribute(const Client& victim, const Member& member) {
     if (!is(Scenario::stranger) && !is(Scenario::false_parent) && !is(Scenario::garbage)) return;
-    // What it imitates must be of a group that stands: of one that has left it would be taken for a late copy.
+    // The imitated message must belong to a group that stands: for a group that has left it would count as a late copy.
     if (victim.last_sent.group_id != member.session->group_id) return;
     Client& stranger = rogue();
     rogue_acted_ = true;

@@ -1,6 +1,6 @@
 #pragma once
-// One seed, from connecting to the last Leave: real engines of src/proto on an unreliable virtual network, members
-// that post, check and leave, and a judge who compares every result with what must come out.
+// One seed, from connecting to the last Leave: real engines of src/proto on an unreliable virtual network, members that
+// post, check and leave, and a judge that compares every result with the expected one.
 #include <cstdint>
 #include <string>
 
@@ -11,8 +11,8 @@ namespace sumac::sim {
 struct Report {
   std::uint64_t seed = 0;
   std::string failure;           ///< Empty: everything held.
-  std::string last_events;       ///< Of a failure.
-  std::uint32_t operations = 0;  ///< Collective operations that all their members saw the end of.
+  std::string last_events;       ///< Set for a failure.
+  std::uint32_t operations = 0;  ///< Collective operations whose end all their members saw.
   std::uint64_t messages = 0;
   std::uint32_t groups = 0, refused = 0, verdicts = 0;
   double virtual_seconds = 0;

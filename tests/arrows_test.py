@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/arrows.py: the picture is the least set of arrows with the same reach, and a circle is told, not drawn."""
+"""Tests docs/arrows.py: the picture is the least set of arrows with the same reach, and a circle is reported, not drawn."""
 import pathlib
 import sys
 import unittest

@@ -1,5 +1,6 @@
 #!/bin/bash
-# packaging/install: quick and silent when nothing is missing, one clear line when it can't help; never changes this machine.
+# Tests packaging/install: it is quick and silent when nothing is missing, prints one clear line when it cannot help,
+# and never changes this machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
@@ -8,7 +9,7 @@ trap 'rm -rf "$scratch"' EXIT
 fail() { echo "install_test: $*" >&2; exit 1; }
 mkdir "$scratch/bin" "$scratch/bare"
 for tool in bash sed sort comm xargs grep cat; do ln -s "$(command -v "$tool")" "$scratch/bare/$tool"; done
-# Stands before the real ones in PATH: records what would have been done.
+# This program precedes the real one in PATH and records its calls.
 cat >"$scratch/bin/apt-get" <<EOF
 #!/bin/bash
 echo "\$*" >>"$scratch/apt.log"

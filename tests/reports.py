@@ -1,9 +1,8 @@
-"""What the sanitizers of a build found, in whichever process: daemons and ranks end without a test that looks at how.
-
-Each process writes its reports into a file of the folder. A report counts, but for two kinds. A data race whose accesses were both made by
-code that is not ours: gRPC and abseil are not built with ThreadSanitizer, which therefore sees what they touch (through memcpy, free, read)
-but not all that orders it. And memory that Open MPI's libraries have lost at the end of an MPI program, some 120 KiB. Nothing is
-suppressed: such reports are counted, named and left in the folder.
+"""Collects the findings of a build's sanitizers from every process: daemons and ranks end without a test that looks at their exit. Each
+process writes its reports into a file of the folder. Every report counts, except two kinds. The first is a data race whose accesses were
+both made by foreign code: gRPC and abseil are not built with ThreadSanitizer, which therefore sees their accesses (through memcpy, free,
+read) but not all that orders them. The second is memory that Open MPI's libraries have lost at the end of an MPI program, some 120 KiB.
+Nothing is suppressed: such reports are counted, named and left in the folder.
 """
 import os
 import pathlib
@@ -11,25 +10,27 @@ import re
 import shutil
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
-# Of every sanitizer that a process may have; those of others are ignored.
+# A process may have any of these sanitizers; options of the others are ignored.
 RUNTIMES = ("ASAN", "UBSAN", "TSAN", "LSAN")
-# "    #1 sumac::f() ../../src/x.cpp:12 (x_test+0x34)": the file, if there is debug information, and the program or library.
+# A frame is "    #1 sumac::f() ../../src/x.cpp:12 (x_test+0x34)": the file, if there is debug information, and the
+# program or library.
 FRAME = re.compile(r"^ +#\d+ .*? (?P<file>\S+) \((?P<module>[^()]*)\)$")
 ACCESS = re.compile(r"^  (?:previous )?(?:atomic )?(?:read|write) of size", re.IGNORECASE)
 
 
 def sanitizers(build: pathlib.Path) -> str:
-    """The build's -fsanitize=, empty without."""
+    """Returns the build's -fsanitize=, empty without one."""
     found = re.search(r"^SUMAC_SANITIZE:\w+=(.*)$", (build / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
     return found[1] if found else ""
 
 
 def environment(folder: pathlib.Path, whole_stacks: bool = False) -> dict[str, str]:
-    """Empties the folder; the variables under which all processes write into it. `whole_stacks` tells who asked a library for memory, which
-    it takes a slow walk behind frames without a frame pointer to know; `make asan-component` is quick enough for that."""
+    """Empties the folder; returns the variables that make all processes write into it. `whole_stacks` makes reports name the caller that
+    asked a library for memory, which takes a slow walk over frames without a frame pointer; `make asan-component` is quick enough for
+    that."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    # A race of others must not fail the process that saw it: judge() says what counts.
+    # A race in foreign code must not fail the process that saw it: judge() decides which reports count.
     own = {"TSAN": ":exitcode=0:second_deadlock_stack=1", "LSAN": ":exitcode=0", "UBSAN": ":print_stacktrace=1"}
     if whole_stacks:
         own["ASAN"] = ":fast_unwind_on_malloc=0"
@@ -38,7 +39,8 @@ def environment(folder: pathlib.Path, whole_stacks: bool = False) -> dict[str, s
 
 
 def is_our_frame(line: str) -> bool:
-    """Ours have paths as ninja's compilers get them, relative to the build folder, or below the source. The runtime's are relative too."""
+    """Our frames have paths as ninja passes them to compilers, relative to the build folder, or below the source. The runtime's are
+    relative too."""
     found = FRAME.match(line)
     if found is None:
         return True
@@ -48,14 +50,16 @@ def is_our_frame(line: str) -> bool:
     return not file.startswith("/") or file.startswith(f"{SOURCE}/")
 
 
-# A program with Open MPI in it: some of what is lost at its end was always taken by these.
+# This matches the libraries of a program with Open MPI in it: some of the memory lost at its end was always taken by
+# them.
 MPI = re.compile(r"/(?:libmpi|libopen-rte|libopen-pal|mca_\w+)\.so")
 
 
 def is_our_leak(leak: str) -> bool:
-    """In an MPI program: a stack with a frame of the component or what is linked into it. Open MPI's own end in a test's main(), or in the
-    component where that hands a call on to the next: libnbc loses some of each persistent collective, also when it is called directly. Open MPI
-    unloads the component before this is looked for, and it has no names then; in host-cases it stays (tests/host/keep_loaded.c)."""
+    """Returns whether a leak of an MPI program is ours: its stack has a frame of the component or its libraries. Open MPI's own leaks end
+    in a test's main(), or in the component when that passes a call on to the next module: libnbc loses some memory for each persistent
+    collective, also when it is called directly. Open MPI unloads the component before leaks are searched, so its frames have no names
+    then; in host-cases it stays loaded (tests/host/keep_loaded.c)."""
     for line in leak.splitlines():
         if re.search(r"/mca_(?!coll_hcoll)\w+\.so", line):
             return False
@@ -69,7 +73,7 @@ def is_mpi_leak(report: str) -> bool:
 
 
 def is_ours(report: str) -> bool:
-    """Whether a report counts. What can't be read counts."""
+    """Returns whether a report counts. One that cannot be parsed counts."""
     if is_mpi_leak(report):
         return any(is_our_leak(leak) for leak in report.split("\n\n"))
     if "ThreadSanitizer: data race" not in report:
@@ -80,13 +84,13 @@ def is_ours(report: str) -> bool:
 
 
 def reports_of(text: str) -> list[str]:
-    """A file's reports one by one, without the number of them in the last line."""
+    """Returns a file's reports one by one, without the number of them in the last line."""
     parts = re.split(r"^=+\n", re.sub(r"^ThreadSanitizer: reported \d+ warnings\n?", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
     return [part.strip("\n") for part in parts if part.strip()]
 
 
 def judge(folder: pathlib.Path) -> tuple[list[str], list[str]]:
-    """(what counts, what doesn't), each with the file it stands in."""
+    """Returns (reports that count, the others), each with the name of its file."""
     ours: list[str] = []
     foreign: list[str] = []
     for path in sorted(folder.glob("report*")):
@@ -96,7 +100,7 @@ def judge(folder: pathlib.Path) -> tuple[list[str], list[str]]:
 
 
 def tell(folder: pathlib.Path) -> int:
-    """Prints what counts and names the rest; how many count."""
+    """Prints the reports that count and names the rest; returns how many count."""
     ours, foreign = judge(folder)
     for report in ours:
         if is_mpi_leak(report):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tests/reports.py: every report counts but a data race whose two accesses code of others made."""
+"""Tests tests/reports.py: every report counts, except a data race whose two accesses were both made by foreign code."""
 import pathlib
 import sys
 import tempfile

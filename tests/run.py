@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
-"""Runs ctest and ends with one line that a person and a CI can read: `N passed, N failed[, N skipped]`.
-
-The counts come from ctest's own JUnit report, not from its words on the screen, which change from version to version.
-
-A few tests that fail run a second time, alone: real daemons and programs share this machine with whatever else it does. One that passes then
-is named as `unsteady` with its first output above, so that it is mended and not forgotten; --strict counts it as failed.
-
-In a sanitizer's build (make asan, make tsan) what any process reports counts as well, also of daemons whose end no test looks at (reports.py).
+"""Runs ctest and ends with one line that a person and a CI can read: `N passed, N failed[, N skipped]`. The counts come from ctest's own
+JUnit report instead of its output on the screen, which changes from version to version. A few tests that fail run a second time, alone:
+real daemons and programs share this machine with its other work. A test that passes then is named as `unsteady` with its first output
+above, so that it is mended and not forgotten; --strict counts it as failed. In a sanitizer's build (make asan, make tsan) the reports of
+every process count as well, also of daemons whose end no test checks (reports.py).
 """
 import argparse
 import os
@@ -19,7 +16,7 @@ import reports
 
 
 def count(report: pathlib.Path) -> tuple[int, list[str], list[str]]:
-    """How many passed, and the names of the failed and the skipped. A test whose program is missing failed: it is no skip."""
+    """Returns how many passed, and the names of the failed and the skipped. A test whose program is missing failed: it is no skip."""
     passed = 0
     failed: list[str] = []
     skipped: list[str] = []
@@ -35,7 +32,7 @@ def count(report: pathlib.Path) -> tuple[int, list[str], list[str]]:
     return passed, failed, skipped
 
 
-# More than this many failures are no accident of a busy machine.
+# More failures than this are no accident of a busy machine.
 UNSTEADY_MAX = 3
 
 

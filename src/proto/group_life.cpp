@@ -53,7 +53,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return take_join(e, now, limits);
           },
           [&](const AwaitingJoined& s, const Join& e) -> Step {
-            // The group has one member more than this node was told to expect: this member's path is wrong, and the
+            // The group has one member more than this node expects: this member's path is wrong, and the
             // others' Join is in flight.
             return e.counted ? ignore(s) : Step{s, {Action::refuse_one}};
           },

@@ -64,8 +64,7 @@ inline constexpr std::uint64_t kToTheEnd = ~std::uint64_t{0};
 ///   reduce          gives all, keeps all at the root, else nothing
 ///   reduce_scatter  gives all, keeps its part
 ///   bcast           gives all at the root, else nothing; keeps all
-///   allgather       gives its part, keeps all; with Op::bor: gives all, with zeros outside its part (for small ones:
-///   it takes
+///   allgather       gives its part, keeps all; with Op::bor: gives all, with zeros outside its part (for small ones: it takes
 ///                   one number instead of one for each member)
 struct Operation {
   wire::Coll coll = wire::Coll::barrier;

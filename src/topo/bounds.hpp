@@ -20,7 +20,7 @@ struct TreeBound {
   /// Rate of a vector through the tree in each direction, when nothing else uses its links. 0: the nodes are at
   /// switches, so only the hosts' ports limit.
   std::uint64_t rate_bits_per_s = 0;
-  std::uint64_t delay_ns = 0;      ///< Delay of the links from the farthest host to the root, one way.
+  std::uint64_t delay_ns = 0;      ///< Delay of the links from the farthest host to the root, in one direction.
   std::uint32_t member_nodes = 0;  ///< Nodes of the tree that share the port of a host of the job.
 };
 

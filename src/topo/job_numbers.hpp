@@ -13,7 +13,7 @@ struct JobTreeNumbers {
   /// each stream that crosses it. 0: the hosts' slowest ports are the limit. If only the ports limit the tree, and they
   /// are faster than the hosts' slowest ones, it is their rate.
   std::uint64_t rate_bits_per_s = 0;
-  std::uint64_t delay_ns = 0;      ///< One way, from the farthest host to the root, over all links.
+  std::uint64_t delay_ns = 0;      ///< In one direction, from the farthest host to the root, over all links.
   std::uint32_t member_nodes = 0;  ///< Nodes that share the link of a host of the job.
 };
 JobTreeNumbers numbers_of(const Fabric& fabric, const AggregationTree& tree, const JobTree& job);

@@ -4,8 +4,7 @@
 //
 //   HCOLL_SBGP=basesmsocket,basesmuma,p2p  HCOLL_BCOL=basesmuma,basesmuma,ucx_p2p      the default
 //   HCOLL_SBGP=basesmuma,p2p               HCOLL_BCOL=basesmuma,ucx_p2p                hosts, and leaders of hosts
-//   HCOLL_SBGP=basesmsocket,p2p            HCOLL_BCOL=basesmuma,ucx_p2p                a leader per socket:
-//   multi-channel
+//   HCOLL_SBGP=basesmsocket,p2p            HCOLL_BCOL=basesmuma,ucx_p2p                a leader per socket: multi-channel
 //   HCOLL_SBGP=p2p                         HCOLL_BCOL=ucx_p2p                          every rank by itself
 #include <cstdint>
 #include <string>

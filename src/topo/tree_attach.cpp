@@ -108,7 +108,7 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
     const auto from = flow.is_host ? draft.host_switch[flow.index] : node_switch_[flow.index];
     std::uint32_t best = kNone;
     const auto key = [&](std::uint32_t i) {
-      // Of equally short paths prefer the one that meets a node soonest, then the one over the fewest nodes.
+      // Among equally short paths the one that meets a node soonest is best, then the one over the fewest nodes.
       return std::tuple(draft.links[i] + row[i][from], row[i][from], level[i], draft.slots[i],
                         std::string_view(fabric_.nodes[i].name));
     };
@@ -171,7 +171,7 @@ void TreeBuilder::attach_idle(Draft& draft) {
     if (!usable(i) || draft.links[i] != kNone || walk.distance[node_switch_[i]] == kNone) continue;
     auto parent = taker[node_switch_[i]];
     auto links = way(node_switch_[i], node_switch_[parent]);
-    // A node beside a working one gets the same parent; when that is full, the next one up.
+    // A node at the switch of a working one gets the same parent; when that is full, the next one up.
     while (parent != draft.root && (node_switch_[parent] == node_switch_[i] || free_slots(draft, parent) == 0)) {
       links.insert(links.end(), draft.route[parent].begin(), draft.route[parent].end());
       parent = draft.parent[parent];

@@ -3,8 +3,7 @@
 // ask whether a peer is honest about sizes, enums or counts. The checks, per kind:
 //   all kinds          magic, version (hello, welcome, refused: any), known kind, known flags, reserved zero, root zero
 //                      but for reduce and bcast, payload_bytes = the bytes after the header
-//   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members
-//   zero,
+//   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members zero,
 //                      origin kNoRank (trouble: any origin and members); group_id zero for hello, welcome, proof, name,
 //                      open and opened, not zero for join, joined, trouble, verdict and void_epoch
 //   contribute         coll known, members >= 1, origin a rank; supply, skip: origin a rank; result: origin kNoRank,
@@ -13,8 +12,7 @@
 //   reductions         legal(dtype, op, tag_dtype); whole elements; fragment within [first, count); flag First exactly
 //                      when first = 0, Last exactly when it reaches count; empty only when count is zero or (result,
 //                      supply) the kind gives no data
-//   bcast, allgather   a type without operation, and data from one member for each fragment: contributions of the
-//   others
+//   bcast, allgather   a type without operation, and data from one member for each fragment: contributions of the others
 //                      are empty, and so is the result for the one they came from; an allgather with `bor` is cut like
 //                      a reduction
 #include <array>

@@ -1,5 +1,5 @@
-"""Somebody dies in the middle: daemons, ranks, `sumac run` itself. Whoever is left goes on or fails with the reason, in bounded time; what the
-dead held serves the next job; and nothing is left behind."""
+"""A process dies in the middle: daemons, ranks, `sumac run` itself. The others go on or fail with the reason, in bounded time; the
+resources of the dead process serve the next job; and nothing is left behind."""
 
 import json
 import os
@@ -15,13 +15,13 @@ from ground import BIN, case
 SUMAC = BIN / "sumac"
 KILLED = [SUMAC, "run", "--tree", "mpirun", "--oversubscribe", *ground.ROOT, "-n", "2", case.PROGRAMS / "killed"]
 
-# A rank's connection says so, or sharpd of its host: who comes first depends on the machine's load.
+# A rank's connection reports the death, or sharpd of its host does: the machine's load decides which comes first.
 GONE = r"(is dead|lost its connection to the tree)"
 
 
 class Daemons(ground.Scenario):
     def setUp(self):
-        # The next job wants all of the node, and is the same user's.
+        # The next job wants all of the node, and belongs to the same user.
         self.house = ground.House(self.id().split(".")[-1][:40], words={"sharp_am": ("--user-share-max-percent", "100")})
         self.addCleanup(self.nothing_left)
         self.addCleanup(self.house.close)
@@ -35,7 +35,7 @@ class Daemons(ground.Scenario):
         self.assertEqual(done.code, 0, done.text + self.house.log("sharp_am") + self.house.log("sharp_an"))
 
     def test_the_manager(self):
-        """The data path goes on; the job ends well without it; a new manager serves new jobs."""
+        """The data path goes on; the job ends well without the manager; a new manager serves new jobs."""
         job = self.house.steady()
         self.house.kill("sharp_am")
         self.house.says("sharp_an", "the data path goes on")
@@ -49,7 +49,7 @@ class Daemons(ground.Scenario):
         self.good_job(self.house)
 
     def test_the_manager_comes_back_before_the_job_ends(self):
-        """The job goes on; what it holds at the node is not granted twice, and a job that wants it is told why it can't have it."""
+        """The job goes on; its share of the node is not granted twice, and a job that wants that share learns why it cannot have it."""
         job = self.house.steady()
         self.house.kill("sharp_am")
         self.house.start_manager()
@@ -63,7 +63,7 @@ class Daemons(ground.Scenario):
         self.released("node node registered")
 
     def test_sharpd(self):
-        """What it held is released within seconds; its clients, who add up without it, end by themselves."""
+        """The grants of a killed sharpd are released within seconds; its clients, which add up without it, end by themselves."""
         job = self.house.steady()
         self.house.kill("sharpd")
         self.house.says("sharp_am", "released: localhost pid .* has not renewed it for 8000 ms")
@@ -85,7 +85,8 @@ class Daemons(ground.Scenario):
         return jobs[0]["lease_ms"]
 
     def lease_is_renewed(self):
-        """What is left of it falls, and rises when it begins anew: from one look to the next, wherever in between the first look was."""
+        """The rest of the lease shrinks, and grows when the lease is renewed: this compares each reading with the one before, since the
+        first may be anywhere in between."""
         left = [self.lease_ms()]
 
         def rises():
@@ -95,7 +96,7 @@ class Daemons(ground.Scenario):
         ground.until(rises, lambda: f"the lease is renewed: {left[-20:]}")
 
     def test_sharpd_restarted_under_a_job(self):
-        """The new one renews what the former held; the job ends through it, as if nothing had been."""
+        """The new sharpd renews the leases of the former one; the job ends through it as usual."""
         for number in (signal.SIGKILL, signal.SIGTERM):
             with self.subTest(number):
                 job = self.house.steady()
@@ -112,7 +113,7 @@ class Daemons(ground.Scenario):
                 self.house.start_sharpd()
 
     def test_sharpd_restarted_and_then_the_holder_dies(self):
-        """Nobody has called the new sharpd yet; it watches the holder all the same."""
+        """No process has called the new sharpd yet; it watches the holder nevertheless."""
         job = self.house.steady(4)
         self.restart_sharpd(signal.SIGKILL)
         self.house.says("sharpd", "1 of 1 jobs of the former sharpd go on")
@@ -131,7 +132,7 @@ class Daemons(ground.Scenario):
         self.released("released|end job")
 
     def test_what_the_former_sharpd_left_is_damaged(self):
-        """Then it is a sharpd like any other: the job's lease ends, and the next one is served."""
+        """With a damaged state file sharpd starts without jobs: the job's lease ends, and the next job is served."""
         job = self.house.steady()
         self.house.kill("sharpd")
         (self.house.folder / "sharpd.sock.jobs").write_text("rubbish")
@@ -160,7 +161,7 @@ class Daemons(ground.Scenario):
         self.released("end job")
 
     def test_the_rank_that_holds_the_job(self):
-        """Rank 0 began it; nobody is left to end it but sharpd."""
+        """Rank 0 began the job; only sharpd is left to end it."""
         job = self.house.steady(4)
         os.kill(job.pids[0], signal.SIGKILL)
         code, out, err = job.ended()
@@ -169,7 +170,7 @@ class Daemons(ground.Scenario):
         self.released("released: localhost pid")
 
     def test_a_rank_that_is_stopped_is_waited_for(self):
-        """Silence proves nothing: it may be computing."""
+        """Silence of a rank proves nothing: it may be computing."""
         job = self.house.steady()
         os.kill(job.pids[1], signal.SIGSTOP)
         with self.assertRaises(AssertionError):
@@ -187,7 +188,7 @@ class Daemons(ground.Scenario):
 
 
 class SumacRun(ground.Scenario):
-    """`sumac run` on an MPI program that adds up until it cannot."""
+    """`sumac run` runs an MPI program that adds up until it cannot."""
 
     def setUp(self):
         self.addCleanup(self.nothing_left)
@@ -211,8 +212,8 @@ class SumacRun(ground.Scenario):
         return next(pid for pid, words in ground.marked().items() if words.split() and pathlib.Path(words.split()[0]).name == name)
 
     def test_ctrl_c(self):
-        """As a terminal sends it, and a batch system its SIGTERM: to all of the group. mpirun must get it once: it takes a second one for
-        impatience, and leaves its files."""
+        """The signal goes to the whole group, as a terminal sends Ctrl-C and a batch system SIGTERM. mpirun must get it once: it takes a
+        second one for impatience, and leaves its files."""
         ground.signal_group(self.program, signal.SIGINT)
         code, _, err = self.ended()
         self.assertNotEqual(code, 0)
@@ -232,13 +233,13 @@ class SumacRun(ground.Scenario):
     def test_its_node_is_killed(self):
         os.kill(self.daemon("sharp_an"), signal.SIGKILL)
         code, out, err = self.ended()
-        self.assertEqual((code, out.count("MPI_ERR_OTHER")), (0, 2), out + err)  # the program takes the error
+        self.assertEqual((code, out.count("MPI_ERR_OTHER")), (0, 2), out + err)  # the program handles the error
         self.assertRegex(err, r"sumac run: sharp_an ended with signal 9 \(Killed\)")
         self.assertRegex(err, "SHArP: allreduce failed:.*node node at tcp:127")
         self.assertEqual(err.count("allreduce failed"), 1, err)
 
     def test_its_manager_and_sharpd_are_killed(self):
-        """The program computes on, to its own end; both deaths are told."""
+        """The program computes on, to its own end; both deaths are reported."""
         for name in ("sharp_am", "sharpd"):
             os.kill(self.daemon(name), signal.SIGKILL)
         ground.until(lambda: not {"sharp_am", "sharpd"} & {pathlib.Path(words.split()[0]).name for words in ground.marked().values() if words}, "both are gone")

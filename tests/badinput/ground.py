@@ -1,8 +1,6 @@
-"""What the bad-input scenarios and the attacks of tests/guard stand on: daemons of their own, a job that goes on meanwhile, and a search for
-whatever is left behind.
-
-Every process that a scenario starts inherits a mark in its environment and a TMPDIR of its own, so that what it leaves is found wherever
-it went, and nobody else's processes or files are taken for it."""
+"""Common ground of the bad-input scenarios and of the attacks in tests/guard: daemons of their own, a job that goes on meanwhile, and a
+search for leftovers. Every process that a scenario starts inherits a mark in its environment and a TMPDIR of its own, so that its
+leftovers are found anywhere, and other programs' processes or files are not mistaken for them."""
 
 import ctypes
 import os
@@ -46,7 +44,7 @@ def start(command, env=None, seconds=60):
 
 
 def until(condition, what, seconds=30):
-    """A bound that only a failure reaches."""
+    """Waits for the condition, up to a bound that only a failure reaches."""
     end = time.monotonic() + seconds
     while True:
         found = condition()
@@ -65,7 +63,7 @@ def read(path):
 
 
 def marked():
-    """Our processes, in whatever namespace: {pid: its words}."""
+    """Returns our processes, in any namespace: {pid: its words}."""
     found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         if MARK.encode() in read(f"/proc/{pid}/environ"):
@@ -74,13 +72,13 @@ def marked():
 
 
 def mapped_shm():
-    """Names below /dev/shm that some process has mapped: somebody else's program that runs beside us."""
+    """Returns the names below /dev/shm that some process has mapped: they belong to another program that runs beside us."""
     return {name for pid in filter(str.isdigit, os.listdir("/proc")) for name in re.findall(r"/dev/shm/(\S+)", read(f"/proc/{pid}/maps").decode())}
 
 
 def leftovers(allowed=()):
     left = [f"process {pid}: {words}" for pid, words in marked().items() if pid not in allowed]
-    for folder, folders, files in os.walk(TMPDIR):  # rglob() fails where a folder is removed under its eyes
+    for folder, folders, files in os.walk(TMPDIR):  # rglob() fails if a folder is removed while it looks
         left += [f"file {folder}/{name}" for name in folders + files]
     new = set(os.listdir("/dev/shm")) - SHM_BEFORE
     left += [f"shared memory {name}" for name in (new - mapped_shm() if new else ())]
@@ -90,19 +88,19 @@ def leftovers(allowed=()):
 
 
 def signal_group(process, number):
-    """As a terminal does."""
+    """Signals the process's group, as a terminal does."""
     os.killpg(process.pid, number)
 
 
 def dies_with_us():
-    """In a child that is about to become another program: it ends when we do, also when we are killed."""
+    """Runs in a child that is about to become another program: the child ends when we do, also when we are killed."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class House:
-    """A manager, a node and a sharpd, each on a port or socket of its own on this machine. `listen`: where the manager does, am.sock in the folder
-    unless said; over TCP they talk in clear text unless that is False. `words`: more of a program's options, by its name; `under`: what
-    it is started by (valgrind). `programs`: the folder where another build's lie."""
+    """A manager, a node and a sharpd, each on a port or socket of its own on this machine. `listen` is the manager's address, am.sock in
+    the folder by default; over TCP they talk in clear text unless `clear_text` is False. `words`: more options of a program, by its
+    name; `under`: a command that starts it (valgrind). `programs`: the folder of another build's programs."""
 
     def __init__(self, name, descriptors=None, manager=True, node=True, sharpd=True, listen=None, words=None, fabric=FABRIC,
                  clear_text=True, under=None, programs=BIN):
@@ -125,7 +123,8 @@ class House:
             self.start_sharpd()
 
     def start_manager(self):
-        (self.folder / "sharp_am.log").unlink(missing_ok=True)  # another life, another log: what is said in it is said now
+        # Each life has a log of its own, so that old lines do not count
+        (self.folder / "sharp_am.log").unlink(missing_ok=True)
         self.start("sharp_am", "--fabric", self.folder / "fabric.yaml", "--listen", self.manager, *self.clear_text)
         self.manager = re.findall(r"listens on ([^\s;]+)", self.log("sharp_am"))[-1]
 
@@ -138,7 +137,7 @@ class House:
         self.node_port = int(re.findall(r"listens on tcp:127\.0\.0\.1:(\d+)", self.log("sharp_an"))[-1])
 
     def start(self, program, *words):
-        """Returns when the daemon says that it is ready."""
+        """Returns when the daemon reports that it is ready."""
         heard, said = os.pipe()
 
         def prepare():
@@ -188,7 +187,8 @@ class House:
 
 
 class Steady:
-    """A job (steady.c) that adds up numbers until it is told to end, or cannot. `ready=False`: it may not get that far, so nobody waits for it."""
+    """A job (steady.c) that adds up numbers until it is asked to end, or cannot go on. `ready=False`: it may not get that far, so the
+    constructor does not wait for it."""
 
     def __init__(self, ranks, env, sockets=(), ready=True):
         self.process = subprocess.Popen([str(STEADY), str(ranks), *map(str, sockets)], env=environment(env), text=True, stdin=subprocess.PIPE,
@@ -204,7 +204,7 @@ class Steady:
         raise AssertionError(f"steady: {self.head}{self.process.communicate()[1]}")
 
     def ended(self, seconds=60):
-        """All that it said, once it has ended by itself."""
+        """Returns all its output, once it has ended by itself."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired as late:
@@ -228,7 +228,7 @@ class Scenario(unittest.TestCase):
         self.assertIn("all sums exact", done.out)
 
     def one_line(self, text, *patterns):
-        """Exactly one line, and it names everything asked for."""
+        """Requires exactly one line that matches every pattern."""
         self.assertEqual(text.count("\n"), 1, f"more or less than one line: {text!r}")
         for pattern in patterns:
             self.assertRegex(text, pattern)
@@ -240,7 +240,7 @@ class Scenario(unittest.TestCase):
 
 
 def sweep():
-    """Ends what carries our mark and removes our files: a scenario that failed must not leave them to the next."""
+    """Ends the processes with our mark and removes our files: a failed scenario must not leave them to the next."""
     for pid in marked():
         try:
             os.kill(pid, signal.SIGKILL)

@@ -1,5 +1,5 @@
-"""`sumac run` over several hosts: those of a lab, reached by its remote-start agent or by a stand-in for srun; and what cannot go well. Whatever
-ends, ends everywhere."""
+"""`sumac run` over several hosts: those of a lab, reached by its remote-start agent or by a stand-in for srun; and starts that must fail.
+When a part ends, all hosts end."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def script(name, text):
-    """One that stands in for another program, alone in a folder of its own."""
+    """Writes a script that stands in for another program, alone in a folder of its own."""
     folder = SCRATCH / name
     folder.mkdir(exist_ok=True)
     (folder / name).write_text("#!/bin/sh\n" + text)
@@ -86,7 +86,7 @@ class Words(ground.Scenario):
         self.nothing_left()
 
     def test_one_host_and_every_way_to_end(self):
-        """By itself, by Ctrl-C, by SIGTERM, by kill -9 of `sumac run`."""
+        """The run ends by itself, by Ctrl-C, by SIGTERM, by kill -9 of `sumac run`."""
         here = script("here", 'shift; exec "$@"\n')
         words = ["--hosts", "a", "--address", "127.0.0.1", "--launcher", here]
         done = run(*words, BIN / "sharp_hello")
@@ -108,7 +108,7 @@ class Words(ground.Scenario):
 
 
 class Lab(ground.Scenario):
-    """Three of the lab's hosts, `sumac run` typed on the first."""
+    """The scenarios use three of the lab's hosts; `sumac run` is typed on the first."""
 
     @classmethod
     def setUpClass(cls):
@@ -133,7 +133,7 @@ class Lab(ground.Scenario):
         self.addCleanup(self.nobody_left)
 
     def nobody_left(self):
-        """Neither a process, nor a file on any host."""
+        """Requires that neither a process nor a file is left on any host."""
         ground.until(lambda: set(ground.marked()) <= self.before, lambda: f"left: { {pid: words for pid, words in ground.marked().items() if pid not in self.before} }", 20)
         for host in ("h1", "h2", "h3"):
             self.assertEqual(self.on(host, "ls", "/tmp").out.split(), [part for part in (str(ROOT).split("/")[2],) if str(ROOT).startswith("/tmp/")])
@@ -183,7 +183,7 @@ class Lab(ground.Scenario):
         self.one_line(done.err, "host h9: .*ended with status")
 
     def begun(self, *more):
-        """`sumac run` of a program that goes on until its standard input ends, once it does."""
+        """Starts `sumac run` with a program that goes on until its standard input ends; returns once the program runs."""
         words = (SUMAC, "lab", "exec", "--name", ground.MARK, "h1", "--", SUMAC, "run", "--hosts", "h1,h2,h3", "--launcher", RSH, *more, "cat")
         process = subprocess.Popen([str(word) for word in words], env=ground.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
@@ -200,7 +200,8 @@ class Lab(ground.Scenario):
         return found[0]
 
     def test_certificates_and_who_has_them(self):
-        """Each host its own, for their owner's eyes; keys in no command and no environment; and what shows none is turned away."""
+        """Each host has its own certificates, which only their owner may read; keys are in no command and no environment; a peer without
+        certificate is refused."""
         process = self.begun()
         expected = {
             "h1": {f"{who}.{kind}" for who in ("manager-run", "node-node-h1", "host-h1") for kind in ("crt", "key")} | {"ca.crt"},

@@ -1,5 +1,6 @@
-"""The lab under bad input: rubbish at its control socket, ranks that disagree, a rank that is killed, ends by any signal while a job runs, and
-machines that cannot have one. (A bad fabric, kills of an idle lab: lab/lab_test.py; no manager, a dead node: tests/component/lab_test.py.)"""
+"""The lab under bad input: rubbish at its control socket, ranks that disagree, a rank that is killed, its end by any signal while a job
+runs, and machines that cannot have a lab. (A bad fabric, kills of an idle lab: lab/lab_test.py; no manager, a dead node:
+tests/component/lab_test.py.)"""
 
 import array
 import json
@@ -34,7 +35,7 @@ def lab(*words, env=None, seconds=60):
 
 
 def setUpModule():
-    """No machine, no lab, no scenario: said once for all of them."""
+    """Skips all scenarios, with one message, if this machine cannot have a lab."""
     up = lab("up", FABRIC, "--bare")
     if up.code == 0:
         lab("down")
@@ -58,7 +59,7 @@ class Lab(ground.Scenario):
         raise AssertionError(f"the lab did not come up: {self.holder.communicate()[1]}")
 
     def start_killed(self):
-        """An MPI job on the hosts that adds up until it cannot."""
+        """Starts an MPI job on the hosts that adds up until it cannot."""
         job = subprocess.Popen(mpirun("killed"), env=ground.environment(ON), stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, start_new_session=True)
         self.addCleanup(job.communicate)
@@ -76,8 +77,8 @@ class Lab(ground.Scenario):
 
 class Jobs(Lab):
     def test_ranks_that_disagree(self):
-        """On a count, a type, an operation, a collective: a verdict that names the rank and the thing, told once, at every rank the same error;
-        the next job is served."""
+        """Ranks disagree on a count, a type, an operation, a collective: one verdict names the rank and the field, every rank gets the same
+        error, and the next job is served."""
         for what, word in (("count", "count"), ("type", "d?type"), ("op", "op"), ("collective", "coll|barrier")):
             with self.subTest(what):
                 done = ground.start(mpirun("disagree", what), ON)
@@ -150,7 +151,7 @@ class ControlSocket(Lab):
                 answer = self.ask(words, fds).recv(1 << 17)
                 self.assertLess(len(answer), 400, "the answer repeats what it was told")
                 self.assertTrue(answer in (b"", b"ok") or answer.startswith(b"failed "), answer)
-        # A command that is none: the place says so, and the other places never hear of it.
+        # These commands are invalid: the host's first process answers so, and the other hosts never receive them.
         for fd in (rubbish, ends[0], zero, null, huge):
             answer = self.ask(b"exec h2", (fd, null, null, null)).recv(4096)
             self.assertTrue(answer.startswith((b"failed ", b"exited ")), answer)
@@ -177,7 +178,7 @@ class ControlSocket(Lab):
 
 
 class Machines(ground.Scenario):
-    """What a machine may lack."""
+    """Each test hides something that a machine may lack."""
 
     def test_neither_root_nor_user_namespaces(self):
         nothing = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \"$@\""
@@ -189,7 +190,7 @@ class Machines(ground.Scenario):
         self.nothing_left()
 
     def test_no_tun_device(self):
-        """Not needed: the lab's links are pairs of virtual Ethernet devices."""
+        """The lab does not need it: its links are pairs of virtual Ethernet devices."""
         if os.geteuid() != 0:
             self.skipTest("only root can hide it")
         hide = "mount -t tmpfs none /dev/net && test ! -e /dev/net/tun && \"$@\" && exec \"$1\" lab down --name \"$6\""

@@ -1,4 +1,5 @@
-"""Rubbish on every port of the daemons, while a job runs: it costs its sender the connection, one line names him, and nobody else notices."""
+"""Rubbish goes to every port of the daemons while a job runs: it costs its sender the connection, one line names the sender, and nothing
+else is affected."""
 
 import pathlib
 import random
@@ -31,7 +32,7 @@ def messages(folder):
 
 
 def mutations(good, count, seed):
-    """Good messages with a few bytes changed, cut short, or grown."""
+    """Yields good messages with a few bytes changed, cut short, or grown."""
     dice = random.Random(seed)
     for _ in range(count):
         data = bytearray(dice.choice(good))
@@ -42,7 +43,7 @@ def mutations(good, count, seed):
 
 
 def closed(peer, seconds=20):
-    """The other side hangs up; what it says before is returned."""
+    """Waits until the other side hangs up; returns the bytes that it sent before."""
     peer.settimeout(seconds)
     said = b""
     try:
@@ -74,7 +75,7 @@ class Ports(ground.Scenario):
         try:
             peer.sendall(data)
         except ConnectionError:
-            pass  # hung up on before all was said
+            pass  # the daemon hung up before everything was sent
         return peer
 
     def to_sharpd(self, *words):
@@ -90,12 +91,12 @@ class Ports(ground.Scenario):
         return peer
 
     def undisturbed(self, program, descriptors):
-        """The job that ran meanwhile ends well, the next one finds its resources, and the daemon keeps nothing of the strangers."""
+        """The job that ran meanwhile ends well, the next one gets its resources, and the daemon keeps nothing of the strangers."""
         code, out, err = self.job.end()
         self.assertEqual((code, err, out.count("done after")), (0, "", 3), out)
         self.good_job(self.house)
         self.assertEqual(sorted(self.house.alive()), ["sharp_am", "sharp_an", "sharpd"], self.house.log(program))
-        # The job's own are gone by now as well.
+        # The job's own descriptors are gone by now as well.
         ground.until(lambda: self.house.descriptors_of(program) <= descriptors, f"{program} closes what strangers opened")
 
     # ---- the node's data port
@@ -115,11 +116,11 @@ class Ports(ground.Scenario):
         half = [self.to_node(words) for words in (HELLO[:9], HELLO + b"SF\x03", HELLO + frame(bytes(5000))[:100])]
         for peer in half[1:]:
             peer.close()
-        closed(half[0])  # a greeting is not waited for without end
+        closed(half[0])  # the node does not wait for a greeting without end
         self.undisturbed("sharp_an", before)
 
     def test_lies_at_the_node(self):
-        """Good frames, bad content: other people's jobs, roles that are not theirs, every kind of message with wrong bytes."""
+        """The frames are good, the content is bad: other users' jobs, false roles, every kind of message with wrong bytes."""
         before = self.house.descriptors_of("sharp_an")
         good = list(messages("agg").values())
         hello = messages("agg")["hello"]
@@ -156,7 +157,7 @@ class Ports(ground.Scenario):
         self.undisturbed("sharp_am", before)
 
     def test_calls_that_make_no_sense_at_the_manager(self):
-        """Real HTTP/2 with gRPC's headers; what it carries is rubbish, or longer than any message."""
+        """The calls are real HTTP/2 with gRPC's headers; their content is rubbish, or longer than any message."""
         before = self.house.descriptors_of("sharp_am")
         for path, message in (("Node", b"\0\0\0\0\x05hello"), ("Job", b"\0\0\0\0\x64" + b"\x0a\xff" * 50), ("Job", b"\0\x40\0\0\0"),
                               ("Node", b"\0\0\0\0\0"), ("Job", b"\x01\0\0\0\x03abc"), ("Nothing", b"\0\0\0\0\0")):
@@ -183,7 +184,7 @@ class Ports(ground.Scenario):
         self.undisturbed("sharpd", before)
 
     def test_a_begin_without_its_end_at_sharpd(self):
-        """A job half asked for, by a client that then says nothing, or goes."""
+        """A client asks for half a job, and then sends nothing more, or goes."""
         before = self.house.descriptors_of("sharpd")
         host = messages("host")
         silent = [self.to_sharpd() for _ in range(40)]
@@ -196,7 +197,7 @@ class Ports(ground.Scenario):
 
 class Floods(ground.Scenario):
     def test_more_connections_than_descriptors(self):
-        """Near the limit a daemon takes no more, without spinning; when the strangers are gone it serves again."""
+        """Near the limit a daemon accepts no more connections, without spinning; when the strangers are gone it serves again."""
         house = ground.House("floods", descriptors=256, listen="127.0.0.1:0")
         self.addCleanup(house.close)
         self.good_job(house)
@@ -244,7 +245,7 @@ def h2_frame(kind, flags, stream, body):
 
 
 def call(path, message):
-    """HEADERS and DATA of one gRPC call; every header as a literal, no compression."""
+    """Returns HEADERS and DATA of one gRPC call; every header is a literal, without compression."""
     headers = {":method": "POST", ":scheme": "http", ":path": path, ":authority": "x", "te": "trailers", "content-type": "application/grpc"}
     block = b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode() for name, value in headers.items())
     return h2_frame(1, 4, 1, block) + h2_frame(0, 0, 1, message)

@@ -1,5 +1,5 @@
-"""Starts that cannot go well: the one line names the thing and the remedy, the exit status is an error or the program goes on without the
-tree, as HCOLL_ENABLE_SHARP says, and nothing is left. (Each daemon's own wrong options: tests/daemons/wrong_start_test.cpp.)"""
+"""Starts that must fail: one line names the thing and the remedy, the exit status is an error or the program goes on without the tree, as
+HCOLL_ENABLE_SHARP demands, and nothing is left. (Each daemon's own wrong options: tests/daemons/wrong_start_test.cpp.)"""
 
 import os
 import pathlib
@@ -58,7 +58,7 @@ class SumacRun(ground.Scenario):
         self.one_line(done.err, str(folder), "Permission denied", "set TMPDIR")
 
     def test_a_daemon_that_is_not_there(self):
-        """A half-copied installation."""
+        """The installation is copied by half."""
         for missing in ("sharp_am", "sharp_an", "sharpd"):
             folder = SCRATCH / f"without-{missing}" / "bin"
             folder.mkdir(parents=True)
@@ -70,7 +70,7 @@ class SumacRun(ground.Scenario):
 
 
 class Ports(ground.Scenario):
-    """What somebody else has already."""
+    """Another process has the port or socket already."""
 
     def one_start(self, program, *words):
         done = ground.start([BIN / program, *words], seconds=30)
@@ -117,7 +117,7 @@ class Ports(ground.Scenario):
 
 class Fabrics(ground.Scenario):
     def test_files_that_are_no_fabric(self):
-        """Both programs that read the file say the same of it. (Loops, unknown names and missing leaves: fabricfile_test.cpp.)"""
+        """Both programs that read the file report the same. (Loops, unknown names and missing leaves: fabricfile_test.cpp.)"""
         bomb = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 40)) + "name: *a39\n"
         rows = {
             "nothing in it": "", "a list": "[1, 2]\n", "not YAML": "a: [b\n", "binary": "\x00\x01\x02\ufffd" * 100, "an alias bomb": bomb,
@@ -144,7 +144,7 @@ class Fabrics(ground.Scenario):
 
 
 class Levels(ground.Scenario):
-    """HCOLL_ENABLE_SHARP 1 to 4, with something missing that the job needs."""
+    """HCOLL_ENABLE_SHARP is 1 to 4, and something is missing that the job needs."""
 
     def program(self, level, socket):
         return ground.start([*MPIRUN, "-n", "3", *case.component_flags(), case.PROGRAMS / "churn", "2"],

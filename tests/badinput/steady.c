@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A job that goes on until it is told to end: ranks forked from one process add up numbers and check every sum. Whoever started it kills
- * something meanwhile, or sends rubbish to a port, and reads here what became of each rank.
+ * A job that goes on until it is asked to end: ranks forked from one process add up numbers and check every sum.
+ * Meanwhile the test kills something, or sends rubbish to a port, and reads the fate of each rank here.
  *
  *     steady RANKS [SOCKET...]   rank r attaches to the sharpd at the socket r modulo their number; ends in good order, all ranks after
  *                                the same call, when its standard input closes
  *
- * STEADY_GRANT names a file: ranks wait, when they know what the job was granted and connect to its nodes next, until somebody has removed it.
- * The file holds what they know.
+ * STEADY_GRANT names a file: ranks that know the job's grant and would connect to its nodes next wait until the file
+ * is removed. The file contains the grant.
  *
- * Out-of-band functions go through memory that the ranks share: no message of theirs can be in the way of what is tested. */
+ * Out-of-band functions use memory that the ranks share, so that no message of theirs disturbs the test. */
 #include <poll.h>
 #include <pthread.h>
 #include <sharp/api/sharp.h>
@@ -42,7 +42,7 @@ static int oob_barrier(void* context) {
   return 0;
 }
 
-/* The second broadcast is the grant. */
+/* Waits at the second broadcast, which is the grant. */
 static void hold(const void* grant, size_t length, const struct member* me) {
   const char* path = getenv("STEADY_GRANT");
   if (path == NULL || me->broadcasts != 2) return;
@@ -85,7 +85,7 @@ static int told_to_end(void) {
 }
 
 enum { kSlowestUs = 1 << 20 };
-static unsigned calls_of_us[kSlowestUs + 1]; /* how many calls took so many microseconds */
+static unsigned calls_of_us[kSlowestUs + 1]; /* [microseconds]: number of calls that took so many */
 
 static long long now_us(void) {
   struct timespec now;
@@ -93,7 +93,7 @@ static long long now_us(void) {
   return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
 }
 
-/* 99 of 100 calls took no longer. */
+/* Returns the time that 99 of 100 calls did not exceed. */
 static long p99_us(long calls) {
   long us = kSlowestUs;
   for (long slower = calls_of_us[us]; us > 0 && slower * 100 <= calls; slower += calls_of_us[us]) --us;
@@ -111,7 +111,7 @@ static int add_up(struct sharp_coll_comm* comm, const struct member* me) {
   spec.length = kCount;
   spec.op = SHARP_OP_SUM;
   for (long call = 0;; ++call) {
-    in[0] = me->rank == 0 && told_to_end(); /* the sum tells all of them at the same call */
+    in[0] = me->rank == 0 && told_to_end(); /* the sum informs all of them at the same call */
     for (int i = 1; i < kCount; ++i) in[i] = call + me->rank + i;
     const long long begun = now_us();
     const int code = sharp_coll_do_allreduce(comm, &spec);
@@ -121,7 +121,7 @@ static int add_up(struct sharp_coll_comm* comm, const struct member* me) {
       char why[256] = "";
       sumac_comm_error(comm, why, sizeof why);
       printf("steady: rank %d failed after %ld calls: %s: %s\n", me->rank, call, sharp_coll_strerror(code), why);
-      fflush(stdout); /* when it failed is measured */
+      fflush(stdout); /* the time of the failure is measured */
       return 1;
     }
     for (int i = 1; i < kCount; ++i) {

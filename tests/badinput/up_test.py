@@ -1,4 +1,4 @@
-"""`sumac up`, `status`, `down`: what a newcomer types first, and types again, and what becomes of it when something dies."""
+"""`sumac up`, `status`, `down`: a newcomer types them first, and types them again; they must also work when something dies."""
 
 import json
 import os
@@ -96,7 +96,7 @@ class Up(ground.Scenario):
         self.assertEqual(sum(text.count("is up already") for text in said), 3, said)
 
     def half(self, script):
-        """A bin folder whose sharp_an is a script."""
+        """Makes a bin folder whose sharp_an is a script."""
         programs = self.folder.with_suffix(".bin")
         programs.mkdir()
         for name in ("sumac", "sharp_am", "sharpd"):

@@ -1,4 +1,4 @@
-"""Programs that call as known clients do run to their end, and the headers and libraries are found as configure scripts look for them."""
+"""Programs that call as known clients do run to their end, and configure scripts find the headers and libraries."""
 import os
 import pathlib
 import re
@@ -10,12 +10,12 @@ BUILD = pathlib.Path(os.environ["SUMAC_BUILD"])
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
 LIBRARIES = BUILD / "lib"
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
-# Some sanitizers want their runtime in the program itself; a plain program can't load such a library.
+# Some sanitizers want their runtime in the program itself; a plain program cannot load such a library.
 IS_SANITIZED = "SUMAC_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text()
 
 
 def run(words, timeout=240, **environment):
-    """One command, nobody at the keyboard."""
+    """Runs one command, with nobody at the keyboard."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("SHARP_", "HCOLL_"))}
     return subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           env={**env, **environment}, timeout=timeout)
@@ -33,7 +33,7 @@ class Programs(unittest.TestCase):
         self.passes("ucc_order", 3, SHARP_COLL_ENABLE_SAT="1")
 
     def test_nccl_plugin(self):
-        self.passes("nccl_plugin", 4, SHARP_COLL_IB_DEV_LIST="any")  # it names an adapter, which this machine need not have
+        self.passes("nccl_plugin", 4, SHARP_COLL_IB_DEV_LIST="any")  # it names an adapter, which this machine may lack
 
     def test_xccl_team(self):
         self.passes("xccl_team", 3, SHARP_COLL_IB_DEV_LIST="any")  # it names an adapter as well
@@ -74,7 +74,7 @@ class Headers(unittest.TestCase):
 
 
 class Configure(unittest.TestCase):
-    """What the configure scripts of UCC, the NCCL plugin, XCCL and libfabric forks ask."""
+    """The checks that the configure scripts of UCC, the NCCL plugin, XCCL and libfabric forks make."""
 
     def builds(self, source, *words):
         with tempfile.TemporaryDirectory() as folder:
@@ -98,7 +98,7 @@ class Configure(unittest.TestCase):
         for name in ("SHARP_COLL_HIDE_ERRORS", "SHARP_COLL_DISABLE_LAZY_GROUP_RESOURCE_ALLOC", "sharp_coll_do_reduce_scatter",
                      "sharp_coll_do_allgather", "SHARP_DTYPE_BFLOAT16", "sharp_coll_reg_mr_v2"):
             self.assertTrue(self.declared(name), name)
-        # A later level's flag: its value is not public, so the plugin must not find it.
+        # This flag belongs to a later level: its value is not public, so the plugin must not find it.
         self.assertFalse(self.declared("SHARP_COLL_REG_FIELD_DMABUF_DATA_DIRECT"))
 
     def test_members(self):
@@ -111,7 +111,7 @@ class Configure(unittest.TestCase):
         self.assertTrue(self.builds(source + "int main(void) { return SHARP_VERNO_REV[0] != '0'; }\n"))
 
     def test_layouts(self):
-        """Sizes and offsets of the public description (64-bit)."""
+        """Checks sizes and offsets of the public description (64-bit)."""
         sizes = {"config": 32, "out_of_band_colls": 24, "comm_init_spec": 32, "init_spec": 120, "caps": 112, "reg_params": 24, "data_desc": 40,
                  "reduce_spec": 136, "bcast_spec": 72, "bcast_spec_v2": 112, "gather_spec": 120}
         offsets = [("init_spec", "oob_ctx", 96), ("init_spec", "config", 32), ("init_spec", "world_local_rank", 88), ("caps", "support_mask", 24),

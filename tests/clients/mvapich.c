@@ -1,11 +1,11 @@
-/* The calls of MVAPICH: the library loaded by name at run time, each function by dlsym, a sharp_coll_default_config of its own in the
- * program, print_config with two arguments, garbage where it sets nothing, blocking calls on memory that nobody registered, groups of
- * node leaders only. */
+/* The calls of MVAPICH: the library is loaded by name at run time, each function by dlsym, with a
+ * sharp_coll_default_config of its own in the program, print_config with two arguments, garbage in fields that it
+ * does not set, blocking calls on memory that is not registered, groups of node leaders only. */
 #include <dlfcn.h>
 
 #include "oob.h"
 
-/* As in its sources. It must not be what the library sees. */
+/* MVAPICH's sources define this too. The library must not see it. */
 const struct sharp_coll_config sharp_coll_default_config = {"mlx5_0", 128, 100, 0, {0, 0, 0}};
 
 static void* library;
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   struct sharp_coll_caps caps;
   MUST(caps_query(context, &caps) == SHARP_COLL_SUCCESS);
 
-  /* Leaders only: every second rank has a group, the others go their own way. */
+  /* Only leaders have a group: the other ranks make no call. */
   MPI_Comm leaders;
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &leaders);
   if (rank % 2 == 0) {

@@ -1,5 +1,6 @@
-/* The calls of the NCCL plugin: a context and a job of its own for each communicator, everybody with local rank 0, thread support on,
- * out-of-band functions that work inside init and comm_init only, req_test as the only way to progress, and requests that may be NULL. */
+/* The calls of the NCCL plugin: a context and a job of its own for each communicator, local rank 0 for every rank,
+ * thread support on, out-of-band functions that work inside init and comm_init only, req_test as the only call that
+ * makes progress, and requests that may be NULL. */
 #include "oob.h"
 
 static int may_call; /* out-of-band functions are gone at any other time */
@@ -79,7 +80,7 @@ static void wait_for(void* request) {
   (void)sharp_coll_req_free(request);
 }
 
-/* Only type and buffer are set: where the memory lies the library has to find out. */
+/* Sets type and buffer only: the library must find out the kind of memory. */
 static void bare_buffer(struct sharp_coll_data_desc* desc, void* buffer, size_t bytes, void* handle) {
   desc->type = SHARP_DATA_BUFFER;
   desc->buffer.ptr = buffer;
@@ -117,7 +118,7 @@ static void allreduce(struct coll_comm* c, size_t count) {
   free(out);
 }
 
-/* In windows, as its proxy does when a message does not fit its buffers; `size` is the window's bytes. */
+/* Sends windows, as the plugin's proxy does when a message does not fit its buffers; `size` is the window's bytes. */
 static void windows(struct coll_comm* c, size_t each, size_t step) {
   const size_t whole = each * (size_t)c->size, mine = each * (size_t)c->rank;
   unsigned char *in = malloc(whole), *out = malloc(whole), *part = malloc(each);
@@ -128,7 +129,7 @@ static void windows(struct coll_comm* c, size_t each, size_t step) {
   memset(part, 0, each);
   for (size_t offset = 0; offset < whole; offset += step) {
     const size_t window = whole - offset < step ? whole - offset : step;
-    const size_t begin = offset > mine ? offset : mine; /* where what is ours of the window begins */
+    const size_t begin = offset > mine ? offset : mine; /* first byte of our part that lies in the window */
     const size_t within = begin < mine + each ? begin - mine : 0;
     struct sharp_coll_gather_spec gather;
     POISON(gather);
@@ -147,7 +148,7 @@ static void windows(struct coll_comm* c, size_t each, size_t step) {
     reduce.sbuf_desc.mem_type = reduce.rbuf_desc.mem_type = SHARP_MEM_TYPE_HOST;
     reduce.dtype = SHARP_DTYPE_UINT8;
     reduce.op = SHARP_OP_SUM;
-    reduce.length = window; /* elements of the window, where others give those of a rank */
+    reduce.length = window; /* elements of the window, while other clients pass those of a rank */
     reduce.offset = offset;
     reduce.aggr_mode = SHARP_AGGREGATION_NONE;
     MUST(sharp_coll_do_reduce_scatter_nb(c->group, &reduce, &request) == SHARP_COLL_SUCCESS);
@@ -165,7 +166,7 @@ static void windows(struct coll_comm* c, size_t each, size_t step) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  /* Set by the plugin itself, just before its first communicator. */
+  /* The plugin itself sets these, just before its first communicator. */
   setenv("SHARP_COLL_ENABLE_SAT", "1", 0);
   setenv("SHARP_COLL_NUM_COLL_GROUP_RESOURCE_ALLOC_THRESHOLD", "0", 0);
   setenv("SHARP_COLL_LOCK_ON_COMM_INIT", "1", 0);

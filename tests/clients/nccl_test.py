@@ -1,5 +1,5 @@
-"""The NCCL plugin over our library, where SUMAC_NCCL_PLUGIN_SRC names a tree of it (nccl-rdma-sharp-plugins) that was built --with-sharp on our headers.
-What it calls, what it links, and that it loads: its run needs InfiniBand adapters and GPUs."""
+"""Runs the NCCL plugin over our library, if SUMAC_NCCL_PLUGIN_SRC names a tree of it (nccl-rdma-sharp-plugins) that was built --with-sharp
+on our headers. The test checks its calls, its links, and that it loads: running it needs InfiniBand adapters and GPUs."""
 import os
 import pathlib
 import re
@@ -31,7 +31,7 @@ def check(plugin):
     assert re.search(r"NEEDED.*libsharp_coll\.so\.5", run(["readelf", "-d", plugin]))
     offered = {name for name in symbols(plugin, "--defined-only") if name.startswith("ncclCollNetPlugin")}
     assert offered, "it offers NCCL no CollNet"
-    # Every symbol bound at once, with our library in its place.
+    # Every symbol is bound at once, with our library instead of the original.
     run([sys.executable, "-c", f"import ctypes, os; ctypes.CDLL({str(plugin)!r}, os.RTLD_NOW)"], LD_LIBRARY_PATH=str(BUILD / "lib"))
     print(f"{', '.join(sorted(offered))} call {len(ours)} functions of ours")
 

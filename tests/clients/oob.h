@@ -1,4 +1,5 @@
-/* What the client programs share: out-of-band functions over MPI as real clients have them, and the words with which one ends. */
+/* Helpers of the client programs: out-of-band functions over MPI as real clients have them, and the message with
+ * which a program ends. */
 #ifndef SUMAC_TESTS_CLIENTS_OOB_H
 #define SUMAC_TESTS_CLIENTS_OOB_H
 
@@ -16,7 +17,7 @@
     }                                                                           \
   } while (0)
 
-/* Clears nothing: what a client leaves unset is whatever the stack held. */
+/* Clears nothing: a field that a client leaves unset has the stack's old content. */
 #define POISON(object) memset(&(object), 0xA5, sizeof(object))
 
 /* The context of each function is an MPI_Comm*. */
@@ -36,7 +37,7 @@ static inline void describe(struct sharp_coll_data_desc* desc, void* buffer, siz
   desc->buffer.mem_handle = handle;
 }
 
-/* A number that no other job has, as the clients make it: rank 0's, told to all. */
+/* Makes a number that no other job has, as the clients do: rank 0 draws it and broadcasts it. */
 static uint64_t job_id_of(MPI_Comm comm) {
   static uint64_t count = 0;
   uint64_t id = ((uint64_t)(uintptr_t)&count << 20) ^ ((uint64_t)(MPI_Wtime() * 1e6) << 8) ^ ++count;
@@ -44,7 +45,7 @@ static uint64_t job_id_of(MPI_Comm comm) {
   return id;
 }
 
-/* What all of them set alike of a job of `world`'s ranks, and nothing else: the rest stays as it was. */
+/* Sets the fields that all clients set alike for a job of `world`'s ranks, and no others. */
 static inline void describe_job(struct sharp_coll_init_spec* init, MPI_Comm* world, int rank, int size) {
   init->job_id = job_id_of(*world);
   init->world_rank = rank;

@@ -1,5 +1,6 @@
-/* The calls of TCCL: the library by dlopen, under its plain name or by its soname; nine functions and the default configuration, which is
- * data, by dlsym; no polls of a progress function; blocking broadcast and allreduce on registered memory. */
+/* The calls of TCCL: the library is loaded by dlopen, under its plain name or by its soname; nine functions and the
+ * default configuration, which is data, come by dlsym; the progress function is never polled; blocking broadcast and
+ * allreduce work on registered memory. */
 #include <dlfcn.h>
 
 #include "oob.h"
@@ -82,7 +83,8 @@ int main(int argc, char** argv) {
   int rank = 0, size = 0;
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);
-  /* It takes the first that is there; both have to do. The second begins where the first was unloaded. */
+  /* TCCL takes the first name that exists; both must work. The second run begins after the first library was
+   * unloaded. */
   const char* names[] = {"libsharp_coll.so", "libsharp_coll.so.5"};
   for (int i = 0; i < 2; ++i) {
     void* library = load(names[i]);

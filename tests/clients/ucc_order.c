@@ -1,5 +1,5 @@
-/* The calls of UCC's TL/SHARP in its order: one context, a group for each team, every collective nonblocking, with a registration
- * around it, fields that it does not set left as they were, and a completion that is polled by req_test alone. */
+/* The calls of UCC's TL/SHARP in its order: one context, a group for each team, every collective nonblocking, with a
+ * registration around it, garbage in the fields that it does not set, and a completion that only req_test reports. */
 #include "oob.h"
 
 #include <unistd.h>
@@ -8,7 +8,7 @@ static struct sharp_coll_context* context;
 static struct sharp_coll_comm* group;
 static int rank, size;
 
-/* Whole pages around the buffer, as its registration cache has them. */
+/* Registers whole pages around the buffer, as UCC's registration cache does. */
 static void* registered(void* buffer, size_t bytes) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   const uintptr_t from = (uintptr_t)buffer & ~(page - 1), to = ((uintptr_t)buffer + bytes + page - 1) & ~(page - 1);
@@ -39,7 +39,7 @@ static void allreduce(int count) {
   MUST(sharp_coll_do_allreduce_nb(group, &spec, &request) == SHARP_COLL_SUCCESS);
   finish(request, handle);
   for (int i = 0; i < count; ++i) MUST(data[i] == size * i + size * (size - 1) / 2);
-  /* MAXLOC with UCC's ordinary types and no tag type: refused, and nothing is harmed. */
+  /* MAXLOC with UCC's ordinary types and without a tag type is refused, and nothing breaks. */
   spec.op = SHARP_OP_MAXLOC;
   MUST(sharp_coll_do_allreduce_nb(group, &spec, &request) == SHARP_COLL_ENOT_SUPP && request == NULL);
   free(data);
@@ -124,7 +124,8 @@ int main(int argc, char** argv) {
   MUST(sharp_coll_caps_query(context, &caps) >= 0);
   for (int type = SHARP_DTYPE_BFLOAT16; type <= SHARP_DTYPE_INT8; ++type)
     MUST((caps.support_mask.dtypes >> type & 1) == 1);
-  MUST((caps.support_mask.feature_mask & SHARP_FEATURE_SAT) != 0); /* or it uses neither allgather nor reduce_scatter */
+  MUST((caps.support_mask.feature_mask & SHARP_FEATURE_SAT) !=
+       0); /* without it UCC uses neither allgather nor reduce_scatter */
   for (int team = 0; team < 3; ++team) {
     MPI_Comm members;
     MPI_Comm_dup(world, &members);

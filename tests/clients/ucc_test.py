@@ -1,4 +1,5 @@
-"""UCC's own MPI test over our library, where SUMAC_UCC_SRC names a tree that was built --with-sharp on our headers, --with-ucx and --with-mpi."""
+"""Runs UCC's own MPI test over our library, if SUMAC_UCC_SRC names a tree that was built --with-sharp on our headers, --with-ucx and
+--with-mpi."""
 import os
 import pathlib
 import re
@@ -7,15 +8,16 @@ import sys
 
 BUILD = pathlib.Path(os.environ["SUMAC_BUILD"])
 SKIPPED = 77
-# What every module for us has, and what later ones have as well, by the function of ours that they call. In place a later module's reduce_scatter
-# takes the count of the whole vector for that of a rank's share, and names bytes far behind the buffer: only the form with two buffers is
-# asked of it, on its own and bounded, since UCC knows of a hang there (its issue 1076).
+# Every module of UCC has the first ones; later modules also have the others, named by our function that they call. In
+# place, a later module's reduce_scatter takes the count of the whole vector for that of a rank's share, and names bytes
+# far past the buffer: only the form with two buffers is tested, on its own and bounded, since UCC knows of a hang there
+# (its issue 1076).
 COLLECTIVES = ("barrier", "allreduce", "bcast")
 LATER = {"reduce_scatter": "sharp_coll_do_reduce_scatter_nb", "allgather": "sharp_coll_do_allgather_nb"}
 
 
 def run(program, environment, collectives, inplace):
-    """Its MPI test, at most 4 minutes; all of the collectives must have gone over our library, or nothing was tested."""
+    """Runs its MPI test, at most 4 minutes; all of the collectives must have used our library, or nothing was tested."""
     command = [BUILD / "bin/sumac", "run", "--tree", "mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "coll", "^hcoll,ucc", "-n", "3",
                program, "--colls", ",".join(collectives), "--mtypes", "host", "--teams", "world", "--inplace", inplace]
     try:
@@ -25,7 +27,7 @@ def run(program, environment, collectives, inplace):
         print(f"{late.stdout}\n{late.stderr}\n{', '.join(collectives)}: not done after {late.timeout} s")
         return False
     print(done.stdout + done.stderr)
-    # It makes two contexts, and uses one.
+    # UCC makes two contexts, and uses one.
     unused = [kind for kind in collectives if not re.search(rf"statistics of rank 0: .*{kind}: posted:[1-9]", done.stderr)]
     if unused:
         print(f"UCC did not use the tree for {', '.join(unused)}: see the lines above")

@@ -1,6 +1,6 @@
-/* In the manner of the shipped example: everything that caps advertises, sizes doubling, 512 operations outstanding, lists of up to 15
- * pieces, reduce and bcast from each root, reduce-scatter and allgather in chunks; in groups of the world, of it reversed, and of parts
- * whose sizes are no powers of two. */
+/* The calls of the shipped example: everything that caps advertises, sizes doubling, 512 operations outstanding,
+ * lists of up to 15 buffers, reduce and bcast from each root, reduce-scatter and allgather in chunks; in groups of
+ * the world, of it reversed, and of parts whose sizes are no powers of two. */
 #include "oob.h"
 
 #define OUTSTANDING 512
@@ -29,8 +29,8 @@ static int is_float(int type) {
          type == SHARP_DTYPE_BFLOAT16;
 }
 
-/* rank + 1 in each element; as its test does, a raw bit pattern for 16-bit floats, whose sum is that of the patterns only if
- * subnormal numbers are honoured. */
+/* Stores rank + 1 in each element. 16-bit floats get a raw bit pattern, as in the vendor's test: their sum is that
+ * of the patterns only if subnormal numbers are honoured. */
 static void put(void* data, int type, size_t i, long value) {
   unsigned char* at = (unsigned char*)data + i * width_of(type);
   const float f = (float)value;
@@ -43,7 +43,7 @@ static void put(void* data, int type, size_t i, long value) {
     memcpy(at, &value, width_of(type)); /* little-endian: the low bytes */
 }
 
-/* What `size` members with rank + 1 each get. */
+/* Returns the result for `size` members with rank + 1 each. */
 static long expected(int op, int size) {
   long all = 1;
   switch (op) {
@@ -62,14 +62,14 @@ static long expected(int op, int size) {
   return all;
 }
 
-/* Every type with every operation; what does not go together is refused everywhere. */
+/* Tests every type with every operation; illegal pairs are refused at every rank. */
 static int complex_mode(struct sharp_coll_comm* group, const struct sharp_coll_caps* caps, int rank, int size) {
   int ran = 0;
   for (int type = 0; type < SHARP_DTYPE_NULL; ++type)
     for (int op = 0; op <= SHARP_OP_BXOR; ++op) {
       if ((caps->support_mask.dtypes >> type & 1) == 0 || (caps->support_mask.reduce_ops >> op & 1) == 0) continue;
       const int is_half = type == SHARP_DTYPE_FLOAT_SHORT || type == SHARP_DTYPE_BFLOAT16;
-      if (is_half && op == SHARP_OP_PROD) continue; /* the product of two tiny numbers is none */
+      if (is_half && op == SHARP_OP_PROD) continue; /* the product of two tiny numbers is no number */
       for (size_t bytes = 8; bytes <= 4096; bytes *= 2) {
         const size_t count = bytes / width_of(type);
         unsigned char in[4096], out[4096], want[4096];
@@ -96,8 +96,8 @@ static int complex_mode(struct sharp_coll_comm* group, const struct sharp_coll_c
   return ran;
 }
 
-/* Pairs of each type with each type of tag that caps advertises. Of three elements one is best at the last rank, one at the first, and one
- * is the same everywhere, where the smallest tag wins; tags fall with the rank. */
+/* Stores pairs of each type with each type of tag that caps advertises. Of three elements one is best at the last
+ * rank, one at the first, and one is the same at all ranks, where the smallest tag wins; tags fall with the rank. */
 static void put_pair(unsigned char* at, int type, int tag_type, size_t i, int rank, int size) {
   const long value = i % 3 == 0 ? rank + 1 : i % 3 == 1 ? size - rank : 9;
   const long tag = size - 1 - rank;
@@ -141,7 +141,8 @@ static int pairs(struct sharp_coll_comm* group, const struct sharp_coll_caps* ca
   return ran;
 }
 
-/* From each root, whole and as a list; the receive descriptor of a reduce is left unset elsewhere. */
+/* Uses each root, with whole buffers and with lists; the receive descriptor of a reduce is left unset at other
+ * ranks. */
 static void rooted(struct sharp_coll_comm* group, int rank, int size) {
   enum { kMost = 40000 };
   static unsigned short in[kMost], out[kMost];
@@ -176,14 +177,14 @@ static void rooted(struct sharp_coll_comm* group, int rank, int size) {
     }
 }
 
-/* Where `rank`'s part of `part` bytes begins within a chunk at `offset`, counted from the part's own beginning. */
+/* Returns the offset within `rank`'s part of `part` bytes at which a chunk at `offset` begins. */
 static size_t begin_in(size_t offset, size_t part, int rank) {
   const size_t own = part * (size_t)rank;
   return offset > own && offset < own + part ? offset - own : 0;
 }
 
-/* Chunk by chunk over a vector of `part` bytes for each member: the caller moves its own pointer along, the length that it tells stays
- * that of the part. */
+/* Goes chunk by chunk over a vector of `part` bytes for each member: the caller moves its own pointer on, while the
+ * length that it passes stays that of the part. */
 static void chunks(struct sharp_coll_comm* group, size_t part, size_t chunk, int rank, int size) {
   const size_t whole = part * (size_t)size;
   unsigned char *in = malloc(whole), *out = malloc(part), *all = malloc(whole), *mine = malloc(part);
@@ -207,7 +208,7 @@ static void chunks(struct sharp_coll_comm* group, size_t part, size_t chunk, int
     describe(&gather.sbuf_desc, mine + begin, part, NULL);
     describe(&gather.rbuf_desc, all + offset, window, NULL);
     gather.dtype = SHARP_DTYPE_UINT8;
-    gather.size = window / part; /* a quotient that means nothing */
+    gather.size = window / part; /* a quotient without meaning */
     gather.offset = offset;
     MUST(sharp_coll_do_allgather(group, &gather) == SHARP_COLL_SUCCESS);
   }
@@ -231,7 +232,7 @@ static void outstanding(struct sharp_coll_comm* group, int size) {
     for (unsigned i = 0; i < pieces; ++i) {
       in[n][i] = n + (int)i;
       from[n][i].ptr = &in[n][i];
-      to[n][pieces - 1 - i].ptr = &out[n][i]; /* turned round on its way */
+      to[n][pieces - 1 - i].ptr = &out[n][i]; /* the order is reversed */
       from[n][i].length = to[n][pieces - 1 - i].length = sizeof(int);
       from[n][i].mem_handle = to[n][pieces - 1 - i].mem_handle = NULL;
     }
@@ -293,9 +294,9 @@ int main(int argc, char** argv) {
     rooted(group, me, members);
     const size_t parts[] = {1, 100, 4096, 50000};
     for (int i = 0; i < 4; ++i) {
-      chunks(group, parts[i], parts[i] * (size_t)members, me, members); /* in one */
+      chunks(group, parts[i], parts[i] * (size_t)members, me, members); /* in one chunk */
       chunks(group, parts[i], parts[i], me, members);
-      chunks(group, parts[i], parts[i] * 2 / 3 + 1, me, members); /* through the edges of parts */
+      chunks(group, parts[i], parts[i] * 2 / 3 + 1, me, members); /* across the edges of parts */
     }
     outstanding(group, members);
     MUST(sharp_coll_do_barrier(group) == SHARP_COLL_SUCCESS);

@@ -1,6 +1,7 @@
-/* The calls of XCCL's team_sharp: a team with ten registered bounce buffers, each with room for a message and its result; what is larger goes
- * by a cache of registrations or is registered for itself. Only barrier and allreduce, nonblocking; req_test alone, compared with 1; every
- * operation is passed through, also those that may not be offered. */
+/* The calls of XCCL's team_sharp: a team has ten registered bounce buffers, each with room for a message and its
+ * result; larger messages use a cache of registrations or a registration of their own. It uses only barrier and
+ * allreduce, nonblocking, and req_test alone, compared with 1; every operation is passed on, also those that may not
+ * be supported. */
 #include <sharp/api/version.h>
 
 #include "oob.h"
@@ -29,7 +30,7 @@ struct team {
 static int post(struct team* team, enum sharp_reduce_op op, size_t count, void* in, void* out, void* in_handle,
                 void* out_handle, void** request) {
   struct sharp_coll_reduce_spec spec;
-  POISON(spec); /* root, tag_dtype, stream_lock_batch_size, offset and what is reserved stay as the stack had them */
+  POISON(spec); /* root, tag_dtype, stream_lock_batch_size, offset and reserved fields have the stack's old content */
   describe(&spec.sbuf_desc, in, count * sizeof(int), in_handle);
   describe(&spec.rbuf_desc, out, count * sizeof(int), out_handle);
   spec.dtype = SHARP_DTYPE_INT;
@@ -81,7 +82,7 @@ static void barrier(struct team* team) {
   finish(request);
 }
 
-/* Small ones, ten under way at a time. */
+/* Sends small messages, ten in flight at a time. */
 static void bounced(struct team* team) {
   enum { kMessages = 200, kIntsMax = BOUNCE_BYTES / (int)sizeof(int) };
   static int data[kMessages][kIntsMax];
@@ -101,7 +102,7 @@ static void bounced(struct team* team) {
     for (int i = 0; i < 1 + n * 37 % kIntsMax; ++i) MUST(data[n][i] == size * (n + i) + size * (size - 1) / 2);
 }
 
-/* Large ones: a registration that is kept for all calls, and one for each call. */
+/* Sends large messages: with one registration for all calls, and with one for each call. */
 static void registered(struct team* team) {
   const size_t most = 100 * 1000;
   int *in = malloc(most * sizeof *in), *out = malloc(most * sizeof *out);
@@ -122,7 +123,7 @@ static void registered(struct team* team) {
   free(out);
 }
 
-/* PROD is what caps says it is; MAXLOC and MINLOC come without a type of the tag: not supported, and nothing is harmed. */
+/* PROD follows caps; MAXLOC and MINLOC come without a tag type: they are refused, and nothing breaks. */
 static void passed_through(struct team* team) {
   struct sharp_coll_caps caps;
   int in[2] = {rank + 1, 3}, out[2] = {0, 0}, product = 1, power = 1;

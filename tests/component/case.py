@@ -1,4 +1,4 @@
-"""How the component's tests start programs: under `sumac run` on this machine, or on the hosts of a lab."""
+"""Helpers of the component's tests: they start programs under `sumac run` on this machine, or on the hosts of a lab."""
 
 import os
 import pathlib
@@ -11,18 +11,19 @@ BUILD = pathlib.Path(os.environ.get("SUMAC_BUILD", "build/dev")).resolve()
 SUMAC = BUILD / "bin" / "sumac"
 PROGRAMS = BUILD / "tests" / "mpi"
 
-# The one line of MPI_Finalize (bindings/mpi/tally.c): parts with "; " between them, what was done first.
+# This is the one line of MPI_Finalize (bindings/mpi/tally.c): its parts are separated by "; ", in the order in which
+# they were done.
 TALLY = re.compile(r"sumac: job \d+: (?P<parts>.*)")
 TREE = re.compile(r"tree (?P<tree>\d+) of (?P<all>\d+) calls "
                   r"\(barrier (?P<barrier>\d+)/(?P<barriers>\d+), allreduce (?P<allreduce>\d+)/(?P<allreduces>\d+)\), next module (?P<next>\d+)")
-NO_TREE = {"tree": 0, "barrier": 0, "allreduce": 0}  # of a job that asked for none the line has no calls of a tree
+NO_TREE = {"tree": 0, "barrier": 0, "allreduce": 0}  # a job that asked for no tree has no calls of one in its line
 WAYS = {"shared": r"shared memory (\d+)", "leaders": r"shared memory and leaders (\d+)", "tree_others": r"(?:the tree as well|tree) (\d+) \(",
         "others": r"of the others next module (\d+)", "early": r"nonblocking before the first blocking call (\d+)",
         "closed": r"memory closed to single copy (\d+)"}
 
 
 def tally_of(text):
-    """Of the only such line; None where there is none. The starter's own lines may be in front of it on the same one."""
+    """Returns the counts of the only such line; None if there is none. The starter's own output may precede it on the same line."""
     lines = text.count("sumac: job ")
     if lines > 1:
         raise AssertionError(f"{lines} lines of MPI_Finalize instead of one:\n{text}")
@@ -49,7 +50,7 @@ class Finished:
 
 
 def start(command, env=None, seconds=120):
-    """Runs to the end, bounded; a program that hangs is a failure that says so."""
+    """Runs the command to its end, bounded; a program that hangs is a failure that says so."""
     environment = dict(os.environ)
     environment.update(env or {})
     try:
@@ -60,7 +61,7 @@ def start(command, env=None, seconds=120):
 
 
 def component_flags(enable=1, np=0):
-    """The command line people know, with the folder of our component before the distribution's. `np` None: its default."""
+    """Returns the usual command line, with the folder of our component before the distribution's. `np` None: its default."""
     theirs = subprocess.run(["ompi_info", "--path", "pkglibdir", "--parsable"], capture_output=True, text=True, check=True).stdout
     folder = theirs.strip().split(":")[-1]
     least = [] if np is None else ["--mca", "coll_hcoll_np", str(np)]
@@ -73,19 +74,19 @@ def fail_in_ci(reason):
 
 
 def skip_or_fail(reason):
-    """A program of tests that cannot run fails where CI says that it must, elsewhere it is skipped with one line."""
+    """Ends the program: tests that cannot run fail if CI says that they must run, otherwise they are skipped with one line."""
     fail_in_ci(reason)
     print(f"skipped: {reason}")
     sys.exit(77)
 
 
 def skip_one_or_fail(reason):
-    """The same for one test, or one class, of a program whose others can run."""
+    """Does the same for one test, or one class, of a program whose others can run."""
     fail_in_ci(reason)
     raise unittest.SkipTest(reason)
 
 
-TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]  # all there is between the hosts of a lab
+TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]  # the only network between the hosts of a lab
 YIELD = ["--mca", "mpi_yield_when_idle", "1"]  # many ranks share few processors
 
 
@@ -114,7 +115,7 @@ class Lab:
 
 
 class OnLab(unittest.TestCase):
-    """One lab for all cases of a class, that leave it as it was."""
+    """All cases of a class use one lab, and leave it unchanged."""
 
     lab: Lab
     up_words: tuple[str, ...] = ()

@@ -1,5 +1,5 @@
-"""Channels and rails: the five cases of docs/channels.md on hosts with several ports, each with its lines, exact sums, and the bytes on
-each port where the case says they are."""
+"""Channels and rails: the five cases of docs/channels.md run on hosts with several ports, each with its lines, exact sums, and the bytes on
+each port if the case states them."""
 
 import pathlib
 import re
@@ -19,7 +19,8 @@ BASE = {
     "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "16",
     "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST": "256",
 }
-# The command lines of the published examples, as they stand there but for line ends. The third says -map_by, which no Open MPI knows.
+# The command lines of the published examples, unchanged except for line ends. The third has -map_by, which no Open MPI
+# knows.
 SLIDE_ONE_CHANNEL = """mpirun -map-by node -np 64 -x HCOLL_MAIN_IB=mlx5_1:1 -x HCOLL_ENABLE_SHARP=2 -x SHARP_COLL_LOG_LEVEL=3 \
 -x HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX=2048 -x SHARP_COLL_JOB_QUOTA_OSTS=128 -x SHARP_COLL_JOB_QUOTA_MAX_GROUPS=16 \
 -x SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST=256 ./osu_allreduce -m :2048"""
@@ -34,12 +35,12 @@ SLIDE_TWO_RAILS = """mpirun -map-by node -np 64 -H nemo01,nemo02,nemo03,nemo04 -
 SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST=256 -x SHARP_COLL_GROUPS_PER_COMM=2 ./osu_allreduce -m :2048"""
 SOCKETS = {"HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}
 BYTES, CALLS = 1 << 20, 4
-STREAM = BYTES * CALLS  # what a member gives, and gets
+STREAM = BYTES * CALLS  # bytes that a member sends, and receives
 
 
 class Channels(case.OnLab):
     ports: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ("nemo01", "nemo04")  # whose ports are counted
+    hosts: tuple[str, ...] = ("nemo01", "nemo04")  # the ports of these are counted
 
     def run_ranks(self, program, *args, settings, ranks=8):
         settings = {**BASE, **settings}
@@ -48,7 +49,7 @@ class Channels(case.OnLab):
                         case.PROGRAMS / program, *args, env=settings, seconds=180)
 
     def counted(self):
-        """(host, port) to the bytes that it sent and received."""
+        """Returns (host, port) with the bytes that it sent and received."""
         counts = {}
         for host in self.hosts:
             text = self.lab("exec", host, "--", "cat", "/proc/net/dev").out
@@ -59,7 +60,7 @@ class Channels(case.OnLab):
         return counts
 
     def case_of(self, devices, shares, settings=None, ranks=8):
-        """`shares`: of each port, how many vectors it carries each way for one of the group."""
+        """`shares`: the number of vectors that each port carries in each direction for one of the group."""
         before = self.counted()
         done = self.run_ranks("sums", str(BYTES), str(CALLS), settings={"HCOLL_MAIN_IB": devices, **(settings or {})}, ranks=ranks)
         after = self.counted()
@@ -74,7 +75,7 @@ class Channels(case.OnLab):
                 for port in self.ports:
                     share = shares.get(port, 0)
                     self.assertGreaterEqual(moved[port], share * STREAM, f"{host}: {moved}")
-                    # Headers, acknowledgements, and what MPI itself says.
+                    # The rest is headers, acknowledgements, and MPI's own traffic.
                     self.assertLess(moved[port], 1.1 * share * STREAM + (256 << 10), f"{host}: {moved}")
         return done.err
 
@@ -86,8 +87,8 @@ class Channels(case.OnLab):
         self.assertEqual(made, [tuple(str(number) for number in group) for group in groups], err)
 
     def slide(self, line, **lines):
-        """A command line of the slides for 64 ranks on nemo01 to nemo04, 8 ranks on each socket, pasted behind `sumac lab`: the lines that
-        they show. In the place of osu_allreduce, with its largest size, what checks the sums."""
+        """Runs a command line of the slides for 64 ranks on nemo01 to nemo04, 8 ranks on each socket, pasted after `sumac lab`: it must
+        print the lines of the slides. Instead of osu_allreduce, with its largest size, a program runs that checks the sums."""
         with tempfile.TemporaryDirectory(dir=case.PROGRAMS) as folder:
             program = pathlib.Path(folder) / "osu_allreduce"
             program.write_text(f'#!/bin/sh\ntest "$*" = "-m :2048" && exec {case.PROGRAMS}/sums 2048 20\n')
@@ -152,7 +153,7 @@ class TwoTrees(Channels):
         self.slide(SLIDE_TWO_RAILS, channels=1, trees=2, per_port=1, groups=[(0, 0, 0, 4), (1, 1, 1, 4)])
 
     def test_ports_of_one_plane_get_its_tree_alone(self):
-        """Whatever tree the manager would have given otherwise; and the job is told that it is one."""
+        """The manager would otherwise choose another tree; and the job is informed that it got one of two."""
         for port in ("mlx5_2", "mlx5_3"):
             err = self.case_of(f"{port}:1", {port: 1}, {"SHARP_COLL_JOB_NUM_TREES": "2"})
             self.assertIn("1 of 2 trees granted", err)
@@ -164,7 +165,7 @@ class UnevenRails(Channels):
     hosts = ("nemo01", "nemo03")
 
     def test_a_message_is_cut_as_the_rails_are_fast(self):
-        """40 and 120 Mbit/s: a quarter and three quarters."""
+        """The rails have 40 and 120 Mbit/s: they carry a quarter and three quarters."""
         err = self.case_of("mlx5_1:1,mlx5_2:1", {"mlx5_1": 0.25, "mlx5_2": 0.75}, {"SHARP_COLL_GROUPS_PER_COMM": "2"}, ranks=3)
         self.assertEqual(len(re.findall(r"\[group#:\d\] group id: ", err)), 2, err)
 

@@ -1,6 +1,5 @@
-"""Unmodified MPI programs on the hosts of a small emulated fabric: right results through a tree of several nodes, every failure named, nothing left.
-
-Each level of HCOLL_ENABLE_SHARP is held to its promise, with and without a manager that answers."""
+"""Unmodified MPI programs on the hosts of a small emulated fabric: right results through a tree of several nodes, every failure named,
+nothing left. Each level of HCOLL_ENABLE_SHARP must keep its promise, with and without a manager that answers."""
 
 import json
 import os
@@ -49,7 +48,7 @@ class WithTree(case.OnLab):
         self.assertIn("reductions right on 8 ranks", done.out)
 
     def test_nine_collectives_in_three_forms_with_leaders_between_hosts(self):
-        """By the tree what it has a type for, by the leaders the rest, alltoall(v) of large blocks by Open MPI."""
+        """The tree does the calls whose type it knows, the leaders the rest, Open MPI alltoall(v) of large blocks."""
         done = run("forms", "quick,same", ranks=8, mpirun=["--oversubscribe", "--map-by", "node"], seconds=400)
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("right on 8 ranks", done.out)
@@ -60,7 +59,7 @@ class WithTree(case.OnLab):
             self.assertRegex(done.err, rf"; the tree as well .*\b{kind} [1-9]", done.text)
 
     def test_hosts_of_unequal_numbers_of_ranks(self):
-        """One host with two ranks, three with one, by the leaders and by the tree; then three, one and one."""
+        """One host has two ranks, three have one, with the leaders and with the tree; then three, one and one."""
         for hosts, ranks in (("h1:2,h2:1,h3:1,h4:1", 5), ("h1:1,h2:3,h3:1", 5)):
             for level in ("0", "1"):
                 with self.subTest(hosts=hosts, level=level):
@@ -152,7 +151,7 @@ class WithTree(case.OnLab):
     def test_a_rank_with_other_settings_is_named(self):
         words, settings = command("churn", "3", ranks=3)
         settings["HCOLL_ENABLE_SHARP"] = "1"
-        # An application context of its own for the last rank, in which the variable differs.
+        # The last rank has an application context of its own, in which the variable differs.
         words += [":", "-n", "1", "-x", "HCOLL_SHARP_NP=3", str(case.PROGRAMS / "churn"), "3"]
         done = lab(*words, env=settings)
         self.assertEqual(done.code, 0, done.text)

@@ -1,5 +1,5 @@
-"""A tree that loses with large messages gets the small ones alone: its only node is on a spare host, and the limit is what the fabric's
-rates say (docs/crossover.md), or what the user says."""
+"""A tree that loses with large messages gets only the small ones: its only node is on a spare host, and the limit follows from the fabric's
+rates (docs/crossover.md), or from the user's setting."""
 
 import pathlib
 import unittest
@@ -15,7 +15,8 @@ SETTINGS = {
     "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "8",
     "SUMAC_EXPLAIN": "1",
 }
-# 2 hops and 8 vectors at 100 Mbit/s; 14 steps of a hop and 2 x 7/8 vectors. A hop is 1 ms, and recursive doubling takes 3 with a vector each.
+# The tree takes 2 hops and 8 vectors at 100 Mbit/s; the ring 14 steps of a hop and 2 x 7/8 vectors. A hop is 1 ms, and
+# recursive doubling takes 3 with a vector each.
 WHY = "16 MiB: tree 10739.4 ms, ring of 8 hosts 2362.8 ms; beyond 2.44 KiB the hosts' own algorithms are faster, recursive doubling first"
 CALLS = 5
 
@@ -24,7 +25,7 @@ class Loses(case.OnLab):
     lab = case.Lab("loses", FABRIC)
 
     def sums(self, size, **settings):
-        """CALLS allreduces of `size` bytes: how many went to the tree, how many to the next module; and all that was said."""
+        """Runs CALLS allreduces of `size` bytes; returns how many used the tree, how many the next module, and the output."""
         settings = {**SETTINGS, **settings}
         exported = [word for name in settings for word in ("-x", name)]
         done = self.lab("mpirun", "-n", "8", *case.TCP, *case.YIELD, *case.component_flags(), *exported, case.PROGRAMS / "sums", str(size), str(CALLS),

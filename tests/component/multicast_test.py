@@ -1,5 +1,5 @@
-"""Results by multicast on the hosts of an emulated fabric: they arrive and are the same sums; what is lost comes by the links; copies that come late are
-thrown away; where the network carries none, it goes on without them."""
+"""Results by multicast on the hosts of an emulated fabric: they arrive with the same sums; lost ones come by the links; late copies are
+discarded; on a network without multicast everything goes on without it."""
 
 import pathlib
 import re
@@ -20,7 +20,7 @@ ZEROS = "mgid: ( subnet prefix: 0x0 interface id: 0x0 ) mlid:0"
 
 
 class Sums(unittest.TestCase):
-    """Four hosts on two leaves: a result goes by three nodes and four links, or as a datagram from the root by two links."""
+    """There are four hosts on two leaves: a result takes three nodes and four links, or as a datagram from the root two links."""
 
     def run_on(self, change=(), **settings):
         folder = tempfile.TemporaryDirectory()
@@ -44,8 +44,9 @@ class Sums(unittest.TestCase):
         return done
 
     def heard(self, done):
-        """What all ranks took, had late and threw away."""
-        ranks = re.findall(r"statistics of rank (\d): .*posted:.*", done.err)  # a sum would need MPI, which is over when the job ends
+        """Returns how many datagrams all ranks took, got late, and discarded."""
+        # A sum would need MPI, which is over when the job ends
+        ranks = re.findall(r"statistics of rank (\d): .*posted:.*", done.err)
         self.assertEqual(sorted(ranks), ["0", "1", "2", "3"], done.text)
         found = re.findall(r"multicast: taken:(\d+) late:(\d+) discarded:(\d+)", done.err)
         return tuple(sum(int(numbers[i]) for numbers in found) for i in range(3))
@@ -54,7 +55,7 @@ class Sums(unittest.TestCase):
         done = self.run_on()
         self.assertRegex(done.err, ADDRESS)
         taken, late, discarded = self.heard(done)
-        # Every result that somebody listened for comes once by each way: whichever is second changes nothing.
+        # Every result with a listener arrives once by multicast and once by link: the second of them changes nothing.
         self.assertGreater(taken, 0, done.text)
         self.assertLessEqual(taken + late, 4 * (CALLS + 10), done.text)
         self.assertEqual(discarded, 0, done.text)
@@ -67,7 +68,7 @@ class Sums(unittest.TestCase):
 
     def test_a_network_that_swallows_them(self):
         done = self.run_on([("name: test-4h", "name: test-4h\nmulticast: false")])
-        self.assertRegex(done.err, ADDRESS)  # known before anybody can know that nothing will come
+        self.assertRegex(done.err, ADDRESS)  # the address is known before any member can know that nothing will arrive
         self.assertEqual(self.heard(done), (0, 0, 0), done.text)
         self.assertIn(STOPPED, done.err, done.text)
 

@@ -37,7 +37,7 @@ class WithTheTree(unittest.TestCase):
         self.assertIn("reductions right on 4 ranks", done.out)
         self.assertIsNotNone(done.tally, done.text)
         self.assertGreater(done.tally["tree"], 1000, done.text)
-        # What is not for the tree (Fortran's and C's other types) is little of it.
+        # Only few calls are not for the tree (those with Fortran's and C's other types).
         self.assertGreater(done.tally["tree"], 0.9 * done.tally["all"], done.text)
 
     def test_a_barrier_that_waits_drives_mpi(self):
@@ -174,7 +174,7 @@ class SharedMemory(unittest.TestCase):
 
 
 class Leaders(unittest.TestCase):
-    """Leaders without hosts: each socket of a machine that HWLOC_SYNTHETIC makes up has one, and the last socket has one rank alone."""
+    """Leaders without hosts: each socket of an invented machine (HWLOC_SYNTHETIC) has one, and the last socket has one rank alone."""
 
     SOCKETS = {"HWLOC_SYNTHETIC": "package:4 core:2 pu:1", "HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}
 
@@ -214,7 +214,7 @@ class Hygiene(unittest.TestCase):
         for ranks in (2, 5):
             done = self.passes_defects(ranks, "orders")
             self.assertEqual((done.tally["next"], done.tally["others"]), (0, 0), done.text)
-        # Where leaders go between sockets, or the tree between ranks, they are the next module's.
+        # If leaders work between sockets, or the tree between ranks, the next module does these calls.
         done = self.passes_defects(5, "orders", env=Leaders.SOCKETS)
         self.assertIn("; persistent ones made by the next module 21", done.err)
         done = run_tree(3, "defects", "orders")

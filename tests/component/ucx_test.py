@@ -1,6 +1,5 @@
-"""The same programs over the ucx backend: nodes offer it, clients follow, results are right, and nobody speaks tcp by mistake.
-
-UCX has tcp alone here: in the lab by UCX_TLS=tcp and its one device, under `sumac run` on loopback."""
+"""The same programs run over the ucx backend: nodes offer it, clients follow, results are right, and no peer speaks tcp by mistake. UCX has
+tcp alone here: in the lab by UCX_TLS=tcp and its one device, under `sumac run` on loopback."""
 
 import unittest
 

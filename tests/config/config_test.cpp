@@ -1,4 +1,4 @@
-// One page of all options, fresh; and every variable belongs to somebody whom the others know of.
+// The page of all options must be up to date, and every variable must belong to a program that the others know of.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -38,7 +38,7 @@ that asks for no number gets 128 groups with 16 OSTs each, a quarter of a node, 
 `SUMAC_AM_DEFAULT_QUOTA_PERCENT` or `SUMAC_NODE_OST_COUNT` is set).
 )";
 
-/// The hidden part of a table: accepted and known, without effect.
+/// Writes the hidden part of a table: options that are accepted and known, without effect.
 template <class Config>
 std::string document_hidden(std::span<const Option<Config>> table) {
   std::string text = "| name | meaning |\n|---|---|\n";

@@ -3,7 +3,7 @@
 
 namespace sumac::tests {
 
-/// docs/config.md as it should be: written from the option tables, so that it can't be out of date.
+/// Returns the intended content of docs/config.md, made from the option tables, so that it cannot be out of date.
 std::string config_markdown();
 
 }  // namespace sumac::tests

@@ -1,5 +1,6 @@
-// Any bytes as a configuration file of each program, and as the values of its variables (SHARP_COLL_*, HCOLL_*): taken, or refused in one
-// line; what was taken can be printed and is the same when it is read again.
+// Any bytes are tried as a configuration file of each program, and as the values of its variables (SHARP_COLL_*,
+// HCOLL_*): they are accepted, or refused in one line; accepted values print as text that is read back as the same
+// values.
 #include "base/fuzz_input.hpp"
 #include "client/options.hpp"
 #include "hostd/config.hpp"
@@ -22,7 +23,7 @@ void load_all(std::span<const Option<Config>> table, const KeyValues& file) {
     const auto text = option.print(*config, option.prints_bare());
     if (text.empty() || text.find_first_of("\n#") != text.npos) continue;
     const auto line = KeyValues::parse(std::string(option.name) + " " + text, "again");
-    if (!line) continue;  // a text with what a file can't hold
+    if (!line) continue;  // a text that a file cannot contain
     const Source again[] = {line->source()};
     const auto second = load_from<Config>(table, again);
     must(second && option.print(*second, option.prints_bare()) == text, "what is printed is read as the same");

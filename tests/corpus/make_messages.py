@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes seeds of the fuzzers that read several messages (or texts) from one input; what a byte means stands in each target's source."""
+"""Writes seeds of the fuzzers that read several messages (or texts) from one input; each target's source defines the meaning of a byte."""
 import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -18,7 +18,7 @@ def varint(n: int) -> bytes:
 
 
 def message(*fields: tuple[int, object]) -> bytes:
-    """Protobuf: (number, int | str | bytes)."""
+    """Encodes a protobuf message from (number, int | str | bytes)."""
     out = b""
     for number, value in fields:
         if isinstance(value, int):

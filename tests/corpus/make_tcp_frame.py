@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the tcp stream fuzzer: scripts as src/net/tcp_frame_fuzz.cpp reads them (cuts, greeting, blocks)."""
+"""Writes the seeds of the tcp stream fuzzer: scripts in the form that src/net/tcp_frame_fuzz.cpp reads (cuts, greeting, blocks)."""
 import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent / "tcp_frame"

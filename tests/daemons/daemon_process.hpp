@@ -1,5 +1,6 @@
 #pragma once
-// One of our programs as a child of the test: started, awaited until it says "ready", and gone when the test is, also if that crashes.
+// One of our programs as a child of the test: it is started, awaited until it writes "ready", and ends with the test,
+// even if that crashes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -32,7 +33,7 @@ struct Scratch {
 
 class DaemonProcess {
  public:
-  /// Output of both kinds goes to `log`. `ready`: 3 is passed as --ready-fd and awaited.
+  /// Both kinds of output go to `log`. `ready`: --ready-fd 3 is passed, and the constructor waits for it.
   DaemonProcess(const std::string& program, std::vector<std::string> arguments, const std::string& log,
                 bool ready = true)
       : log_(log) {
@@ -70,7 +71,7 @@ class DaemonProcess {
 
   pid_t pid() const { return pid_; }
   void signal(int number) const { ::kill(pid_, number); }
-  /// The exit status, 128 + number after a signal.
+  /// Returns the exit status, 128 + number after a signal.
   int wait() {
     int status = 0;
     ::waitpid(pid_, &status, 0);
@@ -88,7 +89,7 @@ class DaemonProcess {
     text << file.rdbuf();
     return text.str();
   }
-  /// Waits until the log has these words; false after a time that only a failure reaches.
+  /// Waits until the log has these words; returns false after a time that only a failure reaches.
   bool says(const std::string& words) const {
     const Time end = monotonic_now() + Seconds(20);
     while (output().find(words) == std::string::npos) {

@@ -1,4 +1,4 @@
-// sharp_an --pin: the thread of each tree runs where it was told to, and no other thread of the node does.
+// sharp_an --pin: the thread of each tree runs on the given processor, and no other thread of the node does.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -20,7 +20,7 @@ std::vector<int> processors_of(pid_t thread) {
   return found;
 }
 
-/// Of a node's threads: where each tree's may run, by its name; and where all the others may.
+/// The processors of a node's threads: those of each tree's, by its name, and those of all the others.
 struct Threads {
   std::map<std::string, std::vector<int>> trees;
   std::vector<std::vector<int>> others;
@@ -29,7 +29,7 @@ struct Threads {
       std::string name;
       std::getline(std::ifstream(task.path() / "comm"), name);
       const auto processors = processors_of(std::stoi(task.path().filename()));
-      if (processors.empty()) continue;  // one of gRPC's that has just ended
+      if (processors.empty()) continue;  // a thread of gRPC that has just ended
       if (name.starts_with("tree-"))
         trees[name] = processors;
       else

@@ -1,4 +1,5 @@
-// SIGHUP: what may change changes, what may not is said, and a file that makes no sense changes nothing.
+// SIGHUP applies the options that may change, reports those that may not, and changes nothing if the file makes no
+// sense.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +89,7 @@ TEST(Reload, node_and_sharpd_change_their_log_level) {
   }
 }
 
-/// False: it was closed at once.
+/// Returns false when sharpd closed the connection at once.
 bool attaches(net::HostClient& client) {
   if (!client.send(wire::host_message(wire::HostKind::attach, wire::AttachBody{.world_size = 1}), Seconds(20)))
     return false;

@@ -1,4 +1,5 @@
-// Who may do what: keys of jobs, users of one host, certificates of daemons; with real daemons.
+// These tests use real daemons to show the rights that each identity has: keys of jobs, users of one host, certificates
+// of daemons.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@ using node::TestGroup;
 using node::TestMember;
 using testing::HasSubstr;
 
-/// Everything that the daemons have written so far, but for the manager's own state.
+/// Returns everything that the daemons have written so far, without the manager's own state.
 std::string everything_written(const Scratch& scratch) {
   std::string all;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch.path)) {
@@ -46,7 +47,8 @@ TEST(JobKeys, a_wrong_key_is_refused_and_disturbs_nobody) {
     }));
     EXPECT_THAT(stranger.link().why_closed(), HasSubstr("it does not know the key"));
   }
-  // The node proved itself with the job's real key, so the stranger left first. A stranger that goes on is a row in node/data_path_test.cpp.
+  // The node proved itself with the job's real key, so the stranger left first. A stranger that goes on is a row in
+  // node/data_path_test.cpp.
   for (std::int64_t i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(100, i));
   EXPECT_TRUE(group.leave());
 }
@@ -113,7 +115,7 @@ TEST(JobKeys, a_process_that_says_it_is_a_node_does_not_speak_for_all_jobs) {
   EXPECT_TRUE(group.allreduce(10, 3));
 }
 
-/// With a key that is good, of a job that is its own, or with none of any job.
+/// The client has a good key, of its own job or of no job.
 TEST(JobKeys, a_member_of_one_job_claims_no_group_of_another) {
   Tree tree;
   Holder one(tree, 1), two(tree, 2);
@@ -121,8 +123,8 @@ TEST(JobKeys, a_member_of_one_job_claims_no_group_of_another) {
   TestGroup group(two.job);
   const auto first = group.form(1);
   ASSERT_EQ(first.state, proto::OpenOutcome::State::opened);
-  const auto next = first.group_id + 1;         // what the job will open
-  const auto newer = first.group_id + 0x10000;  // as if the group that stands had left, and its number were used again
+  const auto next = first.group_id + 1;         // the job will open this one next
+  const auto newer = first.group_id + 0x10000;  // as if the present group had left, and its number were used again
   auto nobody = two.job;
   nobody.job_id = 99;
   nobody.key = {};
@@ -160,7 +162,7 @@ TEST(JobKeys, nothing_that_people_read_has_a_key) {
   ASSERT_EQ(holder.refused, "");
   TestGroup group(holder.job);
   ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
-  for (auto* daemon : {&tree.root, &tree.one, &tree.two}) (*daemon)->signal(SIGUSR1);  // statistics to their files
+  for (auto* daemon : {&tree.root, &tree.one, &tree.two}) (*daemon)->signal(SIGUSR1);  // statistics go to their files
   EXPECT_TRUE(group.leave());
   const auto key = std::as_bytes(std::span(holder.job.key));
   const std::string text = hex(key, ""), raw(reinterpret_cast<const char*>(key.data()), key.size());
@@ -181,7 +183,7 @@ TEST(JobKeys, nothing_that_people_read_has_a_key) {
   EXPECT_EQ(info.st_mode & 077, 0u) << "where the manager keeps it nobody else looks";
 }
 
-/// What somebody with these credentials is told of the jobs.
+/// Returns the jobs that a user with these credentials may see.
 nlohmann::json status_for(const std::string& manager, control::Tls* tls) {
   const auto channel = control::make_channel(manager, tls);
   if (!channel) return {{"refused", channel.error().context}};
@@ -194,7 +196,7 @@ nlohmann::json status_for(const std::string& manager, control::Tls* tls) {
   return nlohmann::json::parse(reply.json());
 }
 
-/// How a stream ends whose first message is this.
+/// Returns the end of a stream whose first message is `up`.
 grpc::Status registration(control::v1::Manager::Stub& stub, const control::v1::NodeUp& up) {
   grpc::ClientContext context;
   const auto stream = stub.Node(&context);
@@ -289,7 +291,7 @@ TEST(MutualTls, a_node_of_another_authority_says_which_side_to_look_at_and_goes_
   };
   const auto stranger = start("stranger.log");
   EXPECT_TRUE(stranger->says("TLS: the process that answers there has no manager's certificate of our authority"));
-  // It trusts our manager, which does not know it.
+  // The node trusts our manager, which does not know the node.
   files.ca = other.file("both.crt", tree.pki->authority.certificate + other.authority.certificate);
   const auto unknown = start("unknown.log");
   EXPECT_TRUE(unknown->says("TLS: "));
@@ -325,7 +327,7 @@ TEST(MutualTls, a_certificate_that_can_not_be_right_is_told_at_the_start) {
   }
 }
 
-/// Whoever has a program of his own starts it with whatever certificate he has: the manager that runs has to judge it.
+/// A user can start a program of his own with any certificate: the running manager has to judge it.
 TEST(MutualTls, a_certificate_out_of_its_time_is_turned_away_by_a_manager_that_runs) {
   Tree tree{Tree::OverTcp{}};
   Holder holder(tree, 1);

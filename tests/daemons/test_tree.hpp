@@ -1,5 +1,6 @@
 #pragma once
-// A tree of real processes for tests: manager, three nodes, sharpd of host h1; and what the client library says to sharpd.
+// A tree of real processes for tests: manager, three nodes, sharpd of host h1; and the client library's messages to
+// sharpd.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ hosts: {h1: {leaf: leaf1}, h2: {leaf: leaf1}, h3: {leaf: leaf2}, h4: {leaf: leaf
 nodes: {an-root: {switch: root}, an-leaf1: {switch: leaf1}, an-leaf2: {switch: leaf2}}
 )";
 
-/// The same in two trees: the nodes at the root switch and at the first leaf are the roots.
+/// The same hosts and nodes in two trees: the nodes at the root switch and at the first leaf are the roots.
 inline constexpr const char* kTwoTrees = R"(name: test
 switches: [root, leaf1, leaf2]
 links: [{a: leaf1, b: root}, {a: leaf2, b: root}]
@@ -37,16 +38,16 @@ trees: 2
 struct Tree {
   Scratch scratch;
   std::string manager = "unix:" + scratch.file("am.sock");
-  std::string listen = "127.0.0.1:0";  ///< Of the nodes' data paths.
+  std::string listen = "127.0.0.1:0";  ///< Address of the nodes' data paths.
   std::vector<std::string> manager_options, node_options;
-  /// Certificates, if the daemons have any: of the authority here, `--tls-...` for each by role and name.
+  /// The authority of the daemons' certificates, if they have any: each gets its `--tls-...` by role and name.
   std::optional<control::TestPki> pki;
   bool insecure = false;  ///< Clear text over TCP.
   const char* fabric = kFabric;
   std::optional<DaemonProcess> am, root, one, two, hostd;
 
   Tree() { start_all(); }
-  /// A tree on a machine that has IPv6 only, as far as it can tell.
+  /// A tree for which the machine seems to have IPv6 only.
   struct Ipv6 {};
   explicit Tree(Ipv6) {
     pki.emplace();
@@ -87,7 +88,7 @@ struct Tree {
     manager_options = {"--state-dir", scratch.file("state")};
     start_all();
   }
-  /// ... long enough for a busy machine.
+  /// The leases are short, but long enough for a busy machine.
   struct ShortLeases {};
   explicit Tree(ShortLeases) {
     manager_options = {"--lease", "4s", "--renew", "1s"};
@@ -117,7 +118,7 @@ struct Tree {
                   scratch.file("sharpd.log"));
   }
   void start_manager() {
-    // The jobs of a test are all of one user.
+    // The jobs of a test all belong to one user.
     std::vector<std::string> arguments{"--fabric", scratch.file("fabric.yaml", fabric), "--listen",
                                        manager,    "--user-share-max-percent",          "100"};
     arguments.insert(arguments.end(), manager_options.begin(), manager_options.end());
@@ -130,7 +131,7 @@ struct Tree {
     arguments.insert(arguments.end(), node_options.begin(), node_options.end());
     daemon.emplace("sharp_an", with_tls(control::CertRole::node, name, arguments), scratch.file(name + ".log"));
   }
-  /// Waits until the manager has all nodes back; false after a time that only a failure reaches.
+  /// Waits until the manager has all nodes back; returns false after a time that only a failure reaches.
   bool all_registered() const {
     const auto tls = pki ? pki->tls(control::CertRole::admin, "test") : nullptr;
     const auto channel = control::make_channel(manager, tls.get());
@@ -147,8 +148,8 @@ struct Tree {
     }
     return false;
   }
-  /// Waits until the node has heard that its jobs ended, which nobody waits for who ends one; false after a time that only a failure
-  /// reaches.
+  /// Waits until the node knows that its jobs ended, since ending a job does not wait for that; returns false after a
+  /// time that only a failure reaches.
   bool without_jobs(const DaemonProcess& daemon, const std::string& name) const {
     for (const Time end = monotonic_now() + Seconds(20); monotonic_now() < end; ::poll(nullptr, 0, 5)) {
       daemon.signal(SIGUSR1);
@@ -165,11 +166,11 @@ struct Tree {
   }
 };
 
-/// The library's conversation with sharpd; holds the job until it goes out of scope.
+/// The library's conversation with sharpd; it holds the job until it goes out of scope.
 struct Holder {
   net::HostClient socket;
-  node::TestJob job;                 ///< Of the first tree.
-  std::vector<node::TestJob> trees;  ///< Of all.
+  node::TestJob job;                 ///< The job on the first tree.
+  std::vector<node::TestJob> trees;  ///< The job on every tree.
   std::string refused;
   std::uint32_t status = 0;
 

@@ -1,4 +1,4 @@
-// A whole tree of real processes, from the manager to the sum.
+// These tests run a whole tree of real processes, from the manager to the sum.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -229,7 +229,7 @@ TEST(Daemons, hosts_that_have_ipv6_only) {
 TEST(Daemons, members_that_die_with_their_holder_leave_room_for_the_next_job) {
   Tree tree;
   {
-    Holder holder(tree, 1, 0, 512);  // everything: the next job gets OSTs only when these are really free
+    Holder holder(tree, 1, 0, 512);  // it takes everything: the next job gets OSTs only when these are really free
     TestGroup group(holder.job);
     ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
     ASSERT_TRUE(group.allreduce(10, 3));

@@ -1,5 +1,5 @@
-"""Simulated InfiniBand fabrics: ibsim plays the switches and adapters, opensm sets them up, ibnetdiscover prints what it finds.
-None of them needs an InfiniBand device, a kernel module or root.
+"""Simulates InfiniBand fabrics: ibsim plays the switches and adapters, opensm sets them up, ibnetdiscover prints the result. None of them
+needs an InfiniBand device, a kernel module or root.
 usage: ibsim.py SHAPE > FILE"""
 
 import os
@@ -13,7 +13,7 @@ import time
 
 TOOLS = ("ibsim", "ibsim-run", "opensm", "ibnetdiscover")
 NODE = "Mellanox Technologies Aggregation Node"
-# opensm without its service: packaging/unpack
+# packaging/unpack installs opensm here without its service.
 PRIVATE = pathlib.Path(__file__).resolve().parents[2] / "build" / "private"
 PATH = os.environ.get("PATH", "") + f":/usr/sbin:/sbin:{PRIVATE}/opensm/usr/sbin"
 
@@ -23,7 +23,7 @@ def missing():
 
 
 class Net:
-    """A fabric as ibsim reads it: each link stands with both its ends."""
+    """A fabric in the form that ibsim reads: each link appears at both its ends."""
 
     def __init__(self):
         self.records = {}
@@ -52,7 +52,7 @@ class Net:
 
 
 def leafspine():
-    """Fat tree of two levels: 4 leaves of 4 hosts, 2 spines; routed by ftree or updn."""
+    """Makes a fat tree of two levels: 4 leaves of 4 hosts, 2 spines; routed by ftree or updn."""
     net = Net()
     for i in range(2):
         net.switch(f"spine{i}")
@@ -66,7 +66,7 @@ def leafspine():
 
 
 def hypercube(dimensions=3):
-    """A host at each corner; routed by dor."""
+    """Makes a host at each corner; routed by dor."""
     net = Net()
     for at in range(1 << dimensions):
         net.switch(f"corner{at}")
@@ -79,7 +79,7 @@ def hypercube(dimensions=3):
 
 
 def dragonfly(groups=3):
-    """Dragonfly+: in each group 2 leaves and 2 spines, all joined; between groups the spines are joined."""
+    """Makes a Dragonfly+: in each group 2 leaves and 2 spines, all joined; between groups the spines are joined."""
     net = Net()
     for group in range(groups):
         for i in range(2):
@@ -98,7 +98,7 @@ def dragonfly(groups=3):
 
 
 def rails():
-    """Every host has two adapters, on different leaves."""
+    """Makes hosts with two adapters each, on different leaves."""
     net = Net()
     net.switch("spine")
     for leaf in range(2):
@@ -110,17 +110,17 @@ def rails():
     return net
 
 
-# Each with the routing engine that its operators would choose.
+# Each shape has the routing engine that its operators would choose.
 SHAPES = {"leafspine": (leafspine, "ftree"), "hypercube": (hypercube, "dor"), "dragonfly": (dragonfly, "updn"), "rails": (rails, "updn")}
 
 
 def discover(net, routing):
-    """What ibnetdiscover prints of the fabric, seen from its first host, after opensm has given it addresses and routes."""
+    """Returns the output of ibnetdiscover for the fabric, seen from its first host, after opensm has given it addresses and routes."""
     first = next(name for name, (kind, _, description, _) in net.records.items() if kind == "Hca" and description != NODE)
     with tempfile.TemporaryDirectory(prefix="ibsim-") as folder:
         place = pathlib.Path(folder)
         (place / "net").write_text(net.text())
-        # Its sockets are named, and not in a folder: a name of our own keeps apart what runs side by side.
+        # ibsim's sockets have abstract names, outside any folder: a name of our own separates parallel runs.
         environment = os.environ | {"PATH": PATH, "IBSIM_SOCKNAME": f"sumac-{os.getpid()}-{place.name}", "SIM_HOST": first,
                                     "OSM_TMP_DIR": folder, "OSM_CACHE_DIR": folder}
         log = open(place / "ibsim.log", "wb")

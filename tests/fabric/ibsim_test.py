@@ -1,4 +1,4 @@
-"""Files that the real tools print of simulated fabrics are read, and good trees come of them."""
+"""The output of the real tools on simulated fabrics is read, and gives good trees."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ from program import fabric
 
 
 class Discovered(unittest.TestCase):
-    # switches, links between them, hosts; then of the first tree: levels, links up at most
+    # Each shape has: switches, links between them, hosts; then of the first tree: levels, links up at most.
     EXPECTED = {"leafspine": (6, 8, 16, 2, 1), "hypercube": (8, 12, 8, 4, 3), "dragonfly": (12, 18, 18, 3, 2), "rails": (3, 2, 4, 1, 0)}
 
     def check(self, shape):
@@ -28,7 +28,7 @@ class Discovered(unittest.TestCase):
             self.assertRegex(done.stdout, rf"tree 1: root an-\w+, {levels} levels?, at most {depth} links? up, serves {hosts} of {hosts} hosts")
             roots = re.findall(r"tree \d: root (\S+),", done.stdout)
             self.assertEqual(len(set(roots)), 2, "two trees, two roots")
-            # The switch of the second root, by its GUID, as the only one where roots may be.
+            # The switch of the second root, by its GUID, becomes the only candidate for roots.
             place = re.search(rf"^  {roots[1]} \(S-(\w+)\)", done.stdout, re.MULTILINE)[1]
             (pathlib.Path(folder) / "roots").write_text(f"# root switches\n0x{place}\n")
             again = fabric("show", file, "--root-guids", pathlib.Path(folder) / "roots")

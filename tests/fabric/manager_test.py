@@ -1,5 +1,5 @@
-"""sharp_am on a file that the real tools printed of a simulated fabric, with a root_guids_file: its nodes register, the status shows the root that the
-file names, a job uses it; another file and SIGHUP, and the trees follow."""
+"""Runs sharp_am on a file that the real tools printed of a simulated fabric, with a root_guids_file: its nodes register, the status shows
+the file's root, a job uses it; after another file and SIGHUP the trees follow."""
 
 import json
 import os
@@ -48,7 +48,7 @@ class House:
         return json.loads(done.stdout)
 
     def roots(self, wanted):
-        """Those of all trees, once they are `wanted` and every node's links stand; a bound that only a failure reaches."""
+        """Waits until the roots of all trees are `wanted` and every node's links stand, up to a bound that only a failure reaches."""
         end = time.monotonic() + 60
         while True:
             trees, nodes = self.status("trees")["trees"], self.status("topology")["nodes"]
@@ -75,7 +75,7 @@ class Discovered(unittest.TestCase):
             text = ibsim.discover(ibsim.leafspine(), "ftree")
             fabric, roots = folder / "leafspine.lst", folder / "root_guids"
             fabric.write_text(text)
-            # Each switch by its description: its GUID, and that of the aggregation node on it.
+            # Each switch is found by its description: its GUID, and that of the aggregation node on it.
             blocks = re.findall(r'^switchguid=0x(\w+)\(.*\n^Switch.*# "(\w+)".*\n(?:^\[.*\n)*?^\[\d+\]\s+"H-(\w+)".*"' + ibsim.NODE + '"', text, re.MULTILINE)
             guid = {switch: number for number, switch, _ in blocks}
             node = {switch: f"an-{number}" for _, switch, number in blocks}

@@ -1,4 +1,4 @@
-"""`sumac fabric` as these tests start it."""
+"""Starts `sumac fabric` for these tests."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""`sumac fabric show` on good files, bad files and wrong words."""
+"""Tests `sumac fabric show` on good files, bad files and wrong words."""
 
 import json
 import os
@@ -66,7 +66,7 @@ class Bounds(unittest.TestCase):
         return done.stdout
 
     def test_the_table_of_the_docs_is_what_the_command_prints(self):
-        """SUMAC_UPDATE_DOCS=1 writes it."""
+        """SUMAC_UPDATE_DOCS=1 writes the table."""
         text = "\n".join(f"```\n$ sumac fabric bounds lab/fabrics/{name}.yaml\n"
                          f"{self.bounds(ROOT / 'lab/fabrics' / (name + '.yaml'))}```\n" for name in self.FILES)
         path = ROOT / "docs/crossover.md"

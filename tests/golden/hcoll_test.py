@@ -1,6 +1,6 @@
-"""What a user of Open MPI sees when a job has more communicators than groups, at HCOLL_ENABLE_SHARP=2 and 3, between hosts of a lab.
-
-Each distinct line once, in the order of its first appearance: how often a line comes depends on how many communicators a program makes.
+"""Compares the lines that Open MPI's users get when a job has more communicators than groups, at HCOLL_ENABLE_SHARP=2 and 3, between hosts
+of a lab. Each distinct line counts once, in the order of its first appearance: its number depends on how many communicators a program
+makes.
 """
 
 import os
@@ -37,8 +37,8 @@ class Lines(case.OnLab):
     lab = case.Lab("golden")
 
     def check(self, level, ends_well):
-        # Without multicast the group's address is zeros; with it a group of several nodes draws one. 128 bytes are what a job asked for by
-        # default when the lines were written that these are held against.
+        # Without multicast the group's address is zeros; with it a group of several nodes draws one. The expected lines
+        # were recorded when jobs asked for 128 bytes by default.
         settings = {"HCOLL_ENABLE_SHARP": str(level), "SHARP_COLL_LOG_LEVEL": "3", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "1",
                     "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST": "128", "SHARP_COLL_ENABLE_MCAST_TARGET": "0"}
         exported = [word for name in settings for word in ("-x", name)]

@@ -1,4 +1,4 @@
-// What a user sees at SHARP_COLL_LOG_LEVEL=3, line by line.
+// Compares the log of a user at SHARP_COLL_LOG_LEVEL=3, line by line.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 namespace sumac::client::test {
 namespace {
 
-/// Without what differs from run to run.
+/// Masks the parts that differ from run to run.
 std::string masked(const std::string& text) {
   const std::pair<std::regex, const char*> masks[] = {
       {std::regex(R"(\[[^\[\]:]+:(\d+):\d+ - \w+\.cpp:\d+\])"), "[HOST:$1:PID - FILE:LINE]"},
@@ -33,8 +33,8 @@ void expect_golden(const std::string& name, const std::string& text) {
   EXPECT_EQ(masked(text), golden.str()) << path;
 }
 
-/// Two ranks, on a host each, that log at level 3 with `environment`; `body` is what each does. A job asks for 128 bytes of an OST unless the
-/// environment says more, as it did by default when the lines were written that these are held against.
+/// Runs two ranks, on a host each, that log at level 3 with `environment`; `body` runs in each. The expected lines were
+/// recorded when a job asked for 128 bytes of an OST by default, so the job does unless the environment changes that.
 std::vector<Ended> run_pair(const Daemons& daemons, Environment environment, const std::function<void(Rank&)>& body) {
   environment.emplace(environment.begin(), "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "128");
   environment.emplace_back("SHARP_COLL_LOG_LEVEL", "3");
@@ -43,7 +43,7 @@ std::vector<Ended> run_pair(const Daemons& daemons, Environment environment, con
   return ended;
 }
 
-/// What rank 0 says of a job that comes about and has a barrier.
+/// Returns the log of rank 0 for a job that begins and has a barrier.
 std::string said_of_a_barrier(const Daemons& daemons, const Environment& environment) {
   const auto job = new_job_id();
   return run_pair(daemons, environment,

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Bad input, a row each: handshakes with a node, certificates, and files and directories of others. The connection or the start is refused, one clear line says why,
-however often it is tried, and a job that runs meanwhile does not notice.
-
-Certificates out of their time, which nobody issues, are in tests/daemons/security_test.cpp."""
+"""Bad input, a row each: handshakes with a node, certificates, and files and directories of others. The connection or the start is refused,
+one clear line gives the reason, however often it is tried, and a job that runs meanwhile is not affected. Expired certificates, which
+the tools do not issue, are in tests/daemons/security_test.cpp."""
 
 import os
 import re
@@ -25,7 +24,7 @@ TRIES = 20
 
 
 class Stranger:
-    """A connection that has said hello and heard the welcome."""
+    """A connection that has sent hello and received the welcome."""
 
     def __init__(self, port, number, tree_id, address):
         self.tree_id, self.address = tree_id, address
@@ -43,7 +42,7 @@ class Stranger:
         self.link.send(wire.PROOF, body, tree_id=self.tree_id)
 
     def is_sent_away(self):
-        """Also when he goes on and asks for a group."""
+        """Returns whether the node closes the connection, also when the stranger goes on and asks for a group."""
         try:
             self.link.send(wire.OPEN, bytes(24), tree_id=self.tree_id)
             while True:
@@ -55,7 +54,7 @@ class Stranger:
 
 
 def replayed(one, another, key):
-    """What the one has said is good on its own connection."""
+    """Sends one connection's proof, which is good there, on another connection too."""
     good = one.proof(key)
     one.say(good)
     another.say(good)
@@ -74,7 +73,7 @@ LINES = {"half a proof": r"not the size of this kind's body", "no proof": r"hell
 
 
 def handshakes(name, port, number, tree_id, address, key_hex):
-    """How many of the tries were sent away."""
+    """Returns how many of the tries were sent away."""
     gone = 0
     for _ in range(TRIES):
         one, another = (Stranger(port, number, tree_id, address) for _ in range(2))
@@ -86,7 +85,7 @@ def handshakes(name, port, number, tree_id, address, key_hex):
 
 
 def cut_short(port, number, tree_id):
-    """Half a hello in a whole frame, and half a frame with nothing behind it."""
+    """Sends half a hello in a whole frame, and half a frame with nothing after it."""
     gone = 0
     for _ in range(TRIES):
         hello = wire.hello(number, os.urandom(16))
@@ -115,7 +114,7 @@ class Scene:
         self.job = self.house.steady()
 
     def ends(self, rows, name, program, line, kept, of):
-        """Adds the rows: `kept` connections of so many were not refused, and what the program's log says of it."""
+        """Adds the rows: `kept` connections of `of` were not refused, and the lines of the program's log about them."""
         found = [said for said in self.house.log(program).splitlines() if re.search(line, said)]
         rows.add(f"bad-input {name}: not refused", f"of {of}", kept, 0)
         rows.add(f"bad-input {name}: lines but for the one", "lines", abs(len(found) - 1), 0)
@@ -141,7 +140,7 @@ def at_the_node(rows):
 
 
 def authority(name, *more):
-    """A directory with everybody's files, and the authority's key."""
+    """Makes a directory with the files of every role, and the authority's key."""
     folder, fabric = common.ground.SCRATCH / name, common.ground.SCRATCH / f"{name}.yaml"
     fabric.write_text(common.ground.FABRIC, encoding="utf-8")
     for words in (("init", folder, "--fabric", fabric), *(("issue", folder, *who) for who in more)):
@@ -150,7 +149,8 @@ def authority(name, *more):
 
 
 def registers(endpoint, folder, who, said, ours):
-    """True where the manager takes him: with the certificate `who` of the folder, None for none, he says this behind the greeting."""
+    """Returns whether the manager accepts the caller, which shows the certificate `who` of the folder (None: no certificate) and sends
+    `said` after the greeting."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_REQUIRED
     context.load_verify_locations(ours / "ca.crt")
@@ -193,7 +193,7 @@ def at_the_manager(rows):
 
 
 def listens(path, kind, end, go):
-    """Somebody who has put his own socket there; returns (callers, bytes that they told him)."""
+    """Listens with a stranger's own socket at the path; returns (callers, bytes that they sent)."""
     with socket.socket(socket.AF_UNIX, kind) as listener:
         listener.bind(path)
         os.chmod(path, 0o666)
@@ -214,7 +214,7 @@ def listens(path, kind, end, go):
 
 
 def one_line(rows, name, command, says, env=None, ours=r""):
-    """`ours`: which lines count, where a program has words of its own."""
+    """`ours` selects the lines that count if a program writes others too."""
     done = common.ground.start(command, env, 20)
     lines = [line for line in done.err.strip().splitlines() if re.search(ours, line)]
     print(f"bad-input {name}: {' / '.join(lines)}", flush=True)

@@ -1,12 +1,9 @@
-"""What the attacks stand on: rows of results, daemons that end with the program, and strangers: functions that run as another user.
-
+"""Helpers of the attacks: rows of results, daemons that end with the program, and strangers: functions that run as another user.
     import common
-
     def attack(rows, args):
         house = common.House("f14")
         got = common.Stranger(knock, str(house.socket)).result()
         rows.add("f14 strangers served", "of 10", got, 0)
-
     common.main(attack, __doc__)
 """
 
@@ -27,7 +24,7 @@ import traceback
 
 
 def build_of(words):
-    """`--build` is needed before main(): what is imported below looks for programs there."""
+    """Finds `--build`, which is needed before main(): the modules imported below look for programs there."""
     for at, word in enumerate(words):
         if word == "--build" and at + 1 < len(words):
             return words[at + 1]
@@ -44,19 +41,19 @@ case = ground.case
 until = ground.until
 BIN = ground.BIN
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-UID = 65534  # nobody: an ordinary user of the machine, in no group of ours
-# subprocess.run(command, **common.AS_STRANGER)
+UID = 65534  # the user nobody: an ordinary user of the machine, in no group of ours
+# It is used so: subprocess.run(command, **common.AS_STRANGER)
 AS_STRANGER = {"user": UID, "group": UID, "extra_groups": []}
 
 
 def source_of_build():
-    """The tree whose programs are attacked; with --build it may be another one than ours."""
+    """Returns the tree whose programs are attacked; with --build it may be another one than ours."""
     cache = (pathlib.Path(case.BUILD) / "CMakeCache.txt").read_text(encoding="utf-8")
     return pathlib.Path(re.search(r"CMAKE_HOME_DIRECTORY:INTERNAL=(.*)", cache)[1])
 
 
 def memory_of(process, line="VmRSS"):
-    """Bytes, by a line of the kernel's: VmRSS is now, VmHWM the most that it ever was."""
+    """Returns bytes, from a line of the kernel's: VmRSS is now, VmHWM the most so far."""
     return 1024 * int(re.search(rf"{line}:\s+(\d+) kB", ground.read(f"/proc/{process.pid}/status").decode())[1])
 
 
@@ -69,7 +66,7 @@ class House(ground.House):
 
 
 def house_with_open_manager(name, **more):
-    """A manager that strangers reach: by its unix socket, or (older trees keep that closed) by TCP in clear text."""
+    """Starts a manager that strangers reach: by its unix socket, or (older trees keep that closed) by TCP in clear text."""
     house = House(name, **more)
     if os.stat(house.manager.removeprefix("unix:")).st_mode & 0o002:
         return house
@@ -78,7 +75,7 @@ def house_with_open_manager(name, **more):
 
 
 class Rows:
-    """What the attacks got: each row a number and the most that it may be."""
+    """The results of the attacks: each row has a number and its limit."""
 
     def __init__(self):
         self.rows = []
@@ -98,7 +95,7 @@ class Rows:
 
 
 def exceeds(row):
-    return not row["sumac"] <= row["limit"]  # a NaN, too
+    return not row["sumac"] <= row["limit"]  # also for a NaN
 
 
 def line_of(row):
@@ -107,9 +104,8 @@ def line_of(row):
 
 
 class Stranger:
-    """Runs function(*words) in a process of its own as an ordinary user; what it returns (JSON can say it) is the result.
-
-    It ends with us. `uid=None` keeps our user."""
+    """Runs function(*words) in a process of its own as an ordinary user; its return value (which JSON must be able to express) is the
+    result. The process ends with us. `uid=None` keeps our user."""
 
     def __init__(self, function, *words, uid=UID):
         if uid is not None and os.geteuid() != 0:
@@ -130,7 +126,7 @@ class Stranger:
                 os.setgroups([])
                 os.setresgid(uid, uid, uid)
                 os.setresuid(uid, uid, uid)
-            ground.dies_with_us()  # behind setresuid(), which forgets it
+            ground.dies_with_us()  # must follow setresuid(), which resets it
             answer = json.dumps(function(*words)).encode()
             while answer:
                 answer = answer[os.write(write, answer) :]
@@ -166,14 +162,14 @@ class Stranger:
 
 
 class Janitor:
-    """A process that cleans up when ours has ended, also by SIGKILL: it waits for the end of a pipe that nobody else has."""
+    """A process that cleans up when ours has ended, also by SIGKILL: it waits for the end of a pipe that no other process has."""
 
     def __init__(self):
         read, self.write = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self.write)
-            os.setsid()  # a signal to our group is not meant for it
+            os.setsid()  # a signal to our group must not reach it
             nowhere = os.open(os.devnull, os.O_RDWR)
             for fd in range(3):
                 os.dup2(nowhere, fd)
@@ -184,7 +180,7 @@ class Janitor:
         os.close(read)
 
     def forget(self):
-        """In a fork of ours: the copy of the pipe would keep the janitor waiting."""
+        """Call it in a fork of ours: the copy of the pipe would keep the janitor waiting."""
         os.close(self.write)
 
     def clean(self):
@@ -196,7 +192,7 @@ JANITOR: Janitor
 
 
 def begun(function, *words):
-    """A stranger who has already done what he wanted to do first: function(*words, go) writes a byte to the descriptor `go` then."""
+    """Starts a stranger and returns once its first step is done: function(*words, go) then writes a byte to the descriptor `go`."""
     heard, said = os.pipe()
     stranger = Stranger(function, *words, said)
     os.close(said)
@@ -207,7 +203,7 @@ def begun(function, *words):
 
 
 def try_program(command, at_once=1, seconds=5):
-    """Starts it so many times and ends what does not end by itself."""
+    """Starts the program so many times, and ends those that do not end by themselves."""
     tries = [subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               preexec_fn=ground.dies_with_us) for _ in range(at_once)]
     end = time.monotonic() + seconds
@@ -221,7 +217,7 @@ def try_program(command, at_once=1, seconds=5):
 
 
 def many_descriptors(count):
-    """Attacks hold thousands of connections; returns how many this process may have."""
+    """Raises the limit of descriptors, since attacks hold thousands of connections; returns the limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     soft = count if hard == resource.RLIM_INFINITY else min(count, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -229,14 +225,14 @@ def many_descriptors(count):
 
 
 def free_port():
-    """Nobody listens there now. Who can let a daemon choose (port 0) does that instead."""
+    """Returns a port that is free now. A test that can let a daemon choose (port 0) should do that instead."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def main(attack, words):
-    """Runs attack(rows, args) and ends the process: status 1 where a row is violated or the attack could not be run."""
+    """Runs attack(rows, args) and ends the process: status 1 if a row is violated or the attack could not be run."""
     global JANITOR  # pylint: disable=global-statement
     parser = argparse.ArgumentParser(description=words, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.environ["SUMAC_BUILD"], help="build folder whose programs are attacked (build/dev)")

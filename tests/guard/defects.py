@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Correct MPI programs that once hung, crashed or got wrong numbers (tests/mpi/defects.c), and the lives of communicators drawn from seeds
-(tests/mpi/lives.c), and corners of MPI's rules (tests/mpi/corners.c): on one host, with leaders of sockets, with the tree, and on the hosts of a lab. A run counts as a failure whatever goes wrong.
-
-Of a sanitizer's build: on one host and with leaders of sockets, 20 seeds; what it reports counts as well (make asan-component)."""
+"""Correct MPI programs that once hung, crashed or got wrong numbers (tests/mpi/defects.c), the lives of communicators drawn from seeds
+(tests/mpi/lives.c), and corners of MPI's rules (tests/mpi/corners.c) run on one host, with leaders of sockets, with the tree, and on the
+hosts of a lab. Any fault of a run counts as a failure. A sanitizer's build runs on one host and with leaders of sockets, with 20 seeds;
+the sanitizer's reports count as well (make asan-component)."""
 
 import os
 import pathlib
@@ -15,16 +15,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import reports  # noqa: E402  pylint: disable=wrong-import-position
 
 case = common.case
-# Programs, and what they are asked for.
+# Programs and their arguments.
 CASES = {"uneven": ["defects", "uneven"], "holes": ["defects", "holes"], "orders": ["defects", "orders"], "idup": ["defects", "idup"],
          "inter": ["defects", "inter"], "corners": ["corners"]}
 OF_LEADERS = ("uneven", "holes", "corners")
-# The leaders of a machine that is made up: the last of four sockets has one rank where their number is odd.
+# The machine is invented: the last of its four sockets has one rank if the number of ranks is odd.
 SOCKETS = {"HWLOC_SYNTHETIC": "package:4 core:2 pu:1", "HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}
 HOSTS = ("h1:2,h2:1,h3:1,h4:1", "h1:2,h2:2,h3:2,h4:2", "h1:1,h2:3,h3:1", "h1:3,h2:3,h3:3,h4:2", "h1:1,h2:1")
 MPIRUN = ["mpirun", "--oversubscribe", *case.YIELD, *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
 SANITIZED = not re.search(r"^SUMAC_SANITIZE:\w+=$", (case.BUILD / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
-SECONDS = 120  # of one run: a guard against a hang
+SECONDS = 120  # limit of one run: it guards against a hang
 
 
 def on_one_host(words, number, options=(), env=None):

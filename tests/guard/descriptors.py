@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Strangers use up a daemon's descriptors while it must reach its manager anew: it turns them away and lives (gRPC ends a process that has none left)."""
+"""Strangers use up a daemon's descriptors while it must reach its manager anew: it refuses them and lives (gRPC ends a process that has
+none left)."""
 
 import os
 import re

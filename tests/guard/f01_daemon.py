@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An ordinary user calls itself an aggregation node, also by hanging up at once: of a connection that its process has closed the kernel says that
-it is root's."""
+"""An ordinary user claims to be an aggregation node, also by hanging up at once: the kernel reports a connection that its process has
+closed as root's."""
 
 import socket
 import struct
@@ -23,13 +23,13 @@ def in_good_order(endpoint):
         connection.close()
 
 
-# Bytes before the call and behind it: how many it takes depends on the machine's load.
+# Bytes before the call and after it: the machine's load decides how many the race needs.
 AMOUNTS = ((20_000, 60_000), (200_000, 60_000), (2_000_000, 600_000))
 
 
 def and_hangs_up(endpoint, before, behind, abruptly):
-    """So much before the call that the manager still reads when the caller is gone, and so much behind it that it has not read to the end. What the
-    manager says first is read: unread bytes would make the end of the connection a reset."""
+    """Sends so much before the call that the manager still reads when the caller is gone, and so much after it that it has not read to the
+    end. The manager's first bytes are read: unread ones would make the end of the connection a reset."""
     nothing = g.frame(g.UNKNOWN, 0, 0)
     connection = g.Connection(endpoint)
     connection.greet()
@@ -43,7 +43,7 @@ def and_hangs_up(endpoint, before, behind, abruptly):
 
 
 def tries(endpoint, rounds):
-    """As many at once as the race wants."""
+    """Runs as many at once as the race needs."""
     done = 0
 
     def one(which):
@@ -51,7 +51,7 @@ def tries(endpoint, rounds):
         try:
             in_good_order(endpoint) if which == 0 else and_hangs_up(endpoint, *AMOUNTS[which % 3], which % 5 == 0)
         except OSError:
-            pass  # hung up on
+            pass  # the manager hung up
         done += 1
 
     for _ in range(rounds):
@@ -69,7 +69,7 @@ def attack(rows, args):
         house = common.House("f01-" + ("tcp" if listen else "unix"), listen=listen, fabric=FABRIC, node=False, sharpd=False)
         made = common.Stranger(tries, house.manager, rounds).result(120)
         assert made >= 200, made
-        house.start_node()  # an honest one stands, behind all of them: their calls have been looked at
+        house.start_node()  # an honest node registers after all of them: their calls have been handled
         rows.add(f"f01: node registered by a stranger, {name}", f"of {made} tries", house.log("sharp_am").count("node absent registered"), 0)
         rows.add(f"f01: honest node turned away, {name}", "nodes", int("node node registered" not in house.log("sharp_am")), 0)
         house.close()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""While the manager is away somebody else takes its place: at its unix socket, and at its TCP port with certificates of an authority of his own."""
+"""While the manager is away a stranger takes over its address: at its unix socket, and at its TCP port with certificates of the stranger's
+own authority."""
 
 import os
 import socket
@@ -10,7 +11,7 @@ import common
 
 
 def binds(path):
-    """Takes the name of the dead manager's socket; returns whether he could."""
+    """Takes the name of the dead manager's socket; returns whether that was possible."""
     try:
         os.unlink(path)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -21,7 +22,7 @@ def binds(path):
 
 
 def listens(path, seconds):
-    """At the socket, for so long: (connections, bytes that they brought)."""
+    """Listens at the socket for so long; returns (connections, bytes that they brought)."""
     os.unlink(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(path)
@@ -73,7 +74,7 @@ def at_the_port(rows, seconds):
     with open(theirs / "log", "wb") as log:
         stranger = subprocess.Popen([common.BIN / "sharp_am", "--fabric", fabric, "--listen", house.manager, "--tls-dir", theirs / "pki"],
                                     stdout=log, stderr=log, env=common.ground.environment(), **common.AS_STRANGER)
-    time.sleep(seconds)  # how long the stranger has, not how long we wait for something
+    time.sleep(seconds)  # the time that the stranger has; we wait for nothing here
     assert stranger.poll() is None, (theirs / "log").read_text()
     rows.add("f03: daemons that registered with a stranger", "lines", (theirs / "log").read_text().count(" registered"), 0)
     stranger.terminate()

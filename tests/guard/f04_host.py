@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whoever has the certificate of one host asks the manager for jobs on others."""
+"""The owner of one host's certificate asks the manager for jobs on others."""
 
 import ssl
 import subprocess
@@ -12,7 +12,7 @@ GRANTED, REFUSED = 2, 3  # fields of HostDown
 
 
 def begins(endpoint, pki, hosts, number):
-    """As host `broken`: what the manager says of a job on these hosts."""
+    """Returns the manager's answer to host `broken`, which asks for a job on these hosts."""
     connection = g.Connection(endpoint)
     context = ssl.create_default_context(cafile=pki / "ca.crt")
     context.load_cert_chain(pki / "host-broken.crt", pki / "host-broken.key")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An ordinary user binds the abstract name of root's lab and waits for a call: it brings an environment, a terminal and what is typed there."""
+"""An ordinary user binds the abstract name of root's lab and waits for a call, which would bring an environment, a terminal and typed text."""
 
 import array
 import os
@@ -14,7 +14,7 @@ SECRETS = {"MY_API_TOKEN": "s3cret-1", "DB_PASSWORD": "s3cret-2", "AWS_SECRET_AC
 
 
 def lies_in_wait(name, seconds):
-    """As the lab that root means: (calls, descriptors that they handed over)."""
+    """Listens as root's lab would; returns (calls, descriptors that they brought)."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(b"\0" + name.encode())
     listener.listen(8)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The services: how exposed systemd calls them, and whether daemons under three users of their own serve a job of a fourth."""
+"""The services: systemd rates their exposure, and daemons under three users of their own serve a job of a fourth."""
 
 import os
 import pathlib
@@ -26,7 +26,7 @@ def exposure(root, prefix, name):
 
 
 class Services(common.House):
-    """As systemd starts them: each under its user, with a directory below /run that root has given it."""
+    """Daemons as systemd starts them: each under its user, with a directory below /run that root has made for it."""
 
     def __init__(self, name, run):
         self.run = run
@@ -41,7 +41,7 @@ class Services(common.House):
         uid = USERS[program]
         changed = common.ground.dies_with_us
 
-        def become():  # what ground.House.start() calls in the child
+        def become():  # ground.House.start() calls this in the child
             os.setgroups([])
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)

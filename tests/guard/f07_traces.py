@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a stranger gets through a daemon that runs as root: no escape sequence into its log, no file of others overwritten by --stats-file."""
+"""A stranger must get nothing through a daemon that runs as root: no escape sequence into its log, no file of others overwritten by
+--stats-file."""
 
 import os
 import signal
@@ -10,7 +11,7 @@ NAME = "a\u009b2Jb"  # U+009B begins an escape sequence as ESC [ does
 
 
 def plant(path, victim, kind):
-    """In a directory where everybody may write: a link, or a file of the stranger's own."""
+    """Plants, in a directory where every user may write, a link or a file of the stranger's own."""
     if kind == "link":
         os.symlink(victim, path)
     else:

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Finding 8: anybody without a key makes the tree's root remember refusals, for jobs that are not there.
-
-An ordinary user asks for thousands of groups: of jobs that nobody has begun, without a key, and of his own job, which has no group left. The answers that the root remembers
-for another user's groups stay, a job that begins later gets its groups, and the node's memory does not grow."""
+"""Finding 8: a peer without a key makes the tree's root remember refusals, for jobs that do not exist. An ordinary user asks for thousands
+of groups: of jobs that were never begun, without a key, and of a job of the user's own, which has no group left. The answers that the
+root remembers for another user's groups stay, a job that begins later gets its groups, and the node's memory does not grow."""
 
 import os
 import socket
@@ -14,13 +13,13 @@ import wire
 
 OPENS = 10000  # 4096 were remembered
 EACH = 25  # Opens that one connection brings
-LATER = 4242  # a job that is begun when its tokens have been asked for
+LATER = 4242  # a job that begins after its tokens have been asked for
 TOKENS = range(1, 9)
 GROWTH = 1 << 20
 
 
 def ask_for(port, tree_id, job, opens):
-    """Says hello for this job and asks for groups, without a proof and without end; returns how many Opens the node took."""
+    """Sends hello for this job and asks for groups, without a proof and without end; returns how many Opens the node accepted."""
     hello = wire.frame(wire.FRAME_DATA, wire.agg(wire.HELLO, wire.hello(job, os.urandom(16)), tree_id=tree_id))
     taken = 0
     for first in range(1, opens + 1, EACH):
@@ -33,7 +32,7 @@ def ask_for(port, tree_id, job, opens):
 
 
 def refusals(stranger):
-    """How many Opens are answered before the node hangs up or has answered all."""
+    """Returns how many Opens are answered before the node hangs up or has answered all."""
     link = wire.Link.adopt(stranger)
     count = 0
     try:
@@ -47,7 +46,7 @@ def refusals(stranger):
 
 
 def ask_as_tenant(path, opens):
-    """His own job, of one group: every further Open is refused, and remembered for a while."""
+    """Uses a job of the user's own, with one group: every further Open is refused, and remembered for a while."""
     member = tenant.Job(path, 7, quota=tenant.Quota(osts=1, groups=1)).member()
     refused = 0
     for first in range(1, opens + 1, EACH):
@@ -59,7 +58,7 @@ def ask_as_tenant(path, opens):
 
 
 def past(member, token):
-    """A group that has stood and left: its id."""
+    """Returns the id of a group that has stood and left."""
     group = member.open(token, 1)
     member.join(group, 0, 1)
     if member.joined() is None:
@@ -79,13 +78,13 @@ def attack(rows, args):
 
     if changed() != 0:
         raise AssertionError("the root does not remember what it answered")
-    warm = min(opens, 500)  # what the first links take is no growth
+    warm = min(opens, 500)  # memory of the first links is no growth
     common.Stranger(ask_for, house.node_port, job.tree_id, 3, warm).result()
     before = common.memory_of(node)
     taken = common.Stranger(ask_for, house.node_port, job.tree_id, LATER, opens).result(120)
     print(f"f08: {taken} of {opens} Opens without a key were answered", flush=True)
     rows.add("f08 answers to others pushed out, without a key", f"of {len(answers)}", changed(), 0)
-    common.Stranger(ask_for, house.node_port, job.tree_id, LATER, EACH).result()  # the last that was refused
+    common.Stranger(ask_for, house.node_port, job.tree_id, LATER, EACH).result()  # the last token that was refused
     late = tenant.Job(house.socket, LATER).member()
     rows.add("f08 groups of a later job refused beforehand", f"of {len(TOKENS)}", sum(late.open(token, 1) == 0 for token in TOKENS), 0)
     rows.add("f08 memory of the node, grown", "bytes", max(0, common.memory_of(node) - before), GROWTH)

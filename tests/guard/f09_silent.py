@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Silent connections close no node: greeted ones, such with a hello that nobody proves, and such that begin a message and never end it are gone within
-seconds, and meanwhile an honest job finds its places."""
+"""Silent connections block no node: those that only sent a greeting, a hello without proof, or half a message are closed within seconds,
+and meanwhile an honest job finds room for its connections."""
 
 import os
 import socket
@@ -11,11 +11,11 @@ import common
 import wire
 
 CROWD = 4096
-PATIENCE = 20  # seconds; a node says 5, and this machine may be busy
+PATIENCE = 20  # seconds; a node allows 5, and this machine may be busy
 
 
 def hold(port, count, bytes_hex, go):
-    """So many connections that say these bytes and nothing more; then counts those that are there after PATIENCE."""
+    """Opens so many connections that send these bytes and nothing more; returns how many still exist after PATIENCE."""
     room = common.many_descriptors(count + 50) - 50
     links, said = [], bytes.fromhex(bytes_hex)
     for _ in range(min(count, room)):

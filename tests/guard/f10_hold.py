@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Finding 10: members of a job that is over hold what it had.
-
-An ordinary user takes all that the manager gives one user, joins a group, lets its process's end be seen by sharpd, and keeps the connection to the node. Another
-user's job has to get its default quota at once, the same user's after at most 30 s (long form); then the node has closed the connection too."""
+"""Finding 10: members of a job that is over keep its resources. An ordinary user takes the whole share of one user, joins a group, ends the
+process so that sharpd notices, and keeps the connection to the node. Another user's job must get its default quota at once, the same
+user's after at most 30 s (long form); by then the node has closed the connection too."""
 
 import os
 import time

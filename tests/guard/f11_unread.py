@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Finding 11: results that nobody reads fill a node's memory, and other jobs stand still.
-
-At a node with 64 MiB an ordinary user's job makes one group after the other, each of two members: both contribute chunks of 64 KiB, one of them never reads. Then
-another user's two honest members add up 10 chunks."""
+"""Finding 11: unread results fill a node's memory, and other jobs stand still. At a node with 64 MiB an ordinary user's job makes one group
+after the other, each of two members: both contribute chunks of 64 KiB, one of them never reads. Then another user's two honest members
+add up 10 chunks."""
 
 import os
 import time
@@ -24,7 +23,7 @@ def rank_of(job, rank, **of_link):
 
 
 def drain(member, results):
-    """Reads until so many results are there, or nothing more comes."""
+    """Reads until so many results have come, or nothing more comes."""
     seen = 0
     try:
         while seen < results:
@@ -37,7 +36,7 @@ def drain(member, results):
 
 
 def fill(path, end, tell):
-    """Many groups that leave results unread; says how many stood."""
+    """Makes many groups that leave results unread; returns how many stood."""
     job = tenant.Job(path, 7, ranks=2 * GROUPS, quota=tenant.Quota(osts=128, groups=64), features=tenant.SAT)
     data = bytes(CHUNK)
     stood, kept = 0, []
@@ -61,14 +60,14 @@ def fill(path, end, tell):
             for rank, member in enumerate((honest, liar)):
                 member.contribute(group, EACH, rank, coll=tenant.LEAVE)
         except OSError:
-            pass  # the node ended a link: its right
+            pass  # the node may end a link
     os.write(tell, b"!")
     os.read(end, 1)
     return stood
 
 
 def honest(path, chunks=10, seconds=6):
-    """Two members of another job: how many of their chunks are added up in time."""
+    """Runs two members of another job; returns how many of their chunks are added up in time."""
     job = tenant.Job(path, 9, ranks=2, features=tenant.SAT)
     members = [rank_of(job, rank) for rank in range(2)]
     group = members[0].open(1, 2)

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Finding 12: begun frames: a header alone takes the whole buffer.
-
-At a node with chunks of 1 MiB an ordinary user makes 1,072 connections of 24 bytes each: the greeting, and the header of a message of 1 MiB, or smaller when that is all that is
-left, that never comes. Then he does the same behind the proofs of his own job, as often as the node lets him in. Meanwhile a hello is answered."""
+"""Finding 12: a header alone, the begin of a frame, takes the whole buffer. At a node with chunks of 1 MiB an ordinary user makes 1,072
+connections of 24 bytes each: the greeting, and the header of a message of 1 MiB, or smaller near the end, whose rest never comes. Then
+the user does the same after the proofs of an own job, as often as the node accepts it. Meanwhile a hello is answered."""
 
 import os
 import re
@@ -21,7 +20,7 @@ BEGUN = [struct.pack("<HBBI", 0x4653, wire.FRAME_DATA, 0, size) for size in SIZE
 
 
 def begin(port, count, end, go):
-    """So many strangers, each with the first 24 bytes; they stay for as long as the node lets them."""
+    """Opens so many strangers' connections, each with the first 24 bytes; they stay as long as the node allows."""
     common.many_descriptors(count + 50)
     links = []
     for begun in BEGUN[:count]:
@@ -37,7 +36,7 @@ def begin(port, count, end, go):
 
 
 def begin_as_tenant(path, count, end, go):
-    """So many members of his job, each in the middle of a message, as far as the node takes them."""
+    """Starts so many members of the user's job, each in the middle of a message, as far as the node accepts them."""
     common.many_descriptors(count + 50)
     job = tenant.Job(path, 7, ranks=count)
     members = []
@@ -53,7 +52,7 @@ def begin_as_tenant(path, count, end, go):
 
 
 def answered(job):
-    """Seconds until a member of the job is welcome."""
+    """Returns the seconds until a member of the job is welcome."""
     start = time.monotonic()
     while time.monotonic() < start + LATE:
         try:

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
-"""Finding 13: no fairness between jobs.
-
-60 connections of one job ask for groups without end while another job asks for one; 16 groups of a job with a tenth of the quota leave the next job's window whole; and more
-groups than there are places may not stream."""
+"""Finding 13: jobs are not treated fairly. 60 connections of one job ask for groups without end while another job asks for one; 16 groups
+of a job with a tenth of the quota leave the next job's window whole; and only as many groups may stream as the node has stream slots."""
 
 import os
 import socket
@@ -17,7 +15,7 @@ CHUNK = 64 << 10
 
 
 def flood(path, end, tell):
-    """Opens on 60 connections, as fast as the node takes them, until told to stop; what is answered is thrown away."""
+    """Sends Opens on 60 connections, as fast as the node accepts them, until stopped; the answers are discarded."""
     job = tenant.Job(path, 7, ranks=60)
     links = [job.member(rank).link.socket for rank in range(60)]
     questions = b"".join(
@@ -52,7 +50,7 @@ def flood(path, end, tell):
 
 
 def opens(house, during):
-    """Seconds of each question of a lone member of another job, asked for so long one after the other."""
+    """Returns the seconds of each question of a lone member of another job, which asks one after the other for so long."""
     job = tenant.Job(house.socket, 9, quota=tenant.Quota(groups=2))
     seconds, start = [], time.monotonic()
     end = start + during
@@ -70,7 +68,7 @@ def opens(house, during):
 
 
 def streams(path, number, groups, window, contribute):
-    """Groups of one member: the windows that they got; how many streamed one chunk."""
+    """Makes groups of one member; returns their windows, and how many streamed one chunk."""
     job = tenant.Job(path, number, ranks=groups, features=tenant.SAT)
     windows, streamed, kept = [], 0, [job]
     for turn in range(groups):

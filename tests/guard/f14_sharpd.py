@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One user's programs neither fill sharpd nor keep it from starting: his places end at a share, who never says attach is hung up on within
-seconds, and the lock of the start is a file that nobody else may open."""
+"""One user's programs neither fill sharpd nor keep it from starting: each user has a share of its connections, a client that never sends
+attach loses its connection within seconds, and only the owner may open the lock file of the start."""
 
 import fcntl
 import os
@@ -10,19 +10,19 @@ import time
 
 import common
 
-CROWD = 4200  # sharpd has 4096 places
-SILENCE = 20  # seconds; sharpd says 5, and this machine may be busy
+CROWD = 4200  # sharpd takes 4096 connections
+SILENCE = 20  # seconds; sharpd allows 5, and this machine may be busy
 
 
 def connected(path):
     peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    peer.connect(path)  # waits where many do so at once
+    peer.connect(path)  # waits if many connect at once
     peer.settimeout(20)
     return peer
 
 
 def hold_and_wait(path, go):
-    """Connects without end and never says a word; then counts who is still there, until nobody is or the time is over."""
+    """Connects without end and sends nothing; then counts the open connections, until none is left or the time is over."""
     room = common.many_descriptors(CROWD + 50) - 50
     peers = [connected(path) for _ in range(min(CROWD, room))]
     os.write(go, b"!")
@@ -32,7 +32,7 @@ def hold_and_wait(path, go):
         for peer in peers:
             peer.setblocking(False)
             try:
-                peer.recv(64)  # the end; sharpd has nothing to say to us
+                peer.recv(64)  # the end; sharpd has nothing to send to us
             except BlockingIOError:
                 left.append(peer)
             except ConnectionError:
@@ -50,7 +50,7 @@ def hold_lock(folder, go):
 
 
 def attack(rows, _args):
-    common.many_descriptors(8192)  # sharpd takes over what we may have
+    common.many_descriptors(8192)  # sharpd inherits our limit
     house = common.House("f14", manager=False, node=False, sharpd=False)
     house.start_sharpd()
     crowd = common.begun(hold_and_wait, str(house.socket))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who may fill a log: strangers' rubbish is a line a minute with a count, and a log that was moved away is opened again on SIGHUP."""
+"""Strangers cannot fill a log: their rubbish makes a line a minute with a count, and a log that was moved away is opened again on SIGHUP."""
 
 import os
 import re
@@ -14,7 +14,7 @@ TRIES = 300
 
 
 def rubbish_at_node(port):
-    """Messages that no rank would send, each on a connection of its own."""
+    """Sends messages that no rank would send, each on a connection of its own."""
     sent = 0
     for _ in range(TRIES):
         try:
@@ -28,7 +28,7 @@ def rubbish_at_node(port):
 
 
 def silence_at_node(port):
-    """Greeted, and no word more; returns when the node has closed them all."""
+    """Sends a greeting and nothing more; returns when the node has closed all connections."""
     links = [wire.Link(port, seconds=60) for _ in range(20)]
     closed = 0
     for link in links:
@@ -59,12 +59,12 @@ def lines_about(log, words, since):
 
 def attack(rows, _args):
     house = common.house_with_open_manager("f15")
-    # An ordinary user's own daemon, as often as he likes.
+    # An ordinary user starts his own daemon, as often as he likes.
     daemon = [str(common.BIN / "sharp_an"), "--name", "node", "--manager", house.manager, "--listen", "127.0.0.1:0"]
     minutes = [time.monotonic()]
 
     def limit():
-        """A kind is a line for each minute begun."""
+        """Returns the allowed lines: one of each kind for each minute begun."""
         return 2 + int((time.monotonic() - minutes[0]) / 60)
 
     for name, program, function, words, told in (

@@ -11,7 +11,7 @@ ASKED, RATE = 300, 10
 
 
 def streams(endpoint):
-    """How many streams stay open of those begun, on as many connections as the manager takes."""
+    """Returns how many of the streams stay open, on as many connections as the manager accepts."""
     connections, begun, ended = [], 0, 0
     for _ in range(4):
         connection = g.Connection(endpoint)
@@ -35,7 +35,7 @@ def streams(endpoint):
 
 
 def status(endpoint):
-    """How many answers beyond what the time allows."""
+    """Returns how many answers exceed those that the time allows."""
     connection = g.Connection(endpoint)
     connection.greet()
     start, answers = time.monotonic(), 0

@@ -1,7 +1,6 @@
-"""Ranks of one host in containers of their own, one of which dies: the kernel tells nobody outside its PID namespace of its end.
-
-Recipe of finding 19: three ranks share memory, two of them in new PID namespaces (unshare); one of these ends in the middle of the job. The
-others, in whatever namespace, must name it instead of waiting for ever; with memory by memfd and by /dev/shm."""
+"""Ranks of one host are in containers of their own, and one of them dies: the kernel reports its end to no process outside its PID
+namespace. Recipe of finding 19: three ranks share memory, two of them in new PID namespaces (unshare); one of these ends in the middle
+of the job. The others, in any namespace, must name it instead of waiting for ever; with memory by memfd and by /dev/shm."""
 
 import os
 import subprocess

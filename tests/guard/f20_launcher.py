@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A launcher that closes its output and lives on does not hold `sumac run`: its end is awaited for seconds, then it is ended."""
+"""A launcher that closes its output and lives on does not hold `sumac run`, which waits seconds for its end and then kills it."""
 
 import subprocess
 import time

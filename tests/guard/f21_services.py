@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Installing what the tests need starts and enables no service: opensm's would be a second subnet manager on a production fabric."""
+"""Installing the tests' packages starts and enables no service: opensm's would be a second subnet manager on a production fabric."""
 
 import subprocess
 
 import common
 import recorder
 
-# As the packages of Debian do it that have a service: enabled and started by default.
+# Debian's packages with a service do the same: it is enabled and started by default.
 POSTINST = """#!/bin/sh
 set -e
 update-rc.d opensm defaults

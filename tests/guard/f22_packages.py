@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make demo` names the packages that it is about to install, and on a terminal waits for who wants to stop it."""
+"""`make demo` names the packages that it is about to install, and on a terminal waits so that a person can stop it."""
 
 import os
 import pty
@@ -35,7 +35,7 @@ class Terminal:
         os.write(self.keys, key)
 
     def ended(self):
-        """Its exit status; what it still says is read, or it could wait for us."""
+        """Returns the exit status; further output is read, or the program could wait for us."""
         try:
             while select.select([self.keys], [], [], 60)[0]:
                 self.seen += os.read(self.keys, 4096).decode(errors="replace")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Strangers without end at a node's port: connected, with 1 byte, greeted, with half a hello, with a hello of an unknown job, with half a proof; 2,000
-connections a second. Four honest ranks add up meanwhile: none fails, and they are at most twice as slow as with the same flood at somebody else's port."""
+"""Strangers without end come to a node's port: connected, with 1 byte, greeted, with half a hello, with a hello of an unknown job, with
+half a proof; 2,000 connections a second. Four honest ranks add up meanwhile: none fails, and they are at most twice as slow as with the
+same flood at another program's port."""
 
 import collections
 import os
@@ -26,7 +27,7 @@ def words_of_strangers(tree_id):
 
 
 def flood(port, seconds, tree_id, go):
-    """Returns how many connections came about."""
+    """Returns the number of connections made."""
     os.nice(19)
     room = min(common.many_descriptors(HELD + 100) - 100, HELD)
     kinds = words_of_strangers(tree_id)
@@ -49,7 +50,7 @@ def flood(port, seconds, tree_id, go):
         try:
             link.send(kinds[made % len(kinds)])
         except OSError:
-            pass  # still connecting, or closed again: it was there
+            pass  # still connecting, or closed again: it counts
         made += 1
         held.append(link)
         if len(held) > room:
@@ -58,7 +59,7 @@ def flood(port, seconds, tree_id, go):
 
 
 def listen_without_a_word(go):
-    """Somebody else's port: takes connections and bytes, and answers nothing."""
+    """Plays another program's port: it accepts connections and bytes, and answers nothing."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(1024)
@@ -83,7 +84,7 @@ def dummy():
 
 
 def one_turn(house, port, seconds, tree_id):
-    """Four ranks for so long under a flood at this port: (p99 in us, ranks that failed, strangers)."""
+    """Runs four ranks for so long under a flood at this port; returns (p99 in us, ranks that failed, strangers)."""
     steady = house.steady(RANKS)
     flooder = common.begun(flood, port, seconds, tree_id)
     made = flooder.result(seconds + 60)

@@ -1,6 +1,6 @@
-// Jobs of three ranks, one after the other: rank 1 has children and is killed; how long until the others' operation ends with an error?
-// Usage: fork-death SHARPD-SOCKET COUNT. A line for each job: what children there were, and the milliseconds, or "none" for a job in which a
-// survivor had no error that names rank 1.
+// Runs jobs of three ranks, one after the other: rank 1 has children and is killed; the program measures the time until
+// the others' operation ends with an error. Usage: fork-death SHARPD-SOCKET COUNT. It prints a line for each job: the
+// kind of children, and the milliseconds, or "none" for a job in which a survivor had no error that names rank 1.
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -20,9 +20,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// In memory that all ranks share.
+/// The times are in memory that all ranks share.
 struct Times {
-  std::atomic<std::int64_t> death_ns{0}, heard_ns{0};  ///< heard: by the last survivor.
+  std::atomic<std::int64_t> death_ns{0}, heard_ns{0};  ///< heard: the time at which the last survivor got the error.
   std::atomic<int> heard{0};
 };
 

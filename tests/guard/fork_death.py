@@ -1,7 +1,6 @@
-"""Ranks that have forked and are killed: their children hold copies of all they had, and the others hear of the death all the same.
-
-Recipe of finding 17: a rank forks a sleeper and is killed. Children made by fork(), by the plain system call (of which no library hears, so
-that sharpd's word is all there is), by threads, and children of children; each time two survivors wait in an operation."""
+"""Ranks that have forked are killed: their children hold copies of all descriptors, and the others must learn of the death nevertheless.
+Recipe of finding 17: a rank forks a sleeper and is killed. Children are made by fork(), by the plain system call (which no library
+notices, so that only sharpd can report the death), by threads, and by children; each time two survivors wait in an operation."""
 
 import subprocess
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""frozen-node-ms: SIGSTOP of a node with node_lost_after 1 s: every member has the verdict, with the node's name, within 1,500 ms, on tcp and on ucx.
-
-Long form: also the root; and 0 false verdicts in 10 minutes of load 8 with the defaults."""
+"""frozen-node-ms: a node gets SIGSTOP with node_lost_after 1 s: every member has the verdict, with the node's name, within 1,500 ms, on tcp
+and on ucx. The long form also stops the root, and requires 0 false verdicts in 10 minutes of load 8 with the defaults."""
 
 import os
 import re
@@ -20,7 +19,7 @@ links: [{a: a, b: s}, {a: b, b: s}]
 hosts: {h1: {leaf: a}, h2: {leaf: a}, h3: {leaf: b}, h4: {leaf: b}}
 nodes: {an-root: {switch: s}, an-leaf1: {switch: a}, an-leaf2: {switch: b}}
 """
-RANKS = 4  # one a host
+RANKS = 4  # one on each host
 HERE = {"SUMAC_NET_DEVICE": "lo"}
 LATE = 60_000
 
@@ -52,7 +51,7 @@ class Tree(common.House):
 
 
 def lines_until(process, count, seconds):
-    """(when, line) of ranks that ended, until `count` have."""
+    """Returns (time, line) of ranks that ended, until `count` have."""
     found, rest, end = [], b"", time.monotonic() + seconds
     fd = process.stdout.fileno()
     while len(found) < count and select.select([fd], [], [], max(0, end - time.monotonic()))[0]:
@@ -65,7 +64,7 @@ def lines_until(process, count, seconds):
 
 
 def frozen(transport, node):
-    """ms until the last member knew, by name; LATE: somebody did not."""
+    """Returns the ms until the last member knew, by name; LATE: some member did not."""
     house = Tree(f"frozen-{transport}-{node}", transport, "1s")
     steady = ground.Steady(RANKS, {**HERE, "SUMAC_COLL_NODE_LOST_AFTER": "1s"}, house.sockets)
     start = time.monotonic()

@@ -1,4 +1,4 @@
-"""Bytes of gRPC (HTTP/2) and of src/control/control.proto, for callers of the manager that no library of ours would make."""
+"""Bytes of gRPC (HTTP/2) and of src/control/control.proto, for callers of the manager that no real library would make."""
 
 import re
 import socket
@@ -9,11 +9,11 @@ import common
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RESET, SETTINGS, PING, GOAWAY, WINDOW = 0, 1, 3, 4, 6, 7, 8
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
-UNKNOWN = 0xEE  # a type of frame that everybody must ignore
+UNKNOWN = 0xEE  # a type of frame that every receiver must ignore
 
 
 def control_version():
-    """kControlVersion of the tree whose programs are attacked."""
+    """Returns kControlVersion of the tree whose programs are attacked."""
     header = common.source_of_build() / "src/control/command_line.hpp"
     return int(re.search(r"kControlVersion = (\d+)", header.read_text(encoding="utf-8"))[1])
 
@@ -23,7 +23,7 @@ def frame(kind, flags, stream, content=b""):
 
 
 def literal(name, value):
-    """A header field without an index and without Huffman's code."""
+    """Returns a header field without an index and without Huffman's code."""
     return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
@@ -57,7 +57,7 @@ def field(number, value):
 
 
 def node_registers(name, address="tcp:127.0.0.1:1", life=77):
-    """A NodeUp that says: I am this node."""
+    """Returns a NodeUp that claims to be this node."""
     listening = field(2, address)
     return field(1, field(1, control_version()) + field(2, name) + field(3, listening) + field(4, 64) + field(5, 8) + field(6, 256) + field(8, life))
 
@@ -67,12 +67,12 @@ def host_registers(host, life=78):
 
 
 class Connection:
-    """To the manager at `endpoint`, which is unix:PATH or ADDR:PORT; raises OSError where that hangs up."""
+    """A connection to the manager at `endpoint`, which is unix:PATH or ADDR:PORT; raises OSError if the manager hangs up."""
 
     def __init__(self, endpoint, seconds=10):
         local = endpoint.startswith("unix:")
         host, port = endpoint.rsplit(":", 1)
-        # Not create_connection(): a stranger may not be able to read the files of Python that it loads.
+        # create_connection() would load files of Python, which a stranger may not be able to read.
         self.socket = socket.socket(socket.AF_UNIX if local else socket.AF_INET, socket.SOCK_STREAM)
         self.socket.settimeout(seconds)
         self.socket.connect(endpoint[5:] if local else (host, int(port)))
@@ -85,7 +85,7 @@ class Connection:
         self.send(PREFACE + frame(SETTINGS, 0, 0))
 
     def read(self):
-        """The next frame: (kind, flags, stream, content). Settings and pings are answered."""
+        """Returns the next frame: (kind, flags, stream, content). Settings and pings are answered."""
         while True:
             while len(self.have) < 9 or len(self.have) < 9 + int.from_bytes(self.have[:3], "big"):
                 got = self.socket.recv(1 << 16)

@@ -1,4 +1,5 @@
-// Jobs whose cost handshake_cost.py measures. Only the public interface is used, so that the library of an older build serves as well.
+// Runs the jobs whose cost handshake_cost.py measures. Only the public interface is used, so that the library of an
+// older build serves as well.
 //   handshake-cost SOCKET operations COUNT BYTES   two ranks, COUNT allreduces; prints "rank 0 pid N"
 //   handshake-cost SOCKET communicators COUNT      a lone rank; prints the ns of each sharp_coll_comm_init
 #include <time.h>
@@ -13,8 +14,8 @@
 namespace sumac::client::test {
 namespace {
 
-/// So long a rank waits before an operation: rank 0 until the node sleeps, rank 1 until both do. Each message wakes its receiver, however
-/// slow a tool makes either, and nobody finds one without having slept.
+/// The time that a rank waits before an operation: rank 0 until the node sleeps, rank 1 until both do. So each message
+/// wakes its receiver, however slow a tool makes either, and no receiver finds one without having slept.
 constexpr timespec kLate[] = {{0, 1'000'000}, {0, 2'500'000}};
 
 void add_up(Rank& rank, int count, std::size_t bytes) {

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""handshake-cost: what proven keys, turns and heartbeats take of an honest job, beside a build of the tree before them.
-
+"""handshake-cost: the cost of proven keys, fair rotation and heartbeats for an honest job, compared with a build of the tree before them.
 Round trips of a communicator are counted on the wire, and need no other tree. The long form with `--before BUILD` also counts the
-instructions of an operation at rank and node (callgrind), and times communicators, both trees in turns. The other tree is made by
-
+instructions of an operation at rank and node (callgrind), and times communicators, both trees alternately. These commands make the other
+tree:
     git worktree add ../before dd5dec9 && cmake -S ../before --preset dev && cmake --build ../before/build/dev --target programs
     tests/guard/handshake_cost.py --long --before ../before/build/dev
 """
@@ -25,11 +24,13 @@ import common
 import wire
 
 PROGRAM = common.BIN.parent / "tests" / "guard" / "handshake-cost"
-# Round trips counted at dd5dec9: greeting, open and join of a connection's first communicator; open and join of a later one.
+# Round trips counted at dd5dec9: greeting, open and join of a connection's first communicator; open and join of a later
+# one.
 BEFORE_FIRST, BEFORE_LATER = 3, 2
 SIZES = {"8 B": 8, "64 KiB": 64 << 10}
 COUNTS = 200, 1200  # start and end of a job cancel in the difference
-# Nobody spins who has one processor; and who sends is through before its receiver runs, so that each message is read at once.
+# On one processor no process spins, and a sender is done before its receiver runs, so that each message is read at
+# once.
 ON_ONE = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
 STREAMS = {"SHARP_COLL_ENABLE_SAT": "1"}
 REPEATS = 3
@@ -39,7 +40,7 @@ KINDS = {getattr(wire, name): name.lower() for name in ("HELLO", "OPEN", "JOIN",
 
 
 class Build:
-    """A tree's programs, and how its daemons meet."""
+    """A tree's programs, and the address at which its daemons meet."""
 
     def __init__(self, name, folder):
         self.name = name
@@ -47,14 +48,14 @@ class Build:
         if not (self.folder / "bin" / "sharp_an").exists():
             sys.exit(f"handshake-cost: no {self.folder}/bin/sharp_an: build the target programs there")
         config = subprocess.run([self.folder / "bin" / "sharp_am", "--show-config"], capture_output=True, text=True, check=True).stdout
-        # Each tree's daemons meet where they do by default.
+        # Each tree's daemons meet at their own default address.
         self.meets = {} if "SUMAC_AM_LISTEN=unix:" in config else {"listen": "127.0.0.1:0", "clear_text": False}
 
     def house(self, label, **more):
         return common.House(f"{label}-{self.name}", programs=self.folder / "bin", **self.meets, **more)
 
     def job(self, house, *words, under=(), env=None):
-        """What a job printed that uses this build's library."""
+        """Returns the output of a job that uses this build's library."""
         done = subprocess.run([*map(str, under), str(PROGRAM), str(house.socket), *map(str, words)], capture_output=True, text=True, timeout=400,
                               env=common.ground.environment({"LD_LIBRARY_PATH": str(self.folder / "lib"), **(env or {})}), check=False)
         if done.returncode != 0:
@@ -66,16 +67,16 @@ class Build:
 
 
 class Wiretap:
-    """All that goes over loopback from and to a port, in its order."""
+    """Records all traffic on loopback from and to a port, in order."""
 
-    # The kernel's program: TCP over IPv4 from or to this port, whole.
+    # The kernel's filter program accepts TCP over IPv4 from or to this port, whole.
     FILTER = ((0x28, 0, 0, 12), (0x15, 0, 8, 0x0800), (0x30, 0, 0, 23), (0x15, 0, 6, socket.IPPROTO_TCP), (0xB1, 0, 0, 14),
               (0x48, 0, 0, 14), (0x15, 2, 0, None), (0x48, 0, 0, 16), (0x15, 0, 1, None), (0x06, 0, 0, 0xFFFFFFFF), (0x06, 0, 0, 0))
     SO_ATTACH_FILTER, SO_RCVBUFFORCE = 26, 33
 
     def __init__(self, port):
         self.port = port
-        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)  # of nothing yet
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)  # it receives nothing yet
         code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line[:3], port if line[3] is None else line[3]) for line in self.FILTER))
         self.socket.setsockopt(socket.SOL_SOCKET, self.SO_ATTACH_FILTER, struct.pack("HL", len(self.FILTER), ctypes.addressof(code)))
         self.socket.setsockopt(socket.SOL_SOCKET, self.SO_RCVBUFFORCE, 8 << 20)
@@ -83,7 +84,7 @@ class Wiretap:
         self.socket.setblocking(False)
 
     def messages(self):
-        """[(is it the node's, what)] of all hop messages and greetings so far."""
+        """Returns [(is it the node's, content)] of all hop messages and greetings so far."""
         found, rest = [], {}
         while True:
             try:
@@ -107,12 +108,12 @@ class Wiretap:
 
 
 def round_trips(messages):
-    """How often the node answered before the rank went on."""
+    """Counts how often the node answered before the rank went on."""
     return sum(is_nodes for is_nodes, _ in itertools.groupby(messages, key=lambda message: message[0]))
 
 
 def count_round_trips(build):
-    """(of the first communicator, with all that came before it on the connection; of the second)"""
+    """Returns (round trips of the first communicator, with all that came before it on the connection; those of the second)"""
     house = build.house("trips")
     tap = Wiretap(house.node_port)
     build.job(house, "communicators", 2)
@@ -130,7 +131,7 @@ def count_round_trips(build):
 
 
 def callgrind(out, function):
-    """Counts what runs inside the function."""
+    """Returns a command that counts the instructions inside the function."""
     return [*ON_ONE, "valgrind", "-q", "--tool=callgrind", f"--toggle-collect={function}", f"--callgrind-out-file={out}"]
 
 
@@ -140,7 +141,7 @@ def counted(path):
 
 
 def at_node(build, size, count, label):
-    """Instructions of the node's data path, in a job of `count` operations of this size."""
+    """Returns the instructions of the node's data path, in a job of `count` operations of this size."""
     out = common.ground.SCRATCH / f"{label}-{build.name}.node"
     # A beat every 200 ms is less than one instruction of an operation, but here operations are made slow.
     house = build.house(label, under={"sharp_an": callgrind(out, "sumac::node::Shard::run()")},
@@ -151,7 +152,7 @@ def at_node(build, size, count, label):
 
 
 def at_rank(build, size, count, label):
-    """Of rank 0 inside the calls."""
+    """Returns the instructions of rank 0 inside the calls."""
     out = common.ground.SCRATCH / f"{label}-{build.name}.rank"
     house = build.house(label, under={"sharp_an": ON_ONE})
     said = build.job(house, "operations", count, size, under=callgrind(f"{out}.%p", "sharp_coll_do_allreduce"), env=STREAMS)
@@ -186,13 +187,14 @@ def spread(numbers):
 
 
 def later_us(build, house, under):
-    """Median of a job's communicators but the first."""
+    """Returns the median of a job's communicators except the first."""
     times = [int(line) / 1e3 for line in build.job(house, "communicators", COMMUNICATORS, under=under).split()]
     return statistics.median(times[1:])
 
 
 def compare_times(rows, before, after):
-    # Rank and node take turns on one processor, ahead of all others: 38.0 us (37.6..38.4) in 41 jobs beside a load of 9; without that 20 to 450 us.
+    # Rank and node alternate on one processor, with priority over all others: 38.0 us (37.6..38.4) in 41 jobs beside a
+    # load of 9; without priority 20 to 450 us.
     ahead = ["chrt", "-f", "10", *ON_ONE]
     if subprocess.run([*ahead, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
         ahead = ON_ONE

@@ -1,4 +1,5 @@
-"""Somebody at a dead node's port. He answers like a node, keeps what he is told, and says it elsewhere in order to pass for who told him."""
+"""A stranger listens at a dead node's port, answers like a node, keeps the received bytes, and sends them elsewhere in order to pass for
+their sender."""
 
 import hmac
 import os
@@ -21,7 +22,7 @@ root: an-root
 
 
 class Tree(common.House):
-    """A root with one leaf below it; each stands again at the port that it had, with the log that it had."""
+    """A root with one leaf below it; a restarted node gets its former port and log."""
 
     def __init__(self, name, **more):
         super().__init__(name, node=False, sharpd=False, fabric=FABRIC, **more)
@@ -32,7 +33,7 @@ class Tree(common.House):
         self.start_sharpd()
 
     def stand(self, node):
-        """As start_node(), for one of several."""
+        """Starts one of several nodes, as start_node() does."""
         port = self.ports.get(node, 0)
         self.start("sharp_an", "--name", node, "--manager", self.manager, "--listen", f"127.0.0.1:{port}", "--log-level", "3", *self.clear_text)
         self.processes[node] = self.processes.pop("sharp_an")
@@ -46,11 +47,11 @@ class Tree(common.House):
         super().close()
 
 
-# ---- what he does at the port
+# ---- at the port
 
 
 def serve(port, seconds, go):
-    """Everybody who comes there is told that this is the node: (what each said, in hex, with the tree's id; how many said more than hello)."""
+    """Claims towards every caller to be this node; returns (the bytes of each, in hex, with the tree's id; how many sent more than hello)."""
     heard, believed, workers = [], set(), []
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -73,7 +74,7 @@ def serve(port, seconds, go):
 
 
 def converse(link, number, heard, believed):
-    """Answers as a node would that has proven itself."""
+    """Answers as a node that has proven itself would."""
     try:
         link.read_frame()
         link.socket.sendall(wire.frame(wire.FRAME_WELCOME, struct.pack("<HHI", 1, 0, 1 << 20)))
@@ -100,7 +101,7 @@ def converse(link, number, heard, believed):
 
 
 def lie(link, head, body):
-    """A group that stands at once, and 1000 for every number."""
+    """Pretends that a group stands at once, and answers 1000 for every number."""
     common_fields = {"tree_id": head.tree_id, "group_id": head.group_id, "epoch": head.epoch}
     if head.kind == wire.OPEN:
         link.send(wire.OPENED, body[:16] + struct.pack("<II", 1 << 16 | 1, 0), tree_id=head.tree_id)
@@ -113,11 +114,11 @@ def lie(link, head, body):
                   dtype=head.dtype, flags=head.flags & (tenant.FIRST | tenant.LAST), count=head.count, first=head.first, **common_fields)
 
 
-# ---- what he does with what he has heard
+# ---- elsewhere, with the received bytes
 
 
 def greet(port, tree_id, hello, keys):
-    """A link whose hello the node answered, one for each of the keys to prove it with."""
+    """Yields a link whose hello the node answered, one for each of the keys to prove it with."""
     for key in keys:
         try:
             link = wire.Link(port)
@@ -132,18 +133,19 @@ def greet(port, tree_id, hello, keys):
 
 
 def guesses(said):
-    """What of the heard may be a key: all that is 16 bytes long and begins at a word."""
+    """Returns the possible keys in the received bytes: every 16 bytes that begin at a word."""
     return [said[at : at + 16] for at in range(0, len(said) - 15, 8)]
 
 
 def says_it_again(said, role, number):
-    """The hello of somebody else, with what was heard in the place where the key once was."""
+    """Returns the hello of another sender, with received bytes where the key once was."""
     job = struct.unpack_from("<Q", said)[0]
     return wire.hello(job if role == wire.CLIENT else 0, said[8:24], role, number)
 
 
 def passes(port, tree_id, said_hex, role, number, job, key_hex=None):
-    """Whether the node speaks of a job to whoever says that he is this rank or node, with what he heard or with the key."""
+    """Returns whether the node gives answers about a job to a stranger that claims to be this rank or node, with received bytes or with the
+    key."""
     said = bytes.fromhex(said_hex)
     keys = guesses(said) if key_hex is None else [bytes.fromhex(key_hex)]
     for link in greet(port, tree_id, says_it_again(said, role, number), keys):
@@ -158,13 +160,13 @@ def passes(port, tree_id, said_hex, role, number, job, key_hex=None):
 
 
 def must_pass(*words):
-    """The control: with the right key the same words let him in, so that they were the right words."""
+    """Checks with the right key that the same words are accepted, so that a refusal is due to the key."""
     if not passes(*words):
         raise AssertionError("not even the right key opens the door")
 
 
 def adds_1000(port, tree_id, heard, group, chain, job, end, go):
-    """As node 77 he joins the forming group of another user's job for its rank 1 and contributes 1000; returns how often he was let in."""
+    """Joins, as node 77, the forming group of another user's job for its rank 1 and contributes 1000; returns how often that was accepted."""
     joined, links = 0, []
     for said_hex in heard:
         said = bytes.fromhex(said_hex)
@@ -182,10 +184,10 @@ def adds_1000(port, tree_id, heard, group, chain, job, end, go):
             except OSError:
                 pass
     os.write(go, b"!")
-    os.read(end, 1)  # his links stay till then
+    os.read(end, 1)  # the links stay till then
     return joined
 
 
 def pair_key(own, tree_id, child, parent):
-    """Of a node and its parent, made of the parent's own (docs/wire.md)."""
+    """Returns the key of a node and its parent, made from the parent's own (docs/wire.md)."""
     return hmac.digest(own, b"sumac pair v1  \n" + struct.pack("<III", tree_id, child, parent), "sha256")[:16]

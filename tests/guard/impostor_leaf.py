@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""An ordinary user binds a dead leaf's port: ranks that begin there tell him no key and nothing by which he passes for them, he passes for no leaf, and no
-job gets a wrong sum: not the one that ran when the leaf died, not those that begin at his port, not the next one."""
+"""An ordinary user binds a dead leaf's port: ranks that begin there send no key and nothing that lets the user pass for them, the user
+cannot pass for a leaf, and no job gets a wrong sum: not the one that ran when the leaf died, not those that begin at the port, not the
+next one."""
 
 import os
 import signal
@@ -15,21 +16,22 @@ RANKS = 3
 
 
 class Begun:
-    """A job whose ranks know what it was granted and wait before they connect to the leaf."""
+    """A job whose ranks know its grant and wait before they connect to the leaf."""
 
     def __init__(self, house, name):
         self.file = house.folder / f"{name}.grant"
         env = {"SHARP_COLL_SHARPD_SOCKET_NAME": str(house.socket), "STEADY_GRANT": str(self.file), "SHARP_COLL_JOB_CREATE_TIMEOUT": "4000"}
         self.steady = common.ground.Steady(RANKS, env, ready=False)
         grant = common.until(lambda: common.ground.read(self.file), "the ranks know their grant")
-        # Magic, job, JobGrantedBody with the key at its end; behind 48 bytes more the trees (client/job.cpp).
+        # The file has: magic, job, JobGrantedBody with the key at its end; after 48 more bytes the trees
+        # (client/job.cpp).
         self.number, self.key = struct.unpack_from("<Q", grant, 8)[0], grant[80:96]
 
     def goes_on(self):
         os.unlink(self.file)
 
     def lines(self):
-        """Its words, once it has ended."""
+        """Returns its output, once it has ended."""
         if self.steady.process.stdin:
             self.steady.process.stdin.close()
             self.steady.process.stdin = None
@@ -40,11 +42,11 @@ class Begun:
 
 def attack(rows, args):
     seconds = 30 if args.long else 3
-    # The job that is held must still be there when the leaf is.
+    # The held job must still exist when the leaf is back.
     house = impostor.Tree("impostor-leaf", words={"sharp_am": ("--node-away", f"{seconds + 30}s")})
     running = house.steady(RANKS)
     wrong = Begun(house, "begins")
-    # The rank that has asked for the job stands still, so the job goes on when the others have given up.
+    # The rank that has asked for the job is stopped, so the job stays when the others have given up.
     held = Begun(house, "held")
     os.kill(held.steady.pids[0], signal.SIGSTOP)
     house.kill("an-leaf")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The manager dies while a job runs; for 30 s an ordinary user listens at its port and answers as a manager in clear text would. He learns nothing, and
-the job's sums stay exact."""
+"""The manager dies while a job runs; for 30 s an ordinary user listens at its port and answers as a manager in clear text would. The user
+learns nothing, and the job's sums stay exact."""
 
 import socket
 import subprocess
@@ -11,7 +11,7 @@ import grpc_wire as g
 
 
 def answers(port, seconds):
-    """(connections, those that said in clear who they are, bytes)"""
+    """Returns (connections, those that sent their identity in clear text, bytes)."""
     listener = socket.create_server(("127.0.0.1", port))
     until, callers, told, got = time.monotonic() + seconds, 0, 0, 0
     while (left := until - time.monotonic()) > 0:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An ordinary user binds a dead parent's port: what the child that comes back says there contains no key, and nothing by which he passes for a node, towards
-the child or towards the nodes when they stand again, or changes the sum of another user's job as "node 77"."""
+"""An ordinary user binds a dead parent's port. The messages of the child that comes back there contain no key, and nothing that lets the
+user pass for a node, towards the child or towards the restarted nodes, or change the sum of another user's job as "node 77"."""
 
 import os
 import struct
@@ -11,11 +11,11 @@ import impostor
 import tenant
 import wire
 
-JOB = 4242  # which nobody has begun: that the node speaks of it at all shows that it believes us
+JOB = 4242  # a job that was never begun: any answer of the node about it shows that it believes us
 
 
 def fields_of(message):
-    """Of a protobuf message: {number: value}; the last of those that are repeated."""
+    """Returns the fields of a protobuf message, {number: value}; of repeated ones the last."""
     found, at = {}, 0
 
     def varint():
@@ -39,7 +39,7 @@ def fields_of(message):
 
 
 def key_of(manager, name, port):
-    """As root: (this node's key, its id), as the manager tells them to whoever registers as the node."""
+    """Run as root: returns (this node's key, its id), which the manager sends to any process that registers as the node."""
     connection = g.Connection(manager)
     connection.greet()
     connection.send(g.call("Node") + g.message(g.node_registers(name, f"tcp:127.0.0.1:{port}")))
@@ -53,7 +53,7 @@ def key_of(manager, name, port):
 
 
 def changed_sum(house, tree_id, heard):
-    """What is wrong with the sum of a job's two members, 1.0 each, while a stranger says that he is node 77 with the second one below him."""
+    """Returns the fault in the sum of a job's two members, 1.0 each, while a stranger claims to be node 77 with the second one below it."""
     job = tenant.Job(house.socket, 21, ranks=2)
     members = [job.member(rank) for rank in range(2)]
     group = members[0].open(1, 2)

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""neighbour: a job that never reads, opens groups without end, asks for every quota and dies in mid-operation.
-
-Another user's job gets its default quota at once, the same user's after at most 30 s. Long form: and the honest job's p99 is at most 2 x a quiet control."""
+"""neighbour: a job never reads, opens groups without end, asks for every quota and dies in the middle of an operation. Another user's job
+gets its default quota at once, the same user's after at most 30 s. Long form: also the honest job's p99 is at most 2 x a quiet control."""
 
 import os
 import time
@@ -14,7 +13,7 @@ CHUNK = 64 << 10
 
 
 def bad(path, tell, end, long):
-    os.nice(19)  # what it takes of the processors is not what is tested
+    os.nice(19)  # its use of the processors is not under test
     job = tenant.everything(path)
     members = [job.member(rank) for rank in range(16)]
     os.write(tell, b"r")
@@ -40,7 +39,7 @@ def bad(path, tell, end, long):
                 members[rank] = revived(job, rank)
         if not long and groups:
             break
-    job.dies()  # in mid-operation: nobody has left
+    job.dies()  # in the middle of an operation: no member has left
     start = time.monotonic()
     os.write(tell, b"d")
     return {"groups": groups, "seconds": tenant.granted_after(path, 8, start) if long else 0}
@@ -50,12 +49,12 @@ def revived(job, rank):
     try:
         return job.member(rank)
     except (OSError, AssertionError):
-        time.sleep(0.05)  # it is sent away for now; the attack is not a test of ours
+        time.sleep(0.05)  # it is sent away for now; a single refusal is no failure
         return job.member(rank)
 
 
 def latencies(house, number, seconds):
-    """Of barriers of two members."""
+    """Returns the latencies of barriers of two members."""
     job = tenant.Job(house.socket, number, ranks=2)
     members = [job.member(rank) for rank in range(2)]
     group = members[0].open(1, 2)

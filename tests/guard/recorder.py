@@ -1,5 +1,5 @@
-"""A root on which nothing happens: programs in front of the real ones in PATH that only write down how they were called, for attacks on what
-packaging/ does to a machine. apt-get "installs" a package by running its postinst where the test has made it one, as apt does."""
+"""A root directory in which nothing really happens: programs first in PATH only record their calls, for attacks on packaging/. apt-get
+"installs" a package by running its postinst if the test has made one, as apt does."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ exit 0
 
 
 class Root:
-    """packaging/ and the Makefile in a folder of their own, with recorders in front of PATH and no package installed."""
+    """packaging/ and the Makefile in a folder of their own, with recorders first in PATH and no package installed."""
 
     def __init__(self, name):
         self.folder = common.ground.SCRATCH / name
@@ -50,7 +50,7 @@ class Root:
         (self.bin / name).chmod(0o755)
 
     def package(self, name, program, postinst):
-        """name.deb: a program in /usr/sbin, and a script that runs when it is installed."""
+        """Makes name.deb: a program in /usr/sbin, and a script that runs when it is installed."""
         root = self.folder / f"package-{name}"
         (root / "DEBIAN").mkdir(parents=True)
         (root / "usr/sbin").mkdir(parents=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make guard`: runs every attack of this folder in its long form and merges the rows; status 1 where one is violated or a program failed."""
+"""`make guard` runs every attack of this folder in its long form and merges the rows; status 1 if one is violated or a program failed."""
 
 import argparse
 import json
@@ -15,12 +15,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def is_attack(path):
-    """The others are what attacks share."""
+    """Attacks call common.main(); the other files are their helpers."""
     return path.name != "common.py" and re.search(r"^ *common\.main\(attack", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def run_to_its_end(command, env):
-    """Its exit status. A program that is still running when we are ended is ended too, in its own way: it has daemons to take down."""
+    """Returns the exit status. A program that is still running when we are ended gets a signal to end in order: it has daemons to take
+    down."""
     with subprocess.Popen(command, env=env) as running:
         try:
             return running.wait()

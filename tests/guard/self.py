@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The attacks' own tools: daemons stand, a stranger is another user, a link is greeted, and a violated row is one."""
+"""Tests the attacks' own tools: daemons start, a stranger is another user, a link is greeted, and a violated row is detected."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A job by hand: what libsharp_coll.so says to sharpd and to its node, for attacks by somebody who has a job of his own."""
+"""A job made by hand: the messages of libsharp_coll.so to sharpd and to its node, for attacks by a user with a job."""
 
 import collections
 import os
@@ -10,24 +10,24 @@ import wire
 
 MESSAGE = 1024
 HEAD = struct.Struct("<HBBIIIQ")
-# wire::HostKind
+# These are the numbers of wire::HostKind.
 ATTACH, ATTACHED, BEGIN, HOST, GRANTED, NODE, LEAF, REFUSED, END, ENDED, TREE = range(1, 12)
 
 Answer = collections.namedtuple("Answer", "kind index total entries job body")
 Quota = collections.namedtuple("Quota", "osts payload groups qps channels trees", defaults=(0,) * 6)
 SAT = 1 << 2  # the feature: it streams
 
-# wire::Coll, Op, Dtype and flags
+# These are the numbers of wire::Coll, Op, Dtype and flags.
 BARRIER, ALLREDUCE, LEAVE, LOCK = 1, 2, 8, 10
 FIRST, LAST, STREAMING = 1, 2, 4
 
 
 class Refused(Exception):
-    """The manager's reason."""
+    """The manager refused the job; the text is its reason."""
 
 
 class Job:
-    """A job of one host that is begun as this process's user. `seconds`: how long the answer may take."""
+    """A job of one host that is begun as this process's user. `seconds`: the longest wait for the answer."""
 
     def __init__(self, path, number, ranks=1, quota=Quota(), features=0, seconds=40):
         self.number, self.ranks = number, ranks
@@ -47,7 +47,7 @@ class Job:
         found = [self.hear(NODE).body for _ in range(nodes)]
         parents = dict(struct.unpack_from("<II", one) for one in found)
         addresses = {struct.unpack_from("<I", one)[0]: one[72:].split(b"\0")[0].decode() for one in found}
-        self.chain = list(struct.unpack_from("<I", self.hear(LEAF).body))  # of nodes, from the leaf to the root
+        self.chain = list(struct.unpack_from("<I", self.hear(LEAF).body))  # nodes, from the leaf to the root
         while parents[self.chain[-1]] != self.chain[-1]:
             self.chain.append(parents[self.chain[-1]])
         self.address = addresses[self.chain[0]]
@@ -72,7 +72,7 @@ class Job:
         return answer
 
     def dies(self):
-        """As if its process ended: sharpd sees the connection close."""
+        """Pretends that its process ended: sharpd sees the connection close."""
         self.socket.close()
 
     def member(self, rank=0, **of_link):
@@ -80,7 +80,7 @@ class Job:
 
 
 def everything(path):
-    """A job with as many OSTs and groups as one user may have."""
+    """Returns a job with as many OSTs and groups as one user may have."""
     for share in (512, 256, 128):
         try:
             return Job(path, 7, quota=Quota(osts=share, groups=share))
@@ -89,12 +89,12 @@ def everything(path):
     raise AssertionError("not even a quarter")
 
 
-NEVER = 60.0  # in a row: nothing was granted
+NEVER = 60.0  # means in a row: nothing was granted
 
 
 def granted_after(path, number, start, patience=NEVER):
-    """Seconds from `start` until this user is granted a job with the default quota, which ends at once; NEVER: not within `patience`. One try at
-    least, which sharpd itself may take seconds over."""
+    """Returns the seconds from `start` until this user is granted a job with the default quota, which ends at once; NEVER: not within
+    `patience`. It tries at least once, which may take sharpd seconds."""
     while True:
         try:
             Job(path, number).dies()
@@ -106,13 +106,13 @@ def granted_after(path, number, start, patience=NEVER):
 
 
 def join_body(job, chain, rank, world_rank, size, osts=1, window=0, payload=128, chunk=0):
-    """Of one member, whose group lies below the chain's first node as a whole."""
+    """Returns the body of one member's join; the whole group is below the chain's first node."""
     path = b"".join(struct.pack("<II", node, size) for node in chain).ljust(64, b"\0")
     return struct.pack("<QQ12IIHH", job, 0, rank, world_rank, size, 1, osts, window, payload, chunk, 0, 0, 0, 0, wire.NO_RANK, 0, len(chain)) + path
 
 
 class Member:
-    """A rank's connection to its leaf node, the only one there is."""
+    """A rank's connection to its leaf node, the job's only one."""
 
     def __init__(self, job, rank, **of_link):
         self.job, self.rank = job, rank
@@ -131,7 +131,7 @@ class Member:
                 raise AssertionError(f"message {head.kind} instead of {kinds}: {body[:40].hex()}")
 
     def open(self, token, size):
-        """Asks for a group: its id, or 0 where the job has none left."""
+        """Asks for a group: returns its id, or 0 if the job has none left."""
         self.link.send(wire.OPEN, struct.pack("<QQII", self.job.number, token, size, 0), tree_id=self.job.tree_id)
         head, body = self.expect(wire.OPENED, wire.REFUSED)
         return struct.unpack_from("<I", body, 16)[0] if head.kind == wire.OPENED else 0
@@ -141,12 +141,12 @@ class Member:
         self.link.send(wire.JOIN, body, tree_id=self.job.tree_id, group_id=group)
 
     def joined(self):
-        """(OSTs, window) of the group that now stands; None: refused."""
+        """Returns (OSTs, window) of the group that now stands; None: refused."""
         head, body = self.expect(wire.JOINED, wire.REFUSED)
         return struct.unpack_from("<II", body, 8) if head.kind == wire.JOINED else None
 
     def contribute(self, group, sequence, rank, coll=ALLREDUCE, data=b"", count=0, flags=FIRST | LAST, seconds=None):
-        """A sum of floats, or something without data."""
+        """Sends a sum of floats, or a number without data."""
         if seconds is not None:
             self.link.socket.settimeout(seconds)
         op, dtype = (2, 4) if data else (wire.NULL, wire.NULL)

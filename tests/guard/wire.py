@@ -1,4 +1,4 @@
-"""Bytes of the tcp transport (src/net/tcp_frame.hpp) and of hop messages (docs/wire.md), for links that no library of ours would make."""
+"""Bytes of the tcp transport (src/net/tcp_frame.hpp) and of hop messages (docs/wire.md), for links that no real library would make."""
 
 import collections
 import encodings.idna  # noqa: F401  pylint: disable=unused-import  # sockets need it, and a stranger may not read where it lies
@@ -8,12 +8,12 @@ import struct
 
 MESSAGE_MAX = 1 << 20
 
-# net::FrameType
+# These are the numbers of net::FrameType.
 FRAME_HELLO, FRAME_WELCOME, FRAME_DATA, FRAME_PING, FRAME_PONG = range(1, 6)
-# wire::AggKind
+# These are the numbers of wire::AggKind.
 HELLO, OPEN, JOIN, CONTRIBUTE, SUPPLY, SKIP, TROUBLE, NAME, PROOF = range(1, 10)
 OPENED, JOINED, REFUSED, RESULT, VERDICT, VOID_EPOCH, WELCOME, INVITED = range(16, 24)
-# wire::Role
+# These are the numbers of wire::Role.
 CLIENT, NODE = 1, 2
 
 HEADER = struct.Struct("<HBBIIIIBBBBHHIQQIIQ")
@@ -21,7 +21,7 @@ HEADER_FIELDS = ("magic version kind tree_id group_id epoch sequence coll op dty
                  "members reserved")
 Header = collections.namedtuple("Header", HEADER_FIELDS)
 NO_RANK = 0xFFFFFFFF
-NULL = 12  # of Op and Dtype: none
+NULL = 12  # "none" in Op and Dtype
 
 
 def frame(kind, content=b""):
@@ -29,12 +29,12 @@ def frame(kind, content=b""):
 
 
 def greeting(message_max=MESSAGE_MAX):
-    """The first 16 bytes from the side that connects."""
+    """Returns the first 16 bytes from the side that connects."""
     return frame(FRAME_HELLO, struct.pack("<HHI", 1, 0, message_max))
 
 
 def agg(kind, body=b"", **fields):
-    """A hop message: its header and body. `fields` by their names in AggHeader."""
+    """Returns a hop message: its header and body. `fields` have their names in AggHeader."""
     given = dict.fromkeys(Header._fields, 0)
     given.update(magic=0x4153, version=1, kind=kind, op=NULL, dtype=NULL, tag_dtype=NULL, origin=NO_RANK, payload_bytes=len(body))
     given.update(fields)
@@ -42,20 +42,19 @@ def agg(kind, body=b"", **fields):
 
 
 def hello(job_id=0, nonce=bytes(16), role=CLIENT, number=0, version=1, options=0):
-    """The body of hello."""
+    """Returns the body of hello."""
     return struct.pack("<Q16sIIII", job_id, nonce, role, number, version, options)
 
 
 def proof(key, tree_id, hello_body, welcome_body, address, side=b"sumac child v1 \n"):
-    """The body of proof (docs/wire.md): what the child says when it knows the key."""
+    """Returns the body of a proof (docs/wire.md): the child sends it to show that it knows the key."""
     said = welcome_body[:16] + bytes(32) + welcome_body[48:]
     return hmac.digest(key, side + struct.pack("<I", tree_id) + hello_body + said + address.encode(), "sha256")
 
 
 class Link:
-    """A connection to a node, greeted, that sends and reads messages. Raises OSError where the node closed it.
-
-    `receive_buffer`: what the kernel takes in that nobody reads, in bytes; 0: as it likes."""
+    """A connection to a node, greeted, that sends and reads messages. It raises OSError if the node closed it. `receive_buffer`: the bytes
+    that the kernel accepts before they are read; 0: the kernel's default."""
 
     def __init__(self, port, host="127.0.0.1", seconds=10, greet=True, receive_buffer=0):
         self.socket = socket.socket()
@@ -72,7 +71,7 @@ class Link:
 
     @classmethod
     def adopt(cls, connection):
-        """Of a connection that stands; what was said on it is not its affair."""
+        """Wraps an open connection; its earlier traffic does not matter."""
         link = cls.__new__(cls)
         link.socket, link.have = connection, b""
         return link
@@ -96,7 +95,7 @@ class Link:
         self.socket.sendall(frame(FRAME_DATA, agg(kind, body, **fields)))
 
     def read(self):
-        """The next message: (Header, body). Pings are answered."""
+        """Returns the next message: (Header, body). Pings are answered."""
         while True:
             kind, content = self.read_frame()
             if kind == FRAME_PING:

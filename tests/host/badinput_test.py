@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""What goes wrong inside a host: settings that are none, files of other machines, no room, no CMA, half a core, ranks that are killed.
-
-Each test asserts the one line that says so, that results are right all the same or the error is named, and that nothing is left in /dev/shm."""
+"""Faults inside a host: invalid settings, files of other machines, full memory, no CMA, half a core, killed ranks. Each test asserts the
+one line that reports the fault, that results are nevertheless right or the error is named, and that nothing is left in /dev/shm."""
 
 import os
 import pathlib
@@ -12,7 +11,7 @@ import unittest
 import common
 from common import case
 
-CASES = ["--tame", "--cases", "40"]  # tame: what passes through meets Open MPI's own mistakes
+CASES = ["--tame", "--cases", "40"]  # --tame: calls that pass through would meet Open MPI's own mistakes
 SHM = pathlib.Path("/dev/shm")
 # Open MPI has files of its own there; with plain TCP it needs none.
 NO_VADER = ["--mca", "btl", "self,tcp"]
@@ -23,7 +22,7 @@ def ours():
 
 
 def in_namespace(script, *words, env=None, seconds=120):
-    """As `sh -c script`, in mount and user namespaces of its own; the words follow as its arguments."""
+    """Runs `sh -c script` in mount and user namespaces of its own; the words follow as its arguments."""
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
     return case.start([*unshare, "sh", "-c", script, "sh", *words], env, seconds)
 
@@ -103,7 +102,7 @@ class Settings(BadInput):
 
 
 class Room(BadInput):
-    """A /dev/shm of its own for the job, of a given size."""
+    """The job has a /dev/shm of its own, of a given size."""
 
     @classmethod
     def setUpClass(cls):
@@ -132,7 +131,7 @@ class Room(BadInput):
     def test_no_room_at_all_passes_through_and_says_so(self):
         done = self.run_in("32k", 4, {"SUMAC_SHM_BACKING": "devshm", "SUMAC_EXPLAIN": "1"})
         self.assertEqual(done.tally["shared"], 0, done.text)
-        # One line of each communicator where they are asked for, and one of MPI_COMM_WORLD in any case.
+        # There is one line for each communicator if they are asked for, and one for MPI_COMM_WORLD in any case.
         self.assertGreater(done.err.count("no team: no shared memory: "), 1, done.text)
         self.assertRegex(done.err, r"no shared memory: .*/dev/shm has no \d+ KiB left: enlarge it .* or SUMAC_SHM_BACKING=memfd", done.text)
 
@@ -152,12 +151,13 @@ class Cma(BadInput):
         for ranks in (2, 3):
             with self.subTest(ranks):
                 done = self.run_cases(ranks, ["host-cases"])
-                # Whether the system allows it is its own business; but one of both must be told, or nobody has asked.
+                # The system may allow it or not; but one of both must be reported, or the component never asked.
                 refused = "by \"single\" refused" in done.err
                 self.assertNotEqual(refused, "\"single\" (everybody reads everybody's memory)" in done.err, done.text)
 
     def run_cases(self, ranks, words):
-        """Single copy is asked for, so that the system is asked whether it may be: by its own, two ranks of cheap lines, or three, don't."""
+        """The settings ask for single copy, so that the component tests whether the system allows it: by itself it does not for two ranks
+        with cheap cache lines, nor for three."""
         settings = {**common.SINGLE_COPY, "SUMAC_EXPLAIN": "1"}
         done = common.run(ranks, *words, "--cases", "150", env=settings, mpirun=["--mca", "btl_vader_single_copy_mechanism", "none"])
         self.right(done, ranks, 150)
@@ -166,7 +166,7 @@ class Cma(BadInput):
 
 
 class HalfACore(BadInput):
-    """A cgroup of its own with half a processor: ranks outnumber what there is, and must not spin it away."""
+    """The cgroup has half a processor: ranks outnumber the processors, and must not waste them by spinning."""
 
     def setUp(self):
         super().setUp()
@@ -194,7 +194,7 @@ class HalfACore(BadInput):
 
 
 class Deaths(BadInput):
-    """One rank gets SIGKILL from a timer, in whatever instruction of the collective it is."""
+    """One rank gets SIGKILL from a timer, in an arbitrary instruction of the collective."""
 
     COLLECTIVES = ["barrier", "allreduce", "reduce", "bcast", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce_scatter_block", "gather", "gatherv", "scatter", "scatterv"]
 

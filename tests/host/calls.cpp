@@ -13,7 +13,7 @@ namespace sumac::tests {
   }                                                                                        \
   return MPI_ERR_INTERN
 
-// MPI's nonblocking names go on in lower case.
+// MPI's nonblocking names continue in lower case.
 #define MPI_IBarrier MPI_Ibarrier
 #define MPI_IAllreduce MPI_Iallreduce
 #define MPI_IReduce MPI_Ireduce

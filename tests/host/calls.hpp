@@ -1,12 +1,12 @@
 #pragma once
-// The MPI call of a collective in each of its three forms.
+// This header makes the MPI call of a collective in each of its three forms.
 #include <mpi.h>
 
 #include "tests/host/scenario.hpp"
 
 namespace sumac::tests {
 
-/// One side's buffer, as MPI is told of it. The arrays are for the v-forms.
+/// One side's buffer, as MPI calls take it. The arrays are for the v-forms.
 struct Buffer {
   void* address = nullptr;
   int units = 0;

@@ -1,10 +1,10 @@
-// A randomised differential test of MPI's collectives: each case draws collective, type, operation, size, root, form and
-// communicator from a seed, and compares every byte with what is computed from the seed alone. It knows nothing of Sumac:
-// run it with the component on and without.
+// A randomised differential test of MPI's collectives: each case draws collective, type, operation, size, root, form
+// and communicator from a seed, and compares every byte with the one computed from the seed alone. It knows nothing of
+// Sumac: run it with the component on and off.
 //
 //   mpirun -n 4 host-cases --seed 1 --cases 1500     many cases; a failing one prints its own seed
 //   mpirun -n 4 host-cases --case 0x1234             that one alone; --verbose: each case before it runs; --tame:
-//                                                  without what Open MPI's own collectives get wrong; --only
+//                                                  without mistakes of Open MPI's own collectives; --only
 //                                                  alltoall,bcast: these collectives and no others
 #include <fmt/core.h>
 #include <mpi.h>
@@ -55,7 +55,7 @@ std::string name_of(const Scenario& scenario, const World& world) {
   ::_exit(1);
 }
 
-/// Ranks that are late by some microseconds or milliseconds: asleep or busy, each by its own draw.
+/// Delays this rank by some microseconds or milliseconds, asleep or busy, by its own draw.
 void be_late(const Scenario& scenario, int rank, std::uint64_t step) {
   if (!scenario.is_skewed) return;
   const std::uint64_t drawn = mix(scenario.seed, 31, static_cast<std::uint64_t>(rank), step);
@@ -110,7 +110,8 @@ class Run {
     complete();
   }
 
-  /// Waits for what is in flight in an order that this rank draws for itself; some are asked several times before.
+  /// Waits for the pending operations in an order that this rank draws for itself; some are tested several times
+  /// before.
   void complete() {
     std::vector<std::size_t> pending = std::move(pending_again_);
     pending_again_.clear();
@@ -181,7 +182,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-/// "alltoall,bcast"; empty: one of them is no collective.
+/// Parses "alltoall,bcast"; returns an empty list if a name is not a collective.
 std::vector<Coll> collectives(std::string_view list) {
   std::vector<Coll> found;
   while (!list.empty()) {

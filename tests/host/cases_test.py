@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""The differential test in several settings: some 1,750 cases as a test, 20,000 and more with --all (`make host-cases`).
-
-Each row is one run of host-cases: ranks, cases in short and in full, settings. A failing case prints the seed that reruns it."""
+"""Runs the differential test in several settings: some 1,750 cases as a test, 20,000 and more with --all (`make host-cases`). Each row is
+one run of host-cases: ranks, cases in short and in full, settings. A failing case prints the seed that reruns it."""
 
 import argparse
 import os
@@ -22,13 +21,13 @@ SOCKETS = {"HWLOC_SYNTHETIC": "package:2 numa:2 core:2 pu:1"}
 LARGE_MACHINE = {"HWLOC_SYNTHETIC": "package:2 [numa] group:4 [numa] core:16 pu:1"}
 ONE_CORE = {"HWLOC_SYNTHETIC": "core:1 pu:1"}
 
-# Settings under which some collectives are Open MPI's own: its mistakes are left out of these runs (host-cases --tame).
+# Under these settings some collectives are Open MPI's own: its mistakes are left out of these runs (host-cases --tame).
 PASSING = {"HCOLL_ML_DISABLE_ALLREDUCE", "HCOLL_SBGP"}
 
-# The component is off: what the cases call right is held against Open MPI's own collectives.
+# The component is off: the cases' own expectations are compared with Open MPI's collectives.
 OFF = None
 
-# name, ranks, cases in short, cases in full, variables
+# Each row has: name, ranks, cases in short, cases in full, variables.
 ROWS = [
     ("two ranks", 2, 300, 4000, {}),
     ("three", 3, 200, 3000, {}),

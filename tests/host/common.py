@@ -1,4 +1,4 @@
-"""How the tests of this folder start MPI programs with the component on, and find what they leave behind."""
+"""Helpers of this folder's tests: start MPI programs with the component on, and find the files that they leave behind."""
 
 import json
 import os
@@ -11,10 +11,12 @@ import case  # noqa: E402  pylint: disable=wrong-import-position
 
 PROGRAMS = case.BUILD / "tests" / "host"
 ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-# As for large messages of two ranks where cache lines are dear (ADR 0043), here on every machine and whatever the size.
+# Two ranks with dear cache lines use single copy for large messages (ADR 0043); here every machine uses it for every
+# size.
 SINGLE_COPIED = ("allreduce", "bcast", "allgather", "allgatherv", "alltoall", "alltoallv")
 SINGLE_COPY = {f"SUMAC_SHM_{coll.upper()}": "single" for coll in SINGLE_COPIED}
-# A program that is not built with the sanitizer (mpirun's children load our component) cannot load a library that is.
+# A program that is built without the sanitizer (mpirun's children load our component) cannot load a library that is
+# built with it.
 SANITIZED = not re.search(r"^SUMAC_SANITIZE:\w+=$", (case.BUILD / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
 
 
@@ -25,21 +27,22 @@ def skip_if_sanitized():
 
 
 def command(ranks, program, *args, env=None, mpirun=(), component=None):
-    """mpirun with the component, whose settings the ranks get; ranks may outnumber processors. `component`: case.component_flags()' own."""
+    """Returns the mpirun command with the component, whose settings the ranks get; ranks may outnumber processors. `component` is passed to
+    case.component_flags()."""
     exported = [word for name in env or {} for word in ("-x", name)]
     return ["mpirun", *ROOT, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *case.component_flags(**(component or {})), *mpirun, *exported, "-n", str(ranks),
             PROGRAMS / program, *args]
 
 
 def run(ranks, program, *args, env=None, mpirun=(), component=None, seconds=120):
-    # What a person has set must not steer a test.
+    # The settings of a person must not steer a test.
     clean = {name: "" for name in os.environ if name.startswith(("HCOLL_", "SUMAC_SHM_", "SUMAC_TEAM_", "HWLOC_"))}
     clean["SUMAC_TUNING_FILE"] = "none"
     return case.start(command(ranks, program, *args, env=env, mpirun=mpirun, component=component), {**clean, **(env or {})}, seconds)
 
 
 def tuning_text(machine):
-    """A file as `sumac tune` writes it, whole and with the right checksum."""
+    """Returns a file as `sumac tune` writes it, complete and with the right checksum."""
     choice = {"algorithm": "flat", "collective": "allreduce", "from_bytes": 0, "ranks": 2}
     content = {"choices": [{**choice, "oversubscribed": crowded} for crowded in (False, True)], "machine": machine}
     number = 0xCBF29CE484222325

@@ -23,7 +23,7 @@ Communicators::Communicators() {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm duplicate = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &duplicate);
-  // In the order of Where.
+  // The elements follow the order of Where.
   lasting_ = {MPI_COMM_WORLD, duplicate, split(0, -rank), split(rank % 2, rank), split(2 * rank < size, -rank),
               split(rank, 0)};
 }

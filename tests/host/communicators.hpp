@@ -1,6 +1,6 @@
 #pragma once
-// The communicators that cases run on. Most live as long as the program; some are made for a case, and freed later, in
-// another order than they were made in.
+// The communicators that cases run on. Most live as long as the program; some are made for a case and freed later, in a
+// different order.
 #include <mpi.h>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Communicators {
   MPI_Comm make_fresh(std::uint64_t key);
 
   std::vector<MPI_Comm> lasting_;
-  std::vector<MPI_Comm> fresh_;  ///< Those not yet freed; the same number at every rank.
+  std::vector<MPI_Comm> fresh_;  ///< Communicators not yet freed; the same number at every rank.
 };
 
 }  // namespace sumac::tests

@@ -1,6 +1,6 @@
-// A rank that is killed in the middle of a collective. All ranks repeat one collective; the victim gets SIGKILL from a timer, at an
-// instruction that nobody chose. Every other rank must hear of it from MPI as an error within seconds: it then says so and ends, without
-// MPI_Finalize, which cannot end in order with a rank missing. Every result before that is checked.
+// A rank is killed in the middle of a collective. All ranks repeat one collective; the victim gets SIGKILL from a
+// timer, at an arbitrary instruction. Every other rank must get an error from MPI within seconds: it prints that and
+// ends, without MPI_Finalize, which cannot end in order with a rank missing. Every result before that is checked.
 //
 //   mpirun --enable-recovery -n 4 death COLLECTIVE BYTES blocking|nonblocking|persistent VICTIM MICROSECONDS
 #include <fmt/core.h>
@@ -37,7 +37,7 @@ std::optional<T> named(std::string_view name, int count) {
   return std::nullopt;
 }
 
-/// Until it fails; the exit status.
+/// Repeats the collective until it fails; returns the exit status.
 int repeat(Plain& plain, Form form, int rank) {
   double last = MPI_Wtime();
   const double until = last + 60;
@@ -81,6 +81,6 @@ int main(int argc, char** argv) {
   if (rank == std::atoi(argv[4])) die_after(std::atoi(argv[5]));
   const int status = repeat(plain, *form, rank);
   std::fflush(stdout);
-  // Bcast and reduce let ranks run ahead: nobody ends before all had the time to hear of it by themselves.
+  // Bcast and reduce let ranks run ahead: no rank may end before all had the time to notice the death by themselves.
   ::_exit(status);
 }

@@ -24,7 +24,7 @@ Exercise::Side::Side(const Step& step, const std::vector<std::size_t>& counts, b
   begins.resize(counts.size());
   units.resize(counts.size());
   displacements.resize(counts.size());
-  if (is_v) {  // blocks lie in any order, with gaps
+  if (is_v) {  // blocks are in any order, with gaps
     Random random{key};
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   }
@@ -49,7 +49,8 @@ Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
   root_ = static_cast<int>(step.root_draw % static_cast<unsigned>(size_));
   const auto size = static_cast<std::size_t>(size_);
   const std::vector<std::size_t> one{step.count}, all(size, step.count);
-  std::vector<std::size_t> to(size), from(size);  // v-forms: elements that we send to, and get from, each rank
+  // v-forms: elements that this rank sends to and receives from each rank
+  std::vector<std::size_t> to(size), from(size);
   for (int peer = 0; peer < size_; ++peer) {
     to[static_cast<std::size_t>(peer)] = count_of(rank_, peer);
     from[static_cast<std::size_t>(peer)] = count_of(peer, rank_);
@@ -107,8 +108,9 @@ std::size_t Exercise::count_of(int from, int to) const {
   if (!is_v_form(step_.coll)) return step_.count;
   auto a = static_cast<std::uint64_t>(from), b = static_cast<std::uint64_t>(to);
   if (!coll::has_block(step_.coll, root_, from, to)) return 0;
-  if (step_.coll == Coll::allgatherv) b = 0;                                      // the same for every receiver
-  if (step_.in_place && step_.coll == Coll::alltoallv && a > b) std::swap(a, b);  // as much there as back
+  if (step_.coll == Coll::allgatherv) b = 0;  // the same for every receiver
+  // Both directions have the same length
+  if (step_.in_place && step_.coll == Coll::alltoallv && a > b) std::swap(a, b);
   const std::uint64_t drawn = mix(step_.key, 13, a, b);
   if (drawn % 8 == 0) return 0;
   if (drawn % 4 == 1) return step_.count;
@@ -176,7 +178,7 @@ void Exercise::fill(int start) {
     case Coll::reduce_scatter_block:
       for (std::size_t to = 0; to < size; ++to) put_own(*source, to, to);
       expect_reduced(rank);
-      if (is_in_place)  // what becomes of the other blocks the standard leaves open
+      if (is_in_place)  // the standard leaves the other blocks undefined
         for (std::size_t to = 1; to < size; ++to)
           for (std::size_t i = 0; i < step_.count; ++i) out_->image->ignore(out_->offset(to, i));
       break;
@@ -204,7 +206,7 @@ int Exercise::post(MPI_Request* request) {
   arguments.root = root_;
   if (in_) arguments.in = in_->buffer();
   if (out_) arguments.out = out_->buffer();
-  // The arrays are gone when the call returns, as mpi4py does it.
+  // The arrays are gone when the call returns, as in mpi4py.
   const std::vector<int> arrays[] = {
       in_ ? in_->units : std::vector<int>{}, in_ ? in_->displacements : std::vector<int>{},
       out_ ? out_->units : std::vector<int>{}, out_ ? out_->displacements : std::vector<int>{}};

@@ -1,5 +1,5 @@
 #pragma once
-// One collective of a case: its buffers, what they hold before, and what they must hold afterwards.
+// One collective of a case: its buffers, their contents before, and the required contents afterwards.
 #include <mpi.h>
 
 #include <optional>
@@ -16,19 +16,19 @@ class Exercise {
  public:
   Exercise(const Step& step, MPI_Comm comm);
 
-  /// Fills the buffers for the n-th start, and works out what is right.
+  /// Fills the buffers for the n-th start, and computes the right result.
   void fill(int start);
-  /// Makes the call; `request` as call() leaves it.
+  /// Makes the call; `request` is set as by call().
   int post(MPI_Request* request);
-  /// After completion: what is wrong, if anything.
+  /// Call it after completion: returns the fault, if there is one.
   std::optional<std::string> check() const;
-  /// Sums with random mantissas: all ranks must have the same bits. Exchanges messages.
+  /// Checks sums with random mantissas: all ranks must have the same bits. Exchanges messages.
   std::optional<std::string> compare_ranks() const;
 
   const Step& step() const { return step_; }
 
  private:
-  /// A buffer of blocks: where each begins and how many elements it has.
+  /// A buffer of blocks: the offset of each and its number of elements.
   struct Side {
     Side(const Step& step, const std::vector<std::size_t>& block_counts, bool is_v, std::uint64_t key);
     std::size_t offset(std::size_t block, std::size_t i) const { return begins[block] + layout.offset(i); }
@@ -42,7 +42,7 @@ class Exercise {
 
   std::size_t count_of(int from, int to) const;
   struct Element {
-    alignas(16) std::byte bytes[32];  ///< The widest: complex long double, and long double with a tag.
+    alignas(16) std::byte bytes[32];  ///< Room for the widest: complex long double, and long double with a tag.
   };
   Element datum(int from, std::size_t block, std::size_t i) const;
   void put_own(Side& side, std::size_t side_block, std::size_t block);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The differential test over several hosts of an emulated fabric, two ranks and more on each: shared memory inside, MPI's own or the tree across."""
+"""Runs the differential test over several hosts of an emulated fabric, with two ranks and more on each: shared memory inside, MPI's own
+collectives or the tree between them."""
 
 import common
 from common import case
@@ -13,7 +14,8 @@ class Hosts(case.OnLab):
 
     def right(self, ranks, cases, settings, *mpirun, seed=1, which=("--tame",)):
         words = common.command(ranks, "host-cases", *which, "--seed", str(seed), "--cases", str(cases), env=settings, mpirun=[*case.TCP, *mpirun])
-        words = [word for word in words if word not in common.ROOT]  # the lab says so itself, and must say it first
+        # The lab adds these flags itself, and must put them first
+        words = [word for word in words if word not in common.ROOT]
         done = self.lab(*words, env={**settings, "SUMAC_TUNING_FILE": "none"}, seconds=300)
         self.assertEqual(done.code, 0, done.text)
         self.assertIn(f"{cases} cases on {ranks} ranks right", done.out, done.text)
@@ -38,7 +40,8 @@ class Hosts(case.OnLab):
         self.assertGreater(done.tally["tree"], 10, done.text)
 
     def test_blocks_for_all_on_hosts_of_all_kinds(self):
-        """alltoall(v) and reduce_scatter_block in all their forms, sizes on both sides of the limit of a block, vectors of many chunks."""
+        """alltoall(v) and reduce_scatter_block run in all their forms, with sizes on both sides of the limit of a block, and vectors of
+        many chunks."""
         settings = {"SUMAC_TEAM_ALLTOALL_MAX": "512", "SUMAC_TEAM_CHUNK": "2k", "SUMAC_TEAM_DEPTH": "3"}
         for name, ranks, by in (("dealt out in turn", 8, "node"), ("in order, one host with one rank", 7, "ppr:2:node"),
                                 ("four, four and one", 9, "ppr:4:node")):

@@ -49,7 +49,7 @@ Layout::Layout(const Type& type, Shape shape, std::size_t count) : shape_(shape)
       break;
   }
   if (inner != MPI_DATATYPE_NULL) MPI_Type_free(&inner);
-  // A predefined type is passed as it is: only then may fast ways for predefined types be taken.
+  // A predefined type is passed unchanged: only then may MPI take its fast paths for predefined types.
   if (shape_ == Shape::plain) {
     MPI_Type_free(&mpi_);
     mpi_ = type.mpi;

@@ -1,6 +1,6 @@
 #pragma once
-// How elements lie in memory: MPI lets every rank describe the same signature by a type of its own (bcast, allgather,
-// alltoall), so each rank of a case draws a layout. An Image is a buffer that knows what must not have been touched.
+// The layout of elements in memory: MPI lets every rank describe the same signature by a type of its own (bcast,
+// allgather, alltoall), so each rank of a case draws a layout. An Image is a buffer that detects forbidden writes.
 #include <mpi.h>
 
 #include <cstddef>
@@ -19,8 +19,8 @@ class Layout {
   enum class Shape : std::uint8_t { plain, strided, shifted, pairs, swapped, vector };
   static constexpr int kShapes = 6;
 
-  /// A layout of `count` elements; one that does not fit the count becomes plain. The first three hold one element per
-  /// unit: fit for counts that differ from block to block.
+  /// Makes a layout of `count` elements; one that does not fit the count becomes plain. The first three hold one
+  /// element per unit: they fit counts that differ from block to block.
   Layout(const Type& type, Shape shape, std::size_t count);
   Layout(const Layout&) = delete;
   Layout& operator=(const Layout&) = delete;
@@ -30,7 +30,7 @@ class Layout {
   MPI_Datatype mpi() const { return mpi_; }
   int units(std::size_t elements) const { return static_cast<int>(elements / offsets_.size()); }
   std::size_t unit_extent() const { return unit_extent_; }
-  /// Bytes from the beginning of a block to its i-th element.
+  /// Returns the bytes from the beginning of a block to its i-th element.
   std::size_t offset(std::size_t i) const { return i / offsets_.size() * unit_extent_ + offsets_[i % offsets_.size()]; }
   Shape shape() const { return shape_; }
 
@@ -43,27 +43,27 @@ class Layout {
 
 std::string to_string(Layout::Shape shape);
 
-/// A buffer with guards around it, filled with a pattern; what is expected of it is noted down beside.
+/// A buffer with guards around it, filled with a pattern; the expected elements are recorded beside it.
 class Image {
  public:
-  /// `key` chooses how the first byte is aligned, in whole elements.
+  /// `key` chooses the alignment of the first byte, in whole elements.
   Image(Kind kind, std::size_t bytes, std::uint64_t key);
 
   void* address() { return now_.data() + origin_; }
   /// Forgets data and expectations; the address stays, as persistent operations need.
   void reset();
-  /// Puts an element there before the collective.
+  /// Stores an element before the collective.
   void put(std::size_t offset, const std::byte* element);
-  /// After it, this element must be there.
+  /// Requires this element after the collective.
   void expect(std::size_t offset, const std::byte* element);
-  /// After it, anything may be there.
+  /// Allows any bytes after the collective.
   void ignore(std::size_t offset);
-  /// As it is now is what it must stay, but for what is expected.
+  /// Requires the present bytes to stay, except where an element is expected.
   void freeze() { before_ = now_; }
 
   struct Difference {
     std::optional<std::size_t>
-        expected_index;  ///< Position in the order of expect(); none: a byte that nobody may touch.
+        expected_index;  ///< Position in the order of expect(); none: a byte that must not change.
     std::ptrdiff_t offset = 0;
     std::string found, wanted;
   };

@@ -1,11 +1,8 @@
 #!/usr/bin/env python3
-"""The tests of mpi4py (its PyPI source package), with the component off and on: `make mpi4py`.
-
-What fails in both is Open MPI's own; what fails only with the component on is ours. Ends with one line, and with 1 if
-anything is ours. The virtual environment stays below the build folder: the second run starts at once.
-
-It runs in pieces, some test modules in each, so that one that hangs takes no more than its piece with it, and a piece can be
-repeated alone (--pieces 3,4).
+"""Runs the tests of mpi4py (its PyPI source package), with the component off and on: `make mpi4py`. A failure in both runs is Open MPI's
+own; a failure only with the component on is ours. It ends with one line, and with status 1 if any failure is ours. The virtual
+environment stays below the build folder, so that the second run starts at once. Each part of the run has some of the test modules, so
+that a hanging test takes only its own part with it, and a part can be repeated alone (--pieces 3,4).
 """
 import argparse
 import os
@@ -18,14 +15,15 @@ import tarfile
 VERSION = "4.1.2"
 SHA256 = "56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02"
 
-# Left out in all runs, with the reason.
+# These tests are left out in all runs, with the reason.
 LEFT_OUT = {
-    # Emulates MPI_Comm_iagree by MPI_Iallreduce; one rank posts it before a barrier of that communicator, the others behind it. MPI 3.1
-    # (5.12) wants one order of all collectives, blocking or not; Open MPI's own happen to keep them apart by tags.
+    # This test emulates MPI_Comm_iagree by MPI_Iallreduce; one rank posts it before a barrier of that communicator, the
+    # others after it. MPI 3.1 (5.12) wants one order of all collectives, blocking or not; Open MPI's own happen to keep
+    # them apart by tags.
     "testIAgree",
 }
 
-# Whole modules left out in all runs, with the reason.
+# These modules are left out in all runs, with the reason.
 MODULES_LEFT_OUT = {
     "test_spawn": "on a machine with more processes than cores children of Open MPI 4.1's MPI_Comm_spawn hang in PMIx_Init, with our component and without",
 }
@@ -34,7 +32,7 @@ PIECES = 6
 
 
 def ask(*command, **options):
-    """Runs a command whose failure ends everything, with its own words."""
+    """Runs a command whose failure ends everything, with its own output."""
     done = subprocess.run([str(word) for word in command], text=True, capture_output=True, check=False, **options)
     if done.returncode != 0:
         sys.exit(f"mpi4py: {' '.join(str(word) for word in command)}\n{done.stdout}{done.stderr}")
@@ -42,7 +40,7 @@ def ask(*command, **options):
 
 
 def install(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
-    """A virtual environment with mpi4py built against the MPI of this machine; its python, and the folder of the tests."""
+    """Makes a virtual environment with mpi4py built against this machine's MPI; returns its python, and the folder of the tests."""
     python, tests = folder / "bin" / "python", folder / f"mpi4py-{VERSION}" / "test"
     if (folder / f"installed-{VERSION}").exists():
         return python, tests
@@ -60,13 +58,13 @@ def install(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
 
 
 def modules_of(tests):
-    """The test modules, dealt out to the pieces in turn."""
+    """Distributes the test modules over the parts in rotation."""
     names = sorted(path.stem for path in tests.glob("test_*.py") if path.stem not in MODULES_LEFT_OUT)
     return [names[i::PIECES] for i in range(PIECES)]
 
 
 def run(python, tests, modules, ranks, flags, limit_s):
-    """Names of the tests that failed at any rank, or of the whole piece if it did not come to its end."""
+    """Returns the tests that failed at any rank, or one entry for the whole part if it did not complete."""
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     command = ["mpirun", *root, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *flags, "-n", str(ranks), str(python), "main.py", "-q",
                "-i", rf"(^|/)({'|'.join(modules)})(\.py)?$", *(word for name in sorted(LEFT_OUT) for word in ("-x", name))]
@@ -77,7 +75,7 @@ def run(python, tests, modules, ranks, flags, limit_s):
         text = (late.stdout or b"") + (late.stderr or b"")
         return {f"{modules[0]} and the rest of its piece: hangs, still there after {limit_s} s"}, 0, text.decode(errors="replace")
     text = done.stdout + done.stderr
-    # Not at the beginning of lines only: ranks write into one another's.
+    # The pattern may occur inside a line too, since ranks write into each other's lines.
     failed = set(re.findall(r"(?:FAIL|ERROR): (\S+ \(\S+\))", text))
     ran = [int(count) for count in re.findall(r"Ran (\d+) tests? in ", text)]
     if len(ran) != ranks or 0 in ran or (done.returncode != 0 and not failed):

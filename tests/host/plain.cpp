@@ -48,7 +48,7 @@ int Plain::run(Form form) {
   return rc == MPI_SUCCESS ? MPI_Wait(&persistent_, MPI_STATUS_IGNORE) : rc;
 }
 
-/// Where every rank r sends r + call.
+/// Returns the right result when every rank r sends r + call.
 unsigned Plain::right(int block, unsigned call) const {
   const unsigned sum = static_cast<unsigned>(size_ * (size_ - 1) / 2) + static_cast<unsigned>(size_) * call;
   if (coll_ == Coll::allreduce || coll_ == Coll::reduce_scatter_block) return sum;
@@ -57,7 +57,7 @@ unsigned Plain::right(int block, unsigned call) const {
   return coll_ == Coll::bcast ? call : static_cast<unsigned>(block) + call;
 }
 
-/// The first and the last element of each block.
+/// Checks the first and the last element of each block.
 std::string Plain::check(unsigned call) const {
   if (coll_ == Coll::barrier || count_ == 0) return {};
   const coll::Share keeps = coll::collective(coll_).keeps;

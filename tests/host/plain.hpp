@@ -1,6 +1,6 @@
 #pragma once
-// One collective on rows of numbers whose right results follow from a rank and a call's number alone: for programs that call it again and
-// again and watch what happens meanwhile. exercise.hpp tries everything that MPI allows instead.
+// One collective on rows of numbers whose right results follow from a rank and a call's number alone: for programs that
+// repeat it while other things happen. exercise.hpp tries everything that MPI allows instead.
 #include <mpi.h>
 
 #include <cstddef>
@@ -17,14 +17,14 @@ class Plain {
   Plain(Coll coll, std::size_t bytes, MPI_Comm comm);
   Plain(const Plain&) = delete;
   Plain& operator=(const Plain&) = delete;
-  /// A persistent operation goes with it.
+  /// Also frees a persistent operation.
   ~Plain();
 
-  /// Before each call.
+  /// Call it before each call.
   void fill(unsigned call);
-  /// To its end. A persistent operation is made by the first run of that form, and started by each.
+  /// Runs the collective to its end. The first run of the persistent form makes the operation, and each run starts it.
   int run(Form form);
-  /// Empty if all is well.
+  /// Returns an empty text if all is well.
   std::string check(unsigned call) const;
 
  private:

@@ -10,8 +10,8 @@
 namespace sumac::tests {
 namespace {
 
-/// Sizes at which a program may change its mind, in bytes: cache lines and what fits into one beside a number, pages, powers
-/// of two, and what lies between those where somebody has measured it (96, 192, 448 KiB). Elements around them are drawn.
+/// Sizes in bytes at which a program may change its algorithm: cache lines and the most that fits into one beside a
+/// number, pages, powers of two, and measured values in between (96, 192, 448 KiB). Elements around them are drawn.
 constexpr std::size_t kThresholds[] = {8,     16,    32,    40,     48,     56,     64,     96,     112,    128,
                                        192,   256,   512,   1024,   2048,   4096,   8192,   12288,  16384,  32768,
                                        49152, 65536, 98304, 131072, 196608, 262144, 458752, 524288, 1048576};
@@ -34,10 +34,10 @@ std::size_t draw_count(Random& random, Coll coll, std::size_t width, std::size_t
     case 4:
     case 5: count = 1 + 2 * random.below(16); break;
     default: {
-      // One case in eight is larger than 64 KiB: they take a hundred times as long.
+      // One case in eight is larger than 64 KiB: such cases take a hundred times as long.
       const std::size_t last = random.below(8) == 0 ? std::size(kThresholds) : kSmallThresholds;
       std::size_t bytes = kThresholds[random.below(last)];
-      if (random.below(3) == 0) bytes /= blocks;  // a threshold may be of the whole, or of one block
+      if (random.below(3) == 0) bytes /= blocks;  // a threshold may apply to the whole, or to one block
       const std::size_t at = bytes / width;
       count = at + random.below(3);
       count -= std::min<std::size_t>(count, 1);
@@ -48,13 +48,13 @@ std::size_t draw_count(Random& random, Coll coll, std::size_t width, std::size_t
 
 Step draw_step(Random& random, std::size_t ranks, const std::vector<Coll>& only) {
   Step step;
-  // Barrier has no sizes to try: one case in twenty.
+  // Barrier has no sizes to try, so it gets one case in twenty.
   step.coll = random.below(20) == 0 ? Coll::barrier : static_cast<Coll>(1 + random.below(kColls - 1));
   if (!only.empty()) step.coll = only[random.below(only.size())];
   step.form = static_cast<Form>(std::max<int>(0, static_cast<int>(random.below(5)) - 2));
   step.key = random.next();
   step.root_draw = static_cast<std::uint32_t>(random.next() >> 40);
-  // Half of the types drawn are the three that programs use.
+  // Half of the drawn types are the three that programs use.
   step.type = random.below(2) == 0 ? random.below(3) : random.below(type_count());
   if (reduces(step.coll)) {
     // One reduction in twenty has the operation that does not commute: its type is the last of the table.
@@ -65,7 +65,7 @@ Step draw_step(Random& random, std::size_t ranks, const std::vector<Coll>& only)
   }
   step.count = draw_count(random, step.coll, extent(type(step.type).kind), ranks);
   step.in_place = step.coll != Coll::bcast && step.coll != Coll::barrier && random.below(4) == 0;
-  const Kind kind = type(step.type).kind;  // without padding, whose bits are nobody's
+  const Kind kind = type(step.type).kind;  // types without padding, whose bits are undefined
   step.is_rough = reduces(step.coll) && random.below(2) == 0 && operation(step.operation).fold == Fold::sum &&
                   (kind == Kind::f32 || kind == Kind::f64);
   step.has_own_types = !reduces(step.coll) && random.below(2) == 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What one case does, drawn from its seed: every rank draws the same. A case is one to four collectives on one
+// The content of one case, drawn from its seed: every rank draws the same. A case is one to four collectives on one
 // communicator, in any of three forms, mixed.
 #include <cstddef>
 #include <cstdint>
@@ -25,33 +25,33 @@ struct Step {
   Form form = Form::blocking;
   std::size_t type = 0, operation = 0;  ///< Indices into the tables of values.hpp.
   std::size_t count = 0;                ///< Elements of the vector or of one block; v-forms: of the largest block.
-  std::uint32_t root_draw = 0;          ///< Modulo the size of the communicator.
+  std::uint32_t root_draw = 0;          ///< Used modulo the size of the communicator.
   bool in_place = false;
   bool is_rough = false;       ///< Floats with random mantissas: near the right value, equal at all ranks.
   bool has_own_types = false;  ///< Every rank describes its buffers by a type of its own.
-  int starts = 1;              ///< Of a persistent operation.
+  int starts = 1;              ///< Starts of a persistent operation.
   std::uint64_t key = 0;       ///< The data follow from it.
 };
 
 struct Scenario {
   std::uint64_t seed = 0;
   Where where = Where::world;
-  bool is_skewed = false;  ///< Ranks come late, each by its own draw.
+  bool is_skewed = false;  ///< Ranks are late, each by its own draw.
   std::vector<Step> steps;
 };
 
-/// `ranks` of the world bounds the bytes of a case. `is_tame`: without what Open MPI 4.1's own collectives get wrong, for
-/// runs where some of them pass through. Where types differ from rank to rank allgatherv and bcast decide differently and
-/// hang, and a large alltoall into types with gaps aborts ("buffer overflow detected"); nonblocking and persistent ones mixed
-/// on one communicator (a persistent alltoallv in place, later an ireduce) wait for each other for ever.
-/// `only`: no other collectives than these.
+/// `ranks` of the world bounds the bytes of a case. `is_tame`: leaves out the mistakes of Open MPI 4.1's own
+/// collectives, for runs in which some of them pass through. If types differ from rank to rank, allgatherv and bcast
+/// decide differently and hang, and a large alltoall into types with gaps aborts ("buffer overflow detected");
+/// nonblocking and persistent collectives mixed on one communicator (a persistent alltoallv in place, later an ireduce)
+/// wait for each other for ever. `only`: no other collectives than these.
 Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame = false, const std::vector<Coll>& only = {});
 
 std::string to_string(Form form);
 std::string to_string(Where where);
 std::string describe(const Step& step);
 
-/// One number out of several, for data that any rank can compute.
+/// Mixes several numbers into one, for data that any rank can compute.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b, std::uint64_t c = 0, std::uint64_t d = 0);
 
 }  // namespace sumac::tests

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What settings do to a job: collectives that are left to MPI, communicators too small to be served, a selection file that is applied."""
+"""Tests the effect of settings on a job: collectives that are left to MPI, communicators too small to be served, a selection file that is
+applied."""
 
 import pathlib
 import re
@@ -11,12 +12,12 @@ from common import case
 
 COLLECTIVES = ["barrier", "allreduce", "reduce", "bcast", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce_scatter_block",
                "gather", "gatherv", "scatter", "scatterv"]
-EACH = 111  # of each collective: 1 blocking, 10 nonblocking, 100 persistent ones, so that a missing form shows
+EACH = 111  # calls of each collective: 1 blocking, 10 nonblocking, 100 persistent ones, so that a missing form shows
 
 
 class Disabled(unittest.TestCase):
     def tallied(self, env):
-        """What was served, by collective, and what was left to MPI."""
+        """Returns the served calls, by collective, and those left to MPI."""
         done = common.run(2, "tallied", env=env)
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("tallied: all right", done.out, done.text)
@@ -42,7 +43,7 @@ class Disabled(unittest.TestCase):
 
 
 class LeastRanks(unittest.TestCase):
-    """coll_hcoll_np. The program has communicators of three ranks, of two and of one."""
+    """Tests coll_hcoll_np. The program has communicators of three ranks, of two and of one."""
 
     def sizes(self, least):
         done = common.run(3, case.PROGRAMS / "churn", "6", env={"SUMAC_EXPLAIN": "1"}, component={"np": least})

@@ -1,5 +1,6 @@
-// Every collective so many times in each form that a total tells which forms are in it: 1 blocking, 10 nonblocking ones, 100 persistent
-// operations that are made and started once. The line of MPI_Finalize counts them; settings_test.py reads it.
+// Calls every collective so many times in each form that a total shows which forms it contains: 1 blocking, 10
+// nonblocking ones, 100 persistent operations that are made and started once. The line of MPI_Finalize counts them;
+// settings_test.py reads it.
 #include <fmt/core.h>
 #include <mpi.h>
 

@@ -80,15 +80,15 @@ inline constexpr bool is_complex<std::complex<T>> = true;
 
 template <class T>
 T integer_of(const Type& type, Fold fold, std::uint64_t bits) {
-  // Open MPI 4.1 adds and multiplies 8- and 16-bit integers with saturation where AVX is at hand and wraps elsewhere:
+  // Open MPI 4.1 adds and multiplies 8- and 16-bit integers with saturation if AVX is available and wraps elsewhere:
   // both are right on small values only.
   if (sizeof(T) < 4 && fold == Fold::sum) return static_cast<T>(bits % 7);
   if (sizeof(T) < 4 && fold == Fold::prod) return static_cast<T>(bits % 8 > 0);
   if (fold == Fold::land || fold == Fold::lor || fold == Fold::lxor)
     return bits % 3 != 0 ? static_cast<T>(bits >> 8 | 1) : T{0};
   T value = static_cast<T>(bits);
-  // Open MPI 4.1.4 compares MPI_UNSIGNED_LONG (not MPI_UINT64_T) as if it were signed, MPI_OFFSET and its like as if they
-  // were not: both are right where the highest bit is 0.
+  // Open MPI 4.1.4 compares MPI_UNSIGNED_LONG (not MPI_UINT64_T) as if it were signed, and MPI_OFFSET and similar types
+  // as if they were unsigned: both are right when the highest bit is 0.
   const bool is_doubtful =
       type.mpi == MPI_UNSIGNED_LONG || type.mpi == MPI_OFFSET || type.mpi == MPI_AINT || type.mpi == MPI_COUNT;
   if (is_doubtful && (fold == Fold::max || fold == Fold::min))
@@ -129,7 +129,7 @@ void fold_into(Fold fold, T& left, const T& right) {
       default:
         if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
           using U = std::make_unsigned_t<T>;
-          // Wider than int, or the product of two unsigned short overflows an int.
+          // The type is wider than int, or the product of two unsigned short would overflow an int.
           const std::uint64_t a = static_cast<U>(left), b = static_cast<U>(right);
           if (fold == Fold::sum) left = static_cast<T>(a + b);
           if (fold == Fold::prod) left = static_cast<T>(a * b);
@@ -155,7 +155,7 @@ bool same(const T& a, const T& b) {
 }
 
 void matrix_product(void* in, void* inout, int* count, MPI_Datatype*) {
-  // inout = in op inout: `in` is of the lower rank.
+  // MPI computes inout = in op inout: `in` is of the lower rank.
   auto* left = static_cast<std::byte*>(in);
   auto* right = static_cast<std::byte*>(inout);
   for (int i = 0; i < *count; ++i) {
@@ -277,7 +277,8 @@ void draw(const Type& type, Fold fold, std::uint64_t key, std::byte* out) {
     if constexpr (std::is_same_v<T, Matrix>) {
       for (auto& cell : value.at) cell = static_cast<std::uint32_t>(SplitMix64(key += 77).next());
     } else if constexpr (is_pair<T>) {
-      value.value = static_cast<decltype(value.value)>(static_cast<int>(bits % 9) - 4);  // few values: many ties
+      // Few values, so that ties are frequent
+      value.value = static_cast<decltype(value.value)>(static_cast<int>(bits % 9) - 4);
       value.tag = static_cast<int>(bits >> 32);
     } else if constexpr (is_complex<T>) {
       using F = typename T::value_type;
@@ -320,7 +321,8 @@ void combine(Kind kind, Fold fold, std::byte* left, const std::byte* right) {
 bool equal(Kind kind, const std::byte* a, const std::byte* b) {
   return with_kind(kind, [&](auto value) {
     using T = decltype(value);
-    // Bits first: a float that is a NaN, or a bool that is neither, must not hide behind the language.
+    // The bits are compared first: a NaN, or a bool that is neither true nor false, must not compare by the language's
+    // rules.
     if constexpr (std::is_same_v<T, bool>) return *a == *b;
     return same(load<T>(a), load<T>(b));
   });

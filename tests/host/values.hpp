@@ -1,7 +1,8 @@
 #pragma once
-// Values of every predefined type, and what each operation makes of them, computed here: the yardstick of the differential
-// test. Any rank can compute any other rank's data from the case's seed. Values are drawn so that the right result is one
-// bit pattern whatever the order of the operands: small integers in floats, roots of unity in complex products.
+// Values of every predefined type, and the results of each operation on them, computed here: the yardstick of the
+// differential test. Any rank can compute any other rank's data from the case's seed. Values are drawn so that the
+// right result is one bit pattern whatever the order of the operands: small integers in floats, roots of unity in
+// complex products.
 #include <mpi.h>
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 
 namespace sumac::tests {
 
-/// What the bytes of one element mean.
+/// The meaning of the bytes of one element.
 enum class Kind : std::uint8_t {
   i8,
   u8,
@@ -33,7 +34,7 @@ enum class Kind : std::uint8_t {
   i64_int,
   i32_int,
   i16_int,
-  matrix,  ///< Two by two uint32: the user operation that does not commute.
+  matrix,  ///< Two by two uint32, for the user operation that does not commute.
 };
 
 enum class Fold : std::uint8_t { max, min, sum, prod, land, band, lor, bor, lxor, bxor, maxloc, minloc, matrix, none };
@@ -53,7 +54,8 @@ struct Operation {
   bool is_user = false;
 };
 
-/// The tables; MPI's handles are not constants, so they are filled after MPI_Init. free_tables() before MPI_Finalize.
+/// These tables contain MPI's handles, which are not constants, so they are filled after MPI_Init. Call free_tables()
+/// before MPI_Finalize.
 void make_tables();
 void free_tables();
 std::size_t type_count();
@@ -64,17 +66,17 @@ const Operation& operation(std::size_t index);
 bool is_legal(const Type& type, const Operation& operation);
 std::size_t extent(Kind kind);
 
-/// The element that `key` stands for, fit for the operation (Fold::none: any bits that the type can have).
+/// Stores the element that belongs to `key`, suitable for the operation (Fold::none: any bits that the type can have).
 void draw(const Type& type, Fold fold, std::uint64_t key, std::byte* out);
-/// Floats with random mantissas, for the tests of equal bits at all ranks; other kinds as draw().
+/// Stores floats with random mantissas, for the tests of equal bits at all ranks; other kinds as draw().
 void draw_rough(const Type& type, Fold fold, std::uint64_t key, std::byte* out);
 
-/// left = left op right, `left` being of the lower rank.
+/// Sets left = left op right; `left` is of the lower rank.
 void combine(Kind kind, Fold fold, std::byte* left, const std::byte* right);
 
-/// Padding (pairs, long double) does not count.
+/// Ignores padding (pairs, long double).
 bool equal(Kind kind, const std::byte* a, const std::byte* b);
-/// Is |a - b| at most `roundings` times the type's epsilon times `scale`? Exact kinds: equal().
+/// Returns whether |a - b| is at most `roundings` times the type's epsilon times `scale`. Exact kinds use equal().
 bool near(Kind kind, const std::byte* a, const std::byte* b, double roundings, double scale);
 std::string show(Kind kind, const std::byte* element);
 

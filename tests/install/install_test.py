@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Installs a build folder into a prefix of its own and uses it from there, as somebody who never saw the build folder.
-
+"""Installs a build folder into a prefix of its own and uses it from there, as a person does who never saw the build folder.
 usage: install_test.py BUILD
 """
 import os
@@ -23,13 +22,13 @@ include/sharp/api/sharp.h include/sharp/api/sharp_coll.h include/sharp/api/versi
 share/sumac/fabrics/test-4h.yaml share/sumac/examples/allreduce.c
 share/doc/sumac/README.md share/doc/sumac/LICENSE share/doc/sumac/docs/config.md
 """.split()
-# A program that is not built with the sanitizer can't load a library that is.
+# A program that is built without the sanitizer cannot load a library that is built with it.
 SANITIZED = not re.search(r"^SUMAC_SANITIZE:\w+=$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
 IF_BUILT = ["lib/libsumac_net_ucx.so", "lib/openmpi/mca_coll_hcoll.so"]
 
 
 def clean_environment():
-    """Nothing that would let a program find the build folder, or another installation."""
+    """Returns an environment in which no variable leads a program to the build folder, or to another installation."""
     return {name: value for name, value in os.environ.items()
             if not name.startswith(("SUMAC_", "SHARP_", "HCOLL_", "OMPI_", "PMIX_", "LD_", "PKG_CONFIG"))}
 
@@ -48,7 +47,7 @@ class Installed(unittest.TestCase):
         if done.returncode != 0:
             shutil.rmtree(cls.scratch)
             raise AssertionError(done.stdout + done.stderr)
-        # Moved, so that a path of the time of installation would be found out.
+        # The prefix is moved, so that a path from the time of installation would fail.
         cls.prefix = cls.scratch / "opt"
         first.rename(cls.prefix)
 

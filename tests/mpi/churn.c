@@ -1,5 +1,6 @@
-/* Communicators made, used once and freed, more of them than a job has groups; freed in another order than made; one left to MPI_Finalize;
- * MPI_Comm_idup as well, which selects modules from inside progress.
+/* Communicators are made, used once and freed, more of them than a job has groups. They are freed in another order
+ * than made; one is left to MPI_Finalize. MPI_Comm_idup, which selects modules from inside progress, is used as
+ * well.
  *
  * usage: churn [ROUNDS [KEPT]]     KEPT communicators stay until MPI_Finalize (1) */
 #include <mpi.h>

@@ -1,8 +1,8 @@
-/* Corners of MPI's rules on collectives, communicators and finalisation that correct programs may go into: corners [NAME], all of them without a
- * name. Each is right with Open MPI alone. Sections are those of MPI 3.1. */
+/* Corners of MPI's rules on collectives, communicators and finalisation that correct programs may use: corners
+ * [NAME], or all of them without a name. Each works with Open MPI alone. Sections are those of MPI 3.1. */
 #include <mpi.h>
 
-/* Needs what mpi.h declares. */
+/* mpi-ext.h needs the declarations of mpi.h. */
 #include <mpi-ext.h>
 
 #include <stdio.h>
@@ -27,8 +27,8 @@ static void use(const char* what, MPI_Comm comm) {
   expect(what, sum, members);
 }
 
-/* Collectives of different communicators have no order: one rank has begun to duplicate a communicator when it comes to another one's first
- * collective, the other begins behind it (5.12, 6.4.2). */
+/* Collectives of different communicators have no order: one rank has begun to duplicate a communicator when it comes
+ * to another one's first collective, the other rank begins after it (5.12, 6.4.2). */
 static void elsewhere(void) {
   MPI_Comm parent, other, made;
   MPI_Request request;
@@ -49,7 +49,7 @@ static void add_pairs(void* in, void* inout, int* count, MPI_Datatype* type) {
   for (int i = 0; i < 2 * *count; ++i) ((int*)inout)[i] += ((int*)in)[i];
 }
 
-/* Types and operations are freed while a collective that uses them is under way (4.1.9, 5.9.5). */
+/* Types and operations are freed while a collective that uses them is pending (4.1.9, 5.9.5). */
 static void freed_handles(void) {
   MPI_Datatype pair, gaps;
   MPI_Op add;
@@ -72,7 +72,7 @@ static void freed_handles(void) {
   for (int i = 0; i < 20; i += 2) expect("number behind a gap", data[i], i);
 }
 
-/* No data, no buffer: at all ranks, and at one of a v-form (5.1). */
+/* There are no data and no buffer: at all ranks, and at one rank of a v-form (5.1). */
 static void nothing(void) {
   int* counts = calloc((size_t)size, sizeof(int));
   int* displacements = calloc((size_t)size, sizeof(int));
@@ -91,7 +91,7 @@ static void nothing(void) {
   free(all);
 }
 
-/* Each rank posts on three communicators in an order of its own among them, and ends in another (5.12). */
+/* Each rank posts on three communicators in an order of its own among them, and completes in another (5.12). */
 static void interleaved(void) {
   enum { COMMS = 3, EACH = 20, ALL = COMMS * EACH };
   MPI_Comm comms[COMMS];
@@ -119,7 +119,8 @@ static void interleaved(void) {
   for (int c = 0; c < COMMS; ++c) MPI_Comm_free(&comms[c]);
 }
 
-/* MPI_Request_get_status and MPI_Test alone bring a collective to its end; what is not started or over tests as empty (3.7.3, 3.7.6). */
+/* MPI_Request_get_status and MPI_Test alone complete a collective; requests that are not started, or over, test as
+ * empty (3.7.3, 3.7.6). */
 static void only_tested(void) {
   int own = rank, sum = -1, done = 0;
   MPI_Request request;
@@ -142,7 +143,7 @@ static void only_tested(void) {
   MPI_Request_free(&request);
 }
 
-/* Collectives that are under way at once read one buffer (5.12). */
+/* Collectives that are pending at the same time read one buffer (5.12). */
 static void shared_input(void) {
   enum { COUNT = 9000 };
   static int in[COUNT], sum[COUNT], least[COUNT];
@@ -157,7 +158,7 @@ static void shared_input(void) {
   }
 }
 
-/* A communicator outlives the one it was made from, whose team may have come to be or not (6.4.3). */
+/* A communicator outlives its parent, whose team may exist already or not (6.4.3). */
 static void orphans(void) {
   MPI_Comm parent, child, grandchild;
   for (int used = 0; used < 2; ++used) {
@@ -173,7 +174,7 @@ static void orphans(void) {
   }
 }
 
-/* A communicator of one rank in all three forms; one that most ranks are not in. */
+/* A communicator of one rank is used in all three forms, and one that most ranks are not in. */
 static void alone(void) {
   MPI_Comm own, few;
   MPI_Request requests[2];
@@ -194,7 +195,7 @@ static void alone(void) {
   MPI_Comm_free(&few);
 }
 
-/* Topologies, which may reorder ranks, and from which slices are cut (7.5). */
+/* Topologies may reorder ranks, and slices are cut from them (7.5). */
 static void grid(void) {
   MPI_Comm cart, row;
   int dims[2] = {0, 0}, periods[2] = {1, 0}, remain[2] = {0, 1}, coords[2], me, sum = -1;
@@ -233,8 +234,8 @@ static void last_words(void) {
   expect("calls of callbacks", delete_calls, 2);
 }
 
-/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while all of MPI works (8.7.1); what is left besides are communicators, one
- * with a nonblocking collective that is over, one whose only collective was nonblocking. */
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while all of MPI works (8.7.1). Communicators are left
+ * over: one with a completed nonblocking collective, and one whose only collective was nonblocking. */
 static void at_finalize(void) {
   static MPI_Comm used, fresh, early;
   static int sum, own = 1, keys[2];

@@ -1,13 +1,13 @@
-/* Correct programs that once hung, crashed or got wrong numbers. The first argument says which:
- *   uneven   reductions of all ranks around the sizes at which Open MPI changes its algorithm, in place and not, blocking and not, and
- *            blocks that each rank describes by a type of its own; for hosts with unequal numbers of ranks, above all with one
- *   holes    communicators freed before others are used that MPI_Finalize has to free: what is made late has the lower context id
- *   orders   persistent collectives started in another order at each rank, some before an ordinary collective and some behind it
- *   idup     MPI_Comm_idup under way while its communicator has blocking collectives, at some ranks after calls that make progress
+/* Correct programs that once hung, crashed or got wrong numbers. The first argument chooses one:
+ *   uneven   reductions of all ranks around the sizes at which Open MPI changes its algorithm, in place and not, blocking and not,
+ *            and blocks that each rank describes by a type of its own; for hosts with unequal numbers of ranks, above all with one
+ *   holes    communicators freed before others are used that MPI_Finalize must free: one made later has the lower context id
+ *   orders   persistent collectives started in another order at each rank, some before an ordinary collective and some after it
+ *   idup     MPI_Comm_idup pending while its communicator has blocking collectives, at some ranks after calls that make progress
  *   inter [N]  MPI_Comm_idup, N at once, of an intercommunicator between collectives on it */
 #include <mpi.h>
 
-/* Needs what mpi.h declares. */
+/* mpi-ext.h needs the declarations of mpi.h. */
 #include <mpi-ext.h>
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ static void reduce_all(int count, int round) {
   }
 }
 
-/* Each rank has 2 * (r + 1) numbers; odd ranks see them as pairs. */
+/* Each rank has 2 * (r + 1) numbers; odd ranks treat them as pairs. */
 static void gather_in_pairs(void) {
   MPI_Datatype pair;
   MPI_Type_contiguous(2, MPI_LONG_LONG, &pair);
@@ -173,7 +173,7 @@ static void use_in_orders(MPI_Comm comm, int rounds) {
   make_all(comm, requests);
   for (int round = 0; round < rounds; ++round) {
     fill_all(round);
-    /* Rank r begins with request r + round, and stops for an ordinary collective after so many. */
+    /* Rank r begins with request r + round, and makes an ordinary collective after so many. */
     for (int k = 0; k < KINDS; ++k) {
       if ((rank * 3 + round) % KINDS == k) ordinary(comm, round);
       int which = (rank % 2 ? KINDS - 1 - k : k) + rank / 2 + round;
@@ -223,8 +223,8 @@ static void idup(int unused) {
 
 /* ---- inter ---- */
 
-/* Open MPI 4.1 alone hangs now and then where several MPI_Comm_idup of one intercommunicator are under way at once, and always where its
- * groups are unequal; one at a time goes well. */
+/* Open MPI 4.1 alone sometimes hangs when several MPI_Comm_idup of one intercommunicator are pending at once, and
+ * always when its groups are unequal; one at a time works. */
 static void inter(int at_once) {
   enum { MOST = 64 };
   MPI_Comm half, between, made[MOST];

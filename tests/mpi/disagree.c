@@ -1,4 +1,4 @@
-/* Ranks that disagree: every rank gets MPI_ERR_OTHER, and stderr names who differed and on what.
+/* Ranks disagree: every rank gets MPI_ERR_OTHER, and stderr names the rank that differed, and the argument.
  *
  *     disagree [count|type|op|collective]        rank 1 is the one that differs, in its second call */
 #include <mpi.h>

@@ -1,9 +1,10 @@
-/* Nine collectives, each blocking, nonblocking and persistent, in place and not, with every root, on several communicators; types that
- * differ from rank to rank with equal signature: an element here is four ints in a row, a contiguous type, a vector with gaps or one at an
- * absolute address (MPI_BOTTOM). What must come out follows from the ranks; the first difference ends the program. */
+/* Nine collectives, each blocking, nonblocking and persistent, in place and not, with every root, on several
+ * communicators, with types that differ from rank to rank but have equal signature: an element here is four ints in
+ * a row, a contiguous type, a vector with gaps or one at an absolute address (MPI_BOTTOM). The expected results
+ * follow from the ranks; the first difference ends the program. */
 #include <mpi.h>
 
-/* Needs what mpi.h declares. */
+/* mpi-ext.h needs the declarations of mpi.h. */
 #include <mpi-ext.h>
 
 #include <stdio.h>
@@ -33,9 +34,9 @@ struct buffer {
   enum layout layout;
   int elements;
   int* memory;
-  void* at;        /* for MPI */
-  int count;       /* of `type`, for all elements */
-  int per_element; /* of `type` */
+  void* at;        /* address for MPI */
+  int count;       /* in units of `type`, for all elements */
+  int per_element; /* in units of `type` */
   MPI_Datatype type;
 };
 
@@ -115,7 +116,8 @@ static void finish(MPI_Request* request) {
 #define MPI_IReduce_scatter_block MPI_Ireduce_scatter_block
 
 static int value_of(int from, int to, int i) { return 1000000 * from + 10000 * to + 10 * i; }
-/* Open MPI 4.1's own allgatherv chooses its algorithm by the local type and hangs where ranks' types differ: `same` is for what goes there. */
+/* Open MPI 4.1's own allgatherv chooses its algorithm by the local type and hangs if ranks' types differ: `same` is
+ * for calls that it serves. */
 static int same_types;
 static enum layout layout_at(int shift) { return (enum layout)(((same_types ? 0 : rank) + shift) % LAYOUTS); }
 
@@ -152,7 +154,8 @@ static void allgather(int n, int in_place, int shift) {
   drop(&in), drop(&out);
 }
 
-/* Rank r gives n + r % 3 elements, none if r % 5 is 4; blocks lie in reversed order, with one element free between them. */
+/* Rank r gives n + r % 3 elements, none if r % 5 is 4; blocks are in reversed order, with one element free between
+ * them. */
 static int length_of(int r, int n) { return r % 5 == 4 ? 0 : n + r % 3; }
 
 static void allgatherv(int n, int in_place, int shift) {
@@ -190,7 +193,8 @@ static void alltoall(int n, int in_place, int shift) {
   drop(&in), drop(&out);
 }
 
-/* From a to b: (a + b) % 4 * n elements, so that the table is symmetric, as in place demands; some blocks are empty. */
+/* Rank a sends b (a + b) % 4 * n elements, so that the table is symmetric, as in place demands; some blocks are
+ * empty. */
 static int between(int a, int b, int n) { return (a + b) % 4 * n; }
 
 static void alltoallv(int n, int in_place, int shift) {
@@ -214,7 +218,7 @@ static void alltoallv(int n, int in_place, int shift) {
   drop(&in), drop(&out);
 }
 
-/* Reductions: ints, and a type that src/reduce has no kernel for. */
+/* Tests reductions of ints, and of a type for which src/reduce has no kernel. */
 static void reductions(int n, int in_place, int root) {
   int *in = malloc(sizeof(int) * (size_t)(n * size)), *out = malloc(sizeof(int) * (size_t)(n * size));
   int ranks = size * (size - 1) / 2;
@@ -248,7 +252,7 @@ static void multiply_first(void* in, void* inout, int* count, MPI_Datatype* type
   for (int i = 0; i < *count; ++i) ((int*)inout)[i] = 10 * ((int*)in)[i] + ((int*)inout)[i] % 10;
 }
 
-/* A user's operation whose order matters goes to MPI's own. */
+/* A user's operation whose order matters goes to MPI's own collective. */
 static void users_operation(void) {
   MPI_Op op;
   MPI_Op_create(multiply_first, 0, &op);

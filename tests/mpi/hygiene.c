@@ -1,15 +1,16 @@
-/* A program that does with MPI what real ones do beside computing; the first argument says what.
- *   many N    makes, uses and frees N communicators, some of them kept meanwhile: descriptors, mappings and memory stay what they were
- *   free      frees communicators whose nonblocking and persistent collectives are still to end, in another order than made
- *   fork      forks children that exec and that exit, while collectives go on before and after
+/* A program that uses MPI as real programs do between computations; the first argument chooses one:
+ *   many N    makes, uses and frees N communicators, some of them kept meanwhile: the number of descriptors and mappings and the
+ *             memory must stay the same
+ *   free      frees communicators whose nonblocking and persistent collectives are still pending, in another order than made
+ *   fork      forks children that exec and that exit, with collectives before and after
  *   signals   a timer interrupts the collectives, small and large, blocking and not, a thousand times a second
- *   abort     one rank calls MPI_Abort in the middle of everybody's collectives
- *   closed    a rank broadcasts and gets what lies in memory that the system copies for nobody, five times
+ *   abort     one rank calls MPI_Abort in the middle of all ranks' collectives
+ *   closed    a rank sends and receives in memory that the system refuses to copy, five times
  *   alone     communicators of one rank, between groups and of all, each used once
- *   sleeper   a rank posts and leaves MPI until the others have the result: only a progress thread brings it to them */
+ *   sleeper   a rank posts and leaves MPI until the others have the result: only a progress thread completes it */
 #include <mpi.h>
 
-/* Needs what mpi.h declares. */
+/* mpi-ext.h needs the declarations of mpi.h. */
 #include <mpi-ext.h>
 
 #include <dirent.h>
@@ -44,7 +45,7 @@ static void use(MPI_Comm comm) {
 }
 
 struct descriptors {
-  int watched; /* pidfds: a process opens one for each other rank of its host when it has waited for milliseconds, and keeps it */
+  int watched; /* pidfds: a process that waited for milliseconds opens one for each other rank of its host, and keeps it */
   int others;
 };
 static struct descriptors count_descriptors(void) {
@@ -144,7 +145,7 @@ static void on_tick(int number) {
   ++ticks;
 }
 
-/* A vector of megabytes, a message of megabytes from another root each time, and both at once without blocking. */
+/* Uses a vector of megabytes, a message of megabytes from another root each time, and both at once without blocking. */
 static void use_large(int round) {
   enum { COUNT = 3 << 17 };
   static int in[COUNT], out[COUNT], data[COUNT];
@@ -220,7 +221,7 @@ static void closed(void) {
   }
 }
 
-/* Ranks whose numbers are even and odd. */
+/* Uses ranks with even and with odd numbers apart. */
 static void alone(void) {
   MPI_Comm own, half, between, all;
   MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &own);
@@ -240,11 +241,11 @@ static void sleeper(const char* folder) {
   char name[4096];
   snprintf(name, sizeof name, "%s/done", folder);
   for (int i = 0; i < COUNT; ++i) in[i] = block[i] = rank + i;
-  use(MPI_COMM_WORLD); /* makes the team */
+  use(MPI_COMM_WORLD); /* this call makes the team */
   MPI_Request requests[2];
   MPI_Iallreduce(in, out, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
   MPI_Ialltoall(block, COUNT / size, MPI_INT, blocks, COUNT / size, MPI_INT, MPI_COMM_WORLD, &requests[1]);
-  if (0 == rank) { /* no call of MPI before the others are through */
+  if (0 == rank) { /* it calls no MPI until the others are done */
     struct stat found;
     for (int ms = 0; 0 != stat(name, &found); ++ms) {
       if (ms > 60000) fail("nobody finished while rank 0 was outside MPI");

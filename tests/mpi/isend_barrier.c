@@ -1,5 +1,6 @@
-/* Rank 0 posts a large Isend and enters a barrier; rank 1 receives first and enters the barrier afterwards. Legal MPI, and a deadlock if the
- * barrier of rank 0 waits without driving MPI: the large message needs rank 0 to move on. */
+/* Rank 0 posts a large Isend and enters a barrier; rank 1 receives first and enters the barrier afterwards. This is
+ * legal MPI, and a deadlock if the barrier of rank 0 waits without driving MPI: the large message needs rank 0 to
+ * move on. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

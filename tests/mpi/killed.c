@@ -1,5 +1,6 @@
-/* Allreduces until one fails; says so and ends in order. Whoever starts it kills an aggregation node meanwhile.
- * Every result before the failure is checked: a call that succeeds is right, whatever happens to the tree. */
+/* Calls allreduce until one fails, reports that and ends in order. The test that starts it kills an aggregation node
+ * meanwhile. Every result before the failure is checked: a call that succeeds is right, whatever happens to the
+ * tree. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,14 +1,15 @@
-/* The lives of communicators, drawn from a seed: made from each other in every way, used by blocking, nonblocking and persistent collectives,
- * freed in any order, some never. Each result is compared with what the seed says.
+/* The lives of communicators, drawn from a seed: they are made from each other by every function of MPI, used by
+ * blocking, nonblocking and persistent collectives, freed in any order, some never. Each result is compared with the
+ * one that follows from the seed.
  *
  *     lives SEED [STEPS]
  *
- * All ranks draw the same numbers, whether they are members of what is drawn or not, so the plan is one and the same everywhere. Left out
- * is what Open MPI 4.1 gets wrong by itself: nonblocking collectives on a communicator of which MPI_Comm_idup is under way, or that is
- * freed before they end; several MPI_Comm_idup of one communicator at once. */
+ * All ranks draw the same numbers, whether they are members of the drawn communicator or not, so the plan is the
+ * same everywhere. The plan leaves out the mistakes of Open MPI 4.1: nonblocking collectives on a communicator with
+ * a pending MPI_Comm_idup, or one that is freed before they end; several MPI_Comm_idup of one communicator at once. */
 #include <mpi.h>
 
-/* Needs what mpi.h declares. */
+/* mpi-ext.h needs the declarations of mpi.h. */
 #include <mpi-ext.h>
 
 #include <stdint.h>
@@ -27,7 +28,7 @@ static uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
-/* The same at all ranks: each draws at each step, whether it takes part or not. */
+/* Every rank draws at each step, whether it takes part or not, so all draw the same numbers. */
 static int draw(int below) { return (int)(mix(state += 0x9e3779b97f4a7c15u) % (uint64_t)below); }
 static int own_draw(int below) {
   return (int)(mix(mix(seed + (uint64_t)step) + (uint64_t)world_rank) % (uint64_t)below);
@@ -43,11 +44,11 @@ static void fail(const char* what, int got, int want) {
 
 struct op {
   int used; /* planned: the same at all ranks */
-  int slot; /* of its communicator */
+  int slot; /* slot of its communicator */
   enum kind kind;
   enum form form;
   int root, count, in_place, number, round;
-  MPI_Comm comm; /* MPI_COMM_NULL where this rank is no member */
+  MPI_Comm comm; /* MPI_COMM_NULL when this rank is no member */
   int rank, size;
   int *in, *out;
   MPI_Request request;
@@ -73,7 +74,7 @@ static void fill(struct op* op) {
     for (int i = 0; i < op->count; ++i) op->out[i] = op->in[i];
 }
 
-/* What element i of the result must be. */
+/* Returns the required value of element i of the result. */
 static int wanted(const struct op* op, int i) {
   const int block = i / op->count, at = i % op->count;
   switch (op->kind) {
@@ -96,7 +97,7 @@ static void check(const struct op* op) {
   (BLOCKING == op->form      ? MPI_##name(__VA_ARGS__, op->comm)                \
    : NONBLOCKING == op->form ? MPI_I##name(__VA_ARGS__, op->comm, &op->request) \
                              : MPIX_##name##_init(__VA_ARGS__, op->comm, MPI_INFO_NULL, &op->request))
-/* Names of nonblocking ones have no capital letter behind the I. */
+/* Names of nonblocking collectives have a lower-case letter after the I. */
 #define MPI_IAllreduce MPI_Iallreduce
 #define MPI_IReduce MPI_Ireduce
 #define MPI_IBcast MPI_Ibcast
@@ -159,8 +160,8 @@ static void end(struct op* op) {
 
 static struct comm {
   int used, is_inter;
-  MPI_Comm comm; /* MPI_COMM_NULL where this rank is no member */
-  int parent;    /* of an MPI_Comm_idup that is under way, or -1 */
+  MPI_Comm comm; /* MPI_COMM_NULL when this rank is no member */
+  int parent;    /* parent of a pending MPI_Comm_idup, or -1 */
   MPI_Request duplicate;
 } comms[COMMS];
 static struct op posted[POSTED], again[AGAIN];
@@ -179,7 +180,7 @@ static int is_parent(int slot) {
   return 0;
 }
 
-/* A communicator that is in use, the drawn one or the next; its own duplication has come to its end. */
+/* Returns a communicator that is in use, the drawn one or the next, after its own duplication has completed. */
 static int pick(void) {
   int slot = draw(COMMS);
   while (!comms[slot].used) slot = (slot + 1) % COMMS;
@@ -187,7 +188,7 @@ static int pick(void) {
   return slot;
 }
 
-/* Ranks 0, m, 2m ... of the parent. */
+/* Returns ranks 0, m, 2m ... of the parent. */
 static MPI_Group every(MPI_Comm parent, int m) {
   MPI_Group all, some;
   int size;
@@ -230,7 +231,7 @@ static void make(int slot) {
     return;
   }
   switch (way) {
-    case 2: /* no nonblocking collective of the parent is under way beside it */
+    case 2: /* no nonblocking collective of the parent may be pending beside it */
       for (int i = 0; i < POSTED; ++i)
         if (posted[i].used && posted[i].slot == from) end(&posted[i]);
       MPI_Comm_idup(parent, &c->comm, &c->duplicate);
@@ -250,7 +251,7 @@ static void make(int slot) {
   }
 }
 
-/* Who posted on it ends that first, at ranks that are members and at others alike. */
+/* Completes the collectives posted on the communicator first, at ranks that are members and at others alike. */
 static void end_all_of(int slot) {
   for (int i = 0; i < POSTED; ++i)
     if (posted[i].used && posted[i].slot == slot) end(&posted[i]);
@@ -287,7 +288,7 @@ static void post(int slot) {
   if (!is_parent(slot)) begin(op, slot, comms[slot].comm, NONBLOCKING);
 }
 
-/* All persistent ones, each rank in an order of its own. */
+/* Starts all persistent collectives, each rank in an order of its own. */
 static void start_again(void) {
   MPI_Request active[AGAIN];
   const int first = own_draw(AGAIN), down = own_draw(2);

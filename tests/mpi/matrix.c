@@ -1,7 +1,9 @@
-/* Every predefined type and operation, several sizes, in place and not, on several communicators: MPI_Allreduce against the same
- * reduction done here, one rank after the other, from everybody's inputs. Prints one line and fails on the first difference.
+/* Tests every predefined type and operation, in several sizes, in place and not, on several communicators:
+ * MPI_Allreduce is compared with the same reduction done here, one rank after the other, from all ranks' inputs. The
+ * program prints one line and fails on the first difference.
  *
- * Integers must be equal; floats within `members` roundings of the largest sum of magnitudes, since the order of adding is the tree's. */
+ * Integers must be equal; floats may differ by `members` roundings of the largest sum of magnitudes, since the tree
+ * chooses the order of adding. */
 #include <math.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -54,8 +56,8 @@ static uint64_t draw(void) {
   return state;
 }
 
-/* Open MPI 4.1 adds and multiplies 8- and 16-bit integers with saturation where AVX is at hand and wraps elsewhere, so its own results
- * depend on the order; the tree wraps. The inputs of those stay small enough for both to be right. */
+/* Open MPI 4.1 adds and multiplies 8- and 16-bit integers with saturation if AVX is available and wraps elsewhere,
+ * so its own results depend on the order; the tree wraps. Those inputs stay small enough for both to be right. */
 static int narrow_arithmetic(const struct type* type, const struct op* op, size_t extent) {
   return FAMILY_INTEGER == type->family && extent < 4 && (MPI_SUM == op->op || MPI_PROD == op->op);
 }
@@ -141,7 +143,7 @@ static int same(const void* got, const void* want, const struct type* type, size
       if (!close_enough(a[i], b[i], 270000.0 * members, 2.3e-16, members)) return 0;
     return 1;
   }
-  if (FAMILY_PAIR == type->family && 16 == extent) { /* the padding behind the tag is nobody's */
+  if (FAMILY_PAIR == type->family && 16 == extent) { /* the padding after the tag is undefined */
     const unsigned char *a = got, *b = want;
     for (size_t i = 0; i < count; ++i)
       if (0 != memcmp(a + 16 * i, b + 16 * i, 12)) return 0;
@@ -243,7 +245,8 @@ int main(int argc, char** argv) {
     const char* name;
     MPI_Comm comm;
   } comms[] = {{"world", MPI_COMM_WORLD}, {"duplicate", duplicate}, {"reversed", reversed}, {"halves", halves}};
-  /* Around one payload (1 KiB), several of them, the streaming threshold (16 KiB) and one chunk (64 KiB). */
+  /* The sizes lie around one payload (1 KiB), several of them, the streaming threshold (16 KiB) and one chunk (64
+   * KiB). */
   const int sizes[] = {0, 1, 3, 127, 128, 129, 1000, 4096, 16385, 70001};
   const int sizes_count = quick ? 7 : (int)(sizeof sizes / sizeof *sizes);
   for (size_t c = 0; c < sizeof comms / sizeof *comms; ++c) {

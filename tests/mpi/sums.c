@@ -1,4 +1,5 @@
-/* Exact sums: sums BYTES [CALLS] adds up vectors of so many bytes so often, other numbers each time, all of every result checked. */
+/* Computes exact sums: sums BYTES [CALLS] adds up vectors of so many bytes so often, other numbers each time, and
+ * checks all of every result. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

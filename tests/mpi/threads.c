@@ -1,4 +1,5 @@
-/* MPI_THREAD_MULTIPLE: several threads, each with a communicator of its own, add up at the same time, now and then without blocking. */
+/* MPI_THREAD_MULTIPLE: several threads, each with a communicator of its own, add up at the same time, sometimes
+ * without blocking. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

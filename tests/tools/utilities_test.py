@@ -1,4 +1,4 @@
-"""The SHARP utilities: what they print, with which status they end, and what they leave behind."""
+"""Tests the SHARP utilities: their output, their exit status, and the files that they leave behind."""
 import json
 import os
 import pathlib
@@ -13,7 +13,7 @@ MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
 
 
 def run(*words, environment=None, timeout=120):
-    """One command, nobody at the keyboard, in a process group that ends with it."""
+    """Runs one command, with nobody at the keyboard."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("SHARP_", "HCOLL_", "ENABLE_SHARP"))}
     env.update(environment or {})
     return subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env,
@@ -81,7 +81,7 @@ class MpiTest(unittest.TestCase):
                 done = self.job(4, "-m", "basic", "-c", "all", "-t", kind, "-D", "iov", "-C", "7")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 lines = re.findall(r"basic +\w+ +[17] right, 0 wrong", done.stdout)
-                groups = {"split:2": 2, "split:ppn-comm": 4}.get(kind, 1)  # each says its own
+                groups = {"split:2": 2, "split:ppn-comm": 4}.get(kind, 1)  # each prints its own lines
                 self.assertEqual(len(lines), 9 * groups, done.stdout)
 
     def test_timed_rows(self):
@@ -154,7 +154,8 @@ class DaemonsSetup(unittest.TestCase):
         for name in ("sharpd", "sharp_am", "sharp_an"):
             self.assertEqual(self.setup("-s", self.prefix, "-d", name).returncode, 0)
             done = run("systemd-analyze", "verify", "--man=no", self.root / "etc/systemd/system" / f"{name}.service")
-            about_it = [line for line in done.stderr.splitlines() if name in line]  # of the machine's own units it may complain too
+            # It may complain about the machine's own units too
+            about_it = [line for line in done.stderr.splitlines() if name in line]
             self.assertEqual((done.returncode, about_it), (0, []))
 
     def test_a_configuration_that_is_there_stays(self):
@@ -175,10 +176,10 @@ class DaemonsSetup(unittest.TestCase):
 
 
 class Cmd(unittest.TestCase):
-    """sharp_cmd, with a job under it that it can see."""
+    """sharp_cmd runs while a job exists that it can see."""
 
     def views(self, *words):
-        """Every view while a job runs: the job is the one that asks."""
+        """Prints every view while a job runs: the job itself asks."""
         script = "; ".join(f"'{BIN}/sharp_cmd' {view} {' '.join(words)} || exit 9; echo ----" for view in ("topology", "trees", "jobs", "quotas"))
         with tempfile.TemporaryDirectory() as folder:
             env = {"SUMAC_RUN_DIR": folder + "/up"}
