@@ -27,7 +27,7 @@ Result<sockaddr_un> address_of(const std::string& name, socklen_t& bytes) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (name.size() + 1 > sizeof address.sun_path) return fail(Errc::invalid, "the lab's name {} is too long", name);
-  std::memcpy(address.sun_path + 1, name.data(), name.size());  // the leading 0 makes it abstract
+  std::memcpy(address.sun_path + 1, name.data(), name.size());  // a name with a leading 0 is abstract
   bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   return address;
 }
@@ -133,7 +133,7 @@ Result<UniqueFd> connect_to(const std::string& name) {
   const auto address = address_of(name, bytes);
   if (!address) return tl::unexpected(address.error());
   if (::connect(fd->get(), reinterpret_cast<const sockaddr*>(&*address), bytes) < 0) {
-    if (errno == ECONNREFUSED) return fail(Errc::not_found, "nobody listens at {}", name);
+    if (errno == ECONNREFUSED) return fail(Errc::not_found, "no process listens at {}", name);
     return fail_errno("connect to the lab");
   }
   // Any user may bind an abstract name. A call contains its caller's terminal and environment, so it may go only to a
@@ -141,8 +141,9 @@ Result<UniqueFd> connect_to(const std::string& name) {
   const auto owner = peer_uid(fd->get());
   if (!owner) return tl::unexpected(owner.error());
   if (*owner != 0 && *owner != ::geteuid())
-    return fail(Errc::denied, "user {} listens at {} and is sent nothing: labs of user {} and of root are meant",
-                *owner, name, ::geteuid());
+    return fail(Errc::denied,
+                "user {} listens at {}, so nothing was sent: only labs of user {} and of root are trusted", *owner,
+                name, ::geteuid());
   return fd;
 }
 

@@ -29,7 +29,7 @@ Result<UniqueFd> connect_lab(const std::optional<std::string>& name) {
   const auto list = fmt::format("{}", fmt::join(labs, ", "));
   if (!name) {
     if (labs.empty()) return fail(Errc::not_found, "no lab is up: `sumac lab up FILE.yaml` first");
-    if (labs.size() > 1) return fail(Errc::invalid, "several labs are up ({}): say which with --name", list);
+    if (labs.size() > 1) return fail(Errc::invalid, "several labs are up ({}): choose one with --name", list);
   }
   auto outside = connect_to(control_name(name ? *name : labs[0]));
   if (outside || outside.error().code != Errc::not_found) return outside;

@@ -40,7 +40,7 @@ Result<std::string> make_log_directory(const std::string& lab_name) {
   if (::mkdir(path.c_str(), 0700) < 0 && errno != EEXIST) return fail_errno(fmt::format("make {}", path));
   struct stat info {};
   if (::lstat(path.c_str(), &info) < 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) {
-    return fail(Errc::denied, "{} is not a directory of ours: remove it", path);
+    return fail(Errc::denied, "{} is no directory of this user: remove it", path);
   }
   return path;
 }
@@ -96,7 +96,8 @@ void Daemon::hear() {
 }
 
 void Daemon::ask_to_end() {
-  if (connection_) (void)send_message(connection_.get(), fmt::format("signal {}", SIGTERM));  // it may be gone already
+  // The daemon may be gone already
+  if (connection_) (void)send_message(connection_.get(), fmt::format("signal {}", SIGTERM));
 }
 
 tl::unexpected<Error> Daemon::blame(const std::string& what) const {

@@ -28,12 +28,12 @@ Result<> bind_over(const std::string& source, const std::string& target) {
 /// Each namespace has its own files and no other's.
 Result<> write_tls_files(const std::map<std::string, std::string>& files) {
   if (files.empty()) return {};
-  if (::mkdir(kTlsDirectory, 0700) < 0) return fail_errno(fmt::format("make {} in the place", kTlsDirectory));
+  if (::mkdir(kTlsDirectory, 0700) < 0) return fail_errno(fmt::format("make {} on the lab host", kTlsDirectory));
   for (const auto& [name, text] : files) {
     const auto path = fmt::format("{}/{}", kTlsDirectory, name);
     const UniqueFd file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
     if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-      return fail_errno(fmt::format("write {} in the place", path));
+      return fail_errno(fmt::format("write {} on the lab host", path));
   }
   return {};
 }
@@ -49,7 +49,7 @@ Result<> write_hosts_file(const Plan& plan) {
   file << "127.0.0.1 localhost\n";
   for (const auto& place : plan.places) file << ip_text(plan.first_port_of(place).ip) << ' ' << place.name << '\n';
   file.close();
-  if (!file) return fail(Errc::io, "write {}: the place's /run is full or not writable", path);
+  if (!file) return fail(Errc::io, "write {}: the lab host's /run is full or not writable", path);
   return bind_over(path, "/etc/hosts");
 }
 
@@ -58,7 +58,7 @@ Result<> write_hosts_file(const Plan& plan) {
 Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
   // No mount made here may propagate to the machine.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0)
-    return fail_errno("make the place's mounts private");
+    return fail_errno("make the lab host's mounts private");
   // A descriptor still reaches a directory after something was mounted over its path.
   std::vector<Kept> kept;
   for (const auto& path : options.shared_directories) {
@@ -73,11 +73,11 @@ Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
   for (const auto& each : kept) {
     std::error_code error;
     std::filesystem::create_directories(each.path, error);
-    if (error) return fail(Errc::io, "make {} in the place: {}", each.path, error.message());
+    if (error) return fail(Errc::io, "make {} on the lab host: {}", each.path, error.message());
     if (auto ok = bind_over(fmt::format("/proc/self/fd/{}", each.fd.get()), each.path); !ok) return ok;
   }
   // Daemons put their sockets there; an installation makes the directory when the machine starts.
-  if (::mkdir("/run/sumac", 0755) < 0) return fail_errno("make /run/sumac in the place");
+  if (::mkdir("/run/sumac", 0755) < 0) return fail_errno("make /run/sumac on the lab host");
   if (auto ok = write_hosts_file(plan); !ok) return ok;
   if (auto ok = write_tls_files(options.tls_files); !ok) return ok;
   if (auto ok = mount_over("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok) return ok;

@@ -364,7 +364,7 @@ TEST(Core, a_node_without_a_place_in_the_tree_keeps_nobody_waiting_and_its_hosts
   core.node_registers(2, test_register("an-leaf1"), now);
   core.host_registers(100, test_host(100), now);
   EXPECT_THAT(answers_in(core.job_begins(100, test_begin(7), now)).at(0).message.refused().text(),
-              HasSubstr("host h3 has no place in tree"));
+              HasSubstr("host h3 has no leaf in tree"));
   const auto sent = only<ToNode>(core.job_begins(100, test_begin(8, {"h1", "h2"}), now));
   ASSERT_EQ(sent.size(), 1u) << "both hosts are at one leaf, which is the root";
   const auto granted = answers_in(core.node_acks(sent[0].stream, sent[0].message.sequence(), now));

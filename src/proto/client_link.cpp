@@ -92,8 +92,8 @@ std::span<std::byte> ClientLink::place(Head head, std::size_t payload) noexcept 
 void ClientLink::on_placed(Head head, Time now) {
   if (closed_) return;
   AggHeader header;
-  wire::load(header, head.data());        // place() has checked it
-  ClientGroup* group = group_of(header);  // null: the group has left since
+  wire::load(header, head.data());        // place() has checked the header
+  ClientGroup* group = group_of(header);  // null: the group has left in the meantime
   placed_ = group;
   if (group != nullptr && group->on_placed(header, now) != Errc::ok) broke_a_rule(header, now);
 }
@@ -102,7 +102,8 @@ std::span<std::byte> ClientLink::expect(std::span<std::byte, wire::kAggHeaderByt
   AggHeader header;
   if (closed_ || placed_ == nullptr) return {};
   for (const ClientGroup* group : groups_)
-    if (group != nullptr && group != placed_ && group->in_flight() != 0) return {};  // its results may come first
+    // The other group's results may come first
+    if (group != nullptr && group != placed_ && group->in_flight() != 0) return {};
   const auto to = placed_->expect(header);
   if (!to.empty()) wire::encode(header, head);
   return to;
@@ -184,7 +185,7 @@ Time ClientLink::next_due() const noexcept {
 }
 
 void ClientLink::welcome(const wire::WelcomeBody& body, Time now) {
-  if (proven_) return drop("welcome: a second one", now);
+  if (proven_) return drop("welcome: it came twice", now);
   if (body.version != wire::kAggVersion) return drop(describe(refused_by_version(body)), now);
   wire::ProofBody proof;
   if (const char* flaw = handshake_.judge(body, proof); flaw != nullptr) return drop(flaw, now);
@@ -205,7 +206,7 @@ void ClientLink::send_open(std::uint64_t token, const Request& request) {
 
 void ClientLink::step_open(std::uint64_t token, const open_request::Event& event, Time now) {
   const auto at = opens_.find(token);
-  if (at == opens_.end()) return;  // forgotten: a late copy
+  if (at == opens_.end()) return;  // the Open is forgotten: the answer is a late copy
   const auto [state, action] = open_request::step(at->second.state, event, now, {config_.resend_after});
   at->second.state = state;
   if (action == open_request::Action::send && proven_) send_open(token, at->second);

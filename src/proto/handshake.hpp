@@ -48,9 +48,10 @@ class ChildHandshake {
   /// of the welcome.
   const char* judge(const wire::WelcomeBody& welcome, wire::ProofBody& proof) const noexcept {
     const wire::ProofTerms terms{tree_id_, hello_, welcome, parent_.address};
-    if (welcome.id != parent_.node_id) return "welcome: of another node than the manager told";
+    if (welcome.id != parent_.node_id) return "welcome: another node than the manager named answers at this address";
     if (!wire::proves(wire::ProvingSide::parent, parent_.key, terms, welcome.proof))
-      return "welcome: it does not know the key: another process listens at the node's address, or one of another life";
+      return "welcome: it does not know the key: another process listens at the node's address, or the node was "
+             "restarted";
     return wire::make_proof(wire::ProvingSide::child, parent_.key, terms, proof.proof) ? nullptr
                                                                                        : "proof: it can't be made";
   }

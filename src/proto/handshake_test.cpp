@@ -174,7 +174,7 @@ TEST(Handshake, whoever_does_not_prove_what_it_says_loses_its_own_connection_onl
        },
        "it does not have the key of its job", wire::RefuseReason::bad_key},
       {"a job that is not granted", [](auto& c) { c.say_hello({.job_id = 43, .id = 3}); },
-       "of a job that is not granted here", wire::RefuseReason::unknown_job},
+       "the job is not granted at this node", wire::RefuseReason::unknown_job},
       {"a job that ended before the proof",
        [](auto& c) {
          c.say_hello();
@@ -285,7 +285,7 @@ TEST(Handshake, whoever_does_not_prove_what_it_says_loses_its_own_connection_onl
       EXPECT_EQ(c.hand.refused.reason, *row.refused);
     }
     EXPECT_TRUE(c.node.idle());
-    if (c.node.jobs().empty()) continue;  // the row has ended the job
+    if (c.node.jobs().empty()) continue;  // this row has ended the job
     c.connect();
     c.say_hello();
     c.say(AggKind::proof, c.proof_of(kKey, c.terms()));
@@ -355,7 +355,7 @@ const Impostor kImpostors[] = {
     {"that says again what a node once said", [](auto&, auto& terms, auto&) { terms.hello.nonce = {0xEE}; },
      "it does not know the key"},
     {"that is another node of the job", [](auto& welcome, auto&, auto&) { welcome.id = 101; },
-     "of another node than the manager told"},
+     "another node than the manager named"},
 };
 
 /// The impostor's welcome in answer to this hello.
@@ -444,7 +444,7 @@ TEST(Handshake, a_link_of_a_job_that_is_over_is_none_of_the_next_one_with_its_nu
   c.node.revoke(kJob, {});
   EXPECT_THAT(c.node.links_of_former(kJob), ElementsAre(c.hand.link));
   auto next = test::grant();
-  next.key = {8};  // another owner's key
+  next.key = {8};  // the key belongs to another owner
   next.numbers = {{1, 4}};
   ASSERT_TRUE(c.node.grant(next));
   EXPECT_THAT(c.node.links_of_former(kJob), ElementsAre(c.hand.link));

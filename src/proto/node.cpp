@@ -195,7 +195,7 @@ bool Node::is_former(const Link& link, const Job& job) noexcept {
 
 Node::Flaw Node::open(Link& link, const wire::OpenBody& body) {
   if (link.role == wire::Role::client && body.job_id != link.job_id)
-    return "open: for another job than this connection's";
+    return "open: it names another job than this connection's";
   Job* job = ctx_.jobs.find_active(body.job_id);
   const TokenKey key{body.job_id, body.token};
   const auto no = [&](RefuseReason reason, std::uint32_t limit) {
@@ -229,7 +229,7 @@ Node::Flaw Node::join(Link& link, const AggHeader& header, const wire::JoinBody&
   // This check comes before a group is made, or one that stands is taken for an older one with this number: the number
   // belongs to another job.
   if (is_client && job != nullptr && !is_former(link, *job) && !job->grant.may_be_its(number))
-    return "join: a group number of another job";
+    return "join: the group number belongs to another job";
   const auto no = [&](RefuseReason reason, std::uint32_t limit) {
     AggHeader h = ctx_.header(AggKind::refused, header.group_id, header.epoch);
     ctx_.control(link.id, h, ctx_.refusal(body.job_id, 0, reason, AggKind::join, limit, number));
@@ -252,7 +252,8 @@ Node::Flaw Node::join(Link& link, const AggHeader& header, const wire::JoinBody&
 Node::Flaw Node::refused_below(Link& link, const AggHeader& header, const wire::RefusedBody& body, Time now) {
   if (link.role != wire::Role::node || body.what != AggKind::join || header.group_id == 0)
     return "refused: only a node refuses, and only a join";
-  if (!ctx_.jobs.may_speak(link.peer, id_number(header.group_id))) return "refused: of a job that has nobody below it";
+  if (!ctx_.jobs.may_speak(link.peer, id_number(header.group_id)))
+    return "refused: the job has no ranks below this child";
   NodeGroup* group = find(header.group_id);
   if (group == nullptr) group = begin(header.group_id, now);
   if (group != nullptr) {
@@ -273,7 +274,7 @@ Node::Flaw Node::contribute(Link& link, const AggHeader& header, BufferRef& fram
   const std::uint32_t number = id_number(header.group_id);
   NodeGroup* other = number < groups_.size() ? groups_[number].get() : nullptr;
   if (other == nullptr || !id_newer(other->id(), header.group_id)) {
-    if (guard(Guard::own_group, true)) return "contribute: to a group that this connection did not join";
+    if (guard(Guard::own_group, true)) return "contribute: this connection did not join the group";
     return nullptr;
   }
   if (!guard(Guard::group_reuse, true)) return other->contribute(link, header, std::move(frame), now);
@@ -376,7 +377,7 @@ NodeGroup* Node::begin(std::uint32_t group_id, Time now) {
 Node::Flaw Node::unknown(std::uint32_t group_id) noexcept {
   const std::uint32_t number = id_number(group_id);
   const bool was_here = number < groups_.size() && groups_[number] && id_newer(groups_[number]->id(), group_id);
-  if (!was_here) return "of a group that this connection did not join";
+  if (!was_here) return "this connection did not join the group";
   ++ctx_.stats.late_copies;
   return nullptr;
 }

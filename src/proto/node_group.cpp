@@ -151,7 +151,7 @@ void NodeGroup::answer_over(LinkId to, const AggHeader& request) {
 NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire::JoinBody& body, Time now) {
   if (link.role == wire::Role::client &&
       guard(Guard::join_own, body.job_id != link.job_id || body.world_rank != link.peer || body.members != 1))
-    return "join: not the job and rank that this connection said hello as";
+    return "join: job and rank differ from this connection's hello";
   speaker_ = link.id;
   const bool joining = is<group_life::Absent>() || is<group_life::Collecting>();
   if (!joining && job_id_ != 0 && body.job_id != job_id_) return "join: the group belongs to another job";
@@ -365,7 +365,7 @@ NodeGroup::Flaw NodeGroup::joined(const AggHeader& header, const wire::JoinedBod
   }
   if (body.osts > reserved_ || body.payload_max > shape_.payload_max || body.chunk_max > shape_.chunk_max ||
       body.stream_window > shape_.stream_window)
-    return "joined: more than was asked for";
+    return "joined: the parent grants more than was asked for";
   joined_ = body;
   reproducible_ = reproducible_below_ && (header.flags & wire::kFlagReproducible) != 0;
   live(group_life::JoinedAbove{}, now);
@@ -398,7 +398,7 @@ NodeGroup::Flaw NodeGroup::trouble(Link& link, const AggHeader& header, const wi
     return nullptr;
   }
   if (guard(Guard::own_group, link.child_of[number_] == kNoChild))
-    return "trouble: of a group that this connection did not join";
+    return "trouble: this connection did not join the group";
   if (body.culprit >= group_size_) return "trouble: the culprit is not in the group";
   heard_ = body;
   live(group_life::Trouble{}, now);

@@ -54,11 +54,11 @@ bool NodeGroup::decides(Coll coll) const noexcept {
 inline NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const AggHeader& header) const noexcept {
   if ((header.members != child.members || header.origin != child.lowest_rank) &&
       (header.flags & wire::kFlagReproducible) == 0)
-    return "contribute: not the members that this connection joined with";
+    return "contribute: origin and members differ from this connection's join";
   const bool streaming = (header.flags & wire::kFlagStreaming) != 0;
   if (streaming && joined_.stream_window == 0) return "contribute: streaming was not granted to this group";
   if (header.payload_bytes > (streaming ? joined_.chunk_max : joined_.payload_max))
-    return "contribute: payload is over what the group was granted";
+    return "contribute: the payload exceeds the group's grant";
   return nullptr;
 }
 
@@ -79,7 +79,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
       answer_over(link.id, header);
       return nullptr;
     }
-    if (guard(Guard::own_group, true)) return "contribute: to a group that this connection did not join";
+    if (guard(Guard::own_group, true)) return "contribute: this connection did not join the group";
     if (children_.empty()) return nullptr;
     link.child_of[number_] = 0;  // the fault that the guard prevents: the link is taken for a child
   }
@@ -87,7 +87,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     ++ctx_.stats.late_copies;
     return nullptr;
   }
-  if (slots_.empty()) return is<group_life::Departing>() ? nullptr : "contribute: before the group stands";
+  if (slots_.empty()) return is<group_life::Departing>() ? nullptr : "contribute: it came before the group stands";
   Child& child = children_[link.child_of[number_]];
   if (Flaw flaw = check_contribution(child, header); flaw != nullptr) return flaw;
   const bool is_partial = (header.flags & wire::kFlagReproducible) != 0;
@@ -116,12 +116,12 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
       return nullptr;
     case Place::beyond:
       if (!guard(Guard::beyond_window, true)) break;
-      return "contribute: a number beyond the window";
+      return "contribute: the number lies beyond the window";
     case Place::live: break;
   }
 
   if ((header.flags & wire::kFlagStreaming) != 0 && !may_stream(header.sequence))
-    return "contribute: streaming without the lock, and this node has no streaming place left (SUMAC_NODE_STREAMS)";
+    return "contribute: it streams without the lock, and SUMAC_NODE_STREAMS groups stream already: raise it";
   Slot& at = slot(header.sequence);
   node_number::Contribution event{.child = link.child_of[number_], .members = header.members, .origin = header.origin};
   if (std::holds_alternative<node_number::Collecting>(at.state)) {
@@ -175,7 +175,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
       case Kind::send_up:
         if (coll == Coll::lock && header != nullptr)
           try_lock(at);                  // without a header the contribution is repeated: the slot is held already
-        return send_number_up(at, now);  // always the last action
+        return send_number_up(at, now);  // send_up is always the last action
       case Kind::answer_all:
       case Kind::forward: {
         if (coll == Coll::leave) {
@@ -263,14 +263,14 @@ BufferRef NodeGroup::own(BufferRef&& frame) {
 /// Checks that this child may give this block, and has always given it like this.
 NodeGroup::Flaw NodeGroup::check_partial(std::uint16_t index, const AggHeader& header) {
   const Child& child = children_[index];
-  if (!reproducible_) return "contribute: reproducible, which not all members asked for when they joined";
+  if (!reproducible_) return "contribute: it is reproducible, but not all members asked for that when they joined";
   const Block block{header.origin, header.members};
   if (child.members == 1 && block != Block{child.lowest_rank, 1})
-    return "contribute: not the members that this connection joined with";
+    return "contribute: origin and members differ from this connection's join";
   if (block.count > child.members || block.first < child.lowest_rank || !is_canonical(block, group_size_))
-    return "contribute: a partial sum of ranks that are no block of the canonical tree, or not its own";
+    return "contribute: the partial sum's ranks are no block of the canonical tree, or not this child's";
   block_ = blocks_.index(index, child.members, block, group_size_);
-  if (block_ == BlockMap::kNone) return "contribute: a partial sum of other ranks than before, or of another's";
+  if (block_ == BlockMap::kNone) return "contribute: the partial sum has other ranks than before, or another child's";
   if (partials_.empty()) partials_.resize(slots_.size());
   return nullptr;
 }
@@ -412,9 +412,9 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
     return nullptr;
   }
   if (first_difference(at.agreed, header).field != Field::none)
-    return "result: not of the operation that was contributed";
+    return "result: it does not match the contributed operation";
   if (wire::has_one_source(header) && header.count != 0 && (header.payload_bytes == 0) == (at.source == kNoChild))
-    return "result: data that came from below, or none where they come from elsewhere";
+    return "result: it has data that came from below, or lacks data that came from elsewhere";
   BufferRef kept = frame;
   advance(at, node_number::ParentResult{}, 0, &header, &kept, now);
   return nullptr;

@@ -213,7 +213,7 @@ TEST(Node, gives_a_group_the_osts_it_wishes_and_takes_them_back) {
 
 TEST(Node, gives_a_group_what_it_wishes_as_far_as_the_jobs_pool_goes) {
   StandingGroup world(2, {}, test::grant(32, 4));
-  world.wish = 30;  // the first group has taken 8
+  world.wish = 30;  // the first group has taken 8 of 32 OSTs
   const auto first = std::move(world.groups);
   world.make();
   EXPECT_EQ(world.groups[0]->shape().osts, 24u);
@@ -330,7 +330,7 @@ TEST(Node, breaking_a_rule_costs_the_connection_and_nobody_else_anything) {
          h.first = 2;
          return h;
        },
-       "behind the end"},
+       "past the end"},
       {"a kind for recovery",
        [](const StandingGroup& w) {
          auto h = contribution(w, 0, 0, 4);
@@ -368,20 +368,20 @@ TEST(Node, a_member_that_breaks_a_rule_is_named_to_the_others) {
          h.count = 64;
          h.payload_bytes = 256;
        },
-       "over what the group was granted"},
-      {"another member's data", [](AggHeader& h) { h.origin = 1; }, "not the members"},
+       "exceeds the group's grant"},
+      {"another member's data", [](AggHeader& h) { h.origin = 1; }, "origin and members differ"},
       {"another member's data, reproducible",
        [](AggHeader& h) {
          h.flags |= wire::kFlagReproducible;
          h.origin = 1;
        },
-       "not the members"},
+       "origin and members differ"},
       {"data for two, reproducible",
        [](AggHeader& h) {
          h.flags |= wire::kFlagReproducible;
          h.members = 2;
        },
-       "not the members"},
+       "origin and members differ"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

@@ -46,12 +46,12 @@ const char* ParentHandshake::hello(Link& link, const wire::HelloBody& body, std:
     const std::string peer = fmt::format("{} {}", body.role == wire::Role::node ? "node" : "world rank", body.id);
     more = fmt::format(": {} speaks wire version {}, this node version {}: upgrade Sumac {}", peer, body.version,
                        wire::kAggVersion, body.version > wire::kAggVersion ? "on this node" : "on the host of " + peer);
-    return "hello: of another wire version";
+    return "hello: the peer speaks another wire version";
   }
   Secret key{};
   if (!key_of(body, key)) {
     no(RefuseReason::unknown_job, 0, 0);
-    return "hello: of a job that is not granted here";
+    return "hello: the job is not granted at this node";
   }
   link.greeted = true;
   link.hello = body;

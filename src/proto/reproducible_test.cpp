@@ -350,7 +350,7 @@ TEST(Reproducible, a_partial_sum_that_a_child_cannot_give_costs_its_connection) 
       {"no block of the canonical tree", {3, 2}, {}, "canonical tree"},
       {"of more members than joined", {4, 4}, {}, "canonical tree"},
       {"of lower ranks than joined", {0, 2}, {}, "canonical tree"},
-      {"of another child's ranks", {6, 1}, {}, "another's"},
+      {"of another child's ranks", {6, 1}, {}, "another child's"},
       {"cut otherwise than before", {4, 2}, {4, 1}, "other ranks than before"},
       {"of more ranks in all than joined", {4, 2}, {2, 2}, "other ranks than before"},
   };

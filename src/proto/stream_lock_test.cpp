@@ -280,7 +280,8 @@ TEST(StreamLock, who_streams_without_it_takes_a_place_or_loses_the_link) {
   world.tree.run();
   EXPECT_NE(second[0]->phase(), ClientGroup::Phase::standing);
   ASSERT_FALSE(world.nodes[1]->drops.empty());
-  EXPECT_NE(world.nodes[1]->drops[0].find("no streaming place left"), std::string::npos) << world.nodes[1]->drops[0];
+  EXPECT_NE(world.nodes[1]->drops[0].find("SUMAC_NODE_STREAMS groups stream already"), std::string::npos)
+      << world.nodes[1]->drops[0];
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ TEST(Version, a_node_refuses_a_newer_peer_whatever_else_its_hello_says) {
   } rows[] = {
       {"a client",
        {.job_id = kJob, .id = 3, .version = kNewer},
-       "hello: of another wire version: world rank 3 speaks wire version 2, this node version 1: upgrade Sumac on this "
+       "hello: the peer speaks another wire version: world rank 3 speaks wire version 2, this node version 1: upgrade "
+       "Sumac on this "
        "node"},
       {"with options that are unknown here",
        {.job_id = kJob, .id = 3, .version = kNewer, .options = 1},

@@ -135,7 +135,7 @@ Result<> add_host(Fabric& fabric, Host added) {
 Result<> add_node(Fabric& fabric, Node added) {
   const auto who = fmt::format("node {}", added.name);
   if (added.place.at_switch.empty() == added.place.at_host.empty())
-    return fail(Errc::invalid, "{}: say where it is, either 'switch' or 'host'", who);
+    return fail(Errc::invalid, "{}: add its position, either 'switch' or 'host'", who);
   if (!added.place.at_switch.empty()) {
     if (auto ok = must_have_switch(fabric, who, added.place.at_switch); !ok) return ok;
   } else if (find(fabric.hosts, added.place.at_host) == fabric.hosts.end()) {

@@ -52,7 +52,7 @@ TEST(Changes, what_makes_no_sense_is_refused_and_changes_nothing) {
       {add_link(fabric, {"root", "root", {}}), "link root-root: a link joins two switches, not one with itself"},
       {add_link(fabric, {"root", "leaf9", {}}),
        "link root-leaf9: fabric two-leaves has no switch leaf9: name one that it has"},
-      {add_node(fabric, {"an9", {}, {}}), "node an9: say where it is, either 'switch' or 'host'"},
+      {add_node(fabric, {"an9", {}, {}}), "node an9: add its position, either 'switch' or 'host'"},
       {add_node(fabric, {"an9", {"", "h9"}, {}}), "node an9: fabric two-leaves has no host h9: name one that it has"},
       {add_node(fabric, {"an-root", {"root", ""}, {}}),
        "node an-root is there already: choose another name, or remove that one"},

@@ -17,16 +17,16 @@ Result<JobTree> prune(const Fabric& fabric, const AggregationTree& tree, std::sp
   job.tree_id = tree.id;
   job.hosts.assign(hosts.begin(), hosts.end());
   std::vector<bool> seen(fabric.hosts.size(), false);
-  std::vector<std::vector<std::uint32_t>> own(tree.nodes.size());  // hosts at each node
-  std::vector<std::uint32_t> below(tree.nodes.size(), 0);          // hosts at the node and below it
+  std::vector<std::vector<std::uint32_t>> own(tree.nodes.size());  // [node]: hosts attached to it
+  std::vector<std::uint32_t> below(tree.nodes.size(), 0);          // [node]: hosts at the node and below it
   for (const auto host : hosts) {
     if (host >= fabric.hosts.size()) return fail(Errc::invalid, "there is no host with the index {}", host);
     const auto& name = fabric.hosts[host].name;
-    if (seen[host]) return fail(Errc::invalid, "host {} stands twice in the job's list: name each once", name);
+    if (seen[host]) return fail(Errc::invalid, "host {} is twice in the job's list: name each once", name);
     seen[host] = true;
     const auto leaf = host < tree.leaf_of_host.size() ? tree.leaf_of_host[host] : kNone;
     if (leaf == kNone)
-      return fail(Errc::not_found, "host {} has no place in tree {}: it is down, in another plane, or no node is near",
+      return fail(Errc::not_found, "host {} has no leaf in tree {}: it is down, in another plane, or no node is near",
                   name, tree.id);
     own[leaf].push_back(host);
     for (auto at = static_cast<std::int64_t>(leaf); at >= 0; at = tree.nodes[static_cast<std::size_t>(at)].parent)
@@ -43,7 +43,7 @@ Result<JobTree> prune(const Fabric& fabric, const AggregationTree& tree, std::sp
         break;
       }
   }
-  std::vector<std::uint32_t> order{root};  // parents before children
+  std::vector<std::uint32_t> order{root};  // nodes of the job, parents before children
   for (std::size_t i = 0; i < order.size(); ++i)
     for (const auto child : tree.nodes[order[i]].children)
       if (below[child] > 0) order.push_back(child);

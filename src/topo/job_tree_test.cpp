@@ -69,9 +69,9 @@ TEST(JobTree, hosts_that_make_no_sense_are_refused) {
   ASSERT_TRUE(tree);
   const auto error = [&](std::vector<std::uint32_t> hosts) { return prune(fabric, *tree, hosts).error().context; };
   EXPECT_EQ(error({}), "a job without hosts has no tree");
-  EXPECT_EQ(error({0, 1, 0}), "host h0 stands twice in the job's list: name each once");
+  EXPECT_EQ(error({0, 1, 0}), "host h0 is twice in the job's list: name each once");
   EXPECT_EQ(error({0, 9}), "there is no host with the index 9");
-  EXPECT_EQ(error({0, 3}), "host h3 has no place in tree 1: it is down, in another plane, or no node is near");
+  EXPECT_EQ(error({0, 3}), "host h3 has no leaf in tree 1: it is down, in another plane, or no node is near");
 }
 
 }  // namespace

@@ -61,11 +61,11 @@ Result<std::vector<Level>> parse_levels(std::string_view sbgp, std::string_view 
   for (std::size_t i = 1; i < groups->size(); ++i) {
     const auto before = (*groups)[i - 1], here = (*groups)[i];
     if (here == before)
-      return fail(Errc::invalid, "HCOLL_SBGP={}: \"{}\" stands there twice: expected {}", sbgp, to_string(here),
+      return fail(Errc::invalid, "HCOLL_SBGP={}: \"{}\" is there twice: expected {}", sbgp, to_string(here),
                   kSbgpLegal);
     if (here < before)
-      return fail(Errc::invalid, "HCOLL_SBGP={}: \"{}\" must not stand behind \"{}\": expected {}", sbgp,
-                  to_string(here), to_string(before), kSbgpLegal);
+      return fail(Errc::invalid, "HCOLL_SBGP={}: \"{}\" must not follow \"{}\": expected {}", sbgp, to_string(here),
+                  to_string(before), kSbgpLegal);
   }
   std::vector<Level> levels;
   for (const auto group : *groups) levels.push_back({group, own_primitive(group)});

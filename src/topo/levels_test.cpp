@@ -60,10 +60,10 @@ TEST(Levels, mistakes_name_the_variable_the_word_and_what_is_legal) {
        "HCOLL_SBGP=basesmuma,,p2p: an empty word: expected basesmsocket (or basesmssocket), basesmuma, "
        "p2p, each at most once, in this order"},
       {"p2p,basesmuma", "",
-       "HCOLL_SBGP=p2p,basesmuma: \"basesmuma\" must not stand behind \"p2p\": expected basesmsocket (or "
+       "HCOLL_SBGP=p2p,basesmuma: \"basesmuma\" must not follow \"p2p\": expected basesmsocket (or "
        "basesmssocket), basesmuma, p2p, each at most once, in this order"},
       {"p2p,p2p", "",
-       "HCOLL_SBGP=p2p,p2p: \"p2p\" stands there twice: expected basesmsocket (or basesmssocket), basesmuma, "
+       "HCOLL_SBGP=p2p,p2p: \"p2p\" is there twice: expected basesmsocket (or basesmssocket), basesmuma, "
        "p2p, each at most once, in this order"},
       {"basesmuma,p2p", "basesmuma,cc",
        "HCOLL_BCOL=basesmuma,cc: unknown word \"cc\": expected basesmuma, ucx_p2p (or "

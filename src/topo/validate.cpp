@@ -68,7 +68,7 @@ Result<> check_names(const Fabric& fabric) {
     if (auto ok = add(node.name, "node"); !ok) return ok;
   }
   if (fabric.manager && !fabric.manager->place.at_switch.empty() && seen.contains("manager")) {
-    return fail(Errc::invalid, "the name manager is used for a {}: it is kept for the manager's own place",
+    return fail(Errc::invalid, "the name manager is used for a {}: it is reserved for the manager: choose another",
                 seen["manager"]);
   }
   return {};
@@ -101,7 +101,7 @@ Result<> check_planes(const Fabric& fabric, const Names& index) {
     const auto b = find(index.at(link.b));
     plane[std::max(a, b)] = std::min(a, b);
   }
-  std::vector<std::uint32_t> first;  // a switch of each plane
+  std::vector<std::uint32_t> first;  // one switch of each plane
   for (std::uint32_t i = 0; i < plane.size(); ++i)
     if (find(i) == i) first.push_back(i);
   if (first.size() == 1) return {};
@@ -140,7 +140,7 @@ Result<> check_hosts(const Fabric& fabric, const Names& index) {
 
 Result<> check_place(const Names& switches, const Names& hosts, const Placement& place, std::string_view what) {
   if (place.at_switch.empty() == place.at_host.empty()) {
-    return fail(Errc::invalid, "{}: say where it is, either 'switch' or 'host'", what);
+    return fail(Errc::invalid, "{}: add its position, either 'switch' or 'host'", what);
   }
   if (!place.at_switch.empty() && !switches.contains(place.at_switch)) {
     return fail(Errc::invalid, "{}: there is no switch {}: add it to 'switches' or mend the name", what,

@@ -50,17 +50,18 @@ bool may_be_empty(const AggHeader& h) noexcept {
 const char* flaw_of_data(const AggHeader& h) noexcept {
   const std::size_t element = element_of(h);
   if (element == 0) return "type, operation and tag type do not go together";
-  if ((h.flags & kFlagReproducible) != 0 && !order_matters(h)) return "reproducible, though no order matters to it";
+  if ((h.flags & kFlagReproducible) != 0 && !order_matters(h))
+    return "flag reproducible is set though no order matters";
   if (h.payload_bytes % element != 0) return "payload_bytes is not a whole number of elements";
   const std::uint64_t elements = h.payload_bytes / element;
-  if (h.first > h.count) return "first is behind the end of the operation";
+  if (h.first > h.count) return "first lies after the end of the operation";
   if (h.kind == AggKind::skip && elements != 0) return "skip carries data";
   if (elements == 0) {
-    if (h.count != 0 && !may_be_empty(h)) return "no data for an operation that has some";
+    if (h.count != 0 && !may_be_empty(h)) return "an operation with elements has no data";
     if (((h.flags & kFlagFirst) != 0) != (h.first == 0)) return "flag first and element first disagree";
     return nullptr;
   }
-  if (elements > h.count - h.first) return "fragment reaches behind the end of the operation";
+  if (elements > h.count - h.first) return "fragment reaches past the end of the operation";
   if (((h.flags & kFlagFirst) != 0) != (h.first == 0)) return "flag first and element first disagree";
   if (((h.flags & kFlagLast) != 0) != (h.first + elements == h.count))
     return "flag last and the fragment's end disagree";
@@ -132,7 +133,7 @@ const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_
   // versions can report that.
   const bool greets = h.kind == AggKind::hello || h.kind == AggKind::welcome || h.kind == AggKind::refused;
   if (h.version != kAggVersion && (h.version == 0 || !greets)) return "version is not spoken here";
-  if (h.payload_bytes != payload) return "payload_bytes is not what follows the header";
+  if (h.payload_bytes != payload) return "payload_bytes differs from the bytes after the header";
   if (!in_range(h.op)) return "op is unknown";
   if (!in_range(h.dtype)) return "dtype is unknown";
   if (!in_range(h.tag_dtype)) return "tag_dtype is unknown";
@@ -207,16 +208,17 @@ bool may_name(char c) noexcept {
 const char* flaw_of_name(std::span<const char> name) noexcept {
   const auto text = text_of(name);
   if (text.size() == name.size()) return "name: empty, or not closed by a zero";
-  if (!std::all_of(text.begin(), text.end(), may_name)) return "name: other than letters, digits, - _ . :";
+  if (!std::all_of(text.begin(), text.end(), may_name))
+    return "name: it has a character that is none of letters, digits, - _ . :";
   for (const char c : name.subspan(text.size()))
-    if (c != 0) return "name: something behind its zero";
+    if (c != 0) return "name: a byte after its zero is not zero";
   return nullptr;
 }
 
 const char* flaw(const LostNode& b) noexcept {
   for (const auto name :
        {std::span<const char>(b.name), std::span<const char>(b.host), std::span<const char>(b.noticed_by)})
-    if (flaw_of_name(name) != nullptr) return "lost: no name";
+    if (flaw_of_name(name) != nullptr) return "lost: a name is malformed";
   return b.is_parent > 1 ? "lost: is_parent is neither 0 nor 1" : nullptr;
 }
 

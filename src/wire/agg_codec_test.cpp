@@ -145,14 +145,14 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
        },
        nullptr},
       {"not whole elements", "contribute-bcast", [](auto& h) { h.dtype = Dtype::uint32; }, "whole number"},
-      {"first behind the end", "contribute", [](auto& h) { h.first = 1001; }, "first is behind"},
+      {"first behind the end", "contribute", [](auto& h) { h.first = 1001; }, "first lies after"},
       {"first near 2^64 does not wrap", "contribute",
        [](auto& h) {
          h.first = ~0ull - 1;
          h.count = ~0ull;
        },
-       "reaches behind"},
-      {"one element too many", "contribute", [](auto& h) { h.first = 997; }, "reaches behind"},
+       "reaches past"},
+      {"one element too many", "contribute", [](auto& h) { h.first = 997; }, "reaches past"},
       {"flag last missing", "contribute", [](auto& h) { h.flags = 0; }, "flag last"},
       {"flag last too early", "contribute", [](auto& h) { h.first = 995; }, "flag last"},
       {"flag first in the middle", "contribute", [](auto& h) { h.flags |= kFlagFirst; }, "flag first"},
@@ -180,7 +180,7 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
     ASSERT_EQ(static_cast<bool>(result), row.flaw == nullptr) << (result ? "believed" : result.error().context);
     if (row.flaw != nullptr) {
       EXPECT_EQ(result.error().code, Errc::invalid);
-      // The whole text will not do: it also contains the description of the header.
+      // The comparison uses the fault alone, since the whole text also describes the header.
       const std::string found = flaw(h, bytes.size() - kAggHeaderBytes, kPayloadMax);
       EXPECT_NE(found.find(row.flaw), std::string::npos) << found;
       EXPECT_NE(result.error().context.find(found), std::string::npos) << result.error().context;

@@ -85,9 +85,10 @@ const char* flaw_of_entries(const HostMessage& message, std::size_t entries) noe
 
 const char* flaw_of_list(const HostHeader& h) noexcept {
   if (!is_list(h.kind)) return h.index == 0 && h.total == 0 && h.entries == 0 ? nullptr : "a list where there is none";
-  if (h.entries == 0 || h.entries > host_entries_max(h.kind)) return "entries is not what fits into a message";
+  if (h.entries == 0 || h.entries > host_entries_max(h.kind))
+    return "entries is more than fits into a message, or zero";
   if (h.total > kListMax) return "total is out of range";
-  if (h.index > h.total || h.entries > h.total - h.index) return "entries reach behind total";
+  if (h.index > h.total || h.entries > h.total - h.index) return "entries reach past total";
   return nullptr;
 }
 
@@ -108,7 +109,7 @@ const char* flaw(const HostMessage& message) noexcept {
   const std::size_t entries = is_list(h.kind) ? h.entries : 1;
   const auto rest = std::span(message.body).subspan(entries * host_entry_bytes(h.kind));
   if (!std::all_of(rest.begin(), rest.end(), [](std::byte b) { return b == std::byte{0}; }))
-    return "bytes behind the body are not zero";
+    return "bytes after the body are not zero";
   switch (h.kind) {
     case HostKind::attach: return flaw_of_entries<AttachBody>(message, entries);
     case HostKind::attached: return flaw_of_entries<AttachedBody>(message, entries);

@@ -30,7 +30,7 @@ TEST(HostCodec, EverySampleIsBelievedAndComesBackAsItWas) {
     EXPECT_EQ(flaw_of_host_message(std::span(s.bytes).first(1023)), std::string("a message has 1024 bytes"));
     auto stuffed = s.bytes;
     stuffed.back() = std::byte{1};
-    EXPECT_STREQ(flaw_of_host_message(stuffed), "bytes behind the body are not zero");
+    EXPECT_STREQ(flaw_of_host_message(stuffed), "bytes after the body are not zero");
   }
 }
 
@@ -57,7 +57,7 @@ TEST(HostCodec, EachFieldIsChecked) {
       {"a list where there is none", "host-attach", [](auto& m) { m.header.total = 1; }, "list"},
       {"an empty list message", "host-job_host", [](auto& m) { m.header.entries = 0; }, "entries"},
       {"more than fits", "host-job_leaf", [](auto& m) { m.header.entries = 251; }, "entries"},
-      {"behind total", "host-job_node", [](auto& m) { m.header.index = 3; }, "total"},
+      {"past total", "host-job_node", [](auto& m) { m.header.index = 3; }, "total"},
       {"index near 2^32 does not wrap", "host-job_node", [](auto& m) { m.header.index = 0xFFFFFFFF; }, "total"},
       {"a list too long to keep", "host-job_node", [](auto& m) { m.header.total = kListMax + 1; }, "total"},
       {"a job before there is one", "host-attach", [](auto& m) { m.header.job_id = 1; }, "job_id"},

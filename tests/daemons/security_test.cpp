@@ -145,7 +145,7 @@ TEST(JobKeys, a_member_of_one_job_claims_no_group_of_another) {
       }));
       stranger.link().detach(stranger.group());
     }
-  EXPECT_TRUE(tree.one->says("join: a group number of another job"));
+  EXPECT_TRUE(tree.one->says("join: the group number belongs to another job"));
   for (std::int64_t i = 0; i < 20; ++i) ASSERT_TRUE(group.allreduce(100, i));
   TestGroup second(two.job);
   const auto opened = second.form(2);
@@ -162,7 +162,8 @@ TEST(JobKeys, nothing_that_people_read_has_a_key) {
   ASSERT_EQ(holder.refused, "");
   TestGroup group(holder.job);
   ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
-  for (auto* daemon : {&tree.root, &tree.one, &tree.two}) (*daemon)->signal(SIGUSR1);  // statistics go to their files
+  // SIGUSR1 makes a daemon write statistics to its file
+  for (auto* daemon : {&tree.root, &tree.one, &tree.two}) (*daemon)->signal(SIGUSR1);
   EXPECT_TRUE(group.leave());
   const auto key = std::as_bytes(std::span(holder.job.key));
   const std::string text = hex(key, ""), raw(reinterpret_cast<const char*>(key.data()), key.size());

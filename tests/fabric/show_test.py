@@ -125,7 +125,7 @@ class Bad(unittest.TestCase):
                 ("open fabric file /nonexistent: No such file or directory", "/nonexistent"),
                 (".* is a directory: name a fabric file", ROOT),
                 ("fabric test-4h has no host h9: correct --hosts", SMALL, "--hosts", "h1,h9"),
-                (".*: host h1 stands twice in the job's list: name each once", SMALL, "--hosts", "h1,h1"),
+                (".*: host h1 is twice in the job's list: name each once", SMALL, "--hosts", "h1,h1"),
                 (".*: a radix of 1 makes no tree", SMALL, "--radix", 1),
                 ("root_guids_file: open file of GUIDs /nonexistent: No such file", RAILS, "--root-guids", "/nonexistent"),
                 (r"root_guids_file: .*:\d+: '.*' is no GUID: write one a line", RAILS, "--root-guids", SMALL)):
