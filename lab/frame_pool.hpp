@@ -15,11 +15,11 @@ struct Branch;
 /// A frame, or a train: segments of one connection that the sender's adapter cuts when it sends them and the receiver's
 /// joins again. Links treat it as its segments; in memory, and for the kernel, it is one unit.
 struct Frame {
-  const std::uint16_t* path = nullptr;  ///< Links still to cross.
+  const std::uint16_t* path = nullptr;  ///< The links that the frame must still cross.
   const Branch* flood = nullptr;        ///< Set for a multicast instead of a path: its routes to all ports.
-  std::uint32_t at = 0;                 ///< Index of its next branch.
-  std::uint16_t hops = 0;               ///< Number of links.
-  std::uint16_t to = 0;                 ///< The port that gets it.
+  std::uint32_t at = 0;                 ///< Index of the flood's next branch.
+  std::uint16_t hops = 0;               ///< Number of links still to cross.
+  std::uint16_t to = 0;                 ///< The port that gets the frame.
   std::uint32_t bytes = 0;              ///< Bytes in `data`: the virtio-net header, then the Ethernet frame.
   std::uint32_t capacity = 0;
   std::uint32_t wire_bytes = 0;           ///< Bytes that a link carries: every segment has its headers.

@@ -86,7 +86,8 @@ class Lab {
     }
     auto privileged = leave_the_machines_network();
     if (!privileged) return tl::unexpected(privileged.error());
-    (void)write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");  // place.cpp gives the reason
+    // IPv6 is turned off; place.cpp gives the reason
+    (void)write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     if (auto ok = make_places(*privileged, wanted); !ok) return ok;
     if (auto ok = make_switch(); !ok) return ok;
     if (!wanted.empty()) {
@@ -237,7 +238,7 @@ class Lab {
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) ending_ = true;
     auto at = fds.begin();
     if ((at++)->revents != 0) hear_signals();
-    if ((at++)->revents != 0 && options_.foreground) ending_ = true;  // `up --foreground` is gone
+    if ((at++)->revents != 0 && options_.foreground) ending_ = true;  // the reader of `up --foreground` is gone
     std::vector<int> accepting;
     for (std::size_t i = 0; i < 1 + places_.size(); ++i, ++at) {
       if (at->revents != 0) accepting.push_back(at->fd);
@@ -282,7 +283,7 @@ class Lab {
       (void)send_message(client.get(), "failed the lab is another user's");
       return;
     }
-    // requests are answered at once, so this client has sent none
+    // the oldest client has sent no request, since each is answered at once
     if (clients_.size() >= kClientsMax) clients_.pop_front();
     clients_.push_back(std::move(client));
   }

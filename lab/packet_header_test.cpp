@@ -42,7 +42,7 @@ TEST(WireSize, nonsense_is_one_frame) {
   auto bytes = piece(10);
   const VnetHeader beyond{1, 1, 66, 100, 60000, 16};
   EXPECT_EQ(wire_size(beyond, bytes.data(), 76).all, 76U);
-  bytes[34 + 12] = 15U << 4U;  // headers of 94 bytes in 76
+  bytes[34 + 12] = 15U << 4U;  // the headers claim 94 bytes, but there are only 76
   const VnetHeader header{1, 1, 66, 100, 34, 16};
   EXPECT_EQ(wire_size(header, bytes.data(), 76).all, 76U);
 }

@@ -76,7 +76,7 @@ struct PacketSwitch::Batches {
   std::array<mmsghdr, kBatch> out{};
   std::array<iovec, kBatch> out_iov{};
   std::array<Frame*, kBatch> out_frame{};
-  std::vector<sockaddr_ll> to;  // one for each port
+  std::vector<sockaddr_ll> to;  // one address for each port
 };
 
 PacketSwitch::PacketSwitch(const Plan& plan) : plan_(plan), fabric_(plan_) {}
@@ -147,7 +147,7 @@ Result<std::unique_ptr<PacketSwitch>> PacketSwitch::open(const Plan& plan, const
 
 PacketSwitch::~PacketSwitch() {
   if (!thread_.joinable()) return;
-  stopping_.store(true, std::memory_order_relaxed);  // the eventfd below orders it
+  stopping_.store(true, std::memory_order_relaxed);  // relaxed is enough, since the eventfd below orders the store
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto n = ::write(stop_.get(), &one, sizeof one);  // cannot fail: the counter is at 0
   thread_.join();
@@ -302,8 +302,8 @@ void PacketSwitch::sleep() {
     const auto overslept = std::clamp<std::int64_t>(now_ns() - wake_at, 0, kLeadNsMax);
     lead_ns_ += (overslept - lead_ns_) / 8;
   }
-  if (due > read_by) return;  // it was only time to read
-  while (now_ns() < due) {    // at most kLeadNsMax
+  if (due > read_by) return;  // the thread woke only to read
+  while (now_ns() < due) {    // spins for at most kLeadNsMax
   }
 }
 

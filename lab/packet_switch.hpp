@@ -13,7 +13,7 @@
 
 namespace sumac::lab {
 
-/// See LinkCounters for the memory order.
+/// Counters of the switch; LinkCounters explains the memory order.
 struct SwitchCounters {
   std::atomic<std::uint64_t> frames{0};
   std::atomic<std::uint64_t> wakeups{0};
@@ -60,7 +60,7 @@ class PacketSwitch {
   SwitchCounters counters_;
   UniqueFd socket_;
   UniqueFd stop_;
-  std::vector<unsigned> device_index_;                     ///< [port].
+  std::vector<unsigned> device_index_;                     ///< [port]: index of its device.
   std::vector<std::int32_t> port_by_device_;               ///< [device index]: port; -1: none of ours.
   std::uint32_t receive_bytes_ = FramePool::kFullBytes;    ///< Memory that a receiving slot needs.
   std::uint32_t copy_bytes_max_ = FramePool::kSmallBytes;  ///< Up to this size a frame moves to memory of its own size.

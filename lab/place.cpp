@@ -84,7 +84,7 @@ std::string device_list(const Plan& plan, const Place& place) {
     ::_exit(1);
   }
   answer({}, {listener->get()});
-  if (!receive_message(channel.get())) ::_exit(0);  // the parent gave up
+  if (!receive_message(channel.get())) ::_exit(0);  // the lab's parent gave up
   answer(set_up_devices(plan, place));
   listener->reset();
   serve_place(channel.get(), device_list(plan, place));

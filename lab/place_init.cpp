@@ -71,7 +71,7 @@ struct Program {
     ::setenv("SUMAC_TLS_DIR", kTlsDirectory, 1);
     for (const char* other : {"SUMAC_TLS_CA", "SUMAC_TLS_CERT", "SUMAC_TLS_KEY"}) ::unsetenv(other);
   }
-  if (auto ok = send_message(connection, "started"); !ok) ::_exit(126);  // the starter is gone
+  if (auto ok = send_message(connection, "started"); !ok) ::_exit(126);  // the program's starter is gone
   ::execvp(arguments[0], arguments.data());
   const int code = errno;
   fail_start(connection, command->arguments[0] + ": " + std::strerror(code), code == ENOENT ? 127 : 126);
@@ -151,7 +151,7 @@ class Init {
     int status = 0;
     for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
       const auto at = std::find_if(programs_.begin(), programs_.end(), [&](const Program& p) { return p.pid == pid; });
-      if (at == programs_.end()) continue;  // an orphan of some program
+      if (at == programs_.end()) continue;  // the process is an orphan of some program
       if (at->connection) (void)send_message(at->connection.get(), "exited " + std::to_string(status));
       programs_.erase(at);
     }

@@ -114,10 +114,10 @@ class Builder {
 
   const topo::Graph& graph_;
   Plan& plan_;
-  std::vector<std::uint32_t> plane_of_;  // [switch]
+  std::vector<std::uint32_t> plane_of_;  // [switch]: its plane
   std::vector<std::uint32_t> first_of_;  // [plane]: its first switch
-  std::vector<std::uint32_t> next_in_;   // [plane]: the next address
-  std::vector<End> ends_;                // [port]
+  std::vector<std::uint32_t> next_in_;   // [plane]: the next free address
+  std::vector<End> ends_;                // [port]: its vertex and link
 };
 
 }  // namespace

@@ -75,7 +75,7 @@ struct Plan {
 
 inline constexpr unsigned kPrefixBits = 16;
 
-/// The fabric must have passed topo::validate().
+/// Makes the plan. The fabric must have passed topo::validate().
 Plan make_plan(const topo::Fabric& fabric);
 
 /// Returns the Place of the manager or of a node: its own if it is at a switch, else that of its host.

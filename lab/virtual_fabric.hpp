@@ -24,7 +24,7 @@ struct LinkCounters {
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::uint64_t> dropped{0};      ///< Frames that found the buffer before the link full.
   std::atomic<std::uint64_t> lost{0};         ///< Frames that the link lost.
-  std::atomic<std::uint64_t> backlog_max{0};  ///< Most bytes that ever waited.
+  std::atomic<std::uint64_t> backlog_max{0};  ///< The most bytes that ever waited.
 
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);

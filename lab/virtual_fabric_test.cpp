@@ -224,7 +224,7 @@ TEST(VirtualFabric, losses_are_drawn_from_the_seed) {
   const auto once = arrivals(1);
   EXPECT_EQ(once, arrivals(1));
   EXPECT_NE(once, arrivals(2));
-  EXPECT_GT(once.size(), 300U);  // 0.75 cubed of 1000 is 422
+  EXPECT_GT(once.size(), 300U);  // 422 are expected: 0.75 cubed of 1000
   EXPECT_LT(once.size(), 550U);
 }
 

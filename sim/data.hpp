@@ -13,7 +13,7 @@ namespace sumac::sim {
 
 /// Makes operation `index` of a session as its group rank `rank` of `size` posts it; without the buffers.
 proto::Operation make_operation(const OpPlan& op, std::uint32_t index, std::uint32_t size, std::uint32_t rank);
-std::size_t element_of(const OpPlan& op) noexcept;  ///< Returns bytes; 0 for a barrier.
+std::size_t element_of(const OpPlan& op) noexcept;  ///< Returns the bytes of one element; 0 for a barrier.
 
 /// Makes the input of this operation in the session with this key.
 std::vector<std::byte> make_input(const proto::Operation& operation, std::uint64_t session_key, std::uint32_t rank);

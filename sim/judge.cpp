@@ -104,7 +104,7 @@ std::string Judgement::expectation(const Member& first) const {
       if (!first.verdict) {
         if (first.status.size() == operations &&
             std::count(first.status.begin(), first.status.end(), Errc::ok) == static_cast<std::ptrdiff_t>(operations))
-          return {};  // F was the number of Leave
+          return {};  // the verdict's F was the number of Leave
         return "a member was lost, and no verdict came";
       }
       if (first.verdict->body.reason != wire::TroubleReason::lost_connection ||

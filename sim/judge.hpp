@@ -13,7 +13,7 @@ struct Judgement {
   const Member* victim;
   bool revoked;
 
-  std::string failure() const;  ///< Empty: it ended well.
+  std::string failure() const;  ///< Returns the fault; empty: the group ended well.
   std::uint32_t operations() const;
   std::uint32_t refused() const;
   std::uint32_t verdict() const;

@@ -45,8 +45,8 @@ struct Member {
   Time think_until{};
   bool asked_to_listen = false;
   bool leaving = false;
-  std::vector<Posted> buffers;  ///< [operation]
-  std::vector<Errc> status;     ///< [operation that is over]
+  std::vector<Posted> buffers;  ///< [operation]: its buffers.
+  std::vector<Errc> status;     ///< [operation that is over]: its result code.
   Fate fate = Fate::running;
   std::optional<proto::Verdict> verdict;
   std::optional<wire::RefusedBody> refusal;
@@ -83,7 +83,7 @@ struct Client : proto::Outbox {
   std::uint32_t world_rank = 0, node = 0;
   proto::LinkId link{};
   std::unique_ptr<proto::ClientLink> engine;
-  std::vector<Member*> members;  ///< Not yet finished.
+  std::vector<Member*> members;  ///< Members that have not finished.
   bool dead = false;
   bool surely = false;  ///< Its control messages are not lost, since the node must notice them.
   std::string dropped;  ///< The reason why the client itself gave its node up.

@@ -50,15 +50,15 @@ class Network {
   std::size_t in_flight() const { return messages_under_way_; }
   std::size_t buffers_in_use() const { return pool_.stats().buffers_in_use; }
   std::string last_events(std::size_t count) const;
-  void note(std::string text);  ///< Writes into the same log.
+  void note(std::string text);  ///< Writes a line into the log of events.
   void print_events() { print_ = true; }
 
  private:
   struct Event {
     Time at;
     std::uint64_t order = 0;
-    std::uint64_t what = 0;   // for an alarm
-    std::uint32_t frame = 0;  // index + 1; 0: an alarm
+    std::uint64_t what = 0;   // an alarm's value
+    std::uint32_t frame = 0;  // index of the frame + 1; 0: the event is an alarm
     std::uint32_t link = 0;
     EndId to = 0;
     bool operator<(const Event& other) const {  // for a heap whose top is the earliest

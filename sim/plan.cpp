@@ -41,7 +41,7 @@ Dtype pick_dtype(Random& r) { return static_cast<Dtype>(r.below(kDtypeCount)); }
 
 OpPlan make_op(Random& r, const Plan& plan) {
   OpPlan op;
-  if (r.chance(0.2)) return op;  // a barrier
+  if (r.chance(0.2)) return op;  // the default operation is a barrier
   using wire::Coll;
   constexpr Coll kKinds[] = {Coll::allreduce, Coll::allreduce,      Coll::reduce,
                              Coll::bcast,     Coll::reduce_scatter, Coll::allgather};

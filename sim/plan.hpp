@@ -64,7 +64,7 @@ struct Plan {
   std::uint64_t seed = 0;
   Scenario scenario = Scenario::clean;
   std::vector<std::uint32_t> parent;  ///< [node]: index of its parent; 0 is the root, its own parent.
-  std::vector<std::uint32_t> leaf;    ///< [world rank]: node.
+  std::vector<std::uint32_t> leaf;    ///< [world rank]: its leaf node.
   std::uint32_t depth = 1;
   proto::JobGrant grant{};
   proto::NodeLimits limits{};
@@ -74,8 +74,8 @@ struct Plan {
   bool multicast = false;  ///< The tree's nodes offer it, and most members listen.
   bool eager = false;      ///< A track's next session begins while some members of the former still leave.
   // The special session, if the scenario has one.
-  std::uint32_t victim_session = 0;  ///< Index in track 0.
-  std::uint32_t victim = 0;          ///< Group rank.
+  std::uint32_t victim_session = 0;  ///< Index of the special session in track 0.
+  std::uint32_t victim = 0;          ///< Group rank of the special member.
   std::uint32_t victim_op = 0;
   bool more_victims = false;  ///< Every third rank differs as well.
 

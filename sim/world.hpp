@@ -10,8 +10,8 @@ namespace sumac::sim {
 
 struct Report {
   std::uint64_t seed = 0;
-  std::string failure;           ///< Empty: everything held.
-  std::string last_events;       ///< Set for a failure.
+  std::string failure;           ///< The first fault; empty: everything held.
+  std::string last_events;       ///< The log of the last events, for a failed seed.
   std::uint32_t operations = 0;  ///< Collective operations whose end all their members saw.
   std::uint64_t messages = 0;
   std::uint32_t groups = 0, refused = 0, verdicts = 0;

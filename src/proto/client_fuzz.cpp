@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // A third client has only sent its hello: whatever arrives, it must accept no parent but the node that knows the key.
   auto& greeting = world.tree.add_client(world.node, 2);
   greeting.client->open(78, 1, world.tree.now);
-  world.tree.run_to(world.node);  // its welcome stays in flight
+  world.tree.run_to(world.node);  // the client's welcome stays in flight
   world.tree.forget_to(greeting);
   while (!in.empty()) {
     const auto who = in.byte();

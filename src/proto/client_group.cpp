@@ -41,7 +41,8 @@ Errc ClientGroup::on_placed(const AggHeader& header, Time now) {
 }
 
 Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Time now) {
-  if (guard(Guard::member_epoch, header.epoch != config_.epoch)) return Errc::ok;  // a late message of another epoch
+  // The message is late: it belongs to another epoch
+  if (guard(Guard::member_epoch, header.epoch != config_.epoch)) return Errc::ok;
   switch (header.kind) {
     case AggKind::result: return result(header, frame, now);
     case AggKind::invited:

@@ -127,7 +127,7 @@ class ClientGroup {
     std::uint32_t record = 0;
     std::uint32_t elements = 0;  ///< Elements of this fragment, also when this member contributes none of them.
     bool is_ours = false;        ///< A lock or unlock number, which belongs to no operation of the caller.
-    wire::AggHeader header{};    ///< The header as contributed.
+    wire::AggHeader header{};    ///< The number's header as contributed.
     BufferRef stash;
   };
 

@@ -53,7 +53,7 @@ void ClientGroup::pump(Time now) {
     if (record.sent == 0 && record.operation.streaming) {
       const auto way = lock_.next_operation();
       if (way == LockKeeper::Way::without) go_without_lock(record);
-      if (way == LockKeeper::Way::wait && lock_.due() == Coll::none) return;  // the answer decides
+      if (way == LockKeeper::Way::wait && lock_.due() == Coll::none) return;  // the lock's answer decides
       if (way == LockKeeper::Way::wait) continue;
     }
     if (!room(record.window)) return;
@@ -143,7 +143,7 @@ Errc ClientGroup::result(const AggHeader& header, const BufferRef& frame, Time n
     follow(now);
     return Errc::ok;
   }
-  if (verdict_ && !wire::seq_before(number, verdict_->first_failed)) return Errc::ok;  // it completes nowhere
+  if (verdict_ && !wire::seq_before(number, verdict_->first_failed)) return Errc::ok;  // the number completes nowhere
   if (!wire::seq_before(number, next_)) return Errc::invalid;
   Entry& entry = this->entry(number);
   if (!answers(entry, header)) return Errc::invalid;

@@ -31,8 +31,8 @@ struct ClientLinkConfig {
 /// The outcome of an Open.
 struct OpenOutcome {
   enum class State : std::uint8_t { pending, opened, refused, lost } state = State::pending;
-  std::uint32_t group_id = 0;   ///< Set when opened.
-  wire::RefusedBody refusal{};  ///< Set when refused.
+  std::uint32_t group_id = 0;   ///< Valid in state opened.
+  wire::RefusedBody refusal{};  ///< Valid in state refused.
 };
 
 class ClientLink {
@@ -67,7 +67,7 @@ class ClientLink {
   /// ClientGroup::place().
   using Head = std::span<const std::byte, wire::kAggHeaderBytes>;
   std::span<std::byte> place(Head head, std::size_t payload) noexcept;
-  void on_placed(Head head, Time now);  ///< The payload has landed there.
+  void on_placed(Head head, Time now);  ///< The payload has landed in the memory that place() returned.
   /// Call it after on_placed(): it predicts the header of the next message and returns the memory where its payload may
   /// go; see ClientGroup::expect().
   std::span<std::byte> expect(std::span<std::byte, wire::kAggHeaderBytes> head) noexcept;
@@ -102,7 +102,7 @@ class ClientLink {
   std::string why_;
   std::map<std::uint64_t, Request> opens_;  ///< [token]; used only at set-up, so it has few entries.
   ChildHandshake handshake_;
-  std::vector<ClientGroup*> groups_;  ///< [group number]
+  std::vector<ClientGroup*> groups_;  ///< [group number]: the group, or null.
   ClientGroup* placed_ = nullptr;     ///< The group of the last result that was placed.
 };
 

@@ -9,7 +9,7 @@ namespace sumac::proto {
 struct Cutting {
   Operation operation{};
   std::uint32_t element = 0, per_fragment = 0, window = 0;
-  std::uint64_t sent = 0;  ///< In elements.
+  std::uint64_t sent = 0;  ///< Elements sent so far.
 };
 
 /// The range of one fragment: its first element and its number of elements.

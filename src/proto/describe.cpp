@@ -1,4 +1,4 @@
-// This file writes sentences for people.
+// This file writes refusals, verdicts and losses as sentences for people.
 #include "proto/client_group.hpp"
 #include "proto/client_link.hpp"
 #include "proto/guard.hpp"

@@ -119,7 +119,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return ignore(s);
           },
 
-          // The Join may never have reached the parent: it gets the refusal when it is there again.
+          // The Join may never have reached the parent: the parent gets the refusal when it is connected again.
           [&](const AwaitingJoined&, const ParentClosed&) -> Step {
             return {Refusing{resend_time(now, limits.resend_after)}, {Action::refuse_all, Action::refuse_up}};
           },

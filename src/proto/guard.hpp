@@ -57,8 +57,8 @@ enum class Guard : std::uint8_t {
 };
 inline constexpr std::size_t kGuardCount = static_cast<std::size_t>(Guard::count);
 
-const char* to_string(Guard guard) noexcept;  ///< The name, such as "duplicate".
-const char* describe(Guard guard) noexcept;   ///< The sentence beside the enumerator.
+const char* to_string(Guard guard) noexcept;  ///< Returns the name, such as "duplicate".
+const char* describe(Guard guard) noexcept;   ///< Returns the sentence beside the enumerator.
 
 enum class Machine : std::uint8_t { node_number, group_life, member_number, membership, open_request, count };
 

@@ -62,13 +62,13 @@ class IdPool {
   std::uint32_t take_number(const JobGrant& grant);
   void remember(const TokenKey& key);
 
-  std::vector<Entry> entries_;      // [number]; 0 is unused
+  std::vector<Entry> entries_;      // [number]; number 0 is unused
   std::deque<std::uint32_t> free_;  // oldest first: a number rests as long as possible
   std::unordered_map<TokenKey, Token, TokenHash> tokens_;
   /// [job], in the order in which the groups ended. A job that asks without end pushes out its own answers and no other
   /// job's.
   std::unordered_map<std::uint64_t, std::deque<TokenKey>> over_;
-  std::size_t remembered_ = 0;  // entries in over_
+  std::size_t remembered_ = 0;  // number of entries in over_
   std::uint32_t used_ = 0;
 };
 

@@ -24,7 +24,7 @@ Result<> JobTable::grant(const JobGrant& grant) {
     // are.
     JobGrant as_before = grant;
     as_before.below = job->grant.below;
-    as_before.links_percent = job->grant.links_percent;  // an operator may change it
+    as_before.links_percent = job->grant.links_percent;  // an operator may change this value
     if (job->grant == as_before && !job->revoked) {
       job->grant.below = grant.below;
       job->grant.links_percent = grant.links_percent;

@@ -16,8 +16,8 @@ struct Job {
   Time over_at = kNever;  ///< For a revoked job: the time by which its members must have left.
   std::uint32_t osts_free = 0;
   std::uint32_t groups_here = 0;  ///< Groups whose life at this node is not over.
-  std::uint32_t ids_used = 0;     ///< Counted at the tree's root.
-  std::size_t stream_bytes = 0;   ///< Bytes that its groups have reserved.
+  std::uint32_t ids_used = 0;     ///< Group ids in use, counted at the tree's root.
+  std::size_t stream_bytes = 0;   ///< Bytes for streaming that its groups have reserved.
   std::uint64_t operations = 0, streaming_operations = 0;
 };
 
@@ -43,12 +43,12 @@ class JobTable {
   std::size_t stream_share(const Job& job) const noexcept;
   /// Forgets jobs that are revoked and have nothing left here. Invalidates Job pointers.
   void sweep() {
-    if (revoked_ != 0) forget_ended();  // called after every message
+    if (revoked_ != 0) forget_ended();  // sweep() is called after every message
   }
   /// Returns the jobs that sweep() has forgotten since the last call.
   std::vector<std::uint64_t> take_forgotten() { return std::exchange(forgotten_, {}); }
   bool has_forgotten() const noexcept { return !forgotten_.empty(); }
-  Time next_over() const noexcept { return next_over_; }  ///< The earliest `over_at`.
+  Time next_over() const noexcept { return next_over_; }  ///< Returns the earliest `over_at`.
   /// Returns the jobs whose members' time to leave is over; each is named once.
   std::vector<std::uint64_t> take_overdue(Time now);
   std::vector<JobView> view() const;

@@ -286,8 +286,8 @@ std::string open_requests() {
 TEST(Machines, every_state_with_every_event_is_as_the_golden_file_says) {
   const std::string path = std::string(SUMAC_SOURCE_DIR) + "/src/proto/testdata/machines.txt";
   const std::string now =
-      "Every state of every small machine with every event. The time is 100 ms, unanswered messages are sent again after "
-      "20 ms.\n" +
+      "Every state of every small machine with every event. The time is 100 ms, unanswered messages are sent again "
+      "after 20 ms.\n" +
       node_numbers() + group_lives() + member_numbers() + memberships() + open_requests();
   if (std::getenv("SUMAC_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << now;
   std::ifstream file(path);

@@ -74,7 +74,7 @@ class Node {
   std::optional<wire::Role> proven(LinkId link) const noexcept;
   /// Returns "rank 5 on host h3" or "node an-leaf1"; empty for a peer that has not proven its identity.
   std::string who(LinkId link) const;
-  bool idle() const noexcept;  ///< No group is in any phase.
+  bool idle() const noexcept;  ///< Returns whether no group is in any phase.
 
  private:
   using Flaw = NodeGroup::Flaw;
@@ -102,7 +102,7 @@ class Node {
   void drop(LinkId from, Flaw flaw, const wire::AggHeader& header, Time now);
 
   NodeContext ctx_;
-  std::vector<std::unique_ptr<NodeGroup>> groups_;  ///< [number]
+  std::vector<std::unique_ptr<NodeGroup>> groups_;  ///< [group number]
   OpenNotes notes_;
   ChildHandshake above_;
   ParentHandshake below_{ctx_};

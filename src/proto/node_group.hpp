@@ -50,7 +50,7 @@ class NodeGroup {
   void end_by_reuse(Time now);
   /// The manager has ended the job, and the time for its members to leave is over.
   void job_over(Time now);
-  Time tick(Time now);  ///< Returns when it is due again.
+  Time tick(Time now);  ///< Returns the time of the next tick.
   GroupView view() const;
   /// Returns the bytes of the tables of one group with these windows.
   static std::size_t bytes(std::uint32_t osts, std::uint32_t stream_window) noexcept;
@@ -64,8 +64,8 @@ class NodeGroup {
     std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
     std::uint32_t lowest_rank = 0, members = 0;
     bool closed = false;
-    bool leaving = false;   ///< It has contributed its Leave.
-    bool departed = false;  ///< It has left after the verdict.
+    bool leaving = false;   ///< The child has contributed its Leave.
+    bool departed = false;  ///< The child has left after the verdict.
     std::uint64_t messages = 0, bytes = 0;
     std::uint64_t came_last = 0;
     Duration kept_waiting{0};
@@ -75,7 +75,7 @@ class NodeGroup {
   struct Slot {
     node_number::State state;
     std::uint32_t sequence = 0;
-    Time opened_at{};  ///< Arrival of the first contribution.
+    Time opened_at{};  ///< Arrival of the number's first contribution.
     wire::AggHeader agreed{};
     reduce::Kernel kernel{};
     BufferSlice data;                 ///< The accumulator, then the result.
@@ -111,7 +111,7 @@ class NodeGroup {
   wire::AggHeader joined_header() const noexcept;
   void invite(LinkId child);
   void answer_leave(LinkId to, const wire::AggHeader& request);
-  void retire();  ///< Returns OSTs and buffers, and forgets the children.
+  void retire();  ///< Frees OSTs and buffers, and forgets the children.
 
   Slot& slot(std::uint32_t sequence) noexcept { return slots_[sequence & (slots_.size() - 1)]; }
   std::uint32_t window(const wire::AggHeader& header) const noexcept {

@@ -56,7 +56,7 @@ struct Limits {
 struct Action {
   enum class Kind : std::uint8_t {
     take,        ///< This contribution's buffer becomes the accumulator, its header the agreed one.
-    add,         ///< Add it to the accumulator.
+    add,         ///< Add the contribution to the accumulator.
     send_up,     ///< Send the accumulator to the parent.
     answer_all,  ///< The accumulator is the result: send it to all children and keep it.
     forward,     ///< Send the parent's result to all children and keep it.

@@ -133,7 +133,7 @@ struct ChildView {
   std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
   std::string name{};      ///< Name of its host, or of the node itself; empty: the peer sent none.
   std::uint32_t lowest_rank = 0, members = 0;
-  std::uint64_t messages = 0, bytes = 0;  ///< Contributions that came.
+  std::uint64_t messages = 0, bytes = 0;  ///< Contributions that came from this child.
   std::uint64_t came_last = 0;            ///< Numbers whose last missing contribution was this child's.
   Duration kept_waiting{0};               ///< Time from the first contribution to such a number until this child's.
   bool closed = false, left = false;
@@ -145,13 +145,13 @@ struct GroupView {
   std::uint32_t group_id = 0;
   std::uint64_t job_id = 0;
   Phase phase = Phase::collecting_joins;
-  bool root = false;  ///< This node answers.
+  bool root = false;  ///< This node is the group's root.
   std::uint32_t group_size = 0, expected = 0, members = 0, osts = 0, stream_window = 0;
   std::uint32_t first_unanswered = 0;
   std::uint64_t answered = 0;              ///< Numbers that this node answered as the group's root.
   std::uint64_t operations = 0;            ///< Those of them that were last fragments, which counts whole operations;
                                            ///< Leave is not counted.
-  std::uint64_t streaming_operations = 0;  ///< The streaming operations among them.
+  std::uint64_t streaming_operations = 0;  ///< The streaming operations among `operations`.
   std::vector<ChildView> children;
 };
 struct JobView {

@@ -64,21 +64,21 @@ inline constexpr std::uint64_t kToTheEnd = ~std::uint64_t{0};
 ///   reduce          gives all, keeps all at the root, else nothing
 ///   reduce_scatter  gives all, keeps its part
 ///   bcast           gives all at the root, else nothing; keeps all
-///   allgather       gives its part, keeps all; with Op::bor: gives all, with zeros outside its part (for small ones: it takes
-///                   one number instead of one for each member)
+///   allgather       gives its part, keeps all; with Op::bor: gives all, with zeros outside its part (for small ones:
+///                   it takes one number instead of one for each member)
 struct Operation {
   wire::Coll coll = wire::Coll::barrier;
   Op op = Op::null;  ///< null for barrier, bcast and allgather (which may also have bor).
   Dtype dtype = Dtype::null;
   Dtype tag_dtype = Dtype::null;  ///< maxloc and minloc only; null: the tag is as wide as the value.
-  std::uint64_t count = 0;        ///< In elements.
-  Range give{0, kToTheEnd};       ///< kToTheEnd stands for count.
+  std::uint64_t count = 0;        ///< Number of elements of the vector.
+  Range give{0, kToTheEnd};       ///< kToTheEnd stands for `count`.
   Range keep{0, kToTheEnd};
   std::span<const std::byte> src{};  ///< The elements of `give`; unchanged until the operation completes.
   /// Null, or a pointer to the end of the part of `src` that is ready. When it advances, call ClientGroup::wake().
   const std::byte* const* ready_until = nullptr;
   std::span<std::byte> dst{};  ///< Memory for the elements of `keep`; allreduce: may be src itself.
-  std::uint32_t root = 0;      ///< reduce, bcast: group rank.
+  std::uint32_t root = 0;      ///< The root's group rank, for reduce and bcast.
   /// allgather: no fragment crosses the edge between two members. Each member has `block` elements, the first one
   /// `first_block`.
   std::uint64_t block = 0, first_block = 0;
@@ -95,7 +95,7 @@ struct Operation {
 
 /// Returns the bytes of one fragment of an operation, at least one element's.
 constexpr std::uint32_t fragment_bytes(const Operation& operation, const GroupShape& shape) {
-  constexpr std::uint32_t kElementMax = 64;  // of any type and operation
+  constexpr std::uint32_t kElementMax = 64;  // the largest element of any type and operation
   if (!operation.streaming) return shape.payload_max;
   return operation.piece == 0 ? shape.chunk_max : std::min(shape.chunk_max, std::max(operation.piece, kElementMax));
 }
@@ -111,7 +111,7 @@ struct Completion {
   OpId id{};
   std::uint64_t token = 0;
   Errc status = Errc::ok;
-  bool streamed = false;  ///< It went in chunks.
+  bool streamed = false;  ///< The operation went in chunks.
 };
 
 struct Verdict {

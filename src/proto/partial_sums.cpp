@@ -31,8 +31,9 @@ void PartialSums::add(const BlockMap& map, std::uint32_t index, Block block, Buf
     const std::uint32_t other_index = map.at(beside->first);
     if (other_index == BlockMap::kNone || other_index >= sums_.size()) break;
     Sum& other = sums_[other_index];
-    if (other.block.count == 0) break;                                           // not in yet
-    if (guard(Guard::whole_sibling, other.block.count != beside->count)) break;  // only a part of it is
+    if (other.block.count == 0) break;  // the sibling has not arrived
+    // Only a part of the sibling has arrived
+    if (guard(Guard::whole_sibling, other.block.count != beside->count)) break;
     if (beside->first < block.first) {
       kernel(other.data.data(), data.data(), elements);
       data = std::move(other.data);

@@ -31,7 +31,7 @@ Result<GroupPath> compute_path(std::uint32_t rank, std::span<const std::uint32_t
   Parents parents;
   for (const NodeParent& entry : tree) parents.emplace(entry.node_id, entry.parent_id);
 
-  std::unordered_map<std::uint32_t, std::uint32_t> members_at;  // [leaf]: members
+  std::unordered_map<std::uint32_t, std::uint32_t> members_at;  // [leaf]: members at it
   for (const std::uint32_t leaf : member_leaf) ++members_at[leaf];
   std::unordered_map<std::uint32_t, std::uint32_t> members_below;  // [any node]: members below it
   for (const auto& [leaf, members] : members_at) {
@@ -47,7 +47,7 @@ Result<GroupPath> compute_path(std::uint32_t rank, std::span<const std::uint32_t
     if (path.length == wire::kPathMax)
       return fail(Errc::invalid, "path: more than {} nodes above leaf {}", wire::kPathMax, member_leaf[rank]);
     path.entries[path.length++] = {node, members_below[node]};
-    if (members_below[node] == member_leaf.size()) return path;  // the lowest node where all meet
+    if (members_below[node] == member_leaf.size()) return path;  // this is the lowest node where all members meet
   }
   return fail(Errc::invalid, "path: the leaves of the group have no node in common");
 }

@@ -197,7 +197,7 @@ TEST(Placing, nothing_has_a_place_behind_the_end) {
     row.end(w);
     EXPECT_TRUE(w.place(expected, expected.payload_bytes).empty());
     EXPECT_TRUE(w.link().expect(std::span<std::byte, 64>(std::as_writable_bytes(std::span(&expected, 1)))).empty());
-    w.link().on_placed(wire::encoded(w.header), {});  // the copy that landed before
+    w.link().on_placed(wire::encoded(w.header), {});  // this copy landed before
     while (w.group().next_completion()) {
     }
     EXPECT_TRUE(w.world.clients[0]->drops.empty());

@@ -14,7 +14,7 @@ using test::TwoNodes;
 TEST(Tenants, gives_each_job_a_share_of_the_memory_for_streaming) {
   NodeLimits limits{.osts = 320, .groups = 40};
   limits.stream_bytes = 80 * number_bytes(512);
-  StandingGroup world(2, limits, test::grant(32, 4));  // a tenth of both
+  StandingGroup world(2, limits, test::grant(32, 4));  // the job has a tenth of the node's OSTs and groups
   EXPECT_EQ(world.groups[0]->shape().stream_window, 4u);
   auto first = std::move(world.groups);
   world.make();

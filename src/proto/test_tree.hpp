@@ -32,7 +32,7 @@ class TestTree {
     std::unique_ptr<ClientLink> client;
     LinkId up{};
     std::vector<std::string> drops;
-    std::vector<wire::AggHeader> sent;  ///< Data messages.
+    std::vector<wire::AggHeader> sent;  ///< Headers of the data messages sent.
     std::uint64_t controls = 0;
     /// The address to which a node sends multicasts; not set: it has no multicast.
     std::optional<wire::InvitedBody> invitation;
@@ -75,7 +75,8 @@ class TestTree {
       for (Message& message : tree->queue_)
         if (message.link.value == link.value && message.to != index) message.last_words = true;
       tree->wires_[link.value].open = false;
-      tree->queue_.push_back({tree->other(link, index), link, {}});  // after earlier messages, as on a socket
+      // The end of a connection comes after earlier messages, as on a socket
+      tree->queue_.push_back({tree->other(link, index), link, {}});
     }
   };
 
@@ -190,7 +191,7 @@ class TestTree {
   struct Message {
     std::uint32_t to = 0;
     LinkId link{};
-    BufferRef frame;  ///< None: the other end closed.
+    BufferRef frame;  ///< Empty: the other end closed.
     bool last_words = false;
   };
   void deliver(std::deque<Message>::iterator next) {
@@ -210,7 +211,7 @@ class TestTree {
     const auto payload = message.subspan(head.size());
     std::array<std::byte, wire::kAggHeaderBytes> next;
     const auto expected = client.expect(next);
-    std::fill(expected.begin(), expected.end(), std::byte{0x5A});  // it may be overwritten
+    std::fill(expected.begin(), expected.end(), std::byte{0x5A});  // the client allows this memory to be overwritten
     const auto to = client.place(head, payload.size());
     if (!expected.empty() && std::equal(next.begin(), next.end(), head.begin()) && to.data() != expected.data())
       throw std::runtime_error("what was expected belongs elsewhere");

@@ -60,7 +60,7 @@ bool wins(K vb, Tag tb, K va, Tag ta) {
   }
   if (vb != va) return kMin ? vb < va : vb > va;
   if (tb != ta) return tb < ta;
-  if constexpr (std::is_floating_point_v<K>) return std::signbit(vb) == kMin;  // the two zeros
+  if constexpr (std::is_floating_point_v<K>) return std::signbit(vb) == kMin;  // only the two zeros differ here
   return false;
 }
 

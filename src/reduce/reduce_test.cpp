@@ -56,11 +56,13 @@ void put_value(Random& random, Dtype dtype, char* to) {
       bits = is_float(dtype) ? infinity | (random.chance(0.5) ? sign : 0) | (random.chance(0.5) ? bits & fraction : 0)
                              : ~std::uint64_t{0};
       break;
-    case 3: bits = is_float(dtype) ? bits & (fraction | sign) : sign - random.below(2); break;  // subnormal; extremes
-    case 4: bits = is_float(dtype) ? (infinity - 1) | (bits & sign) : sign + random.below(2); break;  // largest finite
+    // Subnormal floats; extremes of integers
+    case 3: bits = is_float(dtype) ? bits & (fraction | sign) : sign - random.below(2); break;
+    // Around the largest finite float
+    case 4: bits = is_float(dtype) ? (infinity - 1) | (bits & sign) : sign + random.below(2); break;
     case 5:
       if (is_float(dtype)) bits = ((infinity >> 1) & infinity) | (bits & (fraction | sign));
-      break;  // similar magnitudes, for rounding
+      break;  // floats of similar magnitudes, for rounding
     default: break;
   }
   std::memcpy(to, &bits, bytes);

@@ -165,7 +165,7 @@ void pair(Op op, Dtype dtype, Dtype tag, char* a, const char* b, std::size_t byt
   const std::size_t value_bytes = width(dtype);
   const Dtype tag_type = tag == Dtype::null ? Dtype::int32 : tag;
   const bool a_nan = is_nan(dtype, a), b_nan = is_nan(dtype, b);
-  int order = 0;  // negative: a wins by value
+  int order = 0;  // negative: pair a wins by value
   if (a_nan != b_nan)
     order = a_nan ? -1 : 1;
   else if (!a_nan)

@@ -86,7 +86,7 @@ TEST(Reference, FloatExtremes) {
   EXPECT_EQ(bits(once(Op::min, Dtype::float32, 0.0F, -0.0F)), 0x80000000U);
   EXPECT_EQ(bits(once(Op::max, Dtype::float32, -0.0F, 0.0F)), 0U);
   EXPECT_EQ(once(Op::sum, Dtype::float32, 1e-45F, 1e-45F), 2 * 1.4012984643e-45F);
-  // The clients have this test of the 16-bit types too: tiny bit patterns add like integers.
+  // The client programs (tests/clients) test the 16-bit types in the same manner: tiny bit patterns add like integers.
   EXPECT_EQ(once<std::uint16_t>(Op::sum, Dtype::float16, 3, 4), 7);
   EXPECT_EQ(once<std::uint16_t>(Op::sum, Dtype::bfloat16, 3, 4), 7);
 }

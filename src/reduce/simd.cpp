@@ -10,7 +10,7 @@
 #define HWY_TARGET_INCLUDE "reduce/simd.cpp"
 // Each target costs compile time; these two are no faster than their neighbours here.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
-#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/foreach_target.h>  // this include must come before highway.h
 #include <hwy/highway.h>
 
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 template <Op kOp, Dtype kDtype>
 void kernel(void* out, const void* a, const void* b, std::size_t count) {
-  if (out == b) return kernel<kOp, kDtype>(out, b, a, count);  // operands may always be exchanged
+  if (out == b) return kernel<kOp, kDtype>(out, b, a, count);  // the two operands may always be exchanged
   if (out != a) std::memcpy(out, a, count * width(kDtype));
   reference_reduce(kOp, kDtype, Dtype::null, out, b, count);
 }
@@ -68,7 +68,7 @@ Kernel::Function find_kernel(Op op, Dtype dtype) {
   }
 }
 
-#else  // a target with registers
+#else  // a target with vector registers
 
 /// Computes out[i] = f(a[i], b[i]) over whole registers of T, and the rest through a copy. Pointers are to bytes, since
 /// they may be misaligned.
@@ -184,7 +184,7 @@ struct Prod {
       const auto low = hn::And(hn::Mul(x, y), hn::Set(wide, 0x00ff));
       const auto high = hn::ShiftLeft<8>(hn::Mul(hn::ShiftRight<8>(x), hn::ShiftRight<8>(y)));
       return hn::BitCast(d, hn::Or(low, high));
-    } else if constexpr (sizeof(hn::TFromD<D>) == 8) {  // by halves: bits above 64 are dropped
+    } else if constexpr (sizeof(hn::TFromD<D>) == 8) {  // halves are multiplied; bits above 64 are dropped
       const hn::Repartition<std::uint32_t, D> narrow;
       const auto x = hn::BitCast(narrow, a), y = hn::BitCast(narrow, b);
       const auto x_high = hn::BitCast(narrow, hn::ShiftRight<32>(a)),

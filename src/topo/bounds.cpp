@@ -43,7 +43,7 @@ std::uint64_t hop_delay_of(std::span<const TreeBound> trees) {
 
 Line tree_line(const WaysFabric& fabric) {
   if (fabric.trees.empty()) return {};
-  double speed = 0;  // bytes per second of all trees
+  double speed = 0;  // bytes per second through all trees
   std::uint32_t member_parts = 0;
   Line line;
   for (const auto& tree : fabric.trees) {

@@ -7,7 +7,7 @@ namespace sumac::topo {
 namespace {
 
 constexpr std::uint64_t k16MiB = std::uint64_t{16} << 20;
-constexpr double kM = 16.0 * 1024 * 1024 * 8;  // bits
+constexpr double kM = 16.0 * 1024 * 1024 * 8;  // 16 MiB in bits
 
 WaysFabric hosts(std::uint32_t n, std::uint64_t rate, std::uint32_t rails = 1, std::uint64_t hop_ns = 0) {
   WaysFabric fabric;

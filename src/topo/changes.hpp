@@ -12,7 +12,7 @@ namespace sumac::topo {
 
 /// Makes a fabric without description: one switch, to which everything that registers is attached.
 Fabric registered_fabric(std::string name);
-/// The name of that switch.
+/// The name of the one switch of registered_fabric().
 inline constexpr const char* kAnywhere = "network";
 
 /// Errc::exists: something that is up has the name. Errc::not_found: the entry names a switch or host that does not

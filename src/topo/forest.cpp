@@ -165,7 +165,7 @@ class Follower {
   const AggregationTree& old_;
   TreeBuilder& builder_;
   std::uint32_t turn_;
-  std::vector<bool> works_;  ///< It had children or hosts.
+  std::vector<bool> works_;  ///< [node]: it had children or hosts.
 };
 
 }  // namespace
@@ -193,7 +193,7 @@ ForestUpdate update_forest(const Fabric& fabric, const Forest& forest, const Tre
   update.forest.next_id = forest.next_id;
   const TreeBuilder blank(fabric, options);
   for (std::uint32_t i = 0; i < forest.trees.size(); ++i) {
-    // The other trees count with their present loads; later ones with their old loads, since they are about to follow.
+    // The other trees count with their present loads; trees that have not followed yet count with their old loads.
     auto builder = blank;
     for (const auto& tree : update.forest.trees) builder.account(tree);
     for (std::uint32_t later = i + 1; later < forest.trees.size(); ++later) builder.account(forest.trees[later]);

@@ -70,7 +70,8 @@ Result<Hierarchy> cut(std::span<const Place> places, std::span<const Level> leve
   for (std::uint32_t rank = 0; rank < left.size(); ++rank) left[rank] = rank;
   for (const auto& level : levels) {
     Cut cut{level, {}, std::vector<std::int32_t>(places.size(), -1)};
-    std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> index_of;  // (host, socket) -> subgroup
+    // [(host, socket)]: index of the subgroup
+    std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> index_of;
     for (const auto rank : left) {
       const auto host = hierarchy.host_of[rank];
       std::pair<std::uint32_t, std::int32_t> key{0, 0};

@@ -48,7 +48,7 @@ struct Membership {
 struct Hierarchy {
   std::vector<Cut> levels;                ///< All levels that were asked for, from the innermost outwards.
   std::vector<std::uint32_t> host_of;     ///< [team size] Hosts numbered from 0 in the order of their lowest ranks.
-  std::vector<std::uint32_t> host_sizes;  ///< [hosts] Ranks of each.
+  std::vector<std::uint32_t> host_sizes;  ///< [host]: its number of ranks.
 
   std::uint32_t host_count() const { return static_cast<std::uint32_t>(host_sizes.size()); }
   /// Returns the subgroups of `rank` that have two members or more, from the innermost outwards: those in which it

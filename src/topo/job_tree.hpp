@@ -23,7 +23,7 @@ struct JobTree {
   std::uint32_t tree_id = 0;
   std::vector<JobNode> nodes;        ///< The root first, parents before children.
   std::vector<std::uint32_t> hosts;  ///< The hosts in the given order.
-  std::vector<std::uint32_t> leaf;   ///< [host]: index into nodes.
+  std::vector<std::uint32_t> leaf;   ///< [host]: index of its leaf in `nodes`.
 
   /// Counts the nodes above the deepest leaf, and the leaf.
   std::uint32_t levels() const;

@@ -71,7 +71,7 @@ TEST(NamedPorts, ATreeInAnotherPlaneThanAllNamedPortsHasNoWay) {
 
 TEST(NamedPorts, TheHostWithoutAWayIsTheOneThatIsToldOf) {
   auto fabric = two_planes();
-  fabric.hosts[1] = with_ports("h2", {{"a", "mlx5_1"}, {"b", "mlx5_0"}});  // the cables are swapped
+  fabric.hosts[1] = with_ports("h2", {{"a", "mlx5_1"}, {"b", "mlx5_0"}});  // the cables of h2 are swapped
   const auto trees = build_trees(fabric, tree_options(fabric));
   ASSERT_TRUE(trees) << trees.error().context;
   const std::uint32_t hosts[] = {0, 1};

@@ -109,7 +109,7 @@ std::vector<SwitchGraph::Reach> SwitchGraph::reach(std::span<const std::uint32_t
       if (hosts_at[at] == 0) return;
       for (; bits != 0; bits &= bits - 1) {
         auto& reach = all[begin + static_cast<std::size_t>(std::countr_zero(bits))];
-        reach.farthest = links;  // visits come in order of distance
+        reach.farthest = links;  // the walk visits switches in order of distance
         reach.sum += std::uint64_t{links} * hosts_at[at];
       }
     });

@@ -13,7 +13,7 @@
 
 namespace sumac::topo {
 
-/// No index: it does not exist, is not reached, or is not known.
+/// Stands for a missing index: the thing does not exist, is not reached, or is not known.
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 class SwitchGraph {

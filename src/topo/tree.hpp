@@ -31,8 +31,8 @@ inline constexpr std::uint32_t kFlatMax = 64;
 struct TreeNode {
   std::string name;
   std::int32_t parent = -1;  ///< Index into AggregationTree::nodes; -1 at the root, and when in_tree is false.
-  std::uint32_t depth = 0;   ///< Number of nodes above it.
-  std::vector<std::uint32_t> children;     ///< In the order of the file.
+  std::uint32_t depth = 0;   ///< Number of nodes above this one.
+  std::vector<std::uint32_t> children;     ///< Indices into nodes, in the order of the fabric file.
   std::uint64_t link_rate_bits_per_s = 0;  ///< All its children and its parent share this rate; 0: no limit.
   std::uint32_t host = kNone;              ///< The host that it is on, index into Fabric::hosts; kNone: at a switch.
   bool in_tree = true;                     ///< false: it is down, in another plane, or the radix left no slot for it.
@@ -42,7 +42,7 @@ struct TreeNode {
 
 struct AggregationTree {
   std::vector<TreeNode> nodes;              ///< In the order of Fabric::nodes.
-  std::uint32_t root = 0;                   ///< Index into nodes.
+  std::uint32_t root = 0;                   ///< Index of the root in `nodes`.
   std::vector<std::uint32_t> leaf_of_host;  ///< In the order of Fabric::hosts: index into nodes; kNone: not served.
   std::uint32_t id = 1;                     ///< Differs between trees of a fabric, also later ones (forest.hpp).
   std::vector<std::uint32_t> port_of_host;  ///< The port of each host: 0 its first, then Host::rails.

@@ -27,7 +27,7 @@ std::vector<std::uint32_t> TreeBuilder::route(std::uint32_t from, std::uint32_t 
 Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<std::uint32_t> helpers) {
   const auto children = children_of(draft);
   std::vector<std::uint32_t> height(draft.parent.size(), 0);
-  std::vector<std::uint64_t> spare(draft.parent.size(), 0);  // free slots of the whole subtree
+  std::vector<std::uint64_t> spare(draft.parent.size(), 0);  // [node]: free slots of its whole subtree
   const auto below = [&](std::uint32_t top) {
     std::vector<std::uint32_t> all{top};
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -101,7 +101,7 @@ Result<> TreeBuilder::attach(Draft& draft, std::vector<Flow> flows, std::vector<
       if (const auto found = row_of.find(node_switch_[i]); found != row_of.end())
         row[i] = rows.data() + found->second * graph_.size();
 
-  std::vector<std::uint32_t> level(draft.parent.size(), 0);  // number of nodes above
+  std::vector<std::uint32_t> level(draft.parent.size(), 0);  // [node]: number of nodes above it
   for (const auto node : inside)
     for (auto up = node; up != draft.root; up = draft.parent[up]) ++level[node];
   for (const auto& flow : flows) {

@@ -51,7 +51,7 @@ TreeBuilder::TreeBuilder(const Fabric& fabric, const TreeOptions& options)
 std::uint64_t TreeBuilder::rate_rank(std::uint32_t node) const {
   const auto& said = fabric_.nodes[node].link_rate_bits_per_s;
   const auto rate = said ? *said : node_host_[node] == kNone ? 0 : fabric_.hosts[node_host_[node]].link.rate_bits_per_s;
-  return rate == 0 ? 0 : ~rate;  // no limit first, then the fastest
+  return rate == 0 ? 0 : ~rate;  // nodes without limit come first, then the fastest
 }
 
 double TreeBuilder::load_with(std::uint32_t link, std::size_t streams) const {
@@ -182,7 +182,7 @@ std::uint32_t TreeBuilder::follow(std::uint32_t from, std::span<const std::uint3
   auto at = from;
   for (const auto link : links) {
     if (at == kNone || link >= fabric_.links.size()) return kNone;
-    const auto edges = graph_.edges(at);  // only edges that are up
+    const auto edges = graph_.edges(at);  // these are only the edges that are up
     const auto edge = std::find_if(edges.begin(), edges.end(), [&](const auto& each) { return each.link == link; });
     at = edge == edges.end() ? kNone : edge->to;
   }

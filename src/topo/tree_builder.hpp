@@ -19,9 +19,9 @@ struct Draft {
   std::vector<std::uint32_t> slots;               ///< [node]: its children and hosts.
   /// [node]: links from it to the root; kNone: no path to the root (yet).
   std::vector<std::uint32_t> links;
-  std::vector<std::uint32_t> leaf;  ///< [host].
+  std::vector<std::uint32_t> leaf;  ///< [host]: the node that serves it.
   std::vector<std::vector<std::uint32_t>> host_route;
-  std::vector<std::uint32_t> port;         ///< [host].
+  std::vector<std::uint32_t> port;         ///< [host]: the port that it uses.
   std::vector<std::uint32_t> host_switch;  ///< The switch of that port; kNone: not in this plane, or down.
 };
 
@@ -86,11 +86,11 @@ class TreeBuilder {
   const Fabric& fabric_;
   std::uint32_t radix_;
   SwitchGraph graph_;
-  std::vector<std::uint32_t> node_switch_;                 ///< [node]; kNone: not usable.
-  std::vector<std::uint32_t> node_host_;                   ///< [node]; kNone: at a switch.
-  std::vector<std::vector<std::uint32_t>> nodes_at_;       ///< [switch]: usable nodes.
+  std::vector<std::uint32_t> node_switch_;                 ///< [node]: its switch; kNone: not usable.
+  std::vector<std::uint32_t> node_host_;                   ///< [node]: its host; kNone: at a switch.
+  std::vector<std::vector<std::uint32_t>> nodes_at_;       ///< [switch]: usable nodes at it.
   std::vector<std::vector<std::uint32_t>> ports_of_host_;  ///< [host]: switch of each port; kNone: down or unknown.
-  std::vector<bool> may_be_root_;                          ///< [node]; empty: any node may.
+  std::vector<bool> may_be_root_;                          ///< [node]: it may be a root; empty: any node may.
   std::vector<std::uint32_t> streams_;                     ///< [link]: streams of all accounted trees.
   std::vector<std::uint32_t> root_uses_;
   std::vector<std::uint32_t> inner_uses_;

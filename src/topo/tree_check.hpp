@@ -18,7 +18,7 @@ std::string check_tree(const Fabric& fabric, const AggregationTree& tree, const 
 /// Returns the nodes that have children or hosts.
 std::vector<bool> working_nodes(const Fabric& fabric, const AggregationTree& tree);
 std::uint32_t most_children(const Fabric& fabric, const AggregationTree& tree);
-bool same_tree(const AggregationTree& a, const AggregationTree& b);  ///< The ids may differ.
+bool same_tree(const AggregationTree& a, const AggregationTree& b);  ///< Compares all but the ids.
 
 /// The first returns the links from a node's switch to the farthest host with ranks; the second returns the least of
 /// that over all nodes.

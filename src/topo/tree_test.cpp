@@ -113,7 +113,7 @@ Fabric hosts_at_two_leaves(std::uint32_t n) {
 TEST(Tree, nodes_with_a_hosts_link_are_the_roots_of_flat_trees_and_work_in_no_other) {
   for (const bool spare : {true, false}) {
     SCOPED_TRACE(spare ? "on spare hosts" : "on the hosts themselves");
-    auto fabric = hosts_at_two_leaves(spare ? 8 : 4);  // of 16, every second one is spare
+    auto fabric = hosts_at_two_leaves(spare ? 8 : 4);  // every second one of the 16 is spare
     for (std::uint32_t i = 0; i < fabric.hosts.size(); ++i) {
       if (spare && i % 2 == 0) continue;
       fabric.hosts[i].compute = !spare;

@@ -85,14 +85,14 @@ struct AggHeader {
   std::uint8_t version = kAggVersion;
   AggKind kind = AggKind::hello;
   std::uint32_t tree_id = 0;
-  std::uint32_t group_id = 0;  ///< 0 before Opened.
+  std::uint32_t group_id = 0;  ///< The group's id; 0 before Opened.
   std::uint32_t epoch = 0;     ///< Raised at each re-join: older messages are dropped.
   std::uint32_t sequence = 0;  ///< Position of the number in the group. Wraps: compare with seq_before().
   Coll coll = Coll::none;
   Op op = Op::null;
   Dtype dtype = Dtype::null;
-  Dtype tag_dtype = Dtype::null;  ///< MINLOC and MAXLOC only.
-  std::uint16_t flags = 0;        ///< AggFlag.
+  Dtype tag_dtype = Dtype::null;  ///< Type of the tag, for MINLOC and MAXLOC only.
+  std::uint16_t flags = 0;        ///< A set of AggFlag.
   std::uint16_t root = 0;         ///< reduce, bcast: group rank of the root, modulo 65536. Else zero.
   std::uint32_t payload_bytes = 0;
   std::uint64_t count = 0;         ///< Elements of the whole result (reduce_scatter: input); all members must agree.
@@ -147,7 +147,7 @@ struct WelcomeBody {
   Nonce nonce{};                         ///< The parent's nonce.
   std::array<std::uint8_t, 32> proof{};  ///< The parent's proof (proof.hpp).
   Role role = Role::node;
-  std::uint32_t id = 0;  ///< Node id.
+  std::uint32_t id = 0;  ///< The parent's node id.
   std::uint32_t version = kAggVersion;
   std::uint32_t options = 0;  ///< The options of hello that the parent accepts: none is defined yet.
 };
@@ -201,7 +201,7 @@ struct JoinBody {
   std::uint32_t high = 0, high_rank = 0;  ///< Highest `done` below, and the rank that has it.
   /// From a verdict that has already arrived; culprit kNoRank: none.
   std::uint32_t first_aborted = 0, culprit = kNoRank;
-  std::uint16_t flags = 0;  ///< Bit 0: leaving.
+  std::uint16_t flags = 0;  ///< Bit 0: the member is leaving.
   std::uint16_t path_length = 0;
   std::array<PathEntry, kPathMax> path{};  ///< path[0] is the node this Join is sent to; unused entries are zero.
 };
@@ -210,7 +210,7 @@ static_assert(sizeof(JoinBody) == 136 && std::has_unique_object_representations_
 struct JoinedBody {
   std::uint64_t job_id = 0;
   std::uint32_t osts = 0;           ///< W: the least of the path. No member has more numbers than this in flight.
-  std::uint32_t stream_window = 0;  ///< The same for streaming chunks.
+  std::uint32_t stream_window = 0;  ///< The same minimum for streaming chunks.
   std::uint32_t payload_max = 0, chunk_max = 0;
   std::uint32_t low = 0, high = 0;  ///< Recovery: first number of this epoch; numbers below `high` are supplied.
   std::uint32_t supplier = kNoRank;
@@ -304,7 +304,7 @@ enum class VoidReason : std::uint32_t { lost_node = 1, newer_epoch = 2, manager 
 struct VoidBody {
   VoidReason reason = VoidReason::lost_node;
   std::uint32_t node_id = 0;  ///< The node that sent it.
-  LostNode lost{};            ///< Set for lost_node.
+  LostNode lost{};            ///< The lost node, if the reason is lost_node.
 };
 static_assert(sizeof(VoidBody) == 160 && std::has_unique_object_representations_v<VoidBody>);
 

@@ -3,8 +3,8 @@
 // ask whether a peer is honest about sizes, enums or counts. The checks, per kind:
 //   all kinds          magic, version (hello, welcome, refused: any), known kind, known flags, reserved zero, root zero
 //                      but for reduce and bcast, payload_bytes = the bytes after the header
-//   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members zero,
-//                      origin kNoRank (trouble: any origin and members); group_id zero for hello, welcome, proof, name,
+//   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members
+//                      zero, origin kNoRank (trouble: any origin and members); group_id zero for hello, welcome, proof, name,
 //                      open and opened, not zero for join, joined, trouble, verdict and void_epoch
 //   contribute         coll known, members >= 1, origin a rank; supply, skip: origin a rank; result: origin kNoRank,
 //                      members zero

@@ -28,7 +28,7 @@ inline constexpr std::uint16_t kHostMagic = 0x4853;  // "SH"
 inline constexpr std::uint8_t kHostVersion = 1;
 inline constexpr std::size_t kHostMessageBytes = 1024;
 inline constexpr std::size_t kHostBodyBytes = kHostMessageBytes - 24;
-inline constexpr std::size_t kHostNameMax = 64;  ///< Includes the closing zero.
+inline constexpr std::size_t kHostNameMax = 64;  ///< Bytes of a name, the closing zero included.
 inline constexpr std::size_t kAddressMax = 800;  ///< A transport address in text, with the closing zero.
 inline constexpr std::size_t kDevicesMax = 256;  ///< A list of ports, "mlx5_0:1,mlx5_1:1", with the closing zero.
 

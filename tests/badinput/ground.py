@@ -59,7 +59,7 @@ def read(path):
     try:
         return pathlib.Path(path).read_bytes()
     except OSError:
-        return b""  # it ended while we looked
+        return b""  # the process ended while we looked
 
 
 def marked():

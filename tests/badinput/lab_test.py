@@ -160,7 +160,7 @@ class ControlSocket(Lab):
             try:
                 program.send(signalled)
             except ConnectionError:
-                pass  # it has ended already
+                pass  # the program has ended already
         for host in ("h1", "h2", "h3", "h4"):
             done = lab("exec", host, "--", "echo", "well")
             self.assertEqual((done.code, done.out), (0, "well\n"), done.text)

@@ -163,7 +163,7 @@ class Ports(ground.Scenario):
                               ("Node", b"\0\0\0\0\0"), ("Job", b"\x01\0\0\0\x03abc"), ("Nothing", b"\0\0\0\0\0")):
             peer = self.to_manager(PREFACE + h2_frame(4, 0, 0, b"") + call(f"/sumac.control.v1.Manager/{path}", message))
             peer.settimeout(20)
-            self.assertTrue(peer.recv(65536), path)  # settings, and then the status
+            self.assertTrue(peer.recv(65536), path)  # the manager sends settings, and then the status
             peer.shutdown(socket.SHUT_WR)
             closed(peer)
         self.undisturbed("sharp_am", before)
@@ -214,7 +214,7 @@ class Floods(ground.Scenario):
             house.says(program, full)
             self.assertLess(house.descriptors_of(program), 256, f"{program} keeps some for itself")
             busy = cpu_seconds(house.processes[program].pid)
-            with self.assertRaises(AssertionError):  # a second in which nothing happens
+            with self.assertRaises(AssertionError):  # nothing happens for a second
                 ground.until(lambda: house.processes[program].poll() is not None, "nothing", 1)
             self.assertLess(cpu_seconds(house.processes[program].pid) - busy, 0.5, f"{program} spins at its limit")
             for peer in strangers:

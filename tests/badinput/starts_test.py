@@ -58,7 +58,7 @@ class SumacRun(ground.Scenario):
         self.one_line(done.err, str(folder), "Permission denied", "set TMPDIR")
 
     def test_a_daemon_that_is_not_there(self):
-        """The installation is copied by half."""
+        """An installation that is copied by half lacks one daemon."""
         for missing in ("sharp_am", "sharp_an", "sharpd"):
             folder = SCRATCH / f"without-{missing}" / "bin"
             folder.mkdir(parents=True)
@@ -96,7 +96,7 @@ class Ports(ground.Scenario):
         where = house.manager
         house.start("sharp_am", "--fabric", house.folder / "fabric.yaml", "--listen", where)
         self.one_line(self.one_start("sharp_am", "--fabric", house.folder / "fabric.yaml", "--listen", where), re.escape(where), "stop it", "another socket")
-        house.start_node()  # the first one still serves
+        house.start_node()  # the first manager still serves
         self.assertIn("registered", house.log("sharp_am"))
 
     def test_two_nodes_of_one_name(self):

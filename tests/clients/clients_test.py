@@ -36,7 +36,7 @@ class Programs(unittest.TestCase):
         self.passes("nccl_plugin", 4, SHARP_COLL_IB_DEV_LIST="any")  # it names an adapter, which this machine may lack
 
     def test_xccl_team(self):
-        self.passes("xccl_team", 3, SHARP_COLL_IB_DEV_LIST="any")  # it names an adapter as well
+        self.passes("xccl_team", 3, SHARP_COLL_IB_DEV_LIST="any")  # this program names an adapter as well
 
     def test_vendor_style(self):
         self.passes("vendor_style", 5)
@@ -44,7 +44,7 @@ class Programs(unittest.TestCase):
 
     @unittest.skipIf(IS_SANITIZED, "a sanitized library can't be loaded by dlopen")
     def test_mvapich(self):
-        self.passes("mvapich", 5, SHARP_COLL_IB_DEV_LIST="any")  # it names mlx5_0
+        self.passes("mvapich", 5, SHARP_COLL_IB_DEV_LIST="any")  # this program names mlx5_0
 
     @unittest.skipIf(IS_SANITIZED, "a sanitized library can't be loaded by dlopen")
     def test_tccl(self):

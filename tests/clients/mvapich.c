@@ -36,12 +36,12 @@ static int (*req_wait)(void*);
 static int (*req_free)(void*);
 static int (*reg_mr)(struct sharp_coll_context*, void*, size_t, void**);
 static int (*dereg_mr)(struct sharp_coll_context*, void*);
-static int (*print_config)(FILE*, enum config_print_flags); /* the older prototype */
+static int (*print_config)(FILE*, enum config_print_flags); /* the library's older prototype */
 static const char* (*strerror_of)(int);
 static int (*dump_stats)(struct sharp_coll_context*);
 static int (*log_early_init)(void);
 
-static MPI_Comm current; /* its callbacks ignore their context */
+static MPI_Comm current; /* the callbacks of MVAPICH ignore their context */
 static int plain_bcast(void* unused, void* buffer, int length, int root) {
   (void)unused;
   return oob_bcast(&current, buffer, length, root);
@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
   current = MPI_COMM_WORLD;
   struct sharp_coll_init_spec spec;
   POISON(spec);                                   /* oob_ctx stays garbage */
-  spec.job_id = job_id_of(current) % 1000000 + 1; /* the process manager's small number */
+  spec.job_id = job_id_of(current) % 1000000 + 1; /* MVAPICH passes the process manager's small number */
   spec.world_rank = rank;
   spec.world_size = size;
   spec.world_local_rank = rank;

@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm world, halves;
   MPI_Comm_dup(MPI_COMM_WORLD, &world);
-  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &halves); /* reversed, and perhaps alone */
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &halves); /* each half is reversed, and may be one rank alone */
   struct coll_comm comms[2];
   connect_comm(&comms[0], world);
   connect_comm(&comms[1], halves);

@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
     struct sharp_coll_init_spec init;
     POISON(init);
     init.config = *sharp.default_config;
-    MUST(init.config.ib_dev_list == NULL || init.config.ib_dev_list[0] == '\0'); /* any device */
+    MUST(init.config.ib_dev_list == NULL || init.config.ib_dev_list[0] == '\0'); /* the default allows any device */
     init.config.user_progress_num_polls = 0;
     init.progress_func = NULL;
     describe_job(&init, &world, rank, size);

@@ -31,7 +31,7 @@ static void allreduce(int count) {
   struct sharp_coll_reduce_spec spec;
   POISON(spec);
   describe(&spec.sbuf_desc, data, sizeof(int) * (size_t)count, handle);
-  describe(&spec.rbuf_desc, data, sizeof(int) * (size_t)count, handle); /* in place */
+  describe(&spec.rbuf_desc, data, sizeof(int) * (size_t)count, handle); /* the operation is in place */
   spec.aggr_mode = SHARP_AGGREGATION_NONE;
   spec.length = (size_t)count;
   spec.dtype = SHARP_DTYPE_INT;
@@ -75,7 +75,7 @@ static void allgather(size_t each) {
   memset(in, rank + 1, each);
   void *handle = registered(in, each), *request = NULL;
   struct sharp_coll_gather_spec spec;
-  POISON(spec); /* size is never set */
+  POISON(spec); /* the field `size` is never set */
   describe(&spec.sbuf_desc, in, each, handle);
   describe(&spec.rbuf_desc, out, each * (size_t)size, NULL);
   spec.dtype = SHARP_DTYPE_INT8;

@@ -40,7 +40,7 @@ static void put(void* data, int type, size_t i, long value) {
   else if (type == SHARP_DTYPE_DOUBLE)
     memcpy(at, &d, sizeof d);
   else
-    memcpy(at, &value, width_of(type)); /* little-endian: the low bytes */
+    memcpy(at, &value, width_of(type)); /* little-endian hosts: the low bytes come first */
 }
 
 /* Returns the result for `size` members with rank + 1 each. */
@@ -208,7 +208,7 @@ static void chunks(struct sharp_coll_comm* group, size_t part, size_t chunk, int
     describe(&gather.sbuf_desc, mine + begin, part, NULL);
     describe(&gather.rbuf_desc, all + offset, window, NULL);
     gather.dtype = SHARP_DTYPE_UINT8;
-    gather.size = window / part; /* a quotient without meaning */
+    gather.size = window / part; /* the example passes this quotient, which has no meaning */
     gather.offset = offset;
     MUST(sharp_coll_do_allgather(group, &gather) == SHARP_COLL_SUCCESS);
   }
@@ -232,7 +232,7 @@ static void outstanding(struct sharp_coll_comm* group, int size) {
     for (unsigned i = 0; i < pieces; ++i) {
       in[n][i] = n + (int)i;
       from[n][i].ptr = &in[n][i];
-      to[n][pieces - 1 - i].ptr = &out[n][i]; /* the order is reversed */
+      to[n][pieces - 1 - i].ptr = &out[n][i]; /* the order of the buffers is reversed */
       from[n][i].length = to[n][pieces - 1 - i].length = sizeof(int);
       from[n][i].mem_handle = to[n][pieces - 1 - i].mem_handle = NULL;
     }
@@ -274,9 +274,9 @@ int main(int argc, char** argv) {
   MUST(sharp_coll_caps_query(context, &caps) == SHARP_COLL_SUCCESS);
   MPI_Comm groups[4];
   MPI_Comm_dup(world, &groups[0]);
-  MPI_Comm_split(world, 0, -rank, &groups[1]);              /* reversed */
+  MPI_Comm_split(world, 0, -rank, &groups[1]);              /* the world reversed */
   MPI_Comm_split(world, rank < size / 2, rank, &groups[2]); /* halves, of 5: 2 and 3 */
-  MPI_Comm_split(world, rank == 0, rank, &groups[3]);       /* one alone, and the rest */
+  MPI_Comm_split(world, rank == 0, rank, &groups[3]);       /* rank 0 alone, and the rest */
   int ran = 0, paired = 0;
   for (int g = 0; g < 4; ++g) {
     int me = 0, members = 0;
@@ -294,9 +294,9 @@ int main(int argc, char** argv) {
     rooted(group, me, members);
     const size_t parts[] = {1, 100, 4096, 50000};
     for (int i = 0; i < 4; ++i) {
-      chunks(group, parts[i], parts[i] * (size_t)members, me, members); /* in one chunk */
+      chunks(group, parts[i], parts[i] * (size_t)members, me, members); /* the vector is one chunk */
       chunks(group, parts[i], parts[i], me, members);
-      chunks(group, parts[i], parts[i] * 2 / 3 + 1, me, members); /* across the edges of parts */
+      chunks(group, parts[i], parts[i] * 2 / 3 + 1, me, members); /* chunks cross the edges of parts */
     }
     outstanding(group, members);
     MUST(sharp_coll_do_barrier(group) == SHARP_COLL_SUCCESS);
@@ -304,7 +304,7 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&groups[g]);
   }
   MUST(ran > 4 * 900);
-  MUST(paired == 4 * 12 * 8 * 2 * 5); /* groups, values, tags, operations, sizes */
+  MUST(paired == 4 * 12 * 8 * 2 * 5); /* factors: groups, values, tags, operations, sizes */
   MPI_Barrier(world);                 /* rank 0 ends the job, and is alone in its last group */
   MUST(sharp_coll_finalize(context) == SHARP_COLL_SUCCESS);
   if (rank == 0) puts("vendor-style: passed");

@@ -17,7 +17,7 @@ static struct sharp_coll_context* context;
 static int rank, size;
 
 struct bounce {
-  char out[BOUNCE_BYTES], in[BOUNCE_BYTES]; /* one registration for both */
+  char out[BOUNCE_BYTES], in[BOUNCE_BYTES]; /* one registration serves both */
   void *handle, *request, *user;
   size_t bytes;
 };
@@ -42,7 +42,7 @@ static int post(struct team* team, enum sharp_reduce_op op, size_t count, void* 
 
 static void finish(void* request) {
   while (sharp_coll_req_test(request) != 1) continue;
-  MUST(sharp_coll_req_test(request) == 1); /* and it stays so */
+  MUST(sharp_coll_req_test(request) == 1); /* a completed request stays complete */
   MUST(sharp_coll_req_free(request) == SHARP_COLL_SUCCESS);
 }
 
@@ -92,7 +92,7 @@ static void bounced(struct team* team) {
     const size_t count = (size_t)(1 + n * 37 % kIntsMax);
     for (size_t i = 0; i < count; ++i) data[n][i] = n + (int)i + rank;
     bounce->bytes = count * sizeof(int);
-    bounce->user = data[n]; /* in place */
+    bounce->user = data[n]; /* the operation is in place */
     memcpy(bounce->out, data[n], bounce->bytes);
     MUST(post(team, SHARP_OP_SUM, count, bounce->out, bounce->in, bounce->handle, bounce->handle, &bounce->request) ==
          SHARP_COLL_SUCCESS);

@@ -151,7 +151,7 @@ class WithTree(case.OnLab):
     def test_a_rank_with_other_settings_is_named(self):
         words, settings = command("churn", "3", ranks=3)
         settings["HCOLL_ENABLE_SHARP"] = "1"
-        # The last rank has an application context of its own, in which the variable differs.
+        # The last rank gets an application context of its own (after the colon), in which the variable differs.
         words += [":", "-n", "1", "-x", "HCOLL_SHARP_NP=3", str(case.PROGRAMS / "churn"), "3"]
         done = lab(*words, env=settings)
         self.assertEqual(done.code, 0, done.text)

@@ -45,7 +45,7 @@ TEST(Pin, the_thread_of_each_tree_runs_on_its_own_processor_and_the_others_anywh
   Tree tree{Tree::TwoTrees{}, {"--pin", pin}};
   Holder holder(tree, 1, 0, 64, 2);
   ASSERT_EQ(holder.trees.size(), 2u) << holder.refused;
-  ASSERT_TRUE(tree.one->says(" bytes in 2 trees: "));  // the leaf's second thread stands
+  ASSERT_TRUE(tree.one->says(" bytes in 2 trees: "));  // waits until the leaf's second thread runs
   const Threads threads(tree.one->pid());
   EXPECT_EQ(threads.trees, (std::map<std::string, std::vector<int>>{{"tree-0", {legal[1]}}, {"tree-1", {legal[0]}}}));
   ASSERT_FALSE(threads.others.empty());

@@ -42,7 +42,7 @@ struct Tree {
   std::vector<std::string> manager_options, node_options;
   /// The authority of the daemons' certificates, if they have any: each gets its `--tls-...` by role and name.
   std::optional<control::TestPki> pki;
-  bool insecure = false;  ///< Clear text over TCP.
+  bool insecure = false;  ///< The daemons talk over TCP in clear text.
   const char* fabric = kFabric;
   std::optional<DaemonProcess> am, root, one, two, hostd;
 
@@ -99,7 +99,7 @@ struct Tree {
     start_others();
   }
   void start_others() {
-    start(one, "an-leaf1");  // before its parent, as may happen
+    start(one, "an-leaf1");  // the leaf starts before its parent, as may happen
     start(two, "an-leaf2");
     start(root, "an-root");
     start_hostd();

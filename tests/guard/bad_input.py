@@ -168,7 +168,7 @@ def registers(endpoint, folder, who, said, ours):
                 return True
             if kind == g.GOAWAY or kind == g.HEADERS and flags & g.END_STREAM:
                 return False
-    except OSError:  # ssl.SSLError is one
+    except OSError:  # ssl.SSLError is an OSError too
         return False
 
 

@@ -42,7 +42,7 @@ until = ground.until
 BIN = ground.BIN
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 UID = 65534  # the user nobody: an ordinary user of the machine, in no group of ours
-# It is used so: subprocess.run(command, **common.AS_STRANGER)
+# Use: subprocess.run(command, **common.AS_STRANGER)
 AS_STRANGER = {"user": UID, "group": UID, "extra_groups": []}
 
 
@@ -95,7 +95,7 @@ class Rows:
 
 
 def exceeds(row):
-    return not row["sumac"] <= row["limit"]  # also for a NaN
+    return not row["sumac"] <= row["limit"]  # true also for a NaN
 
 
 def line_of(row):
@@ -126,7 +126,7 @@ class Stranger:
                 os.setgroups([])
                 os.setresgid(uid, uid, uid)
                 os.setresuid(uid, uid, uid)
-            ground.dies_with_us()  # must follow setresuid(), which resets it
+            ground.dies_with_us()  # the call must follow setresuid(), which resets it
             answer = json.dumps(function(*words)).encode()
             while answer:
                 answer = answer[os.write(write, answer) :]
@@ -138,7 +138,7 @@ class Stranger:
             os._exit(code)
 
     def result(self, seconds=60):
-        """Waits for its end."""
+        """Waits for the end of the process."""
         text = b""
         while True:
             if not select.select([self.out], [], [], seconds)[0]:
@@ -155,7 +155,7 @@ class Stranger:
         return json.loads(text)
 
     def end(self):
-        """Kills it."""
+        """Kills the process."""
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         os.close(self.out)

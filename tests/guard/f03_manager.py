@@ -46,7 +46,7 @@ def at_the_socket(rows, seconds):
     path = house.manager[5:]
     house.kill("sharp_am")
     rows.add("f03: stranger binds the manager's socket", "sockets", common.Stranger(binds, path).result(), 0)
-    os.chmod(house.folder, 0o777)  # an operator's mistake
+    os.chmod(house.folder, 0o777)  # this imitates an operator's mistake
     callers, got = common.Stranger(listens, path, seconds).result(seconds + 30)
     assert callers > 0, "the daemons looked for their manager"
     rows.add("f03: bytes sent to a stranger at the socket", f"of {callers} connections", got, 0)

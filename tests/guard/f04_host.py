@@ -8,7 +8,7 @@ import common
 import grpc_wire as g
 
 FABRIC = "name: t\nswitches: [s]\nhosts: {localhost: {leaf: s}, broken: {leaf: s}}\nnodes: {node: {switch: s}}\n"
-GRANTED, REFUSED = 2, 3  # fields of HostDown
+GRANTED, REFUSED = 2, 3  # field numbers of HostDown
 
 
 def begins(endpoint, pki, hosts, number):

@@ -11,7 +11,7 @@ import common
 import tenant
 import wire
 
-OPENS = 10000  # 4096 were remembered
+OPENS = 10000  # the root once remembered 4096
 EACH = 25  # Opens that one connection brings
 LATER = 4242  # a job that begins after its tokens have been asked for
 TOKENS = range(1, 9)

@@ -24,7 +24,7 @@ def hold(port, count, bytes_hex, go):
             link.sendall(said)
             links.append(link)
         except OSError:
-            pass  # sent away: as good as gone
+            pass  # a connection that is refused counts as gone
     os.write(go, b"!")
     end = time.monotonic() + PATIENCE
     while links and time.monotonic() < end:

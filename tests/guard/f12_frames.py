@@ -29,7 +29,7 @@ def begin(port, count, end, go):
             link.sendall(wire.greeting() + begun)
             links.append(link)
         except OSError:
-            pass  # sent away
+            pass  # the node refused the connection
     os.write(go, b"!")
     os.read(end, 1)
     return len(links)

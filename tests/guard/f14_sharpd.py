@@ -16,7 +16,7 @@ SILENCE = 20  # seconds; sharpd allows 5, and this machine may be busy
 
 def connected(path):
     peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    peer.connect(path)  # waits if many connect at once
+    peer.connect(path)  # connect() waits if many connect at once
     peer.settimeout(20)
     return peer
 
@@ -50,7 +50,7 @@ def hold_lock(folder, go):
 
 
 def attack(rows, _args):
-    common.many_descriptors(8192)  # sharpd inherits our limit
+    common.many_descriptors(8192)  # sharpd inherits our limit of descriptors
     house = common.House("f14", manager=False, node=False, sharpd=False)
     house.start_sharpd()
     crowd = common.begun(hold_and_wait, str(house.socket))

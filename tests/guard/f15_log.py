@@ -59,7 +59,7 @@ def lines_about(log, words, since):
 
 def attack(rows, _args):
     house = common.house_with_open_manager("f15")
-    # An ordinary user starts his own daemon, as often as he likes.
+    # An ordinary user starts a daemon of the same name, as often as possible.
     daemon = [str(common.BIN / "sharp_an"), "--name", "node", "--manager", house.manager, "--listen", "127.0.0.1:0"]
     minutes = [time.monotonic()]
 

@@ -28,7 +28,7 @@ class Terminal:
                 raise AssertionError(f"never said {words!r}: {self.seen}")
             try:
                 self.seen += os.read(self.keys, 4096).decode(errors="replace")
-            except OSError as end:  # its other end is closed
+            except OSError as end:  # the other end of the terminal is closed
                 raise AssertionError(f"never said {words!r}: {self.seen}") from end
 
     def press(self, key):

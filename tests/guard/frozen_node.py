@@ -19,7 +19,7 @@ links: [{a: a, b: s}, {a: b, b: s}]
 hosts: {h1: {leaf: a}, h2: {leaf: a}, h3: {leaf: b}, h4: {leaf: b}}
 nodes: {an-root: {switch: s}, an-leaf1: {switch: a}, an-leaf2: {switch: b}}
 """
-RANKS = 4  # one on each host
+RANKS = 4  # one rank on each host
 HERE = {"SUMAC_NET_DEVICE": "lo"}
 LATE = 60_000
 

@@ -76,11 +76,11 @@ class Wiretap:
 
     def __init__(self, port):
         self.port = port
-        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)  # it receives nothing yet
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)  # the socket receives nothing before bind
         code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line[:3], port if line[3] is None else line[3]) for line in self.FILTER))
         self.socket.setsockopt(socket.SOL_SOCKET, self.SO_ATTACH_FILTER, struct.pack("HL", len(self.FILTER), ctypes.addressof(code)))
         self.socket.setsockopt(socket.SOL_SOCKET, self.SO_RCVBUFFORCE, 8 << 20)
-        self.socket.bind(("lo", 3))  # every protocol
+        self.socket.bind(("lo", 3))  # 3 means every protocol
         self.socket.setblocking(False)
 
     def messages(self):

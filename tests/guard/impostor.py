@@ -184,7 +184,7 @@ def adds_1000(port, tree_id, heard, group, chain, job, end, go):
             except OSError:
                 pass
     os.write(go, b"!")
-    os.read(end, 1)  # the links stay till then
+    os.read(end, 1)  # the links stay open until the test ends them
     return joined
 
 

@@ -15,7 +15,7 @@ ATTACH, ATTACHED, BEGIN, HOST, GRANTED, NODE, LEAF, REFUSED, END, ENDED, TREE = 
 
 Answer = collections.namedtuple("Answer", "kind index total entries job body")
 Quota = collections.namedtuple("Quota", "osts payload groups qps channels trees", defaults=(0,) * 6)
-SAT = 1 << 2  # the feature: it streams
+SAT = 1 << 2  # the job feature for streaming
 
 # These are the numbers of wire::Coll, Op, Dtype and flags.
 BARRIER, ALLREDUCE, LEAVE, LOCK = 1, 2, 8, 10

@@ -21,7 +21,7 @@ HEADER_FIELDS = ("magic version kind tree_id group_id epoch sequence coll op dty
                  "members reserved")
 Header = collections.namedtuple("Header", HEADER_FIELDS)
 NO_RANK = 0xFFFFFFFF
-NULL = 12  # "none" in Op and Dtype
+NULL = 12  # this number means "none" in Op and Dtype
 
 
 def frame(kind, content=b""):

@@ -108,8 +108,8 @@ std::size_t Exercise::count_of(int from, int to) const {
   if (!is_v_form(step_.coll)) return step_.count;
   auto a = static_cast<std::uint64_t>(from), b = static_cast<std::uint64_t>(to);
   if (!coll::has_block(step_.coll, root_, from, to)) return 0;
-  if (step_.coll == Coll::allgatherv) b = 0;  // the same for every receiver
-  // Both directions have the same length
+  if (step_.coll == Coll::allgatherv) b = 0;  // the count is the same for every receiver
+  // both directions have the same length
   if (step_.in_place && step_.coll == Coll::alltoallv && a > b) std::swap(a, b);
   const std::uint64_t drawn = mix(step_.key, 13, a, b);
   if (drawn % 8 == 0) return 0;

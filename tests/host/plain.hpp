@@ -20,7 +20,7 @@ class Plain {
   /// Also frees a persistent operation.
   ~Plain();
 
-  /// Call it before each call.
+  /// Fills the buffers; call it before each call.
   void fill(unsigned call);
   /// Runs the collective to its end. The first run of the persistent form makes the operation, and each run starts it.
   int run(Form form);

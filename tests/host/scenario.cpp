@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t kThresholds[] = {8,     16,    32,    40,     48,     56,     64,     96,     112,    128,
                                        192,   256,   512,   1024,   2048,   4096,   8192,   12288,  16384,  32768,
                                        49152, 65536, 98304, 131072, 196608, 262144, 458752, 524288, 1048576};
-constexpr std::size_t kSmallThresholds = 22;  // up to 64 KiB
+constexpr std::size_t kSmallThresholds = 22;  // the first 22 thresholds are at most 64 KiB
 static_assert(kThresholds[kSmallThresholds - 1] == 64 * 1024);
-constexpr std::size_t kCaseBytesMax = 2U << 20;  ///< In all blocks of a rank.
+constexpr std::size_t kCaseBytesMax = 2U << 20;  ///< The most bytes in all blocks of a rank.
 
 bool reduces(Coll coll) { return coll::collective(coll).reduces; }
 /// True if a rank, or the root alone, has blocks of several others in its buffers.

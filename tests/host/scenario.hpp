@@ -29,8 +29,8 @@ struct Step {
   bool in_place = false;
   bool is_rough = false;       ///< Floats with random mantissas: near the right value, equal at all ranks.
   bool has_own_types = false;  ///< Every rank describes its buffers by a type of its own.
-  int starts = 1;              ///< Starts of a persistent operation.
-  std::uint64_t key = 0;       ///< The data follow from it.
+  int starts = 1;              ///< Number of starts of a persistent operation.
+  std::uint64_t key = 0;       ///< Key from which the data follow.
 };
 
 struct Scenario {

@@ -304,7 +304,8 @@ void draw_rough(const Type& type, Fold fold, std::uint64_t key, std::byte* out) 
     using T = decltype(value);
     if constexpr (std::is_floating_point_v<T>) {
       const auto bits = SplitMix64(key ^ 0x5eed).next();
-      store(out, static_cast<T>(static_cast<double>(bits >> 11) / 9007199254740992.0 + 0.5));  // 0.5 to 1.5
+      // The values are from 0.5 to 1.5
+      store(out, static_cast<T>(static_cast<double>(bits >> 11) / 9007199254740992.0 + 0.5));
     }
   });
 }

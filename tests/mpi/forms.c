@@ -34,9 +34,9 @@ struct buffer {
   enum layout layout;
   int elements;
   int* memory;
-  void* at;        /* address for MPI */
-  int count;       /* in units of `type`, for all elements */
-  int per_element; /* in units of `type` */
+  void* at;        /* the address that MPI gets */
+  int count;       /* number of units of `type` for all elements */
+  int per_element; /* number of units of `type` for one element */
   MPI_Datatype type;
 };
 

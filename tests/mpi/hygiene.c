@@ -1,6 +1,6 @@
 /* A program that uses MPI as real programs do between computations; the first argument chooses one:
- *   many N    makes, uses and frees N communicators, some of them kept meanwhile: the number of descriptors and mappings and the
- *             memory must stay the same
+ *   many N    makes, uses and frees N communicators, some of them kept meanwhile: the number of descriptors
+ *             and mappings and the memory must stay the same
  *   free      frees communicators whose nonblocking and persistent collectives are still pending, in another order than made
  *   fork      forks children that exec and that exit, with collectives before and after
  *   signals   a timer interrupts the collectives, small and large, blocking and not, a thousand times a second

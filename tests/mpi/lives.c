@@ -1,4 +1,4 @@
-/* The lives of communicators, drawn from a seed: they are made from each other by every function of MPI, used by
+/* The lives of communicators, drawn from a seed: they are made from each other in several ways, used by
  * blocking, nonblocking and persistent collectives, freed in any order, some never. Each result is compared with the
  * one that follows from the seed.
  *

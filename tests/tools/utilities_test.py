@@ -81,7 +81,7 @@ class MpiTest(unittest.TestCase):
                 done = self.job(4, "-m", "basic", "-c", "all", "-t", kind, "-D", "iov", "-C", "7")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 lines = re.findall(r"basic +\w+ +[17] right, 0 wrong", done.stdout)
-                groups = {"split:2": 2, "split:ppn-comm": 4}.get(kind, 1)  # each prints its own lines
+                groups = {"split:2": 2, "split:ppn-comm": 4}.get(kind, 1)  # each group prints its own lines
                 self.assertEqual(len(lines), 9 * groups, done.stdout)
 
     def test_timed_rows(self):
