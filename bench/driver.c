@@ -68,7 +68,7 @@ static void gather_times(const int64_t* mine, int iterations, int64_t* all) {
   MPI_Gather(mine, iterations, MPI_INT64_T, all, iterations, MPI_INT64_T, 0, MPI_COMM_WORLD);
 }
 
-/* How many iterations let somebody out before the last one was in. */
+/* Returns how many iterations let somebody out before the last one was in. */
 static long early_exits(const int64_t* entered, const int64_t* left, int iterations) {
   long early = 0;
   for (int i = 0; i < iterations; ++i) {

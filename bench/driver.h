@@ -12,12 +12,12 @@ typedef struct {
   const void* send;
   void* receive;
   size_t count; /**< Elements of the whole vector. */
-  size_t block; /**< Of one rank's part of it: count / ranks. */
+  size_t block; /**< Elements of one rank's part of it: count / ranks. */
   int ranks;
   bench_type type;
 } bench_call;
 
-/** What the ranks give and get. The size of a case is that of the whole vector. */
+/** The data that the ranks give and get. The size of a case is that of the whole vector. */
 typedef enum {
   kBenchNothing, /**< barrier */
   kBenchAllSum,  /**< allreduce: vectors in, their sum out */

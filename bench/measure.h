@@ -1,4 +1,4 @@
-/* What every benchmark here shares, so that columns of one table mean the same: the notation of a case, how durations
+/* Every benchmark here shares this, so that columns of one table mean the same: the notation of a case, how durations
  * become one number, and the JSON line that bench/demo.py reads.
  *
  * Method: each rank notes the duration of each call; an iteration is the mean over ranks, a run the median over

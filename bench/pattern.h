@@ -36,7 +36,7 @@ typedef struct bench_pattern bench_pattern;
 bench_pattern* bench_pattern_new(bench_type type, int ranks, size_t count);
 void bench_pattern_free(bench_pattern* pattern);
 
-/** What `rank` contributes in `iteration`, into out[count]. */
+/** Writes what `rank` contributes in `iteration` into out[count]. */
 void bench_pattern_fill(const bench_pattern* pattern, int rank, int iteration, void* out);
 /** The same of elements first, first + 1, ... alone: out[count]. */
 void bench_pattern_fill_part(const bench_pattern* pattern, int rank, int iteration, size_t first, size_t count,

@@ -1,4 +1,4 @@
-/* How our measuring clients of libsharp_coll get going: MPI starts the ranks and serves the library's out-of-band callbacks. */
+/* Our measuring clients of libsharp_coll start with this: MPI starts the ranks and serves the library's out-of-band callbacks. */
 #ifndef SUMAC_BENCH_SHARP_START_H
 #define SUMAC_BENCH_SHARP_START_H
 

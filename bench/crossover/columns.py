@@ -12,7 +12,7 @@ from . import grid
 ALGORITHMS = ((C.Tuned(1), 0, 4 << 10), (C.Tuned(2), 0, 4 << 10), (C.Tuned(3), 0, 64 << 10), (C.Tuned(4), 4 << 10, 1 << 62),
               (C.Tuned(5, None, 64 << 10), 1 << 20, 1 << 62), (C.Tuned(6), 4 << 10, 1 << 62))
 RING = C.Tuned(4).peer("allreduce")
-# What the component says with SUMAC_EXPLAIN=1 of a communicator that has a group.
+# With SUMAC_EXPLAIN=1 the component says this of a communicator that has a group.
 ANY_SIZE = re.compile(r"communicator MPI_COMM_WORLD: allreduce of any size is for the tree")
 UP_TO = re.compile(r"communicator MPI_COMM_WORLD: allreduce up to (\d+) bytes is for the tree")
 

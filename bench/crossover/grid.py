@@ -8,10 +8,10 @@ HOSTS = (4, 8, 16)
 ROUND_TRIPS_US = (100, 500, 5000)  # from a host to another and back: four links
 PLACES = ("switch", "1 spare", "n spare", "hosts")
 SIZES = (8, 4 << 10, 64 << 10, 1 << 20, 16 << 20)
-RATE_MBIT = 60  # what two cores carry for 16 hosts and as many nodes at once
-# Where bytes are all, one round trip stands for the others: delay is less than 2 % of 16 MiB.
+RATE_MBIT = 60  # two cores carry this for 16 hosts and as many nodes at once
+# If bytes are all that counts, one round trip stands for the others: delay is less than 2 % of the time of 16 MiB.
 LARGE, LARGE_ROUND_TRIP_US = 16 << 20, 500
-LONGEST_S = 6.0  # of one call
+LONGEST_S = 6.0  # one call may take no longer
 FLOOR_US = 0  # the round trip of the fabric without delays and rates: what the machine itself takes
 
 
@@ -39,7 +39,7 @@ class Spot(C.Fabric):
 class Cell(C.Case):
     """One size on one fabric. `limit`: the bound of its trees; ms, as everything here."""
 
-    hosts_limit: float = None  # of what hosts do best without a tree
+    hosts_limit: float = None  # the bound of the best that hosts do without a tree
     ring_limit: float = None
     left_out: str = ""  # why it is not measured
 

@@ -14,7 +14,7 @@ class Row:
 
     cell: object
     tree: float = None
-    own: float = None  # of the fastest algorithm of the hosts
+    own: float = None  # the time of the hosts' fastest algorithm
     algorithm: str = ""
     ring: float = None
     chose: str = ""

@@ -12,7 +12,7 @@ class Fabric:
     name: str
     root: str  # None: no lab, everything runs on this machine
     leaves: tuple  # ((leaf node, (host, ...)), ...)
-    file: str = ""  # where it lies, if not in lab/fabrics
+    file: str = ""  # the path, if the file is not in lab/fabrics
 
     @property
     def hosts(self):
@@ -34,13 +34,13 @@ class Case:
     limit_why: str
     over_limit: float = None  # Sumac must be at most this many times the limit
     over_bare: float = None  # ... and this many times bare
-    share_min: float = None  # of a share or a ratio: at least
-    bare_share: float = None  # of a rate: at least this share of the bare one's
+    share_min: float = None  # a share or a ratio must be at least this
+    bare_share: float = None  # a rate must be at least this share of the bare one's
     unit: str = "ms"
     group: str = ""  # cases of a fabric with the same word are started together
     iterations: tuple = None  # (iterations, warm-up) instead of the form's
     wire_limit: float = None  # the limit with every header, as the links count
-    field: str = "median"  # of our programs' JSON lines: what is compared
+    field: str = "median"  # the field of our programs' JSON lines that is compared
     may_refuse: bool = False  # it also holds if Sumac says beforehand that it would lose, and why
     environment: tuple = ()  # ((name, value), ...) that Sumac runs with, beside what it always does
 
@@ -130,7 +130,7 @@ class Tuned:
 
 OMPI_DEFAULT = "Open MPI default"
 MPICH = "MPICH"
-PEERS = ("Open MPI", MPICH)  # how their columns begin
+PEERS = ("Open MPI", MPICH)  # their columns begin so
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from .stolen import Stolen, Watch
 from .ways import NotBuilt, WayFailed
 
 SOURCE = Path(__file__).resolve().parents[2]
-START_S = 1.5  # of one mpirun in the lab, until measured
+START_S = 1.5  # one mpirun in the lab takes so long, until it is measured
 CLOSE = 1.1  # a tuned algorithm this near to the best one stays in the race
 
 

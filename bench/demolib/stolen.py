@@ -40,7 +40,7 @@ class Stolen:
         return f"{share:.0f} % of its time taken by others (steal)" if share >= 0.5 else ""
 
 
-LOOK_S = 0.5  # how long Watch looks
+LOOK_S = 0.5  # Watch looks for so long
 BUSY_PERCENT = 10  # from here on other programs are worth a word
 
 

@@ -14,7 +14,7 @@ from .lab import Deadline, LabError, wait_readable, end, last_words, run
 # Both sides of every comparison: one transport, and 16 ranks on few cores must yield (spinning ones are 20 x slower).
 BOTH_SIDES = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "mpi_yield_when_idle", "1"]
 
-# What Sumac runs with, unless the user set it.
+# Sumac runs with these, unless the user set them.
 SUMAC_ENVIRONMENT = {
     "HCOLL_ENABLE_SHARP": "3",
     "SHARP_COLL_ENABLE_SAT": "1",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from demolib import cases as C
 
 MIB = C.MIB
-CHUNK, HEADER = 64 << 10, 64  # of a stream: payload of one message, and the header before each message
+CHUNK, HEADER = 64 << 10, 64  # a stream has messages of so much payload, and such a header before each
 MTU, FRAME_EXTRA, TCP_IP = 9000, 66, 52  # a frame's own bytes: Ethernet 14 and TCP/IP with time stamps 52
 
 
@@ -13,8 +13,8 @@ MTU, FRAME_EXTRA, TCP_IP = 9000, 66, 52  # a frame's own bytes: Ethernet 14 and 
 class FabricCase(C.Case):
     kind: str = "calls"  # which columns: see columns.py
     runs: int = 5
-    peer_runs: int = 2  # of the default and of the algorithms still in the race; their spread is small, their calls are long
-    peer_iterations: tuple = None  # where a peer's calls are so long that the case's own number of them would take minutes
+    peer_runs: int = 2  # runs of the default and of the algorithms still in the race; their spread is small, their calls are long
+    peer_iterations: tuple = None  # set if a peer's calls are so long that the case's own number of them would take minutes
     tuned: tuple = ()  # the peer's algorithms tried
     mpich: bool = True
     pairs: int = None  # Sumac and bare take turns so often in one run, and their neighbours' ratios are what counts

@@ -80,7 +80,7 @@ def striped(cases, form):
             OrRefused("sumac", cases, form, flags=lambda tools: Tools.sumac_flags(tools, more))]
 
 
-# What group 0 was granted, as the library says at level 3: "quota: ( osts:2 user_data_per_ost:128 )".
+# The library says at level 3 what group 0 was granted: "quota: ( osts:2 user_data_per_ost:128 )".
 GROUP_QUOTA = re.compile(r"group id: \S+ tree idx:.*quota: \( osts:(\d+) user_data_per_ost:(\d+) \)")
 
 

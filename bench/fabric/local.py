@@ -36,7 +36,7 @@ def anonymous_bytes(pid):
     return int(found.group(1)) * 1024
 
 
-# What a node says of the most that it will ever hold: at its start, and again when it enters more trees.
+# A node says the most that it will ever hold: at its start, and again when it enters more trees.
 NODE_BOUND = re.compile(r"memory: at most (\d+) bytes")
 
 

@@ -57,8 +57,8 @@ static void sleep_while(_Atomic uint32_t* word, uint32_t value) {
 }
 
 static void raise_word(_Atomic uint32_t* word) {
-  atomic_fetch_add_explicit(word, 1,
-                            memory_order_release); /* what was written before is seen by whoever sees the number */
+  /* Whoever sees the number sees everything that was written before. */
+  atomic_fetch_add_explicit(word, 1, memory_order_release);
   syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 

@@ -8,7 +8,7 @@
 
 enum { kAreaRanksMax = 64, kAreaIterationsMax = 4096, kAreaKindBytes = 32 };
 
-/** What rank 0 was told to do, and tells the others. */
+/** Rank 0 was told to do this, and tells the others. */
 typedef struct {
   char kind[kAreaKindBytes]; /**< "allreduce"...; "quit" ends the program. */
   size_t bytes;

@@ -10,7 +10,7 @@
 #include "bench/host/ticks.h"
 #include "bench/host/world.h"
 
-/* How a call is measured. Back to back: ranks wait for each other anyway; large ones are aligned all the same (run_calls).
+/* A call is measured in one of these ways. Back to back: ranks wait for each other anyway; large ones are aligned all the same (run_calls).
  * Aligned: an untimed barrier before each call, or a root would run ahead. Post: overlap with a sleep outside of the
  * library. Dup and first: communicators. */
 typedef enum { kBackToBack, kAligned, kPost, kDup, kFirst } way;
@@ -204,7 +204,7 @@ static int by_value(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-/* How much later than asked for this process runs again, median. */
+/* Returns how much later than asked for this process runs again, as a median. */
 static double oversleep_ticks(double ns, double ns_each) {
   enum { kTries = 15 };
   int64_t late[kTries];
@@ -230,7 +230,7 @@ static double counter_step(void) {
   return (double)each[kTries / 2];
 }
 
-/* What a stamp adds to a duration: the mean of a quiet stretch, because single readings move in the counter's steps. */
+/* Returns what a stamp adds to a duration: the mean of a quiet stretch, because single readings move in the counter's steps. */
 double cell_stamp_ticks(int fenced) {
   enum { kStretches = 15, kStamps = 64 };
   int64_t each[kStretches];

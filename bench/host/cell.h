@@ -5,9 +5,9 @@
 #include "bench/host/area.h"
 #include "bench/measure.h"
 
-/** What rank 0 tells about a cell; times in ticks. */
+/** Rank 0's report on a cell; times are in ticks. */
 typedef struct {
-  bench_summary call;          /**< Of an iteration: the mean over ranks. */
+  bench_summary call;          /**< The time of an iteration is the mean over ranks. */
   double pure, slept, overlap; /**< Overlap cells: both times, and 100 x the hidden share of the pure time. */
   double round_trip_ns[2];     /**< Before and after; 0: not measured. */
   long verified, errors;       /**< Over all ranks. */
@@ -16,7 +16,7 @@ typedef struct {
 /** @return NULL, or what is wrong with the command. */
 const char* cell_refuses(const area_command* command);
 
-/** What noting a duration costs, in ticks: taken off every duration. */
+/** Returns the cost of noting a duration, in ticks. It is taken off every duration. */
 double cell_stamp_ticks(int fenced);
 
 /** Runs on all ranks alike; the result is rank 0's. `ns_each`: of a tick. */

@@ -7,7 +7,7 @@ from . import cliffs, plan as P
 from .running import ProgramFailed, Running, TooSlow
 from .stats import same_state
 
-TRIES = 3  # of a pair whose two turns saw different machines
+TRIES = 3  # a pair whose two turns saw different machines is tried so often
 SLOW_TURN_S = 0.3  # a program that takes longer for a turn gets fewer iterations
 TURN_S_MAX = 6  # a program that takes longer is out of the cell
 PROBE = 4

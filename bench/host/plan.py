@@ -15,8 +15,8 @@ LABELS = {OMPI4: "Open MPI 4.1", MPICH4: "MPICH 4.0", OMPI5: "Open MPI 5", OMPI5
 @dataclass(frozen=True)
 class Cell:
     name: str
-    kind: str  # what hostbench calls it
-    bytes: int = 0  # of one block: what one rank gives to one other; of the whole vector in a reduction
+    kind: str  # hostbench's name for it
+    bytes: int = 0  # the size of one block, which one rank gives to one other; in a reduction, of the whole vector
     faster: float = None  # at least so many times faster than the best peer
     over_sm: float = None  # at most so many times the time of coll/sm; `faster` then counts the others alone
     at_least: float = None
@@ -89,7 +89,7 @@ TWO_RANKS = {
     "allgather": ROOTED_AND_OTHERS,
     "alltoall": ROOTED_AND_OTHERS,
 }
-# Where there are the cores for it, the same without a target: recorded in docs/performance.md.
+# If there are the cores for it, the same is measured without a target: docs/performance.md has the record.
 MORE_RANKS = {kind: dict.fromkeys(sizes) for kind, sizes in TWO_RANKS.items()}
 
 
@@ -102,7 +102,7 @@ def _oversubscribed(ranks):
                  options={"yield": True})
 
 
-# Where shared memory hands over to single copy (src/shm/algorithms.cpp; a test compares), which is no power of two.
+# Shared memory hands over to single copy at these sizes (src/shm/algorithms.cpp; a test compares), which are no powers of two.
 HANDED_OVER = (96 * KIB, 192 * KIB, 448 * KIB)
 # Powers of two, what lies half-way, and 64 bytes more where an algorithm hands over to the next, or might once.
 CLIFF_SIZES = tuple(sorted({1 << shift for shift in range(3, 23)} | {3 << shift for shift in range(3, 21)} |

@@ -24,7 +24,7 @@ static inline int64_t ticks_now(void) { return bench_now_ns(); }
 static inline int64_t ticks_fenced(void) { return bench_now_ns(); }
 #endif
 
-/** How long a tick is, from two readings of both clocks: the longer apart, the better. */
+/** The length of a tick, from two readings of both clocks: the longer apart, the better. */
 typedef struct {
   int64_t ticks, ns;
 } ticks_origin;

@@ -1,5 +1,5 @@
-/* What hostbench asks of the library it measures: an MPI (world_mpi.c), or plain shared memory (world_naive.c, the column
- * "bare"). All calls return 0, or a code for world_explain(). */
+/* Hostbench asks this of the library that it measures: an MPI (world_mpi.c), or plain shared memory (world_naive.c, the
+ * column "bare"). All calls return 0, or a code for world_explain(). */
 #ifndef SUMAC_BENCH_HOST_WORLD_H
 #define SUMAC_BENCH_HOST_WORLD_H
 

@@ -24,13 +24,13 @@
 static struct {
   pthread_mutex_t lock; /* guards all members below */
   hcoll_lane_t* active; /* lanes with a posted request */
-  unsigned changes;     /* how often a lane left that list */
+  unsigned changes;     /* counts the times that a lane left that list */
   bool in_mpi;          /* the callback is in MPI's progress */
   bool inside;          /* a call of it is running */
   int idle_calls;
   bool thread_runs, thread_ends, thread_failed;
   pthread_t thread;
-  unsigned posts;      /* how often a request was posted */
+  unsigned posts;      /* counts the requests that were posted */
   pthread_cond_t work; /* a request was posted, or the thread is to end */
   pthread_cond_t left; /* the thread has left a team */
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};

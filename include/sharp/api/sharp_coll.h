@@ -60,7 +60,7 @@ enum sharp_reduce_op {
   SHARP_OP_BOR = 7,
   SHARP_OP_LXOR = 8,
   SHARP_OP_BXOR = 9,
-  SHARP_OP_MAXLOC = 10, /**< of equal values the smaller tag wins */
+  SHARP_OP_MAXLOC = 10, /**< among equal values the smaller tag wins */
   SHARP_OP_MINLOC = 11,
   SHARP_OP_NULL = 12
 };
