@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""What no compiler checks: a README per folder, file lengths, dead files, include arrows, paths, links, spelling, fresh pictures.
+"""Checks that no compiler does: READMEs, file lengths, dead files, include arrows, paths, links, comments, spelling, pictures.
 
 Each function below named check_x is the ctest test `tidy.x`, and says what to do about what it finds.
 usage: tests/tidy.py [--only NAME] [--dot build/dev/arrows.dot]
 """
 import argparse
+import io
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import tokenize
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README_LINES_MAX = 15
@@ -170,6 +172,53 @@ def check_promises() -> list[str]:
         found += [f"docs/security.md:{number}: no test named for: {cells[0][:60]}"] if not names else []
         found += [f"docs/security.md:{number}: there is no test {name}" for name in names if name not in tests]
     return found if promises else ["docs/security.md: no table of promises (last column: test)"]
+
+# A string, a character or a comment, whichever begins first; the quote in 1'000 begins no character.
+C_TOKEN = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|(?P<comment>//[^\n]*|/\*.*?\*/)', re.DOTALL)
+HASH_TOKEN = re.compile(r"""(?<![^\s(;])'[^'\n]*'|"(?:\\.|[^"\\\n])*"|(?<!\S)(?P<comment>#(?!!)[^\n]*)""")
+SHEBANG = re.compile(r"#!\s*(?:/usr)?/bin/(?:env )?(?P<program>python3?|(?:ba|da)?sh)\b")
+
+
+def comments(path: str) -> list[tuple[int, int, str]]:
+    """(line, column, text) of each comment, in their order."""
+    body, pure = text(path), pathlib.PurePath(path)
+    shebang = SHEBANG.match(body)
+    if pure.suffix == ".py" or (shebang and shebang["program"].startswith("python")):
+        tokens = tokenize.generate_tokens(io.StringIO(body).readline)
+        return [(*t.start, t.string) for t in tokens if t.type == tokenize.COMMENT]
+    if pure.suffix in {".cpp", ".hpp", ".c", ".h", ".cu", ".proto"}:
+        token = C_TOKEN
+    elif pure.suffix in {".cmake", ".sh"} or pure.name == "CMakeLists.txt" or shebang:
+        token = HASH_TOKEN
+    else:
+        return []
+    found = []
+    for match in token.finditer(body):
+        if match["comment"]:
+            start = match.start()
+            found.append((body.count("\n", 0, start) + 1, start - body.rfind("\n", 0, start) - 1, match["comment"]))
+    return found
+
+
+def check_words() -> list[str]:
+    """A comment is a sentence: one that opens with What, Who, Of, By, How or Where is a heading, unless it asks something."""
+    heading = re.compile(r"[/*#!<\s]*(?:What|Who|Of|By|How|Where)\b(?P<sentence>.*?(?:[.?](?=\s|$)|$))", re.IGNORECASE | re.DOTALL)
+    found = []
+    for path in FILES:
+        blocks: list[tuple[int, str]] = []
+        lines = text(path).splitlines()
+        last = (-1, -1)  # line and column of the comment before: one right below it, without code, goes on with it
+        for line, column, words in comments(path):
+            if last == (line - 1, column) and not lines[line - 1][:column].strip() and not words.startswith("/*"):
+                blocks[-1] = (blocks[-1][0], blocks[-1][1] + " " + words.lstrip("/<#"))
+            else:
+                blocks.append((line, words))
+            last = (line, column)
+        for line, words in blocks:
+            opening = heading.match(words)
+            if opening and not opening["sentence"].endswith("?"):
+                found.append(f"{path}:{line}: write a sentence with subject and verb: {words.splitlines()[0][:80]}")
+    return found
 
 
 def run_tool(tool: str, arguments: list[str]) -> list[str]:
