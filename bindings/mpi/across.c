@@ -322,7 +322,7 @@ static int open_tree(struct across* across, bool leads) {
   return OMPI_SUCCESS;
 }
 
-/* Returns NULL if the tree is to be tried. */
+/* Returns the reason why a communicator asks for no tree; NULL if it asks. */
 static const char* why_no_tree(const hcoll_module_t* module) {
   if (!hcoll_tree_wanted()) {
     return "HCOLL_ENABLE_SHARP=0";

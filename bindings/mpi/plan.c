@@ -106,7 +106,7 @@ char* hcoll_plan_packed(const struct hcoll_plan* plan, const struct hcoll_side* 
   return NULL == side->counts ? begins : begins + rounded(sizeof(int) * (size_t)side->blocks);
 }
 
-/* Does the same; for scattered blocks it also sets their displacements. */
+/* Returns where the packed data of a side begin, and sets the displacements of blocks of different lengths. */
 static char* lay_out(const struct hcoll_plan* plan, const struct hcoll_side* side, sumac_blocks_t* at) {
   if (NULL != side->counts) {
     int* displacements = (int*)((char*)plan->memory + side->packed_at);

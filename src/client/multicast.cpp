@@ -82,7 +82,7 @@ void Listeners::stopped(net::ConnId leaf, std::uint32_t group_id) {
 void Listeners::on_readable(std::uint32_t token) {
   if (token >= listeners_.size()) return;
   for (int i = 0; i < kDatagramsPerPass; ++i) {
-    // Looked up each time, because a result may make the group stop listening.
+    // The listener is looked up for each datagram, because a result may end its group and so the listener.
     Listener& listener = listeners_[token];
     if (!listener.receiver) return;
     std::array<std::byte, wire::kDatagramMax + 1> bytes;

@@ -106,7 +106,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           // The nodes above may have answered already: the decision waits for their answer.
           [&](const AwaitingJoined& s, const ChildClosed&) -> Step { return ignore(s); },
           [&](const Standing& s, const ChildClosed& e) -> Step {
-            // The last member is an exception: leaves of different numbers never meet.
+            // If all have left, the group ends here: if their Leaves carry different numbers, none of them ever completes.
             const bool nobody_is_left = e.all_left && limits.group_root;
             if (guard(Guard::left_may_close, e.had_left && !nobody_is_left)) return ignore(s);
             if (limits.group_root) return {Condemned{}, {Action::verdict_all}};

@@ -183,7 +183,7 @@ TEST(Sequence, AnOperationIsPreparedAgainAndAgain) {
 }
 
 TEST(Sequence, SubgroupsOfOneSegmentDoNotDisturbEachOther) {
-  // There are six ranks: two sockets of three, their leaders, and all.
+  // Six ranks have four groups: each of the two sockets (three ranks), the two leaders, and all six.
   const Shape shape = small_shape(6, {3, 3, 2, 6});
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
               const int socket = rank / 3;
