@@ -11,6 +11,7 @@ namespace {
 
 using sumac::coll::Fold;
 using sumac::coll::Kind;
+using sumac::coll::Operation;
 using sumac::shm::kTimed;
 using sumac::team::Choice;
 using sumac::team::Way;
@@ -115,26 +116,21 @@ std::string why_inside(const sumac_team_t& team, const Inside& inside) {
   return fmt::format("; perhaps by \"{}\" from {} B on", kSingle, from);
 }
 
-/// One question; `bytes` has the meaning of sumac_team_choice().
-struct Ask {
-  Kind kind;
-  std::size_t bytes;
-  const Fold* fold;
-};
+// A question is an operation without buffers; its `bytes` have the meaning of sumac_team_choice().
 
 /// Returns the bytes that travel between hosts.
-std::size_t across_bytes(const sumac_team_t& team, const Ask& ask) {
+std::size_t across_bytes(const sumac_team_t& team, const Operation& ask) {
   const bool of_all =
       ask.kind == Kind::allgather || ask.kind == Kind::allgatherv || ask.kind == Kind::reduce_scatter_block;
   return of_all ? ask.bytes * static_cast<std::size_t>(team.layout.size) : ask.bytes;
 }
 
-Choice choice_of(const sumac_team_t& team, const Ask& ask) {
+Choice choice_of(const sumac_team_t& team, const Operation& ask) {
   return team.choose(ask.kind, ask.bytes, across_bytes(team, ask), ask.fold);
 }
 
 /// The reason why the tree does not take it as a whole.
-std::string about_tree(const sumac_team_t& team, const Ask& ask, const Choice& choice) {
+std::string about_tree(const sumac_team_t& team, const Operation& ask, const Choice& choice) {
   if (team.tree == nullptr || choice.why == sumac::team::Why::disabled) return "";
   const Kind started = ask.kind == Kind::allgather ? Kind::allgatherv : ask.kind;
   const std::string why = team.tree->why_not(started, across_bytes(team, ask), ask.fold);
@@ -143,7 +139,7 @@ std::string about_tree(const sumac_team_t& team, const Ask& ask, const Choice& c
   return fmt::format("; in pieces of {} B, since as a whole: {}", team.options->options.chunk.count, why);
 }
 
-std::string sentence(const sumac_team_t& team, const Ask& ask, const Choice& choice, const Inside& inside) {
+std::string sentence(const sumac_team_t& team, const Operation& ask, const Choice& choice, const Inside& inside) {
   std::string text(sumac::team::words_for(choice.why));
   if (choice.by_steps && choice.why != sumac::team::Why::by_socket) text += ", socket by socket";
   text += about_tree(team, ask, choice);
@@ -166,7 +162,7 @@ std::string lines_of(const sumac_team_t& team, Kind kind, std::string_view name,
     text += fmt::format("  {:<22}{:<24}{}\n", name, range, last);
   };
   const auto ask = [&](std::size_t bytes) {
-    const Ask one{kind, bytes, fold};
+    const Operation one{.kind = kind, .bytes = bytes, .fold = fold};
     const Choice choice = choice_of(team, one);
     return fmt::format("{}: {}", to_string(choice.way),
                        sentence(team, one, choice, inside_of(team, kind, bytes, choice)));
@@ -223,7 +219,8 @@ std::string whole_text(const sumac_team_t& team) {
 void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const sumac_fold_t* fold,
                        sumac_choice_t* choice) {
   const auto kind = static_cast<Kind>(coll);
-  const Ask ask{kind, bytes, fold == nullptr ? fold_for(kind) : sumac::team::fold_of(fold)};
+  const Operation ask{
+      .kind = kind, .bytes = bytes, .fold = fold == nullptr ? fold_for(kind) : sumac::team::fold_of(fold)};
   const Choice chosen = choice_of(*team, ask);
   const Inside inside = inside_of(*team, kind, bytes, chosen);
   choice->way = static_cast<int>(chosen.way);

@@ -337,7 +337,7 @@ Step Run::advance() {
         at_ = At::start;
         break;
       case At::start:
-        if (chunk_ < chunks_ && plan_.across.takes_part && !start_across(chunk_)) return Step::failed;
+        if (chunk_ < chunks_ && plan_.goes_across && !start_across(chunk_)) return Step::failed;
         at_ = At::meanwhile;
         break;
       case At::meanwhile:
@@ -345,7 +345,7 @@ Step Run::advance() {
         at_ = At::wait;
         break;
       case At::wait:
-        if (plan_.across.takes_part && chunk_ + 1 >= depth_) {
+        if (plan_.goes_across && chunk_ + 1 >= depth_) {
           if (std::exchange(has_just_started_, false)) return Step::waiting;
           if (flying_ > 0 && !poll_across()) return Step::failed;
           if (!flights_[(chunk_ + 1 - depth_) % depth_].is_done) return Step::waiting;

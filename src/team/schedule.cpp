@@ -30,7 +30,12 @@ int root_index(const Layout& layout, const Part& part, int root) {
 }
 
 Phase phase(const Part& part, coll::Kind kind, int root, Where in, Where out) {
-  return {kind, static_cast<std::int16_t>(part.group), static_cast<std::int16_t>(root), in, out};
+  return {kind, part.group, root, in, out};
+}
+
+void go_across(Schedule& plan, coll::Kind kind, int root, Where in, Where out) {
+  plan.goes_across = true;
+  plan.across = {.kind = kind, .root = root, .in = in, .out = out};
 }
 
 Phase errand(const Part& part, coll::Kind kind, Errand what) {
@@ -59,7 +64,7 @@ Schedule allreduce(const Layout& layout, const Chain& chain) {
     plan.before.add(phase(part, coll::Kind::reduce, 0, value, receives ? Where::user_out : Where::none));
     if (receives) value = Where::user_out;
   }
-  if (has_across(layout)) plan.across = {true, coll::Kind::allreduce, 0, value, Where::user_out};
+  if (has_across(layout)) go_across(plan, coll::Kind::allreduce, 0, value, Where::user_out);
   for (std::size_t s = chain.count; s-- > 0;)
     if (plan.before.phases[s].kind == coll::Kind::reduce)
       plan.after.add(phase(chain.parts[s], coll::Kind::bcast, 0, Where::none, Where::user_out));
@@ -86,7 +91,7 @@ Schedule reduce(const Layout& layout, const Chain& chain, int root) {
   const int root_island = layout.island_of[static_cast<std::size_t>(root)];
   if (has_across(layout)) {
     const Where out = receive(layout.island() == root_island);
-    plan.across = {true, coll::Kind::reduce, root_island, value, out};
+    go_across(plan, coll::Kind::reduce, root_island, value, out);
     if (out != Where::none) value = out;
   }
   for (std::size_t s = chain.count; s-- > 0;) {
@@ -106,8 +111,7 @@ Schedule bcast(const Layout& layout, const Chain& chain, int root) {
     if (const int at = root_index(layout, chain.parts[s], root); at >= 0)
       plan.before.add(phase(chain.parts[s], coll::Kind::bcast, at, Where::none, Where::user_out));
   if (has_across(layout))
-    plan.across = {true, coll::Kind::bcast, layout.island_of[static_cast<std::size_t>(root)], Where::none,
-                   Where::user_out};
+    go_across(plan, coll::Kind::bcast, layout.island_of[static_cast<std::size_t>(root)], Where::none, Where::user_out);
   for (std::size_t s = chain.count; s-- > 0;)
     if (root_index(layout, chain.parts[s], root) < 0)
       plan.after.add(phase(chain.parts[s], coll::Kind::bcast, 0, Where::none, Where::user_out));
@@ -134,7 +138,7 @@ Schedule schedule_allgather(const Layout& layout) {
   Schedule plan;
   if (layout.island_part)
     plan.before.add(phase(layout.island_part, coll::Kind::allgatherv, 0, Where::user_in, Where::stage));
-  if (has_across(layout)) plan.across = {true, coll::Kind::allgatherv, 0, Where::stage, Where::stage};
+  if (has_across(layout)) go_across(plan, coll::Kind::allgatherv, 0, Where::stage, Where::stage);
   if (layout.island_part) plan.after.add(phase(layout.island_part, coll::Kind::bcast, 0, Where::none, Where::stage));
   return plan;
 }
@@ -147,7 +151,7 @@ Schedule schedule_pairwise(const Layout& layout, bool with_counts) {
     plan.meanwhile.add(errand(layout.island_part, coll::Kind::alltoallv, Errand::local));
     plan.after.add(errand(layout.island_part, coll::Kind::alltoallv, Errand::deal));
   }
-  if (has_across(layout)) plan.across = {true, coll::Kind::alltoallv, 0, Where::none, Where::none};
+  if (has_across(layout)) go_across(plan, coll::Kind::alltoallv, 0, Where::none, Where::none);
   return plan;
 }
 
@@ -158,7 +162,7 @@ Schedule schedule_reduce_scatter_block(const Layout& layout, bool by_tree) {
     plan.after.add(errand(layout.island_part, coll::Kind::alltoallv, Errand::deal));
   }
   if (has_across(layout))
-    plan.across = {true, by_tree ? coll::Kind::allreduce : coll::Kind::alltoallv, 0, Where::none, Where::none};
+    go_across(plan, by_tree ? coll::Kind::allreduce : coll::Kind::alltoallv, 0, Where::none, Where::none);
   return plan;
 }
 

@@ -34,11 +34,11 @@ enum class Errand : std::uint8_t {
   deal,    ///< Blocks from the other islands go from the leader to their receivers.
 };
 
-/// One call on a group of the segment.
+/// One call on a group of the segment, or among the leaders of the islands.
 struct Phase {
   coll::Kind kind = coll::Kind::barrier;
-  std::int16_t group = -1;  ///< Index in Layout::groups.
-  std::int16_t root = 0;    ///< Index in the group.
+  int group = -1;  ///< Index in Layout::groups; -1 means that the islands' leaders do it.
+  int root = 0;    ///< Index in the group, or of an island.
   Where in = Where::none, out = Where::none;
   Errand errand = Errand::none;
 
@@ -55,18 +55,11 @@ struct PhaseList {
   void add(const Phase& phase) { phases[count++] = phase; }
 };
 
-/// The phase among the leaders.
-struct AcrossPhase {
-  bool takes_part = false;
-  coll::Kind kind = coll::Kind::barrier;
-  int root = 0;  ///< Index of an island.
-  Where in = Where::none, out = Where::none;
-};
-
 struct Schedule {
   PhaseList before, after;
   PhaseList meanwhile;  ///< Phases inside the island that run while the leaders' phase is under way.
-  AcrossPhase across;
+  Phase across;
+  bool goes_across = false;   ///< This rank takes part in `across`.
   bool uses_scratch = false;  ///< Set at a rank that passes sums on and has no buffer of its own for them.
 };
 

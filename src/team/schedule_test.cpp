@@ -76,8 +76,8 @@ class Play {
     std::size_t at = rank.done;
     if (at < rank.plan.before.count) return {false, rank.plan.before.phases[at]};
     at -= rank.plan.before.count;
-    if (rank.plan.across.takes_part) {
-      if (at == 0) return {true, {}};
+    if (rank.plan.goes_across) {
+      if (at == 0) return {true, rank.plan.across};
       --at;
     }
     if (at < rank.plan.after.count) return {false, rank.plan.after.phases[at]};
@@ -104,16 +104,13 @@ class Play {
           all_[static_cast<std::size_t>(members[i])].groups[static_cast<std::size_t>(other.phase.group)].members !=
               members)
         return false;
-      const auto& across = ranks_[static_cast<std::size_t>(members[i])].plan.across;
-      const coll::Kind its = next.is_across ? across.kind : other.phase.kind;
-      const int its_root = next.is_across ? across.root : other.phase.root;
       if (i == 0) {
-        kind = its;
-        root = its_root;
+        kind = other.phase.kind;
+        root = other.phase.root;
       }
-      EXPECT_EQ(kind, its) << "members of one group disagree";
-      EXPECT_EQ(root, its_root);
-      buffers.emplace_back(next.is_across ? across.in : other.phase.in, next.is_across ? across.out : other.phase.out);
+      EXPECT_EQ(kind, other.phase.kind) << "members of one group disagree";
+      EXPECT_EQ(root, other.phase.root);
+      buffers.emplace_back(other.phase.in, other.phase.out);
     }
     Sum sum;
     for (std::size_t i = 0; i < members.size(); ++i) {
