@@ -10,7 +10,7 @@
 #include "job.h"
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
-#include "tree.h"
+#include "sharp/api/sumac_ext.h"
 
 struct across {
   hcoll_module_t* module;
@@ -281,7 +281,7 @@ static void say_what_pays(const struct across* across, const int64_t* limits) {
                                                       separator, sumac_coll_name(coll), (long long)limits[coll]);
     used += wanted > 0 ? (size_t)wanted : 0;
   }
-  hcoll_tree_explain(across->group, text, sizeof(text));
+  (void)sumac_comm_explain(across->group, text, sizeof(text));
   HCOLL_SAY("SHArP: communicator %s: for the tree: %s (allreduce: %s)", module->comm->c_name, kinds, text);
 }
 

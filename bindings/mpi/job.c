@@ -19,7 +19,7 @@
 #include "ompi/mca/rte/rte.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
-#include "tree.h"
+#include "sharp/api/sumac_ext.h"
 
 /* In MPI_Finalize a member may be late, but not for long, because it has nothing left to compute. */
 #define LEAVE_WAIT_MS 30000
@@ -248,7 +248,7 @@ static int reap(void) {
   int done = 0;
   for (struct leaving** at = &job.leaving; NULL != *at;) {
     struct leaving* one = *at;
-    if (NULL != one->request && 0 == hcoll_tree_request_status(one->request, NULL, 0)) {
+    if (NULL != one->request && 0 == sumac_req_status(one->request, NULL, 0)) {
       at = &one->next;
       continue;
     }
@@ -285,7 +285,7 @@ void hcoll_group_leave(struct sharp_coll_comm* group) {
     return;
   }
   one->group = group;
-  int status = hcoll_tree_leave(group, &one->request);
+  int status = sumac_comm_leave_nb(group, &one->request);
   if (status < 0) {
     one->request = NULL; /* there is nothing to wait for: the tree is gone, or the group never existed */
   }
@@ -304,6 +304,13 @@ static int64_t now_ms(void) {
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+static void sleep_until_something_happens(int ms) {
+  struct pollfd fd = {.fd = sumac_coll_wait_fd(job.context), .events = POLLIN};
+  if (1 == sumac_coll_arm(job.context)) {
+    (void)poll(&fd, 1, ms); /* the caller looks again in any case */
+  }
+}
+
 static void wait_for_leaves(void) {
   int64_t deadline = now_ms() + LEAVE_WAIT_MS;
   for (;;) {
@@ -319,7 +326,7 @@ static void wait_for_leaves(void) {
                 LEAVE_WAIT_MS / 1000);
       return;
     }
-    hcoll_tree_wait(job.context, 10000);
+    sleep_until_something_happens(10);
   }
 }
 

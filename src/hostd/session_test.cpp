@@ -127,7 +127,7 @@ TEST(Session, what_breaks_the_rules_is_an_offence_by_name) {
       {"the same job twice", [](auto& c) { c.session.received(begin(7)); }, begin(7), "it began job 7 twice"},
       {"hosts of nothing", {}, host(7, 0, 2, "h1"), "which it is not beginning"},
       {"a gap in the list", [](auto& c) { c.session.received(begin(7)); }, host(7, 1, 2, "h1"),
-       "host 1 of 2 where 0 of 2"},
+       "host 1 of 2 instead of host 0 of 2"},
       {"another total", [](auto& c) { c.session.received(begin(7)); }, host(7, 0, 3, "h1"), "host 0 of 3"},
       {"an evil name", [](auto& c) { c.session.received(begin(7)); }, host(7, 0, 2, "h\n1"), "no legal name"},
       {"hosts after the last", [](auto& c) { c.hold(7); }, host(7, 0, 1, "h1"), "which it is not beginning"},

@@ -208,7 +208,7 @@ std::string whole_text(const sumac_team_t& team) {
   for (const auto& remark : team.remarks) text += fmt::format("  {}\n", remark);
   for (const auto& row : sumac::coll::kCollectives) text += lines_of(team, row.kind, row.name, fold_for(row.kind));
   // The tree does not support some types for a collective that it otherwise takes.
-  if (choice_of(team, {Kind::allreduce, 8, usual_fold()}).way == Way::tree)
+  if (choice_of(team, {.kind = Kind::allreduce, .bytes = 8, .fold = usual_fold()}).way == Way::tree)
     text += lines_of(team, Kind::allreduce, "allreduce, others", other_fold());
   text += "  all others              any size                pass: the next module's\n";
   return text;

@@ -51,6 +51,18 @@ class Programs(unittest.TestCase):
         self.passes("tccl", 3)
 
 
+@unittest.skipIf(IS_SANITIZED, "a sanitized library can't be loaded by dlopen")
+class BesideMpi(unittest.TestCase):
+    """The component's job and one of libsharp_coll.so in the same processes."""
+
+    def test_two_jobs_in_one_process(self):
+        done = run([BUILD / "bin/sumac", "run", "--tree", "timeout", "--kill-after=5", "200", "mpirun", "--allow-run-as-root", "--oversubscribe",
+                    "--mca", "mpi_yield_when_idle", "1", "-n", 3, BUILD / "tests" / "client-beside_mpi"], LD_LIBRARY_PATH=str(LIBRARIES))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("beside-mpi: passed", done.stdout)
+        self.assertRegex(done.stderr, r"sumac: job \d+: tree [1-9]", "MPI's own sums went through the tree")
+
+
 class Headers(unittest.TestCase):
     def compiles(self, compiler, language, standard, headers):
         source = "".join(f"#include <sharp/api/{header}>\n" for header in headers) + "int main(void) { return SHARP_COLL_SUCCESS; }\n"
