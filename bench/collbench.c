@@ -40,6 +40,16 @@ static int call_allgather(const bench_call* a) {
   return MPI_Allgather(a->send, (int)a->block, type, a->receive, (int)a->block, type, MPI_COMM_WORLD);
 }
 
+/* MPI has one buffer for both sides of it; here the root's is the one to send from. */
+static int call_bcast(const bench_call* a) {
+  void* buffer = a->rank == a->root ? (void*)a->send : a->receive;
+  return MPI_Bcast(buffer, (int)a->count, mpi_type(a->type), a->root, MPI_COMM_WORLD);
+}
+
+static int call_reduce(const bench_call* a) {
+  return MPI_Reduce(a->send, a->receive, (int)a->count, mpi_type(a->type), MPI_SUM, a->root, MPI_COMM_WORLD);
+}
+
 static int call_reduce_scatter_block(const bench_call* a) {
   return MPI_Reduce_scatter_block(a->send, a->receive, (int)a->block, mpi_type(a->type), MPI_SUM, MPI_COMM_WORLD);
 }
@@ -64,6 +74,8 @@ static int call_alltoallv(const bench_call* a) {
 static const bench_collective kCollectives[] = {
     {"barrier", kBenchNothing, call_barrier},
     {"allreduce", kBenchAllSum, call_allreduce},
+    {"bcast", kBenchFromRoot, call_bcast},
+    {"reduce", kBenchToRoot, call_reduce},
     {"reduce_scatter", kBenchSumPart, call_reduce_scatter},
     {"allgather", kBenchGather, call_allgather},
     {"reduce_scatter_block", kBenchSumPart, call_reduce_scatter_block},

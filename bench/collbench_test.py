@@ -48,6 +48,19 @@ class Collbench(unittest.TestCase):
         _, _, err = collbench("--type", "int32", "--case", "allgather:16", ranks=3)
         self.assertIn("allgather of 16 bytes: 3 ranks do not get equal parts of it", err)
 
+    def test_every_rank_is_the_root_once(self):
+        for kind in ("int32", "double"):
+            status, lines, err = collbench("--type", kind, "--case", "bcast:8,96K:5:1", "--case", "reduce:8,96K:5:1", ranks=3)
+            self.assertEqual((status, [(line["errors"], line["verified"]) for line in lines]), (0, [(0, 18)] * 2 + [(0, 6)] * 2),
+                             f"{kind}: {err}")
+
+    def test_wrong_data_of_a_root_are_found_and_named(self):
+        for broken, words in (("bcast", "collbench: rank 1, bcast of 1024 bytes (int64), iteration 6, element 0"),
+                              ("reduce", "collbench: rank 2, reduce of 1024 bytes (int64), iteration 6, element 127")):
+            status, lines, err = collbench("--case", f"{broken}:1K:10:0", broken=broken)
+            self.assertEqual((status, lines[0]["errors"]), (1, 1), err)
+            self.assertIn(words, err)
+
     def test_a_wrong_sum_is_found_and_named(self):
         status, lines, err = collbench("--case", "allreduce:1K:10:0", broken="sum")
         self.assertEqual((status, lines[0]["errors"]), (1, 1))

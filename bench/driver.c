@@ -63,6 +63,17 @@ static void call_once(const bench_collective* collective, const bench_call* argu
     die_alone("%s of %zu bytes failed in iteration %d: %s", collective->name, bytes, iteration, program->explain(code));
 }
 
+/* Agrees with all ranks on a moment soon, and sleeps until then: a rank that came later than the others would be in the time of
+ * a collective in which not every rank waits for every other. */
+static void start_together(void) {
+  static int64_t agreeing_ns = 100 * 1000 * 1000;  // until it was measured
+  const int64_t mine[2] = {bench_now_ns(), agreeing_ns};
+  int64_t latest[2];
+  MPI_Allreduce(mine, latest, 2, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
+  agreeing_ns = bench_now_ns() - latest[0];
+  bench_sleep_until_ns(latest[0] + 2 * latest[1]);
+}
+
 /* [rank][iteration] of every rank, at rank 0. */
 static void gather_times(const int64_t* mine, int iterations, int64_t* all) {
   MPI_Gather(mine, iterations, MPI_INT64_T, all, iterations, MPI_INT64_T, 0, MPI_COMM_WORLD);
@@ -93,13 +104,18 @@ typedef struct {
   int iterations, warmup;
 } cell;
 
-/* An untimed barrier before each call, where ranks would otherwise start apart; barrier, allreduce and allgather come back to back. */
+/* An untimed barrier before each call, where ranks would otherwise start apart; barrier and allreduce come back to back. */
 static int wants_barrier(bench_shape shape) { return shape == kBenchSumPart; }
+
+/* Their time is one for all ranks: from the common start until the last rank, or the root, has its result. */
+static int is_one_span(bench_shape shape) {
+  return shape == kBenchGather || shape == kBenchFromRoot || shape == kBenchToRoot;
+}
 
 static void fill(const cell* c, const bench_pattern* pattern, const bench_call* a, int iteration, void* send) {
   if (c->collective->shape == kBenchGather)
     bench_pattern_fill_part(pattern, my_rank, iteration, (size_t)my_rank * a->block, a->block, send);
-  else if (c->collective->shape != kBenchNothing)
+  else if (c->collective->shape == kBenchFromRoot ? my_rank == a->root : c->collective->shape != kBenchNothing)
     bench_pattern_fill(pattern, my_rank, iteration, send);
 }
 
@@ -121,6 +137,12 @@ static size_t check(const cell* c, const bench_pattern* pattern, const bench_cal
         return a->block;
       }
       return 0;
+    case kBenchFromRoot:
+      bench_pattern_fill(pattern, a->root, iteration, scratch);
+      if (memcmp(my_rank == a->root ? a->send : a->receive, scratch, c->bytes) == 0) return 0;
+      *wrong = (bench_mismatch){.element = 0};  // the vector that holds it
+      return a->count;
+    case kBenchToRoot: return my_rank == a->root ? bench_pattern_check(pattern, iteration, a->receive, wrong) : 0;
     case kBenchExchange:
       for (int rank = 0; rank < a->ranks; ++rank) {
         bench_pattern_fill_part(pattern, rank, iteration, (size_t)my_rank * a->block, a->block, scratch);
@@ -135,8 +157,9 @@ static size_t check(const cell* c, const bench_pattern* pattern, const bench_cal
 
 /* Runs one cell on every rank. @return failed checks, at every rank. */
 static long run_cell(const cell* c) {
+  const bench_shape shape = c->collective->shape;
   const int total = c->warmup + c->iterations;
-  const int has_data = c->collective->shape != kBenchNothing;
+  const int has_data = shape != kBenchNothing;
   const size_t elements = has_data ? c->bytes / bench_type_bytes(c->type) : 0;
   const size_t slots = (size_t)total * (my_rank == 0 ? (size_t)rank_count : 1);
   int64_t *entered = calloc((size_t)total, sizeof *entered), *left = calloc((size_t)total, sizeof *left);
@@ -148,19 +171,30 @@ static long run_cell(const cell* c) {
   if (!entered || !left || !all_entered || !all_left || !means ||
       (has_data && (!pattern || !send || !receive || !scratch)))
     die_alone("out of memory: use smaller sizes or fewer iterations");
-  const bench_call arguments = {send, receive, elements, elements / (size_t)rank_count, rank_count, c->type};
+  bench_call arguments = {.send = send,
+                          .receive = receive,
+                          .count = elements,
+                          .block = elements / (size_t)rank_count,
+                          .ranks = rank_count,
+                          .rank = my_rank,
+                          .type = c->type};
 
   long errors = 0;
   int64_t cpu_ns = 0;
   MPI_Barrier(MPI_COMM_WORLD);
   for (int i = 0; i < total; ++i) {
+    arguments.root = i % rank_count;
     fill(c, pattern, &arguments, i, send);
-    if (wants_barrier(c->collective->shape)) MPI_Barrier(MPI_COMM_WORLD);
+    if (wants_barrier(shape)) MPI_Barrier(MPI_COMM_WORLD);
+    if (is_one_span(shape)) start_together();
     const int64_t cpu_before = bench_cpu_ns();
     entered[i] = bench_now_ns();
     call_once(c->collective, &arguments, i, c->bytes);
     left[i] = bench_now_ns();
     if (i >= c->warmup) cpu_ns += bench_cpu_ns() - cpu_before;
+    // The root's data begin to move when it comes in, and a reduce is over when it comes out; when the others do counts for nothing.
+    if (shape == kBenchFromRoot && my_rank != arguments.root) entered[i] = 0;
+    if (shape == kBenchToRoot && my_rank != arguments.root) left[i] = 0;
     bench_mismatch wrong;
     if (check(c, pattern, &arguments, i, scratch, &wrong) == 0) continue;
     if (errors++ == 0)
@@ -182,8 +216,13 @@ static long run_cell(const cell* c) {
       verified = -1;
     else if (!has_data)
       all_errors = early_exits(all_entered, all_left, total), verified = total;
-    for (size_t at = 0; at < slots; ++at) all_left[at] -= all_entered[at];
-    bench_mean_over_ranks_ms(all_left, rank_count, total, c->warmup, c->iterations, means);
+    if (shape == kBenchToRoot) verified = total;
+    if (is_one_span(shape)) {
+      bench_span_over_ranks_ms(all_entered, all_left, rank_count, total, c->warmup, c->iterations, means);
+    } else {
+      for (size_t at = 0; at < slots; ++at) all_left[at] -= all_entered[at];
+      bench_mean_over_ranks_ms(all_left, rank_count, total, c->warmup, c->iterations, means);
+    }
     const bench_result result = {.program = program->name,
                                  .collective = c->collective->name,
                                  .type = has_data ? bench_type_name(c->type) : NULL,
@@ -215,7 +254,7 @@ static void print_help(void) {
       "                NAME: barrier, allreduce or what else the program names. SIZES: bytes of the whole vector, such "
       "as\n"
       "                8,64K,16M; of reduce_scatter(_block) and allgather each rank gets or gives its part, of\n"
-      "                alltoall(v) a part to everybody.\n"
+      "                alltoall(v) a part to everybody. bcast and reduce have another root in each iteration.\n"
       "                ITERATIONS: 200 up to 64 KiB, 10 up to 16 MiB, 5 above, unless given.\n"
       "                WARMUP: further iterations before, dropped: 10 %% of ITERATIONS, at least 5, unless given.\n"
       "  --type TYPE   int32, int64, float, double, or auto (default): int64 up to 64 KiB (int32 if the size is no\n"
@@ -244,6 +283,11 @@ static void add_case(const bench_case* one, int automatic, bench_type type, cell
       die_together("%s of %zu bytes: %d ranks do not get equal parts of it", one->name, c.bytes, rank_count);
     if (!has_data && c.bytes != 0)
       die_together("%s carries no data: give no size (%s::ITERATIONS)", one->name, one->name);
+    if (is_one_span(collective->shape) && !clock_shared)
+      die_together(
+          "%s lasts until its last rank is done, which ranks with clocks of their own cannot tell: start all of them "
+          "on one machine",
+          one->name);
     if (*cell_count == max) die_together("too many cells: split them over two starts");
     cells[(*cell_count)++] = c;
   }
@@ -287,9 +331,9 @@ int bench_main(int argc, char** argv, const bench_program* which) {
 
   static cell cells[kBenchCasesMax * kBenchSizesMax];
   int cell_count = 0;
+  clock_shared = all_read_one_clock();
   for (int i = 0; i < case_count; ++i)
     add_case(&cases[i], automatic, type, cells, &cell_count, (int)(sizeof cells / sizeof cells[0]));
-  clock_shared = all_read_one_clock();
   if (program->start != NULL && (code = program->start()) != 0) die_alone("cannot start: %s", program->explain(code));
   long errors = 0;
   for (int i = 0; i < cell_count; ++i) errors += run_cell(&cells[i]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -102,10 +103,29 @@ void bench_mean_over_ranks_ms(const int64_t* ns, int ranks, int stride, int firs
   }
 }
 
+void bench_span_over_ranks_ms(const int64_t* begin_ns, const int64_t* end_ns, int ranks, int stride, int first,
+                              int iterations, double* out_ms) {
+  for (int i = 0; i < iterations; ++i) {
+    int64_t begin = 0, end = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const size_t at = (size_t)rank * (size_t)stride + (size_t)(first + i);
+      if (begin_ns[at] > begin) begin = begin_ns[at];
+      if (end_ns[at] > end) end = end_ns[at];
+    }
+    out_ms[i] = (double)(end - begin) / 1e6;
+  }
+}
+
 int64_t bench_now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void bench_sleep_until_ns(int64_t when_ns) {
+  prctl(PR_SET_TIMERSLACK, 1UL);  // ns; by default the kernel may wake it 50 us later
+  const struct timespec when = {.tv_sec = when_ns / 1000000000, .tv_nsec = when_ns % 1000000000};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR) continue;
 }
 
 int64_t bench_cpu_ns(void) {

@@ -2,7 +2,8 @@
  * become one number, and the JSON line that bench/demo.py reads.
  *
  * Method: each rank notes the duration of each call; an iteration is the mean over ranks, a run the median over
- * iterations. Filling and checking lie outside the duration. */
+ * iterations. A bcast, reduce or allgather begins at one moment on all ranks and lasts until the last rank (reduce: the
+ * root) has its result. Filling and checking lie outside the duration. */
 #ifndef SUMAC_BENCH_MEASURE_H
 #define SUMAC_BENCH_MEASURE_H
 
@@ -45,8 +46,15 @@ bench_summary bench_summarise(double* values, size_t count);
 /** Mean over ranks of each iteration: `ns[rank * stride + iteration]`, `first` iterations dropped; result in ms. */
 void bench_mean_over_ranks_ms(const int64_t* ns, int ranks, int stride, int first, int iterations, double* out_ms);
 
+/** From the last begin of an iteration to its last end, over all ranks, whose clocks are one; 0 at a rank that does not count.
+ *  Same arrays as above; result in ms. */
+void bench_span_over_ranks_ms(const int64_t* begin_ns, const int64_t* end_ns, int ranks, int stride, int first,
+                              int iterations, double* out_ms);
+
 /** CLOCK_MONOTONIC in ns. */
 int64_t bench_now_ns(void);
+/** Sleeps until then; comes back at once if that was before now. */
+void bench_sleep_until_ns(int64_t when_ns);
 /** Processor time of this process so far, user and system (getrusage). */
 int64_t bench_cpu_ns(void);
 

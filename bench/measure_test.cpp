@@ -65,6 +65,23 @@ TEST(Measure, Sizes) {
     EXPECT_NE(bench_parse_bytes(text, &bytes), 0) << text;
 }
 
+TEST(Measure, ASpanLastsFromTheLastBeginToTheLastEndOfThoseThatCount) {
+  // Two ranks of three iterations, the first one warm-up; in the third rank 1 alone begins and rank 0 alone ends.
+  const std::int64_t begin[] = {0, 1'000'000, 0, 0, 3'000'000, 5'000'000};
+  const std::int64_t end[] = {0, 9'000'000, 6'500'000, 0, 7'000'000, 0};
+  double ms[2];
+  bench_span_over_ranks_ms(begin, end, 2, 3, 1, 2, ms);
+  EXPECT_DOUBLE_EQ(ms[0], 6);
+  EXPECT_DOUBLE_EQ(ms[1], 1.5);
+}
+
+TEST(Measure, NobodySleepsForWhatIsOver) {
+  const auto now = bench_now_ns();
+  bench_sleep_until_ns(now + 1'000'000);
+  EXPECT_GE(bench_now_ns(), now + 1'000'000);
+  bench_sleep_until_ns(now);
+}
+
 TEST(Measure, Cases) {
   bench_case c;
   char error[256];
