@@ -22,11 +22,12 @@ def node(children, *more):
 
 
 class BareTree(unittest.TestCase):
-    def run_tree(self, wait, *cases):
-        words = ["--wait", wait, *(word for case in cases for word in ("--case", case))]
+    def run_tree(self, wait, *cases, more=()):
+        words = ["--wait", wait, "--ranks", 4, *more, *(word for case in cases for word in ("--case", case))]
         root, at = node(2, *words)
         leaves = [node(2, "--parent", at, *words) for _ in range(2)]
-        hosts = [start("host", "--parent", address, "--limit", 60, *words) for _, address in leaves for _ in range(2)]
+        hosts = [start("host", "--parent", address, "--limit", 60, "--rank", 2 * leaf + i, *words)
+                 for leaf, (_, address) in enumerate(leaves) for i in range(2)]
         out, err = root.communicate(timeout=60)
         self.assertEqual(root.returncode, 0, err)
         for process in [leaf for leaf, _ in leaves] + hosts:
@@ -42,6 +43,16 @@ class BareTree(unittest.TestCase):
             for line in lines:
                 self.assertEqual((line["program"], line["ranks"], line["errors"]), (f"bare-{wait}", 4, None))
                 self.assertTrue(0 < line["min"] <= line["median"] <= line["max"])
+
+    def test_each_host_is_the_root_in_turn_and_gives_its_block(self):
+        for more in ((), ("--chunk", "1000")):
+            lines = self.run_tree("epoll", "bcast:8,100000:9:1", "reduce:8,100000:9:1", "allgather:32,100000:9:1", "allreduce:8:5:1", more=more)
+            self.assertEqual([(line["case"], line["bytes"]) for line in lines],
+                             [(name, size) for name, least in (("bcast", 8), ("reduce", 8), ("allgather", 32)) for size in (least, 100000)]
+                             + [("allreduce", 8)])
+            for line in lines:
+                self.assertEqual((line["ranks"], line["iterations"]), (4, line["iterations"]))
+                self.assertTrue(0 < line["min"] <= line["median"] <= line["max"] < 1000, line)
 
     def test_a_host_without_a_node_says_so(self):
         process = start("host", "--parent", "127.0.0.1:1", "--case", "barrier")
@@ -69,6 +80,9 @@ class BareTree(unittest.TestCase):
             (("host", "--parent", "x", "--case", "barrier"), "'x' is not HOST:PORT"),
             (("node", "--children", "0", "--case", "barrier"), "--children 0"),
             (("node", "--wait", "long", "--case", "barrier"), "--wait long: spin or epoll"),
+            (("host", "--parent", "x", "--case", "bcast:8"), "bcast needs --ranks"),
+            (("host", "--parent", "x", "--ranks", "2", "--rank", "2", "--case", "bcast:8"), "--rank 2 of --ranks 2"),
+            (("node", "--children", "2", "--ranks", "3", "--case", "allgather:8"), "3 ranks do not get equal parts of it"),
             (("node", "--colour", "--case", "barrier"), "cannot read '--colour'"),
         ):
             process = start(*words)

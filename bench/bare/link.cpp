@@ -41,30 +41,38 @@ Result<> wait_for(int fd, short events) {
 
 }  // namespace
 
-void Link::begin(std::size_t message_bytes, std::span<const std::byte> out, std::span<std::byte> in) {
-  message_bytes_ = message_bytes;
-  in_bytes_ = 0;
+Lengths::Lengths(const std::vector<std::size_t>& lengths) : ends_(1, 0) {
+  for (const std::size_t length : lengths) ends_.push_back(ends_.back() + length);
+}
+
+std::uint64_t Lengths::whole(std::uint64_t bytes) const {
+  if (ends_.empty()) return bytes / each_;
+  return static_cast<std::uint64_t>(std::ranges::upper_bound(ends_, bytes) - ends_.begin()) - 1;
+}
+
+void Link::begin(Lengths sent, Lengths received, std::span<const std::byte> out, std::span<std::byte> in) {
+  sent_ = std::move(sent);
+  received_ = std::move(received);
+  in_bytes_ = out_bytes_ = owed_ = owed_bytes_ = 0;
   out_ = out;
   in_ = in;
   out_at_ = in_at_ = 0;
 }
 
 Errc Link::flush() {
-  while (owed_ != 0) {
-    const std::uint64_t left = owed_ * message_bytes_ - sent_of_first_;
+  while (!idle()) {
+    const std::uint64_t left = owed_bytes_ - out_bytes_;
     const auto from = out_.empty() ? std::span<const std::byte>(out_scratch) : out_.subspan(out_at_);
     const auto n = ::send(fd_.get(), from.data(), std::min({left, from.size(), kScratchBytes}), MSG_NOSIGNAL);
     if (n < 0) return errno == EAGAIN || errno == EINTR ? Errc::again : Errc::lost;
     if (!out_.empty()) out_at_ = (out_at_ + static_cast<std::size_t>(n)) % out_.size();
-    const std::size_t sent = sent_of_first_ + static_cast<std::size_t>(n);
-    owed_ -= sent / message_bytes_;
-    sent_of_first_ = sent % message_bytes_;
+    out_bytes_ += static_cast<std::uint64_t>(n);
   }
   return Errc::ok;
 }
 
 Errc Link::receive(std::uint64_t limit) {
-  const std::uint64_t left = limit * message_bytes_ - in_bytes_;
+  const std::uint64_t left = received_.bytes(limit) - in_bytes_;
   if (left == 0) return Errc::ok;
   const auto to = in_.empty() ? std::span<std::byte>(in_scratch) : in_.subspan(in_at_);
   const auto n = ::recv(fd_.get(), to.data(), std::min({left, to.size(), kScratchBytes}), 0);

@@ -1,6 +1,6 @@
 #pragma once
-// One TCP connection of the bare tree. All messages of a case have the same length and nobody reads their content, so a
-// link only counts: bytes received, and messages still owed to the other side.
+// One TCP connection of the bare tree. Nobody reads what is in a message, so a link only counts: bytes that came in, and messages
+// that are still owed to the other side.
 #include <netinet/in.h>
 
 #include <cstddef>
@@ -17,26 +17,41 @@ namespace sumac::bare {
 inline constexpr std::size_t kHeaderBytes = 64;  ///< The size of wire::AggHeader, which precedes every message of the
                                                  ///< real tree.
 
+/// How long the messages of one direction are: all alike, or each as a table says.
+class Lengths {
+ public:
+  explicit Lengths(std::size_t each) : each_(each) {}
+  explicit Lengths(const std::vector<std::size_t>& lengths);
+
+  /// Bytes of the first so many messages.
+  std::uint64_t bytes(std::uint64_t messages) const { return ends_.empty() ? messages * each_ : ends_[messages]; }
+  /// Messages that are whole in the first so many bytes.
+  std::uint64_t whole(std::uint64_t bytes) const;
+
+ private:
+  std::size_t each_ = 0;
+  std::vector<std::uint64_t> ends_;  // of the first 0, 1, ... messages
+};
+
 class Link {
  public:
   explicit Link(UniqueFd fd) : fd_(std::move(fd)) {}
 
   int fd() const { return fd_.get(); }
 
-  /// Call it when all earlier messages have been sent and received; from now on messages have this length. `out` and
-  /// `in` are the memory that they come from and go to, message after message and then from the start again; empty: a
-  /// scratch buffer that all links share.
-  void begin(std::size_t message_bytes, std::span<const std::byte> out = {}, std::span<std::byte> in = {});
+  /// Everything before has been sent and received; from now on messages are this long. `out` and `in`: the memory that they come
+  /// from and go to, message after message and then from the start again; empty: a scratch that all share.
+  void begin(Lengths sent, Lengths received, std::span<const std::byte> out = {}, std::span<std::byte> in = {});
 
-  void owe(std::uint64_t messages) { owed_ += messages; }
-  bool idle() const { return owed_ == 0; }
-  /// Sends as much as the socket accepts. Errc::lost: the other side is gone.
+  void owe(std::uint64_t messages) { owed_bytes_ = sent_.bytes(owed_ += messages); }
+  bool idle() const { return out_bytes_ == owed_bytes_; }
+  /// Sends what the socket takes. Errc::lost: the other side is gone.
   Errc flush();
 
   /// Reads the available bytes, up to `limit` whole messages since begin(), and never a byte beyond, because later
   /// bytes belong to the next case.
   Errc receive(std::uint64_t limit);
-  std::uint64_t arrived() const { return in_bytes_ / message_bytes_; }
+  std::uint64_t arrived() const { return received_.whole(in_bytes_); }
 
   /// For the data between cases; these two block.
   Result<> write_all(std::span<const std::byte> bytes);
@@ -47,10 +62,9 @@ class Link {
   std::span<const std::byte> out_;
   std::span<std::byte> in_;
   std::size_t out_at_ = 0, in_at_ = 0;
-  std::size_t message_bytes_ = kHeaderBytes;
-  std::uint64_t in_bytes_ = 0;
-  std::uint64_t owed_ = 0;
-  std::size_t sent_of_first_ = 0;
+  Lengths sent_{kHeaderBytes}, received_{kHeaderBytes};
+  std::uint64_t in_bytes_ = 0, out_bytes_ = 0;
+  std::uint64_t owed_ = 0, owed_bytes_ = 0;  // since begin(), those that are sent among them
 };
 
 /// Blocks until connected; `address` is "HOST:PORT".

@@ -26,6 +26,8 @@ constexpr const char* kHelp =
     "  --wait spin|epoll   look for 20 us before sleeping, or sleep at once (default)\n"
     "  --stream-from SIZE  operations of at least this size (default 16K) go in chunks of --chunk (64K), --window (16) "
     "in flight\n"
+    "  --ranks N           hosts in the whole tree, and\n"
+    "  --rank R            which of them this one is, from leaf to leaf: bcast, reduce and allgather need them\n"
     "  --limit SECONDS     give up after this time (default 120)\n"
     "  --help\n";
 
@@ -38,6 +40,7 @@ struct Options {
   bool spin = false;
   std::size_t stream_from = 16u << 10, chunk = 64u << 10;
   std::uint64_t window = 16;
+  int ranks = 0, rank = 0;
   unsigned limit_s = 120;
 };
 
@@ -65,13 +68,32 @@ Result<> read_option(Options& o, const char* name, const char* value) {
     if (bench_parse_bytes(value, &bytes) != 0 || bytes == 0)
       return fail(Errc::invalid, "--{} {}: a size is needed", name, value);
   } else {
-    auto n = number(name, value, option == "listen" ? 0 : 1, 65535);
+    auto n = number(name, value, option == "listen" || option == "rank" ? 0 : 1, 65535);
     if (!n) return tl::unexpected(n.error());
     if (option == "listen") o.listen = static_cast<std::uint16_t>(*n);
     if (option == "children") o.children = static_cast<int>(*n);
     if (option == "window") o.window = *n;
+    if (option == "ranks") o.ranks = static_cast<int>(*n);
+    if (option == "rank") o.rank = static_cast<int>(*n);
     if (option == "limit") o.limit_s = static_cast<unsigned>(*n);
   }
+  return {};
+}
+
+Pattern pattern_of(std::string_view name) {
+  if (name == "reduce") return Pattern::reduce;
+  if (name == "bcast") return Pattern::bcast;
+  return name == "allgather" ? Pattern::allgather : Pattern::together;
+}
+
+Result<> check_ranks(const Options& o, const bench_case& c) {
+  const Pattern pattern = pattern_of(c.name);
+  if (pattern == Pattern::together) return {};
+  if (o.ranks == 0) return fail(Errc::invalid, "{} needs --ranks", c.name);
+  if (!o.node && o.rank >= o.ranks) return fail(Errc::invalid, "--rank {} of --ranks {}", o.rank, o.ranks);
+  for (int i = 0; i < c.size_count; ++i)
+    if (pattern == Pattern::allgather && c.sizes[i] % static_cast<std::size_t>(o.ranks) != 0)
+      return fail(Errc::invalid, "allgather of {} bytes: {} ranks do not get equal parts of it", c.sizes[i], o.ranks);
   return {};
 }
 
@@ -82,7 +104,8 @@ Result<Options> read_options(int argc, char** argv) {
       {"wait", required_argument, nullptr, 0},   {"stream-from", required_argument, nullptr, 0},
       {"chunk", required_argument, nullptr, 0},  {"window", required_argument, nullptr, 0},
       {"listen", required_argument, nullptr, 0}, {"children", required_argument, nullptr, 0},
-      {"limit", required_argument, nullptr, 0},  {nullptr, 0, nullptr, 0}};
+      {"limit", required_argument, nullptr, 0},  {"ranks", required_argument, nullptr, 0},
+      {"rank", required_argument, nullptr, 0},   {nullptr, 0, nullptr, 0}};
   if (argc < 2 || (std::strcmp(argv[1], "node") != 0 && std::strcmp(argv[1], "host") != 0))
     return fail(Errc::invalid, "say which part to play, node or host: try --help");
   o.node = std::strcmp(argv[1], "node") == 0;
@@ -96,18 +119,23 @@ Result<Options> read_options(int argc, char** argv) {
   if (o.cases.empty()) return fail(Errc::invalid, "nothing to do: give --case");
   if (o.node && o.children == 0) return fail(Errc::invalid, "a node needs --children");
   if (!o.node && o.parent.empty()) return fail(Errc::invalid, "a host needs --parent");
+  for (const auto& c : o.cases)
+    if (auto possible = check_ranks(o, c); !possible) return tl::unexpected(possible.error());
   return o;
 }
 
 Plan make_plan(const Options& o) {
-  Plan plan{.cases = {}, .spin = o.spin};
+  Plan plan{.cases = {}, .spin = o.spin, .rank = o.rank};
   for (const auto& read : o.cases)
     for (int i = 0; i < read.size_count; ++i) {
-      Case c{.name = read.name, .bytes = read.sizes[i]};
+      Case c{
+          .name = read.name, .pattern = pattern_of(read.name), .ranks = std::max(1, o.ranks), .bytes = read.sizes[i]};
       const bool stream = c.bytes >= o.stream_from;
-      c.chunk = stream ? std::min(o.chunk, c.bytes) : c.bytes;
-      c.chunks = stream ? (c.bytes + c.chunk - 1) / c.chunk : 1;
-      c.window = stream ? o.window : 1;
+      const std::uint64_t blocks = c.pattern == Pattern::allgather ? static_cast<std::uint64_t>(c.ranks) : 1;
+      const std::size_t block = c.bytes / blocks;
+      c.chunk = stream ? std::min(o.chunk, block) : block;
+      c.chunks = blocks * (stream ? (block + c.chunk - 1) / c.chunk : 1);
+      c.window = stream || blocks > 1 ? o.window : 1;
       c.iterations = read.iterations > 0 ? read.iterations : bench_default_iterations(c.bytes);
       c.warmup = read.warmup >= 0 ? read.warmup : bench_default_warmup(c.iterations);
       plan.cases.push_back(c);

@@ -7,11 +7,46 @@
 namespace sumac::bare {
 namespace {
 
-Result<> echo(std::vector<Link>& children, std::optional<Link>& parent, Waiter& waiter, const Case& c) {
-  const std::uint64_t end = c.messages();
-  std::uint64_t up = 0, down = 0;  // Messages owed to the parent and to each child so far.
-  for (auto& child : children) child.begin(kHeaderBytes + c.chunk);
-  if (parent) parent->begin(kHeaderBytes + c.chunk);
+/// A node and what is below it.
+struct Node {
+  std::vector<Link> children;
+  std::vector<Ranks> below;  // of each child
+  std::optional<Link> parent;
+  Ranks all{0, 0};
+};
+
+Result<> hear_who_is_below(Node& node) {
+  for (auto& child : node.children) {
+    Ranks ranks;
+    if (auto got = child.read_all(std::as_writable_bytes(std::span(&ranks, 1))); !got) return got;
+    node.below.push_back(ranks);
+    node.all.first = node.all.count == 0 ? ranks.first : std::min(node.all.first, ranks.first);
+    node.all.count += ranks.count;
+  }
+  if (!node.parent) return {};
+  return node.parent->write_all(std::as_bytes(std::span(&node.all, 1)));
+}
+
+// What hosts agree on before a span: the last one's word goes up, and down to all.
+Result<> start_together(Node& node) {
+  std::int64_t last[2] = {}, one[2];
+  for (auto& child : node.children) {
+    if (auto got = child.read_all(std::as_writable_bytes(std::span(one))); !got) return got;
+    std::ranges::transform(last, one, last, [](auto a, auto b) { return std::max(a, b); });
+  }
+  if (node.parent) {
+    if (auto sent = node.parent->write_all(std::as_bytes(std::span(last))); !sent) return sent;
+    if (auto got = node.parent->read_all(std::as_writable_bytes(std::span(last))); !got) return got;
+  }
+  for (auto& child : node.children)
+    if (auto sent = child.write_all(std::as_bytes(std::span(last))); !sent) return sent;
+  return {};
+}
+
+// So many messages, for which the links have begun.
+Result<> echo(Node& node, Waiter& waiter, std::uint64_t end) {
+  auto& [children, below, parent, all] = node;
+  std::uint64_t up = 0, down = 0;  // messages owed to the parent and to each child so far
   for (;;) {
     bool more = false;  // A link had input, so poll again before sleeping.
     std::uint64_t everybody = end;
@@ -46,44 +81,61 @@ Result<> echo(std::vector<Link>& children, std::optional<Link>& parent, Waiter& 
   }
 }
 
-void print(const Case& c, const std::vector<std::int64_t>& sum, bool spin) {
-  std::vector<double> ms;
-  for (int i = c.warmup; i < c.total(); ++i)
-    ms.push_back(static_cast<double>(sum[static_cast<std::size_t>(i) + 1]) / static_cast<double>(sum[0]) / 1e6);
-  const bench_result result{
-      .program = spin ? "bare-spin" : "bare-epoll",
-      .collective = c.name.c_str(),
-      .type = nullptr,
-      .bytes = c.bytes,
-      .ranks = static_cast<int>(sum[0]),
-      .iterations = c.iterations,
-      .warmup = c.warmup,
-      .verified = -1,
-      .errors = 0,
-      .ms = bench_summarise(ms.data(), ms.size()),
-      .cpu_ms = static_cast<double>(sum.back()) / static_cast<double>(sum[0]) / c.iterations / 1e6};
+Result<> run_case(Node& node, Waiter& waiter, const Case& c) {
+  if (!c.is_one_span()) {
+    const Lengths each(kHeaderBytes + c.chunk);
+    for (auto& child : node.children) child.begin(each, each);
+    if (node.parent) node.parent->begin(each, each);
+    return echo(node, waiter, c.messages());
+  }
+  for (int i = 0; i < c.total(); ++i) {
+    for (std::size_t child = 0; child < node.children.size(); ++child)
+      node.children[child].begin(c.down(node.below[child], i), c.up(node.below[child], i));
+    if (node.parent) node.parent->begin(c.up(node.all, i), c.down(node.all, i));
+    if (auto together = start_together(node); !together) return together;
+    if (auto done = echo(node, waiter, c.chunks); !done) return done;
+  }
+  return {};
+}
+
+void print(const Case& c, Times& times, bool spin) {
+  auto ms = times.ms();
+  const auto hosts = static_cast<int>(times.hosts());
+  const bench_result result{.program = spin ? "bare-spin" : "bare-epoll",
+                            .collective = c.name.c_str(),
+                            .type = nullptr,
+                            .bytes = c.bytes,
+                            .ranks = hosts,
+                            .iterations = c.iterations,
+                            .warmup = c.warmup,
+                            .verified = -1,
+                            .errors = 0,
+                            .ms = bench_summarise(ms.data(), ms.size()),
+                            .cpu_ms = static_cast<double>(times.cpu_ns()) / hosts / c.iterations / 1e6};
   bench_print_json(stdout, &result);
 }
 
 }  // namespace
 
 Result<> run_node(std::vector<Link> children, std::optional<Link> parent, const Plan& plan) {
+  Node node{std::move(children), {}, std::move(parent)};
+  if (auto heard = hear_who_is_below(node); !heard) return heard;
   auto waiter = Waiter::make(plan.spin);
   if (!waiter) return tl::unexpected(waiter.error());
-  for (const auto& child : children)
+  for (const auto& child : node.children)
     if (auto added = waiter->add(child); !added) return added;
-  if (parent)
-    if (auto added = waiter->add(*parent); !added) return added;
+  if (node.parent)
+    if (auto added = waiter->add(*node.parent); !added) return added;
   for (const Case& c : plan.cases) {
-    if (auto done = echo(children, parent, *waiter, c); !done) return within(c.name, done.error());
-    std::vector<std::int64_t> sum(static_cast<std::size_t>(c.total()) + 2), one(sum.size());
-    for (auto& child : children) {
-      if (auto got = child.read_all(std::as_writable_bytes(std::span(one))); !got) return got;
-      std::transform(sum.begin(), sum.end(), one.begin(), sum.begin(), std::plus<>());
+    if (auto done = run_case(node, *waiter, c); !done) return within(c.name, done.error());
+    Times times(c), one(c);
+    for (auto& child : node.children) {
+      if (auto got = child.read_all(one.bytes()); !got) return got;
+      times.add(one);
     }
-    if (!parent)
-      print(c, sum, plan.spin);
-    else if (auto sent = parent->write_all(std::as_bytes(std::span(sum))); !sent)
+    if (!node.parent)
+      print(c, times, plan.spin);
+    else if (auto sent = node.parent->write_all(times.bytes()); !sent)
       return sent;
   }
   return {};
