@@ -40,7 +40,8 @@ class Case:
     group: str = ""  # cases of a fabric with the same word are started together
     iterations: tuple = None  # (iterations, warm-up) instead of the form's
     wire_limit: float = None  # the limit with every header, as the links count
-    field: str = "median"  # the field of our programs' JSON lines that is compared
+    chunk: int = None  # in which Sumac cuts it, and bare with it; None: 64 KiB
+    field: str = "median"  # of our programs' JSON lines: what is compared
     may_refuse: bool = False  # it also holds if Sumac says beforehand that it would lose, and why
     environment: tuple = ()  # ((name, value), ...) that Sumac runs with, beside what it always does
 
@@ -102,29 +103,31 @@ ALLREDUCE_NAMES = {1: "linear", 2: "nonoverlapping", 3: "recursive doubling", 4:
 
 @dataclass(frozen=True)
 class Tuned:
-    """One way to tune Open MPI: allreduce algorithm (with a segment size), barrier algorithm; None: leave it alone."""
+    """One way to tune Open MPI: the number of an algorithm for each collective (None: left alone), and their segment size."""
 
     allreduce: int = None
     barrier: int = None
     segment: int = 0
+    bcast: int = None
+    reduce: int = None
+    allgather: int = None
 
     def serves(self, collective):
-        return (self.allreduce if collective == "allreduce" else self.barrier) is not None
+        return getattr(self, collective, None) is not None
+
+    def cuts(self, collective):
+        return self.segment and collective not in ("barrier", "allgather")
 
     def peer(self, collective):
-        if collective == "barrier":
-            return f"Open MPI barrier {self.barrier}"
-        name = f"Open MPI allreduce {self.allreduce}"
-        return name + (f" segment {self.segment >> 10}K" if self.segment else "")
+        name = f"Open MPI {collective} {getattr(self, collective)}"
+        return name + (f" segment {self.segment >> 10}K" if self.cuts(collective) else "")
 
     def flags(self):
         out = ["--mca", "coll_tuned_use_dynamic_rules", "1"]
-        if self.allreduce is not None:
-            out += ["--mca", "coll_tuned_allreduce_algorithm", str(self.allreduce)]
-        if self.barrier is not None:
-            out += ["--mca", "coll_tuned_barrier_algorithm", str(self.barrier)]
-        if self.segment:
-            out += ["--mca", "coll_tuned_allreduce_algorithm_segmentsize", str(self.segment)]
+        for collective in filter(self.serves, ("allreduce", "barrier", "bcast", "reduce", "allgather")):
+            out += ["--mca", f"coll_tuned_{collective}_algorithm", str(getattr(self, collective))]
+            if self.cuts(collective):
+                out += ["--mca", f"coll_tuned_{collective}_algorithm_segmentsize", str(self.segment)]
         return out
 
 

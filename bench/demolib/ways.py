@@ -140,7 +140,7 @@ class Bare:
         program = tools.program("baretree")
         fabric = self.cases[0].fabric
         texts = [word for case in self.cases for word in ("--case", program_case(case, self.form))]
-        common = ["--wait", self.wait, "--limit", str(int(seconds)), *texts]
+        common = ["--wait", self.wait, "--limit", str(int(seconds)), "--ranks", str(fabric.hosts), *bare_cut(self.cases), *texts]
         deadline = Deadline(seconds)
         at = lab.nodes()
         with contextlib.ExitStack() as stack:
@@ -158,8 +158,9 @@ class Bare:
 
             root = node(fabric.root, len(fabric.leaves))
             others = [node(leaf, len(hosts), "--parent", f"{at[fabric.root][1]}:{BARE_PORT}") for leaf, hosts in fabric.leaves]
-            others += [start(host, "host", "--parent", f"{at[leaf][1]}:{BARE_PORT}")
-                       for leaf, hosts in fabric.leaves for host in hosts]
+            places = [(host, leaf) for leaf, hosts in fabric.leaves for host in hosts]
+            others += [start(host, "host", "--rank", str(rank), "--parent", f"{at[leaf][1]}:{BARE_PORT}")
+                       for rank, (host, leaf) in enumerate(places)]
             try:
                 out, err = root.communicate(timeout=deadline.left())
             except subprocess.TimeoutExpired as late:
@@ -170,6 +171,12 @@ class Bare:
                 process.wait(max(1.0, deadline.left()))
         numbers = take(parse_results(out, f"bare-{self.wait}"), self.cases)
         return {(name, self.column): value for name, value in numbers.items()}
+
+
+def bare_cut(cases):
+    """How the bare tree cuts these cases, which one start serves: as Sumac does, or whole chunks."""
+    least = min((case.chunk for case in cases if case.chunk), default=None)
+    return ["--chunk", str(least)] if least else []
 
 
 def wait_for_ready(process, place, deadline):

@@ -17,12 +17,13 @@ class FabricCase(C.Case):
     peer_iterations: tuple = None  # set if a peer's calls are so long that the case's own number of them would take minutes
     tuned: tuple = ()  # the peer's algorithms tried
     mpich: bool = True
+    library: bool = True  # with a column for libsharp_coll without MPI
     pairs: int = None  # Sumac and bare take turns so often in one run, and their neighbours' ratios are what counts
 
 
-def wire_bytes(payload):
+def wire_bytes(payload, chunk=CHUNK):
     """What a link carries, one way, for a stream of `payload` bytes."""
-    messages = -(-payload // CHUNK)
+    messages = -(-payload // chunk)
     stream = payload + messages * HEADER
     return stream + -(-stream // (MTU - TCP_IP)) * FRAME_EXTRA
 
@@ -35,6 +36,13 @@ def stream_bounds(size, rate_mbit, times=1.0):
 def latency_bounds(links, delay_ms, size, rate_mbit=1000):
     limit = C.latency_limit_ms(links, delay_ms)
     return {"limit": limit, "wire_limit": limit + links * 8 * (size + HEADER + FRAME_EXTRA) / (rate_mbit * 1e3)}
+
+
+def span_bounds(links, delay_ms, size, rate_mbit, chunk=CHUNK):
+    """Of what lasts until the last one has it: the delay of the way, and `size` bytes through its last link."""
+    delay = C.latency_limit_ms(links, delay_ms)
+    return {"limit": delay + C.stream_limit_ms(size, rate_mbit),
+            "wire_limit": delay + C.stream_limit_ms(wire_bytes(size, chunk), rate_mbit)}
 
 
 def ring_bound_ms(hosts, size, rate_mbit):
@@ -57,6 +65,11 @@ F_LOCAL = C.Fabric("this machine", None, C._leaves(1, 8))
 _5MS = {"group": "latency", "iterations": (40, 5), "over_limit": 1.06, "tuned": (C.Tuned(1, 1), C.Tuned(2, 2), C.Tuned(3, 3),
         C.Tuned(4, 4), C.Tuned(5, 6), C.Tuned(6, None)), "peer_iterations": (20, 3)}
 _500US = {**_5MS, "iterations": (200, 20), "over_limit": None, "over_bare": 1.10, "peer_iterations": (100, 10), "peer_runs": 3}
+# What lasts until its last rank (or the root) is done; libsharp_coll by itself is measured by the allreduces.
+_SPAN = {"library": False, "peer_runs": 2}
+_SPAN_500US = {**_SPAN, "group": "spans", "over_bare": 1.25, "iterations": (100, 10), "peer_iterations": (30, 5), "chunk": 31232,
+               "tuned": tuple(C.Tuned(bcast=bcast, reduce=reduce, allgather=allgather) for bcast, reduce, allgather in
+                              ((1, 1, 1), (5, 4, 2), (6, 5, 3), (7, 6, 4), (8, 7, 5)))}
 _STREAM = (C.Tuned(2, None), C.Tuned(3, None), C.Tuned(4, None), C.Tuned(5, None), C.Tuned(5, None, 64 << 10), C.Tuned(6, None))
 _16MIB = {"iterations": (5, 2), "peer_iterations": (3, 1)}
 _RAILS = (("HCOLL_MAIN_IB", "mlx5_0:1,mlx5_1:1"), ("SHARP_COLL_GROUPS_PER_COMM", "2"))
@@ -76,6 +89,15 @@ CASES = (
     FabricCase("allreduce-64MiB-8h", C.F_STREAM, "allreduce", 64 * MIB, limit_why="M / rate", **stream_bounds(64 * MIB, 200),
                group="64MiB", over_limit=1.05, iterations=(3, 1), peer_runs=1, peer_iterations=(2, 1), mpich=False,
                tuned=(C.Tuned(4, None), C.Tuned(5, None, 64 << 10))),
+    FabricCase("bcast-4MiB-8h", C.F_STREAM, "bcast", 4 * MIB, limit_why="M / rate", **stream_bounds(4 * MIB, 200), group="bcast",
+               over_limit=1.10, iterations=(15, 3), peer_iterations=(5, 1), **_SPAN,
+               tuned=(*(C.Tuned(bcast=number) for number in (6, 8, 9)), *(C.Tuned(bcast=number, segment=64 << 10) for number in (2, 3, 5)))),
+    FabricCase("bcast-8B-16h-500us", C.F_500US, "bcast", 8, limit_why="2 links up, 2 down", **latency_bounds(4, 0.5, 8), **_SPAN_500US),
+    FabricCase("bcast-64KiB-16h-500us", C.F_500US, "bcast", 64 << 10, limit_why="2 links up, 2 down, and M / rate",
+               **span_bounds(4, 0.5, 64 << 10, 1000), **_SPAN_500US),
+    FabricCase("reduce-8B-16h-500us", C.F_500US, "reduce", 8, limit_why="2 links up, 2 down", **latency_bounds(4, 0.5, 8), **_SPAN_500US),
+    FabricCase("allgather-1KiB-16h-500us", C.F_500US, "allgather", 16 << 10, limit_why="2 links up, 2 down, and 15 blocks / rate",
+               **span_bounds(4, 0.5, 15 << 10, 1000, 1 << 10), **_SPAN_500US),
     FabricCase("reduce_scatter-16MiB-8h", C.F_STREAM, "reduce_scatter", 16 * MIB, limit_why="M / rate: whole vectors go up",
                **stream_bounds(16 * MIB, 200), group="reduce_scatter", kind="parts", over_limit=1.10, **_16MIB),
     FabricCase("allgather-16MiB-8h", C.F_STREAM, "allgather", 16 * MIB, limit_why="(n-1)/n M / rate: a rank has its own part",

@@ -36,13 +36,18 @@ def tuned_ways(cases, form):
                        peers=tuned.peer)
 
 
+def sumac_by_mpi(cases, form):
+    more = cases[0].environment
+    return Mpi("sumac", cases, form, flags=lambda tools: Tools.sumac_flags(tools, more))
+
+
 def sumac_ways(cases, form, library_only=False):
     more = cases[0].environment
     library = Mpi("sumac" if library_only else "sumac-lib", cases, form, program="sharp-client",
                   flags=lambda tools: lib_flags(tools, more))
     if library_only:
         return [library]
-    return [library, Mpi("sumac", cases, form, flags=lambda tools: Tools.sumac_flags(tools, more))]
+    return [library, sumac_by_mpi(cases, form)]
 
 
 def calls(cases, form):
@@ -51,7 +56,7 @@ def calls(cases, form):
     out += tuned_ways(cases, form)
     if cases[0].mpich:
         out.append(mpich.Mpich(cases, form))
-    return out + sumac_ways(cases, form)
+    return out + (sumac_ways(cases, form) if cases[0].library else [sumac_by_mpi(cases, form)])
 
 
 def parts(cases, form):
