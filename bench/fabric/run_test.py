@@ -11,8 +11,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from demolib import testing  # noqa: E402
+from fabric.cases import CASES  # noqa: E402
 
 BUILD, CASE = Path(sys.argv[1]), "barrier-16h-500us"
+ROOT = Path(__file__).resolve().parents[2]
 RUN = [sys.executable, "-B", str(Path(__file__).with_name("run.py")), "--build", str(BUILD)]
 
 
@@ -31,6 +33,17 @@ class Run(unittest.TestCase):
             for number in (row["bare"], row["peers"]["Open MPI default"], row["sumac"], row["sumac_lib"]):
                 self.assertGreater(number, 2.0, "nobody beats the limit")
             self.assertIn(f"| {CASE} ", Path(folder, "fabric.txt").read_text())
+
+    def test_limits_are_what_the_tool_says_of_the_fabric(self):
+        for name, kind in (("bcast-4MiB-8h", "bcast"), ("bcast-8B-16h-500us", "bcast"), ("bcast-64KiB-16h-500us", "bcast"),
+                           ("reduce-8B-16h-500us", "reduce"), ("allgather-1KiB-16h-500us", "allgather")):
+            (case,) = [one for one in CASES if one.name == name]
+            file = ROOT / "lab" / "fabrics" / f"{case.fabric.name}.yaml"
+            done = subprocess.run([BUILD / "bin" / "sumac", "fabric", "bounds", file, "--json"], capture_output=True, text=True, check=True)
+            tree = json.loads(done.stdout)["kinds"][kind]["tree"]
+            bound_ms = (tree["fixed_s"] + case.size * tree["per_byte_s"]) * 1e3
+            # The tool counts a rank's own block too, and the delay where the row counts bytes alone.
+            self.assertLess(abs(case.limit / bound_ms - 1), 0.01, name)
 
     def test_the_list_names_what_must_hold(self):
         out, _ = self.start("/nonesuch", "--list").communicate(timeout=60)

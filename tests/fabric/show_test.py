@@ -94,6 +94,25 @@ class Bounds(unittest.TestCase):
             self.assertAlmostEqual(said[way]["fixed_s"], fixed_s, 9, way)
             self.assertAlmostEqual(said[way]["per_byte_s"] * (16 << 20), vectors * m, 6, way)
 
+    def test_every_kind_has_its_bound(self):
+        fabric_file = ROOT / "lab/fabrics/demo-16h-500us.yaml"
+        kinds = json.loads(self.bounds(fabric_file, "--json"))["kinds"]
+        self.assertEqual(set(kinds), {"allreduce", "reduce", "bcast", "allgather", "reduce_scatter_block"})
+        hop, vector = 2e-3, 8 / 1e9
+        for kind, own, fixed_s, per_byte_s in (("bcast", "a binomial tree of hosts", 4 * hop, 4 * vector),
+                                               ("bcast", "a chain of hosts", 15 * hop, vector),
+                                               ("reduce", "one host for all", hop, 15 * vector),
+                                               ("allgather", "recursive doubling", 4 * hop, 15 / 16 * vector),
+                                               ("reduce_scatter_block", "recursive halving", 4 * hop, 15 / 16 * vector)):
+            self.assertAlmostEqual(kinds[kind]["own"][own]["fixed_s"], fixed_s, 9, kind)
+            self.assertAlmostEqual(kinds[kind]["own"][own]["per_byte_s"] / per_byte_s, 1, 6, kind)
+        for kind in kinds.values():
+            self.assertAlmostEqual(kind["tree"]["fixed_s"], 2e-3, 9)
+            self.assertAlmostEqual(kind["tree"]["per_byte_s"] / vector, 1, 6)
+        text = self.bounds(fabric_file)
+        for words in ("an allreduce", "a bcast or a reduce", "an allgather of so many bytes", "a reduce_scatter_block of so many bytes"):
+            self.assertIn(f"least time of {words}", text)
+
     def test_a_part_of_the_hosts(self):
         self.assertIn(": 2 hosts with 1 port of ", self.bounds(SMALL, "--hosts", "h1,h3").splitlines()[0])
 
