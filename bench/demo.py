@@ -12,9 +12,11 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from core.clock import clock  # noqa: E402
+from core.table import write  # noqa: E402
 from demolib import cases as C  # noqa: E402
 from demolib import picture, report, running, shown  # noqa: E402
-from demolib.running import clock, machine  # noqa: E402
+from demolib.running import machine  # noqa: E402
 from demolib.ways import Tools, sumac_environment, ways  # noqa: E402
 
 
@@ -64,9 +66,9 @@ def main():
     lines = report.table(cases, results) if judges else shown.table(cases, results)
     notes = footnotes(form, tools, started, results) if judges else shown_notes(cases, started, results)
     entries = report.rows(cases, results, judges)
-    report.write(arguments.out, entries, lines + [""] + [f"{note}  " for note in notes], picture.draw(entries))
+    write(arguments.out, entries, lines + [""] + [f"{note}  " for note in notes], picture.draw(entries))
     print("\n" + "\n".join(lines) + "\n\n" + "\n".join(notes))
-    return running.verdicts(cases, results) if judges else running.complete(cases, results)
+    return running.verdicts(entries) if judges else running.complete(cases, results)
 
 
 if __name__ == "__main__":

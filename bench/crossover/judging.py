@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from core.table import entry
+
 from . import grid
 from .columns import RING
 
@@ -85,12 +87,10 @@ def entries(rows, results):
     out = []
     for row in rows:
         cell = row.cell
-        out.append({
-            "case": cell.name, "unit": "ms", "sumac": row.tree, "peers": own_times(results, cell.name), "limit": round(cell.limit, 4),
-            "bare": None, "hosts": cell.fabric.hosts, "round_trip_us": cell.fabric.round_trip_us, "place": cell.fabric.place,
-            "bytes": cell.size, "best_peer": row.algorithm or None, "best_peer_ms": row.own, "peer_limit": round(cell.hosts_limit, 4),
-            "ring_ms": row.ring, "ring_limit": round(cell.ring_limit, 4), "won": row.won or None, "chose": row.chose or None,
-            "ok": {"right": True, "even": True, "wrong": False}.get(row.verdict), "verdict": row.verdict or "not measured",
-            "why": row.why,
-        })
+        out.append(entry(
+            cell.name, "ms", row.tree, own_times(results, cell.name), cell.limit, None, hosts=cell.fabric.hosts,
+            round_trip_us=cell.fabric.round_trip_us, place=cell.fabric.place, bytes=cell.size, best_peer=row.algorithm or None,
+            best_peer_ms=row.own, peer_limit=round(cell.hosts_limit, 4), ring_ms=row.ring, ring_limit=round(cell.ring_limit, 4),
+            won=row.won or None, chose=row.chose or None, ok={"right": True, "even": True, "wrong": False}.get(row.verdict),
+            verdict=row.verdict or "not measured", why=row.why))
     return out

@@ -1,7 +1,7 @@
 import unittest
 from pathlib import Path
 
-from demolib.stats import Results
+from core.cells import Results
 
 from . import grid, judging, table
 

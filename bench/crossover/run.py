@@ -14,11 +14,14 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from core.cases import chosen  # noqa: E402
+from core.clock import clock  # noqa: E402
+from core.table import write  # noqa: E402
 from crossover import grid, judging, table  # noqa: E402
 from crossover.columns import columns  # noqa: E402
 from demolib import cases as C  # noqa: E402
-from demolib import report, running  # noqa: E402
-from demolib.running import clock, machine  # noqa: E402
+from demolib import running  # noqa: E402
+from demolib.running import machine  # noqa: E402
 from demolib.ways import Tools, sumac_environment  # noqa: E402
 
 NEEDED = ("sumac", "sharp_am", "sharp_an", "sharpd", "collbench", "cacheline")
@@ -34,11 +37,11 @@ class CrossForm(C.Form):
 
 def choose(patterns, spots):
     """Those fabrics that the words name: "8h-500us*,16h-5ms-switch"."""
-    words = [word for word in patterns.split(",") if word] or ["*"]
-    for word in words:
-        if not fnmatch.filter([one.short for one in spots], word):
-            sys.exit(f"{PROGRAM}: no fabric '{word}': --list names them")
-    return [one for one in spots if any(fnmatch.fnmatchcase(one.short, word) for word in words)]
+    try:
+        names = chosen(patterns, [one.short for one in spots])
+    except ValueError as wrong:
+        sys.exit(f"{PROGRAM}: {wrong}")
+    return [one for one in spots if one.short in names]
 
 
 def bounds_of(tools, one):
@@ -123,7 +126,7 @@ def main():
 
     rows = judging.judge(cells, results)
     lines, notes = table.table(rows), footnotes(started, results, rows)
-    report.write(arguments.out, judging.entries(rows, results), lines + [""] + [f"{note}  " for note in notes])
+    write(arguments.out, judging.entries(rows, results), lines + [""] + [f"{note}  " for note in notes])
     print("\n" + "\n".join(lines) + "\n\n" + "\n".join(notes))
     wrong = [row for row in rows if row.verdict == "wrong"]
     for row in wrong:

@@ -1,16 +1,12 @@
 """The table of `make bench-crossover`: a line for each number of hosts, round trip and size; the places of the nodes are columns."""
 
-from demolib.report import markdown
+from core.table import markdown, number
 
 from . import grid
 
 HEAD = ("hosts", "round trip", "size", "hosts alone", "ring", "nodes at the switch", "on 1 spare host", "on n spare hosts",
         "on the n hosts")
 MARKS = {"wrong": " WRONG", "cores": " ~", "even": " =", "right": "", "": ""}
-
-
-def number(ms):
-    return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 10 else f"{ms:.2f}"
 
 
 def against(value, bound):

@@ -3,9 +3,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from core import verdict as V
+from core.cells import Results
+from core.table import write
 from demolib import cases as C
 from demolib import report
-from demolib.stats import Results
 
 FAST = next(case for case in C.CASES if case.name == "allreduce-8B-16h-500us")  # <= 1.5 x limit (2 ms), <= 1.15 x bare
 FREE = next(case for case in C.CASES if case.name.endswith("hostnodes"))
@@ -39,15 +41,15 @@ class Limits(unittest.TestCase):
 class Verdict(unittest.TestCase):
     def test_both_sides_of_every_boundary(self):
         for name, case, given, expected in (
-            ("just inside both", FAST, {"sumac": 2.98, "bare_spin": 2.60}, report.PASS),
-            ("above the limit", FAST, {"sumac": 3.01, "bare_spin": 2.90}, report.FAIL),
-            ("above bare", FAST, {"sumac": 2.9, "bare_spin": 2.5}, report.FAIL),
-            ("above the faster bare counts", FAST, {"sumac": 2.9, "bare_spin": 2.6, "bare_epoll": 2.5}, report.FAIL),
-            ("no bare to compare with", FAST, {"sumac": 2.1}, report.OPEN),
-            ("no number", FAST, {"bare_spin": 2.6}, report.OPEN),
-            ("no target", FREE, {"sumac": 9999}, report.REPORTED),
-            ("share at its target", SHARE, {"sumac": 0.9}, report.PASS),
-            ("share below", SHARE, {"sumac": 0.899}, report.FAIL),
+            ("just inside both", FAST, {"sumac": 2.98, "bare_spin": 2.60}, V.PASS),
+            ("above the limit", FAST, {"sumac": 3.01, "bare_spin": 2.90}, V.FAIL),
+            ("above bare", FAST, {"sumac": 2.9, "bare_spin": 2.5}, V.FAIL),
+            ("above the faster bare counts", FAST, {"sumac": 2.9, "bare_spin": 2.6, "bare_epoll": 2.5}, V.FAIL),
+            ("no bare to compare with", FAST, {"sumac": 2.1}, V.OPEN),
+            ("no number", FAST, {"bare_spin": 2.6}, V.OPEN),
+            ("no target", FREE, {"sumac": 9999}, V.REPORTED),
+            ("share at its target", SHARE, {"sumac": 0.9}, V.PASS),
+            ("share below", SHARE, {"sumac": 0.899}, V.FAIL),
         ):
             with self.subTest(name):
                 self.assertEqual(report.verdict(case, results(case, **given))[0], expected)
@@ -55,7 +57,16 @@ class Verdict(unittest.TestCase):
     def test_a_failed_run_is_a_failure_whatever_the_others_gave(self):
         given = results(FAST, sumac=2.1, bare_spin=2.0)
         given.cell(FAST.name, "sumac").failures.append("2 wrong results")
-        self.assertEqual(report.verdict(FAST, given), (report.FAIL, "2 wrong results"))
+        self.assertEqual(report.verdict(FAST, given), (V.FAIL, "2 wrong results"))
+
+
+class BestTuned(unittest.TestCase):
+    def test_is_the_fastest_of_them_and_never_the_default(self):
+        given = results(FAST, Open_MPI_default=1.0)
+        self.assertIsNone(report.best_tuned(given, FAST.name))
+        for column, value in (("Open MPI allreduce 1", 5.0), ("Open MPI allreduce 4", 4.0), ("MPICH", 3.0)):
+            given.cell(FAST.name, column).values.append(value)
+        self.assertEqual(report.best_tuned(given, FAST.name), "Open MPI allreduce 4")
 
 
 class Output(unittest.TestCase):
@@ -86,7 +97,7 @@ class Output(unittest.TestCase):
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "deep" / "demo.json"
-            report.write(path, report.rows([FAST], Results()), ["| a |"])
+            write(path, report.rows([FAST], Results()), ["| a |"])
             self.assertEqual(json.loads(path.read_text())[0]["case"], FAST.name)
             self.assertEqual(path.with_suffix(".txt").read_text(), "| a |\n")
 

@@ -1,20 +1,23 @@
 """The run itself: which column comes when, progress, what goes void, and the state of the machine meanwhile."""
 
-import fnmatch
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from core import verdict
+from core.cases import chosen
+from core.cells import Results
+from core.clock import clock, end_as_by_ctrl_c
+from core.pairs import median
+from core.stolen import Stolen, Watch
+from core.table import number
+
 from . import cases as C
 from . import report
 from .lab import Lab, LabError
-from .pairs import Pairs
-from .stats import Results, median
-from .stolen import Stolen, Watch
 from .ways import NotBuilt, WayFailed
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -84,10 +87,6 @@ class Progress:
         print(words, flush=True)
 
 
-def clock(seconds):
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
-
-
 def run_step(step, lab, tools, results, progress):
     """Runs one step and files its numbers: a value (or several, of a way that takes turns with another), a void run, a failure, or a
     note that it is not built."""
@@ -112,13 +111,13 @@ def run_step(step, lab, tools, results, progress):
         return progress.done(step, f"void: the fabric dropped {drops} frames")
     for (case, column), value in numbers.items():
         results.cell(case, column).values += value if isinstance(value, list) else [value]
-    for case, ratios in getattr(step.way, "ratios", {}).items():
+    for (case, column), ratios in getattr(step.way, "ratios", {}).items():
         for ratio in ratios:
-            results.pairs.setdefault(case, Pairs()).add(step.run, ratio)
+            results.pair(case, column).add(step.run, ratio)
     for (case, column), words in getattr(step.way, "notes", {}).items():
         results.note(case, column, words)
     units = {case.name: case.unit for case in step.way.cases}
-    words = ", ".join(f"{case}: {report.number(median(value) if isinstance(value, list) else value, units.get(case, 'ms'))}"
+    words = ", ".join(f"{case}: {number(median(value) if isinstance(value, list) else value, units.get(case, 'ms'))}"
                       for (case, _), value in numbers.items())
     progress.done(step, words or "passed its own checks")
 
@@ -129,7 +128,7 @@ def is_out_of_the_race(step, results):
     if step.run == 0 or not getattr(way, "races", False):
         return False
     for case in way.cases:
-        best, own = results.best_tuned(case.name), results.value(case.name, way.peers(case.collective))
+        best, own = report.best_tuned(results, case.name), results.value(case.name, way.peers(case.collective))
         if own is not None and own <= CLOSE * results.value(case.name, best):
             return False
     return True
@@ -206,12 +205,7 @@ def machine(results):
 def measure(program, cases, form, ways, tools, log_folder, keeps=False, budget_s=None, enough=ENOUGH_RUNS):
     """Everything, with progress; leaves the program with one line if the lab does not come up or somebody interrupts. With `keeps`
     what was measured until then is given back instead, marked `interrupted`."""
-
-    def stop(number, _):
-        raise KeyboardInterrupt(number)
-
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)  # as Ctrl-C: the lab goes down on the way out
+    end_as_by_ctrl_c()
     log_folder.mkdir(parents=True, exist_ok=True)
     results = Results()
     results.rates = {case.name for case in cases if case.bare_share}
@@ -240,14 +234,12 @@ def need(program, tools, build, names, target="programs"):
 
 
 def choose(program, only, known):
-    """The cases named in `only`, a list with commas of names or patterns as 'allreduce-*'; all if it is empty."""
-    if not only:
-        return list(known)
-    wanted = only.split(",")
-    unknown = [word for word in wanted if not fnmatch.filter([case.name for case in known], word)]
-    if unknown:
-        sys.exit(f"{program}: no case '{unknown[0]}': {', '.join(case.name for case in known)}")
-    return [case for case in known if any(fnmatch.fnmatchcase(case.name, word) for word in wanted)]
+    """The cases named in `only`; leaves the program with one line where a word of it names none."""
+    try:
+        names = chosen(only, [case.name for case in known])
+    except ValueError as wrong:
+        sys.exit(f"{program}: {wrong}")
+    return [case for case in known if case.name in names]
 
 
 def complete(cases, results):
@@ -268,18 +260,9 @@ def complete(cases, results):
     return status
 
 
-def verdicts(cases, results):
-    """Prints what failed; the exit status of the whole. That a peer failed is told and is not our failure."""
-    status = 0
-    for case in cases:
-        word, why = report.verdict(case, results)
-        for column, cell in results.cells.get(case.name, {}).items():
-            if cell.failures and column != "sumac":
-                print(f"{case.name}: {column}: {cell.failures[0]}")
-                status = status if column.startswith(C.PEERS) else 1
-        if word == report.FAIL or (word == report.OPEN and results.value(case.name, "sumac") is not None):
-            print(f"{case.name}: must hold {case.must}: {why}")
-            status = 1
+def verdicts(entries):
+    """Prints what does not hold, and the state of the machine beside it; the exit status of the whole."""
+    status = verdict.complain(entries, lambda column: column.startswith(C.PEERS))
     if status and (taken := STOLEN.words()):
         print(f"This machine had {taken}: what does not hold may do so when nobody else needs it. Then run it again.")
     return status

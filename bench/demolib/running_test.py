@@ -4,8 +4,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from unittest import mock
 
 from demolib import cases as C
-from demolib import running
-from demolib.stats import Results
+from demolib import report, running
+from core.cells import Results
 
 
 class Way:
@@ -38,7 +38,7 @@ class Verdicts(unittest.TestCase):
         results.cell(case.name, "sumac").values.append(milliseconds)
         out = io.StringIO()
         with redirect_stdout(out), mock.patch.object(running.STOLEN, "words", return_value=taken):
-            return running.verdicts([case], results), out.getvalue()
+            return running.verdicts(report.rows([case], results)), out.getvalue()
 
     def test_what_does_not_hold_fails_also_on_a_machine_that_others_use_which_is_told(self):
         self.assertEqual(self.told(20.5, "31 % (steal)"), (0, ""))

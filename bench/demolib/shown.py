@@ -1,7 +1,9 @@
 """The demo's table, for somebody who sees Sumac for the first time: times side by side, and what disturbed them. It judges nothing."""
 
+from core.table import markdown, number
+
 from .cases import OMPI_DEFAULT
-from .report import cell_text, markdown, number
+from .report import best_tuned, cell_text, tuned_text
 
 HEAD = ("case", "Open MPI", "Open MPI best tuned", "Sumac", "times faster", "the wire's limit")
 MEANING = ("Each row is the time of one MPI call in milliseconds (16h: among 16 hosts; 5ms: the delay of each link; a median, and the least and "
@@ -12,7 +14,7 @@ MEANING = ("Each row is the time of one MPI call in milliseconds (16h: among 16 
 def faster(results, case):
     """'3.0 (2.0)': how many times the time of Sumac the default takes, and the best tuned algorithm."""
     ours, default = results.value(case.name, "sumac"), results.value(case.name, OMPI_DEFAULT)
-    best = results.value(case.name, results.best_tuned(case.name))
+    best = results.value(case.name, best_tuned(results, case.name))
     if not ours or default is None:
         return "-"
     return f"{default / ours:.1f}" + (f" ({best / ours:.1f})" if best is not None else "")
@@ -21,9 +23,7 @@ def faster(results, case):
 def table(cases, results):
     body = []
     for case in cases:
-        best = results.best_tuned(case.name)
-        tuned = cell_text(results, case, best) + (f" [{best.removeprefix('Open MPI ')}]" if best else "")
-        body.append((case.name, cell_text(results, case, OMPI_DEFAULT), tuned, cell_text(results, case, "sumac"), faster(results, case),
+        body.append((case.name, cell_text(results, case, OMPI_DEFAULT), tuned_text(results, case), cell_text(results, case, "sumac"), faster(results, case),
                      number(case.limit, case.unit)))
     return markdown(HEAD, body)
 

@@ -2,7 +2,7 @@ import unittest
 
 from demolib import cases as C
 from demolib import shown
-from demolib.stats import Results
+from core.cells import Results
 
 CASE = C.DEMO[0]
 

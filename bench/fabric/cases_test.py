@@ -1,9 +1,9 @@
 import unittest
 from pathlib import Path
 
+from core import verdict as V
+from core.cells import Results
 from demolib import report
-from demolib.pairs import Pairs
-from demolib.stats import Results
 
 from . import cases, table
 
@@ -61,33 +61,32 @@ class Verdicts(unittest.TestCase):
 
     def test_a_rate_is_held_against_the_better_way_of_waiting(self):
         bare = {"bare spin": 100.0, "bare epoll": 200.0}
-        self.assertEqual(self.judge("node-stream-8c", 169.0, **bare), report.FAIL)
-        self.assertEqual(self.judge("node-stream-8c", 170.0, **bare), report.PASS)
+        self.assertEqual(self.judge("node-stream-8c", 169.0, **bare), V.FAIL)
+        self.assertEqual(self.judge("node-stream-8c", 170.0, **bare), V.PASS)
 
     def test_processor_time_is_held_against_bare(self):
-        self.assertEqual(self.judge("client-cpu-4MiB", 1.15, **{"bare epoll": 1.0}), report.PASS)
-        self.assertEqual(self.judge("client-cpu-4MiB", 1.16, **{"bare epoll": 1.0}), report.FAIL)
-        self.assertEqual(self.judge("client-cpu-4MiB", 1.0), report.OPEN)
+        self.assertEqual(self.judge("client-cpu-4MiB", 1.15, **{"bare epoll": 1.0}), V.PASS)
+        self.assertEqual(self.judge("client-cpu-4MiB", 1.16, **{"bare epoll": 1.0}), V.FAIL)
+        self.assertEqual(self.judge("client-cpu-4MiB", 1.0), V.OPEN)
 
     def test_where_the_two_take_turns_the_ratios_of_neighbours_count(self):
         """The machine slows down half way: medians apart would say 1.5."""
         results = Results()
         results.cell("client-cpu-4MiB", "bare epoll").values += [1.0, 1.0, 2.0]
         results.cell("client-cpu-4MiB", "sumac").values += [1.1, 2.2, 2.2]
-        results.pairs["client-cpu-4MiB"] = Pairs()
         for ratio in (1.1, 1.1, 1.2):
-            results.pairs["client-cpu-4MiB"].add(0, ratio)
-        self.assertEqual(report.verdict(case("client-cpu-4MiB"), results)[0], report.PASS)
+            results.pair("client-cpu-4MiB", "bare").add(0, ratio)
+        self.assertEqual(report.verdict(case("client-cpu-4MiB"), results)[0], V.PASS)
         self.assertIn("1.10 (1.10..1.20)", "".join(table.table([case("client-cpu-4MiB")], results)))
         (row,) = report.rows([case("client-cpu-4MiB")], results)
         self.assertEqual((row["over_bare"], row["over_bare_interval"]), (1.1, [1.1, 1.2]))
 
     def test_a_ratio_has_a_least_value(self):
-        self.assertEqual(self.judge("pipeline-2KiB", 7.2), report.PASS)
-        self.assertEqual(self.judge("pipeline-2KiB", 7.1), report.FAIL)
+        self.assertEqual(self.judge("pipeline-2KiB", 7.2), V.PASS)
+        self.assertEqual(self.judge("pipeline-2KiB", 7.1), V.FAIL)
 
     def test_what_is_refused_beforehand_holds_where_the_case_says_so(self):
-        for name, word in (("allreduce-16MiB-8h-onhosts", report.PASS), ("allreduce-16MiB-8h-8spare", report.FAIL)):
+        for name, word in (("allreduce-16MiB-8h-onhosts", V.PASS), ("allreduce-16MiB-8h-8spare", V.FAIL)):
             results = Results()
             results.cell(name, "sumac").values.append(1e6)
             results.note(name, "refused", "a ring is faster")

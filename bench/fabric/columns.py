@@ -2,8 +2,8 @@
 
 import re
 
+from core.pairs import take_turns
 from demolib import cases as C
-from demolib.pairs import take_turns
 from demolib.ways import (Bare, Mpi, SUMMARY, Tools, WayFailed, lib_flags, parse_results, run_mpi)
 
 from . import local, mpich
@@ -138,7 +138,7 @@ class InTurns:
             return lambda: way.run(lab, tools, each)[case.name, way.column]
 
         found = list(take_turns(self.pairs, number(self.bare), number(self.ours)))
-        self.ratios = {case.name: [ours / bare for bare, ours in found]}
+        self.ratios = {(case.name, "bare"): [ours / bare for bare, ours in found]}
         return {(case.name, self.bare.column): [bare for bare, _ in found], (case.name, self.column): [ours for _, ours in found]}
 
 

@@ -27,7 +27,7 @@ class Node:
             found = list(node_bench.take_pairs(tools.bin, self.case, self.cases[0].pairs, self.SECONDS, []))
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             raise WayFailed(str(error)) from error
-        self.ratios = {self.case.name: [sumac / bare for bare, sumac in found]}
+        self.ratios = {(self.case.name, "bare"): [sumac / bare for bare, sumac in found]}
         return {(self.case.name, "bare epoll"): [bare for bare, _ in found], (self.case.name, "sumac"): [sumac for _, sumac in found]}
 
 

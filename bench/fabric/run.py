@@ -11,9 +11,11 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from core.clock import clock  # noqa: E402
+from core.table import write  # noqa: E402
 from demolib import cases as C  # noqa: E402
 from demolib import report, running  # noqa: E402
-from demolib.running import clock, machine  # noqa: E402
+from demolib.running import machine  # noqa: E402
 from demolib.ways import Tools, sumac_environment  # noqa: E402
 from fabric import table  # noqa: E402
 from fabric.cases import CASES, FabricCase  # noqa: E402
@@ -95,10 +97,10 @@ def main():
 
     cases = [case if case.limit is not None else type(case)(**{**case.__dict__, "limit": results.value(case.name, "limit")})
              for case in cases]
-    lines, notes = table.table(cases, results), footnotes(started, results)
-    report.write(arguments.out, report.rows(cases, results), lines + [""] + [f"{note}  " for note in notes])
+    entries, lines, notes = report.rows(cases, results), table.table(cases, results), footnotes(started, results)
+    write(arguments.out, entries, lines + [""] + [f"{note}  " for note in notes])
     print("\n" + "\n".join(lines) + "\n\n" + "\n".join(notes))
-    return max(running.verdicts(cases, results), int(results.interrupted))
+    return max(running.verdicts(entries), int(results.interrupted))
 
 
 if __name__ == "__main__":

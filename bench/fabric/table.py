@@ -1,15 +1,16 @@
 """The table of `make bench-fabric` and its notes."""
 
+from core.table import markdown, number
 from demolib import report
 from demolib.cases import MPICH, OMPI_DEFAULT
-from demolib.report import cell_text, number, ratio_text
+from demolib.report import cell_text, ratio_text, tuned_text
 
 HEAD = ("case", "payload limit", "wire limit", "bare", OMPI_DEFAULT, "best tuned", MPICH, "sumac-lib", "Sumac", "/ limit", "/ bare",
         "must hold", "")
 
 
 def over_bare_text(case, results):
-    ratio, pairs = report.over_bare(case, results), results.pairs.get(case.name)
+    ratio, pairs = report.over_bare(case, results), results.pairs.get((case.name, "bare"))
     if ratio is None:
         return "-"
     spread = pairs.interval if pairs else None
@@ -19,10 +20,9 @@ def over_bare_text(case, results):
 def table(cases, results):
     body = []
     for case in cases:
-        bare, best, value = results.bare(case.name), results.best_tuned(case.name), results.value(case.name, "sumac")
-        tuned = cell_text(results, case, best) + (f" [{best.removeprefix('Open MPI ')}]" if best else "")
-        body.append((case.name, number(case.limit, case.unit), number(case.wire_limit, case.unit), cell_text(results, case, bare),
-                     cell_text(results, case, OMPI_DEFAULT), tuned, cell_text(results, case, MPICH),
-                     cell_text(results, case, "sumac-lib"), cell_text(results, case, "sumac"), ratio_text(value, case.limit),
-                     over_bare_text(case, results), case.must, report.verdict(case, results)[0]))
-    return report.markdown(HEAD, body)
+        body.append((case.name, number(case.limit, case.unit), number(case.wire_limit, case.unit),
+                     cell_text(results, case, results.bare(case.name)), cell_text(results, case, OMPI_DEFAULT), tuned_text(results, case),
+                     cell_text(results, case, MPICH), cell_text(results, case, "sumac-lib"), cell_text(results, case, "sumac"),
+                     ratio_text(results.value(case.name, "sumac"), case.limit), over_bare_text(case, results), case.must,
+                     report.verdict(case, results)[0]))
+    return markdown(HEAD, body)

@@ -3,9 +3,10 @@
 import contextlib
 import time
 
+from core.pairs import same_state
+
 from . import cliffs, plan as P
 from .running import ProgramFailed, Running, TooSlow
-from .stats import same_state
 
 TRIES = 3  # a pair whose two turns saw different machines is tried so often
 SLOW_TURN_S = 0.3  # a program that takes longer for a turn gets fewer iterations
@@ -27,10 +28,6 @@ class Clock:
         return self.elapsed > self.budget_s
 
 
-def minutes(seconds):
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
-
-
 def value_of(cell, answer):
     if "overlap" in answer:
         return answer["overlap"]
@@ -38,20 +35,20 @@ def value_of(cell, answer):
 
 
 class Measuring:
-    def __init__(self, table, programs, clock):
-        self.table, self.programs, self.clock = table, programs, clock
+    def __init__(self, results, programs, clock):
+        self.results, self.programs, self.clock = results, programs, clock
         self.broken = {}  # (group, program) -> why: not asked again
         self.too_slow = set()  # (cell, program)
 
     def file(self, cell, program, answer):
-        column = self.table.column(cell.name, program)
+        column = self.results.cell(cell.name, program)
         column.values.append(value_of(cell, answer))
         column.trips += [trip for trip in answer["round_trip_ns"] if trip > 0]
 
     def fail(self, group, name, why):
         self.broken[group.name, name] = why
         for cell in group.cells:
-            self.table.column(cell.name, name).failures.append(why)
+            self.results.cell(cell.name, name).failures.append(why)
 
     def one_start(self, group, start, said):
         """Starts the programs of the group afresh, and lets them take turns."""
@@ -93,7 +90,7 @@ class Measuring:
             return program.ask(cell, TURN_S_MAX, program.turns[cell.name])
         except TooSlow as failure:
             self.too_slow.add((cell.name, name))
-            self.table.column(cell.name, name).failures.append(str(failure))
+            self.results.cell(cell.name, name).failures.append(str(failure))
         except ProgramFailed as failure:
             self.fail(group, name, str(failure))
         program.give_up()
@@ -115,7 +112,7 @@ class Measuring:
         for cell, answer in answers:
             if answer:
                 self.file(cell, group.reference, answer)
-        cliffs.note(self.table, group, start, answers)
+        cliffs.note(self.results, group, start, answers)
 
     def takes_part(self, cell, name, running, cycle):
         """A program that is slow here comes less often; one that is far too slow not again."""
@@ -142,7 +139,7 @@ class Measuring:
 
     def one_pair(self, group, cell, start, peer, running, peer_first):
         order = (peer, group.reference) if peer_first else (group.reference, peer)
-        pairs = self.table.pair(cell.name, peer)
+        pairs = self.results.pair(cell.name, peer)
         for _ in range(TRIES):
             answers = {name: self.ask(group, cell, name, running) for name in order}
             if None in answers.values():

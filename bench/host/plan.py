@@ -1,7 +1,8 @@
 """What is compared: cells, what must hold in each, and who is started together. See docs/performance.md for the method."""
 
-import fnmatch
 from dataclasses import dataclass, field
+
+from core.cases import chosen
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -148,21 +149,6 @@ def groups(cores):
 
 def choose(every, only):
     """The groups with the cells named by `only` (names, with * and ? as in a shell); ValueError names what there is not."""
-    if not only:
-        return every
-    out, used = [], set()
-    wanted = [word for word in only.split(",") if word]
-    for group in every:
-        cells = []
-        for cell in group.cells:
-            hits = {word for word in wanted if fnmatch.fnmatchcase(cell.name, word)}
-            used |= hits
-            if hits:
-                cells.append(cell)
-        if cells:
-            out.append(Group(**{**group.__dict__, "cells": tuple(cells)}))
-    missing = [word for word in wanted if word not in used]
-    if missing:
-        names = dict.fromkeys(cell.name for group in every for cell in group.cells)
-        raise ValueError(f"no case '{missing[0]}': cliffs, {', '.join(names)}")
-    return out
+    names = chosen(only, [cell.name for group in every for cell in group.cells])
+    picked = [(group, tuple(cell for cell in group.cells if cell.name in names)) for group in every]
+    return [Group(**{**group.__dict__, "cells": cells}) for group, cells in picked if cells]

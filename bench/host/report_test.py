@@ -1,7 +1,8 @@
 import unittest
 
+from core import verdict as V
+from core.cells import Results
 from host import cliffs, plan as P, report
-from host.stats import Table
 
 CELLS = {cell.name: (cell, group) for group in P.groups(2) for cell in group.cells}
 
@@ -9,12 +10,12 @@ CELLS = {cell.name: (cell, group) for group in P.groups(2) for cell in group.cel
 def table_of(name, mine, **peers):
     """A cell in which each peer met Sumac in three pairs."""
     cell, group = CELLS[name]
-    table = Table()
+    table = Results()
     if mine is not None:
-        table.column(name, group.reference).values.append(mine)
+        table.cell(name, group.reference).values.append(mine)
     for peer, value in peers.items():
         peer = peer.replace("_", "-")
-        table.column(name, peer).values.append(value)
+        table.cell(name, peer).values.append(value)
         for start in range(3 if mine else 0):
             table.pair(name, peer).add(start, value / mine)
     return cell, group, table
@@ -26,29 +27,29 @@ class Judging(unittest.TestCase):
 
     def test_both_sides_of_every_limit(self):
         rows = (
-            ("allreduce-8B-2r", 1.0, {"ompi4": 1.8, "mpich5": 9.0}, report.PASS),
-            ("allreduce-8B-2r", 1.0, {"ompi4": 9.0, "mpich5": 1.79}, report.FAIL),
-            ("allreduce-8B-2r", 1.0, {}, report.OPEN),
-            ("allreduce-8B-2r", None, {"ompi4": 1.8}, report.OPEN),
-            ("barrier-2r", 1.1, {"ompi5_sm": 1.0, "ompi4": 2.75}, report.PASS),
-            ("barrier-2r", 1.2, {"ompi5_sm": 1.0, "ompi4": 9.0}, report.FAIL),
-            ("barrier-2r", 1.0, {"ompi5_sm": 1.0, "ompi4": 2.4}, report.FAIL),
-            ("barrier-2r", 1.0, {"ompi4": 9.0}, report.OPEN),
-            ("overlap-iallreduce-1MiB", 90.0, {"mpich5": 97.0}, report.PASS),
-            ("overlap-iallreduce-1MiB", 89.9, {}, report.FAIL),
-            ("overlap-iscatterv-1MiB", 0.0, {}, report.REPORTED),
-            ("comm-create", 2.0, {"ompi4": 1.0}, report.PASS),
-            ("comm-create", 2.1, {"ompi4": 1.0}, report.FAIL),
-            ("first-collective", 1.0, {}, report.PASS),
-            ("first-collective", 1.01, {}, report.FAIL),
+            ("allreduce-8B-2r", 1.0, {"ompi4": 1.8, "mpich5": 9.0}, V.PASS),
+            ("allreduce-8B-2r", 1.0, {"ompi4": 9.0, "mpich5": 1.79}, V.FAIL),
+            ("allreduce-8B-2r", 1.0, {}, V.OPEN),
+            ("allreduce-8B-2r", None, {"ompi4": 1.8}, V.OPEN),
+            ("barrier-2r", 1.1, {"ompi5_sm": 1.0, "ompi4": 2.75}, V.PASS),
+            ("barrier-2r", 1.2, {"ompi5_sm": 1.0, "ompi4": 9.0}, V.FAIL),
+            ("barrier-2r", 1.0, {"ompi5_sm": 1.0, "ompi4": 2.4}, V.FAIL),
+            ("barrier-2r", 1.0, {"ompi4": 9.0}, V.OPEN),
+            ("overlap-iallreduce-1MiB", 90.0, {"mpich5": 97.0}, V.PASS),
+            ("overlap-iallreduce-1MiB", 89.9, {}, V.FAIL),
+            ("overlap-iscatterv-1MiB", 0.0, {}, V.REPORTED),
+            ("comm-create", 2.0, {"ompi4": 1.0}, V.PASS),
+            ("comm-create", 2.1, {"ompi4": 1.0}, V.FAIL),
+            ("first-collective", 1.0, {}, V.PASS),
+            ("first-collective", 1.01, {}, V.FAIL),
         )
         for name, mine, peers, verdict in rows:
             self.assertEqual(self.verdict(name, mine, **peers)[0], verdict, (name, mine, peers))
 
     def test_a_failure_of_ours_is_no_missing_number(self):
         cell, group, table = table_of("barrier-2r", 1.0, ompi4=9.0, ompi5_sm=1.0)
-        table.column("barrier-2r", P.SUMAC).failures.append("3 of 400 results of barrier-2r were wrong")
-        self.assertEqual(report.judge(cell, group, table)[:2], (report.FAIL, "3 of 400 results of barrier-2r were wrong"))
+        table.cell("barrier-2r", P.SUMAC).failures.append("3 of 400 results of barrier-2r were wrong")
+        self.assertEqual(report.judge(cell, group, table)[:2], (V.FAIL, "3 of 400 results of barrier-2r were wrong"))
 
 
 class Cliffs(unittest.TestCase):
@@ -56,7 +57,7 @@ class Cliffs(unittest.TestCase):
         group = P.cliffs()[0]
         for size, ratio, ok in ((12 << 10, 0.84, True), (12 << 10, 0.82, False), (12 << 10, 3.0, True), (4160, 1.21, True),
                                 (4160, 1.23, False), (4160, 0.82, False)):
-            table, sizes = Table(), {cell.bytes: cell for cell in group.cells if cell.kind == "bcast"}
+            table, sizes = Results(), {cell.bytes: cell for cell in group.cells if cell.kind == "bcast"}
             table.pair(sizes[size].name, cliffs.SMALLER).add(0, ratio)
             row = next(row for row in cliffs.rows(group, table) if row["case"] == "cliffs-bcast")
             self.assertEqual(row["ok"], ok, (ratio, row["why"]))
@@ -64,13 +65,13 @@ class Cliffs(unittest.TestCase):
     def test_ranks_that_share_cores_are_a_case_of_their_own(self):
         two, crowd = P.cliffs(2)
         self.assertEqual((two.ranks, crowd.ranks, crowd.pinned), (2, 8, False))
-        self.assertEqual([row["case"] for row in report.rows([two, crowd], Table(), {})],
+        self.assertEqual([row["case"] for row in report.rows([two, crowd], Results(), {})],
                          [f"cliffs-{kind}" for kind in P.CLIFF_KINDS] + ["cliffs-8r-allreduce"])
         sizes = {cell.bytes for cell in crowd.cells}
         self.assertTrue({8192, 8256, 64 * P.KIB, 64 * P.KIB + 64, 128 * P.KIB, 128 * P.KIB + 64} <= sizes, "where `pairs` begins, and its turns end")
 
     def test_a_pair_in_two_states_of_the_machine_does_not_count(self):
-        group, table = P.cliffs()[0], Table()
+        group, table = P.cliffs()[0], Results()
         small, large = group.cells[0], group.cells[1]
         calm, other = {"ns": 100.0, "round_trip_ns": [80, 80]}, {"ns": 500.0, "round_trip_ns": [400, 400]}
         cliffs.note(table, group, 0, [(small, calm), (large, other)])
@@ -80,10 +81,10 @@ class Cliffs(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
-    def test_the_first_six_keys_are_the_interface(self):
+    def test_the_first_seven_keys_are_the_interface(self):
         cell, group, table = table_of("allreduce-8B-2r", 1.0, ompi4=2.0)
         row = report.row(cell, group, table, {})
-        self.assertEqual(list(row)[:6], ["case", "unit", "sumac", "peers", "limit", "bare"])
+        self.assertEqual(list(row)[:7], ["case", "unit", "sumac", "peers", "limit", "wire_limit", "bare"])
         self.assertEqual((row["sumac"], row["peers"]["Open MPI 4.1"], row["ratio"], row["best_peer"]), (1.0, 2.0, 2.0, "Open MPI 4.1"))
         self.assertEqual(row["ratio_interval"], [2.0, 2.0])
         self.assertIn("**2.00**", report.table([row])[2])
@@ -91,13 +92,13 @@ class Rows(unittest.TestCase):
     def test_off_cost_is_one_row_and_its_value_is_the_ratio(self):
         group = next(group for group in P.groups(2) if group.name == "off-cost")
         for ours, ok in ((1.0, True), (1.019, True), (1.03, False), (0.97, False)):
-            table = Table()
+            table = Results()
             for start in range(3):
                 table.pair("off-cost", P.OMPI4).add(start, 1 / ours)
             row = report.off_row(group, table)
             self.assertAlmostEqual(row["sumac"], ours)
             self.assertEqual((row["case"], row["unit"], row["ok"]), ("off-cost", "ratio", ok))
-        self.assertEqual(report.off_row(group, Table())["verdict"], report.OPEN)
+        self.assertEqual(report.off_row(group, Results())["verdict"], V.OPEN)
 
 
 class Interrupted(unittest.TestCase):
@@ -105,12 +106,13 @@ class Interrupted(unittest.TestCase):
         _, _, table = table_of("barrier-2r", 1.0, ompi5_sm=1.0, ompi4=2.75)
         entries = report.rows(P.groups(2), table, {})
         verdicts = {entry["case"]: entry["verdict"] for entry in entries}
-        self.assertEqual(verdicts.pop("barrier-2r"), report.PASS)
-        self.assertEqual(set(verdicts.values()), {report.OPEN})
+        self.assertEqual(verdicts.pop("barrier-2r"), V.PASS)
+        self.assertEqual(set(verdicts.values()), {V.OPEN})
         self.assertEqual(len(report.table(entries)), 2 + len(entries))
         clock = type("Clock", (), {"elapsed": 90.0})
         stolen = type("Stolen", (), {"words": lambda self: "3 % of its time taken by others (steal)"})()
-        notes = report.footnotes(table, clock, {}, stolen, True)
+        table.interrupted = True
+        notes = report.footnotes(table, clock, {}, stolen)
         self.assertIn("1.5 min, interrupted; 6 pairs", notes[0])
         self.assertIn("This machine had 3 % of its time taken by others (steal).", notes)
 

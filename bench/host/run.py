@@ -6,15 +6,20 @@ whose two turns saw different machines (the round trip of a cache line differs b
 
 import argparse
 import os
-import signal
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from demolib.stolen import Stolen  # noqa: E402
+from core.cells import Results  # noqa: E402
+from core.clock import clock as clock_text, end_as_by_ctrl_c  # noqa: E402
+from core.stolen import Stolen  # noqa: E402
+from core.table import write  # noqa: E402
+from core.verdict import complain  # noqa: E402
 from host import measuring, plan as P, report  # noqa: E402
 from host.programs import Absent, Program  # noqa: E402
-from host.stats import Table  # noqa: E402
+
+
+PEER_LABELS = {P.LABELS[peer] for peer in P.PEERS}
 
 
 def programs_of(groups, build, folder):
@@ -43,7 +48,7 @@ class Progress:
     def __call__(self, group, start, cycle):
         later = sum(guess_s(other) for other in self.groups[self.groups.index(group) + 1:])
         left = guess_s(group) * (1 - (start + cycle / group.cycles) / group.starts) + later
-        text = (f"[{measuring.minutes(self.clock.elapsed)}, about {measuring.minutes(left)} left] {group.name}: "
+        text = (f"[{clock_text(self.clock.elapsed)}, about {clock_text(left)} left] {group.name}: "
                 f"start {start + 1} of {group.starts}, turn {cycle + 1} of {group.cycles}")
         if self.tty:
             print(f"\r{text:<78}", end="", flush=True)
@@ -76,29 +81,25 @@ def main():
     left_out = set(arguments.without.split(","))
     groups = [P.Group(**{**group.__dict__, "peers": tuple(p for p in group.peers if p not in left_out),
                          "starts": arguments.starts or group.starts}) for group in groups]
-
-    def stop(number, _):
-        raise KeyboardInterrupt(number)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)
-    clock, table, stolen, interrupted = measuring.Clock(arguments.minutes * 60), Table(), Stolen(), False
+    end_as_by_ctrl_c()
+    clock, results, stolen = measuring.Clock(arguments.minutes * 60), Results(), Stolen()
     try:
         programs, absent = programs_of(groups, arguments.build, arguments.peers.resolve())
-        measure, progress = measuring.Measuring(table, programs, clock), Progress(groups, clock)
+        measure, progress = measuring.Measuring(results, programs, clock), Progress(groups, clock)
         for group in groups:
             took = measure.group(group, progress)
-            print(f"\r{group.name}: {measuring.minutes(took)} min{'':<60}" if progress.tty else f"{group.name}: {took:.0f} s",
+            print(f"\r{group.name}: {clock_text(took)} min{'':<60}" if progress.tty else f"{group.name}: {took:.0f} s",
                   flush=True)
     except KeyboardInterrupt:
-        if not table.columns:
+        if not results.any():
             sys.exit("\nbench-host: interrupted before anything was measured; nothing was written")
-        interrupted = True
+        results.interrupted = True
         print("\nbench-host: interrupted; what was measured until now is written", file=sys.stderr)
-    entries = report.rows(groups, table, absent)
-    lines = report.table(entries) + [""] + report.footnotes(table, clock, absent, stolen, interrupted)
-    report.write(arguments.out, entries, lines)
+    entries = report.rows(groups, results, absent)
+    lines = report.table(entries) + [""] + report.footnotes(results, clock, absent, stolen)
+    write(arguments.out, entries, lines)
     print("\n" + "\n".join(lines))
-    return max(report.complain(entries), int(interrupted))
+    return max(complain(entries, lambda column: column in PEER_LABELS), int(results.interrupted))
 
 
 if __name__ == "__main__":

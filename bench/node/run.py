@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from demolib.pairs import Pairs, take_turns  # noqa: E402
-from demolib.stats import median  # noqa: E402
+from core.cases import chosen  # noqa: E402
+from core.pairs import Pairs, median, take_turns  # noqa: E402
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +107,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/dev", help="where bin/node-load lies")
     parser.add_argument("--json", action="store_true", help="one line of JSON for each case")
-    parser.add_argument("--case", action="append", choices=[case.name for case in CASES], help="only these")
+    parser.add_argument("--case", metavar="CASE,...", default="", help="these cases only, names or patterns as 'node-small*'")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.5, help="measured time of one half of a pair")
     parser.add_argument("--node", default="", help="more options for node-data, e.g. '--spin 0'")
@@ -116,10 +116,12 @@ def main() -> int:
     if not (bin_dir / "node-load").exists():
         print(f"run.py: no {bin_dir}/node-load: build first (make, or --build)", file=sys.stderr)
         return 2
+    try:
+        names = chosen(options.case, [case.name for case in CASES])
+    except ValueError as wrong:
+        sys.exit(f"run.py: {wrong}")
     failed = False
-    for case in CASES:
-        if options.case and case.name not in options.case:
-            continue
+    for case in (case for case in CASES if case.name in names):
         try:
             line = compare(bin_dir, case, options.pairs, options.seconds, options.node.split())
         except (RuntimeError, subprocess.TimeoutExpired) as error:

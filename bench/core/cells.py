@@ -1,19 +1,14 @@
-"""From runs to cells. A run is the median over iterations (the program's), a cell the median of runs."""
+"""From turns and runs to cells. What one program gives at once (a run, a turn) is a median over iterations; a cell is the median of those."""
 
-
-def median(values):
-    values = sorted(values)
-    if not values:
-        return None
-    middle = len(values) // 2
-    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+from .pairs import Pairs, median
 
 
 class Cell:
-    """One column of one case: a number per run; a run with drops is void, a run that failed has words instead."""
+    """One column of one case: its numbers; a run with drops is void, a run that failed has words instead."""
 
     def __init__(self):
         self.values = []
+        self.trips = []  # round trips of a cache line beside them, in ns
         self.void = 0
         self.failures = []
 
@@ -31,8 +26,8 @@ class Results:
 
     def __init__(self):
         self.cells = {}
+        self.pairs = {}  # (case name, column) -> Pairs of Sumac and that column, where the two take turns
         self.rates = set()  # names of the cases where more is better
-        self.pairs = {}  # case name -> demolib.pairs.Pairs of Sumac / bare, where these two take turns
         self.notes = {}  # case name -> column -> words, e.g. "not built yet"
         self.busy = {}  # fabric name -> what else used the machine meanwhile, "" if nothing did
         self.interrupted = False
@@ -41,11 +36,22 @@ class Results:
     def any(self):
         return any(cell.values for cells in self.cells.values() for column, cell in cells.items() if column != "cacheline_ns")
 
+    def of(self, case):
+        """{column: Cell} of a case, without the state of the machine."""
+        return {column: cell for column, cell in self.cells.get(case, {}).items() if column != "cacheline_ns"}
+
     def cell(self, case, column):
         return self.cells.setdefault(case, {}).setdefault(column, Cell())
 
+    def pair(self, case, column):
+        return self.pairs.setdefault((case, column), Pairs())
+
     def value(self, case, column):
         return self.cells.get(case, {}).get(column, Cell()).value
+
+    def trip_ns(self, case):
+        """The median round trip of a cache line over all turns of a case."""
+        return median([trip for cell in self.of(case).values() for trip in cell.trips])
 
     def note(self, case, column, words):
         self.notes.setdefault(case, {})[column] = words
@@ -56,9 +62,7 @@ class Results:
         best = max if case in self.rates else min
         return best(values, key=values.get) if values else None
 
-    def best_tuned(self, case):
-        """The fastest of the tuned algorithms, as a column name; None if none ran."""
-        from .cases import OMPI_DEFAULT
-        values = {c: cell.value for c, cell in self.cells.get(case, {}).items()
-                  if c.startswith("Open MPI ") and c != OMPI_DEFAULT and cell.value is not None}
+    def fastest(self, case, columns):
+        """The column with the least time; None if none of them has a number."""
+        values = {column: self.value(case, column) for column in columns if self.value(case, column) is not None}
         return min(values, key=values.get) if values else None

@@ -1,12 +1,24 @@
-"""Paired ratios: two programs take turns, and what counts is the ratio of neighbours, because what the machine does meanwhile hits
+"""Numbers of turns, and paired ratios: two programs take turns, and what counts is the ratio of neighbours, because what the machine does meanwhile hits
 both of them; two medians apart swing with it. Pairs of one start share its memory layout and are alike, so starts are resampled too."""
 
 import random
 
-from .stats import median
-
 SAMPLES = 1000
 SEED = 20
+
+
+def median(values):
+    values = sorted(values)
+    if not values:
+        return None
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+
+
+def same_state(first, second, tolerance=1.2):
+    """Whether two turns saw the same machine: all round trips of a cache line, before and after, within 20 %."""
+    trips = [trip for turn in (first, second) for trip in turn["round_trip_ns"] if trip > 0]
+    return not trips or max(trips) <= tolerance * min(trips)
 
 
 def interval(groups, samples=SAMPLES):

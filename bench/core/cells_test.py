@@ -1,6 +1,7 @@
 import unittest
 
-from demolib.stats import Cell, Results, median
+from core.cells import Cell, Results
+from core.pairs import median
 
 
 class Stats(unittest.TestCase):
@@ -23,14 +24,22 @@ class Stats(unittest.TestCase):
         results.cell("a", "bare epoll").values.append(2.4)
         self.assertEqual(results.bare("a"), "bare epoll")
 
-    def test_best_tuned_is_the_fastest_of_them_and_never_the_default(self):
+    def test_the_fastest_column_has_a_number(self):
         results = Results()
-        results.cell("a", "Open MPI default").values.append(1.0)
-        self.assertIsNone(results.best_tuned("a"))
-        results.cell("a", "Open MPI allreduce 1").values.append(5.0)
-        results.cell("a", "Open MPI allreduce 4").values.append(4.0)
-        results.cell("a", "Open MPI allreduce 6")  # never ran
-        self.assertEqual(results.best_tuned("a"), "Open MPI allreduce 4")
+        self.assertIsNone(results.fastest("a", ["x", "y"]))
+        results.cell("a", "x").values.append(5.0)
+        results.cell("a", "y").values.append(4.0)
+        results.cell("a", "z")  # never ran
+        self.assertEqual(results.fastest("a", ["x", "y", "z", "not asked"]), "y")
+        self.assertEqual(results.fastest("a", ["x"]), "x")
+
+    def test_the_state_of_the_machine_is_no_column(self):
+        results = Results()
+        results.cell("a", "cacheline_ns").values.append(100.0)
+        self.assertFalse(results.any())
+        results.cell("a", "x").trips += [80, 100]
+        results.cell("a", "y").trips.append(90)
+        self.assertEqual((list(results.of("a")), results.trip_ns("a"), results.trip_ns("b")), (["x", "y"], 90, None))
 
 
 if __name__ == "__main__":

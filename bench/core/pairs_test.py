@@ -1,6 +1,6 @@
 import unittest
 
-from demolib import pairs
+from core import pairs
 
 
 class Interval(unittest.TestCase):
@@ -19,6 +19,13 @@ class Interval(unittest.TestCase):
     def test_one_pair_has_no_interval(self):
         self.assertIsNone(pairs.interval([]))
         self.assertIsNone(pairs.interval([[2.0], []]))
+
+
+class State(unittest.TestCase):
+    def test_a_pair_counts_if_all_its_round_trips_lie_within_20_percent(self):
+        for first, second, same in (((100, 100), (119, 100), True), ((100, 100), (100, 121), False), ((100, 130), (100, 130), False),
+                                    ((0, 0), (0, 0), True)):
+            self.assertEqual(pairs.same_state({"round_trip_ns": first}, {"round_trip_ns": second}), same, (first, second))
 
 
 class Pairs(unittest.TestCase):
