@@ -8,7 +8,7 @@ PRESET ?= dev
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 # Set these on the command line: make test TESTS=wire, make lint ALL=1, make fuzz FUZZ_SECONDS=600, make lab FABRIC=file.yaml,
-# make bench-host CASE=barrier-2r, make guard BEFORE=../before/build/dev
+# make bench-host CASE=barrier-2r BEFORE=../before/build/dev (bench-fabric and guard take BEFORE too)
 TESTS ?=
 CASE ?=
 BEFORE ?=
@@ -55,11 +55,11 @@ bench: setup configure ## the demo's cases and others in long form, and whether 
 
 bench-host: setup-bench configure ## shared memory against every MPI, inside this host (build/host.json); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
-	@python3 bench/host/run.py --build $(BUILD) --out build/host.json --case "$(CASE)"
+	@python3 bench/host/run.py --build $(BUILD) --out build/host.json --case "$(CASE)" $(if $(BEFORE),--before "$(BEFORE)")
 
 bench-fabric: setup-bench configure ## the tree beside Open MPI and MPICH in an emulated fabric (build/fabric.json, 40 minutes); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
-	@python3 bench/fabric/run.py --build $(BUILD) --out build/fabric.json --case "$(CASE)"
+	@python3 bench/fabric/run.py --build $(BUILD) --out build/fabric.json --case "$(CASE)" $(if $(BEFORE),--before "$(BEFORE)")
 
 bench-crossover: setup configure ## where a tree pays and where not: hosts, round trip, places of the nodes, size (build/crossover.json, 15 minutes); CASE='8h-500us*' for some
 	@cmake --build $(BUILD) -j $(JOBS) --target programs

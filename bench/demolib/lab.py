@@ -50,8 +50,10 @@ def _die_with_parent():
 class Lab:
     """`with Lab(...) as lab:` brings it up and always takes it down."""
 
-    def __init__(self, sumac, fabric_file, name, log_path, bare=False):
+    def __init__(self, sumac, fabric_file, name, log_path, bare=False, share=None):
         self.sumac, self.fabric_file, self.name, self.log_path, self.bare = sumac, fabric_file, name, log_path, bare
+        self.share = share  # a folder that its places see even if it lies below /tmp
+        self.before = None  # the lab of another build, beside this one
         self.holder = None
 
     def command(self, verb, *words):
@@ -68,7 +70,7 @@ class Lab:
         return json.loads(done.stdout)
 
     def drops(self):
-        return self.status()["drops"]
+        return self.status()["drops"] + (self.before.drops() if self.before else 0)
 
     def nodes(self):
         """Where each node sits: {name: (place, address)}."""
@@ -78,7 +80,7 @@ class Lab:
         return self.command("mpirun", *argv)
 
     def __enter__(self):
-        arguments = ["up", "--foreground", self.fabric_file] + (["--bare"] if self.bare else [])
+        arguments = ["up", "--foreground", self.fabric_file] + (["--bare"] if self.bare else []) + (["--share", str(self.share)] if self.share else [])
         self.log = open(self.log_path, "w+b")
         # Its own process group: Ctrl-C reaches us, and we take the lab down after the programs inside it.
         self.holder = subprocess.Popen(self.command(*arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -1,5 +1,6 @@
 """The run itself: which column comes when, progress, what goes void, and the state of the machine meanwhile."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -7,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from core import verdict
+from core import before, verdict
 from core.cases import chosen
 from core.cells import Results
 from core.clock import clock, end_as_by_ctrl_c
@@ -93,9 +94,9 @@ def run_step(step, lab, tools, results, progress):
     progress.begin(step)
     seconds = 60 if step.way.cases[0].collective == "hpcc" else 60 + 3 * step.guess_s
     try:
-        before = lab.drops()
+        dropped = lab.drops()
         numbers = step.way.run(lab, tools, seconds)
-        drops = lab.drops() - before
+        drops = lab.drops() - dropped
     except NotBuilt as missing:
         progress.absent.add(step.key)
         for case in step.way.cases:
@@ -114,11 +115,14 @@ def run_step(step, lab, tools, results, progress):
     for (case, column), ratios in getattr(step.way, "ratios", {}).items():
         for ratio in ratios:
             results.pair(case, column).add(step.run, ratio)
+    for (case, column), why in getattr(step.way, "failures", {}).items():
+        results.cell(case, column).failures.append(why)
     for (case, column), words in getattr(step.way, "notes", {}).items():
         results.note(case, column, words)
     units = {case.name: case.unit for case in step.way.cases}
-    words = ", ".join(f"{case}: {number(median(value) if isinstance(value, list) else value, units.get(case, 'ms'))}"
-                      for (case, _), value in numbers.items())
+    words = ", ".join(f"{case}{' before' if column == 'before' else ''}: "
+                      f"{number(median(value) if isinstance(value, list) else value, units.get(case, 'ms'))}"
+                      for (case, column), value in numbers.items())
     progress.done(step, words or "passed its own checks")
 
 
@@ -150,6 +154,8 @@ def cacheline_ns(tools):
 class NoLab:
     """In place of a lab where nothing travels: nothing can be dropped."""
 
+    before = None
+
     def __enter__(self):
         return self
 
@@ -160,16 +166,19 @@ class NoLab:
         return 0
 
 
-def bring_up(fabric, tools, log_folder):
+def bring_up(fabric, tools, log_folder, suffix="", share=None):
     if fabric.root is None:
         return NoLab()
     file = fabric.file or SOURCE / "lab" / "fabrics" / f"{fabric.name}.yaml"
-    return Lab(tools.program("sumac"), file, f"{fabric.name}-{os.getpid()}", log_folder / f"lab-{fabric.name}.log",
-               bare=not tools.daemons())
+    return Lab(tools.program("sumac"), file, f"{fabric.name}-{os.getpid()}{suffix}", log_folder / f"lab-{fabric.name}{suffix}.log",
+               bare=not tools.daemons(), share=share)
 
 
 def run_group(fabric, cases, steps, tools, results, progress, log_folder, budget_s=None, enough=ENOUGH_RUNS):
-    with bring_up(fabric, tools, log_folder) as lab:
+    with contextlib.ExitStack() as stack:
+        lab = stack.enter_context(bring_up(fabric, tools, log_folder))
+        if tools is not None and tools.before is not None:
+            lab.before = stack.enter_context(bring_up(fabric, tools.before, log_folder, "-before", tools.bin))
         last_run, late, late_run = None, False, None
         for step in steps:
             if step.run != late_run:  # all columns of a run, or none: else the median of one would be of other moments
@@ -262,7 +271,7 @@ def complete(cases, results):
 
 def verdicts(entries):
     """Prints what does not hold, and the state of the machine beside it; the exit status of the whole."""
-    status = verdict.complain(entries, lambda column: column.startswith(C.PEERS))
+    status = verdict.complain(entries, lambda column: column.startswith((*C.PEERS, before.COLUMN)))
     if status and (taken := STOLEN.words()):
         print(f"This machine had {taken}: what does not hold may do so when nobody else needs it. Then run it again.")
     return status

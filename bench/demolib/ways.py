@@ -80,6 +80,7 @@ class Tools:
     def __init__(self, build):
         self.bin, self.components = Path(build).resolve() / "bin", Path(build).resolve() / "lib" / "openmpi"
         self.build = Path(build).resolve()
+        self.before = None  # Tools of another build, to compare with
 
     def program(self, name):
         path = self.bin / name

@@ -18,13 +18,14 @@ class Node:
     def __init__(self, case):
         self.cases = [case]
         self.case = next(one for one in node_bench.CASES if one.name == case.name)
+        self.pairs = case.pairs
         self.guess_s = 2 * case.pairs * (self.SECONDS + 0.5)
 
     def run(self, _, tools, seconds):
         if not (tools.bin / "node-load").exists():
             raise NotBuilt("not built yet")
         try:
-            found = list(node_bench.take_pairs(tools.bin, self.case, self.cases[0].pairs, self.SECONDS, []))
+            found = list(node_bench.take_pairs(tools.bin, self.case, self.pairs, self.SECONDS, []))
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             raise WayFailed(str(error)) from error
         self.ratios = {(self.case.name, "bare"): [sumac / bare for bare, sumac in found]}

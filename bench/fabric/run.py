@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from core import before  # noqa: E402
 from core.clock import clock  # noqa: E402
 from core.table import write  # noqa: E402
 from demolib import cases as C  # noqa: E402
@@ -18,10 +19,12 @@ from demolib import report, running  # noqa: E402
 from demolib.running import machine  # noqa: E402
 from demolib.ways import Tools, sumac_environment  # noqa: E402
 from fabric import table  # noqa: E402
+from fabric.before import BeforeTools, with_before  # noqa: E402
 from fabric.cases import CASES, FabricCase  # noqa: E402
 from fabric.columns import columns  # noqa: E402
 
 NEEDED = ("sumac", "sharp_am", "sharp_an", "sharpd", "collbench", "sharp-client", "sharp-memory", "baretree", "cacheline")
+NEEDED_BEFORE = ("sumac", "sharp_am", "sharp_an", "sharpd", "sharp-client", "sharp-memory")
 
 
 class FabricForm(C.Form):
@@ -73,6 +76,8 @@ def main():
     parser.add_argument("--build", type=Path, default=Path("build/dev"), help="build directory (default build/dev)")
     parser.add_argument("--out", type=Path, default=Path("build/fabric.json"), help="the table goes there, as JSON and as .txt")
     parser.add_argument("--case", metavar="CASE,...", default="", help="these cases only, names or patterns as '*-500us'; --list names them")
+    parser.add_argument("--before", metavar="BUILD", type=Path, help="another build directory: its component and daemons in turns with these, "
+                        "and whether this build is slower")
     parser.add_argument("--runs", type=int, help="at most so many runs of each case (default: the case's own, 5 of most)")
     parser.add_argument("--minutes", type=float, default=40, help="in which all must be done: from the fourth run on runs are left out "
                         "rather than taking longer (default 40; not with --full)")
@@ -91,16 +96,25 @@ def main():
     form = form_of("full" if arguments.full else "quick" if arguments.quick else "usual")
     tools, started = Tools(arguments.build), time.monotonic()
     running.need("bench-fabric", tools, arguments.build, NEEDED)
+    if arguments.before:
+        tools.before = BeforeTools(arguments.before, tools)
+        running.need("bench-fabric", tools.before, arguments.before, NEEDED_BEFORE)
     os.environ.setdefault("SUMAC_NODE_LOG_LEVEL", "3")  # nodes say what memory they will hold at most
-    results = running.measure("bench-fabric", cases, form, columns, tools, arguments.out.resolve().parent, keeps=True,
+    results = running.measure("bench-fabric", cases, form, with_before(columns) if arguments.before else columns, tools, arguments.out.resolve().parent, keeps=True,
                               budget_s=None if arguments.full else 60 * arguments.minutes)
 
     cases = [case if case.limit is not None else type(case)(**{**case.__dict__, "limit": results.value(case.name, "limit")})
              for case in cases]
-    entries, lines, notes = report.rows(cases, results), table.table(cases, results), footnotes(started, results)
+    entries, notes, status = report.rows(cases, results), footnotes(started, results), 0
+    if arguments.before:
+        for entry in entries:
+            entry.update(before.keys(results.pairs.get((entry["case"], before.COLUMN)), results.value(entry["case"], before.COLUMN)))
+        words, status = before.summary(entries)
+        notes += [f"before: the build in {arguments.before}.", *words]
+    lines = table.table(cases, results, entries if arguments.before else None)
     write(arguments.out, entries, lines + [""] + [f"{note}  " for note in notes])
     print("\n" + "\n".join(lines) + "\n\n" + "\n".join(notes))
-    return max(running.verdicts(entries), int(results.interrupted))
+    return max(running.verdicts(entries), status, int(results.interrupted))
 
 
 if __name__ == "__main__":

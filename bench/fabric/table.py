@@ -1,5 +1,6 @@
 """The table of `make bench-fabric` and its notes."""
 
+from core import before
 from core.table import markdown, number
 from demolib import report
 from demolib.cases import MPICH, OMPI_DEFAULT
@@ -17,12 +18,13 @@ def over_bare_text(case, results):
     return f"{ratio:.2f}" + (f" ({spread[0]:.2f}..{spread[1]:.2f})" if spread else "")
 
 
-def table(cases, results):
-    body = []
-    for case in cases:
+def table(cases, results, compared=None):
+    """`compared`: the entries, which then say how this build stands to another one."""
+    body, more = [], before.HEAD if compared else ()
+    for at, case in enumerate(cases):
         body.append((case.name, number(case.limit, case.unit), number(case.wire_limit, case.unit),
                      cell_text(results, case, results.bare(case.name)), cell_text(results, case, OMPI_DEFAULT), tuned_text(results, case),
                      cell_text(results, case, MPICH), cell_text(results, case, "sumac-lib"), cell_text(results, case, "sumac"),
                      ratio_text(results.value(case.name, "sumac"), case.limit), over_bare_text(case, results), case.must,
-                     report.verdict(case, results)[0]))
-    return markdown(HEAD, body)
+                     report.verdict(case, results)[0], *(before.texts(compared[at]) if compared else ())))
+    return markdown((*HEAD, *more), body)

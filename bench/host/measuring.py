@@ -54,10 +54,21 @@ class Measuring:
         """Starts the programs of the group afresh, and lets them take turns."""
         names = [group.reference, *group.peers] + ([P.BARE] if group.bare else [])
         if group.apart:
+            seen = {cell: {name: len(self.results.cell(cell.name, name).values) for name in names} for cell in group.cells}
             for name in names:
                 self.together(group, [name], start, said)
+            if group.before:
+                self.pair_up(group, start, seen)
         else:
             self.together(group, names, start, said)
+
+    def pair_up(self, group, start, seen):
+        """The turns of this start that the other build and ours took one after the other; of a percentage more is better."""
+        for cell, counts in seen.items():
+            mine, theirs = (self.results.cell(cell.name, name).values[counts[name]:] for name in (group.reference, group.before))
+            for ours, other in zip(mine, theirs):
+                if ours > 0 and other > 0:
+                    self.results.pair(cell.name, group.before).add(start, ours / other if cell.unit == "%" else other / ours)
 
     def together(self, group, names, start, said):
         running = {}

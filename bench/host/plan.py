@@ -8,9 +8,13 @@ KIB, MIB = 1 << 10, 1 << 20
 
 SUMAC, BARE, OFF, THREAD = "sumac", "bare", "sumac-off", "sumac-thread"
 OMPI4, MPICH4, OMPI5, OMPI5_SM, MPICH5 = "ompi4", "mpich4", "ompi5", "ompi5-sm", "mpich5"
+# The same programs with the component of another build.
+BEFORE, BEFORE_OFF, BEFORE_THREAD = "before", "before-off", "before-thread"
+BEFORE_OF = {SUMAC: BEFORE, OFF: BEFORE_OFF, THREAD: BEFORE_THREAD}
 PEERS = (OMPI4, MPICH4, OMPI5, OMPI5_SM, MPICH5)
 LABELS = {OMPI4: "Open MPI 4.1", MPICH4: "MPICH 4.0", OMPI5: "Open MPI 5", OMPI5_SM: "Open MPI 5 coll/sm", MPICH5: "MPICH 5",
-          SUMAC: "Sumac", OFF: "Sumac, off", THREAD: "Sumac, progress thread", BARE: "bare"}
+          SUMAC: "Sumac", OFF: "Sumac, off", THREAD: "Sumac, progress thread", BARE: "bare", BEFORE: "before",
+          BEFORE_OFF: "before, off", BEFORE_THREAD: "before, progress thread"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,15 @@ class Group:
     bare: bool = False
     apart: bool = False  # one program at a time: their helper threads do not sleep between turns, and there are no pairs
     options: dict = field(default_factory=dict)
+
+    @property
+    def before(self):
+        """The column of another build, if it takes part."""
+        return next((peer for peer in self.peers if peer in BEFORE_OF.values()), None)
+
+    @property
+    def rivals(self):
+        return tuple(peer for peer in self.peers if peer != self.before)
 
 
 def size_name(size):
@@ -145,6 +158,11 @@ def groups(cores):
         Cell("off-cost", kind, size, band=(0.98, 1.02), unit="ratio") for kind, size in
         (("barrier", 0), ("allreduce", 8), ("allreduce", KIB), ("allreduce", 64 * KIB))), OFF, (OMPI4,), starts=20, cycles=12))
     return out
+
+
+def with_before(every):
+    """The same groups, with the component of another build as one more peer of Sumac where there are peers."""
+    return [Group(**{**group.__dict__, "peers": (*group.peers, BEFORE_OF[group.reference])}) if group.peers else group for group in every]
 
 
 def choose(every, only):

@@ -57,8 +57,10 @@ def compile_for(key, compiler, world, folder):
 class Program:
     """One column: `command(ranks, options)` gives the argument list and the environment of a start."""
 
-    def __init__(self, name, build, folder):
-        self.name, self.label, self.build = name, P.LABELS[name], build
+    def __init__(self, name, build, folder, before=None):
+        self.label, kind_of = P.LABELS[name], {other: kind for kind, other in P.BEFORE_OF.items()}
+        build, name = (before, kind_of[name]) if name in kind_of else (build, name)
+        self.name = name
         if name == P.BARE:
             self.mpi, self.program = None, compile_for("bare", first_of("gcc", "cc"), "bench/host/world_naive.c", folder / "programs")
             return

@@ -1,5 +1,6 @@
 """Verdicts and the table of `make bench-host`."""
 
+from core import before as B
 from core import table as T
 from core import verdict as V
 from core.pairs import median
@@ -35,7 +36,7 @@ def best_of(cell, results, peers):
 def judge(cell, group, results):
     """(verdict, why, best peer, ratio, interval). The ratio is the best peer's time by ours, so more is better."""
     mine = results.cell(cell.name, group.reference)
-    rivals = [peer for peer in group.peers if not (cell.over_sm and peer == P.OMPI5_SM)]
+    rivals = [peer for peer in group.rivals if not (cell.over_sm and peer == P.OMPI5_SM)]
     best = best_of(cell, results, rivals)
     pairs = results.pairs.get((cell.name, best)) if best else None
     ratio, spread = (pairs.ratio, pairs.interval) if pairs else (None, None)
@@ -80,17 +81,25 @@ def row(cell, group, results, absent):
     word, why, best, ratio, spread = judge(cell, group, results)
     if cell.at_most is not None or cell.at_least is not None:
         ratio = spread = None  # judged by themselves
-    every = {peer: results.pairs[cell.name, peer] for peer in group.peers if (cell.name, peer) in results.pairs}
+    every = {peer: results.pairs[cell.name, peer] for peer in group.rivals if (cell.name, peer) in results.pairs}
     return T.entry(
         cell.name, cell.unit, results.value(cell.name, group.reference),
-        {P.LABELS[peer]: results.value(cell.name, peer) for peer in group.peers}, cell.limit,
+        {P.LABELS[peer]: results.value(cell.name, peer) for peer in group.rivals}, cell.limit,
         results.value(cell.name, P.BARE) if group.bare else None, ranks=group.ranks, bytes=cell.bytes, best_peer=P.LABELS.get(best),
         ratio=ratio, ratio_interval=list(spread) if spread else None, **V.keys(word, why, must_text(cell)),
         ratios={P.LABELS[peer]: pairs.ratio for peer, pairs in every.items()},
         pairs={P.LABELS[peer]: len(pairs.values) for peer, pairs in every.items()},
         dropped=sum(pairs.dropped for pairs in every.values()), starts=group.starts, cacheline_ns=results.trip_ns(cell.name),
         failures={P.LABELS[name]: column.failures for name, column in results.of(cell.name).items() if column.failures},
-        absent={P.LABELS[name]: reason for name, reason in absent.items() if name in (group.reference, *group.peers)})
+        absent={P.LABELS[name]: reason for name, reason in absent.items() if name in (group.reference, *group.peers)},
+        **compared(cell, group, results))
+
+
+def compared(cell, group, results):
+    """What an entry says of another build, if it takes part."""
+    if not group.before:
+        return {}
+    return B.keys(B.inverse(results.pairs.get((cell.name, group.before))), None if cell.band else results.value(cell.name, group.before))
 
 
 def off_row(group, results):
@@ -110,7 +119,7 @@ def off_row(group, results):
         first.name, "ratio", ratio, {P.LABELS[P.OMPI4]: 1.0 if ratio else None}, None, None, ranks=group.ranks,
         best_peer=P.LABELS[P.OMPI4], ratio=ratio, ratio_interval=[1 / spread[1], 1 / spread[0]] if spread else None,
         **V.keys(word, why, must_text(first)), pairs={P.LABELS[P.OMPI4]: len(values)}, dropped=pairs.dropped, starts=group.starts,
-        cacheline_ns=results.trip_ns(first.name))
+        cacheline_ns=results.trip_ns(first.name), **compared(first, group, results))
 
 
 HEAD = ("case", "unit", "bare", *(P.LABELS[peer] for peer in P.PEERS), "Sumac", "best peer / Sumac", "95 %", "must hold", "",
@@ -119,7 +128,7 @@ HEAD = ("case", "unit", "bare", *(P.LABELS[peer] for peer in P.PEERS), "Sumac", 
 
 def table(entries):
     """Lines of a Markdown table."""
-    body = []
+    body, with_before = [], any("before" in entry for entry in entries)
     for entry in entries:
         unit, spread = entry["unit"], entry["ratio_interval"]
         peers = [number(entry["peers"].get(P.LABELS[peer]), unit) for peer in P.PEERS]
@@ -127,8 +136,9 @@ def table(entries):
         body.append((entry["case"], unit, number(entry["bare"], unit), *peers, number(entry["sumac"], unit),
                      f"{entry['ratio']:.2f}" if entry["ratio"] and unit != "%" else "-",
                      T.interval_text(spread if unit != "%" else None), entry["must"], entry["verdict"],
-                     f"{entry['cacheline_ns']:.0f} ns" if entry["cacheline_ns"] else "-"))
-    return T.markdown(HEAD, body)
+                     f"{entry['cacheline_ns']:.0f} ns" if entry["cacheline_ns"] else "-",
+                     *(B.texts(entry) if with_before else ())))
+    return T.markdown((*HEAD, *(B.HEAD if with_before else ())), body)
 
 
 def footnotes(results, clock, absent, stolen):

@@ -2,7 +2,7 @@ import unittest
 
 from core import verdict as V
 from core.cells import Results
-from host import cliffs, plan as P, report
+from host import cliffs, measuring, plan as P, report
 
 CELLS = {cell.name: (cell, group) for group in P.groups(2) for cell in group.cells}
 
@@ -16,7 +16,7 @@ def table_of(name, mine, **peers):
     for peer, value in peers.items():
         peer = peer.replace("_", "-")
         table.cell(name, peer).values.append(value)
-        for start in range(3 if mine else 0):
+        for start in range(5 if mine else 0):
             table.pair(name, peer).add(start, value / mine)
     return cell, group, table
 
@@ -50,6 +50,32 @@ class Judging(unittest.TestCase):
         cell, group, table = table_of("barrier-2r", 1.0, ompi4=9.0, ompi5_sm=1.0)
         table.cell("barrier-2r", P.SUMAC).failures.append("3 of 400 results of barrier-2r were wrong")
         self.assertEqual(report.judge(cell, group, table)[:2], (V.FAIL, "3 of 400 results of barrier-2r were wrong"))
+
+
+class Before(unittest.TestCase):
+    def test_another_build_is_a_column_of_its_own_and_no_rival(self):
+        for theirs, ok in ((0.98, True), (0.96, False)):
+            cell, group, table = table_of("barrier-2r", 1.0, ompi5_sm=1.0, ompi4=2.75, before=theirs)
+            (group,) = P.with_before([group])
+            row = report.row(cell, group, table, {})
+            self.assertEqual((row["best_peer"], row["verdict"], row["before"], row["before_ok"]), ("Open MPI 4.1", V.PASS, theirs, ok))
+            self.assertNotIn("before", row["peers"])
+            self.assertTrue(report.table([row])[0].endswith("| before | / before | 95 %       |"))
+
+    def test_every_group_with_peers_has_the_build_that_goes_with_its_own(self):
+        groups = {group.name: group for group in P.with_before(P.groups(2) + P.cliffs())}
+        self.assertEqual([groups[name].before for name in ("2r", "overlap", "off-cost", "cliffs")], [P.BEFORE, P.BEFORE_THREAD, P.BEFORE_OFF, None])
+        self.assertEqual(groups["2r"].rivals, P.PEERS)
+
+    def test_of_what_runs_apart_the_turns_of_one_start_are_pairs(self):
+        (group,) = [group for group in P.with_before(P.groups(2)) if group.name == "overlap"]
+        results, cell = Results(), group.cells[0]
+        measure = measuring.Measuring(results, {}, None)
+        seen = {cell: {group.reference: 1, group.before: 0}}
+        results.cell(cell.name, group.reference).values += [50.0, 90.0, 0.0]
+        results.cell(cell.name, group.before).values += [100.0, 100.0]
+        measure.pair_up(group, 2, seen)
+        self.assertEqual(results.pair(cell.name, group.before).starts, {2: [0.9]})
 
 
 class Cliffs(unittest.TestCase):
@@ -113,7 +139,7 @@ class Interrupted(unittest.TestCase):
         stolen = type("Stolen", (), {"words": lambda self: "3 % of its time taken by others (steal)"})()
         table.interrupted = True
         notes = report.footnotes(table, clock, {}, stolen)
-        self.assertIn("1.5 min, interrupted; 6 pairs", notes[0])
+        self.assertIn("1.5 min, interrupted; 10 pairs", notes[0])
         self.assertIn("This machine had 3 % of its time taken by others (steal).", notes)
 
 
