@@ -64,7 +64,7 @@ set(SUMAC_MAY_hostd base wire net control)
 set(SUMAC_MAY_sim base wire topo reduce coll proto)
 set(SUMAC_MAY_lab base topo fabricfile)
 set(SUMAC_MAY_tools base wire topo reduce coll proto net machine shm team fabricfile control lab)
-set(SUMAC_MAY_bench base wire proto net control hostd client node)
+set(SUMAC_MAY_bench base wire topo reduce coll proto net machine shm team control hostd client node)
 set_property(GLOBAL PROPERTY SUMAC_ARROWS "")
 
 function(sumac_check_arrows name)
@@ -149,7 +149,28 @@ function(sumac_fuzzer name)
   set_property(GLOBAL APPEND PROPERTY SUMAC_FUZZERS ${name})
 endfunction()
 
-# Each header must compile alone: one generated .cpp per header of the folder checks that.
+# sumac_fuzz_target(FOLDER NAME source.cpp [SOURCES ...] [USES folders, else FOLDER] [LINK ...]): a fuzz target. Builds without
+# libFuzzer get an ordinary test instead, which runs the target over its corpus (tests/corpus/NAME).
+function(sumac_fuzz_target folder name source)
+  cmake_parse_arguments(A "" "" "SOURCES;USES;LINK" ${ARGN})
+  if(NOT A_USES)
+    set(A_USES ${folder})
+  endif()
+  set(corpus ${CMAKE_SOURCE_DIR}/tests/corpus/${name})
+  sumac_fuzzer(${folder}_${name}_fuzz SOURCES ${source} ${A_SOURCES} USES ${A_USES} LINK ${A_LINK} CORPUS ${corpus})
+  if(NOT SUMAC_FUZZ)
+    add_executable(${folder}_replay_${name} ${source} ${A_SOURCES})
+    list(TRANSFORM A_USES PREPEND sumac_)
+    target_include_directories(${folder}_replay_${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
+    target_link_libraries(${folder}_replay_${name} PRIVATE sumac_flags ${A_USES} ${A_LINK} sumac_replay)
+    set_target_properties(${folder}_replay_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    set_property(GLOBAL APPEND PROPERTY SUMAC_TESTS ${folder}_replay_${name})
+    add_test(NAME ${folder}_replay_${name} COMMAND ${folder}_replay_${name} ${corpus})
+    set_tests_properties(${folder}_replay_${name} PROPERTIES TIMEOUT 60)
+  endif()
+endfunction()
+
+# Each header compiles alone: one generated .cpp per header of the folder.
 function(sumac_check_headers name)
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
   set(checks "")

@@ -2,7 +2,7 @@
 // sumac_team_run on the very same group. It also measures the cost of making a team. Two processes run, each on a core
 // of its own. Run by hand:
 //
-//   cmake --build build/dev --target sumac-teambench && build/dev/tests/sumac-teambench
+//   cmake --build build/dev --target sumac-teambench && build/dev/bin/sumac-teambench
 #include <sched.h>
 
 #include <algorithm>
