@@ -12,17 +12,16 @@ from . import grid
 ALGORITHMS = ((C.Tuned(1), 0, 4 << 10), (C.Tuned(2), 0, 4 << 10), (C.Tuned(3), 0, 64 << 10), (C.Tuned(4), 4 << 10, 1 << 62),
               (C.Tuned(5, None, 64 << 10), 1 << 20, 1 << 62), (C.Tuned(6), 4 << 10, 1 << 62))
 RING = C.Tuned(4).peer("allreduce")
-# With SUMAC_EXPLAIN=1 the component says this of a communicator that has a group.
-ANY_SIZE = re.compile(r"communicator MPI_COMM_WORLD: allreduce of any size is for the tree")
-UP_TO = re.compile(r"communicator MPI_COMM_WORLD: allreduce up to (\d+) bytes is for the tree")
+# With SUMAC_EXPLAIN=1 the component says this of a communicator that has a group: all kinds that are for the tree.
+FOR_THE_TREE = re.compile(r"communicator MPI_COMM_WORLD: for the tree: [^(\n]*?\ballreduce (?:of any size|up to (\d+) bytes)")
 
 
 def tree_limit(text):
-    """Largest allreduce that goes to the tree, by the component's own words; None if it says nothing."""
-    if ANY_SIZE.search(text):
-        return 1 << 62
-    found = UP_TO.search(text)
-    return int(found.group(1)) if found else None
+    """Returns the largest allreduce that goes to the tree, as the component prints it; None if it prints none."""
+    found = FOR_THE_TREE.search(text)
+    if found is None:
+        return None
+    return int(found.group(1)) if found.group(1) else 1 << 62
 
 
 def tree_settings(one):

@@ -77,9 +77,10 @@ class Ways(unittest.TestCase):
         self.assertEqual(served[columns.RING], {4 << 10, 64 << 10, 1 << 20, 16 << 20})
 
     def test_the_component_s_words(self):
-        say = "[h1:1:0] SHArP: communicator MPI_COMM_WORLD: allreduce "
-        self.assertEqual(columns.tree_limit(say + "up to 1024 bytes is for the tree (16 MiB: ...)"), 1024)
-        self.assertEqual(columns.tree_limit(say + "of any size is for the tree (...)"), 1 << 62)
+        say = "[h1:1:0] SHArP: communicator MPI_COMM_WORLD: for the tree: "
+        self.assertEqual(columns.tree_limit(say + "allreduce up to 1024 bytes, reduce of any size (allreduce: 16 MiB: ...)"), 1024)
+        self.assertEqual(columns.tree_limit(say + "allreduce of any size, reduce up to 8 bytes (allreduce: 16 MiB: ...)"), 1 << 62)
+        self.assertIsNone(columns.tree_limit(say + "reduce of any size, bcast up to 8 bytes (allreduce: 16 MiB: ...)"))
         self.assertIsNone(columns.tree_limit("nothing of it"))
 
 
