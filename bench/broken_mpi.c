@@ -1,8 +1,9 @@
-/* For collbench_test.py: preloaded, it makes an MPI that is subtly wrong, to see that the benchmark finds out. BROKEN_MPI is
- *   sum      the sum that rank 1 gets is wrong in its last element, once
+/* collbench_test.py preloads this file: it makes an MPI that is slightly wrong, so that the test sees that the benchmark finds
+ * the error. The values of BROKEN_MPI are
+ *   sum      the sum that rank 1 receives is wrong in its last element, once
  *   barrier  rank 1 does not wait
- *   bcast    what rank 1 gets of the seventh bcast of 1 KiB is wrong in its last byte
- *   reduce   the sum that the root gets is wrong in its last element, once
+ *   bcast    rank 1 receives a wrong last byte in the seventh bcast of 1 KiB
+ *   reduce   the sum that the root receives is wrong in its last element, once
  *   fail     the seventh allreduce of a sum returns an error on all ranks */
 #include <mpi.h>
 #include <stdlib.h>

@@ -40,7 +40,7 @@ static int call_allgather(const bench_call* a) {
   return MPI_Allgather(a->send, (int)a->block, type, a->receive, (int)a->block, type, MPI_COMM_WORLD);
 }
 
-/* MPI has one buffer for both sides of it; here the root's is the one to send from. */
+/* MPI_Bcast has one buffer argument: at the root it is the send buffer, at all other ranks the receive buffer. */
 static int call_bcast(const bench_call* a) {
   void* buffer = a->rank == a->root ? (void*)a->send : a->receive;
   return MPI_Bcast(buffer, (int)a->count, mpi_type(a->type), a->root, MPI_COMM_WORLD);

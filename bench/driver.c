@@ -63,10 +63,10 @@ static void call_once(const bench_collective* collective, const bench_call* argu
     die_alone("%s of %zu bytes failed in iteration %d: %s", collective->name, bytes, iteration, program->explain(code));
 }
 
-/* Agrees with all ranks on a moment soon, and sleeps until then: a rank that came later than the others would be in the time of
- * a collective in which not every rank waits for every other. */
+/* Agrees with all ranks on a moment in the near future and sleeps until then. Without it a late rank would add its delay to
+ * the time of a collective in which not every rank waits for every other. */
 static void start_together(void) {
-  static int64_t agreeing_ns = 100 * 1000 * 1000;  // until it was measured
+  static int64_t agreeing_ns = 100 * 1000 * 1000;  // This is a guess for the first call.
   const int64_t mine[2] = {bench_now_ns(), agreeing_ns};
   int64_t latest[2];
   MPI_Allreduce(mine, latest, 2, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
@@ -104,10 +104,11 @@ typedef struct {
   int iterations, warmup;
 } cell;
 
-/* An untimed barrier before each call, where ranks would otherwise start apart; barrier and allreduce come back to back. */
+/* An untimed barrier precedes each call of these shapes, because their ranks would otherwise start at different times. Calls
+ * of barrier and allreduce follow each other without one. */
 static int wants_barrier(bench_shape shape) { return shape == kBenchSumPart; }
 
-/* Their time is one for all ranks: from the common start until the last rank, or the root, has its result. */
+/* These shapes have one duration for all ranks: from the common start until the last rank, or the root, has its result. */
 static int is_one_span(bench_shape shape) {
   return shape == kBenchGather || shape == kBenchFromRoot || shape == kBenchToRoot;
 }
@@ -140,7 +141,7 @@ static size_t check(const cell* c, const bench_pattern* pattern, const bench_cal
     case kBenchFromRoot:
       bench_pattern_fill(pattern, a->root, iteration, scratch);
       if (memcmp(my_rank == a->root ? a->send : a->receive, scratch, c->bytes) == 0) return 0;
-      *wrong = (bench_mismatch){.element = 0};  // the vector that holds it
+      *wrong = (bench_mismatch){.element = 0};  // The whole vector is compared, not its elements.
       return a->count;
     case kBenchToRoot: return my_rank == a->root ? bench_pattern_check(pattern, iteration, a->receive, wrong) : 0;
     case kBenchExchange:
@@ -192,7 +193,7 @@ static long run_cell(const cell* c) {
     call_once(c->collective, &arguments, i, c->bytes);
     left[i] = bench_now_ns();
     if (i >= c->warmup) cpu_ns += bench_cpu_ns() - cpu_before;
-    // The root's data begin to move when it comes in, and a reduce is over when it comes out; when the others do counts for nothing.
+    // A bcast begins when the root enters it, and a reduce ends when the root leaves it; the other ranks' times do not count.
     if (shape == kBenchFromRoot && my_rank != arguments.root) entered[i] = 0;
     if (shape == kBenchToRoot && my_rank != arguments.root) left[i] = 0;
     bench_mismatch wrong;

@@ -12,21 +12,21 @@ typedef struct {
   const void* send;
   void* receive;
   size_t count; /**< Elements of the whole vector. */
-  size_t block; /**< Of one rank's part of it: count / ranks. */
+  size_t block; /**< Elements of one rank's part of it: count / ranks. */
   int ranks, rank;
-  int root; /**< Of bcast and reduce; every iteration has another. */
+  int root; /**< The root of bcast and reduce; it changes with each iteration. */
   bench_type type;
 } bench_call;
 
 /** The data that the ranks give and get. The size of a case is that of the whole vector. */
 typedef enum {
-  kBenchNothing,  /**< barrier */
-  kBenchAllSum,   /**< allreduce: vectors in, their sum out */
-  kBenchSumPart,  /**< reduce_scatter: vectors in, the rank's block of their sum out */
-  kBenchGather,   /**< allgather: a block in, the vector of all blocks out */
-  kBenchExchange, /**< alltoall: the vector of blocks for all in, the vector of blocks from all out */
-  kBenchFromRoot, /**< bcast: the root's vector, out at the others */
-  kBenchToRoot    /**< reduce: vectors in, their sum out at the root */
+  kBenchNothing,  /**< barrier: no data. */
+  kBenchAllSum,   /**< allreduce: each rank passes a vector, and each receives the sum. */
+  kBenchSumPart,  /**< reduce_scatter: each rank passes a vector and receives its block of the sum. */
+  kBenchGather,   /**< allgather: each rank passes a block and receives the vector of all blocks. */
+  kBenchExchange, /**< alltoall: each rank passes a block for every rank and receives one from every rank. */
+  kBenchFromRoot, /**< bcast: the root passes a vector, and all other ranks receive it. */
+  kBenchToRoot    /**< reduce: each rank passes a vector, and the root receives the sum. */
 } bench_shape;
 
 typedef struct {

@@ -123,7 +123,7 @@ int64_t bench_now_ns(void) {
 }
 
 void bench_sleep_until_ns(int64_t when_ns) {
-  prctl(PR_SET_TIMERSLACK, 1UL);  // ns; by default the kernel may wake it 50 us later
+  prctl(PR_SET_TIMERSLACK, 1UL);  // In ns. With the default the kernel may wake the thread 50 us late.
   const struct timespec when = {.tv_sec = when_ns / 1000000000, .tv_nsec = when_ns % 1000000000};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR) continue;
 }

@@ -46,14 +46,14 @@ bench_summary bench_summarise(double* values, size_t count);
 /** Mean over ranks of each iteration: `ns[rank * stride + iteration]`, `first` iterations dropped; result in ms. */
 void bench_mean_over_ranks_ms(const int64_t* ns, int ranks, int stride, int first, int iterations, double* out_ms);
 
-/** From the last begin of an iteration to its last end, over all ranks, whose clocks are one; 0 at a rank that does not count.
- *  Same arrays as above; result in ms. */
+/** Computes the time from the last begin of an iteration to its last end, over all ranks, which must read one clock; a rank
+ *  with 0 does not count. The arrays are laid out as above; the result is in ms. */
 void bench_span_over_ranks_ms(const int64_t* begin_ns, const int64_t* end_ns, int ranks, int stride, int first,
                               int iterations, double* out_ms);
 
 /** CLOCK_MONOTONIC in ns. */
 int64_t bench_now_ns(void);
-/** Sleeps until then; comes back at once if that was before now. */
+/** Sleeps until `when_ns` of bench_now_ns(); returns at once if that is in the past. */
 void bench_sleep_until_ns(int64_t when_ns);
 /** Processor time of this process so far, user and system (getrusage). */
 int64_t bench_cpu_ns(void);

@@ -66,7 +66,7 @@ TEST(Measure, Sizes) {
 }
 
 TEST(Measure, ASpanLastsFromTheLastBeginToTheLastEndOfThoseThatCount) {
-  // Two ranks of three iterations, the first one warm-up; in the third rank 1 alone begins and rank 0 alone ends.
+  // Two ranks do three iterations, of which the first is warm-up; in the third, only rank 1 begins and only rank 0 ends.
   const std::int64_t begin[] = {0, 1'000'000, 0, 0, 3'000'000, 5'000'000};
   const std::int64_t end[] = {0, 9'000'000, 6'500'000, 0, 7'000'000, 0};
   double ms[2];

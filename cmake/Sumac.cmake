@@ -149,8 +149,8 @@ function(sumac_fuzzer name)
   set_property(GLOBAL APPEND PROPERTY SUMAC_FUZZERS ${name})
 endfunction()
 
-# sumac_fuzz_target(FOLDER NAME source.cpp [SOURCES ...] [USES folders, else FOLDER] [LINK ...]): a fuzz target. Builds without
-# libFuzzer get an ordinary test instead, which runs the target over its corpus (tests/corpus/NAME).
+# sumac_fuzz_target(FOLDER NAME source.cpp [SOURCES ...] [USES folders, else FOLDER] [LINK ...]) adds a fuzz target;
+# builds without libFuzzer get an ordinary test that runs it over its corpus (tests/corpus/NAME).
 function(sumac_fuzz_target folder name source)
   cmake_parse_arguments(A "" "" "SOURCES;USES;LINK" ${ARGN})
   if(NOT A_USES)
@@ -170,7 +170,7 @@ function(sumac_fuzz_target folder name source)
   endif()
 endfunction()
 
-# Each header compiles alone: one generated .cpp per header of the folder.
+# Each header must compile alone: one generated .cpp per header of the folder checks that.
 function(sumac_check_headers name)
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
   set(checks "")

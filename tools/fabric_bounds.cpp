@@ -1,5 +1,6 @@
-// `sumac fabric bounds FILE`: the least time of an allreduce each way, on the hosts and trees of a fabric file, and for other places of
-// the nodes; then that of the other kinds on these trees and hosts. The same function decides at run time (src/topo/bounds.hpp).
+// `sumac fabric bounds FILE` prints the least time of an allreduce by each method, on the hosts and trees of a fabric
+// file, and for other positions of the nodes; then the least times of the other kinds on these hosts and trees. The same
+// function decides at run time (src/topo/bounds.hpp).
 #include "tools/fabric_bounds.hpp"
 
 #include <fmt/core.h>
@@ -16,7 +17,7 @@ using topo::WaysFabric;
 
 constexpr std::array<std::uint64_t, 5> kSizes = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20};
 
-/// The kinds beside allreduce whose least times are printed; one row stands for all kinds that take the same.
+/// The kinds beside allreduce whose least times are printed; one row stands for all kinds with the same times.
 constexpr struct {
   Kind kind;
   const char* words;

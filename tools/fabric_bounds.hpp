@@ -8,7 +8,8 @@ namespace sumac::tools {
 
 /// Prints the table for users.
 void print_bounds(const std::string& name, const topo::WaysFabric& ways);
-/// A program compares with this: {"tree": {"fixed_s": 0.1, "per_byte_s": 1e-9}, "ring": ..., "kinds": {"bcast": {"tree": ..., "own": ...}}}.
+/// Prints JSON for programs: {"tree": {"fixed_s": 0.1, "per_byte_s": 1e-9}, "ring": ..., "kinds": {"bcast": {"tree": ...,
+/// "own": ...}}}.
 void print_bounds_json(const std::string& name, const topo::WaysFabric& ways);
 
 }  // namespace sumac::tools

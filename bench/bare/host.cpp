@@ -6,9 +6,10 @@
 namespace sumac::bare {
 namespace {
 
-// All hosts are told of one moment soon, twice as far away as the root's word took to the last of them before.
+// The root sends all hosts one moment at which they start. The moment lies twice as far ahead as the root's previous
+// message needed to reach the last host.
 Result<> start_together(Link& link) {
-  static std::int64_t word_took_ns = 100'000'000;  // until it was measured
+  static std::int64_t word_took_ns = 100'000'000;  // This is a guess for the first call.
   std::int64_t now[] = {bench_now_ns(), word_took_ns};
   if (auto sent = link.write_all(std::as_bytes(std::span(now))); !sent) return sent;
   if (auto got = link.read_all(std::as_writable_bytes(std::span(now))); !got) return got;
@@ -17,7 +18,7 @@ Result<> start_together(Link& link) {
   return {};
 }
 
-// One operation: `window` messages in flight until all have come back.
+// Does one operation: `window` messages are in flight until all have come back.
 Result<> one_operation(Link& link, Waiter& waiter, const Case& c, std::uint64_t before) {
   const std::uint64_t end = before + c.chunks;
   std::uint64_t owed_up_to = before;
@@ -48,9 +49,9 @@ Result<> run_host(Link parent, const Plan& plan) {
   for (const Case& c : plan.cases) {
     Times times(c);
     times.hosts() = 1;
-    // Who moves a vector has it somewhere and wants it somewhere: each byte leaves from memory of its own and comes to memory of
-    // its own, as those of the library's caller do. One place for all messages would stay in the cache, and a program that
-    // throws away what it receives moves nothing.
+    // A program that moves a vector has it in memory and needs the result in memory: each byte leaves from memory of
+    // its own and arrives in memory of its own, as for the library's caller. A single buffer for all messages would
+    // stay in the cache, and a program that discards the bytes it receives moves nothing.
     const std::size_t operation_bytes = c.chunks * (kHeaderBytes + c.chunk);
     std::vector<std::byte> out(operation_bytes), in(operation_bytes);
     parent.begin(Lengths(kHeaderBytes + c.chunk), Lengths(kHeaderBytes + c.chunk), out, in);

@@ -1,6 +1,6 @@
 #pragma once
-// One TCP connection of the bare tree. Nobody reads what is in a message, so a link only counts: bytes that came in, and messages
-// that are still owed to the other side.
+// One TCP connection of the bare tree. Nobody reads the content of a message, so a link only counts: bytes received, and
+// messages still owed to the other side.
 #include <netinet/in.h>
 
 #include <cstddef>
@@ -17,20 +17,20 @@ namespace sumac::bare {
 inline constexpr std::size_t kHeaderBytes = 64;  ///< The size of wire::AggHeader, which precedes every message of the
                                                  ///< real tree.
 
-/// How long the messages of one direction are: all alike, or each as a table says.
+/// The lengths of the messages of one direction: one length for all, or a table with one for each.
 class Lengths {
  public:
   explicit Lengths(std::size_t each) : each_(each) {}
   explicit Lengths(const std::vector<std::size_t>& lengths);
 
-  /// Bytes of the first so many messages.
+  /// Returns the bytes of the first `messages` messages.
   std::uint64_t bytes(std::uint64_t messages) const { return ends_.empty() ? messages * each_ : ends_[messages]; }
-  /// Messages that are whole in the first so many bytes.
+  /// Returns the number of messages that are complete in the first `bytes` bytes.
   std::uint64_t whole(std::uint64_t bytes) const;
 
  private:
   std::size_t each_ = 0;
-  std::vector<std::uint64_t> ends_;  // of the first 0, 1, ... messages
+  std::vector<std::uint64_t> ends_;  // Bytes of the first 0, 1, ... messages; empty if all have one length.
 };
 
 class Link {
@@ -39,13 +39,14 @@ class Link {
 
   int fd() const { return fd_.get(); }
 
-  /// Everything before has been sent and received; from now on messages are this long. `out` and `in`: the memory that they come
-  /// from and go to, message after message and then from the start again; empty: a scratch that all share.
+  /// Call it when all earlier messages have been sent and received; from now on messages have these lengths. `out` and
+  /// `in` are the memory that they come from and go to, message after message and then from the start again; empty: a
+  /// scratch buffer that all links share.
   void begin(Lengths sent, Lengths received, std::span<const std::byte> out = {}, std::span<std::byte> in = {});
 
   void owe(std::uint64_t messages) { owed_bytes_ = sent_.bytes(owed_ += messages); }
   bool idle() const { return out_bytes_ == owed_bytes_; }
-  /// Sends what the socket takes. Errc::lost: the other side is gone.
+  /// Sends as much as the socket accepts. Errc::lost: the other side is gone.
   Errc flush();
 
   /// Reads the available bytes, up to `limit` whole messages since begin(), and never a byte beyond, because later
@@ -64,7 +65,7 @@ class Link {
   std::size_t out_at_ = 0, in_at_ = 0;
   Lengths sent_{kHeaderBytes}, received_{kHeaderBytes};
   std::uint64_t in_bytes_ = 0, out_bytes_ = 0;
-  std::uint64_t owed_ = 0, owed_bytes_ = 0;  // since begin(), those that are sent among them
+  std::uint64_t owed_ = 0, owed_bytes_ = 0;  // Counted since begin(), with those already sent.
 };
 
 /// Blocks until connected; `address` is "HOST:PORT".

@@ -7,10 +7,10 @@
 namespace sumac::bare {
 namespace {
 
-/// A node and what is below it.
+/// A node, its links, and the ranks below it.
 struct Node {
   std::vector<Link> children;
-  std::vector<Ranks> below;  // of each child
+  std::vector<Ranks> below;  // The ranks below each child.
   std::optional<Link> parent;
   Ranks all{0, 0};
 };
@@ -27,7 +27,7 @@ Result<> hear_who_is_below(Node& node) {
   return node.parent->write_all(std::as_bytes(std::span(&node.all, 1)));
 }
 
-// What hosts agree on before a span: the last one's word goes up, and down to all.
+// The hosts agree on a moment before a span: the latest proposal goes up to the root, and from there down to all.
 Result<> start_together(Node& node) {
   std::int64_t last[2] = {}, one[2];
   for (auto& child : node.children) {
@@ -43,10 +43,10 @@ Result<> start_together(Node& node) {
   return {};
 }
 
-// So many messages, for which the links have begun.
+// Carries the first `end` messages since begin() of the links.
 Result<> echo(Node& node, Waiter& waiter, std::uint64_t end) {
   auto& [children, below, parent, all] = node;
-  std::uint64_t up = 0, down = 0;  // messages owed to the parent and to each child so far
+  std::uint64_t up = 0, down = 0;  // Messages owed to the parent and to each child so far.
   for (;;) {
     bool more = false;  // A link had input, so poll again before sleeping.
     std::uint64_t everybody = end;

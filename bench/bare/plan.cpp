@@ -8,7 +8,7 @@ Lengths Case::lengths(Ranks below, int iteration, bool up) const {
   std::vector<std::size_t> each(chunks);
   const std::size_t block = pattern == Pattern::allgather ? bytes / static_cast<std::size_t>(ranks) : bytes;
   for (std::uint64_t i = 0; i < chunks; ++i) {
-    // Blocks go in turns, a chunk of each.
+    // The blocks alternate: one chunk of each, then the next chunk of each.
     const std::uint64_t sources = pattern == Pattern::allgather ? static_cast<std::uint64_t>(ranks) : 1;
     const std::size_t payload = std::min<std::size_t>(chunk, block - i / sources * chunk);
     const int source = pattern == Pattern::allgather ? static_cast<int>(i % sources) : root(iteration);

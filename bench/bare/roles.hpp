@@ -1,6 +1,7 @@
 #pragma once
-// The two parts in the bare tree. A host sends and waits for the echo; a node answers its children when all have sent, after its
-// parent has answered it. After each case the hosts' times travel up, put together by the nodes, and the root prints them.
+// The two roles in the bare tree. A host sends and waits for the echo; a node answers its children when all have sent,
+// after its parent has answered it. After each case the hosts' times travel up, combined by the nodes, and the root
+// prints them.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,15 +12,15 @@
 
 namespace sumac::bare {
 
-/// What the tree carries of a collective, message for message (docs/protocol.md, "One vector, five kinds").
+/// The messages in which the tree carries a collective (docs/protocol.md, "One vector, five kinds").
 enum class Pattern {
-  together,   ///< Every host sends the vector and gets one: allreduce, barrier, and all other names.
-  reduce,     ///< The same, and what counts is when the root has it.
-  bcast,      ///< The root's vector goes to all others; messages that carry nothing of it are headers alone.
-  allgather,  ///< The same for each host's block in turn.
+  together,   ///< Every host sends the vector and receives one: allreduce, barrier, and all other names.
+  reduce,     ///< Like `together`, but the operation ends when the root has the vector.
+  bcast,      ///< The root's vector goes to all others; messages that carry no part of it are headers alone.
+  allgather,  ///< Like `bcast`, for each host's block one after the other.
 };
 
-/// Consecutive ranks: a host, or all hosts below a node.
+/// Consecutive ranks: one host, or all hosts below a node.
 struct Ranks {
   std::int64_t first = 0, count = 1;
   bool has(int rank) const { return rank >= first && rank < first + count; }
@@ -28,20 +29,21 @@ struct Ranks {
 struct Case {
   std::string name;
   Pattern pattern = Pattern::together;
-  int ranks = 1;          ///< Of the whole tree; only patterns with a root or blocks ask.
-  std::size_t bytes = 0;  ///< Of one operation, per host; allgather: of all blocks.
-  std::size_t chunk = 0;  ///< Payload of one message. In Pattern::together the last one is filled up to it.
+  int ranks = 1;          ///< The ranks of the whole tree; only patterns with a root or with blocks read it.
+  std::size_t bytes = 0;  ///< The bytes of one operation, per host; allgather: the bytes of all blocks.
+  std::size_t chunk = 0;  ///< The payload of one message. In Pattern::together the last one is padded to it.
   std::uint64_t chunks = 1;
   std::uint64_t window = 1;  ///< The messages in flight per host.
   int iterations = 0, warmup = 0;
 
   int total() const { return iterations + warmup; }
   std::uint64_t messages() const { return chunks * static_cast<std::uint64_t>(total()); }
-  /// All hosts begin at one moment, and the time is one for all of them, from there to the last one that counts.
+  /// Returns whether all hosts begin at one moment and share one duration, from that moment until the last host that
+  /// counts has ended.
   bool is_one_span() const { return pattern != Pattern::together; }
   int root(int iteration) const { return iteration % ranks; }
-  /// The messages of one operation between a node and what is below it: contributions on their way up, results on theirs down. What
-  /// is one host's own goes up from it and down to all others.
+  /// Return the lengths of an operation's messages on the link between a node and the ranks below it: contributions
+  /// travel up, results travel down. Data of one host go up from that host and down to all others.
   Lengths up(Ranks below, int iteration) const { return lengths(below, iteration, true); }
   Lengths down(Ranks below, int iteration) const { return lengths(below, iteration, false); }
 
@@ -49,18 +51,19 @@ struct Case {
   Lengths lengths(Ranks below, int iteration, bool up) const;
 };
 
-/// Per case, by rank and then by node: [0] hosts, [1] their processor time, then for each iteration its duration summed up, or (of
-/// one span) the last begin and behind all of these the last end.
+/// The times of one case, first of a host and then combined by each node: [0] the hosts, [1] their processor time, then
+/// for each iteration the sum of the durations, or (for one span) the last begin, with the last ends behind all begins.
 class Times {
  public:
   explicit Times(const Case& c)
       : of_(&c), values_(2 + static_cast<std::size_t>(c.total()) * (c.is_one_span() ? 2 : 1)) {}
   std::int64_t& hosts() { return values_[0]; }
   std::int64_t& cpu_ns() { return values_[1]; }
-  /// Clocks at the beginning and the end of an iteration at this host; 0: of one span, and it does not count.
+  /// Stores the clock at the begin and at the end of an iteration on this host. In one span, 0 means that the host does
+  /// not count.
   void note(int iteration, std::int64_t begin_ns, std::int64_t end_ns);
   void add(const Times& other);
-  std::vector<double> ms() const;  ///< By iteration, without the warm-up.
+  std::vector<double> ms() const;  ///< Returns one duration per iteration, without the warm-up.
   std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(values_)); }
 
  private:
@@ -71,7 +74,7 @@ class Times {
 struct Plan {
   std::vector<Case> cases;
   bool spin = false;
-  int rank = 0;  ///< Of a host.
+  int rank = 0;  ///< The rank of a host; a node has none.
 };
 
 Result<> run_host(Link parent, const Plan& plan);

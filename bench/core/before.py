@@ -1,22 +1,23 @@
-"""This build beside another one of the same source: the same cases in turns with the other build's component and daemons."""
+"""Compares this build with another build of the same source: the same cases alternate with the other build's component and daemons."""
 
 from . import pairs as P
 from .table import interval_text, number
 
-ALLOWED = 1.03  # a case is slower only if all of its interval lies above
-PAIRS_MIN = 5  # the interval of fewer is no more than their least and most
+ALLOWED = 1.03  # A case is slower only if its whole interval lies above this ratio.
+PAIRS_MIN = 5  # With fewer pairs the interval is only the smallest and the largest ratio.
 COLUMN = "before"
 
 
 def keys(pairs, value):
-    """What an entry of the JSON file says of it. `pairs`: how many times as long as before, turn by turn; None: there are none."""
+    """Returns the keys of a JSON entry that compare with the other build. `pairs` has the ratios this build / other build of all turns; it is
+    None if there are none."""
     spread = pairs.interval if pairs and len(pairs.values) >= PAIRS_MIN else None
     return {"before": value, "over_before": pairs.ratio if pairs else None, "over_before_interval": list(spread) if spread else None,
             "before_ok": spread[0] <= ALLOWED if spread else None}
 
 
 def inverse(pairs):
-    """Pairs of the inverse ratios; None stays None."""
+    """Returns pairs with the inverse ratios; None stays None."""
     if pairs is None:
         return None
     out = P.Pairs()
@@ -30,14 +31,14 @@ HEAD = ("before", "/ before", "95 %")
 
 
 def texts(entry):
-    """The cells below HEAD."""
+    """Returns the cells of the columns in HEAD."""
     ratio = entry.get("over_before")
     return (number(entry.get("before"), entry["unit"]), f"{ratio:.2f}" if ratio is not None else "-",
             interval_text(entry.get("over_before_interval")))
 
 
 def summary(entries):
-    """(the verdict over all cases in lines, exit status)."""
+    """Returns (lines with the verdict over all cases, exit status)."""
     slower = [one for one in entries if one.get("before_ok") is False]
     unknown = [one["case"] for one in entries if one.get("before_ok") is None]
     lines = [f"{one['case']}: {one['over_before']:.2f} x before ({interval_text(one['over_before_interval'])}): all of it above {ALLOWED}"

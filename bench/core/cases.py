@@ -1,11 +1,11 @@
-"""Which cases a command line names."""
+"""Picks the cases that a command line names."""
 
 import fnmatch
 
 
 def chosen(words, names):
-    """Those of `names` that the list with commas names, names or patterns as 'allreduce-*', in their order; all if it is empty. ValueError
-    if a word names none."""
+    """Returns the `names` that match `words`, in their own order. `words` is a list with commas of names or patterns such as
+    'allreduce-*'; an empty list matches all. Raises ValueError if a word matches no name."""
     names = list(dict.fromkeys(names))
     wanted = [word for word in (words or "").split(",") if word] or ["*"]
     for word in wanted:

@@ -1,14 +1,14 @@
-"""From turns and runs to cells. What one program gives at once (a run, a turn) is a median over iterations; a cell is the median of those."""
+"""Turns runs into cells. The number of one run or turn of a program is a median over iterations; a cell is the median of those numbers."""
 
 from .pairs import Pairs, median
 
 
 class Cell:
-    """One column of one case: its numbers; a run with drops is void, a run that failed has words instead."""
+    """The numbers of one column of one case. A run with dropped frames is void; a run that failed has a message instead of a number."""
 
     def __init__(self):
         self.values = []
-        self.trips = []  # round trips of a cache line beside them, in ns
+        self.trips = []  # Round trips of a cache line beside each value, in ns.
         self.void = 0
         self.failures = []
 
@@ -26,18 +26,18 @@ class Results:
 
     def __init__(self):
         self.cells = {}
-        self.pairs = {}  # (case name, column) -> Pairs of Sumac and that column, where the two take turns
-        self.rates = set()  # names of the cases where more is better
-        self.notes = {}  # case name -> column -> words, e.g. "not built yet"
-        self.busy = {}  # fabric name -> what else used the machine meanwhile, "" if nothing did
+        self.pairs = {}  # (case name, column) -> Pairs of Sumac and that column, if the two alternate.
+        self.rates = set()  # Names of the cases in which more is better.
+        self.notes = {}  # case name -> column -> message, such as "not built yet".
+        self.busy = {}  # fabric name -> text about other load on the machine, "" if there was none.
         self.interrupted = False
-        self.left_out = 0  # steps, for lack of time
+        self.left_out = 0  # Number of steps that were left out for lack of time.
 
     def any(self):
         return any(cell.values for cells in self.cells.values() for column, cell in cells.items() if column != "cacheline_ns")
 
     def of(self, case):
-        """{column: Cell} of a case, without the state of the machine."""
+        """Returns {column: Cell} of a case, without the state of the machine."""
         return {column: cell for column, cell in self.cells.get(case, {}).items() if column != "cacheline_ns"}
 
     def cell(self, case, column):
@@ -50,19 +50,19 @@ class Results:
         return self.cells.get(case, {}).get(column, Cell()).value
 
     def trip_ns(self, case):
-        """The median round trip of a cache line over all turns of a case."""
+        """Returns the median round trip of a cache line over all turns of a case."""
         return median([trip for cell in self.of(case).values() for trip in cell.trips])
 
     def note(self, case, column, words):
         self.notes.setdefault(case, {})[column] = words
 
     def bare(self, case):
-        """The better way of waiting, as a column name; None if neither ran."""
+        """Returns the column of the better waiting method; None if neither ran."""
         values = {c: self.value(case, c) for c in ("bare spin", "bare epoll") if self.value(case, c) is not None}
         best = max if case in self.rates else min
         return best(values, key=values.get) if values else None
 
     def fastest(self, case, columns):
-        """The column with the least time; None if none of them has a number."""
+        """Returns the column with the least time; None if none of them has a number."""
         values = {column: self.value(case, column) for column in columns if self.value(case, column) is not None}
         return min(values, key=values.get) if values else None

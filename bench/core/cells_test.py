@@ -29,7 +29,7 @@ class Stats(unittest.TestCase):
         self.assertIsNone(results.fastest("a", ["x", "y"]))
         results.cell("a", "x").values.append(5.0)
         results.cell("a", "y").values.append(4.0)
-        results.cell("a", "z")  # never ran
+        results.cell("a", "z")  # This column never ran.
         self.assertEqual(results.fastest("a", ["x", "y", "z", "not asked"]), "y")
         self.assertEqual(results.fastest("a", ["x"]), "x")
 

@@ -1,4 +1,4 @@
-"""Times for people, and a program that ends cleanly however it is told to."""
+"""Prints times for people, and ends a program cleanly on every signal that asks for it."""
 
 import signal
 
@@ -8,7 +8,7 @@ def clock(seconds):
 
 
 def end_as_by_ctrl_c():
-    """SIGTERM and SIGHUP become KeyboardInterrupt: what was started is ended on the way out."""
+    """Makes SIGTERM and SIGHUP raise KeyboardInterrupt, so that the program ends its children on the way out."""
 
     def stop(number, _):
         raise KeyboardInterrupt(number)

@@ -1,5 +1,6 @@
-"""Numbers of turns, and paired ratios: two programs take turns, and what counts is the ratio of neighbours, because what the machine does meanwhile hits
-both of them; two medians apart swing with it. Pairs of one start share its memory layout and are alike, so starts are resampled too."""
+"""Medians and paired ratios. Two programs alternate and the ratio of neighbours counts, because other load on the machine affects both
+of them; two medians taken at different times vary with that load. Pairs of one start share its memory layout and are alike, so starts are
+resampled too."""
 
 import random
 
@@ -16,13 +17,13 @@ def median(values):
 
 
 def same_state(first, second, tolerance=1.2):
-    """Whether two turns saw the same machine: all round trips of a cache line, before and after, within 20 %."""
+    """Returns whether two turns saw the machine in one state: all round trips of a cache line, before and after, lie within 20 %."""
     trips = [trip for turn in (first, second) for trip in turn["round_trip_ns"] if trip > 0]
     return not trips or max(trips) <= tolerance * min(trips)
 
 
 def interval(groups, samples=SAMPLES):
-    """95 % interval of the median of all values, by bootstrap: resample the starts, then the pairs within each."""
+    """Returns the 95 % interval of the median of all values, by bootstrap: it resamples the starts, then the pairs within each."""
     groups = [group for group in groups if group]
     if sum(len(group) for group in groups) < 2:
         return None
@@ -34,7 +35,7 @@ def interval(groups, samples=SAMPLES):
 
 
 class Pairs:
-    """Ratios of two programs, by start, and how many were dropped."""
+    """The ratios of two programs, by start, and the number of dropped pairs."""
 
     def __init__(self):
         self.starts, self.dropped = {}, 0
@@ -56,7 +57,7 @@ class Pairs:
 
 
 def take_turns(count, bare, ours):
-    """`count` times what the two functions give, (bare's, ours); who goes first changes each time."""
+    """Yields (result of bare, result of ours) `count` times; the function that runs first alternates."""
     for turn in range(count):
         if turn % 2 == 0:
             first = bare()

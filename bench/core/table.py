@@ -1,4 +1,4 @@
-"""Numbers as text, tables, and the files that a bench writes."""
+"""Formats numbers and tables, and writes the files of a bench."""
 
 import json
 
@@ -18,7 +18,7 @@ def interval_text(interval):
 
 
 def markdown(head, body):
-    """Lines of a Markdown table, columns padded so that it also reads in a terminal."""
+    """Returns the lines of a Markdown table; the columns are padded so that it can be read in a terminal too."""
     widths = [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
     rule = ["-" * width for width in widths]
     return ["| " + " | ".join(text.ljust(width) for text, width in zip(row, widths)) + " |"
@@ -26,13 +26,13 @@ def markdown(head, body):
 
 
 def entry(case, unit, sumac, peers, limit, bare, wire_limit=None, **more):
-    """A case in the JSON file. The keys of this signature are the interface; the rest is for readers."""
+    """Returns the entry of a case in the JSON file. The keys of this signature are the interface; the rest is for readers."""
     rounded = {name: value if value is None else round(value, 4) for name, value in (("limit", limit), ("wire_limit", wire_limit))}
     return {"case": case, "unit": unit, "sumac": sumac, "peers": peers, **rounded, "bare": bare, **more}
 
 
 def write(path, entries, lines, picture=""):
-    """The entries as JSON, and beside them the lines (.txt) and the picture (.svg)."""
+    """Writes the entries as JSON, and beside them the lines (.txt) and the picture (.svg)."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(entries, indent=1) + "\n")
     path.with_suffix(".txt").write_text("\n".join(lines) + "\n")

@@ -1,10 +1,10 @@
-"""Whether a case holds what it must, and the exit status of a bench."""
+"""Judges whether a case holds its limits, and computes the exit status of a bench."""
 
 PASS, FAIL, OPEN, REPORTED = "pass", "FAIL", "open", "reported"
 
 
 class Judgement:
-    """Conditions one by one; it holds if all of them do."""
+    """A list of conditions; the judgement passes if all of them hold."""
 
     def __init__(self):
         self.why, self.ok = [], True
@@ -14,19 +14,19 @@ class Judgement:
         self.why.append(words)
 
     def result(self, otherwise="no target"):
-        """(verdict, why); `otherwise` is said where there was nothing to hold."""
+        """Returns (verdict, why); `otherwise` is the reason if there was no condition."""
         if not self.why:
             return REPORTED, otherwise
         return (PASS if self.ok else FAIL), "; ".join(self.why)
 
 
 def keys(verdict, why, must):
-    """What an entry of the JSON file says of a verdict."""
+    """Returns the keys of a JSON entry that describe a verdict."""
     return {"must": must, "ok": {PASS: True, FAIL: False}.get(verdict), "verdict": verdict, "why": why}
 
 
 def complain(entries, is_peer):
-    """Prints what does not hold and what failed; the exit status of the whole. A peer's failure is printed and is not ours."""
+    """Prints the cases that do not hold and the runs that failed; returns the exit status. A failure of a peer is printed but does not count."""
     status = 0
     for one in entries:
         for column, failures in one.get("failures", {}).items():

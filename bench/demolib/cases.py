@@ -40,8 +40,8 @@ class Case:
     group: str = ""  # cases of a fabric with the same word are started together
     iterations: tuple = None  # (iterations, warm-up) instead of the form's
     wire_limit: float = None  # the limit with every header, as the links count
-    chunk: int = None  # in which Sumac cuts it, and bare with it; None: 64 KiB
-    field: str = "median"  # of our programs' JSON lines: what is compared
+    chunk: int = None  # Sumac and bare cut the vector into so many bytes; None: 64 KiB
+    field: str = "median"  # the field of our programs' JSON lines that is compared
     may_refuse: bool = False  # it also holds if Sumac says beforehand that it would lose, and why
     environment: tuple = ()  # ((name, value), ...) that Sumac runs with, beside what it always does
 
@@ -103,7 +103,7 @@ ALLREDUCE_NAMES = {1: "linear", 2: "nonoverlapping", 3: "recursive doubling", 4:
 
 @dataclass(frozen=True)
 class Tuned:
-    """One way to tune Open MPI: the number of an algorithm for each collective (None: left alone), and their segment size."""
+    """One tuning of Open MPI: the number of an algorithm for each collective (None: Open MPI chooses), and their segment size."""
 
     allreduce: int = None
     barrier: int = None

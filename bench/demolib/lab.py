@@ -52,8 +52,8 @@ class Lab:
 
     def __init__(self, sumac, fabric_file, name, log_path, bare=False, share=None):
         self.sumac, self.fabric_file, self.name, self.log_path, self.bare = sumac, fabric_file, name, log_path, bare
-        self.share = share  # a folder that its places see even if it lies below /tmp
-        self.before = None  # the lab of another build, beside this one
+        self.share = share  # A folder that the lab's hosts can see even if it lies below /tmp.
+        self.before = None  # The lab of another build, which runs beside this one.
         self.holder = None
 
     def command(self, verb, *words):

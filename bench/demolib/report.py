@@ -1,4 +1,4 @@
-"""Verdicts of a case in a fabric, its entry in the JSON file, and the table of `make bench`."""
+"""Judges a case in a fabric, makes its entry in the JSON file, and prints the table of `make bench`."""
 
 from core import table as T
 from core import verdict as V
@@ -8,12 +8,12 @@ from .cases import OMPI_DEFAULT, PEERS
 
 
 def best_tuned(results, case):
-    """The fastest of the tuned algorithms, as a column name; None if none ran."""
+    """Returns the column of the fastest tuned algorithm; None if none ran."""
     return results.fastest(case, [c for c in results.of(case) if c.startswith("Open MPI ") and c != OMPI_DEFAULT])
 
 
 def over_bare(case, results):
-    """Sumac / bare: the median of neighbours' ratios where the two take turns, else that of their medians. None: one is missing."""
+    """Returns Sumac / bare: the median of the neighbours' ratios if the two alternate, else the ratio of their medians; None if one is missing."""
     if (case.name, "bare") in results.pairs:
         return results.pairs[case.name, "bare"].ratio
     column, value = results.bare(case.name), results.value(case.name, "sumac")
@@ -21,7 +21,7 @@ def over_bare(case, results):
 
 
 def verdict(case, results):
-    """(verdict, why) of what must hold. Open: there is no number to judge, and nothing failed."""
+    """Returns (verdict, why) of the case's limits. The verdict is open if there is no number to judge and nothing failed."""
     cell, notes = results.cell(case.name, "sumac"), results.notes.get(case.name, {})
     value = cell.value
     if cell.failures:
@@ -48,7 +48,7 @@ def verdict(case, results):
 
 
 def rows(cases, results, judges=True):
-    """The entries of build/demo.json. Without `judges` none has a verdict."""
+    """Returns the entries of the JSON file. Without `judges` none has a verdict."""
     out = []
     for case in cases:
         cells, bare = results.of(case.name), results.bare(case.name)
@@ -84,7 +84,7 @@ def cell_text(results, case, column):
 
 
 def tuned_text(results, case):
-    """The time of the best tuned algorithm, and which one it is."""
+    """Returns the time of the best tuned algorithm, and its name."""
     best = best_tuned(results, case.name)
     return cell_text(results, case, best) + (f" [{best.removeprefix('Open MPI ')}]" if best else "")
 
@@ -97,7 +97,7 @@ HEAD = ("case", "limit", "bare", OMPI_DEFAULT, "best tuned", "sumac-lib", "Sumac
 
 
 def table(cases, results):
-    """Lines of a Markdown table, columns padded so that it also reads in a terminal."""
+    """Returns the lines of the table in Markdown."""
     body = []
     for case in cases:
         bare, value, is_time = results.bare(case.name), results.value(case.name, "sumac"), case.unit == "ms"

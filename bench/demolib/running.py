@@ -152,7 +152,7 @@ def cacheline_ns(tools):
 
 
 class NoLab:
-    """In place of a lab where nothing travels: nothing can be dropped."""
+    """Replaces a lab for cases without a network: nothing can be dropped."""
 
     before = None
 
@@ -243,7 +243,7 @@ def need(program, tools, build, names, target="programs"):
 
 
 def choose(program, only, known):
-    """The cases named in `only`; leaves the program with one line where a word of it names none."""
+    """Returns the cases named in `only`; ends the program with one line if a word of it names none."""
     try:
         names = chosen(only, [case.name for case in known])
     except ValueError as wrong:
@@ -270,7 +270,7 @@ def complete(cases, results):
 
 
 def verdicts(entries):
-    """Prints what does not hold, and the state of the machine beside it; the exit status of the whole."""
+    """Prints the cases that do not hold, and the state of the machine; returns the exit status."""
     status = verdict.complain(entries, lambda column: column.startswith((*C.PEERS, before.COLUMN)))
     if status and (taken := STOLEN.words()):
         print(f"This machine had {taken}: what does not hold may do so when nobody else needs it. Then run it again.")

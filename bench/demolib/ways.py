@@ -80,7 +80,7 @@ class Tools:
     def __init__(self, build):
         self.bin, self.components = Path(build).resolve() / "bin", Path(build).resolve() / "lib" / "openmpi"
         self.build = Path(build).resolve()
-        self.before = None  # Tools of another build, to compare with
+        self.before = None  # The Tools of another build, if this one is compared with it.
 
     def program(self, name):
         path = self.bin / name
@@ -175,7 +175,8 @@ class Bare:
 
 
 def bare_cut(cases):
-    """How the bare tree cuts these cases, which one start serves: as Sumac does, or whole chunks."""
+    """Returns the options that make the bare tree cut the vectors of these cases as Sumac does. One start serves all of them, so the smallest
+    chunk counts."""
     least = min((case.chunk for case in cases if case.chunk), default=None)
     return ["--chunk", str(least)] if least else []
 

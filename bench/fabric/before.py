@@ -1,11 +1,11 @@
-"""The column of another build: our own ways, in turns with the same in a lab of the other build's daemons."""
+"""Measures the column of another build: our own columns alternate with the same in a lab of the other build's daemons."""
 
 from core import before
 from demolib.ways import NotBuilt, Tools, WayFailed
 
 
 class BeforeTools(Tools):
-    """The other build. What measures is this build's, as far as it is only started by it."""
+    """The tools of the other build. collbench is this build's, because it only loads the component that is measured."""
 
     def __init__(self, build, current):
         super().__init__(build)
@@ -16,14 +16,14 @@ class BeforeTools(Tools):
 
 
 def times_as_long(case, ours, theirs):
-    """How many times as long as before; of a rate or a share, by how much less."""
+    """Returns the ratio of this build's time to the other's; for a rate or a share, where more is better, the inverse ratio."""
     more_is_better = case.bare_share is not None or case.share_min is not None
     return theirs / ours if more_is_better else ours / theirs
 
 
 class BesideBefore:
-    """A way of ours and the same of the other build, who goes first changes from pair to pair. A way that takes turns with the bare
-    program within a run does so pair by pair."""
+    """A column of ours and the same of the other build; the build that runs first alternates from pair to pair. A column that alternates with
+    the bare program within a run does so pair by pair."""
 
     column = "sumac"
 
@@ -36,7 +36,7 @@ class BesideBefore:
             self.guess_s = 2 * way.guess_s
 
     def theirs(self, lab, tools, seconds):
-        """{case name: number}, or nothing where it failed: that is no failure of ours."""
+        """Returns {case name: number}, empty if the other build failed, which is no failure of ours."""
         try:
             numbers = self.way.run(lab.before, tools.before, seconds)
         except WayFailed as failure:
@@ -48,7 +48,7 @@ class BesideBefore:
         return {case: value for (case, column), value in numbers.items() if column == "sumac"}
 
     def pair(self, lab, tools, seconds):
-        """(what our way gave, what the other one gave)."""
+        """Returns (numbers of this build, numbers of the other build)."""
         self.turn += 1
         theirs = self.theirs(lab, tools, seconds) if self.turn % 2 else None
         ours = self.way.run(lab, tools, seconds)
@@ -77,5 +77,5 @@ def one_or_more(value):
 
 
 def with_before(columns):
-    """The same columns, our own beside the other build's."""
+    """Returns the same columns, each of ours together with the other build's."""
     return lambda cases, form: [BesideBefore(way) if way.column == "sumac" else way for way in columns(cases, form)]

@@ -17,7 +17,7 @@ class Toolbox:
 
 
 class Way:
-    """Gives the next number of the side that is asked, and remembers who was."""
+    """Returns the next number of the side that runs, and stores the order of the sides."""
 
     column = "sumac"
 

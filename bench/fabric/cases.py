@@ -1,4 +1,4 @@
-"""What `make bench-fabric` compares: fabrics, cases, bounds and what must hold."""
+"""The fabrics, cases, bounds and limits of `make bench-fabric`."""
 
 from dataclasses import dataclass
 
@@ -17,12 +17,12 @@ class FabricCase(C.Case):
     peer_iterations: tuple = None  # set if a peer's calls are so long that the case's own number of them would take minutes
     tuned: tuple = ()  # the peer's algorithms tried
     mpich: bool = True
-    library: bool = True  # with a column for libsharp_coll without MPI
+    library: bool = True  # the case has a column for libsharp_coll without MPI
     pairs: int = None  # Sumac and bare take turns so often in one run, and their neighbours' ratios are what counts
 
 
 def wire_bytes(payload, chunk=CHUNK):
-    """What a link carries, one way, for a stream of `payload` bytes."""
+    """Returns the bytes that a link carries in one direction for a stream of `payload` bytes."""
     messages = -(-payload // chunk)
     stream = payload + messages * HEADER
     return stream + -(-stream // (MTU - TCP_IP)) * FRAME_EXTRA
@@ -39,7 +39,8 @@ def latency_bounds(links, delay_ms, size, rate_mbit=1000):
 
 
 def span_bounds(links, delay_ms, size, rate_mbit, chunk=CHUNK):
-    """Of what lasts until the last one has it: the delay of the way, and `size` bytes through its last link."""
+    """Returns the bounds of a collective that lasts until the last rank has its result: the delay of the path, and `size` bytes through the
+    last link."""
     delay = C.latency_limit_ms(links, delay_ms)
     return {"limit": delay + C.stream_limit_ms(size, rate_mbit),
             "wire_limit": delay + C.stream_limit_ms(wire_bytes(size, chunk), rate_mbit)}
@@ -65,7 +66,7 @@ F_LOCAL = C.Fabric("this machine", None, C._leaves(1, 8))
 _5MS = {"group": "latency", "iterations": (40, 5), "over_limit": 1.06, "tuned": (C.Tuned(1, 1), C.Tuned(2, 2), C.Tuned(3, 3),
         C.Tuned(4, 4), C.Tuned(5, 6), C.Tuned(6, None)), "peer_iterations": (20, 3)}
 _500US = {**_5MS, "iterations": (200, 20), "over_limit": None, "over_bare": 1.10, "peer_iterations": (100, 10), "peer_runs": 3}
-# What lasts until its last rank (or the root) is done; libsharp_coll by itself is measured by the allreduces.
+# These cases last until the last rank (or the root) is done. They have no column for libsharp_coll, which the allreduces measure.
 _SPAN = {"library": False, "peer_runs": 2}
 _SPAN_500US = {**_SPAN, "group": "spans", "over_bare": 1.25, "iterations": (100, 10), "peer_iterations": (30, 5), "chunk": 31232,
                "tuned": tuple(C.Tuned(bcast=bcast, reduce=reduce, allgather=allgather) for bcast, reduce, allgather in

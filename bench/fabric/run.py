@@ -100,8 +100,8 @@ def main():
         tools.before = BeforeTools(arguments.before, tools)
         running.need("bench-fabric", tools.before, arguments.before, NEEDED_BEFORE)
     os.environ.setdefault("SUMAC_NODE_LOG_LEVEL", "3")  # nodes say what memory they will hold at most
-    results = running.measure("bench-fabric", cases, form, with_before(columns) if arguments.before else columns, tools, arguments.out.resolve().parent, keeps=True,
-                              budget_s=None if arguments.full else 60 * arguments.minutes)
+    results = running.measure("bench-fabric", cases, form, with_before(columns) if arguments.before else columns, tools,
+                              arguments.out.resolve().parent, keeps=True, budget_s=None if arguments.full else 60 * arguments.minutes)
 
     cases = [case if case.limit is not None else type(case)(**{**case.__dict__, "limit": results.value(case.name, "limit")})
              for case in cases]

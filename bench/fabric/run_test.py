@@ -42,7 +42,7 @@ class Run(unittest.TestCase):
             done = subprocess.run([BUILD / "bin" / "sumac", "fabric", "bounds", file, "--json"], capture_output=True, text=True, check=True)
             tree = json.loads(done.stdout)["kinds"][kind]["tree"]
             bound_ms = (tree["fixed_s"] + case.size * tree["per_byte_s"]) * 1e3
-            # The tool counts a rank's own block too, and the delay where the row counts bytes alone.
+            # The tool also counts a rank's own block, and it adds the delay to rows whose limit is only bytes / rate.
             self.assertLess(abs(case.limit / bound_ms - 1), 0.01, name)
 
     def test_the_list_names_what_must_hold(self):

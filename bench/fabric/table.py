@@ -19,7 +19,7 @@ def over_bare_text(case, results):
 
 
 def table(cases, results, compared=None):
-    """`compared`: the entries, which then say how this build stands to another one."""
+    """Returns the lines of the table. `compared` has the entries if they compare this build with another one."""
     body, more = [], before.HEAD if compared else ()
     for at, case in enumerate(cases):
         body.append((case.name, number(case.limit, case.unit), number(case.wire_limit, case.unit),

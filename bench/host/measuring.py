@@ -63,7 +63,7 @@ class Measuring:
             self.together(group, names, start, said)
 
     def pair_up(self, group, start, seen):
-        """The turns of this start that the other build and ours took one after the other; of a percentage more is better."""
+        """Pairs the turns of this start that the other build and ours took one after the other. In a percentage more is better."""
         for cell, counts in seen.items():
             mine, theirs = (self.results.cell(cell.name, name).values[counts[name]:] for name in (group.reference, group.before))
             for ours, other in zip(mine, theirs):

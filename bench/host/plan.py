@@ -8,7 +8,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 SUMAC, BARE, OFF, THREAD = "sumac", "bare", "sumac-off", "sumac-thread"
 OMPI4, MPICH4, OMPI5, OMPI5_SM, MPICH5 = "ompi4", "mpich4", "ompi5", "ompi5-sm", "mpich5"
-# The same programs with the component of another build.
+# These are the same programs with the component of another build.
 BEFORE, BEFORE_OFF, BEFORE_THREAD = "before", "before-off", "before-thread"
 BEFORE_OF = {SUMAC: BEFORE, OFF: BEFORE_OFF, THREAD: BEFORE_THREAD}
 PEERS = (OMPI4, MPICH4, OMPI5, OMPI5_SM, MPICH5)
@@ -69,7 +69,7 @@ class Group:
 
     @property
     def before(self):
-        """The column of another build, if it takes part."""
+        """Returns the column of another build; None if there is none."""
         return next((peer for peer in self.peers if peer in BEFORE_OF.values()), None)
 
     @property
@@ -161,7 +161,7 @@ def groups(cores):
 
 
 def with_before(every):
-    """The same groups, with the component of another build as one more peer of Sumac where there are peers."""
+    """Returns the same groups; those with peers have the component of another build as one more peer."""
     return [Group(**{**group.__dict__, "peers": (*group.peers, BEFORE_OF[group.reference])}) if group.peers else group for group in every]
 
 

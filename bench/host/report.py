@@ -1,4 +1,4 @@
-"""Verdicts and the table of `make bench-host`."""
+"""Judges the cells of `make bench-host`, and prints its table."""
 
 from core import before as B
 from core import table as T
@@ -67,7 +67,7 @@ def verdict(cell, mine, sm, best, ratio):
 
 
 def rows(groups, results, absent):
-    """The entries of build/host.json."""
+    """Returns the entries of build/host.json."""
     out = []
     for group in groups:
         if not group.peers:
@@ -96,7 +96,7 @@ def row(cell, group, results, absent):
 
 
 def compared(cell, group, results):
-    """What an entry says of another build, if it takes part."""
+    """Returns the keys of an entry that compare with another build; none if there is no other build."""
     if not group.before:
         return {}
     return B.keys(B.inverse(results.pairs.get((cell.name, group.before))), None if cell.band else results.value(cell.name, group.before))
@@ -127,7 +127,7 @@ HEAD = ("case", "unit", "bare", *(P.LABELS[peer] for peer in P.PEERS), "Sumac", 
 
 
 def table(entries):
-    """Lines of a Markdown table."""
+    """Returns the lines of the table in Markdown."""
     body, with_before = [], any("before" in entry for entry in entries)
     for entry in entries:
         unit, spread = entry["unit"], entry["ratio_interval"]
