@@ -26,6 +26,8 @@ static const struct {
     {"alltoall", kAlltoall, kBackToBack},
     {"bcast", kBcast, kAligned},
     {"reduce", kReduce, kAligned},
+    {"gather", kGather, kAligned},
+    {"scatter", kScatter, kAligned},
     {"iallreduce", kAllreduce, kPost},
     {"ialltoall", kAlltoall, kPost},
     {"iscatterv", kScatterv, kPost},
@@ -112,7 +114,11 @@ typedef struct {
   bench_pattern* pattern; /* alltoall and scatterv: a source for each pair of ranks */
 } cell;
 
-static int is_pairwise(const cell* c) { return kKinds[c->kind].kind == kAlltoall || kKinds[c->kind].kind == kScatterv; }
+/* Has it blocks of its own for each pair of ranks, or of the root's for each rank? */
+static int is_pairwise(const cell* c) {
+  const world_kind kind = kKinds[c->kind].kind;
+  return kind == kAlltoall || kind == kScatter || kind == kScatterv;
+}
 static size_t block_bytes(const cell* c) { return c->call.count * bench_type_bytes(c->call.type); }
 static char* block(const void* base, const cell* c, int index) { return (char*)base + (size_t)index * block_bytes(c); }
 
@@ -123,6 +129,7 @@ static void fill(const cell* c, int iteration) {
     case kBcast:
       if (c->rank == 0) bench_pattern_fill(c->pattern, 0, iteration, receive);
       return;
+    case kScatter:
     case kScatterv:
       if (c->rank != 0) return;
       __attribute__((fallthrough));
@@ -148,7 +155,11 @@ static int check(const cell* c, int iteration) {
     case kAllreduce: return bench_pattern_check(c->pattern, iteration, receive, NULL) != 0;
     case kReduce: return c->rank == 0 && bench_pattern_check(c->pattern, iteration, receive, NULL) != 0;
     case kBcast: return differs(c, 0, iteration, receive);
+    case kScatter:
     case kScatterv: return differs(c, c->rank, iteration, receive);
+    case kGather:
+      if (c->rank != 0) return 0;
+      __attribute__((fallthrough));
     case kAllgather:
       for (int from = 0; from < c->ranks; ++from) wrong |= differs(c, from, iteration, block(receive, c, from));
       return wrong;

@@ -27,7 +27,7 @@ class Started:
 
 LAUNCH = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "-n", "{ranks}"]
 HONEST, PLAIN = Started([*LAUNCH, MPI]), Started([NAIVE])
-TIMED = [P.Cell("", kind, size) for kind in ("allreduce", "bcast", "reduce", "allgather", "alltoall") for size in (8, 4096, 100000)]
+TIMED = [P.Cell("", kind, size) for kind in ("allreduce", "bcast", "reduce", "allgather", "alltoall", "gather", "scatter") for size in (8, 4096, 100000)]
 TIMED.append(P.Cell("", "barrier"))
 OTHERS = [P.Cell("", kind, size) for kind in ("iallreduce", "ialltoall", "iscatterv") for size in (8, 100000)]
 OTHERS += [P.Cell("", "dup"), P.Cell("", "first-barrier"), P.Cell("", "first-allreduce", 8)]

@@ -94,6 +94,7 @@ def _timed(ranks, targets):
     return tuple(cells)
 
 
+GATHER_AND_SCATTER = {8: 1.0, KIB: None, 64 * KIB: 1.0, MIB: None}
 ROOTED_AND_OTHERS = {8: 1.2, KIB: 1.2, 64 * KIB: 1.2, MIB: 1.2}
 TWO_RANKS = {
     "allreduce": {8: 1.8, 64: 1.8, KIB: 1.8, 8 * KIB: 1.3, 64 * KIB: 1.3, MIB: 2.0, 4 * MIB: 1.6},
@@ -102,6 +103,8 @@ TWO_RANKS = {
     "reduce": ROOTED_AND_OTHERS,
     "allgather": ROOTED_AND_OTHERS,
     "alltoall": ROOTED_AND_OTHERS,
+    "gather": GATHER_AND_SCATTER,
+    "scatter": GATHER_AND_SCATTER,
 }
 # If there are the cores for it, the same is measured without a target: docs/performance.md has the record.
 MORE_RANKS = {kind: dict.fromkeys(sizes) for kind, sizes in TWO_RANKS.items()}
@@ -146,7 +149,7 @@ def groups(cores):
     out.append(Group("overlap", 2, (
         Cell("overlap-iallreduce-1MiB", "iallreduce", MIB, at_least=90, unit="%", limit=100, iterations=20),
         Cell("overlap-ialltoall-1MiB", "ialltoall", MIB, at_least=90, unit="%", limit=100, iterations=20),
-        Cell("overlap-iscatterv-1MiB", "iscatterv", MIB, unit="%", limit=100, iterations=20)),
+        Cell("overlap-iscatterv-1MiB", "iscatterv", MIB, at_least=90, unit="%", limit=100, iterations=20)),
         THREAD, (OMPI4, OMPI5, MPICH4, MPICH5), starts=3, cycles=5, apart=True, options={"thread": True}))
     out.append(Group("comm-create", 2, (Cell("comm-create", "dup", times_at_most=2.0, iterations=100),), SUMAC, (OMPI4,),
                      starts=4, cycles=6))

@@ -13,11 +13,13 @@ class Cells(unittest.TestCase):
         expected = {f"allreduce-{size}-2r": faster for size, faster in
                     (("8B", 1.8), ("64B", 1.8), ("1KiB", 1.8), ("8KiB", 1.3), ("64KiB", 1.3), ("1MiB", 2.0), ("4MiB", 1.6))}
         expected.update({f"{kind}-{size}-2r": 1.2 for kind in ("bcast", "reduce", "allgather", "alltoall") for size in sizes})
+        expected.update({f"{kind}-{size}-2r": 1.0 for kind in ("gather", "scatter") for size in ("8B", "64KiB")})
         expected.update({f"{kind}-{ranks}r": 2.5 for kind in ("barrier", "allreduce-8B") for ranks in (8, 16)})
         expected.update({"barrier-2r": 2.5, "allreduce-1MiB-8r": 1.5})
         self.assertEqual({name: cell.faster for name, cell in ALL.items() if cell.faster}, expected)
         self.assertEqual(ALL["barrier-2r"].over_sm, 1.1)
-        self.assertEqual((ALL["overlap-iallreduce-1MiB"].at_least, ALL["overlap-ialltoall-1MiB"].at_least), (90, 90))
+        self.assertEqual((ALL["overlap-iallreduce-1MiB"].at_least, ALL["overlap-ialltoall-1MiB"].at_least,
+                          ALL["overlap-iscatterv-1MiB"].at_least), (90, 90, 90))
         self.assertEqual((ALL["comm-create"].times_at_most, ALL["first-collective"].limit, ALL["first-collective"].unit), (2, 1, "ms"))
         self.assertEqual(ALL["off-cost"].band, (0.98, 1.02))
 

@@ -73,6 +73,8 @@ int world_call(world_kind kind, const world_arguments* a) {
     case kReduce: return MPI_Reduce(a->send, a->receive, count, type, MPI_SUM, 0, current);
     case kAllgather: return MPI_Allgather(a->send, count, type, a->receive, count, type, current);
     case kAlltoall: return MPI_Alltoall(a->send, count, type, a->receive, count, type, current);
+    case kGather: return MPI_Gather(a->send, count, type, a->receive, count, type, 0, current);
+    case kScatter: return MPI_Scatter(a->send, count, type, a->receive, count, type, 0, current);
     case kScatterv:
     case kWorldKinds: break;
   }

@@ -115,7 +115,7 @@ static void fold_in_pieces(const world_arguments* a) {
 
 int world_call(world_kind kind, const world_arguments* a) {
   const size_t bytes = a->count * bench_type_bytes(a->type);
-  const size_t all = kind == kAlltoall ? bytes * (size_t)rank_count : bytes;
+  const size_t all = kind == kAlltoall || kind == kScatter ? bytes * (size_t)rank_count : bytes;
   if (all > kSlotBytes) return E2BIG;
   number += 1;
   switch (kind) {
@@ -159,6 +159,23 @@ int world_call(world_kind kind, const world_arguments* a) {
       for (int rank = 0; rank < rank_count; ++rank)
         memcpy((char*)a->receive + (size_t)rank * bytes, (const char*)data_of(rank, all) + (size_t)my_rank * bytes,
                bytes);
+      return 0;
+    case kGather: /* that root has read is known to the others from the untimed barrier before the next call */
+      give(a->send, bytes);
+      raise_mine();
+      if (my_rank != 0) return 0;
+      wait_for_all();
+      for (int rank = 0; rank < rank_count; ++rank)
+        memcpy((char*)a->receive + (size_t)rank * bytes, data_of(rank, bytes), bytes);
+      return 0;
+    case kScatter: /* likewise */
+      if (my_rank == 0) {
+        give(a->send, all);
+        raise_mine();
+      } else {
+        wait_for(0);
+      }
+      memcpy(a->receive, (const char*)data_of(0, all) + (size_t)my_rank * bytes, bytes);
       return 0;
     case kScatterv:
     case kWorldKinds: break;

@@ -15,7 +15,6 @@ static struct {
   int (*comm_destroy)(struct sharp_coll_comm*);
   int (*do_allreduce_nb)(struct sharp_coll_comm*, struct sharp_coll_reduce_spec*, void**);
   int (*req_wait)(void*);
-  int (*req_free)(void*);
   const struct sharp_coll_config* default_config;
 } sharp;
 
@@ -36,7 +35,6 @@ static void* load(void) {
   find(library, "sharp_coll_comm_destroy", &sharp.comm_destroy);
   find(library, "sharp_coll_do_allreduce_nb", &sharp.do_allreduce_nb);
   find(library, "sharp_coll_req_wait", &sharp.req_wait);
-  find(library, "sharp_coll_req_free", &sharp.req_free);
   find(library, "sharp_coll_default_config", &sharp.default_config);
   return library;
 }
@@ -74,7 +72,6 @@ static void both(struct sharp_coll_comm* comm, size_t count, int rank, int size,
   MUST(sharp.do_allreduce_nb(comm, &sum, &request) == SHARP_COLL_SUCCESS);
   of_mpi(rank, size, round);
   MUST(sharp.req_wait(request) == SHARP_COLL_SUCCESS);
-  MUST(sharp.req_free(request) == SHARP_COLL_SUCCESS);
   MUST(is_sum(out, count, size, round));
   free(in);
   free(out);
