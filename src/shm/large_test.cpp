@@ -350,7 +350,7 @@ TEST(SingleCopy, IsTriedByPairsWithACoreEach) {
     for (const coll::Kind kind :
          {coll::Kind::allgather, coll::Kind::alltoall, coll::Kind::bcast, coll::Kind::allreduce, coll::Kind::scatter}) {
       EXPECT_EQ(row.is_timed, tuning.pick(kind, 1 << 20)->name == kTimed) << to_string(kind);
-      EXPECT_NE(kTimed, tuning.pick(kind, 64 * 1024)->name) << to_string(kind);
+      EXPECT_NE(kTimed, tuning.pick(kind, 32 * 1024)->name) << to_string(kind);
     }
     EXPECT_NE(kTimed, tuning.pick(coll::Kind::allgatherv, 1 << 20)->name);
     EXPECT_EQ(row.why, about_single_copy(row.input));

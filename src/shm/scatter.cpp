@@ -118,27 +118,31 @@ Step scatter_by_turns(Task& task, const Shape& shape) {
     const std::size_t largest = is_root || !Shape::kIsCounted ? shape.largest(group.size()) : 0;
     turns.begin(std::max<std::size_t>((largest + cell - 1) / cell, 1));
   }
+  const auto give = [&](std::uint64_t turn, std::byte* slice) {
+    const std::uint64_t needed = turns.count();
+    std::memcpy(slice, &needed, sizeof needed);
+    fill_cells(task, shape, slice + kWordBytes, cell, turn * cell);
+  };
   const auto move = [&] {
     const std::uint64_t turn = turns.taken();
-    std::byte* const slice = turns.slice(operation.root, turn);
-    std::uint64_t needed = turns.count();
     if (is_root) {
-      if (!turns.free(turn)) return false;
-      std::memcpy(slice, &needed, sizeof needed);
-      fill_cells(task, shape, slice + kWordBytes, cell, turn * cell);
-      turns.say(Turns::kWritten, turn);
+      if (turns.fill(give)) return true;
+      if (turn == turns.count()) return false;
       keep_own(task, shape, cell, turn * cell);
       ++turns.taken();
       return true;
     }
     if (!turns.seen(Turns::kWritten, operation.root, turn)) return false;
+    const std::byte* const slice = turns.slice(operation.root, turn);
+    std::uint64_t needed = 0;
     std::memcpy(&needed, slice, sizeof needed);
     turns.grow(needed);
     take_cell(task, slice + kWordBytes, cell, turn * cell);
     turns.has_taken();
     return true;
   };
-  return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });
+  return drive(task, turns, move,
+               [&] { return turns.taken() == turns.count() && (!is_root || turns.filled() == turns.count()); });
 }
 
 }  // namespace
