@@ -18,10 +18,11 @@ FUZZ_SEED ?= 0
 FABRIC ?= lab/fabrics/test-4h.yaml
 HOST_SEED ?= 1
 ROWS ?=
+WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds lint format docs lab bench bench-host bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py fuzz asan asan-component tsan lines clean
+.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds walk lint format docs lab bench bench-host bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py fuzz asan asan-component tsan lines clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -84,6 +85,11 @@ host-cases: setup configure ## 20,000 random collectives against what they must 
 mpi4py: setup-mpi4py configure ## mpi4py's own tests (from PyPI), without Sumac and with it
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 tests/host/mpi4py_suite.py --build $(BUILD)
+
+walk: setup-dev ## which folders one allreduce goes through, in every process, and whether docs/architecture.md says so; WRITE=1 writes it
+	@cmake --preset walk --log-level=WARNING
+	@cmake --build build/walk -j $(JOBS) --target walk_programs
+	@python3 tests/walk/run.py --build build/walk $(if $(WRITE),--write)
 
 lint: setup-tools configure ## formatting, spelling, shell scripts, clang-tidy on what changed (ALL=1: on everything)
 	@.ci/lint --build $(BUILD) --jobs $(JOBS) $(if $(ALL),--all)
