@@ -62,6 +62,10 @@ Result<lab::LabOptions> parse(const Arguments& arguments) {
       auto text = value();
       if (!text) return tl::unexpected(text.error());
       if (word == "--name") {
+        // It becomes the name of a directory.
+        if (text->empty() || text->starts_with('.') || text->find('/') != std::string::npos)
+          return fail(Errc::invalid, "lab up: --name '{}': choose a name without '/' that does not begin with '.'",
+                      *text);
         options.name = *text;
       } else if (word == "--transport") {
         if (*text != "tcp" && *text != "ucx") return fail(Errc::invalid, "lab up: --transport {}: tcp or ucx", *text);

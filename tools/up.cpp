@@ -104,6 +104,18 @@ Result<> start_missing(const UpPlace& place, const Commands& commands, int inter
   return {};
 }
 
+/// A shell reads the word as it is here: our output is meant for `eval`.
+std::string quoted_for_shell(const std::string& word) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-").find(c) != std::string_view::npos;
+  };
+  if (std::ranges::all_of(word, is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) c == '\'' ? quoted += "'\\''" : quoted += c;
+  return quoted + "'";
+}
+
 Result<> up(const std::string& transport) {
   auto signals = make_signal_fd();
   if (!signals) return tl::unexpected(signals.error());
@@ -127,7 +139,7 @@ Result<> up(const std::string& transport) {
     }
     return started;
   }
-  fmt::print("export SHARP_COLL_SHARPD_SOCKET_NAME={}\n", place->sharpd_socket());
+  fmt::print("export SHARP_COLL_SHARPD_SOCKET_NAME={}\n", quoted_for_shell(place->sharpd_socket()));
   return {};
 }
 

@@ -177,6 +177,13 @@ class ControlSocket(Lab):
         self.assertEqual(done.out.strip(), "failed the lab is another user's", done.text)
 
 
+class Names(unittest.TestCase):
+    def test_a_name_that_no_directory_can_have_is_refused_before_anything_is_built(self):
+        for name in ("", "a/b", "..", ".x"):
+            done = ground.start([SUMAC, "lab", "up", FABRIC, "--name", name])
+            self.assertEqual((done.code, done.err), (2, f"sumac: lab up: --name '{name}': choose a name without '/' that does not begin with '.'\n"))
+
+
 class Machines(ground.Scenario):
     """Each test hides something that a machine may lack."""
 

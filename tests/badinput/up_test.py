@@ -34,6 +34,12 @@ class Up(ground.Scenario):
         self.one_line(done.out, f"^export SHARP_COLL_SHARPD_SOCKET_NAME={self.folder}/sharpd.sock$")
         return done.err
 
+    def test_a_shell_reads_the_directory_as_it_is(self):
+        self.folder = SCRATCH / "it's; a $HOME"
+        self.env = {"SUMAC_RUN_DIR": str(self.folder)}
+        done = ground.start(["bash", "-c", f'eval "$({BIN}/sumac up)" && printf %s "$SHARP_COLL_SHARPD_SOCKET_NAME"'], self.env)
+        self.assertEqual((done.code, done.out), (0, f"{self.folder}/sharpd.sock"), done.text)
+
     def pids(self):
         return {each["name"]: each["pid"] for each in self.status()[1]["daemons"]}
 
