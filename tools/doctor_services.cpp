@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,7 +14,9 @@
 #include "base/fd.hpp"
 #include "control/control.grpc.pb.h"
 #include "control/endpoint.hpp"
+#include "net/unix_seqpacket.hpp"
 #include "tools/doctor.hpp"
+#include "wire/host_codec.hpp"
 
 namespace sumac::tools {
 namespace {
@@ -74,18 +74,24 @@ Finding mpi() {
   return {"MPI", Health::well, version + ", component found", ""};
 }
 
+constexpr Seconds kAnswerWithin{2};
+
+/// A daemon that was stopped still has its socket, so it must answer.
 Finding sharpd() {
   const char* set = std::getenv("SHARP_COLL_SHARPD_SOCKET_NAME");
   const std::string path = set != nullptr && *set != '\0' ? set : "/run/sumac/sharpd.sock";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return {"sharpd", Health::bad, path + ": too long for a socket", ""};
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const UniqueFd fd{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
-  if (fd && ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return {"sharpd", Health::well, "listens at " + path, ""};
-  return {"sharpd", Health::note, fmt::format("nobody at {} ({})", path, std::strerror(errno)),
-          "for one machine put `sumac run` before the program; on a cluster: sharp_daemons_setup.sh -s -d sharpd"};
+  auto client = net::HostClient::connect(path, kAnswerWithin);
+  if (!client)
+    return {"sharpd", client.error().code == Errc::not_found ? Health::note : Health::bad,
+            fmt::format("nobody at {}: {}", path, client.error().context),
+            "for one machine put `sumac run` before the program; on a cluster: sharp_daemons_setup.sh -s -d sharpd"};
+  const auto sent = client->send(wire::host_message(wire::HostKind::attach, wire::AttachBody{.world_size = 1}), kAnswerWithin);
+  const auto answer = sent ? client->receive(kAnswerWithin) : tl::unexpected(sent.error());
+  if (!answer)
+    return {"sharpd", Health::bad,
+            fmt::format("{} is open, but sharpd does not answer: {}", path, answer.error().context),
+            "its log says more; a process that was stopped goes on after kill -CONT"};
+  return {"sharpd", Health::well, "answers at " + path, ""};
 }
 
 Finding manager_at(const std::string& address) {

@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -241,6 +242,24 @@ class Doctor(unittest.TestCase):
     def test_finds_the_daemons_of_sumac_run(self):
         _, findings = self.findings(BIN / "sumac", "run")
         self.assertEqual(findings["sharpd"]["health"], "ok", findings["sharpd"])
+
+    def test_a_stopped_sharpd_does_not_pass_for_a_healthy_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {"SUMAC_RUN_DIR": f"{folder}/run", "SHARP_COLL_SHARPD_SOCKET_NAME": f"{folder}/run/sharpd.sock"}
+            self.assertEqual(run(BIN / "sumac", "up", environment=environment).returncode, 0)
+            try:
+                daemons = json.loads(run(BIN / "sumac", "status", "--json", environment=environment).stdout)["daemons"]
+                pid = next(each["pid"] for each in daemons if each["name"] == "sharpd")
+                os.kill(pid, signal.SIGSTOP)
+                try:
+                    status, findings = self.findings(environment=environment)
+                finally:
+                    os.kill(pid, signal.SIGCONT)
+                self.assertEqual((status, findings["sharpd"]["health"]), (1, "BAD"), findings["sharpd"])
+                self.assertIn("does not answer", findings["sharpd"]["found"])
+                self.assertEqual(self.findings(environment=environment)[1]["sharpd"]["health"], "ok")
+            finally:
+                run(BIN / "sumac", "down", environment=environment)
 
     def test_wrong_words(self):
         self.assertEqual(run(BIN / "sumac", "doctor", "now").returncode, 2)
