@@ -21,7 +21,7 @@ namespace {
 
 class Side : public TransportEvents {
  public:
-  Side(const TransportConfig& config, const WaiterConfig& waiting) : pool(64u << 20), waiter(waiting) {
+  Side(const TransportConfig& config, const WaitLimits& waiting) : pool(64u << 20), waiter(waiting) {
     auto made = make_transport(config, pool);
     if (!made) {
       std::fprintf(stderr, "net_pingpong: %s\n", made.error().context.c_str());
@@ -54,7 +54,7 @@ double cpu_us() {
          static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-void serve(const TransportConfig& config, const WaiterConfig& waiting, int address_out) {
+void serve(const TransportConfig& config, const WaitLimits& waiting, int address_out) {
   Side side(config, waiting);
   side.echo = true;
   const std::string address = side.transport->address();
@@ -63,7 +63,7 @@ void serve(const TransportConfig& config, const WaiterConfig& waiting, int addre
   while (!side.closed) side.step();
 }
 
-void play(TransportConfig config, const WaiterConfig& waiting, int address_in, std::size_t bytes, std::size_t rounds,
+void play(TransportConfig config, const WaitLimits& waiting, int address_in, std::size_t bytes, std::size_t rounds,
           int pairs, float* out) {
   char address[2048] = "";
   std::size_t length = 0;
@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
   config.listen = "127.0.0.1:0";
   config.device = "lo";
   const std::size_t bytes = std::stoul(arg(2, "64")), rounds = std::stoul(arg(3, "20000"));
-  WaiterConfig waiting;
+  sumac::WaitLimits waiting = sumac::waits::kMessage;
   waiting.spin = sumac::Micros{std::stol(arg(4, "20"))};
   const int pairs = std::stoi(arg(5, "1"));
   waiting.yields = static_cast<unsigned>(std::stoul(arg(6, "3")));

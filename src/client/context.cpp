@@ -315,18 +315,18 @@ Context::Patience::~Patience() {
   context_.waiters_.push_back(std::move(waiter_));
 }
 
-net::WaiterConfig Context::waiter_config() const {
-  net::WaiterConfig config;
+WaitLimits Context::waiter_limits() const {
+  WaitLimits limits = waits::kMessage;
   // With a progress function a sleep is never longer than its 1 ms, because our peer may wait for the caller's own
   // communication. With threads another thread may have received the message that we sleep for. Otherwise only a
   // message can end the wait, and waking up earlier only costs processor time (in a 4 MiB stream at 200 Mbit/s every
   // second wake-up was useless).
-  if (user_progress_ == nullptr && !is_threaded_) config.sleep_max = kLongSleep;
-  return config;
+  if (user_progress_ == nullptr && !is_threaded_) limits.sleep_max = kLongSleep;
+  return limits;
 }
 
 void Context::Patience::rest(std::size_t events, Time deadline) {
-  if (!waiter_) waiter_ = std::make_unique<net::Waiter>(context_.waiter_config());
+  if (!waiter_) waiter_ = std::make_unique<net::Waiter>(context_.waiter_limits());
   bool slept = false;
   if (!context_.is_threaded_ && !context_.is_busy_ && context_.broken_.empty()) {
     const auto sleeps = waiter_->sleeps();

@@ -153,7 +153,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
     int polls_ = 0;
   };
 
-  net::WaiterConfig waiter_config() const;
+  WaitLimits waiter_limits() const;
 
   const unsigned long mark_;
   Logger log_;

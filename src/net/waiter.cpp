@@ -28,9 +28,9 @@ long involuntary_switches() noexcept {
   return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
-WaiterConfig fitted(WaiterConfig config) {
-  if (config.spin.count() > 0 && usable_cores() < 2) config.spin = Micros{0};
-  return config;
+WaitLimits fitted(WaitLimits limits) {
+  if (limits.spin.count() > 0 && usable_cores() < 2) limits.spin = Micros{0};
+  return limits;
 }
 
 }  // namespace
@@ -45,25 +45,25 @@ unsigned usable_cores() {
   return quota > 0 && quota < usable ? quota : usable;
 }
 
-Waiter::Waiter(const WaiterConfig& config) : config_(fitted(config)), policy_(config_) {}
+Waiter::Waiter(const WaitLimits& limits) : policy_(fitted(limits)) {}
 
-SpinPolicy::Next Waiter::next(std::size_t events) {
+WaitPlan Waiter::next(std::size_t events) {
   if (events > 0) {
     policy_.found(policy_.spinning() ? monotonic_now() : Time{});
-    return SpinPolicy::Next::look;
+    return {};
   }
   return look_or_yield(monotonic_now());
 }
 
-SpinPolicy::Next Waiter::look_or_yield(Time now) {
-  const auto next = policy_.next(now, involuntary_switches);
-  if (next == SpinPolicy::Next::yield) sched_yield();
-  return next;
+WaitPlan Waiter::look_or_yield(Time now) {
+  const WaitPlan plan = policy_.next(now, involuntary_switches);
+  if (plan.yields) sched_yield();
+  return plan;
 }
 
-void Waiter::sleep(int fd, Time deadline) {
+void Waiter::sleep(Duration at_most, int fd, Time deadline) {
   const Time now = monotonic_now();
-  deadline = std::min(deadline, deadline_after(now, config_.sleep_max));
+  deadline = std::min(deadline, deadline_after(now, at_most));
   if (deadline <= now) return;
   const Duration left = deadline - now;
   const auto seconds = std::chrono::duration_cast<Seconds>(left);
@@ -74,22 +74,25 @@ void Waiter::sleep(int fd, Time deadline) {
 }
 
 void Waiter::wait(std::size_t events, Transport& transport, Time deadline) {
-  if (next(events) != SpinPolicy::Next::sleep || !transport.arm()) return;
-  sleep(transport.wake_fd(), std::min(deadline, transport.next_due()));
+  const WaitPlan plan = next(events);
+  if (plan.sleep == Duration{} || !transport.arm()) return;
+  sleep(plan.sleep, transport.wake_fd(), std::min(deadline, transport.next_due()));
 }
 
 void Waiter::rest(std::size_t events, Transport& transport, Time deadline) {
   const Time now = monotonic_now();
   if (events > 0) policy_.found(now);
-  if (look_or_yield(now) != SpinPolicy::Next::sleep || !transport.arm()) return;
-  deadline = std::min({deadline, transport.next_due(), deadline_after(now, config_.sleep_max)});
+  const WaitPlan plan = look_or_yield(now);
+  if (plan.sleep == Duration{} || !transport.arm()) return;
+  deadline = std::min({deadline, transport.next_due(), deadline_after(now, plan.sleep)});
   if (deadline <= now) return;
   ++sleeps_;
   transport.wait(deadline - now);
 }
 
 void Waiter::wait(std::size_t events, int fd, Time deadline) {
-  if (next(events) == SpinPolicy::Next::sleep) sleep(fd, deadline);
+  const WaitPlan plan = next(events);
+  if (plan.sleep > Duration{}) sleep(plan.sleep, fd, deadline);
 }
 
 }  // namespace sumac::net

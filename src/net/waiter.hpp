@@ -8,7 +8,7 @@
 //   }
 //
 // A wait spins a little (SpinPolicy decides how long), yields a few times, then sleeps on the wake-up descriptor.
-#include "net/spin_policy.hpp"
+#include "base/wait_policy.hpp"
 #include "net/transport.hpp"
 
 namespace sumac::net {
@@ -16,7 +16,7 @@ namespace sumac::net {
 class Waiter {
  public:
   /// Never spins if this process may use only one core: the process that should send could not run meanwhile.
-  explicit Waiter(const WaiterConfig& config = {});
+  explicit Waiter(const WaitLimits& limits = waits::kMessage);
 
   /// `events` is the result of the last progress(). It returns at once if that was not 0 or while it spins. Otherwise
   /// it sleeps until the transport has something, `deadline`, the transport's next_due(), or sleep_max. A signal wakes
@@ -32,11 +32,10 @@ class Waiter {
   std::uint64_t sleeps() const noexcept { return sleeps_; }
 
  private:
-  SpinPolicy::Next next(std::size_t events);
-  SpinPolicy::Next look_or_yield(Time now);
-  void sleep(int fd, Time deadline);
+  WaitPlan next(std::size_t events);
+  WaitPlan look_or_yield(Time now);
+  void sleep(Duration at_most, int fd, Time deadline);
 
-  WaiterConfig config_;
   SpinPolicy policy_;
   std::uint64_t sleeps_ = 0;
 };

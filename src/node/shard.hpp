@@ -24,7 +24,7 @@ struct ShardConfig {
   net::TransportConfig net;
   DataPathConfig path;
   std::size_t memory_bytes = std::size_t{1} << 30;  ///< The limit of this shard's message buffers.
-  net::WaiterConfig waiting;
+  WaitLimits waiting = waits::kMessage;
 };
 
 class Shard {
