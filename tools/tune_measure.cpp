@@ -247,7 +247,7 @@ int rank_main(const TunedTeam& team, double cpus, Scratch& scratch, int rank, in
   scratch.attached.fetch_add(1, std::memory_order_acq_rel);
   while (scratch.attached.load(std::memory_order_acquire) < team.ranks) sched_yield();
   segment->all_attached();
-  const shm::Waiting waiting{.ranks_on_host = team.ranks, .cpus = cpus};
+  const shm::WaitSettings waiting{.ranks_on_host = team.ranks, .cpus = cpus};
   std::vector<shm::Member> members;
   for (int m = 0; m < team.ranks; ++m) members.push_back({m, m});
   shm::Group group(*segment, 0, members, rank, waiting, built_in_tuning(team, segment->shape()));
@@ -364,7 +364,7 @@ Result<TeamTimes> measure_team(const TunedTeam& team, double cpus, const std::fu
   if (!segment) return tl::unexpected(segment.error());
   std::vector<shm::Member> members;
   for (int m = 0; m < team.ranks; ++m) members.push_back({m, m});
-  const shm::Waiting waiting{.ranks_on_host = team.ranks, .cpus = cpus};
+  const shm::WaitSettings waiting{.ranks_on_host = team.ranks, .cpus = cpus};
   shm::Group group(*segment, 0, members, 0, waiting, built_in_tuning(team, segment->shape()));
   group.turning.single_copy = scratch->single_copy;
   if (scratch->single_copy && team.ranks == 2) group.decisions = std::make_unique<shm::Decisions>();

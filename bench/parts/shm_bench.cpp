@@ -150,7 +150,7 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
     CPU_SET(static_cast<std::size_t>(settings.cores[static_cast<std::size_t>(rank) % settings.cores.size()]), &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0) std::perror("sumac-shmbench: pin a rank");
   }
-  const Waiting waiting{
+  const WaitSettings waiting{
       .ranks_on_host = settings.ranks,
       .cpus = is_pinned ? static_cast<double>(settings.cores.size()) : machine::own_affinity().count()};
   std::vector<Member> members;

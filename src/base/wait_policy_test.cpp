@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <utility>
+#include <vector>
 
 namespace sumac {
 namespace {
@@ -118,6 +119,175 @@ TEST(SpinPolicy, NoBudgetNoSpin) {
   config.spin = Micros{0};
   SpinPolicy policy(config);
   EXPECT_EQ(next_of(policy, at(Seconds{1}), [] { return 0L; }), Next::sleep);
+}
+
+TEST(BackoffPolicy, AHostIsCrowdedWithMoreRanksThanProcessorsReallyAvailable) {
+  const struct {
+    int ranks;
+    double cpus;
+    bool is_crowded;
+  } rows[] = {{1, 1, false},  {2, 2, false},   {3, 2, true},  {16, 16, false},
+              {17, 16, true}, {2, 1.99, true}, {1, 0.5, true}};
+  for (const auto& row : rows)
+    EXPECT_EQ(row.is_crowded, is_crowded(row.ranks, row.cpus)) << row.ranks << " on " << row.cpus;
+}
+
+struct Moment {
+  Duration waited;
+  WaitPlan plan;
+};
+
+/// Simulates a wait of `end` that is checked at every `step`; a sleep takes as long as was asked for.
+std::vector<Moment> wait_for(const WaitLimits& limits, Duration end, Duration step, bool can_drive = true) {
+  BackoffPolicy policy(limits);
+  std::vector<Moment> moments;
+  const Time begin = Time{} + Millis(77);
+  for (Time now = begin; now - begin < end; now += step + moments.back().plan.sleep)
+    moments.push_back({now - begin, policy.next(now, can_drive)});
+  return moments;
+}
+
+TEST(BackoffPolicy, SpinsThenYieldsThenSleeps) {
+  for (const auto& [waited, plan] : wait_for(waits::kAlone, Millis(20), Micros(1))) {
+    SCOPED_TRACE(waited.count());
+    EXPECT_EQ(waited >= Micros(100) && waited < Millis(10), plan.yields);
+    EXPECT_EQ(waited >= Millis(10), plan.sleep > Duration{});
+  }
+}
+
+// The rank has yielded its core before it even reads the clock.
+TEST(BackoffPolicy, InACrowdNeverYieldsTwiceInOnePause) {
+  for (const auto& [waited, plan] : wait_for(waits::kCrowded, Millis(20), Micros(1))) {
+    SCOPED_TRACE(waited.count());
+    EXPECT_FALSE(plan.yields);
+    EXPECT_EQ(waited >= Millis(10), plan.sleep > Duration{});
+  }
+}
+
+TEST(BackoffPolicy, SleepsASmallPartOfWhatItHasWaitedAndNeverMoreThanAMillisecond) {
+  for (const WaitLimits* limits : {&waits::kAlone, &waits::kCrowded}) {
+    Duration longest{};
+    for (const auto& [waited, plan] : wait_for(*limits, std::chrono::seconds(10), Micros(3))) {
+      ASSERT_LE(plan.sleep, waited / 64) << waited.count();
+      longest = std::max(longest, plan.sleep);
+    }
+    EXPECT_EQ(Millis(1), longest) << "long waits cost no processor";
+  }
+}
+
+TEST(BackoffPolicy, DrivesMpiBeforeEachSleepAndAtLeastOnceAMillisecond) {
+  for (const WaitLimits* limits : {&waits::kAlone, &waits::kCrowded}) {
+    Duration driven{};
+    for (const auto& [waited, plan] : wait_for(*limits, std::chrono::seconds(2), Micros(3))) {
+      ASSERT_LE(waited - driven, Millis(1) + Micros(3) + Micros(20)) << waited.count();
+      if (plan.drives) driven = waited;
+    }
+  }
+  // A rank with its own core drives the MPI at each look; on a crowded host, where others need the core more, after 20
+  // us.
+  EXPECT_TRUE(wait_for(waits::kAlone, Micros(1), Micros(1)).front().plan.drives);
+  for (const auto& [waited, plan] : wait_for(waits::kCrowded, Millis(1), Micros(1)))
+    EXPECT_EQ(waited > Duration{} && waited.count() % 20000 == 0, plan.drives) << waited.count();
+}
+
+TEST(BackoffPolicy, WithoutAnMpiToDriveNothingIsDriven) {
+  for (const auto& [waited, plan] : wait_for(waits::kAlone, Millis(20), Micros(5), false))
+    EXPECT_FALSE(plan.drives) << waited.count();
+}
+
+TEST(BackoffPolicy, LooksForTheDeadEveryTenMilliseconds) {
+  for (const WaitLimits* limits : {&waits::kAlone, &waits::kCrowded}) {
+    Duration checked{};
+    int checks = 0;
+    for (const auto& [waited, plan] : wait_for(*limits, std::chrono::seconds(1), Micros(3))) {
+      ASSERT_LE(waited - checked, Millis(11) + Micros(3)) << "a sleep may come in between";
+      if (!plan.checks) continue;
+      ASSERT_GE(waited - checked, Millis(10)) << "each check is a system call";
+      checked = waited;
+      ++checks;
+    }
+    EXPECT_GE(checks, 90);
+  }
+}
+
+// The component's progress thread has done this since its first version; the numbers are its own.
+TEST(BackoffPolicy, TheProgressThreadYieldsThenSleepsInThreeSteps) {
+  const struct {
+    const char* name;
+    Duration waited;
+    bool yields;
+    Duration sleep;
+  } rows[] = {
+      {"at first it looks again at once", Micros(0), false, Micros(0)},
+      {"until 20 us", Micros(19), false, Micros(0)},
+      {"then it yields", Micros(20), true, Micros(0)},
+      {"until 200 us", Micros(199), true, Micros(0)},
+      {"then it sleeps", Micros(200), false, Micros(50)},
+      {"until 2 ms", Micros(1999), false, Micros(50)},
+      {"then longer", Millis(2), false, Micros(200)},
+      {"until 20 ms", Micros(19999), false, Micros(200)},
+      {"then longer still", Millis(20), false, Micros(500)},
+      {"but not longer than that", Seconds(3600), false, Micros(500)},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const WaitPlan plan = backoff(waits::kThread, row.waited);
+    EXPECT_EQ(plan.yields, row.yields);
+    EXPECT_EQ(plan.sleep, row.sleep);
+    EXPECT_LE(plan.sleep, waits::kThread.sleep_max);
+    EXPECT_EQ(plan.looks, 32u);
+  }
+}
+
+TEST(PaidLately, LooksAsLongAsThatPays) {
+  PaidLately lately;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(lately.looks());
+    lately.paid();
+  }
+  for (unsigned i = 0; i < PaidLately::kMissesMax; ++i) {
+    EXPECT_TRUE(lately.looks()) << "once in vain says little";
+    lately.missed();
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t i = 1; i < PaidLately::kRetryEvery; ++i) {
+      EXPECT_FALSE(lately.looks()) << i;
+      lately.missed();
+    }
+    EXPECT_TRUE(lately.looks()) << "now and then it is tried";
+    lately.missed();
+  }
+  for (std::uint64_t i = 1; i < PaidLately::kRetryEvery; ++i) lately.missed(), static_cast<void>(lately.looks());
+  EXPECT_TRUE(lately.looks());
+  lately.paid();
+  EXPECT_TRUE(lately.looks()) << "and found";
+}
+
+TEST(CallerPolicy, LooksRarelyWithNothingUnderWayAndYieldsAfterManyLooksInVain) {
+  CallerPolicy idle;
+  for (int call = 1; call <= 320; ++call) {
+    const bool looks = idle.looks(false);
+    EXPECT_EQ(looks, call % 32 == 0) << call;
+    if (looks) static_cast<void>(idle.after(true, false));
+  }
+  CallerPolicy busy;
+  for (int vain = 1; vain <= 100; ++vain) {
+    EXPECT_TRUE(busy.looks(true));
+    EXPECT_EQ(busy.after(false, true).yields, vain >= 32 && vain % 8 == 0) << vain;
+  }
+  EXPECT_FALSE(busy.after(true, true).yields);
+  for (int vain = 1; vain < 32; ++vain) EXPECT_FALSE(busy.after(false, true).yields) << "it starts afresh";
+  EXPECT_TRUE(busy.after(false, true).yields);
+}
+
+TEST(Rhythm, IsDueAtFirstAndThenEverySoOften) {
+  Rhythm rhythm(Millis(1));
+  const Time begin = at(Seconds(1));
+  EXPECT_TRUE(rhythm.is_due(begin));
+  rhythm.done(begin);
+  EXPECT_FALSE(rhythm.is_due(begin + Micros(999)));
+  EXPECT_EQ(rhythm.left(begin + Micros(999)), Duration(Micros(1)));
+  EXPECT_TRUE(rhythm.is_due(begin + Millis(1)));
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ std::int32_t better_cpu(std::span<const std::int32_t> cpus, std::size_t index,
 }
 
 // Only a group of all ranks of the host knows how many ranks each core has.
-Crowd::Crowd(Control* controls, int size, int index, const Waiting& waiting) noexcept
+Crowd::Crowd(Control* controls, int size, int index, const WaitSettings& waiting) noexcept
     : controls_(controls),
       size_(size),
       index_(index),

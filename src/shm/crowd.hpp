@@ -21,7 +21,7 @@ namespace sumac::shm {
 
 class Crowd {
  public:
-  Crowd(Control* controls, int size, int index, const Waiting& waiting) noexcept;
+  Crowd(Control* controls, int size, int index, const WaitSettings& waiting) noexcept;
 
   /// Called at each wait: publishes the CPU of this rank if it has changed.
   void note_here() noexcept;

@@ -56,7 +56,7 @@ TEST(Crowd, RanksGetThroughBoundOrNotAndKeepTheirAffinity) {
   const Shape shape = small_shape(many);
   for (const bool spreads : {false, true}) {
     SCOPED_TRACE(spreads);
-    const Waiting waiting{.ranks_on_host = many, .cpus = cpus, .spreads = spreads};
+    const WaitSettings waiting{.ranks_on_host = many, .cpus = cpus, .spreads = spreads};
     const auto barriers = [](Group& group, int count) {
       const coll::Operation barrier;
       for (int i = 0; i < count; ++i)
@@ -77,7 +77,7 @@ TEST(Crowd, RanksGetThroughBoundOrNotAndKeepTheirAffinity) {
 
 TEST(Crowd, TellsWhereItIsAndWhoIsNotThere) {
   Control controls[3]{};
-  const Waiting waiting{.ranks_on_host = 3, .cpus = 1};
+  const WaitSettings waiting{.ranks_on_host = 3, .cpus = 1};
   Crowd crowd(controls, 3, 0, waiting);
   EXPECT_TRUE(crowd.is_here(1)) << "nobody knows where it is: it may be here";
   crowd.note_here();

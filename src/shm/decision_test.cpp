@@ -108,7 +108,7 @@ TEST(Decision, OneForEachPowerOfTwo) {
   EXPECT_EQ(7U, Decisions::class_of(std::size_t{1} << 40));
 }
 
-constexpr Waiting kAlone{.ranks_on_host = 2, .cpus = 2};
+constexpr WaitSettings kAlone{.ranks_on_host = 2, .cpus = 2};
 constexpr coll::Kind kTimedColls[] = {coll::Kind::allreduce, coll::Kind::bcast, coll::Kind::allgather,
                                       coll::Kind::alltoall, coll::Kind::scatter};
 

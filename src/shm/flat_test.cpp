@@ -36,7 +36,7 @@ TEST_P(EveryAlgorithm, GivesTheReferenceResultAroundEveryThreshold) {
   const int n = GetParam();
   const Shape shape = small_shape(n);
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-              Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+              Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(shape, n));
               std::uint64_t seed = 1;
               for (const Algorithm& algorithm : algorithms()) {
                 if (algorithm.usable != nullptr && !algorithm.usable(group)) continue;
@@ -68,7 +68,7 @@ TEST(LargestGroup, DoesEveryCollective) {
   const int n = kMembersMax;
   const Shape shape = small_shape(n);
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-              Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+              Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(shape, n));
               for (int kind = 0; kind < coll::kKinds; ++kind) {
                 const Ask ask{.kind = static_cast<coll::Kind>(kind),
                               .bytes = 72,
@@ -103,7 +103,7 @@ TEST(Sequence, OperationsOfAllKindsFollowEachOtherWhoeverLagsBehind) {
     SCOPED_TRACE(n);
     const Shape shape = small_shape(n);
     EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-                Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+                Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(shape, n));
                 Random shared(42 + static_cast<unsigned>(n)), own(1000 + static_cast<unsigned>(rank));
                 for (int i = 0; i < 1500; ++i) {
                   dawdle(own);
@@ -119,7 +119,7 @@ TEST(Sequence, RootedKindsAloneRunAheadByARingAndNoFurther) {
   const int n = 4;
   const Shape shape = small_shape(n);
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-              Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+              Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(shape, n));
               Random shared(7), own(static_cast<unsigned>(rank));
               for (int i = 0; i < 3000; ++i) {
                 dawdle(own);
@@ -136,7 +136,7 @@ TEST(Sequence, QueuedOperationsAreAdvancedInOrderAmongBlockingOnes) {
   const int n = 3;
   const Shape shape = small_shape(n);
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-              Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+              Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(shape, n));
               Random shared(99), own(static_cast<unsigned>(rank) + 5);
               std::deque<std::unique_ptr<Exercise>> queue;
               for (int i = 0; i < 1000; ++i) {
@@ -171,7 +171,7 @@ TEST(Sequence, AnOperationIsPreparedAgainAndAgain) {
   const int n = 2;
   const Shape shape = small_shape(n);
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-              Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+              Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(shape, n));
               Exercise exercise({.kind = coll::Kind::alltoallv, .bytes = 3000, .seed = 5}, n, rank);
               for (int i = 0; i < 50; ++i) {
                 prepare(group, exercise.operation(), exercise.task);
@@ -185,26 +185,26 @@ TEST(Sequence, AnOperationIsPreparedAgainAndAgain) {
 TEST(Sequence, SubgroupsOfOneSegmentDoNotDisturbEachOther) {
   // Six ranks have four groups: each of the two sockets (three ranks), the two leaders, and all six.
   const Shape shape = small_shape(6, {3, 3, 2, 6});
-  EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-              const int socket = rank / 3;
-              std::vector<Member> mine;
-              for (int i = 0; i < 3; ++i) mine.push_back({socket * 3 + i, socket * 3 + i});
-              const Tuning tuning = tuning_for(shape, 3);
-              Group in_socket(segment, static_cast<std::size_t>(socket), mine, rank % 3, kTestWaiting, tuning);
-              std::unique_ptr<Group> leaders;
-              if (rank % 3 == 0)
-                leaders = std::make_unique<Group>(segment, 2, std::vector<Member>{{0, 0}, {3, 3}}, socket, kTestWaiting,
-                                                  tuning);
-              Group all(segment, 3, everybody(6), rank, kTestWaiting, tuning);
-              Random shared(3), of_socket(100 + static_cast<unsigned>(socket)), of_leaders(200);
-              for (int i = 0; i < 300; ++i) {
-                std::string fault = run_one(in_socket, random_ask(of_socket, 3, 2000));
-                if (fault.empty() && leaders) fault = run_one(*leaders, random_ask(of_leaders, 2, 2000));
-                if (fault.empty() && i % 3 == 0) fault = run_one(all, random_ask(shared, 6, 2000));
-                if (!fault.empty()) return fmt::format("{}: {}", i, fault);
-              }
-              return {};
-            }));
+  EXPECT_EQ(
+      "", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
+        const int socket = rank / 3;
+        std::vector<Member> mine;
+        for (int i = 0; i < 3; ++i) mine.push_back({socket * 3 + i, socket * 3 + i});
+        const Tuning tuning = tuning_for(shape, 3);
+        Group in_socket(segment, static_cast<std::size_t>(socket), mine, rank % 3, kTestWait, tuning);
+        std::unique_ptr<Group> leaders;
+        if (rank % 3 == 0)
+          leaders = std::make_unique<Group>(segment, 2, std::vector<Member>{{0, 0}, {3, 3}}, socket, kTestWait, tuning);
+        Group all(segment, 3, everybody(6), rank, kTestWait, tuning);
+        Random shared(3), of_socket(100 + static_cast<unsigned>(socket)), of_leaders(200);
+        for (int i = 0; i < 300; ++i) {
+          std::string fault = run_one(in_socket, random_ask(of_socket, 3, 2000));
+          if (fault.empty() && leaders) fault = run_one(*leaders, random_ask(of_leaders, 2, 2000));
+          if (fault.empty() && i % 3 == 0) fault = run_one(all, random_ask(shared, 6, 2000));
+          if (!fault.empty()) return fmt::format("{}: {}", i, fault);
+        }
+        return {};
+      }));
 }
 
 TEST(Tuning, AForcedNameThatIsNoneNamesThoseThereAre) {

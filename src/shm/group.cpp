@@ -8,17 +8,16 @@
 namespace sumac::shm {
 
 namespace {
-constexpr Duration kLookEvery = Millis(10);
 /// The index of a counter() that is odd while its member writes into others' memory. turns.hpp defines the counters
 /// before it.
 constexpr std::size_t kWriting = 3;
 }  // namespace
 
-Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, int index, const Waiting& waiting,
+Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, int index, const WaitSettings& waiting,
              const Tuning& tuning)
     : size_(static_cast<int>(members.size())),
       index_(index),
-      polls_(waiting.crowded() ? kPollsCrowded : kPollsAlone),
+      polls_(waits::in_host(waiting.crowded()).looks),
       tuning_(tuning),
       crowd_(nullptr, size_, index_, waiting),
       waiting_(waiting),
@@ -116,7 +115,7 @@ Errc Group::look_for_dead() noexcept {
 }
 
 Errc Group::look_for_dead_now_and_then() noexcept {
-  return broken_ != Errc::ok || monotonic_now() - looked_ < kLookEvery ? broken_ : look_for_dead();
+  return broken_ != Errc::ok || monotonic_now() - looked_ < waits::kAlone.check_every ? broken_ : look_for_dead();
 }
 
 void Group::break_because(Errc code, const char* why) noexcept {

@@ -40,7 +40,7 @@ struct Member {
 class Group {
  public:
   /// `number` is the group's index in the segment's shape. `segment` and `waiting` must outlive the group.
-  Group(Segment& segment, std::size_t number, std::vector<Member> members, int index, const Waiting& waiting,
+  Group(Segment& segment, std::size_t number, std::vector<Member> members, int index, const WaitSettings& waiting,
         const Tuning& tuning);
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -52,7 +52,7 @@ class Group {
     tuning_ = tuning;
     tuning_.keep_usable(*this);
   }
-  const Waiting& waiting() const noexcept { return waiting_; }
+  const WaitSettings& waiting() const noexcept { return waiting_; }
   std::uint32_t polls() const noexcept { return polls_; }  ///< For Operation::polls of a blocking caller.
   std::size_t eager_bytes() const noexcept { return eager_bytes_; }
   std::size_t large_bytes() const noexcept { return large_bytes_; }
@@ -163,7 +163,7 @@ class Group {
   Tuning tuning_;
   Crowd crowd_;
 
-  const Waiting& waiting_;
+  const WaitSettings& waiting_;
   Segment& segment_;
   std::vector<Member> members_;
   std::int32_t culprit_ = 0;  ///< Has the meaning of SegmentHeader::culprit.

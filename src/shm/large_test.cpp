@@ -55,7 +55,7 @@ TEST_P(Large, IsRightAroundEveryEdge) {
   const auto m = static_cast<std::size_t>(n);
   EXPECT_EQ(
       "", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-        Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+        Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(shape, n));
         Tuning tuning = tuning_for(shape, n);
         const std::size_t slice = slice_bytes(group), ring = slices_of(n) * slice;
         // The turns are a whole slice, less than one, and the least; folds are in steps smaller than a turn.
@@ -78,7 +78,7 @@ TEST(LargeSequence, SmallAndLargeFollowEachOtherWhoeverLagsBehind) {
     SCOPED_TRACE(n);
     const Shape shape = small_shape(n);
     EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-                Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(shape, n));
+                Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(shape, n));
                 Random shared(7), own(static_cast<std::uint64_t>(rank));
                 for (int i = 0; i < 250; ++i) {
                   const std::size_t bytes =
@@ -112,7 +112,7 @@ TEST(LargeSequence, AnAreaThatIsTooSmallLeavesEverythingToFlat) {
   Shape shape = small_shape(3);
   shape.large_bytes = 0;
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-              Group group(segment, 0, everybody(3), rank, kTestWaiting, tuning_for(shape, 3));
+              Group group(segment, 0, everybody(3), rank, kTestWait, tuning_for(shape, 3));
               for (int c = 0; c < coll::kKinds; ++c) {
                 const auto kind = static_cast<coll::Kind>(c);
                 if (group.tuning().pick(kind, 1 << 20)->name != "flat") return "not flat";
@@ -131,8 +131,8 @@ TEST(Pairs, AResultThatLiesInOnesOwnSliceIsTakenBeforeTheSliceIsFilledAgain) {
   ASSERT_TRUE(segment);
   Tuning tuning = tuning_for(shape, n);
   ASSERT_TRUE(tuning.force(coll::Kind::allreduce, "pairs"));
-  Group first(*segment, 0, everybody(n), 0, kTestWaiting, tuning);
-  Group second(*segment, 0, everybody(n), 1, kTestWaiting, tuning);
+  Group first(*segment, 0, everybody(n), 0, kTestWait, tuning);
+  Group second(*segment, 0, everybody(n), 1, kTestWait, tuning);
   const Ask ask{.kind = coll::Kind::allreduce, .bytes = 3 * first.large_bytes(), .tuning = &tuning};
   Exercise a(ask, n, 0), b(ask, n, 1);
   prepare(first, a.operation(), a.task);
@@ -165,7 +165,7 @@ TEST_P(DeathInLarge, IsNamedAtAllOthers) {
   const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
     Tuning tuning = tuning_for(segment.shape(), n);
     if (!tuning.force(kind, GetParam()->name)) return "no such algorithm";
-    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning);
+    Group group(segment, 0, everybody(n), rank, kTestWait, tuning);
     if (group.tuning().pick(kind, 100 * 1000) != GetParam()) return "another algorithm";
     for (int i = 0; i < 100000; ++i) {
       // The data are more than the rings hold, so that no rank can finish the operation for long without the dead one.
@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(EachAlgorithm, DeathInLarge, testing::ValuesIn(large_al
 
 /// Returns the ranks' text after "single" or "shared".
 std::string single_or_shared(Segment& segment, int rank, int n, bool wanted) {
-  Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+  Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(segment.shape(), n));
   if (agree_on_single_copy(group, wanted) != Errc::ok) return group.error();
   const std::string fault = each_large(group, tuning_for(segment.shape(), n), {0, 1, 4096, 70001});
   return (group.turning.single_copy ? "single" : "shared") + fault;
@@ -214,7 +214,7 @@ TEST(SingleCopy, ManyPiecesAreRightInEveryOrderAndInPlace) {
                                    coll::Kind::scatter};
   for (const int n : {1, 2, 3, 5}) {
     const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
-      Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+      Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(segment.shape(), n));
       if (agree_on_single_copy(group) != Errc::ok) return group.error();
       if (!group.turning.single_copy) return "shared";
       Tuning tuning = tuning_for(segment.shape(), n);
@@ -292,7 +292,7 @@ TEST(SingleCopy, GoesThroughSharedMemoryWhereTheSystemCopiesAMembersMemoryForNob
   };
   for (const int n : {2, 3}) {
     const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
-      Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+      Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(segment.shape(), n));
       if (agree_on_single_copy(group) != Errc::ok) return group.error();
       if (!group.turning.single_copy) return "shared";
       Tuning tuning = tuning_for(segment.shape(), n);
@@ -363,7 +363,7 @@ TEST(SingleCopy, WhoeverGivesUpWaitsForThoseThatWriteIntoItsMemory) {
   const Shape shape = small_shape(2);
   std::atomic<bool> writes{false}, is_out{false};
   EXPECT_EQ("", run_threads(shape, [&](Segment& segment, int rank) -> std::string {
-              Group group(segment, 0, everybody(2), rank, kTestWaiting, tuning_for(shape, 2));
+              Group group(segment, 0, everybody(2), rank, kTestWait, tuning_for(shape, 2));
               if (rank == 1) {
                 while (!writes.load()) sched_yield();
                 group.break_because(Errc::lost, "a test");
@@ -389,7 +389,7 @@ TEST(SingleCopy, MemoryThatIsGoneBecauseItsOwnerHasFoundADeathIsNotTakenForRefus
   auto segment = Segment::create(shape, Backing::memfd);
   ASSERT_TRUE(segment.has_value());
   for (int m = 0; m < shape.members; ++m) segment->entry(m).process = this_process();
-  Group group(*segment, 0, everybody(3), 2, kTestWaiting, tuning_for(shape, 3));
+  Group group(*segment, 0, everybody(3), 2, kTestWait, tuning_for(shape, 3));
   segment->header().culprit.store(1 + 1);  // As member 0 stores it.
   EXPECT_EQ(Step::failed, step_for(group, Copied::refused));
   EXPECT_EQ(Errc::lost, group.broken());
@@ -405,7 +405,7 @@ TEST(SingleCopy, ADeathIsNamedAtAllOthers) {
     const int n = 2 + row % 2, dies_in = row / 2;
     SCOPED_TRACE(fmt::format("{} of {}", to_string(kColls[dies_in]), n));
     const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
-      Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+      Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(segment.shape(), n));
       if (agree_on_single_copy(group) != Errc::ok) return group.error();
       if (!group.turning.single_copy) return "shared";
       Tuning tuning = tuning_for(segment.shape(), n);
@@ -446,7 +446,7 @@ TEST(SingleCopy, OneMemberThatMayNotOrWillNotIsEnough) {
 
 TEST(SingleCopy, EverybodyHearsWhoRefusesAndWhy) {
   const auto texts = run_processes(small_shape(3), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
-    Group group(segment, 0, everybody(3), rank, kTestWaiting, tuning_for(segment.shape(), 3));
+    Group group(segment, 0, everybody(3), rank, kTestWait, tuning_for(segment.shape(), 3));
     CopyRefusal none, unwanted, denied;
     if (agree_on_single_copy(group, true, &none) != Errc::ok) return group.error();
     if (!group.turning.single_copy) return "shared";

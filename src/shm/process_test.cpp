@@ -20,7 +20,7 @@ std::size_t files_in_dev_shm() {
 }
 
 std::string every_collective(Segment& segment, int rank, int n, int times) {
-  Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+  Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(segment.shape(), n));
   Random shared(11);
   for (int i = 0; i < times * coll::kKinds; ++i) {
     Exercise exercise({.kind = static_cast<coll::Kind>(i % coll::kKinds),
@@ -142,7 +142,7 @@ TEST_P(DeathIn, InTheMiddleOfACollectiveIsNamedAtAllOthers) {
   const auto kind = static_cast<coll::Kind>(GetParam());
   const int n = 4, victim = 2;
   const auto texts = run_processes(small_shape(n), Backing::memfd, [&](Segment& segment, int rank) -> std::string {
-    Group group(segment, 0, everybody(n), rank, kTestWaiting, tuning_for(segment.shape(), n));
+    Group group(segment, 0, everybody(n), rank, kTestWait, tuning_for(segment.shape(), n));
     for (int i = 0; i < 1000000; ++i) {
       Exercise exercise({.kind = kind, .bytes = 2504, .root = i % n, .seed = static_cast<std::uint64_t>(i)}, n, rank);
       if (rank == victim && i == 20) {  // It does some steps and dies.
@@ -181,11 +181,11 @@ TEST(Death, IsNamedAlsoInGroupsThatTheDeadWasNotIn) {
         const int socket = rank / 2;
         const Tuning tuning = tuning_for(segment.shape(), 2);
         Group in_socket(segment, static_cast<std::size_t>(socket),
-                        {{socket * 2, socket * 2}, {socket * 2 + 1, socket * 2 + 1}}, rank % 2, kTestWaiting, tuning);
+                        {{socket * 2, socket * 2}, {socket * 2 + 1, socket * 2 + 1}}, rank % 2, kTestWait, tuning);
         if (rank == 1) ::kill(::getpid(), SIGKILL);
         const coll::Operation barrier;
         if (rank == 2) {
-          Group leaders(segment, 2, {{0, 0}, {2, 2}}, 1, kTestWaiting, tuning);
+          Group leaders(segment, 2, {{0, 0}, {2, 2}}, 1, kTestWait, tuning);
           return run(leaders, barrier) == Errc::lost ? leaders.error() : "no error";
         }
         return run(in_socket, barrier) == Errc::lost ? in_socket.error() : "no error";
@@ -216,7 +216,7 @@ TEST(Death, OfARankInAnotherPidNamespaceIsNamed) {
     const auto texts = run_processes(
         small_shape(3), backing,
         [](Segment& segment, int rank) -> std::string {
-          Group group(segment, 0, everybody(3), rank, kTestWaiting, tuning_for(segment.shape(), 3));
+          Group group(segment, 0, everybody(3), rank, kTestWait, tuning_for(segment.shape(), 3));
           const coll::Operation barrier;
           for (int i = 0; i < 50; ++i)
             if (run(group, barrier) != Errc::ok) return "early: " + group.error();
@@ -248,7 +248,7 @@ TEST(Segment, KeepsNoDescriptorWhereAllAreInOneNamespace) {
 
 TEST(Death, OfATeamForAnotherReasonIsToldToAllWhoWait) {
   const auto texts = run_processes(small_shape(2), Backing::memfd, [](Segment& segment, int rank) -> std::string {
-    Group group(segment, 0, everybody(2), rank, kTestWaiting, tuning_for(segment.shape(), 2));
+    Group group(segment, 0, everybody(2), rank, kTestWait, tuning_for(segment.shape(), 2));
     if (rank == 0) group.break_because(Errc::timeout, "the network is gone");
     const coll::Operation barrier;
     const Errc code = run(group, barrier);

@@ -69,7 +69,7 @@ inline bool all_arrived(Task& task, std::size_t bytes) noexcept {
   for (; task.peer < group.size(); ++task.peer) {
     if (task.peer == group.index()) continue;
     if (!arrived(group.line(task.peer, task.round), task.round, bytes, task.polls)) {
-      if (group.polls() == kPollsCrowded) [[unlikely]]
+      if (group.polls() == waits::kCrowded.looks) [[unlikely]]
         task.is_elsewhere = all_missing_elsewhere(group, task.peer, task.round, bytes);
       return false;
     }
@@ -83,7 +83,7 @@ inline bool all_arrived(Task& task, std::size_t bytes) noexcept {
 /// every member has completed the round before the last. It is only a hint: a wrong guess costs nothing.
 inline void claim_next(const Group& group, std::uint64_t round, std::size_t bytes) noexcept {
 #if defined(__x86_64__)
-  if (bytes <= kInlineBytes || group.polls() == kPollsCrowded) return;
+  if (bytes <= kInlineBytes || group.polls() == waits::kCrowded.looks) return;
   std::byte* const next = group.eager(group.index(), round + 1);
   for (std::size_t at = 0; at < bytes; at += kCacheLine) asm volatile("prefetchw %0" ::"m"(next[at]));
 #endif

@@ -41,20 +41,20 @@ namespace {
 
 /// For a rank on a crowded host: returns true if no other rank could use its core now and it has polled again.
 bool looked_on(const Task& task, std::uint32_t& looks) noexcept {
-  if (!task.is_elsewhere || ++looks % kLooksElsewhere == 0) return false;
+  if (!task.is_elsewhere || ++looks % waits::kLooksElsewhere == 0) return false;
   cpu_relax();
   return true;
 }
 
 [[gnu::noinline]] Errc wait_out(Task& task) noexcept {
   Group& group = *task.group;
-  task.polls = group.waiting().crowded() ? kPollsCrowded : kPollsAlone;
-  Patience patience(group.waiting());
+  task.polls = group.polls();
+  RankWait waiting(group.waiting());
   for (std::uint32_t looks = 0;;) {
     bool look = false;
     if (!looked_on(task, looks)) {
       if (group.waiting().crowded()) group.crowd().note_here();
-      look = patience.pause();
+      look = waiting.pause();
     }
     // The progress callback may have completed this very operation, or found that the group is broken.
     if (task.phase == kPhaseDone) return Errc::ok;

@@ -36,7 +36,7 @@ inline Tuning tuning_for(const Shape& shape, int size) {
       {.size = size, .crowded = true, .eager_bytes = shape.eager_bytes, .large_bytes = shape.large_bytes});
 }
 
-inline constexpr Waiting kTestWaiting{.ranks_on_host = 256, .cpus = 1};
+inline constexpr WaitSettings kTestWait{.ranks_on_host = 256, .cpus = 1};
 
 /// Each rank's function gets the segment and its number, and returns "" or a description of the fault. The first fault
 /// of all is returned.

@@ -11,7 +11,6 @@ using sumac::coll::Operation;
 using Slept = sumac::coll::Across::Sleep;
 using sumac::shm::Step;
 using sumac::team::Choice;
-using sumac::team::Looks;
 using sumac::team::operation_of;
 using sumac::team::Run;
 using sumac::team::ShortLock;
@@ -79,46 +78,45 @@ bool step_head(sumac_team& team) {
   return false;
 }
 
-/// The longest time that a leader sleeps without driving MPI.
-constexpr sumac::Duration kDriveEvery = sumac::Millis{1};
-
-/// A leader waits for other hosts: it polls a little (Looks), then sleeps until something arrives, because many hosts
-/// of a job may share these cores. MPI is driven when its millisecond is over, before the next sleep and not after the
-/// last one, so that an arrived message is handled first and its answer does not wait. If nothing has arrived there is
-/// no poll between two sleeps. Dead ranks are looked for every ten sleeps. Returns false if it cannot sleep.
+/// A leader waits for other hosts: it looks a little if that has paid lately, then sleeps until something arrives,
+/// because many hosts of a job may share these cores. MPI is driven when its millisecond is over, before the next sleep
+/// and not after the last one, so that an arrived message is handled first and its answer does not wait. If nothing has
+/// arrived it does not look between two sleeps. Returns false if it cannot sleep.
 bool sleep_on_tree(sumac_team& team, int& sleeps) {
   if (team.tree == nullptr) return false;
   for (;;) {
     sumac::Time now = sumac::monotonic_now();
-    if (now - team.driven_at >= kDriveEvery) {
+    if (team.drives.is_due(now)) {
       if (team.waiting.progress != nullptr) team.waiting.progress(team.waiting.context);
-      team.driven_at = now = sumac::monotonic_now();
+      team.drives.done(now = sumac::monotonic_now());
     }
-    const auto left = std::chrono::duration_cast<sumac::Micros>(team.driven_at + kDriveEvery - now);
+    const auto left = std::chrono::duration_cast<sumac::Micros>(team.drives.left(now));
     const auto slept = team.tree->sleep(std::max(1, static_cast<int>(left.count())));
     if (slept == Slept::impossible) return false;
-    if (++sleeps % 10 == 0 && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok)
+    if (++sleeps % sumac::waits::kLeaderSleepsPerCheck == 0 && team.island_group != nullptr &&
+        team.island_group->look_for_dead() != Errc::ok)
       broke(team);
     if (slept == Slept::test || team.is_broken.load(std::memory_order_relaxed)) return true;
   }
 }
 
-/// Waits with the patience of shm until `ready` returns true. Where `is_across`, it polls `looks_across` times before
-/// it sleeps, beside the first call of `ready`, which starts the operation. Returns how often it slept.
+/// Waits as a rank waits for its host until `ready` returns true. Where `is_across`, it looks `looks_across` times
+/// before it sleeps, beside the first call of `ready`, which starts the operation. After a sleep one look is enough,
+/// because the message that ended the sleep is there. Returns how often it slept.
 template <class Ready, class IsAcross>
-int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_across = 0) {
-  sumac::shm::Patience patience(team.waiting);
-  const int looks = team.waiting.crowded() ? 1 : 200;
+int wait_until(sumac_team& team, Ready ready, IsAcross is_across, std::uint32_t looks_across = 0) {
+  sumac::shm::RankWait waiting(team.waiting);
+  const std::uint32_t looks = sumac::waits::schedule_looks(team.waiting.crowded());
   int sleeps = 0;
   for (;;) {
-    const int before_sleep = sleeps > 0 ? 1 : 1 + looks_across;
-    for (int i = 1; i <= looks; ++i) {
+    const std::uint32_t before_sleep = sleeps > 0 ? 1 : 1 + looks_across;
+    for (std::uint32_t i = 1; i <= looks; ++i) {
       if (ready()) return sleeps;
       if (i >= before_sleep && is_across()) break;
     }
     if (is_across() && sleep_on_tree(team, sleeps)) continue;
     // This also finds a dead rank of the island while a leader waits for other hosts.
-    if (patience.pause() && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
+    if (waiting.pause() && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
   }
 }
 
@@ -152,9 +150,10 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, int looks_acro
       return step != Step::waiting;
     };
     const bool by_tree = choice.way == Way::tree;  // The other ways between hosts cannot sleep.
+    const bool looks = !by_tree || team.looking.looks();
     const int sleeps = wait_until(
-        team, is_over, [&] { return run.waits_across(); }, by_tree ? team.looks.before_sleep() : Looks::kMost);
-    if (by_tree) team.looks.over(sleeps > 0);
+        team, is_over, [&] { return run.waits_across(); }, looks ? sumac::waits::kLeader.looks : 0);
+    if (by_tree) sleeps > 0 ? team.looking.missed() : team.looking.paid();
   }
   team.turn.give();
   return status;

@@ -12,7 +12,6 @@
 #include "team/board.hpp"
 #include "team/exchange.hpp"
 #include "team/layout.hpp"
-#include "team/looks.hpp"
 #include "team/options_handle.hpp"
 #include "team/own_across.hpp"
 #include "team/reduce_scatter.hpp"
@@ -69,7 +68,7 @@ struct sumac_team {
   std::string no_copy;                   ///< The reason why it has no single copy, if it was asked for.
   void (*user_progress)(void*) = nullptr;
   void* user_context = nullptr;
-  sumac::shm::Waiting waiting;
+  sumac::shm::WaitSettings waiting;
   std::unique_ptr<sumac::shm::Segment> segment;
   std::vector<std::unique_ptr<sumac::shm::Group>> groups;  ///< Indexed as Layout::groups; empty where this rank is no
                                                            ///< member.
@@ -82,8 +81,8 @@ struct sumac_team {
   // ---- Room that only the oldest operation uses.
   std::vector<std::byte> scratch, stage;
   std::vector<int> gather_counts, gather_displacements;        ///< For the island's blocks, then for the islands.
-  sumac::team::Looks looks;                                    ///< Decides how often the leader polls before it sleeps.
-  sumac::Time driven_at{};                                     ///< The last time MPI was driven between such sleeps.
+  sumac::PaidLately looking;                                   ///< Decides whether the leader looks before it sleeps.
+  sumac::Rhythm drives{sumac::waits::kLeader.drive_every};     ///< MPI is driven so often between such sleeps.
   std::unique_ptr<sumac::team::Exchange> exchange;             ///< Made by the first operation that needs it.
   std::unique_ptr<sumac::team::ReduceScatter> reduce_scatter;  ///< Made by the first operation that needs it.
 

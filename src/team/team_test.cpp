@@ -190,7 +190,7 @@ TEST(Team, ALeaderWhoseLookingNeverPaysSleepsAtOnce) {
                 if (sumac_team_run(team, &barrier) != SUMAC_TEAM_OK) return "run";
               sumac_team_destroy(team);
               std::vector<int> expected(20, 0);
-              for (const std::size_t tried : {0, 1, 2, 3, 19}) expected[tried] = Looks::kMost;
+              for (const std::size_t tried : {0, 1, 2, 3, 19}) expected[tried] = static_cast<int>(waits::kLeader.looks);
               return world.across.looks == expected ? "" : fmt::format("{}", fmt::join(world.across.looks, " "));
             }));
 }
@@ -240,30 +240,6 @@ TEST(Team, ALeaderDrivesMpiEachMillisecondThatItSleeps) {
                 return fmt::format("driven {} times in {} us", world.hooks - before, slept_us);
               return "";
             }));
-}
-
-TEST(Looks, AsLongAsTheyPay) {
-  Looks looks;
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_EQ(looks.before_sleep(), Looks::kMost);
-    looks.over(false);
-  }
-  for (unsigned i = 0; i < Looks::kMissesMax; ++i) {
-    EXPECT_EQ(looks.before_sleep(), Looks::kMost) << "once in vain says little";
-    looks.over(true);
-  }
-  for (int round = 0; round < 3; ++round) {
-    for (std::uint64_t i = 1; i < Looks::kRetryEvery; ++i) {
-      EXPECT_EQ(looks.before_sleep(), 0) << i;
-      looks.over(true);
-    }
-    EXPECT_EQ(looks.before_sleep(), Looks::kMost) << "now and then it is tried";
-    looks.over(true);
-  }
-  for (std::uint64_t i = 1; i < Looks::kRetryEvery; ++i) looks.over((static_cast<void>(looks.before_sleep()), true));
-  EXPECT_EQ(looks.before_sleep(), Looks::kMost);
-  looks.over(false);
-  EXPECT_EQ(looks.before_sleep(), Looks::kMost) << "and found";
 }
 
 TEST(Team, PersistentOperationsStartAgainAndAgain) {

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROOMS = [*re.findall(r"^set\(SUMAC_MAY_(\w+)", (ROOT / "cmake" / "Sumac.cmake").read_text(encoding="utf-8"), re.MULTILINE), "mpi"]
 TRANSPARENT = {"base", "wire", "coll"}
 LOOK = "net::TcpTransport::progress"
-WAITING = ("hcoll_drive_mpi", "net::TcpTransport::arm", "client::TreeAcross::sleep", "shm::Patience::", "net::Waiter::", "node::Shard::wait", "proto::Node::next_due",
+WAITING = ("hcoll_drive_mpi", "net::TcpTransport::arm", "client::TreeAcross::sleep", "shm::RankWait::", "net::Waiter::", "node::Shard::wait", "proto::Node::next_due",
            "control::WakeEvent::")
 LONGEST_LOOP = 24
 
