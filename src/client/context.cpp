@@ -17,12 +17,6 @@ constexpr std::size_t kPoolBytes = std::size_t{256} << 20;  ///< For received re
 /// A shorter result arrives whole with one read, and is copied in less time than a second read takes.
 constexpr std::size_t kPlaceFrom = 8192;
 constexpr std::size_t kQueueBytes = std::size_t{1} << 40;  ///< Windows bound the queue, so no other limit is needed.
-constexpr int kDefaultPolls = 128;
-constexpr Millis kUserProgressEvery{1};
-/// Used where only a message can end a wait; a lost wake-up would cost this once.
-constexpr Millis kLongSleep{100};
-/// A poll takes about 0.4 us, a lone yield less.
-constexpr std::uint32_t kIdleLooks = 32, kPatientLooks = 32, kYieldEvery = 8;
 
 /// A channel index outside the host's ranks means that the caller left the field unset.
 std::uint32_t channel_of(const sharp_coll_init_spec& spec) {
@@ -42,7 +36,7 @@ Context::Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel
       channel_(channel_of(spec)),
       coll_timeout_ms_(spec.config.coll_timeout),
       polls_per_user_progress_(spec.config.user_progress_num_polls > 0 ? spec.config.user_progress_num_polls
-                                                                       : kDefaultPolls),
+                                                                       : waits::kCallLooksPerDrive),
       user_progress_(spec.progress_func),
       oob_colls_(spec.oob_colls),
       world_oob_(spec.oob_colls, spec.oob_ctx, spec.world_rank, spec.world_size),
@@ -223,12 +217,9 @@ void Context::look() {
   bool may_yield = false;
   {
     auto guard = lock();
-    // With nothing under way, the only news could be the end of the connection, so MPI's progress need not pay a system
-    // call each time.
-    if (watched_.empty() && ++idle_looks_ % kIdleLooks != 0) return;
+    if (!caller_looks_.looks(!watched_.empty())) return;
     progress();
-    idle_looks_ = events_ > 0 ? 0 : idle_looks_ + 1;
-    may_yield = !watched_.empty() && idle_looks_ >= kPatientLooks && idle_looks_ % kYieldEvery == 0;
+    may_yield = caller_looks_.after(events_ > 0, !watched_.empty()).yields;
   }
   if (may_yield) ::sched_yield();
 }
@@ -300,15 +291,15 @@ void Context::drop_request(Request& request) noexcept {
   request.dropped = true;
 }
 
-Context::Patience::Patience(Context& context) : context_(context) {
-  if (context.user_progress_ != nullptr) user_due_ = monotonic_now() + kUserProgressEvery;
+Context::CallWait::CallWait(Context& context) : context_(context) {
+  if (context.user_progress_ != nullptr) drives_.done(monotonic_now());
   auto guard = context.lock();
   if (context.waiters_.empty()) return;
   waiter_ = std::move(context.waiters_.back());
   context.waiters_.pop_back();
 }
 
-Context::Patience::~Patience() {
+Context::CallWait::~CallWait() {
   if (!waiter_) return;
   waiter_->wait(1, -1, kNever);  // A message came, so the next wait starts afresh.
   auto guard = context_.lock();
@@ -321,11 +312,11 @@ WaitLimits Context::waiter_limits() const {
   // communication. With threads another thread may have received the message that we sleep for. Otherwise only a
   // message can end the wait, and waking up earlier only costs processor time (in a 4 MiB stream at 200 Mbit/s every
   // second wake-up was useless).
-  if (user_progress_ == nullptr && !is_threaded_) limits.sleep_max = kLongSleep;
+  if (user_progress_ == nullptr && !is_threaded_) limits.sleep_max = waits::kCallSleepMax;
   return limits;
 }
 
-void Context::Patience::rest(std::size_t events, Time deadline) {
+void Context::CallWait::rest(std::size_t events, Time deadline) {
   if (!waiter_) waiter_ = std::make_unique<net::Waiter>(context_.waiter_limits());
   bool slept = false;
   if (!context_.is_threaded_ && !context_.is_busy_ && context_.broken_.empty()) {
@@ -351,10 +342,10 @@ void Context::Patience::rest(std::size_t events, Time deadline) {
     }
   }
   if (context_.user_progress_ == nullptr) return;
-  if (!slept && ++polls_ < context_.polls_per_user_progress_ && monotonic_now() < user_due_) return;
+  if (!slept && ++polls_ < context_.polls_per_user_progress_ && !drives_.is_due(monotonic_now())) return;
   context_.user_progress_();
   polls_ = 0;
-  user_due_ = monotonic_now() + kUserProgressEvery;
+  drives_.done(monotonic_now());
 }
 
 bool Context::sleep(std::span<const Request* const> requests, Duration at_most) {

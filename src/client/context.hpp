@@ -139,17 +139,17 @@ class Context final : private net::TransportEvents, public proto::Outbox {
 
   /// The waiting of one blocking call. Each has a Waiter of its own while it waits, because several threads may wait at
   /// once and a Waiter learns from its own thread.
-  class Patience {
+  class CallWait {
    public:
-    explicit Patience(Context& context);
-    ~Patience();
+    explicit CallWait(Context& context);
+    ~CallWait();
     /// Called after a poll, without the lock: spins, yields or sleeps, and drives the caller's communication.
     void rest(std::size_t events, Time deadline);
 
    private:
     Context& context_;
     std::unique_ptr<net::Waiter> waiter_;
-    Time user_due_{};
+    Rhythm drives_{waits::kCallDriveEvery};
     int polls_ = 0;
   };
 
@@ -184,7 +184,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::uint32_t tokens_ = 0, groups_made_ = 0;
   bool without_group_ = false;
   std::uint64_t sleeps_ = 0;
-  std::uint32_t idle_looks_ = 0;                       ///< Calls of look() in a row that found nothing.
+  CallerPolicy caller_looks_;                          ///< Decides which calls of look() do look.
   std::vector<std::unique_ptr<net::Waiter>> waiters_;  ///< The waiters that no call uses at the moment.
   RequestPool requests_;
   std::vector<Comm*> comms_, watched_;
@@ -197,7 +197,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
 
 template <class Done>
 bool Context::wait_until(Done&& done, Time deadline) {
-  Patience patience(*this);
+  CallWait waiting(*this);
   for (;;) {
     std::size_t events = 0;
     {
@@ -207,7 +207,7 @@ bool Context::wait_until(Done&& done, Time deadline) {
       events = events_;
     }
     if (deadline != kNever && monotonic_now() >= deadline) return false;
-    patience.rest(events, deadline);
+    waiting.rest(events, deadline);
   }
 }
 
