@@ -132,14 +132,10 @@ static int64_t now_us(void) {
   return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* The number of times that the thread polls one team before it looks at the clock, at the other teams and at new
- * posts. The chunks of a large message follow each other faster than all of that takes. */
-#define LOOKS 32
-
-/* One round of the thread over the active teams, called with the lock held, which is released while the thread is
- * inside a team. Returns whether a team has anything to move, and sets `*moved_p` if an operation ended or made
- * progress. */
-static bool visit_all(bool* moved_p) {
+/* One round of the thread over the active teams, which looks `looks` times at each; called with the lock held, which
+ * is released while the thread is inside a team. Returns whether a team has anything to move, and sets `*moved_p` if
+ * an operation ended or made progress. */
+static bool visit_all(int looks, bool* moved_p) {
   bool anything = false;
   unsigned changes = progress.changes;
   for (hcoll_lane_t* lane = progress.active; NULL != lane; lane = lane->active_next) {
@@ -149,7 +145,7 @@ static bool visit_all(bool* moved_p) {
       pthread_mutex_unlock(&progress.lock);
       unsigned before = sumac_team_moves(lane->team);
       int moved = 0;
-      for (int i = 0; i < LOOKS && 0 == moved; ++i) {
+      for (int i = 0; i < looks && 0 == moved; ++i) {
         moved = sumac_team_progress(lane->team);
       }
       pthread_mutex_lock(&progress.lock);
@@ -165,18 +161,17 @@ static bool visit_all(bool* moved_p) {
   return anything;
 }
 
-/* Rests between two rounds without progress; called with the lock held, which is released meanwhile. At first it
- * returns at once, then it yields, then it sleeps, longer and longer, but never more than 500 us and not beyond a
- * new post. */
-static void rest(int64_t idle_us) {
-  if (idle_us >= 200) {
-    int64_t until_us = now_us() + (idle_us < 2000 ? 50 : idle_us < 20000 ? 200 : 500);
+/* Rests between two rounds without progress; called with the lock held, which is released meanwhile. A new post ends a
+ * sleep. */
+static void rest(const sumac_rest_t* plan) {
+  if (plan->sleep_us > 0) {
+    int64_t until_us = now_us() + plan->sleep_us;
     struct timespec until = {until_us / 1000000, until_us % 1000000 * 1000};
     (void)pthread_cond_timedwait(&progress.work, &progress.lock, &until);
     return;
   }
   pthread_mutex_unlock(&progress.lock);
-  if (idle_us >= 20) {
+  if (plan->yields) {
     sched_yield();
   }
   pthread_mutex_lock(&progress.lock);
@@ -190,9 +185,10 @@ static void* thread_main(void* argument) {
   (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
   pthread_mutex_lock(&progress.lock);
   int64_t last_moved = now_us();
+  sumac_rest_t plan = sumac_thread_rest(0);
   unsigned posts = progress.posts;
   while (!progress.thread_ends) {
-    bool moved = false, anything = visit_all(&moved);
+    bool moved = false, anything = visit_all(plan.looks, &moved);
     if (!anything && posts == progress.posts) {
       pthread_cond_wait(&progress.work, &progress.lock);
     }
@@ -202,7 +198,8 @@ static void* thread_main(void* argument) {
       posts = progress.posts;
       continue;
     }
-    rest(now_us() - last_moved);
+    plan = sumac_thread_rest(now_us() - last_moved);
+    rest(&plan);
   }
   pthread_mutex_unlock(&progress.lock);
   return NULL;

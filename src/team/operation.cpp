@@ -265,6 +265,12 @@ int sumac_team_progress(sumac_team_t* team) {
 
 unsigned sumac_team_moves(const sumac_team_t* team) { return team->moves.load(std::memory_order_relaxed); }
 
+sumac_rest_t sumac_thread_rest(int64_t idle_us) {
+  const sumac::WaitPlan plan = sumac::backoff(sumac::waits::kThread, sumac::Micros{idle_us});
+  const auto sleep = std::chrono::duration_cast<sumac::Micros>(plan.sleep);
+  return {static_cast<int>(plan.looks), plan.yields, static_cast<int>(sleep.count())};
+}
+
 int sumac_team_active(const sumac_team_t* team) {
   return static_cast<int>(team->active.load(std::memory_order_relaxed));
 }

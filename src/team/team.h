@@ -296,6 +296,17 @@ unsigned sumac_team_moves(const sumac_team_t* team);
 /** The number of operations posted and not yet done: while it is 0 there is no need to call sumac_team_progress(). */
 int sumac_team_active(const sumac_team_t* team);
 
+/** The next actions of a thread that moves teams beside the program's own thread. */
+typedef struct sumac_rest {
+  int looks;    /* call sumac_team_progress() of each team so many times in a row while it returns 0 */
+  bool yields;  /* before that, yield the core */
+  int sleep_us; /* before that, sleep for so long, or until something is posted; 0: do not sleep */
+} sumac_rest_t;
+
+/** Returns the actions of such a thread when no team has moved for `idle_us` microseconds. At first it looks again at
+ *  once, then it yields, then it sleeps, longer and longer but never more than 500 us. */
+sumac_rest_t sumac_thread_rest(int64_t idle_us);
+
 /** The reason why the team is broken, in one line that names the rank; "" if it is not. Valid until destroy. */
 const char* sumac_team_error(const sumac_team_t* team);
 
