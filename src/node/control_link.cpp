@@ -181,7 +181,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       if (!registered_) break;
       const auto job_id = down.revoke().job_id();
       if (Tree* tree = standing(down.revoke().tree()); tree != nullptr) {
-        std::erase_if(tree->waiting, [&](const Waiting& w) { return w.grant.job_id == job_id; });
+        std::erase_if(tree->waiting, [&](const DeferredGrant& w) { return w.grant.job_id == job_id; });
         const bool known = tree->shard->call([job_id, now](DataPath& data) { return data.revoke(job_id, now); });
         SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} revoked: {:.200}", job_id, down.revoke().why());
         if (known) {
@@ -322,7 +322,7 @@ void ControlLink::defer(std::uint64_t sequence, const std::string& why) {
 
 /// Called when resources of an ended job have become free: tries the waiting grants again.
 void ControlLink::retry_waiting(std::uint32_t index, Tree& tree) {
-  std::erase_if(tree.waiting, [&](const Waiting& w) {
+  std::erase_if(tree.waiting, [&](const DeferredGrant& w) {
     if (!tree.shard->call([&](DataPath& data) { return data.grant(w.grant); })) return false;
     SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} granted in tree {} after a wait", w.grant.job_id, index + 1);
     if (w.sequence != 0) acknowledge(w.sequence);

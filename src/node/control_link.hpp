@@ -40,7 +40,7 @@ class ControlLink {
   std::string statistics_json();
 
  private:
-  struct Waiting {
+  struct DeferredGrant {
     std::uint64_t sequence = 0;
     proto::JobGrant grant;
   };
@@ -53,8 +53,8 @@ class ControlLink {
     std::uint32_t id = 0;
     bool root = false;
     ParentState parent;
-    std::deque<Waiting> waiting;   ///< Grants that cannot take effect yet.
-    std::vector<Leaving> leaving;  ///< Revokes that are not acknowledged yet, because members have not left.
+    std::deque<DeferredGrant> waiting;  ///< Grants that cannot take effect yet.
+    std::vector<Leaving> leaving;       ///< Revokes that are not acknowledged yet, because members have not left.
   };
   using Trees = std::map<std::uint32_t, Tree>;
 
