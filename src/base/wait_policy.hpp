@@ -55,14 +55,11 @@ constexpr bool is_crowded(int ranks_on_host, double cpus) noexcept { return stat
 /// An action that is due every so often while a thread waits.
 class Rhythm {
  public:
-  explicit constexpr Rhythm(Duration every) noexcept : every_(every) {}
-
-  bool is_due(Time now) const noexcept { return now - last_ >= every_; }
+  bool is_due(Time now, Duration every) const noexcept { return now - last_ >= every; }
   void done(Time now) noexcept { last_ = now; }
-  Duration left(Time now) const noexcept { return last_ + every_ - now; }
+  Duration left(Time now, Duration every) const noexcept { return last_ + every - now; }
 
  private:
-  Duration every_;
   Time last_{};  ///< The first time is due at once.
 };
 
@@ -193,8 +190,7 @@ constexpr WaitPlan backoff(const WaitLimits& limits, Duration waited) noexcept {
 /// One wait that nothing ends but looking. `limits` must outlive it.
 class BackoffPolicy {
  public:
-  explicit BackoffPolicy(const WaitLimits& limits) noexcept
-      : limits_(limits), drives_(limits.drive_every), checks_(limits.check_every) {}
+  explicit BackoffPolicy(const WaitLimits& limits) noexcept : limits_(limits) {}
 
   bool yields_first() const noexcept { return limits_.yields_first; }
   /// Call it after looks in vain. `can_drive`: there is a communication of the caller to drive.
@@ -205,9 +201,9 @@ class BackoffPolicy {
       checks_.done(now);
     }
     WaitPlan plan = backoff(limits_, now - began_);
-    plan.drives = can_drive && drives_.is_due(now);
+    plan.drives = can_drive && drives_.is_due(now, limits_.drive_every);
     if (plan.drives) drives_.done(now);
-    plan.checks = checks_.is_due(now);
+    plan.checks = checks_.is_due(now, limits_.check_every);
     if (plan.checks) checks_.done(now);
     return plan;
   }

@@ -281,13 +281,13 @@ TEST(CallerPolicy, LooksRarelyWithNothingUnderWayAndYieldsAfterManyLooksInVain) 
 }
 
 TEST(Rhythm, IsDueAtFirstAndThenEverySoOften) {
-  Rhythm rhythm(Millis(1));
+  Rhythm rhythm;
   const Time begin = at(Seconds(1));
-  EXPECT_TRUE(rhythm.is_due(begin));
+  EXPECT_TRUE(rhythm.is_due(begin, Millis(1)));
   rhythm.done(begin);
-  EXPECT_FALSE(rhythm.is_due(begin + Micros(999)));
-  EXPECT_EQ(rhythm.left(begin + Micros(999)), Duration(Micros(1)));
-  EXPECT_TRUE(rhythm.is_due(begin + Millis(1)));
+  EXPECT_FALSE(rhythm.is_due(begin + Micros(999), Millis(1)));
+  EXPECT_EQ(rhythm.left(begin + Micros(999), Millis(1)), Duration(Micros(1)));
+  EXPECT_TRUE(rhythm.is_due(begin + Millis(1), Millis(1)));
 }
 
 }  // namespace

@@ -342,7 +342,9 @@ void Context::CallWait::rest(std::size_t events, Time deadline) {
     }
   }
   if (context_.user_progress_ == nullptr) return;
-  if (!slept && ++polls_ < context_.polls_per_user_progress_ && !drives_.is_due(monotonic_now())) return;
+  if (!slept && ++polls_ < context_.polls_per_user_progress_ &&
+      !drives_.is_due(monotonic_now(), waits::kCallDriveEvery))
+    return;
   context_.user_progress_();
   polls_ = 0;
   drives_.done(monotonic_now());

@@ -149,7 +149,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
    private:
     Context& context_;
     std::unique_ptr<net::Waiter> waiter_;
-    Rhythm drives_{waits::kCallDriveEvery};
+    Rhythm drives_;
     int polls_ = 0;
   };
 

@@ -53,7 +53,7 @@ bool looked_on(const Task& task, std::uint32_t& looks) noexcept {
   for (std::uint32_t looks = 0;;) {
     bool look = false;
     if (!looked_on(task, looks)) {
-      if (group.waiting().crowded()) group.crowd().note_here();
+      if (waiting.crowded()) group.crowd().note_here();
       look = waiting.pause();
     }
     // The progress callback may have completed this very operation, or found that the group is broken.

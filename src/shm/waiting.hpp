@@ -24,6 +24,7 @@ class RankWait {
   explicit RankWait(const WaitSettings& settings) noexcept
       : settings_(settings), policy_(waits::in_host(settings.crowded())) {}
 
+  bool crowded() const noexcept { return policy_.yields_first(); }
   /// Returns true when it is time to check whether all members are still alive (about every 10 ms).
   bool pause() noexcept;
 

@@ -86,11 +86,12 @@ bool sleep_on_tree(sumac_team& team, int& sleeps) {
   if (team.tree == nullptr) return false;
   for (;;) {
     sumac::Time now = sumac::monotonic_now();
-    if (team.drives.is_due(now)) {
+    if (team.drives.is_due(now, sumac::waits::kLeader.drive_every)) {
       if (team.waiting.progress != nullptr) team.waiting.progress(team.waiting.context);
       team.drives.done(now = sumac::monotonic_now());
     }
-    const auto left = std::chrono::duration_cast<sumac::Micros>(team.drives.left(now));
+    const auto left =
+        std::chrono::duration_cast<sumac::Micros>(team.drives.left(now, sumac::waits::kLeader.drive_every));
     const auto slept = team.tree->sleep(std::max(1, static_cast<int>(left.count())));
     if (slept == Slept::impossible) return false;
     if (++sleeps % sumac::waits::kLeaderSleepsPerCheck == 0 && team.island_group != nullptr &&

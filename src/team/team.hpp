@@ -82,7 +82,7 @@ struct sumac_team {
   std::vector<std::byte> scratch, stage;
   std::vector<int> gather_counts, gather_displacements;        ///< For the island's blocks, then for the islands.
   sumac::PaidLately looking;                                   ///< Decides whether the leader looks before it sleeps.
-  sumac::Rhythm drives{sumac::waits::kLeader.drive_every};     ///< MPI is driven so often between such sleeps.
+  sumac::Rhythm drives;                                        ///< Decides when MPI is driven between such sleeps.
   std::unique_ptr<sumac::team::Exchange> exchange;             ///< Made by the first operation that needs it.
   std::unique_ptr<sumac::team::ReduceScatter> reduce_scatter;  ///< Made by the first operation that needs it.
 
