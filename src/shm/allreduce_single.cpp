@@ -2,7 +2,7 @@
 // writes into the others' results.
 //
 // The first share that a member reads lands in its own result, where it is needed anyway: another buffer would only
-// occupy more of the caches. Chunks are long, because each costs 2 x (members - 1) system calls; the bytes that were
+// occupy more of the caches. The parts are long, because each costs 2 x (members - 1) system calls; the bytes that were
 // read and folded are still in the cache when they are written. Only its owner reads and writes a share, so in place no
 // member overwrites input that another has yet to read.
 #include "shm/single_copy.hpp"
@@ -42,7 +42,7 @@ class Scratch {
   std::size_t half_;
 };
 
-/// Folds in(0) op in(1) op ... of one chunk, in rank order, into this member's result.
+/// Folds in(0) op in(1) op ... of one part, in rank order, into this member's result.
 Copied fold_piece(Task& task, const Scratch& scratch, std::size_t at, std::size_t bytes) noexcept {
   const Group& group = *task.group;
   const coll::Operation& operation = *task.operation;
@@ -72,7 +72,7 @@ Copied fold_piece(Task& task, const Scratch& scratch, std::size_t at, std::size_
   return Copied::all;
 }
 
-/// Writes the chunk of the result into every other member's, starting with the member after this one, so that not all
+/// Writes the part of the result into every other member's, starting with the member after this one, so that not all
 /// write to the same one at the same time.
 Copied give_piece(Task& task, std::size_t at, std::size_t bytes) noexcept {
   const Group& group = *task.group;
@@ -108,8 +108,7 @@ Step allreduce_single(Task& task) {
   }
   if (task.phase == kFold) {
     const auto members = static_cast<std::size_t>(group.size()), me = static_cast<std::size_t>(group.index());
-    const std::size_t each =
-        round_up((operation.bytes + members - 1) / members, unit_for(operation.fold->element_bytes));
+    const std::size_t each = coll::even_step(operation.bytes, members, unit_for(operation.fold->element_bytes));
     const std::size_t begin = std::min(operation.bytes, me * each), end = std::min(operation.bytes, begin + each);
     const Scratch scratch(group, *operation.fold);
     for (std::size_t at = begin + task.offset; at < end; at = begin + task.offset) {

@@ -23,13 +23,13 @@ class VectorBlocks {
       : total_(operation.bytes),
         members_(static_cast<std::size_t>(group.size())),
         unit_(unit_for(operation.fold->element_bytes)),
-        sections_(cut(total_, turn_limit(group, group.tuning().large.reduce_turn_bytes), unit_)) {}
+        sections_(cut_into_turns(total_, turn_limit(group, group.tuning().large.reduce_turn_bytes), unit_)) {}
 
   std::size_t turns() const noexcept { return sections_.count; }
   Block block(std::uint64_t turn, int member) const noexcept {
-    const std::size_t section = turn * sections_.bytes;
-    const std::size_t bytes = part_at(section, total_, sections_.bytes);
-    const std::size_t each = round_up((bytes + members_ - 1) / members_, unit_);
+    const std::size_t section = turn * sections_.step;
+    const std::size_t bytes = coll::part_at(section, total_, sections_.step);
+    const std::size_t each = coll::even_step(bytes, members_, unit_);
     const std::size_t begin = std::min(bytes, static_cast<std::size_t>(member) * each);
     return {begin, section + begin, std::min(each, bytes - begin)};
   }
@@ -37,29 +37,29 @@ class VectorBlocks {
 
  private:
   std::size_t total_, members_, unit_;
-  Chunks sections_;
+  coll::Cut sections_;
 };
 
-/// For reduce_scatter_block: the members' blocks follow each other in the input, and a turn uses a chunk of each.
+/// For reduce_scatter_block: the members' blocks follow each other in the input, and a turn uses a part of each.
 class GivenBlocks {
  public:
   GivenBlocks(const Group& group, const coll::Operation& operation) noexcept
       : total_(operation.bytes),
-        chunks_(cut(total_,
-                    turn_limit(group, group.tuning().large.reduce_turn_bytes) / static_cast<std::size_t>(group.size()),
-                    unit_for(operation.fold->element_bytes))) {}
+        parts_(cut_into_turns(
+            total_, turn_limit(group, group.tuning().large.reduce_turn_bytes) / static_cast<std::size_t>(group.size()),
+            unit_for(operation.fold->element_bytes))) {}
 
-  std::size_t turns() const noexcept { return chunks_.count; }
+  std::size_t turns() const noexcept { return parts_.count; }
   Block block(std::uint64_t turn, int member) const noexcept {
-    const std::size_t offset = turn * chunks_.bytes;
+    const std::size_t offset = turn * parts_.step;
     const auto m = static_cast<std::size_t>(member);
-    return {m * chunks_.bytes, m * total_ + offset, part_at(offset, total_, chunks_.bytes)};
+    return {m * parts_.step, m * total_ + offset, coll::part_at(offset, total_, parts_.step)};
   }
-  std::size_t in_output(std::uint64_t turn, const Block&) const noexcept { return turn * chunks_.bytes; }
+  std::size_t in_output(std::uint64_t turn, const Block&) const noexcept { return turn * parts_.step; }
 
  private:
   std::size_t total_;
-  Chunks chunks_;
+  coll::Cut parts_;
 };
 
 /// The member's share of the work.

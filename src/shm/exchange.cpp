@@ -72,29 +72,29 @@ template <class Places>
 struct Gather {
   Task& task;
   const Places& at;
-  std::size_t chunk;
+  std::size_t step;
 
   void fill(std::uint64_t turn, std::byte* slice) const noexcept {
     const int me = task.group->index();
-    const std::size_t offset = turn * chunk;
-    const std::size_t bytes = part_at(offset, at.bytes(me), chunk);
+    const std::size_t offset = turn * step;
+    const std::size_t bytes = coll::part_at(offset, at.bytes(me), step);
     std::byte* const result = out_bytes(*task.operation) + at.offset(me) + offset;
     if (task.operation->in_place()) return copy_bytes(slice, result, bytes);
     copy_bytes(slice, in_bytes(*task.operation) + offset, bytes);
     copy_bytes(result, in_bytes(*task.operation) + offset, bytes);
   }
   void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
-    const std::size_t offset = turn * chunk;
-    copy_bytes(out_bytes(*task.operation) + at.offset(m) + offset, slice, part_at(offset, at.bytes(m), chunk));
+    const std::size_t offset = turn * step;
+    copy_bytes(out_bytes(*task.operation) + at.offset(m) + offset, slice, coll::part_at(offset, at.bytes(m), step));
   }
 };
 
 template <class Places>
 Step gather(Task& task, const Places& places, std::size_t largest) {
   Turns turns(task);
-  const Chunks chunks = cut(largest, turn_limit(*task.group), kCacheLine);
-  if (task.phase == 0) turns.begin(chunks.count);
-  return exchange(task, turns, Gather<Places>{task, places, chunks.bytes});
+  const coll::Cut parts = cut_into_turns(largest, turn_limit(*task.group), kCacheLine);
+  if (task.phase == 0) turns.begin(parts.count);
+  return exchange(task, turns, Gather<Places>{task, places, parts.step});
 }
 
 struct EvenRows {
@@ -127,16 +127,17 @@ struct Rows {
     for (int m = 0; m < task.group->size(); ++m) {
       if (m == me) continue;
       copy_bytes(slice + static_cast<std::size_t>(m) * cell, in + at.to_offset(m) + offset,
-                 part_at(offset, at.to_bytes(m), cell));
+                 coll::part_at(offset, at.to_bytes(m), cell));
     }
     if (task.operation->in_place()) return;
     copy_bytes(out_bytes(*task.operation) + at.from_offset(me) + offset, in + at.to_offset(me) + offset,
-               part_at(offset, at.to_bytes(me), cell));
+               coll::part_at(offset, at.to_bytes(me), cell));
   }
   void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
     const std::size_t offset = turn * cell;
     copy_bytes(out_bytes(*task.operation) + at.from_offset(m) + offset,
-               slice + static_cast<std::size_t>(task.group->index()) * cell, part_at(offset, at.from_bytes(m), cell));
+               slice + static_cast<std::size_t>(task.group->index()) * cell,
+               coll::part_at(offset, at.from_bytes(m), cell));
   }
 };
 
@@ -174,9 +175,10 @@ Step allgatherv_exchange(Task& task) {
 Step alltoall_exchange(Task& task) {
   Turns turns(task);
   const EvenRows places{*task.operation};
-  const Chunks chunks = cut(task.operation->bytes, cell_limit(*task.group, turn_limit(*task.group)), kCacheLine);
-  if (task.phase == 0) turns.begin(chunks.count);
-  return exchange(task, turns, Rows<EvenRows>{task, places, chunks.bytes});
+  const coll::Cut parts =
+      cut_into_turns(task.operation->bytes, cell_limit(*task.group, turn_limit(*task.group)), kCacheLine);
+  if (task.phase == 0) turns.begin(parts.count);
+  return exchange(task, turns, Rows<EvenRows>{task, places, parts.step});
 }
 
 Step alltoallv_exchange(Task& task) {

@@ -56,7 +56,7 @@ bool collect_round(Task& task, const Shape& shape) {
     task.phase = 2;
   }
   for (; task.peer < group.size(); ++task.peer) {
-    const std::size_t bytes = part_at(task.offset, shape.bytes(task.peer), group.eager_bytes());
+    const std::size_t bytes = coll::part_at(task.offset, shape.bytes(task.peer), group.eager_bytes());
     if (task.peer == group.index() || bytes == 0) continue;
     if (!arrived(group.line(task.peer, task.round), task.round, bytes, task.polls)) return false;
     std::memcpy(out_bytes(*task.operation) + shape.offset(task.peer) + task.offset,
@@ -68,7 +68,7 @@ bool collect_round(Task& task, const Shape& shape) {
 template <class Shape>
 bool give_round(Task& task) {
   Group& group = *task.group;
-  const std::size_t bytes = part_at(task.offset, task.operation->bytes, group.eager_bytes());
+  const std::size_t bytes = coll::part_at(task.offset, task.operation->bytes, group.eager_bytes());
   if (task.phase == 1) {
     if (bytes != 0) {
       if (!group.room(task.round, ring_for(bytes))) return false;
@@ -107,13 +107,13 @@ Step gather_by_rounds(Task& task, const Shape& shape) {
   return Step::done;
 }
 
-// ---- stream: chunk by chunk through the members' slices.
+// ---- stream: turn by turn through the members' slices.
 
 template <class Shape>
-bool collect_turn(Task& task, Turns& turns, const Shape& shape, std::size_t chunk) {
+bool collect_turn(Task& task, Turns& turns, const Shape& shape, std::size_t step) {
   const auto others = static_cast<std::uint64_t>(task.group->size() - 1);
   const std::uint64_t turn = turns.taken();
-  const std::size_t offset = turn * chunk;
+  const std::size_t offset = turn * step;
   if (Shape::kIsCounted && turn == 0 && turns.filled() == 0) {
     const auto write = [&](std::uint64_t, std::byte* slice) {
       const std::uint64_t needed = turns.count();
@@ -124,7 +124,7 @@ bool collect_turn(Task& task, Turns& turns, const Shape& shape, std::size_t chun
   bool moved = false;
   for (std::uint64_t& i = turns.take_peers(); i < others; ++i) {
     const int m = turns.other(i);
-    const std::size_t bytes = part_at(offset, shape.bytes(m), chunk);
+    const std::size_t bytes = coll::part_at(offset, shape.bytes(m), step);
     if (bytes == 0) continue;
     if (!turns.seen(Turns::kWritten, m, turn)) return moved;
     std::memcpy(out_bytes(*task.operation) + shape.offset(m) + offset, turns.slice(m, turn), bytes);
@@ -136,10 +136,10 @@ bool collect_turn(Task& task, Turns& turns, const Shape& shape, std::size_t chun
 }
 
 template <class Shape>
-bool give_turn(Task& task, Turns& turns, std::size_t chunk) {
+bool give_turn(Task& task, Turns& turns, std::size_t step) {
   const std::uint64_t turn = turns.taken();
-  const std::size_t offset = turn * chunk;
-  const std::size_t bytes = part_at(offset, task.operation->bytes, chunk);
+  const std::size_t offset = turn * step;
+  const std::size_t bytes = coll::part_at(offset, task.operation->bytes, step);
   // The first turn has two halves if this member must wait for the root's number.
   if (turns.filled() == turn) {
     const auto write = [&](std::uint64_t, std::byte* slice) {
@@ -163,16 +163,16 @@ Step gather_by_turns(Task& task, const Shape& shape) {
   const bool is_root = group.index() == task.operation->root;
   const std::size_t limit = turn_limit(group, group.tuning().large.exchange_turn_bytes);
   Turns turns(task);
-  // If the members do not know all counts, a chunk has its full length.
-  const std::size_t chunk =
-      Shape::kIsCounted ? limit / kCacheLine * kCacheLine : cut(task.operation->bytes, limit, kCacheLine).bytes;
+  // If the members do not know all counts, a part has its full length.
+  const std::size_t step = Shape::kIsCounted ? limit / kCacheLine * kCacheLine
+                                             : cut_into_turns(task.operation->bytes, limit, kCacheLine).step;
   if (task.phase == 0) {
     const std::size_t largest = is_root || !Shape::kIsCounted ? shape.largest(group.size()) : 0;
-    turns.begin(std::max<std::size_t>((largest + chunk - 1) / chunk, 1));
+    turns.begin(std::max<std::size_t>(coll::divide_up(largest, step), 1));
     if (is_root) keep_own(task, shape);
   }
   const auto move = [&] {
-    return is_root ? collect_turn(task, turns, shape, chunk) : give_turn<Shape>(task, turns, chunk);
+    return is_root ? collect_turn(task, turns, shape, step) : give_turn<Shape>(task, turns, step);
   };
   return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });
 }

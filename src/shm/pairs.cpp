@@ -34,11 +34,11 @@ class Pairs {
       : group_(*task.group),
         call_(*task.operation),
         turns_(task),
-        chunks_(cut(call_.bytes, turn_limit(group_, group_.tuning().large.pairs_turn_bytes),
-                    unit_for(call_.fold->element_bytes))) {}
+        parts_(cut_into_turns(call_.bytes, turn_limit(group_, group_.tuning().large.pairs_turn_bytes),
+                              unit_for(call_.fold->element_bytes))) {}
 
   Step step(Task& task) {
-    if (task.phase == 0) turns_.begin(chunks_.count);
+    if (task.phase == 0) turns_.begin(parts_.count);
     return drive(
         task, turns_,
         [&] {
@@ -51,8 +51,8 @@ class Pairs {
   }
 
  private:
-  std::size_t offset(std::uint64_t turn) const noexcept { return turn * chunks_.bytes; }
-  std::size_t bytes(std::uint64_t turn) const noexcept { return part_at(offset(turn), call_.bytes, chunks_.bytes); }
+  std::size_t offset(std::uint64_t turn) const noexcept { return turn * parts_.step; }
+  std::size_t bytes(std::uint64_t turn) const noexcept { return coll::part_at(offset(turn), call_.bytes, parts_.step); }
 
   bool give() const {
     if (turns_.filled() == turns_.taken() + turns_.slices()) return false;
@@ -110,7 +110,7 @@ class Pairs {
   Group& group_;
   const coll::Operation& call_;
   Turns turns_;
-  Chunks chunks_;
+  coll::Cut parts_;
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ const std::byte* root_bytes(const Task& task) noexcept { return static_cast<cons
 template <class Shape>
 void keep_own(const Task& task, const Shape& shape, std::size_t cell, std::size_t offset) noexcept {
   const int me = task.group->index();
-  const std::size_t bytes = part_at(offset, shape.bytes(me), cell);
+  const std::size_t bytes = coll::part_at(offset, shape.bytes(me), cell);
   if (task.operation->in_place() || bytes == 0) return;
   std::memcpy(out_bytes(*task.operation) + offset, root_bytes(task) + shape.offset(me) + offset, bytes);
 }
@@ -49,14 +49,14 @@ void keep_own(const Task& task, const Shape& shape, std::size_t cell, std::size_
 template <class Shape>
 void fill_cells(const Task& task, const Shape& shape, std::byte* cells, std::size_t cell, std::size_t offset) noexcept {
   for (int m = 0; m < task.group->size(); ++m) {
-    const std::size_t bytes = part_at(offset, shape.bytes(m), cell);
+    const std::size_t bytes = coll::part_at(offset, shape.bytes(m), cell);
     if (m == task.group->index() || bytes == 0) continue;
     std::memcpy(cells + cell * static_cast<std::size_t>(m), root_bytes(task) + shape.offset(m) + offset, bytes);
   }
 }
 
 void take_cell(const Task& task, const std::byte* cells, std::size_t cell, std::size_t offset) noexcept {
-  const std::size_t bytes = part_at(offset, task.operation->bytes, cell);
+  const std::size_t bytes = coll::part_at(offset, task.operation->bytes, cell);
   if (bytes == 0) return;
   std::memcpy(out_bytes(*task.operation) + offset, cells + cell * static_cast<std::size_t>(task.group->index()), bytes);
 }
@@ -112,7 +112,7 @@ Step scatter_by_turns(Task& task, const Shape& shape) {
   const std::size_t room = turn_limit(group, group.tuning().large.exchange_turn_bytes) - kWordBytes;
   const std::size_t most = room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
   // If only the root knows the counts, a cell has its full length.
-  const std::size_t cell = Shape::kIsCounted ? most : cut(operation.bytes, most, kCacheLine).bytes;
+  const std::size_t cell = Shape::kIsCounted ? most : cut_into_turns(operation.bytes, most, kCacheLine).step;
   Turns turns(task);
   if (task.phase == 0) {
     const std::size_t largest = is_root || !Shape::kIsCounted ? shape.largest(group.size()) : 0;

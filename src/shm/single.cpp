@@ -146,7 +146,7 @@ Step allgather_single(Task& task) {
   const auto block = [&](int m) { return out + static_cast<std::size_t>(m) * bytes; };
   const std::byte* const mine = operation.in_place() ? block(me) : in_bytes(operation);
   const Own own{block(me), mine, bytes};
-  // Copies each chunk to both results in turn, because the second copy finds in the caches what the first one loaded.
+  // Copies each part to both results in turn, because the second copy finds in the caches what the first one loaded.
   // 1 MiB: 242 us, and 261 us without it.
   if (task.group->size() == 2)
     return single_copy(

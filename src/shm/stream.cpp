@@ -1,5 +1,5 @@
-// One member's vector goes to the others (bcast), or theirs to one (reduce) or to all (allreduce): chunk by chunk
-// through the owner's slices, so that the others read one chunk while the owner writes the next. A member that only
+// One member's vector goes to the others (bcast), or theirs to one (reduce) or to all (allreduce): turn by turn
+// through the owner's slices, so that the others read one part while the owner writes the next. A member that only
 // writes leaves as soon as everything is in its slices. In an allreduce every member folds all vectors in rank order,
 // so all get the same bits.
 #include "shm/steps.hpp"
@@ -11,13 +11,14 @@ Step bcast_stream(Task& task) {
   Group& group = *task.group;
   const coll::Operation& operation = *task.operation;
   Turns turns(task);
-  const Chunks chunks = cut(operation.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), kCacheLine);
+  const coll::Cut parts =
+      cut_into_turns(operation.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), kCacheLine);
   const bool root = group.index() == operation.root;
-  if (task.phase == 0) turns.begin(chunks.count);
+  if (task.phase == 0) turns.begin(parts.count);
   const auto move = [&] {
     const std::uint64_t turn = turns.taken();
-    const std::size_t offset = turn * chunks.bytes;
-    const std::size_t bytes = part_at(offset, operation.bytes, chunks.bytes);
+    const std::size_t offset = turn * parts.step;
+    const std::size_t bytes = coll::part_at(offset, operation.bytes, parts.step);
     std::byte* const user = out_bytes(operation) + offset;
     std::byte* const slice = turns.slice(operation.root, turn);
     if (root) {
@@ -37,20 +38,20 @@ Step bcast_stream(Task& task) {
 
 namespace {
 
-Chunks fold_chunks(const Group& group, const coll::Operation& operation) noexcept {
-  return cut(operation.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes),
-             unit_for(operation.fold->element_bytes));
+coll::Cut fold_parts(const Group& group, const coll::Operation& operation) noexcept {
+  return cut_into_turns(operation.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes),
+                        unit_for(operation.fold->element_bytes));
 }
 
 /// Folds the next turn of all vectors into this member's output, once every member has written it.
-bool fold_turn(Task& task, Turns& turns, const Chunks& chunks) {
+bool fold_turn(Task& task, Turns& turns, const coll::Cut& parts) {
   const std::uint64_t turn = turns.taken();
   if (!turns.seen_all(Turns::kWritten, turn, turns.fold_peers())) return false;
   const Group& group = *task.group;
   const coll::Operation& operation = *task.operation;
-  const std::size_t offset = turn * chunks.bytes;
-  fold_pieces(group, operation, part_at(offset, operation.bytes, chunks.bytes), out_bytes(operation) + offset, nullptr,
-              [&](int m) { return m == group.index() ? in_bytes(operation) + offset : turns.slice(m, turn); });
+  const std::size_t offset = turn * parts.step;
+  fold_pieces(group, operation, coll::part_at(offset, operation.bytes, parts.step), out_bytes(operation) + offset,
+              nullptr, [&](int m) { return m == group.index() ? in_bytes(operation) + offset : turns.slice(m, turn); });
   turns.has_taken();
   return true;
 }
@@ -61,14 +62,15 @@ Step reduce_stream(Task& task) {
   const coll::Operation& operation = *task.operation;
   const int me = task.group->index();
   Turns turns(task);
-  const Chunks chunks = fold_chunks(*task.group, operation);
-  if (task.phase == 0) turns.begin(chunks.count);
+  const coll::Cut parts = fold_parts(*task.group, operation);
+  if (task.phase == 0) turns.begin(parts.count);
   const auto move = [&] {
-    if (me == operation.root) return fold_turn(task, turns, chunks);
+    if (me == operation.root) return fold_turn(task, turns, parts);
     const std::uint64_t turn = turns.taken();
     if (!turns.free(turn)) return false;
-    const std::size_t offset = turn * chunks.bytes;
-    std::memcpy(turns.slice(me, turn), in_bytes(operation) + offset, part_at(offset, operation.bytes, chunks.bytes));
+    const std::size_t offset = turn * parts.step;
+    std::memcpy(turns.slice(me, turn), in_bytes(operation) + offset,
+                coll::part_at(offset, operation.bytes, parts.step));
     turns.say(Turns::kWritten, turn);
     turns.has_taken();  // It reads nothing, and the other writers must know that.
     return true;
@@ -79,16 +81,16 @@ Step reduce_stream(Task& task) {
 Step allreduce_stream(Task& task) {
   const coll::Operation& operation = *task.operation;
   Turns turns(task);
-  const Chunks chunks = fold_chunks(*task.group, operation);
-  if (task.phase == 0) turns.begin(chunks.count);
+  const coll::Cut parts = fold_parts(*task.group, operation);
+  if (task.phase == 0) turns.begin(parts.count);
   const auto fill = [&](std::uint64_t turn, std::byte* slice) {
-    const std::size_t offset = turn * chunks.bytes;
-    std::memcpy(slice, in_bytes(operation) + offset, part_at(offset, operation.bytes, chunks.bytes));
+    const std::size_t offset = turn * parts.step;
+    std::memcpy(slice, in_bytes(operation) + offset, coll::part_at(offset, operation.bytes, parts.step));
   };
   const auto move = [&] {
     const bool filled = turns.fill(fill);
     // In place, the result of the fold overwrites the input, so the input must already be in the slice.
-    return (turns.taken() < turns.filled() && fold_turn(task, turns, chunks)) || filled;
+    return (turns.taken() < turns.filled() && fold_turn(task, turns, parts)) || filled;
   };
   return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });
 }

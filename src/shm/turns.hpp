@@ -14,12 +14,13 @@
 // another. Where ranks share a core, each rank therefore has to be scheduled only a few times; where they do not, the
 // steps of one turn overlap with those of the turns before and after it.
 //
-// The ring is much larger than a chunk because a line that another core has just read is expensive to write again. On
+// The ring is much larger than the data of one turn because a line that another core has just read is expensive to write again. On
 // an EPYC with 1 MiB of L2 per core, copying 64 KiB between two cores takes 1.0 us through a ring of 1 MiB, 2.3 us
 // through one of 64 KiB, and 1.7 us through one of 4 MiB.
 #include <algorithm>
 #include <cstring>
 
+#include "coll/cut.hpp"
 #include "shm/rounds.hpp"
 
 namespace sumac::shm {
@@ -43,24 +44,9 @@ inline std::size_t turn_limit(const Group& group, std::size_t wanted) noexcept {
   return std::min(slice_bytes(group), std::max(wanted, least_slice_bytes(group)));
 }
 
-/// The result of cutting `total` into chunks of at most `limit` bytes, each a whole number of `unit`s. The chunks are
-/// as equal as possible, so that no small rest costs a turn of its own.
-struct Chunks {
-  std::size_t bytes;  ///< The size of every chunk but the last.
-  std::size_t count;
-};
-constexpr Chunks cut(std::size_t total, std::size_t limit, std::size_t unit) noexcept {
-  if (total == 0) return {unit, 0};
-  limit = std::max(limit / unit * unit, unit);
-  const std::size_t count = (total + limit - 1) / limit;
-  const std::size_t bytes = std::min(limit, round_up((total + count - 1) / count, unit));
-  return {bytes, (total + bytes - 1) / bytes};
-}
-
-/// Returns how many bytes the chunk at `offset` has in a block of `total` bytes: none if the block ends before
-/// `offset`.
-constexpr std::size_t part_at(std::size_t offset, std::size_t total, std::size_t chunk) noexcept {
-  return offset >= total ? 0 : std::min(chunk, total - offset);
+/// Cuts `total` bytes into equal turns of at most `limit` bytes, each a whole number of `unit`s.
+constexpr coll::Cut cut_into_turns(std::size_t total, std::size_t limit, std::size_t unit) noexcept {
+  return coll::cut(total, {.most = limit, .unit = unit, .is_even = true});
 }
 
 /// An operation's position in the sequence of turns: a view of Operation::own. The turns of one operation count from 0.

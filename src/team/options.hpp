@@ -139,8 +139,8 @@ inline constexpr std::array kRest{
         "once (never). auto: by socket, unless ranks outnumber processors."),
     option<&Options::chunk>(
         "SUMAC_TEAM_CHUNK", "256KiB",
-        "Over several hosts a large collective is cut into pieces of this size, and the phases of successive "
-        "pieces overlap.")
+        "Over several hosts a large collective is cut into chunks of this size, and the phases of successive "
+        "chunks overlap.")
         .between(1024, 1 << 30),
     option<&Options::depth>("SUMAC_TEAM_DEPTH", "4", "Pieces of one collective that are between hosts at once.")
         .between(1, 16),

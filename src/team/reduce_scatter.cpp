@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "coll/cut.hpp"
 #include "shm/layout.hpp"
 #include "team/c_types.hpp"
 
@@ -28,11 +29,10 @@ std::size_t ReduceScatter::begin(const coll::Operation& operation, bool by_tree,
   operation_ = &operation;
   by_tree_ = by_tree;
   in_ = static_cast<const std::byte*>(operation.in == nullptr ? operation.out : operation.in);
-  const std::size_t unit = shm::unit_for(operation.fold->element_bytes);
-  step_ = operation.bytes;
-  if (operation.bytes * spread_ > vector_bytes)
-    step_ = std::min(operation.bytes, std::max<std::size_t>(vector_bytes / spread_ / unit, 1) * unit);
-  chunks_ = (operation.bytes + step_ - 1) / step_;
+  const coll::Cut chunks = coll::cut(
+      operation.bytes, {.most = vector_bytes / spread_, .unit = shm::unit_for(operation.fold->element_bytes)});
+  step_ = chunks.step;
+  chunks_ = chunks.count;
   depth_ = std::min(depth_max, chunks_);
   if (layout_.leads()) {
     sums_.need(depth_ * ranks_ * step_);
@@ -43,7 +43,7 @@ std::size_t ReduceScatter::begin(const coll::Operation& operation, bool by_tree,
 }
 
 std::size_t ReduceScatter::bytes_of(std::size_t chunk) const {
-  return std::min(step_, operation_->bytes - chunk * step_);
+  return coll::part_at(chunk * step_, operation_->bytes, step_);
 }
 std::byte* ReduceScatter::sums(std::size_t chunk) { return sums_.data() + chunk % depth_ * ranks_ * step_; }
 std::byte* ReduceScatter::parts(std::size_t chunk) {

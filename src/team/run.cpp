@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "coll/cut.hpp"
 #include "team/c_types.hpp"
 #include "team/team.hpp"
 
@@ -71,9 +72,9 @@ void Run::set_depth(std::size_t depth) {
 void Run::begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide) {
   const std::size_t wanted = team_->options->options.chunk.count;
   bytes_ = bytes;
-  const std::size_t unit = shm::unit_for(element_bytes);
-  chunk_step_ = bytes <= wanted ? bytes : std::max(wanted / unit, std::size_t{1}) * unit;
-  chunks_ = (bytes + chunk_step_ - 1) / chunk_step_;
+  const coll::Cut chunks = coll::cut(bytes, {.most = wanted, .unit = shm::unit_for(element_bytes)});
+  chunk_step_ = chunks.step;
+  chunks_ = chunks.count;
   // Inside one host nothing advances while we wait, so a second chunk in flight gains nothing.
   set_depth(is_wide ? std::min<std::size_t>({team_->options->options.depth, chunks_, kDepthMax}) : 1);
   if (plan_.uses_scratch && team_->scratch.size() < depth_ * chunk_step_) team_->scratch.resize(depth_ * chunk_step_);
@@ -186,7 +187,9 @@ std::byte* Run::at(Where where, std::size_t chunk) const {
   return nullptr;
 }
 
-std::size_t Run::chunk_bytes(std::size_t chunk) const { return std::min(chunk_step_, bytes_ - chunk * chunk_step_); }
+std::size_t Run::chunk_bytes(std::size_t chunk) const {
+  return coll::part_at(chunk * chunk_step_, bytes_, chunk_step_);
+}
 
 void Run::prepare(const Phase& phase, std::size_t chunk) {
   part_ = {};
