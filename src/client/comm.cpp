@@ -184,8 +184,8 @@ void Comm::settle_on_shape() {
     const auto& tree = link_of(channel).tree();
     auto rate = tree.rate_bits_per_s;
     if (port != 0 && (rate == 0 || port < rate)) rate = port;  // 0: not known.
-    channel.pieces =
-        piece_rule({rate, tree.delay_ns, tree.connections()}, channel.group->shape().stream_window, channels_.size());
+    channel.chunks =
+        chunk_rule({rate, tree.delay_ns, tree.connections()}, channel.group->shape().stream_window, channels_.size());
   }
   if (channels_.size() == 1) return;
   std::vector<ChannelRate> rates;

@@ -73,7 +73,7 @@ class Comm {
     std::uint32_t tree = 0;  ///< Index into Job::trees.
     std::uint32_t depth = 0;
     std::unique_ptr<proto::ClientGroup> group;
-    PieceRule pieces{};
+    ChunkRule chunks{};
   };
 
   Comm(Context& context, std::uint32_t size, std::uint32_t rank) : context_(context), size_(size), rank_(rank) {}

@@ -82,8 +82,8 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
 /// the job, the groups' answer in Joined.
 void Comm::cut_finely(proto::Operation& operation, const Channel& channel) const {
   if (!operation.streaming || operation.block != 0) return;
-  operation.piece =
-      piece_of(channel.pieces, operation.count * element_bytes_of(operation), channel.group->shape().chunk_max);
+  operation.chunk =
+      chunk_of(channel.chunks, operation.count * element_bytes_of(operation), channel.group->shape().chunk_max);
 }
 
 /// Posts all stripes or none: every reason for which a group could refuse is checked for all groups first. Returns the
@@ -98,7 +98,7 @@ tl::expected<std::uint64_t, Errc> Comm::post_striped(const proto::Operation& ope
   std::array<Stripe, kChannelsMax> stripes;
   std::uint32_t turn = turn_;
   std::uint64_t fragments = 0;
-  const auto count = cut(rule_, operation, element, turn, stripes);
+  const auto count = cut_into_stripes(rule_, operation, element, turn, stripes);
   for (std::size_t i = 0; i < count; ++i) {
     // Each member begins with another stripe: all stripes of one tree at once would wait for its node's link while the
     // others' links are idle.

@@ -115,7 +115,7 @@ TEST(Reduction, NoUnsetFieldOfAnyKindIsRead) {
       EXPECT_EQ(read[i].root, expected[i].root);
       EXPECT_EQ(read[i].streaming, expected[i].streaming);
       EXPECT_EQ(read[i].must_stream, expected[i].must_stream);
-      EXPECT_EQ(read[i].piece, expected[i].piece);
+      EXPECT_EQ(read[i].chunk, expected[i].chunk);
       EXPECT_EQ(read[i].reproducible, expected[i].reproducible);
       EXPECT_EQ(read[i].block, expected[i].block);
       EXPECT_EQ(read[i].first_block, expected[i].first_block);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coll/cut.hpp"
+
 namespace sumac::client {
 namespace {
 
@@ -12,13 +14,14 @@ using proto::Range;
 /// 25 us).
 constexpr std::uint64_t kMessageCostNs = 20'000;
 constexpr std::uint64_t kCacheLine = 64;
+constexpr std::uint64_t kRateMax = std::uint64_t{1} << 50;
 /// The cost of one more chunk at all its senders, its node and its receivers together: five times that, for nodes with
 /// many children.
 constexpr std::uint64_t kChunkCostNs = 100'000;
-constexpr std::uint64_t kPieceMin = 1024;  ///< The same as the largest fragment of the low-latency tree.
+constexpr std::uint64_t kChunkMin = 1024;  ///< The same as the largest fragment of the low-latency tree.
 /// With so many chunks, a lone message passes a tree of two levels (four connections up and down) in 11/8 of the time
 /// of one link; as a whole it would take 4 link times.
-constexpr std::uint64_t kPiecesMin = 8;
+constexpr std::uint64_t kChunksMin = 8;
 
 Range clipped(Range range, std::uint64_t count) { return {std::min(range.from, count), std::min(range.to, count)}; }
 
@@ -46,8 +49,9 @@ std::vector<std::uint64_t> weights_of(std::span<const ChannelRate> channels) {
   for (const auto& channel : channels) {
     const auto rate = channel.rate_bits_per_s == 0 ? std::max<std::uint64_t>(1, fastest) : channel.rate_bits_per_s;
     const auto sharing = std::max<std::ptrdiff_t>(1, std::ranges::count(channels, channel.tree, &ChannelRate::tree));
-    // The unit is fine enough that thirds and sevenths lose little.
-    weights.push_back(std::max<std::uint64_t>(1, rate * 64 / static_cast<std::uint64_t>(sharing)));
+    // The unit is fine enough that thirds and sevenths lose little. No link is as fast as kRateMax, which keeps the sum
+    // of all weights within 64 bits, whatever the manager sent.
+    weights.push_back(std::max<std::uint64_t>(1, std::min(rate, kRateMax) * 64 / static_cast<std::uint64_t>(sharing)));
   }
   return weights;
 }
@@ -61,20 +65,20 @@ std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint
   return std::clamp<std::uint64_t>(bytes, kCacheLine, std::max<std::uint64_t>(kCacheLine, chunk_max));
 }
 
-PieceRule piece_rule(const PieceWay& way, std::uint32_t window, std::size_t groups) {
+ChunkRule chunk_rule(const ChunkPath& path, std::uint32_t window, std::size_t groups) {
   const auto carried_in = [&](std::uint64_t ns) {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(way.rate_bits_per_s) * ns / 8 / 1'000'000'000);
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(path.rate_bits_per_s) * ns / 8 / 1'000'000'000);
   };
   // Half a window is on its way up and down while the other half is being handled.
-  return {carried_in(kChunkCostNs * groups), carried_in(2 * way.delay_ns) / std::max(1u, window / 2),
-          2 * way.connections * kTrainBytes / std::max(1u, window)};
+  return {carried_in(kChunkCostNs * groups), carried_in(2 * path.delay_ns) / std::max(1u, window / 2),
+          2 * path.connections * kTrainBytes / std::max(1u, window)};
 }
 
-std::uint32_t piece_of(const PieceRule& rule, std::uint64_t bytes, std::uint32_t chunk_max) {
+std::uint32_t chunk_of(const ChunkRule& rule, std::uint64_t bytes, std::uint32_t chunk_max) {
   if (rule.cost_bytes == 0) return 0;
   const auto best = std::sqrt(static_cast<double>(bytes) * static_cast<double>(rule.cost_bytes));
-  const auto steady = std::min(rule.steady, bytes / kPiecesMin);
-  const auto wanted = std::max({static_cast<std::uint64_t>(best), rule.least, steady, kPieceMin});
+  const auto steady = std::min(rule.steady, bytes / kChunksMin);
+  const auto wanted = std::max({static_cast<std::uint64_t>(best), rule.least, steady, kChunkMin});
   return wanted >= chunk_max ? 0 : static_cast<std::uint32_t>(wanted / kCacheLine * kCacheLine);
 }
 
@@ -84,8 +88,8 @@ std::uint64_t element_bytes_of(const proto::Operation& operation) {
                                   : element_bytes(operation.dtype, operation.op, operation.tag_dtype);
 }
 
-std::size_t cut(const StripeRule& rule, const proto::Operation& operation, std::uint64_t element_bytes,
-                std::uint32_t& turn, std::span<Stripe> out) {
+std::size_t cut_into_stripes(const StripeRule& rule, const proto::Operation& operation, std::uint64_t element_bytes,
+                             std::uint32_t& turn, std::span<Stripe> out) {
   const auto channels = static_cast<std::uint32_t>(rule.weights.size());
   const std::uint64_t count = operation.count;
   const std::uint32_t first = turn % channels;
@@ -93,7 +97,7 @@ std::size_t cut(const StripeRule& rule, const proto::Operation& operation, std::
   if (element_bytes > 0 && count > 0) {
     const std::uint64_t room = std::max<std::uint64_t>(1, rule.payload_max / element_bytes);
     const std::uint64_t least = std::max<std::uint64_t>(1, rule.stream_stripe_min / element_bytes);
-    wanted = operation.streaming ? count / least : (count + room - 1) / room;
+    wanted = operation.streaming ? count / least : coll::cut(count, {.most = room}).count;
   }
   const auto stripes = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, 1, channels));
   turn = (first + stripes) % channels;
@@ -103,16 +107,14 @@ std::size_t cut(const StripeRule& rule, const proto::Operation& operation, std::
   }
 
   const std::uint64_t grain = grain_of(rule, operation, element_bytes);
-  const std::uint64_t grains = (count + grain - 1) / grain;
-  unsigned __int128 total = 0, behind = 0;
+  std::uint64_t total = 0, behind = 0;
   for (std::uint32_t i = 0; i < stripes; ++i) total += rule.weights[(first + i) % channels];
   std::size_t written = 0;
   std::uint64_t from = 0;
   for (std::uint32_t i = 0; i < stripes; ++i) {
     const std::uint32_t channel = (first + i) % channels;
     behind += rule.weights[channel];
-    const auto edge = static_cast<std::uint64_t>((behind * grains + total / 2) / total);
-    const std::uint64_t to = i + 1 == stripes ? count : std::min(count, edge * grain);
+    const std::uint64_t to = coll::share_end(count, grain, behind, total);
     if (to > from) out[written++] = {channel, {from, to}};
     from = std::max(from, to);
   }
@@ -145,11 +147,11 @@ std::uint64_t fragments_of(const proto::Operation& operation, const proto::Group
   const auto element = element_bytes_of(operation);
   if (element == 0 || operation.count == 0) return 1;
   const std::uint64_t room = std::max<std::uint64_t>(1, fragment_bytes(operation, shape) / element);
-  const auto pieces = [room](std::uint64_t elements) { return (elements + room - 1) / room; };
-  if (operation.block == 0) return pieces(operation.count);
+  const auto fragments = [room](std::uint64_t elements) { return coll::cut(elements, {.most = room}).count; };
+  if (operation.block == 0) return fragments(operation.count);
   const std::uint64_t behind = operation.count - std::min(operation.first_block, operation.count);
-  return pieces(std::min(operation.first_block, operation.count)) + behind / operation.block * pieces(operation.block) +
-         pieces(behind % operation.block);
+  return fragments(std::min(operation.first_block, operation.count)) +
+         behind / operation.block * fragments(operation.block) + fragments(behind % operation.block);
 }
 
 }  // namespace sumac::client

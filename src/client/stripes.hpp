@@ -44,7 +44,7 @@ std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint
 /// carries in that time). But no member knows whether another message follows, and at most one window is under way: so
 /// that a series of short messages is no slower than a long one, a window of chunks must hold a train on each
 /// connection (docs/adr/0041).
-struct PieceRule {
+struct ChunkRule {
   std::uint64_t cost_bytes = 0;  ///< The bytes that the tree carries while a message is handled; 0: not known, use
                                  ///< whole chunks.
   std::uint64_t least = 0;       ///< The size for which a window fills the path up and down.
@@ -54,20 +54,20 @@ struct PieceRule {
 /// all are.
 inline constexpr std::uint64_t kTrainBytes = 64 << 10;
 /// The facts about a tree of the job that all members know.
-struct PieceWay {
+struct ChunkPath {
   std::uint64_t rate_bits_per_s = 0;  ///< The rate of a vector through it.
   std::uint64_t delay_ns = 0;         ///< From the farthest host to its root.
   std::uint32_t connections = 0;      ///< The connections on that path.
 };
 /// `groups` is the number of groups whose chunks a member handles in rotation.
-PieceRule piece_rule(const PieceWay& way, std::uint32_t window, std::size_t groups);
+ChunkRule chunk_rule(const ChunkPath& path, std::uint32_t window, std::size_t groups);
 /// Returns the chunk size for a message of `bytes`: whole cache lines; 0: chunks of chunk_max.
-std::uint32_t piece_of(const PieceRule& rule, std::uint64_t bytes, std::uint32_t chunk_max);
+std::uint32_t chunk_of(const ChunkRule& rule, std::uint64_t bytes, std::uint32_t chunk_max);
 
 /// Writes the stripes in the order of the vector and returns their number (1 to the number of groups; `out` has room
 /// for all of them). `turn` is the group that begins; it is advanced.
-std::size_t cut(const StripeRule& rule, const proto::Operation& operation, std::uint64_t element_bytes,
-                std::uint32_t& turn, std::span<Stripe> out);
+std::size_t cut_into_stripes(const StripeRule& rule, const proto::Operation& operation, std::uint64_t element_bytes,
+                             std::uint32_t& turn, std::span<Stripe> out);
 
 /// Returns the bytes of one element of the operation; 0 if type and operation cannot be combined, or if there are no
 /// elements (barrier).

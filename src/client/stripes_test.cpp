@@ -56,7 +56,7 @@ TEST(Stripes, OfWhatSizeGoWhere) {
     const StripeRule rule{row.weights, 128, 1024};
     std::array<Stripe, kChannelsMax> out;
     std::uint32_t turn = row.turn;
-    const auto n = cut(rule, allreduce(row.count, row.streaming), 4, turn, out);
+    const auto n = cut_into_stripes(rule, allreduce(row.count, row.streaming), 4, turn, out);
     ASSERT_EQ(n, row.stripes.size());
     EXPECT_EQ(turn, row.turn_after);
     for (std::size_t i = 0; i < n; ++i) {
@@ -77,7 +77,7 @@ TEST(Stripes, CoverEveryElementOnceWhateverTheSizeAndTheGroups) {
           for (std::uint32_t g = 0; g < groups; ++g) rule.weights.push_back(1 + g * g);
           std::array<Stripe, kChannelsMax> out;
           std::uint32_t turn = groups / 2;
-          const auto n = cut(rule, allreduce(count, streaming), element, turn, out);
+          const auto n = cut_into_stripes(rule, allreduce(count, streaming), element, turn, out);
           ASSERT_GE(n, 1u);
           ASSERT_LE(n, groups);
           ASSERT_LT(turn, groups);
@@ -105,6 +105,16 @@ TEST(Stripes, TreesOfDifferentRatesWeighAccordinglyAndGroupsOnOneTreeShareIt) {
   EXPECT_EQ(weights_of(std::vector{slow, unknown})[0], weights_of(std::vector{slow, unknown})[1]);
 }
 
+TEST(Stripes, RatesBeyondAllLinksStillShareTheVector) {
+  const std::vector<ChannelRate> channels(kChannelsMax, ChannelRate{0, ~std::uint64_t{0}});
+  StripeRule rule{weights_of(channels), 128, 1024};
+  for (std::uint32_t i = 0; i < kChannelsMax; ++i) rule.weights[i] *= kChannelsMax;  // As if each had its own tree.
+  std::array<Stripe, kChannelsMax> out;
+  std::uint32_t turn = 0;
+  ASSERT_EQ(cut_into_stripes(rule, allreduce(32 * kChannelsMax), 4, turn, out), kChannelsMax);
+  for (std::uint32_t i = 0; i < kChannelsMax; ++i) EXPECT_EQ(out[i].elements.size(), 32u) << i;
+}
+
 TEST(Stripes, AStreamIsCutFromWhereTheTimeSavedIsLongerThanAMessageCosts) {
   EXPECT_EQ(stream_stripe_min(std::vector{ChannelRate{0, 1'000'000'000}}, 65536), 2500u);
   EXPECT_EQ(stream_stripe_min(std::vector{ChannelRate{0, 100'000'000'000}}, 65536), 65536u) << "a chunk is the most";
@@ -116,12 +126,12 @@ TEST(Stripes, AStreamIsCutWhereWaitingForChunksAndHandlingThemCostLeastTogether)
   constexpr std::uint64_t kMbit = 1'000'000;
   const struct {
     const char* name;
-    PieceWay way;
+    ChunkPath path;
     std::uint64_t bytes;
     std::size_t groups;
-    std::uint32_t piece;
+    std::uint32_t chunk;
   } rows[] = {
-      {"128 KiB at 60 Mbit/s: thirteen pieces", {60 * kMbit, 50'000, 1}, 131072, 1, 9856},
+      {"128 KiB at 60 Mbit/s: thirteen chunks", {60 * kMbit, 50'000, 1}, 131072, 1, 9856},
       {"1 MiB: more of them, larger ones", {60 * kMbit, 50'000, 1}, 1 << 20, 1, 28032},
       {"16 MiB: whole chunks", {60 * kMbit, 50'000, 1}, 16 << 20, 1, 0},
       {"64 KiB at 10 Gbit/s: through before it could be handled twice", {10'000 * kMbit, 5'000, 1}, 65536, 1, 0},
@@ -136,16 +146,16 @@ TEST(Stripes, AStreamIsCutWhereWaitingForChunksAndHandlingThemCostLeastTogether)
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
-    EXPECT_EQ(piece_of(piece_rule(row.way, 16, row.groups), row.bytes, 65536), row.piece);
+    EXPECT_EQ(chunk_of(chunk_rule(row.path, 16, row.groups), row.bytes, 65536), row.chunk);
   }
 }
 
-TEST(Stripes, AWindowOfPiecesIsATrainOnEachConnectionHoweverShortTheMessages) {
+TEST(Stripes, AWindowOfChunksIsATrainOnEachConnectionHoweverShortTheMessages) {
   for (const std::uint32_t window : {4u, 16u, 64u})
     for (const std::uint32_t connections : {1u, 2u, 3u})
       for (std::uint64_t bytes = 512 << 10; bytes <= 16 << 20; bytes *= 2) {
-        const auto piece = piece_of(piece_rule({1'000'000, 0, connections}, window, 1), bytes, 65536);
-        EXPECT_GE(std::uint64_t{piece == 0 ? 65536 : piece} * window,
+        const auto chunk = chunk_of(chunk_rule({1'000'000, 0, connections}, window, 1), bytes, 65536);
+        EXPECT_GE(std::uint64_t{chunk == 0 ? 65536 : chunk} * window,
                   std::min<std::uint64_t>(2 * connections * kTrainBytes, window * 65536))
             << window << " " << connections << " " << bytes;
       }

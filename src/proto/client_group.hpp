@@ -155,7 +155,7 @@ class ClientGroup {
   bool room(std::uint32_t window) const noexcept;
   void send_our_own(wire::Coll coll, Time now);
   wire::AggHeader contribution(wire::Coll coll, std::uint32_t number) const noexcept;
-  wire::AggHeader fragment(const Record& record, std::uint32_t number, const Piece& piece) const noexcept;
+  wire::AggHeader fragment(const Record& record, std::uint32_t number, const FragmentRange& range) const noexcept;
   bool answers(const Entry& entry, const wire::AggHeader& header) const noexcept;
   void follow(Time now);
   void fail_from(std::uint32_t number, Errc status, Time now);

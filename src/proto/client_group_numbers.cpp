@@ -58,16 +58,16 @@ void ClientGroup::pump(Time now) {
     }
     if (!room(record.window)) return;
     if (!record.operation.streaming && record.in_flight >= config_.pipeline_depth) return;
-    const Piece piece = next_piece(record);
-    if (!is_ready(record, piece)) return;
+    const FragmentRange range = next_fragment(record);
+    if (!is_ready(record, range)) return;
     const std::uint32_t number = next_++;
     Entry& entry = this->entry(number);
     entry.state = member_number::Waiting{};
     entry.record = cut_;
     entry.is_ours = false;
-    entry.elements = piece.elements;
-    entry.header = fragment(record, number, piece);
-    record.sent += piece.elements;
+    entry.elements = range.elements;
+    entry.header = fragment(record, number, range);
+    record.sent += range.elements;
     ++record.in_flight;
     if (record.sent == record.operation.count) {
       ++cut_;
@@ -93,10 +93,10 @@ AggHeader ClientGroup::contribution(Coll coll, std::uint32_t number) const noexc
   return h;
 }
 
-AggHeader ClientGroup::fragment(const Record& record, std::uint32_t number, const Piece& piece) const noexcept {
+AggHeader ClientGroup::fragment(const Record& record, std::uint32_t number, const FragmentRange& range) const noexcept {
   AggHeader h = contribution(record.operation.coll, number);
-  describe_piece(record, piece, h);
-  if (trial_.listening() && listens_to(record, piece, h)) h.flags |= wire::kFlagListening;
+  describe_fragment(record, range, h);
+  if (trial_.listening() && listens_to(record, range, h)) h.flags |= wire::kFlagListening;
   return h;
 }
 

@@ -15,7 +15,7 @@ using wire::Coll;
 
 struct Vectors {
   explicit Vectors(std::size_t count, float value) : src(count, value), dst(count, -1) {}
-  Operation sum(bool streaming = false, std::uint64_t token = 0, std::uint32_t piece = 0) {
+  Operation sum(bool streaming = false, std::uint64_t token = 0, std::uint32_t chunk = 0) {
     return {.coll = Coll::allreduce,
             .op = Op::sum,
             .dtype = Dtype::float32,
@@ -23,7 +23,7 @@ struct Vectors {
             .src = std::as_bytes(std::span(src)),
             .dst = std::as_writable_bytes(std::span(dst)),
             .streaming = streaming,
-            .piece = piece,
+            .chunk = chunk,
             .token = token};
   }
   std::vector<float> src, dst;
@@ -36,7 +36,7 @@ TEST(ClientGroup, adds_up_at_every_size_around_a_fragment) {
     std::size_t count;
     bool streaming;
     std::size_t fragments;
-    std::uint32_t piece = 0;
+    std::uint32_t chunk = 0;
   } rows[] = {
       {"one element", 1, false, 1},
       {"one below the payload", 31, false, 1},
@@ -50,9 +50,9 @@ TEST(ClientGroup, adds_up_at_every_size_around_a_fragment) {
       {"no element at all", 0, false, 1},
       {"chunks of a quarter", 128, true, 4, 128},
       {"and one element", 129, true, 5, 128},
-      {"pieces of more than a chunk are chunks", 129, true, 2, 4096},
-      {"a piece has room for any element", 32, true, 2, 1},
-      {"what does not stream has no pieces", 32, false, 1, 64},
+      {"a chunk of more than the most is the most", 129, true, 2, 4096},
+      {"a chunk has room for any element", 32, true, 2, 1},
+      {"what does not stream has no chunks", 32, false, 1, 64},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -60,7 +60,7 @@ TEST(ClientGroup, adds_up_at_every_size_around_a_fragment) {
     for (std::size_t rank = 0; rank < 3; ++rank) vectors.emplace_back(row.count, static_cast<float>(rank + 1));
     const std::size_t before = world.clients[0]->sent.size();
     for (std::size_t rank = 0; rank < 3; ++rank)
-      ASSERT_TRUE(world.groups[rank]->post(vectors[rank].sum(row.streaming, 5, row.piece), {}));
+      ASSERT_TRUE(world.groups[rank]->post(vectors[rank].sum(row.streaming, 5, row.chunk), {}));
     world.tree.run();
     for (std::size_t rank = 0; rank < 3; ++rank) {
       const auto completion = world.groups[rank]->next_completion();
@@ -122,9 +122,9 @@ TEST(ClientGroup, parts_of_an_allgather_go_in_turns_so_that_every_members_link_w
     std::uint64_t block, first_block, count;
     std::vector<std::uint64_t> firsts;
   } rows[] = {
-      {"two pieces and a short one of each", 70, 0, 210, {0, 70, 140, 32, 102, 172, 64, 134, 204}},
-      {"one piece exactly", 32, 0, 96, {0, 32, 64}},
-      {"less than a piece", 5, 0, 15, {0, 5, 10}},
+      {"two fragments and a short one of each", 70, 0, 210, {0, 70, 140, 32, 102, 172, 64, 134, 204}},
+      {"one fragment exactly", 32, 0, 96, {0, 32, 64}},
+      {"less than a fragment", 5, 0, 15, {0, 5, 10}},
       {"a window that begins within a block goes as it comes", 70, 20, 160, {0, 20, 52, 84, 90, 122, 154}},
       {"a window that ends within a block goes as it comes", 70, 0, 150, {0, 32, 64, 70, 102, 134, 140}},
   };

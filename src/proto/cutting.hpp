@@ -1,5 +1,6 @@
 #pragma once
 // This header belongs to src/proto alone: it cuts an operation into fragments, by plain arithmetic.
+#include "coll/cut.hpp"
 #include "proto/operation_rules.hpp"
 #include "wire/datagram.hpp"
 
@@ -13,7 +14,7 @@ struct Cutting {
 };
 
 /// The range of one fragment: its first element and its number of elements.
-struct Piece {
+struct FragmentRange {
   std::uint64_t first;
   std::uint32_t elements;
 };
@@ -28,15 +29,16 @@ inline void plan(Cutting& cutting, const GroupShape& shape) noexcept {
 
 /// Whole blocks of all members (allgather) are sent round by round, one fragment of each block per round: if one block
 /// followed the other, only one member's link upwards would work at a time, while its own link downwards stood idle.
-inline Piece next_piece(const Cutting& cutting) noexcept {
+inline FragmentRange next_fragment(const Cutting& cutting) noexcept {
   const Operation& operation = cutting.operation;
   const std::uint64_t per = cutting.per_fragment, count = operation.count, block = operation.block, sent = cutting.sent;
-  if (block == 0) return {sent, static_cast<std::uint32_t>(std::min(per, count - sent))};
+  if (block == 0) return {sent, static_cast<std::uint32_t>(coll::part_at(sent, count, per))};
   if (operation.first_block == 0 && count % block == 0) {
-    const std::uint64_t blocks = count / block, turn = sent / (blocks * std::min(per, block));
-    const std::uint64_t elements = std::min(per, block - turn * per);  // fragments of the last round are shorter
-    const std::uint64_t whose = (sent - turn * blocks * per) / elements;
-    return {whose * block + turn * per, static_cast<std::uint32_t>(elements)};
+    const coll::Cut rounds = coll::cut(block, {.most = per});
+    const std::uint64_t blocks = count / block, round = sent / (blocks * rounds.step);
+    const std::uint64_t elements = rounds.size(round);  // Fragments of the last round are shorter.
+    const std::uint64_t whose = (sent - blocks * rounds.from(round)) / elements;
+    return {whose * block + rounds.from(round), static_cast<std::uint32_t>(elements)};
   }
   // The first or the last block of this window is cut, so fragments follow the order of elements, each up to the next
   // block's edge.
@@ -47,16 +49,16 @@ inline Piece next_piece(const Cutting& cutting) noexcept {
 }
 
 /// Returns whether the data that this member contributes to the fragment are ready.
-inline bool is_ready(const Cutting& cutting, const Piece& piece) noexcept {
+inline bool is_ready(const Cutting& cutting, const FragmentRange& range) noexcept {
   const Operation& operation = cutting.operation;
   if (operation.ready_until == nullptr) return true;
-  if (!operation.give.covers(piece.first)) return true;
-  const std::uint64_t end = piece.first + piece.elements - operation.give.from;
+  if (!operation.give.covers(range.first)) return true;
+  const std::uint64_t end = range.first + range.elements - operation.give.from;
   return operation.src.data() + end * cutting.element <= *operation.ready_until;
 }
 
 /// Writes the fragment's fields into the header.
-inline void describe_piece(const Cutting& cutting, const Piece& piece, wire::AggHeader& h) noexcept {
+inline void describe_fragment(const Cutting& cutting, const FragmentRange& range, wire::AggHeader& h) noexcept {
   const Operation& operation = cutting.operation;
   if (has_no_data(operation.coll)) {
     h.flags = wire::kFlagFirst | wire::kFlagLast;
@@ -66,21 +68,21 @@ inline void describe_piece(const Cutting& cutting, const Piece& piece, wire::Agg
   h.dtype = operation.dtype;
   h.tag_dtype = operation.tag_dtype;
   h.count = operation.count;
-  h.first = piece.first;
+  h.first = range.first;
   if (operation.coll == wire::Coll::reduce || operation.coll == wire::Coll::bcast)
     h.root = static_cast<std::uint16_t>(operation.root);
-  if (operation.give.covers(h.first)) h.payload_bytes = piece.elements * cutting.element;
+  if (operation.give.covers(h.first)) h.payload_bytes = range.elements * cutting.element;
   if (h.first == 0) h.flags |= wire::kFlagFirst;
-  if (h.first + piece.elements == h.count) h.flags |= wire::kFlagLast;
+  if (h.first + range.elements == h.count) h.flags |= wire::kFlagLast;
   if (operation.streaming) h.flags |= wire::kFlagStreaming;
   if (operation.reproducible && wire::order_matters(h)) h.flags |= wire::kFlagReproducible;
 }
 
 /// Returns whether this member should listen for the fragment's multicast. It should not where the data are its own,
 /// which do not come back on the link either.
-inline bool listens_to(const Cutting& cutting, const Piece& piece, const wire::AggHeader& h) noexcept {
+inline bool listens_to(const Cutting& cutting, const FragmentRange& range, const wire::AggHeader& h) noexcept {
   if (wire::has_one_source(h) && h.payload_bytes != 0) return false;
-  return wire::fits_multicast(h, std::uint64_t{piece.elements} * cutting.element);
+  return wire::fits_multicast(h, std::uint64_t{range.elements} * cutting.element);
 }
 
 }  // namespace sumac::proto

@@ -110,19 +110,19 @@ TEST(Large, a_tib_is_cut_to_its_very_end) {
       cutting.sent = near < 4 * kMiB ? 0 : near - 4 * kMiB;
       if (row.block == 0) cutting.sent -= cutting.sent % cutting.per_fragment;
       while (cutting.sent < std::min(row.count, near + 4 * kMiB)) {
-        const Piece piece = next_piece(cutting);
-        ASSERT_GT(piece.elements, 0u);
-        ASSERT_LE(piece.elements, cutting.per_fragment);
-        ASSERT_LE(piece.first + piece.elements, row.count);
+        const FragmentRange range = next_fragment(cutting);
+        ASSERT_GT(range.elements, 0u);
+        ASSERT_LE(range.elements, cutting.per_fragment);
+        ASSERT_LE(range.first + range.elements, row.count);
         wire::AggHeader header;
         header.coll = cutting.operation.coll;
-        describe_piece(cutting, piece, header);
-        ASSERT_EQ(header.first, piece.first);
+        describe_fragment(cutting, range, header);
+        ASSERT_EQ(header.first, range.first);
         ASSERT_EQ(header.count, row.count);
         if (row.block == 0 || row.first_block != 0) {
-          ASSERT_EQ(piece.first, cutting.sent);
+          ASSERT_EQ(range.first, cutting.sent);
         }
-        cutting.sent += piece.elements;
+        cutting.sent += range.elements;
       }
     }
     EXPECT_EQ(cutting.sent, row.count);

@@ -84,7 +84,7 @@ struct Operation {
   std::uint64_t block = 0, first_block = 0;
   bool streaming = false;  ///< Sends chunks of chunk_max instead of payload_max. All members choose alike.
   /// Streaming: bytes of a chunk, if less than chunk_max; 0: chunk_max. All members choose alike.
-  std::uint32_t piece = 0;
+  std::uint32_t chunk = 0;
   /// The result has the same bits on every tree and in every order of arrival. It changes nothing for operations that
   /// have them anyway (order_matters()). All members choose alike.
   bool reproducible = false;
@@ -97,7 +97,7 @@ struct Operation {
 constexpr std::uint32_t fragment_bytes(const Operation& operation, const GroupShape& shape) {
   constexpr std::uint32_t kElementMax = 64;  // the largest element of any type and operation
   if (!operation.streaming) return shape.payload_max;
-  return operation.piece == 0 ? shape.chunk_max : std::min(shape.chunk_max, std::max(operation.piece, kElementMax));
+  return operation.chunk == 0 ? shape.chunk_max : std::min(shape.chunk_max, std::max(operation.chunk, kElementMax));
 }
 
 struct OpId {
