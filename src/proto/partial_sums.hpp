@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "base/buffer.hpp"
-#include "proto/canonical.hpp"
+#include "coll/canonical.hpp"
 #include "proto/link_table.hpp"
 #include "reduce/reduce.hpp"
 
 namespace sumac::proto {
+
+using Block = coll::RankBlock;
 
 /// Maps blocks to children, for all numbers of a group; it is filled as blocks arrive. Each rank is given at most once.
 class BlockMap {

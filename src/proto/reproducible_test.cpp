@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/random.hpp"
-#include "proto/canonical.hpp"
+#include "coll/canonical.hpp"
 #include "proto/test_tree.hpp"
 #include "reduce/reference.hpp"
 

@@ -10,6 +10,7 @@
 // wrote them.
 //
 // The tree depends on ranks and not on arrival, so all ranks get the same bits in each call.
+#include "coll/canonical.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns.hpp"
 
@@ -61,14 +62,13 @@ class Pairs {
 
   /// Contributes this member's part of a turn, and adds it to every half of the sum that has arrived before it.
   void give(std::uint64_t turn, std::byte* slice) const {
-    const auto n = static_cast<unsigned>(group_.size());
-    unsigned begin = static_cast<unsigned>(group_.index());  // The first rank of the block whose sum we have.
-    const std::byte* sum = in_bytes(call_) + offset(turn);   // At first this is the caller's input.
-    int holder = -1;                                         // Later the sum lies in this member's slice.
-    for (unsigned length = 1; length < n; length *= 2) {
-      const bool is_right = (begin & length) != 0;
-      if (!is_right && begin + length >= n) continue;  // There is no right half.
-      std::atomic<std::uint64_t>& meeting = group_.meeting(static_cast<int>(begin | length), turns_.slot(turn));
+    coll::RankBlock block{static_cast<std::uint32_t>(group_.index()), 1};  // The ranks whose sum we have.
+    const std::byte* sum = in_bytes(call_) + offset(turn);                 // At first this is the caller's input.
+    int holder = -1;                                                       // Later the sum lies in this member's slice.
+    while (const auto beside = coll::sibling(block, static_cast<std::uint32_t>(group_.size()))) {
+      const bool is_right = beside->first < block.first;
+      const std::uint32_t right = is_right ? block.first : beside->first;
+      std::atomic<std::uint64_t>& meeting = group_.meeting(static_cast<int>(right), turns_.slot(turn));
       // An acquire load: a member that sees the other half's word also sees its sum.
       std::uint64_t seen = meeting.load(std::memory_order_acquire);
       if (Meeting::from(seen).number != turns_.number(turn)) {
@@ -87,7 +87,7 @@ class Pairs {
       const std::size_t count = bytes(turn) / call_.fold->element_bytes;
       call_.fold->combine(there, is_right ? there : sum, is_right ? sum : there, count);
       sum = there, holder = other;
-      begin &= ~length;
+      block = {is_right ? beside->first : block.first, block.count + beside->count};
     }
     if (holder < 0) {  // Only a lone member gets here.
       std::memcpy(slice, sum, bytes(turn));
