@@ -188,7 +188,7 @@ Outcome<Request*> post(Context& context, Comm& comm, const Spec* spec, Reader<Sp
   if (spec == nullptr) return refuse(comm, Failure{SHARP_COLL_EINVAL, "the spec is NULL"});
   const auto& shape = comm.shape();
   const Ways ways{.can_stream = shape.stream_window > 0,
-                  .stream_threshold = context.job().sat_threshold,
+                  .stream_threshold = context.job().settings.sat_threshold,
                   .rank = comm.rank(),
                   .size = comm.size(),
                   .payload_max = shape.payload_max,
@@ -322,15 +322,15 @@ int sharp_coll_caps_query(struct sharp_coll_context* ctx, struct sharp_coll_caps
     }
     caps->support_mask.reduce_ops = (std::uint64_t{1} << kOpCount) - 1;
     caps->support_mask.feature_mask = SHARP_FEATURE_LLT;
-    if (job.enable_sat && job.grant.stream_window > 0) {
+    if (job.settings.enable_sat && job.granted.stream_window > 0) {
       caps->support_mask.feature_mask |= SHARP_FEATURE_SAT;
-      if (job.lock_batch != 0) caps->support_mask.feature_mask |= SHARP_FEATURE_SAT_EXCLUSIVE_LOCK;
+      if (job.settings.lock_batch != 0) caps->support_mask.feature_mask |= SHARP_FEATURE_SAT_EXCLUSIVE_LOCK;
     }
     if (job.reproducible()) caps->support_mask.feature_mask |= SHARP_FEATURE_REPRODUCIBLE;
-    caps->resources.max_osts = static_cast<int>(job.grant.grant.osts);
-    caps->resources.user_data_per_ost = static_cast<int>(job.grant.grant.payload_per_ost);
-    caps->resources.max_groups = static_cast<int>(job.grant.grant.max_groups);
-    caps->resources.max_group_channels = static_cast<int>(job.grant.grant.max_group_channels);
+    caps->resources.max_osts = static_cast<int>(job.granted.grant.osts);
+    caps->resources.user_data_per_ost = static_cast<int>(job.granted.grant.payload_per_ost);
+    caps->resources.max_groups = static_cast<int>(job.granted.grant.max_groups);
+    caps->resources.max_group_channels = static_cast<int>(job.granted.grant.max_group_channels);
     caps->resources.osts_per_group = static_cast<int>(job.group_osts());
     return SHARP_COLL_SUCCESS;
   });

@@ -100,29 +100,29 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
   const JobTree& tree = job.trees[opened.tree];
   std::vector<std::uint32_t> leaves;
   for (const auto world_rank : world_ranks) {
-    if (world_rank >= tree.rank_leaf.size())
-      return failure(SHARP_COLL_EGROUP_JOIN, "world rank {} in a job of {} ranks", world_rank, tree.rank_leaf.size());
-    leaves.push_back(tree.rank_leaf[world_rank]);
+    if (world_rank >= job.rank_host.size())
+      return failure(SHARP_COLL_EGROUP_JOIN, "world rank {} in a job of {} ranks", world_rank, job.rank_host.size());
+    leaves.push_back(job.leaf_of(tree, world_rank));
   }
   auto path = proto::compute_path(rank_, leaves, tree.nodes);
   if (!path)
-    return failure(SHARP_COLL_ETREE_INFO, "path to the root of tree {}: {}; check the fabric file of sharp_am", tree.id,
-                   path.error().context);
+    return failure(SHARP_COLL_ETREE_INFO, "path to the root of tree {}: {}; check the fabric file of sharp_am",
+                   tree.body.tree_id, path.error().context);
 
   proto::ClientGroupConfig config;
   config.job_id = job.id;
-  config.tree_id = tree.id;
+  config.tree_id = tree.body.tree_id;
   config.group_id = opened.id;
   config.rank = rank_;
   config.world_rank = static_cast<std::uint32_t>(context_.world_rank());
   config.group_size = size_;
   config.path = *path;
   config.osts = job.group_osts();
-  config.payload_max = job.grant.grant.payload_per_ost;
-  config.stream_window = job.enable_sat ? job.grant.stream_window : 0;
-  config.chunk_max = job.enable_sat ? job.grant.chunk_bytes : 0;
+  config.payload_max = job.granted.grant.payload_per_ost;
+  config.stream_window = job.settings.enable_sat ? job.granted.stream_window : 0;
+  config.chunk_max = job.settings.enable_sat ? job.granted.chunk_bytes : 0;
   config.pipeline_depth = context_.config().pipeline_depth;
-  config.lock_batch = job.lock_batch;
+  config.lock_batch = job.settings.lock_batch;
   config.reproducible = job.reproducible();
   auto group = ClientGroup::make(config, context_, context_.links()[opened.tree]->id());
   if (!group) return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", opened.id, group.error().context);
@@ -158,7 +158,8 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const std::uint32_t> 
       for (const auto& channel : channels_) context_.listeners().add(*channel.group, link_of(channel).conn());
   }
   const Job& job = context_.job();
-  if (job.enable_sat && job.lock_on_comm_init && job.lock_batch != 0) return take_stream_locks();
+  if (job.settings.enable_sat && job.settings.lock_on_comm_init && job.settings.lock_batch != 0)
+    return take_stream_locks();
   return {};
 }
 
@@ -179,13 +180,13 @@ Outcome<> Comm::standing(const Channel& channel) const {
 
 void Comm::settle_on_shape() {
   shape_ = channels_.front().group->shape();
-  const auto port = context_.job().fabric.host_rate_bits_per_s;
+  const auto port = context_.job().granted.host_rate_bits_per_s;
   for (auto& channel : channels_) {
     const auto& tree = link_of(channel).tree();
-    auto rate = tree.rate_bits_per_s;
+    auto rate = tree.body.rate_bits_per_s;
     if (port != 0 && (rate == 0 || port < rate)) rate = port;  // 0: not known.
     channel.chunks =
-        chunk_rule({rate, tree.delay_ns, tree.connections()}, channel.group->shape().stream_window, channels_.size());
+        chunk_rule({rate, tree.body.delay_ns, tree.connections()}, channel.group->shape().stream_window, channels_.size());
   }
   if (channels_.size() == 1) return;
   std::vector<ChannelRate> rates;
@@ -196,7 +197,7 @@ void Comm::settle_on_shape() {
     shape_.stream_window = std::min(shape_.stream_window, shape.stream_window);
     shape_.chunk_max = std::min(shape_.chunk_max, shape.chunk_max);
     shape_.reproducible = shape_.reproducible && shape.reproducible;
-    const auto rate = link_of(channel).tree().rate_bits_per_s;
+    const auto rate = link_of(channel).tree().body.rate_bits_per_s;
     rates.push_back({channel.tree, rate == 0 ? port : rate});
   }
   rule_ = {weights_of(rates), shape_.payload_max, stream_stripe_min(rates, shape_.chunk_max)};
@@ -209,15 +210,15 @@ void Comm::announce() const {
     SUMAC_INFO(context_.log(),
                "[group#:{}] group id: {:x} tree idx:{} rail_idx:{} group size:{} quota: ( osts:{} user_data_per_ost:{} "
                ") {}",
-               i, group.config().group_id, link_of(channels_[i]).tree().index, context_.rail_of(channels_[i].tree),
-               size_, group.shape().osts, group.shape().payload_max,
+               i, group.config().group_id, link_of(channels_[i]).tree().body.tree_index,
+               context_.rail_of(channels_[i].tree), size_, group.shape().osts, group.shape().payload_max,
                mgid_text(context_.listeners().has(group) ? group.invitation() : std::nullopt, group.config().group_id));
   }
   const auto& job = context_.job();
   if (const auto ways = ways_of(job, size_); topo::tree_bytes_max(ways) != topo::kNoLimit)
     SUMAC_INFO(context_.log(), "group {:x}: large messages lose in its tree: {}",
                channels_.front().group->config().group_id, topo::explain(ways));
-  if (job.enable_sat && job.grant.stream_window > 0 && shape_.stream_window == 0)
+  if (job.settings.enable_sat && job.granted.stream_window > 0 && shape_.stream_window == 0)
     SUMAC_WARN(context_.log(),
                "group {:x}: no node memory is left for a streaming window, so its large operations go in small "
                "fragments; destroy a communicator, or raise SUMAC_NODE_MEMORY of sharp_an",
@@ -289,14 +290,14 @@ void Comm::abort_process() {
 void Comm::fill(sumac_comm_info& info) const {
   const Channel& first = channels_.front();
   info.group_id = first.group->config().group_id;
-  info.tree_id = link_of(first).tree().id;
+  info.tree_id = link_of(first).tree().body.tree_id;
   info.group_size = size_;
   info.osts = shape_.osts;
   info.payload_bytes = shape_.payload_max;
   info.pipeline_depth = context_.config().pipeline_depth;
   info.stream_window = shape_.stream_window;
   info.chunk_bytes = shape_.chunk_max;
-  info.stream_threshold = context_.job().sat_threshold;
+  info.stream_threshold = context_.job().settings.sat_threshold;
   info.root_node = shape_.root_node;
   info.depth = first.depth;
   info.groups = static_cast<std::uint32_t>(channels_.size());

@@ -51,7 +51,7 @@ Context::~Context() {
   // Objects that refer to the link or the transport are destroyed before them.
   abandoned_.clear();
   while (!comms_.empty()) delete comms_.back();
-  wipe(job_.grant.job_key);
+  wipe(job_.granted.job_key);
 }
 
 Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec) {
@@ -102,7 +102,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
         SUMAC_WARN(context->log_, "{}", ended.error().text);
     return report(all.error());
   }
-  session->enter_job(context->job_.id, static_cast<std::uint32_t>(context->world_rank_), context->job_.grant.job_key);
+  session->enter_job(context->job_.id, static_cast<std::uint32_t>(context->world_rank_), context->job_.granted.job_key);
   SUMAC_DEBUG(context->log_, "sharp_coll initialized. job_id: {}", spec.job_id);
   return context;
 }
@@ -173,22 +173,22 @@ Outcome<> Context::connect() {
 
 /// Two ports of a host on one tree share its channels, so the line shows the number of ports for each tree.
 void Context::announce_trees() const {
-  const auto& g = job_.grant.grant;
+  const auto& g = job_.granted.grant;
   for (std::size_t i = 0; i < job_.trees.size(); ++i) {
     const auto ports = std::max(ports_[i].leading, 1u);
     SUMAC_INFO(
         log_,
         "tree_info: tree idx:{} quota: ( osts:{} user_data_per_ost:{} max_groups:{} max_qps:{} max_group_channels:{})",
-        job_.trees[i].index, g.osts, g.payload_per_ost, g.max_groups, g.max_qps,
+        job_.trees[i].body.tree_index, g.osts, g.payload_per_ost, g.max_groups, g.max_qps,
         (g.max_group_channels + ports - 1) / ports);
     if (ports_[i].port >= 0)
-      SUMAC_DEBUG(log_, "tree idx:{} by {}", job_.trees[i].index,
+      SUMAC_DEBUG(log_, "tree idx:{} by {}", job_.trees[i].body.tree_index,
                   devices_.ports[static_cast<std::size_t>(ports_[i].port)].name);
   }
   if (job_.trees.size() < config_.trees_wished())
     SUMAC_INFO(log_, "{} of {} trees granted: no more of them reach all hosts of the job and have room",
                job_.trees.size(), config_.trees_wished());
-  if (job_.enable_sat && job_.grant.stream_window == 0)
+  if (job_.settings.enable_sat && job_.granted.stream_window == 0)
     SUMAC_WARN(log_,
                "SHARP_COLL_ENABLE_SAT=1, but no streaming was granted: large operations go in fragments of {} bytes; "
                "SUMAC_AM_STREAM_WINDOW is 0 at sharp_am",

@@ -22,58 +22,14 @@ struct JobNotice {
   std::uint64_t blob_bytes = 0;
 };
 
-class Writer {
- public:
-  template <class T>
-  void put(const T& value) {
-    const auto* from = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), from, from + sizeof value);
-  }
-  void put_text(const std::string& text) {
-    put(static_cast<std::uint32_t>(text.size()));
-    const auto* from = reinterpret_cast<const std::byte*>(text.data());
-    bytes_.insert(bytes_.end(), from, from + text.size());
-  }
-  std::vector<std::byte> take() { return std::move(bytes_); }
-
- private:
-  std::vector<std::byte> bytes_;
+/// The front of a job's bytes. HostMessages follow, and then the index of each rank's host.
+struct JobHead {
+  std::uint64_t magic = 0x314a414d5553;  ///< "SUMAJ1": this layout, and the rules by which members must act alike.
+  std::uint64_t job_id = 0;
+  JobSettings settings;
+  std::uint32_t hosts = 0, messages = 0;
 };
-
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  template <class T>
-  T get() {
-    T value{};
-    if (bytes_.size() < sizeof value) {
-      broken_ = true;
-      return value;
-    }
-    std::memcpy(&value, bytes_.data(), sizeof value);
-    bytes_ = bytes_.subspan(sizeof value);
-    return value;
-  }
-  std::string get_text() {
-    const auto length = get<std::uint32_t>();
-    if (length > bytes_.size()) {
-      broken_ = true;
-      return {};
-    }
-    std::string text(reinterpret_cast<const char*>(bytes_.data()), length);
-    bytes_ = bytes_.subspan(length);
-    return text;
-  }
-  bool whole() const { return !broken_ && bytes_.empty(); }
-  bool broken() const { return broken_; }
-
- private:
-  std::span<const std::byte> bytes_;
-  bool broken_ = false;
-};
-
-/// "SUMAJ1": the version of the layout, and of the rules by which members must act alike.
-constexpr std::uint64_t kJobBlobMagic = 0x314a414d5553;
+static_assert(std::has_unique_object_representations_v<JobHead>);
 
 /// Each host once, in the order of first appearance, and the index of each rank's host.
 struct Hosts {
@@ -100,29 +56,15 @@ Hosts distinct_hosts(std::span<const RankHello> hellos) {
   return hosts;
 }
 
-Outcome<JobTree> tree_of(const GrantedTree& granted, const Hosts& hosts) {
-  JobTree tree;
-  const auto& body = granted.tree;
-  tree.id = body.tree_id;
-  tree.index = body.tree_index;
-  tree.root_node = body.root_node;
-  tree.rate_bits_per_s = body.rate_bits_per_s;
-  tree.delay_ns = body.delay_ns;
-  tree.member_nodes = body.member_nodes;
-  for (const auto& node : granted.nodes) {
-    tree.nodes.push_back({node.node_id, node.parent_id});
-    tree.node_name.emplace_back(wire::get_text(node.name));
-    tree.node_address.emplace_back(wire::get_text(node.address));
-  }
-  // A leaf that is no node would otherwise be found only when the first communicator is made; report it here, where the
-  // manager is known to be the cause.
+/// A leaf that is no node would otherwise be found only when the first communicator is made. It is reported here, where
+/// the manager is known to be the cause.
+Outcome<> check_leaves(const JobTree& tree, const Hosts& hosts) {
   for (std::size_t host = 0; host < hosts.names.size(); ++host)
-    if (tree.address_of(granted.host_leaf[host]) == nullptr)
+    if (tree.address_of(tree.host_leaf[host]) == nullptr)
       return failure(SHARP_COLL_ENOTREE,
                      "host {} hangs on node {}, which tree {} does not have; check the fabric file of sharp_am",
-                     hosts.names[host], granted.host_leaf[host], tree.id);
-  for (const auto host : hosts.of_rank) tree.rank_leaf.push_back(granted.host_leaf[host]);
-  return tree;
+                     hosts.names[host], tree.host_leaf[host], tree.body.tree_id);
+  return {};
 }
 
 /// SHARP_COLL_GROUP_RESOURCE_POLICY: the most OSTs that one group may use of the job's; 0: the equal share.
@@ -139,9 +81,9 @@ std::uint32_t osts_by_policy(const ClientConfig& config, std::uint32_t granted) 
   }
 }
 
-/// Rank 0 asks the manager, and converts the answer to the form that all ranks get.
-Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, std::uint64_t job_id,
-                         const std::string& devices, const ClientConfig& config, const Logger& log) {
+/// Rank 0 asks the manager, and returns the bytes that all ranks get.
+Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, Session& session, std::uint64_t job_id,
+                                            const std::string& devices, const ClientConfig& config, const Logger& log) {
   const Hosts hosts = distinct_hosts(hellos);
   wire::JobBeginBody wish;
   std::uint32_t channels = 1;
@@ -164,160 +106,80 @@ Outcome<Job> ask_for_job(std::span<const RankHello> hellos, Session& session, st
              "max_group_channels:{}, num_trees:{})",
              job_id, wish.wish.osts, wish.wish.payload_per_ost, wish.wish.max_groups, wish.wish.max_qps,
              wish.wish.max_group_channels, wish.wish.num_trees);
-  auto grant = session.begin_job(job_id, wish, hosts.names, config.job_create_timeout);
-  if (!grant) return tl::unexpected(grant.error());
-  const auto give_back = [&] {
-    if (auto ended = session.end_job(job_id, config.job_create_timeout); !ended)
-      SUMAC_WARN(log, "{}", ended.error().text);
-  };
-  if (config.reproducible && (grant->job.features & SHARP_FEATURE_REPRODUCIBLE) == 0) {
-    give_back();
-    return failure(
+  const auto answer = session.begin_job(job_id, wish, hosts.names, config.job_create_timeout);
+  if (!answer) return tl::unexpected(answer.error());
+  const auto granted = wire::host_entry<wire::JobGrantedBody>(answer->front());
+  const JobSettings settings{.sat_threshold = config.sat_threshold.count,
+                             .enable_sat = config.enable_sat,
+                             .osts_per_group = osts_by_policy(config, granted.grant.osts),
+                             .lock_batch = config.sat_lock_batch,
+                             .lock_on_comm_init = config.lock_on_comm_init};
+  auto bytes = encode_job(job_id, settings, wish.host_count, *answer, hosts.of_rank);
+  const auto job = decode_job(bytes);
+  Outcome<> usable = job ? Outcome<>{} : tl::unexpected(job.error());
+  if (job && config.reproducible && !job->reproducible())
+    usable = failure(
         SHARP_COLL_ENOT_SUPP,
         "SUMAC_REPRODUCIBLE=1, but sharp_am does not grant reproducible sums: update sharp_am and sharpd, or unset it");
-  }
-  const auto& g = grant->job.grant;
-  Job job;
-  job.id = job_id;
-  job.grant = grant->job;
-  job.enable_sat = config.enable_sat;
-  job.sat_threshold = config.sat_threshold.count;
-  job.osts_per_group = osts_by_policy(config, g.osts);
-  job.lock_batch = config.sat_lock_batch;
-  job.lock_on_comm_init = config.lock_on_comm_init;
-  job.fabric = {grant->job.host_rate_bits_per_s, static_cast<std::uint32_t>(hosts.names.size()), grant->job.rails,
-                grant->job.nodes_on_member_hosts};
-  for (const auto& granted : grant->trees) {
-    auto tree = tree_of(granted, hosts);
-    if (!tree) {
-      give_back();
-      return tl::unexpected(tree.error());
-    }
-    job.trees.push_back(*std::move(tree));
-  }
-  return job;
+  for (std::size_t i = 0; usable && i < job->trees.size(); ++i) usable = check_leaves(job->trees[i], hosts);
+  if (usable) return bytes;
+  if (auto ended = session.end_job(job_id, config.job_create_timeout); !ended)
+    SUMAC_WARN(log, "{}", ended.error().text);
+  return tl::unexpected(usable.error());
 }
 
 }  // namespace
 
-bool Job::reproducible() const { return (grant.features & SHARP_FEATURE_REPRODUCIBLE) != 0; }
+bool Job::reproducible() const { return (granted.features & SHARP_FEATURE_REPRODUCIBLE) != 0; }
 
 std::uint32_t Job::group_osts() const {
-  const auto share = proto::ost_share(grant.grant.osts, std::max(1u, grant.grant.max_groups));
-  const auto cap = std::min(share, std::max(1u, grant.grant.osts));
-  return osts_per_group == 0 ? cap : std::min(osts_per_group, std::max(1u, grant.grant.osts));
+  const auto& grant = granted.grant;
+  const auto share = proto::ost_share(grant.osts, std::max(1u, grant.max_groups));
+  return std::min(settings.osts_per_group == 0 ? share : settings.osts_per_group, std::max(1u, grant.osts));
 }
 
-std::uint32_t JobTree::connections() const {
-  std::uint32_t most = 1;
-  for (auto node = nodes.begin(); node != nodes.end(); ++node) {
-    std::uint32_t count = 1;
-    // The loop is bounded, because data from another process may have a cycle. Groups are refused then
-    // (proto::compute_path).
-    for (auto at = node; at->parent_id != at->node_id && count < wire::kPathMax; ++count) {
-      const auto parent = std::ranges::find(nodes, at->parent_id, &proto::NodeParent::node_id);
-      if (parent == nodes.end()) break;
-      at = parent;
-    }
-    most = std::max(most, count);
-  }
-  return most;
-}
-
-const std::string* JobTree::address_of(std::uint32_t node_id) const {
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (nodes[i].node_id == node_id) return &node_address[i];
-  return nullptr;
-}
-
-const std::string* JobTree::name_of(std::uint32_t node_id) const {
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (nodes[i].node_id == node_id) return &node_name[i];
-  return nullptr;
-}
-
-namespace {
-
-void put_tree(Writer& out, const JobTree& tree) {
-  out.put(tree.id);
-  out.put(tree.index);
-  out.put(tree.root_node);
-  out.put(tree.member_nodes);
-  out.put(tree.rate_bits_per_s);
-  out.put(tree.delay_ns);
-  out.put(static_cast<std::uint32_t>(tree.nodes.size()));
-  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
-    out.put(tree.nodes[i]);
-    out.put_text(tree.node_name[i]);
-    out.put_text(tree.node_address[i]);
-  }
-  out.put(static_cast<std::uint32_t>(tree.rank_leaf.size()));
-  for (const auto leaf : tree.rank_leaf) out.put(leaf);
-}
-
-JobTree get_tree(Reader& in) {
-  JobTree tree;
-  tree.id = in.get<std::uint32_t>();
-  tree.index = in.get<std::uint32_t>();
-  tree.root_node = in.get<std::uint32_t>();
-  tree.member_nodes = in.get<std::uint32_t>();
-  tree.rate_bits_per_s = in.get<std::uint64_t>();
-  tree.delay_ns = in.get<std::uint64_t>();
-  for (auto nodes = in.get<std::uint32_t>(); nodes > 0 && !in.broken(); --nodes) {
-    tree.nodes.push_back(in.get<proto::NodeParent>());
-    tree.node_name.push_back(in.get_text());
-    tree.node_address.push_back(in.get_text());
-  }
-  for (auto ranks = in.get<std::uint32_t>(); ranks > 0 && !in.broken(); --ranks)
-    tree.rank_leaf.push_back(in.get<std::uint32_t>());
-  return tree;
-}
-
-}  // namespace
-
-std::vector<std::byte> encode_job(const Job& job) {
-  Writer out;
-  out.put(kJobBlobMagic);
-  out.put(job.id);
-  out.put(job.grant);
-  out.put(static_cast<std::uint32_t>(job.enable_sat));
-  out.put(job.osts_per_group);
-  out.put(job.lock_batch);
-  out.put(static_cast<std::uint32_t>(job.lock_on_comm_init));
-  out.put(job.sat_threshold);
-  out.put(job.fabric.host_rate_bits_per_s);
-  out.put(job.fabric.hosts);
-  out.put(job.fabric.rails);
-  out.put(job.fabric.nodes_on_member_hosts);
-  out.put(static_cast<std::uint32_t>(job.trees.size()));
-  for (const auto& tree : job.trees) put_tree(out, tree);
-  return out.take();
+std::vector<std::byte> encode_job(std::uint64_t job_id, const JobSettings& settings, std::uint32_t hosts,
+                                  std::span<const wire::HostMessage> answer, std::span<const std::uint32_t> rank_host) {
+  const JobHead head{
+      .job_id = job_id, .settings = settings, .hosts = hosts, .messages = static_cast<std::uint32_t>(answer.size())};
+  std::vector<std::byte> bytes;
+  const auto put = [&](std::span<const std::byte> part) { bytes.insert(bytes.end(), part.begin(), part.end()); };
+  put(std::as_bytes(std::span(&head, 1)));
+  for (const auto& message : answer) put(wire::encoded(message));
+  put(std::as_bytes(rank_host));
+  return bytes;
 }
 
 Outcome<Job> decode_job(std::span<const std::byte> bytes) {
-  Reader in(bytes);
-  if (in.get<std::uint64_t>() != kJobBlobMagic)
+  JobHead head;
+  const auto expected = head.magic;
+  if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
+  if (bytes.size() < sizeof head || head.magic != expected)
     return failure(SHARP_COLL_ETREE_INFO,
                    "job data of world rank 0 are of another version; use the same libsharp_coll on all hosts");
+  bytes = bytes.subspan(sizeof head);
+  const std::size_t answer = std::size_t{head.messages} * wire::kHostMessageBytes;
+  if (bytes.size() < answer || (bytes.size() - answer) % sizeof(std::uint32_t) != 0)
+    return failure(SHARP_COLL_ETREE_INFO, "job data of world rank 0 are cut short or too long");
+  GrantReader reader(head.job_id, head.hosts);
+  for (std::uint32_t i = 0; i < head.messages; ++i, bytes = bytes.subspan(wire::kHostMessageBytes)) {
+    const auto message = wire::decode_host_message(bytes.first(wire::kHostMessageBytes));
+    if (!message) return failure(SHARP_COLL_ETREE_INFO, "job data of world rank 0: {}", message.error().context);
+    if (auto read = reader.read(*message); !read)
+      return failure(SHARP_COLL_ETREE_INFO, "job data of world rank 0: {}", read.error().context);
+  }
+  if (!reader.whole()) return failure(SHARP_COLL_ENOTREE, "the job of world rank 0 lacks a part of its trees");
   Job job;
-  job.id = in.get<std::uint64_t>();
-  job.grant = in.get<wire::JobGrantedBody>();
-  job.enable_sat = in.get<std::uint32_t>() != 0;
-  job.osts_per_group = in.get<std::uint32_t>();
-  job.lock_batch = in.get<std::uint32_t>();
-  job.lock_on_comm_init = in.get<std::uint32_t>() != 0;
-  job.sat_threshold = in.get<std::uint64_t>();
-  job.fabric.host_rate_bits_per_s = in.get<std::uint64_t>();
-  job.fabric.hosts = in.get<std::uint32_t>();
-  job.fabric.rails = in.get<std::uint32_t>();
-  job.fabric.nodes_on_member_hosts = in.get<std::uint32_t>();
-  for (auto trees = in.get<std::uint32_t>(); trees > 0 && !in.broken(); --trees) job.trees.push_back(get_tree(in));
-  if (!in.whole()) return failure(SHARP_COLL_ETREE_INFO, "job data of world rank 0 are cut short or too long");
-  if (job.trees.empty()) return failure(SHARP_COLL_ENOTREE, "the job of world rank 0 has no tree");
-  for (const auto& tree : job.trees)
-    if (tree.rank_leaf.size() != job.trees.front().rank_leaf.size())
-      return failure(SHARP_COLL_ETREE_INFO,
-                     "the trees of world rank 0's job have places for different numbers of ranks");
+  job.id = head.job_id;
+  job.settings = head.settings;
+  job.hosts = head.hosts;
+  auto grant = reader.take();
+  job.granted = grant.job;
+  job.trees = std::move(grant.trees);
+  job.rank_host.resize(bytes.size() / sizeof(std::uint32_t));
+  std::memcpy(job.rank_host.data(), bytes.data(), bytes.size());
+  if (std::ranges::any_of(job.rank_host, [&](std::uint32_t host) { return host >= job.hosts; }))
+    return failure(SHARP_COLL_ETREE_INFO, "a rank of world rank 0's job is on none of its {} hosts", job.hosts);
   return job;
 }
 
@@ -341,7 +203,7 @@ Outcome<std::vector<std::byte>> begin_job(const Oob& oob, const Outcome<>& local
     if (notice.report.status == 0) {
       auto job = ask_for_job(*hellos, *session, job_id, member.devices, config, log);
       if (job)
-        blob = encode_job(*job);
+        blob = *std::move(job);
       else
         notice.report = Report::of(tl::unexpected(job.error()));
     }

@@ -3,62 +3,48 @@
 // (docs/protocol.md, "Join" needs the same maps at every rank). If any step fails anywhere, every rank returns the same
 // code.
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/log.hpp"
+#include "client/grant.hpp"
 #include "client/oob.hpp"
 #include "client/options.hpp"
 #include "client/session.hpp"
-#include "proto/path.hpp"
 
 namespace sumac::client {
 
-/// One of the job's trees, reduced to the nodes that its hosts need.
-struct JobTree {
-  std::uint32_t id = 0, index = 0, root_node = 0;
-  /// The rate at which a vector passes the tree in each direction when its links are otherwise idle: a node on a host
-  /// with k children has one link for all of them. 0: the tree does not limit it.
-  std::uint64_t rate_bits_per_s = 0;
-  std::uint64_t delay_ns = 0;      ///< The sum over the links from the farthest host to the root.
-  std::uint32_t member_nodes = 0;  ///< The number of its nodes that share the link of a host of the job.
-  std::vector<proto::NodeParent> nodes;
-  std::vector<std::string> node_name, node_address;  ///< Indexed as `nodes`.
-  std::vector<std::uint32_t> rank_leaf;              ///< The leaf node of each world rank.
-
-  std::uint32_t connections() const;  ///< From the farthest host to the root: one for each node on that path.
-  const std::string* address_of(std::uint32_t node_id) const;
-  const std::string* name_of(std::uint32_t node_id) const;
-};
-
-/// The facts about the fabric from which the bound of each path of a large message (through the trees, or from host to
-/// host) is computed. The trees have their own numbers.
-struct FabricBounds {
-  std::uint64_t host_rate_bits_per_s = 0;   ///< The slowest port of the job's hosts; 0: not known, or no limit.
-  std::uint32_t hosts = 0;                  ///< The job's hosts.
-  std::uint32_t rails = 0;                  ///< The ports of the host with the fewest; 0: not known.
-  std::uint32_t nodes_on_member_hosts = 0;  ///< The number over all trees together, each node once.
-};
-
-/// The same at all ranks: the manager's grant, and the settings that rank 0's environment decides for all.
-struct Job {
-  std::uint64_t id = 0;
-  wire::JobGrantedBody grant;
-  bool enable_sat = false;
+/// The settings that rank 0's environment decides for all ranks, in the form in which they travel.
+struct JobSettings {
   std::uint64_t sat_threshold = 0;
+  std::uint32_t enable_sat = 0;      ///< 0 or 1, as `lock_on_comm_init`.
   std::uint32_t osts_per_group = 0;  ///< SHARP_COLL_OSTS_PER_GROUP, or the user's policy; 0: the share.
   std::uint32_t lock_batch = 0;      ///< As in proto::ClientGroupConfig.
-  bool lock_on_comm_init = false;
-  FabricBounds fabric;
-  std::vector<JobTree> trees;  ///< Ordered by their index; at least one, each with a leaf for every rank.
+  std::uint32_t lock_on_comm_init = 0;
+};
 
+/// The same at all ranks.
+struct Job {
+  std::uint64_t id = 0;
+  JobSettings settings;
+  wire::JobGrantedBody granted;
+  std::vector<JobTree> trees;            ///< Ordered by their index; at least one, each with a leaf for every host.
+  std::uint32_t hosts = 0;               ///< The number of the job's hosts.
+  std::vector<std::uint32_t> rank_host;  ///< The index of each world rank's host.
+
+  std::uint32_t leaf_of(const JobTree& tree, std::uint32_t world_rank) const {
+    return tree.host_leaf.at(rank_host.at(world_rank));
+  }
   bool reproducible() const;         ///< SUMAC_REPRODUCIBLE is on.
   std::uint32_t group_osts() const;  ///< The cap of one group: max(2, OSTs / groups), or the user's setting.
 };
 
-/// The form in which it travels from rank 0 to the others; decode_job() trusts nothing, since a rank may have another
-/// version of the library.
-std::vector<std::byte> encode_job(const Job& job);
+/// The form in which a job travels from rank 0 to the others: its settings, the messages of the manager's answer as
+/// sharpd sent them, and the host of each rank. decode_job() trusts nothing, since a rank may have another version of
+/// the library.
+std::vector<std::byte> encode_job(std::uint64_t job_id, const JobSettings& settings, std::uint32_t hosts,
+                                  std::span<const wire::HostMessage> answer, std::span<const std::uint32_t> rank_host);
 Outcome<Job> decode_job(std::span<const std::byte> bytes);
 
 /// This process's role among the members of a group.

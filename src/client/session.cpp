@@ -59,43 +59,8 @@ Outcome<Session> Session::attach(const std::string& path, const wire::AttachBody
   return session;
 }
 
-template <class Entry>
-Result<std::vector<Entry>> Session::receive_list(HostKind kind, std::uint32_t want, std::uint64_t job_id,
-                                                 Time deadline) {
-  std::vector<Entry> list;
-  list.reserve(want);
-  while (list.size() < want) {
-    auto message = sharpd_.receive(left_until(deadline));
-    if (!message) return tl::unexpected(message.error());
-    const auto& header = message->header;
-    if (header.kind != kind || header.job_id != job_id || header.total != want || header.index != list.size())
-      return fail(Errc::invalid, "sharpd sent {} where {} from {} of {} was due", wire::describe(header),
-                  wire::to_string(kind), list.size(), want);
-    for (std::uint32_t i = 0; i < header.entries; ++i) list.push_back(wire::host_entry<Entry>(*message, i));
-  }
-  return list;
-}
-
-Result<GrantedTree> Session::receive_tree(std::uint32_t index, std::uint32_t hosts, std::uint64_t job_id,
-                                          Time deadline) {
-  auto message = sharpd_.receive(left_until(deadline));
-  if (!message) return tl::unexpected(message.error());
-  GrantedTree granted;
-  if (message->header.kind == HostKind::job_tree) granted.tree = wire::host_entry<wire::JobTreeBody>(*message);
-  if (message->header.kind != HostKind::job_tree || message->header.job_id != job_id ||
-      granted.tree.tree_index != index)
-    return fail(Errc::invalid, "sharpd sent {} where tree {} was due", wire::describe(message->header), index);
-  auto nodes = receive_list<wire::JobNodeEntry>(HostKind::job_node, granted.tree.node_count, job_id, deadline);
-  if (!nodes) return tl::unexpected(nodes.error());
-  auto leaves = receive_list<wire::JobLeafEntry>(HostKind::job_leaf, hosts, job_id, deadline);
-  if (!leaves) return tl::unexpected(leaves.error());
-  granted.nodes = *std::move(nodes);
-  for (const auto& leaf : *leaves) granted.host_leaf.push_back(leaf.node_id);
-  return granted;
-}
-
-Outcome<Grant> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody& wish,
-                                  const std::vector<std::string>& hosts, Duration patience) {
+Outcome<std::vector<wire::HostMessage>> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody& wish,
+                                                           const std::vector<std::string>& hosts, Duration patience) {
   const Time deadline = deadline_after(monotonic_now(), patience);
   std::vector<wire::JobHostEntry> entries;
   for (const auto& host : hosts) {
@@ -105,31 +70,20 @@ Outcome<Grant> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody
   }
   if (auto said = sharpd_.send(wire::host_message(HostKind::job_begin, wish, job_id), left_until(deadline)); !said)
     return broken(said.error());
-  const std::span<const wire::JobHostEntry> all(entries);
-  for (std::size_t at = 0; at < all.size();) {
-    const auto part =
-        all.subspan(at, std::min<std::size_t>(all.size() - at, wire::host_entries_max(HostKind::job_host)));
-    const auto index = static_cast<std::uint32_t>(at), total = static_cast<std::uint32_t>(all.size());
-    if (auto said = sharpd_.send(wire::host_list(HostKind::job_host, part, index, total, job_id), left_until(deadline));
-        !said)
-      return broken(said.error());
-    at += part.size();
-  }
+  for (const auto& message : wire::host_lists(HostKind::job_host, entries, job_id))
+    if (auto said = sharpd_.send(message, left_until(deadline)); !said) return broken(said.error());
 
-  auto answer = sharpd_.receive(left_until(deadline));
-  if (!answer) return broken(answer.error());
-  if (answer->header.kind == HostKind::job_refused) return refused(wire::host_entry<wire::JobRefusedBody>(*answer));
-  if (answer->header.kind != HostKind::job_granted || answer->header.job_id != job_id)
-    return broken({Errc::invalid, fmt::format("sharpd answers job_begin with {}", wire::describe(answer->header))});
-
-  Grant grant;
-  grant.job = wire::host_entry<wire::JobGrantedBody>(*answer);
-  for (std::uint32_t i = 0; i < grant.job.tree_count; ++i) {
-    auto tree = receive_tree(i, static_cast<std::uint32_t>(hosts.size()), job_id, deadline);
-    if (!tree) return broken(tree.error());
-    grant.trees.push_back(*std::move(tree));
+  GrantReader reader(job_id, static_cast<std::uint32_t>(hosts.size()));
+  std::vector<wire::HostMessage> answer;
+  while (!reader.whole()) {
+    auto message = sharpd_.receive(left_until(deadline));
+    if (!message) return broken(message.error());
+    if (answer.empty() && message->header.kind == HostKind::job_refused)
+      return refused(wire::host_entry<wire::JobRefusedBody>(*message));
+    if (auto read = reader.read(*message); !read) return broken(within("sharpd's answer", read.error()).value());
+    answer.push_back(*message);
   }
-  return grant;
+  return answer;
 }
 
 void Session::enter_job(std::uint64_t job_id, std::uint32_t world_rank, const Secret& key) noexcept {

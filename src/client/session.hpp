@@ -8,21 +8,12 @@
 
 #include "base/clock.hpp"
 #include "base/secret.hpp"
+#include "client/grant.hpp"
 #include "client/status.hpp"
 #include "net/unix_seqpacket.hpp"
 #include "wire/host.hpp"
 
 namespace sumac::client {
-
-struct GrantedTree {
-  wire::JobTreeBody tree;
-  std::vector<wire::JobNodeEntry> nodes;  ///< Every node of the job's part of the tree.
-  std::vector<std::uint32_t> host_leaf;   ///< The leaf node of each host, in the order of job_begin's hosts.
-};
-struct Grant {
-  wire::JobGrantedBody job;
-  std::vector<GrantedTree> trees;  ///< Ordered by their index; at least one.
-};
 
 class Session {
  public:
@@ -35,9 +26,10 @@ class Session {
   }  ///< The host's ports for programs that name none; empty:
      ///< any.
 
-  /// Fails with SHARP_COLL_EJOB_CREATE, SHARP_COLL_ENOTREE, SHARP_COLL_ETREE_INFO or SHARP_COLL_ESESS_INIT.
-  Outcome<Grant> begin_job(std::uint64_t job_id, const wire::JobBeginBody& wish, const std::vector<std::string>& hosts,
-                           Duration patience);
+  /// Returns the messages of a grant that GrantReader reads as a whole. Fails with SHARP_COLL_EJOB_CREATE or
+  /// SHARP_COLL_ESESS_INIT.
+  Outcome<std::vector<wire::HostMessage>> begin_job(std::uint64_t job_id, const wire::JobBeginBody& wish,
+                                                    const std::vector<std::string>& hosts, Duration patience);
   /// Announces that this process is a rank of the job: if it ends before leave_job(), sharpd reports its death to the
   /// others. It waits for no answer; if sharpd is gone, only this announcement is lost.
   void enter_job(std::uint64_t job_id, std::uint32_t world_rank, const Secret& key) noexcept;
@@ -50,10 +42,6 @@ class Session {
       : sharpd_(std::move(sharpd)), path_(std::move(path)), who_(who) {}
   Result<wire::HostMessage> ask_end(std::uint64_t job_id, Time deadline);
   Outcome<> attach_again(Time deadline);
-  Result<GrantedTree> receive_tree(std::uint32_t index, std::uint32_t hosts, std::uint64_t job_id, Time deadline);
-  /// Receives all entries of a list, `want` of them in order.
-  template <class Entry>
-  Result<std::vector<Entry>> receive_list(wire::HostKind kind, std::uint32_t want, std::uint64_t job_id, Time deadline);
 
   net::HostClient sharpd_;
   std::string path_;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "client/job.hpp"
+#include "client/test_grant.hpp"
 #include "wire/host_codec.hpp"
 
 namespace sumac::client {
@@ -145,34 +146,6 @@ TEST(Session, SilenceEndsAtTheDeadline) {
   EXPECT_THAT(session.error().text, HasSubstr("no answer in time"));
 }
 
-void grant(Peer& peer, std::uint64_t job_id, std::uint32_t trees) {
-  wire::JobGrantedBody body;
-  body.grant = {51, 128, 51, 0, 1, 1};
-  body.tree_count = trees;
-  body.stream_window = 16;
-  body.chunk_bytes = 65536;
-  body.features = SHARP_FEATURE_LLT;
-  peer.say(wire::host_message(HostKind::job_granted, body, job_id));
-}
-
-void tree(Peer& peer, std::uint64_t job_id, std::uint32_t index, std::uint32_t nodes) {
-  wire::JobTreeBody body;
-  body.tree_id = 5 + index;
-  body.tree_index = index;
-  body.root_node = 1;
-  body.node_count = nodes;
-  peer.say(wire::host_message(HostKind::job_tree, body, job_id));
-}
-
-void node(Peer& peer, std::uint64_t job_id, std::uint32_t index, std::uint32_t total) {
-  wire::JobNodeEntry entry;
-  entry.node_id = index + 1;
-  entry.parent_id = 1;
-  ASSERT_TRUE(wire::put_text(entry.name, fmt::format("an-{}", index)));
-  ASSERT_TRUE(wire::put_text(entry.address, "tcp:127.0.0.1:7000"));
-  peer.say(wire::host_list<wire::JobNodeEntry>(HostKind::job_node, {&entry, 1}, index, total, job_id));
-}
-
 TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) {
   Peer peer([](Peer& p) {
     p.welcome();
@@ -182,11 +155,9 @@ TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) 
     wire::load(wish, begin.body.data());
     EXPECT_EQ(wish.features, SHARP_FEATURE_LLT | SHARP_FEATURE_REPRODUCIBLE);
     EXPECT_EQ(p.hear().header.kind, HostKind::job_host);
-    grant(p, 99, 1);  // The answer of a manager that does not know the feature.
-    tree(p, 99, 0, 1);
-    node(p, 99, 0, 1);
-    const wire::JobLeafEntry leaf{1};
-    p.say(wire::host_list<wire::JobLeafEntry>(HostKind::job_leaf, {&leaf, 1}, 0, 1, 99));
+    test::Answer answer{.job_id = 99};  // The answer of a manager that does not know the feature.
+    for (auto& tree : answer.trees) tree.host_leaf.resize(1);
+    for (const auto& message : answer.messages()) p.say(message);
     EXPECT_EQ(p.hear().header.kind, HostKind::job_end);
     p.say(wire::host_message(HostKind::job_ended, 99));
   });
@@ -204,6 +175,9 @@ TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) 
 
 TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
   const std::uint32_t kHosts = 600;  // More than fit into one message, in both directions.
+  test::Answer answer{.job_id = 99};
+  answer.trees[0].host_leaf.assign(kHosts, 2);
+  answer.trees[1].host_leaf.assign(kHosts, 2);
   Peer peer([&](Peer& p) {
     p.welcome();
     EXPECT_EQ(p.hear().header.kind, HostKind::job_begin);
@@ -214,18 +188,7 @@ TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
       ASSERT_EQ(message.header.index, heard);
       heard += message.header.entries;
     }
-    grant(p, 99, 2);
-    for (const std::uint32_t nodes : {2, 1}) {
-      tree(p, 99, 2 - nodes, nodes);
-      for (std::uint32_t i = 0; i < nodes; ++i) node(p, 99, i, nodes);
-      const std::vector<wire::JobLeafEntry> leaves(kHosts, wire::JobLeafEntry{nodes});
-      for (std::uint32_t at = 0; at < kHosts;) {
-        const auto n = std::min(kHosts - at, wire::host_entries_max(HostKind::job_leaf));
-        p.say(
-            wire::host_list<wire::JobLeafEntry>(HostKind::job_leaf, std::span(leaves).subspan(at, n), at, kHosts, 99));
-        at += n;
-      }
-    }
+    for (const auto& message : answer.messages()) p.say(message);
     p.hear();
     p.say(wire::host_message(HostKind::job_ended, 99));
   });
@@ -237,13 +200,9 @@ TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
   wish.world_size = wish.host_count = kHosts;
   const auto granted = session->begin_job(99, wish, hosts, 5s);
   ASSERT_TRUE(granted) << granted.error().text;
-  EXPECT_EQ(granted->job.grant.osts, 51u);
-  ASSERT_EQ(granted->trees.size(), 2u);
-  ASSERT_EQ(granted->trees[0].nodes.size(), 2u);
-  EXPECT_EQ(granted->trees[0].tree.tree_id, 5u);
-  EXPECT_EQ(granted->trees[0].host_leaf, std::vector<std::uint32_t>(kHosts, 2));
-  EXPECT_EQ(granted->trees[1].tree.tree_id, 6u);
-  EXPECT_EQ(granted->trees[1].host_leaf, std::vector<std::uint32_t>(kHosts, 1));
+  const auto sent = answer.messages();
+  ASSERT_EQ(granted->size(), sent.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) EXPECT_EQ(wire::encoded((*granted)[i]), wire::encoded(sent[i]));
   const auto ended = session->end_job(99, 5s);
   EXPECT_TRUE(ended) << ended.error().text;
 }
@@ -279,9 +238,9 @@ TEST(Session, AListOutOfOrderIsNotBelieved) {
     p.welcome();
     p.hear();
     p.hear();
-    grant(p, 5, 1);
-    tree(p, 5, 0, 2);
-    node(p, 5, 1, 2);
+    auto messages = test::Answer{.job_id = 5}.messages();
+    std::swap(messages[2], messages[3]);
+    for (std::size_t i = 0; i < 3; ++i) p.say(messages[i]);
     p.wait_for_hangup();
   });
   {

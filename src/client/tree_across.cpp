@@ -129,7 +129,7 @@ Reduction TreeAcross::reduction_of(const coll::Operation& operation) const {
         o.dst = {out, operation.bytes};
   }
   const std::uint64_t bytes = operation.kind == coll::Kind::allgatherv ? o.count : operation.bytes;
-  o.streaming = comm_->shape().stream_window > 0 && bytes >= comm_->context().job().sat_threshold && bytes > 0;
+  o.streaming = comm_->shape().stream_window > 0 && bytes >= comm_->context().job().settings.sat_threshold && bytes > 0;
   return made;
 }
 

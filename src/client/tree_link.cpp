@@ -11,14 +11,18 @@ std::string for_people(const std::string& address) {
 }
 
 struct Leaf {
+  std::uint32_t node_id;
   const std::string* name;
   const std::string* address;
 };
 
-Outcome<Leaf> leaf_of(const JobTree& tree, std::uint32_t world_rank) {
-  const auto leaf = tree.rank_leaf.at(world_rank);
-  const Leaf found{tree.name_of(leaf), tree.address_of(leaf)};
-  if (found.address == nullptr) return failure(SHARP_COLL_ETREE_INFO, "node {} is not in tree {}", leaf, tree.id);
+Outcome<Leaf> leaf_of(const Job& job, const JobTree& tree, std::uint32_t world_rank) {
+  if (world_rank >= job.rank_host.size())
+    return failure(SHARP_COLL_ETREE_INFO, "world rank {} in a job of {} ranks", world_rank, job.rank_host.size());
+  const auto leaf = job.leaf_of(tree, world_rank);
+  const Leaf found{leaf, tree.name_of(leaf), tree.address_of(leaf)};
+  if (found.address == nullptr)
+    return failure(SHARP_COLL_ETREE_INFO, "node {} is not in tree {}", leaf, tree.body.tree_id);
   return found;
 }
 
@@ -29,7 +33,7 @@ Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, std::uint32_t worl
   std::vector<std::vector<bool>> leads;
   std::vector<bool> by_none;
   for (const auto& tree : job.trees) {
-    const auto leaf = leaf_of(tree, world_rank);
+    const auto leaf = leaf_of(job, tree, world_rank);
     if (!leaf) return tl::unexpected(leaf.error());
     auto ways = ways_to(devices, *leaf->address);
     if (!ways) return tl::unexpected(ways.error());
@@ -37,7 +41,7 @@ Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, std::uint32_t worl
       return failure(SHARP_COLL_ECONN_TREE,
                      "{}: no way from there to node {} at {} of tree {}: name a port of its rail too, or "
                      "SHARP_COLL_IB_DEV_LIST=any",
-                     devices.origin, *leaf->name, *leaf->address, tree.index);
+                     devices.origin, *leaf->name, *leaf->address, tree.body.tree_index);
     leads.push_back(std::move(ways->leads));
     by_none.push_back(ways->by_none);
   }
@@ -54,7 +58,7 @@ Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, std::uint32_t worl
 Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, const std::string& wanted) {
   std::string backend, from;
   for (const auto& tree : job.trees) {
-    const auto leaf = leaf_of(tree, world_rank);
+    const auto leaf = leaf_of(job, tree, world_rank);
     if (!leaf) return tl::unexpected(leaf.error());
     const auto offered = leaf->address->substr(0, leaf->address->find(':'));
     if (wanted != "auto" && wanted != offered)
@@ -73,7 +77,7 @@ Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, co
 Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
                                                    const std::string& host, net::Transport& transport,
                                                    proto::Outbox& outbox, std::string_view interface) {
-  const auto leaf = leaf_of(tree, world_rank);
+  const auto leaf = leaf_of(job, tree, world_rank);
   if (!leaf) return tl::unexpected(leaf.error());
   const auto nonce = draw_secret();
   if (!nonce) return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: {}", nonce.error().context);
@@ -85,10 +89,10 @@ Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree
   std::unique_ptr<TreeLink> link(new TreeLink(tree, *leaf->name, *leaf->address, *conn, world_rank));
   proto::ClientLinkConfig config;
   config.job_id = job.id;
-  config.leaf = {tree.rank_leaf.at(world_rank), job.grant.job_key, *leaf->address};
+  config.leaf = {leaf->node_id, job.granted.job_key, *leaf->address};
   config.world_rank = world_rank;
   config.host = host;
-  config.tree_id = tree.id;
+  config.tree_id = tree.body.tree_id;
   link->engine_ = std::make_unique<proto::ClientLink>(config, outbox);
   link->engine_->set_link(link->id(), *nonce, monotonic_now());
   return link;

@@ -6,11 +6,12 @@ namespace sumac::client {
 
 topo::WaysFabric ways_of(const Job& job, std::uint32_t members) {
   topo::WaysFabric fabric;
-  fabric.port_rate_bits_per_s = job.fabric.host_rate_bits_per_s;
-  fabric.hosts = std::min(members, job.fabric.hosts);
-  fabric.rails = std::max(1u, job.fabric.rails);
-  fabric.nodes_on_member_hosts = job.fabric.nodes_on_member_hosts;
-  for (const auto& tree : job.trees) fabric.trees.push_back({tree.rate_bits_per_s, tree.delay_ns, tree.member_nodes});
+  fabric.port_rate_bits_per_s = job.granted.host_rate_bits_per_s;
+  fabric.hosts = std::min(members, job.hosts);
+  fabric.rails = std::max(1u, job.granted.rails);
+  fabric.nodes_on_member_hosts = job.granted.nodes_on_member_hosts;
+  for (const auto& tree : job.trees)
+    fabric.trees.push_back({tree.body.rate_bits_per_s, tree.body.delay_ns, tree.body.member_nodes});
   fabric.hop_delay_ns = topo::hop_delay_of(fabric.trees);
   return fabric;
 }

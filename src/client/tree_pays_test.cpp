@@ -8,18 +8,18 @@ namespace {
 
 Job job_of(std::uint64_t port, std::uint32_t hosts, std::vector<JobTree> trees) {
   Job job;
-  job.fabric.host_rate_bits_per_s = port;
-  job.fabric.hosts = hosts;
-  job.fabric.rails = 1;
+  job.granted.host_rate_bits_per_s = port;
+  job.hosts = hosts;
+  job.granted.rails = 1;
   job.trees = std::move(trees);
   return job;
 }
 
 JobTree tree_of(std::uint64_t rate, std::uint64_t delay_ns, std::uint32_t member_nodes = 0) {
   JobTree tree;
-  tree.rate_bits_per_s = rate;
-  tree.delay_ns = delay_ns;
-  tree.member_nodes = member_nodes;
+  tree.body.rate_bits_per_s = rate;
+  tree.body.delay_ns = delay_ns;
+  tree.body.member_nodes = member_nodes;
   return tree;
 }
 
@@ -44,7 +44,7 @@ TEST(TreePays, ACommunicatorSpansNoMoreHostsThanItHasMembers) {
 TEST(TreePays, NothingIsDecidedWhereTheFabricSaysNothing) {
   EXPECT_EQ(topo::tree_bytes_max(ways_of(job_of(0, 8, {tree_of(0, 0)}), 8)), topo::kNoLimit);
   Job bare = job_of(0, 0, {tree_of(0, 0)});
-  bare.fabric.rails = 0;
+  bare.granted.rails = 0;
   EXPECT_EQ(ways_of(bare, 4).rails, 1u);
 }
 

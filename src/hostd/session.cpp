@@ -24,16 +24,6 @@ ToClient refusal(std::uint64_t job_id, std::uint32_t status, std::string_view wh
   return {wire::host_message(HostKind::job_refused, body, job_id)};
 }
 
-template <class Entry>
-void add_list(Actions& out, HostKind kind, const std::vector<Entry>& entries, std::uint64_t job_id) {
-  const std::size_t step = wire::host_entries_max(kind);
-  for (std::size_t i = 0; i < entries.size(); i += step) {
-    const auto part = std::span(entries).subspan(i, std::min(step, entries.size() - i));
-    out.push_back(ToClient{wire::host_list<Entry>(kind, part, static_cast<std::uint32_t>(i),
-                                                  static_cast<std::uint32_t>(entries.size()), job_id)});
-  }
-}
-
 bool add_tree(Actions& out, std::uint64_t job_id, const control::v1::GrantedTree& tree, std::uint32_t index) {
   wire::JobTreeBody body;
   body.tree_id = tree.tree_id();
@@ -56,8 +46,8 @@ bool add_tree(Actions& out, std::uint64_t job_id, const control::v1::GrantedTree
   for (const auto leaf : tree.leaves()) leaves.push_back({leaf});
   if (nodes.empty() || leaves.empty()) return false;
   out.push_back(ToClient{wire::host_message(HostKind::job_tree, body, job_id)});
-  add_list(out, HostKind::job_node, nodes, job_id);
-  add_list(out, HostKind::job_leaf, leaves, job_id);
+  for (auto& message : wire::host_lists(HostKind::job_node, nodes, job_id)) out.push_back(ToClient{message});
+  for (auto& message : wire::host_lists(HostKind::job_leaf, leaves, job_id)) out.push_back(ToClient{message});
   return true;
 }
 

@@ -4,11 +4,13 @@
 // the kind is a list, else that entries is in [1, the most that fits] and index + entries <= total <= kListMax; that
 // job_id suits the kind; that text is closed by a zero and filled up with zeros; that numbers are in range; and that
 // every unused byte is zero.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "wire/host.hpp"
@@ -87,6 +89,17 @@ HostMessage host_list(HostKind kind, std::span<const Entry> part, std::uint32_t 
   message.header.job_id = job_id;
   for (std::size_t i = 0; i < part.size(); ++i) store(message.body.data() + i * sizeof(Entry), part[i]);
   return message;
+}
+
+/// Makes the messages of a whole list.
+template <Message Entry>
+std::vector<HostMessage> host_lists(HostKind kind, const std::vector<Entry>& entries, std::uint64_t job_id) {
+  std::vector<HostMessage> messages;
+  const std::size_t step = host_entries_max(kind);
+  for (std::size_t i = 0; i < entries.size(); i += step)
+    messages.push_back(host_list(kind, std::span(entries).subspan(i, std::min(step, entries.size() - i)),
+                                 static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(entries.size()), job_id));
+  return messages;
 }
 
 /// Returns the bytes that go to the socket.

@@ -1,0 +1,57 @@
+#pragma once
+// The messages by which sharpd answers the begin of a job, made from a few facts.
+#include <string>
+#include <vector>
+
+#include "wire/host_codec.hpp"
+
+namespace sumac::client::test {
+
+/// Two hosts; two trees, the first with a root and a leaf, the second with the leaf's process alone.
+struct Answer {
+  struct Node {
+    std::uint32_t node_id = 0, parent_id = 0;
+    std::string name{}, address{};
+  };
+  struct Tree {
+    wire::JobTreeBody body{};
+    std::vector<Node> nodes{};
+    std::vector<std::uint32_t> host_leaf{};
+  };
+
+  std::uint64_t job_id = 42;
+  wire::JobGrantedBody granted{
+      .grant = {51, 128, 51, 1, 1, 2}, .stream_window = 16, .chunk_bytes = 65536, .features = 1};
+  std::vector<Tree> trees{{{.tree_id = 5, .root_node = 1, .delay_ns = 2'000},
+                           {{1, 1, "an-root", "tcp:10.0.0.1:7000"}, {2, 1, "an-leaf", "tcp:10.0.0.2:7000"}},
+                           {2, 1}},
+                          {{.tree_id = 6, .root_node = 2, .rate_bits_per_s = 12'500'000'000, .member_nodes = 1},
+                           {{2, 2, "an-leaf", "tcp:10.0.0.2:7001"}},
+                           {2, 2}}};
+
+  std::vector<wire::HostMessage> messages() const {
+    auto body = granted;
+    body.tree_count = static_cast<std::uint32_t>(trees.size());
+    std::vector<wire::HostMessage> all{wire::host_message(wire::HostKind::job_granted, body, job_id)};
+    const auto add = [&](std::vector<wire::HostMessage> list) { all.insert(all.end(), list.begin(), list.end()); };
+    for (std::uint32_t i = 0; i < trees.size(); ++i) {
+      auto tree = trees[i].body;
+      tree.tree_index = i;
+      tree.node_count = static_cast<std::uint32_t>(trees[i].nodes.size());
+      all.push_back(wire::host_message(wire::HostKind::job_tree, tree, job_id));
+      std::vector<wire::JobNodeEntry> nodes;
+      for (const auto& node : trees[i].nodes) {
+        nodes.push_back({node.node_id, node.parent_id, {}, {}});
+        if (!wire::put_text(nodes.back().name, node.name) || !wire::put_text(nodes.back().address, node.address))
+          return {};
+      }
+      add(wire::host_lists(wire::HostKind::job_node, nodes, job_id));
+      std::vector<wire::JobLeafEntry> leaves;
+      for (const auto leaf : trees[i].host_leaf) leaves.push_back({leaf});
+      add(wire::host_lists(wire::HostKind::job_leaf, leaves, job_id));
+    }
+    return all;
+  }
+};
+
+}  // namespace sumac::client::test
