@@ -166,10 +166,10 @@ std::uint32_t Judgement::verdict() const {
 
 std::string given_too_much(const NodeBox& node) {
   for (const auto& job : node.engine->jobs()) {
-    if (job.osts_free > job.grant.osts)
-      return fmt::format("node {}: {} of {} OSTs are free", node.end, job.osts_free, job.grant.osts);
-    if (node.end == 0 && job.groups_used > job.grant.max_groups)
-      return fmt::format("{} groups of {} granted are in use", job.groups_used, job.grant.max_groups);
+    if (job.osts_free > job.grant.quota.osts)
+      return fmt::format("node {}: {} of {} OSTs are free", node.end, job.osts_free, job.grant.quota.osts);
+    if (node.end == 0 && job.groups_used > job.grant.quota.max_groups)
+      return fmt::format("{} groups of {} granted are in use", job.groups_used, job.grant.quota.max_groups);
   }
   return {};
 }
@@ -179,8 +179,8 @@ std::string left_behind(const NodeBox& node, bool revoked) {
   const auto jobs = node.engine->jobs();
   if (revoked && !jobs.empty()) return fmt::format("node {} still holds the revoked job", node.end);
   for (const auto& job : jobs) {
-    if (job.osts_free != job.grant.osts)
-      return fmt::format("node {}: {} of {} OSTs came back", node.end, job.osts_free, job.grant.osts);
+    if (job.osts_free != job.grant.quota.osts)
+      return fmt::format("node {}: {} of {} OSTs came back", node.end, job.osts_free, job.grant.quota.osts);
     if (job.groups_used != 0) return fmt::format("node {}: {} group ids did not come back", node.end, job.groups_used);
   }
   if (node.engine->stats().buffer_copies != 0) return fmt::format("node {} copied an accumulator", node.end);

@@ -66,7 +66,7 @@ OpPlan make_op(Random& r, const Plan& plan) {
     op.reproducible = true;
   }
   const std::uint64_t element = op.op == Op::null ? width(op.dtype) : element_bytes(op.dtype, op.op, op.tag);
-  op.streaming = plan.grant.stream_window != 0 && r.chance(0.15);
+  op.streaming = plan.grant.quota.stream_window != 0 && r.chance(0.15);
   const std::uint64_t unit = (op.streaming ? kChunk : kPayload) / element;
   const double kind = r.unit();
   if (kind < 0.02)
@@ -139,22 +139,22 @@ Plan make_plan(std::uint64_t seed) {
   const std::uint32_t track_count =
       plan.scenario == Scenario::few_groups || plan.scenario == Scenario::few_osts ? 3 : pick(r, 1, 3);
   plan.grant = {.job_id = 1 + r.below(1000),
-                .osts = pick(r, 12, 48),
-                .max_groups = pick(r, track_count, 6),
-                .payload = kPayload,
-                .stream_window = r.chance(0.2) ? 0 : pick(r, 2, 16),
-                .chunk = kChunk};
+                .quota = {.osts = pick(r, 12, 48),
+                          .payload_per_ost = kPayload,
+                          .max_groups = pick(r, track_count, 6),
+                          .stream_window = r.chance(0.2) ? 0 : pick(r, 2, 16),
+                          .chunk_bytes = kChunk}};
   plan.limits = {.osts = 64,
-                 .groups = plan.grant.max_groups,
+                 .groups = plan.grant.quota.max_groups,
                  .payload_max = kPayload,
                  .chunk_max = kChunk,
                  .stream_window_max = 16,
                  .resend_after = Millis(pick(r, 8, 30)),
                  .first_sequence = r.chance(0.5) ? 0 : 0xFFFFFFFFu - pick(r, 0, 300)};
-  for (std::size_t i = 0; i < plan.grant.key.size(); ++i)
-    plan.grant.key[i] = static_cast<std::uint8_t>(plan.seed >> i % 8 * 8 ^ i);
-  if (plan.scenario == Scenario::few_groups) plan.grant.max_groups = 1;
-  if (plan.scenario == Scenario::few_osts) plan.grant.osts = pick(r, 1, 4);
+  for (std::size_t i = 0; i < plan.grant.job_key.size(); ++i)
+    plan.grant.job_key[i] = static_cast<std::uint8_t>(plan.seed >> i % 8 * 8 ^ i);
+  if (plan.scenario == Scenario::few_groups) plan.grant.quota.max_groups = 1;
+  if (plan.scenario == Scenario::few_osts) plan.grant.quota.osts = pick(r, 1, 4);
   plan.eager = r.chance(0.5);
 
   plan.tracks.resize(track_count);
@@ -237,8 +237,8 @@ std::string Plan::describe() const {
       "delay up to {} us\n  grant: {} OSTs, {} groups, stream window {}; first number {}; {}{}\n",
       seed, to_string(scenario), leaf.size(), parent.size(), depth, operations(), faults.loss, faults.duplicate,
       faults.reorder, faults.late_copy, faults.ghost, std::chrono::duration_cast<Micros>(faults.delay_max).count(),
-      grant.osts, grant.max_groups, grant.stream_window, limits.first_sequence, eager ? "eager" : "in turn",
-      multicast ? fmt::format("; multicast, {:.2f} lost", faults.datagram_loss) : "");
+      grant.quota.osts, grant.quota.max_groups, grant.quota.stream_window, limits.first_sequence,
+      eager ? "eager" : "in turn", multicast ? fmt::format("; multicast, {:.2f} lost", faults.datagram_loss) : "");
   for (std::size_t track = 0; track < tracks.size(); ++track)
     for (std::size_t i = 0; i < tracks[track].size(); ++i)
       text += fmt::format("  track {} session {}: {} members, {} operations\n", track, i,

@@ -81,7 +81,7 @@ struct Plan {
 
   proto::ClientLinkConfig link_config(std::uint32_t world_rank, std::uint32_t tree_id) const {
     proto::ClientLinkConfig config{.job_id = grant.job_id, .world_rank = world_rank, .tree_id = tree_id};
-    config.message_max = grant.chunk;
+    config.message_max = grant.quota.chunk_bytes;
     config.resend_after = limits.resend_after;
     return config;
   }

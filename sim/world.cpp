@@ -112,7 +112,7 @@ class World {
     client->link = network_.connect(client->end, node);
     nodes_[node]->engine->on_link_up(client->link, nonce(), network_.now());
     auto config = plan_.link_config(world_rank, kTree);
-    config.leaf = {100 + node, plan_.grant.key, nodes_[node]->engine->config().address};
+    config.leaf = {100 + node, plan_.grant.job_key, nodes_[node]->engine->config().address};
     client->engine = std::make_unique<proto::ClientLink>(config, *client);
     client->engine->set_link(client->link, nonce(), network_.now());
     clients_.push_back(std::move(client));
@@ -307,10 +307,10 @@ class World {
                                     .world_rank = client.world_rank,
                                     .group_size = static_cast<std::uint32_t>(leaves.size()),
                                     .path = *path,
-                                    .osts = proto::ost_share(plan_.grant.osts, plan_.grant.max_groups),
-                                    .stream_window = plan_.grant.stream_window,
-                                    .payload_max = plan_.grant.payload,
-                                    .chunk_max = plan_.grant.chunk,
+                                    .osts = proto::ost_share(plan_.grant.quota.osts, plan_.grant.quota.max_groups),
+                                    .stream_window = plan_.grant.quota.stream_window,
+                                    .payload_max = plan_.grant.quota.payload_per_ost,
+                                    .chunk_max = plan_.grant.quota.chunk_bytes,
                                     .pipeline_depth = static_cast<std::uint32_t>(1 + random_.below(8)),
                                     .resend_after = plan_.limits.resend_after};
     if (&member == victim_) {

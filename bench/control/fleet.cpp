@@ -182,7 +182,7 @@ void Fleet::heard(Node& node, const control::v1::NodeDown& down) {
 
 void Fleet::check_sum(const Node& node) {
   std::uint64_t osts = 0, groups = 0;
-  for (const auto& [id, grant] : node.grants) osts += grant.osts(), groups += grant.groups();
+  for (const auto& [id, grant] : node.grants) osts += grant.quota().osts(), groups += grant.quota().max_groups();
   if (osts > kOsts || groups > kGroups)
     violated(fmt::format("node {}: {} OSTs and {} groups are granted, it has {} and {}", node.name, osts, groups, kOsts,
                          kGroups));
@@ -202,8 +202,8 @@ SimJob& Fleet::begin(std::size_t host, std::size_t host_count, std::uint32_t ost
   wish.set_job_id(job.id);
   wish.set_world_size(static_cast<std::uint32_t>(host_count));
   for (std::size_t i = 0; i < host_count; ++i) wish.add_hosts(fmt::format("h{}", (host + i) % hosts_.size()));
-  wish.mutable_wish()->set_osts(osts);
-  wish.mutable_wish()->set_max_groups(groups);
+  wish.mutable_quota()->set_osts(osts);
+  wish.mutable_quota()->set_max_groups(groups);
   wish.set_holder(fmt::format("h{} pid 1 uid 0", host));
   job.asked_at = monotonic_now();
   job_of_ticket_[job.ticket] = job.id;

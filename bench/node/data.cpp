@@ -38,11 +38,11 @@ Result<> run(const Options& o) {
   data.identify(1, 1, true, monotonic_now());
   proto::JobGrant grant;
   grant.job_id = 7;
-  grant.osts = o.osts;
-  grant.max_groups = o.groups;
-  grant.payload = o.payload;
-  grant.stream_window = o.window;
-  grant.chunk = o.chunk;
+  grant.quota.osts = o.osts;
+  grant.quota.max_groups = o.groups;
+  grant.quota.payload_per_ost = o.payload;
+  grant.quota.stream_window = o.window;
+  grant.quota.chunk_bytes = o.chunk;
   if (auto granted = data.grant(grant); !granted) return granted;
   std::printf("bound %zu\nready %s\n", bound.total(1), data.transport().address().substr(4).c_str());
   std::fflush(stdout);

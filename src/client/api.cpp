@@ -322,15 +322,15 @@ int sharp_coll_caps_query(struct sharp_coll_context* ctx, struct sharp_coll_caps
     }
     caps->support_mask.reduce_ops = (std::uint64_t{1} << kOpCount) - 1;
     caps->support_mask.feature_mask = SHARP_FEATURE_LLT;
-    if (job.settings.enable_sat && job.granted.stream_window > 0) {
+    if (job.settings.enable_sat && job.granted.quota.stream_window > 0) {
       caps->support_mask.feature_mask |= SHARP_FEATURE_SAT;
       if (job.settings.lock_batch != 0) caps->support_mask.feature_mask |= SHARP_FEATURE_SAT_EXCLUSIVE_LOCK;
     }
     if (job.reproducible()) caps->support_mask.feature_mask |= SHARP_FEATURE_REPRODUCIBLE;
-    caps->resources.max_osts = static_cast<int>(job.granted.grant.osts);
-    caps->resources.user_data_per_ost = static_cast<int>(job.granted.grant.payload_per_ost);
-    caps->resources.max_groups = static_cast<int>(job.granted.grant.max_groups);
-    caps->resources.max_group_channels = static_cast<int>(job.granted.grant.max_group_channels);
+    caps->resources.max_osts = static_cast<int>(job.granted.quota.osts);
+    caps->resources.user_data_per_ost = static_cast<int>(job.granted.quota.payload_per_ost);
+    caps->resources.max_groups = static_cast<int>(job.granted.quota.max_groups);
+    caps->resources.max_group_channels = static_cast<int>(job.granted.quota.max_group_channels);
     caps->resources.osts_per_group = static_cast<int>(job.group_osts());
     return SHARP_COLL_SUCCESS;
   });

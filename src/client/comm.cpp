@@ -118,9 +118,9 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
   config.group_size = size_;
   config.path = *path;
   config.osts = job.group_osts();
-  config.payload_max = job.granted.grant.payload_per_ost;
-  config.stream_window = job.settings.enable_sat ? job.granted.stream_window : 0;
-  config.chunk_max = job.settings.enable_sat ? job.granted.chunk_bytes : 0;
+  config.payload_max = job.granted.quota.payload_per_ost;
+  config.stream_window = job.settings.enable_sat ? job.granted.quota.stream_window : 0;
+  config.chunk_max = job.settings.enable_sat ? job.granted.quota.chunk_bytes : 0;
   config.pipeline_depth = context_.config().pipeline_depth;
   config.lock_batch = job.settings.lock_batch;
   config.reproducible = job.reproducible();
@@ -218,7 +218,7 @@ void Comm::announce() const {
   if (const auto ways = ways_of(job, size_); topo::tree_bytes_max(ways) != topo::kNoLimit)
     SUMAC_INFO(context_.log(), "group {:x}: large messages lose in its tree: {}",
                channels_.front().group->config().group_id, topo::explain(ways));
-  if (job.settings.enable_sat && job.granted.stream_window > 0 && shape_.stream_window == 0)
+  if (job.settings.enable_sat && job.granted.quota.stream_window > 0 && shape_.stream_window == 0)
     SUMAC_WARN(context_.log(),
                "group {:x}: no node memory is left for a streaming window, so its large operations go in small "
                "fragments; destroy a communicator, or raise SUMAC_NODE_MEMORY of sharp_an",

@@ -173,7 +173,7 @@ Outcome<> Context::connect() {
 
 /// Two ports of a host on one tree share its channels, so the line shows the number of ports for each tree.
 void Context::announce_trees() const {
-  const auto& g = job_.granted.grant;
+  const auto& g = job_.granted.quota;
   for (std::size_t i = 0; i < job_.trees.size(); ++i) {
     const auto ports = std::max(ports_[i].leading, 1u);
     SUMAC_INFO(
@@ -188,7 +188,7 @@ void Context::announce_trees() const {
   if (job_.trees.size() < config_.trees_wished())
     SUMAC_INFO(log_, "{} of {} trees granted: no more of them reach all hosts of the job and have room",
                job_.trees.size(), config_.trees_wished());
-  if (job_.settings.enable_sat && job_.granted.stream_window == 0)
+  if (job_.settings.enable_sat && job_.granted.quota.stream_window == 0)
     SUMAC_WARN(log_,
                "SHARP_COLL_ENABLE_SAT=1, but no streaming was granted: large operations go in fragments of {} bytes; "
                "SUMAC_AM_STREAM_WINDOW is 0 at sharp_am",

@@ -85,36 +85,36 @@ std::uint32_t osts_by_policy(const ClientConfig& config, std::uint32_t granted) 
 Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, Session& session, std::uint64_t job_id,
                                             const std::string& devices, const ClientConfig& config, const Logger& log) {
   const Hosts hosts = distinct_hosts(hellos);
-  wire::JobBeginBody wish;
+  wire::JobBeginBody begin;
   std::uint32_t channels = 1;
   for (const auto& hello : hellos) channels = std::max(channels, hello.channel + 1);
   // The library asks for the amounts that it knows itself; the manager fills in only shares (0).
-  wish.wish = {config.quota_osts,
-               config.quota_payload,
-               config.quota_groups,
-               config.quota_qps != 0 ? config.quota_qps : hosts.most_ranks(),
-               channels,
-               config.trees_wished()};
-  wish.world_size = static_cast<std::uint32_t>(hellos.size());
-  wish.host_count = static_cast<std::uint32_t>(hosts.names.size());
-  wish.features = SHARP_FEATURE_LLT | (config.enable_sat ? SHARP_FEATURE_SAT : 0) |
-                  (config.reproducible ? SHARP_FEATURE_REPRODUCIBLE : 0);
-  if (!wire::put_text(wish.devices, devices))
+  begin.quota = {.osts = config.quota_osts,
+                 .payload_per_ost = config.quota_payload_per_ost,
+                 .max_groups = config.quota_max_groups,
+                 .max_qps = config.quota_max_qps != 0 ? config.quota_max_qps : hosts.most_ranks(),
+                 .max_group_channels = channels,
+                 .num_trees = config.trees_wished(),
+                 .features = SHARP_FEATURE_LLT | (config.enable_sat ? std::uint64_t{SHARP_FEATURE_SAT} : 0) |
+                             (config.reproducible ? std::uint64_t{SHARP_FEATURE_REPRODUCIBLE} : 0)};
+  begin.world_size = static_cast<std::uint32_t>(hellos.size());
+  begin.host_count = static_cast<std::uint32_t>(hosts.names.size());
+  if (!wire::put_text(begin.devices, devices))
     return failure(SHARP_COLL_EDEV, "the list of devices {} is longer than {} letters", devices, wire::kDevicesMax - 1);
   SUMAC_INFO(log,
              "job (ID: {}) resource request quota: ( osts:{} user_data_per_ost:{} max_groups:{} max_qps:{} "
              "max_group_channels:{}, num_trees:{})",
-             job_id, wish.wish.osts, wish.wish.payload_per_ost, wish.wish.max_groups, wish.wish.max_qps,
-             wish.wish.max_group_channels, wish.wish.num_trees);
-  const auto answer = session.begin_job(job_id, wish, hosts.names, config.job_create_timeout);
+             job_id, begin.quota.osts, begin.quota.payload_per_ost, begin.quota.max_groups, begin.quota.max_qps,
+             begin.quota.max_group_channels, begin.quota.num_trees);
+  const auto answer = session.begin_job(job_id, begin, hosts.names, config.job_create_timeout);
   if (!answer) return tl::unexpected(answer.error());
   const auto granted = wire::host_entry<wire::JobGrantedBody>(answer->front());
   const JobSettings settings{.sat_threshold = config.sat_threshold.count,
                              .enable_sat = config.enable_sat,
-                             .osts_per_group = osts_by_policy(config, granted.grant.osts),
+                             .osts_per_group = osts_by_policy(config, granted.quota.osts),
                              .lock_batch = config.sat_lock_batch,
                              .lock_on_comm_init = config.lock_on_comm_init};
-  auto bytes = encode_job(job_id, settings, wish.host_count, *answer, hosts.of_rank);
+  auto bytes = encode_job(job_id, settings, begin.host_count, *answer, hosts.of_rank);
   const auto job = decode_job(bytes);
   Outcome<> usable = job ? Outcome<>{} : tl::unexpected(job.error());
   if (job && config.reproducible && !job->reproducible())
@@ -130,12 +130,12 @@ Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, S
 
 }  // namespace
 
-bool Job::reproducible() const { return (granted.features & SHARP_FEATURE_REPRODUCIBLE) != 0; }
+bool Job::reproducible() const { return (granted.quota.features & SHARP_FEATURE_REPRODUCIBLE) != 0; }
 
 std::uint32_t Job::group_osts() const {
-  const auto& grant = granted.grant;
-  const auto share = proto::ost_share(grant.osts, std::max(1u, grant.max_groups));
-  return std::min(settings.osts_per_group == 0 ? share : settings.osts_per_group, std::max(1u, grant.osts));
+  const auto& quota = granted.quota;
+  const auto share = proto::ost_share(quota.osts, std::max(1u, quota.max_groups));
+  return std::min(settings.osts_per_group == 0 ? share : settings.osts_per_group, std::max(1u, quota.osts));
 }
 
 std::vector<std::byte> encode_job(std::uint64_t job_id, const JobSettings& settings, std::uint32_t hosts,

@@ -18,7 +18,7 @@ TEST(Job, TravelsWhole) {
   const auto job = decode_job(encoded({}));
   ASSERT_TRUE(job) << job.error().text;
   EXPECT_EQ(job->id, 42u);
-  EXPECT_EQ(job->granted.grant.payload_per_ost, 128u);
+  EXPECT_EQ(job->granted.quota.payload_per_ost, 128u);
   EXPECT_EQ(job->settings.enable_sat, 1u);
   EXPECT_EQ(job->settings.sat_threshold, 16384u);
   EXPECT_EQ(job->settings.lock_batch, 7u);
@@ -91,8 +91,8 @@ TEST(Job, OstsOfAGroupAreItsShareAtLeastTwo) {
   } rows[] = {{128, 8, 0, 16}, {51, 51, 0, 2}, {51, 0, 0, 51}, {1, 1, 0, 1}, {128, 8, 8, 8}, {128, 8, 500, 128}};
   for (const auto& row : rows) {
     Job job;
-    job.granted.grant.osts = row.osts;
-    job.granted.grant.max_groups = row.groups;
+    job.granted.quota.osts = row.osts;
+    job.granted.quota.max_groups = row.groups;
     job.settings.osts_per_group = row.wish;
     EXPECT_EQ(job.group_osts(), row.expected) << row.osts << " " << row.groups << " " << row.wish;
   }

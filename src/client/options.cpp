@@ -19,16 +19,17 @@ constexpr Option<C> kTable[] = {
     option<&C::quota_osts>("SHARP_COLL_JOB_QUOTA_OSTS", "0",
                            "Operations in flight to ask for, per tree; 0: default share.")
         .between(0, 65535),
-    option<&C::quota_payload>("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "0",
-                              "Bytes of one operation in flight to ask for; 0: 1024, or less where a node holds less.")
+    option<&C::quota_payload_per_ost>(
+        "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "0",
+        "Bytes of one operation in flight to ask for; 0: 1024, or less where a node holds less.")
         .between(128, 1024)
         .or_zero(),
-    option<&C::quota_groups>("SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "0", "Communicators to ask for; 0: default share.")
+    option<&C::quota_max_groups>("SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "0", "Communicators to ask for; 0: default share.")
         .between(0, 65535),
-    option<&C::quota_qps>("SHARP_COLL_JOB_QUOTA_MAX_QPS_PER_PORT", "0",
-                          "Connections per port to ask for; 0: ranks of the fullest host.")
+    option<&C::quota_max_qps>("SHARP_COLL_JOB_QUOTA_MAX_QPS_PER_PORT", "0",
+                              "Connections per port to ask for; 0: ranks of the fullest host.")
         .between(0, 65535),
-    option<&C::quota_trees>(
+    option<&C::quota_num_trees>(
         "SHARP_COLL_JOB_NUM_TREES", "0",
         "Trees to ask for; 0: as many as SHARP_COLL_GROUPS_PER_COMM. Where there are fewer the job gets "
         "those.")

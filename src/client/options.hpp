@@ -22,7 +22,7 @@ constexpr auto enum_names(OnFailure) {
 struct ClientConfig {
   int log_level;
   // Rank 0 asks the manager for these; 0 = the manager's default share.
-  std::uint32_t quota_osts, quota_payload, quota_groups, quota_qps, quota_trees;
+  std::uint32_t quota_osts, quota_payload_per_ost, quota_max_groups, quota_max_qps, quota_num_trees;
   Millis job_create_timeout;
   // Groups and operations.
   std::uint32_t osts_per_group;
@@ -53,7 +53,7 @@ struct ClientConfig {
       ignored_job_req_exclusive_lock_mode, ignored_num_coll_group_resource_alloc_threshold,
       ignored_job_member_list_type, ignored_enable_gpu_direct_rdma, ignored_enable_pci_relaxed_ordering;
 
-  std::uint32_t trees_wished() const { return quota_trees != 0 ? quota_trees : groups_per_comm; }
+  std::uint32_t trees_wished() const { return quota_num_trees != 0 ? quota_num_trees : groups_per_comm; }
 };
 
 std::span<const Option<ClientConfig>> client_options();

@@ -59,7 +59,7 @@ Outcome<Session> Session::attach(const std::string& path, const wire::AttachBody
   return session;
 }
 
-Outcome<std::vector<wire::HostMessage>> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody& wish,
+Outcome<std::vector<wire::HostMessage>> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody& begin,
                                                            const std::vector<std::string>& hosts, Duration patience) {
   const Time deadline = deadline_after(monotonic_now(), patience);
   std::vector<wire::JobHostEntry> entries;
@@ -68,7 +68,7 @@ Outcome<std::vector<wire::HostMessage>> Session::begin_job(std::uint64_t job_id,
     if (!wire::put_text(entries.back().host, host))
       return failure(SHARP_COLL_EJOB_CREATE, "sharp_create_job failed: host name {} is too long", host);
   }
-  if (auto said = sharpd_.send(wire::host_message(HostKind::job_begin, wish, job_id), left_until(deadline)); !said)
+  if (auto said = sharpd_.send(wire::host_message(HostKind::job_begin, begin, job_id), left_until(deadline)); !said)
     return broken(said.error());
   for (const auto& message : wire::host_lists(HostKind::job_host, entries, job_id))
     if (auto said = sharpd_.send(message, left_until(deadline)); !said) return broken(said.error());

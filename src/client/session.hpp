@@ -28,7 +28,7 @@ class Session {
 
   /// Returns the messages of a grant that GrantReader reads as a whole. Fails with SHARP_COLL_EJOB_CREATE or
   /// SHARP_COLL_ESESS_INIT.
-  Outcome<std::vector<wire::HostMessage>> begin_job(std::uint64_t job_id, const wire::JobBeginBody& wish,
+  Outcome<std::vector<wire::HostMessage>> begin_job(std::uint64_t job_id, const wire::JobBeginBody& begin,
                                                     const std::vector<std::string>& hosts, Duration patience);
   /// Announces that this process is a rank of the job: if it ends before leave_job(), sharpd reports its death to the
   /// others. It waits for no answer; if sharpd is gone, only this announcement is lost.

@@ -153,7 +153,7 @@ TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) 
     EXPECT_EQ(begin.header.kind, HostKind::job_begin);
     wire::JobBeginBody wish;
     wire::load(wish, begin.body.data());
-    EXPECT_EQ(wish.features, SHARP_FEATURE_LLT | SHARP_FEATURE_REPRODUCIBLE);
+    EXPECT_EQ(wish.quota.features, SHARP_FEATURE_LLT | SHARP_FEATURE_REPRODUCIBLE);
     EXPECT_EQ(p.hear().header.kind, HostKind::job_host);
     test::Answer answer{.job_id = 99};  // The answer of a manager that does not know the feature.
     for (auto& tree : answer.trees) tree.host_leaf.resize(1);

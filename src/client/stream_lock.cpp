@@ -17,7 +17,7 @@ Outcome<> Comm::take_stream_locks() {
   {
     auto guard = context_.lock();
     for (auto& channel : channels_) {
-      if (context_.job().granted.stream_window == 0)
+      if (context_.job().granted.quota.stream_window == 0)
         return failed(SHARP_COLL_ELOCK_DENIED, "no streaming was granted to this job; see sharp_am's log");
       if (channel.group->shape().stream_window == 0)
         return failed(

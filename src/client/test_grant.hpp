@@ -20,8 +20,7 @@ struct Answer {
   };
 
   std::uint64_t job_id = 42;
-  wire::JobGrantedBody granted{
-      .grant = {51, 128, 51, 1, 1, 2}, .stream_window = 16, .chunk_bytes = 65536, .features = 1};
+  wire::JobGrantedBody granted{.quota = {51, 128, 51, 1, 1, 2, 16, 65536, 1}};
   std::vector<Tree> trees{{{.tree_id = 5, .root_node = 1, .delay_ns = 2'000},
                            {{1, 1, "an-root", "tcp:10.0.0.1:7000"}, {2, 1, "an-leaf", "tcp:10.0.0.2:7000"}},
                            {2, 1}},

@@ -85,8 +85,8 @@ class World {
   Ticket begin(std::size_t id, std::uint64_t job_id, std::uint32_t osts = 0, std::uint32_t groups = 0) {
     const Ticket ticket = ++last_ticket_;
     auto wish = manager::test_begin(job_id);
-    wish.mutable_wish()->set_osts(osts);
-    wish.mutable_wish()->set_max_groups(groups);
+    wish.mutable_quota()->set_osts(osts);
+    wish.mutable_quota()->set_max_groups(groups);
     act(id, sharpds_.at(id).uplink->begin(ticket, wish, now_));
     return ticket;
   }
@@ -119,7 +119,7 @@ class World {
     EXPECT_EQ(jobs(), ids);
     std::set<std::uint64_t> kept;
     std::uint32_t osts = 0;
-    for (const auto& job : journal_.state.jobs) kept.insert(job.job_id), osts += job.grant.osts;
+    for (const auto& job : journal_.state.jobs) kept.insert(job.job_id), osts += job.quota.osts;
     EXPECT_EQ(kept, ids) << "in the journal";
     EXPECT_LE(osts, 512u);
     for (const auto& node : nodes_) EXPECT_EQ(node.jobs, ids) << "at " << node.name;

@@ -235,7 +235,7 @@ void Server::tell_deaths(const Peer& peer, const std::string& who, const std::ve
     word.set_job_id(member.job_id);
     word.set_world_rank(member.world_rank);
     word.set_uid(peer.uid);
-    word.set_key(member.key.data(), member.key.size());
+    word.set_job_key(member.job_key.data(), member.job_key.size());
     word.set_who(who);
     run(uplink_.rank_died(std::move(word), monotonic_now()));
   }

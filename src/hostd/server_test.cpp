@@ -89,7 +89,7 @@ struct Client {
                           std::uint32_t osts = 0) {
     wire::JobBeginBody body;
     body.world_size = body.host_count = static_cast<std::uint32_t>(names.size());
-    body.wish.osts = osts;
+    body.quota.osts = osts;
     send(wire::host_message(HostKind::job_begin, body, job_id));
     for (std::uint32_t i = 0; i < names.size(); ++i) {
       wire::JobHostEntry entry;
@@ -121,7 +121,7 @@ TEST(Sharpd, carries_a_job_from_begin_to_end) {
   EXPECT_EQ(client.host, "h1");
   const auto granted = client.begin(7);
   ASSERT_EQ(granted.header.kind, HostKind::job_granted);
-  EXPECT_EQ(wire::host_entry<wire::JobGrantedBody>(granted).grant.osts, 51u);
+  EXPECT_EQ(wire::host_entry<wire::JobGrantedBody>(granted).quota.osts, 51u);
   EXPECT_EQ(wire::host_entry<wire::JobGrantedBody>(granted).tree_count, 1u);
   EXPECT_EQ(client.receive().header.kind, HostKind::job_tree);
   for (std::uint32_t node = 0; node < 3; ++node) EXPECT_EQ(client.receive().header.kind, HostKind::job_node);

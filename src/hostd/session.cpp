@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "control/identity.hpp"
+#include "control/quota.hpp"
 
 namespace sumac::hostd {
 namespace {
@@ -54,18 +55,13 @@ bool add_tree(Actions& out, std::uint64_t job_id, const control::v1::GrantedTree
 /// Returns nothing if the manager's grant does not fit our messages.
 std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1::JobGranted& granted) {
   wire::JobGrantedBody body;
-  const auto& quota = granted.grant();
-  body.grant = {quota.osts(),    quota.payload_per_ost(),    quota.max_groups(),
-                quota.max_qps(), quota.max_group_channels(), quota.num_trees()};
+  body.quota = control::quota_of(granted.quota());
   body.tree_count = static_cast<std::uint32_t>(granted.trees_size());
   body.rails = granted.fabric().rails();
   body.nodes_on_member_hosts = granted.fabric().nodes_on_member_hosts();
   body.host_rate_bits_per_s = granted.fabric().host_rate_bits_per_s();
-  body.stream_window = granted.stream_window();
-  body.chunk_bytes = granted.chunk_bytes();
-  body.features = granted.features();
-  if (granted.key().size() != body.job_key.size()) return std::nullopt;
-  std::copy(granted.key().begin(), granted.key().end(), body.job_key.begin());
+  if (granted.job_key().size() != body.job_key.size()) return std::nullopt;
+  std::ranges::copy(granted.job_key(), body.job_key.begin());
   Actions out;
   out.push_back(ToClient{wire::host_message(HostKind::job_granted, body, job_id)});
   for (int i = 0; i < granted.trees_size(); ++i)
@@ -138,17 +134,10 @@ Actions Session::begin(const HostMessage& message) {
   job.hosts_expected = body.host_count;
   job.begin.set_job_id(job_id);
   job.begin.set_world_size(body.world_size);
-  job.begin.set_features(body.features);
+  *job.begin.mutable_quota() = control::quota_message(body.quota);
   job.begin.set_holder(describe());
   job.begin.set_uid(peer_.uid);
   job.begin.set_devices(std::string(wire::get_text(body.devices)));
-  auto* wish = job.begin.mutable_wish();
-  wish->set_osts(body.wish.osts);
-  wish->set_payload_per_ost(body.wish.payload_per_ost);
-  wish->set_max_groups(body.wish.max_groups);
-  wish->set_max_qps(body.wish.max_qps);
-  wish->set_max_group_channels(body.wish.max_group_channels);
-  wish->set_num_trees(body.wish.num_trees);
   jobs_.emplace(job_id, std::move(job));
   return {};
 }
@@ -199,7 +188,7 @@ Actions Session::enter(const HostMessage& message) {
   if (std::ranges::any_of(memberships_, [&](const auto& one) { return one.job_id == job_id; }))
     return {Offence{fmt::format("it became a member of job {} twice", job_id)}};
   Membership member{job_id, body.world_rank, {}};
-  std::ranges::copy(body.job_key, member.key.begin());
+  std::ranges::copy(body.job_key, member.job_key.begin());
   memberships_.push_back(member);
   return {};
 }

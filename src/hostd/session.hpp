@@ -46,7 +46,7 @@ struct Offence {
 struct Membership {
   std::uint64_t job_id = 0;
   std::uint32_t world_rank = 0;
-  Secret key{};
+  Secret job_key{};
 };
 using Action = std::variant<ToClient, BeginJob, EndJob, Offence>;
 using Actions = std::vector<Action>;

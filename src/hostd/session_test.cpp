@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "control/quota.hpp"
 namespace sumac::hostd {
 namespace {
 
@@ -18,8 +19,8 @@ HostMessage begin(std::uint64_t job_id, std::uint32_t hosts = 2, std::uint32_t r
   wire::JobBeginBody body;
   body.world_size = ranks;
   body.host_count = hosts;
-  body.wish.osts = 128;
-  body.features = 5;
+  body.quota.osts = 128;
+  body.quota.features = 5;
   return wire::host_message(HostKind::job_begin, body, job_id);
 }
 
@@ -50,14 +51,8 @@ struct Attached {
   static control::v1::HostDown granted() {
     control::v1::HostDown down;
     auto* grant = down.mutable_granted();
-    grant->mutable_grant()->set_osts(51);
-    grant->mutable_grant()->set_payload_per_ost(128);
-    grant->mutable_grant()->set_max_groups(51);
-    grant->mutable_grant()->set_max_qps(1);
-    grant->mutable_grant()->set_max_group_channels(1);
-    grant->mutable_grant()->set_num_trees(1);
-    grant->set_features(1);
-    grant->set_key(std::string(16, 'k'));
+    *grant->mutable_quota() = control::quota_message({51, 128, 51, 1, 1, 1, 0, 0, 1});
+    grant->set_job_key(std::string(16, 'k'));
     auto* tree = grant->add_trees();
     tree->set_tree_id(1);
     tree->set_root_node(1);
@@ -80,7 +75,7 @@ TEST(Session, a_job_begins_when_its_last_host_is_named_and_goes_to_the_manager_w
   const auto* asked = first<BeginJob>(actions);
   ASSERT_NE(asked, nullptr);
   EXPECT_EQ(asked->begin.job_id(), 7u);
-  EXPECT_EQ(asked->begin.wish().osts(), 128u);
+  EXPECT_EQ(asked->begin.quota().osts(), 128u);
   EXPECT_THAT(asked->begin.hosts(), testing::ElementsAre("h1", "h2"));
   EXPECT_EQ(asked->begin.holder(), "h1 pid 4711 uid 1000 rank 0");
   EXPECT_THAT(client.session.held(), testing::ElementsAre(asked->ticket)) << "to be released even before the answer";
@@ -89,7 +84,7 @@ TEST(Session, a_job_begins_when_its_last_host_is_named_and_goes_to_the_manager_w
   ASSERT_EQ(answer.size(), 4u);
   const auto& granted = std::get<ToClient>(answer[0]).message;
   EXPECT_EQ(granted.header.kind, HostKind::job_granted);
-  EXPECT_EQ(wire::host_entry<wire::JobGrantedBody>(granted).grant.osts, 51u);
+  EXPECT_EQ(wire::host_entry<wire::JobGrantedBody>(granted).quota.osts, 51u);
   EXPECT_EQ(std::get<ToClient>(answer[1]).message.header.kind, HostKind::job_tree);
   const auto& node = std::get<ToClient>(answer[2]).message;
   EXPECT_EQ(wire::get_text(wire::host_entry<wire::JobNodeEntry>(node).address), "tcp:127.0.0.1:7");
@@ -286,7 +281,7 @@ TEST(Session, who_enters_a_job_is_its_member_until_it_leaves) {
   ASSERT_EQ(client.session.memberships().size(), 2u);
   EXPECT_EQ(client.session.memberships()[0].job_id, 7u);
   EXPECT_EQ(client.session.memberships()[0].world_rank, 3u);
-  EXPECT_EQ(client.session.memberships()[0].key, Secret{7});
+  EXPECT_EQ(client.session.memberships()[0].job_key, Secret{7});
   EXPECT_TRUE(client.session.received(wire::host_message(HostKind::leave, std::uint64_t{7})).empty());
   ASSERT_EQ(client.session.memberships().size(), 1u);
   EXPECT_EQ(client.session.memberships()[0].job_id, 8u);

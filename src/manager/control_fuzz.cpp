@@ -30,7 +30,7 @@ struct World {
       if (const auto* refuse = std::get_if<Refuse>(&action))
         must(!refuse->why.context.empty(), "a refusal has a reason");
       if (const auto* to = std::get_if<ToHost>(&action); to != nullptr && to->message.has_granted())
-        must(to->message.granted().key().size() == 16, "a job has a key");
+        must(to->message.granted().job_key().size() == 16, "a job has a key");
       if (const auto* say = std::get_if<Say>(&action)) must(say->text.size() < 8192, "a line of the log ends");
     }
   }

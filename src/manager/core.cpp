@@ -90,7 +90,7 @@ void Core::restore_job(Actions& out, const JobRecord& record, Time now) {
   job.record = record;
   for (const auto& share : record.shares) {
     const auto known = [&](std::uint32_t n) { return n < nodes_.size() && nodes_[n].parts[share.tree].works; };
-    const bool is_sound = record.key.size() == sizeof(Secret) && share.tree < trees_.size() &&
+    const bool is_sound = record.job_key.size() == sizeof(Secret) && share.tree < trees_.size() &&
                           !trees_[share.tree].lost && trees_[share.tree].id == share.id &&
                           std::all_of(share.nodes.begin(), share.nodes.end(), known) &&
                           std::all_of(record.hosts.begin(), record.hosts.end(),
@@ -131,7 +131,7 @@ void Core::open_fabric_of(const std::string& saved) {
 }
 
 void Core::use_nodes(const Job& job, std::size_t share, const std::vector<std::uint32_t>& nodes, bool more) {
-  const auto& grant = job.record.grant;
+  const auto& grant = job.record.quota;
   for (const auto n : nodes) {
     auto& used = nodes_[n].parts[job.record.shares[share].tree].used;
     used.osts = more ? used.osts + grant.osts : used.osts - grant.osts;
@@ -141,7 +141,7 @@ void Core::use_nodes(const Job& job, std::size_t share, const std::vector<std::u
 
 void Core::use(const Job& job, bool more) {
   for (std::size_t i = 0; i < job.record.shares.size(); ++i) use_nodes(job, i, job.reserved[i], more);
-  const auto& grant = job.record.grant;
+  const auto& grant = job.record.quota;
   const auto trees = static_cast<std::uint32_t>(job.record.shares.size());
   auto& user = users_[job.record.uid];
   const auto move = [&](std::uint32_t& held, std::uint32_t by) { held = more ? held + by : held - by; };

@@ -138,7 +138,7 @@ class Core {
     std::string why;      ///< The reason why the node cannot listen.
     bool link_up = false;
     std::string link_why;
-    std::vector<std::uint32_t> held;  ///< The numbers of the groups that its jobs had when it registered, as ranges.
+    std::vector<wire::NumberRange> held;  ///< The numbers of the groups that its jobs had when it registered.
     Usage used;
   };
   struct Node {

@@ -33,7 +33,7 @@ Actions Core::rank_died(StreamId stream, const control::v1::RankDied& word) {
   const auto known = host_by_name_.find(host->name);
   const bool is_of_job =
       known != host_by_name_.end() && std::ranges::find(record.hosts, known->second) != record.hosts.end();
-  if (!is_of_job || word.uid() != record.uid || !is_key(record.key, word.key())) {
+  if (!is_of_job || word.uid() != record.uid || !is_key(record.job_key, word.job_key())) {
     out.push_back(Say{LogLevel::warn, "JOBS",
                       fmt::format("host {} may not say that rank {} of job {} died: {:.200} is none of its processes",
                                   host->name, word.world_rank(), word.job_id(), word.who())});

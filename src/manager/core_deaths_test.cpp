@@ -16,9 +16,9 @@ TEST(Core, a_ranks_death_goes_to_the_jobs_nodes_by_the_word_of_its_own_host_and_
       {"its own host", "h1", {}, 3},
       {"a host that is not of the job", "h9", {}, 0},
       {"of another user's process", "h1", [](auto& word) { word.set_uid(word.uid() + 1); }, 0},
-      {"of a process that never had the key", "h1", [](auto& word) { word.set_key(std::string(16, 'x')); }, 0},
-      {"half a key", "h1", [](auto& word) { word.set_key("half"); }, 0},
-      {"no key", "h1", [](auto& word) { word.clear_key(); }, 0},
+      {"of a process that never had the key", "h1", [](auto& word) { word.set_job_key(std::string(16, 'x')); }, 0},
+      {"half a key", "h1", [](auto& word) { word.set_job_key("half"); }, 0},
+      {"no key", "h1", [](auto& word) { word.clear_job_key(); }, 0},
       {"of another job", "h1", [](auto& word) { word.set_job_id(8); }, 0},
   };
   for (const auto& row : rows) {
@@ -35,7 +35,7 @@ TEST(Core, a_ranks_death_goes_to_the_jobs_nodes_by_the_word_of_its_own_host_and_
     word.set_job_id(7);
     word.set_world_rank(3);
     word.set_uid(wish.uid());
-    word.set_key(granted->granted().key());
+    word.set_job_key(granted->granted().job_key());
     word.set_who("h1 pid 4711");
     if (row.change) row.change(word);
     const auto told = only<ToNode>(world.core.rank_died(200, word));
@@ -44,7 +44,7 @@ TEST(Core, a_ranks_death_goes_to_the_jobs_nodes_by_the_word_of_its_own_host_and_
       EXPECT_EQ(one.message.rank_died().job_id(), 7u);
       EXPECT_EQ(one.message.rank_died().world_rank(), 3u);
       EXPECT_EQ(one.message.rank_died().host(), "h1");
-      EXPECT_TRUE(one.message.rank_died().key().empty()) << "nodes have it";
+      EXPECT_TRUE(one.message.rank_died().job_key().empty()) << "nodes have it";
     }
   }
   World world;
@@ -56,7 +56,7 @@ TEST(Core, a_ranks_death_goes_to_the_jobs_nodes_by_the_word_of_its_own_host_and_
   world.core.job_ends(100, test_end(test_begin(7), "h1 pid 1 died"), world.now);
   control::v1::RankDied word;
   word.set_job_id(7);
-  word.set_key(granted->granted().key());
+  word.set_job_key(granted->granted().job_key());
   EXPECT_EQ(only<ToNode>(world.core.rank_died(100, word)).size(), 3u);
 }
 

@@ -147,9 +147,9 @@ Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& beg
   if (!reservation) return tl::unexpected(reservation.error());
   record.reservation = *std::move(reservation);
   if (auto given = give_trees(job, begin); !given) return tl::unexpected(given.error());
-  auto whole = record.grant;
-  whole.osts *= record.grant.num_trees;
-  whole.max_groups *= record.grant.num_trees;
+  auto whole = record.quota;
+  whole.osts *= record.quota.num_trees;
+  whole.max_groups *= record.quota.num_trees;
   const auto user = users_.find(begin.uid());
   if (auto may = check_user(rules_.user, user_capacity(), user == users_.end() ? UserUsage{} : user->second,
                             begin.uid(), whole);
@@ -178,10 +178,7 @@ Result<std::vector<std::uint32_t>> Core::hosts_of(const control::v1::JobBegin& b
 /// Gives the job as many trees as it asks for, up to all. The least used ones come first, so that jobs spread over
 /// roots and links.
 Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
-  const auto& asked = begin.wish();
-  const Wish wish{asked.osts(),    asked.payload_per_ost(),    asked.max_groups(),
-                  asked.max_qps(), asked.max_group_channels(), asked.num_trees(),
-                  begin.features()};
+  const auto asked = control::quota_of(begin.quota());
   struct Choice {
     JobShare share;
     topo::JobTree tree;
@@ -211,7 +208,7 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
       continue;
     }
     // The ranks of a host's several channels are added up at its leaf, even if no other host is there.
-    auto part = topo::prune(fabric_, trees_[i].shape, job.record.hosts, {.lift = wish.max_group_channels <= 1});
+    auto part = topo::prune(fabric_, trees_[i].shape, job.record.hosts, {.lift = asked.max_group_channels <= 1});
     const auto is_crowded = [&](const topo::JobNode& node) {
       return node.children.size() + node.hosts.size() > (fabric_.radix != 0 ? fabric_.radix : topo::kFlatMax);
     };
@@ -236,8 +233,8 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
                    [](const Choice& a, const Choice& b) { return a.used.groups < b.used.groups; });
   std::vector<Choice> taken;
   for (auto& choice : choices) {
-    if (taken.size() >= std::max(wish.num_trees, 1u)) break;
-    if (auto fits = allocate(rules_.quota, choice.capacity, choice.used, wish); fits)
+    if (taken.size() >= std::max(asked.num_trees, 1u)) break;
+    if (auto fits = allocate(rules_.quota, choice.capacity, choice.used, asked); fits)
       taken.push_back(std::move(choice));
     else
       note(fits.error());
@@ -255,10 +252,10 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
     groups_free = std::min(groups_free, one.capacity.groups - one.used.groups);
   }
   const Usage used{least.osts - std::min(osts_free, least.osts), least.groups - std::min(groups_free, least.groups)};
-  auto grant = allocate(rules_.quota, least, used, wish);
+  auto grant = allocate(rules_.quota, least, used, asked);
   if (!grant) return tl::unexpected(grant.error());
-  job.record.grant = *grant;
-  job.record.grant.num_trees = static_cast<std::uint32_t>(taken.size());
+  job.record.quota = *grant;
+  job.record.quota.num_trees = static_cast<std::uint32_t>(taken.size());
   for (auto& one : taken) {
     job.record.shares.push_back(std::move(one.share));
     job.trees.push_back(std::move(one.tree));
@@ -283,14 +280,14 @@ Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Ti
     to_holder(out, job, std::move(message));
     return out;
   }
-  const auto& wish = begin.wish();
+  const auto& asked = begin.quota();
   out.push_back(
       Say{LogLevel::info, "JOBS",
           fmt::format(
               "begin job: job_id_external: {} requested qps: {} user_data_per_ost: {} osts: {} groups: {} trees: {} "
               "req_feature_mask: {:#x} hosts: {} ranks: {} by {:.200}",
-              begin.job_id(), wish.max_qps(), wish.payload_per_ost(), wish.osts(), wish.max_groups(), wish.num_trees(),
-              begin.features(), begin.hosts_size(), begin.world_size(), begin.holder())});
+              begin.job_id(), asked.max_qps(), asked.payload_per_ost(), asked.osts(), asked.max_groups(),
+              asked.num_trees(), asked.features(), begin.hosts_size(), begin.world_size(), begin.holder())});
   if (now < settled_at_ && !missing_nodes().empty())
     held_.push_back({stream, begin, settled_at_, true});
   else
@@ -331,7 +328,7 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
   Job& job = jobs_[begin.job_id()] = *std::move(admitted);
   auto& record = job.record;
   record.number = ++last_number_;
-  record.key.assign(key->begin(), key->end());
+  record.job_key.assign(key->begin(), key->end());
   job.begun = now;
   job.deadline = deadline_after(now, rules_.grant_timeout);
   job.lease_until = now + rules_.lease;
@@ -351,8 +348,8 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
       fmt::format("job_id_external: {} reservation_key: {} job_id_sharp: {} allocation: {{ q:{}, ud:{} o:{} g:{} }} "
                   "w:{} tree_id: {}",
                   record.job_id, record.reservation.empty() ? "none" : record.reservation, record.number,
-                  record.grant.max_qps, record.grant.payload_per_ost, record.grant.osts, record.grant.max_groups,
-                  record.grant.stream_window, ids)});
+                  record.quota.max_qps, record.quota.payload_per_ost, record.quota.osts, record.quota.max_groups,
+                  record.quota.stream_window, ids)});
 }
 
 void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin,
@@ -488,16 +485,7 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
   const auto& record = job.record;
   control::v1::JobGranted message;
   message.set_ticket(record.ticket);
-  auto* grant = message.mutable_grant();
-  grant->set_osts(record.grant.osts);
-  grant->set_payload_per_ost(record.grant.payload_per_ost);
-  grant->set_max_groups(record.grant.max_groups);
-  grant->set_max_qps(record.grant.max_qps);
-  grant->set_max_group_channels(record.grant.max_group_channels);
-  grant->set_num_trees(record.grant.num_trees);
-  message.set_stream_window(record.grant.stream_window);
-  message.set_chunk_bytes(record.grant.chunk_bytes);
-  message.set_features(record.grant.features);
+  *message.mutable_quota() = control::quota_message(record.quota);
   std::set<std::uint32_t> on_members;
   for (std::size_t i = 0; i < record.shares.size(); ++i) {
     const auto& share = record.shares[i];
@@ -522,7 +510,7 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
     }
     for (const auto leaf : share.leaves) tree->add_leaves(id_of(share.nodes[leaf]));
   }
-  message.set_key(record.key.data(), record.key.size());
+  message.set_job_key(record.job_key.data(), record.job_key.size());
   const auto hosts = topo::numbers_of(fabric_, record.hosts);
   message.mutable_fabric()->set_host_rate_bits_per_s(hosts.rate_bits_per_s);
   message.mutable_fabric()->set_rails(hosts.rails);

@@ -16,8 +16,8 @@ struct Lingering : World {
     up();
     ranks_leave = false;
     held = begin_of(1, 1000);
-    held.mutable_wish()->set_osts(256);
-    held.mutable_wish()->set_max_groups(256);
+    held.mutable_quota()->set_osts(256);
+    held.mutable_quota()->set_max_groups(256);
     EXPECT_TRUE(begin_and_ack(100, held).has_value());
     const auto all = end(100, held);
     for (const auto& to : only<ToNode>(all)) revokes.emplace_back(to.stream, to.message.sequence());
@@ -36,7 +36,7 @@ TEST(Core, what_ranks_of_an_ended_job_hold_counts_for_its_user_and_for_nobody_el
   ASSERT_EQ(world.revokes.size(), 3u);
   const auto other = world.begin_and_ack(100, Lingering::begin_of(2, 1001));
   ASSERT_TRUE(other.has_value()) << "another user has his default quota at once";
-  EXPECT_EQ(other->granted().grant().osts(), 51u);
+  EXPECT_EQ(other->granted().quota().osts(), 51u);
   EXPECT_TRUE(answers_in(world.begin(100, Lingering::begin_of(3, 1000))).empty()) << "the same user waits";
   const auto refused = answers_in(world.pass(Seconds(5)));
   ASSERT_EQ(refused.size(), 1u);

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "control/control.pb.h"
+#include "control/quota.hpp"
 #include "manager/journal.hpp"
 
 namespace sumac::manager {
@@ -12,15 +12,11 @@ inline control::v1::Grant grant_message(const JobRecord& job, std::uint32_t tree
   control::v1::Grant message;
   message.set_tree(tree);
   message.set_job_id(job.job_id);
-  message.set_osts(job.grant.osts);
-  message.set_groups(job.grant.max_groups);
-  message.set_payload_max(job.grant.payload_per_ost);
-  message.set_stream_window(job.grant.stream_window);
-  message.set_chunk_max(job.grant.chunk_bytes);
-  message.set_features(job.grant.features);
-  message.set_key(job.key.data(), job.key.size());
+  *message.mutable_quota() = control::quota_message(job.quota);
+  message.set_job_key(job.job_key.data(), job.job_key.size());
+  message.set_uid(job.uid);
   for (const auto& share : job.shares)
-    if (share.tree == tree) message.mutable_numbers()->Assign(share.numbers.begin(), share.numbers.end());
+    if (share.tree == tree) control::add_ranges(*message.mutable_numbers(), share.numbers);
   return message;
 }
 

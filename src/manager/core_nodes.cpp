@@ -68,7 +68,6 @@ control::v1::NodeTree Core::part_message(std::uint32_t tree, std::size_t node) c
 control::v1::Grant Core::grant_to(const Job& job, std::size_t share, std::uint32_t node) const {
   const auto& part = job.record.shares[share];
   auto message = grant_message(job.record, part.tree);
-  message.set_user(job.record.uid);
   message.set_links_percent(rules_.user.share_max_percent);
   const auto at = std::find(part.nodes.begin(), part.nodes.end(), node);
   if (at == part.nodes.end()) {
@@ -222,7 +221,7 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   for (const auto& listening : who.trees())
     if (listening.tree() < node.parts.size()) {
       node.parts[listening.tree()].address = listening.address();
-      node.parts[listening.tree()].held = {listening.held().begin(), listening.held().end()};
+      node.parts[listening.tree()].held = control::ranges_of(listening.held());
     }
   out.push_back(Say{LogLevel::info, "GENERAL",
                     fmt::format("node {} registered: node id {}, {} OSTs, {} groups", node.name, id_of(index),

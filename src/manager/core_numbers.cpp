@@ -8,22 +8,21 @@ namespace {
 
 using Marks = std::vector<bool>;  // Indexed by group number.
 
-/// `ranges` holds pairs of first number and count. Numbers beyond `marks` are ignored.
-template <class Ranges>
-void mark(Marks& marks, const Ranges& ranges) {
-  for (std::size_t k = 0; k + 1 < ranges.size(); k += 2)
-    for (std::uint64_t n = ranges[k]; n < marks.size() && n < std::uint64_t{ranges[k]} + ranges[k + 1]; ++n)
+/// Numbers beyond `marks` are ignored.
+void mark(Marks& marks, const std::vector<wire::NumberRange>& ranges) {
+  for (const auto& range : ranges)
+    for (std::uint64_t n = range.first; n < marks.size() && n < std::uint64_t{range.first} + range.count; ++n)
       marks[n] = true;
 }
 
-std::vector<std::uint32_t> ranges_of(std::vector<std::uint32_t> numbers) {
+std::vector<wire::NumberRange> ranges_of(std::vector<std::uint32_t> numbers) {
   std::sort(numbers.begin(), numbers.end());
-  std::vector<std::uint32_t> ranges;
+  std::vector<wire::NumberRange> ranges;
   for (const auto n : numbers)
-    if (!ranges.empty() && n == ranges[ranges.size() - 2] + ranges.back())
-      ++ranges.back();
+    if (!ranges.empty() && n == ranges.back().first + ranges.back().count)
+      ++ranges.back().count;
     else
-      ranges.insert(ranges.end(), {n, 1});
+      ranges.push_back({n, 1});
   return ranges;
 }
 
@@ -34,7 +33,7 @@ std::vector<std::uint32_t> ranges_of(std::vector<std::uint32_t> numbers) {
 /// numbers that a node reported as held when it registered: they belong to jobs of a former manager until their members
 /// leave.
 Result<> Core::give_group_numbers(Job& job) {
-  const auto wanted = job.record.grant.max_groups;
+  const auto wanted = job.record.quota.max_groups;
   for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
     auto& share = job.record.shares[i];
     auto& tree = trees_[share.tree];

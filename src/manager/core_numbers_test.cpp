@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "control/quota.hpp"
 #include "manager/test_journal.hpp"
 #include "manager/test_tree.hpp"
 
@@ -38,8 +39,8 @@ struct World {
   /// Returns the numbers that the nodes receive for the job, or nothing if it was refused.
   std::optional<Numbers> begin(std::uint64_t job, std::uint32_t groups, const std::vector<std::string>& hosts) {
     auto wish = test_begin(job, hosts);
-    wish.mutable_wish()->set_max_groups(groups);
-    wish.mutable_wish()->set_osts(1);
+    wish.mutable_quota()->set_max_groups(groups);
+    wish.mutable_quota()->set_osts(1);
     // Each job belongs to another user, so that the limits of one user play no part.
     wish.set_uid(static_cast<std::uint32_t>(job));
     std::optional<Numbers> found;
@@ -48,8 +49,8 @@ struct World {
       if (to == nullptr || !to->message.has_grant()) continue;
       const auto& said = to->message.grant().numbers();
       Numbers numbers;
-      for (int i = 0; i + 1 < said.size(); i += 2)
-        for (auto n = said[i]; n < said[i] + said[i + 1]; ++n) EXPECT_TRUE(numbers.insert(n).second);
+      for (const auto& range : said)
+        for (auto n = range.first(); n < range.first() + range.count(); ++n) EXPECT_TRUE(numbers.insert(n).second);
       EXPECT_EQ(found.value_or(numbers), numbers) << "every node of the tree hears the same";
       found = numbers;
       sent.emplace_back(to->stream, to->message.sequence());
@@ -88,8 +89,7 @@ TEST(GroupNumbers, that_a_node_holds_for_jobs_of_a_former_manager_are_given_last
   World world;
   auto leaf = test_register("an-leaf1");
   auto* listens = leaf.mutable_trees(0);
-  // The numbers after the first four make no sense.
-  for (const std::uint32_t word : {1u, 51u, 101u, 400u, 600u, 7u, 9u}) listens->add_held(word);
+  control::add_ranges(*listens->mutable_held(), {{1, 51}, {101, 400}, {600, 7}});  // No node has the numbers from 600.
   world.core.node_stream_ended(2, kNow);
   world.core.node_registers(4, leaf, kNow);
   control::v1::Link link;

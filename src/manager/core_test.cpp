@@ -26,9 +26,9 @@ TEST(Core, a_job_is_granted_when_every_node_has_acknowledged_and_not_before) {
   const auto answers = answers_in(world.ack(2));
   ASSERT_EQ(answers.size(), 1u);
   const auto& granted = answers[0].message.granted();
-  EXPECT_EQ(granted.grant().osts(), 51u);
-  EXPECT_EQ(granted.grant().max_groups(), 51u);
-  EXPECT_EQ(granted.grant().payload_per_ost(), 1024u);
+  EXPECT_EQ(granted.quota().osts(), 51u);
+  EXPECT_EQ(granted.quota().max_groups(), 51u);
+  EXPECT_EQ(granted.quota().payload_per_ost(), 1024u);
   ASSERT_EQ(granted.trees(0).nodes_size(), 3);
   EXPECT_EQ(granted.trees(0).root_node(), 1u);
   EXPECT_EQ(granted.trees(0).nodes(0).parent_id(), granted.trees(0).nodes(0).node_id()) << "the root is its own parent";
@@ -68,7 +68,7 @@ TEST(Core, a_begin_that_can_not_be_granted_is_refused_and_says_why) {
       {"a host twice", {}, [](auto& b) { b.set_hosts(1, "h1"); }, "host h1 is named twice"},
       {"no host", {}, [](auto& b) { b.clear_hosts(); }, "names no host"},
       {"fewer ranks than hosts", {}, [](auto& b) { b.set_world_size(2); }, "2 ranks can't be on 4 hosts"},
-      {"too many OSTs", {}, [](auto& b) { b.mutable_wish()->set_osts(513); }, "SHARP_COLL_JOB_QUOTA_OSTS"},
+      {"too many OSTs", {}, [](auto& b) { b.mutable_quota()->set_osts(513); }, "SHARP_COLL_JOB_QUOTA_OSTS"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -145,13 +145,13 @@ TEST(Core, what_is_granted_is_never_granted_twice_and_comes_back_at_the_end) {
   World world;
   world.up();
   auto wish = test_begin(1);
-  wish.mutable_wish()->set_osts(300);
-  wish.mutable_wish()->set_max_groups(8);
+  wish.mutable_quota()->set_osts(300);
+  wish.mutable_quota()->set_max_groups(8);
   ASSERT_TRUE(world.begin_and_ack(100, wish)->has_granted());
   wish.set_job_id(2);
   wish.set_ticket(2);
   EXPECT_THAT(world.begin_and_ack(101, wish)->refused().text(), HasSubstr("212 of 512 are free"));
-  wish.mutable_wish()->set_osts(212);
+  wish.mutable_quota()->set_osts(212);
   ASSERT_TRUE(world.begin_and_ack(101, wish)->has_granted());
 
   const auto ended = world.end(100, test_begin(1));
@@ -161,7 +161,7 @@ TEST(Core, what_is_granted_is_never_granted_twice_and_comes_back_at_the_end) {
   EXPECT_TRUE(only<ToNode>(again).empty()) << "an end that is said twice releases nothing a second time";
   EXPECT_TRUE(answers_in(again)[0].message.has_ended()) << "and has the same answer";
   wish.set_job_id(1);
-  wish.mutable_wish()->set_osts(300);
+  wish.mutable_quota()->set_osts(300);
   EXPECT_TRUE(world.begin_and_ack(102, wish)->has_granted());
 }
 
@@ -292,7 +292,7 @@ TEST(Core, the_weakest_node_bounds_the_grant) {
   world.core.node_stream_ended(3, world.now);
   world.add(3, "an-leaf2", 100);
   world.link(3);
-  EXPECT_EQ(world.begin_and_ack(100, test_begin(7))->granted().grant().osts(), 10u);
+  EXPECT_EQ(world.begin_and_ack(100, test_begin(7))->granted().quota().osts(), 10u);
 }
 
 TEST(Core, a_grant_that_can_not_be_written_down_is_not_given) {
@@ -313,9 +313,9 @@ TEST(Core, one_user_is_bound_and_another_is_not) {
   world.up();
   auto wish = test_begin(1);
   wish.set_uid(1000);
-  wish.mutable_wish()->set_osts(257);
+  wish.mutable_quota()->set_osts(257);
   EXPECT_THAT(world.begin_and_ack(100, wish)->refused().text(), HasSubstr("may hold 256 (50 % of 512)"));
-  wish.mutable_wish()->set_osts(256);
+  wish.mutable_quota()->set_osts(256);
   ASSERT_TRUE(world.begin_and_ack(100, wish)->has_granted());
   auto second = test_begin(2);
   second.set_uid(1000);
@@ -462,23 +462,23 @@ TEST(Core, a_jobs_key_is_its_own_and_goes_to_the_nodes_and_to_whoever_began_it) 
   world.up();
   Actions all = world.begin(100, test_begin(7));
   std::set<std::string> at_nodes;
-  for (const auto& to : only<ToNode>(all)) at_nodes.insert(to.message.grant().key());
+  for (const auto& to : only<ToNode>(all)) at_nodes.insert(to.message.grant().job_key());
   ASSERT_EQ(at_nodes.size(), 1u);
   EXPECT_EQ(at_nodes.begin()->size(), 16u);
   for (const StreamId node : {1u, 2u, 3u})
     for (auto& action : world.ack(node)) all.push_back(std::move(action));
   for (const auto& to : answers_in(all)) {
     EXPECT_EQ(to.stream, 100u);
-    EXPECT_EQ(to.message.granted().key(), *at_nodes.begin());
+    EXPECT_EQ(to.message.granted().job_key(), *at_nodes.begin());
   }
   const auto other = world.begin_and_ack(101, test_begin(8));
-  EXPECT_NE(other->granted().key(), *at_nodes.begin());
+  EXPECT_NE(other->granted().job_key(), *at_nodes.begin());
 
   World next(rules_with_readable_keys());
   for (auto& action : next.core.restore(world.journal.state, next.now)) all.push_back(std::move(action));
   const auto told = only<ToNode>(next.add(1, "an-root")).at(0).message.registered().trees(0);
   ASSERT_EQ(told.grants_size(), 2);
-  EXPECT_EQ(told.grants(0).key(), *at_nodes.begin()) << "a restarted manager knows it";
+  EXPECT_EQ(told.grants(0).job_key(), *at_nodes.begin()) << "a restarted manager knows it";
 
   for (auto& action : world.core.job_begins(102, test_begin(7), world.now)) all.push_back(std::move(action));
   for (auto& action : world.pass(Seconds(20))) all.push_back(std::move(action));  // After 20 s the leases end.
@@ -547,7 +547,7 @@ TEST(Core, a_grant_says_whose_it_is_and_how_many_connections_that_user_may_have)
   for (const auto& to : only<ToNode>(world.begin(100, begin))) {
     if (!to.message.has_grant()) continue;
     ++grants;
-    EXPECT_EQ(to.message.grant().user(), 1000u);
+    EXPECT_EQ(to.message.grant().uid(), 1000u);
     EXPECT_EQ(to.message.grant().links_percent(), 50u);
   }
   EXPECT_EQ(grants, 3u);

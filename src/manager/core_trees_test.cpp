@@ -193,7 +193,7 @@ struct World {
   }
   void check(const std::string& name, const Shard& shard) {
     std::uint32_t osts = 0, groups = 0;
-    for (const auto& [id, grant] : shard.grants) osts += grant.osts(), groups += grant.groups();
+    for (const auto& [id, grant] : shard.grants) osts += grant.quota().osts(), groups += grant.quota().max_groups();
     EXPECT_LE(osts, 512u) << name << ": granted twice";
     EXPECT_LE(groups, 512u) << name << ": granted twice";
   }
@@ -202,9 +202,9 @@ struct World {
                         std::vector<std::string> hosts = {"h1", "h2", "h3", "h4"}) {
     auto wish = test_begin(job_id, std::move(hosts));
     wish.set_ticket(job_id);
-    wish.mutable_wish()->set_num_trees(trees);
-    wish.mutable_wish()->set_osts(osts);
-    wish.mutable_wish()->set_max_groups(osts == 0 ? 0 : 8);
+    wish.mutable_quota()->set_num_trees(trees);
+    wish.mutable_quota()->set_osts(osts);
+    wish.mutable_quota()->set_max_groups(osts == 0 ? 0 : 8);
     run(core->job_begins(1, wish, now));
     return answers[job_id];
   }
@@ -229,7 +229,7 @@ TEST(Trees, a_job_gets_as_many_trees_as_it_asks_for_and_there_are) {
   world.up();
   const auto& two = world.begin(7, 2).granted();
   ASSERT_EQ(two.trees_size(), 2);
-  EXPECT_EQ(two.grant().num_trees(), 2u);
+  EXPECT_EQ(two.quota().num_trees(), 2u);
   EXPECT_THAT(names_of(two.trees(0)), ElementsAre("an-s1", "an-l1", "an-l2"));
   EXPECT_THAT(names_of(two.trees(1)), ElementsAre("an-s2", "an-l1", "an-l2"));
   EXPECT_NE(two.trees(0).tree_id(), two.trees(1).tree_id());
@@ -264,9 +264,9 @@ TEST(Trees, a_job_that_names_ports_gets_the_trees_of_their_planes) {
     SCOPED_TRACE(row.devices);
     auto wish = test_begin(++job);
     wish.set_ticket(job);
-    wish.mutable_wish()->set_num_trees(2);
-    wish.mutable_wish()->set_osts(8);
-    wish.mutable_wish()->set_max_groups(2);
+    wish.mutable_quota()->set_num_trees(2);
+    wish.mutable_quota()->set_osts(8);
+    wish.mutable_quota()->set_max_groups(2);
     wish.set_devices(row.devices);
     world.run(world.core->job_begins(1, wish, world.now));
     ASSERT_TRUE(world.answers[job].has_granted()) << world.answers[job].refused().text();

@@ -13,13 +13,12 @@ namespace sumac::manager {
 
 /// A job's part of one tree. Nodes and hosts are indices in the fabric.
 struct JobShare {
-  std::uint32_t tree = 0;              ///< The index of the tree in the fabric.
-  std::uint32_t id = 0;                ///< The tree's id when the job began: if it changes, the job cannot go on.
-  std::vector<std::uint32_t> nodes;    ///< The root comes first, and parents before children.
-  std::vector<std::uint32_t> parents;  ///< Each node's parent: an index into nodes, plus 1; 0 at the root.
-  std::vector<std::uint32_t> leaves;   ///< The leaf of each of the job's hosts: an index into nodes.
-  /// The numbers of its group ids, which no other job in this tree has, as pairs of first number and count.
-  std::vector<std::uint32_t> numbers{};
+  std::uint32_t tree = 0;                    ///< The index of the tree in the fabric.
+  std::uint32_t id = 0;                      ///< The tree's id when the job began: if it changes, the job cannot go on.
+  std::vector<std::uint32_t> nodes;          ///< The root comes first, and parents before children.
+  std::vector<std::uint32_t> parents;        ///< Each node's parent: an index into nodes, plus 1; 0 at the root.
+  std::vector<std::uint32_t> leaves;         ///< The leaf of each of the job's hosts: an index into nodes.
+  std::vector<wire::NumberRange> numbers{};  ///< The numbers of its group ids, which no other job in this tree has.
 
   bool operator==(const JobShare&) const = default;
 };
@@ -33,10 +32,10 @@ struct JobRecord {
   std::uint32_t uid = 0;
   std::string holder;  ///< Describes the job's owner for people.
   std::string reservation;
-  Allocation grant;
-  std::vector<std::uint32_t> hosts;  ///< The job's hosts, in the order in which it named them.
-  std::vector<JobShare> shares;      ///< One share per tree, sorted by tree.
-  std::vector<std::uint8_t> key;     ///< The 16 bytes that members show to the nodes.
+  wire::Quota quota;                  ///< As granted.
+  std::vector<std::uint32_t> hosts;   ///< The job's hosts, in the order in which it named them.
+  std::vector<JobShare> shares;       ///< One share per tree, sorted by tree.
+  std::vector<std::uint8_t> job_key;  ///< The 16 bytes that members show to the nodes.
 
   bool operator==(const JobRecord&) const = default;
 };

@@ -36,7 +36,7 @@ Result<> within_share(const char* what, const char* variable, std::uint32_t uid,
 }  // namespace
 
 Result<> check_user(const UserLimits& limits, const Capacity& capacity, const UserUsage& held, std::uint32_t uid,
-                    const Allocation& grant) {
+                    const wire::Quota& grant) {
   if (limits.jobs_max != 0 && held.jobs >= limits.jobs_max)
     return fail(Errc::exhausted,
                 "user {} runs {} jobs, the limit is {}: wait for one to end, or have SUMAC_AM_USER_JOBS_MAX raised at "

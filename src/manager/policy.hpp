@@ -25,7 +25,7 @@ struct UserUsage {
 
 /// Returns Errc::exhausted if this user may not have `grant` in addition to `held`.
 Result<> check_user(const UserLimits& limits, const Capacity& capacity, const UserUsage& held, std::uint32_t uid,
-                    const Allocation& grant);
+                    const wire::Quota& grant);
 
 /// Hosts set aside under a name. With reservation mode on, a job runs only inside one reservation.
 class Reservations {

@@ -10,7 +10,7 @@ using testing::HasSubstr;
 
 TEST(Policy, what_one_user_may_hold) {
   const UserLimits limits{.jobs_max = 2, .share_max_percent = 25};  // 25 percent of 512 is 128.
-  Allocation grant;
+  wire::Quota grant;
   grant.osts = 28;
   grant.max_groups = 8;
   const struct {

@@ -34,34 +34,35 @@ Result<std::uint32_t> take(const Pool& pool, std::uint32_t wish, std::uint32_t p
 
 }  // namespace
 
-Result<Allocation> allocate(const QuotaRules& rules, const Capacity& capacity, const Usage& used, const Wish& wish) {
-  Allocation grant;
+Result<wire::Quota> allocate(const QuotaRules& rules, const Capacity& capacity, const Usage& used,
+                             const wire::Quota& asked) {
+  wire::Quota grant;
   const std::uint32_t payload_max = std::min(rules.payload_max, capacity.payload_max);
-  if (wish.payload_per_ost != 0 && (wish.payload_per_ost < rules.payload_min || wish.payload_per_ost > payload_max))
+  if (asked.payload_per_ost != 0 && (asked.payload_per_ost < rules.payload_min || asked.payload_per_ost > payload_max))
     return fail(Errc::invalid,
                 "a payload of {} bytes asked: SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST must be 0 or {} to {}",
-                wish.payload_per_ost, rules.payload_min, payload_max);
+                asked.payload_per_ost, rules.payload_min, payload_max);
   grant.payload_per_ost =
-      wish.payload_per_ost != 0 ? wish.payload_per_ost : std::min(rules.payload_default, payload_max);
+      asked.payload_per_ost != 0 ? asked.payload_per_ost : std::min(rules.payload_default, payload_max);
 
   grant.num_trees = 1;  // This counts one tree; a caller that grants several sets the number.
 
-  auto osts = take(kOsts, wish.osts, rules.default_percent, capacity.osts, used.osts);
+  auto osts = take(kOsts, asked.osts, rules.default_percent, capacity.osts, used.osts);
   if (!osts) return tl::unexpected(osts.error());
-  auto groups = take(kGroups, wish.max_groups, rules.default_percent, capacity.groups, used.groups);
+  auto groups = take(kGroups, asked.max_groups, rules.default_percent, capacity.groups, used.groups);
   if (!groups) return tl::unexpected(groups.error());
   grant.osts = *osts;
   grant.max_groups = *groups;
-  // A process has one connection to its leaf node, whatever the wish is; the number is returned because clients print
+  // A process has one connection to its leaf node, whatever the job asks for; the number is returned because clients print
   // it.
-  grant.max_qps = std::max(wish.max_qps, 1u);
-  if (rules.group_channels_max != 0 && wish.max_group_channels > rules.group_channels_max)
+  grant.max_qps = std::max(asked.max_qps, 1u);
+  if (rules.group_channels_max != 0 && asked.max_group_channels > rules.group_channels_max)
     return fail(Errc::invalid,
                 "{} channels asked (members of a group on one host), a job may have {}: leave basesmuma in HCOLL_SBGP, "
                 "so that a host has one leader, or raise SUMAC_AM_MAX_GROUP_CHANNELS at sharp_am",
-                wish.max_group_channels, rules.group_channels_max);
-  grant.max_group_channels = std::max(wish.max_group_channels, 1u);
-  grant.features = (wish.features & (kFeatureSat | kFeatureReproducible)) | kFeatureLlt;
+                asked.max_group_channels, rules.group_channels_max);
+  grant.max_group_channels = std::max(asked.max_group_channels, 1u);
+  grant.features = (asked.features & (kFeatureSat | kFeatureReproducible)) | kFeatureLlt;
   if (rules.stream_window == 0) grant.features &= ~std::uint64_t{kFeatureSat};
   if ((grant.features & kFeatureSat) != 0) {
     grant.stream_window = rules.stream_window;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/result.hpp"
+#include "wire/quota.hpp"
 
 namespace sumac::manager {
 
@@ -29,21 +30,9 @@ struct Usage {
   std::uint32_t osts = 0, groups = 0;
 };
 
-/// The quota that a job asks for. A field of 0 asks for the default.
-struct Wish {
-  std::uint32_t osts = 0, payload_per_ost = 0, max_groups = 0, max_qps = 0, max_group_channels = 0, num_trees = 0;
-  std::uint64_t features = 0;
-};
-
-struct Allocation {
-  std::uint32_t osts = 0, payload_per_ost = 0, max_groups = 0, max_qps = 0, max_group_channels = 0, num_trees = 0;
-  std::uint32_t stream_window = 0, chunk_bytes = 0;  ///< The streaming window and chunk; 0 means no streaming.
-  std::uint64_t features = 0;                        ///< Those of the requested features that the tree has.
-
-  bool operator==(const Allocation&) const = default;
-};
-
-/// Returns Errc::invalid if the wish can never be met, and Errc::exhausted if it cannot be met now.
-Result<Allocation> allocate(const QuotaRules& rules, const Capacity& capacity, const Usage& used, const Wish& wish);
+/// Returns the quota that a job gets for the one that it asks for; of the features, those that the tree has.
+/// Errc::invalid: it can never be met; Errc::exhausted: it cannot be met now.
+Result<wire::Quota> allocate(const QuotaRules& rules, const Capacity& capacity, const Usage& used,
+                             const wire::Quota& asked);
 
 }  // namespace sumac::manager

@@ -10,11 +10,11 @@ TEST(Quota, what_a_job_gets) {
   const struct {
     const char* name;
     Usage used;
-    Wish wish;
+    wire::Quota asked;
     std::uint32_t osts, groups, payload, window;
   } rows[] = {
       {"no wish on an idle tree: ten percent", {}, {}, 51, 51, 1024, 0},
-      {"the wish of the demo on an idle tree", {}, {128, 1024, 8, 0, 0, 0, kFeatureSat}, 128, 8, 1024, 16},
+      {"the wish of the demo on an idle tree", {}, {128, 1024, 8, 0, 0, 0, 0, 0, kFeatureSat}, 128, 8, 1024, 16},
       {"everything", {}, {512, 128, 512}, 512, 512, 128, 0},
       {"the last ones", {500, 511}, {12, 0, 1}, 12, 1, 1024, 0},
       {"the smallest wish", {}, {1, 0, 1, 1, 1, 1}, 1, 1, 1024, 0},
@@ -22,7 +22,7 @@ TEST(Quota, what_a_job_gets) {
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
-    const auto grant = allocate({}, {}, row.used, row.wish);
+    const auto grant = allocate({}, {}, row.used, row.asked);
     ASSERT_TRUE(grant) << grant.error().context;
     EXPECT_EQ(grant->osts, row.osts);
     EXPECT_EQ(grant->max_groups, row.groups);
@@ -41,7 +41,7 @@ TEST(Quota, what_is_granted_of_the_features_asked) {
               {kFeatureReproducible, kFeatureLlt | kFeatureReproducible},
               {kFeatureSatExclusiveLock | 1u << 20, kFeatureLlt}};
   for (const auto& row : rows) {
-    const auto grant = allocate({}, {}, {}, {0, 0, 0, 0, 0, 0, row.asked});
+    const auto grant = allocate({}, {}, {}, {.features = row.asked});
     ASSERT_TRUE(grant) << grant.error().context;
     EXPECT_EQ(grant->features, row.granted) << row.asked;
   }
@@ -61,7 +61,7 @@ TEST(Quota, a_refusal_says_what_was_short_and_what_to_change) {
   const struct {
     const char* name;
     Usage used;
-    Wish wish;
+    wire::Quota asked;
     Errc code;
     const char* says;
   } rows[] = {
@@ -93,7 +93,7 @@ TEST(Quota, a_refusal_says_what_was_short_and_what_to_change) {
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
-    const auto grant = allocate({}, {}, row.used, row.wish);
+    const auto grant = allocate({}, {}, row.used, row.asked);
     ASSERT_FALSE(grant);
     EXPECT_EQ(grant.error().code, row.code);
     EXPECT_THAT(grant.error().context, testing::HasSubstr(row.says));

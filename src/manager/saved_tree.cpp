@@ -105,6 +105,8 @@ std::vector<std::uint32_t> numbers_of(const JobRecord& job) {
     put_list(out, share.nodes);
     put_list(out, share.parents);
     put_list(out, share.leaves);
+    out.push_back(static_cast<std::uint32_t>(share.numbers.size()));
+    for (const auto& range : share.numbers) out.insert(out.end(), {range.first, range.count});
   }
   return out;
 }
@@ -120,32 +122,21 @@ Result<> read_numbers(std::span<const std::uint32_t> numbers, JobRecord& job) {
     share.nodes = in.list();
     share.parents = in.list(share.nodes.size() + 1);
     share.leaves = in.list(share.nodes.size());
+    const auto ranges = in.get(0x10000);
+    for (std::uint32_t i = 0; i < ranges && !in.broken(); ++i) {
+      const auto first = in.get(0x10000);
+      share.numbers.push_back({first, in.get(0x10000)});
+    }
     if (share.nodes.empty() || share.parents.size() != share.nodes.size() || share.leaves.size() != job.hosts.size())
       return fail(Errc::invalid, "its part of tree {} makes no sense", share.tree);
     for (std::size_t i = 0; i < share.nodes.size(); ++i)
       if ((share.parents[i] == 0) != (i == 0) || share.parents[i] > i)
         return fail(Errc::invalid, "its part of tree {} is no part of a tree", share.tree);
+    if (std::ranges::any_of(share.numbers, [](const auto& range) { return range.first == 0 || range.count == 0; }))
+      return fail(Errc::invalid, "its group numbers of tree {} make no sense", share.tree);
     job.shares.push_back(std::move(share));
   }
   if (in.broken() || job.shares.empty()) return fail(Errc::invalid, "the list of its trees is cut short");
-  return {};
-}
-
-std::vector<std::uint32_t> group_numbers_of(const JobRecord& job) {
-  std::vector<std::uint32_t> out;
-  for (const auto& share : job.shares) put_list(out, share.numbers);
-  return out;
-}
-
-Result<> read_group_numbers(std::span<const std::uint32_t> numbers, JobRecord& job) {
-  Numbers in(numbers);
-  for (auto& share : job.shares) {
-    share.numbers = in.list(0x10000);
-    for (std::size_t i = 0; i < share.numbers.size(); i += 2)
-      if (share.numbers.size() % 2 != 0 || share.numbers[i] == 0 || share.numbers[i + 1] == 0)
-        return fail(Errc::invalid, "its group numbers of tree {} make no sense", share.tree);
-  }
-  if (!in.whole()) return fail(Errc::invalid, "the list of its group numbers is cut short");
   return {};
 }
 

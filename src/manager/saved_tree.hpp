@@ -20,11 +20,6 @@ std::optional<topo::AggregationTree> tree_of(std::span<const std::uint32_t> shap
 std::vector<std::uint32_t> numbers_of(const JobRecord& job);
 Result<> read_numbers(std::span<const std::uint32_t> numbers, JobRecord& job);
 
-/// The group numbers of all shares.
-std::vector<std::uint32_t> group_numbers_of(const JobRecord& job);
-/// Fills the group numbers into the shares, which must exist already.
-Result<> read_group_numbers(std::span<const std::uint32_t> numbers, JobRecord& job);
-
 /// Converts a share into topo's form.
 topo::JobTree job_tree_of(const JobShare& share, const std::vector<std::uint32_t>& hosts);
 JobShare share_of(const topo::JobTree& job, std::uint32_t tree, std::uint32_t id);

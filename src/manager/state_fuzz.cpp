@@ -39,10 +39,10 @@ JobRecord job(std::uint64_t id) {
   record.job_id = id;
   record.number = static_cast<std::uint32_t>(id);
   record.life = record.ticket = id;
-  record.grant = {51, 128, 51, 1, 1, 1, 16, 65536, 0};
+  record.quota = {51, 128, 51, 1, 1, 1, 16, 65536, 0};
   record.hosts = {0, 1, 2};
   record.shares = {{0, 5, {0, 1, 2}, {0, 1, 1}, {1, 1, 2}}};
-  record.key.assign(16, 7);
+  record.job_key.assign(16, 7);
   return record;
 }
 

@@ -83,10 +83,10 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
                     {"running", job.granted},
                     {"hosts", job.record.hosts.size()},
                     {"trees", job.record.shares.size()},
-                    {"osts", job.record.grant.osts},
-                    {"groups", job.record.grant.max_groups},
-                    {"payload", job.record.grant.payload_per_ost},
-                    {"stream_window", job.record.grant.stream_window},
+                    {"osts", job.record.quota.osts},
+                    {"max_groups", job.record.quota.max_groups},
+                    {"payload_per_ost", job.record.quota.payload_per_ost},
+                    {"stream_window", job.record.quota.stream_window},
                     {"age_ms", std::chrono::duration_cast<Millis>(now - job.begun).count()},
                     {"lease_ms", std::chrono::duration_cast<Millis>(job.lease_until - now).count()}});
   }
@@ -104,7 +104,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
   top["jobs_total"] = jobs_.size();
   // A part of what is granted that belongs to no job above, because ranks of ended jobs have not left.
   std::uint32_t osts_leaving = 0;
-  for (const auto& one : leaving_) osts_leaving += one.job.record.grant.osts;
+  for (const auto& one : leaving_) osts_leaving += one.job.record.quota.osts;
   top["osts_leaving"] = osts_leaving;
   top["rules"] = {{"default_quota_percent", rules_.quota.default_percent},
                   {"user_jobs_max", rules_.user.jobs_max},

@@ -144,11 +144,10 @@ Result<> Store::create() {
         CREATE TABLE trees(tree INTEGER PRIMARY KEY, id INTEGER NOT NULL, shape TEXT NOT NULL) STRICT;
         CREATE TABLE jobs(job_id INTEGER PRIMARY KEY, number INTEGER NOT NULL, life INTEGER NOT NULL,
                           ticket INTEGER NOT NULL, uid INTEGER NOT NULL, holder TEXT NOT NULL,
-                          reservation TEXT NOT NULL, osts INTEGER NOT NULL, payload INTEGER NOT NULL,
-                          groups INTEGER NOT NULL, qps INTEGER NOT NULL, channels INTEGER NOT NULL,
-                          trees INTEGER NOT NULL, stream_window INTEGER NOT NULL, chunk INTEGER NOT NULL,
-                          features INTEGER NOT NULL, shares TEXT NOT NULL, group_numbers TEXT NOT NULL,
-                          key BLOB NOT NULL) STRICT;
+                          reservation TEXT NOT NULL, osts INTEGER NOT NULL, payload_per_ost INTEGER NOT NULL,
+                          max_groups INTEGER NOT NULL, max_qps INTEGER NOT NULL, max_group_channels INTEGER NOT NULL,
+                          num_trees INTEGER NOT NULL, stream_window INTEGER NOT NULL, chunk_bytes INTEGER NOT NULL,
+                          features INTEGER NOT NULL, shares TEXT NOT NULL, job_key BLOB NOT NULL) STRICT;
         INSERT INTO state VALUES(1, '', 0);)");
       !made)
     return made;
@@ -177,10 +176,10 @@ Result<SavedState> Store::load() const {
     if (!shape) return within(fmt::format("{}: tree {}", path_, saved.trees.size()), shape.error());
     saved.trees.push_back({trees.small(1), *std::move(shape)});
   }
-  sql::Statement jobs(
-      db_.get(),
-      "SELECT job_id, number, life, ticket, uid, holder, reservation, osts, payload, groups, qps, "
-      "channels, trees, stream_window, chunk, features, shares, key, group_numbers FROM jobs ORDER BY number");
+  sql::Statement jobs(db_.get(),
+                      "SELECT job_id, number, life, ticket, uid, holder, reservation, osts, payload_per_ost, "
+                      "max_groups, max_qps, max_group_channels, num_trees, stream_window, chunk_bytes, features, "
+                      "shares, job_key FROM jobs ORDER BY number");
   for (;;) {
     row = jobs.step();
     if (!row) return within(path_, row.error());
@@ -193,17 +192,13 @@ Result<SavedState> Store::load() const {
     job.uid = jobs.small(4);
     job.holder = jobs.text(5);
     job.reservation = jobs.text(6);
-    job.grant = {jobs.small(7),  jobs.small(8),  jobs.small(9),  jobs.small(10), jobs.small(11),
+    job.quota = {jobs.small(7),  jobs.small(8),  jobs.small(9),  jobs.small(10), jobs.small(11),
                  jobs.small(12), jobs.small(13), jobs.small(14), jobs.number(15)};
     auto numbers = numbers_in(jobs.text(16));
     if (!numbers) return within(fmt::format("{}: job {}", path_, job.job_id), numbers.error());
     if (auto read = read_numbers(*numbers, job); !read)
       return within(fmt::format("{}: job {}", path_, job.job_id), read.error());
-    job.key = jobs.blob(17);
-    auto groups = numbers_in(jobs.text(18));
-    if (!groups) return within(fmt::format("{}: job {}", path_, job.job_id), groups.error());
-    if (auto read = read_group_numbers(*groups, job); !read)
-      return within(fmt::format("{}: job {}", path_, job.job_id), read.error());
+    job.job_key = jobs.blob(17);
     saved.jobs.push_back(std::move(job));
   }
 }
@@ -211,17 +206,13 @@ Result<SavedState> Store::load() const {
 Result<> Store::put(const JobRecord& job) {
   auto all = sql::Transaction::begin(db_.get());
   if (!all) return tl::unexpected(all.error());
-  sql::Statement insert(db_.get(),
-                        "INSERT INTO jobs(job_id, number, life, ticket, uid, holder, reservation, osts, payload, "
-                        "groups, qps, channels, trees, stream_window, chunk, features, shares, key, group_numbers) "
-                        "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-  const auto& g = job.grant;
+  sql::Statement insert(db_.get(), "INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  const auto& q = job.quota;
   insert.bind(job.job_id).bind(job.number).bind(job.life).bind(job.ticket).bind(job.uid);
   insert.bind(std::string_view(job.holder)).bind(std::string_view(job.reservation));
-  insert.bind(g.osts).bind(g.payload_per_ost).bind(g.max_groups).bind(g.max_qps).bind(g.max_group_channels);
-  insert.bind(g.num_trees).bind(g.stream_window).bind(g.chunk_bytes).bind(g.features);
-  insert.bind(std::string_view(numbers_text(numbers_of(job)))).bind(std::span(job.key));
-  insert.bind(std::string_view(numbers_text(group_numbers_of(job))));
+  insert.bind(q.osts).bind(q.payload_per_ost).bind(q.max_groups).bind(q.max_qps).bind(q.max_group_channels);
+  insert.bind(q.num_trees).bind(q.stream_window).bind(q.chunk_bytes).bind(q.features);
+  insert.bind(std::string_view(numbers_text(numbers_of(job)))).bind(std::span(job.job_key));
   if (auto done = insert.run(); !done) return done;
   sql::Statement number(db_.get(), "UPDATE state SET last_number = max(last_number, ?)");
   if (auto done = number.bind(job.number).run(); !done) return done;

@@ -33,11 +33,11 @@ JobRecord job(std::uint64_t id) {
   record.uid = 1000;
   record.holder = "h1 pid 5 uid 1000";
   record.reservation = "weather";
-  record.grant = {51, 128, 51, 1, 1, 1, 16, 65536, 5};
+  record.quota = {51, 128, 51, 1, 1, 1, 16, 65536, 5};
   record.hosts = {4, 0, 2};
   record.shares = {{0, 0x7FFFFFFF, {3, 1, 2}, {0, 1, 1}, {1, 1, 2}}, {2, 9, {5}, {0}, {0, 0, 0}}};
-  record.shares[0].numbers = {3, 40, 500, 11};
-  record.key = {1, 2, 3};
+  record.shares[0].numbers = {{3, 40}, {500, 11}};
+  record.job_key = {1, 2, 3};
   return record;
 }
 
@@ -53,7 +53,7 @@ void meddle(const std::string& file, const char* text) {
 TEST(Store, gives_back_what_was_put) {
   StateDirectory dir;
   auto one = job(1), other = job(0xFEDCBA9876543210u);
-  one.key.clear();
+  one.job_key.clear();
   one.reservation.clear();
   one.holder.clear();
   {
@@ -186,13 +186,18 @@ TEST(Store, refuses_a_file_that_is_damaged_or_not_ours_and_leaves_it_as_it_is) {
 }
 
 TEST(Store, believes_no_group_numbers_that_make_no_sense) {
-  for (const char* numbers :
-       {"", "x", "3 1 2", "2 1 2", "3 1 2 3 0", "2 0 4 0", "2 4 0 0", "2 70000 1 0", "2 1 4 0 9"}) {
+  // One host, and one node as its tree; the number of ranges follows, and the first number and the count of each.
+  for (const char* numbers : {"1 1 4", "", "x", "1 1", "2 1 4 9", "1 0 4", "1 4 0", "1 70000 1", "1 1 4 9"}) {
     SCOPED_TRACE(numbers);
     StateDirectory dir;
     ASSERT_TRUE(Store::open(dir.path)->put(job(1)));
-    meddle(dir.file(), fmt::format("UPDATE jobs SET group_numbers='{}'", numbers).c_str());
+    meddle(dir.file(), fmt::format("UPDATE jobs SET shares='1 0 0 7 1 3 1 0 1 0 {}'", numbers).c_str());
     const auto saved = Store::open(dir.path)->load();
+    if (std::string_view(numbers) == "1 1 4") {
+      ASSERT_TRUE(saved) << saved.error().context;
+      EXPECT_EQ(saved->jobs[0].shares[0].numbers, (std::vector<wire::NumberRange>{{1, 4}}));
+      continue;
+    }
     ASSERT_FALSE(saved);
     EXPECT_THAT(saved.error().context, HasSubstr("job 1"));
   }

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "control/command_line.hpp"
+#include "control/quota.hpp"
 
 namespace sumac::node {
 
@@ -33,21 +34,15 @@ Result<Secret> key_of(const std::string& bytes) {
 Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
   proto::JobGrant grant;
   grant.job_id = message.job_id();
-  grant.osts = message.osts();
-  grant.max_groups = message.groups();
-  grant.payload = message.payload_max();
-  grant.stream_window = message.stream_window();
-  grant.chunk = message.chunk_max();
-  grant.user = message.user();
+  grant.quota = control::quota_of(message.quota());
+  grant.uid = message.uid();
   grant.links_percent = message.links_percent();
-  auto key = key_of(message.key());
+  auto key = key_of(message.job_key());
   if (!key) return tl::unexpected(key.error());
-  grant.key = *key;
-  if (message.numbers_size() == 0 || message.numbers_size() % 2 != 0)
-    return fail(Errc::unsupported,
-                "the manager sends no whole ranges of group numbers: install the same version everywhere");
-  for (int i = 0; i < message.numbers_size(); i += 2)
-    grant.numbers.push_back({message.numbers(i), message.numbers(i + 1)});
+  grant.job_key = *key;
+  grant.numbers = control::ranges_of(message.numbers());
+  if (grant.numbers.empty())
+    return fail(Errc::unsupported, "the manager sends no group numbers: install the same version everywhere");
   grant.below = {{message.below().begin(), message.below().end()}, message.ranks_here()};
   return grant;
 }
@@ -105,8 +100,7 @@ void ControlLink::open_stream() {
     listening->set_address(tree.shard->address());
     tree.shard->call([&](DataPath& data) {
       if (data.node() == nullptr) return;
-      for (const auto& job : data.node()->jobs())
-        for (const auto& range : job.grant.numbers) listening->add_held(range.first), listening->add_held(range.count);
+      for (const auto& job : data.node()->jobs()) control::add_ranges(*listening->mutable_held(), job.grant.numbers);
     });
   }
   who->set_osts(limits_.osts);
@@ -304,7 +298,8 @@ void ControlLink::try_grant(std::uint32_t index, Tree& tree, std::uint64_t seque
   const auto done = tree.shard->call([&](DataPath& data) { return data.grant(grant); });
   if (done) {
     SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} granted: tree {} osts {} groups {} payload {} stream window {}",
-                 grant.job_id, index + 1, grant.osts, grant.max_groups, grant.payload, grant.stream_window);
+                 grant.job_id, index + 1, grant.quota.osts, grant.quota.max_groups, grant.quota.payload_per_ost,
+                 grant.quota.stream_window);
     if (sequence != 0) acknowledge(sequence);
     return;
   }

@@ -68,7 +68,8 @@ struct Tree {
   void grant() {
     for (auto* node : {&root, &one, &two})
       EXPECT_TRUE(node->data->grant(
-          {.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128, .stream_window = 4, .chunk = 4096}));
+          {.job_id = kJob,
+           .quota = {.osts = 64, .payload_per_ost = 128, .max_groups = 4, .stream_window = 4, .chunk_bytes = 4096}}));
   }
   void progress() {
     for (auto* node : {&root, &one, &two})
@@ -251,8 +252,8 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
   tree.one.data->identify(2, 2, false, monotonic_now());
   tree.two.data->identify(3, 2, false, monotonic_now());
   for (auto* leaf : {&tree.one, &tree.two})
-    ASSERT_TRUE(leaf->data->grant({.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128}));
-  ASSERT_TRUE(again.data->grant({.job_id = kJob, .osts = 64, .max_groups = 4, .payload = 128}));
+    ASSERT_TRUE(leaf->data->grant({.job_id = kJob, .quota = {.osts = 64, .payload_per_ost = 128, .max_groups = 4}}));
+  ASSERT_TRUE(again.data->grant({.job_id = kJob, .quota = {.osts = 64, .payload_per_ost = 128, .max_groups = 4}}));
   for (auto* leaf : {&tree.one, &tree.two}) leaf->data->set_parent("root", parent_of(*leaf, again), monotonic_now());
   TestGroup group(tree.job, [&] {
     tree.progress();

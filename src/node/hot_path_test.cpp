@@ -86,8 +86,9 @@ struct Solo {
     job.tree = {{1, 1}};
     job.address[1] = data->transport().address();
     job.leaf_of_rank.assign(8, 1);
-    EXPECT_TRUE(
-        data->grant({.job_id = 7, .osts = 16, .max_groups = 1, .payload = 128, .stream_window = 8, .chunk = 16384}));
+    EXPECT_TRUE(data->grant(
+        {.job_id = 7,
+         .quota = {.osts = 16, .payload_per_ost = 128, .max_groups = 1, .stream_window = 8, .chunk_bytes = 16384}}));
   }
   void progress() {
     ++passes;

@@ -108,9 +108,9 @@ std::string DataPath::statistics_json() const {
   for (const auto& job : node_->jobs())
     top["jobs"].push_back({{"id", job.grant.job_id},
                            {"revoked", job.revoked},
-                           {"osts", job.grant.osts},
+                           {"osts", job.grant.quota.osts},
                            {"osts_free", job.osts_free},
-                           {"groups", job.grant.max_groups},
+                           {"max_groups", job.grant.quota.max_groups},
                            {"groups_used", job.groups_used},
                            {"operations", job.operations},
                            {"streaming_operations", job.streaming_operations}});

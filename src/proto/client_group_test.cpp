@@ -222,7 +222,7 @@ TEST(ClientGroup, refuses_what_cannot_be_done) {
 
 TEST(ClientGroup, streams_only_where_the_job_was_granted_it) {
   JobGrant job = test::grant();
-  job.stream_window = 0;
+  job.quota.stream_window = 0;
   StandingGroup world(2, {}, job);
   Vectors v(10, 1);
   EXPECT_EQ(world.groups[0]->post(v.sum(true), {}).error(), Errc::unsupported);

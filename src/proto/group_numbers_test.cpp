@@ -7,8 +7,10 @@
 namespace sumac::proto {
 namespace {
 
-JobGrant grant(std::uint64_t job_id, std::uint32_t groups, std::vector<NumberRange> numbers) {
-  return {.job_id = job_id, .osts = 8, .max_groups = groups, .payload = 128, .numbers = std::move(numbers)};
+JobGrant grant(std::uint64_t job_id, std::uint32_t groups, std::vector<wire::NumberRange> numbers) {
+  return {.job_id = job_id,
+          .quota = {.osts = 8, .payload_per_ost = 128, .max_groups = groups},
+          .numbers = std::move(numbers)};
 }
 
 TEST(GroupNumbers, are_one_jobs) {
@@ -23,7 +25,7 @@ TEST(GroupNumbers, are_one_jobs) {
 TEST(GroupNumbers, that_make_no_sense_are_refused) {
   const struct {
     const char* name;
-    std::vector<NumberRange> numbers;
+    std::vector<wire::NumberRange> numbers;
     Errc code;
   } rows[] = {
       {"all of the node's", {{1, 16}}, Errc::ok},

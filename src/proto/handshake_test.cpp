@@ -62,7 +62,7 @@ struct Conversation {
       : node({.node_id = kNode, .tree_id = kTree, .root = true, .limits = limits, .node_key = {9}, .address = "here"},
              hand) {
     auto job = test::grant();
-    job.key = kKey;
+    job.job_key = kKey;
     EXPECT_TRUE(node.grant(job));
     connect();
   }
@@ -298,9 +298,9 @@ TEST(Handshake, a_users_ranks_have_their_share_of_a_nodes_places_and_no_more) {
   const auto grant_to = [&](std::uint64_t job_id, std::uint32_t user, std::uint32_t percent) {
     auto job = test::grant(8, 1);
     job.job_id = job_id;
-    job.user = user;
+    job.uid = user;
     job.links_percent = percent;
-    job.key = kKey;
+    job.job_key = kKey;
     ASSERT_TRUE(c.node.grant(job));
   };
   const auto is_let_in = [&](std::uint64_t job_id) {
@@ -444,7 +444,7 @@ TEST(Handshake, a_link_of_a_job_that_is_over_is_none_of_the_next_one_with_its_nu
   c.node.revoke(kJob, {});
   EXPECT_THAT(c.node.links_of_former(kJob), ElementsAre(c.hand.link));
   auto next = test::grant();
-  next.key = {8};  // the key belongs to another owner
+  next.job_key = {8};  // the key belongs to another owner
   next.numbers = {{1, 4}};
   ASSERT_TRUE(c.node.grant(next));
   EXPECT_THAT(c.node.links_of_former(kJob), ElementsAre(c.hand.link));

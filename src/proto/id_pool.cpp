@@ -49,7 +49,7 @@ IdPool::Answer IdPool::open(const TokenKey& key, Job* job) {
   }
   if (job == nullptr) return {0};  // the answer is not kept: a peer may name any number of jobs that do not exist
   const std::uint32_t number =
-      guard(Guard::id_pool, job->ids_used >= job->grant.max_groups) ? 0 : take_number(job->grant);
+      guard(Guard::id_pool, job->ids_used >= job->grant.quota.max_groups) ? 0 : take_number(job->grant);
   if (number == 0) {
     tokens_[key] = {0, true};
     remember(key);

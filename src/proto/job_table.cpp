@@ -8,17 +8,17 @@ namespace sumac::proto {
 
 Result<> JobTable::grant(const JobGrant& grant) {
   if (grant.job_id == 0) return fail(Errc::invalid, "grant: job id is 0");
-  if (grant.osts == 0 || grant.max_groups == 0 || grant.payload == 0)
-    return fail(Errc::invalid, "grant of job {}: osts, max_groups and payload must not be 0", grant.job_id);
-  if (grant.payload > limits_.payload_max)
-    return fail(Errc::invalid, "grant of job {}: payload {} is over this node's {}", grant.job_id, grant.payload,
-                limits_.payload_max);
-  if (grant.chunk > limits_.chunk_max)
-    return fail(Errc::invalid, "grant of job {}: chunk {} is over this node's {}", grant.job_id, grant.chunk,
-                limits_.chunk_max);
-  if (grant.stream_window > limits_.stream_window_max)
-    return fail(Errc::invalid, "grant of job {}: stream window {} is over this node's {}", grant.job_id,
-                grant.stream_window, limits_.stream_window_max);
+  if (grant.quota.osts == 0 || grant.quota.max_groups == 0 || grant.quota.payload_per_ost == 0)
+    return fail(Errc::invalid, "grant of job {}: osts, max_groups and payload_per_ost must not be 0", grant.job_id);
+  if (grant.quota.payload_per_ost > limits_.payload_max)
+    return fail(Errc::invalid, "grant of job {}: payload_per_ost {} is over this node's {}", grant.job_id,
+                grant.quota.payload_per_ost, limits_.payload_max);
+  if (grant.quota.chunk_bytes > limits_.chunk_max)
+    return fail(Errc::invalid, "grant of job {}: chunk_bytes {} is over this node's {}", grant.job_id,
+                grant.quota.chunk_bytes, limits_.chunk_max);
+  if (grant.quota.stream_window > limits_.stream_window_max)
+    return fail(Errc::invalid, "grant of job {}: stream_window {} is over this node's {}", grant.job_id,
+                grant.quota.stream_window, limits_.stream_window_max);
   if (Job* job = find(grant.job_id); job != nullptr) {
     // Above the job's own root the tree may change while the job runs, and with it the child on whose side its ranks
     // are.
@@ -39,24 +39,24 @@ Result<> JobTable::grant(const JobGrant& grant) {
       return fail(Errc::invalid, "grant of job {}: group numbers {} to {} are not of this node's 1 to {}", grant.job_id,
                   range.first, range.first + std::uint64_t{range.count} - 1, limits_.groups);
   }
-  if (numbers != 0 && numbers < grant.max_groups)
+  if (numbers != 0 && numbers < grant.quota.max_groups)
     return fail(Errc::invalid, "grant of job {}: {} group numbers for {} groups", grant.job_id, numbers,
-                grant.max_groups);
-  std::uint64_t osts = grant.osts, groups = grant.max_groups;
-  for (const Job& job : jobs_) osts += job.grant.osts, groups += job.grant.max_groups;
+                grant.quota.max_groups);
+  std::uint64_t osts = grant.quota.osts, groups = grant.quota.max_groups;
+  for (const Job& job : jobs_) osts += job.grant.quota.osts, groups += job.grant.quota.max_groups;
   if (osts > limits_.osts)
-    return fail(Errc::exhausted, "grant of job {}: {} OSTs asked, {} of {} left", grant.job_id, grant.osts,
-                limits_.osts - (osts - grant.osts), limits_.osts);
+    return fail(Errc::exhausted, "grant of job {}: {} OSTs asked, {} of {} left", grant.job_id, grant.quota.osts,
+                limits_.osts - (osts - grant.quota.osts), limits_.osts);
   if (groups > limits_.groups)
-    return fail(Errc::exhausted, "grant of job {}: {} groups asked, {} of {} left", grant.job_id, grant.max_groups,
-                limits_.groups - (groups - grant.max_groups), limits_.groups);
+    return fail(Errc::exhausted, "grant of job {}: {} groups asked, {} of {} left", grant.job_id,
+                grant.quota.max_groups, limits_.groups - (groups - grant.quota.max_groups), limits_.groups);
   for (const Job& other : jobs_)
     for (const auto& theirs : other.grant.numbers)
       for (const auto& range : grant.numbers)
         if (range.first < theirs.first + theirs.count && theirs.first < range.first + range.count)
           return fail(Errc::exhausted, "grant of job {}: job {} still has groups of its numbers", grant.job_id,
                       other.grant.job_id);
-  jobs_.push_back({.grant = grant, .life = ++lives_, .osts_free = grant.osts});
+  jobs_.push_back({.grant = grant, .life = ++lives_, .osts_free = grant.quota.osts});
   return {};
 }
 
@@ -120,8 +120,8 @@ void JobTable::give_back(std::uint64_t job_id, std::uint32_t osts) noexcept {
 
 std::size_t JobTable::stream_share(const Job& job) const noexcept {
   // This is the mean of the two shares: those of all jobs together never exceed the whole.
-  const double share = (static_cast<double>(job.grant.osts) / limits_.osts +
-                        static_cast<double>(job.grant.max_groups) / limits_.groups) /
+  const double share = (static_cast<double>(job.grant.quota.osts) / limits_.osts +
+                        static_cast<double>(job.grant.quota.max_groups) / limits_.groups) /
                        2;
   return share >= 1 ? limits_.stream_bytes
                     : static_cast<std::size_t>(share * static_cast<double>(limits_.stream_bytes));
@@ -130,7 +130,7 @@ std::size_t JobTable::stream_share(const Job& job) const noexcept {
 void JobTable::forget_ended() {
   std::erase_if(jobs_, [&](Job& job) {
     if (!job.revoked || job.groups_here != 0) return false;
-    wipe(job.grant.key);
+    wipe(job.grant.job_key);
     forgotten_.push_back(job.grant.job_id);
     --revoked_;
     return true;

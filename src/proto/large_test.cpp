@@ -30,7 +30,7 @@ struct LargeChunks : test::StandingGroup {
   }
   static JobGrant job() {
     auto job = test::grant();
-    job.chunk = kMiB;
+    job.quota.chunk_bytes = kMiB;
     return job;
   }
 };

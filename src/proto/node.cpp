@@ -212,7 +212,8 @@ Node::Flaw Node::open(Link& link, const wire::OpenBody& body) {
   }
   const auto answer = ctx_.ids.open(key, job);
   if (answer.group_id == 0)
-    return job == nullptr ? no(RefuseReason::unknown_job, 0) : no(RefuseReason::no_group_id, job->grant.max_groups);
+    return job == nullptr ? no(RefuseReason::unknown_job, 0)
+                          : no(RefuseReason::no_group_id, job->grant.quota.max_groups);
   wire::OpenedBody opened;
   opened.job_id = body.job_id;
   opened.token = body.token;

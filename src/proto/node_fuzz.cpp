@@ -78,7 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   world.tree.cut(unproven.up);
   world.tree.run();
   for (const auto& job : world.node.node->jobs())
-    if (job.osts_free != job.grant.osts || !world.node.node->idle()) std::abort();
+    if (job.osts_free != job.grant.quota.osts || !world.node.node->idle()) std::abort();
   if (world.node.node->proven(unproven.up) || world.node.node->links() != 0) std::abort();
   return 0;
 }

@@ -175,7 +175,7 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
         reserved_ = ctx_.jobs.reserve(*job, std::min(shape_.osts, body.osts));
         if (reserved_ == 0) {
           event.objected = true;
-          refused_ = refusal(RefuseReason::no_ost, job->grant.osts, body.osts);
+          refused_ = refusal(RefuseReason::no_ost, job->grant.quota.osts, body.osts);
         } else if (!reserve_windows(body)) {
           event.objected = true;
           refused_ = refusal(RefuseReason::node_limit, in_kib(ctx_.config.limits.window_bytes),
@@ -204,7 +204,7 @@ std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const 
   if (counted && guard(Guard::join_duplicate, true)) return std::nullopt;
   const Job* job = ctx_.jobs.find_active(body.job_id);
   if (job == nullptr) return RefuseReason::unknown_job;
-  if (body.payload_max > job->grant.payload || body.chunk_max > job->grant.chunk)
+  if (body.payload_max > job->grant.quota.payload_per_ost || body.chunk_max > job->grant.quota.chunk_bytes)
     return RefuseReason::payload_too_large;
   if (header.epoch != epoch_) return RefuseReason::wrong_epoch;
   if (children_.size() >= kChildrenMax) return RefuseReason::node_limit;
@@ -277,7 +277,7 @@ void NodeGroup::stand(Time now) {
     joined_ = {};
     joined_.job_id = job_id_;
     joined_.osts = reserved_;
-    joined_.stream_window = std::min(shape_.stream_window, job == nullptr ? 0 : job->grant.stream_window);
+    joined_.stream_window = std::min(shape_.stream_window, job == nullptr ? 0 : job->grant.quota.stream_window);
     joined_.payload_max = shape_.payload_max;
     joined_.chunk_max = shape_.chunk_max;
     if (joined_.chunk_max == 0) joined_.stream_window = 0;

@@ -182,21 +182,21 @@ TEST(Node, grants_nothing_twice) {
     const auto granted = node.grant(grant);
     return granted ? std::string() : granted.error().context;
   };
-  JobGrant a{.job_id = 1, .osts = 60, .max_groups = 6, .payload = 128};
+  JobGrant a{.job_id = 1, .quota = {.osts = 60, .payload_per_ost = 128, .max_groups = 6}};
   EXPECT_EQ(why(a), "");
   EXPECT_EQ(why(a), "") << "the same grant again is the manager repeating itself";
-  a.osts = 61;
+  a.quota.osts = 61;
   EXPECT_EQ(why(a), "grant of job 1: it has another one that is not over yet");
-  EXPECT_EQ(why({.job_id = 2, .osts = 41, .max_groups = 1, .payload = 128}),
+  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 41, .payload_per_ost = 128, .max_groups = 1}}),
             "grant of job 2: 41 OSTs asked, 40 of 100 left");
-  EXPECT_EQ(why({.job_id = 2, .osts = 40, .max_groups = 5, .payload = 128}),
+  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 40, .payload_per_ost = 128, .max_groups = 5}}),
             "grant of job 2: 5 groups asked, 4 of 10 left");
-  EXPECT_EQ(why({.job_id = 2, .osts = 40, .max_groups = 4, .payload = 1025}),
-            "grant of job 2: payload 1025 is over this node's 1024");
-  EXPECT_EQ(why({.job_id = 2, .osts = 40, .max_groups = 4, .payload = 1024}), "");
+  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 40, .payload_per_ost = 1025, .max_groups = 4}}),
+            "grant of job 2: payload_per_ost 1025 is over this node's 1024");
+  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 40, .payload_per_ost = 1024, .max_groups = 4}}), "");
   EXPECT_TRUE(node.revoke(1, {}));
   EXPECT_FALSE(node.revoke(9, {}));
-  EXPECT_EQ(why({.job_id = 3, .osts = 60, .max_groups = 6, .payload = 128}), "")
+  EXPECT_EQ(why({.job_id = 3, .quota = {.osts = 60, .payload_per_ost = 128, .max_groups = 6}}), "")
       << "a revoked job without groups is gone";
 }
 

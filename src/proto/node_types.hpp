@@ -12,6 +12,7 @@
 #include "base/secret.hpp"
 #include "proto/link.hpp"
 #include "wire/agg.hpp"
+#include "wire/quota.hpp"
 
 namespace sumac::proto {
 
@@ -68,30 +69,19 @@ constexpr std::uint32_t sums_max(std::uint32_t members, std::uint32_t group_size
 /// `links` connections may be a child of.
 std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept;
 
-struct NumberRange {
-  std::uint32_t first = 0, count = 0;
-  friend bool operator==(const NumberRange&, const NumberRange&) = default;
-};
-
 /// The manager's grant to a job on this tree.
 struct JobGrant {
   std::uint64_t job_id = 0;
-  std::uint32_t osts = 0;
-  std::uint32_t max_groups = 0;
-  std::uint32_t payload = 0;        ///< Bytes of one OST.
-  std::uint32_t stream_window = 0;  ///< 0: no streaming.
-  std::uint32_t chunk = 0;
-  std::uint32_t user = 0;           ///< The job's owner.
+  wire::Quota quota{};
+  std::uint32_t uid = 0;            ///< The user who owns the job.
   std::uint32_t links_percent = 0;  ///< The share of NodeLimits::links that ranks of all jobs of this user may use; 0:
                                     ///< no limit.
-  Secret key{};                     ///< Members prove that they know it.
+  Secret job_key{};                 ///< Members prove that they know it.
   /// Ids of its groups have these numbers, and those of no other job do, so that each node knows by itself to which job
   /// an id may belong. Empty: not stated.
-  std::vector<NumberRange> numbers{};
+  std::vector<wire::NumberRange> numbers{};
   bool may_be_its(std::uint32_t number) const noexcept {
-    return numbers.empty() || std::any_of(numbers.begin(), numbers.end(), [&](const NumberRange& range) {
-             return number >= range.first && number - range.first < range.count;
-           });
+    return numbers.empty() || std::ranges::any_of(numbers, [&](const auto& range) { return range.has(number); });
   }
   /// Child nodes below which ranks of the job run, and whether some connect to this node: other peers cannot open or
   /// join its groups here. Not set: every peer with a key may.

@@ -21,7 +21,7 @@ bool ParentHandshake::key_of(const wire::HelloBody& hello, Secret& key) const no
   if (hello.role == wire::Role::node)
     return wire::make_pair_key(ctx_.config.node_key, ctx_.config.tree_id, hello.id, ctx_.config.node_id, key);
   const Job* job = ctx_.jobs.find(hello.job_id);
-  if (job != nullptr) key = job->grant.key;
+  if (job != nullptr) key = job->grant.job_key;
   return job != nullptr;
 }
 
@@ -68,7 +68,7 @@ bool ParentHandshake::has_room_for(const Job& job) const {
   if (job.grant.links_percent == 0) return true;
   std::uint64_t links = 0;
   ctx_.links.each([&](const Link& link) {
-    links += link.proven && link.role == wire::Role::client && link.user == job.grant.user ? 1 : 0;
+    links += link.proven && link.role == wire::Role::client && link.user == job.grant.uid ? 1 : 0;
   });
   return 100 * links < std::uint64_t{ctx_.config.limits.links} * job.grant.links_percent;
 }
@@ -95,7 +95,7 @@ const char* ParentHandshake::proof(Link& link, const wire::ProofBody& body) {
   link.proven = true;
   link.role = said.role;
   link.job_id = said.job_id;
-  if (job != nullptr) link.job_life = job->life, link.user = job->grant.user;
+  if (job != nullptr) link.job_life = job->life, link.user = job->grant.uid;
   link.peer = said.id;
   link.child_of.assign(ctx_.config.limits.groups + 1, kNoChild);
   ctx_.outbox.greeted(link.id, link.role, link.job_id);

@@ -251,7 +251,9 @@ class TestTree {
 };
 
 inline JobGrant grant(std::uint32_t osts = 32, std::uint32_t max_groups = 4) {
-  return {.job_id = kJob, .osts = osts, .max_groups = max_groups, .payload = 128, .stream_window = 4, .chunk = 512};
+  return {.job_id = kJob,
+          .quota = {
+              .osts = osts, .payload_per_ost = 128, .max_groups = max_groups, .stream_window = 4, .chunk_bytes = 512}};
 }
 
 /// Makes a group of these clients, in the order of their ranks; the first one opens it. The caller checks whether it
@@ -296,7 +298,7 @@ struct GroupExtras {
 /// One node, and a group of `size` clients on it that stands already.
 struct StandingGroup {
   explicit StandingGroup(std::uint32_t size, NodeLimits limits = {}, JobGrant job = grant(), GroupExtras with = {})
-      : extras(with), wish(ost_share(job.osts, job.max_groups)), node(tree.add_node(100, true, limits)) {
+      : extras(with), wish(ost_share(job.quota.osts, job.quota.max_groups)), node(tree.add_node(100, true, limits)) {
     node.invitation = with.invitation;
     if (auto granted = node.node->grant(job); !granted) throw std::runtime_error(granted.error().context);
     for (std::uint32_t rank = 0; rank < size; ++rank) clients.push_back(&tree.add_client(node, rank));

@@ -41,7 +41,7 @@ constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {
     {HostKind::attached, "sharpd: this host's name"},
     {HostKind::job_begin, "library, rank 0: begin a job"},
     {HostKind::job_host, "library, rank 0: list of the job's hosts"},
-    {HostKind::job_granted, "sharpd: the grant"},
+    {HostKind::job_granted, "sharpd: the quota granted, of each tree"},
     {HostKind::job_tree, "sharpd: one of the trees granted; its nodes and leaves follow"},
     {HostKind::job_node, "sharpd: list of the tree's nodes"},
     {HostKind::job_leaf, "sharpd: list of leaf nodes, in the order of the hosts"},

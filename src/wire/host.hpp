@@ -21,6 +21,7 @@
 #include <type_traits>
 
 #include "base/result.hpp"
+#include "wire/quota.hpp"
 
 namespace sumac::wire {
 
@@ -59,11 +60,6 @@ struct HostHeader {
 };
 static_assert(sizeof(HostHeader) == 24 && std::has_unique_object_representations_v<HostHeader>);
 
-/// In a wish, 0 means "the default share"; in a grant each value is the granted one (per tree).
-struct Quota {
-  std::uint32_t osts = 0, payload_per_ost = 0, max_groups = 0, max_qps = 0, max_group_channels = 0, num_trees = 0;
-};
-
 struct AttachBody {
   std::uint32_t world_rank = 0, world_size = 0, local_rank = 0, reserved = 0;
 };
@@ -72,25 +68,22 @@ struct AttachedBody {
   std::array<char, kDevicesMax> devices{};  ///< Ports for programs on this host that name none; empty: any.
 };
 struct JobBeginBody {
-  Quota wish;
+  Quota quota;
   std::uint32_t world_size = 0, host_count = 0;
-  std::uint64_t features = 0;
   std::array<char, kDevicesMax> devices{};  ///< Ports of its hosts that the job wants to use; empty: any.
 };
 /// job_host has one name per host of the job, each once; the reply's job_leaf has the same order.
 struct JobHostEntry {
   std::array<char, kHostNameMax> host{};
 };
-/// `grant` applies to each of `tree_count` trees; the other fields are the fabric's figures that the bounds of large
-/// messages need.
+/// `quota` applies to each of `tree_count` trees. The fabric's figures are those that the bounds of large messages need.
 struct JobGrantedBody {
-  Quota grant;
-  std::uint32_t tree_count = 0, stream_window = 0, chunk_bytes = 0;
+  Quota quota;
+  std::uint32_t tree_count = 0;
   std::uint32_t rails = 0;                  ///< Ports of the job's host that has the fewest.
   std::uint32_t nodes_on_member_hosts = 0;  ///< Nodes of all trees together, each counted once.
   std::uint32_t reserved = 0;
   std::uint64_t host_rate_bits_per_s = 0;  ///< Rate of the slowest port of the job's hosts; 0: not known, or no limit.
-  std::uint64_t features = 0;
   std::array<std::uint8_t, 16> job_key{};
 };
 struct JobTreeBody {

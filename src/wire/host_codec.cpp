@@ -37,17 +37,19 @@ const char* flaw(const JobBeginBody& b) noexcept {
   if (b.world_size == 0) return "job_begin: world_size is zero";
   if (b.host_count == 0 || b.host_count > kListMax) return "job_begin: host_count is out of range";
   if (b.host_count > b.world_size) return "job_begin: more hosts than ranks";
+  if (b.quota.stream_window != 0 || b.quota.chunk_bytes != 0)
+    return "job_begin: stream_window or chunk_bytes is set, which the manager chooses";
   return is_text(b.devices) ? nullptr : "job_begin: devices is no text";
 }
 
 const char* flaw(const JobHostEntry& b) noexcept { return is_name(b.host) ? nullptr : "job_host: host is no name"; }
 
 const char* flaw(const JobGrantedBody& b) noexcept {
-  if (b.grant.osts == 0 || b.grant.max_groups == 0) return "job_granted: a grant without OSTs or groups";
-  if (b.grant.payload_per_ost == 0 || b.grant.payload_per_ost > kPayloadMax)
+  if (b.quota.osts == 0 || b.quota.max_groups == 0) return "job_granted: a grant without OSTs or groups";
+  if (b.quota.payload_per_ost == 0 || b.quota.payload_per_ost > kPayloadMax)
     return "job_granted: payload_per_ost is out of range";
   if (b.tree_count == 0 || b.tree_count > kTreesMax) return "job_granted: tree_count is out of range";
-  if (b.chunk_bytes > kPayloadMax) return "job_granted: chunk_bytes is out of range";
+  if (b.quota.chunk_bytes > kPayloadMax) return "job_granted: chunk_bytes is out of range";
   if (b.reserved != 0) return "job_granted: reserved is not zero";
   return nullptr;
 }

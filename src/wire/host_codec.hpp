@@ -130,8 +130,6 @@ std::string describe(const HostHeader& header);
 std::string describe_host_message(std::span<const std::byte> bytes);
 
 template <>
-inline constexpr std::size_t kNumberBytes<Quota> = 4;
-template <>
 std::span<const FieldRow> layout<HostHeader>() noexcept;
 template <>
 std::span<const FieldRow> layout<AttachBody>() noexcept;

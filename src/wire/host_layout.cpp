@@ -1,4 +1,6 @@
 // Every byte of the messages between client library and sharpd has its name here, once: see layout.hpp.
+#include <algorithm>
+
 #include "wire/host_codec.hpp"
 
 namespace sumac::wire {
@@ -27,12 +29,28 @@ constexpr auto attached_rows() {
       F(host, "this host's name as the manager knows it, closed by a zero"),
       F(devices, "ports for programs that name none, \"mlx5_0:1,mlx5_1:1\", closed by a zero; empty: any")};
 }
+/// The rows of the Quota at the front of a body, and then `rest`.
+template <std::size_t n>
+constexpr auto after_quota(const std::array<FieldRow, n>& rest) {
+  using Self = Quota;
+  constexpr std::array kQuota{F(osts, "operations in flight"),
+                              F(payload_per_ost, "bytes of one"),
+                              F(max_groups, "communicators"),
+                              F(max_qps, "connections of a port"),
+                              F(max_group_channels, "members of a group on one host"),
+                              F(num_trees, "trees"),
+                              F(stream_window, "streaming chunks in flight; 0: no streaming"),
+                              F(chunk_bytes, "bytes of a streaming chunk"),
+                              F(features, "bits of enum sharp_job_features")};
+  std::array<FieldRow, kQuota.size() + n> all;
+  std::copy(rest.begin(), rest.end(), std::copy(kQuota.begin(), kQuota.end(), all.begin()));
+  return all;
+}
 constexpr auto job_begin_rows() {
   using Self = JobBeginBody;
-  return std::array{
-      F(wish, "osts, payload_per_ost, max_groups, max_qps, max_group_channels, num_trees; 0: the default share"),
-      F(world_size, "ranks of the job"), F(host_count, "names that follow in job_host"), F(features, "bits asked for"),
-      F(devices, "ports that the job wants to use, \"mlx5_0:1,mlx5_1:1\", closed by a zero; empty: any")};
+  return after_quota(
+      std::array{F(world_size, "ranks of the job"), F(host_count, "names that follow in job_host"),
+                 F(devices, "ports that the job wants to use, \"mlx5_0:1,mlx5_1:1\", closed by a zero; empty: any")});
 }
 constexpr auto job_host_rows() {
   using Self = JobHostEntry;
@@ -40,16 +58,12 @@ constexpr auto job_host_rows() {
 }
 constexpr auto job_granted_rows() {
   using Self = JobGrantedBody;
-  return std::array{F(grant, "what was given on each tree, in the order of the wish"),
-                    F(tree_count, "trees granted: as many job_tree follow"),
-                    F(stream_window, "streaming chunks in flight; 0: no streaming"),
-                    F(chunk_bytes, "bytes of a streaming chunk"),
-                    F(rails, "ports of the job's host that has fewest; 0: not known"),
-                    F(nodes_on_member_hosts, "nodes on hosts of the job, of all trees, each once"),
-                    F(reserved, "zero"),
-                    F(host_rate_bits_per_s, "slowest port of the job's hosts; 0: no limit, or not known"),
-                    F(features, "bits granted"),
-                    F(job_key, "what members show to the nodes. Dumps don't show it")};
+  return after_quota(std::array{F(tree_count, "trees granted: as many job_tree follow"),
+                                F(rails, "ports of the job's host that has fewest; 0: not known"),
+                                F(nodes_on_member_hosts, "nodes on hosts of the job, of all trees, each once"),
+                                F(reserved, "zero"),
+                                F(host_rate_bits_per_s, "slowest port of the job's hosts; 0: no limit, or not known"),
+                                F(job_key, "what members show to the nodes. Dumps don't show it")});
 }
 constexpr auto job_tree_rows() {
   using Self = JobTreeBody;

@@ -196,11 +196,8 @@ std::vector<Sample> datagram_samples() {
 std::vector<Sample> host_samples() {
   constexpr std::uint64_t kJob = 0x1122334455667788;
   JobGrantedBody granted;
-  granted.grant = {51, 1024, 8, 64, 1, 1};
+  granted.quota = {51, 1024, 8, 64, 1, 1, 16, 65536, 1};
   granted.tree_count = 2;
-  granted.stream_window = 16;
-  granted.chunk_bytes = 65536;
-  granted.features = 1;
   for (std::size_t i = 0; i < granted.job_key.size(); ++i) granted.job_key[i] = static_cast<std::uint8_t>(0xA0 + i);
   granted.rails = 1;
   granted.nodes_on_member_hosts = 2;
@@ -213,7 +210,8 @@ std::vector<Sample> host_samples() {
       host(host_message(HostKind::attach, AttachBody{11, 16, 1, 0})),
       host(host_message(HostKind::attached, AttachedBody{text<kHostNameMax>("n1"), text<kDevicesMax>("mlx5_1:1")})),
       host(host_message(HostKind::job_begin,
-                        JobBeginBody{{51, 1024, 8, 0, 0, 1}, 16, 2, 1, text<kDevicesMax>("mlx5_0:1,mlx5_1:1")}, kJob)),
+                        JobBeginBody{{51, 1024, 8, 0, 0, 1, 0, 0, 1}, 16, 2, text<kDevicesMax>("mlx5_0:1,mlx5_1:1")},
+                        kJob)),
       host(host_list<JobHostEntry>(HostKind::job_host, hosts, 0, 2, kJob)),
       host(host_message(HostKind::job_granted, granted, kJob)),
       host(host_message(HostKind::job_tree, tree, kJob)),

@@ -38,7 +38,7 @@ node = [message((1, VERSION), (2, name), (3, message((2, "tcp:10.0.0.1:7000"))),
         for name in ("an-root", "an-leaf1", "an-leaf2")]
 host = message((1, VERSION), (2, "h1"), (3, 9))
 wish = message((1, 128), (2, 256), (3, 8))
-begin = message((1, 3), (2, 42), (3, 3), (4, "h1"), (4, "h2"), (4, "h3"), (5, wish), (7, "h1 pid 1 uid 0"), (8, 1000))
+begin = message((1, 3), (2, 42), (3, 3), (4, "h1"), (4, "h2"), (4, "h3"), (5, wish), (6, "h1 pid 1 uid 0"), (7, 1000))
 end = message((1, 3), (2, 42))
 renew = message((1, b"\x03\xeb\x07"))
 up = message((1, 1))
@@ -66,7 +66,7 @@ def manager_says(data: bytes) -> bytes:
 grant = message((1, 128), (2, 256), (3, 8))
 tree_node = message((1, 1), (2, 1), (3, "an-root"), (4, "tcp:10.0.0.1:7000"))
 tree = message((1, 5), (2, 1), (6, tree_node), (7, b"\x01\x01\x01"))
-granted = message((2, message((1, 1), (2, grant), (5, 1), (6, tree), (8, bytes(range(16))))))
+granted = message((2, message((1, 1), (2, grant), (3, bytes(range(16))), (4, tree))))
 session = {
     "life-of-a-job": host_frame("attach") + manager_says(message((1, message((1, 8000), (2, 2000))))) + host_frame("job_begin")
     + host_frame("job_host") + manager_says(granted) + host_frame("job_end") + manager_says(message((4, message((2, 1))))),
@@ -129,9 +129,9 @@ SEEDS = {
         "no-state": b"\x01DELETE FROM state",
         "shares": b"\x01UPDATE jobs SET shares = '1 2 99999999999'",
         "far-leaf": b"\x01UPDATE jobs SET shares = '1 4 0 7 1 3 1 0 1 4000000000'",
-        "key": b"\x01UPDATE jobs SET key = x'00'",
+        "key": b"\x01UPDATE jobs SET job_key = x'00'",
         "twice": b"\x01UPDATE jobs SET life = 1, ticket = 1",
-        "huge": b"\x01UPDATE jobs SET osts = -1, groups = 9223372036854775807",
+        "huge": b"\x01UPDATE jobs SET osts = -1, max_groups = 9223372036854775807",
         "older": b"\x01PRAGMA user_version = 0",
         "newer": b"\x01PRAGMA user_version = 99",
     },

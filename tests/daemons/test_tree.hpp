@@ -181,11 +181,11 @@ struct Holder {
     EXPECT_EQ(receive().header.kind, wire::HostKind::attached);
     wire::JobBeginBody begin;
     begin.world_size = begin.host_count = 4;
-    begin.wish.osts = osts;
-    begin.wish.max_groups = 4;
-    begin.wish.num_trees = num_trees;
-    begin.wish.payload_per_ost = 256;
-    begin.features = features;
+    begin.quota.osts = osts;
+    begin.quota.max_groups = 4;
+    begin.quota.num_trees = num_trees;
+    begin.quota.payload_per_ost = 256;
+    begin.quota.features = features;
     send(wire::host_message(wire::HostKind::job_begin, begin, job_id));
     const char* names[] = {"h1", "h2", "h3", "h4"};
     std::vector<wire::JobHostEntry> hosts(4);
@@ -201,10 +201,10 @@ struct Holder {
     const auto granted = wire::host_entry<wire::JobGrantedBody>(answer);
     job.job_id = job_id;
     job.key = granted.job_key;
-    job.osts = std::max(2u, granted.grant.osts / granted.grant.max_groups);
-    job.payload = granted.grant.payload_per_ost;
-    job.stream_window = granted.stream_window;
-    job.chunk = granted.chunk_bytes;
+    job.osts = std::max(2u, granted.quota.osts / granted.quota.max_groups);
+    job.payload = granted.quota.payload_per_ost;
+    job.stream_window = granted.quota.stream_window;
+    job.chunk = granted.quota.chunk_bytes;
     for (std::uint32_t t = 0; t < granted.tree_count; ++t) {
       auto one = job;
       const auto tree_body = wire::host_entry<wire::JobTreeBody>(receive());

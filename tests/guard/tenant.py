@@ -36,11 +36,11 @@ class Job:
         self.socket.connect(str(path))
         self.say(ATTACH, struct.pack("<IIII", 0, ranks, 0, 0))
         host = self.hear(ATTACHED).body[:64]
-        self.say(BEGIN, struct.pack("<6IIIQ256s", *quota, ranks, 1, features, b""))
+        self.say(BEGIN, struct.pack("<8IQII256s", *quota, 0, 0, features, ranks, 1, b""))
         self.say(HOST, host, total=1, entries=1)
         granted = self.hear(GRANTED).body
         self.quota = Quota(*struct.unpack_from("<6I", granted))
-        self.window, self.chunk = struct.unpack_from("<II", granted, 28)
+        self.window, self.chunk = struct.unpack_from("<II", granted, 24)
         self.key = granted[64:80]
         tree = self.hear(TREE).body
         self.tree_id, _, self.root, nodes = struct.unpack_from("<4I", tree)

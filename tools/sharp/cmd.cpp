@@ -118,8 +118,8 @@ void print_jobs(const json& top) {
   };
   for (const auto& job : all)
     rows.push_back({text(job, "id"), is(job, "running") ? "runs" : "begins", text(job, "holder"), text(job, "uid"),
-                    text(job, "reservation"), text(job, "hosts"), text(job, "osts"), text(job, "groups"),
-                    text(job, "payload"), seconds(job, "age_ms"), seconds(job, "lease_ms")});
+                    text(job, "reservation"), text(job, "hosts"), text(job, "osts"), text(job, "max_groups"),
+                    text(job, "payload_per_ost"), seconds(job, "age_ms"), seconds(job, "lease_ms")});
   print_table(rows);
 }
 
@@ -130,7 +130,7 @@ json quotas(const json& top) {
     auto& user = users[text(job, "uid")];
     user[0] += 1;
     user[1] += job.value("osts", std::uint64_t{0});
-    user[2] += job.value("groups", std::uint64_t{0});
+    user[2] += job.value("max_groups", std::uint64_t{0});
   }
   result["users"] = json::array();
   for (const auto& [uid, held] : users)

@@ -1,0 +1,17 @@
+#pragma once
+// Converts the records of wire/quota.hpp to and from the messages between the daemons, which have the same fields.
+#include <vector>
+
+#include "control/control.pb.h"
+#include "wire/quota.hpp"
+
+namespace sumac::control {
+
+wire::Quota quota_of(const v1::Quota& message);
+v1::Quota quota_message(const wire::Quota& quota);
+
+using RangeMessages = google::protobuf::RepeatedPtrField<v1::NumberRange>;
+std::vector<wire::NumberRange> ranges_of(const RangeMessages& messages);
+void add_ranges(RangeMessages& to, const std::vector<wire::NumberRange>& ranges);
+
+}  // namespace sumac::control
