@@ -309,8 +309,8 @@ class World {
                                     .path = *path,
                                     .osts = proto::ost_share(plan_.grant.quota.osts, plan_.grant.quota.max_groups),
                                     .stream_window = plan_.grant.quota.stream_window,
-                                    .payload_max = plan_.grant.quota.payload_per_ost,
-                                    .chunk_max = plan_.grant.quota.chunk_bytes,
+                                    .payload_per_ost = plan_.grant.quota.payload_per_ost,
+                                    .chunk_bytes = plan_.grant.quota.chunk_bytes,
                                     .pipeline_depth = static_cast<std::uint32_t>(1 + random_.below(8)),
                                     .resend_after = plan_.limits.resend_after};
     if (&member == victim_) {

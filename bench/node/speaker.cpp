@@ -137,8 +137,8 @@ Result<std::uint32_t> form_group(const std::vector<UniqueFd>& children, const Ta
     join.group_size = talk.children;
     join.osts = talk.streaming ? 2 : talk.window;
     join.stream_window = talk.streaming ? talk.window : 0;
-    join.payload_max = talk.streaming ? 128 : static_cast<std::uint32_t>(talk.bytes);
-    join.chunk_max = talk.streaming ? static_cast<std::uint32_t>(talk.bytes) : 0;
+    join.payload_per_ost = talk.streaming ? 128 : static_cast<std::uint32_t>(talk.bytes);
+    join.chunk_bytes = talk.streaming ? static_cast<std::uint32_t>(talk.bytes) : 0;
     join.path_length = 1;
     join.path[0] = {kNode, talk.children};
     if (auto sent = say(children[rank].get(), header_of(AggKind::join, opened->group_id), join); !sent)

@@ -191,7 +191,7 @@ Outcome<Request*> post(Context& context, Comm& comm, const Spec* spec, Reader<Sp
                   .stream_threshold = context.job().settings.sat_threshold,
                   .rank = comm.rank(),
                   .size = comm.size(),
-                  .payload_max = shape.payload_max,
+                  .payload_per_ost = shape.payload_per_ost,
                   .groups = comm.groups(),
                   .enable_cuda = context.config().enable_cuda};
   try {

@@ -118,9 +118,9 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
   config.group_size = size_;
   config.path = *path;
   config.osts = job.group_osts();
-  config.payload_max = job.granted.quota.payload_per_ost;
+  config.payload_per_ost = job.granted.quota.payload_per_ost;
   config.stream_window = job.settings.enable_sat ? job.granted.quota.stream_window : 0;
-  config.chunk_max = job.settings.enable_sat ? job.granted.quota.chunk_bytes : 0;
+  config.chunk_bytes = job.settings.enable_sat ? job.granted.quota.chunk_bytes : 0;
   config.pipeline_depth = context_.config().pipeline_depth;
   config.lock_batch = job.settings.lock_batch;
   config.reproducible = job.reproducible();
@@ -193,14 +193,14 @@ void Comm::settle_on_shape() {
   for (const auto& channel : channels_) {
     const auto& shape = channel.group->shape();
     shape_.osts = std::min(shape_.osts, shape.osts);
-    shape_.payload_max = std::min(shape_.payload_max, shape.payload_max);
+    shape_.payload_per_ost = std::min(shape_.payload_per_ost, shape.payload_per_ost);
     shape_.stream_window = std::min(shape_.stream_window, shape.stream_window);
-    shape_.chunk_max = std::min(shape_.chunk_max, shape.chunk_max);
+    shape_.chunk_bytes = std::min(shape_.chunk_bytes, shape.chunk_bytes);
     shape_.reproducible = shape_.reproducible && shape.reproducible;
     const auto rate = link_of(channel).tree().body.rate_bits_per_s;
     rates.push_back({channel.tree, rate == 0 ? port : rate});
   }
-  rule_ = {weights_of(rates), shape_.payload_max, stream_stripe_min(rates, shape_.chunk_max)};
+  rule_ = {weights_of(rates), shape_.payload_per_ost, stream_stripe_min(rates, shape_.chunk_bytes)};
   in_order_.resize(proto::kOperationsMax);
 }
 
@@ -211,7 +211,7 @@ void Comm::announce() const {
                "[group#:{}] group id: {:x} tree idx:{} rail_idx:{} group size:{} quota: ( osts:{} user_data_per_ost:{} "
                ") {}",
                i, group.config().group_id, link_of(channels_[i]).tree().body.tree_index,
-               context_.rail_of(channels_[i].tree), size_, group.shape().osts, group.shape().payload_max,
+               context_.rail_of(channels_[i].tree), size_, group.shape().osts, group.shape().payload_per_ost,
                mgid_text(context_.listeners().has(group) ? group.invitation() : std::nullopt, group.config().group_id));
   }
   const auto& job = context_.job();
@@ -293,10 +293,10 @@ void Comm::fill(sumac_comm_info& info) const {
   info.tree_id = link_of(first).tree().body.tree_id;
   info.group_size = size_;
   info.osts = shape_.osts;
-  info.payload_bytes = shape_.payload_max;
+  info.payload_bytes = shape_.payload_per_ost;
   info.pipeline_depth = context_.config().pipeline_depth;
   info.stream_window = shape_.stream_window;
-  info.chunk_bytes = shape_.chunk_max;
+  info.chunk_bytes = shape_.chunk_bytes;
   info.stream_threshold = context_.job().settings.sat_threshold;
   info.root_node = shape_.root_node;
   info.depth = first.depth;

@@ -83,7 +83,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
 void Comm::cut_finely(proto::Operation& operation, const Channel& channel) const {
   if (!operation.streaming || operation.block != 0) return;
   operation.chunk =
-      chunk_of(channel.chunks, operation.count * element_bytes_of(operation), channel.group->shape().chunk_max);
+      chunk_of(channel.chunks, operation.count * element_bytes_of(operation), channel.group->shape().chunk_bytes);
 }
 
 /// Posts all stripes or none: every reason for which a group could refuse is checked for all groups first. Returns the
@@ -93,7 +93,7 @@ tl::expected<std::uint64_t, Errc> Comm::post_striped(const proto::Operation& ope
   if (!has_room()) return tl::unexpected(Errc::again);
   const auto element = element_bytes_of(operation);
   if (operation.coll != wire::Coll::barrier &&
-      (element == 0 || element > shape_.payload_max || (operation.streaming && element > shape_.chunk_max)))
+      (element == 0 || element > shape_.payload_per_ost || (operation.streaming && element > shape_.chunk_bytes)))
     return tl::unexpected(Errc::unsupported);
   std::array<Stripe, kChannelsMax> stripes;
   std::uint32_t turn = turn_;

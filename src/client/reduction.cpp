@@ -442,7 +442,7 @@ Outcome<Reduction> read_allgather(const sharp_coll_gather_spec& spec, const Ways
   if (auto apart = check_overlap(in, mine.size(), out, window, -part_at, -part_at); !apart)
     return tl::unexpected(apart.error());
   if (auto kept = keep(out, window, ways, Lies::apart, reduction); !kept) return tl::unexpected(kept.error());
-  if (part < ways.payload_max && !o.streaming) {
+  if (part < ways.payload_per_ost && !o.streaming) {
     // Parts smaller than a payload are padded with zeros and added up, so that they share numbers instead of using one
     // each.
     if (auto fits = check_staged(window); !fits) return tl::unexpected(fits.error());

@@ -13,8 +13,8 @@ struct Ways {
   bool can_stream = false;
   std::uint64_t stream_threshold = 0;
   std::uint32_t rank = 0, size = 1;
-  std::uint32_t payload_max = 0;  ///< The bytes of one OST.
-  std::size_t groups = 1;         ///< The groups used in parallel: they complete their parts of one call in any order.
+  std::uint32_t payload_per_ost = 0;  ///< The bytes of one OST.
+  std::size_t groups = 1;  ///< The groups used in parallel: they complete their parts of one call in any order.
   bool enable_cuda = true;
   bool (*is_device)(const void*) noexcept = cuda::is_device;
 };

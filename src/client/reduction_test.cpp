@@ -48,7 +48,7 @@ TEST(Reduction, GarbageInFieldsThatClientsLeaveUnsetChangesNothing) {
 /// Each kind, with only those fields set that every known client sets; all others are `pattern`.
 std::vector<proto::Operation> with_garbage(int pattern) {
   static std::array<std::byte, 4096> in, out;
-  const Ways ways{.can_stream = true, .stream_threshold = 16384, .rank = 1, .size = 3, .payload_max = 128};
+  const Ways ways{.can_stream = true, .stream_threshold = 16384, .rank = 1, .size = 3, .payload_per_ost = 128};
   const auto describe = [](sharp_coll_data_desc& desc, void* memory, std::size_t bytes, bool says_where) {
     desc.type = SHARP_DATA_BUFFER;
     if (says_where) desc.mem_type = SHARP_MEM_TYPE_HOST;  // The NCCL plugin does not set it for an allgather.
@@ -143,7 +143,7 @@ TEST(Reduction, BuffersThatOverlapInPartAreRefused) {
       {"one before", -1, {false, false, false}},   {"a part behind", 100, {true, true, true}},
       {"a part before", -100, {true, true, true}}, {"half a part before", -50, {false, false, false}},
   };
-  const Ways ways{.can_stream = false, .stream_threshold = 16384, .rank = 1, .size = 3, .payload_max = 16};
+  const Ways ways{.can_stream = false, .stream_threshold = 16384, .rank = 1, .size = 3, .payload_per_ost = 16};
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
     Poisoned p(100, SHARP_DTYPE_UINT8);
@@ -278,7 +278,8 @@ TEST(Reduction, ListsAreGatheredAndScattered) {
   EXPECT_EQ(read_allreduce(p.spec, kLltOnly).error().status, SHARP_COLL_EINVAL) << "8 bytes are not 24";
 }
 
-constexpr Ways kThirdOfFour{.can_stream = false, .stream_threshold = 16384, .rank = 2, .size = 4, .payload_max = 128};
+constexpr Ways kThirdOfFour{
+    .can_stream = false, .stream_threshold = 16384, .rank = 2, .size = 4, .payload_per_ost = 128};
 
 TEST(Reduction, AWindowGivesAMemberWhatOfItsPartLiesInIt) {
   const struct {

@@ -36,7 +36,7 @@ Range counted_from(Range elements, Range range) {
 /// A stripe begins at a multiple of this: whole fragments on the low-latency tree (otherwise there would be more of
 /// them), cache lines in streams.
 std::uint64_t grain_of(const StripeRule& rule, const proto::Operation& operation, std::uint64_t element_bytes) {
-  if (!operation.streaming) return std::max<std::uint64_t>(1, rule.payload_max / element_bytes);
+  if (!operation.streaming) return std::max<std::uint64_t>(1, rule.payload_per_ost / element_bytes);
   return kCacheLine % element_bytes == 0 ? kCacheLine / element_bytes : 1;
 }
 
@@ -56,13 +56,13 @@ std::vector<std::uint64_t> weights_of(std::span<const ChannelRate> channels) {
   return weights;
 }
 
-std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint64_t chunk_max) {
+std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint64_t chunk_bytes) {
   std::uint64_t fastest = 0;
   for (const auto& channel : channels) fastest = std::max(fastest, channel.rate_bits_per_s);
-  if (fastest == 0) return std::max<std::uint64_t>(1, chunk_max);
+  if (fastest == 0) return std::max<std::uint64_t>(1, chunk_bytes);
   const auto bytes =
       static_cast<std::uint64_t>(static_cast<unsigned __int128>(fastest) * kMessageCostNs / 8 / 1'000'000'000);
-  return std::clamp<std::uint64_t>(bytes, kCacheLine, std::max<std::uint64_t>(kCacheLine, chunk_max));
+  return std::clamp<std::uint64_t>(bytes, kCacheLine, std::max<std::uint64_t>(kCacheLine, chunk_bytes));
 }
 
 ChunkRule chunk_rule(const ChunkPath& path, std::uint32_t window, std::size_t groups) {
@@ -74,12 +74,12 @@ ChunkRule chunk_rule(const ChunkPath& path, std::uint32_t window, std::size_t gr
           2 * path.connections * kTrainBytes / std::max(1u, window)};
 }
 
-std::uint32_t chunk_of(const ChunkRule& rule, std::uint64_t bytes, std::uint32_t chunk_max) {
+std::uint32_t chunk_of(const ChunkRule& rule, std::uint64_t bytes, std::uint32_t chunk_bytes) {
   if (rule.cost_bytes == 0) return 0;
   const auto best = std::sqrt(static_cast<double>(bytes) * static_cast<double>(rule.cost_bytes));
   const auto steady = std::min(rule.steady, bytes / kChunksMin);
   const auto wanted = std::max({static_cast<std::uint64_t>(best), rule.least, steady, kChunkMin});
-  return wanted >= chunk_max ? 0 : static_cast<std::uint32_t>(wanted / kCacheLine * kCacheLine);
+  return wanted >= chunk_bytes ? 0 : static_cast<std::uint32_t>(wanted / kCacheLine * kCacheLine);
 }
 
 std::uint64_t element_bytes_of(const proto::Operation& operation) {
@@ -95,7 +95,7 @@ std::size_t cut_into_stripes(const StripeRule& rule, const proto::Operation& ope
   const std::uint32_t first = turn % channels;
   std::uint64_t wanted = 1;
   if (element_bytes > 0 && count > 0) {
-    const std::uint64_t room = std::max<std::uint64_t>(1, rule.payload_max / element_bytes);
+    const std::uint64_t room = std::max<std::uint64_t>(1, rule.payload_per_ost / element_bytes);
     const std::uint64_t least = std::max<std::uint64_t>(1, rule.stream_stripe_min / element_bytes);
     wanted = operation.streaming ? count / least : coll::cut(count, {.most = room}).count;
   }

@@ -22,7 +22,7 @@ struct Stripe {
 struct StripeRule {
   /// For each group its share of a striped operation, in any unit. See weights_of().
   std::vector<std::uint64_t> weights;
-  std::uint64_t payload_max = 0;        ///< The payload of one OST.
+  std::uint64_t payload_per_ost = 0;    ///< The payload of one OST.
   std::uint64_t stream_stripe_min = 0;  ///< In a stream, a stripe of fewer bytes costs more time than it saves.
 };
 
@@ -36,7 +36,7 @@ std::vector<std::uint64_t> weights_of(std::span<const ChannelRate> channels);
 
 /// Returns the bytes that a tree of this rate carries in the time that one more message costs its sender and its node;
 /// 0: not known.
-std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint64_t chunk_max);
+std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint64_t chunk_bytes);
 
 /// The size of the chunks of a stream over one tree. A node forwards a chunk only when it is complete. So a chunk as
 /// large as the whole message would first go up and then down, which takes twice as long; but each chunk costs its
@@ -61,8 +61,8 @@ struct ChunkPath {
 };
 /// `groups` is the number of groups whose chunks a member handles in rotation.
 ChunkRule chunk_rule(const ChunkPath& path, std::uint32_t window, std::size_t groups);
-/// Returns the chunk size for a message of `bytes`: whole cache lines; 0: chunks of chunk_max.
-std::uint32_t chunk_of(const ChunkRule& rule, std::uint64_t bytes, std::uint32_t chunk_max);
+/// Returns the chunk size for a message of `bytes`: whole cache lines; 0: chunks of chunk_bytes.
+std::uint32_t chunk_of(const ChunkRule& rule, std::uint64_t bytes, std::uint32_t chunk_bytes);
 
 /// Writes the stripes in the order of the vector and returns their number (1 to the number of groups; `out` has room
 /// for all of them). `turn` is the group that begins; it is advanced.

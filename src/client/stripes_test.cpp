@@ -226,7 +226,7 @@ TEST(Stripes, BlocksOfAnAllgatherGoOnBehindACut) {
 
 TEST(Stripes, FragmentsOfATiBAreCountedInFull) {
   constexpr std::uint64_t kGiB = 1ull << 30;
-  const proto::GroupShape shape{.osts = 8, .stream_window = 16, .payload_max = 128, .chunk_max = 65536};
+  const proto::GroupShape shape{.osts = 8, .stream_window = 16, .payload_per_ost = 128, .chunk_bytes = 65536};
   const struct {
     const char* name;
     std::uint64_t bytes, block, first_block;

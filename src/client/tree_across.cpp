@@ -18,7 +18,7 @@ bool has_form(coll::Kind kind, const coll::Fold* fold) {
 std::int64_t in_flight_max(const Comm& comm) {
   const auto& shape = comm.shape();
   if (shape.stream_window > 0) return INT64_MAX;
-  return static_cast<std::int64_t>(comm.groups()) * shape.osts * shape.payload_max;
+  return static_cast<std::int64_t>(comm.groups()) * shape.osts * shape.payload_per_ost;
 }
 
 /// The size of one leader's block of an allgatherv, and of all blocks together. Blocks follow each other in the order
@@ -44,7 +44,7 @@ Gathered gathered(const coll::Blocks& blocks, std::uint32_t rank, std::uint32_t 
 TreeLimits tree_limits(const Comm& comm) {
   TreeLimits limits;
   const auto fabric = ways_of(comm.context().job(), comm.size());
-  const std::int64_t in_flight = in_flight_max(comm), one_message = comm.shape().payload_max;
+  const std::int64_t in_flight = in_flight_max(comm), one_message = comm.shape().payload_per_ost;
   for (const auto& row : coll::kCollectives) {
     auto& limit = limits[index_of(row.kind)];
     // For an operation that fits into one message the delay decides, and there the tree is faster.
@@ -81,7 +81,7 @@ void TreeAcross::gather(const coll::Operation& operation, proto::Operation& o) c
   const std::span out(static_cast<std::byte*>(operation.out), blocks.all);
   o.count = blocks.all;
   o.dst = out;
-  if (blocks.is_even && blocks.own >= comm_->shape().payload_max) {
+  if (blocks.is_even && blocks.own >= comm_->shape().payload_per_ost) {
     o.coll = wire::Coll::allgather;
     o.dtype = Dtype::uint8;
     o.give = {blocks.own_from, blocks.own_from + blocks.own};

@@ -428,7 +428,7 @@ TEST(DataPath, a_peer_that_asks_and_never_reads_costs_itself) {
   header.kind = wire::AggKind::join;
   header.tree_id = 1;
   header.group_id = 0xFFFF;  // The node does not have this number, so it refuses every time.
-  wire::JoinBody body{.job_id = kJob, .group_size = 1, .osts = 1, .payload_max = 128};
+  wire::JoinBody body{.job_id = kJob, .group_size = 1, .osts = 1, .payload_per_ost = 128};
   body.path_length = 1;
   body.path[0] = {2, 1};
   const auto join = wire::encoded(header, body);

@@ -56,9 +56,9 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
     config.group_size = static_cast<std::uint32_t>(job_.leaf_of_rank.size());
     config.path = proto::compute_path(rank_, job_.leaf_of_rank, job_.tree).value();
     config.osts = job_.osts;
-    config.payload_max = job_.payload;
+    config.payload_per_ost = job_.payload;
     config.stream_window = job_.stream_window;
-    config.chunk_max = job_.chunk;
+    config.chunk_bytes = job_.chunk;
     group_ = proto::ClientGroup::make(config, *this, {conn_.value}).value();
     link_->attach(*group_);
     group_->start(monotonic_now());

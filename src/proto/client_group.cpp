@@ -163,8 +163,8 @@ void ClientGroup::send_join() {
   body.group_size = config_.group_size;
   body.osts = config_.osts;
   body.stream_window = config_.stream_window;
-  body.payload_max = config_.payload_max;
-  body.chunk_max = config_.chunk_max;
+  body.payload_per_ost = config_.payload_per_ost;
+  body.chunk_bytes = config_.chunk_bytes;
   body.path_length = static_cast<std::uint16_t>(config_.path.length);
   body.path = config_.path.entries;
   AggHeader h = head(AggKind::join);
@@ -175,7 +175,7 @@ void ClientGroup::send_join() {
 Errc ClientGroup::joined(const AggHeader& header, const wire::JoinedBody& body, Time now) {
   if (std::holds_alternative<membership::Joining>(life_)) {
     if (body.osts > config_.osts || body.stream_window > config_.stream_window ||
-        body.payload_max > config_.payload_max || body.chunk_max > config_.chunk_max)
+        body.payload_per_ost > config_.payload_per_ost || body.chunk_bytes > config_.chunk_bytes)
       return Errc::invalid;
     joined_ = body;
     joined_flags_ = header.flags;
@@ -188,8 +188,8 @@ Errc ClientGroup::joined(const AggHeader& header, const wire::JoinedBody& body, 
 void ClientGroup::stand() {
   shape_ = {.osts = joined_.osts,
             .stream_window = joined_.stream_window,
-            .payload_max = joined_.payload_max,
-            .chunk_max = joined_.chunk_max,
+            .payload_per_ost = joined_.payload_per_ost,
+            .chunk_bytes = joined_.chunk_bytes,
             .root_node = joined_.root_node,
             .reproducible = (joined_flags_ & wire::kFlagReproducible) != 0};
   done_ = next_ = owed_ = joined_.low;

@@ -428,7 +428,7 @@ TEST(Handshake, a_client_believes_nothing_before_the_welcome) {
       client.on_message(frames.frame(header, bytes), {});
     };
     if (kind == AggKind::opened) say(wire::OpenedBody{.job_id = kJob, .token = 1, .group_id = 65537});
-    if (kind == AggKind::joined) say(wire::JoinedBody{.job_id = kJob, .osts = 1, .payload_max = 128});
+    if (kind == AggKind::joined) say(wire::JoinedBody{.job_id = kJob, .osts = 1, .payload_per_ost = 128});
     if (kind == AggKind::verdict) say(wire::VerdictBody{});
     if (kind == AggKind::refused)
       say(wire::RefusedBody{.job_id = kJob, .token = 1, .reason = wire::RefuseReason::no_ost, .what = AggKind::open});
@@ -451,7 +451,7 @@ TEST(Handshake, a_link_of_a_job_that_is_over_is_none_of_the_next_one_with_its_nu
   c.say(AggKind::open, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 1});
   EXPECT_EQ(c.hand.heard.back(), AggKind::refused);
   EXPECT_EQ(c.hand.refused.reason, wire::RefuseReason::unknown_job);
-  wire::JoinBody join{.job_id = kJob, .world_rank = 3, .group_size = 1, .osts = 1, .payload_max = 128};
+  wire::JoinBody join{.job_id = kJob, .world_rank = 3, .group_size = 1, .osts = 1, .payload_per_ost = 128};
   join.path_length = 1;
   join.path[0] = {kNode, 1};
   auto header = header_of(AggKind::join, sizeof join);

@@ -21,7 +21,7 @@ constexpr std::size_t kPeriod = 3 * kMiB;
 /// A group with chunks of one MiB.
 struct LargeChunks : test::StandingGroup {
   explicit LargeChunks(std::uint32_t size) : StandingGroup(size, limits(), job()) {
-    make([](ClientGroupConfig& config) { config.chunk_max = kMiB; });
+    make([](ClientGroupConfig& config) { config.chunk_bytes = kMiB; });
   }
   static NodeLimits limits() {
     NodeLimits limits;
@@ -83,7 +83,7 @@ TEST(Large, a_broadcast_beyond_4_gib_arrives_where_it_belongs) {
 }
 
 TEST(Large, a_tib_is_cut_to_its_very_end) {
-  const GroupShape shape{.osts = 8, .stream_window = 16, .payload_max = 1024, .chunk_max = 65536};
+  const GroupShape shape{.osts = 8, .stream_window = 16, .payload_per_ost = 1024, .chunk_bytes = 65536};
   const struct {
     const char* name;
     std::uint64_t count, block, first_block;

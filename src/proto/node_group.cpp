@@ -179,7 +179,7 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
         } else if (!reserve_windows(body)) {
           event.objected = true;
           refused_ = refusal(RefuseReason::node_limit, in_kib(ctx_.config.limits.window_bytes),
-                             in_kib(reserved_ * number_bytes(body.payload_max)));
+                             in_kib(reserved_ * number_bytes(body.payload_per_ost)));
         }
       }
     }
@@ -204,7 +204,7 @@ std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const 
   if (counted && guard(Guard::join_duplicate, true)) return std::nullopt;
   const Job* job = ctx_.jobs.find_active(body.job_id);
   if (job == nullptr) return RefuseReason::unknown_job;
-  if (body.payload_max > job->grant.quota.payload_per_ost || body.chunk_max > job->grant.quota.chunk_bytes)
+  if (body.payload_per_ost > job->grant.quota.payload_per_ost || body.chunk_bytes > job->grant.quota.chunk_bytes)
     return RefuseReason::payload_too_large;
   if (header.epoch != epoch_) return RefuseReason::wrong_epoch;
   if (children_.size() >= kChildrenMax) return RefuseReason::node_limit;
@@ -252,8 +252,8 @@ void NodeGroup::count_join(Link& link, const wire::JoinBody& body) {
   lowest_rank_ = std::min(lowest_rank_, body.rank);
   shape_.osts = std::min(shape_.osts, body.osts);
   shape_.stream_window = std::min(shape_.stream_window, body.stream_window);
-  shape_.payload_max = std::min(shape_.payload_max, body.payload_max);
-  shape_.chunk_max = std::min(shape_.chunk_max, body.chunk_max);
+  shape_.payload_per_ost = std::min(shape_.payload_per_ost, body.payload_per_ost);
+  shape_.chunk_bytes = std::min(shape_.chunk_bytes, body.chunk_bytes);
 }
 
 void NodeGroup::send_join_up(Time now) {
@@ -278,9 +278,9 @@ void NodeGroup::stand(Time now) {
     joined_.job_id = job_id_;
     joined_.osts = reserved_;
     joined_.stream_window = std::min(shape_.stream_window, job == nullptr ? 0 : job->grant.quota.stream_window);
-    joined_.payload_max = shape_.payload_max;
-    joined_.chunk_max = shape_.chunk_max;
-    if (joined_.chunk_max == 0) joined_.stream_window = 0;
+    joined_.payload_per_ost = shape_.payload_per_ost;
+    joined_.chunk_bytes = shape_.chunk_bytes;
+    if (joined_.chunk_bytes == 0) joined_.stream_window = 0;
     joined_.low = joined_.high = ctx_.config.limits.first_sequence;
     joined_.root_node = ctx_.config.node_id;
     reproducible_ = reproducible_below_;
@@ -292,7 +292,7 @@ void NodeGroup::stand(Time now) {
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
   // The new reservation is never larger than the one before.
-  reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_max, joined_.chunk_max, reproducible_);
+  reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_per_ost, joined_.chunk_bytes, reproducible_);
   kept_from_ = first_unanswered_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
@@ -363,7 +363,7 @@ NodeGroup::Flaw NodeGroup::joined(const AggHeader& header, const wire::JoinedBod
     live(group_life::JoinedAbove{}, now);
     return nullptr;
   }
-  if (body.osts > reserved_ || body.payload_max > shape_.payload_max || body.chunk_max > shape_.chunk_max ||
+  if (body.osts > reserved_ || body.payload_per_ost > shape_.payload_per_ost || body.chunk_bytes > shape_.chunk_bytes ||
       body.stream_window > shape_.stream_window)
     return "joined: the parent grants more than was asked for";
   joined_ = body;

@@ -47,8 +47,8 @@ void NodeGroup::release_memory() noexcept {
 
 /// A member that contributes a number has the result of the number that lies a window before it.
 std::size_t NodeGroup::may_be_unread() const noexcept {
-  return joined_.osts * BufferPool::footprint(sizeof(wire::AggHeader) + joined_.payload_max) +
-         joined_.stream_window * BufferPool::footprint(sizeof(wire::AggHeader) + joined_.chunk_max);
+  return joined_.osts * BufferPool::footprint(sizeof(wire::AggHeader) + joined_.payload_per_ost) +
+         joined_.stream_window * BufferPool::footprint(sizeof(wire::AggHeader) + joined_.chunk_bytes);
 }
 
 /// The group is over. Returns true when members have not read everything, so that its memory and its group slot in the
@@ -74,9 +74,10 @@ bool NodeGroup::leave_over() {
 
 /// Reserves windows when the last join has come, as far as there is memory. Returns false when not even one OST fits.
 bool NodeGroup::reserve_windows(const wire::JoinBody& last) {
-  const auto got = reserve_memory(
-      {reserved_, std::min(shape_.stream_window, last.stream_window)}, std::min(shape_.payload_max, last.payload_max),
-      std::min(shape_.chunk_max, last.chunk_max), reproducible_below_ && reproducible_pending_);
+  const auto got =
+      reserve_memory({reserved_, std::min(shape_.stream_window, last.stream_window)},
+                     std::min(shape_.payload_per_ost, last.payload_per_ost),
+                     std::min(shape_.chunk_bytes, last.chunk_bytes), reproducible_below_ && reproducible_pending_);
   if (got.osts == 0) return false;
   ctx_.jobs.give_back(job_id_, reserved_ - got.osts);
   reserved_ = got.osts;

@@ -57,7 +57,7 @@ inline NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const A
     return "contribute: origin and members differ from this connection's join";
   const bool streaming = (header.flags & wire::kFlagStreaming) != 0;
   if (streaming && joined_.stream_window == 0) return "contribute: streaming was not granted to this group";
-  if (header.payload_bytes > (streaming ? joined_.chunk_max : joined_.payload_max))
+  if (header.payload_bytes > (streaming ? joined_.chunk_bytes : joined_.payload_per_ost))
     return "contribute: the payload exceeds the group's grant";
   return nullptr;
 }

@@ -91,7 +91,7 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   say(1, AggKind::open, 0, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 3});
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     wire::JoinBody join{
-        .job_id = kJob, .rank = rank, .world_rank = rank, .group_size = 3, .osts = 8, .payload_max = 128};
+        .job_id = kJob, .rank = rank, .world_rank = rank, .group_size = 3, .osts = 8, .payload_per_ost = 128};
     join.path_length = 1;
     join.path[0] = {1, 3};
     say(rank + 1, AggKind::join, sink.group_id, join);
@@ -446,7 +446,7 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
                                     .group_size = 2,
                                     .path = *compute_path(rank, leaves, nodes),
                                     .osts = 8,
-                                    .payload_max = 128},
+                                    .payload_per_ost = 128},
                                    client, client.up);
     ASSERT_TRUE(group);
     client.client->attach(**group);

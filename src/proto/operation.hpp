@@ -21,10 +21,10 @@ struct ClientGroupConfig {
   std::uint32_t epoch = 0;
   std::uint32_t rank = 0, world_rank = 0, group_size = 0;
   GroupPath path{};
-  std::uint32_t osts = 0;           ///< Wish: the most for this group; the node may grant less.
-  std::uint32_t stream_window = 0;  ///< Wish; 0: no streaming.
-  std::uint32_t payload_max = 0;    ///< Granted bytes of one OST.
-  std::uint32_t chunk_max = 0;      ///< Granted bytes of one streaming chunk.
+  std::uint32_t osts = 0;             ///< Wish: the most for this group; the node may grant less.
+  std::uint32_t stream_window = 0;    ///< Wish; 0: no streaming.
+  std::uint32_t payload_per_ost = 0;  ///< Granted bytes of one OST.
+  std::uint32_t chunk_bytes = 0;      ///< Granted bytes of one streaming chunk.
   /// Streaming operations per streaming lock; 0: without locks; kLockForEver: held until the group ends. All members
   /// pass the same value.
   std::uint32_t lock_batch = 0;
@@ -46,7 +46,7 @@ enum class StreamLock : std::uint8_t { none, asked, held, denied };
 
 /// The terms that the whole group agreed on in Joined.
 struct GroupShape {
-  std::uint32_t osts = 0, stream_window = 0, payload_max = 0, chunk_max = 0;
+  std::uint32_t osts = 0, stream_window = 0, payload_per_ost = 0, chunk_bytes = 0;
   std::uint32_t root_node = 0;
   bool reproducible = false;  ///< All members want such sums, and the nodes have memory for them.
 };
@@ -82,13 +82,13 @@ struct Operation {
   /// allgather: no fragment crosses the edge between two members. Each member has `block` elements, the first one
   /// `first_block`.
   std::uint64_t block = 0, first_block = 0;
-  bool streaming = false;  ///< Sends chunks of chunk_max instead of payload_max. All members choose alike.
-  /// Streaming: bytes of a chunk, if less than chunk_max; 0: chunk_max. All members choose alike.
+  bool streaming = false;  ///< Sends chunks of chunk_bytes instead of payload_per_ost. All members choose alike.
+  /// Streaming: bytes of a chunk, if less than chunk_bytes; 0: chunk_bytes. All members choose alike.
   std::uint32_t chunk = 0;
   /// The result has the same bits on every tree and in every order of arrival. It changes nothing for operations that
   /// have them anyway (order_matters()). All members choose alike.
   bool reproducible = false;
-  /// Without the streaming lock it fails with Errc::again; otherwise it goes in fragments of payload_max.
+  /// Without the streaming lock it fails with Errc::again; otherwise it goes in fragments of payload_per_ost.
   bool must_stream = false;
   std::uint64_t token = 0;  ///< A value of the caller's, returned in Completion.
 };
@@ -96,8 +96,8 @@ struct Operation {
 /// Returns the bytes of one fragment of an operation, at least one element's.
 constexpr std::uint32_t fragment_bytes(const Operation& operation, const GroupShape& shape) {
   constexpr std::uint32_t kElementMax = 64;  // the largest element of any type and operation
-  if (!operation.streaming) return shape.payload_max;
-  return operation.chunk == 0 ? shape.chunk_max : std::min(shape.chunk_max, std::max(operation.chunk, kElementMax));
+  if (!operation.streaming) return shape.payload_per_ost;
+  return operation.chunk == 0 ? shape.chunk_bytes : std::min(shape.chunk_bytes, std::max(operation.chunk, kElementMax));
 }
 
 struct OpId {

@@ -63,8 +63,8 @@ inline Errc check(const Operation& operation, std::uint32_t group_size, const Gr
   }
   if (operation.root >= group_size) return Errc::invalid;
   if (operation.reproducible && !shape.reproducible && wire::order_matters(operation)) return Errc::unsupported;
-  if (operation.streaming && (shape.stream_window == 0 || shape.chunk_max < element)) return Errc::unsupported;
-  return shape.payload_max < element ? Errc::unsupported : Errc::ok;
+  if (operation.streaming && (shape.stream_window == 0 || shape.chunk_bytes < element)) return Errc::unsupported;
+  return shape.payload_per_ost < element ? Errc::unsupported : Errc::ok;
 }
 
 /// Returns whether such a group can exist.
@@ -75,10 +75,10 @@ inline Result<> check(const ClientGroupConfig& config) {
     return fail(Errc::invalid, "group: rank {} of {} members", config.rank, config.group_size);
   if (config.path.length == 0 || config.path.length > wire::kPathMax)
     return fail(Errc::invalid, "group: a path of {} nodes; 1 to {} are possible", config.path.length, wire::kPathMax);
-  if (config.osts == 0 || config.payload_max == 0 || config.payload_max > wire::kPayloadMax ||
-      config.chunk_max > wire::kPayloadMax)
-    return fail(Errc::invalid, "group: {} OSTs of {} bytes, chunk {}: out of range", config.osts, config.payload_max,
-                config.chunk_max);
+  if (config.osts == 0 || config.payload_per_ost == 0 || config.payload_per_ost > wire::kPayloadMax ||
+      config.chunk_bytes > wire::kPayloadMax)
+    return fail(Errc::invalid, "group: {} OSTs of {} bytes, chunk {}: out of range", config.osts,
+                config.payload_per_ost, config.chunk_bytes);
   if (config.pipeline_depth == 0) return fail(Errc::invalid, "group: pipeline depth is 0");
   return {};
 }

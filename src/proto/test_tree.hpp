@@ -275,8 +275,8 @@ std::vector<std::unique_ptr<ClientGroup>> join_group(TestTree& tree, std::span<T
                              .group_size = size,
                              .osts = 8,
                              .stream_window = 4,
-                             .payload_max = 128,
-                             .chunk_max = 512};
+                             .payload_per_ost = 128,
+                             .chunk_bytes = 512};
     config.path.entries[0] = {100, size};
     config.path.length = 1;
     change(config);

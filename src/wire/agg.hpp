@@ -195,8 +195,8 @@ struct JoinBody {
   std::uint32_t members = 1;  ///< Members that this Join speaks for.
   std::uint32_t osts = 0;     ///< Least number of OSTs reserved so far below; a member states the most that it can use.
   std::uint32_t stream_window = 0;        ///< The same for streaming chunks; 0: no streaming.
-  std::uint32_t payload_max = 0;          ///< Bytes of one OST that the member was granted.
-  std::uint32_t chunk_max = 0;            ///< Bytes of one streaming chunk.
+  std::uint32_t payload_per_ost = 0;      ///< Bytes of one OST that the member was granted.
+  std::uint32_t chunk_bytes = 0;          ///< Bytes of one streaming chunk.
   std::uint32_t done = 0;                 ///< The lowest number below that is not complete.
   std::uint32_t high = 0, high_rank = 0;  ///< Highest `done` below, and the rank that has it.
   /// From a verdict that has already arrived; culprit kNoRank: none.
@@ -211,7 +211,7 @@ struct JoinedBody {
   std::uint64_t job_id = 0;
   std::uint32_t osts = 0;           ///< W: the least of the path. No member has more numbers than this in flight.
   std::uint32_t stream_window = 0;  ///< The same minimum for streaming chunks.
-  std::uint32_t payload_max = 0, chunk_max = 0;
+  std::uint32_t payload_per_ost = 0, chunk_bytes = 0;
   std::uint32_t low = 0, high = 0;  ///< Recovery: first number of this epoch; numbers below `high` are supplied.
   std::uint32_t supplier = kNoRank;
   std::uint32_t first_aborted = 0, culprit = kNoRank;

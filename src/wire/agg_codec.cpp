@@ -262,8 +262,8 @@ const char* flaw(const JoinBody& b) noexcept {
   if (b.rank >= b.group_size) return "join: rank is not in the group";
   if (b.members == 0 || b.members > b.group_size) return "join: members is no number of members";
   if (b.osts == 0) return "join: osts is zero";
-  if (b.payload_max == 0 || b.payload_max > kPayloadMax) return "join: payload_max is out of range";
-  if (b.chunk_max > kPayloadMax) return "join: chunk_max is out of range";
+  if (b.payload_per_ost == 0 || b.payload_per_ost > kPayloadMax) return "join: payload_per_ost is out of range";
+  if (b.chunk_bytes > kPayloadMax) return "join: chunk_bytes is out of range";
   if (seq_before(b.high, b.done)) return "join: high is before done";
   if (b.high_rank >= b.group_size) return "join: high_rank is not in the group";
   if (b.culprit != kNoRank && b.culprit >= b.group_size) return "join: culprit is not in the group";
@@ -283,8 +283,8 @@ const char* flaw(const JoinBody& b) noexcept {
 const char* flaw(const JoinedBody& b) noexcept {
   if (b.job_id == 0) return "joined: job_id is zero";
   if (b.osts == 0) return "joined: osts is zero";
-  if (b.payload_max == 0 || b.payload_max > kPayloadMax) return "joined: payload_max is out of range";
-  if (b.chunk_max > kPayloadMax) return "joined: chunk_max is out of range";
+  if (b.payload_per_ost == 0 || b.payload_per_ost > kPayloadMax) return "joined: payload_per_ost is out of range";
+  if (b.chunk_bytes > kPayloadMax) return "joined: chunk_bytes is out of range";
   if (seq_before(b.high, b.low)) return "joined: high is before low";
   return nullptr;
 }

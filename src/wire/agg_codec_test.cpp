@@ -264,9 +264,9 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
                                   [](auto& b) { b.members = 0; },
                                   [](auto& b) { b.members = 17; },
                                   [](auto& b) { b.osts = 0; },
-                                  [](auto& b) { b.payload_max = 0; },
-                                  [](auto& b) { b.payload_max = kPayloadMax + 1; },
-                                  [](auto& b) { b.chunk_max = kPayloadMax + 1; },
+                                  [](auto& b) { b.payload_per_ost = 0; },
+                                  [](auto& b) { b.payload_per_ost = kPayloadMax + 1; },
+                                  [](auto& b) { b.chunk_bytes = kPayloadMax + 1; },
                                   [](auto& b) { b.high = b.done - 1; },
                                   [](auto& b) { b.high_rank = 16; },
                                   [](auto& b) { b.culprit = 16; },
@@ -279,8 +279,8 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
                                   [](auto& b) { b.path[1].expected_members = 17; },
                                   [](auto& b) { b.path[7].node_id = 1; }});
   expect_flaws<JoinedBody>(
-      "joined", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_max = 0; },
-                 [](auto& b) { b.chunk_max = kPayloadMax + 1; }, [](auto& b) { b.high = b.low - 1; }});
+      "joined", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_per_ost = 0; },
+                 [](auto& b) { b.chunk_bytes = kPayloadMax + 1; }, [](auto& b) { b.high = b.low - 1; }});
   expect_flaws<RefusedBody>("refused",
                             {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.reason = static_cast<RefuseReason>(0); },
                              [](auto& b) { b.reason = static_cast<RefuseReason>(12); },

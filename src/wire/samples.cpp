@@ -59,8 +59,8 @@ JoinBody join() {
   b.members = 4;
   b.osts = 12;
   b.stream_window = 16;
-  b.payload_max = 1024;
-  b.chunk_max = 65536;
+  b.payload_per_ost = 1024;
+  b.chunk_bytes = 65536;
   b.done = 100;
   b.high = 102;
   b.high_rank = 6;
