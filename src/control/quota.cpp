@@ -1,5 +1,7 @@
 #include "control/quota.hpp"
 
+#include <algorithm>
+
 namespace sumac::control {
 
 wire::Quota quota_of(const v1::Quota& message) {
@@ -40,6 +42,14 @@ void add_ranges(RangeMessages& to, const std::vector<wire::NumberRange>& ranges)
     message->set_first(range.first);
     message->set_count(range.count);
   }
+}
+
+Result<Secret> key_of(const std::string& bytes) {
+  Secret key{};
+  if (bytes.size() != key.size())
+    return fail(Errc::unsupported, "a key of {} bytes came: install the same version everywhere", bytes.size());
+  std::ranges::copy(bytes, key.begin());
+  return key;
 }
 
 }  // namespace sumac::control

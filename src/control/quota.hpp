@@ -1,7 +1,10 @@
 #pragma once
-// Converts the records of wire/quota.hpp to and from the messages between the daemons, which have the same fields.
+// Converts the records of wire/quota.hpp, and keys, to and from the messages between the daemons, which have the same
+// fields.
 #include <vector>
 
+#include "base/result.hpp"
+#include "base/secret.hpp"
 #include "control/control.pb.h"
 #include "wire/quota.hpp"
 
@@ -13,5 +16,8 @@ v1::Quota quota_message(const wire::Quota& quota);
 using RangeMessages = google::protobuf::RepeatedPtrField<v1::NumberRange>;
 std::vector<wire::NumberRange> ranges_of(const RangeMessages& messages);
 void add_ranges(RangeMessages& to, const std::vector<wire::NumberRange>& ranges);
+
+/// Returns the key that a message carries. Errc::unsupported: it has another length.
+Result<Secret> key_of(const std::string& bytes);
 
 }  // namespace sumac::control

@@ -60,8 +60,9 @@ std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1:
   body.rails = granted.fabric().rails();
   body.nodes_on_member_hosts = granted.fabric().nodes_on_member_hosts();
   body.host_rate_bits_per_s = granted.fabric().host_rate_bits_per_s();
-  if (granted.job_key().size() != body.job_key.size()) return std::nullopt;
-  std::ranges::copy(granted.job_key(), body.job_key.begin());
+  const auto key = control::key_of(granted.job_key());
+  if (!key) return std::nullopt;
+  body.job_key = *key;
   Actions out;
   out.push_back(ToClient{wire::host_message(HostKind::job_granted, body, job_id)});
   for (int i = 0; i < granted.trees_size(); ++i)
@@ -187,9 +188,7 @@ Actions Session::enter(const HostMessage& message) {
     return {Offence{fmt::format("it is a member of more than {} jobs", kJobsPerClientMax)}};
   if (std::ranges::any_of(memberships_, [&](const auto& one) { return one.job_id == job_id; }))
     return {Offence{fmt::format("it became a member of job {} twice", job_id)}};
-  Membership member{job_id, body.world_rank, {}};
-  std::ranges::copy(body.job_key, member.job_key.begin());
-  memberships_.push_back(member);
+  memberships_.push_back({job_id, body.world_rank, body.job_key});
   return {};
 }
 

@@ -90,8 +90,7 @@ void Core::restore_job(Actions& out, const JobRecord& record, Time now) {
   job.record = record;
   for (const auto& share : record.shares) {
     const auto known = [&](std::uint32_t n) { return n < nodes_.size() && nodes_[n].parts[share.tree].works; };
-    const bool is_sound = record.job_key.size() == sizeof(Secret) && share.tree < trees_.size() &&
-                          !trees_[share.tree].lost && trees_[share.tree].id == share.id &&
+    const bool is_sound = share.tree < trees_.size() && !trees_[share.tree].lost && trees_[share.tree].id == share.id &&
                           std::all_of(share.nodes.begin(), share.nodes.end(), known) &&
                           std::all_of(record.hosts.begin(), record.hosts.end(),
                                       [&](std::uint32_t host) { return host < fabric_.hosts.size(); });

@@ -1,22 +1,12 @@
 // Deaths of ranks: a report of the host's sharpd is checked and passed on to the job's nodes.
 #include <algorithm>
 
+#include "control/quota.hpp"
 #include "manager/core.hpp"
 
 namespace sumac::manager {
 
 using control::v1::NodeDown;
-
-namespace {
-template <class Bytes>
-bool is_key(const Bytes& kept, const std::string& said) {
-  Secret mine{}, its{};
-  if (std::size(kept) != mine.size() || said.size() != its.size()) return false;
-  std::copy(std::begin(kept), std::end(kept), mine.begin());
-  std::copy(said.begin(), said.end(), its.begin());
-  return same_secret(mine, its);
-}
-}  // namespace
 
 Actions Core::rank_died(StreamId stream, const control::v1::RankDied& word) {
   Actions out;
@@ -33,7 +23,8 @@ Actions Core::rank_died(StreamId stream, const control::v1::RankDied& word) {
   const auto known = host_by_name_.find(host->name);
   const bool is_of_job =
       known != host_by_name_.end() && std::ranges::find(record.hosts, known->second) != record.hosts.end();
-  if (!is_of_job || word.uid() != record.uid || !is_key(record.job_key, word.job_key())) {
+  const auto key = control::key_of(word.job_key());
+  if (!is_of_job || word.uid() != record.uid || !key || !same_secret(record.job_key, *key)) {
     out.push_back(Say{LogLevel::warn, "JOBS",
                       fmt::format("host {} may not say that rank {} of job {} died: {:.200} is none of its processes",
                                   host->name, word.world_rank(), word.job_id(), word.who())});

@@ -328,7 +328,7 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
   Job& job = jobs_[begin.job_id()] = *std::move(admitted);
   auto& record = job.record;
   record.number = ++last_number_;
-  record.job_key.assign(key->begin(), key->end());
+  record.job_key = *key;
   job.begun = now;
   job.deadline = deadline_after(now, rules_.grant_timeout);
   job.lease_until = now + rules_.lease;

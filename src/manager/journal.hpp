@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/secret.hpp"
 #include "manager/quota.hpp"
 
 namespace sumac::manager {
@@ -32,10 +33,10 @@ struct JobRecord {
   std::uint32_t uid = 0;
   std::string holder;  ///< Describes the job's owner for people.
   std::string reservation;
-  wire::Quota quota;                  ///< As granted.
-  std::vector<std::uint32_t> hosts;   ///< The job's hosts, in the order in which it named them.
-  std::vector<JobShare> shares;       ///< One share per tree, sorted by tree.
-  std::vector<std::uint8_t> job_key;  ///< The 16 bytes that members show to the nodes.
+  wire::Quota quota;                 ///< As granted.
+  std::vector<std::uint32_t> hosts;  ///< The job's hosts, in the order in which it named them.
+  std::vector<JobShare> shares;      ///< One share per tree, sorted by tree.
+  Secret job_key{};                  ///< The key that members show to the nodes.
 
   bool operator==(const JobRecord&) const = default;
 };

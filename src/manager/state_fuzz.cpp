@@ -42,7 +42,7 @@ JobRecord job(std::uint64_t id) {
   record.quota = {51, 128, 51, 1, 1, 1, 16, 65536, 0};
   record.hosts = {0, 1, 2};
   record.shares = {{0, 5, {0, 1, 2}, {0, 1, 1}, {1, 1, 2}}};
-  record.job_key.assign(16, 7);
+  record.job_key.fill(7);
   return record;
 }
 

@@ -198,7 +198,10 @@ Result<SavedState> Store::load() const {
     if (!numbers) return within(fmt::format("{}: job {}", path_, job.job_id), numbers.error());
     if (auto read = read_numbers(*numbers, job); !read)
       return within(fmt::format("{}: job {}", path_, job.job_id), read.error());
-    job.job_key = jobs.blob(17);
+    const auto key = jobs.blob(17);
+    if (key.size() != job.job_key.size())
+      return fail(Errc::invalid, "{}: job {}: its key has {} bytes: {}", path_, job.job_id, key.size(), kRemedy);
+    std::ranges::copy(key, job.job_key.begin());
     saved.jobs.push_back(std::move(job));
   }
 }
@@ -212,7 +215,7 @@ Result<> Store::put(const JobRecord& job) {
   insert.bind(std::string_view(job.holder)).bind(std::string_view(job.reservation));
   insert.bind(q.osts).bind(q.payload_per_ost).bind(q.max_groups).bind(q.max_qps).bind(q.max_group_channels);
   insert.bind(q.num_trees).bind(q.stream_window).bind(q.chunk_bytes).bind(q.features);
-  insert.bind(std::string_view(numbers_text(numbers_of(job)))).bind(std::span(job.job_key));
+  insert.bind(std::string_view(numbers_text(numbers_of(job)))).bind(std::span<const std::uint8_t>(job.job_key));
   if (auto done = insert.run(); !done) return done;
   sql::Statement number(db_.get(), "UPDATE state SET last_number = max(last_number, ?)");
   if (auto done = number.bind(job.number).run(); !done) return done;

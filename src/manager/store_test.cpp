@@ -53,7 +53,7 @@ void meddle(const std::string& file, const char* text) {
 TEST(Store, gives_back_what_was_put) {
   StateDirectory dir;
   auto one = job(1), other = job(0xFEDCBA9876543210u);
-  one.job_key.clear();
+  one.job_key = {};
   one.reservation.clear();
   one.holder.clear();
   {
@@ -153,6 +153,8 @@ TEST(Store, refuses_a_file_that_is_damaged_or_not_ours_and_leaves_it_as_it_is) {
        "no list of numbers"},
       {"shares that are cut short", [](const auto& f) { meddle(f, "UPDATE jobs SET shares='1 4 0 7 2 1'"); },
        Errc::invalid, "makes no sense"},
+      {"half a key", [](const auto& f) { meddle(f, "UPDATE jobs SET job_key = x'0102'"); }, Errc::invalid,
+       "its key has 2 bytes"},
       {"a tree too few", [](const auto& f) { meddle(f, "DELETE FROM trees WHERE tree = 0"); }, Errc::invalid,
        "tree 0 is missing"},
       {"its second half gone",

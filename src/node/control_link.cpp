@@ -22,22 +22,13 @@ std::uint64_t draw_life() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-Result<Secret> key_of(const std::string& bytes) {
-  Secret key{};
-  if (bytes.size() != key.size())
-    return fail(Errc::unsupported, "the manager sends a key of {} bytes: install the same version everywhere",
-                bytes.size());
-  std::copy(bytes.begin(), bytes.end(), key.begin());
-  return key;
-}
-
 Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
   proto::JobGrant grant;
   grant.job_id = message.job_id();
   grant.quota = control::quota_of(message.quota());
   grant.uid = message.uid();
   grant.links_percent = message.links_percent();
-  auto key = key_of(message.job_key());
+  auto key = control::key_of(message.job_key());
   if (!key) return tl::unexpected(key.error());
   grant.job_key = *key;
   grant.numbers = control::ranges_of(message.numbers());
@@ -150,7 +141,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       return {};
     case NodeDown::kParent: {
       if (!registered_) break;
-      auto key = key_of(down.parent().key());
+      auto key = control::key_of(down.parent().key());
       if (!key) return tl::unexpected(key.error());
       const proto::ParentInfo parent{down.parent().node_id(), *key, down.parent().address()};
       // Null: this node could not listen for that tree, which the manager knows.
@@ -204,7 +195,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
 }
 
 Result<> ControlLink::apply(const control::v1::Registered& who, Time now) {
-  auto key = key_of(who.node_key());
+  auto key = control::key_of(who.node_key());
   if (!key) return tl::unexpected(key.error());
   node_key_ = *key;
   node_id_ = who.node_id();
