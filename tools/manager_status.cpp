@@ -7,7 +7,7 @@
 
 #include "control/control.grpc.pb.h"
 #include "control/endpoint.hpp"
-#include "tools/up_place.hpp"
+#include "tools/up/place.hpp"
 
 namespace sumac::tools {
 

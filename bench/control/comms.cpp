@@ -7,8 +7,8 @@
 
 #include "base/clock.hpp"
 #include "bench/control/cases.hpp"
-#include "client/test_daemons.hpp"
-#include "client/test_ranks.hpp"
+#include "client/world/test_daemons.hpp"
+#include "client/world/test_ranks.hpp"
 #include "control/control.grpc.pb.h"
 #include "control/endpoint.hpp"
 

@@ -7,7 +7,18 @@
 
 #include "bench/pattern.h"
 
-typedef enum { kBarrier, kAllreduce, kBcast, kReduce, kAllgather, kAlltoall, kGather, kScatter, kScatterv, kWorldKinds } world_kind;
+typedef enum {
+  kBarrier,
+  kAllreduce,
+  kBcast,
+  kReduce,
+  kAllgather,
+  kAlltoall,
+  kGather,
+  kScatter,
+  kScatterv,
+  kWorldKinds
+} world_kind;
 
 typedef struct {
   const void* send;

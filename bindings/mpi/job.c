@@ -13,7 +13,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "client/tree.h"
+#include "client/tree/tree.h"
 #include "hcoll.h"
 #include "ompi/attribute/attribute.h"
 #include "ompi/mca/rte/rte.h"

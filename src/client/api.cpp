@@ -20,7 +20,7 @@
 #include "client/memory_registry.hpp"
 #include "client/options.hpp"
 #include "client/reduction.hpp"
-#include "client/tree_pays.hpp"
+#include "client/tree/pays.hpp"
 
 // Only for callers: a program may define a symbol of this name itself, and then this library would see the program's.
 const struct sharp_coll_config sharp_coll_default_config = {"", 128, -1, 0, {0, 0, 0}};

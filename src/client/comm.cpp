@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "client/tree_pays.hpp"
+#include "client/tree/pays.hpp"
 
 namespace sumac::client {
 namespace {
@@ -185,8 +185,8 @@ void Comm::settle_on_shape() {
     const auto& tree = link_of(channel).tree();
     auto rate = tree.body.rate_bits_per_s;
     if (port != 0 && (rate == 0 || port < rate)) rate = port;  // 0: not known.
-    channel.chunks =
-        chunk_rule({rate, tree.body.delay_ns, tree.connections()}, channel.group->shape().stream_window, channels_.size());
+    channel.chunks = chunk_rule({rate, tree.body.delay_ns, tree.connections()}, channel.group->shape().stream_window,
+                                channels_.size());
   }
   if (channels_.size() == 1) return;
   std::vector<ChannelRate> rates;

@@ -21,7 +21,7 @@
 #include "client/job.hpp"
 #include "client/multicast.hpp"
 #include "client/requests.hpp"
-#include "client/tree_link.hpp"
+#include "client/tree/link.hpp"
 #include "net/transport.hpp"
 #include "net/waiter.hpp"
 #include "proto/client_link.hpp"

@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "client/test_daemons.hpp"
+#include "client/world/test_daemons.hpp"
 
 namespace sumac::client::test {
 namespace {

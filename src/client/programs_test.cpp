@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "client/test_daemons.hpp"
+#include "client/world/test_daemons.hpp"
 
 namespace sumac::client::test {
 namespace {

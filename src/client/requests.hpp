@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "client/cuda.hpp"
+#include "client/cuda/cuda.hpp"
 
 namespace sumac::client {
 

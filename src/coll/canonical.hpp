@@ -1,6 +1,6 @@
 #pragma once
 // The canonical tree over a group's ranks fixes the order in which values are added: by the nodes of the tree, where a
-// sum must be reproducible (docs/protocol.md), and in shared memory, where ranks share cores (src/shm/pairs.cpp). It
+// sum must be reproducible (docs/protocol.md), and in shared memory, where ranks share cores (src/shm/turns/pairs.cpp). It
 // follows from the numbers 0 to n - 1 alone: a block of 2^k ranks that begins at a multiple of 2^k is the sum of its
 // two halves, left before right; a block that would reach past n is cut at n. So [0, n) is split at the largest power
 // of two below n, and each part is split in the same manner:

@@ -14,7 +14,7 @@
 
 #include "base/clock.hpp"
 #include "machine/cpu_share.hpp"
-#include "shm/layout.hpp"
+#include "shm/segment/layout.hpp"
 #include "shm/waiting.hpp"
 
 namespace sumac::shm {

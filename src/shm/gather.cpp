@@ -5,7 +5,7 @@
 // with its first turn, and the others wait for that, because every member must count the same rounds and turns.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
-#include "shm/turns.hpp"
+#include "shm/turns/turns.hpp"
 
 namespace sumac::shm {
 

@@ -24,10 +24,10 @@
 #include "base/result.hpp"
 #include "shm/algorithms.hpp"
 #include "shm/crowd.hpp"
-#include "shm/decision.hpp"
-#include "shm/layout.hpp"
-#include "shm/liveness.hpp"
-#include "shm/segment.hpp"
+#include "shm/segment/layout.hpp"
+#include "shm/segment/liveness.hpp"
+#include "shm/segment/segment.hpp"
+#include "shm/single/decision.hpp"
 #include "shm/waiting.hpp"
 
 namespace sumac::shm {

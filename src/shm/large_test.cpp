@@ -6,12 +6,12 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "shm/cma.hpp"
-#include "shm/single_copy.hpp"
+#include "shm/single/cma.hpp"
+#include "shm/single/copy.hpp"
 #include "shm/test_exercise.hpp"
 #include "shm/test_filter.hpp"
 #include "shm/test_ranks.hpp"
-#include "shm/turns.hpp"
+#include "shm/turns/turns.hpp"
 
 namespace sumac::shm {
 namespace {

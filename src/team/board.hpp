@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "shm/layout.hpp"
+#include "shm/segment/layout.hpp"
 
 namespace sumac::team {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "shm/cma.hpp"
+#include "shm/single/cma.hpp"
 #include "team/c_types.hpp"
 #include "team/team.hpp"
 #include "team/tuning.hpp"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "shm/timed.hpp"
+#include "shm/single/timed.hpp"
 #include "team/c_types.hpp"
 #include "team/team.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "coll/cut.hpp"
-#include "shm/layout.hpp"
+#include "shm/segment/layout.hpp"
 #include "team/c_types.hpp"
 
 namespace sumac::team {

@@ -182,7 +182,7 @@ typedef struct sumac_oob {
   int (*barrier)(void* context);
 } sumac_oob_t;
 
-/** The aggregation tree: an object of src/client (client/tree.h makes it), which is C++ behind this name. */
+/** The aggregation tree: an object of src/client (client/tree/tree.h makes it), which is C++ behind this name. */
 typedef struct sumac_tree sumac_tree_t;
 
 /** The carrier of data among the leaders (one rank of each host, or of each socket if HCOLL_SBGP leaves out

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shm/group.hpp"
-#include "shm/segment.hpp"
+#include "shm/segment/segment.hpp"
 #include "shm/waiting.hpp"
 #include "team/board.hpp"
 #include "team/exchange.hpp"

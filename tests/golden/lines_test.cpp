@@ -6,7 +6,7 @@
 #include <regex>
 #include <sstream>
 
-#include "client/test_world.hpp"
+#include "client/world/test_world.hpp"
 
 namespace sumac::client::test {
 namespace {

@@ -12,8 +12,8 @@
 #include <new>
 #include <thread>
 
-#include "client/test_ranks.hpp"
-#include "client/test_sleepers.hpp"
+#include "client/world/test_ranks.hpp"
+#include "client/world/test_sleepers.hpp"
 
 namespace sumac::client::test {
 namespace {

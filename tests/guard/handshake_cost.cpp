@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "client/test_ranks.hpp"
+#include "client/world/test_ranks.hpp"
 
 namespace sumac::client::test {
 namespace {

@@ -1,0 +1,29 @@
+#include <algorithm>
+#include <new>
+
+#include "client/tree/across.hpp"
+#include "client/tree/tree.h"
+
+using sumac::client::Comm;
+using sumac::client::TreeAcross;
+using sumac::client::TreeLimits;
+
+void sumac_tree_limits(struct sharp_coll_comm* group, int64_t* limits, size_t kinds) {
+  TreeLimits found{};
+  if (const Comm* comm = sumac::client::comm_of(group)) {
+    auto guard = comm->context().lock();
+    found = sumac::client::tree_limits(*comm);
+  }
+  std::copy_n(found.begin(), std::min(kinds, found.size()), limits);
+}
+
+sumac_tree_t* sumac_tree_open(struct sharp_coll_comm* group, const int64_t* limits, size_t kinds) {
+  Comm* comm = sumac::client::comm_of(group);
+  if (comm == nullptr && group != nullptr) return nullptr;
+  TreeLimits agreed{};
+  std::copy_n(limits, std::min(kinds, agreed.size()), agreed.begin());
+  sumac::coll::Across* made = new (std::nothrow) TreeAcross(comm, agreed);
+  return reinterpret_cast<sumac_tree_t*>(made);
+}
+
+void sumac_tree_close(sumac_tree_t* tree) { delete reinterpret_cast<sumac::coll::Across*>(tree); }

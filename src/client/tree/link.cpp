@@ -1,0 +1,129 @@
+#include "client/tree/link.hpp"
+
+#include <algorithm>
+
+namespace sumac::client {
+namespace {
+
+/// Shortens an address for users: a worker's address of ucx is 200 letters of hex, which tell them nothing.
+std::string for_people(const std::string& address) {
+  return address.size() <= 64 ? address : address.substr(0, 20) + "...";
+}
+
+struct Leaf {
+  std::uint32_t node_id;
+  const std::string* name;
+  const std::string* address;
+};
+
+Outcome<Leaf> leaf_of(const Job& job, const JobTree& tree, std::uint32_t world_rank) {
+  if (world_rank >= job.rank_host.size())
+    return failure(SHARP_COLL_ETREE_INFO, "world rank {} in a job of {} ranks", world_rank, job.rank_host.size());
+  const auto leaf = job.leaf_of(tree, world_rank);
+  const Leaf found{leaf, tree.name_of(leaf), tree.address_of(leaf)};
+  if (found.address == nullptr)
+    return failure(SHARP_COLL_ETREE_INFO, "node {} is not in tree {}", leaf, tree.body.tree_id);
+  return found;
+}
+
+}  // namespace
+
+Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, std::uint32_t world_rank, const DeviceList& devices,
+                                              std::uint32_t channel) {
+  std::vector<std::vector<bool>> leads;
+  std::vector<bool> by_none;
+  for (const auto& tree : job.trees) {
+    const auto leaf = leaf_of(job, tree, world_rank);
+    if (!leaf) return tl::unexpected(leaf.error());
+    auto ways = ways_to(devices, *leaf->address);
+    if (!ways) return tl::unexpected(ways.error());
+    if (!devices.empty() && std::ranges::find(ways->leads, true) == ways->leads.end())
+      return failure(SHARP_COLL_ECONN_TREE,
+                     "{}: no way from there to node {} at {} of tree {}: name a port of its rail too, or "
+                     "SHARP_COLL_IB_DEV_LIST=any",
+                     devices.origin, *leaf->name, *leaf->address, tree.body.tree_index);
+    leads.push_back(std::move(ways->leads));
+    by_none.push_back(ways->by_none);
+  }
+  const auto chosen = choose_ports(leads, channel);
+  std::vector<TreePort> ports;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    TreePort port{chosen[i], static_cast<std::uint32_t>(std::ranges::count(leads[i], true)), {}};
+    if (port.port >= 0 && !by_none[i]) port.interface = devices.ports[static_cast<std::size_t>(port.port)].interface;
+    ports.push_back(std::move(port));
+  }
+  return ports;
+}
+
+Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, const std::string& wanted) {
+  std::string backend, from;
+  for (const auto& tree : job.trees) {
+    const auto leaf = leaf_of(job, tree, world_rank);
+    if (!leaf) return tl::unexpected(leaf.error());
+    const auto offered = leaf->address->substr(0, leaf->address->find(':'));
+    if (wanted != "auto" && wanted != offered)
+      return failure(SHARP_COLL_ECONN_TREE,
+                     "SUMAC_TRANSPORT={}, but node {} offers {}; unset it, or start sharp_an with that transport",
+                     wanted, *leaf->name, offered);
+    if (!backend.empty() && backend != offered)
+      return failure(SHARP_COLL_ECONN_TREE, "node {} offers {}, but node {} {}; start all sharp_an with one transport",
+                     from, backend, *leaf->name, offered);
+    backend = offered;
+    from = *leaf->name;
+  }
+  return backend;
+}
+
+Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
+                                                   const std::string& host, net::Transport& transport,
+                                                   proto::Outbox& outbox, std::string_view interface) {
+  const auto leaf = leaf_of(job, tree, world_rank);
+  if (!leaf) return tl::unexpected(leaf.error());
+  const auto nonce = draw_secret();
+  if (!nonce) return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: {}", nonce.error().context);
+  if (const auto ready = prepare_hmac(); !ready)
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: {}", ready.error().context);
+  auto conn = transport.connect_by(interface, *leaf->address);
+  if (!conn)
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {}: {}", *leaf->name, conn.error().context);
+  std::unique_ptr<TreeLink> link(new TreeLink(tree, *leaf->name, *leaf->address, *conn, world_rank));
+  proto::ClientLinkConfig config;
+  config.job_id = job.id;
+  config.leaf = {leaf->node_id, job.granted.job_key, *leaf->address};
+  config.world_rank = world_rank;
+  config.host = host;
+  config.tree_id = tree.body.tree_id;
+  link->engine_ = std::make_unique<proto::ClientLink>(config, outbox);
+  link->engine_->set_link(link->id(), *nonce, monotonic_now());
+  return link;
+}
+
+Outcome<> TreeLink::check(net::Transport& transport, Millis patience, Millis silent_after) {
+  if (closed())
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {}: {}{}", node_, for_people(address_),
+                   engine_->why_closed(), is_connected_ ? "" : "; is sharp_an running there?");
+  if (!engine_->proven())
+    return failure(SHARP_COLL_ECONN_TREE,
+                   "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
+                   node_, for_people(address_), patience.count());
+  // A frozen node must not hang the job for ever; a node that is only slow (many processes on few cores) must not end
+  // it. The node's own keep-alive messages show that it lives.
+  if (transport.watch(conn_, Millis{0}, silent_after) != Errc::ok)
+    return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {} is gone again", node_,
+                   for_people(address_));
+  return {};
+}
+
+void TreeLink::on_closed(const Error& why) {
+  end_ = net::peer_end(why);
+  engine_->on_closed(why, monotonic_now());
+}
+
+std::string TreeLink::describe() const {
+  if (end_.silence.count() != 0)
+    return fmt::format(" (node {} ({}) stopped answering; rank {} noticed after {:.1f} s)", node_, end_.host,
+                       world_rank_, static_cast<double>(end_.silence.count()) / 1000);
+  return fmt::format(" (node {} at {}: {}; look at its log)", node_, address_, engine_->why_closed());
+}
+
+}  // namespace sumac::client

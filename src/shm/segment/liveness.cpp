@@ -1,0 +1,103 @@
+#include "shm/segment/liveness.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+namespace sumac::shm {
+
+namespace {
+
+struct Stat {
+  bool found = false;
+  char state = '?';
+  std::uint64_t start_time = 0;
+};
+
+/// Reads /proc/PID/stat. The second field, a name in brackets, may contain anything, even brackets.
+Stat read_stat(std::int64_t pid) noexcept {
+  char path[48];
+  *fmt::format_to_n(path, sizeof path - 1, "/proc/{}/stat", pid).out = '\0';
+  const UniqueFd fd{::open(path, O_RDONLY | O_CLOEXEC)};
+  char text[1024];
+  const ssize_t length = fd ? ::read(fd.get(), text, sizeof text - 1) : -1;
+  if (length <= 0) return {};
+  text[length] = '\0';
+  const char* at = std::strrchr(text, ')');
+  if (at == nullptr || at[1] != ' ') return {};
+  Stat stat{true, at[2], 0};
+  at += 2;
+  for (int field = 3; field < 22 && at != nullptr; ++field) at = std::strchr(at + 1, ' ');
+  if (at != nullptr) stat.start_time = std::strtoull(at + 1, nullptr, 10);
+  return stat;
+}
+
+Life by_stat(const ProcessName& process) noexcept {
+  const Stat stat = read_stat(process.pid);
+  if (!stat.found) return errno == ENOENT || errno == ESRCH ? Life::dead : Life::unknown;
+  if (stat.state == 'Z' || stat.state == 'X') return Life::dead;
+  return stat.start_time == process.start_time ? Life::alive : Life::dead;
+}
+
+struct Watched {
+  UniqueFd pidfd;
+  std::uint64_t start_time = 0;
+};
+
+std::mutex& mutex() {
+  static std::mutex m;
+  return m;
+}
+std::unordered_map<std::int64_t, Watched>& watched() {
+  static std::unordered_map<std::int64_t, Watched> map;
+  return map;
+}
+
+}  // namespace
+
+ProcessName this_process() noexcept {
+  ProcessName name;
+  name.pid = ::getpid();
+  name.start_time = read_stat(name.pid).start_time;
+  struct stat ns {};
+  if (::stat("/proc/self/ns/pid", &ns) == 0) name.pid_namespace = ns.st_ino;
+  return name;
+}
+
+Life look_at(const Segment& segment, int member) {
+  const ProcessName& process = segment.entry(member).process;
+  struct stat ns {};
+  const std::uint64_t here = ::stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
+  // Ranks are threads of this process here.
+  if (process.pid == ::getpid() && process.pid_namespace == here) return Life::alive;
+  if (here == 0 || process.pid_namespace != here) {
+    const auto lock = segment.life_lock(member);
+    return lock == Segment::Lock::held ? Life::alive : lock == Segment::Lock::gone ? Life::dead : Life::unknown;
+  }
+
+  const std::lock_guard lock(mutex());
+  auto [at, is_new] = watched().try_emplace(process.pid);
+  Watched& watch = at->second;
+  if (is_new || watch.start_time != process.start_time) {
+    watch.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(process.pid), 0)));
+    watch.start_time = process.start_time;
+    // The process may have died before we opened the pidfd, and its number may belong to another process now.
+    if (const Life life = by_stat(process); !watch.pidfd || life == Life::dead) {
+      watched().erase(at);
+      return life;
+    }
+  }
+  pollfd ask{watch.pidfd.get(), POLLIN, 0};
+  return ::poll(&ask, 1, 0) > 0 ? Life::dead : Life::alive;
+}
+
+}  // namespace sumac::shm

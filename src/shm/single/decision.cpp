@@ -1,0 +1,54 @@
+#include "shm/single/decision.hpp"
+
+#include <algorithm>
+
+namespace sumac::shm {
+
+namespace {
+/// The other method must be faster by this factor, so that two equally good ones do not alternate from start to start.
+constexpr float kBetter = 0.93F;
+}  // namespace
+
+void Decision::note(double ns) noexcept {
+  if (is_settled()) return;
+  const auto of_way = static_cast<std::size_t>(way_of(trials_));
+  // Each method comes once in the first two trials, and once in every two that follow.
+  if (trials_ >= 2) times_[of_way][static_cast<std::size_t>(trials_ / 2 - 1)] = static_cast<float>(ns);
+  if (++trials_ == kTrials) decide();
+}
+
+void Decision::decide() noexcept {
+  for (std::size_t way = 0; way < 2; ++way) {
+    auto times = times_[way];
+    std::nth_element(times.begin(), times.begin() + kTimes / 2, times.end());
+    medians_[way] = times[kTimes / 2];
+  }
+  const auto now = static_cast<std::size_t>(better_);
+  const bool was_wrong = medians_[1 - now] <= kBetter * medians_[now];
+  if (was_wrong) better_ = static_cast<Way>(1 - now);
+  left_ = look_ = was_wrong ? kFirstLook : std::min(look_, kLastLook);
+  look_ = std::min(4 * look_, kLastLook);
+}
+
+void Decision::settle(Way way) noexcept {
+  better_ = way;
+  trials_ = kTrials;
+  left_ = look_ = kFirstLook;
+}
+
+Decisions::Known Decisions::known() const noexcept {
+  Known known{};
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const Decision& decision = all_[i / kClasses][i % kClasses];
+    if (decision.is_settled()) known[i] = decision.better() == Decision::Way::single ? 2 : 1;
+  }
+  return known;
+}
+
+void Decisions::settle(const Known& known) noexcept {
+  for (std::size_t i = 0; i < known.size(); ++i)
+    if (known[i] != 0)
+      all_[i / kClasses][i % kClasses].settle(known[i] == 2 ? Decision::Way::single : Decision::Way::shared);
+}
+
+}  // namespace sumac::shm

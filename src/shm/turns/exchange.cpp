@@ -1,0 +1,196 @@
+// Large blocks from each member to each: allgather(v), where every member copies all of each slice, and alltoall(v),
+// where a slice has a cell for each receiver. A member goes on filling its slices while it copies out of the others'.
+//
+// In alltoallv a member knows only its own counts. Each slice begins with a word, the size of its member's largest
+// block. After the words of the first turn, every member knows how many turns there are.
+#include "shm/steps.hpp"
+#include "shm/turns/turns.hpp"
+
+namespace sumac::shm {
+
+namespace {
+
+constexpr std::size_t kWordBytes = kCacheLine;  // A whole line, so that cells are aligned.
+
+/// The common part of alltoall and alltoallv, allgather and allgatherv. `Shape` knows the layout of the buffers:
+///   fill(turn, slice)         copies this member's part of the turn from the caller's buffer into its slice
+///   take(member, turn, slice) copies from another's slice into the caller's buffer
+template <class Shape>
+Step exchange(Task& task, Turns& turns, Shape&& shape) {
+  const auto others = static_cast<std::uint64_t>(task.group->size() - 1);
+  const auto fill = [&] { return turns.fill([&](std::uint64_t turn, std::byte* slice) { shape.fill(turn, slice); }); };
+  const auto take = [&] {
+    const std::uint64_t turn = turns.taken();
+    // In place, the bytes that arrive replace the bytes that this member sends, so those must already be in the slice.
+    if (turn == turns.filled()) return false;
+    bool moved = false;
+    for (std::uint64_t& i = turns.take_peers(); i < others; ++i) {
+      const int m = turns.other(i);
+      if (!turns.seen(Turns::kWritten, m, turn)) return moved;
+      shape.take(m, turn, turns.slice(m, turn));
+      moved = true;
+    }
+    turns.take_peers() = 0;
+    turns.has_taken();
+    return true;
+  };
+  const auto move = [&] {
+    const bool filled = fill();
+    return take() || filled;
+  };
+  return drive(task, turns, move, [&] { return turns.taken() == turns.count(); });
+}
+
+std::size_t turn_limit(const Group& group) noexcept {
+  return shm::turn_limit(group, group.tuning().large.exchange_turn_bytes);
+}
+
+/// Returns the bytes of a cell if `room` has one cell for each member.
+std::size_t cell_limit(const Group& group, std::size_t room) noexcept {
+  return room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
+}
+
+/// memcpy must not get NULL, not even for 0 bytes.
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+/// For allgather: all blocks have operation.bytes and follow each other.
+struct EvenGather {
+  const coll::Operation& operation;
+  std::size_t bytes(int) const noexcept { return operation.bytes; }
+  std::ptrdiff_t offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(operation.bytes) * m; }
+};
+
+struct UnevenGather {
+  const coll::Operation& operation;
+  std::size_t bytes(int m) const noexcept { return operation.out_blocks.bytes(m); }
+  std::ptrdiff_t offset(int m) const noexcept { return operation.out_blocks.offset(m); }
+};
+
+template <class Places>
+struct Gather {
+  Task& task;
+  const Places& at;
+  std::size_t step;
+
+  void fill(std::uint64_t turn, std::byte* slice) const noexcept {
+    const int me = task.group->index();
+    const std::size_t offset = turn * step;
+    const std::size_t bytes = coll::part_at(offset, at.bytes(me), step);
+    std::byte* const result = out_bytes(*task.operation) + at.offset(me) + offset;
+    if (task.operation->in_place()) return copy_bytes(slice, result, bytes);
+    copy_bytes(slice, in_bytes(*task.operation) + offset, bytes);
+    copy_bytes(result, in_bytes(*task.operation) + offset, bytes);
+  }
+  void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
+    const std::size_t offset = turn * step;
+    copy_bytes(out_bytes(*task.operation) + at.offset(m) + offset, slice, coll::part_at(offset, at.bytes(m), step));
+  }
+};
+
+template <class Places>
+Step gather(Task& task, const Places& places, std::size_t largest) {
+  Turns turns(task);
+  const coll::Cut parts = cut_into_turns(largest, turn_limit(*task.group), kCacheLine);
+  if (task.phase == 0) turns.begin(parts.count);
+  return exchange(task, turns, Gather<Places>{task, places, parts.step});
+}
+
+struct EvenRows {
+  const coll::Operation& operation;
+  std::size_t to_bytes(int) const noexcept { return operation.bytes; }
+  std::size_t from_bytes(int) const noexcept { return operation.bytes; }
+  std::ptrdiff_t to_offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(operation.bytes) * m; }
+  std::ptrdiff_t from_offset(int m) const noexcept { return to_offset(m); }
+};
+
+struct UnevenRows {
+  const coll::Operation& operation;
+  const coll::Blocks& to() const noexcept { return operation.in_place() ? operation.out_blocks : operation.in_blocks; }
+  std::size_t to_bytes(int m) const noexcept { return to().bytes(m); }
+  std::size_t from_bytes(int m) const noexcept { return operation.out_blocks.bytes(m); }
+  std::ptrdiff_t to_offset(int m) const noexcept { return to().offset(m); }
+  std::ptrdiff_t from_offset(int m) const noexcept { return operation.out_blocks.offset(m); }
+};
+
+template <class Places>
+struct Rows {
+  Task& task;
+  const Places& at;
+  std::size_t cell;  ///< The bytes of one cell in a slice, and so of each block in one turn.
+
+  void fill(std::uint64_t turn, std::byte* slice) const noexcept {
+    const int me = task.group->index();
+    const std::size_t offset = turn * cell;
+    const std::byte* const in = in_bytes(*task.operation);
+    for (int m = 0; m < task.group->size(); ++m) {
+      if (m == me) continue;
+      copy_bytes(slice + static_cast<std::size_t>(m) * cell, in + at.to_offset(m) + offset,
+                 coll::part_at(offset, at.to_bytes(m), cell));
+    }
+    if (task.operation->in_place()) return;
+    copy_bytes(out_bytes(*task.operation) + at.from_offset(me) + offset, in + at.to_offset(me) + offset,
+               coll::part_at(offset, at.to_bytes(me), cell));
+  }
+  void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
+    const std::size_t offset = turn * cell;
+    copy_bytes(out_bytes(*task.operation) + at.from_offset(m) + offset,
+               slice + static_cast<std::size_t>(task.group->index()) * cell,
+               coll::part_at(offset, at.from_bytes(m), cell));
+  }
+};
+
+/// Rows whose number of turns becomes known in the first turn.
+struct CountedRows {
+  Rows<UnevenRows> rows;
+  Turns& turns;
+
+  void fill(std::uint64_t turn, std::byte* slice) const noexcept {
+    const std::uint64_t needed = turns.count();
+    if (turn == 0) std::memcpy(slice, &needed, sizeof needed);
+    rows.fill(turn, slice + kWordBytes);
+  }
+  void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
+    std::uint64_t needed = 0;
+    if (turn == 0) std::memcpy(&needed, slice, sizeof needed);
+    turns.grow(needed);
+    rows.take(m, turn, slice + kWordBytes);
+  }
+};
+
+}  // namespace
+
+bool turns_fit(const Group& group) noexcept { return slice_bytes(group) >= least_slice_bytes(group); }
+
+Step allgather_exchange(Task& task) { return gather(task, EvenGather{*task.operation}, task.operation->bytes); }
+
+Step allgatherv_exchange(Task& task) {
+  const UnevenGather places{*task.operation};
+  std::size_t largest = 0;
+  for (int m = 0; m < task.group->size(); ++m) largest = std::max(largest, places.bytes(m));
+  return gather(task, places, largest);
+}
+
+Step alltoall_exchange(Task& task) {
+  Turns turns(task);
+  const EvenRows places{*task.operation};
+  const coll::Cut parts =
+      cut_into_turns(task.operation->bytes, cell_limit(*task.group, turn_limit(*task.group)), kCacheLine);
+  if (task.phase == 0) turns.begin(parts.count);
+  return exchange(task, turns, Rows<EvenRows>{task, places, parts.step});
+}
+
+Step alltoallv_exchange(Task& task) {
+  Turns turns(task);
+  const UnevenRows places{*task.operation};
+  const std::size_t cell = cell_limit(*task.group, turn_limit(*task.group) - kWordBytes);
+  if (task.phase == 0) {
+    std::size_t largest = 0;
+    for (int m = 0; m < task.group->size(); ++m) largest = std::max(largest, places.to_bytes(m));
+    turns.begin(std::max<std::size_t>((largest + cell - 1) / cell, 1));
+  }
+  return exchange(task, turns, CountedRows{{task, places, cell}, turns});
+}
+
+}  // namespace sumac::shm

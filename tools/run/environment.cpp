@@ -1,0 +1,98 @@
+#include "tools/run/environment.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+
+namespace sumac::tools {
+
+namespace {
+
+struct Setting {
+  const char* name;
+  const char* value;
+};
+
+constexpr Setting kTree = {"HCOLL_ENABLE_SHARP", "1"}, kOneHost = {"HCOLL_SHARP_NP", "1"};
+// The daemons of the run set the number of groups and OSTs of a job (manager_of_one_run), as long as nobody asks for a
+// number.
+constexpr Setting kJob = {"SHARP_COLL_ENABLE_SAT", "1"};
+
+std::string* find(std::vector<std::string>& variables, std::string_view name) {
+  const auto found = std::find_if(variables.begin(), variables.end(), [&](const std::string& each) {
+    return each.size() > name.size() && each[name.size()] == '=' &&
+           std::string_view(each).substr(0, name.size()) == name;
+  });
+  return found == variables.end() ? nullptr : &*found;
+}
+
+/// Returns true if the variable was free to be set.
+bool add_unless_there(std::vector<std::string>& variables, std::string_view name, std::string_view value) {
+  if (find(variables, name) != nullptr) return false;
+  variables.push_back(fmt::format("{}={}", name, value));
+  return true;
+}
+
+}  // namespace
+
+void RunEnvironment::set_unless_there(std::string_view name, std::string_view value) {
+  if (add_unless_there(variables, name, value)) set.push_back(fmt::format("{}={}", name, value));
+}
+
+RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited) {
+  RunEnvironment result{inherited, {}};
+  auto& variables = result.variables;
+  if (!places.socket.empty()) {
+    // Another sharpd's socket would lead the program past this run, so this one variable is overwritten.
+    const std::string ours = "SHARP_COLL_SHARPD_SOCKET_NAME=" + places.socket;
+    if (auto* other = find(variables, "SHARP_COLL_SHARPD_SOCKET_NAME"); other != nullptr)
+      *other = ours;
+    else
+      variables.push_back(ours);
+    if (places.tree) result.set_unless_there(kTree.name, kTree.value);
+    if (places.tree && places.one_host) result.set_unless_there(kOneHost.name, kOneHost.value);
+    result.set_unless_there(kJob.name, kJob.value);
+  }
+  if (auto* path = find(variables, "LD_LIBRARY_PATH"); path != nullptr)
+    *path = fmt::format("LD_LIBRARY_PATH={}:{}", places.libraries, path->substr(sizeof "LD_LIBRARY_PATH"));
+  else
+    variables.push_back("LD_LIBRARY_PATH=" + places.libraries);
+  if (!places.open_mpi.empty())
+    for (const auto& [name, value] : component_parameters(places.libraries, places.open_mpi))
+      add_unless_there(variables, "OMPI_MCA_" + name, value);
+  return result;
+}
+
+std::vector<std::pair<std::string, std::string>> component_parameters(const std::string& libraries,
+                                                                      const std::string& open_mpi) {
+  return {{"mca_base_component_path", fmt::format("{}/openmpi:{}", libraries, open_mpi)},
+          {"coll_hcoll_enable", "1"},
+          {"coll_hcoll_np", "0"}};
+}
+
+std::string open_mpi_component_folder() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen("ompi_info --path pkglibdir --parsable 2>/dev/null", "r"),
+                                                   ::pclose);
+  if (!pipe) return {};
+  std::array<char, 4096> line{};
+  std::string folder;
+  constexpr std::string_view kPrefix = "path:pkglibdir:";
+  while (std::fgets(line.data(), static_cast<int>(line.size()), pipe.get()) != nullptr) {
+    const std::string_view text(line.data());
+    if (text.starts_with(kPrefix)) folder = text.substr(kPrefix.size(), text.find('\n') - kPrefix.size());
+  }
+  return folder;
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> result;
+  for (char** each = environ; *each != nullptr; ++each) result.emplace_back(*each);
+  return result;
+}
+
+}  // namespace sumac::tools

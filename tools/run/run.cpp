@@ -1,0 +1,297 @@
+// `sumac run PROGRAM ...` needs neither root nor a running daemon, on this machine or on the hosts that are named. An
+// MPI program's collectives use shared memory, which needs no daemon; for the tree, and for clients of libsharp_coll, a
+// manager, a node and a sharpd are started for this job alone.
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "tools/commands.hpp"
+#include "tools/local_daemons.hpp"
+#include "tools/run/children.hpp"
+#include "tools/run/environment.hpp"
+#include "tools/run/several.hpp"
+#include "tools/run/signals.hpp"
+
+namespace sumac::tools {
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: sumac run [--tree] [--keep-logs] [--transport tcp|ucx] [--hosts LIST | --hostfile FILE] PROGRAM "
+    "[ARGUMENTS...]\n\n"
+    "Runs PROGRAM with the Open MPI component and libsharp_coll.so in reach, without root. What "
+    "mpirun, mpiexec or\n"
+    "orterun start does its collectives through shared memory. With the tree, and for any other program, sharp_am, one "
+    "sharp_an and sharpd\n"
+    "are started for this job alone and taken down when it ends, also after Ctrl-C. The exit status is the "
+    "program's.\n\n"
+    "  sumac run mpirun -n 4 ./program                # shared memory\n"
+    "  sumac run --tree mpirun -n 4 ./program         # barrier and allreduce through the tree\n"
+    "  SHARP_COLL_LOG_LEVEL=3 sumac run ./client      # what was asked for and what was granted\n\n"
+    "  --tree        use the tree; so does HCOLL_ENABLE_SHARP from 1 to 4\n"
+    "  --keep-logs   leave the daemons' logs and say where\n"
+    "  --transport   how data travels to and from the node; else SUMAC_TRANSPORT says, else tcp\n\n"
+    "On several hosts, where Sumac is installed at the same place, it starts manager here, a sharpd on each and a node "
+    "on the "
+    "first:\n\n"
+    "  sumac run --hosts a:4,b:4 mpirun -n 8 ./program\n"
+    "  salloc -N 4 sumac run --tree mpirun ./program      # the hosts of the Slurm allocation, by "
+    "srun\n\n"
+    "  --hosts LIST       a,b:SLOTS,n[01-16]          --hostfile FILE   a host a line, NAME [slots=N], as mpirun's\n"
+    "  --launcher CMD     instead of `ssh -o BatchMode=yes`: CMD HOST WORDS... runs WORDS there; {host} in CMD is the "
+    "name\n"
+    "  --nodes N          aggregation nodes, on the first N hosts [1]\n"
+    "  --address ADDR     where the hosts reach this machine, if it is not the way to the first of them\n"
+    "  --allow-insecure   daemons talk in clear text between the hosts, not by mutual TLS with certificates of this "
+    "run\n"
+    "  --local            this machine only, also in a Slurm allocation\n\n"
+    "Variables that it sets unless you did are printed first.\n";
+
+constexpr int kGraceMs = 10'000;  ///< The time between a signal that is passed on and SIGKILL.
+
+struct RunOptions {
+  bool keep_logs = false;
+  bool tree = false;
+  std::string transport;
+  bool local = false;
+  std::optional<SeveralHosts> several;
+};
+
+/// Does the program's own environment ask for the tree?
+bool tree_by_environment() {
+  const char* set = std::getenv("HCOLL_ENABLE_SHARP");
+  const std::string_view level = set == nullptr ? "" : set;
+  return !level.empty() && level != "0";
+}
+
+/// An MPI program needs no daemon as long as its collectives stay in shared memory.
+bool is_mpi_launcher(const std::string& program) {
+  constexpr std::array<std::string_view, 3> kLaunchers{"mpirun", "mpiexec", "orterun"};
+  const std::string name = std::filesystem::path(program).filename();
+  return std::any_of(kLaunchers.begin(), kLaunchers.end(), [&](std::string_view launcher) {
+    return name == launcher || name == fmt::format("{}.openmpi", launcher);
+  });
+}
+
+struct Daemons {
+  // Ended in the reverse order, because sharpd releases the job while the manager still runs.
+  std::vector<RunDaemon> list;
+  RunHosts hosts;
+  ~Daemons() {
+    hosts.end();
+    while (!list.empty()) list.pop_back();
+  }
+};
+
+Result<> start_daemons(Daemons& daemons, const std::string& directory, const std::string& transport, int interrupt_fd) {
+  auto commands = local_daemon_commands({.fabric = directory + "/fabric.yaml",
+                                         .manager_socket = directory + "/manager.sock",
+                                         .sharpd_socket = directory + "/sharpd.sock",
+                                         .transport = transport,
+                                         .manager_options = manager_of_one_run(),
+                                         .node_options = node_of_one_run()});
+  if (!commands) return tl::unexpected(commands.error());
+  if (auto written = write_local_fabric(directory + "/fabric.yaml"); !written) return written;
+  for (const auto& [name, command] : *commands) {
+    auto daemon = RunDaemon::start(name, command, directory + "/" + name + ".log", interrupt_fd);
+    if (!daemon) return tl::unexpected(daemon.error());
+    daemons.list.push_back(*std::move(daemon));
+  }
+  return {};
+}
+
+/// Returns the program's exit status, or nothing yet. Prints daemons that ended before it; the program reports the
+/// consequences itself.
+std::optional<int> reap(pid_t program, Daemons& daemons) {
+  for (auto& daemon : daemons.list)
+    if (const auto words = daemon.obituary()) fmt::print(stderr, "sumac run: {}\n", *words);
+  for (const auto& news : daemons.hosts.take_news()) fmt::print(stderr, "sumac run: {}\n", news);
+  int status = 0;
+  if (::waitpid(program, &status, WNOHANG) == program) return status;
+  return std::nullopt;
+}
+
+/// Waits for the program; passes signals on to it, except those that it has received itself as a member of our process
+/// group.
+int attend(pid_t program, Daemons& daemons, GroupWitness& witness, int signal_fd) {
+  int wait_ms = -1;
+  for (;;) {
+    if (const auto status = reap(program, daemons)) return *status;
+    std::vector<pollfd> wait{{signal_fd, POLLIN, 0}};
+    for (const int fd : daemons.hosts.descriptors()) wait.push_back({fd, POLLIN, 0});
+    if (::poll(wait.data(), wait.size(), wait_ms) == 0) {
+      fmt::print(stderr, "sumac run: the program did not end in {} s: killed\n", kGraceMs / 1000);
+      ::kill(program, SIGKILL);
+      wait_ms = -1;
+    }
+    signalfd_siginfo info{};
+    while (::read(signal_fd, &info, sizeof info) == sizeof info) {
+      if (info.ssi_signo == SIGCHLD) continue;
+      const int number = static_cast<int>(info.ssi_signo);
+      const bool to_all = witness.heard(number);
+      if (!to_all || ::getpgid(program) != ::getpgrp()) ::kill(program, number);
+      wait_ms = kGraceMs;
+    }
+  }
+}
+
+Result<int> run_program(const Arguments& command, const RunOptions& options) {
+  // Checked before anything is started, so that this line is the only one to read.
+  if (auto there = check_program(command[0]); !there) return tl::unexpected(there.error());
+  auto signals = make_signal_fd();
+  if (!signals) return tl::unexpected(signals.error());
+  auto interrupts = make_interrupt_fd();
+  if (!interrupts) return tl::unexpected(interrupts.error());
+  auto directory = RunDirectory::make();
+  if (!directory) return tl::unexpected(directory.error());
+  if (options.keep_logs) directory->keep();
+  Daemons daemons;
+  std::string socket;
+  if (options.several) {
+    if (auto started =
+            start_several(*options.several, daemons.list, daemons.hosts, directory->path(), interrupts->get());
+        !started)
+      return tl::unexpected(started.error());
+    socket = directory->path() + kHostsSuffix + "/sharpd.sock";
+  } else if (options.tree || !is_mpi_launcher(command[0])) {
+    if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
+      return tl::unexpected(started.error());
+    socket = directory->path() + "/sharpd.sock";
+  }
+  const std::string libraries = std::filesystem::path(bin_directory()).parent_path().string() + "/lib";
+  auto environment = make_run_environment({.socket = socket,
+                                           .libraries = libraries,
+                                           .open_mpi = open_mpi_component_folder(),
+                                           .tree = options.tree,
+                                           .one_host = !options.several || options.several->hosts.size() == 1},
+                                          own_environment());
+  if (options.transport == "ucx" && !options.several)
+    environment.set_unless_there("SUMAC_NET_DEVICE", device_of_environment());
+  if (!environment.set.empty()) fmt::print(stderr, "sumac run: {}\n", fmt::join(environment.set, " "));
+  auto witness = GroupWitness::start();
+  if (!witness) return tl::unexpected(witness.error());
+  const bool spread = options.several && is_mpi_launcher(command[0]);
+  auto program = start_program(spread ? mpirun_on(*options.several, command, environment.variables) : command,
+                               environment.variables);
+  if (!program) return tl::unexpected(program.error());
+  const int status = attend(*program, daemons, *witness, signals->get());
+  if (options.keep_logs) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+namespace {
+
+Result<std::vector<HostEntry>> read_hostfile(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) return fail(Errc::io, "--hostfile {}: can't be read", path);
+  return parse_hostfile(text.str(), path);
+}
+
+/// Combines the options about hosts with the batch system's list. `said` has the values of the options below.
+Result<> choose_hosts(RunOptions& options, const std::map<std::string, std::string>& said, bool needs_daemons) {
+  const auto get = [&](const char* name) { return said.contains(name) ? said.at(name) : std::string(); };
+  if (said.contains("--hosts") && said.contains("--hostfile"))
+    return fail(Errc::invalid, "--hosts and --hostfile: give one of them");
+  if (options.local && (said.contains("--hosts") || said.contains("--hostfile")))
+    return fail(Errc::invalid, "--local and a list of hosts contradict each other");
+  if (said.contains("--hosts") || said.contains("--hostfile")) {
+    auto hosts = said.contains("--hosts") ? parse_host_list(get("--hosts")) : read_hostfile(get("--hostfile"));
+    if (!hosts) return tl::unexpected(hosts.error());
+    options.several = SeveralHosts{.hosts = *std::move(hosts), .launcher = "ssh -o BatchMode=yes"};
+    options.tree = true;  // Only the tree needs daemons on them.
+  } else if (!options.local && (needs_daemons || options.tree)) {
+    auto slurm = slurm_allocation();
+    if (!slurm) return tl::unexpected(slurm.error());
+    if (*slurm && (*slurm)->hosts.size() > 1) options.several = *std::move(*slurm);
+  }
+  for (const char* name : {"--launcher", "--nodes", "--address"})
+    if (said.contains(name) && !options.several)
+      return fail(Errc::invalid, "{} is for several hosts: give --hosts or --hostfile too", name);
+  if (!options.several) return {};
+  auto& several = *options.several;
+  if (said.contains("--launcher")) {
+    several.launcher = get("--launcher");
+    several.own_launcher = true;
+    if (several.launcher.find_first_not_of(' ') == std::string::npos) return fail(Errc::invalid, "--launcher is empty");
+  }
+  if (said.contains("--nodes")) {
+    const auto text = get("--nodes");
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), several.nodes);
+    if (error != std::errc{} || end != text.data() + text.size() || several.nodes == 0 ||
+        several.nodes > several.hosts.size())
+      return fail(Errc::invalid, "--nodes {}: a number from 1 to {}, that of the hosts", text, several.hosts.size());
+  }
+  several.address = get("--address");
+  several.allow_insecure = said.contains("--allow-insecure");
+  several.transport = options.transport;
+  several.keep_logs = options.keep_logs;
+  return {};
+}
+
+}  // namespace
+
+int run_command(const Arguments& arguments) {
+  auto at = arguments.begin();
+  RunOptions options{.tree = tree_by_environment(), .transport = transport_of_environment()};
+  std::map<std::string, std::string> said;
+  for (; at != arguments.end() && at->starts_with("-"); ++at) {
+    if (*at == "--help" || *at == "-h") {
+      fmt::print("{}", kUsage);
+      return 0;
+    }
+    if (*at == "--") {
+      ++at;
+      break;
+    }
+    const auto& word = *at;
+    if (word == "--keep-logs") {
+      options.keep_logs = true;
+    } else if (word == "--tree") {
+      options.tree = true;
+    } else if (word == "--local") {
+      options.local = true;
+    } else if (word == "--allow-insecure") {
+      said[word] = "1";
+    } else if (word == "--hosts" || word == "--hostfile" || word == "--launcher" || word == "--nodes" ||
+               word == "--address") {
+      if (at + 1 == arguments.end()) return complain(fmt::format("run: {} needs a value", word), 2);
+      said[word] = *++at;
+    } else if (word == "--transport") {
+      if (++at == arguments.end() || (*at != "tcp" && *at != "ucx"))
+        return complain("run: --transport is tcp or ucx", 2);
+      options.transport = *at;
+      options.tree = true;  // Only the tree has a transport.
+    } else {
+      return complain(fmt::format("run: no option {}: see `sumac run --help`", word), 2);
+    }
+  }
+  if (at == arguments.end()) return complain("run: which program? `sumac run mpirun -n 4 ./program`", 2);
+  if (auto chosen = choose_hosts(options, said, !is_mpi_launcher(*at)); !chosen)
+    return complain("run: " + chosen.error().context, 2);
+  auto status = run_program({at, arguments.end()}, options);
+  if (status) return *status;
+  switch (status.error().code) {  // The numbers are those of a shell.
+    case Errc::not_found: return complain("run: " + status.error().context, 127);
+    case Errc::interrupted: return complain("run: " + status.error().context, 128 + SIGINT);
+    default: return complain("run: " + status.error().context);
+  }
+}
+
+}  // namespace sumac::tools
