@@ -84,10 +84,16 @@ Result<> soak(const std::string& am, const Scale& scale, Report& report) {
       },
       kPatience);
   if (!empty) return fail(Errc::timeout, "{} jobs are left at the nodes", fleet.at_nodes().size());
-  auto status = (*site)->am.status();
+  // The manager hears of the last releases a little later than the nodes have done them.
+  Result<nlohmann::json> status;
+  const auto holds_nothing = [&] {
+    status = (*site)->am.status();
+    return !status || ((*status)["jobs"].empty() && (*status)["osts_granted"] == 0 && (*status)["groups_granted"] == 0);
+  };
+  if (!fleet.run_until(holds_nothing, kPatience))
+    fleet.violated(fmt::format("the manager still holds {} jobs, {} OSTs and {} groups", (*status)["jobs"].size(),
+                               (*status)["osts_granted"].dump(), (*status)["groups_granted"].dump()));
   if (!status) return tl::unexpected(status.error());
-  if (!(*status)["jobs"].empty() || (*status)["osts_granted"] != 0 || (*status)["groups_granted"] != 0)
-    fleet.violated(fmt::format("the manager still holds {} jobs", (*status)["jobs"].size()));
   // The first quarter fills its caches and arenas; if the rest adds to that, it is a leak.
   const auto warm = *std::max_element(resident.begin(), resident.begin() + kParts / 4);
   const auto late = *std::max_element(resident.end() - kParts / 4, resident.end());
