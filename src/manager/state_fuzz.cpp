@@ -1,6 +1,7 @@
 // Feeds any bytes as the manager's state file: it must be refused with one line, or everything read from it must be
 // usable. The first byte decides whether the bytes are the file itself, or SQL that changes a good file, which reaches
 // far more of our own code.
+#include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,11 +18,22 @@ namespace {
 using namespace sumac;
 using namespace sumac::manager;
 
+/// A fuzzer that was killed could not remove its directory: the next one does.
+void remove_directories_of_the_dead(const std::filesystem::path& parent, const std::string& prefix) {
+  for (const auto& entry : std::filesystem::directory_iterator(parent)) {
+    const std::string name = entry.path().filename();
+    const int pid = name.starts_with(prefix) ? std::atoi(name.c_str() + prefix.size()) : 0;
+    if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) std::filesystem::remove_all(entry.path());
+  }
+}
+
 /// Returns one directory for all runs of the process, in memory if there is a memory file system.
 const std::string& directory() {
   static const std::string path = [] {
-    std::string name =
-        (::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") + std::string("/sumac-state-fuzz-XXXXXX");
+    const std::string parent = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    const std::string prefix = "sumac-state-fuzz-";
+    remove_directories_of_the_dead(parent, prefix);
+    std::string name = parent + "/" + prefix + std::to_string(::getpid()) + "-XXXXXX";
     fuzz::must(::mkdtemp(name.data()) != nullptr, "mkdtemp");
     static const std::string made = name;
     std::atexit([] { std::filesystem::remove_all(made); });
