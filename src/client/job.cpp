@@ -177,7 +177,7 @@ Outcome<Job> decode_job(std::span<const std::byte> bytes) {
   job.granted = grant.job;
   job.trees = std::move(grant.trees);
   job.rank_host.resize(bytes.size() / sizeof(std::uint32_t));
-  std::memcpy(job.rank_host.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(job.rank_host.data(), bytes.data(), bytes.size());
   if (std::ranges::any_of(job.rank_host, [&](std::uint32_t host) { return host >= job.hosts; }))
     return failure(SHARP_COLL_ETREE_INFO, "a rank of world rank 0's job is on none of its {} hosts", job.hosts);
   return job;
