@@ -250,21 +250,21 @@ inline constexpr Duration kCallSleepMax = Millis{100};
 /// looks on for a while.
 inline constexpr WaitLimits kAlone{
     .looks = 400, .spin = Micros{100}, .sleep_after = Millis{10}, .sleep_max = Millis{1}, .check_every = Millis{10}};
-/// A rank of a crowded host waits for ranks of its host: it yields at once, because the rank that it waits for may need
-/// the core. It drives the MPI less often, because others need the core more.
+/// A rank of a crowded host, or of a caller whose own waits yield, waits for ranks of its host: it yields at once,
+/// because the rank that it waits for may need the core. It drives the MPI less often, because others need the core more.
 inline constexpr WaitLimits kCrowded{.looks = 1,
                                      .yields_first = true,
                                      .sleep_after = Millis{10},
                                      .sleep_max = Millis{1},
                                      .drive_every = Micros{20},
                                      .check_every = Millis{10}};
-constexpr const WaitLimits& in_host(bool is_crowded) noexcept { return is_crowded ? kCrowded : kAlone; }
+constexpr const WaitLimits& in_host(bool yields_first) noexcept { return yields_first ? kCrowded : kAlone; }
 /// The looks of a rank of a crowded host between two yields, if the ranks that it waits for are on other cores (about
 /// 5 us): its core would be of no use to them.
 inline constexpr std::uint32_t kLooksElsewhere = 128;
 
 /// The same ranks wait for a schedule of several levels, where a look steps the whole schedule.
-inline constexpr std::uint32_t schedule_looks(bool is_crowded) noexcept { return is_crowded ? 1 : 200; }
+inline constexpr std::uint32_t schedule_looks(bool yields_first) noexcept { return yields_first ? 1 : 200; }
 
 /// A leader waits for the other hosts. Looking (about 20 us) is limited by number, since a look is a system call or two.
 /// It sleeps in pieces, because it must drive the MPI in between.

@@ -17,7 +17,7 @@ Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, 
              const Tuning& tuning)
     : size_(static_cast<int>(members.size())),
       index_(index),
-      polls_(waits::in_host(waiting.crowded()).looks),
+      polls_(waits::in_host(waiting.yields_first()).looks),
       tuning_(tuning),
       crowd_(nullptr, size_, index_, waiting),
       waiting_(waiting),

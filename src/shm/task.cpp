@@ -39,7 +39,7 @@ Step advance(Task& task) noexcept {
 
 namespace {
 
-/// For a rank on a crowded host: returns true if no other rank could use its core now and it has polled again.
+/// For a rank that yields: returns true if no other rank could use its core now and it has polled again.
 bool looked_on(const Task& task, std::uint32_t& looks) noexcept {
   if (!task.is_elsewhere || ++looks % waits::kLooksElsewhere == 0) return false;
   cpu_relax();
@@ -53,7 +53,7 @@ bool looked_on(const Task& task, std::uint32_t& looks) noexcept {
   for (std::uint32_t looks = 0;;) {
     bool look = false;
     if (!looked_on(task, looks)) {
-      if (waiting.crowded()) group.crowd().note_here();
+      if (waiting.yields_first()) group.crowd().note_here();
       look = waiting.pause();
     }
     // The progress callback may have completed this very operation, or found that the group is broken.

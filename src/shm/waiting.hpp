@@ -11,20 +11,22 @@ namespace sumac::shm {
 struct WaitSettings {
   int ranks_on_host = 1;              ///< All ranks of the job on this host, not only those of the group.
   double cpus = 1;                    ///< The processors really available to them: affinity and cgroup quota.
+  bool caller_yields = false;         ///< The caller's own waits yield, so its user knows of others who want the cores.
   bool spreads = true;                ///< A rank may move to another core if its own has too many ranks (crowd.hpp).
   void (*progress)(void*) = nullptr;  ///< Drives the caller's MPI; may call back into other operations.
   void* context = nullptr;
 
   bool crowded() const { return is_crowded(ranks_on_host, cpus); }
+  bool yields_first() const { return caller_yields || crowded(); }
 };
 
 /// One wait. The caller calls pause() each time a step returned without an end.
 class RankWait {
  public:
   explicit RankWait(const WaitSettings& settings) noexcept
-      : settings_(settings), policy_(waits::in_host(settings.crowded())) {}
+      : settings_(settings), policy_(waits::in_host(settings.yields_first())) {}
 
-  bool crowded() const noexcept { return policy_.yields_first(); }
+  bool yields_first() const noexcept { return policy_.yields_first(); }
   /// Returns true when it is time to check whether all members are still alive (about every 10 ms).
   bool pause() noexcept;
 

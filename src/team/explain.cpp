@@ -186,14 +186,20 @@ std::string lines_of(const sumac_team_t& team, Kind kind, std::string_view name,
   return text;
 }
 
+/// Returns what the first line adds about waiting; nothing where ranks spin.
+std::string_view how_ranks_wait(const sumac::shm::WaitSettings& waiting) {
+  if (waiting.crowded()) return ": ranks yield instead of spinning";
+  return waiting.caller_yields ? ": ranks yield instead of spinning, because MPI does (mpi_yield_when_idle)" : "";
+}
+
 std::string whole_text(const sumac_team_t& team) {
   const auto& layout = team.layout;
   const std::size_t hosts =
       static_cast<std::size_t>(*std::max_element(layout.host_of.begin(), layout.host_of.end())) + 1;
-  std::string text = fmt::format(
-      "sumac: communicator {}: {} ranks on {} host{}: {}; {} ranks here for {:.3g} processors{}\n",
-      team.name.empty() ? "without a name" : team.name, layout.size, hosts, hosts == 1 ? "" : "s", layout.words,
-      team.waiting.ranks_on_host, team.waiting.cpus, team.shape.crowded ? ": ranks yield instead of spinning" : "");
+  std::string text =
+      fmt::format("sumac: communicator {}: {} ranks on {} host{}: {}; {} ranks here for {:.3g} processors{}\n",
+                  team.name.empty() ? "without a name" : team.name, layout.size, hosts, hosts == 1 ? "" : "s",
+                  layout.words, team.waiting.ranks_on_host, team.waiting.cpus, how_ranks_wait(team.waiting));
   if (team.segment)
     text += fmt::format("  shared memory: {}, {} KiB of addresses\n",
                         team.segment->handle().backing == sumac::shm::Backing::memfd ? "memfd" : "a file in /dev/shm",

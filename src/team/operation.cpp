@@ -107,7 +107,7 @@ bool sleep_on_tree(sumac_team& team, int& sleeps) {
 template <class Ready, class IsAcross>
 int wait_until(sumac_team& team, Ready ready, IsAcross is_across, std::uint32_t looks_across = 0) {
   sumac::shm::RankWait waiting(team.waiting);
-  const std::uint32_t looks = sumac::waits::schedule_looks(team.waiting.crowded());
+  const std::uint32_t looks = sumac::waits::schedule_looks(team.waiting.yields_first());
   int sleeps = 0;
   for (;;) {
     const std::uint32_t before_sleep = sleeps > 0 ? 1 : 1 + looks_across;

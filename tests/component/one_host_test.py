@@ -138,6 +138,17 @@ class SharedMemory(unittest.TestCase):
             self.assertEqual(len(lines), count, f"{why}\n{done.text}")
         self.assertEqual(len(re.findall(r"^sumac: communicator .*: 4 ranks on 1 host", done.err, re.MULTILINE)), 2, done.text)
 
+    def test_ranks_wait_as_mpi_waits(self):
+        # Hosts of a lab, or several jobs of one machine, share cores in a way that no rank can see: the user tells MPI.
+        for yields in (0, 1):
+            words = [case.SUMAC, "run", *MPIRUN, "--mca", "mpi_yield_when_idle", yields, "-n", 2, case.PROGRAMS / "isend_barrier"]
+            done = case.start(words, {"SUMAC_EXPLAIN": "1"})
+            self.assertEqual(done.code, 0, done.text)
+            is_crowded = len(os.sched_getaffinity(0)) < 2
+            line = re.search(r"^sumac: communicator .*WORLD: .*; 2 ranks here for \S+ processors(.*)$", done.err, re.MULTILINE)
+            self.assertIsNotNone(line, done.text)
+            self.assertEqual("ranks yield instead of spinning" in line[1], bool(yields) or is_crowded, done.text)
+
     def test_explain_names_the_rank_that_stands_aside(self):
         words = [case.SUMAC, "run", *MPIRUN, "-n", 2, case.PROGRAMS / "isend_barrier", ":", "-n", 1, "-x", "HCOLL_SHARP_NP=3", case.PROGRAMS / "isend_barrier"]
         done = case.start(words, {"SUMAC_EXPLAIN": "1"})

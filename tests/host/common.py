@@ -30,7 +30,8 @@ def command(ranks, program, *args, env=None, mpirun=(), component=None):
     """Returns the mpirun command with the component, whose settings the ranks get; ranks may outnumber processors. `component` is passed to
     case.component_flags()."""
     exported = [word for name in env or {} for word in ("-x", name)]
-    return ["mpirun", *ROOT, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *case.component_flags(**(component or {})), *mpirun, *exported, "-n", str(ranks),
+    yields = int(ranks > (os.cpu_count() or 1))  # It is said in both cases, so that both ways of waiting are tried.
+    return ["mpirun", *ROOT, "--oversubscribe", "--mca", "mpi_yield_when_idle", str(yields), *case.component_flags(**(component or {})), *mpirun, *exported, "-n", str(ranks),
             PROGRAMS / program, *args]
 
 
